@@ -11,16 +11,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// copyBuffers hold the bytes of answers on their way to clients.
+// copyBuffers holds buffers for copying the bodies of answers to clients.
 var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// answer passes a peer's answer on, byte for byte. If it breaks off, the client's answer does too.
+// answer passes a peer's answer on to the client, byte for byte. If the peer's answer breaks off,
+// the client's answer breaks off too.
 func (f *forwarding) answer(answer *http.Response) {
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		f.tunnel(answer)
 		return
 	}
-	if answer.StatusCode < 200 { // "HTTP/1.1 007" can be read, and not written
+	if answer.StatusCode < 200 { // net/http can read "HTTP/1.1 007", but it cannot write it
 		f.fail(apierrors.NewServiceUnavailable("a peer that serves this answered with something that is no HTTP status"))
 		return
 	}
@@ -31,18 +32,19 @@ func (f *forwarding) answer(answer *http.Response) {
 		header["Trailer"] = []string{strings.Join(trailerNames(answer.Trailer), ", ")}
 	}
 	f.w.WriteHeader(answer.StatusCode)
-	// An event of a watch must not wait for the next event.
+	// Flush each event of a watch at once: it must not wait in a buffer for the next event.
 	flush := func() {}
 	if f.stream || answer.ContentLength < 0 {
 		controller := http.NewResponseController(f.w)
-		flush = func() { _ = controller.Flush() } // a writer that cannot flush sends it later
+		flush = func() { _ = controller.Flush() } // a writer that cannot flush sends the bytes later
 	}
 	if f.stream {
 		flush() // the client must learn that the watch has begun
 	}
 	buffer := copyBuffers.Get().(*[32 << 10]byte)
 	defer copyBuffers.Put(buffer)
-	// The struct hides methods of the body with which io.CopyBuffer would not use the buffer.
+	// The struct hides the other methods of the body. With them, io.CopyBuffer would not use the
+	// buffer.
 	if _, err := io.CopyBuffer(flushingWriter{f.w, flush}, struct{ io.Reader }{answer.Body}, buffer[:]); err != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -67,8 +69,8 @@ func trailerNames(t http.Header) []string {
 	return slices.DeleteFunc(names, isHopHeader)
 }
 
-// copyAnswerHeader copies end-to-end headers, in place of those that a filter of this server has
-// set.
+// copyAnswerHeader copies end-to-end headers. They replace headers of the same name that a filter
+// of this server has set.
 func copyAnswerHeader(to, from http.Header) {
 	listed, _ := connectionOptions(from, true)
 	for name, values := range from { // in any order

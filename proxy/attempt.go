@@ -28,7 +28,7 @@ var (
 func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	allowed := f.policy.Routing.InFlight
 	if f.stream || f.protocol != "" {
-		allowed = 0 // a hundred users of exec who wait for a slow node must not block anybody's GET
+		allowed = 0 // otherwise a hundred users of exec who wait for a slow node would block every GET
 	}
 	began := f.h.now()
 	leave, ok := f.h.inFlight.enter(d.Peer, f.user, allowed)
@@ -96,17 +96,17 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 }
 
 // refusesUs reports whether an answer says that the peer does not accept this server's credentials.
-// The peer authenticates this server and believes what it says of the client, so a 401 says nothing
-// about the client's credentials, which the client would discard. Only a pod, service or node may
-// mean the client.
+// The peer authenticates this server, and believes this server about the client. So a 401 of the
+// peer says nothing about the client's credentials, but a client that got the 401 would discard
+// them. Only a 401 from a pod, service or node may be about the client.
 func (f *forwarding) refusesUs(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusUnauthorized && !f.policy.Quirks.PlainErrors && !wire.ThroughProxy(f.info)
 }
 
-// refuses reports whether an answer says that the peer does not serve the resource. A server
-// without a proxy of its own says it with a 404 as text, for which it looked up the path alone.
-// What it says of an object that does not exist is a Status, and only a pod, service or node may
-// answer anything.
+// refuses reports whether an answer says that the peer does not serve the resource. A peer with a
+// proxy says this with a 503 and RefusedHeader. A server without a proxy of its own answers 404 as
+// text if it does not know the path. If only the object does not exist, such a server answers with
+// a Status instead. A 404 from a pod, service or node does not count, because it may have any form.
 func (f *forwarding) refuses(d Decision, answer *http.Response) bool {
 	if !d.Direct || f.request.Kind != KindResource || wire.ThroughProxy(f.info) {
 		return answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != ""
@@ -115,7 +115,7 @@ func (f *forwarding) refuses(d Decision, answer *http.Response) bool {
 	return answer.StatusCode == http.StatusNotFound && err == nil && media == "text/plain"
 }
 
-// failed records an attempt that brought no answer.
+// failed records an attempt that got no answer.
 func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble string) {
 	f.tried = append(f.tried, Attempt{Peer: result.Peer, Outcome: result.Outcome, Trouble: trouble})
 	f.last, f.soon = result.Err, f.soon || result.Busy || result.Err == errRefused
@@ -154,9 +154,10 @@ func (f *forwarding) outgoing(ctx context.Context, address string, header http.H
 	return out, nil
 }
 
-// roundTrip waits for the headers of the answer, at most as long as the policy allows. A watch is
-// bound too, because its headers come at once. Connections through the peer to a node or pod and
-// logs that are followed are not bound: their headers may be late for good reason.
+// roundTrip waits for the headers of the answer, at most as long as the policy allows. The limit is
+// valid for a watch too, because a server sends the headers of a watch at once. Connections through
+// the peer to a node or pod, and logs that are followed, have no limit: their headers may be late
+// for good reason.
 func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
 	transport := f.h.config.Transport
 	if f.protocol != "" {
@@ -181,7 +182,7 @@ func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc
 	return nil, context.Cause(out.Context())
 }
 
-// clientFailed reports whether a request failed because of the client. No peer is to blame then,
+// clientFailed reports whether a request failed because of the client. Then no peer is to blame,
 // and no other peer is tried.
 func (f *forwarding) clientFailed() bool {
 	return f.r.Context().Err() != nil || f.body.ClientErr() != nil
@@ -222,7 +223,8 @@ func (d *deadline) begin() {
 	d.stop = d.of.h.config.AfterFunc(d.limit, d.expire)
 }
 
-// expire ends the attempt, or sets the timer again if the client is or was lately sending.
+// expire ends the attempt. If the client is sending the body or was sending it lately, expire sets
+// the timer again instead.
 func (d *deadline) expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

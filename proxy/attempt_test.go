@@ -20,7 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// traced does what a tracing transport does before it fails.
+// traced calls the hooks that a tracing transport calls before it fails.
 func traced(ctx context.Context, connected bool) {
 	trace := httptrace.ContextClientTrace(ctx)
 	trace.GetConn("a.test:6443")
@@ -90,7 +90,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// The outcomes are those that net/http really has.
+// The outcomes are the ones that the real net/http has.
 func TestOutcomesOfHTTPTransport(t *testing.T) {
 	breaksOff := func(after func(net.Conn)) string {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -139,8 +139,8 @@ func TestOutcomesOfHTTPTransport(t *testing.T) {
 	}
 }
 
-// A peer that refuses our certificate says so in the handshake. Under TLS 1.3 the handshake is over
-// for us by then, so the peer may have read the request.
+// A peer that refuses our certificate says so in the handshake. Under TLS 1.3, the handshake is
+// then over for this server, so the peer may have read the request.
 func TestPeerRefusesCertificate(t *testing.T) {
 	other := peerServer(t, false, nil) // a certificate that the peer's authority has not issued
 	for version, outcome := range map[uint16]string{tls.VersionTLS12: "a not-delivered", tls.VersionTLS13: "a undecided"} {
@@ -162,7 +162,7 @@ func TestPeerRefusesCertificate(t *testing.T) {
 					connections.Go(func() {
 						defer c.Close()
 						tls.Server(c, strict).Handshake()
-						io.Copy(io.Discard, c) // what is closed with bytes unread is reset, and the alert lost
+						io.Copy(io.Discard, c) // a connection that is closed with unread bytes is reset, and then the alert is lost
 					})
 				}
 			})
@@ -181,7 +181,7 @@ func TestPeerRefusesCertificate(t *testing.T) {
 	}
 }
 
-// After a peer was given up, nothing waits for it to read a slow client's body.
+// After the handler has given up a peer, nothing waits for the peer to read a slow client's body.
 func TestAttemptsShareUnreadBody(t *testing.T) {
 	reader, writer := io.Pipe()
 	first := make(chan struct{})
@@ -189,7 +189,7 @@ func TestAttemptsShareUnreadBody(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
 		if strings.HasPrefix(r.URL.Host, "a.") {
 			body := r.Body
-			go func() { // as net/http does: still reading when RoundTrip has returned
+			go func() { // like net/http: it still reads after RoundTrip has returned
 				close(first)
 				io.ReadAll(body)
 			}()

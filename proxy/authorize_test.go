@@ -11,8 +11,8 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// A 503 of the handler's own names resources and peers only to callers who may do what they ask
-// for.
+// A 503 that the handler itself makes names resources and peers only to callers who may do what
+// they ask for.
 func TestUnavailableIsAuthorizedFirst(t *testing.T) {
 	forbidden := &metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden, Message: "alice cannot"}
 	refuses := func(*http.Request) (*metav1.Status, error) { return forbidden, nil }
@@ -79,8 +79,8 @@ func TestUnavailableIsAuthorizedFirst(t *testing.T) {
 	}
 }
 
-// The handler refuses some requests only on the way to a peer. That a peer serves the resource is
-// not for callers who may not use it.
+// The handler refuses some requests only when it sends them to a peer. Callers who may not use the
+// resource must not learn that a peer serves it.
 func TestRefusalsOnTheWayToAPeerAreAuthorized(t *testing.T) {
 	for name, c := range map[string]struct {
 		refusal *metav1.Status
@@ -103,7 +103,8 @@ func TestRefusalsOnTheWayToAPeerAreAuthorized(t *testing.T) {
 	}
 }
 
-// What the handler does not answer itself is authorized where it is served.
+// The handler does not authorize a request that it does not answer itself. The server that serves
+// the request authorizes it.
 func TestOnlyUnavailableIsAuthorized(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) { return says(200, "peer"), nil }),
 		func(c *Config) {

@@ -31,7 +31,8 @@ func TestRefusedByTheTransportIsNoFailureOfThePeer(t *testing.T) {
 	}
 }
 
-// A connection that was tried is the peer's: the excuse is no wider.
+// If a connection was tried, the peer is to blame: the exception is for requests without a
+// connection.
 func TestConnectionThatFailsIsAFailureOfThePeer(t *testing.T) {
 	for name, fail := range map[string]func(*http.Request) error{
 		"none in time":  func(r *http.Request) error { traced(r.Context(), false); return errors.New("x") },

@@ -15,7 +15,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/replay"
 )
 
-// alarm is a clock whose only timer rings when told.
+// alarm is a clock. Its only timer rings when the test says so.
 type alarm struct {
 	mu      sync.Mutex
 	set     []time.Duration
@@ -72,8 +72,8 @@ func TestAttemptTimeout(t *testing.T) {
 		}
 	})
 	t.Run("expires after the headers have arrived", func(t *testing.T) {
-		// A timer's function runs on a goroutine of its own: it can be too late to stop it, and too early
-		// for it to have done anything.
+		// A timer's function runs on a goroutine of its own. So stop may come too late to stop the
+		// function, and yet before the function has done anything.
 		var ring func()
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			answer := says(200, "")
@@ -110,7 +110,7 @@ func TestAttemptTimeout(t *testing.T) {
 		var clock alarm
 		var mu sync.Mutex
 		now := epoch
-		pass := func(d time.Duration) { // until the timer rings
+		pass := func(d time.Duration) { // pass lets time pass until the timer rings
 			mu.Lock()
 			now = now.Add(d)
 			mu.Unlock()
@@ -141,7 +141,7 @@ func TestAttemptTimeout(t *testing.T) {
 			if pass(24 * time.Second); r.Context().Err() != nil {
 				t.Error("given up before the peer had its time")
 			}
-			pass(time.Second) // now it is the peer
+			pass(time.Second) // now the peer is to blame
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		}), func(c *Config) {

@@ -9,14 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Decide says what to do with a request. tried are the failed attempts in order; now is for
-// ejections; pick returns a number in [0,n) to choose among n > 1 equal peers, like rand.IntN.
+// Decide says what to do with a request. tried are the failed attempts in order. now is the time at
+// which ejections are checked. pick returns a number in [0,n) to choose among n > 1 equal peers,
+// like rand.IntN.
 //
-// The rules, in order: A request for neither a resource nor discovery is served here. A request
-// from a peer is answered here (KEP-4020, Risks and Mitigations 4: at most one hop). What the local
-// server serves is served here. Otherwise a peer that serves it gets the request; if no such peer
-// can be reached, the answer is 503 (KEP-4020, Goals: never 404). If no server serves it, the
-// answer is the local server's own 404.
+// Decide applies these rules in this order:
+//   - A request for neither a resource nor discovery is served here.
+//   - A request from a peer is answered here (KEP-4020, Risks and Mitigations 4: at most one hop).
+//   - A request for something that the local server serves is served here.
+//   - Otherwise a peer that serves it gets the request. If no such peer can be reached, the answer
+//     is 503 (KEP-4020, Goals: never 404).
+//   - If no server serves it, the answer is the local server's own 404.
 func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
 	routed := r.Kind == KindResource || r.Kind == KindDiscovery && t.policy.Routing.DiscoveryPaths
 	if !routed {
@@ -54,7 +57,7 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 	return Decision{Action: NotFound, Reason: ReasonNobody}
 }
 
-// servedHere reports whether the local server serves what a request asks for.
+// servedHere reports whether the local server can serve a request.
 func (t *Table) servedHere(r Request, now time.Time) bool {
 	for root, d := range t.local {
 		index := d.index
@@ -68,7 +71,7 @@ func (t *Table) servedHere(r Request, now time.Time) bool {
 	return t.policy.Knowledge.Extensions == ExtensionsExact && t.extensions.serves(r)
 }
 
-// capable returns the peers that serve what a request asks for.
+// capable returns the peers that can serve a request.
 func (t *Table) capable(r Request) []*peer {
 	var capable []*peer
 	for _, p := range t.peers {
@@ -81,8 +84,8 @@ func (t *Table) capable(r Request) []*peer {
 	return capable
 }
 
-// excluded reports whether a request must not be routed by a document that lists its resource. A
-// group or version is excluded if all of its resources are.
+// excluded reports whether a document that lists a resource must not be used to route a request for
+// it. A group or version is excluded if all of its resources are excluded.
 func (t *Table) excluded(r Request, d document) bool {
 	if r.Kind != KindDiscovery {
 		return t.extensions.exclude(r.Resource, d.at)
@@ -118,7 +121,7 @@ func (t *Table) unknown(r Request) []PeerTrouble {
 	return unknown
 }
 
-// choose chooses one of the capable peers, or says why none can get the request.
+// choose chooses one of the capable peers, or says why none of them can get the request.
 func (t *Table) choose(capable []*peer, r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
 	var open, avoided []*peer
 	trouble := make([]PeerTrouble, 0, len(capable))
@@ -136,7 +139,7 @@ func (t *Table) choose(capable []*peer, r Request, tried []Attempt, now time.Tim
 		}
 	}
 	if len(open) == 0 {
-		open = avoided // better an ejected peer than none
+		open = avoided // an ejected peer is better than no peer
 	}
 	unavailable := func(why Reason) Decision {
 		for _, p := range open {

@@ -55,7 +55,7 @@ func localServes(apis ...Resource) LocalFetched {
 	return LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(apis...)}, At: epoch}
 }
 
-// table observes the events one after the other.
+// table makes a table that has observed the events one after the other.
 func table(p Policy, events ...Event) *Table {
 	t := NewTable(p, "self")
 	for _, e := range events {
@@ -64,7 +64,8 @@ func table(p Policy, events ...Event) *Table {
 	return t
 }
 
-// peers are the events after which each of the named peers lives at "<id>:6443".
+// peersLive makes the events after which each of the named peers is live and has the address
+// "<id>:6443".
 func peersLive(ids ...ServerID) []Event {
 	var events []Event
 	for _, id := range ids {
@@ -78,7 +79,7 @@ func request(r Resource) Request { return Request{Kind: KindResource, Resource: 
 func first(int) int { return 0 }
 
 func TestDecide(t *testing.T) {
-	// What everybody knows in most cases: jobs are served here, gadgets by a and b.
+	// Most cases begin with this knowledge: jobs are served here, gadgets by a and b.
 	known := append(peersLive("a", "b"), localServes(jobs), Synced{},
 		Fetched{Results: []FetchResult{serves("a", "1", jobs, gadget), serves("b", "1", jobs, gadget)}, At: epoch})
 	known = slices.Clip(known) // cases append to it

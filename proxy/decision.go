@@ -8,9 +8,10 @@ type Action int
 const (
 	// ServeLocally passes the request to the local server.
 	ServeLocally Action = iota
-	// Forward sends it to Decision.Peer.
+	// Forward sends the request to Decision.Peer.
 	Forward
-	// NotFound passes it to the local server too: no server serves it, so the answer is the local 404.
+	// NotFound passes the request to the local server too: no server serves it, so the answer is
+	// the local server's 404.
 	NotFound
 	// Unavailable answers 503.
 	Unavailable
@@ -34,12 +35,12 @@ type Reason string
 const (
 	ReasonNotRouted     Reason = "not-routed"          // neither a resource nor discovery of a group
 	ReasonLocal         Reason = "local"               // the local server serves it
-	ReasonRerouted      Reason = "rerouted"            // a peer sent it, so it is answered here, whatever the answer (KEP-4020: one hop)
-	ReasonUnsynced      Reason = "unsynced"            // before the first synchronisation, or what the local server serves is unknown
+	ReasonRerouted      Reason = "rerouted"            // a peer sent it, so this server must answer it, even with an error (KEP-4020: one hop)
+	ReasonUnsynced      Reason = "unsynced"            // before the first synchronisation, or it is unknown what the local server serves
 	ReasonCapable       Reason = "capable"             // the peer serves it
 	ReasonNobody        Reason = "nobody"              // no server serves it
 	ReasonUnknown       Reason = "unknown"             // it is unknown whether some live peers serve it
-	ReasonWatchStalled  Reason = "lease-watch-stalled" // there may be a peer that is not known, see LeaseWatch
+	ReasonWatchStalled  Reason = "lease-watch-stalled" // there may be a peer that this server does not know, see LeaseWatch
 	ReasonUnresolved    Reason = "unresolved"          // the address of no capable peer is known
 	ReasonUnreachable   Reason = "unreachable"         // every capable peer was tried, or no more attempts are allowed
 	ReasonNotRepeatable Reason = "not-repeatable"      // an attempt may have been carried out and must not be repeated
@@ -52,7 +53,7 @@ type Decision struct {
 	Peer    ServerID // for Forward
 	Address string   // for Forward: host:port
 	Direct  bool     // for Forward: the peer has no proxy, see PeerAddress
-	// Peers are, for Unavailable, the peers that serve or may serve the request, sorted by identity.
+	// Peers are for Unavailable: the peers that serve or may serve the request, sorted by identity.
 	Peers []PeerTrouble
 }
 
@@ -68,7 +69,8 @@ type Outcome int
 const (
 	// NotDelivered: the request certainly did not reach the peer.
 	NotDelivered Outcome = iota
-	// Undecided: the peer may have carried the request out before the connection broke or timed out.
+	// Undecided: the peer may have carried out the request before the connection broke or timed
+	// out.
 	Undecided
 	// Refused: the peer said that it does not serve the request, or does not accept this server's
 	// credentials, and did not carry it out.

@@ -11,19 +11,21 @@ import (
 
 var histories = flag.Int("histories", 60, "how many random histories to compare with upstream's")
 
-// TestBehavesLikeUpstream drives the real upstream proxy and this package under the preset of its
-// version, with the sources of package peers, through the same random history in virtual time:
-// leases that come, go and change hands, addresses that are not known, peers that are cut off,
-// slow, fail to give one of their documents or answer with errors, halves and redirects, retries up
-// to the last, custom resources and aggregated APIs that come and go with their graces, and a local
-// server that lists them and restarts.
+// TestBehavesLikeUpstream drives the real upstream proxy, and this package under the preset of
+// upstream's version with the sources of package peers. Both live through the same random history
+// in virtual time. In a history:
+//   - leases come, go and get other holders, and some addresses are unknown;
+//   - peers are cut off or slow, fail to give one of their documents, or answer with errors, halves
+//     and redirects; fetches are retried up to the last retry;
+//   - custom resources and aggregated APIs come and go, with their graces;
+//   - a local server lists them, and restarts.
 //
-// After every step both are asked for every resource and for odd things in odd ways (see odd and
-// oddDiscovery). Clients must get the same status, headers and body, servers the same requests, and
-// peers the same questions about what they serve; but for what is listed in differences.
+// After every step, the test asks both for every resource, and for odd things in odd ways (see odd
+// and oddDiscovery). Clients must get the same status, headers and body. Servers must get the same
+// requests. Peers must get the same fetches of discovery. The exceptions are in differences.
 //
-// Not compared are upgrades and informational answers, for which there would have to be
-// connections, and what policies.md says of upstream alone.
+// The test does not compare upgrades and informational answers, because they need connections. It
+// does not compare what policies.md says of upstream alone either.
 func TestBehavesLikeUpstream(t *testing.T) {
 	for seed := range *histories {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

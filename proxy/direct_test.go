@@ -7,12 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lacksPath is how a kube-apiserver answers for a path of a resource that it does not serve.
+// lacksPath is the answer of a kube-apiserver for the path of a resource that it does not serve.
 func lacksPath() *http.Response {
 	return says(http.StatusNotFound, "404 page not found\n", "Content-Type", "text/plain; charset=utf-8")
 }
 
-// A server without a proxy cannot say that it refuses a hop. Its 404 for the path says it.
+// A server without a proxy cannot say that it refuses a hop. Its 404 for the path means the same.
 func TestDirectPeerThatDoesNotServe(t *testing.T) {
 	const pod = "/apis/new.k8s.io/v1/proxy/namespaces/default/gadgets/x"
 	object := func() *http.Response {
@@ -54,7 +54,7 @@ func TestDirectPeerThatDoesNotServe(t *testing.T) {
 	}
 }
 
-// At the same address a proxy may begin or cease to stand in front.
+// A proxy may start or stop to serve at the same address.
 func TestDirectChangesAtOneAddress(t *testing.T) {
 	known := NewTable(Reference(), "self")
 	for _, e := range capablePeers(nil, "a") {

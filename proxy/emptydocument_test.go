@@ -13,13 +13,14 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// TestUpstreamTakesEmptyBodyForDocument: upstream takes an answer that ended after its headers for
-// a document that lists nothing, and does not retry the fetch. It does retry if the body broke off
-// later. The preset does the same; without EmptyIsDocument the fetch is retried in both cases.
+// TestUpstreamTakesEmptyBodyForDocument: if an answer ended after its headers, upstream takes it
+// for a document that lists nothing, and does not retry the fetch. If the body broke off later,
+// upstream retries the fetch. The preset does the same. Without EmptyIsDocument, the fetch is
+// retried in both cases.
 func TestUpstreamTakesEmptyBodyForDocument(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails   failure
-		forgets bool // who the peer is, for good
+		forgets bool // the implementation never learns what the peer serves
 	}{
 		"empty": {func(r *http.Request) *http.Response {
 			return reply(r, http.StatusOK, "application/json", "")
@@ -55,7 +56,7 @@ func TestUpstreamTakesEmptyBodyForDocument(t *testing.T) {
 
 				want := "peer a"
 				if c.forgets {
-					want = "local" // what the local server says who does not serve it
+					want = "local" // the local server's answer, if no peer is known to serve the resource
 				}
 				for who, handler := range map[string]http.Handler{"upstream": theirs.handler, "its preset": ours.handlers[0]} {
 					if x := plain(pool[0]).send(behindFilters(handler)); x.body != want {

@@ -8,34 +8,37 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Event is something that a server learns, for [Table.Observe] and [Store.Observe]. This file has
-// all types. The table keeps an event's maps and slices, so they must not be changed afterwards.
+// Event is something that a server learns, for [Table.Observe] and [Store.Observe]. All types of
+// events are in this file. The table keeps an event's maps and slices, so the caller must not
+// change them afterwards.
 type Event interface{ event() }
 
 // PeerAppeared says that a peer is live: its lease is new or has a new holder.
 type PeerAppeared struct {
 	ID ServerID
-	// Incarnation names the peer's process, and changes when it restarts: the lease's holder identity.
+	// Incarnation names the peer's process: it is the holder identity of the lease, which changes
+	// when the peer restarts.
 	Incarnation string
 }
 
 // PeerGone says that a peer has left: its lease was deleted, or expired long ago.
 type PeerGone struct{ ID ServerID }
 
-// PeerChanged says that a peer publishes another digest of what it serves than before, or than was
-// fetched. It changes nothing in the table, but the peer is asked again (FetchingPolicy.WhenTold).
+// PeerChanged says that the digest that a peer publishes of its discovery has changed, or differs
+// from the digest of the fetched documents. It changes nothing in the table, but the peer is asked
+// again (FetchingPolicy.WhenTold).
 type PeerChanged struct{ ID ServerID }
 
 // PeerAddress is the "host:port" of a peer, "" if unknown now. It does not make the peer live.
 type PeerAddress struct {
 	ID      ServerID
 	Address string
-	// Direct says that the address is that of an API server without a proxy of its own. It is passed
-	// requests like any peer, but cannot tell when it begins to serve something else.
+	// Direct says that an API server without a proxy of its own is at the address. It gets requests
+	// like any peer, but it cannot tell this server when it begins to serve something else.
 	Direct bool
 }
 
-// Root is one of the two aggregated discovery documents, and the index of arrays of two.
+// Root is one of the two aggregated discovery documents. It is also an index of arrays of two.
 type Root int
 
 const (
@@ -48,19 +51,21 @@ const (
 
 func (r Root) Path() string { return [roots]string{"/api", "/apis"}[r] }
 
-// Fetched is the outcome of fetching documents from peers. Under a policy without KeepLastGood it
-// is a whole round: the table forgets what it knows of peers that are not in Results.
+// Fetched is the outcome of fetching documents from peers. Under a policy without KeepLastGood, an
+// event is a whole round: the table forgets everything that it knows of peers that are not in
+// Results.
 type Fetched struct {
 	Results []FetchResult
 	At      time.Time // when the fetch began: a document is as old as the request for it
 }
 
-// FetchResult is what one peer answered.
+// FetchResult is the answer of one peer.
 type FetchResult struct {
 	ID ServerID
-	// Incarnation is the peer's when the fetch began. ForgetOnRestart drops answers of earlier ones.
+	// Incarnation is the peer's incarnation when the fetch began. ForgetOnRestart drops answers of
+	// earlier incarnations.
 	Incarnation string
-	// Version is what the peer's /version says ("v1.37.1"), "" if it could not be fetched.
+	// Version is the version at the peer's /version ("v1.37.1"), "" if it could not be fetched.
 	Version string
 	Roots   [2]RootResult // by Root
 }
@@ -72,19 +77,20 @@ type RootResult struct {
 	Failed string
 }
 
-// LocalFetched is what the local server itself serves.
+// LocalFetched is the discovery of the local server itself.
 type LocalFetched struct {
-	Version string              // what its /version says ("v1.37.1"), "" if unknown
+	Version string              // the version at its /version ("v1.37.1"), "" if unknown
 	Roots   [2]discovery.Groups // by Root
 	At      time.Time
 }
 
-// LocalLost says that the local server cannot be asked. It may return as another version.
+// LocalLost says that the local server cannot be asked. It may be another version when it returns.
 type LocalLost struct{ At time.Time }
 
-// Extensions is the full set of custom resources and aggregated APIs that exist at a time.
+// Extensions is the full set of custom resources and aggregated APIs that exist at one time.
 type Extensions struct {
-	// CustomResources are the served versions of each CustomResourceDefinition, with the plural name.
+	// CustomResources are the served versions of each CustomResourceDefinition, with the plural
+	// name.
 	CustomResources []schema.GroupVersionResource
 	// Unserved are the versions that definitions list but do not serve. Upstream counts them too.
 	Unserved []schema.GroupVersionResource
@@ -93,8 +99,8 @@ type Extensions struct {
 	At         time.Time
 }
 
-// StorageVersions is the full set of StorageVersion objects (1.28 to 1.32): which servers can
-// decode, and so serve, a resource.
+// StorageVersions is the full set of StorageVersion objects (1.28 to 1.32). It says which servers
+// can decode a resource, and therefore serve it.
 type StorageVersions struct {
 	Served map[schema.GroupVersionResource][]ServerID
 }
@@ -103,11 +109,12 @@ type StorageVersions struct {
 type Synced struct{}
 
 // LeaseWatch says whether the watch on the servers' leases has stalled: no lease has changed for so
-// long that peers may be unknown. A policy with FailClosed then takes nothing for absent.
+// long that there may be peers that this server does not know. A policy with FailClosed then does
+// not conclude that anything is absent.
 type LeaseWatch struct{ Stalled bool }
 
 // PeerFailed says that a peer could not be reached, or ended the connection before it answered. A
-// 5xx of the peer is no PeerFailed.
+// 5xx answer of the peer is not a PeerFailed.
 type PeerFailed struct {
 	ID ServerID
 	At time.Time
@@ -116,7 +123,8 @@ type PeerFailed struct {
 // PeerAnswered says that a peer answered, with any status.
 type PeerAnswered struct{ ID ServerID }
 
-// Tick says what time it is, so that exclusions of former extensions end on time; see [Table.Wake].
+// Tick tells the table the time, so that exclusions of former extensions end on time; see
+// [Table.Wake].
 type Tick struct{ At time.Time }
 
 func (PeerAppeared) event()    {}

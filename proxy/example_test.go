@@ -27,8 +27,9 @@ func lists(group, version string, resources ...string) discovery.Groups {
 	return discovery.Groups{{ObjectMeta: metav1.ObjectMeta{Name: group}, Versions: []apidiscoveryv2.APIVersionDiscovery{v}}}
 }
 
-// A handler in front of a server of one's own sends on what only a peer serves. Package peers feeds
-// the store from leases and discovery; here it is fed by hand.
+// A handler is put in front of the program's own server. It forwards requests that only a peer can
+// serve. Usually package peers fills the store from leases and discovery; this example fills the
+// store itself.
 func ExampleNew() {
 	own := http.NewServeMux()
 	own.HandleFunc("/apis/example.com/v1/jobs", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "jobs of this server") })
@@ -50,10 +51,10 @@ func ExampleNew() {
 	handler, err := proxy.New(proxy.Config{
 		Store: store,
 		Local: own,
-		// In a cluster: an http.Transport that trusts the authorities of peers and has a front-proxy
-		// client certificate.
+		// In a cluster: an http.Transport that trusts the authorities of peers and has a
+		// front-proxy client certificate.
 		Transport: peer.Client().Transport,
-		Authorize: proxy.Authorized, // in a cluster: by an authorization filter before the handler
+		Authorize: proxy.Authorized, // in a cluster: use it only if an authorization filter runs before the handler
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -61,7 +62,7 @@ func ExampleNew() {
 
 	for _, resource := range []string{"jobs", "gadgets", "nothing"} {
 		r := httptest.NewRequest("GET", "/apis/example.com/v1/"+resource, nil)
-		// In a cluster: what authentication, which stands before the handler, has found out.
+		// In a cluster, authentication runs before the handler and puts the user into the context.
 		r = r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: "alice"}))
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
@@ -73,7 +74,8 @@ func ExampleNew() {
 	// 404 404 page not found
 }
 
-// A table is driven by hand: it is a value, and needs no clock, network or goroutine.
+// The example drives a table step by step. A table is a value, and needs no clock, network or
+// goroutine.
 func ExampleTable() {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	gadgets := proxy.Request{Kind: proxy.KindResource, Resource: proxy.Resource{Group: "example.com", Version: "v1", Resource: "gadgets"}}

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// exchange is one request's way through an implementation: what the client got, and what the server
-// got that it was sent to.
+// exchange is one request's way through an implementation: the answer that the client got, and the
+// requests that the servers got.
 type exchange struct {
 	code            int
 	header, trailer http.Header
@@ -34,7 +34,7 @@ type received struct {
 	body              string
 }
 
-// receive reads a request. The error is that of its body.
+// receive reads a request. It returns the error of reading the body.
 func receive(r *http.Request) (received, error) {
 	got := received{by: r.URL.Host, method: r.Method, uri: r.URL.RequestURI(), host: r.Host, header: r.Header.Clone(), trailer: r.Trailer.Clone(), length: r.ContentLength}
 	if got.host == "" {
@@ -63,7 +63,7 @@ func (x *exchange) clone() *exchange {
 	return c
 }
 
-// equal reports whether client and servers saw the same.
+// equal reports whether the client and the servers saw the same in both exchanges.
 func (x *exchange) equal(y *exchange) bool {
 	return x.code == y.code && x.body == y.body && x.aborted == y.aborted && equalHeaders(x.header, y.header) && equalHeaders(x.trailer, y.trailer) &&
 		slices.EqualFunc(x.there, y.there, func(a, b received) bool {

@@ -10,16 +10,18 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// trustedAfter is how much later than a change a peer must have been asked for its document to be
-// believed about the change. KEP-4020 counts staleness in seconds.
+// trustedAfter is a margin for documents that are fetched after an extension was deleted. A
+// document proves something about the deletion only if the peer was asked this much later. KEP-4020
+// counts staleness in seconds.
 const trustedAfter = 10 * time.Second
 
-// extensions are the custom resources and aggregated APIs that must not be taken from peers. Those
-// that exist must not, because every server serves them itself. Those that were deleted must not
-// for a grace, because a peer's document may be older than the deletion. It is immutable.
+// extensions are the custom resources and aggregated APIs that must not be taken from peers. An
+// extension that exists is not taken from peers because every server serves it itself. An extension
+// that was deleted is not taken from peers for a while (its grace), because a peer's document may
+// be older than the deletion. extensions is immutable.
 //
-// An entry is a Resource for a custom resource, or a group version for an aggregated API and, in
-// upstream's presets, for everything.
+// An entry is either a Resource or a group version. It is a Resource for a custom resource, and a
+// group version for an aggregated API. In upstream's presets, every entry is a group version.
 type extensions struct {
 	policy  *Policy
 	current Extensions // as last observed
@@ -33,10 +35,11 @@ type extensions struct {
 type retired struct {
 	Resource
 	at      time.Time // when; zero: excluded for ever (see ExtensionsCutOut)
-	expires time.Time // zero: never by the clock
+	expires time.Time // zero: the clock does not end the exclusion
 }
 
-// exclude reports whether a resource must not be taken from a document learnt at that time.
+// exclude reports whether a resource must not be taken from a document that was learnt at that
+// time.
 func (x extensions) exclude(r Resource, learnt time.Time) bool {
 	if x.covers(r) {
 		return true
@@ -68,7 +71,8 @@ func (x extensions) serves(r Request) bool {
 // retiring reports whether a former extension is still excluded.
 func (x extensions) retiring() bool { return len(x.retired) > 0 }
 
-// keys are the entries that exclude a resource: its own and that of its group version.
+// keys are the entries that exclude a resource: the entry of the resource, and the entry of its
+// group version.
 func keys(r Resource) []Resource {
 	return []Resource{{Group: r.Group, Version: r.Version, Resource: r.Resource}, {Group: r.Group, Version: r.Version}}
 }
@@ -77,7 +81,7 @@ func compare(a, b Resource) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Resource, b.Resource))
 }
 
-// entries are what a set of extensions excludes under the policy.
+// entries are the entries that a set of extensions makes under the policy.
 func entries(policy ExtensionPolicy, e Extensions) []Resource {
 	var list []Resource
 	for _, gvr := range listedVersions(policy, e) {
@@ -94,8 +98,9 @@ func entries(policy ExtensionPolicy, e Extensions) []Resource {
 	return slices.Compact(list)
 }
 
-// listedVersions are the versions of custom resources that count. Upstream reads spec.versions,
-// served or not (crdExtractor in kubernetes, pkg/controlplane/apiserver/aggregator.go).
+// listedVersions are the versions of custom resources that count under the policy. Upstream counts
+// all of spec.versions, served or not (crdExtractor in kubernetes,
+// pkg/controlplane/apiserver/aggregator.go).
 func listedVersions(policy ExtensionPolicy, e Extensions) []schema.GroupVersionResource {
 	if policy == ExtensionsExact {
 		return e.CustomResources
@@ -103,14 +108,15 @@ func listedVersions(policy ExtensionPolicy, e Extensions) []schema.GroupVersionR
 	return slices.Concat(e.CustomResources, e.Unserved)
 }
 
-// observe returns the extensions after a change. expires is when a grace that begins now ends.
+// observe returns the extensions after a change. expires is the time at which a grace that begins
+// now ends.
 func (x extensions) observe(e Extensions, expires time.Time) extensions {
 	next := extensions{policy: x.policy, current: e, active: entries(x.policy.Knowledge.Extensions, e), retired: slices.Clone(x.retired)}
 	next.look = x.look
 	switch x.policy.Knowledge.Extensions {
-	case ExtensionsCutOut: // what is active again is not retired
+	case ExtensionsCutOut: // an extension that is active again is no longer retired
 		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return contains(next.active, r.Resource) })
-	case ExtensionsFiltered: // every change looks for ended graces
+	case ExtensionsFiltered: // every change removes graces that have ended
 		next.retired = slices.DeleteFunc(next.retired, func(r retired) bool { return r.at.Add(x.policy.Quirks.ExtensionGrace).Before(e.At) })
 	}
 	for _, old := range x.active {
@@ -131,8 +137,8 @@ func (x extensions) observe(e Extensions, expires time.Time) extensions {
 	return next
 }
 
-// deleted reports whether a group version vanished because an object was deleted, not because an
-// object that still exists no longer serves it. v1.35 looks only at deletions.
+// deleted reports whether a group version vanished because an object was deleted. It is false if an
+// object that still exists stopped serving the group version. v1.35 looks only at deletions.
 func deleted(gone Resource, before, after Extensions) bool {
 	if slices.Contains(before.Aggregated, gone.GroupVersion()) {
 		return true
@@ -160,15 +166,17 @@ func (x extensions) tick(now time.Time) (extensions, bool) {
 	return x, true
 }
 
-// cutOut returns a peer's document without what is excluded now.
+// cutOut returns a peer's document without everything that is excluded now.
 func (x extensions) cutOut(groups discovery.Groups) discovery.Groups {
 	return x.leaveOut(groups, func(gvr schema.GroupVersionResource) bool {
 		return x.exclude(Resource{Group: gvr.Group, Version: gvr.Version}, time.Time{})
 	})
 }
 
-// leaveOut returns a peer's document without what drop names. Like upstream (filterPeerCacheEntry)
-// it filters only if a resource is dropped: an excluded version without resources alone stays.
+// leaveOut returns a peer's document without the resources that drop names. Under upstream's
+// presets it filters only if at least one resource is dropped, like upstream
+// (filterPeerCacheEntry). So if an excluded version without resources is the only one to drop, it
+// stays.
 func (x extensions) leaveOut(groups discovery.Groups, drop func(schema.GroupVersionResource) bool) discovery.Groups {
 	if x.policy.Knowledge.Extensions == ExtensionsExact {
 		return discovery.Filter(groups, drop)
@@ -199,7 +207,8 @@ func (t *Table) extended(e Extensions) *Table {
 		next.bumpUnlessAlone()
 		return next
 	}
-	// What exists now is cut out for good. What ceased to exist returns with a fetch after its grace.
+	// Extensions that exist now are cut out for good. Extensions that ceased to exist return with
+	// the first fetch after their grace.
 	changed := false
 	for i := range next.peers {
 		for root := range roots {
@@ -215,9 +224,10 @@ func (t *Table) extended(e Extensions) *Table {
 	return next
 }
 
-// graceEnds is when a grace that begins now ends; zero if it does not end by the clock. Under
-// ExtensionsFiltered a grace orders a look for its end. If a look is ordered already, the grace
-// ends at the next ReapInterval (client-go, util/workqueue: AddAfter keeps a key's earlier time).
+// graceEnds is the time at which a grace that begins now ends; zero if the clock does not end it.
+// Under ExtensionsFiltered, a grace schedules a look at its end. If a look is scheduled already,
+// the grace ends at the next ReapInterval (client-go, util/workqueue: AddAfter keeps a key's
+// earlier time).
 func (t *Table) graceEnds(now time.Time) time.Time {
 	policy, reap := t.policy.Knowledge.Extensions, t.policy.Quirks.ExtensionReapInterval
 	if policy == ExtensionsExact {
@@ -238,13 +248,14 @@ func (t *Table) tick(now time.Time) *Table {
 	}
 	next := t.copy()
 	next.extensions = x
-	if t.policy.Knowledge.Extensions != ExtensionsCutOut { // which does not filter again
+	if t.policy.Knowledge.Extensions != ExtensionsCutOut { // ExtensionsCutOut does not filter documents again
 		next.bumpUnlessAlone()
 	}
 	return next
 }
 
-// forgetRetired ends, under ExtensionsExact, exclusions that no peer's document is too old for.
+// forgetRetired ends exclusions under ExtensionsExact: those for which every peer's document is new
+// enough to be believed.
 func (t *Table) forgetRetired() {
 	if t.policy.Knowledge.Extensions != ExtensionsExact || !t.extensions.retiring() {
 		return
@@ -258,7 +269,7 @@ func (t *Table) forgetRetired() {
 	t.extensions.retired = slices.DeleteFunc(slices.Clone(t.extensions.retired), func(r retired) bool { return !outdated(r) })
 }
 
-// Wake is when the next [Tick] changes something; ok is false if none will.
+// Wake returns the time at which the next [Tick] changes something; ok is false if no Tick will.
 func (t *Table) Wake() (at time.Time, ok bool) {
 	for _, r := range t.extensions.retired {
 		if !r.expires.IsZero() && (!ok || r.expires.Before(at)) {
@@ -268,8 +279,8 @@ func (t *Table) Wake() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// bumpUnlessAlone invalidates merged documents. Under StaleWhenAlone it does not if no peer is left
-// (upstream: refilterPeerDiscoveryCache).
+// bumpUnlessAlone invalidates merged documents. Under StaleWhenAlone it does nothing if no peer is
+// left (upstream: refilterPeerDiscoveryCache).
 func (t *Table) bumpUnlessAlone() {
 	if t.policy.Quirks.StaleWhenAlone && !slices.ContainsFunc(t.peers, (*peer).contributes) {
 		return

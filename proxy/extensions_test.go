@@ -103,8 +103,8 @@ func TestUnservedVersions(t *testing.T) {
 	}
 }
 
-// TestGenerationFollowsKnowledge: what changes the sources of a document changes the generation,
-// with upstream's one exception.
+// TestGenerationFollowsKnowledge: a change of a document's sources changes the generation, with
+// upstream's one exception.
 func TestGenerationFollowsKnowledge(t *testing.T) {
 	base := append(peersLive("a"), localServes(jobs), Synced{}, Fetched{Results: []FetchResult{serves("a", "1", gadget, widget)}, At: epoch})
 	for _, c := range []struct {

@@ -43,7 +43,8 @@ func (e *exchange) forward(d Decision) {
 		return
 	}
 	if f.protocol != "" && e.r.ContentLength != 0 {
-		// Bytes after the request belong to the new protocol; no handshake has a body (RFC 6455, 4.1).
+		// Bytes after the request belong to the new protocol. A handshake has no body (RFC 6455,
+		// 4.1).
 		e.refuse(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
 		return
 	}
@@ -103,7 +104,8 @@ func (f *forwarding) next() Decision {
 	return d
 }
 
-// peerURL is the URL for a peer, without its address. The client's own host is not used.
+// peerURL is the URL for a peer, still without the peer's address. The host of the client's URL is
+// not used.
 func peerURL(u *url.URL, encodeQuery bool) url.URL {
 	if encodeQuery { // like upstream
 		return url.URL{Scheme: "https", Path: u.Path, RawQuery: u.Query().Encode()}
@@ -111,12 +113,13 @@ func peerURL(u *url.URL, encodeQuery bool) url.URL {
 	return url.URL{Scheme: "https", Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery}
 }
 
-// peerHeader makes the headers for a peer: the client's, without hop-by-hop headers (RFC 9110,
-// 7.6.1), credentials and identity headers, and with the authenticated user's identity.
+// peerHeader makes the headers for a peer. It copies the client's headers without hop-by-hop
+// headers (RFC 9110, 7.6.1), credentials and identity headers. It adds the identity of the
+// authenticated user.
 //
 // kube-apiserver removes the Authorization header when it has authenticated a request
-// (k8s.io/apiserver, endpoints/filters, WithAuthentication), so no upstream peer sees it either.
-// Impersonation headers are passed on: the peer checks whether this user may use them.
+// (k8s.io/apiserver, endpoints/filters, WithAuthentication), so no upstream peer sees that header
+// either. Impersonation headers are passed on: the peer checks whether this user may use them.
 func (h *Handler) peerHeader(r *http.Request, u user.Info, protocol string, quirks Quirks) (http.Header, error) {
 	listed, err := connectionOptions(r.Header, quirks.TrustAnyHop)
 	if err != nil {
@@ -135,7 +138,7 @@ func (h *Handler) peerHeader(r *http.Request, u user.Info, protocol string, quir
 	wire.KeepFromRepeating(header)
 	wire.DropTokenProtocols(header)
 	if protocol != "" && quirks.UpgradesWithoutIdentity {
-		// The peer authenticates this server, and not the user.
+		// The peer authenticates this server only, not the user.
 	} else if err := h.identity.set(header, u); err == errNobody {
 		return nil, apierrors.NewInternalError(err)
 	} else if err != nil {
@@ -162,7 +165,8 @@ func (h *Handler) peerHeader(r *http.Request, u user.Info, protocol string, quir
 	if ip, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		header["X-Forwarded-For"] = []string{strings.Join(append(slices.Clone(header["X-Forwarded-For"]), ip), ", ")}
 	}
-	// Without these a transport would add its own name, and a compression that it then undoes.
+	// Without these headers, a transport adds its own name. It also asks for compression, and then
+	// decompresses the answer.
 	if _, ok := header["User-Agent"]; !ok {
 		header["User-Agent"] = noValue
 	}
@@ -172,12 +176,13 @@ func (h *Handler) peerHeader(r *http.Request, u user.Info, protocol string, quir
 	return header, nil
 }
 
-// Header values that many requests share. They must not be changed in place.
+// These header values are shared by many requests. They must not be changed in place.
 var hopValue, trailersValue, noValue, identityValue = []string{"true"}, []string{"trailers"}, []string{""}, []string{"identity"}
 
-// connectionOptions returns the canonical names that the Connection header lists: these headers
-// must not be passed on. A list with Impersonate- headers is refused. Obeying it would leave the
-// request with the rights of a proxy that impersonates its users (RFC 9110, 7.6.1, forbids it).
+// connectionOptions returns the canonical names of the headers that the Connection header lists:
+// these headers must not be passed on. It refuses a list that has Impersonate- headers. If they
+// were removed, a request of a proxy that impersonates its users would have the rights of the proxy
+// itself (RFC 9110, 7.6.1, forbids to list such headers).
 func connectionOptions(h http.Header, obey bool) ([]string, error) {
 	var listed []string
 	for name, values := range h { // in any order

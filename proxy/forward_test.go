@@ -22,7 +22,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/replay"
 )
 
-// front is the handler as a TLS server that clients ask.
+// front makes the handler a TLS server for clients.
 func front(t *testing.T, s *shell, http2 bool) (*httptest.Server, *http.Client) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(s)
@@ -34,8 +34,8 @@ func front(t *testing.T, s *shell, http2 bool) (*httptest.Server, *http.Client) 
 	return server, client
 }
 
-// through puts the handler in front of a peer, over real connections: HTTP/1.1 or HTTP/2 on both
-// sides.
+// through puts the handler in front of a peer, over real connections. Both sides use HTTP/1.1, or
+// both use HTTP/2.
 func through(t *testing.T, http2 bool, peer http.Handler) (url string, client *http.Client, s *shell) {
 	t.Helper()
 	far := peerServer(t, http2, peer)
@@ -322,20 +322,20 @@ func TestWatch(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		r, _ := http.NewRequestWithContext(ctx, "GET", url+gadgetsPath+"?watch=true", nil)
-		answer, err := client.Do(r) // returns while nothing has happened yet: the headers were flushed
+		answer, err := client.Do(r) // returns before any event, because the headers were flushed
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer answer.Body.Close()
 		lines := bufio.NewReader(answer.Body)
 		for _, e := range []string{"ADDED", "MODIFIED", "DELETED"} {
-			events <- e // and the next is only sent once this has arrived
+			events <- e // the next event is sent only after this one has arrived
 			if got, err := lines.ReadString('\n'); err != nil || got != e+"\n" {
 				t.Fatalf("read %q, %v, want %s", got, err, e)
 			}
 		}
 		cancel()
-		<-gone // the peer's handler has ended because the client went
+		<-gone // the peer's handler has ended because the client left
 	})
 }
 

@@ -22,63 +22,69 @@ import (
 // Config configures a [Handler]. Store, Local and Transport are required; each other field says
 // what its zero value means. All functions and interfaces in it are called concurrently.
 type Config struct {
-	// Store has the policy and what is known of the servers. Package peers or the caller feeds it; the
-	// handler tells it which peers failed and which answered.
+	// Store has the policy and the knowledge of the servers. Package peers or the caller puts the
+	// knowledge in. The handler tells the store which peers failed and which answered.
 	Store *Store
 
-	// Local serves what the local server serves: its own handler or a reverse proxy to it.
+	// Local answers requests as the local server: it is its handler or a reverse proxy to it.
 	Local http.Handler
 
 	// Transport sends requests to peers, such as an [http.Transport]. It must verify peers'
-	// certificates, present a front-proxy client certificate, and bound dialling
-	// (RoutingPolicy.DialTimeout). Requests have the scheme https and the peer's address as host.
-	// Another transport should call the hooks of [net/http/httptrace] or return a [NotDeliveredError].
-	// Otherwise a request without a connection counts as possibly delivered.
+	// certificates, present a front-proxy client certificate, and bound the time of dialling
+	// (RoutingPolicy.DialTimeout). Requests have the scheme https and the peer's address as host. A
+	// transport that is not an http.Transport should call the hooks of [net/http/httptrace] or
+	// return a [NotDeliveredError]. Otherwise a request that got no connection counts as possibly
+	// delivered.
 	//
-	// A request's context has its user (apirequest.UserFrom).
-	// It should send two kinds of requests on connections that no other request uses at that time, as
-	// HTTP/1.1 does: those of anonymous users, because a kube-apiserver closes an HTTP/2 connection
-	// after them, and those with a Body and no GetBody, which cannot be sent again if a connection is
-	// closed for the sake of another request.
+	// A request's context has its user (apirequest.UserFrom). The transport should send two kinds
+	// of requests on connections that no other request uses at that time, as HTTP/1.1 does:
+	//   - requests of anonymous users, because a kube-apiserver closes an HTTP/2 connection after
+	//     such a request;
+	//   - requests with a Body and no GetBody, because they cannot be sent again if another request
+	//     causes the connection to be closed.
 	Transport http.RoundTripper
 
 	// UpgradeTransport sends requests for another protocol (WebSocket, SPDY). It must use HTTP/1.1,
 	// and the body of its 101 answers must be an io.ReadWriteCloser, as with [http.Transport]. Nil:
-	// Transport, which then must not choose HTTP/2.
+	// Transport is used, which then must not choose HTTP/2.
 	UpgradeTransport http.RoundTripper
 
-	// Splice copies bytes both ways between a client and a peer after an upgrade, until both have
-	// ended, one fails or the context ends. Then it closes both. early is what the client has sent
-	// already. Nil: two goroutines copy.
+	// Splice copies bytes both ways between a client and a peer after an upgrade. It returns when
+	// both have ended, one fails or the context ends, and it closes both. early has the bytes that
+	// the client has sent already. Nil: two goroutines copy.
 	Splice func(ctx context.Context, client, peer io.ReadWriteCloser, early io.Reader)
 
-	// FromPeer reports whether a front-proxy certificate proves the caller a peer. Nil: never.
+	// FromPeer reports whether a front-proxy certificate proves that the caller is a peer. Nil:
+	// never.
 	FromPeer func(*http.Request) bool
 
-	// Identify returns the authenticated user of a request that leaves for a peer. It is not called
-	// for others. Its error is the client's answer, with the status that it has (see
-	// apierrors.APIStatus). Nil: [apirequest.UserFrom] of the request's context.
+	// Identify returns the authenticated user of a request that the handler sends to a peer. It is
+	// not called for other requests. The client gets its error as the answer, with the status of
+	// the error (see apierrors.APIStatus). Nil: [apirequest.UserFrom] of the request's context.
 	Identify func(*http.Request) (user.Info, error)
 
 	// Authorize reports whether this server would let the caller do what the request asks for. The
-	// handler calls it before a 503 of its own, because the resource and the peers in that are not for
-	// everybody, and before a 400 that tells that a peer serves the resource. A refusal is the
-	// client's answer instead. After an error, the 503 names nothing; the client does not see the
-	// error. The request's context has its RequestInfo. Nil: no 503 names anything. A handler behind
-	// an authorization filter has [Authorized].
+	// handler calls it before it answers 503 itself, because not everybody may learn the resource
+	// and the peers that the 503 names. It also calls it before a 400 that reveals that a peer
+	// serves the resource. The client gets a refusal as the answer instead. After an error, the 503
+	// names nothing, and the client does not see the error. The request's context has its
+	// RequestInfo. Nil: no 503 names anything. Use [Authorized] for a handler behind an
+	// authorization filter.
 	Authorize func(*http.Request) (refusal *metav1.Status, err error)
 
 	// IdentityHeaders names the headers that tell a peer the user. Zero: [DefaultIdentityHeaders].
 	IdentityHeaders IdentityHeaders
 
-	// Document fetches a JSON document from a peer as this server, not for the client, with a bound on
-	// its time and its size, such as Document of package peers. An error says why without addresses.
-	// Nil: merged documents have only what aggregated discovery tells. Of a group version that several
-	// servers have, the OpenAPI description is then the local server's, and the legacy list has no
-	// hashes of storage versions.
+	// Document fetches a JSON document from a peer, with this server's identity and not with the
+	// client's. It must bound the time and the size of the fetch, as Document of package peers
+	// does. Its error gives the reason without addresses. Nil: merged documents have only the
+	// information of aggregated discovery. Then the OpenAPI description of a group version that
+	// several servers serve is the local server's, and the legacy list has no hashes of storage
+	// versions.
 	Document func(ctx context.Context, p PeerView, path string) (body []byte, etag string, err error)
 
-	// RequestInfo parses requests whose context has no RequestInfo. Nil: for /api and /apis.
+	// RequestInfo parses a request whose context has no RequestInfo. Nil: a parser for /api and
+	// /apis.
 	RequestInfo apirequest.RequestInfoResolver
 
 	// Now is the clock. Nil: [time.Now].
@@ -88,24 +94,24 @@ type Config struct {
 	// Pick chooses among n > 1 equal peers: a number in [0,n). Nil: [rand.IntN].
 	Pick func(n int) int
 
-	// Observer is told what happens. Nil: none.
+	// Observer observes decisions and attempts. Nil: no observer.
 	Observer Observer
 
-	// TracerProvider makes a span for every request that is forwarded and for every attempt. Nil: no
-	// spans, and clients' trace headers are passed on unchanged.
+	// TracerProvider makes a span for every forwarded request and for every attempt. Nil: no spans,
+	// and clients' trace headers are passed on unchanged.
 	TracerProvider trace.TracerProvider
 
-	// Logger gets failed attempts and ejected peers, with addresses. Nil: no logs.
+	// Logger logs failed attempts and ejected peers, with addresses. Nil: no logs.
 	Logger *slog.Logger
 }
 
 // Handler is the shell of the Mixed Version Proxy: it sends each request where [Table.Decide] says.
-// Make it with [New]. It replaces the API server's own handler, behind authentication (which puts
-// the user into the request's context) and authorization.
+// Make it with [New]. It replaces the API server's own handler. It must be behind authentication,
+// which puts the user into the request's context, and behind authorization.
 //
-// It starts no goroutines, except for upgraded connections without Config.Splice, and reads no
-// clock but Config.Now. It waits only in the transport, the bodies and the local handler. If a peer
-// ends the connection in the middle of an answer, or the client has gone, it panics with
+// It starts no goroutines, except for upgraded connections without Config.Splice. It reads no clock
+// but Config.Now. It waits only in the transport, the bodies and the local handler. If a peer ends
+// the connection in the middle of an answer, or the client has gone, the handler panics with
 // [http.ErrAbortHandler], so that the client sees a broken connection.
 type Handler struct {
 	config   Config // with a value for each field but TracerProvider
@@ -116,8 +122,9 @@ type Handler struct {
 	tracer   *tracer
 	log      *slog.Logger
 
-	// identifies says that a request's context may lack its user. One that has it is left alone:
-	// contexts derived from a caller's own context type must not cost a goroutine.
+	// identifies says whether Config.Identify was set: then the context of a request may lack its
+	// user. A context that has the user is not changed. The reason is that contexts that are
+	// derived from a caller's own context type would cost a goroutine.
 	identifies bool
 
 	inFlight  inFlight

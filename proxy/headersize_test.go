@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Over HTTP/1.1 a client may send more headers than HTTP/2 allows, which counts 32 bytes more for
-// each. The peer is not to blame, and the shared connection to it must not break.
+// Over HTTP/1.1 a client may send more headers than HTTP/2 allows, because HTTP/2 counts 32 bytes
+// more for each header. The peer is not to blame, and the shared connection to the peer must not
+// break.
 func TestTooLargeHeaders(t *testing.T) {
 	for name, many := range map[string]func(*http.Request){
 		"many short headers": func(r *http.Request) {
@@ -36,7 +37,7 @@ func TestTooLargeHeaders(t *testing.T) {
 	}
 }
 
-// Headers that a kube-apiserver takes are forwarded.
+// Headers that a kube-apiserver accepts are forwarded.
 func TestLargestHeaders(t *testing.T) {
 	onBoth(t, func(t *testing.T, http2 bool) {
 		far := peerServer(t, http2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, len(r.Header) >= 26000) }))

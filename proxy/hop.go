@@ -10,12 +10,14 @@ import (
 )
 
 const (
-	// HopHeader with the value "true" says that a peer sent the request (KEP-4020: at most one hop).
+	// HopHeader with the value "true" says that a peer sent the request (KEP-4020: at most one
+	// hop).
 	HopHeader = "X-Kubernetes-Peer-Proxied"
-	// HopHeaderPublished is the name in the description of the alpha. It is read, never sent.
+	// HopHeaderPublished is the name of HopHeader in the description of the alpha. It is read but
+	// never sent.
 	HopHeaderPublished = "X-Kubernetes-Apiserver-Rerouted"
-	// RefusedHeader marks the 503 of a peer that did not carry out a forwarded request, because it
-	// does not serve it. It is sent only to authenticated peers, and never passed on.
+	// RefusedHeader marks a 503 that says: the peer does not serve the forwarded request, and did
+	// not carry it out. It is sent only to authenticated peers. It is never passed on to a client.
 	RefusedHeader = "X-Skewproof-Refused"
 )
 
@@ -23,7 +25,7 @@ const (
 var hopHeaders = [...]string{HopHeader, HopHeaderPublished, RefusedHeader}
 
 // isHopHeader reports whether a header is one of hopHeaders, in any spelling: a caller may fill the
-// map with names that are not canonical.
+// header map with names that are not canonical.
 func isHopHeader(name string) bool {
 	for _, hop := range hopHeaders {
 		if len(name) == len(hop) && strings.EqualFold(name, hop) {
@@ -40,9 +42,10 @@ func (h *Handler) rerouted(r *http.Request, trustAny bool) bool {
 	return SaysRerouted(r.Header) && h.config.FromPeer(r)
 }
 
-// SaysRerouted reports whether headers claim that a peer sent the request. Anybody can claim it.
+// SaysRerouted reports whether headers claim that a peer sent the request. Any client can claim
+// this.
 func SaysRerouted(h http.Header) bool {
-	// An upstream server passes a client's value on before its own, so every value counts.
+	// An upstream server passes on a client's value before its own value, so every value counts.
 	said := false
 	for name, values := range h { // in any order
 		if isHopHeader(name) && !strings.EqualFold(name, RefusedHeader) {
@@ -54,8 +57,9 @@ func SaysRerouted(h http.Header) bool {
 	return said
 }
 
-// withoutHop returns the request without the headers of the hop, in any spelling, and without their
-// names in lists of headers. It does not change r, and returns r if there is nothing to remove.
+// withoutHop returns the request without the headers of the hop, in any spelling. It also removes
+// their names from lists of headers (Connection, Trailer). It does not change r. It returns r
+// itself if there is nothing to remove.
 func withoutHop(r *http.Request) *http.Request {
 	if !hasHop(r) {
 		return r
@@ -110,8 +114,8 @@ func withoutHopNames(values []string) []string {
 	return kept
 }
 
-// withoutRefusal removes the RefusedHeader from answers to peers: only the proxy may set it, and a
-// pod behind the proxy subresource can write any header.
+// withoutRefusal removes the RefusedHeader from the local server's answers to peers. Only the proxy
+// may set this header, but a pod behind the proxy subresource can write any header.
 type withoutRefusal struct {
 	http.ResponseWriter
 	wrote bool

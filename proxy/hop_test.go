@@ -13,7 +13,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/replay"
 )
 
-// mentionsHop reports where a request says anything of the hop.
+// mentionsHop returns where a request mentions the hop, in a header's name or value.
 func mentionsHop(h ...http.Header) string {
 	for _, header := range h {
 		for name, values := range header {
@@ -30,9 +30,9 @@ func mentionsHop(h ...http.Header) string {
 func TestHopHeader(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy Policy
-		peer   bool // the caller is one
+		peer   bool // the caller is a peer
 		header http.Header
-		want   bool // it counts
+		want   bool // the header counts
 	}{
 		"none":                           {Reference(), true, nil, false},
 		"of a peer":                      {Reference(), true, http.Header{HopHeader: {"true"}}, true},
@@ -104,8 +104,8 @@ func TestUpstreamForwardsClientsHopHeader(t *testing.T) {
 	if diff := cmp.Diff([]string{"no", "true"}, sent[HopHeader]); diff != "" {
 		t.Errorf("on the hop (-want +got):\n%s", diff)
 	}
-	// A client can take it away, and so make a loop of two servers that each believe the other serves
-	// it.
+	// A client can remove the header this way. It can then make a loop of two servers, if each
+	// believes that the other serves the resource.
 	s.ask("GET", gadgetsPath, "", "Connection", HopHeader)
 	if got := sent[HopHeader]; got != nil {
 		t.Errorf("on the hop: %q, want nothing: upstream obeys the Connection header after it has added its own", got)

@@ -32,7 +32,7 @@ type pair struct {
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	p := &pair{}
-	// httptest's certificate serves as everybody's, for servers and for clients.
+	// httptest's certificate is used by all servers and all clients.
 	template := httptest.NewUnstartedServer(nil)
 	template.StartTLS()
 	own := template.TLS.Certificates[0]
@@ -70,7 +70,7 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// raw sends bytes as they are and reads one answer.
+// raw sends bytes without changes and reads one answer.
 func (p *pair) raw(t *testing.T, request string) *http.Response {
 	t.Helper()
 	conn, err := tls.Dial("tcp", address(p.near), trusting(p.near)) // without a certificate
@@ -78,7 +78,7 @@ func (p *pair) raw(t *testing.T, request string) *http.Response {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	go io.WriteString(conn, request) // the server may answer before it has read all
+	go io.WriteString(conn, request) // the server may answer before it has read everything
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// The peer may have been asked, and may have refused, before the invalid chunk is read.
+// The peer may get the request, and may refuse it, before the handler reads the invalid chunk.
 func TestInvalidChunks(t *testing.T) {
 	p := newPair(t)
 	answer := p.raw(t, "POST "+gadgetsPath+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
@@ -192,7 +192,8 @@ func TestInvalidChunks(t *testing.T) {
 	}
 }
 
-// A client that sends half a body and leaves must not stay in flight, and the peer is not to blame.
+// If a client sends half a body and leaves, its request must not stay in flight, and the peer is
+// not to blame.
 func TestBodyNeverEnds(t *testing.T) {
 	asked := make(chan struct{})
 	far := peerServer(t, false, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -224,8 +225,8 @@ func TestBodyNeverEnds(t *testing.T) {
 	}
 }
 
-// Whatever a target looks like, a peer is asked for the same resource as the client asked for, at
-// its own address and nowhere else.
+// For every form of a target, a peer is asked for the same resource as the client asked for. The
+// request goes to the peer's own address only.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{
 		gadgetsPath, gadgetsPath + "/a%2Fb?x=%zz;y", "/apis/new.k8s.io/v1/namespaces/n/gadgets/x", "//evil.test/apis", "/apis/../api", "/a?b#c",
@@ -250,7 +251,7 @@ func FuzzPath(f *testing.F) {
 			if sent.URL.Host != "a.test:6443" || sent.URL.Scheme != "https" || sent.URL.User != nil || sent.Host != "" {
 				t.Errorf("sent to %s, Host %q", sent.URL, sent.Host)
 			}
-			arrived, err := url.ParseRequestURI(sent.URL.RequestURI()) // as the peer's server reads it
+			arrived, err := url.ParseRequestURI(sent.URL.RequestURI()) // the URL as the peer's server reads it
 			if err != nil {
 				t.Fatalf("the peer cannot read %q: %v", sent.URL.RequestURI(), err)
 			}

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Both the transport and the tunnel would read the body of an upgrade.
+// An upgrade must have no body, because both the transport and the tunnel would read it.
 func TestUpgradeWithABodyIsRefused(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
 		t.Error("sent to the peer")
@@ -22,8 +22,8 @@ func TestUpgradeWithABodyIsRefused(t *testing.T) {
 	}
 }
 
-// A failed dial says nothing about what was written before. Over HTTP/2 a second dial happens only
-// for a request that the peer did not process.
+// A failed dial says nothing about earlier writes. Over HTTP/2, a transport dials a second time
+// only for a request that the peer did not process.
 func TestDialFailsAfterRequestWasWritten(t *testing.T) {
 	for protocol, want := range map[string]string{"http/1.1": "a undecided", "h2": "a not-delivered, b undecided"} {
 		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
@@ -68,7 +68,7 @@ func TestIdempotencyKeyIsNotRepeated(t *testing.T) {
 				}
 			}))
 			s := newShell(t, Reference(), capablePeers(map[ServerID]string{"a": address(far)}, "a"), transportTo(t, far, http2))
-			if got := s.ask("GET", gadgetsPath, "", header, "1"); got.Code != http.StatusOK { // a connection that is used again
+			if got := s.ask("GET", gadgetsPath, "", header, "1"); got.Code != http.StatusOK { // a reused connection
 				t.Fatalf("%d %s", got.Code, got.Body)
 			}
 			if got := s.ask("POST", gadgetsPath, "x", header, "1"); got.Code != http.StatusServiceUnavailable || created.Load() != 1 {

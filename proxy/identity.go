@@ -15,19 +15,20 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// IdentityHeaders names the headers in which a front proxy tells a server the user; the server's
-// flags for them are --requestheader-username-headers, -uid-headers, -group-headers and
-// -extra-headers-prefix. An empty field is that of [DefaultIdentityHeaders].
+// IdentityHeaders names the headers in which a front proxy tells a server the user. The server's
+// flags for these names are --requestheader-username-headers, -uid-headers, -group-headers and
+// -extra-headers-prefix. An empty field means the name in [DefaultIdentityHeaders].
 type IdentityHeaders struct {
 	User, UID, Group, ExtraPrefix string
 }
 
-// DefaultIdentityHeaders are kube-apiserver's (client-go/transport, SetAuthProxyHeaders).
+// DefaultIdentityHeaders are the names that kube-apiserver uses (client-go/transport,
+// SetAuthProxyHeaders).
 func DefaultIdentityHeaders() IdentityHeaders {
 	return IdentityHeaders{User: "X-Remote-User", UID: "X-Remote-Uid", Group: "X-Remote-Group", ExtraPrefix: "X-Remote-Extra-"}
 }
 
-// identityHeaders are canonical and complete.
+// identityHeaders are IdentityHeaders in which every name is set and canonical.
 type identityHeaders IdentityHeaders
 
 func newIdentityHeaders(c IdentityHeaders) (names identityHeaders, err error) {
@@ -59,9 +60,9 @@ func hasPrefixFold(s, prefix string) bool {
 
 var errNobody = errors.New("the request has no authenticated user")
 
-// set tells a peer who the user is. It refuses what a header cannot carry unchanged, because the
-// peer would see another user: without a name it would take the front proxy for the user, and white
-// space at the ends is lost (RFC 9110, 5.5).
+// set writes the user into the headers for a peer. It refuses a user that headers cannot carry
+// unchanged, because the peer would see another user. Without a name, the peer would take the front
+// proxy for the user. White space at the ends of a value is lost (RFC 9110, 5.5).
 func (n identityHeaders) set(h http.Header, u user.Info) error {
 	if u == nil || u.GetName() == "" {
 		return errNobody
@@ -99,8 +100,8 @@ func (n identityHeaders) set(h http.Header, u user.Info) error {
 	return nil
 }
 
-// escapeExtraKey percent-encodes what a header name cannot hold, and the percent sign, as the
-// reader expects (k8s.io/apiserver, authentication/request/headerrequest).
+// escapeExtraKey percent-encodes the percent sign and every byte that a header name cannot hold.
+// The reader expects this (k8s.io/apiserver, authentication/request/headerrequest).
 func escapeExtraKey(key string) string {
 	if !strings.ContainsFunc(key, func(r rune) bool { return r == '%' || !httpguts.IsTokenRune(r) }) {
 		return key

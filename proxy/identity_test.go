@@ -48,7 +48,7 @@ func TestIdentityHeadersLikeUpstream(t *testing.T) {
 	}
 }
 
-// A kube-apiserver reads the user from the headers, whatever their names.
+// A kube-apiserver reads the user from these headers, with any names that are configured.
 func TestIdentityHeadersAreReadBack(t *testing.T) {
 	for _, configured := range []IdentityHeaders{{}, {User: "x-user", UID: "x-uid", Group: "x-group", ExtraPrefix: "x-extra-"}} {
 		names, err := newIdentityHeaders(configured)
@@ -162,7 +162,7 @@ func TestClientsIdentityHeadersAreDropped(t *testing.T) {
 			for _, v := range values {
 				if strings.Contains(v, "secret") || strings.Contains(v, "c2VjcmV0") || v == "root" || v == "system:masters" || v == "all" || v == "0" || v == "new" {
 					if configured.User == "" && strings.HasPrefix(strings.ToLower(name), "x-own-") {
-						continue // nobody's identity where it is not configured
+						continue // these headers carry no identity where they are not configured
 					}
 					t.Errorf("the client's own %s: %q was sent on", name, v)
 				}
@@ -206,7 +206,7 @@ func FuzzIdentity(f *testing.F) {
 		r := httptest.NewRequest("GET", gadgetsPath, nil)
 		r.Header[header] = []string{clients}
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
-			var wire strings.Builder // as a server reads it
+			var wire strings.Builder // the header as a server reads it
 			if err := r.Header.Write(&wire); err != nil {
 				t.Fatal(err)
 			}
@@ -239,7 +239,7 @@ func FuzzIdentity(f *testing.F) {
 	})
 }
 
-// Header names have no case: two such keys would arrive as one, with the values of both.
+// Header names have no case: two such keys would arrive as one key, with the values of both.
 func TestExtraKeysThatDifferInCaseAreRefused(t *testing.T) {
 	names, err := newIdentityHeaders(IdentityHeaders{})
 	if err != nil {

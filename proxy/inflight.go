@@ -15,12 +15,12 @@ type inFlight struct {
 	peers map[ServerID]*share.Pool
 }
 
-// reserve is the part of a peer's requests, 1/reserve more, that only the control plane may use.
+// reserve says how many more requests the control plane may have in flight: 1/reserve of the bound.
 const reserve = 4
 
 // enter counts one more request of a user to a peer until leave is called. ok is false if allowed
-// requests are in flight already, or the user has its share of them (see [share.Pool]), so that
-// slow ones do not block others. Zero allowed: no bound.
+// requests to the peer are in flight already, or if the user has its share of them (see
+// [share.Pool]). The bound keeps slow requests from blocking others. Zero allowed: no bound.
 func (f *inFlight) enter(peer ServerID, u user.Info, allowed int) (leave func(), ok bool) {
 	if allowed <= 0 {
 		return func() {}, true
@@ -44,7 +44,7 @@ func (f *inFlight) enter(peer ServerID, u user.Info, allowed int) (leave func(),
 	return sync.OnceFunc(func() { f.leave(peer, u.GetName()) }), true
 }
 
-// leave deletes pools that nobody uses, because peers come and go.
+// leave ends a request of enter. It deletes a pool that nobody uses, because peers come and go.
 func (f *inFlight) leave(peer ServerID, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,9 +55,9 @@ func (f *inFlight) leave(peer ServerID, name string) {
 	}
 }
 
-// controlPlane reports whether a cluster needs a user's requests to work. These users have priority
-// levels of their own in a kube-apiserver (k8s.io/apiserver, apis/flowcontrol/bootstrap: exempt,
-// system, leader-election, workload-high).
+// controlPlane reports whether the cluster needs this user's requests to work. Such users have
+// priority levels of their own in a kube-apiserver (k8s.io/apiserver, apis/flowcontrol/bootstrap:
+// exempt, system, leader-election, workload-high).
 func controlPlane(u user.Info) bool {
 	switch u.GetName() {
 	case user.APIServerUser, user.KubeControllerManager, user.KubeScheduler:

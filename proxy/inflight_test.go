@@ -40,7 +40,7 @@ func TestInFlightIsBounded(t *testing.T) {
 			t.Fatalf("%s was answered with %d, want it to be sent to the peer", target, code)
 		}
 	}
-	for _, stream := range []string{"?watch=1", "?watch=true", "?watch=T"} { // whose headers keep it waiting
+	for _, stream := range []string{"?watch=1", "?watch=true", "?watch=T"} { // the headers of a watch keep it waiting
 		start(gadgetsPath + stream)
 	}
 	start(gadgetsPath + "/1")
@@ -89,7 +89,7 @@ func TestInFlightSharePerUser(t *testing.T) {
 	}
 }
 
-// A request whose client reads the answer slowly is not in flight.
+// A request is no longer in flight while its client reads the answer slowly.
 func TestSlowReaderIsNotInFlight(t *testing.T) {
 	policy := Reference()
 	policy.Routing.InFlight = 1
@@ -133,7 +133,7 @@ func TestInFlightIsReleasedByAborts(t *testing.T) {
 	}
 }
 
-// Callers who announce a body and do not send it occupy no peer.
+// A caller who announces a body and does not send it takes no place at a peer.
 func TestBodiesThatDoNotComeOccupyNoPeer(t *testing.T) {
 	policy := Reference()
 	policy.Routing.InFlight = 8
@@ -174,8 +174,8 @@ func TestBodiesThatDoNotComeOccupyNoPeer(t *testing.T) {
 	running.Wait()
 }
 
-// Whoever else has requests at a peer, another user gets a place, and the control plane gets one
-// even if all are taken.
+// However many requests one user has at a peer, another user gets a place. The control plane gets a
+// place even if all places are taken.
 func TestControlPlaneHasPlacesOfItsOwn(t *testing.T) {
 	var f inFlight
 	fill := func(name string, groups ...string) (n int) {
@@ -217,9 +217,9 @@ func TestControlPlaneHasPlacesOfItsOwn(t *testing.T) {
 	}
 }
 
-// Users with rights can fill the places at a peer together, as they can fill a priority level of a
-// kube-apiserver. What that costs others is bound: an error that says when to try again, nothing at
-// the local server, and nothing to the control plane.
+// Users with rights can together fill the places at a peer, as they can fill a priority level of a
+// kube-apiserver. The cost for others is bounded. Others get an error that says when to try again.
+// Requests to the local server and requests of the control plane cost nothing more.
 func TestManyUsersWithRightsFillAPeer(t *testing.T) {
 	const users, places = 20, 400 // as many places as the reference has
 	released, arrived := make(chan struct{}), make(chan struct{}, 2*places)

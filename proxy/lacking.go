@@ -9,12 +9,13 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// lacking are the resources and subresources of one group version that only peers serve, each with
-// its kind. The kind is empty if it is not of this group version, or if the local server serves a
-// resource of the kind too.
+// lacking has the resources and subresources of one group version that only peers serve, each with
+// its kind. The kind is empty if it belongs to another group version, or if the local server serves
+// a resource of the same kind too.
 type lacking map[Resource]string
 
-// lacking returns what the local server does not list of a version in the merged document.
+// lacking returns the resources and subresources of a version in the merged document that the local
+// server does not list.
 func (e *exchange) lacking(root Root, group string, v apidiscoveryv2.APIVersionDiscovery) lacking {
 	index := e.table.local[root].index
 	missing, known := lacking{}, map[string]bool{}
@@ -42,9 +43,9 @@ func (e *exchange) lacking(root Root, group string, v apidiscoveryv2.APIVersionD
 	return missing
 }
 
-// from calls take with each peer that serves something that is lacking, the newest first, and with
-// what the peer serves of it. If take returns true, later peers are not asked for the same. So the
-// order does not depend on that of the peers.
+// from calls take for each peer that serves something that is lacking, the newest peer first. adds
+// is the part that this peer serves. If take returns true, later peers are not asked for that part.
+// So the result does not depend on the order in which the peers are known.
 func (missing lacking) from(e *exchange, root Root, take func(p PeerView, adds lacking) bool) {
 	left := maps.Clone(missing)
 	for _, s := range discovery.NewestFirst(e.table.Sources(root)) {
@@ -64,7 +65,7 @@ func (missing lacking) from(e *exchange, root Root, take func(p PeerView, adds l
 	}
 }
 
-// resources returns what is lacking, sorted.
+// resources returns the names of the lacking resources, sorted.
 func (missing lacking) resources() []string {
 	var names []string
 	for r := range missing { // in any order

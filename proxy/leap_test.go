@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/leap"
 )
 
-// Whoever sets the clock of a node by an hour changes nothing: what is avoided, excluded or
-// forgotten for a time is so for as long as before.
+// Somebody may set the clock of a node forward or back by an hour. Peers are then still avoided,
+// extensions excluded and knowledge forgotten for as long as before.
 func TestClockThatLeaps(t *testing.T) {
 	const histories, steps = 300, 60
 	seen := map[string]int{}
@@ -46,7 +46,7 @@ func TestClockThatLeaps(t *testing.T) {
 	}
 }
 
-// seenBy is what a table says at a time, without any time of the wall clock.
+// seenBy describes what a table says at a time. The description has no time of the wall clock.
 func seenBy(t *Table, now time.Time) (lines []string) {
 	for _, r := range []Request{request(gadget), request(status), request(pods), {Kind: KindDiscovery, Resource: Resource{Group: gadget.Group}}} {
 		lines = append(lines, fmt.Sprintf("%+v", t.Decide(r, nil, now, first)))

@@ -13,13 +13,13 @@ import (
 )
 
 // listed is a difference from upstream that no switch covers: docs/policies.md lists it. allow
-// makes the two equal in it, and in nothing else.
+// removes this difference between two exchanges, and no other difference.
 type listed struct {
 	what  string
 	allow func(q *request, theirs, ours *exchange)
 }
 
-// differences are all that the comparison lets pass.
+// differences are all differences that the comparison allows.
 var differences = []listed{
 	{"X-Forwarded-Host, -Proto and -Uri are not added on the hop", onTheHop(func(_ *request, theirs, ours *received) {
 		for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Uri"} {
@@ -114,7 +114,7 @@ var differences = []listed{
 	})},
 }
 
-// onTheHop is for exchanges that went to a peer, both to the same.
+// onTheHop applies allow to exchanges in which both requests went to the same peer.
 func onTheHop(allow func(q *request, theirs, ours *received)) func(q *request, theirs, ours *exchange) {
 	return func(q *request, theirs, ours *exchange) {
 		if len(theirs.there) == 1 && len(ours.there) == 1 && theirs.there[0].by != "" && theirs.there[0].by == ours.there[0].by {
@@ -123,8 +123,8 @@ func onTheHop(allow func(q *request, theirs, ours *received)) func(q *request, t
 	}
 }
 
-// ofDiscovery is for exchanges in which both answered with a merged document, or that it has not
-// changed.
+// ofDiscovery applies allow to exchanges in which both implementations answered with a merged
+// document, or with 304 for one.
 func ofDiscovery(allow func(q *request, theirs, ours *exchange)) func(q *request, theirs, ours *exchange) {
 	return func(q *request, theirs, ours *exchange) {
 		if len(theirs.there)+len(ours.there) == 0 && theirs.header.Get("Etag") != "" && ours.header.Get("Etag") != "" {
@@ -153,8 +153,8 @@ func unzipped(body string) string {
 	return string(plain)
 }
 
-// TestListedDifferencesAreThere allows all listed differences but one at a time: what is not seen
-// then need not be listed.
+// TestListedDifferencesAreThere allows all listed differences except one. If the comparison then
+// sees no difference, that one need not be listed.
 func TestListedDifferencesAreThere(t *testing.T) {
 	for i, l := range differences {
 		t.Run(l.what, func(t *testing.T) { seen(t, proxy.Upstream137(), slices.Delete(slices.Clone(differences), i, i+1)) })

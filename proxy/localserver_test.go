@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// process is one process of the local server, with kube-apiserver's own managers of what it lists.
-// Both implementations stand before it.
+// process is one process of the local server. It lists its resources with kube-apiserver's own
+// managers. It stands behind both implementations.
 type process struct {
 	core, groups aggregated.ResourceManager
 	alone        http.Handler                     // see handler
@@ -36,8 +36,8 @@ func newProcess(builtin [2]discovery.Groups) *process {
 	return s
 }
 
-// handler is what stands behind the proxy (kube-aggregator, pkg/apiserver/apiserver.go): merged, if
-// not nil, answers for the merged document.
+// handler is the handler behind the proxy (kube-aggregator, pkg/apiserver/apiserver.go). If merged
+// is not nil, it answers requests for the merged document.
 func (s *process) handler(merged http.Handler) http.Handler {
 	other := http.HandlerFunc(serveLocal)
 	api := aggregated.WrapAggregatedDiscoveryToHandler(other, s.core, nil)
@@ -67,7 +67,7 @@ func serveLocal(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "local")
 }
 
-// RoundTrip is the loopback client's way to the process.
+// RoundTrip makes the process the transport of the loopback client.
 func (s *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	s.alone.ServeHTTP(recorder, r)
@@ -75,8 +75,8 @@ func (s *process) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // define lists custom resources as upstream's controller does (apiextensions-apiserver,
-// customresource_discovery_controller.go), but for what
-// TestUpstreamKeepsTheGroupOfADeletedDefinition shows.
+// customresource_discovery_controller.go). The exception is shown by
+// TestUpstreamKeepsTheGroupOfADeletedDefinition.
 func (s *process) define(listed map[schema.GroupVersion][]string) {
 	manager := s.groups.WithSource(aggregated.CRDSource)
 	for _, gv := range slices.SortedFunc(maps.Keys(s.custom), compareVersions) {
@@ -91,8 +91,8 @@ func (s *process) define(listed map[schema.GroupVersion][]string) {
 	s.custom = listed
 }
 
-// aggregate lists aggregated APIs as upstream does (kube-aggregator, handler_discovery.go). One
-// whose server does not answer is stale.
+// aggregate lists aggregated APIs as upstream does (kube-aggregator, handler_discovery.go). An API
+// whose server does not answer is listed as stale.
 func (s *process) aggregate(listed, stale map[schema.GroupVersion]bool) {
 	manager := s.groups.WithSource(aggregated.AggregatorSource)
 	for _, gv := range slices.SortedFunc(maps.Keys(s.services), compareVersions) {

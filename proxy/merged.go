@@ -20,7 +20,8 @@ type documentCache struct {
 	generation uint64
 }
 
-// get returns the document of this table, never of an older one, and whether it was cached.
+// get returns the merged document for this table, never for an older one, and whether it was
+// cached.
 func (c *documentCache) get(t *Table, root Root, newestFirst bool) (document *discovery.Document, cached bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,12 +40,12 @@ func (c *documentCache) get(t *Table, root Root, newestFirst bool) (document *di
 	return document, false
 }
 
-// serveDiscovery answers requests that merged documents answer, and reports whether it did. Others
-// are routed as usual: profile=nopeer goes to the local server, and one that does not know the
-// profile ignores it.
+// serveDiscovery answers a request if merged documents have the answer, and reports whether it did.
+// Other requests are routed as usual. For example, profile=nopeer goes to the local server; an old
+// local server that does not know the profile ignores it.
 //
-// A peer gets the local server's view, so that no merged document is made from another. Upstream
-// relies on its peers asking for profile=nopeer (from 1.35).
+// A peer gets the local server's view, so that no merged document is made from another merged
+// document. Upstream instead relies on its peers to ask for profile=nopeer (from 1.35).
 func (h *Handler) serveDiscovery(e *exchange) bool {
 	policy := e.policy.Discovery
 	if !policy.Merge || e.request.Rerouted && !e.policy.Quirks.TrustAnyHop || e.r.Method != http.MethodGet && e.r.Method != http.MethodHead {
@@ -69,8 +70,9 @@ func (h *Handler) serveDiscovery(e *exchange) bool {
 	return false
 }
 
-// serveRoot answers /api or /apis in every format. While it is unknown what exists, the answer is
-// 503: the garbage collector and the deletion of namespaces take what a document lacks for absent.
+// serveRoot answers /api or /apis in every format. It answers 503 while this server does not know
+// what exists. Otherwise the garbage collector and the deletion of namespaces would take everything
+// that the document lacks for absent.
 func (e *exchange) serveRoot(root Root) bool {
 	accept := e.r.Header.Get("Accept")
 	if discovery.WantsNoPeer(accept) {
@@ -87,7 +89,7 @@ func (e *exchange) serveRoot(root Root) bool {
 		return false
 	}
 	document := e.document(root)
-	// Only the local server knows its address, which is in the legacy format of /api.
+	// Only the local server knows its own address, which is part of the legacy format of /api.
 	if root == RootCore && !discovery.IsAggregated(accept) && e.coversVersions(root, document.Groups()) {
 		return false
 	}
@@ -95,7 +97,7 @@ func (e *exchange) serveRoot(root Root) bool {
 	return true
 }
 
-// serveUpstreamRoot answers /apis as kube-apiservers do from 1.35: v2 only
+// serveUpstreamRoot answers /apis as kube-apiservers do from 1.35: in v2 only
 // (endpoints/discovery/aggregated, wrapper.go).
 func (e *exchange) serveUpstreamRoot() bool {
 	options, ok := negotiation.NegotiateMediaTypeOptions(e.r.Header.Get("Accept"), statuses.SupportedMediaTypes(), onlyV2{})
@@ -108,7 +110,8 @@ func (e *exchange) serveUpstreamRoot() bool {
 	case !e.table.LocalKnown():
 		return false
 	}
-	// The format is chosen. Nothing else that the client accepts may be chosen now.
+	// The format is chosen now. The document must not choose another format that the client
+	// accepts.
 	r := *e.r
 	r.Header = r.Header.Clone()
 	r.Header.Set("Accept", options.Accepted.MediaType+";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
@@ -128,7 +131,7 @@ func (onlyV2) AllowsMediaTypeTransform(_, _ string, gvk *schema.GroupVersionKind
 func (onlyV2) AllowsServerVersion(string) bool       { return false }
 func (onlyV2) AllowsStreamSchema(schema string) bool { return schema == "watch" }
 
-// document returns the merged document of a root and tells the observer its source.
+// document returns the merged document of a root, and tells the observer where it comes from.
 func (e *exchange) document(root Root) *discovery.Document {
 	document, cached := e.h.documents[root].get(e.table, root, e.policy.Discovery.NewestFirst)
 	from := DiscoveryMerged
@@ -140,8 +143,8 @@ func (e *exchange) document(root Root) *discovery.Document {
 }
 
 // serveGroup answers /apis/<group>, /apis/<group>/<version> and /api/<version> if the merged
-// document has more than the local server. What the document lacks is routed, which tells a 404
-// from a 503.
+// document has more than the local server. Groups and versions that the document lacks are routed:
+// the routing decides between 404 and 503.
 func (e *exchange) serveGroup() bool {
 	if !e.table.LocalKnown() {
 		return false

@@ -18,7 +18,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// neverAsked is the transport of tests in which no peer may be asked.
+// neverAsked is the transport of tests in which the handler must not ask a peer.
 func neverAsked(t *testing.T) http.RoundTripper {
 	return transportFunc(func(r *http.Request) (*http.Response, error) {
 		t.Errorf("a peer was asked for %s", r.URL)
@@ -26,7 +26,7 @@ func neverAsked(t *testing.T) http.RoundTripper {
 	})
 }
 
-// listed are the "group/version resource" entries of an aggregated document.
+// listedIn returns the "group/version resource" entries of an aggregated document.
 func listedIn(t *testing.T, contentType string, body []byte) []string {
 	t.Helper()
 	groups, err := discovery.Decode(contentType, body)
@@ -119,8 +119,8 @@ func TestMergedDiscovery(t *testing.T) {
 }
 
 func TestLegacyDiscoveryHasPeersGroups(t *testing.T) {
-	// Here batch/v1 has jobs; the peer has batch/v1 with cronjobs as well, and a version and a group
-	// of its own.
+	// Here the local server has batch/v1 with jobs. The peer also has cronjobs in batch/v1, and a
+	// version and a group of its own.
 	cron := Resource{Group: "batch", Version: "v1", Resource: "cronjobs"}
 	next := Resource{Group: "batch", Version: "v2", Resource: "jobs"}
 	events := []Event{
@@ -139,7 +139,7 @@ func TestLegacyDiscoveryHasPeersGroups(t *testing.T) {
 		"/apis/batch/v1":       {"cronjobs", "jobs"},
 		"/apis/batch/v2":       {"jobs"},
 		"/apis/new.k8s.io/v1":  {"gadgets"},
-		"/apis/example.com":    nil, // nothing to add: the local server's own
+		"/apis/example.com":    nil, // nothing to add: the local server answers
 		"/apis/example.com/v1": nil,
 		"/api/v1":              nil,
 		"/apis/nobodys.io":     nil,
@@ -181,7 +181,7 @@ func TestLegacyDiscoveryHasPeersGroups(t *testing.T) {
 	})
 }
 
-// withVerbs makes resources that the legacy lists show.
+// withVerbs adds verbs to resources, so that the legacy lists show them.
 func withVerbs(list discovery.Groups) discovery.Groups {
 	for g := range list {
 		for v := range list[g].Versions {
@@ -216,7 +216,7 @@ func TestMergedDocumentIsNeverOlderThanTheTable(t *testing.T) {
 	}
 }
 
-// Whoever has seen a change in the store sees it in the document.
+// If a goroutine has seen a change in the store, it also sees the change in the document.
 func TestMergedDocumentLosesNoInvalidation(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil), neverAsked(t))
 	var running sync.WaitGroup

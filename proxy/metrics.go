@@ -9,12 +9,13 @@ import (
 )
 
 // Metrics counts what a [Handler] does. It is an [Observer] and a prometheus.Collector, which the
-// caller registers. Make it with [NewMetrics]. Upstream's metrics have upstream's names
+// caller registers. Make it with [NewMetrics]. Metrics that upstream has too have upstream's names
 // (k8s.io/apiserver, util/peerproxy/metrics and endpoints/discovery/aggregated/metrics.go). It is
 // safe for concurrent use.
 //
-// Labels have the group, version and resource only if some server is known to serve them, and else
-// "unknown": clients cannot create series with requests for what does not exist.
+// Labels have the group, version and resource only if it is known that some server serves them.
+// Otherwise they are "unknown", so that clients cannot create series with requests for resources
+// that do not exist.
 type Metrics struct {
 	registry  *prometheus.Registry
 	rerouted  *prometheus.CounterVec

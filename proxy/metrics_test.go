@@ -28,14 +28,14 @@ func TestMetrics(t *testing.T) {
 	s.ask("GET", gadgetsPath, "")                                         // a fails and is avoided, b answers
 	s.ask("GET", gadgetsPath, "")                                         // b answers
 	s.ask("POST", gadgetsPath, "x")                                       // b breaks off
-	s.ask("GET", jobsPath, "")                                            // here
-	s.ask("GET", "/apis/made.up/v1/by-a-client", "")                      // nowhere
-	s.ask("GET", "/apis/example.com/v1/widgets", "")                      // at c, wherever that is
+	s.ask("GET", jobsPath, "")                                            // served here
+	s.ask("GET", "/apis/made.up/v1/by-a-client", "")                      // served nowhere
+	s.ask("GET", "/apis/example.com/v1/widgets", "")                      // served by c, whose address is not known
 	s.ask("GET", "/apis", "", "Accept", discovery.AcceptV2)               // merged
-	s.ask("GET", "/apis", "", "Accept", discovery.AcceptV2)               // again
-	s.ask("GET", "/apis", "", "Accept", discovery.AcceptV2NoPeer)         // local
+	s.ask("GET", "/apis", "", "Accept", discovery.AcceptV2)               // from the cache
+	s.ask("GET", "/apis", "", "Accept", discovery.AcceptV2NoPeer)         // the local server's own
 	s.ask("GET", "/apis/new.k8s.io/v1", "", "Accept", "application/json") // merged
-	m.Fetched(200)                                                        // by whoever fetches discovery
+	m.Fetched(200)                                                        // called by the code that fetches discovery
 	const want = `
 # HELP aggregator_discovery_nopeer_requests_total Requests for the local server's own discovery (profile=nopeer).
 # TYPE aggregator_discovery_nopeer_requests_total counter

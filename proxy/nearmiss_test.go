@@ -5,17 +5,17 @@ import (
 	"testing"
 )
 
-// near are names that look like a name that counts, and are another.
+// near returns names that look almost like a name that counts, but are different names.
 func near(name string) []string {
 	return []string{"", name + "2", name + " ", " " + name, "X-" + name, name[:len(name)-1], name[1:], strings.ReplaceAll(name, "-", "_"), strings.ReplaceAll(name, "-", "")}
 }
 
-// spelled are ways to spell one header's name.
+// spelled returns spellings of one header's name.
 func spelled(name string) []string {
 	return []string{name, strings.ToLower(name), strings.ToUpper(name), strings.ToLower(name[:5]) + strings.ToUpper(name[5:])}
 }
 
-// A header of the hop counts in every spelling, and no other header does.
+// A header of the hop counts in every spelling. No other header counts.
 func TestNamesNearTheHopsHeaders(t *testing.T) {
 	for _, name := range hopHeaders {
 		for _, s := range spelled(name) {
@@ -28,7 +28,8 @@ func TestNamesNearTheHopsHeaders(t *testing.T) {
 				t.Errorf("%q counts as %q", n, name)
 			}
 		}
-		// Letters that Unicode folds to others of ASCII are no letters of a header's name.
+		// Unicode folds some letters to ASCII letters. In a header's name, they must not count as
+		// those letters.
 		for from, to := range map[string]string{"k": "\u212a", "K": "\u212a", "s": "\u017f", "S": "\u017f"} {
 			if folded := strings.Replace(name, from, to, 1); folded != name && isHopHeader(folded) {
 				t.Errorf("%q counts as %q", folded, name)
@@ -37,9 +38,9 @@ func TestNamesNearTheHopsHeaders(t *testing.T) {
 	}
 }
 
-// Every header that a server may read an identity from counts, in every spelling: those that are
-// configured, and those of the default, which the peer may read. Of prefixes everything that begins
-// with them counts, of names nothing but the name.
+// A header counts, in every spelling, if a server may read an identity from it: the configured
+// headers, and the default ones, which the peer may read. For a prefix, every header that begins
+// with it counts. For a name, only a header with exactly this name counts.
 func TestNamesNearIdentityHeaders(t *testing.T) {
 	names, err := newIdentityHeaders(IdentityHeaders{User: "Front-User", UID: "Front-Uid", Group: "Front-Group", ExtraPrefix: "Front-More-"})
 	if err != nil {

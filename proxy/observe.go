@@ -8,7 +8,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Observe returns the table after an event; the receiver itself if the event changes nothing.
+// Observe returns the table after an event. It returns the receiver itself if the event changes
+// nothing.
 func (t *Table) Observe(e Event) *Table {
 	switch e := e.(type) {
 	case PeerAppeared:
@@ -56,21 +57,23 @@ func (t *Table) Observe(e Event) *Table {
 	return t
 }
 
-// copy returns a table that may be changed before it is returned, its peers only by [Table.change].
+// copy returns a table that may be changed before it is returned. Its peers may be changed only
+// with [Table.change].
 func (t *Table) copy() *Table {
 	next := *t
 	next.peers = slices.Clone(t.peers)
 	return &next
 }
 
-// noteTime keeps the time of the first event that has one.
+// noteTime stores the time of the first event that has a time.
 func (t *Table) noteTime(now time.Time) {
 	if t.began.IsZero() {
 		t.began = now
 	}
 }
 
-// peer returns a peer for changing, a new one if there is none.
+// peer returns a peer that may be changed. It is a new peer if the table has none with this
+// identity.
 func (t *Table) peer(id ServerID) *peer {
 	i, ok := t.find(id)
 	if !ok {
@@ -80,7 +83,7 @@ func (t *Table) peer(id ServerID) *peer {
 	return t.change(i)
 }
 
-// change replaces a peer by a copy that may be changed until the table is returned.
+// change replaces a peer by a copy, which may be changed until the table is returned.
 func (t *Table) change(i int) *peer {
 	p := *t.peers[i]
 	t.peers[i] = &p
@@ -97,7 +100,8 @@ func (t *Table) appeared(e PeerAppeared) *Table {
 	next := t.copy()
 	p := next.peer(e.ID)
 	if p.incarnation != e.Incarnation && t.policy.Knowledge.ForgetOnRestart {
-		// The new process may be another version. What the old one served may be true or false now.
+		// The new process may be another version. It is unknown which of the old process's
+		// resources it serves.
 		for root := range roots {
 			p.before[root] = p.shown(root)
 		}
@@ -116,7 +120,7 @@ func (t *Table) gone(e PeerGone) *Table {
 		return t
 	}
 	next := t.copy()
-	if !t.policy.Knowledge.KeepLastGood { // its documents stay until the next round of fetches
+	if !t.policy.Knowledge.KeepLastGood { // without KeepLastGood, the peer's documents stay until the next round of fetches
 		next.change(i).live = false
 		return next
 	}
@@ -140,7 +144,7 @@ func (t *Table) addressed(e PeerAddress) *Table {
 	return next
 }
 
-// eject avoids a peer until that time; the zero time ends an ejection.
+// eject makes the server avoid a peer until that time. The zero time ends an ejection.
 func (t *Table) eject(id ServerID, until time.Time) *Table {
 	i, ok := t.find(id)
 	if !ok || until.IsZero() && t.peers[i].ejected.IsZero() {
@@ -151,7 +155,7 @@ func (t *Table) eject(id ServerID, until time.Time) *Table {
 	return next
 }
 
-// fetched applies what peers answered. Without KeepLastGood that replaces all earlier knowledge.
+// fetched applies the answers of peers. Without KeepLastGood, they replace all earlier knowledge.
 func (t *Table) fetched(e Fetched) *Table {
 	if t.policy.Knowledge.KeepLastGood && !slices.ContainsFunc(e.Results, t.isNews) {
 		return t
@@ -172,7 +176,7 @@ func (t *Table) fetched(e Fetched) *Table {
 	return next
 }
 
-// isNews reports whether an answer is about a known peer and not a repeated failure.
+// isNews reports whether an answer is about a known peer and is not just the same failure again.
 func (t *Table) isNews(r FetchResult) bool {
 	i, ok := t.find(r.ID)
 	if !ok {
@@ -186,7 +190,7 @@ func (t *Table) isNews(r FetchResult) bool {
 	return r.Version != "" && r.Version != t.peers[i].version
 }
 
-// forgetLearnt drops every document, and peers that are neither live nor have an address.
+// forgetLearnt drops every document. It also drops every peer that is not live and has no address.
 func (t *Table) forgetLearnt() (changed bool) {
 	for i := range t.peers {
 		changed = changed || t.peers[i].contributes()
@@ -197,8 +201,9 @@ func (t *Table) forgetLearnt() (changed bool) {
 	return changed
 }
 
-// learn applies what one peer answered and reports whether a merged document may change. before is
-// the table before anything was forgotten: its documents need not be compared again.
+// learn applies the answer of one peer and reports whether a merged document may change. before is
+// the table before anything was forgotten. If it has the very same document, that document's index
+// is used again.
 func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed bool) {
 	if result.ID == t.self {
 		return false
@@ -206,9 +211,9 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 	i, ok := t.find(result.ID)
 	switch {
 	case t.policy.Knowledge.KeepLastGood && !ok:
-		return false // it left after it was asked
+		return false // the peer left after it was asked
 	case t.policy.Knowledge.ForgetOnRestart && ok && t.peers[i].incarnation != result.Incarnation:
-		return false // it has restarted
+		return false // the peer has restarted since it was asked
 	}
 	p := t.peer(result.ID)
 	if result.Version != "" {
@@ -229,7 +234,7 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 		}
 		if old := p.learnt[root]; old.known() && same(old.told, groups) {
 			p.learnt[root].at, p.learnt[root].failed = at, ""
-			// What a grace hides depends on the document's age.
+			// Whether a grace hides something depends on the document's age.
 			changed = changed || t.extensions.retiring()
 			continue
 		}
@@ -246,7 +251,7 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 	return changed
 }
 
-// sameDocument returns a document of the table that came as the very same value.
+// sameDocument returns a document of the table that was made from the very same value.
 func (t *Table) sameDocument(root Root, told discovery.Groups) (document, bool) {
 	if len(told) == 0 {
 		return document{}, false
@@ -262,8 +267,8 @@ func (t *Table) sameDocument(root Root, told discovery.Groups) (document, bool) 
 	return document{}, false
 }
 
-// share replaces parts of a document by equal parts of others. Servers of one version then take the
-// memory of one, and merging them is cheap.
+// share replaces parts of a document by equal parts of other documents. Then all servers of one
+// version together need the memory of one, and merging them is cheap.
 func (t *Table) share(root Root, id ServerID, groups discovery.Groups) discovery.Groups {
 	groups = discovery.Share(groups, t.local[root].groups)
 	for _, p := range t.peers {
@@ -274,7 +279,7 @@ func (t *Table) share(root Root, id ServerID, groups discovery.Groups) discovery
 	return groups
 }
 
-// same reports whether two documents are one value, as a fetcher returns after a 304.
+// same reports whether two documents are one value. A fetcher returns the same value after a 304.
 func same(a, b discovery.Groups) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
@@ -299,10 +304,10 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 	return next
 }
 
-// tickerSlack is how late an answer may be and still be that of a LocalInterval.
+// tickerSlack is how late an answer may come and still count as the answer of a LocalInterval.
 const tickerSlack = time.Second
 
-// routeByInterval keeps, under LocalByInterval, the index of the last interval.
+// routeByInterval keeps, under LocalByInterval, the index that routing used in the last interval.
 func (t *Table) routeByInterval(now time.Time) {
 	interval := t.policy.Fetching.LocalInterval
 	if !t.policy.Quirks.LocalByInterval || interval <= 0 || !t.localKnown || now.Before(t.routedUntil) {

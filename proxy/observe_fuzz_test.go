@@ -12,12 +12,12 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// FuzzKnowledge turns bytes into events and checks the invariants of tables after each.
+// FuzzKnowledge turns bytes into events, and checks the invariants of the table after each event.
 func FuzzKnowledge(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
 	f.Add([]byte("restart and partition"))
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 40 { // histories that every run of the tests lives through
+	for range 40 { // histories that every run of the tests uses
 		tape := make([]byte, 200)
 		for i := range tape {
 			tape[i] = byte(random.Uint32())
@@ -43,8 +43,8 @@ func FuzzKnowledge(f *testing.F) {
 	})
 }
 
-// eventFor draws each part of an event from a domain of its own: who it is about, which process,
-// address and version that is, and which of its documents has changed, alone or with the other.
+// eventFor draws each part of an event independently: the server, its process, address and version,
+// and whether one or both of its documents have changed.
 func eventFor(kind, detail byte, now time.Time) Event {
 	rest := int(detail)
 	draw := func(n int) int {
@@ -138,7 +138,7 @@ func checkDecision(t *testing.T, table *Table, r Request, now time.Time) {
 	}
 }
 
-// mayBeNotFound: a 404 must not come from what this server failed to learn.
+// mayBeNotFound checks that a 404 is not caused by something that this server failed to learn.
 func mayBeNotFound(t *testing.T, table *Table, r Request) {
 	t.Helper()
 	if !table.Synced() || !table.LocalKnown() {
@@ -149,7 +149,7 @@ func mayBeNotFound(t *testing.T, table *Table, r Request) {
 		root = RootCore
 	}
 	if table.extensions.exclude(r.Resource, time.Time{}) {
-		return // a custom resource or aggregated API: whether it exists is known without any peer
+		return // a custom resource or aggregated API: no peer is needed to know whether it exists
 	}
 	for _, p := range table.Peers() {
 		if p.Live && p.Learned[root].IsZero() {

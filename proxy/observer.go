@@ -5,33 +5,36 @@ import (
 	"time"
 )
 
-// Observer is told what a [Handler] does, with the context of the client's request. [Metrics] is
-// one. Methods are called concurrently by the serving goroutines, and must not block.
+// Observer is told what a [Handler] does, with the context of the client's request. [Metrics] is an
+// Observer. The goroutines that serve requests call the methods concurrently. Methods must not
+// block.
 type Observer interface {
-	// Decided is called for every decision: the first, and one after each failed attempt; tried counts
-	// these attempts. The last decision is carried out unless the client goes away.
+	// Decided is called for every decision: the first one, and one after each failed attempt. tried
+	// is the number of failed attempts. The handler carries out the last decision unless the client
+	// goes away.
 	Decided(ctx context.Context, r Request, d Decision, tried int)
 
-	// Attempted is called when an attempt has ended: the headers have come, or never will.
+	// Attempted is called when an attempt has ended: the headers have come, or will never come.
 	Attempted(ctx context.Context, r Request, a AttemptResult)
 
 	// Ejected is called when a failed attempt makes the server avoid a peer.
 	Ejected(ctx context.Context, peer ServerID)
 
-	// Discovered is called for each request for a discovery document, with the answer's source.
+	// Discovered is called for each request for a discovery document. from says where the answer
+	// comes from.
 	Discovered(ctx context.Context, from DiscoverySource)
 }
 
 // AttemptResult is how an attempt at a peer ended.
 type AttemptResult struct {
 	Peer     ServerID
-	Answered bool // the peer has answered, with whatever status
+	Answered bool // the peer has answered, with any status
 	Code     int  // the HTTP status, if Answered
 
 	Outcome Outcome // if not Answered
-	Err     error   // why, if not Answered: the error of the transport, which may name addresses and is not for clients
+	Err     error   // if not Answered: the error of the transport, which may name addresses and is not for clients
 
-	// Busy: the request was not sent, because too many to this peer are in flight.
+	// Busy: the request was not sent, because too many requests to this peer are in flight.
 	Busy bool
 	// Unauthorized: the peer did not accept this server's credentials.
 	Unauthorized bool

@@ -10,10 +10,11 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// serveOpenAPIIndex answers /openapi/v3 with the local server's list. The description of a version
-// that peers know more resources of has the hash of the merged description. Versions that only
-// peers serve are added. Their documents are routed to a peer (RoutingPolicy.DiscoveryPaths). Their
-// URLs have no hash, so clients do not cache them for ever.
+// serveOpenAPIIndex answers /openapi/v3 with the local server's list. If peers serve more resources
+// of a version, the URL of its description has the hash of the merged description. Versions that
+// only peers serve are added. Requests for their descriptions are routed to a peer
+// (RoutingPolicy.DiscoveryPaths). The URLs of these versions have no hash, so clients do not cache
+// the descriptions for ever.
 func (e *exchange) serveOpenAPIIndex() bool {
 	if !e.table.LocalKnown() {
 		return false
@@ -54,7 +55,7 @@ func (e *exchange) serveOpenAPIIndex() bool {
 	return true
 }
 
-// indexed returns the URL of a version that peers know more resources of.
+// indexed returns the URL for a version of which peers serve more resources.
 func (e *exchange) indexed(index discovery.OpenAPIIndex, v sharedVersion) string {
 	parts := e.plannedParts(v)
 	u, good := discovery.OpenAPIURL(v.path)
@@ -63,12 +64,12 @@ func (e *exchange) indexed(index discovery.OpenAPIIndex, v sharedVersion) string
 	case len(parts) == 0 || !good:
 		return index[v.path]
 	case own == "" || slices.ContainsFunc(parts, func(p part) bool { return p.tag == "" }):
-		return u // it would not change with the description
+		return u // a hash would not change when the description changes
 	}
 	return u + "?hash=" + url.QueryEscape(mergedTag(own, parts))
 }
 
-// peersOnly are the paths below /openapi/v3 of versions that only peers serve.
+// peersOnly returns the paths, below /openapi/v3, of the versions that only peers serve.
 func (e *exchange) peersOnly() []string {
 	var missing []string
 	for root := RootCore; root < roots; root++ {
@@ -84,7 +85,7 @@ func (e *exchange) peersOnly() []string {
 	return missing
 }
 
-// openAPIPath is the path below /openapi/v3 of a version.
+// openAPIPath returns the path of a version below /openapi/v3.
 func openAPIPath(root Root, group, version string) string {
 	if root == RootCore {
 		return "api/" + version
@@ -92,8 +93,8 @@ func openAPIPath(root Root, group, version string) string {
 	return "apis/" + group + "/" + version
 }
 
-// askLocal returns the local server's answer at a path to the same user, nil if it is not 200 or
-// too large. An empty accept asks for any format.
+// askLocal asks the local server for a path as the same user, and returns its answer. It returns
+// nil if the answer is not 200 or is too large. An empty accept asks for any format.
 func (e *exchange) askLocal(path, accept string) *recorder {
 	r := plainGet(e.r)
 	r.URL.Path, r.URL.RawPath, r.URL.RawQuery, r.RequestURI = path, "", "", path
@@ -108,7 +109,7 @@ func (e *exchange) askLocal(path, accept string) *recorder {
 	return answer
 }
 
-// plainGet asks for the whole uncompressed body, as the same user.
+// plainGet returns a request of the same user for the whole uncompressed body.
 func plainGet(r *http.Request) *http.Request {
 	plain := r.Clone(r.Context())
 	plain.Method, plain.Body, plain.ContentLength = http.MethodGet, http.NoBody, 0
@@ -119,7 +120,7 @@ func plainGet(r *http.Request) *http.Request {
 	return plain
 }
 
-// recorder keeps an answer, with at most discovery.MaxBody bytes.
+// recorder stores an answer, with at most discovery.MaxBody bytes of body.
 type recorder struct {
 	header    http.Header
 	code      int

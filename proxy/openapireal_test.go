@@ -13,7 +13,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// kindOfPath is the kind of the operations at a path of a Kubernetes description, of one version.
+// kindOfPath returns the kind of the operations at a path of a Kubernetes description, if it
+// belongs to this version.
 func kindOfPath(item map[string]any, group, version string) string {
 	for _, operation := range item {
 		if o, ok := operation.(map[string]any); ok {
@@ -26,8 +27,9 @@ func kindOfPath(item map[string]any, group, version string) string {
 	return ""
 }
 
-// An older server lacks one resource of a group version. Merged with the newer server's, its
-// description is the newer one: shown with some resources of Kubernetes' own descriptions.
+// An older server lacks one resource of a group version. The merge of its description with the
+// newer server's must be equal to the newer server's description. The test uses some resources of
+// Kubernetes' own descriptions.
 func TestMergeOfKubernetesOwnDescriptions(t *testing.T) {
 	s := newShell(t, Reference(), nil, neverAsked(t))
 	paths, err := openapitest.NewEmbeddedFileClient().Paths()

@@ -15,18 +15,18 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// maxDescriptions bounds the merged OpenAPI descriptions that are kept, in bytes of their JSON.
+// maxDescriptions bounds the merged OpenAPI descriptions in memory, in bytes of their JSON.
 const maxDescriptions = 32 << 20
 
-// sharedVersion is a group version that the local server serves, and of which peers serve more.
+// sharedVersion is a group version of which peers serve more resources than the local server.
 type sharedVersion struct {
 	root    Root
 	path    string // below /openapi/v3
 	missing lacking
 }
 
-// sharedVersions returns the shared versions, in the order of discovery; none if documents of peers
-// cannot be fetched.
+// sharedVersions returns the shared versions, in the order of discovery. It returns none if
+// documents of peers cannot be fetched.
 func (e *exchange) sharedVersions() []sharedVersion {
 	if e.h.config.Document == nil {
 		return nil
@@ -54,8 +54,8 @@ func (e *exchange) sharedVersion(root Root, group string, v apidiscoveryv2.APIVe
 }
 
 // serveOpenAPIVersion answers /openapi/v3/apis/<group>/<version> and /openapi/v3/api/<version> if
-// peers serve more of the version than the local server. Only callers get it to whom the local
-// server shows its own description.
+// peers serve more of the version than the local server. A caller gets the merged description only
+// if the local server shows its own description to this caller.
 func (e *exchange) serveOpenAPIVersion() bool {
 	of := e.request.Resource
 	root := of.root()
@@ -91,14 +91,14 @@ func (e *exchange) serveOpenAPIVersion() bool {
 	return description != nil && err == nil
 }
 
-// part is what one peer's description adds to a merged one.
+// part is the part of one peer's description that is added to a merged description.
 type part struct {
 	tag  string // of the peer's description
 	adds lacking
 }
 
-// mergedTag names a merged description. It changes if a description changes of which it is made, or
-// what is taken from it.
+// mergedTag is the entity tag of a merged description. It changes if one of its source descriptions
+// changes, or if other parts of them are used.
 func mergedTag(own string, parts []part) string {
 	if len(parts) == 0 {
 		return own
@@ -111,7 +111,8 @@ func mergedTag(own string, parts []part) string {
 	return fmt.Sprintf("%X", hash.Sum(nil))
 }
 
-// plannedParts returns of what a description will be merged, as the peers' indexes say.
+// plannedParts returns the parts from which a description will be merged, according to the peers'
+// indexes.
 func (e *exchange) plannedParts(v sharedVersion) (parts []part) {
 	v.missing.from(e, v.root, func(p PeerView, adds lacking) bool {
 		tag, ok := e.peerTag(p, v.path)
@@ -123,7 +124,7 @@ func (e *exchange) plannedParts(v sharedVersion) (parts []part) {
 	return parts
 }
 
-// peerTag returns the hash that a peer's index has for a path, false if the peer does not list it.
+// peerTag returns the hash that a peer's index has for a path; false if the peer does not list it.
 func (e *exchange) peerTag(p PeerView, path string) (string, bool) {
 	const at = "/openapi/v3"
 	known, err := e.h.peerDocument(p, at, p.Incarnation, askAgainAfter)
@@ -139,8 +140,8 @@ func (e *exchange) peerTag(p PeerView, path string) (string, bool) {
 	return index.Hash(path), ok
 }
 
-// describe merges a description, or returns the last one if nothing has changed; nil if no peer adds
-// anything.
+// describe merges a description. If nothing has changed, it returns the last one. It returns nil if
+// no peer adds anything.
 func (e *exchange) describe(v sharedVersion, own *recorder) (*discovery.OpenAPIDescription, error) {
 	tag := contentTag(own.header.Get("ETag"), own.body.Bytes())
 	parts := e.plannedParts(v)
@@ -175,7 +176,7 @@ func (e *exchange) describe(v sharedVersion, own *recorder) (*discovery.OpenAPID
 	return description, nil
 }
 
-// add merges a peer's description into another one. It returns the tag of the peer's.
+// add merges a peer's description into another one. It returns the tag of the peer's description.
 func (e *exchange) add(to *discovery.OpenAPIVersion, p PeerView, v sharedVersion, adds lacking) (*discovery.OpenAPIVersion, string, error) {
 	hash, ok := e.peerTag(p, v.path)
 	if !ok {
@@ -197,8 +198,8 @@ func (e *exchange) add(to *discovery.OpenAPIVersion, p PeerView, v sharedVersion
 	return to, known.tag, nil
 }
 
-// has reports whether a path of an OpenAPI description is that of a resource or subresource that is
-// lacking.
+// has reports whether a path of an OpenAPI description is the path of a lacking resource or
+// subresource.
 func (missing lacking) has(h *Handler, path string) bool {
 	r, ok := h.resourceAt(path)
 	if ok {
@@ -207,8 +208,8 @@ func (missing lacking) has(h *Handler, path string) bool {
 	return ok
 }
 
-// resourceAt returns what a path of an OpenAPI description is about:
-// "/api/v1/namespaces/{namespace}/pods" is about pods.
+// resourceAt returns the resource of a path of an OpenAPI description. For example,
+// "/api/v1/namespaces/{namespace}/pods" is a path of pods.
 func (h *Handler) resourceAt(path string) (Resource, bool) {
 	info, err := h.config.RequestInfo.NewRequestInfo(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}})
 	if err != nil || !info.IsResourceRequest {
@@ -217,7 +218,7 @@ func (h *Handler) resourceAt(path string) (Resource, bool) {
 	return RequestFor(info, path).Resource, true
 }
 
-// hasKind reports whether a kind, or the kind of its lists, is that of a resource that is lacking.
+// hasKind reports whether a kind, or the kind of its lists, is the kind of a lacking resource.
 func (missing lacking) hasKind(k discovery.GroupVersionKind) bool {
 	for r, kind := range missing { // in any order
 		if kind != "" && k.Group == r.Group && k.Version == r.Version && (k.Kind == kind || k.Kind == kind+"List") {
@@ -227,11 +228,11 @@ func (missing lacking) hasKind(k discovery.GroupVersionKind) bool {
 	return false
 }
 
-// descriptions are merged OpenAPI descriptions, the last one of each path. One request at a time
-// makes them, because that takes much memory. Make it with newDescriptions.
+// descriptions are merged OpenAPI descriptions, the last one of each path. Only one request at a
+// time may make them, because this takes much memory. Make it with newDescriptions.
 type descriptions struct {
 	turn *semaphore.Weighted
-	kept map[string]*discovery.OpenAPIDescription // for the request whose turn it is
+	kept map[string]*discovery.OpenAPIDescription // only the request that has the turn may use it
 	size int
 }
 
@@ -239,7 +240,7 @@ func newDescriptions() *descriptions {
 	return &descriptions{turn: semaphore.NewWeighted(1), kept: map[string]*discovery.OpenAPIDescription{}}
 }
 
-// enter waits for the turn of a request; false if its context ends before.
+// enter waits until it is this request's turn; false if the request's context ends first.
 func (d *descriptions) enter(ctx context.Context) (leave func(), ok bool) {
 	if d.turn.Acquire(ctx, 1) != nil {
 		return nil, false
@@ -249,7 +250,7 @@ func (d *descriptions) enter(ctx context.Context) (leave func(), ok bool) {
 
 func (d *descriptions) get(path string) *discovery.OpenAPIDescription { return d.kept[path] }
 
-// put keeps a description. If there are too many, all others are forgotten.
+// put stores a description. If there are too many, it deletes all others.
 func (d *descriptions) put(path string, description *discovery.OpenAPIDescription) {
 	if known := d.kept[path]; known != nil {
 		d.size -= known.Size()

@@ -20,12 +20,12 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// cronjobs are in batch/v1, which the local server serves without them.
+// cronjobs are in batch/v1. The local server serves batch/v1 without cronjobs.
 var cronjobs = Resource{Group: "batch", Version: "v1", Resource: "cronjobs"}
 
 const batchPath = "/openapi/v3/apis/batch/v1"
 
-// describes is a server's description of resources of batch/v1. Every path says who wrote it.
+// describes returns a server's description of resources of batch/v1. Every path names its author.
 func describes(who string, resources ...string) string {
 	var paths []string
 	for _, r := range resources {
@@ -34,8 +34,8 @@ func describes(who string, resources ...string) string {
 	return `{"openapi":"3.0.0","info":{"title":"Kubernetes"},"paths":{` + strings.Join(paths, ",") + `}}`
 }
 
-// describing is a server's OpenAPI: an index, and the description of batch/v1, with the hashes and
-// entity tags of a kube-apiserver.
+// describing serves a server's OpenAPI: an index and the description of batch/v1. It has hashes and
+// entity tags like a kube-apiserver.
 type describing struct {
 	mu     sync.Mutex
 	of     string // the description; "": 403
@@ -83,7 +83,7 @@ func (d *describing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// described is a shell with a local server and peers that describe batch/v1.
+// described is a shell with a local server and peers, all of which describe batch/v1.
 type described struct {
 	*shell
 	own   *describing
@@ -109,7 +109,8 @@ func newDescribed(t *testing.T, peers map[ServerID]*describing, fetched ...Fetch
 	return d
 }
 
-// newer is what a peer of a version serves: jobs, and what the local server lacks.
+// newer is the fetched discovery of a peer of a version: jobs, and the resources that the local
+// server lacks.
 func newer(id ServerID, version string, more ...Resource) FetchResult {
 	list := groups(append([]Resource{jobs}, more...)...)
 	for g := range list {
@@ -122,7 +123,7 @@ func newer(id ServerID, version string, more ...Resource) FetchResult {
 	return FetchResult{ID: id, Incarnation: "1", Version: version, Roots: [roots]RootResult{{Groups: groups(pods)}, {Groups: list}}}
 }
 
-// authors are who wrote the paths of the description of batch/v1, by resource.
+// authors returns the author of each resource's paths in the description of batch/v1.
 func (d *described) authors(t *testing.T, header ...string) map[string]string {
 	t.Helper()
 	got := d.ask("GET", batchPath, "", append([]string{"Accept", "application/json"}, header...)...)
@@ -139,7 +140,7 @@ func (d *described) authors(t *testing.T, header ...string) map[string]string {
 	return authors
 }
 
-// indexedURL is the URL of batch/v1 in the index.
+// indexedURL returns the URL of batch/v1 in the index.
 func (d *described) indexedURL(t *testing.T) string {
 	t.Helper()
 	got := d.ask("GET", "/openapi/v3", "")
@@ -262,8 +263,8 @@ func TestOpenAPIOfASharedVersionIsMerged(t *testing.T) {
 	})
 }
 
-// A client that has the hash of the index keeps the description for ever, so the hash must change
-// with it, and no other hash may be kept.
+// A client that has the hash from the index keeps the description for ever. So the hash must change
+// when the description changes, and a client must not keep the answer for any other hash.
 func TestOpenAPIHashesChangeWithTheDescription(t *testing.T) {
 	peer := &describing{of: describes("a", "jobs", "cronjobs")}
 	d := newDescribed(t, map[ServerID]*describing{"a": peer}, newer("a", "v1.37.1", cronjobs))
@@ -306,8 +307,8 @@ func TestOpenAPIHashesChangeWithTheDescription(t *testing.T) {
 	}
 }
 
-// A document that a peer cannot give, or that nobody can read, is named in the log, and not asked
-// for at every request.
+// If a peer cannot give a document, or nobody can decode it, the log names the document. It is not
+// fetched again for every request.
 func TestDocumentsThatAreLeftOutAreNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		peer *describing
@@ -353,7 +354,7 @@ func TestPeerDocumentsAreBounded(t *testing.T) {
 	}
 }
 
-// The description of a version is not kept twice, and not without bound.
+// The description of a version is stored once only, and the memory for all descriptions is bounded.
 func TestDescriptionsAreBounded(t *testing.T) {
 	kept := newDescriptions()
 	leave, ok := kept.enter(t.Context())

@@ -18,19 +18,20 @@ import (
 )
 
 // NotDeliveredError may be implemented by errors of a transport. If NotDelivered is true, the
-// request certainly did not reach the peer. [net/http.Transport] does not need it.
+// request certainly did not reach the peer. Errors of [net/http.Transport] need not implement it.
 type NotDeliveredError interface {
 	error
 	NotDelivered() bool
 }
 
-// outcomeOf says whether a request without an answer was certainly not delivered. Any doubt makes
-// it undecided.
+// outcomeOf says whether a request without an answer was certainly not delivered. In case of doubt
+// the outcome is Undecided.
 //
 // A transport that found no connection delivered nothing. It may have tried an idle connection
-// before, but it repeats only what that connection did not take or what may be repeated anyway
-// (net/http, shouldRetryRequest; x/net/http2, canRetryError). A failed dial says nothing about a
-// request written earlier on another connection; see attemptTrace.
+// before. But then it repeats a request only if that connection did not take the request, or if the
+// request may be repeated anyway (net/http, shouldRetryRequest; x/net/http2, canRetryError). A
+// failed dial says nothing about a request that was written earlier on another connection; see
+// attemptTrace.
 func outcomeOf(err error, trace *attemptTrace) Outcome {
 	reached := trace.delivery()
 	if reached == connecting {
@@ -73,7 +74,7 @@ func troubleOf(err error, outcome Outcome) string {
 }
 
 // attemptTrace records how far a request got. It passes informational answers on to the client (RFC
-// 9110, 15.2) except 100, which the server sends itself when the body is read.
+// 9110, 15.2) except 100, which the server sends itself when it reads the body.
 type attemptTrace struct {
 	mu    sync.Mutex
 	state delivery
@@ -96,8 +97,8 @@ func (a *attemptTrace) hooks() *httptrace.ClientTrace {
 	a.trace = httptrace.ClientTrace{
 		GetConn: func(string) { a.set(connecting, nil) },
 		GotConn: func(i httptrace.GotConnInfo) { a.set(connected, i.Conn) },
-		// The peer may have the request now, even if the transport then tries another connection
-		// (net/http does so for a GET) and finds none.
+		// The peer may have the request now. This stays true if the transport then tries another
+		// connection (net/http does so for a GET) and finds none.
 		WroteHeaders: func() { a.set(written, nil) },
 		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
 			a.mu.Lock()
@@ -124,22 +125,24 @@ func (a *attemptTrace) set(s delivery, c net.Conn) {
 	}
 }
 
-// isHTTP2 reports whether a connection uses HTTP/2. There a transport uses another connection only
-// if the peer says that it did not process the request (RFC 9113, 8.7; x/net/http2, canRetryError).
+// isHTTP2 reports whether a connection uses HTTP/2. With HTTP/2, a transport sends a request on
+// another connection only if the peer says that it did not process the request (RFC 9113, 8.7;
+// x/net/http2, canRetryError).
 func isHTTP2(c net.Conn) bool {
 	secured, ok := c.(interface{ ConnectionState() tls.ConnectionState })
 	return ok && secured.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// end stops passing answers on: the handler owns the writer again.
+// end stops passing answers on to the client: from now on only the handler uses the writer.
 func (a *attemptTrace) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ended = true
 }
 
-// tried reports whether a connection to the peer was tried before an error. A transport refuses
-// some requests before that, such as those with invalid headers, and the peer is not to blame.
+// tried reports whether the transport tried a connection to the peer before an error. A transport
+// refuses some requests before that, such as requests with invalid headers. Then the peer is not to
+// blame.
 func (a *attemptTrace) tried(err error) bool {
 	return a.delivery() != untraced || wire.Is[*net.OpError](err) || wire.Is[NotDeliveredError](err)
 }

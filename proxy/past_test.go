@@ -25,10 +25,10 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// past is one random history that both implementations live through.
+// past is one random history. Both implementations live through it.
 type past struct {
 	*testing.T
-	random, asking *rand.Rand // of what happens, and of what is asked
+	random, asking *rand.Rand // for the events, and for the requests
 	policy         proxy.Policy
 	allowed        []listed
 
@@ -36,8 +36,8 @@ type past struct {
 	client    *fake.Clientset
 	objects   *dynamicfake.FakeDynamicClient
 	ids       []string
-	addresses map[string]string // of peers that publish one
-	holders   map[string]int    // of identity leases that exist
+	addresses map[string]string // of the peers that publish an address
+	holders   map[string]int    // of the identity leases that exist
 
 	definitions []*definition
 	services    map[schema.GroupVersion]string // "remote", "stale" or "local"
@@ -57,8 +57,8 @@ type past struct {
 // definition is a CustomResourceDefinition.
 type definition struct {
 	group, plural    string
-	pool             []string // versions that it may have
-	versions, hidden []string // that it has; those of them that it does not serve
+	pool             []string // versions that the definition may have
+	versions, hidden []string // versions that it has; hidden are those of them that it does not serve
 	accepted         bool
 }
 
@@ -70,7 +70,7 @@ func (d *definition) served() []string {
 	return slices.DeleteFunc(slices.Clone(d.versions), func(v string) bool { return slices.Contains(d.hidden, v) })
 }
 
-// newPast begins a history. end must be called.
+// newPast begins a history. The caller must call end.
 func newPast(t *testing.T, seed uint64, policy proxy.Policy, allowed []listed) *past {
 	p := &past{
 		T: t, random: rand.New(rand.NewPCG(seed, 0)), asking: rand.New(rand.NewPCG(seed, 1)), policy: policy, allowed: allowed,
@@ -107,10 +107,10 @@ func address(i int) string { return fmt.Sprintf("peer-%c:6443", 'a'+i) }
 // moved is another address of the same peer.
 func moved(i int) string { return fmt.Sprintf("peer-%c.moved:7443", 'a'+i) }
 
-// versions are those that peers say they are; "" is none. Upstream does not ask.
+// versions are the versions that peers report; "" is none. Upstream does not ask for the version.
 var versions = []string{"v1.37.1", "v1.37.1", "v1.36.3", "v1.38.0-alpha.1+dirty", "nonsense", ""}
 
-// begin starts a new process of the local server, with both implementations anew.
+// begin starts a new process of the local server, and starts both implementations again.
 func (p *past) begin() {
 	p.Helper()
 	p.end()
@@ -136,8 +136,9 @@ func (p *past) begin() {
 	}
 }
 
-// withhold deletes all identity leases but one and returns them. If several leases exist when an
-// informer starts, a round of fetches sees any number of them, in upstream and here: a race.
+// withhold deletes all identity leases except one and returns them. The reason is a race, in
+// upstream and here: if several leases exist when an informer starts, a round of fetches sees any
+// number of them.
 func (p *past) withhold() []*coordinationv1.Lease {
 	var withheld []*coordinationv1.Lease
 	for _, id := range slices.Sorted(maps.Keys(p.holders)) {
@@ -158,7 +159,7 @@ func (p *past) leases() coordinationclient.LeaseInterface {
 	return p.client.CoordinationV1().Leases(metav1.NamespaceSystem)
 }
 
-// end stops both.
+// end stops both implementations.
 func (p *past) end() {
 	p.stop()
 	synctest.Wait()
@@ -171,14 +172,15 @@ func (p *past) must(_ any, err error) {
 	}
 }
 
-// pause is the time between what happens and what is asked. No number of pauses in a history adds
-// up to a time after which anything is done again: who is first at the same instant is not settled.
+// pause is the time between an event and the requests. The sum of the pauses in a history is never
+// equal to an interval at which something is done again. Otherwise two things would happen at the
+// same instant, and their order would be random.
 const pause = 1013 * time.Microsecond
 
-// steps is how many there are in a history.
+// steps is the number of steps in a history.
 const steps = 30
 
-// live lets a history pass, and returns the first difference in it, or "".
+// live runs a history. It returns the first difference in it, or "".
 func (p *past) live() string {
 	p.Helper()
 	defer p.end()
@@ -198,7 +200,7 @@ func (p *past) live() string {
 	return ""
 }
 
-// difference asks both for everything, and for this and that.
+// difference sends both implementations requests for every resource, and some random odd requests.
 func (p *past) difference() string {
 	for _, r := range pool {
 		if r.Subresource == "" {
@@ -228,7 +230,7 @@ func (p *past) difference() string {
 	return ""
 }
 
-// compare asks both for the same.
+// compare sends both implementations the same request.
 func (p *past) compare(q *request) string {
 	theirs := q.send(p.handlers.theirs)
 	var ours []*exchange
@@ -242,8 +244,8 @@ func (p *past) compare(q *request) string {
 }
 
 // among says how upstream's exchange differs from each of ours. Upstream chooses among capable
-// peers at random: there is one of ours for each choice, and upstream's must be the same as one of
-// them in all that is not listed.
+// peers at random, so there is one exchange of ours for each choice. Upstream's exchange must be
+// equal to one of them, except for listed differences.
 func (p *past) among(q *request, theirs *exchange, ours []*exchange) string {
 	var could []string
 	for _, x := range ours {

@@ -12,19 +12,20 @@ import (
 )
 
 const (
-	// askAgainAfter is how long a peer's index of OpenAPI descriptions is believed, and how long a
-	// document that could not be had is not asked for again.
+	// askAgainAfter is how long a peer's index of OpenAPI descriptions is believed. It is also how
+	// long the handler waits before it fetches a document again after a failed fetch.
 	askAgainAfter = 10 * time.Second
-	// maxPeerDocuments bounds the documents of all peers that are kept, in bytes.
+	// maxPeerDocuments bounds the documents of all peers in memory, in bytes.
 	maxPeerDocuments = 64 << 20
-	// documentCost is what a document counts beside its body, so that empty ones are bounded too.
+	// documentCost is how much a document counts in addition to its body, so that the number of
+	// empty documents is bounded too.
 	documentCost = 1 << 10
 )
 
-// peerDocuments are documents that the handler has fetched from peers, because aggregated discovery
-// does not tell what is in them: OpenAPI descriptions and lists with hashes of storage versions.
-// The last good document of a peer stays when a later fetch fails. The zero value is empty. It is
-// safe for concurrent use.
+// peerDocuments are documents that the handler has fetched from peers: OpenAPI descriptions and
+// lists with hashes of storage versions. Aggregated discovery does not have their content. The last
+// good document of a peer stays when a later fetch fails. The zero value is empty. It is safe for
+// concurrent use.
 type peerDocuments struct {
 	mu   sync.Mutex
 	kept map[documentKey]*peerDocument
@@ -37,7 +38,7 @@ type documentKey struct {
 	path string
 }
 
-// peerDocument is immutable but for used.
+// peerDocument is immutable except for used.
 type peerDocument struct {
 	state string // of the peer, when it was fetched
 	body  []byte // nil: none was ever fetched
@@ -49,9 +50,9 @@ type peerDocument struct {
 
 var errNotAskedAgain = errors.New("it failed a moment ago, and is not asked again yet")
 
-// peerDocument returns a document of a peer. It is fetched if none is known of this state, or if the
-// known one is older than most; zero: it does not age. The state is any text that changes when the
-// document may have changed.
+// peerDocument returns a document of a peer. It fetches the document if it knows none for this
+// state, or if the known one is older than most. If most is zero, documents do not age. state is
+// any text that changes when the document may have changed.
 func (h *Handler) peerDocument(p PeerView, path, state string, most time.Duration) (*peerDocument, error) {
 	key, now := documentKey{p.ID, path}, h.now()
 	known := h.peerDocuments.get(key)
@@ -94,8 +95,8 @@ func (h *Handler) fetchDocument(p PeerView, path string, known *peerDocument, no
 	return body, contentTag(tag, body), nil
 }
 
-// contentTag returns the entity tag without quotes, or a hash of the body if there is none. Only a
-// strong tag changes with every byte (RFC 9110, 8.8.1).
+// contentTag returns the entity tag without quotes. If there is no strong tag, it returns a hash of
+// the body: only a strong tag changes with every byte (RFC 9110, 8.8.1).
 func contentTag(etag string, body []byte) string {
 	if tag := strings.Trim(etag, `"`); tag != "" && !strings.HasPrefix(etag, "W/") {
 		return tag
@@ -103,7 +104,7 @@ func contentTag(etag string, body []byte) string {
 	return fmt.Sprintf("%X", sha512.Sum512(body))
 }
 
-// spoilt forgets a document that cannot be used, and does not ask for it again for a while.
+// spoilt forgets a document that cannot be used. The document is not fetched again for a while.
 func (h *Handler) spoilt(p PeerView, path string, err error) {
 	h.leftOut(p, path, err)
 	h.peerDocuments.put(documentKey{p.ID, path}, &peerDocument{tried: h.now()})
@@ -125,7 +126,8 @@ func (d *peerDocuments) get(key documentKey) *peerDocument {
 	return known
 }
 
-// put keeps a document, and forgets those that were not used for longest if there are too many.
+// put stores a document. If there are too many, it deletes the documents that were not used for the
+// longest time.
 func (d *peerDocuments) put(key documentKey, document *peerDocument) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,7 +141,7 @@ func (d *peerDocuments) put(key documentKey, document *peerDocument) {
 	d.size += documentCost + len(document.body)
 	for d.size > maxPeerDocuments && len(d.kept) > 1 {
 		oldest, least := documentKey{}, d.uses
-		for k, known := range d.kept { // in any order: no two have the same use
+		for k, known := range d.kept { // in any order: no two documents have the same value of used
 			if known.used < least {
 				oldest, least = k, known.used
 			}

@@ -8,12 +8,13 @@ import (
 )
 
 // Policy is the set of switches in which implementations of the Mixed Version Proxy differ. It is
-// plain data: copy and change it, but not once a [Table] or [Store] has it. Each field says what
-// its zero value does. Comments cite upstream's pkg/util/peerproxy of k8s.io/apiserver unless they
-// say otherwise.
+// plain data: copy and change it, but do not change it after a [Table] or [Store] got it. Each
+// field says what its zero value does. Comments cite upstream's pkg/util/peerproxy of
+// k8s.io/apiserver unless they name another source.
 //
-// Start from a preset: [Reference], or one that behaves like a released kube-apiserver, mistakes
-// included. The zero Policy is no preset. A user may sensibly choose all sections but Quirks.
+// Start from a preset: [Reference], or one that behaves like a released kube-apiserver, including
+// its mistakes. The zero Policy is not a preset. A user may sensibly choose the switches of all
+// sections except Quirks.
 type Policy struct {
 	// Name is the name of the preset, for logs and reports.
 	Name string
@@ -36,7 +37,8 @@ type KnowledgePolicy struct {
 	KeepLastGood bool
 
 	// ForgetOnRestart drops what was learnt from a peer when a new process, perhaps of another
-	// version, has its identity. Without it, old knowledge stays until a round of fetches replaces it.
+	// version, has its identity. Without it, old knowledge stays until a round of fetches replaces
+	// it.
 	ForgetOnRestart bool
 
 	// FailClosed answers 503 rather than 404 while a peer may serve a request: before the first
@@ -44,36 +46,38 @@ type KnowledgePolicy struct {
 	// and /apis answer 503 before it too. Without it, what is unknown counts as absent.
 	FailClosed bool
 
-	// WaitForPeers makes synchronisation, and so readiness, wait until every peer that was live at the
-	// start was asked once, whether it answered or not. Without it, synchronisation waits only for the
-	// leases and the local server (upstream: WaitForCacheSync).
+	// WaitForPeers makes synchronisation, and so readiness, wait until every peer that was live at
+	// the start was asked once, whether it answered or not. Without it, synchronisation waits only
+	// for the leases and the local server (upstream: WaitForCacheSync).
 	WaitForPeers bool
 
-	// StaleAfter is how long an identity lease without an endpoint lease keeps its server live after
-	// the last renewal. It should be several times the 10 s in which a kube-apiserver renews it. Zero:
-	// for ever (upstream takes every identity lease for a live server).
+	// StaleAfter is how long an identity lease without an endpoint lease keeps its server live
+	// after the last renewal. It should be several times the 10 s in which a kube-apiserver renews
+	// it. Zero: for ever (upstream takes every identity lease for a live server).
 	StaleAfter time.Duration
 
 	// Extensions says which custom resources and aggregated APIs are not taken from peers.
 	Extensions ExtensionPolicy
 }
 
-// ExtensionPolicy says how custom resources and aggregated APIs, which every server serves itself,
-// are not taken from peers. Choose [ExtensionsExact]; the others are upstream's.
+// ExtensionPolicy says how a server avoids taking custom resources and aggregated APIs, which every
+// server serves itself, from peers. Choose [ExtensionsExact]; the other values are for the presets
+// of upstream's releases.
 type ExtensionPolicy int
 
 const (
 	// ExtensionsIgnored takes everything from peers (1.34 and before). It is the zero value.
 	ExtensionsIgnored ExtensionPolicy = iota
 	// ExtensionsCutOut removes the group versions of extensions from the knowledge of peers (1.35).
-	// They return with the first fetch after it. A version that a definition drops never does.
+	// When an extension is deleted, its group version returns with a later fetch. When a definition
+	// only drops a version, that version never returns.
 	ExtensionsCutOut
-	// ExtensionsFiltered keeps raw and filtered knowledge apart, and excludes extensions that exist
-	// and, for a grace, those that existed (1.36).
+	// ExtensionsFiltered keeps raw and filtered knowledge apart. It excludes extensions that exist,
+	// and for a grace also extensions that existed before (1.36).
 	ExtensionsFiltered
-	// ExtensionsExact excludes a custom resource by its name, so that built-in resources of the same
-	// group version are still found, and an aggregated API by its group version. It excludes what was
-	// deleted only from documents that are not newer than the deletion.
+	// ExtensionsExact excludes a custom resource by its name, so that built-in resources of the
+	// same group version are still found. It excludes an aggregated API by its group version. It
+	// excludes a deleted extension only from documents that are not newer than the deletion.
 	ExtensionsExact
 )
 
@@ -93,8 +97,8 @@ func ParseExtensionPolicy(name string) (ExtensionPolicy, error) {
 
 // RoutingPolicy says what is done with a request.
 type RoutingPolicy struct {
-	// Subresources routes by group, version, resource and subresource. Without it, a subresource goes
-	// where its resource is served.
+	// Subresources routes by group, version, resource and subresource. Without it, a subresource
+	// goes where its resource is served.
 	Subresources bool
 
 	// DiscoveryPaths sends requests for /apis/<group>, /apis/<group>/<version> and their OpenAPI
@@ -114,18 +118,19 @@ type RoutingPolicy struct {
 	// DialTimeout bounds getting a connection. Zero: the transport's own limit, 30 s upstream.
 	DialTimeout time.Duration
 
-	// AttemptTimeout bounds the time to an answer's headers, also for a watch. It does not bound exec,
-	// attach, port-forward, proxy, logs and upgraded connections. Zero: no bound.
+	// AttemptTimeout bounds the time to an answer's headers, also for a watch. It does not bound
+	// exec, attach, port-forward, proxy, logs and upgraded connections. Zero: no bound.
 	AttemptTimeout time.Duration
 
 	// WriteTimeout is the AttemptTimeout of requests that are not repeatable. It should be longer:
-	// each admission webhook may take 30 s, and the outcome of an abandoned write is unknown. Zero: no
-	// bound.
+	// each admission webhook may take 30 s, and the outcome of an abandoned write is unknown. Zero:
+	// no bound.
 	WriteTimeout time.Duration
 
-	// InFlight bounds the requests, streams excepted, that wait for the answer of one peer. One user
-	// may have a quarter of what others have left, and the control plane (system:masters, nodes,
-	// kube-system) a quarter more. A short body is read before its request counts. Zero: no bound.
+	// InFlight bounds the requests, streams excepted, that wait for the answer of one peer. One
+	// user may have a quarter of what others have left, and the control plane (system:masters,
+	// nodes, kube-system) a quarter more. A short body is read before its request counts. Zero: no
+	// bound.
 	InFlight int
 }
 
@@ -156,8 +161,8 @@ type FetchingPolicy struct {
 	// APIs have changed, since peers' documents are about to change too. Zero: never.
 	AfterChange time.Duration
 
-	// WhenTold publishes a digest of what the server serves in its endpoint lease, and asks a peer at
-	// once when its digest changes. Without it, such a change waits for the next regular round.
+	// WhenTold publishes a digest of what the server serves in its endpoint lease, and asks a peer
+	// at once when its digest changes. Without it, such a change waits for the next regular round.
 	WhenTold bool
 
 	// Direct is how often a server without a proxy of its own is asked, which publishes neither an
@@ -167,8 +172,8 @@ type FetchingPolicy struct {
 	// Timeout bounds the fetch of one document. Zero: the limits of the transport.
 	Timeout time.Duration
 
-	// Together asks all peers at the same time. Without it, they are asked one after the other, so a
-	// slow peer delays the others' documents.
+	// Together asks all peers at the same time. Without it, they are asked one after the other, so
+	// a slow peer delays the others' documents.
 	Together bool
 
 	// OnlyChanged asks only the peer of a lease event. Without it, every event starts a full round.
@@ -187,14 +192,15 @@ type FetchingPolicy struct {
 }
 
 // Quirks reproduce mistakes and side effects of released kube-apiservers, so that the presets of
-// releases can be compared with the real code. Nobody else should turn them on.
+// releases can be compared with the real code. Turn them on for such comparisons only.
 type Quirks struct {
-	// CrashOnFailedFetch makes a failed fetch end the server (1.34 uses the missing document). A Table
-	// cannot crash: [Table.Crashed] says so, and the caller decides what to do.
+	// CrashOnFailedFetch makes a failed fetch end the server (1.34 uses the missing document). A
+	// Table cannot crash: [Table.Crashed] says so, and the caller decides what to do.
 	CrashOnFailedFetch bool
 
 	// ExtensionGrace is how long a former extension is not taken from peers, whose discovery may be
-	// older than its deletion. ExtensionsExact needs none: it knows each document's age. Zero: none.
+	// older than its deletion. ExtensionsExact needs none: it knows each document's age. Zero:
+	// none.
 	ExtensionGrace time.Duration
 
 	// ExtensionReapInterval is how often graces that have ended are looked for. ExtensionsFiltered
@@ -210,9 +216,10 @@ type Quirks struct {
 	TrustAnyHop bool
 
 	// PlainErrors answers a failed attempt with the transport's error as text/plain, addresses
-	// included. It also forwards more headers than a peer takes, which fails, and passes on a peer's
-	// 401 for this server's own credentials. Without it, the answer is a metav1.Status without
-	// addresses, too many headers are answered with 431, and such a 401 is a failed attempt.
+	// included. It also forwards more headers than a peer takes, which fails, and passes on a
+	// peer's 401 for this server's own credentials. Without it, the answer is a metav1.Status
+	// without addresses, too many headers are answered with 431, and such a 401 is a failed
+	// attempt.
 	PlainErrors bool
 
 	// EncodeQuery sends peers the query parsed and sorted. Without it, they get the client's bytes.
@@ -222,8 +229,8 @@ type Quirks struct {
 	// refilter returns before it invalidates the document when no peer is left).
 	StaleWhenAlone bool
 
-	// LastErrorOnly counts a fetch as successful if its last document (/apis) came. A peer whose /api
-	// failed is not asked again, and counts as serving nothing there.
+	// LastErrorOnly counts a fetch as successful if its last document (/apis) came. A peer whose
+	// /api failed is not asked again, and counts as serving nothing there.
 	LastErrorOnly bool
 
 	// EmptyIsDocument takes the body of a 200 for the document, however it ended. An empty body, or
@@ -237,9 +244,9 @@ type Quirks struct {
 	// routing.
 	LocalByInterval bool
 
-	// UpgradesWithoutIdentity passes on a request for an upgrade (WebSocket, SPDY) without the user's
-	// identity headers. The peer sees the front-proxy certificate alone, and answers 401. (Upstream:
-	// the round tripper that adds the headers is not asked. UpgradeAwareHandler takes the connection
-	// from it, and writes the request itself.)
+	// UpgradesWithoutIdentity passes on a request for an upgrade (WebSocket, SPDY) without the
+	// user's identity headers. The peer sees the front-proxy certificate alone, and answers 401.
+	// (Upstream: the round tripper that adds the headers is not asked. UpgradeAwareHandler takes
+	// the connection from it, and writes the request itself.)
 	UpgradesWithoutIdentity bool
 }

@@ -23,7 +23,7 @@ func TestPolicyTable(t *testing.T) {
 	golden.Hold(t, policiesPage, policyTable(t))
 }
 
-// head is what the page begins with. It cannot be a raw string: there are code spans in it.
+// head is the beginning of the page. It cannot be a raw string, because it has code spans.
 const head = "# Policies\n\n" +
 	"The places in which released kube-apiservers and the reference differ are switches of `proxy.Policy`, one each. This\n" +
 	"page is made from the source (`go test ./proxy -run TestPolicyTable -update`).\n\n" +
@@ -34,8 +34,9 @@ const head = "# Policies\n\n" +
 	"A user may sensibly choose every switch but those under Quirks, which reproduce mistakes of releases.\n\n" +
 	"Switches stand here as `skewproof explore --change SWITCH=VALUE` takes them. An empty cell is false, 0, 0s or nothing.\n\n"
 
-// unlike is what no switch covers. TestListedDifferencesAreThere shows the first two lists but
-// where they say otherwise, unmodelled_test.go the first of the third.
+// unlike lists the differences that no switch covers. TestListedDifferencesAreThere shows the
+// differences of the first two lists, except where the text names another reason. The tests in
+// unmodelled_test.go show the first difference of the third list.
 const unlike = `No switch covers what is the same under every preset here, and not quite as upstream does it.
 
 Requests that are passed on:
@@ -105,10 +106,10 @@ func policyTable(t *testing.T) string {
 	return b.String()
 }
 
-// docLink is how a comment of Go names something: [Table.Crashed].
+// docLink matches a link in a Go comment, such as [Table.Crashed].
 var docLink = regexp.MustCompile(`\[([A-Z][\w.]*)\]`)
 
-// item is a text as an item of a list, in lines of up to 120 characters.
+// item returns a text as a list item, in lines of up to 120 characters.
 func item(text string) string {
 	var b strings.Builder
 	line := "-"
@@ -146,8 +147,8 @@ func cell(v any) string {
 	return ""
 }
 
-// fieldComments are the comments of the policy's fields, by "Struct.Field", on one line each. A
-// comment above several fields is that of the first.
+// fieldComments returns the comments of the policy's fields by "Struct.Field", each on one line. A
+// comment above several fields belongs to the first of them.
 func fieldComments(t *testing.T) map[string]string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "policy.go", nil, parser.ParseComments)

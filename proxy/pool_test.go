@@ -11,9 +11,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// pool is what servers may serve. The entries from extensionsFrom on are custom resources and
-// aggregated APIs if a definition or an APIService exists. A server may also have any of them built
-// in.
+// pool has the resources that servers may serve. The entries from extensionsFrom on are custom
+// resources and aggregated APIs if a definition or an APIService exists. Any of these entries may
+// also be built into a server.
 var pool = []proxy.Resource{
 	{Version: "v1", Resource: "pods"},
 	{Version: "v1", Resource: "pods", Subresource: "status"},
@@ -74,7 +74,7 @@ func documentOf(resources []proxy.Resource, turned bool) [2]discovery.Groups {
 }
 
 // someOf makes the documents of a server that serves some of the resources in different ways. Only
-// what is built in is always listed and never stale.
+// built-in resources are always listed and never stale.
 func someOf(random *rand.Rand, all []proxy.Resource, builtin bool) [2]discovery.Groups {
 	var chosen []proxy.Resource
 	for _, r := range all {

@@ -11,7 +11,8 @@ import (
 	documents "github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Reference is the policy to choose: all that KEP-4020 demands, and what operators need beyond it.
+// Reference is the recommended policy: it has everything that KEP-4020 demands, and what operators
+// need in addition.
 func Reference() Policy {
 	return Policy{
 		Name: "reference",
@@ -60,7 +61,7 @@ func Upstream137() Policy {
 }
 
 // Upstream136 behaves like kube-apiserver 1.36 (read: v1.36.3), the first with the feature on by
-// default. Clients cannot see what 1.37 changed (metrics, CBOR).
+// default. Clients cannot see the changes of 1.37 (metrics, CBOR).
 func Upstream136() Policy {
 	p := Upstream135()
 	p.Name = "upstream-1.36"

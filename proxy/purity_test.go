@@ -6,10 +6,10 @@ import (
 	"github.com/skewproof/skewproof/internal/purity"
 )
 
-// core are the files in which every answer is a function of the arguments.
+// core lists the files in which every result depends on the arguments alone.
 var core = []string{"resource.go", "policy.go", "presets.go", "event.go", "decision.go", "table.go", "observe.go", "extensions.go", "decide.go"}
 
-// TestCoreIsPure forbids in the core what would make a replay differ from the run.
+// TestCoreIsPure forbids everything in the core that would make a replay differ from the run.
 func TestCoreIsPure(t *testing.T) {
 	found, err := purity.Check(core...)
 	if err != nil {

@@ -23,16 +23,16 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// request is what a client asks.
+// request is a client's request.
 type request struct {
 	method, target string
 	header         http.Header
 	body           string
-	chunked        bool // the body's length is not said
-	breaksOff      bool // in the middle of the body
+	chunked        bool // the client does not announce the body's length
+	breaksOff      bool // the client breaks off in the middle of the body
 	trailer        bool
 	user           user.Info
-	limit          time.Duration // the client's patience; zero: endless
+	limit          time.Duration // how long the client waits; zero: for ever
 }
 
 func (q *request) String() string {
@@ -42,9 +42,9 @@ func (q *request) String() string {
 // asker is the key of the user in the context of a request that is not authenticated yet.
 type asker struct{}
 
-// behindFilters puts a proxy where upstream's stands: behind the filters of a kube-apiserver that
-// change what it sees or says (k8s.io/apiserver, endpoints/filters: WithAuditInit,
-// WithCacheControl, WithRequestInfo and WithAuthentication).
+// behindFilters puts a proxy where upstream's proxy is: behind the filters of a kube-apiserver that
+// change requests or answers (k8s.io/apiserver, endpoints/filters: WithAuditInit, WithCacheControl,
+// WithRequestInfo and WithAuthentication).
 func behindFilters(h http.Handler) http.Handler {
 	infos := &apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +73,7 @@ func behindFilters(h http.Handler) http.Handler {
 func (q *request) send(h http.Handler) *exchange {
 	x := &exchange{}
 	ctx := context.WithValue(context.WithValue(context.Background(), exchangeKey{}, x), asker{}, q.user)
-	ctx = context.WithValue(ctx, http.ServerContextKey, &http.Server{}) // as from a connection: only then does upstream break off
+	ctx = context.WithValue(ctx, http.ServerContextKey, &http.Server{}) // as for a request from a connection: only then does upstream break off
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if q.limit > 0 {
@@ -111,7 +111,7 @@ func (q *request) send(h http.Handler) *exchange {
 	}()
 	answer := recorder.Result()
 	received, _ := io.ReadAll(answer.Body)
-	if q.method == http.MethodHead { // a connection carries none
+	if q.method == http.MethodHead { // over a connection, the answer to a HEAD has no body
 		received = nil
 	}
 	x.code, x.header, x.body, x.trailer = answer.StatusCode, answer.Header, string(received), answer.Trailer
@@ -120,10 +120,10 @@ func (q *request) send(h http.Handler) *exchange {
 
 var alice = &user.DefaultInfo{Name: "alice", Groups: []string{"people"}}
 
-// unfit is a user whom headers cannot carry.
+// unfit is a user that headers cannot carry.
 var unfit = &user.DefaultInfo{Name: "nobody's\x00 friend", Groups: []string{" spaced "}}
 
-// users are all sorts, and nobody.
+// users are users of all kinds; nil is no user.
 var users = []user.Info{
 	alice, alice, alice, unfit, nil,
 	&user.DefaultInfo{Name: "system:anonymous", Groups: []string{"system:unauthenticated"}},
@@ -132,7 +132,7 @@ var users = []user.Info{
 	}},
 }
 
-// plain asks for a collection.
+// plain returns a simple request for a collection.
 func plain(r proxy.Resource) *request {
 	return &request{method: http.MethodGet, target: collection(r), header: http.Header{"Accept": {"application/json"}, "Audit-Id": {"1"}}, user: alice}
 }
@@ -144,7 +144,7 @@ func collection(r proxy.Resource) string {
 	return "/apis/" + r.Group + "/" + r.Version + "/" + r.Resource
 }
 
-// oneOf and oneIn choose.
+// oneOf and oneIn choose at random.
 func oneOf[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
 func oneIn(random *rand.Rand, n int) bool { return random.IntN(n) == 0 }
@@ -154,13 +154,13 @@ var methods = []string{
 	http.MethodOptions, http.MethodConnect,
 }
 
-// queries are in all states of order and decay.
+// queries are queries in every form, valid and invalid.
 var queries = []string{
 	"", "", "limit=5", "b=2&a=1", "a=1&a=0&b", "labelSelector=x%3D%20y%2Bz", "x=%20y+z", "a;b=1", "a=%zz", "=v&&k=", "watch=true", "fieldSelector=metadata.name%3Dn",
 	"dryRun=All&fieldManager=m&force=true", "ü=%C3%BC",
 }
 
-// extras are headers that mean something to a proxy, and some that do not.
+// extras are headers, some with a meaning for a proxy and some without.
 var extras = []http.Header{
 	{"X-Kubernetes-Peer-Proxied": {"true"}}, {"X-Kubernetes-Peer-Proxied": {"true"}}, {"X-Kubernetes-Peer-Proxied": {"TRUE"}},
 	{"X-Kubernetes-Peer-Proxied": {"false", "true"}}, {"X-Kubernetes-Peer-Proxied": {" true"}}, {"X-Kubernetes-Peer-Proxied": {"true", "no"}},
@@ -186,7 +186,7 @@ func withExtras(random *rand.Rand, q *request) *request {
 	return q
 }
 
-// odd asks for something in any way that there is.
+// odd returns a request for a resource in a random form.
 func odd(random *rand.Rand) *request {
 	r := oneOf(random, pool)
 	q := plain(r)
@@ -227,8 +227,8 @@ var accepts = []string{
 	strings.Replace(discovery.AcceptV2, "json", "yaml", 1), discovery.AcceptV2NoPeer + ";pretty=1",
 }
 
-// oddDiscovery asks for discovery in any way that there is; etag is the present tag of the merged
-// document.
+// oddDiscovery returns a request for discovery in a random form. etag is the present tag of the
+// merged document.
 func oddDiscovery(random *rand.Rand, etag string) *request {
 	gv := oneOf(random, pool)
 	q := &request{method: http.MethodGet, user: alice, header: http.Header{"Audit-Id": {"1"}, "Accept": {oneOf(random, accepts)}}}

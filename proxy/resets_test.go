@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// pieces is the whole state of a table, piece by piece. What is unknown is left out. Times are
+// pieces is the whole state of a table, piece by piece. Unknown pieces are left out. Times are
 // seconds after epoch.
 func pieces(t *Table) map[string]string {
 	all := map[string]string{}
@@ -85,8 +85,8 @@ func pieces(t *Table) map[string]string {
 	return all
 }
 
-// changes are the pieces that differ between two tables, as they are afterwards; "-" is gone.
-// "documents" is there if merged documents are made again.
+// changes returns the pieces that differ between two tables, with their values afterwards; "-"
+// means that the piece is gone. "documents" is in the result if merged documents are made again.
 func changes(before, after *Table) map[string]string {
 	was, is := pieces(before), pieces(after)
 	changed := map[string]string{}
@@ -108,16 +108,17 @@ func changes(before, after *Table) map[string]string {
 
 func seconds(n int) time.Time { return epoch.Add(time.Duration(n) * time.Second) }
 
-// of is what a peer answers: its version, and what its two documents list.
+// of makes the answers of a peer: its version, and its two documents.
 func of(id ServerID, incarnation, version string, core, groups RootResult) FetchResult {
 	return FetchResult{ID: id, Incarnation: incarnation, Version: version, Roots: [roots]RootResult{core, groups}}
 }
 
 func lists(apis ...Resource) RootResult { return RootResult{Groups: groups(apis...)} }
 
-// full is a history after which every piece of a table's state is there. Of peer a, which has not
-// restarted, the last fetch of /apis has failed. Peer b has restarted and not answered since. Both
-// are avoided. Of two custom resources one was deleted while both peers' documents were older.
+// full is a history after which a table has every piece of its state. Peer a has not restarted, but
+// the last fetch of its /apis has failed. Peer b has restarted and has not answered since. Both are
+// avoided. One of two extensions was deleted while both peers' documents were older than the
+// deletion.
 func full() []Event {
 	failed := RootResult{Failed: "no connection"}
 	return slices.Concat([]Event{
@@ -138,9 +139,9 @@ func full() []Event {
 	})
 }
 
-// Every event changes the pieces that it is about and no other. What is not named here stays as it
-// is: a piece that should be forgotten and is not makes a stale table, and one that is forgotten
-// without need makes a 503.
+// Every event changes the pieces that it is about and no other pieces. Pieces that a case does not
+// name must stay. If a piece is wrongly kept, the table is stale. If a piece is wrongly forgotten,
+// clients get a 503.
 func TestWhatResetsWhat(t *testing.T) {
 	failed := func(why string) RootResult { return RootResult{Failed: why} }
 	for _, c := range []struct {

@@ -8,25 +8,26 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// ServerID is the identity of a kube-apiserver: the name of its identity lease. A second server
-// with the same identity, on a host of the same name, has a [DuplicateID].
+// ServerID is the identity of a kube-apiserver: the name of its identity lease. If two servers have
+// the same identity because their hosts have the same name, the second one has a [DuplicateID].
 type ServerID string
 
 // duplicateMark stands between identity and address. No lease's name contains it.
 const duplicateMark = "@"
 
-// DuplicateID is the ServerID of a second server with an identity, told apart by its address.
+// DuplicateID is the ServerID of a second server with the same identity. It contains the server's
+// address.
 func DuplicateID(identity ServerID, address string) ServerID {
 	return identity + duplicateMark + ServerID(address)
 }
 
-// Identity is the identity without a [DuplicateID]'s address, which clients must not see.
+// Identity is the identity without the address of a [DuplicateID], which clients must not see.
 func (id ServerID) Identity() ServerID {
 	identity, _, _ := strings.Cut(string(id), duplicateMark)
 	return ServerID(identity)
 }
 
-// Resource is what a request asks for. The empty Group is the core group.
+// Resource is the resource that a request asks for. The empty Group is the core group.
 type Resource struct {
 	Group, Version, Resource, Subresource string
 }
@@ -46,7 +47,7 @@ func (r Resource) root() Root {
 
 // String is "group/version resource/subresource", without the parts that are empty.
 func (r Resource) String() string {
-	s := strings.TrimSuffix(r.GroupVersion().String(), "/") // of a whole group
+	s := strings.TrimSuffix(r.GroupVersion().String(), "/") // a whole group has no version
 	if r.Resource != "" {
 		s += " " + r.Resource
 	}
@@ -65,21 +66,26 @@ const (
 	// KindResource is a request for a resource or subresource.
 	KindResource
 	// KindDiscovery is a request for a group or version: /apis/<group>, /apis/<group>/<version>,
-	// /api/<version>, and the same below /openapi/v3. It has no Resource.Resource, a group no Version.
+	// /api/<version>, and the same paths below /openapi/v3. Its Resource.Resource is empty. For a
+	// group, Resource.Version is empty too.
 	KindDiscovery
 )
 
-// Request is what [Table.Decide] needs to know of a request. Zero: it is served where it arrives.
+// Request is the part of a request that [Table.Decide] needs. The zero value is served where it
+// arrives.
 type Request struct {
 	Kind     Kind
 	Resource Resource
-	// Rerouted: an authenticated peer sent it, so it is answered here (KEP-4020: at most one hop).
+	// Rerouted: an authenticated peer sent the request, so it is answered here (KEP-4020: at most
+	// one hop).
 	Rerouted bool
-	// Repeatable: it may be sent again even if it may have been carried out (RFC 9110, 9.2.2).
+	// Repeatable: the request may be sent again even if it may have been carried out (RFC 9110,
+	// 9.2.2).
 	Repeatable bool
 }
 
-// RequestFor returns a request's Kind and Resource, of its RequestInfo and its URL's path.
+// RequestFor returns the Kind and Resource of a request, from its RequestInfo and the path of its
+// URL.
 func RequestFor(info *apirequest.RequestInfo, path string) Request {
 	if info.IsResourceRequest {
 		return Request{Kind: KindResource, Resource: Resource{
@@ -92,8 +98,8 @@ func RequestFor(info *apirequest.RequestInfo, path string) Request {
 	return Request{}
 }
 
-// discoveryPath reads /apis/<group>, /apis/<group>/<version>, /api/<version> and the same below
-// /openapi/v3, with or without a slash at the end.
+// discoveryPath reads /apis/<group>, /apis/<group>/<version>, /api/<version> and the same paths
+// below /openapi/v3, with or without a slash at the end.
 func discoveryPath(path string) (Resource, bool) {
 	path = strings.TrimSuffix(path, "/")
 	path = strings.TrimPrefix(path, "/openapi/v3")

@@ -21,10 +21,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// cutOff is a server whose only peer with gadgets cannot be reached before a time.
+// cutOff is a server whose only peer with gadgets cannot be reached until a given time.
 type cutOff struct {
 	*shell
-	header string // what a 503 says in Retry-After; "as it is": what the handler says
+	header string // the value of Retry-After in a 503; "as it is": the value that the handler sets
 	until  time.Time
 
 	mu       sync.Mutex
@@ -38,7 +38,7 @@ func newCutOff(t *testing.T, header string, outage time.Duration) *cutOff {
 			return nil, refusesConnection()
 		}
 		if r.URL.Query().Get("watch") != "" {
-			<-r.Context().Done() // nothing happens
+			<-r.Context().Done() // a watch without events
 			return nil, r.Context().Err()
 		}
 		return says(200, `{"kind":"GadgetList","apiVersion":"new.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`, "Content-Type", "application/json"), nil
@@ -46,7 +46,7 @@ func newCutOff(t *testing.T, header string, outage time.Duration) *cutOff {
 	return c
 }
 
-// RoundTrip lets client-go ask the handler.
+// RoundTrip makes the handler the transport of client-go.
 func (c *cutOff) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	c.mu.Lock()
 	c.attempts++
@@ -82,7 +82,7 @@ func (c *cutOff) client(t *testing.T) dynamic.ResourceInterface {
 	return client.Resource(gadget.GroupVersion().WithResource("gadgets"))
 }
 
-// requests are what a client of client-go can ask once. Every one of them fails.
+// requests are single requests of a client of client-go. Every one of them fails.
 var requests = []struct {
 	name string
 	send func(ctx context.Context, c dynamic.ResourceInterface) error
@@ -109,8 +109,9 @@ var requests = []struct {
 	}},
 }
 
-// What a Retry-After costs a client of client-go whose request only an unreachable peer could serve:
-// attempts, and the time until the error. docs/proxy.md has these numbers.
+// The test measures what a Retry-After costs a client of client-go, if only an
+// unreachable peer could serve its request: the attempts, and the time until the error.
+// docs/proxy.md has these numbers.
 func TestWhatRetryAfterCostsOneRequest(t *testing.T) {
 	for _, request := range requests {
 		for header, want := range map[string]string{
@@ -135,7 +136,7 @@ func TestWhatRetryAfterCostsOneRequest(t *testing.T) {
 	}
 }
 
-// loops are what programs do that go on until they succeed. Each returns when it has.
+// loops are programs that try until they succeed. Each returns when it has succeeded.
 var loops = []struct {
 	name string
 	run  func(t *testing.T, c *cutOff)
@@ -186,21 +187,22 @@ var loops = []struct {
 	}},
 }
 
-// How much later than the peer a program works again that tries by itself until it succeeds, at most
-// over outages of some lengths. docs/proxy.md has these numbers.
+// A program that retries by itself works again some time after the peer does. The test measures the
+// longest such delay over outages of several lengths. docs/proxy.md has these numbers.
 func TestWhatRetryAfterCostsAProgram(t *testing.T) {
 	short, long := steps(time.Second, 9*time.Second), steps(10*time.Second, time.Minute)
 	for _, c := range []struct {
 		loop    int
 		header  string
 		outages []time.Duration
-		most    time.Duration // late
+		most    time.Duration // the longest delay
 	}{
 		{0, "", short, 5 * time.Second},
 		{0, "1", short, time.Second},
 		{0, "", long, 41 * time.Second},
 		{0, "1", long, time.Second},
-		// A reflector waits 0.8 s to 1.6 s first, twice as long each time, and 30 s to 60 s at most.
+		// A reflector waits 0.8 s to 1.6 s first, twice as long each time, and 30 s to 60 s at
+		// most.
 		{1, "", short, 13 * time.Second},
 		{1, "1", short, time.Second},
 		{1, "", long, 60 * time.Second},
@@ -223,7 +225,7 @@ func TestWhatRetryAfterCostsAProgram(t *testing.T) {
 	}
 }
 
-// steps are lengths of outages between two, a quarter of a second apart.
+// steps returns lengths of outages from one length to another, a quarter of a second apart.
 func steps(from, to time.Duration) (all []time.Duration) {
 	for d := from; d <= to; d += 250 * time.Millisecond {
 		all = append(all, d)
@@ -231,8 +233,9 @@ func steps(from, to time.Duration) (all []time.Duration) {
 	return all
 }
 
-// How long other work of a controller waits, at most, while a peer is cut off: it has one worker and
-// five items that only that peer could serve, and gets an item every second that needs no peer.
+// The test measures how long other work of a controller waits, at most, while a peer is cut off.
+// The controller has one worker and five items that only this peer could serve. Every second it
+// gets an item that needs no peer.
 func TestWhatRetryAfterCostsOtherWork(t *testing.T) {
 	for header, want := range map[string][2]time.Duration{"": {0, 10 * time.Millisecond}, "1": {40 * time.Second, 60 * time.Second}} {
 		t.Run("Retry-After "+header, func(t *testing.T) {

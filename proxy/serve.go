@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// ServeHTTP serves one request. It uses one table throughout: otherwise news between two attempts
-// could turn a failed attempt at the last peer into a 404.
+// ServeHTTP serves one request. It uses the same table until the end of the request. Otherwise an
+// event between two attempts could turn a failed attempt at the last peer into a 404.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	table := h.store.Table()
 	policy := table.policy
@@ -26,7 +26,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	e := &exchange{h: h, w: w, r: r, info: info, table: table, policy: policy}
-	// CONNECT asks for a tunnel and not for a resource.
+	// CONNECT asks for a tunnel, not for a resource.
 	if r.Method != http.MethodConnect {
 		e.request = RequestFor(info, r.URL.Path)
 	}
@@ -50,7 +50,7 @@ type exchange struct {
 
 	tried []Attempt
 	last  error // why the last attempt failed, in the transport's words
-	soon  bool  // an attempt failed because the peer is busy, or because what is known of it is old
+	soon  bool  // an attempt failed because the peer is busy, or because this server's knowledge of it is old
 }
 
 func (e *exchange) decide() Decision {
@@ -78,10 +78,10 @@ func (e *exchange) serveLocally() {
 	e.h.config.Local.ServeHTTP(w, e.r)
 }
 
-// repeatable reports whether a request may be sent again though it may have been carried out. PUT
-// and DELETE may not: RFC 9110 (9.2.2) calls them idempotent, but a second PUT with a
-// resourceVersion is a 409, a second DELETE a 404. Nor may a GET that connects to something (exec,
-// proxy).
+// repeatable reports whether a request may be sent again even if it may have been carried out. PUT
+// and DELETE are not repeatable, although RFC 9110 (9.2.2) calls them idempotent: a second PUT with
+// a resourceVersion is answered with 409, a second DELETE with 404. A GET that connects to
+// something (exec, proxy) is not repeatable either.
 func repeatable(r *http.Request, info *apirequest.RequestInfo) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:

@@ -56,7 +56,7 @@ func TestServeHTTPFollowsTheTable(t *testing.T) {
 		method    string
 		path      string
 		code      int
-		body      string // a part of it
+		body      string // a part of the body
 	}{
 		"served here":              {Reference(), known, answered, "GET", jobsPath, 200, "local"},
 		"served by a peer":         {Reference(), known, answered, "GET", gadgetsPath, http.StatusTeapot, "from a.test:6443"},
@@ -81,7 +81,7 @@ func TestServeHTTPFollowsTheTable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(c.path, "..") { // Parse would resolve it
+			if strings.Contains(c.path, "..") { // Parse would resolve the dots
 				u.Path = c.path
 			}
 			r.URL = u
@@ -115,7 +115,7 @@ func TestFailover(t *testing.T) {
 		code   int
 		want   []string // attempts
 		blamed []string
-		retry  string // Retry-After
+		retry  string // the header Retry-After
 	}{
 		"not delivered: anything goes to the next": {
 			Reference(), "POST", gadgetsPath, map[string]error{"a": refusesConnection()}, 201,
@@ -176,7 +176,7 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// What is learnt between two attempts must not turn a failed attempt into a 404.
+// An event between two attempts must not turn a failed attempt into a 404.
 func TestOneTableForOneRequest(t *testing.T) {
 	var s *shell
 	s = newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {

@@ -25,12 +25,12 @@ const (
 	jobsPath    = "/apis/batch/v1/jobs"         // served by the local server
 )
 
-// transportFunc is a transport that is a function.
+// transportFunc is a function as a transport.
 type transportFunc func(*http.Request) (*http.Response, error)
 
 func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// says is an answer of a peer.
+// says makes an answer of a peer.
 func says(code int, body string, header ...string) *http.Response {
 	h := http.Header{}
 	for i := 0; i+1 < len(header); i += 2 {
@@ -42,12 +42,12 @@ func says(code int, body string, header ...string) *http.Response {
 	}
 }
 
-// refusesConnection is what a transport says when nobody listens.
+// refusesConnection makes the error of a transport if nobody listens at the address.
 func refusesConnection() error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Err: io.ErrClosedPipe}
 }
 
-// journal is an Observer that remembers.
+// journal is an Observer that stores what it is told.
 type journal struct {
 	mu         sync.Mutex
 	decisions  []Decision
@@ -80,7 +80,7 @@ func (j *journal) Discovered(_ context.Context, s DiscoverySource) {
 	j.discovered = append(j.discovered, s)
 }
 
-// outcomes lists the attempts briefly.
+// outcomes describes the attempts in short form.
 func (j *journal) outcomes() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -134,7 +134,8 @@ func (l *localServer) request() *http.Request {
 	return l.last
 }
 
-// capablePeers are peers that serve gadgets, after everything has been synchronised.
+// capablePeers makes the events after which everything is synchronised and the peers with these ids
+// serve gadgets.
 func capablePeers(addresses map[ServerID]string, ids ...ServerID) []Event {
 	events := []Event{LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(jobs, status)}, At: epoch}}
 	fetched := Fetched{At: epoch}
@@ -150,8 +151,8 @@ func capablePeers(addresses map[ServerID]string, ids ...ServerID) []Event {
 	return append(events, fetched, Synced{})
 }
 
-// newShell makes a handler that knows the events and picks the first peer. configure may change
-// all.
+// newShell makes a handler that knows the events and picks the first peer. configure may change the
+// whole configuration.
 func newShell(t *testing.T, p Policy, events []Event, transport http.RoundTripper, configure ...func(*Config)) *shell {
 	t.Helper()
 	s := &shell{store: NewStore(p, "self"), seen: &journal{}, local: &localServer{}}
@@ -192,15 +193,15 @@ func (s *shell) serve(r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// by makes the handler see the user u in every request.
+// by makes the handler take u for the user of every request.
 func by(u user.Info) func(*Config) {
 	return func(c *Config) { c.Identify = func(*http.Request) (user.Info, error) { return u, nil } }
 }
 
-// fromPeers makes every caller a peer.
+// fromPeers makes the handler take every caller for a peer.
 func fromPeers(c *Config) { c.FromPeer = func(*http.Request) bool { return true } }
 
-// peerServer is a TLS server that stands for a peer.
+// peerServer starts a TLS server in the role of a peer.
 func peerServer(t *testing.T, http2 bool, handler http.Handler) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(handler)
@@ -210,7 +211,7 @@ func peerServer(t *testing.T, http2 bool, handler http.Handler) *httptest.Server
 	return s
 }
 
-// transportTo trusts the servers, which all have the same certificate.
+// transportTo makes a transport that trusts the servers, which all have the same certificate.
 func transportTo(t *testing.T, s *httptest.Server, http2 bool) *http.Transport {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -224,7 +225,7 @@ func transportTo(t *testing.T, s *httptest.Server, http2 bool) *http.Transport {
 	return transport
 }
 
-// address is where a server listens.
+// address returns the address at which a server listens.
 func address(s *httptest.Server) string { return s.Listener.Addr().String() }
 
 // until waits for a condition.
@@ -238,7 +239,7 @@ func until(t *testing.T, what string, condition func() bool) {
 	t.Fatalf("waited in vain for %s", what)
 }
 
-// withInfo gives a request what an API server's filters would: the request info.
+// withInfo adds the request info, as the filters of an API server do.
 func withInfo(r *http.Request, info *apirequest.RequestInfo) *http.Request {
 	return r.WithContext(apirequest.WithRequestInfo(r.Context(), info))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// recorded is what a real kube-apiserver serves at /apis by itself, and a custom resource after
-// everything else, as its priority puts it.
+// recorded is the document that a real kube-apiserver serves at /apis by itself. A custom resource
+// is added at the end, because its priority puts it there.
 func recorded(t *testing.T, version string) discovery.Groups {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join("..", "sim", "recorded", "documents", version+"-apis.json"))
@@ -29,8 +29,8 @@ func recorded(t *testing.T, version string) discovery.Groups {
 }
 
 // TestEveryServerReportsTheSame: the documents of servers of two real versions, with a custom
-// resource, must merge to the same bytes at each of them, though each takes custom resources from
-// itself.
+// resource, must merge to the same bytes on each server. This must be true although each server
+// takes custom resources from itself.
 func TestEveryServerReportsTheSame(t *testing.T) {
 	versions := []string{"v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1"}
 	for i, a := range versions {
@@ -45,7 +45,7 @@ func TestEveryServerReportsTheSame(t *testing.T) {
 	}
 }
 
-// merged is the document of a server of one version beside one of another.
+// merged is the merged document on a server of one version with one peer of another version.
 func merged(t *testing.T, self, peer string) *discovery.Document {
 	t.Helper()
 	now := table(Reference(),
@@ -67,8 +67,8 @@ func names(list discovery.Groups) []string {
 	return all
 }
 
-// TestRestartLeavesDiscoveryAlone: a new process that has not answered yet is no reason to report
-// that what it served is gone.
+// TestRestartLeavesDiscoveryAlone: while a new process has not answered yet, discovery must not
+// report that the resources of the old process are gone.
 func TestRestartLeavesDiscoveryAlone(t *testing.T) {
 	lists := func(now *Table) bool {
 		all := discovery.NewIndex(discovery.Merge(now.Sources(RootGroups)))
@@ -94,7 +94,7 @@ func TestRestartLeavesDiscoveryAlone(t *testing.T) {
 }
 
 // TestRestartLeavesTheOrderOfDiscoveryAlone: documents that were made before and after the restart
-// are both in use, and have to be the same.
+// are in use at the same time, so they must be the same.
 func TestRestartLeavesTheOrderOfDiscoveryAlone(t *testing.T) {
 	order := func(now *Table) []string { return names(discovery.Merge(now.Sources(RootGroups))) }
 	newest := serves("a", "1", gadget, jobs)

@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// step lets something happen. Only what takes time compares by itself while it does.
+// step makes one random change. Steps that take time compare the implementations during that time.
 func (p *past) step() (did, different string) {
 	i := p.random.IntN(len(p.ids))
 	id := p.ids[i]
@@ -80,7 +80,7 @@ func (p *past) step() (did, different string) {
 	return d.String() + " pass", ""
 }
 
-// appears makes a peer's identity lease, or gives it another holder.
+// appears makes a peer's identity lease, or changes its holder.
 func (p *past) appears(id string) string {
 	p.holders[id]++
 	lease := identityLease(id, fmt.Sprint(p.holders[id]))
@@ -108,7 +108,7 @@ func (p *past) publishes(id, address string) string {
 	return fmt.Sprintf("address of %s: %q", id, address)
 }
 
-// defines changes a CustomResourceDefinition in some way.
+// defines changes a CustomResourceDefinition at random.
 func (p *past) defines(d *definition) string {
 	after := *d
 	after.versions, after.hidden, after.accepted = nil, nil, !oneIn(p.random, 5)
@@ -124,8 +124,8 @@ func (p *past) defines(d *definition) string {
 	return fmt.Sprintf("%s.%s is defined with versions %v, without %v, accepted: %t", d.plural, d.group, d.versions, d.hidden, d.accepted)
 }
 
-// comesAndGoes has two definitions exist for so long that the local server's list is read with them
-// in it, and go one after the other.
+// comesAndGoes lets two definitions exist for so long that the implementations fetch the local
+// server's list with both of them in it. Then it deletes them one after the other.
 func (p *past) comesAndGoes() string {
 	first := p.random.IntN(len(p.definitions))
 	two := []*definition{p.definitions[first], p.definitions[(first+1)%len(p.definitions)]}
@@ -148,7 +148,7 @@ func (p *past) comesAndGoes() string {
 func (p *past) redefine(d *definition, after definition) {
 	before := *d
 	if slices.Equal(before.versions, after.versions) && slices.Equal(before.served(), after.served()) {
-		return // to upstream any change of the object is an occasion to look for graces that have ended, even one that says nothing
+		return // upstream looks for ended graces at any change of the object, even at a change that means nothing
 	}
 	*d = after
 	definitions := p.objects.Resource(crdResource)
@@ -188,7 +188,7 @@ func (p *past) aggregates(gv schema.GroupVersion) string {
 	return fmt.Sprintf("APIService of %s: %s", gv, after)
 }
 
-// lists has the local server list the extensions that there are.
+// lists makes the local server list the extensions that exist.
 func (p *past) lists() {
 	custom := map[schema.GroupVersion][]string{}
 	for _, d := range p.definitions {
@@ -209,8 +209,8 @@ func (p *past) lists() {
 	}
 }
 
-// fetchesSlowly restarts a peer while documents take their time, and looks in the middle of a round
-// of fetches.
+// fetchesSlowly restarts a peer while fetches of documents are slow. It compares the
+// implementations in the middle of a round of fetches.
 func (p *past) fetchesSlowly(id string) (did, different string) {
 	slow := oneOf(p.random, []time.Duration{time.Second, 3 * time.Second, 6 * time.Second})
 	p.w.change(func() { p.w.slow = slow })
@@ -224,8 +224,8 @@ func (p *past) fetchesSlowly(id string) (did, different string) {
 	return did, different
 }
 
-// answersSlowly has peers take their time for answers, and asks each implementation twice at once
-// for something that a peer serves, if any does.
+// answersSlowly makes the answers of peers slow. It sends each implementation the same request
+// twice at the same time, for something that a peer serves, if there is such a thing.
 func (p *past) answersSlowly() (did, different string) {
 	lag := oneOf(p.random, []time.Duration{12 * time.Second, 30 * time.Second, 30 * time.Second})
 	q := plain(oneOf(p.asking, p.passedOn()))
@@ -263,7 +263,8 @@ func (p *past) answersSlowly() (did, different string) {
 	return did, ""
 }
 
-// passedOn are the resources that upstream gets from a peer now; all if there is none.
+// passedOn returns the resources that upstream gets from a peer now; all resources if there are
+// none.
 func (p *past) passedOn() []proxy.Resource {
 	var found []proxy.Resource
 	for _, r := range pool {

@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// hashesFresh is how long a peer's list is believed. Hashes change with the process alone, but a
-// list that was fetched while the process started may lack some.
+// hashesFresh is how long a peer's list is believed. The hashes of a process do not change, but a
+// list that was fetched while the process started may lack some of them.
 const hashesFresh = 5 * time.Minute
 
-// storageHashes returns the hashes of the storage versions of a version's resources, which only
-// legacy lists have: from the local server of what it serves, and from a peer of what only peers
-// serve. What a server does not tell is missing.
+// storageHashes returns the hashes of the storage versions of a version's resources. Only legacy
+// lists have these hashes. They come from the local server for the resources that it serves, and
+// from a peer for the resources that only peers serve. A hash that no server tells is missing in
+// the result.
 func (e *exchange) storageHashes(root Root, group string, v apidiscoveryv2.APIVersionDiscovery) map[string]string {
 	if e.h.config.Document == nil {
 		return nil
@@ -25,7 +26,7 @@ func (e *exchange) storageHashes(root Root, group string, v apidiscoveryv2.APIVe
 	hashes, index := map[string]string{}, e.table.local[root].index
 	if index.Version(group, v.Version) {
 		if own := e.askLocal(path, runtime.ContentTypeJSON); own != nil {
-			told, _ := hashesIn(own.body.Bytes()) // a list that cannot be read tells nothing
+			told, _ := hashesIn(own.body.Bytes()) // a list that cannot be decoded has no hashes
 			for resource, hash := range told {
 				if index.Resource(group, v.Version, resource, "") {
 					hashes[resource] = hash

@@ -10,14 +10,14 @@ import (
 type Store struct {
 	table atomic.Pointer[Table]
 
-	mu          sync.Mutex // held through each change, so that none is lost
+	mu          sync.Mutex // held during each change, so that no change is lost
 	subscribers []chan struct{}
 }
 
 // NewStore returns a store with the empty table of the server self.
 func NewStore(p Policy, self ServerID) *Store { return StoreOf(NewTable(p, self)) }
 
-// StoreOf returns a store with that table.
+// StoreOf returns a store that holds this table.
 func StoreOf(t *Table) *Store {
 	s := &Store{}
 	s.table.Store(t)
@@ -27,12 +27,13 @@ func StoreOf(t *Table) *Store {
 // Table returns the present table.
 func (s *Store) Table() *Table { return s.table.Load() }
 
-// Observe replaces the table by one that knows the events, in their order, and returns it.
+// Observe replaces the table by one that knows the events, in their order. It returns the new
+// table.
 func (s *Store) Observe(events ...Event) *Table {
 	seen := s.table.Load()
 	after := seen.observeAll(events)
 	if after == seen {
-		return seen // most events change nothing, and need not wait for those that do
+		return seen // most events change nothing, and need not wait for the lock
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +48,7 @@ func (s *Store) Observe(events ...Event) *Table {
 	for _, changed := range s.subscribers {
 		select {
 		case changed <- struct{}{}:
-		default: // a token is waiting already
+		default: // the channel has a value already
 		}
 	}
 	return after

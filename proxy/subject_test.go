@@ -13,18 +13,18 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// subject is this package under a preset, with the real sources of package peers, before a process
-// of the local server.
+// subject is this package under a preset, with the real sources of package peers, in front of a
+// process of the local server.
 type subject struct {
 	store    *proxy.Store
 	sources  *peers.Sources
-	handlers []http.Handler // one for each choice among equals
+	handlers []http.Handler // one handler for each choice among equal peers
 }
 
-// choices is how many peers there may be to choose from.
+// choices is the largest number of peers among which a handler may choose.
 const choices = 3
 
-// startSubject starts it. It has synced a second later.
+// startSubject starts a subject. It has synced one second later.
 func startSubject(ctx context.Context, t testing.TB, policy proxy.Policy, local *process, to http.RoundTripper, addresses map[string]string,
 	client kubernetes.Interface, objects dynamic.Interface) *subject {
 	t.Helper()
@@ -55,7 +55,7 @@ func startSubject(ctx context.Context, t testing.TB, policy proxy.Policy, local 
 	return s
 }
 
-// address says where a peer is, which upstream reads in etcd whenever it needs it.
+// address tells the store a peer's address. Upstream instead reads it in etcd whenever it needs it.
 func (s *subject) address(id, address string) {
 	s.store.Observe(proxy.PeerAddress{ID: proxy.ServerID(id), Address: address})
 }

@@ -23,22 +23,24 @@ var unseen = map[string]string{
 	"Quirks.UpgradesWithoutIdentity": "upgrades are not compared; TestUpgradesWithoutIdentity compares them",
 }
 
-// others are other values for switches whose value in the reference shows rarely or never.
+// others are additional values for switches whose value in the reference rarely or never shows a
+// difference.
 var others = map[string][]any{
 	"Knowledge.Extensions":  {proxy.ExtensionsIgnored, proxy.ExtensionsCutOut, proxy.ExtensionsExact},
 	"Quirks.ExtensionGrace": {time.Minute, time.Duration(0)},
 	"Routing.Attempts":      {2},
-	"Routing.InFlight":      {4}, // one for each user
+	"Routing.InFlight":      {4}, // one request for each user
 	"Discovery.Merge":       {false},
 	"Fetching.Retries":      {3},
 	"Fetching.LastRetry":    {time.Second},
 }
 
 // TestDifferencesAreSeen turns each switch in which the preset differs from the reference, except
-// those in unseen. The comparison must notice it; otherwise its success would prove nothing.
+// the switches in unseen. The comparison must notice it. Otherwise the comparison's success would
+// prove nothing.
 func TestDifferencesAreSeen(t *testing.T) {
 	upstream, reference := reflect.ValueOf(proxy.Upstream137()), reflect.ValueOf(proxy.Reference())
-	met := map[string]bool{} // of unseen
+	met := map[string]bool{} // the switches of unseen that were found
 	for i := range upstream.NumField() {
 		section := upstream.Type().Field(i)
 		if section.Type.Kind() != reflect.Struct {
@@ -69,7 +71,7 @@ func TestDifferencesAreSeen(t *testing.T) {
 	}
 }
 
-// seen fails the test if no history shows that something was changed.
+// seen fails the test if no history shows a difference.
 func seen(t *testing.T, policy proxy.Policy, allowed []listed) {
 	t.Helper()
 	for seed := range 400 {

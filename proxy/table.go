@@ -10,24 +10,24 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Table is what a server knows of itself and its peers at one moment. Make the first with
-// [NewTable]. It is immutable: [Table.Observe] returns another. All methods may be called
-// concurrently.
+// Table has a server's knowledge of itself and its peers at one moment. Make the first table with
+// [NewTable]. A table is immutable: [Table.Observe] returns another table. All methods may be
+// called concurrently.
 type Table struct {
 	policy       *Policy
 	self         ServerID
-	began        time.Time // of the first event that has a time: upstream's periodic workers count from there
+	began        time.Time // the time of the first event that has a time: upstream's periodic workers count from there
 	synced       bool
 	watchStalled bool // see LeaseWatch
 	crashed      string
 
 	local       [roots]document
 	localKnown  bool
-	routed      [roots]*discovery.Index // what the local server counts as serving until routedUntil, see LocalByInterval
+	routed      [roots]*discovery.Index // under LocalByInterval, routing uses it in place of local until routedUntil
 	routedUntil time.Time
-	version     string // the local server's
+	version     string // the version of the local server
 
-	peers      []*peer // sorted by identity; what they point to is never changed
+	peers      []*peer // sorted by identity; the values behind the pointers are never changed
 	extensions extensions
 	storage    map[schema.GroupVersionResource][]ServerID
 
@@ -37,30 +37,30 @@ type Table struct {
 // document is one discovery document as it was last fetched.
 type document struct {
 	groups discovery.Groups
-	told   discovery.Groups // as it came: groups may share parts with other documents
+	told   discovery.Groups // the document as it came: groups may share parts with other documents
 	index  *discovery.Index
 	at     time.Time // zero: never learnt
 	failed string    // why the last fetch failed, "" if it did not
 
-	version string // of the server that served it, see peer.shown
+	version string // the version of the server that served it, see peer.shown
 }
 
 func (d document) known() bool { return !d.at.IsZero() }
 
-// peer is what is known of one peer.
+// peer has the table's knowledge of one peer.
 type peer struct {
 	id          ServerID
 	live        bool // its lease exists
 	incarnation string
 	version     string
 	address     string
-	direct      bool // the address is that of a server without a proxy, see PeerAddress
+	direct      bool // a server without a proxy is at the address, see PeerAddress
 	learnt      [roots]document
-	before      [roots]document // what the previous process served, until the present one has answered
-	ejected     time.Time       // avoided until then
+	before      [roots]document // the documents of the previous process, until the present process has answered
+	ejected     time.Time       // the peer is avoided until then
 }
 
-// NewTable returns the table of the server self, which knows nothing yet.
+// NewTable returns the table of the server self. The table knows nothing yet.
 func NewTable(p Policy, self ServerID) *Table {
 	return &Table{policy: &p, self: self, extensions: extensions{policy: &p}}
 }
@@ -77,21 +77,23 @@ func (t *Table) Synced() bool { return t.synced }
 // LocalKnown reports whether the table knows what the local server serves.
 func (t *Table) LocalKnown() bool { return t.localKnown }
 
-// Local returns what the local server serves, nil if unknown. The result must not be changed.
+// Local returns the groups that the local server serves, nil if unknown. The result must not be
+// changed.
 func (t *Table) Local(root Root) discovery.Groups { return t.local[root].groups }
 
-// Crashed says why such a server would have crashed (see Quirks.CrashOnFailedFetch), "" if not.
+// Crashed says why a server with this policy would have crashed (see Quirks.CrashOnFailedFetch); ""
+// if it would not.
 func (t *Table) Crashed() string { return t.crashed }
 
 // DocumentGeneration changes whenever the result of [Table.Sources] may have changed.
 func (t *Table) DocumentGeneration() uint64 { return t.documents }
 
-// PeerView is what is known of one peer.
+// PeerView has a table's knowledge of one peer.
 type PeerView struct {
 	ID           ServerID
 	Live         bool // see PeerAppeared and PeerGone
 	Incarnation  string
-	Version      string       // what its /version said at the last fetch, "" if unknown
+	Version      string       // the version at its /version at the last fetch, "" if unknown
 	Address      string       // host:port, "" if not known
 	Direct       bool         // a server without a proxy is at the address, see PeerAddress
 	Learned      [2]time.Time // by Root: when the document was last fetched, zero if never
@@ -108,7 +110,7 @@ func (t *Table) Peers() []PeerView {
 	return views
 }
 
-// Peer returns one peer, false if there is none of that identity.
+// Peer returns one peer; false if no peer has this identity.
 func (t *Table) Peer(id ServerID) (PeerView, bool) {
 	i, ok := t.find(id)
 	if !ok {
@@ -125,11 +127,12 @@ func (p *peer) view() PeerView {
 	return v
 }
 
-// Sources returns, sorted by server, what is merged into a document: what the local server serves
-// and what peers serve, without the extensions that must not be taken from peers.
+// Sources returns the parts of which a merged document is made, sorted by server: the groups of the
+// local server and of its peers, without the extensions that must not be taken from peers.
 //
-// Under ExtensionsExact, extensions that the local server lists too stay in peers' documents. They
-// add nothing, and their place in the newest server's document is then the same on every server.
+// Under ExtensionsExact, an extension that the local server lists too stays in the peers'
+// documents. It adds nothing to the merged document. But its place in the newest server's document
+// decides the order, and the order is then the same on every server.
 func (t *Table) Sources(root Root) []discovery.Source {
 	sources := make([]discovery.Source, 0, len(t.peers)+1)
 	sources = append(sources, discovery.Source{Server: string(t.self), Version: t.version, Local: true, Groups: t.local[root].groups})
@@ -150,9 +153,10 @@ func (t *Table) Sources(root Root) []discovery.Source {
 	return sources
 }
 
-// shown is the document that discovery shows. Until a restarted peer has answered, it is what the
-// previous process served, in that version's order: otherwise garbage collectors would take those
-// resources for deleted. Routing does not use it, because it may be wrong.
+// shown is the document that discovery shows. Until a restarted peer has answered, this is the
+// document of the previous process, in the order of the previous process's version. Otherwise
+// garbage collectors would take the peer's resources for deleted. Routing does not use this
+// document, because it may be wrong.
 func (p *peer) shown(root Root) document {
 	if !p.learnt[root].known() {
 		return p.before[root]
@@ -172,7 +176,7 @@ func (p *peer) contributes() bool {
 	return false
 }
 
-// listed reports whether a document lists what a request is about.
+// listed reports whether a document lists the group, version or resource of a request.
 func listed(x *discovery.Index, r Request, subresources bool) bool {
 	switch {
 	case r.Kind == KindDiscovery && r.Resource.Version == "":
@@ -186,7 +190,7 @@ func listed(x *discovery.Index, r Request, subresources bool) bool {
 	}
 }
 
-// find returns where the peer is, or would be, in the sorted peers.
+// find returns the position in the sorted peers at which the peer is, or would be inserted.
 func (t *Table) find(id ServerID) (int, bool) {
 	return slices.BinarySearchFunc(t.peers, id, func(p *peer, id ServerID) int { return cmp.Compare(p.id, id) })
 }

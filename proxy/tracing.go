@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// tracer makes spans. The nil tracer makes none, and leaves trace headers alone.
+// tracer makes spans. A nil tracer makes no spans and does not change trace headers.
 type tracer struct {
 	spans  trace.Tracer
 	header propagation.TraceContext
@@ -24,7 +24,8 @@ func newTracer(p trace.TracerProvider) *tracer {
 	return &tracer{spans: p.Tracer("github.com/skewproof/skewproof/proxy")}
 }
 
-// request begins the span of a forwarded request, a child of the context's or the client's span.
+// request begins the span of a forwarded request. Its parent is the span of the context or of the
+// client.
 func (t *tracer) request(r *http.Request, what Request) (context.Context, trace.Span) {
 	ctx := r.Context()
 	if t == nil {

@@ -18,11 +18,12 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// CausePeer is the type of a 503's causes: one for each peer that serves or may serve the request.
-// The message is the peer's identity and its problem.
+// CausePeer is the type of the causes in a 503. There is one cause for each peer that serves or may
+// serve the request. Its message is the peer's identity and the peer's problem.
 const CausePeer metav1.CauseType = "PeerUnavailable"
 
-// retryAfter is what a 503 says in Retry-After, in seconds, if its cause ends by then.
+// retryAfter is the value of Retry-After in a 503, in seconds, if the cause is expected to end by
+// then.
 const retryAfter = 1
 
 // statuses encodes metav1.Status as JSON, YAML and protobuf.
@@ -32,7 +33,7 @@ var statuses = func() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(scheme)
 }()
 
-// fail answers with an error that does not depend on which server serves what.
+// fail answers with an error that does not depend on which server serves the resource.
 func (e *exchange) fail(err error) {
 	responsewriters.ErrorNegotiated(err, statuses, e.request.Resource.GroupVersion(), e.w, e.r)
 }
@@ -41,16 +42,17 @@ func forbidden(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
 }
 
-// Authorized is the Config.Authorize of a handler behind an authorization filter: all requests that
-// come so far are allowed.
+// Authorized is the Config.Authorize of a handler behind an authorization filter. It allows every
+// request, because the filter refuses the others before the handler.
 func Authorized(*http.Request) (refusal *metav1.Status, err error) { return nil, nil }
 
 var errUnauthorizable = errors.New("there is no Config.Authorize")
 
-// unavailable answers 503 as the policy says, to callers who may do what they ask for.
+// unavailable answers 503 as the policy says. Only callers who may do what they ask for get the
+// details.
 func (e *exchange) unavailable(d Decision) {
-	// A peer is told, not the client: it authorizes the client itself before it answers 503, and must
-	// learn that it can try another peer.
+	// A peer gets the details without this check, because the peer authorizes the client itself
+	// before it answers 503. The peer must also learn that it can try another peer.
 	if !e.request.Rerouted || !e.h.config.FromPeer(e.r) {
 		refusal, err := e.authorize()
 		if refusal != nil {
@@ -79,8 +81,8 @@ func (e *exchange) unavailable(d Decision) {
 	e.fail(&apierrors.StatusError{ErrStatus: e.status(d)})
 }
 
-// refuse answers with an error that only a request gets that was to leave for a peer. Callers who
-// may not do what they ask for must not learn that a peer serves it.
+// refuse answers with an error that only a request for a peer can get. Callers who may not do what
+// they ask for must not learn that a peer serves it, so they get the refusal of the authorization.
 func (e *exchange) refuse(err error) {
 	if refusal, _ := e.authorize(); refusal != nil {
 		e.fail(refusal)
@@ -89,7 +91,7 @@ func (e *exchange) refuse(err error) {
 	e.fail(err)
 }
 
-// authorize asks whether the caller may do what the request asks for.
+// authorize asks Config.Authorize whether the caller may do what the request asks for.
 func (e *exchange) authorize() (refusal, err error) {
 	status, err := e.h.config.Authorize(e.r.WithContext(apirequest.WithRequestInfo(e.r.Context(), e.info)))
 	if status == nil {
@@ -99,8 +101,8 @@ func (e *exchange) authorize() (refusal, err error) {
 	return &apierrors.StatusError{ErrStatus: *status}, nil
 }
 
-// plain is the last attempt's error in upstream's words, which differ for upgrades (apimachinery,
-// util/proxy, transport.go and upgradeaware.go).
+// plain is the error of the last attempt, in upstream's words. They differ for upgrades
+// (apimachinery, util/proxy, transport.go and upgradeaware.go).
 func (e *exchange) plain() string {
 	var op *net.OpError
 	switch {
@@ -112,7 +114,8 @@ func (e *exchange) plain() string {
 	return e.last.Error()
 }
 
-// unnamed is the body of a 503 for callers of whom it is not known whether they may learn more.
+// unnamed is the body of a 503 for callers of whom it is unknown whether they may learn the
+// details.
 func (e *exchange) unnamed(d Decision) metav1.Status {
 	status := metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
@@ -145,11 +148,12 @@ func (e *exchange) status(d Decision) metav1.Status {
 	}
 }
 
-// retryAfter is after how many seconds the client may send the request again; 0: a 503 does not say.
-// A client of client-go sends a request with any method up to ten times more if there is a
-// Retry-After, and its caller waits. So a 503 has one only if its cause ends within about a second:
-// this server is starting, a peer is busy, or one server's knowledge of another is old. Nobody
-// knows when a peer can be reached again (docs/proxy.md has what either choice costs).
+// retryAfter is the number of seconds after which the client may send the request again; 0: the 503
+// has no Retry-After. If a 503 has a Retry-After, a client of client-go sends the request up to ten
+// more times, with any method, while its caller waits. So a 503 has a Retry-After only if its cause
+// ends within about a second: this server is starting, a peer is busy, or one server's knowledge of
+// another is old. If a peer cannot be reached, nobody knows when this ends (docs/proxy.md has the
+// cost of either choice).
 func (e *exchange) retryAfter(d Decision) int32 {
 	soon := d.Reason == ReasonUnsynced || d.Reason == ReasonRerouted || e.soon
 	if !soon || !e.safeToRepeat() {
@@ -163,7 +167,7 @@ func (e *exchange) safeToRepeat() bool {
 	return e.request.Repeatable || !slices.ContainsFunc(e.tried, func(a Attempt) bool { return a.Outcome == Undecided })
 }
 
-// reasons end the messages of a 503. All other reasons mean that no peer could be reached.
+// reasons has the ends of a 503's messages. Each other reason means that no peer could be reached.
 var reasons = map[Reason]string{
 	ReasonRerouted:      "another server sent the request here, and this one does not serve it",
 	ReasonUnsynced:      "this server does not know yet what it and its peers serve",

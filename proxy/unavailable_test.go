@@ -73,8 +73,8 @@ func TestUnavailableIsAStatus(t *testing.T) {
 	}
 }
 
-// Two servers with one identity, on hosts of one name, are told apart by an address. Clients must
-// not see it.
+// Two servers with the same identity, on hosts with the same name, are distinguished by an address.
+// Clients must not see this address.
 func TestUnavailableHidesDuplicatesAddress(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a", DuplicateID("a", "192.0.2.1:6443")),
 		transportFunc(func(*http.Request) (*http.Response, error) { return nil, refusesConnection() }))
@@ -129,7 +129,8 @@ func TestUnavailableSaysWhy(t *testing.T) {
 	}
 }
 
-// One peer refuses at once, which ends soon; the other one may have carried the request out.
+// One peer refuses at once, and its reason ends soon. The other peer may have carried out the
+// request.
 func TestNoRetryAfterWhatMayHaveBeenCarriedOut(t *testing.T) {
 	for method, want := range map[string]string{"GET": "1", "POST": "", "PUT": "", "DELETE": ""} {
 		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {

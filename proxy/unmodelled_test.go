@@ -15,12 +15,12 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// What upstream does and no preset: docs/policies.md lists it, and the random histories keep away
-// from it.
+// This file shows what upstream does under no preset of this package. docs/policies.md lists these
+// differences, and the random histories avoid them.
 
-// TestUpstreamKeepsTheGroupOfADeletedDefinition: when the last custom resource of a group is gone,
-// the local server's document is made anew and the merged one is not told; it is only told that
-// peers' documents are to be filtered again, if there are any.
+// TestUpstreamKeepsTheGroupOfADeletedDefinition: when the last custom resource of a group is
+// deleted, the local server's document is made again, but the merged document is not invalidated.
+// Upstream only filters the peers' documents again, if there are any.
 func TestUpstreamKeepsTheGroupOfADeletedDefinition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -18,10 +18,10 @@ import (
 )
 
 // requestedProtocol is the protocol, or list of protocols, to which a client wants to switch (RFC
-// 9110, 7.8), "" for none. HTTP/2 has no upgrade (RFC 9113, 8.6).
+// 9110, 7.8); "" if there is none. HTTP/2 has no upgrade (RFC 9113, 8.6).
 //
-// Another version of HTTP is removed: on a connection to a peer that trusts this server, the client
-// could then write any identity headers.
+// Another version of HTTP is removed from the list. Otherwise the client could write any identity
+// headers on a connection to a peer, and the peer would trust them as this server's headers.
 func requestedProtocol(r *http.Request) string {
 	if r.ProtoMajor >= 2 || !httpguts.HeaderValuesContainsToken(r.Header["Connection"], "upgrade") {
 		return ""
@@ -46,8 +46,8 @@ func switchesTo(answer *http.Response, wanted string) bool {
 	return slices.ContainsFunc(strings.Split(wanted, ", "), func(protocol string) bool { return strings.EqualFold(protocol, got) })
 }
 
-// tunnel connects the client with a peer that has switched protocols, until both have ended, one
-// fails or the request's context ends.
+// tunnel connects the client with a peer that has switched protocols. It ends when both sides have
+// ended, one side fails or the request's context ends.
 func (f *forwarding) tunnel(answer *http.Response) {
 	if !switchesTo(answer, f.protocol) {
 		f.fail(apierrors.NewServiceUnavailable("a peer that serves this switched to a protocol that was not asked for"))
@@ -75,8 +75,9 @@ func (f *forwarding) tunnel(answer *http.Response) {
 		return
 	}
 
-	// buffered holds what the client sent early. Do not read beyond it: the end of the client's half
-	// would end the request's context, and so the other half (net/http, connReader).
+	// buffered holds the bytes that the client sent early. Do not read beyond them. With a longer
+	// read, the end of the client's half would end the request's context, and so end the other half
+	// too (net/http, connReader).
 	f.h.config.Splice(f.r.Context(), client, peer, io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered())))
 }
 
@@ -99,8 +100,9 @@ func splice(ctx context.Context, client, peer io.ReadWriteCloser, early io.Reade
 	both.Wait()
 }
 
-// copyThenCloseWrite copies until the end and passes it on. A connection that cannot close one
-// direction is an error, because only closing it all can tell the other side.
+// copyThenCloseWrite copies until the end, and then passes the end on. It returns an error for a
+// connection that cannot close one direction alone. Then the whole connection must be closed to
+// tell the other side.
 func copyThenCloseWrite(to io.Writer, from io.Reader) error {
 	if _, err := io.Copy(to, from); err != nil {
 		return err

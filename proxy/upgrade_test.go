@@ -25,7 +25,7 @@ import (
 
 const execPath = gadgetsPath + "/x/exec"
 
-// execs are peers that serve gadgets and their exec.
+// execs makes the events after which peers serve gadgets and their exec.
 func execs(address string) []Event {
 	exec := gadget
 	exec.Subresource = "exec"
@@ -34,10 +34,10 @@ func execs(address string) []Event {
 	}}, Synced{}}
 }
 
-// tunnelled puts the handler in front of a peer for upgrades.
+// tunnelled puts the handler in front of a peer that serves upgrades.
 func tunnelled(t *testing.T, peer http.Handler) (*shell, *httptest.Server) {
 	t.Helper()
-	far := peerServer(t, true, peer) // would speak HTTP/2 if asked
+	far := peerServer(t, true, peer) // the peer would speak HTTP/2 if a client asked for it
 	s := newShell(t, Reference(), execs(address(far)), transportTo(t, far, true),
 		func(c *Config) { c.UpgradeTransport = transportTo(t, far, false) },
 		by(&user.DefaultInfo{Name: "alice", Groups: []string{"dev"}}))
@@ -45,7 +45,7 @@ func tunnelled(t *testing.T, peer http.Handler) (*shell, *httptest.Server) {
 	return s, near
 }
 
-// switching is a peer that switches to a protocol and then gives the connection to serve.
+// switching is a peer that switches to a protocol and then passes the connection to serve.
 func switching(t *testing.T, protocol string, serve func(net.Conn, *bufio.Reader)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, buffered, err := http.NewResponseController(w).Hijack()
@@ -60,7 +60,7 @@ func switching(t *testing.T, protocol string, serve func(net.Conn, *bufio.Reader
 	})
 }
 
-// trusting is the configuration of a client that trusts this server's certificate alone.
+// trusting is the TLS configuration of a client that trusts only this server's certificate.
 func trusting(server *httptest.Server) *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
@@ -122,8 +122,9 @@ func TestUpgradeHalfClose(t *testing.T) {
 	}
 }
 
-// Released servers pass on the user with every request but one for an upgrade. The handler and the
-// round tripper of the real upstream code show it, put together as peerproxy puts them together.
+// Released servers pass on the user with every request except an upgrade. The test shows this with
+// the handler and the round tripper of the real upstream code, connected as peerproxy connects
+// them.
 func TestUpgradesWithoutIdentity(t *testing.T) {
 	alice := &user.DefaultInfo{Name: "alice", Groups: []string{"dev"}}
 	released := func(far *httptest.Server) http.Handler {
@@ -153,7 +154,7 @@ func TestUpgradesWithoutIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			far := peerServer(t, true, switching(t, "SPDY/3.1", func(net.Conn, *bufio.Reader) {}))
 			near := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				r.Header.Del("X-Remote-User") // as the filter of authentication does
+				r.Header.Del("X-Remote-User") // as the authentication filter does
 				c.handler(far).ServeHTTP(w, r)
 			}))
 			t.Cleanup(near.Close)
@@ -214,14 +215,14 @@ func TestWebSocket(t *testing.T) {
 func TestUpgradeEndsWithEitherSide(t *testing.T) {
 	t.Run("the peer dies", func(t *testing.T) {
 		_, near := tunnelled(t, switching(t, "SPDY/3.1", func(conn net.Conn, _ *bufio.Reader) {
-			conn.(*tls.Conn).NetConn().(*net.TCPConn).SetLinger(0) // a reset
+			conn.(*tls.Conn).NetConn().(*net.TCPConn).SetLinger(0) // makes Close send a reset
 			conn.(*tls.Conn).NetConn().Close()
 		}))
 		_, r := dial(t, near, spdy("POST"))
 		if answer, err := http.ReadResponse(r, nil); err != nil || answer.StatusCode != 101 {
 			t.Fatalf("%v %v", answer, err)
 		}
-		io.ReadAll(r) // returns, whatever it returns
+		io.ReadAll(r) // it must return, with or without an error
 	})
 	t.Run("the client dies", func(t *testing.T) {
 		ended := make(chan struct{})

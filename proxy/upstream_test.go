@@ -40,7 +40,7 @@ type upstream struct {
 	endpoints *endpoints
 }
 
-// endpoints stands for the endpoint leases, which upstream keeps in etcd.
+// endpoints replaces the endpoint leases, which upstream keeps in etcd.
 type endpoints struct {
 	mu        sync.Mutex
 	addresses map[string]string
@@ -64,13 +64,14 @@ func (*endpoints) StopReconciling()                                        {}
 
 const identitySelector = "apiserver.kubernetes.io/identity=kube-apiserver"
 
-// resync is how often kube-apiserver's informers of definitions and APIServices repeat everything,
-// whereupon upstream looks whether graces have ended (apiextensions-apiserver and kube-aggregator,
-// pkg/apiserver/apiserver.go).
+// resync is how often kube-apiserver's informers of definitions and APIServices repeat all objects.
+// At each repetition, upstream looks whether graces have ended (apiextensions-apiserver and
+// kube-aggregator, pkg/apiserver/apiserver.go).
 const resync = 5 * time.Minute
 
-// startUpstream starts upstream's proxy before a process of the local server as kube-apiserver does
-// (pkg/controlplane/apiserver). to leads to the peers. It must be waited for.
+// startUpstream starts upstream's proxy in front of a process of the local server, as
+// kube-apiserver does (pkg/controlplane/apiserver). to is the transport to the peers. The caller
+// must wait for it with wait.
 func startUpstream(ctx context.Context, t testing.TB, self string, local *process, to *transport.Config, known map[string]string,
 	client kubernetes.Interface, objects dynamic.Interface) *upstream {
 	t.Helper()
@@ -120,8 +121,8 @@ func newObjects() *dynamicfake.FakeDynamicClient {
 		map[schema.GroupVersionResource]string{crdResource: "CustomResourceDefinitionList", serviceResource: "APIServiceList"})
 }
 
-// newClient is a client of an API without leases. It is what fake.NewSimpleClientset gives: the
-// managed fields of fake.NewClientset take most of a history's time.
+// newClient is a client of an API without leases. It is what fake.NewSimpleClientset returns.
+// fake.NewClientset is not used, because its managed fields would take most of a history's time.
 func newClient() *fake.Clientset {
 	client, leases := &fake.Clientset{}, clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())
 	client.AddReactor("*", "*", clienttesting.ObjectReaction(leases))
@@ -132,13 +133,15 @@ func newClient() *fake.Clientset {
 	return client
 }
 
-// tick is what a fetch takes, or looking at one object. Upstream ends a grace when more than it has
-// passed, and looks when exactly it has: only because looking takes time does it ever see the end.
-// On a clock that stands still meanwhile it would not.
+// tick is how long a fetch, or the inspection of one object, takes. Upstream ends a grace when more
+// than its length has passed, but it looks when exactly its length has passed. So upstream sees the
+// end of a grace only because the inspection takes time. With a clock that stands still meanwhile,
+// it would never see it.
 const tick = time.Microsecond
 
-// listedVersions and servedVersion are what kube-apiserver gives upstream's proxy (crdExtractor and
-// apiServiceExtractor in pkg/controlplane/apiserver/aggregator.go), for objects without a Go type.
+// listedVersions and servedVersion replace the functions that kube-apiserver passes to upstream's
+// proxy (crdExtractor and apiServiceExtractor in pkg/controlplane/apiserver/aggregator.go). They
+// read objects without a Go type.
 func listedVersions(object any) []schema.GroupVersion {
 	time.Sleep(tick)
 	u, ok := object.(*unstructured.Unstructured)
@@ -170,7 +173,7 @@ func servedVersion(object any) []schema.GroupVersion {
 	return []schema.GroupVersion{{Group: group, Version: version}}
 }
 
-// identityLease is what a kube-apiserver writes.
+// identityLease is the identity lease that a kube-apiserver writes.
 func identityLease(id, holder string) *coordinationv1.Lease {
 	seconds := int32(3600)
 	return &coordinationv1.Lease{
@@ -179,8 +182,8 @@ func identityLease(id, holder string) *coordinationv1.Lease {
 	}
 }
 
-// crd is a CustomResourceDefinition. unserved of its versions are listed and not served; its names
-// may have been refused.
+// crd is a CustomResourceDefinition. It lists the versions in unserved but does not serve them. If
+// accepted is false, its names were refused.
 func crd(group, resource string, versions []string, unserved []string, accepted bool) *unstructured.Unstructured {
 	var list []any
 	for _, v := range versions {
@@ -198,7 +201,8 @@ func crd(group, resource string, versions []string, unserved []string, accepted 
 	}}
 }
 
-// apiService is an APIService, with a Service or without: that of something built in.
+// apiService is an APIService. It has a Service if it is remote; without a Service it is the
+// APIService of a built-in group version.
 func apiService(group, version string, remote bool) *unstructured.Unstructured {
 	spec := map[string]any{"group": group, "version": version}
 	if remote {
@@ -209,9 +213,9 @@ func apiService(group, version string, remote bool) *unstructured.Unstructured {
 	}}
 }
 
-// Upstream logs every retry; what it does is seen in its answers. The default error handlers
-// remember when they were last called, and would wait for the end of a time that another bubble has
-// seen.
+// Upstream logs every retry. The log is switched off, because the test sees upstream's actions in
+// its answers. The default error handlers remember when they were last called. They would wait for
+// the end of a time that belongs to another synctest bubble.
 func init() {
 	klog.SetLogger(klog.Logger{})
 	utilruntime.ErrorHandlers = nil

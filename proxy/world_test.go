@@ -22,23 +22,23 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// world is what both implementations meet: what is built into the local server, and peers, without
-// a network.
+// world is the environment of both implementations: the resources that are built into the local
+// server, and peers. It has no network.
 type world struct {
 	mu    sync.Mutex
 	local [2]discovery.Groups
 	peers map[string]*worldPeer // by address
-	slow  time.Duration         // what each document of a peer takes
-	lag   time.Duration         // what every other answer of a peer takes
+	slow  time.Duration         // how long each document of a peer takes
+	lag   time.Duration         // how long every other answer of a peer takes
 }
 
 type worldPeer struct {
 	id      string
-	version string // what it says at /version; "": nothing is there
+	version string // the version at /version; "": there is no /version
 	serves  [2]discovery.Groups
-	down    [2]failure // of fetches of that document; nil: none
+	down    [2]failure // how fetches of each document fail; nil: they do not fail
 	cut     bool       // nothing gets through
-	manner  manner     // of answering all but fetches; nil: answers
+	manner  manner     // how the peer answers everything except fetches; nil: answers
 }
 
 // failure is how a fetch of a document fails.
@@ -52,8 +52,8 @@ func (w *world) change(f func()) {
 
 var roots = []string{"/api", "/apis"}
 
-// RoundTrip is the way to every peer. Whoever sends an exchange's request on finds in it what the
-// peer got.
+// RoundTrip is the transport to every peer. It adds the request that the peer got to the exchange
+// of the request.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil { // as net/http does
 		trace.GotConn(httptrace.GotConnInfo{})
@@ -83,7 +83,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var errRefused = errors.New("connect: connection refused")
 
-// reply is how the peer will answer, and what it takes for that.
+// reply returns how the peer will answer, and how long that takes.
 func (w *world) reply(r *http.Request) (answer func() (*http.Response, error), takes time.Duration, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,9 +116,8 @@ func (w *world) reply(r *http.Request) (answer func() (*http.Response, error), t
 	return func() (*http.Response, error) { return how(p, r) }, w.lag, nil
 }
 
-// failures are ways in which fetches fail, or should. Upstream takes nothing but an aggregated
-// document of v2 for an answer, and nothing at all; servers before 1.26 give a list of groups to
-// whoever asks.
+// failures are ways in which fetches fail, or should fail. Upstream accepts only an aggregated
+// document of v2, or an empty body. Servers before 1.26 answer every client with a list of groups.
 var failures = []failure{
 	func(r *http.Request) *http.Response {
 		return reply(r, http.StatusInternalServerError, "text/plain", "down")
@@ -136,7 +135,7 @@ var failures = []failure{
 	func(r *http.Request) *http.Response { return reply(r, http.StatusOK, "application/json", "") },
 }
 
-// broken is a document that breaks off after so many bytes of all.
+// broken is a document that breaks off after a number of bytes, which depends on its length.
 func broken(after func(whole int64) int64) failure {
 	return func(r *http.Request) *http.Response {
 		whole := document(r, documentOf(pool, false)[slices.Index(roots, r.URL.Path)])
@@ -154,7 +153,7 @@ func document(r *http.Request, groups discovery.Groups) *http.Response {
 	return reply(r, http.StatusOK, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", body.String())
 }
 
-// manner is how a peer answers what is not a fetch.
+// manner is how a peer answers requests that are not fetches.
 type manner func(p *worldPeer, r *http.Request) (*http.Response, error)
 
 // answers is the usual manner.
@@ -162,8 +161,8 @@ func answers(p *worldPeer, r *http.Request) (*http.Response, error) {
 	return reply(r, http.StatusOK, "text/plain", "peer "+p.id), nil
 }
 
-// manners are the others: errors of all kinds, answers of other forms, and answers that break off
-// before their headers or in the middle.
+// manners are the other manners: errors of all kinds, answers in other forms, and answers that
+// break off before their headers or in the middle.
 var manners = []manner{
 	says(http.StatusCreated, "application/json", `{"kind":"Made"}`, "Warning", `299 - "one"`, "Warning", `299 - "two"`, "Keep-Alive", "timeout=5", "Connection", "X-Own", "X-Own", "1"),
 	says(http.StatusCreated, "application/json", `{"kind":"Made"}`, "Location", "/api/v1/made"),
@@ -222,13 +221,13 @@ func reply(r *http.Request, code int, contentType, body string) *http.Response {
 	}
 }
 
-// breakingBody breaks off after so many bytes.
+// breakingBody breaks off after a number of bytes.
 type breakingBody struct {
 	from  io.ReadCloser
 	after int64
 }
 
-// errBroken has words in it for which upstream keeps it out of its log (apimachinery, util/proxy,
+// errBroken contains words that make upstream keep it out of its log (apimachinery, util/proxy,
 // noSuppressPanicError).
 var errBroken = errors.New("unexpected EOF (suppressing panic)")
 
@@ -243,7 +242,8 @@ func (b *breakingBody) Read(p []byte) (int, error) {
 
 func (b *breakingBody) Close() error { return b.from.Close() }
 
-// way is one implementation's way to the peers: it counts what is fetched, and as whom.
+// way is one implementation's transport to the peers. It counts the fetches, with the identity that
+// they have.
 type way struct {
 	*world
 	mu      sync.Mutex
@@ -259,7 +259,7 @@ func (w *way) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.mu.Lock()
 		w.fetches[what]++
 		w.mu.Unlock()
-		time.Sleep(tick) // rounds that fail at the very same instant would come again in any order
+		time.Sleep(tick) // if rounds failed at the very same instant, they would be repeated in any order
 	}
 	return w.world.RoundTrip(r)
 }

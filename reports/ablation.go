@@ -12,9 +12,9 @@ import (
 // AblationKind identifies the document, with [APIVersion].
 const AblationKind = "Ablation"
 
-// Ablation says which single switch makes which difference between two policies. The same schedules
-// run under the older policy with one switch as in the newer, and under the newer with one as in
-// the older.
+// Ablation says which single switch causes which difference between two policies. The same
+// schedules run under the older policy with one switch set as in the newer policy. They also run
+// under the newer policy with one switch set as in the older policy.
 type Ablation struct {
 	// APIVersion is always [APIVersion].
 	APIVersion string `json:"apiVersion"`
@@ -22,31 +22,34 @@ type Ablation struct {
 	Kind string `json:"kind"`
 	// SkewproofVersion is the version of the program that searched.
 	SkewproofVersion string `json:"skewproofVersion"`
-	// Spec is what was searched; its policy is that of From.
+	// Spec says what was searched. Its policy is that of From.
 	Spec SearchSpec `json:"spec"`
 	// To is the name of the other policy.
 	To string `json:"to"`
-	// Schedules is how many were run under each policy, from FirstSeed on.
+	// Schedules is how many schedules ran under each policy. FirstSeed is the seed of the first
+	// one.
 	Schedules uint64 `json:"schedules"`
 	FirstSeed uint64 `json:"firstSeed"`
-	// Switches is in how many the policies differ. Complete is false if the ablation was ended early;
-	// a row that was cut short, and the counts of the unchanged policies, are left out then.
+	// Switches is the number of switches in which the policies differ. Complete is false if the
+	// ablation was ended early. Then a row that was cut short, and the counts of the unchanged
+	// policies, are left out.
 	Switches int  `json:"switches"`
 	Complete bool `json:"complete"`
 	// Columns are the invariants that were violated under any policy, by the kind of request, in
-	// catalogue order. Counts are in the order of the columns.
+	// catalogue order. All counts have the order of the columns.
 	Columns []AblationColumn `json:"columns"`
-	// FromCounts and ToCounts are how many schedules violated each under the unchanged policies.
+	// FromCounts and ToCounts are how many schedules violated each invariant under the unchanged
+	// policies.
 	FromCounts []uint64 `json:"fromCounts"`
 	ToCounts   []uint64 `json:"toCounts"`
 	// Rows are the switches in which the policies differ, in the order of their declaration.
 	Rows []AblationRow `json:"rows"`
 }
 
-// AblationColumn is an invariant, violated in requests of one kind. Kinds are apart so that a
-// switch about subresources does not hide one about forged hop headers.
+// AblationColumn is an invariant that was violated in requests of one kind. Each kind has its own
+// column, so that a switch about subresources does not hide one about forged hop headers.
 type AblationColumn struct {
-	// Invariant is its name, and Grade who asks for it.
+	// Invariant is the name of the invariant. Grade says which source demands it.
 	Invariant string          `json:"invariant"`
 	Grade     invariant.Grade `json:"grade"`
 	// Asked is the kind of the requests.
@@ -61,37 +64,37 @@ func (c AblationColumn) String() string {
 	return c.Invariant + ", " + string(c.Asked)
 }
 
-// AblationRow is one switch.
+// AblationRow holds the effects of one switch.
 type AblationRow struct {
-	// Switch is its name, and FromValue and ToValue what it is in the two policies.
+	// Switch is the name of the switch. FromValue and ToValue are its values in the two policies.
 	Switch    string `json:"switch"`
 	FromValue string `json:"fromValue"`
 	ToValue   string `json:"toValue"`
-	// With are the counts of the one policy with this switch alone as in the other, Without those of
-	// the other with this switch alone as in the one.
+	// With are the counts of the policy From with only this switch changed to its value in To.
+	// Without are the counts of To with only this switch changed to its value in From.
 	With    []uint64 `json:"with"`
 	Without []uint64 `json:"without"`
 }
 
-// WriteAblation writes the tables into dir, which is made if it does not exist, as text, Markdown
-// and JSON: all three or, with an error, none, as [WriteAll] does.
+// WriteAblation writes the tables into dir as text, Markdown and JSON. It makes dir if dir does not
+// exist. It writes all three files or, on an error, none, like [WriteAll].
 func WriteAblation(dir string, a *Ablation) error {
 	return save(dir, a, []rendering[*Ablation]{
 		{"ablation.txt", WriteAblationText}, {"ablation.md", WriteAblationMarkdown}, {"ablation.json", writeIndented[*Ablation]},
 	})
 }
 
-// telling is the least part of a policy's violations that a change must remove to be named for it.
+// telling is the smallest share of a policy's violations that a change must remove to be named.
 const telling = 0.05
 
-// rises reports whether a change adds enough violations to be named: a fifth, and in 1 of 100
-// schedules.
+// rises reports whether a change adds enough violations to be named: at least a fifth more, and in
+// at least 1 of 100 schedules.
 func (a *Ablation) rises(before, after uint64) bool {
 	return after > before && 5*(after-before) >= before && 100*(after-before) >= a.Schedules
 }
 
-// Findings says in sentences which single change removes violations, adds some or is needed. That
-// no single change removes them is said only if all were tried.
+// Findings says in sentences which single change removes violations, adds violations or is needed.
+// It says that no single change removes them only if all changes were tried.
 func (a *Ablation) Findings() []string {
 	var all []string
 	for i, inv := range a.Columns {
@@ -130,7 +133,7 @@ func (a *Ablation) Findings() []string {
 	return all
 }
 
-// percent does not round up to all of them.
+// percent writes a share in percent. It rounds to "all" only if the share is 1.
 func percent(part float64) string {
 	if part >= 1 {
 		return "all"
@@ -141,7 +144,8 @@ func percent(part float64) string {
 	return "more than 99 %"
 }
 
-// share is the part of a policy's violations that a change removes; it is below 0 if it adds some.
+// share is the share of a policy's violations that a change removes. It is below 0 if the change
+// adds violations.
 func share(before, after uint64) float64 {
 	if before == 0 {
 		return 0
@@ -149,7 +153,7 @@ func share(before, after uint64) float64 {
 	return 1 - float64(after)/float64(before)
 }
 
-// title says what was compared.
+// title says what the ablation compares.
 func (a *Ablation) title() string {
 	ended := ""
 	if !a.Complete {
@@ -160,7 +164,7 @@ func (a *Ablation) title() string {
 		a.Spec, a.To, a.Spec.From, a.Spec.To, a.Spec.Servers, a.Schedules, a.FirstSeed, ended)
 }
 
-// Ended says of an ablation that is not complete how far it came.
+// Ended says how far an incomplete ablation got.
 func (a *Ablation) Ended() string {
 	noun := "switches"
 	if a.Switches == 1 {
@@ -169,7 +173,8 @@ func (a *Ablation) Ended() string {
 	return fmt.Sprintf("ended after %d of %d %s", len(a.Rows), a.Switches, noun)
 }
 
-// ablationTable is one of the two tables. Its first two rows are the head and the unchanged policy.
+// ablationTable is one of the two tables. Its first two rows are the header and the unchanged
+// policy.
 type ablationTable struct {
 	title string
 	rows  [][]string
@@ -202,7 +207,8 @@ func shortValue(value string) string {
 	return value
 }
 
-// cells are a row. A count equal to base is a dot, so that others stand out; base may be nil.
+// cells makes a row. It shows a count that equals base as a dot, so that other counts stand out.
+// base may be nil.
 func cells(name string, counts, base []uint64) []string {
 	row := []string{name}
 	for i, n := range counts {

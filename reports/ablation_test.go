@@ -14,7 +14,8 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// TestAblationPage holds the sentences of docs/ablation.md to its tables, which take hours to make.
+// TestAblationPage checks the sentences of docs/ablation.md against its tables, because it takes
+// hours to generate the tables.
 func TestAblationPage(t *testing.T) {
 	const path = "../docs/ablation.md"
 	page, err := os.ReadFile(path)
@@ -116,7 +117,7 @@ func TestWhatAnAblationSays(t *testing.T) {
 	}
 }
 
-// What was not tried removes nothing, which says nothing.
+// A change that was not tried must not look like a change that removes nothing.
 func TestAnAblationThatWasEndedEarlySaysSo(t *testing.T) {
 	const none, ended = "Converges: no single change of old removes as much as 5 % of the violations in 278 schedules.", ", ended after "
 	for name, c := range map[string]struct {
@@ -182,16 +183,16 @@ func TestAnAblationIsWrittenWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// A rise is named from a fifth of the violations and one of a hundred schedules on, each at its
-// bound.
+// A rise is named if it is at least a fifth of the violations and at least one of a hundred
+// schedules. The test tries both limits.
 func TestWhichRisesAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		schedules, before, after uint64
 		want                     bool
 	}{
 		{1000, 100, 100, false}, {1000, 100, 99, false}, {1000, 0, 0, false},
-		{1000, 100, 119, false}, {1000, 100, 120, true}, {1000, 100, 121, true}, // a fifth
-		{1000, 10, 19, false}, {1000, 10, 20, true}, {1000, 0, 9, false}, {1000, 0, 10, true}, // one of a hundred
+		{1000, 100, 119, false}, {1000, 100, 120, true}, {1000, 100, 121, true}, // at the limit of a fifth
+		{1000, 10, 19, false}, {1000, 10, 20, true}, {1000, 0, 9, false}, {1000, 0, 10, true}, // at the limit of one of a hundred
 		{0, 0, 1, true},
 	} {
 		a := Ablation{Schedules: c.schedules}

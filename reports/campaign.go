@@ -11,25 +11,27 @@ import (
 	"github.com/skewproof/skewproof/internal/shell"
 )
 
-// CampaignKind identifies a campaign, together with [APIVersion]. [ReadCampaign] refuses any other.
+// CampaignKind, with [APIVersion], identifies a campaign. [ReadCampaign] refuses any other
+// document.
 const CampaignKind = "Campaign"
 
-// The names of the files of a campaign. Beside them are the repro files of its findings.
+// These are the names of the files of a campaign. The repro files of its findings are in the same
+// directory.
 const (
 	CampaignHTML = "campaign.html"
 	CampaignJSON = "campaign.json"
 )
 
-// Method is how the schedules of a campaign were chosen.
+// Method says how the schedules of a campaign were chosen.
 type Method string
 
-// The methods.
+// These are all methods.
 const (
-	MethodRandom Method = "random" // each drawn from its seed
+	MethodRandom Method = "random" // each schedule is drawn from its seed
 	MethodAll    Method = "all"    // every schedule of a bounded scope
 )
 
-// Campaign is what a search found: one shard of it, or all of them merged.
+// Campaign is the result of a search: of one shard, or of all shards merged.
 type Campaign struct {
 	// APIVersion is always [APIVersion].
 	APIVersion string `json:"apiVersion"`
@@ -37,54 +39,55 @@ type Campaign struct {
 	Kind string `json:"kind"`
 	// SkewproofVersion is the version of the program that searched.
 	SkewproofVersion string `json:"skewproofVersion"`
-	// Spec is what was searched.
+	// Spec says what was searched.
 	Spec SearchSpec `json:"spec"`
-	// Method is how the schedules were chosen.
+	// Method says how the schedules were chosen.
 	Method Method `json:"method"`
-	// Scope is what a campaign that runs every schedule chose from.
+	// Scope is the set of schedules that a campaign of MethodAll runs.
 	Scope *Scope `json:"scope,omitempty"`
-	// FirstSeed is the seed of the first schedule of all shards. Wanted is how many schedules they
-	// were to run; 0 if they were to run for a time.
+	// FirstSeed is the seed of the first schedule of all shards. Wanted is the number of schedules
+	// that the shards were asked to run. It is 0 if they were asked to run for a time.
 	FirstSeed uint64 `json:"firstSeed"`
 	Wanted    uint64 `json:"wanted"`
-	// Shards are the parts that this document covers; Of is how many there are.
+	// Shards are the shards that this document covers. Of is the number of all shards.
 	Shards []Shard `json:"shards"`
 	Of     int     `json:"of"`
-	// Complete is false when a shard was ended before it had run all its schedules.
+	// Complete is false if a shard was ended before it had run all its schedules.
 	Complete bool `json:"complete"`
-	// Strict is true when extended invariants count towards the verdict like core ones.
+	// Strict is true if extended invariants count towards the verdict like core ones.
 	Strict bool `json:"strict"`
 
-	// Schedules is how many were run.
+	// Schedules is the number of schedules that were run.
 	Schedules uint64 `json:"schedules"`
-	// ElapsedSeconds is how long the slowest shard took, without shrinking. SchedulesPerSecond is over
-	// all shards.
+	// ElapsedSeconds is the time of the slowest shard, without shrinking. SchedulesPerSecond is the
+	// rate of all shards together.
 	ElapsedSeconds     float64 `json:"elapsedSeconds"`
 	SchedulesPerSecond float64 `json:"schedulesPerSecond"`
-	// Traces is how many different traces there were, and Shapes how many if times are ignored:
-	// estimates, with the error [DistinctError], from TracesSketch and ShapesSketch, which can be
-	// merged.
+	// Traces is the number of different traces. Shapes is that number if times are ignored. Both
+	// are estimates, with the error [DistinctError]. They come from TracesSketch and ShapesSketch,
+	// which can be merged.
 	Traces       uint64 `json:"traces"`
 	Shapes       uint64 `json:"shapes"`
 	TracesSketch []byte `json:"tracesSketch"`
 	ShapesSketch []byte `json:"shapesSketch"`
-	// PassedOn is how many schedules had a request that was forwarded to a peer. 0: nothing was
-	// tested.
+	// PassedOn is how many schedules had a request that was forwarded to a peer. If it is 0,
+	// nothing was tested.
 	PassedOn uint64 `json:"passedOn"`
-	// Reached are all interesting states with the schedules that reached them, 0 included.
+	// Reached are all interesting states with the number of schedules that reached them, which may
+	// be 0.
 	Reached []Reach `json:"reached"`
-	// Invariants are all that there are, with the schedules that violated each.
+	// Invariants are all invariants, with the number of schedules that violated each.
 	Invariants []InvariantCount `json:"invariants"`
-	// Judged is how many histories were judged in full. In the others no answer could violate
-	// anything.
+	// Judged is how many histories were judged in full. In the other histories, no answer could
+	// violate an invariant.
 	Judged uint64 `json:"judged"`
-	// Findings are the violations, one for each kind, what the KEP demands first.
+	// Findings are the violations, one for each kind. Violations of KEP demands come first.
 	Findings []CampaignFinding `json:"findings"`
-	// Checks are what the search did to check itself.
+	// Checks are the search's checks of itself.
 	Checks SelfChecks `json:"checks"`
 	// Troubles are schedules that could not be run.
 	Troubles []Trouble `json:"troubles,omitempty"`
-	// Verdict is what follows from all of it.
+	// Verdict follows from all other fields.
 	Verdict CampaignVerdict `json:"verdict"`
 }
 
@@ -95,20 +98,22 @@ const DistinctError = 1.04 / 128
 type SearchSpec struct {
 	// Policy is the name of a preset, or "none" for the feature switched off.
 	Policy string `json:"policy"`
-	// Changes are switches of the policy that are set otherwise: "Knowledge.KeepLastGood=true".
+	// Changes are the switches of the policy that differ from the preset:
+	// "Knowledge.KeepLastGood=true".
 	Changes []string `json:"changes,omitempty"`
 	// From and To are the versions whose recorded documents the servers serve.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Servers is how many there are.
+	// Servers is the number of servers.
 	Servers int `json:"servers"`
-	// Resources is how many of the resources that differ most are served; 0 is all that both serve.
+	// Resources is how many resources are served. They are those that differ most between the
+	// versions. 0 means all that both versions serve.
 	Resources int `json:"resources"`
-	// Requests is how many requests a random schedule has; 0 is the default.
+	// Requests is the number of requests in a random schedule. 0 means the default.
 	Requests int `json:"requests,omitempty"`
 }
 
-// String is the policy with its changes.
+// String returns the policy with its changes.
 func (s SearchSpec) String() string {
 	return strings.Join(append([]string{s.Policy}, s.Changes...), ", ")
 }
@@ -117,41 +122,45 @@ func (s SearchSpec) String() string {
 type Shard struct {
 	// Index counts from 1.
 	Index int `json:"index"`
-	// Schedules is how many it ran, in ElapsedSeconds, with so many Workers, on a Machine.
+	// Schedules is how many schedules the shard ran, in ElapsedSeconds, with this number of
+	// Workers, on this Machine.
 	Schedules      uint64  `json:"schedules"`
 	ElapsedSeconds float64 `json:"elapsedSeconds"`
 	Workers        int     `json:"workers"`
 	Machine        string  `json:"machine"`
 }
 
-// Scope is what a campaign that runs every schedule chooses from.
+// Scope is the set of schedules from which a campaign of MethodAll chooses.
 type Scope struct {
-	// Events is the most events of a schedule.
+	// Events is the largest number of events in a schedule.
 	Events int `json:"events"`
-	// Alphabet are the events that there are. Not every one is possible in every state.
+	// Alphabet are all possible events. Not every event is possible in every state.
 	Alphabet []string `json:"alphabet"`
-	// Schedules is how many there are.
+	// Schedules is the number of schedules in the scope.
 	Schedules uint64 `json:"schedules"`
 }
 
-// Reach is an interesting state.
+// Reach says how many schedules reached an interesting state.
 type Reach struct {
-	// State is its name, and Schedules how many reached it.
+	// State is the name of the state. Schedules is how many schedules reached it.
 	State     string `json:"state"`
 	Schedules uint64 `json:"schedules"`
-	// Impossible is why no schedule can reach it under this policy; empty if some can.
+	// Impossible says why no schedule can reach the state under this policy. It is empty if some
+	// schedule can.
 	Impossible string `json:"impossible,omitempty"`
 }
 
 // InvariantCount is an invariant with the number of schedules that violated it.
 type InvariantCount struct {
-	// Name is the name in the catalogue, Grade who asks for it, and Sentence what must hold.
+	// Name is the name in the catalogue. Grade says which source demands the invariant. Sentence
+	// says what must hold.
 	Name     string          `json:"name"`
 	Grade    invariant.Grade `json:"grade"`
 	Sentence string          `json:"sentence"`
-	// Exercised is in how many fully judged histories it had something to judge. 0: nothing is known.
+	// Exercised is in how many fully judged histories the invariant had something to judge. If it
+	// is 0, nothing is known.
 	Exercised uint64 `json:"exercised"`
-	// Violated is how many schedules violated it; Requests is the same by the kind of request.
+	// Violated is how many schedules violated it. Requests counts the same by the kind of request.
 	Violated uint64         `json:"violated"`
 	Requests []RequestCount `json:"requests"`
 }
@@ -159,16 +168,16 @@ type InvariantCount struct {
 // RequestCount is how many schedules violated an invariant in a request of one kind. A schedule may
 // count in several kinds.
 type RequestCount struct {
-	// Asked is the kind of the request; empty for plain ones.
+	// Asked is the kind of the request. It is empty for plain requests.
 	Asked RequestKind `json:"asked,omitempty"`
-	// Violated is how many schedules.
+	// Violated is the number of these schedules.
 	Violated uint64 `json:"violated"`
 }
 
-// RequestKind is what sets a request apart from plain ones.
+// RequestKind is the way in which a request differs from a plain one.
 type RequestKind string
 
-// The kinds of requests.
+// These are all kinds of requests.
 const (
 	PlainRequest       RequestKind = ""
 	SubresourceRequest RequestKind = "asked for a subresource"
@@ -178,17 +187,19 @@ const (
 // RequestKinds are all kinds, in the order in which they are shown.
 var RequestKinds = [...]RequestKind{PlainRequest, SubresourceRequest, ForgedRequest}
 
-// ViolationKind is what violations have in common that a search shows once: the finding that
-// explains them, or what they are without their circumstances.
+// ViolationKind is the common property of violations that a search shows only once: the finding
+// that explains them, or their signature without circumstances.
 type ViolationKind struct {
-	// Finding is the number of the finding, and Title what it is called; 0 if the violation is NEW.
+	// Finding is the number of the finding and Title its title. Finding is 0 if the violation is
+	// NEW.
 	Finding int    `json:"finding,omitempty"`
 	Title   string `json:"title,omitempty"`
-	// Signature is that of a NEW violation, without its circumstances; zero if it is known.
+	// Signature is the signature of a NEW violation, without its circumstances. It is zero if the
+	// violation is known.
 	Signature invariant.Signature `json:"signature,omitzero"`
 }
 
-// String is the kind in a line.
+// String describes the kind in one line.
 func (k ViolationKind) String() string {
 	if k.Finding != 0 {
 		return fmt.Sprintf("known (finding %d): %s", k.Finding, k.Title)
@@ -196,8 +207,8 @@ func (k ViolationKind) String() string {
 	return "NEW: " + k.Signature.String()
 }
 
-// Compare orders what a search found: what the KEP demands first, then what is NEW, then by
-// finding.
+// Compare orders the findings of a search: violations of KEP demands first, then NEW violations,
+// then by number of the finding.
 func (f CampaignFinding) Compare(o CampaignFinding) int {
 	return cmp.Or(cmp.Compare(f.Grade, o.Grade), cmp.Compare(f.Finding, o.Finding), f.ViolationKind.Signature.Compare(o.ViolationKind.Signature))
 }
@@ -205,45 +216,48 @@ func (f CampaignFinding) Compare(o CampaignFinding) int {
 // CampaignFinding is a violation that a search found.
 type CampaignFinding struct {
 	ViolationKind
-	// Invariant is what the example violates, and Grade who asks for it. A finding may violate others
-	// as well.
+	// Invariant is the invariant that the example violates. Grade says which source demands it. A
+	// finding may violate other invariants as well.
 	Invariant string          `json:"invariant"`
 	Grade     invariant.Grade `json:"grade"`
-	// Schedules is how many showed it.
+	// Schedules is how many schedules showed it.
 	Schedules uint64 `json:"schedules"`
-	// Seed is the first that did.
+	// Seed is the seed of the first of these schedules.
 	Seed uint64 `json:"seed"`
-	// Sentence tells one in full: of the smallest schedule, if there is one.
+	// Sentence describes one violation in full. It is from the smallest schedule, if there is one.
 	Sentence string `json:"sentence"`
-	// Disturbances is how many steps of the smallest schedule disturb; Story is the schedule in words.
+	// Disturbances is how many steps of the smallest schedule disturb the cluster. Story describes
+	// that schedule in words.
 	Disturbances int      `json:"disturbances,omitempty"`
 	Story        []string `json:"story,omitempty"`
-	// File is the name of the repro file, and Repro its content; both empty if it was not written.
+	// File is the name of the repro file and Repro its content. Both are empty if it was not
+	// written.
 	File  string          `json:"file,omitempty"`
 	Repro json.RawMessage `json:"repro,omitempty"`
-	// Shrunk is false when there was no time to look for the smallest schedule.
+	// Shrunk is false if there was no time to look for the smallest schedule.
 	Shrunk bool `json:"shrunk"`
 }
 
-// SelfChecks are what a search does to check itself.
+// SelfChecks are a search's checks of itself.
 type SelfChecks struct {
-	// Repeated is how many schedules were run twice, and Differed how many of them gave another trace.
+	// Repeated is how many schedules were run twice. Differed is how many of them gave another
+	// trace.
 	Repeated uint64 `json:"repeated"`
 	Differed uint64 `json:"differed"`
-	// Doubted is how many histories were judged although they seemed to need no judging, and Wrong how
-	// many of them had a violation.
+	// Doubted is how many histories were judged although they seemed to need no judging. Wrong is
+	// how many of them had a violation.
 	Doubted uint64 `json:"doubted"`
 	Wrong   uint64 `json:"wrong"`
-	// FirstDiffered and FirstWrong are seeds; 0 if there is none.
+	// FirstDiffered and FirstWrong are the seeds of the first ones. They are 0 if there is none.
 	FirstDiffered uint64 `json:"firstDiffered,omitempty"`
 	FirstWrong    uint64 `json:"firstWrong,omitempty"`
 }
 
-// Trouble is why schedules could not be run, or ended in a panic.
+// Trouble says why schedules could not be run, or ended in a panic.
 type Trouble struct {
 	// Sentence says what went wrong.
 	Sentence string `json:"sentence"`
-	// Schedules is how many it happened to, the first with Seed.
+	// Schedules is how many schedules had this trouble. Seed is that of the first one.
 	Schedules uint64 `json:"schedules"`
 	Seed      uint64 `json:"seed"`
 }
@@ -256,10 +270,10 @@ type CampaignVerdict struct {
 	Sentence string `json:"sentence"`
 }
 
-// FewestStates is how many of the interesting states a random search must have reached to pass.
+// FewestStates is how many of the interesting states a random search must reach to pass.
 const FewestStates = 8
 
-// Conclude fills in the verdict, which follows from all other fields.
+// Conclude computes the verdict from all other fields.
 func (c *Campaign) Conclude() { c.Verdict = c.conclusion() }
 
 func (c *Campaign) conclusion() CampaignVerdict {
@@ -305,7 +319,7 @@ func (c *Campaign) Decides(g invariant.Grade) bool { return g == invariant.Grade
 // States is how many of the interesting states were reached.
 func (c *Campaign) States() int { return c.states(func(r Reach) bool { return r.Schedules > 0 }) }
 
-// PossibleStates is how many of them can be reached under the policy.
+// PossibleStates is how many interesting states can be reached under the policy.
 func (c *Campaign) PossibleStates() int {
 	return c.states(func(r Reach) bool { return r.Impossible == "" })
 }
@@ -319,7 +333,7 @@ func (c *Campaign) states(of func(Reach) bool) (n int) {
 	return n
 }
 
-// Command is the command line that runs the search again, whatever its defaults become.
+// Command is the command line that runs the search again, even if the defaults change later.
 func (c *Campaign) Command() string {
 	s := c.Spec
 	words := []string{"skewproof", "explore"}
@@ -348,7 +362,8 @@ func (c *Campaign) Command() string {
 	return shell.Line(words...)
 }
 
-// Events is the most events of a schedule, where every schedule is run; 0 where they are random.
+// Events is the largest number of events of a schedule if every schedule is run. It is 0 for random
+// schedules.
 func (c *Campaign) Events() int {
 	if c.Scope == nil {
 		return 0

@@ -15,7 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// smallCampaign is what a search may come to, with something in every section.
+// smallCampaign is a possible result of a search, with something in every section.
 func smallCampaign() *Campaign {
 	c := &Campaign{
 		APIVersion: APIVersion, Kind: CampaignKind, SkewproofVersion: "v0.1.0",
@@ -55,7 +55,7 @@ func smallCampaign() *Campaign {
 	return c
 }
 
-// everything is one that ran every schedule, and found nothing.
+// everything is a campaign that ran every schedule and found nothing.
 func everything() *Campaign {
 	c := smallCampaign()
 	c.Method, c.Scope = MethodAll, &Scope{Events: 2, Alphabet: []string{"restart a", "restart b"}, Schedules: 20000}
@@ -84,8 +84,8 @@ func TestCampaignGolden(t *testing.T) {
 	}
 }
 
-// A reviewer must find what was searched, what was found, how to see it again, and why to believe
-// it.
+// A reviewer must find what was searched, what was found, how to reproduce it, and why the result
+// is credible.
 func TestACampaignPageSaysWhatMatters(t *testing.T) {
 	for name, c := range map[string]struct {
 		page *Campaign
@@ -106,7 +106,8 @@ func TestACampaignPageSaysWhatMatters(t *testing.T) {
 	}
 }
 
-// "All" is said of all alone: not of a search that was ended early, nor of one shard.
+// The page says "all" only if all schedules ran: not for a search that was ended early, and not for
+// one shard.
 func TestAPartOfEverySchedule(t *testing.T) {
 	early, shard, merged := everything(), everything(), everything()
 	early.Of, early.Complete, early.Shards, early.Schedules = 1, false, early.Shards[:1], 2592
@@ -158,8 +159,8 @@ func TestHostileCampaignsStayText(t *testing.T) {
 	}
 }
 
-// Of several reasons against a campaign the gravest is told, and only a campaign that has shown
-// something and has no reason against it passes.
+// If there are several reasons against a campaign, the gravest is shown. A campaign passes only if
+// it has shown something and there is no reason against it.
 func TestConclusionOfACampaign(t *testing.T) {
 	const fail, pass, open = invariant.OutcomeFail, invariant.OutcomePass, invariant.OutcomeInconclusive
 	reasons := []struct {

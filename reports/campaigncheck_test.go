@@ -7,7 +7,8 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// A campaign that contradicts itself is refused, each contradiction from its bound on.
+// ReadCampaign refuses a campaign that contradicts itself. The test tries the limit of each
+// contradiction.
 func TestContradictionsOfACampaign(t *testing.T) {
 	shards := func(of int, indexes ...int) func(*Campaign) {
 		return func(c *Campaign) {

@@ -12,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// WriteCampaign writes a campaign into dir, which is made if it does not exist, as [CampaignJSON]
-// and [CampaignHTML], with the repro file of each finding. It is as atomic as [WriteAll].
+// WriteCampaign writes a campaign into dir as [CampaignJSON] and [CampaignHTML], with the repro
+// file of each finding. It makes dir if dir does not exist. It is as atomic as [WriteAll].
 func WriteCampaign(dir string, c *Campaign) error {
 	var repros []file
 	for _, f := range c.Findings {
@@ -31,16 +31,17 @@ func WriteCampaign(dir string, c *Campaign) error {
 	return save(dir, c, []rendering[*Campaign]{{CampaignJSON, writeIndented[*Campaign]}, {CampaignHTML, WriteCampaignHTML}}, repros...)
 }
 
-// MaxShards bounds how many parts a campaign is searched in.
+// MaxShards is the largest number of shards of a campaign.
 const MaxShards = 10_000
 
 var campaigns = readable[*Campaign]{"campaign", CampaignKind, "search again to write a new campaign", false, (*Campaign).check}
 
-// ReadCampaign reads a campaign. It refuses any other document, unknown fields and contradictions;
-// the error names the file and what is wrong with it.
+// ReadCampaign reads a campaign. It refuses any other document, unknown fields and contradictions.
+// The error names the file and what is wrong with it.
 func ReadCampaign(path string) (*Campaign, error) { return campaigns.read(path) }
 
-// check refuses what contradicts itself, and what a merged campaign could not name files by.
+// check refuses a campaign that contradicts itself, and file names that a merged campaign could not
+// use.
 func (c *Campaign) check() error {
 	if len(c.Shards) == 0 || c.Of < len(c.Shards) || c.Of > MaxShards {
 		return fmt.Errorf("it has %d shards of %d: want at least one, of at most %d", len(c.Shards), c.Of, MaxShards)
@@ -86,7 +87,7 @@ var (
 	campaignHead = newHead(nil)
 )
 
-// campaignDocument is what the template is given.
+// campaignDocument is the input of the template.
 type campaignDocument struct {
 	*Campaign
 	head
@@ -115,7 +116,7 @@ func (d campaignDocument) Lead() string {
 	return fmt.Sprintf("%s on %s of %s and %s, which serve %s, in the simulator.", how, counted(d.Spec.Servers, "apiserver"), d.Spec.From, d.Spec.To, resources)
 }
 
-// First is the id of the first finding about an invariant; empty if there is none.
+// First is the id of the first finding about an invariant. It is empty if there is none.
 func (d campaignDocument) First(invariant string) string {
 	for n, f := range d.Findings {
 		if f.Invariant == invariant {
@@ -135,7 +136,7 @@ func covered(c *Campaign) string {
 }
 
 // WriteCampaignSummary writes a campaign for a terminal: the verdict, what was searched, a few
-// lines for each finding, and where to read on.
+// lines for each finding, and the files with more details.
 func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(c.Verdict.Outcome, string(c.Verdict.Outcome), c.Verdict.Sentence+".")

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// The measures of the chart, in the units of its viewBox.
+// These are the sizes of the chart, in the units of its viewBox.
 const (
 	chartWidth  = 1160.0
-	chartLeft   = 92.0 // labels of the lanes stand left of this
+	chartLeft   = 92.0 // the labels of the lanes are left of this
 	chartRight  = 1144.0
 	rowHeight   = 22.0 // one row of steps or faults
 	bandHeight  = 22.0 // the states of a server
@@ -21,10 +21,10 @@ const (
 	barsHeight  = 58.0 // the outcomes on it
 	laneGap     = 20.0
 	axisHeight  = 30.0
-	charWidth   = 6.4 // of the 11.5 px labels, generously
+	charWidth   = 6.4 // of the 11.5 px labels, a generous estimate
 )
 
-// chart is the layout of the timeline. The template only writes it down.
+// chart is the layout of the timeline. The template only writes the layout out.
 type chart struct {
 	Width, Height       float64
 	Left, Right, Bottom float64
@@ -33,7 +33,7 @@ type chart struct {
 	Steps, Faults       []span
 	Lanes               []laneView
 	Versions            []versionKey
-	Peak                int // requests of the fullest bucket: the height of the bars
+	Peak                int // the number of requests in the fullest bucket; it sets the height of the bars
 	Bucket              Seconds
 	AnyLate             bool // a server answered a probe of the run late
 }
@@ -43,7 +43,7 @@ type tick struct {
 	Label string
 }
 
-// rect is a rectangle with a class of the style sheet and what it says when pointed at.
+// rect is a rectangle with a class of the style sheet and a tooltip.
 type rect struct {
 	X, Y, W, H float64
 	Class      string
@@ -115,7 +115,7 @@ func (s scale) x(at Seconds) float64 {
 	return round(chartLeft + float64(min(max(at, 0), s.end)/s.end)*(chartRight-chartLeft))
 }
 
-// ticks are at most ten round instants.
+// ticks returns at most ten round instants.
 func (s scale) ticks() []tick {
 	step := Seconds(0.001)
 	for n := 0; s.end/step > 10; n++ {
@@ -132,21 +132,21 @@ func (s scale) ticks() []tick {
 
 func (s scale) width(start, end Seconds) float64 { return max(1, round(s.x(end)-s.x(start))) }
 
-// round keeps the page small: a tenth of a unit is less than a pixel.
+// round rounds a length, to keep the page small. A tenth of a unit is less than a pixel.
 func round(x float64) float64 { return math.Round(x*10) / 10 }
 
 // textWidth estimates the width of a label.
 func textWidth(s string) float64 { return float64(utf8.RuneCountInString(s)) * charWidth }
 
-// span is a labelled stretch of time in a row of its own.
+// span is a labelled time in a row of its own.
 type span struct {
 	rect
 	Label          string
 	LabelX, LabelY float64
-	Before         bool // the label stands before the span, since there is no room behind it
+	Before         bool // the label is before the span, because there is no room behind it
 }
 
-// stepSpans lays the steps out in as few rows as their labels allow. It returns where the next row
+// stepSpans places the steps in as few rows as their labels allow. It returns where the next row
 // begins.
 func stepSpans(steps []Step, s scale, top float64) ([]span, float64) {
 	var rows rows
@@ -164,7 +164,7 @@ func stepSpans(steps []Step, s scale, top float64) ([]span, float64) {
 	return out, top + float64(len(rows))*rowHeight
 }
 
-// faultSpans does the same for faults.
+// faultSpans places the faults in the same way.
 func faultSpans(faults []Fault, s scale, top float64) ([]span, float64) {
 	var rows rows
 	var out []span
@@ -191,7 +191,7 @@ func (f Fault) title() string {
 	return s
 }
 
-// newSpan puts the label behind the span, or before it where it would not fit.
+// newSpan puts the label behind the span, or before the span if it does not fit behind.
 func newSpan(s scale, start, end Seconds, label string) span {
 	const longest = 60
 	if r := []rune(label); len(r) > longest {
@@ -205,7 +205,7 @@ func newSpan(s scale, start, end Seconds, label string) span {
 	return v
 }
 
-// extent is what the span and its label take up.
+// extent is the range that the span and its label use.
 func (v span) extent() (from, to float64) {
 	if v.Before {
 		return v.LabelX - textWidth(v.Label), v.X + v.W
@@ -213,7 +213,7 @@ func (v span) extent() (from, to float64) {
 	return v.X, v.LabelX + textWidth(v.Label)
 }
 
-// rows are the stretches that are taken in each row.
+// rows holds the ranges that are occupied in each row.
 type rows [][][2]float64
 
 // place puts v into the first row with room for it.

@@ -7,8 +7,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Several faults of one kind are one clause: a headline that says the same thing three times is not
-// read.
+// Several faults of one kind become one clause, because nobody reads a headline that says the same
+// thing three times.
 func TestFaultClauses(t *testing.T) {
 	const distrusted = "the certificate is not accepted"
 	for name, c := range map[string]struct {

@@ -13,26 +13,26 @@ import (
 // ClientsKind identifies a table of clients, together with [APIVersion].
 const ClientsKind = "ClientsTable"
 
-// The names of the files of a table of clients.
+// These are the names of the files of a table of clients.
 const (
 	ClientsHTML = "clients.html"
 	ClientsJSON = "clients.json"
 	ClientsText = "clients.txt"
 )
 
-// ClientsTable is what clients of several versions can do in a control plane of two versions.
+// ClientsTable says what clients of several versions can do in a control plane of two versions.
 type ClientsTable struct {
 	// APIVersion is always [APIVersion].
 	APIVersion string `json:"apiVersion"`
 	// Kind is always [ClientsKind].
 	Kind string `json:"kind"`
-	// Metadata says when it was run, by what and on what.
+	// Metadata says when the clients ran, with which program and on which versions.
 	Metadata ClientsMetadata `json:"metadata"`
-	// Result is "failed" if something that works at the newer server itself does not work through
-	// the reference; else "inconclusive" if a cell that the result needs was not run, or if without
-	// a proxy an operation worked that has to cross; else "passed".
+	// Result is "failed" if an operation works at the newer server itself, but not through the
+	// reference. Otherwise it is "inconclusive" if a cell that the result needs was not run, or if
+	// an operation that has to cross worked without a proxy. Otherwise it is "passed".
 	Result Result `json:"result"`
-	// Sentence says in one sentence what it came to.
+	// Sentence says the result in one sentence.
 	Sentence string `json:"sentence"`
 	// Clients are the programs, and the versions of each.
 	Clients []ClientProgram `json:"clients"`
@@ -62,15 +62,16 @@ type ClientsMetadata struct {
 	DurationSeconds Seconds `json:"durationSeconds"`
 	// SkewproofVersion is the version of the program that made it.
 	SkewproofVersion string `json:"skewproofVersion"`
-	// From is the version of the servers that the clients asked, and To that of the newer server.
+	// From is the version of the servers that the clients asked. To is the version of the newer
+	// server.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Complete is false when it was ended before every operation had its turn.
+	// Complete is false if the run was ended before every operation was tried.
 	Complete bool `json:"complete"`
 	Tested
 }
 
-// ClientOperation is one thing that people do with a client.
+// ClientOperation is one operation that people do with a client.
 type ClientOperation struct {
 	// Program is the name of the client: see [ClientProgram].
 	Program string `json:"program"`
@@ -80,29 +81,29 @@ type ClientOperation struct {
 	Sentence string `json:"sentence"`
 	// Crosses is true if an older server cannot do it by itself.
 	Crosses bool `json:"crosses,omitempty"`
-	// Controllers is true if kube-controller-manager takes part, which is a client of an older
-	// server. Then the newer server itself is no control.
+	// Controllers is true if kube-controller-manager takes part. It is a client of an older server.
+	// So the newer server itself is no control for the operation.
 	Controllers bool `json:"controllers,omitempty"`
 }
 
-// ClientDirect is the path around every proxy, to the newer server itself. The other paths are the
+// ClientDirect is the path to the newer server itself, without any proxy. The other paths are the
 // subjects: they lead through an older server.
 const ClientDirect = "direct"
 
 // ClientPaths are all paths, in the order in which they are shown.
 var ClientPaths = []string{ClientDirect, scenario.SubjectNone, scenario.SubjectBuiltin, scenario.SubjectReference}
 
-// Did says what became of an operation.
+// Did says whether an operation works.
 type Did string
 
-// What can become of an operation. The zero value is that of one whose turn did not come.
+// These are all values of Did. The zero value means that the operation was not tried.
 const (
 	DidWork    Did = "works"
 	DidNotWork Did = "does not work"
 	DidNotRun  Did = "not run"
 )
 
-// ClientCell is what one client did by one path.
+// ClientCell is the result of one client on one path.
 type ClientCell struct {
 	// Operation is the name of a row.
 	Operation string `json:"operation"`
@@ -110,7 +111,7 @@ type ClientCell struct {
 	Path string `json:"path"`
 	// Client is the version of the operation's program.
 	Client string `json:"client"`
-	// Did is what became of it.
+	// Did says whether the operation works.
 	Did Did `json:"did"`
 	// Reason is why it does not work, in the client's own words if there are any, or why it was not run.
 	Reason string `json:"reason,omitempty"`
@@ -154,7 +155,8 @@ func (t *ClientsTable) index(operation, path, client string) int {
 	return slices.IndexFunc(t.Cells, func(c ClientCell) bool { return c.Operation == operation && c.Path == path && c.Client == client })
 }
 
-// cell is the cell of an operation, a path and a client. The table has it: see NewClientsTable.
+// cell returns the cell of an operation, a path and a client. NewClientsTable makes sure that it
+// exists.
 func (t *ClientsTable) cell(operation, path, client string) ClientCell {
 	if i := t.index(operation, path, client); i >= 0 {
 		return t.Cells[i]
@@ -168,7 +170,7 @@ func (t *ClientsTable) conclusion() (Result, string) {
 		for _, client := range t.versions(o) {
 			did := func(path string) Did { return t.cell(o.Name, path, client).Did }
 			direct := did(ClientDirect)
-			if direct == DidNotWork { // it is not the proxy's fault
+			if direct == DidNotWork { // the proxy is not the cause
 				unfit++
 				continue
 			}
@@ -220,8 +222,8 @@ func (t *ClientsTable) conclusion() (Result, string) {
 	}
 }
 
-// SaveClients writes the table into dir, which is made if it does not exist, as [ClientsJSON],
-// [ClientsText] and [ClientsHTML]. It is as atomic as [WriteAll].
+// SaveClients writes the table into dir as [ClientsJSON], [ClientsText] and [ClientsHTML]. It makes
+// dir if dir does not exist. It is as atomic as [WriteAll].
 func SaveClients(dir string, t ClientsTable) error {
 	return save(dir, t, []rendering[ClientsTable]{
 		{ClientsJSON, writeIndented[ClientsTable]},
@@ -233,10 +235,10 @@ func SaveClients(dir string, t ClientsTable) error {
 var clientsTables = readable[ClientsTable]{"table of clients", ClientsKind, "run 'skewproof clients' again to write a new one", false, ClientsTable.check}
 
 // ReadClients reads a table of clients. It refuses any other document, unknown fields and a result
-// that does not follow from the cells; the error names the file and what is wrong with it.
+// that does not follow from the cells. The error names the file and what is wrong with it.
 func ReadClients(path string) (ClientsTable, error) { return clientsTables.read(path) }
 
-// check refuses what the renderings could not show truthfully.
+// check refuses a table that the renderings could not show truthfully.
 func (t ClientsTable) check() error {
 	for n, c := range t.Cells {
 		known := slices.Contains(ClientPaths, c.Path) && slices.ContainsFunc(t.Operations, func(o ClientOperation) bool {

@@ -101,7 +101,7 @@ func TestClientsRoundTrip(t *testing.T) {
 	}
 }
 
-// Only a table that could have failed, and in which nothing is missing, passes.
+// A table passes only if it could have failed and nothing is missing.
 func TestClientsConclusion(t *testing.T) {
 	set := func(operation, path string, did Did) func(*ClientsTable) {
 		return func(t *ClientsTable) { t.Cells[t.index(operation, path, "v1.37.1")].Did = did }
@@ -136,7 +136,7 @@ func TestClientsConclusion(t *testing.T) {
 	}
 }
 
-// A cell whose turn did not come looks like none that worked.
+// A cell that was not tried looks like a cell that did not work.
 func TestWhatWasNotRunIsShownAsSuch(t *testing.T) {
 	full := smallClients()
 	table := NewClientsTable(full.Metadata, full.Clients, full.Operations, nil)

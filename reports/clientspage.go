@@ -14,7 +14,7 @@ var (
 	clientsHead = newHead(nil, "matrix/matrix.css")
 )
 
-// clientsDocument is what the template is given.
+// clientsDocument is the input of the template.
 type clientsDocument struct {
 	ClientsTable
 	head
@@ -36,7 +36,7 @@ func (d clientsDocument) Row(o ClientOperation) [][]ClientCell {
 	return rows
 }
 
-// Outcome is the outcome by which a cell is coloured.
+// Outcome is the outcome that gives a cell its colour.
 func (c ClientCell) Outcome() invariant.Outcome {
 	switch c.Did {
 	case DidWork:
@@ -65,7 +65,8 @@ func (r clientReason) Versions() string {
 	return strings.Join(r.Clients, ", ")
 }
 
-// Reasons are those of all cells that do not work, by path and operation. Alike ones are one.
+// Reasons are the reasons of all cells that do not work, by path and operation. Equal reasons are
+// merged.
 func (t ClientsTable) Reasons() (all []clientReason) {
 	for _, path := range ClientPaths {
 		for _, o := range t.Operations {
@@ -90,7 +91,7 @@ func (t ClientsTable) Reasons() (all []clientReason) {
 	return all
 }
 
-// WriteClientsHTML writes the table as one self-contained page without scripts, as [WriteHTML] does.
+// WriteClientsHTML writes the table as one self-contained page without scripts, like [WriteHTML].
 func WriteClientsHTML(w io.Writer, t ClientsTable) error {
 	return writePage(w, clientsPage, clientsDocument{ClientsTable: t, head: clientsHead, Paths: ClientPaths, JSON: ClientsJSON})
 }
@@ -223,7 +224,7 @@ func (t ClientsTable) inWords(o ClientOperation, path string) string {
 	return strings.Join(words, "; ")
 }
 
-// inTable is text that cannot end a cell of a Markdown table.
+// inTable escapes a text, so that it cannot end a cell of a Markdown table.
 func inTable(s string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\\", `\\`, "`", "'").Replace(plain(s))
 }

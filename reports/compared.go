@@ -9,22 +9,22 @@ import (
 	"slices"
 )
 
-// Compared is one side of a comparison: what a directory or a file holds.
+// Compared is one side of a comparison: the content of a directory or a file.
 type Compared struct {
-	// Path is as it was given; Document is "run", "directory of runs", "conformance report", "version
-	// matrix" or "campaign".
+	// Path is the path that the user gave. Document is "run", "directory of runs", "conformance
+	// report", "version matrix" or "campaign".
 	Path, Document string
-	// Facts say what it is, one in a line.
+	// Facts describe this side, one fact a line.
 	Facts []string
 
 	runs      []RunReport
 	scenarios []comparedScenario
 	campaign  *Campaign
-	// about is what must be the same on both sides: the backend and the subject of a suite.
+	// about must be the same on both sides: the backend and the subject of a suite.
 	about string
 }
 
-// Open reads one side of a comparison: the directory that a run, a suite or a search left, or one
+// Open reads one side of a comparison: the output directory of a run, a suite or a search, or one
 // of the files report.json, conformance.yaml, matrix.json and campaign.json alone.
 func Open(path string) (Compared, error) {
 	info, err := os.Stat(path)
@@ -72,7 +72,7 @@ func (c *Compared) readRun(file string) error {
 	return err
 }
 
-// lines are what the versions do not tell.
+// lines says what identifies the tested programs beyond their versions.
 func (t Tested) lines() (lines []string) {
 	if t.Label != "" {
 		lines = append(lines, "label: "+t.Label)
@@ -90,7 +90,7 @@ func (c *Compared) readConformance(file string) error {
 	}
 	c.Document, c.about = "conformance report", r.Product.Backend+", "+r.Product.Subject
 	c.Facts = []string{fmt.Sprintf("%s: %s", r.Result, r.Sentence), c.about}
-	if r.Product.From != "" { // servers that ran already are of any versions
+	if r.Product.From != "" { // servers that ran already may have any versions
 		c.Facts = append(c.Facts, r.Product.From+" → "+r.Product.To)
 	}
 	c.Facts = append(append(c.Facts, "skewproof "+r.Metadata.SkewproofVersion), r.Product.lines()...)
@@ -111,7 +111,7 @@ func (c *Compared) readMatrix(file string) error {
 	c.Document, c.about = "version matrix", m.Metadata.Backend
 	c.Facts = append([]string{fmt.Sprintf("%s: %s, skewproof %s", m.Result, m.Sentence, m.Metadata.SkewproofVersion)}, m.Metadata.lines()...)
 	for _, cell := range m.Cells {
-		if cell.Subject != subjectNone { // it must fail
+		if cell.Subject != subjectNone { // this subject must fail
 			name := cell.Scenario + ", " + cell.Subject + ", " + m.Pairs[cell.Pair].String()
 			c.scenarios = append(c.scenarios, comparedScenario{name, cell.Core, ProfileResult{}})
 		}
@@ -121,7 +121,7 @@ func (c *Compared) readMatrix(file string) error {
 	return err
 }
 
-// runsBeside reads the runs of a suite, if what was given is its directory and has them.
+// runsBeside reads the runs of a suite, if the given path is its directory and has runs.
 func (c *Compared) runsBeside(file string) (err error) {
 	if c.Path == file {
 		return nil
@@ -143,11 +143,11 @@ func (c *Compared) readCampaign(file string) error {
 	return nil
 }
 
-// errNoRun is the error of a directory without any judged run.
+// errNoRun is the error for a directory without any judged run.
 var errNoRun = errors.New("holds no judged run")
 
-// FindRuns returns the reports of all judged runs below a directory, which may be that of one run
-// or that of a suite, in the order of their paths. Control runs are left out.
+// FindRuns returns the reports of all judged runs below a directory, in the order of their paths.
+// The directory may be that of one run or that of a suite. FindRuns leaves control runs out.
 func FindRuns(dir string) ([]RunReport, error) {
 	var all []RunReport
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -172,7 +172,7 @@ func FindRuns(dir string) ([]RunReport, error) {
 	return all, err
 }
 
-// hasSignatures refuses a report whose violations could not be known again.
+// hasSignatures refuses a report whose violations cannot be recognized in another report.
 func hasSignatures(r RunReport, path string) error {
 	for _, i := range r.Invariants {
 		if slices.ContainsFunc(i.Evidence, func(e Evidence) bool { return e.Signature.Mechanism == "" }) {

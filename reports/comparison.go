@@ -9,17 +9,17 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// Comparison is what changed from A to B: two runs, two conformance suites, two matrices, or two
-// campaigns.
+// Comparison says what changed from A to B. These are two runs, two conformance suites, two
+// matrices, or two campaigns.
 type Comparison struct {
 	A, B Compared
-	// Scenarios are the scenarios of suites that failed in A or in B, what is new first; Passed is how
-	// many did not fail in either.
+	// Scenarios are the scenarios of suites that failed in A or in B, new failures first. Passed is
+	// how many scenarios did not fail in either.
 	Scenarios []ScenarioDiff
 	Passed    int
-	// Runs are the runs that both have, what is new first.
+	// Runs are the runs that exist on both sides, with new violations first.
 	Runs []Diff
-	// Kinds are the kinds of violations that campaigns found, what is new first.
+	// Kinds are the kinds of violations that campaigns found, new kinds first.
 	Kinds []KindDiff
 	// Notes say what could not be compared.
 	Notes []string
@@ -31,18 +31,19 @@ type comparedScenario struct {
 	core, extended ProfileResult
 }
 
-// ScenarioDiff is what became of a scenario of a suite.
+// ScenarioDiff says how the result of one scenario of a suite changed.
 type ScenarioDiff struct {
-	// Name is that of the scenario; in a matrix, with the subject and the versions.
+	// Name is the name of the scenario. In a matrix, it also has the subject and the versions.
 	Name  string
 	State DiffState
-	// A and B are what it came to in the profile core.
+	// A and B are the results in the profile core.
 	A, B ProfileResult
-	// gained is true if B has violations of a finding that A has not, or NEW ones and A has none.
+	// gained is true if B has violations of a finding that A does not have, or if B has NEW
+	// violations and A has none.
 	gained bool
 }
 
-// CompareAll compares two sides. It is an error if they cannot be compared, or have nothing in
+// CompareAll compares two sides. It returns an error if they cannot be compared or have nothing in
 // common.
 func CompareAll(a, b Compared) (Comparison, error) {
 	c := Comparison{A: a, B: b}
@@ -71,7 +72,7 @@ func CompareAll(a, b Compared) (Comparison, error) {
 	return c, c.suites()
 }
 
-// worst is the rank of the first kind of violations; of a run without any, it is the last.
+// worst is the rank of the first kind of violations. A run without violations has the last rank.
 func (d Diff) worst() int {
 	if len(d.Kinds) == 0 {
 		return len(diffStates)
@@ -79,7 +80,7 @@ func (d Diff) worst() int {
 	return d.Kinds[0].State.rank()
 }
 
-// only notes what one side has.
+// only adds a note for each name that only one side has.
 func (c *Comparison) only(a, b []string) {
 	for _, name := range a {
 		c.Notes = append(c.Notes, name+": only in A")
@@ -89,13 +90,13 @@ func (c *Comparison) only(a, b []string) {
 	}
 }
 
-// named is what a run is known again by, without its versions.
+// named identifies a run without its versions.
 func named(r RunReport) string {
 	m := r.Metadata
 	return m.Scenario + ", " + m.Subject + ", " + cmp.Or(m.Backend, "no backend")
 }
 
-// some names the first runs, for an error.
+// some names the first few runs, for an error.
 func some(runs []RunReport) string {
 	var names []string
 	for _, r := range runs[:min(3, len(runs))] {
@@ -107,8 +108,8 @@ func some(runs []RunReport) string {
 	return strings.Join(names, "; ")
 }
 
-// paired finds the runs that are of the same scenario, subject and backend: first those of the same
-// versions as well, then, in their order, the others.
+// paired finds the runs of the same scenario, subject and backend. First it pairs runs of the same
+// versions too, then the others, in their order.
 func paired(a, b []RunReport) (pairs [][2]RunReport, onlyA, onlyB []string) {
 	takenA, takenB := make([]bool, len(a)), make([]bool, len(b))
 	for _, exact := range []bool{true, false} {
@@ -165,7 +166,8 @@ func (c *Comparison) suites() error {
 	return nil
 }
 
-// compareScenario has no state if the scenario failed on neither side.
+// compareScenario compares the verdicts on one scenario. The result has no state if the scenario
+// failed on neither side.
 func compareScenario(a, b comparedScenario) ScenarioDiff {
 	d := ScenarioDiff{Name: a.name, A: a.core, B: b.core}
 	failed := func(s comparedScenario) bool {
@@ -188,7 +190,7 @@ func compareScenario(a, b comparedScenario) ScenarioDiff {
 
 // campaigns compares what two searches found.
 func (c *Comparison) campaigns(a, b *Campaign) error {
-	scope := func(x *Campaign) string { // without what may differ: the policy
+	scope := func(x *Campaign) string { // without the policy, which may differ
 		s := x.Spec
 		return fmt.Sprintf("%s schedules of %s and %s, %s, %s, %s requests, %d events, from seed %d, %d of %d shards", x.Method, s.From, s.To,
 			counted(s.Servers, "server"), counted(s.Resources, "resource"), grouped(s.Requests), x.Events(), x.FirstSeed, len(x.Shards), x.Of)
@@ -239,8 +241,8 @@ func (c *Comparison) campaigns(a, b *Campaign) error {
 	return nil
 }
 
-// Worse reports whether B has something that A has not: a kind of violation, or, in a suite whose
-// runs are not there, a scenario that failed otherwise.
+// Worse reports whether B has something that A does not have: a kind of violation, a failed
+// scenario, or, in a suite without its runs, a failure with another cause.
 func (c Comparison) Worse() bool {
 	return slices.ContainsFunc(c.Runs, Diff.Worse) ||
 		slices.ContainsFunc(c.Kinds, func(k KindDiff) bool { return k.State == DiffNew }) ||
@@ -298,7 +300,7 @@ func tally(counts map[DiffState]int) string {
 	return strings.Join(words, ", ")
 }
 
-// Verdict says in a sentence what the comparison came to.
+// Verdict says the result of the comparison in one sentence.
 func (c Comparison) Verdict() string {
 	words := "B has no kind of violation that A has not"
 	if c.Worse() {
@@ -313,7 +315,7 @@ func (c Comparison) Verdict() string {
 	return words + "."
 }
 
-// Outcome is the outcome whose sign and colour stand for the comparison.
+// Outcome is the outcome whose sign and colour represent the comparison.
 func (c Comparison) Outcome() invariant.Outcome {
 	if c.Worse() {
 		return invariant.OutcomeFail
@@ -321,7 +323,7 @@ func (c Comparison) Outcome() invariant.Outcome {
 	return invariant.OutcomePass
 }
 
-// side is one run in a line.
+// side describes one run in a line.
 func side(r RunReport) string {
 	m := r.Metadata
 	versions := m.From

@@ -18,7 +18,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// compared compares what lies at two paths.
+// compared compares the documents at two paths.
 func compared(t *testing.T, a, b string) Comparison {
 	t.Helper()
 	c, err := comparedOr(t, a, b)
@@ -40,7 +40,7 @@ func comparedOr(t *testing.T, a, b string) (Comparison, error) {
 	return CompareAll(sides[0], sides[1])
 }
 
-// smallComparison has something in every part that a rendering has.
+// smallComparison has content for every part of a rendering.
 func smallComparison() Comparison {
 	sig := func(name, answer string) invariant.Signature {
 		return invariant.Signature{Invariant: name, Mechanism: invariant.MechanismResource, Answer: answer}
@@ -90,7 +90,8 @@ func TestComparisonGolden(t *testing.T) {
 	}
 }
 
-// Servers, labels and paths are not ours: whatever they hold stays text.
+// Other programs write the names of servers, labels and paths. Whatever these strings contain, they
+// must stay text.
 func TestHostileComparisonStaysText(t *testing.T) {
 	poisoned := smallComparison()
 	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
@@ -134,7 +135,7 @@ func TestHostileComparisonStaysText(t *testing.T) {
 	}
 }
 
-// suiteOf is a conformance report by the results of its scenarios in core.
+// suiteOf is a conformance report with these results of scenarios in core.
 func suiteOf(results map[string]ProfileResult) ConformanceReport {
 	c := smallConformance()
 	c.Scenarios = nil
@@ -192,7 +193,7 @@ func TestSuitesAreComparedByTheirVerdicts(t *testing.T) {
 		"fixed":                   {failed(0, 2), passed, false},
 		"inconclusive afterwards": {passed, unsure, false},
 	} {
-		if c := compared(t, one(x.a), one(x.b)); c.Worse() != x.worse { // the file alone, without runs
+		if c := compared(t, one(x.a), one(x.b)); c.Worse() != x.worse { // only the file, without runs
 			t.Errorf("%s: worse %t", name, c.Worse())
 		}
 	}
@@ -284,7 +285,7 @@ func TestCampaignsAreComparedByKind(t *testing.T) {
 		{State: DiffNew, B: 4, Label: "NEW", Signature: unknown.ViolationKind.Signature},
 		{State: DiffStill, A: 40, B: 38, Label: "known (finding 1)", title: "T"},
 		{State: DiffFixed, A: 7, Label: "known (finding 2)", title: "T"},
-		{State: DiffUntested, A: 1, Label: "known (finding 3)", title: "T"}, // B did not get as far as its seed
+		{State: DiffUntested, A: 1, Label: "known (finding 3)", title: "T"}, // B did not reach its seed
 	}
 	if !slices.Equal(c.Kinds, want) || !c.Worse() || len(c.Notes) != 1 {
 		t.Errorf("%+v\nwant %+v; notes %q", c.Kinds, want, c.Notes)
@@ -294,7 +295,7 @@ func TestCampaignsAreComparedByKind(t *testing.T) {
 	}
 }
 
-// A matrix has a scenario several times: each is compared with that of the same versions.
+// A matrix has a scenario several times. Each run is compared with the run of the same versions.
 func TestRunsOfSeveralVersionsArePaired(t *testing.T) {
 	of := func(from, to string) RunReport {
 		r := judged("quiet", nil, "NoFalseNotFound")
@@ -360,7 +361,8 @@ func TestMergedDiscoveryIsWhatWasListedAtLast(t *testing.T) {
 	}
 }
 
-// An error may be quick or slow, and a watch is as long as it is: neither is a latency.
+// An error may be quick or slow, and a watch lasts as long as it is asked to. So neither has a
+// latency.
 func TestErrorsAndWatchesHaveNoLatency(t *testing.T) {
 	h := &history.History{Run: history.Run{Servers: []history.Server{{Name: "a"}}}, End: history.End{Complete: true}}
 	for i, o := range []history.Operation{

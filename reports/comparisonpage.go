@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// chanceNote says what figures of two runs are worth. Every rendering has it.
+// chanceNote says how reliable the figures of two runs are. Every rendering has it.
 const chanceNote = "Shares and latencies are of two runs on a machine that does other things as well: they are shown, and decide nothing."
 
 // WriteComparisonText writes a comparison for a terminal.
@@ -55,7 +55,7 @@ func WriteComparisonText(w io.Writer, c Comparison) error {
 	return t.end(w)
 }
 
-// words is a result with the findings that explain it: "failed (findings 2, 7)".
+// words describes a result with the findings that explain it: "failed (findings 2, 7)".
 func (p ProfileResult) words() string {
 	if label := p.Attribution(); label != "" {
 		return string(p.Result) + " (" + label + ")"
@@ -116,8 +116,8 @@ func shortened(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// WriteComparisonMarkdown writes a comparison for a comment on a pull request: what changed, and
-// the rest folded away.
+// WriteComparisonMarkdown writes a comparison for a comment on a pull request. It shows what
+// changed and folds the rest away.
 func WriteComparisonMarkdown(w io.Writer, c Comparison) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s** %s\n\n", sign(c.Outcome()), cell(c.Verdict()))
@@ -162,7 +162,8 @@ var markdownEscapes = strings.NewReplacer(
 	"#", `\#`, "!", `\!`, `\`, `\\`, "~", `\~`,
 )
 
-// cell is text in Markdown that stays text, and notifies nobody: a server wrote some of it.
+// cell escapes a text for Markdown, so that it stays text and notifies nobody. Servers write some
+// of these texts.
 func cell(s string) string { return markdownEscapes.Replace(plain(s)) }
 
 func markdownKinds(b *strings.Builder, kinds []KindDiff) {
@@ -176,7 +177,7 @@ func markdownKinds(b *strings.Builder, kinds []KindDiff) {
 	b.WriteString("\n")
 }
 
-// markdown writes a run. Its figures are folded away, and all of it is if folded is set.
+// markdown writes a run. It folds the figures away, and everything if folded is set.
 func (d Diff) markdown(b *strings.Builder, folded bool) {
 	name := fmt.Sprintf("%s, %s", cell(d.Scenario), cell(d.Subject))
 	if folded {
@@ -223,7 +224,7 @@ var (
 	comparisonHead = newHead(nil, "comparison/comparison.css")
 )
 
-// comparisonDocument is what the template is given.
+// comparisonDocument is the input of the template.
 type comparisonDocument struct {
 	Comparison
 	head
@@ -237,8 +238,8 @@ type comparedSide struct {
 	Compared
 }
 
-// WriteComparisonHTML writes a comparison as one self-contained page without scripts, as [WriteHTML]
-// does. version is that of the program that writes it.
+// WriteComparisonHTML writes a comparison as one self-contained page without scripts, like
+// [WriteHTML]. version is that of the program that writes the page.
 func WriteComparisonHTML(w io.Writer, c Comparison, version string) error {
 	return writePage(w, comparisonPage, comparisonDocument{c, comparisonHead, []comparedSide{{"A", c.A}, {"B", c.B}}, chanceNote, version})
 }

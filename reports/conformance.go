@@ -7,96 +7,102 @@ import (
 )
 
 // ConformanceKind, with [APIVersion], identifies a conformance report. [ReadConformance] refuses
-// others.
+// any other document.
 const ConformanceKind = "ConformanceReport"
 
-// ControlDir is the name of the directory of control runs in that of a conformance suite.
+// ControlDir is the name of the subdirectory that holds the control runs of a conformance suite.
 const ControlDir = "control"
 
 // ConformanceFile is the name of the file of a conformance report.
 const ConformanceFile = "conformance.yaml"
 
-// Result is what a scenario, a profile or a whole conformance run came to.
+// Result is the result of a scenario, a profile or a whole conformance run.
 type Result string
 
-// The results. Only ResultPassed is good news; the three others always come with a reason.
+// These are all results. Only ResultPassed is good news. The three others always have a reason.
 const (
 	ResultPassed       Result = "passed"
 	ResultFailed       Result = "failed"       // an invariant was violated
-	ResultInconclusive Result = "inconclusive" // it was tried, and nothing was proved
+	ResultInconclusive Result = "inconclusive" // it was tried, but nothing was proved
 	ResultSkipped      Result = "skipped"      // it was not tried, or nothing of the kind could be observed
 )
 
-// ConformanceReport is how one Mixed Version Proxy did in the catalogue, in one pair of versions.
+// ConformanceReport says how one Mixed Version Proxy passed the catalogue, in one pair of versions.
 type ConformanceReport struct {
 	// APIVersion is always [APIVersion].
 	APIVersion string `json:"apiVersion"`
 	// Kind is always [ConformanceKind].
 	Kind string `json:"kind"`
-	// Metadata says when it was tested, by what, and which scenarios were chosen.
+	// Metadata says when and by which program it was tested, and which scenarios were chosen.
 	Metadata ConformanceMetadata `json:"metadata"`
 	// Product is what was tested.
 	Product Product `json:"product"`
-	// Result is that of the profile core, and of extended too if strict. It is "inconclusive" if the
-	// negative control did not fail as it must, and never "skipped".
+	// Result is the result of the profile core, and also of extended if strict. It is
+	// "inconclusive" if the negative control did not fail as it must. It is never "skipped".
 	Result Result `json:"result"`
-	// Sentence says in one sentence what it came to, and why.
+	// Sentence says the result and its reason in one sentence.
 	Sentence string `json:"sentence"`
-	// Profiles are "core" (what KEP-4020 demands) and "extended" (beyond it), in that order.
+	// Profiles are "core" (KEP-4020 demands it) and "extended" (beyond the KEP), in that order.
 	Profiles []Profile `json:"profiles"`
 	// Control says whether this very run could have failed.
 	Control ConformanceControl `json:"control"`
-	// Scenarios are those that were chosen, in the order of the catalogue.
+	// Scenarios are the chosen scenarios, in the order of the catalogue.
 	Scenarios []ConformanceScenario `json:"scenarios"`
 	// Reproduce is the command line that repeats the conformance run; empty if it is not known.
 	Reproduce string `json:"reproduce,omitempty"`
-	// Environment lists what the run depended on, such as kernel and processors; one fact per entry.
+	// Environment lists what the run depended on, such as kernel and processors; one fact per
+	// entry.
 	Environment []string `json:"environment,omitempty"`
 }
 
-// ConformanceMetadata says when it was tested, by what, and which scenarios were chosen.
+// ConformanceMetadata says when and by which program it was tested, and which scenarios were
+// chosen.
 type ConformanceMetadata struct {
 	// StartedAt is the wall time of the start.
 	StartedAt time.Time `json:"startedAt"`
-	// DurationSeconds is how long everything took, the negative control included.
+	// DurationSeconds is the time of the whole run, including the negative control.
 	DurationSeconds Seconds `json:"durationSeconds"`
 	// SkewproofVersion is the version of the program that tested.
 	SkewproofVersion string `json:"skewproofVersion"`
-	// Labels is the expression that chose the scenarios, in Ginkgo's label language; empty: all of
-	// them.
+	// Labels is the expression that chose the scenarios, in Ginkgo's label language. If it is
+	// empty, all scenarios were chosen.
 	Labels string `json:"labels,omitempty"`
-	// Strict is true when the profile extended counts like core.
+	// Strict is true if the profile extended counts like core.
 	Strict bool `json:"strict"`
-	// Complete is false if the run was ended before every scenario had its turn; it never passes then.
+	// Complete is false if the run was ended before every scenario was run. Such a run never
+	// passes.
 	Complete bool `json:"complete"`
 }
 
-// Product is what was tested.
+// Product is the tested product.
 type Product struct {
-	// Name is that of the Mixed Version Proxy: "kube-apiserver", "skewproof reference proxy".
+	// Name is the name of the Mixed Version Proxy: "kube-apiserver", "skewproof reference proxy".
 	Name string `json:"name"`
-	// Version is that of the product, where it has one of its own beside those of the kube-apiservers.
+	// Version is the product's own version, if it has one in addition to those of the
+	// kube-apiservers.
 	Version string `json:"version,omitempty"`
 	// URL is where to read about it.
 	URL string `json:"url,omitempty"`
-	// Backend is what the servers ran on: "local", "kind", "sim" or "existing" (they ran already).
+	// Backend says what the servers ran on: "local", "kind", "sim" or "existing" (they ran
+	// already).
 	Backend string `json:"backend"`
-	// Subject is the proxy as 'skewproof run --subject' names it; "external" on the backend
+	// Subject is the proxy as 'skewproof run --subject' names it. It is "external" on the backend
 	// "existing".
 	Subject string `json:"subject"`
-	// From and To are the versions of the kube-apiservers; both are empty for servers that ran
-	// already, whose versions are in the report of each scenario.
+	// From and To are the versions of the kube-apiservers. Both are empty for servers that ran
+	// already. Their versions are in the report of each scenario.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	Tested
 }
 
-// Profile is one part of what is demanded, with what the scenarios came to in it.
+// Profile is one part of the demands, with the results of the scenarios in that part.
 type Profile struct {
 	// Name is "core" or "extended".
 	Name invariant.Grade `json:"name"`
-	// Result is "failed" if any scenario failed; else "inconclusive" if one was, if one was not run
-	// because the suite was ended, or if none passed; else "passed".
+	// Result is "failed" if any scenario failed. Otherwise it is "inconclusive" if a scenario was
+	// inconclusive, if one was not run because the suite was ended, or if none passed. Otherwise it
+	// is "passed".
 	Result Result `json:"result"`
 	// Passed, Failed, Inconclusive and Skipped count the scenarios with that result.
 	Passed       int `json:"passed"`
@@ -105,13 +111,13 @@ type Profile struct {
 	Skipped      int `json:"skipped"`
 }
 
-// ConformanceScenario is what one scenario came to.
+// ConformanceScenario is the result of one scenario.
 type ConformanceScenario struct {
-	// Name is that of the catalogue. It is stable.
+	// Name is the name in the catalogue. It is stable.
 	Name string `json:"name"`
-	// Family is the part of the catalogue that it belongs to.
+	// Family is the part of the catalogue that contains the scenario.
 	Family string `json:"family"`
-	// Happens says in a sentence what is done to the control plane.
+	// Happens says in a sentence what the scenario does to the control plane.
 	Happens string `json:"happens"`
 	// Core and Extended are the results by profile.
 	Core     ProfileResult `json:"core"`
@@ -121,48 +127,50 @@ type ConformanceScenario struct {
 
 // CarriedOut says where a run was carried out, and how to repeat it.
 type CarriedOut struct {
-	// DurationSeconds is how long it took; 0 if it was not carried out.
+	// DurationSeconds is how long the run took. It is 0 if there was no run.
 	DurationSeconds Seconds `json:"durationSeconds"`
-	// Directory holds history, logs and the full report, relative to this file; empty if it was not
-	// carried out. Page is the report for people; empty if the run left none.
+	// Directory holds history, logs and the full report, relative to this file. It is empty if
+	// there was no run. Page is the report for people. It is empty if the run left none.
 	Directory string `json:"directory,omitempty"`
 	Page      string `json:"page,omitempty"`
-	// Reproduce is the command line that repeats this one run; empty if it is not for this backend.
-	// For servers that run already it names their kubeconfig, which nobody else has.
+	// Reproduce is the command line that repeats this one run. It is empty if the run is not for
+	// this backend. For servers that ran already it names their kubeconfig, which nobody else has.
 	Reproduce string `json:"reproduce,omitempty"`
 }
 
-// ProfileResult is what one scenario came to in one profile.
+// ProfileResult is the result of one scenario in one profile.
 type ProfileResult struct {
-	// Result is "failed" if an invariant of the profile was violated; "inconclusive" if nothing could
-	// be said about one that the scenario tests, the machine was overloaded, or the run was cut short;
-	// "skipped" if the scenario was not run or showed nothing of the profile; else "passed".
+	// Result is "failed" if an invariant of the profile was violated. It is "inconclusive" if
+	// nothing could be said about an invariant that the scenario tests, if the machine was
+	// overloaded, or if the run was cut short. It is "skipped" if the scenario was not run or
+	// showed nothing of the profile. Otherwise it is "passed".
 	Result Result `json:"result"`
-	// Reason says why it did not pass; empty if it did.
+	// Reason says why the scenario did not pass. It is empty if it passed.
 	Reason string `json:"reason,omitempty"`
-	// Violated and Undecided name the invariants of the profile that were violated, or not decided, in
-	// catalogue order. Undecided ones matter only if Reason names them.
+	// Violated and Undecided name the invariants of the profile that were violated, or not decided,
+	// in catalogue order. Undecided invariants matter only if Reason names them.
 	Violated  []string `json:"violated,omitempty"`
 	Undecided []string `json:"undecided,omitempty"`
-	// New counts the violations that no finding explains (docs/findings.md); Findings are the numbers
-	// of those that explain others, sorted. OnlyKnown is true if they explain all.
+	// New counts the violations that no finding explains (docs/findings.md). Findings are the
+	// numbers of the findings that explain the others, sorted. OnlyKnown is true if findings
+	// explain all violations.
 	New       int   `json:"new,omitempty"`
 	Findings  []int `json:"findings,omitempty"`
 	OnlyKnown bool  `json:"onlyKnown,omitempty"`
 }
 
-// ConformanceControl is the proof that a run could have failed: scenarios on subjects that must
-// fail.
+// ConformanceControl is the proof that a run could have failed: scenarios on subjects on which they
+// must fail.
 type ConformanceControl struct {
-	// Result is "passed" if every control run violated all that it must, "failed" if one did not,
-	// "inconclusive" if one could not be carried out, "skipped" if there was none. Anything but
-	// "passed" makes the whole report inconclusive.
+	// Result is "passed" if every control run violated all that it must violate. It is "failed" if
+	// a control run did not, "inconclusive" if one could not be carried out, and "skipped" if there
+	// was none. Any result other than "passed" makes the whole report inconclusive.
 	Result Result `json:"result"`
-	// Reason says why the result is not "passed"; empty if it is.
+	// Reason says why the result is not "passed". It is empty if the result is "passed".
 	Reason string `json:"reason,omitempty"`
 	// Runs are the control runs, in the order of the catalogue.
 	Runs []ControlRun `json:"runs"`
-	// Unproven are the scenarios that had no control run here, each with the reason.
+	// Unproven are the scenarios without a control run here, each with the reason.
 	Unproven []Unproven `json:"unproven,omitempty"`
 }
 
@@ -170,13 +178,14 @@ type ConformanceControl struct {
 type ControlRun struct {
 	// Scenario is the name of the scenario.
 	Scenario string `json:"scenario"`
-	// Subject is what it must fail on, and Backend on what it was carried out.
+	// Subject is the subject on which the scenario must fail. Backend is where the control run ran.
 	Subject string `json:"subject"`
 	Backend string `json:"backend"`
-	// MustViolate are the invariants that must be violated, all of them.
+	// MustViolate are the invariants that must all be violated.
 	MustViolate []string `json:"mustViolate"`
-	// Result is "passed" if they were, "failed" if one was not, "inconclusive" if nothing could be
-	// said about one or the run was cut short. Refused runs are among the unproven.
+	// Result is "passed" if all of them were violated, and "failed" if one was not. It is
+	// "inconclusive" if nothing could be said about one, or if the run was cut short. Refused runs
+	// are listed in Unproven.
 	Result Result `json:"result"`
 	// Reason says why the result is not "passed".
 	Reason string `json:"reason,omitempty"`
@@ -185,10 +194,10 @@ type ControlRun struct {
 	CarriedOut
 }
 
-// Unproven is a scenario of which this run does not show that it can fail.
+// Unproven is a scenario for which this run does not show that the scenario can fail.
 type Unproven struct {
-	// Scenario is its name.
+	// Scenario is the name of the scenario.
 	Scenario string `json:"scenario"`
-	// Reason says why it had no control run, and where its proof is to be had.
+	// Reason says why the scenario had no control run, and where its proof can be found.
 	Reason string `json:"reason"`
 }

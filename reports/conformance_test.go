@@ -15,7 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// smallConformance is what a conformance run may come to, with something in every field.
+// smallConformance is a possible result of a conformance run, with something in every field.
 func smallConformance() ConformanceReport {
 	passed := ProfileResult{Result: ResultPassed, Undecided: []string{"NoLoop"}}
 	c := ConformanceReport{
@@ -60,7 +60,7 @@ func encodedConformance(t testing.TB, c ConformanceReport) string {
 	return b.String()
 }
 
-// The document, its fields and the summary are read by others: none of them may change unseen.
+// Other programs read the document, its fields and the summary. None of them may change unnoticed.
 func TestConformanceGolden(t *testing.T) {
 	var summary bytes.Buffer
 	if err := WriteConformanceSummary(&summary, smallConformance(), SummaryOptions{Dir: "_out"}); err != nil {
@@ -79,7 +79,7 @@ func TestConformanceGolden(t *testing.T) {
 	}
 }
 
-// schema lists the fields of a document: where each is, and of what type.
+// schema lists the path and the type of each field of a document.
 func schema(of reflect.Type, at string) []string {
 	switch {
 	case of == reflect.TypeFor[time.Time]():
@@ -120,20 +120,20 @@ func TestConformanceRoundTrip(t *testing.T) {
 	}
 }
 
-// Whatever stands in a report is read back as it was, and every string in one line: people copy
-// command lines out of it.
+// Every string of a report must be read back unchanged. Every string must be in one line, because
+// people copy command lines out of the report.
 func TestConformanceYAMLHoldsAnyString(t *testing.T) {
 	poisoned := func(s string) ConformanceReport {
 		c := smallConformance()
 		poison(reflect.ValueOf(&c).Elem(), s)
-		for n := range c.Scenarios { // what passed has no reason, and violated nothing
+		for n := range c.Scenarios { // a passed result has no reason and violated nothing
 			for _, p := range []*ProfileResult{&c.Scenarios[n].Core, &c.Scenarios[n].Extended} {
 				if p.Result == ResultPassed {
 					p.Reason, p.Violated = "", nil
 				}
 			}
 		}
-		c.Conclude() // puts back what is not free
+		c.Conclude() // restores the fields that follow from others
 		return c
 	}
 	lines := strings.Count(encodedConformance(t, poisoned("word")), "\n")
@@ -158,7 +158,7 @@ func TestConformanceYAMLHoldsAnyString(t *testing.T) {
 	}
 }
 
-// A result cannot be had by editing one line.
+// Nobody can change a result by editing one line.
 func TestReadConformanceRefuses(t *testing.T) {
 	good := encodedConformance(t, smallConformance())
 	for name, c := range map[string]struct{ document, want string }{
@@ -186,8 +186,8 @@ func TestReadConformanceRefuses(t *testing.T) {
 	}
 }
 
-// Whatever the scenarios say, a run whose negative control did not fail proves nothing, nor does
-// one that was ended early and found nothing.
+// A run proves nothing if its negative control did not fail, or if it was ended early and found
+// nothing, whatever its scenarios say.
 func TestConformanceConclusion(t *testing.T) {
 	scenario := func(core, extended Result) ConformanceScenario {
 		return ConformanceScenario{Name: "x", Core: ProfileResult{Result: core, Reason: "r"}, Extended: ProfileResult{Result: extended, Reason: "r"}}
@@ -227,8 +227,8 @@ func TestConformanceConclusion(t *testing.T) {
 	}
 }
 
-// A profile is read by itself, too: what a suite that was ended had not come to is not to look as
-// if it were beside the point.
+// People also read a profile alone. So a scenario that was not run, because the suite was ended,
+// must not look as if it did not matter.
 func TestNoProfilePassesOfWhichAPartWasNotRun(t *testing.T) {
 	scenario := func(r Result, reason string) ConformanceScenario {
 		p := ProfileResult{Result: r, Reason: reason}
@@ -248,7 +248,8 @@ func TestNoProfilePassesOfWhichAPartWasNotRun(t *testing.T) {
 	}
 }
 
-// A part never passes where the whole does not, whatever a later skewproof takes for inconclusive.
+// A profile never passes if the whole run does not pass, even if a later skewproof treats other
+// things as inconclusive.
 func TestNoProfilePassesInAnInconclusiveRun(t *testing.T) {
 	r := RunReport{
 		Metadata: Metadata{Complete: true}, Verdict: Verdict{Outcome: invariant.OutcomeInconclusive, Sentence: "the moon was full."},
@@ -259,7 +260,7 @@ func TestNoProfilePassesInAnInconclusiveRun(t *testing.T) {
 	}
 }
 
-// What was broken off shows nothing, though all that it came to was well.
+// A run that was broken off shows nothing, even if all its results so far were good.
 func TestNoProfilePassesInARunThatEndedEarly(t *testing.T) {
 	for _, m := range []Metadata{{}, {Error: "etcd exited 1"}, {Complete: true, Error: "etcd exited 1"}} {
 		r := RunReport{Metadata: m, Verdict: Verdict{Outcome: invariant.OutcomePass}, Invariants: []Invariant{
@@ -274,7 +275,8 @@ func TestNoProfilePassesInARunThatEndedEarly(t *testing.T) {
 	}
 }
 
-// What decides a run decides its profile: no run may pass in one place and fail in the other.
+// A verdict on a run and a verdict on its profile must agree: no run may pass in one place and fail
+// in the other.
 func TestProfilesAgreeWithTheVerdict(t *testing.T) {
 	result := map[invariant.Outcome]Result{
 		invariant.OutcomePass: ResultPassed, invariant.OutcomeFail: ResultFailed, invariant.OutcomeInconclusive: ResultInconclusive,

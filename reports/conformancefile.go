@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// WriteConformance writes the report as YAML, with fields in the order of their declaration. Lines
-// are not folded, since people copy command lines.
+// WriteConformance writes the report as YAML, with fields in the order of their declaration. It
+// does not fold lines, because people copy command lines.
 func WriteConformance(w io.Writer, c ConformanceReport) error {
 	fail := func(err error) error { return fmt.Errorf("render %s: %w", ConformanceFile, err) }
 	encoded, err := json.Marshal(c)
@@ -39,7 +39,7 @@ func WriteConformance(w io.Writer, c ConformanceReport) error {
 	return err
 }
 
-// escaped makes YAML of JSON, by escaping the characters that break a line in YAML only.
+// escaped turns JSON into YAML. It escapes the characters that break a line only in YAML.
 func escaped(encoded []byte) []byte {
 	var b bytes.Buffer
 	for _, r := range string(encoded) {
@@ -55,7 +55,8 @@ func escaped(encoded []byte) []byte {
 // plainWord matches strings that every reader of YAML reads as the same string without quotes.
 var plainWord = regexp.MustCompile(`^[A-Za-z/“(][^:#\x00-\x1f\x7f-\x{a0}\x{2028}\x{2029}\x{feff}]*[^:#\s\x00-\x1f\x7f-\x{a0}]$`)
 
-// lay lays a document out as people write it: one value a line, and quotes only where needed.
+// lay formats a document as people write YAML: one value a line, and quotes only if they are
+// needed.
 func lay(n *yamlnode.Node) {
 	n.Style &^= yamlnode.FlowStyle
 	if n.Kind == yamlnode.ScalarNode && n.Tag == "!!str" && plainWord.MatchString(n.Value) && !oldWord[strings.ToLower(n.Value)] {
@@ -66,12 +67,12 @@ func lay(n *yamlnode.Node) {
 	}
 }
 
-// oldWord are strings that some readers of YAML take for a boolean, null or a number.
+// oldWord holds strings that some readers of YAML read as a boolean, null or a number.
 var oldWord = map[string]bool{"no": true, "yes": true, "on": true, "off": true, "true": true, "false": true, "null": true, "nan": true, "inf": true}
 
-// SaveConformance writes the report into dir, which is made if it does not exist, as
-// [ConformanceFile] and [ConformanceHTML], and junit, if not nil, as [JUnitFile]. It is as atomic
-// as [WriteAll].
+// SaveConformance writes the report into dir as [ConformanceFile] and [ConformanceHTML]. It also
+// writes junit, if not nil, as [JUnitFile]. It makes dir if dir does not exist. It is as atomic as
+// [WriteAll].
 func SaveConformance(dir string, c ConformanceReport, junit []byte) error {
 	var others []file
 	if junit != nil {
@@ -85,10 +86,11 @@ var conformanceReports = readable[ConformanceReport]{
 }
 
 // ReadConformance reads a conformance report. It refuses any other document, unknown fields and
-// results that do not follow from each other; the error names the file and what is wrong with it.
+// results that do not follow from each other. The error names the file and what is wrong with it.
 func ReadConformance(path string) (ConformanceReport, error) { return conformanceReports.read(path) }
 
-// check refuses results that do not follow from each other: editing one line must not make a pass.
+// check refuses results that do not follow from each other, so that editing one line cannot make a
+// pass.
 func (c ConformanceReport) check() error {
 	for n, s := range c.Scenarios {
 		for _, p := range []struct {
@@ -116,7 +118,7 @@ func (c ConformanceReport) check() error {
 	return nil
 }
 
-// check refuses a result that is none, and one that is passed with a reason why it is not.
+// check refuses an unknown result, and a passed result with a reason why it did not pass.
 func (p ProfileResult) check() error {
 	if _, ok := outcomes[p.Result]; !ok {
 		return fmt.Errorf("result %q is not passed, failed, inconclusive or skipped", p.Result)
@@ -135,7 +137,7 @@ var (
 	conformanceHead = newHead(nil, "conformance/conformance.css")
 )
 
-// conformanceDocument is what the template is given.
+// conformanceDocument is the input of the template.
 type conformanceDocument struct {
 	ConformanceReport
 	head
@@ -143,14 +145,14 @@ type conformanceDocument struct {
 	YAML, JUnit string
 }
 
-// conformanceList names the scenarios that have one result, for those who look for nothing else.
+// conformanceList names the scenarios with one result, for readers who look only for that result.
 type conformanceList struct {
 	Title string
 	Names []string
 }
 
-// WriteConformanceHTML writes the report as one self-contained page without scripts, as [WriteHTML]
-// does. It links to the reports of the runs beside it.
+// WriteConformanceHTML writes the report as one self-contained page without scripts, like
+// [WriteHTML]. The page links to the reports of the runs, which are in the same directory.
 func WriteConformanceHTML(w io.Writer, c ConformanceReport) error {
 	d := conformanceDocument{ConformanceReport: c, head: conformanceHead, YAML: ConformanceFile, JUnit: JUnitFile}
 	for _, list := range []struct {
@@ -175,7 +177,7 @@ func (c ConformanceReport) counts(s ConformanceScenario, r Result) bool {
 
 func (s ConformanceScenario) notRun() bool { return s.Core.Reason == NotReached }
 
-// named are the names of the scenarios of which something is true.
+// named returns the names of the scenarios for which of is true.
 func (c ConformanceReport) named(of func(ConformanceScenario) bool) []string {
 	var names []string
 	for _, s := range c.Scenarios {
@@ -186,14 +188,14 @@ func (c ConformanceReport) named(of func(ConformanceScenario) bool) []string {
 	return names
 }
 
-// outcomes are the outcomes whose sign and colour stand for a result.
+// outcomes are the outcomes whose sign and colour represent a result.
 var outcomes = map[Result]invariant.Outcome{
 	ResultPassed: invariant.OutcomePass, ResultFailed: invariant.OutcomeFail,
 	ResultInconclusive: invariant.OutcomeInconclusive, ResultSkipped: invariant.OutcomeInconclusive,
 }
 
-// WriteConformanceSummary writes the report for a terminal: the result of each scenario and why it
-// did not pass, what is wrong with the negative control, and where to read on.
+// WriteConformanceSummary writes the report for a terminal: the result of each scenario and the
+// reason if it did not pass, problems of the negative control, and the files with more details.
 func WriteConformanceSummary(w io.Writer, c ConformanceReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(outcomes[c.Result], string(c.Result), c.Sentence)

@@ -14,8 +14,8 @@ func renderConformance(t *testing.T, c ConformanceReport) *html.Node {
 	return parsed(t, WriteConformanceHTML, c)
 }
 
-// The page says all that decides: result, reasons, control, what proves nothing, and how to repeat
-// it.
+// The page must have everything that matters: the result, its reasons, the control, the runs that
+// prove nothing, and how to repeat the run.
 func TestConformancePageSaysWhatMatters(t *testing.T) {
 	page := text(renderConformance(t, smallConformance()))
 	for _, want := range []string{
@@ -31,8 +31,8 @@ func TestConformancePageSaysWhatMatters(t *testing.T) {
 	}
 }
 
-// Where what goes beyond the KEP counts, summary and page name the scenario that failed by it, and
-// say why.
+// If rules beyond the KEP count, summary and page name the scenario that failed because of them,
+// and say why.
 func TestWhatFailedAStrictSuiteIsNamed(t *testing.T) {
 	c := smallConformance()
 	c.Metadata.Strict = true
@@ -56,7 +56,7 @@ func TestWhatFailedAStrictSuiteIsNamed(t *testing.T) {
 	}
 }
 
-// What was not run is not mixed up with what could not be.
+// Scenarios that were not run must not be mixed up with scenarios that could not be run.
 func TestConformanceEndedEarly(t *testing.T) {
 	c := smallConformance()
 	c.Metadata.Complete = false
@@ -89,7 +89,7 @@ func TestHostileConformanceReportsStayText(t *testing.T) {
 	poisoned := smallConformance()
 	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
 	staysText(t, renderConformance(t, smallConformance()), renderConformance(t, poisoned))
-	for _, link := range []string{"javascript:alert(1)", " JavaScript:alert(1)"} { // with no scheme before it, it would be a path
+	for _, link := range []string{"javascript:alert(1)", " JavaScript:alert(1)"} { // without a scheme before it, it would be a path
 		c := smallConformance()
 		c.Product.URL, c.Scenarios[0].Page, c.Control.Runs[0].Page = link, link, link
 		for _, n := range elements(renderConformance(t, c), "a") {

@@ -8,10 +8,10 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// NotReached is the reason of what was chosen and had not had its turn when the suite ended.
+// NotReached is the reason for a chosen scenario that was not run before the suite ended.
 const NotReached = "not run: the suite was ended before it, or focused on others"
 
-// InProfile is the result of a judged run in one profile: in the invariants of that grade.
+// InProfile is the result of a judged run in one profile, from the invariants of that grade.
 func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 	p := ProfileResult{Result: ResultSkipped}
 	var reasons []string
@@ -49,17 +49,17 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 	case !r.Metadata.Complete || r.Metadata.Error != "":
 		p.Result, p.Reason = ResultInconclusive, "the run ended early: "+r.Metadata.Error
 	case p.Result == ResultPassed && grade == invariant.GradeCore && r.Verdict.Outcome == invariant.OutcomeInconclusive && !r.Verdict.Strict:
-		p.Result, p.Reason = ResultInconclusive, r.Verdict.Sentence // a profile never passes where the whole run does not
+		p.Result, p.Reason = ResultInconclusive, r.Verdict.Sentence // a profile never passes if the whole run does not pass
 	case p.Result == ResultSkipped:
 		p.Reason = "the run showed nothing that an invariant of this profile is about"
-		if grade == invariant.GradeCore { // what the KEP demands cannot be beside the point
+		if grade == invariant.GradeCore { // the demands of the KEP always matter
 			p.Result = ResultInconclusive
 		}
 	}
 	return p
 }
 
-// Conclude fills in what follows from the scenarios and control runs: profiles, results, sentence.
+// Conclude computes profiles, results and the sentence from the scenarios and control runs.
 func (c *ConformanceReport) Conclude() {
 	c.APIVersion, c.Kind = APIVersion, ConformanceKind
 	c.Profiles = []Profile{

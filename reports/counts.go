@@ -11,18 +11,19 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// Count is how many requests to one server, of one class, were answered in one way.
+// Count is how many requests of one class to one server got one kind of answer.
 type Count struct {
 	// Server is the server that was asked.
 	Server string `json:"server"`
-	// Class says who could have served the request, by ground truth and not by the answer.
+	// Class says who could have served the request, according to ground truth and not to the
+	// answer.
 	Class invariant.Class `json:"class"`
-	// Status is the HTTP status code; 0 if no response header arrived.
+	// Status is the HTTP status code. It is 0 if no response header arrived.
 	Status int `json:"status"`
-	// Detail is, for 404, "object" or "resource", and without a complete response why ("refused",
-	// "reset", "timeout", …).
+	// Detail is "object" or "resource" for a 404. Without a complete response, it is the reason
+	// ("refused", "reset", "timeout", …).
 	Detail string `json:"detail,omitempty"`
-	// Count is how many there were.
+	// Count is the number of these requests.
 	Count int `json:"count"`
 }
 
@@ -61,7 +62,8 @@ var classes = []classInWords{
 	{invariant.ClassUnknown, "Unknown", "what was served changed meanwhile, or was not known"},
 }
 
-// classInWords is a class with its name and its meaning, for readers who see it for the first time.
+// classInWords is a class with its name and its meaning, for readers who see the class for the
+// first time.
 type classInWords struct {
 	class          invariant.Class
 	title, meaning string
@@ -71,20 +73,21 @@ func order(c invariant.Class) int {
 	return slices.IndexFunc(classes, func(w classInWords) bool { return w.class == c })
 }
 
-// matrixSection is one class of requests of the table of counts.
+// matrixSection is one class of requests in the table of counts.
 type matrixSection struct {
 	Title, Meaning string
 	Rows           []matrixRow
 	Totals         []int // by server, then over all
 }
 
-// matrixRow is one kind of answer: how often each server gave it.
+// matrixRow is one kind of answer, with how often each server gave it.
 type matrixRow struct {
 	Answer string
 	Counts []int // by server, then over all
 }
 
-// newMatrix makes a table of the counts: sections are classes, rows answers, columns servers.
+// newMatrix makes a table of the counts. Its sections are classes, its rows answers, its columns
+// servers.
 func newMatrix(r RunReport) []matrixSection {
 	columns := map[string]int{}
 	for n, s := range r.Servers {

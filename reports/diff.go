@@ -7,30 +7,31 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// Diff is what changed from a run A to a run B of the same scenario and subject.
+// Diff says what changed from a run A to a run B of the same scenario and subject.
 type Diff struct {
 	Scenario, Subject string
 	A, B              RunReport
-	// Kinds are the kinds of violations of either, what is new in B first.
+	// Kinds are the kinds of violations in either run. Kinds that are new in B come first.
 	Kinds []KindDiff
 	// Verdicts are the invariants whose outcome differs, in catalogue order.
 	Verdicts []VerdictDiff
-	// Rates and Latencies are by class of requests. They differ by chance as well, and decide nothing.
+	// Rates and Latencies are by class of requests. They also differ by chance, so they decide
+	// nothing.
 	Rates     []RateDiff
 	Latencies []LatencyDiff
-	// Discovery is what merged discovery listed otherwise; nil if nothing differs, or if a report does
-	// not say what it listed.
+	// Discovery says how the lists of merged discovery differ. It is nil if nothing differs, or if
+	// a report does not say what merged discovery listed.
 	Discovery *DiscoveryDiff
 }
 
-// DiffState says what became of a kind of violation.
+// DiffState says how a kind of violation changed.
 type DiffState string
 
-// The states, in the order in which they are shown.
+// These are all states, in the order in which they are shown.
 const (
-	DiffNew      DiffState = "new"        // B has it, A has not
+	DiffNew      DiffState = "new"        // B has it, A does not
 	DiffStill    DiffState = "still"      // both have it
-	DiffFixed    DiffState = "fixed"      // A has it; B was tested for it, and has not
+	DiffFixed    DiffState = "fixed"      // A has it; B was tested for it and does not have it
 	DiffUntested DiffState = "not tested" // A has it; B proves nothing about it
 )
 
@@ -39,7 +40,7 @@ var diffStates = []DiffState{DiffNew, DiffStill, DiffFixed, DiffUntested}
 // rank is the place of the state in the order in which states are shown.
 func (s DiffState) rank() int { return slices.Index(diffStates, s) }
 
-// Outcome is the outcome whose sign and colour stand for the state.
+// Outcome is the outcome whose sign and colour represent the state.
 func (s DiffState) Outcome() invariant.Outcome {
 	switch s {
 	case DiffNew:
@@ -50,23 +51,25 @@ func (s DiffState) Outcome() invariant.Outcome {
 	return invariant.OutcomeInconclusive
 }
 
-// KindDiff is what became of one kind of violation.
+// KindDiff says how one kind of violation changed.
 type KindDiff struct {
 	State DiffState
-	// Signature is without its circumstances, which may differ by chance. It is zero for what a
-	// campaign shows by the finding that explains it.
+	// Signature has no circumstances, because these may differ by chance. It is zero if a campaign
+	// shows the kind by the finding that explains it.
 	Signature invariant.Signature
-	// A and B are how many violations there were; in campaigns, how many schedules showed it.
+	// A and B are the numbers of violations. In campaigns, they are the numbers of schedules that
+	// showed the kind.
 	A, B int
-	// Label is "NEW", "known (finding N)", or "" if nobody has asked: see [Evidence.Label].
+	// Label is "NEW", "known (finding N)", or "" if findings were not consulted: see
+	// [Evidence.Label].
 	Label string
-	// Sentence tells one violation: of B if there is one there.
+	// Sentence describes one violation, in B if B has one.
 	Sentence string
-	// title is that of the finding, where there is no signature.
+	// title is the title of the finding if there is no signature.
 	title string
 }
 
-// Kind is the kind in a line, without its label.
+// Kind describes the kind in one line, without its label.
 func (k KindDiff) Kind() string {
 	if k.title != "" {
 		return k.title
@@ -77,7 +80,7 @@ func (k KindDiff) Kind() string {
 // VerdictDiff is an invariant whose outcome differs.
 type VerdictDiff struct {
 	Name string
-	// A and B are the outcomes; empty if the report does not know the invariant.
+	// A and B are the outcomes. An outcome is empty if the report does not know the invariant.
 	A, B invariant.Outcome
 }
 
@@ -94,7 +97,7 @@ func Compare(a, b RunReport) Diff {
 					k = &KindDiff{Signature: key}
 					kinds[key] = k
 				}
-				if n := count(k); *n == 0 { // the first is NEW, or the least common
+				if n := count(k); *n == 0 { // the first evidence is NEW, or the least common
 					k.Label, k.Sentence = e.Label(), e.Sentence
 				}
 				*count(k) += e.Count
@@ -132,7 +135,7 @@ func Compare(a, b RunReport) Diff {
 	return d
 }
 
-// changed reports whether anything differs but counts, shares and latencies.
+// changed reports whether anything differs except counts, shares and latencies.
 func (d Diff) changed() bool {
 	return len(d.Verdicts) > 0 || d.Discovery != nil || slices.ContainsFunc(d.Kinds, func(k KindDiff) bool { return k.State != DiffStill })
 }
@@ -146,7 +149,7 @@ func (d Diff) Tally() string {
 	return tally(counts)
 }
 
-// Worse reports whether B has a kind of violation that A has not.
+// Worse reports whether B has a kind of violation that A does not have.
 func (d Diff) Worse() bool {
 	return slices.ContainsFunc(d.Kinds, func(k KindDiff) bool { return k.State == DiffNew })
 }

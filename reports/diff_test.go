@@ -88,7 +88,7 @@ func TestRunsOfASuiteAreComparedByScenario(t *testing.T) {
 	}
 	write(filepath.Join(a, "scenarios", "one"), full)
 	write(filepath.Join(b, "scenarios", "one"), full)
-	write(filepath.Join(b, "control", "one"), full) // must fail, and is not compared
+	write(filepath.Join(b, "control", "one"), full) // a control run must fail, and is not compared
 	other := full
 	other.Metadata.Scenario = "two"
 	write(filepath.Join(b, "scenarios", "two"), other)

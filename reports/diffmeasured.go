@@ -8,23 +8,23 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// RateDiff is how requests of one class were answered in two runs.
+// RateDiff says how requests of one class were answered in two runs.
 type RateDiff struct {
 	Class string
 	A, B  Shares
 }
 
-// Shares is how many requests there were, and how they were answered.
+// Shares is a number of requests, divided by the kind of their answers.
 type Shares struct {
-	// Requests is how many there were, and PassedOn how many of them were passed on to a peer.
+	// Requests is the number of requests. PassedOn is how many of them were passed on to a peer.
 	Requests, PassedOn int
-	// OK is how many were answered 2xx or 304. NotFound is how many were told by a 404 that the
-	// resource does not exist, and NoObject how many that the object does not. Unavailable is how
-	// many were answered 503, and Other is the rest.
+	// OK counts the answers 2xx and 304. NotFound counts the 404s for a resource that does not
+	// exist, and NoObject those for an object that does not exist. Unavailable counts the 503s, and
+	// Other the rest.
 	OK, NotFound, NoObject, Unavailable, Other int
 }
 
-// Share is a number as a part of all requests: "98.1 %"; "–" if there were none.
+// Share is a number as a part of all requests: "98.1 %". It is "–" if there were no requests.
 func (s Shares) Share(n int) string {
 	if s.Requests == 0 {
 		return "–"
@@ -32,7 +32,7 @@ func (s Shares) Share(n int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(s.Requests))
 }
 
-// String is the shares in a line.
+// String writes the shares in a line.
 func (s Shares) String() string {
 	return fmt.Sprintf("%s (%s passed on), ok %s, 404 object %s, 404 resource %s, 503 %s, other %s", grouped(s.Requests), grouped(s.PassedOn),
 		s.Share(s.OK), s.Share(s.NoObject), s.Share(s.NotFound), s.Share(s.Unavailable), s.Share(s.Other))
@@ -75,15 +75,16 @@ func compareRates(a, b RunReport) (diffs []RateDiff) {
 	return diffs
 }
 
-// LatencyDiff is how long requests of one class took in two runs, that were handled in one way.
+// LatencyDiff says how long requests of one class that were handled in one way took in two runs.
 type LatencyDiff struct {
 	Class string
 	Way   string // "answered by the asked server", "passed on to a peer"
-	// A and B have no requests measured where a run had none.
+	// A and B have no measured requests if the run had none.
 	A, B Latency
 }
 
-// String is the latency in short: "2.1 / 9.7 ms", for p50 and p99; "–" if nothing was measured.
+// String writes the latency in short: "2.1 / 9.7 ms", for p50 and p99. It is "–" if nothing was
+// measured.
 func (l Latency) String() string {
 	if l.Measured == 0 {
 		return "–"
@@ -112,8 +113,8 @@ func compareLatencies(a, b RunReport) (diffs []LatencyDiff) {
 	return diffs
 }
 
-// DiscoveryDiff is what merged discovery listed at last in one run, and not in the other. What only
-// some servers of a run listed is not listed there.
+// DiscoveryDiff is what the last merged discovery of one run listed and that of the other did not.
+// A resource that only some servers of a run listed does not count as listed in that run.
 type DiscoveryDiff struct {
 	OnlyA, OnlyB []string
 }

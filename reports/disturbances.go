@@ -12,16 +12,16 @@ import (
 
 // Step is one executed step of the scenario.
 type Step struct {
-	// Index is its place in the scenario.
+	// Index is the position of the step in the scenario.
 	Index int `json:"index"`
-	// Sentence says what was done, such as "replace a by v1.37.1".
+	// Sentence says what the step did, such as "replace a by v1.37.1".
 	Sentence string `json:"sentence"`
-	// StartSeconds and EndSeconds are when it began and when it was done.
+	// StartSeconds and EndSeconds are when the step began and ended.
 	StartSeconds Seconds `json:"startSeconds"`
 	EndSeconds   Seconds `json:"endSeconds"`
-	// Disturbs is true when the step changed or harmed the cluster.
+	// Disturbs is true if the step changed or harmed the cluster.
 	Disturbs bool `json:"disturbs,omitempty"`
-	// Error is why it failed; empty if it did not.
+	// Error says why the step failed. It is empty if the step did not fail.
 	Error string `json:"error,omitempty"`
 }
 
@@ -31,42 +31,47 @@ type Fault struct {
 	ID int `json:"id"`
 	// Kind is "cut", "latency", "timeout", "kill", "pause" and the like.
 	Kind string `json:"kind"`
-	// From and To name the ends of the link that was interfered with: connections made by From to To.
+	// From and To name the ends of the link with the fault: the fault affects connections from From
+	// to To.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// Server is set, instead of From and To, when the process itself was the target.
+	// Server is set, instead of From and To, if the process itself was the target.
 	Server string `json:"server,omitempty"`
-	// Blocks is true when no response could get through while it was on.
+	// Blocks is true if no response could get through while the fault was active.
 	Blocks bool `json:"blocks,omitempty"`
-	// Detail gives its parameters, for people.
+	// Detail gives the parameters of the fault for people.
 	Detail string `json:"detail,omitempty"`
-	// StartSeconds and EndSeconds are when it began and when it was healed, or the run ended.
+	// StartSeconds is when the fault began. EndSeconds is when it was healed, or when the run
+	// ended.
 	StartSeconds Seconds `json:"startSeconds"`
 	EndSeconds   Seconds `json:"endSeconds"`
-	// Evidence is its observed effect.
+	// Evidence is the observed effect of the fault.
 	Evidence FaultEvidence `json:"evidence"`
 }
 
 // FaultEvidence is the observed effect of a fault.
 type FaultEvidence struct {
-	// Effective is false if the fault had no effect: the run then says nothing about it. Requests
-	// count only if the process was the target.
+	// Effective is false if the fault had no effect. Then the run says nothing about the fault.
+	// Requests count only if the process was the target.
 	Effective bool `json:"bit"`
-	// Connections were refused, cut, or carried bytes through the fault: RefusedConnections,
-	// CutConnections, AffectedConnections.
+	// RefusedConnections, CutConnections and AffectedConnections count connections that the fault
+	// refused, that it cut, and that carried bytes through it.
 	RefusedConnections  int `json:"refusedConnections,omitempty"`
 	CutConnections      int `json:"cutConnections,omitempty"`
 	AffectedConnections int `json:"affectedConnections,omitempty"`
-	// BytesUp went from From to To while it was on, BytesDown the other way.
+	// BytesUp counts the bytes from From to To while the fault was active. BytesDown counts those
+	// in the other direction.
 	BytesUp   int64 `json:"bytesUp,omitempty"`
 	BytesDown int64 `json:"bytesDown,omitempty"`
-	// Requests were addressed to, or served by, the target while it was on.
+	// Requests counts requests that were addressed to the target, or served by it, while the fault
+	// was active.
 	Requests int `json:"requests,omitempty"`
-	// EffectsSeen counts what else shows a misconfiguration to be real; see [Effect].
+	// EffectsSeen counts other signs that a misconfiguration is real; see [Effect].
 	EffectsSeen int `json:"effectsSeen,omitempty"`
 }
 
-// Target is "from→to" for a link ("all" if no source is named), and the server for a process.
+// Target is "from→to" for a link ("all" if no source is named), and the name of the server for a
+// process.
 func (f Fault) Target() string {
 	if f.Server != "" {
 		return f.Server
@@ -79,7 +84,7 @@ func (f Fault) concerns(server string) bool {
 	return f.Server == server || f.From == server || f.To == server
 }
 
-// overlaps reports whether the fault was on at some time in the window.
+// overlaps reports whether the fault was active at some time in the window.
 func (f Fault) overlaps(start, end Seconds) bool {
 	return f.StartSeconds <= end && f.EndSeconds >= start
 }
@@ -111,21 +116,23 @@ func newFaults(h *history.History, end time.Duration) []Fault {
 	return out
 }
 
-// Effect is what the configuration of one process was observed to do, on the wire and in etcd.
+// Effect is the observed effect of one process's configuration, on the network and in etcd.
 type Effect struct {
-	// Server is its name; Incarnation tells which of its processes it was, as in [VersionWindow].
+	// Server is the name of the server. Incarnation says which of its processes it is, as in
+	// [VersionWindow].
 	Server      string `json:"server"`
 	Incarnation int    `json:"incarnation"`
-	// AtSeconds is when it was looked at, which is when the process was about to end.
+	// AtSeconds is when the run looked at the process. This was when the process was about to end.
 	AtSeconds Seconds `json:"atSeconds"`
-	// Setup says what was out of the ordinary in what it was told; empty if that was not recorded.
+	// Setup says what was unusual in the configuration. It is empty if that was not recorded.
 	Setup string `json:"setup,omitempty"`
-	// Certificate is the serving certificate that it presented: subject, issuer, serial number,
-	// expiry. It is empty if none was seen.
+	// Certificate is the serving certificate that the process presented: subject, issuer, serial
+	// number, expiry. It is empty if no certificate was seen.
 	Certificate string `json:"certificate,omitempty"`
-	// Advertised is the host:port in its endpoint lease; empty if there was no lease.
+	// Advertised is the host:port in the endpoint lease. It is empty if there was no lease.
 	Advertised string `json:"advertised,omitempty"`
-	// Dials are the connections made to it, or to the address that it advertised; empty if none were.
+	// Dials are the connections to the process, or to the address that it advertised. It is empty
+	// if there were none.
 	Dials []history.Dial `json:"dials,omitempty"`
 }
 
@@ -140,7 +147,7 @@ func newEffects(h *history.History, end time.Duration) []Effect {
 	return out
 }
 
-// Dialled says who connected to the process, a line for each address.
+// Dialled says who connected to the process, one line for each address.
 func (e Effect) Dialled() []string {
 	var addresses []string
 	by := map[string][]string{}

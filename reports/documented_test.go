@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Every field of a document that others read says what it holds: in its own comment, or in that of
-// a field of the same type, by name.
+// Every field of a document that others read must say what it holds, in its own comment or by name
+// in the comment of another field of the same type.
 func TestEveryFieldOfADocumentIsDocumented(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

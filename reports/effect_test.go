@@ -7,8 +7,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// What a configuration was seen to do stands beside what the server was told, and what was not seen
-// is said to be so.
+// The page shows the observed effect of a configuration beside the configuration itself. If no
+// effect was seen, the page says so.
 func TestEffectsAreShown(t *testing.T) {
 	r := small()
 	if len(r.Effects) != 2 || r.Effects[0].Server != "a" || r.Effects[1].AtSeconds != 7.9 {
@@ -40,8 +40,8 @@ func TestDialledByAddress(t *testing.T) {
 	}
 }
 
-// A fault that nobody could run into, such as an address that is told to nobody, is shown with what
-// proves it.
+// Some faults cannot affect any request, such as an address that no server learns. The page shows
+// such a fault with its proof.
 func TestSeenIsEvidence(t *testing.T) {
 	h := smallRun()
 	h.Faults = []history.Fault{{ID: 1, Kind: "proxy-off", From: "b", To: "a", Start: at(5), End: at(6), Evidence: history.Evidence{Seen: 1}}}

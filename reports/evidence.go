@@ -7,47 +7,47 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// Evidence is all violations of one signature, shown by the smallest of them.
+// Evidence is all violations of one signature. The smallest of them is shown.
 type Evidence struct {
-	// Signature says what kind of violation it is, without the name of any server.
+	// Signature says of which kind the violation is, without the name of any server.
 	Signature invariant.Signature `json:"signature"`
-	// New is true if no finding explains the violations; Known is the one that does. Neither is set if
-	// the findings say nothing about the subject.
+	// New is true if no finding explains the violations. Known is the finding that explains them.
+	// Neither is set if the findings say nothing about the subject.
 	New   bool   `json:"new,omitempty"`
 	Known *Known `json:"known,omitempty"`
-	// Sentence tells the violation that is shown in full.
+	// Sentence describes in full the violation that is shown.
 	Sentence string `json:"sentence"`
-	// Cause is what is wrong with it, in short.
+	// Cause says in short what is wrong.
 	Cause string `json:"cause"`
 	// Count is how many violations are in the group.
 	Count int `json:"count"`
 	// FirstSeconds and LastSeconds are when the first and the last of them were seen.
 	FirstSeconds Seconds `json:"firstSeconds"`
 	LastSeconds  Seconds `json:"lastSeconds"`
-	// Asked is the server that was asked in the violation that is shown; Servers are all that were
-	// asked, sorted.
+	// Asked is the server that was asked in the violation that is shown. Servers are all servers
+	// that were asked, sorted.
 	Asked   string   `json:"asked,omitempty"`
 	Servers []string `json:"servers,omitempty"`
-	// Resources are what the violations were about, as "group/version/resource[/subresource]", sorted
-	// and cut to a readable length; ResourcesTotal is how many there were.
+	// Resources are the resources of the violations, as "group/version/resource[/subresource]",
+	// sorted and cut to a readable length. ResourcesTotal is the number of all of them.
 	Resources      []string `json:"resources,omitempty"`
 	ResourcesTotal int      `json:"resourcesTotal,omitempty"`
-	// Requests are those that show the violation: one, or the two that contradict each other.
+	// Requests are the requests that show the violation: one, or two that contradict each other.
 	Requests []Request `json:"requests,omitempty"`
-	// Candidates are the servers that could have served it.
+	// Candidates are the servers that could have served the request.
 	Candidates []Candidate `json:"candidates,omitempty"`
-	// Hops are the servers' own accounts of Requests, in time order.
+	// Hops are the servers' own records of Requests, in time order.
 	Hops []Hop `json:"hops,omitempty"`
-	// Difference is set where two discovery documents contradict each other.
+	// Difference is set if two discovery documents contradict each other.
 	Difference *invariant.Difference `json:"difference,omitempty"`
-	// Objects are those in etcd that a controller did harm to: the owner or the namespace first, then
-	// what belongs to it.
+	// Objects are the objects in etcd that a controller did harm to: the owner or the namespace
+	// first, then what belongs to it.
 	Objects []Object `json:"objects,omitempty"`
-	// Process is set where a change of a server's process is the violation.
+	// Process is set if a change of a server's process is the violation.
 	Process *Process `json:"process,omitempty"`
 }
 
-// Object is an object as etcd had it.
+// Object is the state of an object in etcd.
 type Object struct {
 	// APIVersion, Kind, Namespace, Name and UID identify it.
 	APIVersion string `json:"apiVersion"`
@@ -55,13 +55,14 @@ type Object struct {
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
-	// Revision is that of etcd at which it was like that, AtSeconds when the run saw it.
+	// Revision is the etcd revision of this state. AtSeconds is when the run saw it.
 	Revision  int64   `json:"revision"`
 	AtSeconds Seconds `json:"atSeconds"`
-	// Gone is true if it was removed then, Deleting if it was being deleted.
+	// Gone is true if the object was removed then. Deleting is true if it was being deleted.
 	Gone     bool `json:"gone,omitempty"`
 	Deleting bool `json:"deleting,omitempty"`
-	// Finalizers are what its deletion waits for. Conditions are those of a namespace that are true.
+	// Finalizers are what the deletion waits for. Conditions are the true conditions of a
+	// namespace.
 	Finalizers []string `json:"finalizers,omitempty"`
 	Conditions []string `json:"conditions,omitempty"`
 }
@@ -74,7 +75,7 @@ func (o Object) Title() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// Fate is what became of it, in a word: "exists", "deleting" or "removed".
+// Fate says in a word what happened to the object: "exists", "deleting" or "removed".
 func (o Object) Fate() string {
 	switch {
 	case o.Gone:
@@ -85,7 +86,7 @@ func (o Object) Fate() string {
 	return "exists"
 }
 
-// State says what became of it, for people: "being deleted, waits for foregroundDeletion".
+// State says for people what happened to the object: "being deleted, waits for foregroundDeletion".
 func (o Object) State() string {
 	state := o.Fate()
 	if state == "deleting" {
@@ -102,28 +103,28 @@ func (o Object) State() string {
 
 // Request is one request and its answer, as the client saw them.
 type Request struct {
-	// ID was sent as the Audit-ID: the same string is in the audit logs of the servers.
+	// ID was sent as the Audit-ID. The audit logs of the servers have the same string.
 	ID string `json:"id"`
-	// Client is which client sent it; User is the identity it was sent as.
+	// Client is the client that sent the request. User is the user as whom it was sent.
 	Client string `json:"client,omitempty"`
 	User   string `json:"user,omitempty"`
 	// Server is the server that was asked.
 	Server string `json:"server"`
 	// Verb is the API verb, "table" or "discovery".
 	Verb string `json:"verb"`
-	// Path is path and query as sent.
+	// Path is the path and query as sent.
 	Path string `json:"path"`
-	// StartSeconds is when it was sent; DurationSeconds is how long the answer took.
+	// StartSeconds is when the request was sent. DurationSeconds is how long the answer took.
 	StartSeconds    Seconds `json:"startSeconds"`
 	DurationSeconds Seconds `json:"durationSeconds"`
-	// Status is the HTTP status code; 0 if no response header arrived.
+	// Status is the HTTP status code. It is 0 if no response header arrived.
 	Status int `json:"status,omitempty"`
-	// Reason and Message are those of the metav1.Status that was answered, if one was.
+	// Reason and Message are those of the metav1.Status in the answer, if there is one.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Missing tells what a 404 was about: "object" or "resource".
+	// Missing says what a 404 was about: "object" or "resource".
 	Missing history.Missing `json:"missing,omitempty"`
-	// Failure says why there was no complete response; Error is the client's own word for it.
+	// Failure says why there was no complete response. Error is the client's own text for it.
 	Failure history.Failure `json:"failure,omitempty"`
 	Error   string          `json:"error,omitempty"`
 	// ETag and Document identify a discovery document.
@@ -133,48 +134,50 @@ type Request struct {
 
 // Candidate is a server that could have served a request.
 type Candidate struct {
-	// Server is its name.
+	// Server is the name of the server.
 	Server string `json:"server"`
-	// Version is the version it ran.
+	// Version is the version that the server ran.
 	Version string `json:"version,omitempty"`
-	// SinceSeconds is since when it had been serving the resource without a break.
+	// SinceSeconds is the time since when the server had served the resource without a break.
 	SinceSeconds Seconds `json:"sinceSeconds"`
-	// Reachable is true when nothing that the run did kept the asked server from reaching it.
+	// Reachable is true if no fault or step of the run kept the asked server from reaching it.
 	Reachable bool `json:"reachable"`
-	// Obstacle says what did; empty when Reachable.
+	// Obstacle says what kept it. It is empty if Reachable.
 	Obstacle string `json:"obstacle,omitempty"`
 }
 
-// Hop is one server's own account, from its audit log, of a request that it handled.
+// Hop is one server's own record, from its audit log, of a request that it handled.
 type Hop struct {
 	// Request is the ID of the request.
 	Request string `json:"request"`
-	// Server is the server whose account it is.
+	// Server is the server that wrote the record.
 	Server string `json:"server"`
-	// StartSeconds is when it received the request; DurationSeconds is how long it worked on it.
+	// StartSeconds is when the server received the request. DurationSeconds is how long it worked
+	// on it.
 	StartSeconds    Seconds `json:"startSeconds"`
 	DurationSeconds Seconds `json:"durationSeconds"`
-	// Status is the code it answered with; 0 if the log does not say.
+	// Status is the code with which the server answered. It is 0 if the log does not say.
 	Status int `json:"status,omitempty"`
-	// User is the user it saw.
+	// User is the user that the server saw.
 	User string `json:"user,omitempty"`
-	// Unauthenticated is what it wrote if it could not authenticate the sender.
+	// Unauthenticated is what the server wrote if it could not authenticate the sender.
 	Unauthenticated string `json:"unauthenticated,omitempty"`
-	// Rerouted is true when the request came from a peer.
+	// Rerouted is true if the request came from a peer.
 	Rerouted bool `json:"rerouted,omitempty"`
 }
 
 // Process is a change of state of a server's process.
 type Process struct {
-	// Server is its name, Version what it ran, Incarnation 1 for its first start, 2 for the second, ….
+	// Server is the name of the server and Version the version that it ran. Incarnation is 1 for
+	// the first start, 2 for the second, ….
 	Server      string `json:"server"`
 	Version     string `json:"version,omitempty"`
 	Incarnation int    `json:"incarnation,omitempty"`
-	// State is the state it entered.
+	// State is the new state.
 	State history.State `json:"state"`
-	// AtSeconds is when.
+	// AtSeconds is the time of the change.
 	AtSeconds Seconds `json:"atSeconds"`
-	// Detail is the exit status and the last lines of its log.
+	// Detail is the exit status and the last lines of the log.
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -221,7 +224,7 @@ func newRequest(o history.Operation) Request {
 	}
 }
 
-// servers are those whose lane of the timeline the violation belongs on.
+// servers are the servers on whose lanes of the timeline the violation belongs.
 func (e Evidence) servers() []string {
 	switch {
 	case len(e.Servers) > 0:

@@ -39,8 +39,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestBigRun shows that a run of ordinary size gives a page that can be mailed, and writes it out
-// for people.
+// TestBigRun shows that a run of ordinary size gives a page that is small enough for a mail. It
+// also writes the page out for people.
 func TestBigRun(t *testing.T) {
 	h := bigRun()
 	r := New(h, invariant.Judge(h), Options{Version: "v0.1.0"})

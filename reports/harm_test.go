@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// What a controller did harm to is told with what etcd had of it, in the page and in JUnit's file.
+// The page and the JUnit file describe harm by a controller with the objects as they were in etcd.
 func TestHarmIsShownWithItsObjects(t *testing.T) {
 	r := small()
 	e := &r.Invariants[0].Evidence[0]

@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// headline is the one sentence that is read if only one is.
+// headline is the one sentence for a reader who reads only one.
 func headline(r RunReport) string {
 	switch r.Verdict.Outcome {
 	case invariant.OutcomeFail:
@@ -24,9 +24,9 @@ func headline(r RunReport) string {
 	}
 }
 
-// worst is the failed invariant for the headline: one that counts, or that the scenario tests. It
-// has violations that are NEW, or that the fewest scenarios show; of such invariants, it counts and
-// the scenario tests it if possible.
+// worst is the failed invariant for the headline. It must count, or the scenario must test it.
+// worst prefers an invariant with violations that are NEW, or else that the fewest scenarios show.
+// Among equal ones it prefers an invariant that counts and that the scenario tests.
 func worst(r RunReport) (Invariant, bool) {
 	var found Invariant
 	ok := false
@@ -53,12 +53,12 @@ func truth(a, b bool) int {
 	}
 }
 
-// commonness is that of the least common violation.
+// commonness is the commonness of the least common violation.
 func (i Invariant) commonness() int {
 	if len(i.Evidence) == 0 {
 		return 0
 	}
-	return i.Evidence[0].commonness() // the first is the least common
+	return i.Evidence[0].commonness() // the first evidence is the least common
 }
 
 func failureSentence(r RunReport, i Invariant) string {
@@ -77,8 +77,8 @@ func failureSentence(r RunReport, i Invariant) string {
 	return fmt.Sprintf("%s was violated %s, for example: %s%s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence), r.attributionOf(i))
 }
 
-// answers reports whether the evidence is about wrong answers to requests that a server could
-// serve, and about nothing that followed from them. Other evidence is best told by its own sentence.
+// answers reports whether the evidence is only about wrong answers to requests that a server could
+// serve. Other evidence is described best by its own sentence.
 func (e Evidence) answers() bool {
 	return e.Signature.Wrong == "" && e.Asked != "" && len(e.Resources) > 0 && len(e.Requests) == 1 && len(e.Candidates) > 0
 }
@@ -150,8 +150,8 @@ func inconclusiveSentence(r RunReport) string {
 	return "nothing was proved either way."
 }
 
-// circumstances says what happened in a window: the faults that were on, with the processes that
-// were replaced or restarted meanwhile; without any fault, the steps.
+// circumstances says what happened in a window: the active faults, and the processes that were
+// replaced or restarted meanwhile. Without any fault, it names the steps.
 func circumstances(r RunReport, start, end Seconds) string {
 	var faults []Fault
 	since := start
@@ -182,7 +182,7 @@ func circumstances(r RunReport, start, end Seconds) string {
 		}
 	}
 	switch {
-	case len(steps) > 0 && !within && before != "": // the window began before these steps, so they are not the cause
+	case len(steps) > 0 && !within && before != "": // the window began before these steps, so the steps are not the cause
 		return "after “" + before + "”"
 	case len(steps) > 0 && !within:
 		return "from the start on"
@@ -197,7 +197,8 @@ func circumstances(r RunReport, start, end Seconds) string {
 	}
 }
 
-// faultClauses say what faults did, those that did the same in one clause: "b→a and c→a were cut".
+// faultClauses say what faults did. Faults with the same effect share a clause: "b→a and c→a were
+// cut".
 func faultClauses(faults []Fault) []string {
 	type did struct{ one, many string }
 	var order []did
@@ -209,7 +210,7 @@ func faultClauses(faults []Fault) []string {
 			order = append(order, d)
 		}
 		target := f.Target()
-		if f.Kind == "break-discovery" { // the link is that to its peers, whoever they are
+		if f.Kind == "break-discovery" { // the link is the one to its peers, whatever servers they are
 			target = "a discovery document of " + f.To
 		}
 		targets[d] = appendNew(targets[d], target)
@@ -225,7 +226,7 @@ func faultClauses(faults []Fault) []string {
 	return clauses
 }
 
-// did is what the fault did, of one target and of several.
+// did says what the fault did, for one target and for several.
 func (f Fault) did() (one, many string) {
 	switch {
 	case f.Kind == "cut":
@@ -248,7 +249,7 @@ func (f Fault) did() (one, many string) {
 	}
 }
 
-// processClause says that a server's process was replaced in the window; "" if it was not.
+// processClause says that a server's process was replaced in the window. It is "" if it was not.
 func processClause(l Lane, start, end Seconds) string {
 	for n, b := range l.States {
 		if b.State != history.StateStarting || n == 0 || b.StartSeconds < start || b.StartSeconds > end {

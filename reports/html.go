@@ -17,7 +17,7 @@ var assets embed.FS
 // asset is the content of an embedded file.
 func asset(name string) []byte {
 	content, err := assets.ReadFile("assets/" + name)
-	if err != nil { // names are constant
+	if err != nil { // the names are constant
 		panic(err)
 	}
 	return content
@@ -35,14 +35,16 @@ func newPage(folder, name string) *template.Template {
 	}).ParseFS(assets, "assets/"+folder+"*.tmpl", "assets/shared/*.tmpl"))
 }
 
-// head is the head of a page: its style and script, and a policy that forbids all others.
+// head is the head of a page: its style, its script, and a policy that forbids all other styles and
+// scripts.
 type head struct {
 	Style  template.CSS
 	Script template.JS
 	Policy string
 }
 
-// newHead makes the head of a page with a script (or none) and the style of all pages and more.
+// newHead makes the head of a page from a script (nil for none), the style of all pages and more
+// style files.
 func newHead(script []byte, more ...string) head {
 	style := asset("report.css")
 	for _, name := range more {
@@ -64,7 +66,8 @@ func source(block []byte) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// writePage renders a page. A page is small, and a template error must not leave half of it in w.
+// writePage renders a page. It renders into memory first, because a page is small and a template
+// error must not leave half a page in w.
 func writePage(w io.Writer, page *template.Template, document any) error {
 	var b bytes.Buffer
 	if err := page.Execute(&b, document); err != nil {
@@ -79,7 +82,7 @@ var (
 	runHead = newHead(asset("report.js"))
 )
 
-// runDocument is what the template of a run is given: the report, and what is laid out beforehand.
+// runDocument is the input of the template of a run: the report and its computed layout.
 type runDocument struct {
 	RunReport
 	head
@@ -89,19 +92,18 @@ type runDocument struct {
 	Files      struct{ JSON, JUnit string }
 }
 
-// violated is a failed invariant with its evidence. Hidden is how many kinds of violations that
-// omits.
+// violated is a failed invariant with its evidence.
 type violated struct {
 	Invariant
 	Decides bool
-	// Shown are told in full, Listed by their signatures, and Hidden is how many are only in the
-	// history.
+	// Shown are described in full. Listed are named by their signatures. Hidden is the number of
+	// kinds that are only in the history.
 	Shown  []instance
 	Listed []Evidence
 	Hidden int
 }
 
-// at is when the violation that is shown happened.
+// at is the time of the violation that is shown.
 func (e Evidence) at() Seconds {
 	if len(e.Requests) > 0 {
 		return e.Requests[0].StartSeconds
@@ -109,16 +111,18 @@ func (e Evidence) at() Seconds {
 	return e.FirstSeconds
 }
 
-// instance is a piece of evidence with what was going on at the violation that is shown.
+// instance is a piece of evidence, with the circumstances of the violation that is shown.
 type instance struct {
 	Evidence
 	Meanwhile string
 }
 
-// WriteHTML writes the report as one self-contained page, which loads nothing and needs no scripts.
+// WriteHTML writes the report as one self-contained page. The page loads nothing and needs no
+// scripts.
 //
-// Servers under test wrote some of the strings, so all are taken for hostile: html/template escapes
-// them, and a content security policy allows only the page's own style and script, by hash.
+// Servers under test wrote some of the strings, so WriteHTML treats all strings as hostile.
+// html/template escapes them, and a content security policy allows only the page's own style and
+// script, by hash.
 func WriteHTML(w io.Writer, r RunReport) error {
 	d := runDocument{RunReport: r, head: runHead, Chart: newChart(r), Matrix: newMatrix(r)}
 	d.Files.JSON, d.Files.JUnit = JSONFile, JUnitFile

@@ -11,11 +11,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// hostile breaks out of every context that an unescaped string could stand in.
+// hostile breaks out of every context in which an unescaped string could be.
 const hostile = `</script></style></title><script>alert(1)</script><img src=x onerror=alert(1)>"'><svg/onload=alert(1)>{{.}}` + "`${1}`" + `javascript:alert(1)`
 
-// poison puts the string into every string that a report holds, but for those that name one of a
-// fixed set.
+// poison replaces every string in a report, except strings that must come from a fixed set.
 func poison(v reflect.Value, s string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -39,7 +38,7 @@ func poison(v reflect.Value, s string) {
 	}
 }
 
-// parsed is the page of a document, parsed.
+// parsed is the parsed page of a document.
 func parsed[T any](t *testing.T, write func(io.Writer, T) error, document T) *html.Node {
 	t.Helper()
 	var b bytes.Buffer
@@ -58,8 +57,8 @@ func render(t *testing.T, r RunReport) *html.Node {
 	return parsed(t, WriteHTML, r)
 }
 
-// staysText demands that a page in which every string is hostile has the elements of an honest one,
-// and nothing that could run.
+// staysText checks that a page with only hostile strings has the same elements as an honest page,
+// and nothing that a browser could run.
 func staysText(t *testing.T, honest, poisoned *html.Node) {
 	t.Helper()
 	names := func(doc *html.Node) []string {
@@ -140,7 +139,7 @@ func TestPageIsSelfContained(t *testing.T) {
 }
 
 // TestPolicyAllowsOwnBlocks shows that the browser will run the page's own style and script: their
-// hashes are those of the bytes that are really in the page.
+// hashes match the bytes in the page.
 func TestPolicyAllowsOwnBlocks(t *testing.T) {
 	doc := render(t, small())
 	policy := ""
@@ -205,7 +204,7 @@ func TestVerdictComesFirst(t *testing.T) {
 	}
 }
 
-// Evidence without its circumstances is half a story.
+// Evidence must come with its circumstances, because without them a reader cannot judge it.
 func TestEvidenceSaysWhatWasGoingOn(t *testing.T) {
 	page := text(render(t, small()))
 	for _, want := range []string{"While b→a was cut and c was restarted", "With nothing disturbing the cluster"} {

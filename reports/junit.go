@@ -78,7 +78,7 @@ func junit(r RunReport) reporters.JUnitTestSuite {
 		suite.TestCases = append(suite.TestCases, c)
 		inconclusive = inconclusive && c.Error == nil
 	}
-	if inconclusive { // with no case that says so, as when the run ended early: it must not be green
+	if inconclusive { // no case says so, as when the run ended early; the result must not be green
 		suite.TestCases = append(suite.TestCases, reporters.JUnitTestCase{
 			Name: "verdict", Classname: suite.Package, Status: "inconclusive",
 			Error: &reporters.JUnitError{Message: r.Verdict.Sentence, Type: "inconclusive"},
@@ -126,7 +126,7 @@ func factsText(i Invariant) string {
 	return b.String()
 }
 
-// evidenceText is the evidence as plain text.
+// evidenceText writes the evidence as plain text.
 func evidenceText(i Invariant) string {
 	var b strings.Builder
 	told, listed := i.told()
@@ -162,7 +162,7 @@ func evidenceText(i Invariant) string {
 	return b.String()
 }
 
-// labelled is the label of the evidence, to begin a sentence with.
+// labelled is the label of the evidence, for the beginning of a sentence.
 func labelled(e Evidence) string {
 	if label := e.Label(); label != "" {
 		return label + ": "

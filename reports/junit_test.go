@@ -24,7 +24,7 @@ func parseJUnit(t *testing.T, r RunReport) reporters.JUnitTestSuites {
 	return suites
 }
 
-// shown is what a CI system makes of a test case.
+// shown is what a CI system shows for a test case.
 func shown(c reporters.JUnitTestCase) string {
 	switch {
 	case c.Failure != nil:
@@ -83,8 +83,8 @@ func TestJUnitCases(t *testing.T) {
 	}
 }
 
-// TestJUnitIsNeverGreenForNothing: a run without any verdict, or whose every verdict is
-// inconclusive, proves nothing.
+// TestJUnitIsNeverGreenForNothing checks that a run is not green if it has no verdict, or only
+// inconclusive verdicts. Such a run proves nothing.
 func TestJUnitIsNeverGreenForNothing(t *testing.T) {
 	for name, verdicts := range map[string][]invariant.Verdict{
 		"no verdict":           nil,

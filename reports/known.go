@@ -12,14 +12,15 @@ import (
 
 // Known names the finding that explains a violation.
 type Known struct {
-	// Finding is its number, Title what it is called (docs/findings.md).
+	// Finding is the number of the finding. Title is its title (docs/findings.md).
 	Finding int    `json:"finding"`
 	Title   string `json:"title,omitempty"`
-	// shownBy is how many scenarios show it: what shows everywhere tells least.
+	// shownBy is how many scenarios show the finding. A finding that all scenarios show says least.
 	shownBy int
 }
 
-// Label is "NEW", or says which finding explains the violations; "" if nobody has asked.
+// Label is "NEW", or names the finding that explains the violations. It is "" if findings were not
+// consulted.
 func (e Evidence) Label() string {
 	switch {
 	case e.New:
@@ -31,9 +32,9 @@ func (e Evidence) Label() string {
 	}
 }
 
-// explain looks up which finding explains which violations. What is NEW comes first in the evidence
-// of every invariant, then what the fewest scenarios show.
-// If known is nil, nothing is explained, and nothing is NEW.
+// explain finds out which finding explains which violations. In the evidence of every invariant,
+// NEW violations come first, then those that the fewest scenarios show. If known is nil, nothing is
+// explained, and nothing is NEW.
 func (i *Invariant) explain(known findings.Catalogue) {
 	if known == nil {
 		return
@@ -55,7 +56,7 @@ func (i *Invariant) explain(known findings.Catalogue) {
 	slices.SortStableFunc(i.Evidence, func(a, b Evidence) int { return cmp.Compare(a.commonness(), b.commonness()) })
 }
 
-// Unexplained are the kinds of violations that are NEW. cut is how many kinds more there are, of
+// Unexplained returns the kinds of violations that are NEW. cut is how many more kinds exist for
 // which the report has no evidence.
 func (r RunReport) Unexplained() (seen []findings.Seen, cut int) {
 	for _, i := range r.Invariants {
@@ -72,11 +73,11 @@ func (r RunReport) Unexplained() (seen []findings.Seen, cut int) {
 	return seen, cut
 }
 
-// mostTold is how many kinds of violations of one invariant a reader is told in full.
+// mostTold is how many kinds of violations of one invariant the report describes in full.
 const mostTold = 8
 
-// told returns the evidence that a reader is told in full, and the rest. A finding is told once:
-// its circumstances differ, and its cause does not.
+// told returns the evidence that the report describes in full, and the rest. It describes a finding
+// only once, because its circumstances differ but its cause does not.
 func (i Invariant) told() (told, listed []Evidence) {
 	findings := map[int]bool{}
 	for _, e := range i.Evidence {
@@ -93,7 +94,8 @@ func (i Invariant) told() (told, listed []Evidence) {
 	return told, listed
 }
 
-// commonness is 0 for what is NEW, and else how many scenarios show its finding, plus one.
+// commonness is 0 for NEW violations. Otherwise it is the number of scenarios that show the
+// finding, plus one.
 func (e Evidence) commonness() int {
 	if e.Known == nil {
 		return 0
@@ -102,7 +104,7 @@ func (e Evidence) commonness() int {
 }
 
 // Accounted says how many of the violations are known, by finding, and how many are NEW: "91 times:
-// 43 NEW, 48 known (finding 2)". If nobody has asked, it is the number of times alone.
+// 43 NEW, 48 known (finding 2)". If findings were not consulted, it gives only the number of times.
 func (i Invariant) Accounted() string {
 	if i.New > 0 && len(i.Findings) == 0 {
 		return times(i.Violations) + ", NEW"
@@ -126,7 +128,7 @@ func (i Invariant) Accounted() string {
 	return times(i.Violations) + ": " + strings.Join(parts, ", ")
 }
 
-// account adds up what is known and what is NEW among the invariants that count.
+// account sums the known and the NEW violations of the invariants that count.
 func (r *RunReport) account() {
 	for _, i := range r.Invariants {
 		if i.Outcome != invariant.OutcomeFail || !r.Decides(i) {
@@ -142,7 +144,7 @@ func (r *RunReport) account() {
 	slices.Sort(r.Verdict.Findings)
 }
 
-// miss looks for findings that the run should have shown, and did not.
+// miss looks for findings that the run should have shown but did not.
 func (r *RunReport) miss(known findings.Catalogue) {
 	if !r.Metadata.Complete || r.Metadata.Error != "" || r.Metadata.From == r.Metadata.To {
 		return
@@ -166,13 +168,13 @@ func (r RunReport) OnlyKnown() bool {
 	return r.Verdict.Outcome == invariant.OutcomeFail && r.Verdict.New == 0 && len(r.Verdict.Findings) > 0
 }
 
-// onlyKnown reports the same of one invariant.
+// onlyKnown reports the same for one invariant.
 func (i Invariant) onlyKnown() bool {
 	return i.Outcome == invariant.OutcomeFail && i.New == 0 && len(i.Findings) > 0
 }
 
 // OnlyKnown reports whether the suite failed, findings explain every violation that counts, and
-// nothing else keeps it from passing.
+// nothing else keeps the suite from passing.
 func (c ConformanceReport) OnlyKnown() bool {
 	if c.Result != ResultFailed || !c.Metadata.Complete || c.Control.Result != ResultPassed {
 		return false
@@ -182,8 +184,8 @@ func (c ConformanceReport) OnlyKnown() bool {
 	})
 }
 
-// OnlyKnown reports whether the matrix failed, and findings explain every violation of what the KEP
-// demands. The negative control must fail all the same.
+// OnlyKnown reports whether the matrix failed, and findings explain every violation of a demand of
+// the KEP. The negative control must still fail.
 func (m VersionMatrix) OnlyKnown() bool {
 	if m.Result != ResultFailed || !m.Metadata.Complete {
 		return false
@@ -196,8 +198,8 @@ func (m VersionMatrix) OnlyKnown() bool {
 	})
 }
 
-// OnlyKnown reports whether the search failed, findings explain everything that counts, and the
-// search could be trusted to its end.
+// OnlyKnown reports whether the search failed, findings explain every violation that counts, and
+// the search ran completely and without doubts.
 func (c *Campaign) OnlyKnown() bool {
 	if c.Verdict.Outcome != invariant.OutcomeFail || !c.Complete || c.Checks.Differed+c.Checks.Wrong > 0 || len(c.Troubles) > 0 {
 		return false
@@ -205,12 +207,13 @@ func (c *Campaign) OnlyKnown() bool {
 	return !slices.ContainsFunc(c.Findings, func(f CampaignFinding) bool { return f.Finding == 0 && c.Decides(f.Grade) })
 }
 
-// bad reports whether the result keeps a suite from passing although known failures do not.
+// bad reports whether the result keeps a suite from passing even if known failures are allowed.
 func (p ProfileResult) bad() bool {
 	return p.Result == ResultInconclusive || p.Result == ResultFailed && !p.OnlyKnown
 }
 
-// attribution says what of a failure is known, for the end of the headline; "" if nothing is.
+// attribution says for the end of the headline how much of a failure is known. It is "" if nothing
+// is known.
 func (r RunReport) attribution() string {
 	if len(r.Verdict.Findings) == 0 {
 		if r.Verdict.New > 0 {
@@ -236,8 +239,8 @@ func (r RunReport) attribution() string {
 	return fmt.Sprintf(" %s %s NEW; the others are known: %s%s.", counted(r.Verdict.New, "violation"), are, noun, conjunction(numbers))
 }
 
-// Attribution says in short what explains the violations of a profile: "NEW: 3; findings 2, 7"; ""
-// if nothing was violated, or nobody has asked.
+// Attribution says in short what explains the violations of a profile: "NEW: 3; findings 2, 7". It
+// is "" if nothing was violated, or if findings were not consulted.
 func (p ProfileResult) Attribution() string {
 	var words []string
 	if p.New > 0 {
@@ -261,7 +264,7 @@ func (p ProfileResult) FindingWords() string {
 	return "findings " + strings.Join(words, ", ")
 }
 
-// newFirst orders what is NEW before what is known, and that before the rest. Else the order stays.
+// newFirst puts NEW items first, then known ones, then the rest. Otherwise it keeps the order.
 func newFirst[T any](all []T, core func(T) ProfileResult) []T {
 	rank := func(x T) int {
 		switch p := core(x); {
@@ -277,19 +280,20 @@ func newFirst[T any](all []T, core func(T) ProfileResult) []T {
 	return slices.SortedStableFunc(slices.Values(all), func(x, y T) int { return cmp.Compare(rank(x), rank(y)) })
 }
 
-// NewFirst are the scenarios, those with NEW violations first, then those that failed otherwise.
+// NewFirst returns the scenarios: first those with NEW violations, then those that failed in other
+// ways.
 func (c ConformanceReport) NewFirst() []ConformanceScenario {
 	return newFirst(c.Scenarios, func(s ConformanceScenario) ProfileResult { return s.Core })
 }
 
 // attributionOf is the attribution of a headline about the invariant. If the invariant does not
-// count, it says so, since what counts is known or NEW for itself.
+// count, the attribution says so, because the violations that count are known or NEW independently.
 func (r RunReport) attributionOf(i Invariant) string {
 	if r.Decides(i) {
 		return r.attribution()
 	}
 	beyond := " This is beyond the KEP"
-	if known := i.Evidence[0].Known; known != nil { // of the evidence that the headline tells
+	if known := i.Evidence[0].Known; known != nil { // the evidence that the headline describes
 		beyond += fmt.Sprintf(" (finding %d)", known.Finding)
 	}
 	return beyond + "; the KEP is violated too." + r.attribution()

@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/reports/findings"
 )
 
-// The signatures of a violation that finding 2 explains, of one that finding 1 explains, and of one
-// that no finding does.
+// These are the signatures of a violation that finding 2 explains, of one that finding 1 explains,
+// and of one that no finding explains.
 var (
 	everywhere = invariant.Signature{
 		Invariant: "X", Mechanism: invariant.MechanismSubresource, Answer: "404 resource",
@@ -94,7 +94,8 @@ func TestWhatIsNewComesFirst(t *testing.T) {
 	}
 }
 
-// A finding that shows under many circumstances takes one place; what is NEW takes one for each.
+// A finding that shows under many circumstances takes one place. NEW violations take one place for
+// each circumstance.
 func TestAFindingIsToldOnce(t *testing.T) {
 	i := Invariant{}
 	for n := range 20 {
@@ -110,7 +111,8 @@ func TestAFindingIsToldOnce(t *testing.T) {
 	}
 }
 
-// Violations beyond the groups that a verdict shows count as NEW: nobody has looked at them.
+// Violations beyond the groups that a verdict shows count as NEW, because nobody has looked at
+// them.
 func TestWhatIsNotShownIsNew(t *testing.T) {
 	v := invariant.Verdict{
 		Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 10, Kinds: 2, Evidence: []invariant.Evidence{{Signature: rare, Count: 9}},
@@ -129,7 +131,7 @@ func TestOnlyAFailureIsKnown(t *testing.T) {
 	}
 }
 
-// A suite passes with --known if nothing but known failures keeps it from passing.
+// A suite passes with --known if only known failures keep it from passing.
 func TestOnlyKnownFailuresOfASuite(t *testing.T) {
 	known := ProfileResult{Result: ResultFailed, OnlyKnown: true, Findings: []int{2}}
 	suite := func(change func(*ConformanceReport)) ConformanceReport {
@@ -169,7 +171,7 @@ func TestOnlyKnownFailuresOfASearch(t *testing.T) {
 		change(c)
 		return c
 	}
-	if c := search(func(*Campaign) {}); !c.OnlyKnown() { // what is NEW there does not count
+	if c := search(func(*Campaign) {}); !c.OnlyKnown() { // NEW violations of the extended invariant do not count
 		t.Error("finding 1 and an extended invariant, and it is not known")
 	}
 	for name, change := range map[string]func(*Campaign){
@@ -214,8 +216,7 @@ func TestOnlyKnownFailuresOfAMatrix(t *testing.T) {
 	}
 }
 
-// A finding that a scenario always shows, and that does not show although it was tested for, may be
-// fixed.
+// A finding may be fixed if a scenario always shows it, the run tested for it, and it did not show.
 func TestFindingsThatDoNotShow(t *testing.T) {
 	known := catalogueForTests()
 	known[0].Scenarios, known[1].Scenarios = []string{"peer-partition"}, []string{"peer-partition"}

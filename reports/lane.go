@@ -8,7 +8,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// laneView is one server's lane, from top to bottom: states, violations, outcomes; faults behind.
+// laneView is one server's lane. From top to bottom it has states, violations and outcomes. Fault
+// bands are behind them.
 type laneView struct {
 	Server         string
 	Top, Height    float64
@@ -21,7 +22,8 @@ type laneView struct {
 	Bars           []bar
 }
 
-// stateView is a time in one state: coloured by version, hatched unless the server was ready.
+// stateView is a time in one state. Its colour is that of the version. It is hatched unless the
+// server was ready.
 type stateView struct {
 	rect
 	Hatch      bool
@@ -29,13 +31,13 @@ type stateView struct {
 	MidX, MidY float64
 }
 
-// bar is one bucket of outcomes, stacked.
+// bar shows the outcomes of one bucket, stacked.
 type bar struct {
 	Title string
 	Parts []rect
 }
 
-// markView is where violations of one kind were seen.
+// markView shows where violations of one kind were seen.
 type markView struct {
 	rect
 	Href   string
@@ -117,8 +119,9 @@ func newMark(r RunReport, m Mark, s scale, y float64) markView {
 	return v
 }
 
-// newBar stacks one bucket: at the bottom, where buckets can be compared, what a reviewer looks
-// for. Each kind is at least two units high: one 404 among sixty successes must not vanish.
+// newBar stacks the outcomes of one bucket. The kinds that a reviewer looks for are at the bottom,
+// where buckets can be compared. Each kind is at least two units high, so that one 404 among sixty
+// successes stays visible.
 func newBar(b Bucket, s scale, width Seconds, base float64, peak int) bar {
 	x, w := s.x(b.StartSeconds), s.width(b.StartSeconds, b.StartSeconds+width)
 	var out bar

@@ -10,17 +10,17 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// Latency is how long requests of one class took that were handled in one way. On real processes it
-// is a timing on a machine that does other things as well.
+// Latency is how long requests of one class that were handled in one way took. On real processes,
+// the machine does other things as well while the requests are timed.
 type Latency struct {
-	// Class says who could have served the requests, and Way who handled them: "answered" by the asked
-	// server itself, "passed on" to a peer, or empty if no server has recorded them.
+	// Class says who could have served the requests. Way says who handled them: "answered" by the
+	// asked server itself, "passed on" to a peer, or empty if no server has recorded them.
 	Class invariant.Class `json:"class"`
 	Way   invariant.Way   `json:"way,omitempty"`
-	// Requests is how many there were, whatever the answer.
+	// Requests is the number of requests, whatever the answer was.
 	Requests int `json:"requests"`
 	// Measured is how many of them succeeded and were neither watches nor upgrades. P50Seconds and
-	// P99Seconds are over these; 0 if there is none.
+	// P99Seconds are over the measured requests. They are 0 if there are none.
 	Measured   int     `json:"measured"`
 	P50Seconds Seconds `json:"p50Seconds,omitempty"`
 	P99Seconds Seconds `json:"p99Seconds,omitempty"`
@@ -51,7 +51,7 @@ func newLatencies(facts *invariant.Facts) []Latency {
 	return out
 }
 
-// percentile is the least of the sorted lengths of time that p percent of them do not exceed.
+// percentile is the smallest of the sorted durations that p percent of them do not exceed.
 func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[(len(sorted)*p+99)/100-1]
 }

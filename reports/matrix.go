@@ -12,28 +12,28 @@ import (
 // MatrixKind identifies a version matrix, together with [APIVersion].
 const MatrixKind = "VersionMatrix"
 
-// The names of the files of a version matrix.
+// These are the names of the files of a version matrix.
 const (
 	MatrixHTML = "matrix.html"
 	MatrixJSON = "matrix.json"
 	MatrixText = "matrix.txt"
 )
 
-// VersionMatrix is what scenarios came to on several subjects in several pairs of versions.
+// VersionMatrix is the results of scenarios on several subjects in several pairs of versions.
 type VersionMatrix struct {
 	// APIVersion is always [APIVersion].
 	APIVersion string `json:"apiVersion"`
 	// Kind is always [MatrixKind].
 	Kind string `json:"kind"`
-	// Metadata says when it was run, by what and on what.
+	// Metadata says when the matrix was run, with which program and on which backend.
 	Metadata MatrixMetadata `json:"metadata"`
-	// Result is "failed" if any subject but the negative control violated what the KEP demands; else
-	// "inconclusive" if a run proved nothing, if the negative control did not fail or was not run, or
-	// if nothing else was run; else "passed".
+	// Result is "failed" if any subject except the negative control violated a demand of the KEP.
+	// Otherwise it is "inconclusive" if a run proved nothing, if the negative control did not fail
+	// or was not run, or if nothing else was run. Otherwise it is "passed".
 	Result Result `json:"result"`
-	// Sentence says in one sentence what it came to.
+	// Sentence says the result in one sentence.
 	Sentence string `json:"sentence"`
-	// Invariants are those that every run was held against, in the order of the catalogue.
+	// Invariants are the invariants by which every run was judged, in the order of the catalogue.
 	Invariants []MatrixInvariant `json:"invariants"`
 	// Pairs are the pairs of versions, in the order in which they were asked for.
 	Pairs []VersionPair `json:"pairs"`
@@ -45,24 +45,25 @@ type VersionMatrix struct {
 	Environment []string `json:"environment,omitempty"`
 }
 
-// MatrixMetadata says when a matrix was run, by what and on what.
+// MatrixMetadata says when a matrix was run, with which program and on which backend.
 type MatrixMetadata struct {
 	// StartedAt is the wall time of the start.
 	StartedAt time.Time `json:"startedAt"`
-	// DurationSeconds is how long it took until the last run was over; runs may have overlapped.
+	// DurationSeconds is the time until the last run ended. Runs may have overlapped.
 	DurationSeconds Seconds `json:"durationSeconds"`
 	// SkewproofVersion is the version of the program that ran it.
 	SkewproofVersion string `json:"skewproofVersion"`
-	// Backend is what the servers ran on.
+	// Backend says what the servers ran on.
 	Backend string `json:"backend"`
-	// Complete is false when it was ended before every run had its turn.
+	// Complete is false if the matrix was ended before every run was done.
 	Complete bool `json:"complete"`
 	Tested
 }
 
 // MatrixInvariant is one column.
 type MatrixInvariant struct {
-	// Name is that in the catalogue; Grade is "core" (the KEP demands it) or "extended" (beyond it).
+	// Name is the name in the catalogue. Grade is "core" (the KEP demands it) or "extended" (beyond
+	// the KEP).
 	Name  string          `json:"name"`
 	Grade invariant.Grade `json:"grade"`
 	// Sentence says what must hold.
@@ -74,7 +75,7 @@ type VersionPair struct {
 	// From and To are as 'skewproof run' takes them.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Note says what is special about the pair; empty for two minors that follow each other.
+	// Note says what is special about the pair. It is empty for two consecutive minor versions.
 	Note string `json:"note,omitempty"`
 }
 
@@ -93,13 +94,16 @@ type MatrixCell struct {
 	// Core and Extended are the results by profile.
 	Core     ProfileResult `json:"core"`
 	Extended ProfileResult `json:"extended"`
-	// Verdicts are those on the invariants of the matrix, in their order; empty if nothing was judged.
+	// Verdicts are the verdicts on the invariants of the matrix, in their order. It is empty if
+	// nothing was judged.
 	Verdicts []invariant.Outcome `json:"verdicts,omitempty"`
-	// Trouble is why the run did not end as planned: a crash, a failed start, a hang, or a refusal.
+	// Trouble says why the run did not end as planned: a crash, a failed start, a hang, or a
+	// refusal.
 	Trouble string `json:"trouble,omitempty"`
-	// DurationSeconds is how long it took; 0 if nothing was run.
+	// DurationSeconds is how long the run took. It is 0 if nothing was run.
 	DurationSeconds Seconds `json:"durationSeconds"`
-	// Directory holds history, logs and the full report, relative to this file; empty if nothing ran.
+	// Directory holds history, logs and the full report, relative to this file. It is empty if
+	// nothing ran.
 	Directory string `json:"directory,omitempty"`
 	// Reproduce is the command line that repeats the run.
 	Reproduce string `json:"reproduce,omitempty"`
@@ -108,7 +112,7 @@ type MatrixCell struct {
 // subjectNone is the negative control.
 const subjectNone = "none"
 
-// NewMatrix makes a matrix of cells that have been run.
+// NewMatrix makes a matrix from cells that have been run.
 func NewMatrix(metadata MatrixMetadata, pairs []VersionPair, cells []MatrixCell) VersionMatrix {
 	m := VersionMatrix{APIVersion: APIVersion, Kind: MatrixKind, Metadata: metadata, Pairs: pairs, Cells: cells, Invariants: []MatrixInvariant{}}
 	for _, i := range invariant.All() {
@@ -170,8 +174,8 @@ func (m *VersionMatrix) conclusion() (Result, string) {
 	}
 }
 
-// SaveMatrix writes the matrix into dir, which is made if it does not exist, as [MatrixJSON],
-// [MatrixText] and [MatrixHTML]. It is as atomic as [WriteAll].
+// SaveMatrix writes the matrix into dir as [MatrixJSON], [MatrixText] and [MatrixHTML]. It makes
+// dir if dir does not exist. It is as atomic as [WriteAll].
 func SaveMatrix(dir string, m VersionMatrix) error {
 	return save(dir, m, []rendering[VersionMatrix]{
 		{MatrixJSON, writeIndented[VersionMatrix]},
@@ -183,10 +187,10 @@ func SaveMatrix(dir string, m VersionMatrix) error {
 var matrices = readable[VersionMatrix]{"version matrix", MatrixKind, "run the matrix again to write a new one", false, VersionMatrix.check}
 
 // ReadMatrix reads a version matrix. It refuses any other document, unknown fields and a result
-// that does not follow from the runs; the error names the file and what is wrong with it.
+// that does not follow from the runs. The error names the file and what is wrong with it.
 func ReadMatrix(path string) (VersionMatrix, error) { return matrices.read(path) }
 
-// check refuses what the renderings could not show truthfully.
+// check refuses a matrix that the renderings could not show truthfully.
 func (m VersionMatrix) check() error {
 	for n, c := range m.Cells {
 		if c.Pair < 0 || c.Pair >= len(m.Pairs) || len(c.Verdicts) != 0 && len(c.Verdicts) != len(m.Invariants) {

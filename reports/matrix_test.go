@@ -73,7 +73,7 @@ func TestMatrixRoundTrip(t *testing.T) {
 	}
 }
 
-// The negative control is there to fail, and a matrix in which it does not proves nothing.
+// The negative control must fail. A matrix in which it does not fail proves nothing.
 func TestMatrixConclusion(t *testing.T) {
 	cell := func(subject string, r Result) MatrixCell {
 		return MatrixCell{Subject: subject, MustFail: subject == "none", Core: ProfileResult{Result: r}}
@@ -120,7 +120,7 @@ func TestHostileMatricesStayText(t *testing.T) {
 	staysText(t, renderMatrix(t, smallMatrix()), renderMatrix(t, poisoned))
 }
 
-// A run that did not go to its end shows where its evidence is.
+// A run that did not end as planned shows where its evidence is.
 func TestAMatrixSaysWhatMatters(t *testing.T) {
 	var table bytes.Buffer
 	if err := WriteMatrixText(&table, smallMatrix(), SummaryOptions{}); err != nil {
@@ -139,7 +139,7 @@ func TestAMatrixSaysWhatMatters(t *testing.T) {
 	}
 }
 
-// A result cannot be had by editing one line, and what is no matrix is named.
+// Nobody can change a result by editing one line. The error names a document that is not a matrix.
 func TestReadMatrixRefuses(t *testing.T) {
 	var b bytes.Buffer
 	if err := writeIndented(&b, smallMatrix()); err != nil {

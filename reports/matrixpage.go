@@ -14,7 +14,7 @@ var (
 	matrixHead = newHead(nil, "matrix/matrix.css")
 )
 
-// matrixDocument is what the template is given.
+// matrixDocument is the input of the template.
 type matrixDocument struct {
 	VersionMatrix
 	head
@@ -26,12 +26,12 @@ type matrixDocument struct {
 type matrixPart struct {
 	VersionPair
 	Cells []MatrixCell
-	// Told are the cells that say more than their verdicts.
+	// Told are the cells that have more to say than their verdicts.
 	Told []MatrixCell
 }
 
-// WriteMatrixHTML writes the matrix as one self-contained page without scripts, as [WriteHTML]
-// does. It links to the reports of the runs beside it.
+// WriteMatrixHTML writes the matrix as one self-contained page without scripts, like [WriteHTML].
+// The page links to the reports of the runs, which are in the same directory.
 func WriteMatrixHTML(w io.Writer, m VersionMatrix) error {
 	d := matrixDocument{VersionMatrix: m, head: matrixHead, JSON: MatrixJSON}
 	for n, pair := range m.Pairs {
@@ -52,7 +52,8 @@ func WriteMatrixHTML(w io.Writer, m VersionMatrix) error {
 	return writePage(w, matrixPage, d)
 }
 
-// attributed is the result that tells what is NEW. A negative control says nothing of the subject.
+// attributed is the result that distinguishes NEW violations. A negative control says nothing about
+// the subject.
 func (c MatrixCell) attributed() ProfileResult {
 	if c.AsItMust() {
 		return ProfileResult{}
@@ -63,7 +64,7 @@ func (c MatrixCell) attributed() ProfileResult {
 // AsItMust reports whether the cell is the negative control and failed.
 func (c MatrixCell) AsItMust() bool { return c.Subject == subjectNone && c.Core.Result == ResultFailed }
 
-// Page is where the report of the run lies; empty if there is none.
+// Page is the path of the report of the run. It is empty if there is none.
 func (c MatrixCell) Page() string {
 	if c.Directory == "" || len(c.Verdicts) == 0 {
 		return ""
@@ -131,7 +132,7 @@ func column(n int) string {
 	return letters[n%len(letters) : n%len(letters)+1]
 }
 
-// mark is the sign of a verdict where nothing but the sign is shown.
+// mark is the sign of a verdict in places that show only the sign.
 func mark(o invariant.Outcome) string {
 	if o == invariant.OutcomeInconclusive {
 		return "·"

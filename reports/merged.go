@@ -7,11 +7,11 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// MergedDiscovery is what the servers' merged discovery (/apis, aggregated) listed at last: the
-// last document of each server that the history holds. Resources are "group/version/resource",
-// followed by "/subresource" for a subresource, sorted.
+// MergedDiscovery is what the servers' last merged discovery (/apis, aggregated) listed: the last
+// document of each server in the history. Resources are "group/version/resource", followed by
+// "/subresource" for a subresource, sorted.
 type MergedDiscovery struct {
-	// Everywhere is what all servers listed, and Partly what some of them did, and others did not.
+	// Everywhere is what all servers listed. Partly is what some of them listed and others did not.
 	Everywhere []string `json:"everywhere,omitempty"`
 	Partly     []string `json:"partly,omitempty"`
 }
@@ -30,7 +30,7 @@ func newMergedDiscovery(h *history.History) *MergedDiscovery {
 	if len(last) == 0 {
 		return nil
 	}
-	servers := map[string]int{} // that list it
+	servers := map[string]int{} // how many servers list it
 	for _, o := range last {
 		for name := range listed(h.Documents[o.Document]) {
 			servers[name]++

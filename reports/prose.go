@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// sentence ends s with a full stop unless it ends in punctuation already.
+// sentence ends s with a full stop unless s already ends with punctuation.
 func sentence(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "!") || strings.HasSuffix(s, "?") {
@@ -20,7 +20,8 @@ func sentence(s string) string {
 	return s + "."
 }
 
-// capital makes s begin like a sentence, unless it begins with a name, whose case has a meaning.
+// capital makes s begin with a capital letter, unless s begins with a name, because the case of a
+// name has a meaning.
 func capital(s string) string {
 	word, _, _ := strings.Cut(s, " ")
 	if len(word) < 2 || strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) {
@@ -36,7 +37,7 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// conjunction is "a", "a and b" or "a, b and c".
+// conjunction returns "a", "a and b" or "a, b and c".
 func conjunction(list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
@@ -75,7 +76,7 @@ func grouped(n int) string {
 	return s
 }
 
-// sign is the sign of an outcome, for readers who see no colour.
+// sign is the sign of an outcome, for readers who do not see colours.
 func sign(o invariant.Outcome) string {
 	switch o {
 	case invariant.OutcomePass:
@@ -87,10 +88,10 @@ func sign(o invariant.Outcome) string {
 	}
 }
 
-// clock is an instant of the run, "12.3 s".
+// clock writes an instant of the run: "12.3 s".
 func clock(s Seconds) string { return strconv.FormatFloat(float64(s), 'f', 1, 64) + " s" }
 
-// lasting is a length of time in the unit that reads best: "1.4 ms", "23.0 s", "105 min".
+// lasting writes a duration in the unit that is easiest to read: "1.4 ms", "23.0 s", "105 min".
 func lasting(s Seconds) string {
 	switch {
 	case s < 1:
@@ -102,7 +103,7 @@ func lasting(s Seconds) string {
 	}
 }
 
-// Answer says what came back: status, reason and message, or why nothing did.
+// Answer describes the response: status, reason and message, or why there is none.
 func (q Request) Answer() string {
 	parts := []string{}
 	switch {
@@ -126,7 +127,7 @@ func (q Request) Answer() string {
 	return strings.Join(parts, ": ") + " after " + lasting(q.DurationSeconds)
 }
 
-// Explain says since when a candidate served what was asked for, and why it could not be reached.
+// Explain says since when a candidate served the resource, and why it could not be reached.
 func (e Evidence) Explain(c Candidate) string {
 	s := strings.TrimSpace(c.Server+" "+c.Version) + ", serving it since " + clock(c.SinceSeconds)
 	switch {
@@ -144,7 +145,7 @@ func (e Evidence) Explain(c Candidate) string {
 // Omitted is how many resources the evidence does not name.
 func (e Evidence) Omitted() int { return max(0, e.ResourcesTotal-len(e.Resources)) }
 
-// Account says how the server came by the request and what it answered.
+// Account says how the server got the request and what it answered.
 func (h Hop) Account() string {
 	s := "from the client"
 	if h.Rerouted {

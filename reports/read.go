@@ -15,19 +15,20 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// maxDocument bounds a document, in bytes. Run reports are below 1 MiB; campaigns contain repros.
+// maxDocument is the largest document, in bytes. Run reports are below 1 MiB; campaigns contain
+// repros.
 const maxDocument = 64 << 20
 
-// readable is a kind of documents that are read back.
+// readable is a kind of document that can be read back.
 type readable[T any] struct {
 	noun  string        // "run report"
 	kind  string        // of the object
-	again string        // what makes a new one: "judge the saved history again to write a new report"
-	yaml  bool          // it is written in YAML rather than JSON
-	check func(T) error // refuses what contradicts itself
+	again string        // how to make a new one: "judge the saved history again to write a new report"
+	yaml  bool          // the document is YAML rather than JSON
+	check func(T) error // refuses a document that contradicts itself
 }
 
-// read reads a file. The error names it, and what is wrong with it.
+// read reads a file. The error names the file and what is wrong with it.
 func (d readable[T]) read(path string) (T, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -41,7 +42,7 @@ func (d readable[T]) read(path string) (T, error) {
 	return document, nil
 }
 
-// decode refuses another kind or version, unknown fields, and what contradicts itself.
+// decode refuses another kind or version, unknown fields, and a document that contradicts itself.
 func (d readable[T]) decode(in io.Reader) (T, error) {
 	var none, document T
 	data, err := io.ReadAll(io.LimitReader(in, maxDocument+1))
@@ -86,7 +87,7 @@ type rendering[T any] struct {
 }
 
 // save renders a document in each form and writes all files and others into dir, or none of them.
-// dir is made if it does not exist.
+// It makes dir if dir does not exist.
 func save[T any](dir string, document T, forms []rendering[T], others ...file) error {
 	files := make([]file, 0, len(forms)+len(others))
 	for _, f := range forms {
@@ -110,7 +111,7 @@ func writeIndented[T any](w io.Writer, document T) error {
 	return enc.Encode(document)
 }
 
-// A file with values beyond these bounds is broken.
+// A file with values beyond these limits is broken.
 const (
 	latest = 1e8           // seconds: three years
 	most   = 1_000_000_000 // requests in one bucket
@@ -118,11 +119,11 @@ const (
 
 var runReports = readable[RunReport]{"report", Kind, "judge the saved history again to write a new report", false, RunReport.check}
 
-// Read reads a run report. It refuses any other document, another version and unknown fields; the
+// Read reads a run report. It refuses any other document, another version and unknown fields. The
 // error names the file and what is wrong with it.
 func Read(path string) (RunReport, error) { return runReports.read(path) }
 
-// check refuses what the renderings could not show truthfully.
+// check refuses a report that the renderings could not show truthfully.
 func (r RunReport) check() error {
 	if !known(r.Verdict.Outcome) {
 		return fmt.Errorf("verdict.outcome %q is not pass, fail or inconclusive", r.Verdict.Outcome)
@@ -149,7 +150,8 @@ func (r RunReport) check() error {
 	return r.Timeline.check()
 }
 
-// check refuses a verdict that contradicts its own figures. whole: every step was carried out.
+// check refuses a verdict that contradicts its own figures. whole is true if every step was carried
+// out.
 func (i Invariant) check(whole bool) error {
 	switch {
 	case !known(i.Outcome):

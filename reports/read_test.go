@@ -28,7 +28,7 @@ func TestRoundTrip(t *testing.T) {
 	apiVersion, kind := poisoned.APIVersion, poisoned.Kind
 	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
 	poisoned.APIVersion, poisoned.Kind = apiVersion, kind
-	poisoned.Metadata.Error = "" // nothing passes in a run that ended early
+	poisoned.Metadata.Error = "" // no profile passes in a run that ended early
 	big := bigRun()
 	for name, want := range map[string]RunReport{
 		"small":   small(),
@@ -44,7 +44,8 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Absent and empty optional lists are one thing in JSON; encoding again is what must not differ.
+			// In JSON, absent and empty optional lists are the same. So the test compares the
+			// encoded documents.
 			if diff := cmp.Diff(encoded(t, want), encoded(t, got)); diff != "" {
 				t.Errorf("read back differently (-written +read):\n%s", diff)
 			}
@@ -95,8 +96,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// The verdict of a run follows from those on its invariants: no other is read, whatever the
-// verdicts are.
+// The verdict of a run follows from the verdicts on its invariants. Read refuses any other verdict,
+// whatever the invariants' verdicts are.
 func TestReadRefusesAnotherOutcome(t *testing.T) {
 	judged := []invariant.Verdict{
 		{Outcome: invariant.OutcomePass, Checked: 1},
@@ -153,7 +154,7 @@ func TestDecodeBoundsLength(t *testing.T) {
 	}
 }
 
-// blanks never ends.
+// blanks is a reader that never ends.
 type blanks struct{}
 
 func (blanks) Read(p []byte) (int, error) {
@@ -163,7 +164,7 @@ func (blanks) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FuzzRead: whatever Decode accepts can be shown in every form, and read back as the same.
+// FuzzRead checks that every accepted document can be shown in every form and read back unchanged.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(encoded(f, small())))
 	f.Add([]byte(`{"apiVersion":"skewproof/v1alpha1","kind":"RunReport"}`))

@@ -1,11 +1,11 @@
-// Package reports turns a judged run into something that a reviewer reads in a minute and a program
-// reads without guessing: a versioned report document, one HTML page, JUnit XML and a terse summary
-// for terminals. It does the same for what is made of many runs: a conformance suite, a matrix of
-// versions, a search and an ablation.
+// Package reports turns a judged run into documents that a reviewer reads in a minute and that a
+// program reads without guessing: a versioned report document, one HTML page, JUnit XML and a short
+// summary for terminals. It does the same for the results of many runs: a conformance suite, a
+// matrix of versions, a search and an ablation.
 //
-// [New] is pure: the same history and verdicts give the same report, and every rendering is a
-// function of the report alone, so that a saved report.json can be rendered again with neither
-// cluster nor history.
+// [New] is pure: the same history and verdicts give the same report. Every rendering depends only
+// on the report. So a saved report.json can be rendered again without the cluster and without the
+// history.
 package reports
 
 import (
@@ -19,22 +19,22 @@ import (
 	"github.com/skewproof/skewproof/reports/findings"
 )
 
-// APIVersion and Kind identify the report document. [Read] refuses any other.
+// APIVersion and Kind identify the report document. [Read] refuses any other document.
 const (
 	APIVersion = "skewproof/v1alpha1"
 	Kind       = "RunReport"
 )
 
-// Seconds is a length of time, or a time since the start of the run, in seconds with microsecond
-// precision. JSON fields of this type say so in their name (Kubernetes API conventions, "Units").
+// Seconds is a duration, or a time since the start of the run, in seconds with microsecond
+// precision. The names of JSON fields of this type say so (Kubernetes API conventions, "Units").
 type Seconds float64
 
-// SecondsOf rounds a length of time to what a report shows of it.
+// SecondsOf rounds a duration to the precision of a report.
 func SecondsOf(d time.Duration) Seconds { return seconds(d) }
 
 func seconds(d time.Duration) Seconds { return Seconds(math.Round(float64(d)/1e3) / 1e6) }
 
-// RunReport is everything that is shown of one run.
+// RunReport is everything that a report shows about one run.
 type RunReport struct {
 	// APIVersion is always [APIVersion].
 	APIVersion string `json:"apiVersion"`
@@ -42,7 +42,7 @@ type RunReport struct {
 	Kind string `json:"kind"`
 	// Metadata says what was run, when and by which skewproof.
 	Metadata Metadata `json:"metadata"`
-	// Verdict is what all invariants together come to.
+	// Verdict is the verdict of all invariants together.
 	Verdict Verdict `json:"verdict"`
 	// Invariants are the verdicts one by one, in catalogue order.
 	Invariants []Invariant `json:"invariants"`
@@ -52,21 +52,23 @@ type RunReport struct {
 	Steps []Step `json:"steps"`
 	// Faults are the injected faults with their observed effects, in time order.
 	Faults []Fault `json:"faults"`
-	// Effects are what unusual configurations were observed to do, in time order.
+	// Effects are the observed effects of unusual configurations, in time order.
 	Effects []Effect `json:"effects,omitempty"`
 	// Timeline shows states, faults, outcomes and violations over time, one lane per server.
 	Timeline Timeline `json:"timeline"`
-	// Pressure is how many requests of each class there were, and how many the scenario demands.
+	// Pressure is how many requests of each class were sent, and how many the scenario demands.
 	Pressure []invariant.Pressure `json:"pressure,omitempty"`
 	// Counts are the operations by server, class and status, in that order.
 	Counts []Count `json:"counts"`
 	// Latencies are by class and way, in that order.
 	Latencies []Latency `json:"latencies"`
-	// Discovery is what merged discovery listed at last; absent if it was not read.
+	// Discovery is what the last merged discovery listed. It is absent if merged discovery was not
+	// read.
 	Discovery *MergedDiscovery `json:"discovery,omitempty"`
-	// Reproduce is the command line that repeats the run; empty when the backend gave none.
+	// Reproduce is the command line that repeats the run. It is empty if the backend gave none.
 	Reproduce string `json:"reproduce"`
-	// Environment is what the run depended on: kernel, processors, versions of tools; one fact each.
+	// Environment is what the run depended on: kernel, processors, versions of tools. Each entry is
+	// one fact.
 	Environment []string `json:"environment,omitempty"`
 }
 
@@ -76,91 +78,97 @@ type Metadata struct {
 	Scenario string `json:"scenario"`
 	// Sentence says what the scenario does, for a non-programmer.
 	Sentence string `json:"sentence,omitempty"`
-	// Backend is what the servers ran on: "sim", "local", "kind" or "existing" (they ran already).
+	// Backend says what the servers ran on: "sim", "local", "kind" or "existing" (they ran
+	// already).
 	Backend string `json:"backend"`
-	// Subject is which Mixed Version Proxy was under test; "none" is the negative control.
+	// Subject says which Mixed Version Proxy was tested. "none" is the negative control.
 	Subject string `json:"subject"`
-	// From is the version that servers start with; To, if not empty, is what they are upgraded to.
+	// From is the version with which servers start. To, if not empty, is the version to which they
+	// are upgraded.
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`
-	// Seed determines traffic and, where the backend allows, schedule.
+	// Seed determines the traffic and, if the backend allows it, the schedule.
 	Seed uint64 `json:"seed"`
-	// RequestsPerSecond is the rate that was asked for, over all servers. 0 means unknown.
+	// RequestsPerSecond is the requested rate over all servers. 0 means unknown.
 	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty"`
-	// StartedAt is the wall time of the instant that all Seconds of the report are counted from.
+	// StartedAt is the wall time of the instant from which all Seconds of the report count.
 	StartedAt time.Time `json:"startedAt"`
 	// DurationSeconds is how long the run took.
 	DurationSeconds Seconds `json:"durationSeconds"`
 	// Operations is how many requests the history holds.
 	Operations int `json:"operations"`
-	// Complete is false when the history was cut short; such a run never passes.
+	// Complete is false if the history was cut short. Such a run never passes.
 	Complete bool `json:"complete"`
-	// Error is why the run ended early; empty when every step was carried out.
+	// Error says why the run ended early. It is empty if every step was carried out.
 	Error string `json:"error,omitempty"`
-	// Unjudged is why the run was not judged; empty when it was. Such a run is inconclusive.
+	// Unjudged says why the run was not judged. It is empty if it was. A run without judgement is
+	// inconclusive.
 	Unjudged string `json:"unjudged,omitempty"`
 	// SkewproofVersion is the version of the program that wrote the report.
 	SkewproofVersion string `json:"skewproofVersion"`
 	Tested
 }
 
-// Verdict is what all invariants together come to.
+// Verdict is the verdict of all invariants together.
 type Verdict struct {
 	// Sentence says in one sentence what was found. It does not repeat the outcome.
 	Sentence string `json:"sentence"`
 	// Outcome is "pass", "fail" or "inconclusive".
 	Outcome invariant.Outcome `json:"outcome"`
-	// Strict is true when invariants beyond the KEP counted like the core ones.
+	// Strict is true if invariants beyond the KEP counted like the core ones.
 	Strict bool `json:"strict"`
 	// Failed and Inconclusive name the invariants with that outcome, in catalogue order.
 	Failed       []string `json:"failed,omitempty"`
 	Inconclusive []string `json:"inconclusive,omitempty"`
-	// New counts the violations of deciding invariants that no finding explains; Findings are the
-	// numbers of the findings that explain the others, sorted.
+	// New counts the violations of deciding invariants that no finding explains. Findings are the
+	// numbers of the findings that explain the other violations, sorted.
 	New      int   `json:"new,omitempty"`
 	Findings []int `json:"findings,omitempty"`
-	// Missing are the findings that this scenario shows in released versions, and that this run did
-	// not show although it tested for them: perhaps they are fixed.
+	// Missing are findings that may be fixed: this scenario shows them in released versions, and
+	// this run tested for them but did not show them.
 	Missing []Known `json:"missing,omitempty"`
-	// Known is true if a run passes in CI when findings explain everything that failed (--known).
+	// Known is true if a run passes in CI when findings explain all failures (--known).
 	Known bool `json:"known,omitempty"`
 }
 
 // Invariant is the verdict on one invariant.
 type Invariant struct {
 	invariant.Verdict
-	// New counts the violations that no finding explains; Findings are the numbers of those that
-	// explain the others, sorted.
+	// New counts the violations that no finding explains. Findings are the numbers of the findings
+	// that explain the other violations, sorted.
 	New      int   `json:"new,omitempty"`
 	Findings []int `json:"findings,omitempty"`
-	// Evidence has one item for each signature, shown by the smallest violation: first what is NEW,
-	// then what the fewest scenarios show. There may be fewer than Kinds.
+	// Evidence has one item for each signature and shows its smallest violation. NEW violations
+	// come first, then those that the fewest scenarios show. There may be fewer items than Kinds.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// matters reports whether the run is inconclusive if the invariant, which counts, is.
+// matters reports whether the run is inconclusive if this invariant, which counts, is inconclusive.
 func (i Invariant) matters() bool { return i.About || i.Overloaded > 0 || i.Unruled > 0 }
 
-// Decides reports whether the invariant counts towards the verdict: extended ones do if strict.
+// Decides reports whether the invariant counts towards the verdict. Extended invariants count if
+// strict.
 func (r RunReport) Decides(i Invariant) bool {
 	return i.Grade == invariant.GradeCore || r.Verdict.Strict
 }
 
-// Options is what a report needs beside the history and the verdicts.
+// Options is what a report needs in addition to the history and the verdicts.
 type Options struct {
 	// Version is the version of skewproof that writes the report.
 	Version string
-	// Strict makes extended invariants count like core ones; else they are shown without counting.
+	// Strict makes extended invariants count like core ones. Otherwise they are shown but do not
+	// count.
 	Strict bool
-	// Findings explain violations. If they are nil, violations are not told apart; if they are empty,
-	// all are NEW.
+	// Findings explain violations. If it is nil, no violation is called NEW or known. If it is
+	// empty but not nil, all violations are NEW.
 	Findings findings.Catalogue
-	// Known lets what findings explain pass: in JUnit, and in the exit code of the command.
+	// Known lets violations pass that findings explain: in JUnit, and in the exit code of the
+	// command.
 	Known bool
 }
 
 // New makes the report of a run from its history and the verdicts. It is pure: it reads no clock
-// and does not change its arguments. Records may be in any order; the report has them in time
+// and does not change its arguments. Records may be in any order. The report has them in time
 // order.
 func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunReport {
 	end := runEnd(h)
@@ -203,7 +211,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 	return r
 }
 
-// inOrder returns the records in time order and leaves the list as it is.
+// inOrder returns the records in time order and does not change the list.
 func inOrder[R any](records []R, at func(R) history.Time) []R {
 	return slices.SortedStableFunc(slices.Values(records), func(a, b R) int { return cmp.Compare(at(a), at(b)) })
 }

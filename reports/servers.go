@@ -11,15 +11,17 @@ import (
 type Server struct {
 	// Name is its name in the scenario.
 	Name string `json:"name"`
-	// ID is its apiserver identity, which is also the name of its identity lease; empty if unknown.
+	// ID is its apiserver identity, which is also the name of its identity lease. It is empty if
+	// unknown.
 	ID string `json:"id,omitempty"`
-	// Address is the host:port it advertised to its peers.
+	// Address is the host:port that it advertised to its peers.
 	Address string `json:"address,omitempty"`
-	// Versions are the versions it ran, in time order. Each restart is a window of its own.
+	// Versions are the versions that it ran, in time order. Each restart has its own window.
 	Versions []VersionWindow `json:"versions"`
-	// Args are the arguments it was first started with.
+	// Args are the arguments of its first start.
 	Args []string `json:"args,omitempty"`
-	// ProxyArgs are the arguments of the sidecar in front of it; empty if there is none.
+	// ProxyArgs are the arguments of the sidecar in front of it. It is empty if there is no
+	// sidecar.
 	ProxyArgs []string `json:"proxyArgs,omitempty"`
 }
 
@@ -39,43 +41,44 @@ func (s Server) Ran() string {
 	return strings.Join(words, " → ")
 }
 
-// VersionWindow is one incarnation of a server: from the start of its process until it left.
+// VersionWindow is one incarnation of a server, from the start of its process to its end.
 type VersionWindow struct {
-	// Version is what /version told once ready; before that, what was started.
+	// Version is what /version said when the server was ready. Before that, it is the version that
+	// was started.
 	Version string `json:"version"`
-	// Incarnation is 1 for the first start and one more for each further one.
+	// Incarnation is 1 for the first start and increases by one with each further start.
 	Incarnation int `json:"incarnation"`
 	// StartSeconds and EndSeconds bound the life of the process.
 	StartSeconds Seconds `json:"startSeconds"`
 	EndSeconds   Seconds `json:"endSeconds"`
-	// ReadySeconds is when /readyz first answered 200; absent if it never did.
+	// ReadySeconds is when /readyz first answered 200. It is absent if it never did.
 	ReadySeconds *Seconds `json:"readySeconds,omitempty"`
 }
 
-// StateBand is a stretch of time in which a server was in one state.
+// StateBand is a time in which a server was in one state.
 type StateBand struct {
-	// State was entered at StartSeconds. A resumed server is "ready" or "starting", as before its
-	// pause.
+	// State began at StartSeconds. After a pause, the state of a server is "ready" or "starting",
+	// as before the pause.
 	State history.State `json:"state"`
-	// Version and Incarnation are those of the process, also after it left.
+	// Version and Incarnation are those of the process, also after its end.
 	Version     string `json:"version,omitempty"`
 	Incarnation int    `json:"incarnation,omitempty"`
 	// StartSeconds and EndSeconds bound the band.
 	StartSeconds Seconds `json:"startSeconds"`
 	EndSeconds   Seconds `json:"endSeconds"`
-	// Detail is the exit status or the last lines of the log, where the state has any.
+	// Detail is the exit status or the last lines of the log, if the state has any.
 	Detail string `json:"detail,omitempty"`
 }
 
-// left reports whether the process is gone in that state.
+// left reports whether the process has ended in that state.
 func left(s history.State) bool {
 	return s == history.StateStopped || s == history.StateKilled || s == history.StateCrashed
 }
 
-// stateBands are the states of one server's process, end to end, from the first record on.
+// stateBands are the states of one server's process from the first record on, without gaps.
 func stateBands(h *history.History, server string, end time.Duration) []StateBand {
 	bands := []StateBand{}
-	var interrupted history.State // by a pause
+	var interrupted history.State // the state that a pause interrupted
 	for _, l := range lifecycle(h, server) {
 		state := l.State
 		if n := len(bands); n > 0 {
@@ -97,8 +100,8 @@ func stateBands(h *history.History, server string, end time.Duration) []StateBan
 	return bands
 }
 
-// lifecycle are the records of one server, without late ones: the end of a process can be noticed
-// after the next one was started.
+// lifecycle returns the records of one server, without late ones: the run can notice the end of a
+// process after the start of the next one.
 func lifecycle(h *history.History, server string) []history.Lifecycle {
 	var out []history.Lifecycle
 	for _, l := range inOrder(h.Lifecycle, func(l history.Lifecycle) history.Time { return l.At }) {
@@ -109,7 +112,7 @@ func lifecycle(h *history.History, server string) []history.Lifecycle {
 	return out
 }
 
-// newServers joins what the run says of its servers with what their processes did.
+// newServers joins what the run says about its servers with the states of their processes.
 func newServers(h *history.History, lanes []Lane) []Server {
 	out := []Server{}
 	for i, s := range h.Run.Servers {

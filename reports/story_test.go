@@ -30,7 +30,7 @@ var (
 	nobodys      = gvr("example.org", "v1", "unicorns")
 )
 
-// documents are what the two versions serve by themselves.
+// documents are what the two versions themselves serve.
 func documents() map[string]history.Document {
 	list := func(hash string, gvrs ...history.GVR) history.Document {
 		d := history.Document{Hash: hash, Bytes: 4096}
@@ -46,8 +46,8 @@ func documents() map[string]history.Document {
 }
 
 // smallRun is a run in which every part of a report occurs once: a is new, b and c are old; b→a is
-// cut, c is restarted, and b answers 404 for what a serves. testedForTests is a patched binary
-// beside a released one.
+// cut, c is restarted, and b answers 404 for a resource that a serves. testedForTests has a patched
+// binary and a released one.
 func testedForTests() Tested {
 	return Tested{Label: "retry 404s", Binaries: []history.Binary{
 		{Component: "kube-apiserver", Version: older, Says: "Kubernetes " + older, SHA256: strings.Repeat("0a", 32)},
@@ -204,8 +204,8 @@ func smallVerdicts() []invariant.Verdict {
 	}
 }
 
-// bigRun is a run of ordinary size: three servers are upgraded under load for 90 s, b→a is cut
-// meanwhile and c is paused.
+// bigRun is a run of ordinary size: three servers are upgraded under load for 90 s. Meanwhile b→a
+// is cut and c is paused.
 func bigRun() *history.History {
 	h := smallRun()
 	h.Operations, h.Hops, h.Lifecycle, h.Served, h.Steps, h.Faults = nil, nil, nil, nil, nil, nil
@@ -268,8 +268,8 @@ func bigRun() *history.History {
 	return h
 }
 
-// answerLikeBuiltin answers as the kube-apiserver's own proxy was seen to: down while replaced, 503
-// while its peer is cut off, 404 after it was itself restarted during the cut.
+// answerLikeBuiltin answers as the kube-apiserver's own proxy did in runs: down while replaced, 503
+// while its peer is cut off, 404 after its own restart during the cut.
 func answerLikeBuiltin(o *history.Operation, t float64, isNew, anyNew bool, replaced float64, random *rand.Rand) {
 	switch {
 	case t < 3.6, t > replaced+0.5 && t < replaced+5.6:

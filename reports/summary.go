@@ -10,11 +10,11 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// SummaryOptions says how a summary is written. The zero value is plain text without paths.
+// SummaryOptions says how to write a summary. The zero value means plain text without paths.
 type SummaryOptions struct {
-	// Color asks for ANSI colours. Only the caller knows whether a terminal is at the other end.
+	// Color asks for ANSI colours. Only the caller knows whether the output goes to a terminal.
 	Color bool
-	// Dir is where [WriteAll] wrote the report; empty leaves out the paths.
+	// Dir is where [WriteAll] wrote the report. If it is empty, the summary has no paths.
 	Dir string
 }
 
@@ -24,7 +24,7 @@ type terminal struct {
 	SummaryOptions
 }
 
-// verdict begins the text with what was found.
+// verdict begins the text with the verdict.
 func (t *terminal) verdict(o invariant.Outcome, name, sentence string) {
 	fmt.Fprintf(t, "%s %s\n\n", t.paint(o, strings.ToUpper(name)+":"), plain(sentence))
 }
@@ -40,7 +40,7 @@ func (t *terminal) paint(o invariant.Outcome, s string) string {
 	return "\x1b[" + cmp.Or(color, "33") + "m" + s + "\x1b[0m"
 }
 
-// end names the files that say more, and writes the text.
+// end names the files with more details, and writes the text.
 func (t *terminal) end(w io.Writer, files ...string) error {
 	if t.Dir != "" {
 		t.WriteString("\n")
@@ -52,7 +52,8 @@ func (t *terminal) end(w io.Writer, files ...string) error {
 	return err
 }
 
-// plain replaces control characters by spaces: what servers wrote must not control the terminal.
+// plain replaces control characters by spaces, because strings from servers must not control the
+// terminal.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
@@ -62,12 +63,13 @@ func plain(s string) string {
 	}, s)
 }
 
-// WriteSummary writes for a terminal the verdict, a line for each invariant, and where to read on.
+// WriteSummary writes for a terminal the verdict, a line for each invariant, and the files with
+// more details.
 func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(r.Verdict.Outcome, string(r.Verdict.Outcome), r.Verdict.Sentence)
 	r.Metadata.summarize(t)
-	if r.Metadata.Unjudged != "" { // which each invariant would repeat
+	if r.Metadata.Unjudged != "" { // each invariant would repeat this
 		return t.end(w, HTMLFile, JSONFile, JUnitFile)
 	}
 	width := 0

@@ -32,7 +32,7 @@ func TestSummaryNamesFiles(t *testing.T) {
 	}
 }
 
-// A run that was not judged says so once, and not for each invariant.
+// A run that was not judged says so only once, and not for each invariant.
 func TestSummaryOfARunThatWasNotJudged(t *testing.T) {
 	r := small()
 	r.Metadata.Unjudged = "no load was sent"

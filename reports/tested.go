@@ -9,15 +9,16 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Tested identifies what was tested beyond its version: two builds may have one version.
+// Tested identifies what was tested beyond its version, because two builds may have the same
+// version.
 type Tested struct {
-	// Label is what the user calls it; empty if no name was given.
+	// Label is the user's name for it. It is empty if the user gave none.
 	Label string `json:"label,omitempty"`
-	// Binaries are the programs that were started, where they are files: on the backend "local".
+	// Binaries are the programs that were started, if they are files: on the backend "local".
 	Binaries []history.Binary `json:"binaries,omitempty"`
 }
 
-// Own are the binaries that the user gave.
+// Own returns the binaries that the user gave.
 func (t Tested) Own() (own []history.Binary) {
 	for _, b := range t.Binaries {
 		if b.Own {
@@ -27,7 +28,8 @@ func (t Tested) Own() (own []history.Binary) {
 	return own
 }
 
-// identified is a binary in a line: "kube-apiserver v1.37.1: Kubernetes v1.37.1-dirty, sha256:…".
+// identified describes a binary in a line: "kube-apiserver v1.37.1: Kubernetes v1.37.1-dirty,
+// sha256:…".
 func identified(b history.Binary) string {
 	line := fmt.Sprintf("%s %s: %s, sha256:%s", b.Component, b.Version, b.Says, b.SHA256)
 	if b.Own {
@@ -36,7 +38,7 @@ func identified(b history.Binary) string {
 	return line
 }
 
-// Properties identify what was tested in JUnit XML.
+// Properties identify in JUnit XML what was tested.
 func (t Tested) Properties() (all []reporters.JUnitProperty) {
 	if t.Label != "" {
 		all = append(all, reporters.JUnitProperty{Name: "label", Value: t.Label})
@@ -48,8 +50,8 @@ func (t Tested) Properties() (all []reporters.JUnitProperty) {
 	return all
 }
 
-// summarize names in a terminal what the version does not tell: the label, and binaries of the
-// user's own.
+// summarize names for a terminal what the version does not say: the label, and the user's own
+// binaries.
 func (t Tested) summarize(w io.Writer) {
 	if t.Label != "" {
 		fmt.Fprintf(w, "tested: %s\n", plain(t.Label))

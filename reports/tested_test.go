@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A label and what a binary says of itself are not ours. In a terminal they stay one line without
-// control characters, in JUnit they stay text.
+// A user writes the label, and a binary describes itself. In a terminal, both stay one line without
+// control characters. In JUnit, they stay text.
 func TestHostileIdentitiesStayText(t *testing.T) {
 	const control = "\x1b[31m\u009b2J\r\nfake: line </property><testsuite \"x"
 	r, c, m := small(), smallConformance(), smallMatrix()
@@ -52,7 +52,7 @@ func TestHostileIdentitiesStayText(t *testing.T) {
 	}
 }
 
-// Two builds of one version are told apart in every report.
+// Every report distinguishes two builds of one version.
 func TestReportsNameTheBinaries(t *testing.T) {
 	sum := strings.Repeat("1b", 32)
 	for name, write := range map[string]func(io.Writer) error{
@@ -78,7 +78,7 @@ func TestReportsNameTheBinaries(t *testing.T) {
 	}
 }
 
-// What is NEW stands first, and every failure says which findings explain it.
+// NEW violations come first, and every failure says which findings explain it.
 func TestSuitePagesShowWhatIsNewFirst(t *testing.T) {
 	c, m := smallConformance(), smallMatrix()
 	m.Cells[0].Core.New, m.Cells[0].Core.OnlyKnown = 0, true

@@ -9,12 +9,13 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// maxBuckets bounds the buckets of a lane: more would be too narrow to tell apart.
+// maxBuckets is the largest number of buckets of a lane. With more, a bucket would be too narrow to
+// see.
 const maxBuckets = 120
 
-// Timeline shows what happened to and on every server over time.
+// Timeline shows what happened to every server, and on it, over time.
 type Timeline struct {
-	// EndSeconds is the end of the run: everything on the timeline lies between 0 and it.
+	// EndSeconds is the end of the run. Everything on the timeline lies between 0 and it.
 	EndSeconds Seconds `json:"endSeconds"`
 	// BucketSeconds is the width of every bucket.
 	BucketSeconds Seconds `json:"bucketSeconds"`
@@ -24,9 +25,9 @@ type Timeline struct {
 
 // Lane is the timeline of one server.
 type Lane struct {
-	// Server is its name.
+	// Server is the name of the server.
 	Server string `json:"server"`
-	// States are the states of its process, end to end; a paused process is one of them.
+	// States are the states of its process, without gaps. A pause is one of them.
 	States []StateBand `json:"states"`
 	// Faults are the faults in this server, or on a link that begins or ends there.
 	Faults []FaultBand `json:"faults,omitempty"`
@@ -34,11 +35,11 @@ type Lane struct {
 	Buckets []Bucket `json:"buckets,omitempty"`
 	// Late are the times of its slow probes. Probes avoid all links and faults.
 	Late []LateBand `json:"late,omitempty"`
-	// Marks are where invariants were violated on this server.
+	// Marks show when invariants were violated on this server.
 	Marks []Mark `json:"marks,omitempty"`
 }
 
-// FaultBand is the time for which one fault was on.
+// FaultBand is the time in which one fault was active.
 type FaultBand struct {
 	// Fault is the [Fault.ID].
 	Fault int `json:"fault"`
@@ -47,52 +48,55 @@ type FaultBand struct {
 	EndSeconds   Seconds `json:"endSeconds"`
 }
 
-// LateBand is the time of a slow probe. If all servers have one, or the server's threads were
-// runnable for half of it without getting a CPU, the machine was overloaded.
+// LateBand is the time of a slow probe. The machine was overloaded if all servers have a slow
+// probe, or if the server's threads were runnable for half of the probe without getting a CPU.
 type LateBand struct {
 	// StartSeconds and EndSeconds bound the band.
 	StartSeconds Seconds `json:"startSeconds"`
 	EndSeconds   Seconds `json:"endSeconds"`
-	// QueuedSeconds is how long its threads were runnable without getting a CPU, summed; 0: unknown.
+	// QueuedSeconds is how long its threads were runnable without getting a CPU, summed over the
+	// threads. 0 means unknown.
 	QueuedSeconds Seconds `json:"queuedSeconds,omitempty"`
 }
 
-// Bucket counts the answers of one server in one slice of time, by what they were.
+// Bucket counts the answers of one server in one slice of time, by kind of answer.
 type Bucket struct {
 	// StartSeconds is the beginning of the slice, which is [Timeline.BucketSeconds] long.
 	StartSeconds Seconds `json:"startSeconds"`
 	// Success counts 2xx and 304.
 	Success int `json:"success,omitempty"`
-	// MissingObject counts 404 for an object that does not exist, of a resource that the server knows.
+	// MissingObject counts 404 for an object that does not exist, of a resource that the server
+	// knows.
 	MissingObject int `json:"missingObject,omitempty"`
 	// UnservedResource counts 404 for a resource that no live server serves, as it should be.
 	UnservedResource int `json:"unservedResource,omitempty"`
-	// MissingResource counts every other 404 for a resource. Invariants say whether it is false:
-	// servers may not know each other yet.
+	// MissingResource counts every other 404 for a resource. Invariants say whether such a 404 is
+	// false, because servers may not know each other yet.
 	MissingResource int `json:"missingResource,omitempty"`
 	// Unavailable counts 503.
 	Unavailable int `json:"unavailable,omitempty"`
 	// ServerError counts every other 5xx.
 	ServerError int `json:"serverError,omitempty"`
-	// NoResponse counts requests without a complete response, except those that the run cancelled.
+	// NoResponse counts requests without a complete response, except requests that the run
+	// cancelled.
 	NoResponse int `json:"noResponse,omitempty"`
 	// Other counts every other status, such as 403, 409 and 429.
 	Other int `json:"other,omitempty"`
 }
 
-// Mark is where violations of one kind were seen on a server.
+// Mark shows when violations of one kind were seen on a server.
 type Mark struct {
-	// Invariant is the violated invariant, Evidence the index in its list of evidence.
+	// Invariant is the violated invariant. Evidence is the index in its list of evidence.
 	Invariant string `json:"invariant"`
 	Evidence  int    `json:"evidence"`
-	// FirstSeconds and LastSeconds are when the first and last of them were seen, Count how many there
-	// were.
+	// FirstSeconds and LastSeconds are when the first and last of them were seen. Count is their
+	// number.
 	FirstSeconds Seconds `json:"firstSeconds"`
 	LastSeconds  Seconds `json:"lastSeconds"`
 	Count        int     `json:"count"`
 }
 
-// runEnd is the end of the run; a history that was cut short ends with its last record.
+// runEnd is the end of the run. A history that was cut short ends with its last record.
 func runEnd(h *history.History) time.Duration {
 	end := h.End.At
 	for _, o := range h.Operations {
@@ -143,7 +147,7 @@ func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, 
 func bucketWidth(end time.Duration) time.Duration {
 	for unit := 100 * time.Millisecond; ; unit *= 10 {
 		for _, factor := range []time.Duration{1, 2, 5} {
-			// The division cannot overflow: a saved history may end at any time.
+			// The division avoids an overflow, because a saved history may end at any time.
 			if width := unit * factor; (end-1)/maxBuckets < width {
 				return width
 			}

@@ -71,8 +71,8 @@ func TestStateBands(t *testing.T) {
 	}
 }
 
-// TestEveryOperationIsCounted: counts and buckets add up to the history, but for what the run
-// cancelled itself.
+// TestEveryOperationIsCounted checks that counts and buckets add up to the history, except for
+// requests that the run cancelled.
 func TestEveryOperationIsCounted(t *testing.T) {
 	h := bigRun()
 	r := New(h, nil, Options{})
@@ -90,8 +90,8 @@ func TestEveryOperationIsCounted(t *testing.T) {
 	}
 }
 
-// TestNewIsPure: the order of the records makes no difference, and New leaves the history as it
-// was.
+// TestNewIsPure checks that the order of the records makes no difference, and that New does not
+// change the history.
 func TestNewIsPure(t *testing.T) {
 	h := smallRun()
 	want := New(h, smallVerdicts(), Options{})

@@ -10,15 +10,15 @@ import (
 // UpstreamKind identifies the results of Kubernetes' own tests, together with [APIVersion].
 const UpstreamKind = "UpstreamTests"
 
-// The names of the files of these results. Their JUnit XML is [JUnitFile].
+// These are the names of the files of these results. Their JUnit XML is [JUnitFile].
 const (
 	UpstreamHTML = "upstream-e2e.html"
 	UpstreamJSON = "upstream-e2e.json"
 	UpstreamText = "upstream-e2e.txt"
 )
 
-// UpstreamTests is what Kubernetes' own end-to-end tests came to on one path into a control plane of
-// two versions. A failure counts only where the spec passes directly at the same server.
+// UpstreamTests is the results of Kubernetes' own end-to-end tests on one path into a control plane
+// of two versions. A failure counts only if the spec passes directly at the same server.
 type UpstreamTests struct {
 	// APIVersion is always [APIVersion].
 	APIVersion string `json:"apiVersion"`
@@ -26,24 +26,25 @@ type UpstreamTests struct {
 	Kind string `json:"kind"`
 	// Metadata says what was tested, when, and by what.
 	Metadata UpstreamMetadata `json:"metadata"`
-	// Result is "failed" if a spec failed that passes directly, or an invariant was violated; else
-	// "inconclusive" if something was not run, or proves nothing; else "passed".
+	// Result is "failed" if a spec failed that passes directly, or an invariant was violated.
+	// Otherwise it is "inconclusive" if something was not run, or proves nothing. Otherwise it is
+	// "passed".
 	Result Result `json:"result"`
-	// Sentence says in one sentence what it came to.
+	// Sentence says the result in one sentence.
 	Sentence string `json:"sentence"`
-	// Runs are those of the suite: directly, and on the path.
+	// Runs are the runs of the suite: directly, and on the path.
 	Runs []UpstreamRun `json:"runs"`
-	// Specs are those that were chosen, by name.
+	// Specs are the chosen specs, by name.
 	Specs []UpstreamSpec `json:"specs"`
 	// Left are the specs in focus that were not chosen, by reason.
 	Left []UpstreamLeft `json:"left,omitempty"`
-	// Reproduce is the command line that repeats it.
+	// Reproduce is the command line that repeats the suite.
 	Reproduce string `json:"reproduce"`
 	// Environment lists what the runs depended on; one fact per entry.
 	Environment []string `json:"environment,omitempty"`
 }
 
-// The paths of Kubernetes' tests into the control plane.
+// These are the paths of Kubernetes' tests into the control plane.
 const (
 	PathDirect   = "direct"   // at the older server; no server has a proxy
 	PathOld      = "old"      // at the older server, whose proxy is tested
@@ -60,15 +61,16 @@ type UpstreamMetadata struct {
 	SkewproofVersion string `json:"skewproofVersion"`
 	// Path is one of "direct", "old" and "balancer".
 	Path string `json:"path"`
-	// Subject is whose proxy is tested; "none" if the path is "direct".
+	// Subject says whose proxy is tested. It is "none" if the path is "direct".
 	Subject string `json:"subject"`
-	// From and To are the versions of the servers, and Tests that of the tests.
+	// From and To are the versions of the servers. Tests is the version of the tests.
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Tests string `json:"tests"`
-	// Focus is the expression of the user that chose the specs; empty: all that the selection names.
+	// Focus is the user's expression that chose the specs. If it is empty, all specs of the
+	// selection were chosen.
 	Focus string `json:"focus,omitempty"`
-	// Baseline is the directory of an earlier suite, whose results are those of the direct path.
+	// Baseline is the directory of an earlier suite. The results of the direct path come from it.
 	Baseline string `json:"baseline,omitempty"`
 	Tested
 }
@@ -80,42 +82,42 @@ type UpstreamRun struct {
 	Subject string `json:"subject"`
 	// Directory holds history, logs and report, relative to this file.
 	Directory string `json:"directory"`
-	// Violated are the invariants that the run violated, and that count on its path.
+	// Violated are the invariants that the run violated and that count on its path.
 	Violated []string `json:"violated,omitempty"`
-	// Trouble is why the run is not complete; empty if it is.
+	// Trouble says why the run is not complete. It is empty if the run is complete.
 	Trouble string `json:"trouble,omitempty"`
 	// DurationSeconds is how long the run took.
 	DurationSeconds Seconds `json:"durationSeconds"`
 }
 
-// SpecOutcome is what a spec came to on one path.
+// SpecOutcome is the outcome of a spec on one path.
 type SpecOutcome string
 
-// The outcomes of a spec.
+// These are all outcomes of a spec.
 const (
 	SpecPassed  SpecOutcome = "passed"
 	SpecFailed  SpecOutcome = "failed"
-	SpecSkipped SpecOutcome = "skipped" // it skipped itself, with a reason
-	SpecNotRun  SpecOutcome = "not run" // or not to its end
+	SpecSkipped SpecOutcome = "skipped" // the spec skipped itself, with a reason
+	SpecNotRun  SpecOutcome = "not run" // not run, or not to its end
 )
 
-// SpecClass is what a spec says of the proxy.
+// SpecClass says what a spec shows about the proxy.
 type SpecClass string
 
-// The classes of a spec.
+// These are all classes of a spec.
 const (
-	ClassFailed   SpecClass = "failed"           // it failed, and passes directly: this counts
-	ClassUnknown  SpecClass = "unknown"          // it failed, and whether it passes directly is not known
-	ClassNotRun   SpecClass = "not run"          // or not to its end
-	ClassDirectly SpecClass = "fails directly"   // it failed, as it does directly
+	ClassFailed   SpecClass = "failed"           // it failed, but passes directly: this counts
+	ClassUnknown  SpecClass = "unknown"          // it failed, and it is not known whether it passes directly
+	ClassNotRun   SpecClass = "not run"          // not run, or not to its end
+	ClassDirectly SpecClass = "fails directly"   // it failed, and it also fails directly
 	ClassExpected SpecClass = "expected failure" // it failed, and the selection says why
 	ClassStale    SpecClass = "unexpected pass"
-	ClassGained   SpecClass = "gained" // it passed, and fails directly
+	ClassGained   SpecClass = "gained" // it passed, but fails directly
 	ClassPassed   SpecClass = "passed"
 	ClassSkipped  SpecClass = "skipped"
 )
 
-// SpecClasses lists all classes, those first that a reader has to act on.
+// SpecClasses lists all classes. Classes on which a reader has to act come first.
 var SpecClasses = []SpecClass{
 	ClassFailed, ClassUnknown, ClassNotRun, ClassStale, ClassExpected, ClassDirectly, ClassGained, ClassSkipped, ClassPassed,
 }
@@ -126,26 +128,28 @@ type UpstreamSpec struct {
 	Name string `json:"name"`
 	// Class follows from the other fields and the path.
 	Class SpecClass `json:"class"`
-	// Outcome is that on the path, and Direct that on the direct path, empty if the path is direct.
+	// Outcome is the outcome on the path. Direct is that on the direct path. Direct is empty if the
+	// path is direct.
 	Outcome SpecOutcome `json:"outcome"`
 	Direct  SpecOutcome `json:"direct,omitempty"`
-	// Expected is why the spec is expected to fail on the path; empty: it is expected to pass.
+	// Expected says why the spec is expected to fail on the path. If it is empty, the spec is
+	// expected to pass.
 	Expected string `json:"expected,omitempty"`
 	// Message and DirectMessage say why the spec failed, was skipped or was not run.
 	Message       string `json:"message,omitempty"`
 	DirectMessage string `json:"directMessage,omitempty"`
-	// DurationSeconds is how long it took on the path.
+	// DurationSeconds is how long the spec took on the path.
 	DurationSeconds Seconds `json:"durationSeconds"`
 }
 
 // UpstreamLeft is a rule of the selection that leaves specs out.
 type UpstreamLeft struct {
-	// Reason is why; Specs is how many specs in focus it leaves out.
+	// Reason says why the rule leaves specs out. Specs is how many specs in focus it leaves out.
 	Reason string `json:"reason"`
 	Specs  int    `json:"specs"`
 }
 
-// classify is the class of a spec on a path.
+// classify returns the class of a spec on a path.
 func (s UpstreamSpec) classify(path string) SpecClass {
 	switch {
 	case s.Outcome == SpecPassed && s.Expected != "":
@@ -169,7 +173,7 @@ func (s UpstreamSpec) classify(path string) SpecClass {
 	}
 }
 
-// Conclude fills in what follows from the runs and the specs, and sorts the specs.
+// Conclude computes what follows from the runs and the specs, and sorts the specs.
 func (u *UpstreamTests) Conclude() {
 	u.APIVersion, u.Kind = APIVersion, UpstreamKind
 	slices.SortFunc(u.Specs, func(a, b UpstreamSpec) int { return strings.Compare(a.Name, b.Name) })
@@ -189,8 +193,8 @@ func (u UpstreamTests) Count(class SpecClass) (n int) {
 	return n
 }
 
-// trouble is why the runs prove less than they should; violated are the invariants that the run on
-// the path that is tested violated.
+// trouble says why the runs prove less than they should. violated are the invariants that the run
+// on the tested path violated.
 func (u UpstreamTests) trouble() (trouble string, violated []string) {
 	for _, r := range u.Runs {
 		if r.Trouble != "" && trouble == "" {
@@ -235,7 +239,7 @@ func (u UpstreamTests) conclusion() (Result, string) {
 	}
 }
 
-// check refuses what the renderings could not show truthfully.
+// check refuses results that the renderings could not show truthfully.
 func (u UpstreamTests) check() error {
 	if !slices.Contains([]string{PathDirect, PathOld, PathBalancer}, u.Metadata.Path) {
 		return fmt.Errorf("metadata.path %q is not direct, old or balancer", u.Metadata.Path)
@@ -261,6 +265,7 @@ var upstreamTests = readable[UpstreamTests]{
 	"the results of Kubernetes' tests", UpstreamKind, "run 'skewproof upstream-e2e' again to write new ones", false, UpstreamTests.check,
 }
 
-// ReadUpstream reads the results of Kubernetes' tests. It refuses any other document, unknown fields
-// and a result that does not follow from the specs; the error names the file and what is wrong.
+// ReadUpstream reads the results of Kubernetes' tests. It refuses any other document, unknown
+// fields and a result that does not follow from the specs. The error names the file and what is
+// wrong with it.
 func ReadUpstream(path string) (UpstreamTests, error) { return upstreamTests.read(path) }

@@ -13,7 +13,7 @@ var (
 	upstreamHead = newHead(nil)
 )
 
-// upstreamDocument is what the template is given.
+// upstreamDocument is the input of the template.
 type upstreamDocument struct {
 	UpstreamTests
 	head
@@ -21,11 +21,11 @@ type upstreamDocument struct {
 	JSON    string
 }
 
-// upstreamClass is the specs of one class, which has some.
+// upstreamClass is the specs of one class that has any.
 type upstreamClass struct {
 	SpecClass
 	Specs []UpstreamSpec
-	// Listed is false for what passed: its names are in the JSON document.
+	// Listed is false for specs that passed, because their names are in the JSON document.
 	Listed bool
 }
 
@@ -45,7 +45,8 @@ func (u UpstreamTests) byClass() (all []upstreamClass) {
 	return all
 }
 
-// Why is the first line of why a spec is of its class; empty if there is nothing to say.
+// Why is the first line of the reason why a spec is in its class. It is empty if there is no reason
+// to give.
 func (s UpstreamSpec) Why() string {
 	switch {
 	case s.Class == ClassExpected || s.Class == ClassStale:
@@ -104,8 +105,8 @@ func WriteUpstreamText(w io.Writer, u UpstreamTests, opts SummaryOptions) error 
 	return t.end(w)
 }
 
-// upstreamJUnit is the results as JUnit XML. What does not count is skipped with its reason. Where
-// no case says so, one more case says why the result is not "passed".
+// upstreamJUnit writes the results as JUnit XML. Specs that do not count are skipped with their
+// reason. If no case says why the result is not "passed", an additional case does.
 func upstreamJUnit(u UpstreamTests) reporters.JUnitTestSuite {
 	m := u.Metadata
 	suite := reporters.JUnitTestSuite{
@@ -140,8 +141,8 @@ func upstreamJUnit(u UpstreamTests) reporters.JUnitTestSuite {
 	return suite
 }
 
-// SaveUpstream writes the results into dir, which is made if it does not exist, as [UpstreamJSON],
-// [UpstreamText], [UpstreamHTML] and [JUnitFile]. It is as atomic as [WriteAll].
+// SaveUpstream writes the results into dir as [UpstreamJSON], [UpstreamText], [UpstreamHTML] and
+// [JUnitFile]. It makes dir if dir does not exist. It is as atomic as [WriteAll].
 func SaveUpstream(dir string, u UpstreamTests) error {
 	return save(dir, u, []rendering[UpstreamTests]{
 		{UpstreamJSON, writeIndented[UpstreamTests]},

@@ -9,18 +9,19 @@ import (
 	"syscall"
 )
 
-// The names of the files of a report.
+// These are the names of the files of a report.
 const (
 	HTMLFile  = "report.html"
 	JSONFile  = "report.json"
 	JUnitFile = "junit.xml"
 )
 
-// WriteAll writes the report into dir, which is made if it does not exist, as [HTMLFile],
-// [JSONFile] and [JUnitFile].
+// WriteAll writes the report into dir as [HTMLFile], [JSONFile] and [JUnitFile]. It makes dir if
+// dir does not exist.
 //
-// No reader sees half a file: each is written under a temporary name and synced, and none is
-// renamed before all are. Files of an earlier report survive an error, which says what to do.
+// No reader sees half a file: WriteAll writes and syncs each file under a temporary name, and
+// renames files only when all are written. If there is an error, files of an earlier report
+// survive. The error says what to do.
 func WriteAll(dir string, r RunReport) error {
 	return save(dir, r, []rendering[RunReport]{{JSONFile, WriteJSON}, {JUnitFile, WriteJUnit}, {HTMLFile, WriteHTML}})
 }
@@ -64,7 +65,7 @@ func replace(files []file) (err error) {
 func WriteNew(path string, content []byte) error {
 	staged, err := stage(file{path, content})
 	if err == nil {
-		err = os.Link(staged, path) // unlike a rename, it never takes the place of a file
+		err = os.Link(staged, path) // unlike a rename, it never replaces a file
 	}
 	if staged != "" {
 		err = errors.Join(err, ignoreMissing(os.Remove(staged)))
@@ -78,10 +79,12 @@ func WriteNew(path string, content []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// Write writes a file, whole or not at all. One that exists is replaced. The error says what to do.
+// Write writes a file, whole or not at all. It replaces an existing file. The error says what to
+// do.
 func Write(path string, content []byte) error { return replace([]file{{path, content}}) }
 
-// stage writes and syncs a temporary file beside the one it will replace, on the same file system.
+// stage writes and syncs a temporary file in the directory of the file that it will replace, so
+// that both are on the same file system.
 func stage(f file) (name string, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(f.path), "."+filepath.Base(f.path)+".*")
 	if err != nil {
@@ -91,14 +94,14 @@ func stage(f file) (name string, err error) {
 	if _, err := tmp.Write(f.content); err != nil {
 		return tmp.Name(), err
 	}
-	// CreateTemp makes files for their owner only; a report is there to be shown.
+	// CreateTemp makes files that only their owner can read, but a report is made to be shown.
 	if err := tmp.Chmod(0o644); err != nil {
 		return tmp.Name(), err
 	}
 	return tmp.Name(), tmp.Sync()
 }
 
-// syncDir makes renames durable. File systems that cannot sync a directory say EINVAL.
+// syncDir makes renames durable. File systems that cannot sync a directory return EINVAL.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -118,7 +121,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// wayOut is what to do about an error of the file system.
+// wayOut says what to do about an error of the file system.
 func wayOut(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// fullDisk are the ways of writing that are tested, with the files that each of them writes, the
-// first one first.
+// fullDisk are the functions to test, with the files that each of them writes, in the order of
+// writing.
 var fullDisk = map[string]struct {
 	write func(dir string) error
 	files []string
@@ -22,8 +22,8 @@ var fullDisk = map[string]struct {
 	"campaign":    {func(dir string) error { return WriteCampaign(dir, smallCampaign()) }, []string{CampaignHTML, CampaignJSON}},
 }
 
-// TestFullDisk writes where files cannot grow beyond 2 KiB, in a process of its own: the kernel
-// then refuses writes half way, as on a full disk, without a file system to fill and without root.
+// TestFullDisk writes in a process in which files cannot grow beyond 2 KiB. The kernel then refuses
+// writes half way, as on a full disk. The test needs no full file system and no root.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv("SKEWPROOF_TEST_FULL_DISK"); dir != "" {
 		writeToFullDisk(t, dir)
@@ -59,7 +59,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// writeToFullDisk is what the process does that has no room.
+// writeToFullDisk is what the process without room does.
 func writeToFullDisk(t *testing.T, dir string) {
 	var unlimited syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {

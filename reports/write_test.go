@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// entries are the names in a directory, sorted: temporary files among them.
+// entries are the names in a directory, including temporary files, sorted.
 func entries(t *testing.T, dir string) []string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -130,7 +130,7 @@ func TestWriteAllErrorsNameFileAndWayOut(t *testing.T) {
 	}
 }
 
-// TestWriteAllLeavesNothingBehind: an error at the last file removes what was staged for all.
+// TestWriteAllLeavesNothingBehind checks that an error at the last file removes all staged files.
 func TestWriteAllLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	blocked := filepath.Join(dir, JSONFile)

@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// catalogue is in the order in which a reviewer reads it, one family after the other.
+// catalogue lists the scenarios in the order in which a reviewer reads them, family by family.
 var catalogue = slices.Concat(upgrades, network, processes, configuration, discovery, safety, requests, controllers, scale)
 
 var (
@@ -36,40 +36,42 @@ var (
 	requests    = []scenario.Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList}
 	controllers = []scenario.Scenario{
 		garbageCollection, foregroundDeletion, namespaceDeletion, namespaceDeletionDuringPartition, controllersBehindBalancer,
-		controllersRollingUpgrade, informers, storageVersion,
+		controllersRollingUpgrade, controllersRollback, controllersCanary, controllersWrongPeerCA, controllerDiscovery, quota,
+		controllersCRDLifecycle, informers, storageVersion,
 	}
 	scale = []scenario.Scenario{manyPeers, manyResources, longCampaign}
 )
 
-// What a control plane of two versions violates without any proxy. These name only what has many
-// chances to be seen: a control that fails to fail by chance makes a whole conformance run
-// inconclusive.
+// The controls: the invariants that a control plane of two versions violates without a proxy. A
+// control names only invariants that the plan gives many chances to fail. If the control of a
+// scenario passes by chance, the whole conformance run is inconclusive.
 var (
-	// mixedToTheEnd is for plans that end with mixed versions, for longer than Bounds.Convergence.
+	// mixedToTheEnd is for plans whose versions stay mixed to the end, for longer than
+	// Bounds.Convergence.
 	mixedToTheEnd = scenario.Control{
 		Subject:    scenario.SubjectNone,
 		Invariants: []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "Converges"},
 	}
-	// mixedForAWhile is for plans in which versions are mixed without disturbance for some seconds
-	// at a time, and that end with one version.
+	// mixedForAWhile is for plans in which versions are mixed for some seconds at a time, without a
+	// disturbance, and that end with one version.
 	mixedForAWhile = scenario.Control{
 		Subject:    scenario.SubjectNone,
 		Invariants: []string{"NoFalseNotFound", "DiscoveryComplete", "DiscoveryAccessible"},
 	}
-	// outOfReach is for plans of mixedToTheEnd in which a server cannot reach, for long enough, any
-	// server that serves what it does not.
+	// outOfReach is for plans of mixedToTheEnd in which a server cannot reach its capable peers for
+	// long enough. A capable peer serves a resource that the server itself does not serve.
 	outOfReach = scenario.Control{
 		Subject: scenario.SubjectNone,
 		Invariants: []string{
 			"NoFalseNotFound", "UnavailableOnPeerFailure", "DiscoveryDeterministic", "DiscoveryComplete", "DiscoveryAccessible", "Converges",
 		},
 	}
-	// withoutSteadyState is for plans that may have no steady state, or none in the simulator.
+	// withoutSteadyState is for plans that may have no steady state, at least in the simulator.
 	withoutSteadyState = scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoFalseNotFound"}}
 )
 
-// notOnNodes is for scenarios that give a server certificates, authorities or addresses of its own.
-// A test checks it against what the kind backend can do.
+// notOnNodes is for scenarios in which a server has its own certificates, authorities or addresses.
+// A test compares it with the abilities of the kind backend.
 var notOnNodes = scenario.Limits{
 	Backends: []string{scenario.BackendLocal, scenario.BackendSim},
 	Reason: "because the kubelet, the etcd member and the load balancer of a kind cluster also depend on the certificates, authorities and " +

@@ -30,20 +30,10 @@ var controllersRollingUpgrade = scenario.Scenario{
 			if i == len(plan.Servers)-1 {
 				break // nothing is skewed any more
 			}
-			owners := scenario.Objects{Name: fmt.Sprintf("upgrade-%d", i), Dependents: 3}
-			plan.CreateObjects(owners)
-			var whole []scenario.Objects
-			for n := range 3 {
-				whole = append(whole, scenario.Objects{Name: fmt.Sprintf("upgrade-%d-whole-%d", i, n), Dependents: 1})
-				plan.CreateObjects(whole[n])
-			}
+			work := giveWork(plan, fmt.Sprintf("upgrade-%d", i), 3)
 			plan.StartControllers(p.From, "")
 			plan.Soak(15 * time.Second)
-			plan.DeleteOwners(owners, scenario.Background)
-			for _, o := range whole { // apart, so that each is deleted by another connection
-				plan.DeleteNamespace(o)
-				plan.Soak(4 * time.Second)
-			}
+			work.delete(plan)
 			plan.Collect()
 		}
 	}),

@@ -30,8 +30,8 @@ var crashLoop = scenario.Scenario{
 	}),
 }
 
-// crashes is how often the server is killed.
+// crashes is the number of times that the server is killed.
 const crashes = 4
 
-// crashesAfter is how long it is up in between: longer than history.DefaultBounds.Staleness.
+// crashesAfter is the server's uptime between kills: longer than history.DefaultBounds.Staleness.
 const crashesAfter = 9 * time.Second

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Of one minor version or of two: no server has another API than FROM before every program is TO,
-// and each then gets its own back by itself.
+// FROM and TO differ by one minor version or by two. No server has an API other than FROM's before
+// every server runs the program of TO. Then each server is restarted with its own API.
 func TestEmulatedUpgradeChangesProgramsFirstAndAPIsLater(t *testing.T) {
 	for from, emulated := range map[string]string{"v1.36.3": "1.36", "v1.35.4": "1.35"} {
 		plan := emulatedUpgrade.Plan(parameters(3, from, "v1.37.1"))
@@ -46,8 +46,8 @@ func TestEmulatedUpgradeChangesProgramsFirstAndAPIsLater(t *testing.T) {
 	}
 }
 
-// A version that is dropped is watched for longer than it is remembered, with nothing else
-// happening that would refresh what servers know.
+// The scenario watches a dropped version for longer than servers remember it. During this time
+// there is no other change that would refresh what the servers know.
 func TestADroppedVersionIsWatchedUntilItIsForgotten(t *testing.T) {
 	for _, s := range []scenario.Scenario{crdVersionGracePeriod, aggregatedAPIGracePeriod} {
 		plan := s.Plan(parameters(3, "v1.36.3", "v1.37.1"))

@@ -29,8 +29,8 @@ var flappingLink = scenario.Scenario{
 	}),
 }
 
-// flaps is how often the link is cut.
+// flaps is the number of times that the link is cut.
 const flaps = 4
 
-// linkUp is how long the link works in between: longer than history.DefaultBounds.Staleness.
+// linkUp is how long the link works between cuts: longer than history.DefaultBounds.Staleness.
 const linkUp = 9 * time.Second

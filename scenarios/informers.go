@@ -46,8 +46,8 @@ var informers = scenario.Scenario{
 	}),
 }
 
-// reflectorsWait is the longest time that client-go's reflectors wait before they ask again.
+// reflectorsWait is the longest wait of a client-go reflector before it lists or watches again.
 const reflectorsWait = time.Minute
 
-// watched are objects that informers are told of.
+// watched returns the objects whose events informers must receive.
 func watched(name string) scenario.Objects { return scenario.Objects{Name: name, Dependents: 5} }

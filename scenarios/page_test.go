@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// TestCataloguePage checks that docs/scenarios.md is made from the catalogue.
+// TestCataloguePage checks that docs/scenarios.md is generated from the catalogue.
 func TestCataloguePage(t *testing.T) {
 	golden.Hold(t, "../docs/scenarios.md", cataloguePage())
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// ways are the links of faults, "b→a".
+// ways returns the links of the faults, such as "b→a".
 func ways(faults []fault.Fault) (all []string) {
 	for _, f := range faults {
 		all = append(all, f.From+"→"+f.To)
@@ -32,7 +32,7 @@ func TestShapesOfFaults(t *testing.T) {
 	}
 }
 
-// A toxic behind another one has to be taken away first, see internal/fault.
+// Toxics must be removed in the reverse order of their injection; see internal/fault.
 func TestWhatIsSufferedIsRelievedInReverse(t *testing.T) {
 	plan := parameters(2, "v1.36.3", "v1.37.1").Cluster(func(int) string { return "v1.36.3" })
 	heal := plan.Suffer(cut("a", "b"), cut("b", "a"))

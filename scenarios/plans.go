@@ -20,8 +20,8 @@ func gauges(versions ...string) scenario.Definition {
 	return scenario.Definition{Group: "metrics.example.com", Resource: "gauges", Versions: versions, Aggregated: true}
 }
 
-// lifecycle defines something, adds a version, removes the first one, and removes the definition.
-// It waits after each change, for watchGone after those that remove something.
+// lifecycle defines something, adds a version, removes the first version, and removes the
+// definition. It waits for watch after the two additions and for watchGone after the two removals.
 func lifecycle(plan *scenario.Plan, of func(versions ...string) scenario.Definition, watch, watchGone time.Duration) {
 	plan.Define(of("v1"))
 	plan.Settle(watch)
@@ -33,7 +33,7 @@ func lifecycle(plan *scenario.Plan, of func(versions ...string) scenario.Definit
 	plan.Settle(watchGone)
 }
 
-// The versions that servers run first: how many of the first servers run TO. The others run FROM.
+// The number of servers, counted from the first, that run TO at the start. The others run FROM.
 const (
 	noneTo     = 0
 	firstTo    = 1
@@ -41,10 +41,10 @@ const (
 	allTo      = math.MaxInt
 )
 
-// pressure is the least load for which a verdict counts.
+// pressure is the minimum load for which a verdict counts.
 type pressure = history.Pressure
 
-// planned is the plan of a scenario: the first newer servers run TO, and steps adds the steps.
+// planned returns the plan of a scenario: the first newer servers run TO, and steps adds the steps.
 func planned(newer int, least pressure, steps func(*scenario.Plan, scenario.Parameters)) func(scenario.Parameters) scenario.Plan {
 	return func(p scenario.Parameters) scenario.Plan {
 		plan := p.Cluster(func(i int) string {
@@ -59,9 +59,9 @@ func planned(newer int, least pressure, steps func(*scenario.Plan, scenario.Para
 	}
 }
 
-// misconfigured is the plan of scenarios that restart one server with a wrong setup and, after a
-// while, with the right one. unreachable is the pressure of that name, for setups that make servers
-// unreachable for certain.
+// misconfigured returns the plan of scenarios that restart one server with a wrong setup and later
+// with the right one. The unreachable argument is the Unreachable pressure. It is above 0 for
+// setups that certainly make servers unreachable.
 func misconfigured(server string, setup scenario.Setup, unreachable int) func(scenario.Parameters) scenario.Plan {
 	least := pressure{Operations: 5000, Skewed: 300, Unreachable: unreachable, PassedOn: 200}
 	return planned(firstTo, least, func(plan *scenario.Plan, _ scenario.Parameters) {
@@ -74,12 +74,13 @@ func misconfigured(server string, setup scenario.Setup, unreachable int) func(sc
 }
 
 // gracePeriod is how long upstream remembers a deleted group version of a custom resource or
-// aggregated API, so as not to take it for one that a peer serves (defaultExclusionGracePeriod in
-// k8s.io/apiserver/pkg/util/peerproxy/peerproxy.go).
+// aggregated API. During this time upstream does not believe that a peer serves the group version
+// (defaultExclusionGracePeriod in k8s.io/apiserver/pkg/util/peerproxy/peerproxy.go).
 const gracePeriod = 5 * time.Minute
 
-// forgotten is the plan of scenarios that define something with two versions, remove some or all of
-// it when all servers know it of each other, and wait until they forget it.
+// forgotten returns the plan of scenarios that define something with two versions. When every
+// server knows that the others serve it, the plan removes some or all of it, and then waits until
+// the servers forget it.
 func forgotten(of func(versions ...string) scenario.Definition, remove func(*scenario.Plan)) func(scenario.Parameters) scenario.Plan {
 	return planned(firstTo, pressure{Operations: 5000, Unserved: 100, MergedDocuments: 500}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
@@ -96,7 +97,7 @@ func forgotten(of func(versions ...string) scenario.Definition, remove func(*sce
 // cut cuts the link from one server to another.
 func cut(from, to string) fault.Fault { return fault.Fault{Kind: fault.Cut, From: from, To: to} }
 
-// from puts the fault on the links from all other servers to the server that it names in To.
+// from puts the fault on the links from all other servers to the server in its field To.
 func from(servers []string, f fault.Fault) []fault.Fault {
 	var all []fault.Fault
 	for _, s := range servers {
@@ -127,7 +128,7 @@ func around(servers []string, f fault.Fault) []fault.Fault {
 		all = append(all, f)
 	}
 	if len(servers) == 2 {
-		return all // these are both directions already
+		return all // the links are already in both directions
 	}
 	return bothWays(all)
 }

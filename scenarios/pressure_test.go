@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// A demand that no invariant of the scenario heeds could never make a run inconclusive.
+// A minimum pressure that no invariant of the scenario checks could never make a run inconclusive.
 func TestEveryPressureIsDemandedByAnInvariantOfTheScenario(t *testing.T) {
 	for _, s := range All() {
 		demands := reflect.ValueOf(s.Plan(parameters(max(3, s.MinServers), "v1.36.3", "v1.37.1")).Pressure)
@@ -31,8 +31,8 @@ func TestEveryPressureIsDemandedByAnInvariantOfTheScenario(t *testing.T) {
 	}
 }
 
-// What an invariant is about must be among what a scenario sends, or its verdict may rest on
-// nothing.
+// A scenario must demand requests of each class that its invariants are about. Otherwise a verdict
+// may be based on no such request.
 func TestScenariosDemandTheClassesThatTheyAreAbout(t *testing.T) {
 	type demand = func(pressure) int
 	passedOn := func(p pressure) int { return p.PassedOn }

@@ -6,7 +6,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// quiet has no fault and no change. What fails here fails in every cluster of two versions.
+// quiet has no fault and no change. An invariant that fails here fails in every cluster of two
+// versions.
 var quiet = scenario.Scenario{
 	Name:    "quiet",
 	Happens: "The first server runs TO, the others FROM. There is no fault and no change.",

@@ -13,7 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// What can be carried out on servers that are somebody else's is in docs/conformance.md.
+// docs/conformance.md lists the scenarios that only read and so can run on an existing cluster.
 func TestTheseScenariosOnlyRead(t *testing.T) {
 	want := []string{"quiet", "nopeer-profile", "preferred-versions", "openapi", "watch-through-proxy", "subresources"}
 	var got []string

@@ -22,11 +22,11 @@ var restartDuringPartition = scenario.Scenario{
 		plan.Inject("b to a", cut("b", "a"))
 		plan.Soak(5 * time.Second)
 		plan.Restart("c")
-		// From when c begins to stop, and again when c comes back, upstream retries after waits
-		// that double from 5 ms on (k8s.io/apiserver, pkg/util/peerproxy/peer_discovery.go): the
-		// last retry is at most 36 s after that, and the next not before 61 s. If the link were
-		// healed near a retry, chance would decide whether b is seen to know less than the others
-		// although it could know better.
+		// Upstream retries a failed fetch after waits that double from 5 ms (k8s.io/apiserver,
+		// pkg/util/peerproxy/peer_discovery.go). The waits start when c begins to stop, and again
+		// when c comes back. After that, one retry comes at 36 s at the latest, and the next at 61
+		// s at the earliest. If the link were healed close to a retry, only chance would decide
+		// whether the run observes that b knows less than the others.
 		plan.Soak(35 * time.Second)
 		plan.Heal("b to a")
 		plan.Converge()

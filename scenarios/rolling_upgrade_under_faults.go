@@ -25,7 +25,7 @@ var rollingUpgradeUnderFaults = scenario.Scenario{
 		servers := plan.Names()
 		last := servers[len(servers)-1]
 		plan.Soak(3 * time.Second)
-		// No other fault is in the direction of a reset.
+		// The latency is in direction Up: no other fault acts in the direction of the reset (Down).
 		late := plan.Suffer(around(servers, fault.Fault{
 			Kind: fault.Latency, Latency: 100 * time.Millisecond, Jitter: 50 * time.Millisecond, Direction: fault.Up,
 		})...)

@@ -24,7 +24,7 @@ var slowPeer = scenario.Scenario{
 			Kind: fault.Latency, To: "a", Latency: 200 * time.Millisecond, Jitter: 100 * time.Millisecond,
 		}))...)
 		plan.Soak(10 * time.Second)
-		plan.Restart(servers[len(plan.Servers)-1]) // which must learn everything over the slow link
+		plan.Restart(servers[len(plan.Servers)-1]) // the server must then learn everything over the slow link
 		plan.Settle(10 * time.Second)
 		heal()
 		plan.Converge()

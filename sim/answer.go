@@ -8,17 +8,16 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// part is what of an answer arrives at once.
+// part is a piece of an answer that arrives at once.
 type part struct {
 	status       int // 0 if the answer has begun
 	header       http.Header
 	said         int // bytes of the body
-	brings       int // bytes of a document, of which nothing is said
+	brings       int // bytes of a document, whose content is not simulated
 	ends, breaks bool
 }
 
-// back sends something of the answer back: the far end calls it, what it carries arrives later, in
-// order.
+// back sends a piece of the answer back. The far end calls it. The pieces arrive later, in order.
 func (x *exchange) back(bytes int, p part) {
 	s, l := x.s, x.link
 	if x.gone || x.lost {
@@ -45,7 +44,7 @@ func (x *exchange) back(bytes int, p part) {
 	s.loop.Schedule(at, nil, (*arrival)(x))
 }
 
-// arrival is that the next part of an answer is there.
+// arrival is the event that the next part of an answer arrives.
 type arrival exchange
 
 func (a *arrival) Happen() {
@@ -59,7 +58,7 @@ func (a *arrival) Happen() {
 	}
 }
 
-// take adds a part to what has come back.
+// take adds a part to the part of the answer that has arrived.
 func (x *exchange) take(p part) {
 	if p.status != 0 {
 		x.status, x.header = p.status, p.header
@@ -72,8 +71,8 @@ func (x *exchange) take(p part) {
 	}
 }
 
-// cutShort delivers only the first bytes of an answer, and then ends the connection with all its
-// exchanges.
+// cutShort delivers only the first bytes of an answer. Then it ends the connection and all
+// exchanges on it.
 func (s *Simulator) cutShort(x *exchange, left int, at vtime.Time, p part) {
 	l := x.link
 	begins := x.sent == 0 && left >= headerBytes
@@ -95,15 +94,15 @@ func (s *Simulator) cutShort(x *exchange, left int, at vtime.Time, p part) {
 	}
 }
 
-// fetched is what a fetch of a peer's discovery brings.
+// fetched is the result of fetching a peer's discovery.
 type fetched struct {
 	groups  discovery.Groups
 	version string
-	hash    string // of both documents, as its endpoint lease has it
+	hash    string // of both documents, as in the peer's endpoint lease
 }
 
-// fetch asks a peer for one of its own discovery documents. It is passed on as values, without
-// encoding.
+// fetch asks a peer for one of its own discovery documents. The document is passed as a value,
+// without encoding.
 func (s *Simulator) fetch(l *link, root int, by requester) *exchange {
 	x := s.newExchange()
 	x.link, x.requester, x.root = l, by, root
@@ -126,14 +125,14 @@ func (s *Simulator) arriveFetch(x *exchange) {
 	x.back(headerBytes+brings, part{status: http.StatusOK, brings: brings, ends: true})
 }
 
-// brokenDocument is a discovery document that fails for peers while on.
+// brokenDocument is a discovery document that fails for peers while on is true.
 type brokenDocument struct {
 	on     bool
 	how    fault.DiscoveryFailure
 	failed int // fetches
 }
 
-// answer fails a fetch. What comes before an answer breaks off comes at once.
+// answer fails a fetch. If the answer breaks off, everything before the break arrives at once.
 func (f *brokenDocument) answer(x *exchange) {
 	brings := 0
 	switch f.how {

@@ -26,8 +26,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// apiserver is what is behind the proxy of a server. It serves what its version's document lists,
-// and the extensions that it has seen.
+// apiserver is the apiserver behind the proxy of a server. It serves everything that its version's
+// document lists, and the extensions that it has seen.
 type apiserver struct{ *server }
 
 var statuses = func() runtime.NegotiatedSerializer {
@@ -36,19 +36,19 @@ var statuses = func() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(scheme)
 }()
 
-// storageTimeout is after how long a request gives up on an etcd that does not answer.
+// storageTimeout is how long a request waits for etcd before it gives up.
 const storageTimeout = 3 * time.Second
 
 var errStorage = errors.New("etcdserver: request timed out")
 
-// sleep waits in the task of the request, for as long as somebody waits for its answer.
+// sleep waits for d in the task of the request. It returns earlier if nobody waits for the answer.
 func (x *exchange) sleep(d time.Duration) {
 	for until := x.s.loop.Now() + d; x.s.loop.Now() < until && x.context.err == nil; {
 		x.task.Sleep(until - x.s.loop.Now())
 	}
 }
 
-// object names an object in etcd. One that is served in several versions is one object.
+// object names an object in etcd. An object that is served in several versions is one object.
 type object struct{ group, resource, name string }
 
 // ServeHTTP answers a request as a kube-apiserver without the feature would.
@@ -79,7 +79,7 @@ func (a apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.carryOut(w, r, x, info)
 }
 
-// reachEtcd waits for as long as etcd takes to answer, and reports whether etcd answers.
+// reachEtcd waits until etcd answers or the request times out. It reports whether etcd answers.
 func (a apiserver) reachEtcd(x *exchange) bool {
 	l := a.s.link(a.index, a.s.etcdEnd())
 	switch {
@@ -93,7 +93,7 @@ func (a apiserver) reachEtcd(x *exchange) bool {
 	return true
 }
 
-// carryOut does what is asked of an object or a collection.
+// carryOut carries out a request for an object or a collection.
 func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange, info *apirequest.RequestInfo) {
 	name := info.Name
 	if info.Verb == "create" && name == "" {
@@ -124,7 +124,7 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 	case "deletecollection":
 		success.write(w, http.StatusOK)
 	case "create":
-		of := info.Subresource != "" // of an object that is there: a binding, an eviction, a token
+		of := info.Subresource != "" // the subresource (a binding, an eviction, a token) needs an existing object
 		switch {
 		case of && !exists:
 			a.fail(w, r, apierrors.NewNotFound(gr, name))
@@ -164,10 +164,10 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 
 var largeListLabel = []byte(workload.LargeListLabel)
 
-// listed is an object in a list: about as long as those that a load makes.
+// listed is an object in a list. It is about as long as the objects that a load makes.
 var listed = `{"metadata":{"name":"x","uid":"` + strings.Repeat("0", 36) + `","annotations":{"x":"` + strings.Repeat("x", 300) + `"}},"spec":{}}`
 
-// list is the list for a client that gives a limit or a label selector; any other list is empty.
+// list returns a list for a client that gives a limit or a label selector. Any other list is empty.
 func (a apiserver) list(r *http.Request, gr schema.GroupResource) body {
 	if r.URL.RawQuery == "" {
 		return emptyList
@@ -182,7 +182,7 @@ func (a apiserver) list(r *http.Request, gr schema.GroupResource) body {
 	return emptyList
 }
 
-// pageOf is a list of as many objects as a request asks for.
+// pageOf returns the page of a list that a request asks for.
 func pageOf(size int, object string, query url.Values) string {
 	from, _ := strconv.Atoi(query.Get("continue"))
 	to, next := size, ""
@@ -194,8 +194,7 @@ func pageOf(size int, object string, query url.Values) string {
 	return fmt.Sprintf(`{"kind":"List","apiVersion":"v1","metadata":{"continue":%q},"items":[%s]}`, next, items)
 }
 
-// readable is the media type that an answer may have, by what its client reads; false if there is
-// none.
+// readable returns a media type that the client can read. It returns false if there is none.
 func readable(accept string) ([]string, bool) {
 	switch {
 	case accept == "", strings.Contains(accept, "json"), strings.Contains(accept, "*/*"):
@@ -210,8 +209,8 @@ func readable(accept string) ([]string, bool) {
 // bookmark is an event of a watch.
 const bookmark = `{"type":"BOOKMARK","object":{}}` + "\n"
 
-// watch sends a bookmark each second until its time is over or the client is gone, by WebSocket if
-// asked to.
+// watch sends a bookmark each second until its time is over or the client is gone. It uses a
+// WebSocket if the client asks for one.
 func (a apiserver) watch(w http.ResponseWriter, r *http.Request, x *exchange) {
 	if wantsSocket(r) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -236,7 +235,7 @@ func (a apiserver) watch(w http.ResponseWriter, r *http.Request, x *exchange) {
 	})
 }
 
-// bookmarks lets one be sent each second, and reports whether somebody listened to the end.
+// bookmarks calls send once a second, and reports whether the client listened to the end.
 func (a apiserver) bookmarks(r *http.Request, x *exchange, send func()) bool {
 	until := a.s.loop.Now() + x.op.lasts
 	for a.s.loop.Now() < until && r.Context().Err() == nil && a.phase == running {
@@ -249,7 +248,8 @@ func (a apiserver) bookmarks(r *http.Request, x *exchange, send func()) bool {
 	return r.Context().Err() == nil
 }
 
-// serveDiscovery answers the discovery documents of this server alone, and 404 for anything else.
+// serveDiscovery answers requests for the discovery documents of this server alone, and answers 404
+// to all other requests.
 func (a apiserver) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {
 	case "/api":
@@ -272,7 +272,7 @@ func (a apiserver) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 var jsonHeader, yamlHeader = []string{"application/json"}, []string{"application/yaml"}
 
-// body is a body of an answer, with its length as a header. Neither is ever changed.
+// body is the body of an answer, with its length as a header. Both are immutable.
 type body struct {
 	bytes  []byte
 	length []string
@@ -280,7 +280,7 @@ type body struct {
 
 func bodyOf(s string) body { return body{[]byte(s), []string{itoa(len(s))}} }
 
-// What is answered time and again.
+// Answers that are sent often.
 var (
 	emptyList = bodyOf(`{"kind":"List","apiVersion":"v1","items":[]}`)
 	success   = bodyOf(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)
@@ -293,9 +293,9 @@ func (b body) write(w http.ResponseWriter, status int) {
 	_, _ = w.Write(b.bytes)
 }
 
-// authorize returns the error if a user is not allowed a request. One user of the load may only
-// read, as on real servers. The server that serves the request decides, by the user that it takes
-// it to come from.
+// authorize returns the error if a user is not allowed to make a request. As on real servers, one
+// user of the load may only read. The server that serves the request decides, by the user that the
+// server believes to be the sender.
 func authorize(user string, info *apirequest.RequestInfo) *apierrors.StatusError {
 	if user != workload.Reader || info.Verb == "get" || info.Verb == "list" || info.Verb == "watch" {
 		return nil

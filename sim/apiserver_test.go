@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// kube-apiserver looks for the object that a binding or an eviction is of, and makes none
+// kube-apiserver looks up the object of a binding or an eviction, and does not create it
 // (k8s.io/kubernetes, pkg/registry/core/pod/storage).
 func TestASubresourceIsCreatedOfAnObjectThatIsThere(t *testing.T) {
 	setup := only(t, proxy.Reference())

@@ -14,11 +14,12 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// BenchmarkSchedule is one schedule of three servers and twenty requests, seven of which are passed
-// on: with two faults of links and their healing, and with a server that is restarted in between.
-// Each CPU has a simulator of its own: -cpu 1,2 tells what a second one brings.
+// BenchmarkSchedule runs one schedule of three servers and twenty requests, seven of which are
+// forwarded. Two links have faults, which are healed. In one variant a server is restarted instead
+// of the second fault. Each CPU has its own simulator, so -cpu 1,2 shows the gain from a second
+// CPU.
 func BenchmarkSchedule(b *testing.B) {
-	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // as the searches of the command have it
+	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // as in the searches of the command
 	slow := scenario.Step{Action: scenario.Inject, Label: "slow", Fault: &fault.Fault{Kind: fault.Latency, From: "c", To: "a", Latency: 50 * time.Millisecond}}
 	heal := func(label string) scenario.Step { return scenario.Step{Action: scenario.Heal, Label: label} }
 	for name, steps := range map[string][]scenario.Step{
@@ -43,7 +44,7 @@ func BenchmarkSchedule(b *testing.B) {
 							b.Error(err)
 							return
 						}
-						s.Recycle(r) // as a search does with all but what it judges
+						s.Recycle(r) // as a search does with all runs that it need not judge
 					}
 				})
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "schedules/s")
@@ -52,10 +53,10 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 }
 
-// BenchmarkGrowth is what a schedule costs with more requests, and with more servers. With the
-// reference each server asks every other one what it serves as often as before, so that events grow
-// with the square of the servers; 1.37 asks when a lease changes, which none does here. ns/event is
-// what each costs.
+// BenchmarkGrowth measures the cost of a schedule with more requests, and with more servers. With
+// the reference, each server asks every other server what it serves, always at the same interval.
+// So the number of events grows with the square of the number of servers. 1.37 asks only when a
+// lease changes, which does not happen here. ns/event is the cost of one event.
 func BenchmarkGrowth(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1600))
 	for _, p := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
@@ -86,7 +87,7 @@ func growth(b *testing.B, p proxy.Policy, servers, requests int) {
 		defer s.Recycle(r)
 		return r.Events
 	}
-	run() // which brings the control plane up, once for all
+	run() // this first run brings the control plane up, once for all runs
 	events := 0
 	b.ReportAllocs()
 	for b.Loop() {

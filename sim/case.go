@@ -8,43 +8,44 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// Case is what is done to a control plane and what is asked of it, as data. Together with a tape it
-// is all that a run depends on. The servers and steps are those of a plan, so that the same case
-// can be carried out on real processes.
+// Case describes, as data, the faults and changes in a control plane and the requests to it. A run
+// depends only on its case and its tape. The servers and steps are those of a plan, so the same
+// case can be carried out on real processes.
 type Case struct {
 	Servers  []scenario.Server `json:"servers"`
 	Steps    []scenario.Step   `json:"steps"`
 	Requests []Request         `json:"requests,omitempty"`
-	// Settled begins with a control plane that has been up for a while, rather than with starting
-	// it: a quarter of the cost of a short case.
+	// Settled begins with a control plane that has been up for a while, instead of starting it.
+	// This saves a quarter of the cost of a short case.
 	Settled bool `json:"settled,omitempty"`
-	// Load, if set, asks continually beside the Requests, as the traffic of a scenario does.
+	// Load, if set, sends requests continually in addition to Requests, as the traffic of a
+	// scenario does.
 	Load *Load `json:"load,omitempty"`
 }
 
-// Request is one request of a client: what is asked, of whom, and when.
+// Request is one request of a client: its content, its server, and its time.
 type Request struct {
-	// Step is after which step it is sent, and After how long after its end; 0 is before the first
-	// step, when every server is ready. So a request keeps its place when steps before it are taken
-	// out.
+	// Step is the number of the step after which the request is sent. After is the time from the
+	// end of this step. Step 0 is the time before the first step, when every server is ready. So a
+	// request stays at its place when a step before it is removed.
 	Step  int           `json:"step"`
 	After time.Duration `json:"after"`
 
-	Server string `json:"server"` // that is asked
+	Server string `json:"server"` // that receives the request
 	workload.Request
 }
 
-// String tells the request in a line.
+// String describes the request in a line.
 func (r Request) String() string {
 	return fmt.Sprintf("%s, of %s, %s after step %d", r.Request.String(), r.Server, r.After, r.Step)
 }
 
-// MinQPS and MaxQPS bound a load, in requests per second. With none, time would not pass between
-// two requests.
+// MinQPS and MaxQPS are the bounds of a load, in requests per second. Without an upper bound, no
+// time would pass between two requests.
 const MinQPS, MaxQPS = 0.001, 100_000
 
-// Validate checks that the case can be carried out: its plan, as scenarios do, and that requests
-// are of servers and steps that there are.
+// Validate checks that the case can be carried out. It checks the plan as scenarios do, and that
+// the requests name servers and steps that exist.
 func (c *Case) Validate() error {
 	plan := scenario.Plan{Servers: c.Servers, Steps: c.Steps}
 	if err := plan.Validate(); err != nil {

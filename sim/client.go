@@ -23,10 +23,11 @@ import (
 // patience is how long a client waits for an answer, as on real servers.
 const patience = workload.Timeout
 
-// Client is the client of operations where their request names none.
+// Client is the client of operations whose request names no client.
 const Client = "sim"
 
-// template is a request without what differs each time. It is shared; only served may change.
+// template is a request without the fields that differ each time. It is shared; only the field
+// served may change.
 type template struct {
 	request *http.Request
 	url     *url.URL
@@ -34,17 +35,17 @@ type template struct {
 	payload []byte
 	hash    uint64
 
-	begins history.Operation // what it is about
-	served []servedBy        // by the versions that were asked about
+	begins history.Operation // the resource and other fixed fields
+	served []servedBy        // by the versions looked up so far
 }
 
-// servedBy is whether a version serves what a template is about, whatever extensions there are.
+// servedBy says whether a version serves the resource of a template. Extensions do not count.
 type servedBy struct {
 	version *recorded.Version
 	is      bool
 }
 
-// servedBy reports whether a version serves what the template is about.
+// servedBy reports whether a version serves the resource of the template.
 func (t *template) servedBy(s *Simulator, v *recorded.Version, k resourceKey) bool {
 	for _, known := range t.served {
 		if known.version == v {
@@ -56,12 +57,13 @@ func (t *template) servedBy(s *Simulator, v *recorded.Version, k resourceKey) bo
 	return is
 }
 
-// maxTemplates bounds the cache of a simulator: names may be new with every request.
+// maxTemplates is the maximum size of the template cache of a simulator. The cache needs a bound
+// because each request may have a new name.
 const maxTemplates = 8192
 
 func (s *Simulator) templateOf(r *workload.Request) *template {
 	key := *r
-	key.User, key.Cached, key.Then, key.Pick, key.Before = "", "", "", 0, 0 // which the server does not see
+	key.User, key.Cached, key.Then, key.Pick, key.Before = "", "", "", 0, 0 // the server does not see these
 	if t, ok := s.templates[key]; ok {
 		return t
 	}
@@ -97,16 +99,16 @@ func newTemplate(r *workload.Request) *template {
 	return t
 }
 
-// operation is one request of a client, under way.
+// operation is one request of a client that is in progress.
 type operation struct {
 	history.Operation
 	s        *Simulator
 	template *template
 	x        *exchange
 	patience vtime.Timer
-	lasts    time.Duration // of a watch
+	lasts    time.Duration // the length of a watch
 	asked    Request
-	at       int // the server that is asked
+	at       int // the server that receives the request
 	situation
 }
 
@@ -117,7 +119,7 @@ func (s *Simulator) ask(r *Request, purpose history.Purpose) {
 	s.launch(op, purpose)
 }
 
-// launch sends what is asked in an operation.
+// launch sends the request of an operation.
 func (s *Simulator) launch(op *operation, purpose history.Purpose) {
 	r := &op.asked
 	op.at = s.byName[r.Server]
@@ -137,7 +139,7 @@ func (s *Simulator) launch(op *operation, purpose history.Purpose) {
 	op.patience.Set(&s.loop, patience, nil, (*outOfPatience)(op))
 }
 
-// outOfPatience is that a client waits no longer.
+// outOfPatience is the event that a client stops waiting.
 type outOfPatience operation
 
 func (o *outOfPatience) Happen() {
@@ -145,11 +147,11 @@ func (o *outOfPatience) Happen() {
 	o.s.completed((*operation)(o), history.FailureTimeout)
 }
 
-// progressed is called when something of the answer has come.
+// progressed is called when a piece of the answer has arrived.
 func (op *operation) progressed() {
 	s := op.s
 	switch x := op.x; {
-	case x == nil: // refused before send returned: it is called again
+	case x == nil: // refused before send returned: progressed is called again
 	case x.err == errRefused:
 		s.completed(op, history.FailureRefused)
 	case x.err == errDistrusted:
@@ -162,7 +164,7 @@ func (op *operation) progressed() {
 	}
 }
 
-// completed writes down what became of a request.
+// completed records the outcome of a request.
 func (s *Simulator) completed(op *operation, failure history.Failure) {
 	op.patience.Stop()
 	x := op.x
@@ -182,7 +184,7 @@ func (s *Simulator) completed(op *operation, failure history.Failure) {
 	s.doubt(op)
 }
 
-// read says what kind of answer it was.
+// read classifies the answer.
 func (s *Simulator) read(op *operation) {
 	x := op.x
 	kind := x.header.Get("Content-Type")
@@ -194,7 +196,7 @@ func (s *Simulator) read(op *operation) {
 		op.Content = s.content(kind, x.body)
 	}
 	switch {
-	case x.status >= http.StatusBadRequest && op.Failure != history.FailureNone: // a client reads nothing of half a body
+	case x.status >= http.StatusBadRequest && op.Failure != history.FailureNone: // a client reads nothing of an incomplete body
 	case x.status >= http.StatusBadRequest:
 		var status *metav1.Status
 		op.Body, status = answer.Inspect(answer.AsJSON(answer.MediaType(kind), x.body))
@@ -219,27 +221,27 @@ func (s *Simulator) read(op *operation) {
 		}
 		d, err := answer.ParseLegacy(x.body)
 		if err != nil {
-			op.Message = err.Error() // as the load notes it
+			op.Message = err.Error() // as the load records it
 			break
 		}
 		op.Document, s.history.Documents[d.Hash] = d.Hash, d
 	case op.Verb == "watch":
 		op.Body, op.Events = history.BodyEvents, bytes.Count(x.body, []byte{'\n'})
 		if x.status == http.StatusSwitchingProtocols && op.Failure == history.FailureNone && !bytes.HasSuffix(x.body, []byte(closing)) {
-			op.Failure, op.Error = history.FailureReset, string(history.FailureReset) // it ended without a word
+			op.Failure, op.Error = history.FailureReset, string(history.FailureReset) // no closing message was sent
 		}
 	case op.Verb == "list":
 		op.Body = history.BodyList
 	case op.Verb == history.VerbTable:
 		op.Body = history.BodyTable
-	case op.asked.Path != "": // of a group, or of one of its versions
+	case op.asked.Path != "": // the document of a group, or of one of its versions
 		op.Body = history.BodyDiscovery
 	default:
 		op.Body = history.BodyObject
 	}
 }
 
-// content says whether a body is whole. What was read as a document is.
+// content says whether a body is whole. A body that was parsed as a document is whole.
 func (s *Simulator) content(kind string, body []byte) history.Content {
 	if _, ok := s.parsed[string(body)]; ok {
 		return history.ContentWhole
@@ -247,7 +249,7 @@ func (s *Simulator) content(kind string, body []byte) history.Content {
 	return answer.ContentOf(kind, body)
 }
 
-// document notes a discovery document that a client was given, and returns its hash.
+// document records a discovery document that a client received, and returns its hash.
 func (s *Simulator) document(body []byte) string {
 	d, ok := s.parse(body)
 	if !ok {
@@ -257,7 +259,7 @@ func (s *Simulator) document(body []byte) string {
 	return d.Hash
 }
 
-// parse reads a discovery document, and reports whether it is one.
+// parse parses a discovery document, and reports whether the body is one.
 func (s *Simulator) parse(body []byte) (history.Document, bool) {
 	d, ok := s.parsed[string(body)]
 	if !ok {
@@ -273,5 +275,5 @@ func (s *Simulator) parse(body []byte) (history.Document, bool) {
 	return d, true
 }
 
-// maxParsed bounds the documents that a simulator remembers having read.
+// maxParsed is the maximum number of parsed documents that a simulator remembers.
 const maxParsed = 512

@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The simulator is a cluster like the others: package cluster says what the methods below do. Those
+// The simulator is a cluster like the others: package cluster describes the methods below. Methods
 // that wait do so in the driver's task.
 var (
 	_ cluster.Cluster          = (*driver)(nil)
@@ -21,7 +21,7 @@ var (
 
 func (d *driver) server(name string) *server { return d.s.servers[d.s.byName[name]] }
 
-// Start waits for the servers, which have been started.
+// Start waits for the servers, which have already been started.
 func (d *driver) Start(context.Context) error {
 	if !d.await(func() bool {
 		for _, srv := range d.s.servers {
@@ -133,7 +133,7 @@ func (a *active) Heal(context.Context) (history.Fault, error) {
 
 func (d *driver) Configure(name string, setup *scenario.Setup) error {
 	d.server(name).next = setup
-	// What is looked at as it comes is looked at without regard to setups.
+	// The checks of answers during the run (suspect.go) do not take setups into account.
 	d.s.suspect = d.s.suspect || setup != nil
 	return nil
 }

@@ -8,22 +8,21 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// What the flags of a simulated process say, and what the process does: the same, unless a defect
-// is planted or upstream ignores a flag.
+// This file has the flags of a simulated process and the behaviour of the process. The behaviour is
+// that of the flags, unless a defect is planted or upstream ignores a flag.
 
-// securePort is where every simulated server listens, decoyPort where none does.
+// securePort is the port on which every simulated server listens. No server listens on decoyPort.
 const (
 	securePort = "6443"
 	decoyPort  = "6440"
 )
 
-// decoy and own are hosts that a server may advertise and that nobody reaches: one at which there
-// is no server, and the host's own name on its own network.
+// decoy and own return hosts that a server may advertise and that no peer reaches. At the decoy
+// there is no server; own is the server's host name in its own network.
 func decoy(name string) string { return "nowhere-" + name }
 func own(name string) string   { return "host-of-" + name }
 
-// configure reads the flags of a starting process, writes them down, and lets the process do what
-// they say.
+// configure reads the flags of a starting process, records them, and makes the process obey them.
 func (srv *server) configure() {
 	told := srv.flags()
 	srv.s.history.Configurations = append(srv.s.history.Configurations, told)
@@ -35,13 +34,13 @@ func (srv *server) configure() {
 	srv.on = srv.on && srv.does.Proxy != history.ProxyOff
 }
 
-// flags are those that a local run would give the server.
+// flags returns the flags that a local run would give the server.
 func (srv *server) flags() history.Configuration {
 	setup := scenario.Setup{}
 	if srv.setup != nil {
 		setup = *srv.setup
 	}
-	r, _ := release.Parse(srv.release) // it was parsed to know what the server serves
+	r, _ := release.Parse(srv.release) // no error: the release was parsed before to find what the server serves
 	c := history.Configuration{
 		Server: srv.name, Incarnation: srv.incarnation, At: srv.s.loop.Now(), Setup: srv.setup.String(), Proxy: history.ProxyOff,
 		AdvertiseIP: srv.name, Port: securePort, Emulates: srv.setup.Like(), Without: r.Without,
@@ -79,8 +78,9 @@ func (srv *server) flags() history.Configuration {
 	return c
 }
 
-// advertises is the host:port that the process tells its peers: that of both flags, or else of none
-// of them (getPeerAddress in k8s.io/kubernetes, pkg/controlplane/apiserver).
+// advertises returns the host:port that the process tells its peers. It uses both flags if both are
+// set, and otherwise neither of them (getPeerAddress in k8s.io/kubernetes,
+// pkg/controlplane/apiserver).
 func (srv *server) advertises() string {
 	if c := srv.does; c.PeerIP != "" && c.PeerPort != "" {
 		return c.PeerIP + ":" + c.PeerPort
@@ -88,10 +88,10 @@ func (srv *server) advertises() string {
 	return cmp.Or(srv.does.AdvertiseIP, own(srv.name)) + ":" + srv.does.Port
 }
 
-// reports is the minor version that the process says at /version to emulate.
+// reports returns the emulated minor version that the process reports at /version.
 func (srv *server) reports() string {
 	if minorOf(srv.release) < 34 {
-		return "" // it says none
+		return "" // older versions report none
 	}
 	return cmp.Or(srv.does.Emulates, scenario.MinorVersion(srv.release))
 }
@@ -103,7 +103,7 @@ func prefixed(minor string) string {
 	return "v" + minor
 }
 
-// sight writes down what the endpoint lease of a server that is ready says from now on.
+// sight records the content of the endpoint lease of a ready server, from now on.
 func (srv *server) sight() {
 	s := srv.s
 	now := history.Lease{Server: srv.name, Incarnation: srv.incarnation, First: s.loop.Now(), Last: s.loop.Now()}
@@ -120,7 +120,7 @@ func (srv *server) sight() {
 	srv.sighting = len(s.history.Leases)
 }
 
-// unsight ends what is known of the lease: the process is not ready any more, or the run is over.
+// unsight ends the current record of the lease: the process is no longer ready, or the run is over.
 func (srv *server) unsight() {
 	if was := srv.sighted(); was != nil {
 		was.Last = srv.s.loop.Now()
@@ -128,7 +128,7 @@ func (srv *server) unsight() {
 	srv.sighting = 0
 }
 
-// sighted is what is known of the lease at present; nil if the process is not ready.
+// sighted returns the current record of the lease; nil if the process is not ready.
 func (srv *server) sighted() *history.Lease {
 	if srv.sighting == 0 {
 		return nil

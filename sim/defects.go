@@ -7,21 +7,21 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Defects are the places at which a test plants a defect, to prove that it is found. The zero value
-// plants none; nothing but tests sets any.
+// Defects are the places at which a test plants a defect, to prove that the invariants find it. The
+// zero value plants none. Only tests set a field.
 type Defects struct {
-	// Transport is put around the way of a server to its peers.
+	// Transport wraps the transport of a server to its peers.
 	Transport func(http.RoundTripper) http.RoundTripper
-	// Handler is put around the proxy of a server, Local around the apiserver behind it.
+	// Handler wraps the proxy of a server, and Local wraps the apiserver behind it.
 	Handler func(self proxy.ServerID, h http.Handler) http.Handler
 	Local   func(self proxy.ServerID, h http.Handler) http.Handler
-	// Events changes what a server learns, before its table sees it. It may return fewer events, or
-	// others.
+	// Events changes the events of a server before its table sees them. It may return fewer events,
+	// or others.
 	Events func(self proxy.ServerID, events []proxy.Event) []proxy.Event
-	// Obeys changes what a process does with its flags: it is given what they say.
+	// Obeys changes the behaviour of a process: it receives the behaviour that the flags ask for.
 	Obeys func(self proxy.ServerID, told history.Configuration) history.Configuration
-	// Believes is asked when a server has to refuse a certificate, of a peer or its own, and
-	// reports whether it takes it all the same.
+	// Believes is called when a server must reject a certificate of a peer, or its own. It reports
+	// whether the server accepts the certificate instead.
 	Believes func() bool
 }
 

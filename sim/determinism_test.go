@@ -64,7 +64,7 @@ func eventful() *Case {
 	return c
 }
 
-// hashes are those of the eventful case under every policy and several seeds.
+// hashes returns the hashes of the eventful case under every policy and several seeds.
 func hashes(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -84,9 +84,9 @@ func hashes(t *testing.T) string {
 
 const childEnv = "SKEWPROOF_TEST_HASHES"
 
-// TestASeedMeansTheSameEverywhere compares the traces of this process, whatever it was built with
-// and however many processors it uses, with those of others: what was written down, and children
-// with one processor and with several.
+// TestASeedMeansTheSameEverywhere compares the traces of this process with the recorded hashes, and
+// with child processes that use one processor and several. The build flags and the number of
+// processors of this process must make no difference.
 func TestASeedMeansTheSameEverywhere(t *testing.T) {
 	got := hashes(t)
 	if os.Getenv(childEnv) != "" {
@@ -120,7 +120,7 @@ func TestASeedMeansTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// A simulator that has run other cases must not be another simulator.
+// Earlier cases must not change how a simulator runs later cases.
 func TestEarlierRunsLeaveNothingBehind(t *testing.T) {
 	for _, p := range []proxy.Policy{proxy.Reference(), proxy.Upstream137(), proxy.Alpha128()} {
 		used := New(only(t, p))
@@ -154,7 +154,7 @@ func TestEarlierRunsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// emptied makes no difference between lists that are empty and those that there are not.
+// emptied sets empty lists to nil, so that they compare equal to missing lists.
 func emptied(h *history.History) *history.History {
 	for v, i := reflect.ValueOf(h).Elem(), 0; i < v.NumField(); i++ {
 		if f := v.Field(i); f.Kind() == reflect.Slice && f.Len() == 0 {
@@ -164,7 +164,7 @@ func emptied(h *history.History) *history.History {
 	return h
 }
 
-// A tape that was recorded is the run that it was recorded from.
+// A run from a recorded tape equals the run that recorded the tape.
 func TestARecordedTapeIsTheSameRun(t *testing.T) {
 	s := New(only(t, proxy.Reference()))
 	defer s.Close()

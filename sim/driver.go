@@ -10,33 +10,34 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// readyPatience is how long a step waits for a server to be ready, or to end, before it fails.
+// readyPatience is how long a step waits for a server to be ready, or to end, before the step
+// fails.
 const readyPatience = 30 * time.Second
 
-// driver lets the executor of steps work in virtual time, in a task of its own: it is the
-// executor's clock, load and definer, its cluster (cluster.go), and its recorder.
+// driver lets the step executor work in virtual time, in its own task. It is the executor's clock,
+// load, definer, cluster (cluster.go) and recorder.
 type driver struct {
 	s      *Simulator
 	c      *Case
 	task   *vtime.Task
 	steps  step.Executor
 	over   bool
-	strict bool // the first step that fails is the last
+	strict bool // the run ends at the first step that fails
 }
 
-// reset prepares for a case whose servers have not been started.
+// reset prepares a case whose servers have not been started.
 func (d *driver) reset(s *Simulator, c *Case, strict bool) error {
 	d.s, d.c, d.task, d.over, d.strict = s, c, nil, false, strict
 	config := step.Config{Cluster: d, Clock: d, Recorder: (*recorder)(d), Load: d, Definer: d, Begin: d.begin, GoOn: !strict, Tolerant: true}
 	return d.steps.Prepare(config, c.Servers, c.Steps)
 }
 
-// run waits for the servers and carries out the steps. Requests that are to follow a step are sent
-// from its end on.
+// run waits for the servers and carries out the steps. After each step it sends the requests that
+// follow the step.
 func (d *driver) run(t *vtime.Task) {
 	d.task = t
 	ctx := context.Background()
-	_ = d.Start(ctx) // the steps may be about servers that do not come up
+	_ = d.Start(ctx) // ignore the error: the steps may be about servers that do not become ready
 	d.s.startLoad()
 	d.s.requestsAfter(d.c, 0)
 	if err := d.steps.Run(ctx, d.c.Steps); err != nil {
@@ -46,7 +47,7 @@ func (d *driver) run(t *vtime.Task) {
 	d.over = true
 }
 
-// begin tells the trace that a step begins.
+// begin records in the trace that a step begins.
 func (d *driver) begin(i int, s *scenario.Step) {
 	d.s.trace.add(d.Now(), eventStep, i, 0, hashString(string(s.Action))^hashString(s.Server))
 }
@@ -57,7 +58,7 @@ func (d *driver) wake() {
 	}
 }
 
-// await waits for a condition, and not for ever.
+// await waits for a condition, for at most readyPatience, and reports whether it became true.
 func (d *driver) await(condition func() bool) bool {
 	until := d.task.Now() + readyPatience
 	d.s.loop.At(until, nil, d.wake)
@@ -85,11 +86,10 @@ func (d *driver) Sleep(_ context.Context, t history.Time) error {
 	return nil
 }
 
-// recorder is the driver as a [step.Recorder]. The history is in memory, so that it can always be
-// written.
+// recorder is the driver as a [step.Recorder]. The history is in memory, so writing it never fails.
 type recorder driver
 
-// Step writes a step down, and sends the requests that follow it.
+// Step records a step, and sends the requests that follow it.
 func (r *recorder) Step(s history.Step) {
 	r.s.history.Steps = append(r.s.history.Steps, s)
 	if s.Error == "" || !r.strict {
@@ -110,7 +110,7 @@ func (d *driver) Sweep(context.Context) error {
 	return nil
 }
 
-// Observe does nothing: servers tell what they serve by themselves.
+// Observe does nothing, because servers record what they serve by themselves.
 func (d *driver) Observe(context.Context, ...string) {}
 
 // Define and Undefine implement [step.Definer].

@@ -12,58 +12,58 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// exchange is one request over one link, and its answer on the way back.
+// exchange is one request over one link, with its answer.
 type exchange struct {
 	s      *Simulator
-	op     *operation // of the client whose request it is, at whatever hop
+	op     *operation // the client's operation, the same at every hop
 	link   *link
 	target *server
-	life   int // the incarnation of the target that it reached
-	// parent is, of a request that a server passed on, the one that it was passed on for.
+	life   int // the incarnation of the target that the request reached
+	// parent is the exchange of the original request if a server has forwarded this one.
 	parent   *exchange
-	children []*exchange // that the target has passed on
+	children []*exchange // the requests that the target has forwarded
 
 	request *http.Request // as it was sent; own once it has arrived
-	own     *http.Request // the same with the target's context, which is that of all requests that this exchange has ever been
+	own     *http.Request // request as the target sees it, with the target's context; the object is reused by later exchanges
 	payload []byte        // its body
-	answer  responder     // the far end's
+	answer  responder     // the answer as the target writes it
 	task    *vtime.Task
 	context requestContext
 
-	// What has come back. The requester is told when anything of it changes.
+	// The part of the answer that has come back. The requester is told about each change.
 	requester requester
 	connected bool
 	status    int
 	header    http.Header
-	body      []byte // the beginning of said
-	read      int    // of body
+	body      []byte // the part of said that has arrived
+	read      int    // number of bytes of body that the requester has read
 	ended     bool
-	err       error // nil as long as it is not broken
+	err       error // nil unless the exchange is broken
 
-	said         []byte      // by the target
+	said         []byte      // the body so far, as the target has written it
 	answerHeader http.Header // as its handler writes it
-	coming       []part      // of the answer, in order
-	came         int         // of them
+	coming       []part      // the pieces of the answer, in order
+	came         int         // number of them that have arrived
 	lastArrival  vtime.Time
 	sent         int      // bytes of the answer so far
 	lost         bool     // in a black hole
 	doomed       *active  // to be reset by this fault, unless it is healed before
-	held         []func() // what goes on then
-	shaking      bool     // hands with a process that is stopped in its tracks
+	held         []func() // called when that fault is healed
+	shaking      bool     // waits for a handshake with a stopped process
 	fetched      fetched
-	brought      int  // bytes of a document that a fetch has brought
+	brought      int  // number of bytes of a document that a fetch has received
 	root         int  // of a fetch of discovery: which document; -1 for a request
-	gone         bool // the requester has lost interest, or the exchange is over
+	gone         bool // the requester has given up, or the exchange is over
 	arrived      bool // the target has it
 	hop          int  // index of its record in the history, -1 if there is none
 }
 
-// requester is who waits for an answer.
+// requester waits for an answer.
 type requester interface {
-	progressed() // called whenever anything has come back
+	progressed() // called whenever a piece of the answer has arrived
 }
 
-// send begins an exchange.
+// send starts an exchange.
 func (s *Simulator) send(l *link, op *operation, parent *exchange, request *http.Request, payload []byte, by requester) *exchange {
 	x := s.newExchange()
 	x.op, x.link, x.parent, x.request, x.payload, x.requester = op, l, parent, request, payload, by
@@ -76,7 +76,7 @@ func (s *Simulator) send(l *link, op *operation, parent *exchange, request *http
 	return x
 }
 
-// dial finds a connection, or finds out that there is none.
+// dial finds or makes a connection, or learns that it cannot be made.
 func (s *Simulator) dial(x *exchange) {
 	l := x.link
 	if a := l.has(fault.Cut, ""); a != nil {
@@ -93,7 +93,7 @@ func (s *Simulator) dial(x *exchange) {
 	}
 	up, down := l.has(fault.Timeout, fault.Up), l.has(fault.Timeout, fault.Down)
 	switch {
-	case up != nil: // on a connection that stands, the request is under way for ever
+	case up != nil: // on an existing connection the request never arrives
 		x.connected = l.warm
 		s.lose(x, up)
 		return
@@ -101,7 +101,7 @@ func (s *Simulator) dial(x *exchange) {
 		s.lose(x, down)
 		return
 	}
-	if !l.warm && !x.target.gate.Open() { // its kernel accepts the connection, and nobody answers
+	if !l.warm && !x.target.gate.Open() { // the target's kernel accepts the connection, but its stopped process does not answer
 		s.reached.note(ReachedPaused)
 		x.shaking = true
 		s.handshake(x)
@@ -124,7 +124,7 @@ func (s *Simulator) dial(x *exchange) {
 	s.deliver(x, took)
 }
 
-// deliver lets a request arrive after so long.
+// deliver lets a request arrive after the time took.
 func (s *Simulator) deliver(x *exchange, took time.Duration) {
 	l := x.link
 	if !x.target.gate.Open() {
@@ -135,7 +135,7 @@ func (s *Simulator) deliver(x *exchange, took time.Duration) {
 	s.loop.Schedule(s.loop.Now()+took, x.target.gate, (*delivery)(x))
 }
 
-// delivery is that a request arrives.
+// delivery is the event that a request arrives.
 type delivery exchange
 
 func (d *delivery) Happen() {
@@ -145,7 +145,7 @@ func (d *delivery) Happen() {
 }
 
 // doom resets the exchange when the time of the fault has passed since the first data. If the fault
-// is healed before, goOn is called and nothing is lost.
+// is healed before, nothing is lost and goOn is called.
 func (s *Simulator) doom(x *exchange, a *active, took time.Duration, goOn func()) {
 	x.held = append(x.held, goOn)
 	if x.doomed != nil {
@@ -160,7 +160,7 @@ func (s *Simulator) doom(x *exchange, a *active, took time.Duration, goOn func()
 	})
 }
 
-// spare lets the exchanges go on that a fault would have reset.
+// spare lets the exchanges continue that the fault would have reset.
 func (s *Simulator) spare(l *link, a *active) {
 	for _, x := range slices.Clone(l.inFlight) {
 		if x.doomed != a {
@@ -180,13 +180,13 @@ func (s *Simulator) refuse(x *exchange) {
 	s.loop.Schedule(s.loop.Now()+s.latency(), nil, (*refusal)(x))
 }
 
-// refusal is that nobody listens.
+// refusal is the event that a connection is refused, because no process listens.
 type refusal exchange
 
 func (r *refusal) Happen() { (*exchange)(r).broken(errRefused) }
 
-// lose lets the exchange hang until its requester gives up, the fault is healed, or the fault's
-// time is over.
+// lose makes the exchange hang until its requester gives up, the fault is healed, or the time of
+// the fault is over.
 func (s *Simulator) lose(x *exchange, a *active) {
 	if x.lost {
 		return
@@ -203,23 +203,24 @@ func (s *Simulator) lose(x *exchange, a *active) {
 	}
 }
 
-// The timeouts of client-go's transport for dialling and for TLS. A policy's shorter DialTimeout
-// counts.
+// The timeouts of client-go's transport for dialling and for TLS. A shorter DialTimeout of a policy
+// replaces them.
 const (
 	dialTimeout      = 30 * time.Second
 	handshakeTimeout = 10 * time.Second
 )
 
-// errDial is when no way leads to an address, errHandshake when nobody answers a handshake.
+// errDial means that no path leads to an address. errHandshake means that no process answers a
+// handshake.
 var (
 	errDial      = &netError{text: "i/o timeout", undelivered: true, timeout: true}
 	errHandshake = &netError{text: "TLS handshake timeout", undelivered: true, timeout: true}
 )
 
-// handshake gives up after a while, unless there is a connection by then.
+// handshake ends the exchange after a timeout, unless it has a connection by then.
 func (s *Simulator) handshake(x *exchange) { s.giveUpAfter(x, handshakeTimeout, errHandshake) }
 
-// giveUpAfter ends an exchange that has no connection by then.
+// giveUpAfter ends the exchange if it has no connection after the limit.
 func (s *Simulator) giveUpAfter(x *exchange, limit time.Duration, err error) {
 	if x.link.from < len(s.servers) {
 		if dial := s.servers[x.link.from].policy.Routing.DialTimeout; dial > 0 {
@@ -233,7 +234,7 @@ func (s *Simulator) giveUpAfter(x *exchange, limit time.Duration, err error) {
 	})
 }
 
-// arrive hands the request to the target.
+// arrive gives the request to the target.
 func (s *Simulator) arrive(x *exchange) {
 	if x.target.incarnation != x.life || !x.target.listening() {
 		x.broken(errReset)
@@ -254,12 +255,12 @@ func (s *Simulator) arrive(x *exchange) {
 	x.task = s.loop.Start(x.target.gate, (*serving)(x))
 }
 
-// received is the request as the target has it.
+// received returns the request as the target sees it.
 func (x *exchange) received() *http.Request {
 	sent, own := x.request, x.own
 	own.Method, own.URL, own.Header, own.Host, own.RemoteAddr = sent.Method, sent.URL, sent.Header, sent.Host, sent.RemoteAddr
 	own.Proto, own.ProtoMajor, own.ProtoMinor = sent.Proto, sent.ProtoMajor, sent.ProtoMinor
-	own.Form, own.PostForm, own.MultipartForm = nil, nil, nil // of an earlier one
+	own.Form, own.PostForm, own.MultipartForm = nil, nil, nil // these belong to an earlier request
 	own.Body, own.ContentLength = http.NoBody, int64(len(x.payload))
 	if len(x.payload) > 0 {
 		own.Body = io.NopCloser(bytes.NewReader(x.payload))
@@ -267,7 +268,7 @@ func (x *exchange) received() *http.Request {
 	return own
 }
 
-// serving is that the target handles the request.
+// serving is the task in which the target handles the request.
 type serving exchange
 
 func (g *serving) Do(*vtime.Task) { g.target.serve((*exchange)(g)) }
@@ -286,7 +287,7 @@ func (x *exchange) broken(err error) {
 	x.requester.progressed()
 }
 
-// giveUp ends the exchange for the requester. The target learns of it unless the link is blocked.
+// giveUp ends the exchange for the requester. The target learns this unless the link is blocked.
 func (x *exchange) giveUp() {
 	if x.gone {
 		return
@@ -297,7 +298,7 @@ func (x *exchange) giveUp() {
 	}
 }
 
-// drop takes the exchange off its link.
+// drop removes the exchange from its link.
 func (x *exchange) drop() {
 	x.gone = true
 	x.link.inFlight = without(x.link.inFlight, x)
@@ -306,7 +307,7 @@ func (x *exchange) drop() {
 	}
 }
 
-// cancelFar tells the handler at the target that nobody waits for its answer.
+// cancelFar tells the handler at the target that nobody waits for its answer any more.
 func (x *exchange) cancelFar() {
 	if !x.arrived || x.context.err != nil {
 		return
@@ -315,26 +316,26 @@ func (x *exchange) cancelFar() {
 	x.wake()
 }
 
-// progressed lets the handler look at the answer to what it has passed on.
+// progressed wakes the handler, which reads the answer to the request that it forwarded.
 func (x *exchange) progressed() { x.wake() }
 
-// wake lets the handler at the target, and what it waits for, look around.
+// wake wakes the handler at the target, so that it checks what it waits for.
 func (x *exchange) wake() {
 	if x.task != nil {
 		x.task.Wake()
 	}
 }
 
-// finished is called when the handler at the target has returned, or was unwound.
+// finished is called when the handler at the target has returned or was unwound.
 func (x *exchange) finished() {
 	x.task = nil
 	x.target.incoming = without(x.target.incoming, x)
-	for len(x.children) > 0 { // of a handler that was unwound
+	for len(x.children) > 0 { // a handler that was unwound may leave some
 		x.children[len(x.children)-1].giveUp()
 	}
 }
 
-// without removes an exchange, and keeps the order of the others, on which the trace depends.
+// without removes an exchange. It keeps the order of the others, because the trace depends on it.
 func without(all []*exchange, x *exchange) []*exchange {
 	if i := slices.Index(all, x); i >= 0 {
 		return slices.Delete(all, i, i+1)
@@ -342,7 +343,7 @@ func without(all []*exchange, x *exchange) []*exchange {
 	return all
 }
 
-// record notes the target's own account of the request, as its audit log would.
+// record records the target's own account of the request, as its audit log would.
 func (x *exchange) record() {
 	h := x.s.history
 	x.hop = len(h.Hops)
@@ -356,7 +357,7 @@ func (x *exchange) record() {
 	x.suspectHop(&hop)
 }
 
-// newHop is the target's account of a request that arrives now.
+// newHop returns the target's account of a request that arrives now.
 func (x *exchange) newHop() history.Hop {
 	hop := history.Hop{Operation: x.op.ID, Server: x.target.name, Start: x.s.loop.Now(), End: x.s.loop.Now()}
 	if x.parent != nil {
@@ -365,8 +366,8 @@ func (x *exchange) newHop() history.Hop {
 	return hop
 }
 
-// altered says how the request that a peer has sent on differs from the client's, "" if it does
-// not.
+// altered says how the request from a peer differs from the client's request. It returns "" if they
+// are equal.
 func (x *exchange) altered() string {
 	r, t := x.request, x.op.template
 	switch {
@@ -384,7 +385,8 @@ func (x *exchange) altered() string {
 	return ""
 }
 
-// seenAs is the user of the request for the target: that in the headers of a peer, or the client.
+// seenAs returns the user of the request for the target: the user in the headers of a peer, or the
+// user of the client.
 func (x *exchange) seenAs() string {
 	if x.parent == nil {
 		return x.op.User

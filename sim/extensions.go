@@ -18,14 +18,14 @@ import (
 // resourceKey names a resource or a subresource.
 type resourceKey struct{ group, version, resource, subresource string }
 
-// extended is what a server serves beside what its version does: the custom resources and
-// aggregated APIs that it has seen.
+// extended has the resources that a server serves in addition to those of its version: the custom
+// resources and aggregated APIs that it has seen.
 type extended struct {
 	seen  []scenario.Definition
-	cache *extendedDocument // nil with none seen: then the version's own is right
+	cache *extendedDocument // nil if none is seen; then the version's own document is right
 }
 
-// extendedDocument is what a server with extensions serves.
+// extendedDocument is the discovery of a server with extensions.
 type extendedDocument struct {
 	version  *recorded.Version
 	roots    [2]discovery.Groups
@@ -35,7 +35,7 @@ type extendedDocument struct {
 // extensionVerbs are the verbs of every custom resource.
 var extensionVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
-// serves returns the verbs of what the server serves by itself.
+// serves returns the verbs of a resource, and whether the server serves the resource itself.
 func (srv *server) serves(k resourceKey) ([]string, bool) {
 	if verbs, ok := srv.s.index(srv.version)[k]; ok {
 		return verbs, true
@@ -43,7 +43,7 @@ func (srv *server) serves(k resourceKey) ([]string, bool) {
 	return extensionVerbs, srv.extends(k)
 }
 
-// extends reports whether a server serves an extension.
+// extends reports whether the server serves the resource as an extension.
 func (srv *server) extends(k resourceKey) bool {
 	for _, d := range srv.seen {
 		if d.Group == k.group && d.Resource == k.resource && k.subresource == "" && slices.Contains(d.Versions, k.version) {
@@ -53,7 +53,7 @@ func (srv *server) extends(k resourceKey) bool {
 	return false
 }
 
-// index is what a version serves, for looking things up.
+// index returns the resources of a version with their verbs, for lookups.
 func (s *Simulator) index(v *recorded.Version) map[resourceKey][]string {
 	if index, ok := s.indexes[v]; ok {
 		return index
@@ -76,7 +76,7 @@ func (e *extended) roots(v *recorded.Version) [2]discovery.Groups {
 	return e.cache.roots
 }
 
-// document is what the server serves, as invariants read it.
+// document returns the server's own discovery, in the form that invariants read.
 func (srv *server) document() history.Document {
 	if srv.cache == nil {
 		return srv.version.Document
@@ -84,13 +84,13 @@ func (srv *server) document() history.Document {
 	return srv.cache.document
 }
 
-// define changes what is defined in etcd, and lets every server see it in its own time.
+// define changes the definitions in etcd. Each server sees the change after its own delay.
 func (s *Simulator) define(d scenario.Definition, exists bool) {
 	s.extensions = slices.DeleteFunc(slices.Clone(s.extensions), func(o scenario.Definition) bool { return o.Group == d.Group && o.Resource == d.Resource })
 	if exists {
 		s.extensions = append(s.extensions, d)
 	}
-	// kube-apiserver lists the resources of a group version by name, whatever the order in which
+	// kube-apiserver lists the resources of a group version by name, and not in the order in which
 	// they were defined.
 	slices.SortFunc(s.extensions, func(a, b scenario.Definition) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
@@ -104,8 +104,8 @@ func (s *Simulator) define(d scenario.Definition, exists bool) {
 	}
 }
 
-// see takes in which extensions there are: the server serves them from now on, and those that are
-// gone no more.
+// see replaces the extensions that the server has seen. The server serves exactly these from now
+// on.
 func (srv *server) see(now []scenario.Definition) {
 	if slices.EqualFunc(srv.seen, now, func(a, b scenario.Definition) bool {
 		return a.Group == b.Group && a.Resource == b.Resource && slices.Equal(a.Versions, b.Versions)
@@ -143,7 +143,7 @@ func (srv *server) see(now []scenario.Definition) {
 	srv.learnLocal()
 }
 
-// learnLocal tells the table what the local server serves.
+// learnLocal tells the table which resources the local server serves.
 func (srv *server) learnLocal() {
 	if srv.on {
 		roots := srv.roots()
@@ -152,8 +152,8 @@ func (srv *server) learnLocal() {
 	}
 }
 
-// extend makes the documents of a version with extensions. They come after what is built in, as
-// kube-apiserver lists them.
+// extend makes the documents of a version with extensions. The extensions follow the built-in
+// resources, as kube-apiserver lists them.
 func (s *Simulator) extend(v *recorded.Version, definitions []scenario.Definition) *extendedDocument {
 	key := v.Document.Hash
 	for _, d := range definitions {
@@ -193,8 +193,9 @@ func (s *Simulator) extend(v *recorded.Version, definitions []scenario.Definitio
 	return e
 }
 
-// storageVersionObjects is what every server that has written its StorageVersion objects, and whose
-// lease still exists, can serve. Neither custom resources nor aggregated APIs have any.
+// storageVersionObjects returns the resources in the StorageVersion objects. Each server whose
+// lease still exists and that has written its objects is in them. Custom resources and aggregated
+// APIs have no such objects.
 func (s *Simulator) storageVersionObjects() *proxy.StorageVersions {
 	e := &proxy.StorageVersions{Served: map[schema.GroupVersionResource][]proxy.ServerID{}}
 	for _, srv := range s.servers {

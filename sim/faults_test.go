@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// What each kind of fault between b and a does to a request that b passes on to a, and that nobody
-// else can serve.
+// The effect of each kind of fault between b and a on a request that b forwards to a. No other
+// server can serve the request.
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   fault.Fault
@@ -63,7 +63,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Hours of virtual time are no matter of real time, and a hundred servers none of correctness.
+// A run of many hours takes little real time, and a hundred servers still answer correctly.
 func TestHoursAndHundreds(t *testing.T) {
 	c := three(soak(10*time.Hour)).asking(0, "b", onlyNew, time.Hour, 9)
 	for _, o := range run(t, only(t, proxy.Reference()), c, 1).History.Operations {
@@ -96,7 +96,7 @@ func TestHoursAndHundreds(t *testing.T) {
 	}
 }
 
-// Who kills a server must not be able to tell anybody anything with it.
+// A killed server must not answer any request.
 func TestAKilledServerIsSilent(t *testing.T) {
 	c := three(scenario.Step{Action: scenario.Kill, Server: "a"}, soak(5*time.Second)).
 		asking(0, "a", onlyNew, time.Nanosecond, 1).asking(1, "a", onlyNew, time.Second, 1)
@@ -112,7 +112,7 @@ func TestAKilledServerIsSilent(t *testing.T) {
 	}
 }
 
-// A watch goes on until its time is over, and ends when its peer dies.
+// A watch lasts until its time is over, and ends early when its peer dies.
 func TestAWatchThroughAPeer(t *testing.T) {
 	c := three(soak(20*time.Second), scenario.Step{Action: scenario.Kill, Server: "a"}, soak(10*time.Second))
 	c.Settled = true
@@ -133,8 +133,8 @@ func TestAWatchThroughAPeer(t *testing.T) {
 	}
 }
 
-// A reset that is healed before its time has come loses nothing, as with toxiproxy: the request was
-// held up, no more.
+// A reset that is healed before its time loses nothing, as with toxiproxy. The request is only
+// delayed.
 func TestAResetThatIsHealedInTime(t *testing.T) {
 	for _, direction := range []fault.Direction{fault.Up, fault.Down} {
 		for healedAfter, want := range map[time.Duration]struct {
@@ -158,17 +158,17 @@ func TestAResetThatIsHealedInTime(t *testing.T) {
 	}
 }
 
-// A process that is stopped while it starts must leave nothing behind that others could take for a
-// server that lives.
+// If a process is stopped while it starts, it must leave nothing behind that makes other servers
+// believe that it lives.
 func TestStoppedWhileItStarts(t *testing.T) {
 	nobodys := history.GVR{Group: "nobody.example.com", Version: "v1", Resource: "ghosts"}
 	stopping := scenario.Step{Action: scenario.Stop, Server: "c"}
-	for seed := range uint64(20) { // the start takes longer or shorter
+	for seed := range uint64(20) { // the duration of the start depends on the seed
 		c := three(scenario.Step{Action: scenario.Kill, Server: "c"}, cutting("c", "etcd"), scenario.Step{Action: scenario.Start, Server: "c"},
 			scenario.Step{Action: scenario.Heal, Label: "cetcd"}, soak(time.Duration(seed+1)*100*time.Millisecond), stopping, soak(30*time.Second)).
 			asking(6, "a", nobodys, 10*time.Second, 2)
 		for i := range c.Servers {
-			c.Servers[i].Version = newer // which takes its identity lease away
+			c.Servers[i].Version = newer // this version removes its identity lease
 		}
 		r := run(t, only(t, proxy.Reference()), c, seed)
 		for _, o := range r.History.Operations {
@@ -179,8 +179,9 @@ func TestStoppedWhileItStarts(t *testing.T) {
 	}
 }
 
-// Upstream asks etcd where a peer is for each request, and the request hangs until etcd answers.
-// (Seen on real processes, in etcd-cut-off-one-server.) The reference knows where its peers are.
+// For each request, upstream asks etcd for the address of the peer, and the request hangs until
+// etcd answers. (Seen on real processes, in etcd-cut-off-one-server.) The reference knows the
+// addresses of its peers.
 func TestWithoutEtcdUpstreamFindsNoPeer(t *testing.T) {
 	for policy, hangs := range map[string]bool{"upstream-1.37": true, "alpha-1.28": true, "reference": false} {
 		p, err := proxy.PresetNamed(policy)

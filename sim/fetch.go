@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// round is one round of fetches under way.
+// round is one round of fetches in progress.
 type round struct {
 	srv      *server
 	gate     *vtime.Gate
@@ -20,8 +20,8 @@ type round struct {
 	results  []proxy.FetchResult
 	resolved []bool
 	began    time.Time
-	next     int // of peers, when they are asked one after the other
-	open     int // peers whose answers are not complete
+	next     int // index of the next peer, if the peers are asked one after the other
+	open     int // number of peers whose answers are not complete
 
 	// Most rounds are about one peer.
 	onePeer     [1]proxy.PeerView
@@ -30,7 +30,7 @@ type round struct {
 	oneQuestion question
 }
 
-// pump begins what is due and sees to it that it is called again in time.
+// pump starts the rounds that are due, and sets a timer for its next call.
 func (srv *server) pump() {
 	if !srv.on || srv.phase == down || !srv.firstDone {
 		return
@@ -46,7 +46,7 @@ func (srv *server) pump() {
 	srv.arm()
 }
 
-// arm sets the timer to when the schedule or the table next has something to do.
+// arm sets the timer to the next time at which the schedule or the table has something to do.
 func (srv *server) arm() {
 	s := srv.s
 	at, ok := srv.store.Table().Wake()
@@ -60,7 +60,7 @@ func (srv *server) arm() {
 	}
 	when := max(s.since(at), s.loop.Now())
 	if srv.wakeAt != 0 && srv.wakeAt <= when && srv.wakeAt > s.loop.Now() {
-		return // it is set to something earlier, and will look again
+		return // the timer is already set to an earlier time, when pump runs again
 	}
 	srv.wakeAt = when
 	life := srv.incarnation
@@ -74,7 +74,7 @@ func (srv *server) arm() {
 	})
 }
 
-// beginRound asks the peers that a round is about.
+// beginRound asks the peers of a round.
 func (srv *server) beginRound(r peers.Round) {
 	b := srv.s.rounds.next()
 	*b = round{srv: srv, gate: srv.gate, round: r, began: srv.s.wall()}
@@ -102,7 +102,7 @@ func (srv *server) beginRound(r peers.Round) {
 	b.ask(0)
 }
 
-// ask asks one peer for both documents: together, or one after the other.
+// ask asks one peer for both documents: at the same time, or one after the other.
 func (b *round) ask(i int) {
 	p := &b.peers[i]
 	b.results[i] = proxy.FetchResult{ID: p.ID, Incarnation: p.Incarnation}
@@ -127,20 +127,20 @@ func (b *round) ask(i int) {
 	}
 }
 
-// question is asking one peer for both documents.
+// question asks one peer for both documents.
 type question struct {
 	b       *round
 	peer    int // index of round.peers
 	began   time.Time
-	left    int       // documents that have not come, or failed
-	hashes  [2]string // of those that have come
+	left    int       // number of documents that have neither arrived nor failed
+	hashes  [2]string // of the documents that have arrived
 	fetches [2]fetch
-	// unroutable is true if no path leads to the address that the peer advertised: that is not
-	// looked up again for the second document.
+	// unroutable is true if no path leads to the address that the peer advertised. The address is
+	// not looked up again for the second document.
 	unroutable bool
 }
 
-// fetch is asking for one of them.
+// fetch asks for one of the two documents.
 type fetch struct {
 	q    *question
 	root int
@@ -164,7 +164,7 @@ func (f *fetch) target() *server {
 	return b.srv.s.servers[b.srv.s.byAddress[b.peers[f.q.peer].Address]]
 }
 
-// progressed looks at what has come.
+// progressed checks what has arrived.
 func (f *fetch) progressed() {
 	switch x := f.x; {
 	case x == nil || f.over:
@@ -185,11 +185,11 @@ func (f *fetch) progressed() {
 	}
 }
 
-// nothing is the hash of a document of which nothing came, where that is taken for a document: no
-// server's own.
+// nothing is the hash of an empty document, for policies that accept an empty body as a document.
+// No server has a document with this hash.
 const nothing = "nothing"
 
-// lateFetch is that the time for a fetch is over.
+// lateFetch is the event that the time for a fetch is over.
 type lateFetch fetch
 
 func (f *lateFetch) Happen() {
@@ -197,7 +197,8 @@ func (f *lateFetch) Happen() {
 	(*fetch)(f).done("it did not answer in time")
 }
 
-// done notes how it ended, and goes on: to the other document, or with what the peer has answered.
+// done records how the fetch ended. Then the other document is fetched, or the answers of the peer
+// are used.
 func (f *fetch) done(failed string) {
 	if f.over {
 		return
@@ -211,7 +212,7 @@ func (f *fetch) done(failed string) {
 	s.loop.Schedule(s.loop.Now(), b.gate, (*endedFetch)(f))
 }
 
-// endedFetch is that one looks what there is to do after a fetch.
+// endedFetch is the event after a fetch that decides what to do next.
 type endedFetch fetch
 
 func (f *endedFetch) Happen() {
@@ -225,14 +226,14 @@ func (f *endedFetch) Happen() {
 	}
 }
 
-// found lets the roster compare what has come with what the peer's lease says.
+// found lets the roster compare the fetched documents with the hash in the peer's lease.
 func (q *question) found() {
 	srv := q.b.srv
 	if srv.roster == nil || srv.gate != q.b.gate || !srv.policy.Fetching.WhenTold {
 		return
 	}
 	digest := q.hashes[0]
-	if digest != q.hashes[1] { // one is missing, or they are of different times
+	if digest != q.hashes[1] { // one is missing, or they are from different times
 		digest = ""
 		if q.hashes[0] != "" && q.hashes[1] != "" {
 			digest = q.hashes[0] + "/" + q.hashes[1]
@@ -241,7 +242,7 @@ func (q *question) found() {
 	srv.roster.Fetched(q.b.peers[q.peer].ID, digest, q.b.results[q.peer].Version)
 }
 
-// asked is when one peer has answered, or not.
+// asked is called when the fetches from one peer have ended, with or without success.
 func (b *round) asked(i int, began time.Time) {
 	srv := b.srv
 	if srv.gate != b.gate {
@@ -286,13 +287,13 @@ func (b *round) finish() {
 	srv.pump()
 }
 
-// tell passes what was fetched on to the table.
+// tell passes a fetched result on to the table.
 func (srv *server) tell(e proxy.Event) {
 	srv.store.Observe(srv.s.setup.events(srv, []proxy.Event{e})...)
 }
 
-// settleFirst observes that all that existed at the start is known, under a policy that waits for
-// it: every peer that lives was asked.
+// settleFirst tells the table that everything that existed at the start is known. This is for a
+// policy that waits for peers, once every live peer was asked.
 func (srv *server) settleFirst() {
 	if !srv.policy.Knowledge.WaitForPeers || srv.store.Table().Synced() {
 		return
@@ -305,7 +306,7 @@ func (srv *server) settleFirst() {
 	srv.store.Observe(proxy.Synced{})
 }
 
-// crashIfDue ends a process of a version that a failed fetch ends.
+// crashIfDue ends the process if its version crashes after a failed fetch.
 func (srv *server) crashIfDue() {
 	if why := srv.store.Table().Crashed(); why != "" && srv.phase != down {
 		srv.s.reached.note(ReachedCrash)

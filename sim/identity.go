@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// The attributes of every user of the simulator: in its user.Info, and as history.Hop has them.
+// The attributes of every user of the simulator, as in its user.Info and as in history.Hop.
 var groups = []string{"system:authenticated"}
 
 const (
@@ -22,8 +22,8 @@ func newUser(name string) *user.DefaultInfo {
 	return &user.DefaultInfo{Name: name, UID: ownUID, Groups: groups, Extra: map[string][]string{extraField: {ownExtra}}}
 }
 
-// attributes are those of the user for whom a peer has sent the request, as history.Hop has them.
-// Groups are never empty there.
+// attributes returns the attributes of the user for whom a peer has sent the request, in the form
+// of history.Hop. The groups are never empty there.
 func attributes(h http.Header) (all, uid, extra string) {
 	all = "none"
 	if told := h["X-Remote-Group"]; slices.Equal(told, groups) {
@@ -34,6 +34,6 @@ func attributes(h http.Header) (all, uid, extra string) {
 	return all, h.Get("X-Remote-Uid"), h.Get("X-Remote-Extra-" + extraField)
 }
 
-// unauthenticated is what an audit log has of a request whose sender was not authenticated
+// unauthenticated is the text in an audit log for a request whose sender was not authenticated
 // (k8s.io/apiserver, pkg/endpoints/filters/authn_audit.go).
 const unauthenticated = "Authentication failed, attempted: x509"

@@ -7,27 +7,27 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// knowledge is how a server learns of its peers, and what it has learnt.
+// knowledge is how a server learns about its peers, and what it has learnt.
 type knowledge struct {
 	store    *proxy.Store
 	schedule *peers.Schedule
-	roster   *peers.Roster // of a sidecar, or for KnowledgePolicy.StaleAfter; nil takes leases as they are
+	roster   *peers.Roster // of a sidecar, or for KnowledgePolicy.StaleAfter; without one (nil), leases are used as they are
 
 	lease     lease      // its own, in etcd
-	leased    bool       // it renews them
-	view      []lease    // of each server, as it was told last
-	delivered vtime.Time // of events: a watch keeps their order
-	watch     int        // which watch it is: what an earlier one has not delivered is never delivered
-	wakeAt    vtime.Time // of the schedule or the table, 0 if none is set
-	rounds    int        // of fetches under way
-	asked     []bool     // each peer, at least once
+	leased    bool       // the server renews it
+	view      []lease    // the lease of each server, as last reported to this server
+	delivered vtime.Time // when the last event is delivered: a watch keeps the order of events
+	watch     int        // number of the watch: undelivered events of an earlier watch are never delivered
+	wakeAt    vtime.Time // the next timer of the schedule or the table; 0 if none is set
+	rounds    int        // number of rounds of fetches in progress
+	asked     []bool     // each peer was asked at least once
 	firstDone bool       // informers have synced
 	cutAt     vtime.Time // when it was last cut off
 	cutOff    bool       // from etcd
-	seeking   bool       // upstream asks etcd where a peer is, and waits for its answer
+	seeking   bool       // upstream waits for etcd, which it asks for the address of a peer
 }
 
-// begin forgets all: a new process knows nothing.
+// begin forgets everything, because a new process knows nothing.
 func (srv *server) begin() {
 	k := &srv.knowledge
 	*k = knowledge{lease: k.lease, view: k.view[:0], asked: k.asked[:0]}
@@ -41,7 +41,7 @@ func (srv *server) begin() {
 	}
 }
 
-// announce tells every server that watches etcd what the leases of one server are now.
+// announce tells every server that watches etcd the present leases of one server.
 func (s *Simulator) announce(about *server) {
 	about.refresh()
 	now := about.lease
@@ -65,7 +65,8 @@ func (srv *server) notify(do func()) {
 	})
 }
 
-// relist is what an informer does when its watch begins, or begins again: it is told everything.
+// relist starts a watch, or starts it again: the server is told everything, like an informer that
+// lists.
 func (srv *server) relist() {
 	if !srv.on {
 		return
@@ -89,7 +90,7 @@ func (srv *server) relist() {
 	srv.pump()
 }
 
-// told takes in the leases of a peer.
+// told processes the leases of a peer.
 func (srv *server) told(about *server, now lease) {
 	if srv.phase == down {
 		return
@@ -109,8 +110,8 @@ func (srv *server) told(about *server, now lease) {
 	srv.observe(events...)
 }
 
-// addressEvents is what a kube-apiserver learns of a peer's address. A real one looks addresses up
-// when it needs them, which has the same effect.
+// addressEvents returns the events about a peer's address. A real kube-apiserver looks up the
+// address when it needs it, which has the same effect.
 func addressEvents(about *server, was, now lease) []proxy.Event {
 	switch {
 	case was.endpoint == now.endpoint && was.address == now.address:
@@ -121,8 +122,7 @@ func addressEvents(about *server, was, now lease) []proxy.Event {
 	return []proxy.Event{proxy.PeerAddress{ID: about.id}}
 }
 
-// identityEvents adds what a kube-apiserver learns of a peer's identity lease: each is a live
-// server.
+// identityEvents adds the events about a peer's identity lease. Each such lease is a live server.
 func identityEvents(events []proxy.Event, about *server, was, now lease) []proxy.Event {
 	switch {
 	case now.identity && (!was.identity || was.holder != now.holder):
@@ -133,7 +133,7 @@ func identityEvents(events []proxy.Event, about *server, was, now lease) []proxy
 	return events
 }
 
-// observe tells the table, and then the schedule, as the sidecar's sources do.
+// observe tells the table and then the schedule, in the order of the sidecar's sources.
 func (srv *server) observe(events ...proxy.Event) {
 	if len(events) == 0 || !srv.on {
 		return

@@ -9,19 +9,19 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// The times of leases: of identity and peer endpoint leases of kube-apiserver (kubernetes,
+// Times of leases: of the identity and peer endpoint leases of kube-apiserver (kubernetes,
 // pkg/controlplane/apiserver), and of the sidecar's endpoint leases.
 const (
 	endpointTTL   = 15 * time.Second
 	renewEvery    = 10 * time.Second
-	beatEvery     = 5 * time.Second  // of the sidecar's endpoint lease
-	looksEvery    = time.Second      // the sidecar at what its server serves, and its publisher at that
-	watchStalls   = 20 * time.Second // without an event until a server takes its lease watch for stalled (proxy/peers)
-	watchGap      = 12 * time.Second // without an event after which it asks every peer again
+	beatEvery     = 5 * time.Second  // how often the sidecar renews its endpoint lease
+	looksEvery    = time.Second      // how often the sidecar polls its server, and its publisher polls the sidecar
+	watchStalls   = 20 * time.Second // without an event for this long, a server treats its lease watch as stalled (proxy/peers)
+	watchGap      = 12 * time.Second // after this long without an event, a server asks every peer again
 	identityLasts = time.Hour
 )
 
-// lease is what etcd has of one server: its identity lease and its endpoint lease.
+// lease is the content of etcd about one server: its identity lease and its endpoint lease.
 type lease struct {
 	identity bool
 	holder   int // the incarnation that wrote the identity lease
@@ -29,8 +29,8 @@ type lease struct {
 
 	endpoint  bool
 	published int    // the incarnation that wrote the endpoint lease
-	address   string // what it says where the server is
-	serves    string // what it says that the server serves
+	address   string // of the server, in the endpoint lease
+	serves    string // hash of the server's discovery, in the endpoint lease
 	beaten    vtime.Time
 }
 
@@ -69,8 +69,8 @@ func (srv *server) publish() {
 	srv.s.storageVersions()
 }
 
-// tellPeers updates the endpoint lease when the server serves something else, if its policy does
-// so: after the sidecar has polled the server, and its publisher the sidecar.
+// tellPeers updates the endpoint lease when the server's discovery has changed, if its policy does
+// so. It waits until the sidecar has polled the server, and the publisher the sidecar.
 func (srv *server) tellPeers() {
 	if !srv.on || !srv.policy.Fetching.WhenTold {
 		return
@@ -84,7 +84,8 @@ func (srv *server) tellPeers() {
 	})
 }
 
-// refresh updates the times of a lease by the renewals since, which are not simulated one by one.
+// refresh adds the renewals since the last call to the times of a lease. They are not simulated one
+// by one.
 func (srv *server) refresh() {
 	if !srv.leased {
 		return
@@ -109,7 +110,8 @@ func (srv *server) leave() {
 	srv.s.storageVersions()
 }
 
-// silence makes a server that is killed, paused or cut off from etcd stop renewing its leases.
+// silence makes a server stop renewing its leases because it is killed, paused or cut off from
+// etcd.
 func (srv *server) silence() {
 	if !srv.leased {
 		return
@@ -137,7 +139,8 @@ func (srv *server) silence() {
 	s.beat()
 }
 
-// lapsed is called when an endpoint lease has expired: kube-apiserver's vanish, the sidecar's stay.
+// lapsed is called when an endpoint lease has expired. The endpoint lease of a kube-apiserver
+// disappears; the sidecar's stays.
 func (srv *server) lapsed() {
 	for _, other := range srv.s.servers {
 		if other.on && !other.sidecar() {
@@ -151,8 +154,8 @@ func (srv *server) lapsed() {
 	}
 }
 
-// etcdChanged is called when a server may have lost or found its way to etcd, or has come back to
-// life.
+// etcdChanged is called when the link of a server to etcd may have been cut or healed, or when the
+// process runs again.
 func (s *Simulator) etcdChanged(srv *server) {
 	cut := s.link(srv.index, s.etcdEnd()).blocked()
 	switch {
@@ -191,8 +194,8 @@ func (s *Simulator) etcdChanged(srv *server) {
 	}
 }
 
-// storageVersions tells servers of the alpha design what the StorageVersion objects say: every
-// ready server has written what it serves, and its objects are deleted with its lease.
+// storageVersions tells servers of the alpha design the content of the StorageVersion objects.
+// Every ready server has written its objects, which are deleted with its lease.
 func (s *Simulator) storageVersions() {
 	var e *proxy.StorageVersions
 	for _, srv := range s.servers {

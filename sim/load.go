@@ -11,20 +11,21 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// Load asks continually: every server the same share, of everything that discovery lists, as the
-// load on real servers does.
+// Load sends requests continually, as the load on real servers does. Every server gets the same
+// share, and the requests cover all resources that discovery lists.
 type Load struct {
 	QPS float64 `json:"qps"` // over all servers
-	// Traffic is where its weight lies.
+	// Traffic says which requests get more weight.
 	Traffic scenario.Traffic `json:"traffic,omitempty"`
-	// ReadOnly keeps to requests that read.
+	// ReadOnly sends only requests that read.
 	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
-// canSend is what the simulated servers can answer: they describe nothing in OpenAPI.
+// canSend reports whether the simulated servers can answer a request. They have no OpenAPI
+// documents.
 func canSend(r *workload.Request) bool { return r.Verb != history.VerbOpenAPI }
 
-// choices are those of a load, from the tape of a run.
+// choices are the random choices of a load, from the tape of a run.
 type choices struct{ *tape.Tape }
 
 func (c choices) IntN(n int) int { return c.Choose(tape.Workload, n) }
@@ -34,14 +35,14 @@ type load struct {
 	every    time.Duration       // between two requests to one server
 	lanes    []*workload.Chooser // by server
 	known    workload.Classifier
-	stale    bool // what servers serve has changed
+	stale    bool // the servers' discovery has changed
 	sessions map[client]*workload.Session
 }
 
-// client is a user as a server knows one.
+// client is a user of one server.
 type client struct{ user, server string }
 
-// newLoad prepares the traffic of a case, nothing if it has none.
+// newLoad prepares the load of a case. It returns the zero value if the case has no load.
 func (s *Simulator) newLoad(l *Load) (load, error) {
 	if l == nil {
 		return load{}, nil
@@ -60,14 +61,14 @@ func (s *Simulator) newLoad(l *Load) (load, error) {
 	return made, nil
 }
 
-// startLoad begins to ask. It goes on until the steps are over.
+// startLoad starts the load, which ends with the steps.
 func (s *Simulator) startLoad() {
 	for i := range s.load.lanes {
 		s.loop.After(s.load.every*time.Duration(i)/time.Duration(len(s.names)), nil, func() { s.lane(i) })
 	}
 }
 
-// lane asks one server, and again after a while.
+// lane sends a request to one server, and calls itself again after the interval.
 func (s *Simulator) lane(i int) {
 	if s.driver.over {
 		return
@@ -79,7 +80,7 @@ func (s *Simulator) lane(i int) {
 	s.loop.After(s.load.every, nil, func() { s.lane(i) })
 }
 
-// classify makes the probes of what the servers that are up serve.
+// classify computes the probes from the discovery of the running servers.
 func (s *Simulator) classify() {
 	documents := map[string]history.Document{}
 	for _, srv := range s.servers {
@@ -88,7 +89,7 @@ func (s *Simulator) classify() {
 		}
 	}
 	if len(documents) == 0 {
-		return // what there was will be asked for again
+		return // keep the earlier probes
 	}
 	s.load.stale = false
 	probes := s.load.known.Classify(documents)
@@ -97,7 +98,7 @@ func (s *Simulator) classify() {
 	}
 }
 
-// session is what the client of a request remembers.
+// session returns the state that the client of a request remembers.
 func (s *Simulator) session(r *Request) *workload.Session {
 	c := client{r.User, r.Server}
 	if s.load.sessions[c] == nil {
@@ -109,8 +110,8 @@ func (s *Simulator) session(r *Request) *workload.Session {
 	return s.load.sessions[c]
 }
 
-// follow takes notice of an answer that later requests may depend on, and sends what its client
-// asks for because of it.
+// follow records an answer on which later requests may depend. It also sends the requests that the
+// client makes because of the answer.
 func (s *Simulator) follow(op *operation) {
 	if op.Verb != history.VerbDiscovery && op.asked.Then == "" {
 		return
@@ -127,7 +128,7 @@ func (s *Simulator) follow(op *operation) {
 // sweepEvery is the time between two requests of a sweep, over all servers.
 const sweepEvery = time.Second / 400
 
-// sweep asks every server for everything that any server serves or lists.
+// sweep sends requests to every server, for everything that any server serves or lists.
 func (s *Simulator) sweep(d *driver) {
 	var verbs []string // all
 	if l := s.of.Load; l != nil && l.ReadOnly {
@@ -141,8 +142,8 @@ func (s *Simulator) sweep(d *driver) {
 	}
 }
 
-// listed is everything to sweep: what any server serves, and what the merged discovery of any
-// server that answers lists.
+// listed returns everything to sweep: the resources that any server serves, and those in the merged
+// discovery of any server that answers.
 func (s *Simulator) listed(t *vtime.Task) history.Document {
 	var all, merged []history.Document
 	for _, srv := range s.servers {
@@ -162,8 +163,8 @@ func (s *Simulator) listed(t *vtime.Task) history.Document {
 	return workload.Union(append(all, merged...)...)
 }
 
-// look is a discovery document as the server shows it to the administrator: without faults on the
-// way, and without a record in the history, as with other backends.
+// look reads a discovery document as the administrator would, without faults on the way and without
+// a record in the history. Other backends do the same.
 func (srv *server) look(path string, t *vtime.Task) (d history.Document, ok bool) {
 	defer func() {
 		if r := recover(); r != nil && r != http.ErrAbortHandler { //nolint:errorlint // net/http compares likewise
@@ -183,7 +184,8 @@ func (srv *server) look(path string, t *vtime.Task) (d history.Document, ok bool
 	return s.parse(w.body)
 }
 
-// shown is an answer that is read where it is written. The zero value is one that has not begun.
+// shown is a response writer whose answer is read directly. The zero value is an answer that has
+// not begun.
 type shown struct {
 	status int
 	header http.Header

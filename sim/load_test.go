@@ -13,7 +13,7 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// loaded runs three servers of two versions under a load for a while.
+// loaded runs three servers of two versions under a load for d, and returns its operations.
 func loaded(t *testing.T, profile scenario.Traffic, d time.Duration) []history.Operation {
 	t.Helper()
 	c := three(soak(d))
@@ -35,7 +35,7 @@ func portion(all []history.Operation, of func(*history.Operation) bool) int {
 	return 100 * n / max(1, len(all))
 }
 
-// A profile that shifted no weight would let its scenario pass without a word of what it is about.
+// If a profile shifted no weight, its scenario could pass without a request of its kind.
 func TestTrafficFollowsItsProfile(t *testing.T) {
 	general := loaded(t, scenario.GeneralTraffic, 10*time.Second)
 	for profile, of := range map[scenario.Traffic]func(*history.Operation) bool{
@@ -76,8 +76,8 @@ func TestListsAreCountedOverTheirPages(t *testing.T) {
 	}
 }
 
-// What is answered instead of an older document is noted as it is on real processes: with why it
-// cannot be read.
+// A client may receive something else than an older discovery document. Then the operation records
+// why the document cannot be parsed, as on real processes.
 func TestAnOlderDocumentThatCannotBeReadSaysWhy(t *testing.T) {
 	for body, want := range map[string]string{`{"kind":"APIVersions","versions":["v1"]}`: "", `{"kind":"Status"}`: `got kind "Status"`, "welcome": "invalid character"} {
 		s := &Simulator{history: &history.History{Documents: map[string]history.Document{}}}

@@ -12,7 +12,8 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// What a connection can end with. The first is certain not to have delivered anything.
+// The errors with which a connection can end. After errRefused, the request was certainly not
+// delivered.
 var (
 	errRefused = &netError{text: "connection refused", undelivered: true}
 	errReset   = errors.New("connection reset by peer")
@@ -30,28 +31,28 @@ func (e *netError) NotDelivered() bool { return e.undelivered }
 func (e *netError) Timeout() bool      { return e.timeout }
 func (e *netError) Temporary() bool    { return e.timeout }
 
-// headerBytes is what the headers of an answer are taken to weigh, where a fault counts bytes.
+// headerBytes is the assumed size of the headers of an answer, for faults that count bytes.
 const headerBytes = 256
 
-// link is one direction of dialling: a fault on b→a does not affect a→b. Answers come back on the
-// link of their request.
+// link is one direction of dialling: a fault on b→a does not affect a→b. An answer comes back on
+// the link of its request.
 type link struct {
 	from, to int
 	on       []*active         // faults, in the order in which they were injected
-	obstacle scenario.Obstacle // because of how its ends are set up
+	obstacle scenario.Obstacle // from the setups of its ends
 	dialled  int               // connections
-	// warm is true when a connection stands: then a request needs no handshake.
+	// warm is true if there is a connection. Then a request needs no handshake.
 	warm bool
-	// carried is how many bytes of answers have come over that connection since the last fault was
-	// switched on.
+	// carried is the number of bytes of answers on the connection since the last fault was switched
+	// on.
 	carried  int64
-	heard    vtime.Time // when something last came back on it
-	watched  bool       // health is looked at
+	heard    vtime.Time // when something last arrived on it
+	watched  bool       // watch checks its health
 	changed  vtime.Time // when a fault was last switched on or off
 	inFlight []*exchange
 }
 
-// active is a fault that is on, with its record.
+// active is a fault that is switched on, with its record.
 type active struct {
 	s *Simulator
 	fault.Fault
@@ -72,7 +73,7 @@ func (l *link) blocked() bool {
 	return l.has(fault.Cut, "") != nil || l.has(fault.Timeout, fault.Up) != nil || l.has(fault.Timeout, fault.Down) != nil
 }
 
-// bite notes that a fault on the link was met.
+// bite counts in the records that an exchange met the faults on the link.
 func (l *link) bite() {
 	for _, a := range l.on {
 		if a.Kind == fault.Cut {
@@ -83,7 +84,7 @@ func (l *link) bite() {
 	}
 }
 
-// delay is how long something of so many bytes takes over the link in a direction.
+// delay returns how long bytes take over the link in a direction.
 func (s *Simulator) delay(l *link, d fault.Direction, bytes int) time.Duration {
 	took := s.latency()
 	for _, a := range l.on {
@@ -104,32 +105,33 @@ func (s *Simulator) delay(l *link, d fault.Direction, bytes int) time.Duration {
 			took += a.Delay * time.Duration(int64(bytes)/max(1, a.Size))
 			a.record.Evidence.Affected++
 		case fault.SlowClose:
-			a.record.Evidence.Affected++ // the end of a connection, for which nobody waits
+			a.record.Evidence.Affected++ // only the end of a connection is late, and nobody waits for that
 		}
 	}
 	return max(0, took)
 }
 
-// latencies are what a way through a healthy network or a healthy program takes, the likeliest
-// twice.
+// latencies are the times that a message takes through a healthy network or program. The most
+// likely one is in the list twice.
 var latencies = [...]time.Duration{500 * time.Microsecond, 500 * time.Microsecond, 2 * time.Millisecond, 200 * time.Microsecond, 15 * time.Millisecond}
 
-// latency is how long something takes that nothing is done to.
+// latency chooses one of the latencies for a message that no fault affects.
 func (s *Simulator) latency() time.Duration {
 	return latencies[s.tape.Choose(tape.Delays, len(latencies))]
 }
 
-// When a silent connection between servers is closed: the silence before the HTTP/2 ping, and the
-// time for its answer (client-go's transport; this repository's sidecar).
+// The times after which a silent connection between servers is closed: the silence before the
+// HTTP/2 ping, and the wait for its answer. The sources are client-go's transport and this
+// repository's sidecar.
 const (
 	upstreamSilence, upstreamAnswer = 30 * time.Second, 15 * time.Second
 	sidecarSilence, sidecarAnswer   = 5 * time.Second, 5 * time.Second
 )
 
-// errSilent is the end of a connection that was given up.
+// errSilent is the error of a connection that was closed because it was silent.
 var errSilent = errors.New("http2: client connection lost")
 
-// watch closes a connection if nothing comes on it any more.
+// watch closes a connection if nothing arrives on it for too long.
 func (s *Simulator) watch(l *link) {
 	if l.watched || l.from >= len(s.servers) {
 		return
@@ -139,7 +141,7 @@ func (s *Simulator) watch(l *link) {
 	if s.servers[l.from].sidecar() {
 		silence, health = sidecarSilence, sidecarSilence+sidecarAnswer
 	}
-	// A connection that nobody used was asked likewise, and answered.
+	// The other end of an unused connection was also pinged, and answered.
 	l.heard = max(l.heard, s.loop.Now()-silence*time.Duration(s.tape.Choose(tape.Delays, 4))/4)
 	s.loop.At(l.heard+health, s.servers[l.from].gate, func() {
 		l.watched = false
@@ -158,8 +160,8 @@ func (s *Simulator) watch(l *link) {
 	})
 }
 
-// answering reports whether the other end of a connection would answer a ping, which counts as
-// hearing it.
+// answering reports whether the other end of a connection would answer a ping. Such an answer ends
+// the silence.
 func (s *Simulator) answering(l *link) bool {
 	if l.blocked() || !s.servers[l.to].gate.Open() {
 		return false
@@ -168,7 +170,7 @@ func (s *Simulator) answering(l *link) bool {
 	return true
 }
 
-// inject switches a fault on, and breaks what it breaks at once.
+// inject switches a fault on, and breaks the connections that the fault breaks at once.
 func (s *Simulator) inject(f fault.Fault) *active {
 	l := s.link(s.endpoint(f.From), s.endpoint(f.To))
 	a := &active{s: s, Fault: f, record: history.Fault{
@@ -190,8 +192,8 @@ func (s *Simulator) inject(f fault.Fault) *active {
 	return a
 }
 
-// heal switches a fault off. Connections that hung in a black hole are reset: what was lost in them
-// never comes.
+// heal switches a fault off. It resets the connections that hung in a black hole, because their
+// lost data never arrives.
 func (s *Simulator) heal(a *active) {
 	l := s.link(s.endpoint(a.From), s.endpoint(a.To))
 	l.on = slices.DeleteFunc(l.on, func(o *active) bool { return o == a })
@@ -226,7 +228,8 @@ func (s *Simulator) breakAll(l *link, a *active) {
 	}
 }
 
-// link of two ends. Servers are counted from 0; client and etcd follow.
+// link returns the link between two ends. The servers are numbered from 0; the client and etcd
+// follow.
 func (s *Simulator) link(from, to int) *link {
 	ends := len(s.servers) + 2
 	return &s.links[from*ends+to]

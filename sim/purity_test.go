@@ -8,9 +8,9 @@ import (
 	"github.com/skewproof/skewproof/internal/purity"
 )
 
-// TestTheSimulatorIsPure forbids what would make a replay differ from the run: in the simulator,
-// and in what the simulator runs of other packages, which are the schedules and rosters of package
-// peers, and the executor of steps with its account.
+// TestTheSimulatorIsPure forbids code that could make a replay differ from the run. It checks the
+// simulator and the code of other packages that the simulator runs: the schedules and rosters of
+// package peers, and the step executor with its state.
 func TestTheSimulatorIsPure(t *testing.T) {
 	packages := map[string][]string{"peers": {"../proxy/peers/schedule.go", "../proxy/peers/queue.go", "../proxy/peers/roster.go"}, "scenario": {"../internal/scenario/state.go"}}
 	for _, dir := range []string{".", "tape", "vtime", "../internal/step"} {

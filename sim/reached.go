@@ -13,30 +13,30 @@ type State uint8
 const (
 	ReachedProxied       State = iota // a request was answered by a peer
 	ReachedFailover                   // a second peer was tried after the first failed
-	ReachedRefused                    // a peer said that it does not serve what it was sent
-	ReachedMiss                       // a peer answered 404 to what it was sent
-	ReachedUnreachable                // every capable peer was tried in vain
+	ReachedRefused                    // a peer said that it does not serve the request
+	ReachedMiss                       // a peer answered 404 to the request
+	ReachedUnreachable                // every capable peer was tried without success
 	ReachedUnresolved                 // the address of no capable peer was known
-	ReachedUnknown                    // refused because it was not known what a live peer serves
+	ReachedUnknown                    // refused because it is unknown what a live peer serves
 	ReachedUnsynced                   // asked before anything was known
 	ReachedWatchStalled               // the lease watch had stalled
 	ReachedNotRepeatable              // a write that may have been carried out was not repeated
 	ReachedEjected                    // a peer was avoided
-	ReachedAbsent                     // nobody was believed to serve it
-	ReachedRerouted                   // a peer's request was served here
+	ReachedAbsent                     // no server was believed to serve the resource
+	ReachedRerouted                   // a forwarded request was served here
 	ReachedForged                     // a client sent the header of the hop
-	ReachedHalfFetched                // one of a peer's two documents could be had, the other not
-	ReachedFetchFailed                // neither could
+	ReachedHalfFetched                // one of a peer's two documents could be fetched, the other not
+	ReachedFetchFailed                // neither document could be fetched
 	ReachedStaleBelief                // a server sent a request to a peer that does not serve it any more
 	ReachedMutualBelief               // two servers each believed that the other serves it
 	ReachedStreamBroken               // an answer broke off in the middle
-	ReachedWatchBroken                // so did a watch through a peer
+	ReachedWatchBroken                // a watch through a peer broke off
 	ReachedWriteProxied               // a write was answered by a peer
 	ReachedDiscovery                  // merged discovery was answered
-	ReachedExtension                  // a server saw a custom resource or aggregated API come or go
-	ReachedRestart                    // a server was started again, on its identity
+	ReachedExtension                  // a server saw that a custom resource or aggregated API was added or removed
+	ReachedRestart                    // a server was started again with the same identity
 	ReachedCrash                      // a server ended by itself
-	ReachedPaused                     // a request met a process that was stopped in its tracks
+	ReachedPaused                     // a request reached a paused process
 	states
 )
 
@@ -50,7 +50,7 @@ var stateNames = [states]string{
 // String is the name of the state in reports.
 func (s State) String() string { return stateNames[s] }
 
-// States lists all.
+// States lists all states.
 func States() []State {
 	all := make([]State, states)
 	for i := range all {
@@ -90,7 +90,7 @@ func (o observer) Decided(_ context.Context, r proxy.Request, d proxy.Decision, 
 	}
 }
 
-// believed looks whether a request goes to a peer that does not serve it.
+// believed checks whether a request goes to a peer that does not serve it.
 func (o observer) believed(r proxy.Request, peer int) {
 	p := o.s.servers[peer]
 	if p.phase != running || r.Kind != proxy.KindResource {
@@ -141,7 +141,7 @@ func isWrite(verb string) bool {
 	return false
 }
 
-// noteFetched notes how asking a peer ended.
+// noteFetched records the result of fetching from a peer.
 func (srv *server) noteFetched(r *proxy.FetchResult) {
 	switch core, groups := r.Roots[0].Failed != "", r.Roots[1].Failed != ""; {
 	case core && groups:
@@ -151,7 +151,7 @@ func (srv *server) noteFetched(r *proxy.FetchResult) {
 	}
 }
 
-// seen notes what a client saw.
+// seen records the answer that a client saw.
 func (s *Simulator) seen(op *operation) {
 	if op.Status == 200 && op.Failure == "reset" {
 		s.reached.note(ReachedStreamBroken)
@@ -161,7 +161,7 @@ func (s *Simulator) seen(op *operation) {
 	}
 }
 
-// Impossible are the states that no run can reach under a policy, each with the reason.
+// Impossible returns the states that no run can reach under a policy, each with the reason.
 func Impossible(p proxy.Policy) map[State]string {
 	k, r := p.Knowledge, p.Routing
 	never := map[State]string{}

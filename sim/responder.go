@@ -7,13 +7,13 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// responder is the http.ResponseWriter of a request at its server. An answer that is not flushed
-// before its handler returns is sent as a whole.
+// responder is the http.ResponseWriter of a request at its server. If the handler returns without a
+// flush, the answer is sent as a whole.
 type responder struct {
 	x       *exchange
 	status  int
 	begun   bool // the header is on its way
-	held    int  // of what was written, not on its way yet
+	held    int  // number of bytes that are written but not sent yet
 	written int
 	taken   *wire // the connection, if the handler has taken it over
 }
@@ -31,11 +31,11 @@ func (w *responder) WriteHeader(status int) {
 	}
 }
 
-// Write fails when nobody waits any more, as on a connection that was closed.
+// Write fails if nobody waits for the answer any more, as on a closed connection.
 func (w *responder) Write(p []byte) (int, error) {
 	if w.x.context.err != nil {
 		if w.status >= http.StatusBadRequest {
-			return len(p), nil // whoever writes errors logs that it cannot, which is no news
+			return len(p), nil // no error: a handler that writes an error would log it, which says nothing new
 		}
 		return 0, errReset
 	}
@@ -46,25 +46,25 @@ func (w *responder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush sends what there is.
+// Flush sends everything that is written so far.
 func (w *responder) Flush() {
 	w.WriteHeader(http.StatusOK)
 	w.send()
 }
 
-// CloseNotify is what the API machinery looks for in a writer that it wraps. Nobody asks it
-// anything.
+// CloseNotify is a method that the API machinery requires of a writer that it wraps. Nobody calls
+// it.
 func (w *responder) CloseNotify() <-chan bool { return nil }
 
-// head begins the answer.
+// head starts the answer.
 func (w *responder) head() part {
 	w.begun = true
 	w.x.noteStatus(w.status)
 	return part{status: w.status, header: w.Header()}
 }
 
-// noteStatus writes the status of the answer into the record of the hop. A peer that answers 401 at
-// once has not authenticated anybody.
+// noteStatus records the status of the answer in the hop. A peer that answers 401 has authenticated
+// nobody.
 func (x *exchange) noteStatus(status int) {
 	if x.hop < 0 {
 		return
@@ -86,7 +86,7 @@ func (w *responder) send() {
 	}
 }
 
-// end is called when the handler has returned: aborted, if it broke the answer off.
+// end is called when the handler has returned. The answer is aborted if the handler broke it off.
 func (w *responder) end(aborted bool) {
 	x := w.x
 	if x.hop >= 0 {
@@ -100,7 +100,7 @@ func (w *responder) end(aborted bool) {
 		_ = w.taken.Close()
 		return
 	}
-	// net/http breaks off an answer that is shorter than was announced.
+	// net/http breaks off an answer that is shorter than its Content-Length.
 	if n := contentLength(w.Header()); n >= 0 && n != int64(w.written) && x.request.Method != http.MethodHead {
 		aborted = true
 	}
@@ -119,7 +119,7 @@ func (w *responder) end(aborted bool) {
 	x.back(headerBytes+w.held, p)
 }
 
-// contentLength is what the header says, -1 if it says nothing.
+// contentLength returns the value of the Content-Length header; -1 if there is none.
 func contentLength(h http.Header) int64 {
 	if v := h["Content-Length"]; len(v) == 1 {
 		if n, err := strconv.ParseInt(v[0], 10, 64); err == nil {
@@ -129,11 +129,12 @@ func contentLength(h http.Header) int64 {
 	return -1
 }
 
-// maxHops ends a request that loops. net/http would end it after some 17,000 hops (a header of 1
-// MiB), which shows no more and costs the square of it.
+// maxHops is the number of hops after which a looping request ends. net/http would end it after
+// some 17,000 hops (a header of 1 MiB). That would show nothing more, and its cost grows with the
+// square of the hops.
 const maxHops = 256
 
-// serve handles a request that has arrived, in a task of its own.
+// serve handles a request that has arrived, in its own task.
 func (srv *server) serve(x *exchange) {
 	aborted := true
 	defer func() {

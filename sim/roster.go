@@ -5,7 +5,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// enrol feeds the roster. Only a sidecar reads endpoint leases.
+// enrol passes the leases of a server on to the roster. Only a sidecar reads endpoint leases.
 func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 	at := srv.s.wall()
 	srv.catchUp(about)
@@ -24,8 +24,9 @@ func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 	return srv.roster.Changes()
 }
 
-// catchUp tells the roster the renewals of all others that were not simulated. Otherwise it would
-// take them for gone, since it counts time by the leases that it sees.
+// catchUp tells the roster the renewals of all other servers that were not simulated. The roster
+// measures time by the leases that it sees, so without this it would believe that these servers are
+// gone.
 func (srv *server) catchUp(but *server) {
 	for i, about := range srv.s.servers {
 		switch was := &srv.view[i]; {
@@ -46,20 +47,20 @@ func (srv *server) catchUp(but *server) {
 	}
 }
 
-// hearIdentity tells the roster the identity lease of a server.
+// hearIdentity passes the identity lease of a server on to the roster.
 func (srv *server) hearIdentity(about *server, l lease) {
 	srv.roster.Identity(peers.IdentityLease{ID: about.id, Holder: itoa(l.holder), Renewed: srv.s.at(l.renewed)}, srv.s.wall())
 }
 
-// hearEndpoint tells the roster the endpoint lease of a server.
+// hearEndpoint passes the endpoint lease of a server on to the roster.
 func (srv *server) hearEndpoint(about *server, l lease) {
 	srv.roster.Endpoint(peers.EndpointLease{
 		ID: about.id, Holder: itoa(l.published), Renewed: srv.s.at(l.beaten), Address: l.address, Duration: endpointTTL, Serves: l.serves,
 	}, srv.s.wall())
 }
 
-// beat simulates renewals for rosters as long as some server does not renew: only then do they
-// matter.
+// beat simulates renewals for rosters while some server does not renew its leases. Otherwise
+// renewals make no difference.
 func (s *Simulator) beat() {
 	if s.beating {
 		return
@@ -100,16 +101,16 @@ func (s *Simulator) onBeat() {
 	}
 }
 
-// hear lets the roster notice who was not heard.
+// hear lets the roster detect the servers whose leases are not renewed.
 func (srv *server) hear() {
-	if srv.leased { // its own lease proves that the watch works
+	if srv.leased { // its own lease proves that its watch works
 		srv.hearIdentity(srv, srv.lease)
 	}
 	srv.observe(srv.roster.Changes()...)
 }
 
-// noticeStall tells a server that fails closed, if it stays cut off, that its lease watch has
-// stalled.
+// noticeStall tells a fail-closed server that its lease watch has stalled, if it stays cut off from
+// etcd.
 func (srv *server) noticeStall() {
 	if !srv.on || !srv.policy.Knowledge.FailClosed {
 		return
@@ -122,8 +123,8 @@ func (srv *server) noticeStall() {
 	})
 }
 
-// watchResumed is called when a lease watch delivers events again. After a long gap every peer is
-// asked again.
+// watchResumed is called when a lease watch delivers events again. After a long gap, the server
+// asks every peer again.
 func (srv *server) watchResumed() {
 	if srv.policy.Knowledge.FailClosed {
 		srv.observe(proxy.LeaseWatch{})

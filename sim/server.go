@@ -17,8 +17,8 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// phase is what a server's process is doing. One that is paused is running, behind a gate that is
-// shut.
+// phase is the state of a server's process. A paused process is in the phase running, and its gate
+// is shut.
 type phase int
 
 const (
@@ -28,7 +28,8 @@ const (
 	stopping
 )
 
-// server is one apiserver with the proxy in front of it: one life, whatever it consists of.
+// server is one apiserver with the proxy in front of it. Both start and end together, even if they
+// are two processes.
 type server struct {
 	s       *Simulator
 	index   int
@@ -36,33 +37,33 @@ type server struct {
 	id      proxy.ServerID
 	address string
 
-	version     *recorded.Version // what it serves
-	release     string            // of its program; version is another one's while it emulates that
+	version     *recorded.Version // the resources that it serves
+	release     string            // release of its program; version is another release's while the program emulates that one
 	policy      proxy.Policy
-	on          bool                  // the feature
+	on          bool                  // the feature is on
 	setup, next *scenario.Setup       // of its process, and of its next one
-	does        history.Configuration // what its process does with its flags
-	sighting    int                   // of history.Leases, what its lease says, counted from 1; 0 if it is not ready
-	refused     bool                  // it would not start with its setup
+	does        history.Configuration // the effective configuration of its process
+	sighting    int                   // index in history.Leases of the current record of its lease, counted from 1; 0 if it is not ready
+	refused     bool                  // it refused to start with its setup
 	incarnation int
-	since       vtime.Time // of its present phase
+	since       vtime.Time // start of its present phase
 	readyAt     vtime.Time
 	recorded    vtime.Time // the last change of its phase
-	changed     vtime.Time // when what it serves last did
-	lost        bool       // it ended without anybody noticing
+	changed     vtime.Time // last change of the resources that it serves
+	lost        bool       // it ended without removing its leases
 	phase       phase
 	gate        *vtime.Gate
 
 	handler  http.Handler
 	proxy    *proxy.Handler // nil with the feature off
-	incoming []*exchange    // being handled
+	incoming []*exchange    // requests in progress
 
-	broken [2]brokenDocument // by root: its discovery documents
+	broken [2]brokenDocument // its discovery documents, by root
 	knowledge
 	extended
 }
 
-// The times of a start: until the process talks to etcd, and until it is ready after that.
+// The times of a start: until the process talks to etcd, and from then until it is ready.
 const (
 	bootsWithin  = 800 * time.Millisecond
 	readyWithin  = 2500 * time.Millisecond
@@ -70,11 +71,11 @@ const (
 	stopsWithin  = 900 * time.Millisecond
 )
 
-// listening reports whether the process takes connections.
+// listening reports whether the process accepts connections.
 func (srv *server) listening() bool { return srv.phase == running }
 
-// start begins a new process of a release that serves what a version does. It becomes ready by
-// itself.
+// start begins a new process of a release, which serves the resources of v. The process becomes
+// ready by itself.
 func (srv *server) start(release string, v *recorded.Version) {
 	s := srv.s
 	srv.release, srv.version = release, v
@@ -87,7 +88,7 @@ func (srv *server) start(release string, v *recorded.Version) {
 	srv.policy, srv.on = s.setup.Policy(release)
 	srv.configure()
 	if srv.does.Emulates != srv.setup.Like() {
-		srv.version, _ = s.setup.Version(release) // it was got before, to know that there is one
+		srv.version, _ = s.setup.Version(release) // no error: the version was loaded before, to check that it exists
 	}
 	srv.extended = extended{}
 	if !srv.applySetup() {
@@ -99,7 +100,7 @@ func (srv *server) start(release string, v *recorded.Version) {
 	s.loop.After(bootsWithin+slower, srv.gate, func() { srv.withEtcd(srv.boot) })
 }
 
-// withEtcd does something as soon as etcd can be reached.
+// withEtcd calls do as soon as etcd can be reached.
 func (srv *server) withEtcd(do func()) {
 	l := srv.s.link(srv.index, srv.s.etcdEnd())
 	if !l.blocked() {
@@ -125,8 +126,9 @@ func (srv *server) boot() {
 	s.loop.After(readyWithin+slower, srv.gate, srv.awaitReady)
 }
 
-// awaitReady makes the server ready: with the reference proxy once the sidecar knows its peers and
-// has published itself; with upstream's once its informers have synced.
+// awaitReady makes the server ready. With the reference proxy, this is when the sidecar knows its
+// peers and has published its endpoint lease. With upstream's proxy, this is when its informers
+// have synced.
 func (srv *server) awaitReady() {
 	s := srv.s
 	if srv.on && !srv.store.Table().Synced() {
@@ -159,7 +161,7 @@ func (srv *server) newHandler() {
 	srv.makeHandler()
 }
 
-// jitter is what schedules vary their intervals by.
+// jitter returns the random part of the intervals of schedules.
 func (s *Simulator) jitter() float64 { return float64(s.tape.Choose(tape.Delays, 1000)) / 1000 }
 
 // makeHandler puts the proxy in front of the apiserver.
@@ -176,12 +178,13 @@ func (srv *server) makeHandler() {
 		Observer:  observer{srv},
 	})
 	if err != nil {
-		panic(err) // the configuration is this function's own
+		panic(err) // this function makes a valid configuration
 	}
 	srv.proxy, srv.handler = h, s.setup.handler(srv, h)
 }
 
-// afterFunc is the clock of the server's proxy. What it ends may be what a task waits for.
+// afterFunc is the clock of the server's proxy. The timer also wakes waiting tasks, because f may
+// end what a task waits for.
 func (srv *server) afterFunc(d time.Duration, f func()) (stop func() bool) {
 	t := &proxyTimer{srv: srv, do: f}
 	t.Set(&srv.s.loop, d, srv.gate, (*proxyRings)(t))
@@ -206,7 +209,7 @@ func (t *proxyRings) Happen() {
 	}
 }
 
-// users are made once: handlers only read them.
+// user returns the user of a name. Users are shared, because handlers only read them.
 func (s *Simulator) user(name string) user.Info {
 	u := s.users[name]
 	if u == nil {
@@ -228,7 +231,7 @@ func (srv *server) kill(state history.State, detail string) {
 	s.load.stale = true
 }
 
-// hangUp breaks every connection that the process had.
+// hangUp breaks every connection of the process.
 func (srv *server) hangUp() {
 	s := srv.s
 	ends := len(s.servers) + 2
@@ -243,8 +246,8 @@ func (srv *server) hangUp() {
 	srv.incoming = srv.incoming[:0]
 }
 
-// stop ends the process gracefully: no new connections, what is under way is finished, leases are
-// removed.
+// stop ends the process gracefully: it accepts no new connections, finishes the requests in
+// progress, and removes its leases.
 func (srv *server) stop() {
 	s := srv.s
 	srv.lifecycle(history.StateStopping, "")
@@ -260,7 +263,7 @@ func (srv *server) stop() {
 	})
 }
 
-// redial dials again for exchanges that waited for a handshake with a paused process.
+// redial repeats the dialling of exchanges that waited for a handshake with a paused process.
 func (s *Simulator) redial(srv *server) {
 	for from := range len(s.servers) + 2 {
 		l := s.link(from, srv.index)
@@ -273,7 +276,7 @@ func (s *Simulator) redial(srv *server) {
 	}
 }
 
-// pause stops the process, as SIGSTOP does.
+// pause stops the process like SIGSTOP.
 func (srv *server) pause() {
 	srv.silence()
 	srv.gate.Shut()
@@ -292,11 +295,11 @@ func (srv *server) resume() {
 	srv.s.redial(srv)
 }
 
-// lifecycle writes down what becomes of the process.
+// lifecycle records a change of the process.
 func (srv *server) lifecycle(state history.State, detail string) {
 	s := srv.s
-	// No two records have the same time, so that their order is known. And a request at the instant in
-	// which a server becomes ready may be too early.
+	// No two records have the same time, so their order is known. The ready record is later by one
+	// more, because a request at the instant at which a server becomes ready may be too early.
 	at := max(s.loop.Now(), srv.recorded+1)
 	if state == history.StateReady {
 		at++
@@ -318,7 +321,7 @@ func (srv *server) lifecycle(state history.State, detail string) {
 	})
 }
 
-// tellServed writes down what the server serves by itself from now on.
+// tellServed records the server's own discovery from now on.
 func (srv *server) tellServed() {
 	s := srv.s
 	s.load.stale = true
@@ -328,12 +331,12 @@ func (srv *server) tellServed() {
 	served := history.Served{Server: srv.name, Incarnation: srv.incarnation, At: s.loop.Now(), Document: d.Hash}
 	for n := len(s.history.Served) - 1; n >= 0 && s.history.Served[n].At == served.At; n-- {
 		if s.history.Served[n].Server == srv.name {
-			s.history.Served[n] = served // nobody could have seen what held for no time
+			s.history.Served[n] = served // nobody could see a state of zero duration
 			return
 		}
 	}
 	s.history.Served = append(s.history.Served, served)
 }
 
-// roots are the discovery documents of the server alone.
+// roots returns the discovery documents of the server alone.
 func (srv *server) roots() [2]discovery.Groups { return srv.extended.roots(srv.version) }

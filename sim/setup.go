@@ -11,13 +11,14 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// What comes of the setups of servers: what real processes do, see docs/findings.md and
-// internal/cluster/local.
+// This file has the effects of servers' setups. They are those of real processes; see
+// docs/findings.md and internal/cluster/local.
 
-// errDistrusted ends a TLS handshake: nothing was delivered.
+// errDistrusted is the error of a TLS handshake that fails because of a certificate. The request
+// was not delivered.
 var errDistrusted = &netError{text: "tls: failed to verify certificate", undelivered: true}
 
-// checkSetups refuses what the simulator does not know the effect of.
+// checkSetups rejects setups whose effect the simulator does not know.
 func checkSetups(c *Case) error {
 	check := func(server string, s *scenario.Setup) error {
 		switch {
@@ -45,7 +46,8 @@ func checkSetups(c *Case) error {
 	return nil
 }
 
-// emulated is the release of the case that a server with a setup emulates; "" if there is none.
+// emulated returns the release of the case that a server with this setup emulates; "" if there is
+// none.
 func (c *Case) emulated(s *scenario.Setup) string {
 	plan := scenario.Plan{Servers: c.Servers, Steps: c.Steps}
 	all := plan.Versions()
@@ -55,10 +57,10 @@ func (c *Case) emulated(s *scenario.Setup) string {
 	return ""
 }
 
-// serves is what a server of a release serves; with an emulated version, what that release serves.
-// (A real server keeps newer subresources of older resources: see
-// shouldServeBasedOnVersionIntroduced in k8s.io/apiserver/pkg/server/deleted_kinds.go.) All else,
-// its proxy too, is of its own release.
+// serves returns the resources of a server of a release. With an emulated version, these are the
+// resources of the emulated release. (A real server keeps newer subresources of older resources:
+// see shouldServeBasedOnVersionIntroduced in k8s.io/apiserver/pkg/server/deleted_kinds.go.)
+// Everything else, including the proxy, is that of the server's own release.
 func (s *Simulator) serves(release string, setup *scenario.Setup) (*recorded.Version, error) {
 	if setup.Like() != "" {
 		release = s.of.emulated(setup)
@@ -66,8 +68,8 @@ func (s *Simulator) serves(release string, setup *scenario.Setup) (*recorded.Ver
 	return s.setup.Version(release)
 }
 
-// applySetup applies the setup of a starting process to its policy, and reports whether it starts
-// at all.
+// applySetup applies the setup of a starting process to its policy. It reports whether the process
+// starts.
 func (srv *server) applySetup() bool {
 	setup := srv.setup
 	if setup == nil || !srv.on {
@@ -85,7 +87,8 @@ func (srv *server) applySetup() bool {
 // sidecar reports whether the server's proxy is a sidecar process; see [Setup].
 func (srv *server) sidecar() bool { return srv.on && srv.s.setup.Sidecar }
 
-// refusedBySidecar is what a sidecar will not start with (proxy/sidecar, Options.Validate).
+// refusedBySidecar reports whether a sidecar refuses to start with a setup (proxy/sidecar,
+// Options.Validate).
 func refusedBySidecar(s *scenario.Setup) bool {
 	switch {
 	case s.PeerCA == scenario.TrustMissing:
@@ -98,7 +101,7 @@ func refusedBySidecar(s *scenario.Setup) bool {
 	return true
 }
 
-// refuse ends a process that refuses its setup. The setup then blocks no link.
+// refuse ends a process that refuses its setup. Then the setup blocks no link.
 func (srv *server) refuse() {
 	srv.refused = true
 	srv.phase = down
@@ -110,8 +113,8 @@ func (srv *server) refuse() {
 	srv.s.driver.wake()
 }
 
-// block sets what stands on the links from and to a server because of its setup and those of the
-// others, or nothing.
+// block sets the obstacles on the links from and to a server, which follow from its setup and those
+// of the others. If on is false, it removes them.
 func (srv *server) block(on bool) {
 	s := srv.s
 	for i, other := range s.servers {
@@ -128,9 +131,9 @@ func (srv *server) block(on bool) {
 	}
 }
 
-// obstructed lets a connection end at the obstacle on its link, and reports whether there is one
-// that ends it. A server lets a front proxy in that is not allowed, and refuses its request; see
-// [Simulator.unauthorized].
+// obstructed ends a connection at the obstacle on its link, if there is one, and reports whether it
+// did. If the front proxy's certificate is not allowed, the server accepts the connection and
+// rejects the request; see [Simulator.unauthorized].
 func (s *Simulator) obstructed(x *exchange) bool {
 	l := x.link
 	l.dialled++
@@ -154,15 +157,16 @@ func (s *Simulator) obstructed(x *exchange) bool {
 	return true
 }
 
-// dialNowhere lets an exchange dial an address to which no path leads, whatever its target does.
+// dialNowhere makes an exchange dial an address to which no path leads, whatever the state of its
+// target.
 func (s *Simulator) dialNowhere(x *exchange) {
 	x.link.inFlight = without(x.link.inFlight, x)
 	s.giveUpAfter(x, dialTimeout, errDial)
 }
 
-// unauthorized answers as a server does that cannot tell who asks, and reports whether it did. That
-// server does not trust the certificate of its peer, or the peer names no user: the authority of
-// clients has not signed a peer's certificate.
+// unauthorized answers 401 like a server that cannot authenticate the sender, and reports whether
+// it did. Either the server does not trust the certificate of its peer, or the peer names no user.
+// A peer's certificate alone does not help, because the authority for clients has not signed it.
 func (s *Simulator) unauthorized(x *exchange) bool {
 	trusted := x.link.obstacle != scenario.NotAllowed || s.setup.believes()
 	if trusted && (x.parent == nil || x.request.Header.Get("X-Remote-User") != "") {
@@ -180,7 +184,7 @@ func (s *Simulator) unauthorized(x *exchange) bool {
 	return true
 }
 
-// direct is where the servers are, if the setup tells the sidecar.
+// direct returns the servers' addresses, if the setup gives them to the sidecar.
 func (srv *server) direct() []peers.StaticPeer {
 	if srv.setup == nil || !srv.setup.Direct || !srv.sidecar() || srv.policy.Fetching.Direct <= 0 {
 		return nil

@@ -12,23 +12,23 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// What comes of a request that b, or a client of a, makes for what a alone serves, when one of the
-// two was started with a setup of its own.
+// Only a serves a resource. The test checks how b answers requests for this resource if a or b was
+// started with its own setup.
 func TestSetups(t *testing.T) {
 	reference, upstream := proxy.Reference(), proxy.Upstream137()
 	for name, c := range map[string]struct {
-		server  string // that is set up
+		server  string // the server with the setup
 		setup   scenario.Setup
 		policy  proxy.Policy
 		status  int
-		from    string // of the fault that it is, "" if it is none of a way
+		from    string // from end of the recorded fault; "" if the setup blocks no link
 		refuses bool
 	}{
 		"trusts a stranger":                     {"b", scenario.Setup{PeerCA: scenario.TrustStranger}, reference, 503, "b", false},
 		"trusts a stranger, upstream":           {"b", scenario.Setup{PeerCA: scenario.TrustStranger}, upstream, 404, "b", false},
 		"trusts nobody":                         {"b", scenario.Setup{PeerCA: scenario.TrustMissing}, reference, 0, "", true},
 		"trusts nobody, upstream":               {"b", scenario.Setup{PeerCA: scenario.TrustMissing}, upstream, 404, "", false},
-		"shows an expired certificate":          {"a", scenario.Setup{Serving: scenario.CertificateExpired}, reference, 404, "", true}, // nobody serves it then
+		"shows an expired certificate":          {"a", scenario.Setup{Serving: scenario.CertificateExpired}, reference, 404, "", true}, // then no server serves the resource
 		"shows an expired one, upstream":        {"a", scenario.Setup{Serving: scenario.CertificateExpired}, upstream, 404, "b", false},
 		"shows a stranger's certificate":        {"a", scenario.Setup{Serving: scenario.CertificateStranger}, reference, 503, "b", false},
 		"shows a new certificate":               {"a", scenario.Setup{Serving: scenario.CertificateRotated}, reference, 200, "", false},
@@ -55,7 +55,8 @@ func TestSetups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			restart := scenario.Step{Action: scenario.Restart, Server: c.server, Setup: &c.setup}
 			mend := scenario.Step{Action: scenario.Restart, Server: c.server}
-			// Asked when ignorance is no excuse, and again when it was put right.
+			// The first request comes after the staleness bound, and the second after the setup was
+			// corrected.
 			kase := three(soak(10*time.Second), restart, soak(30*time.Second), mend, soak(time.Minute)).
 				asking(2, "b", onlyNew, 20*time.Second, 1).asking(4, "b", onlyNew, 50*time.Second, 1)
 			h := run(t, only(t, c.policy), kase, 1).History
@@ -94,8 +95,8 @@ func TestSetups(t *testing.T) {
 	}
 }
 
-// Clients of a server whose certificate has expired get no further than the handshake, and that is
-// no fault of the server's answers.
+// Clients of a server whose certificate has expired fail in the TLS handshake. The fault is not in
+// the server's answers.
 func TestClientsDoNotTrustAnExpiredCertificate(t *testing.T) {
 	c := three(soak(10*time.Second)).asking(0, "a", onlyNew, 5*time.Second, 1)
 	c.Servers[0].Setup = &scenario.Setup{Serving: scenario.CertificateExpired}
@@ -126,8 +127,8 @@ func TestTheSimulatorRefusesWhatItCannotImitate(t *testing.T) {
 	}
 }
 
-// A server that emulates an older version serves what that one does, to itself and to others, and
-// is what it is for all else.
+// A server that emulates an older version serves the resources of that version, locally and for
+// peers. In everything else it behaves like its own version.
 func TestAServerThatEmulatesServesWhatTheOtherDoes(t *testing.T) {
 	emulating := scenario.Step{Action: scenario.Replace, Server: "b", Version: newer, Setup: &scenario.Setup{EmulatedVersion: "1.36"}}
 	itself := scenario.Step{Action: scenario.Restart, Server: "b"}
@@ -184,7 +185,7 @@ func TestAServerThatEmulatesServesWhatTheOtherDoes(t *testing.T) {
 	}
 }
 
-// A snapshot is of servers that are set up as ever.
+// A snapshot has only servers without setups.
 func TestASettledClusterKeepsItsSetups(t *testing.T) {
 	c := three(soak(time.Minute)).asking(0, "b", onlyNew, 30*time.Second, 1)
 	c.Settled = true
@@ -198,9 +199,9 @@ func TestASettledClusterKeepsItsSetups(t *testing.T) {
 	}
 }
 
-// Upstream's round of fetches looks a peer's address up once, and waits half a minute for each
-// document that it asks where no way leads. That the peer says another address meanwhile does not
-// help. (Seen on real processes, in advertised-address-unroutable.)
+// In a round of fetches, upstream looks up the address of a peer once. If no path leads to this
+// address, each document costs half a minute. A new address that the peer advertises meanwhile does
+// not help. (Seen on real processes, in advertised-address-unroutable.)
 func TestARoundThatDialsNowhereTakesLong(t *testing.T) {
 	for policy, want := range map[string]int{"upstream-1.37": 404, "reference": 200} {
 		p, err := proxy.PresetNamed(policy)

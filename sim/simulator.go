@@ -22,17 +22,19 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// Setup is what all runs of a simulator have in common.
+// Setup is the part that all runs of a simulator have in common.
 type Setup struct {
-	// Policy is what the proxy of a server of that version does; false where the feature is off.
-	// Required.
+	// Policy returns the policy of the proxy of a server of that version. It returns false if the
+	// feature is off. Required.
 	Policy func(version string) (proxy.Policy, bool)
 	// Sidecar says where the proxies run. True: each is a sidecar of its kube-apiserver
-	// (proxy/sidecar). It publishes an endpoint lease, joins leases in a [peers.Roster], closes silent
-	// connections after 10 s, and refuses a configuration that cannot work. False: each is part of its
-	// kube-apiserver, which writes its own address to etcd and looks up those of its peers there.
+	// (proxy/sidecar). The sidecar publishes an endpoint lease, joins leases in a [peers.Roster],
+	// closes silent connections after 10 s, and refuses a configuration that cannot work. False:
+	// each is part of its kube-apiserver, which writes its own address to etcd and reads the
+	// addresses of its peers there.
 	Sidecar bool
-	// Version is what a version serves. Required; it should give the same pointer for the same name.
+	// Version returns the resources of a version. Required. It should return the same pointer for
+	// the same name.
 	Version func(name string) (*recorded.Version, error)
 	// Defects are planted; see [Defects]. Zero: none.
 	Defects Defects
@@ -43,7 +45,7 @@ type Setup struct {
 type Simulator struct {
 	setup Setup
 	loop  vtime.Loop
-	of    *Case // that is carried out
+	of    *Case // the case in progress
 	tape  *tape.Tape
 	trace trace
 
@@ -57,7 +59,7 @@ type Simulator struct {
 	links      []link
 	extensions []scenario.Definition
 	objects    map[object]bool
-	population map[schema.GroupResource]int // objects, and labelled those of large lists
+	population map[schema.GroupResource]int // number of objects, and of the labelled objects of large lists
 	labelled   map[schema.GroupResource]int
 	beating    bool
 
@@ -65,12 +67,12 @@ type Simulator struct {
 	load        load
 	history     *history.History
 	outstanding int
-	asked       []int // by server
+	asked       []int // number of requests, by server
 	requests    int
 	reached     Reached
 	suspect     bool
 
-	// What is the same in every run, found once.
+	// Caches of values that are the same in every run.
 	ids       []string
 	templates map[workload.Request]*template
 	indexes   map[*recorded.Version]map[resourceKey][]string
@@ -79,7 +81,7 @@ type Simulator struct {
 	users     map[string]user.Info
 	snapshots map[string]*snapshot
 
-	// What a run needs and the next one can have.
+	// Memory that a run uses and the next run reuses.
 	exchanges  kept[exchange]
 	operations kept[operation]
 	rounds     kept[round]
@@ -95,21 +97,21 @@ func New(setup Setup) *Simulator {
 	}
 }
 
-// Close ends what the simulator keeps. It may be used again.
+// Close releases what the simulator keeps. The simulator may be used again.
 func (s *Simulator) Close() { s.loop.Close() }
 
-// Result is what a run came to.
+// Result is the result of a run.
 type Result struct {
-	// History is what happened. It belongs to the caller, who may give it back (Simulator.Recycle).
+	// History records the run. It belongs to the caller, who may give it back (Simulator.Recycle).
 	History *history.History
-	// Hash is of the whole trace; Shape is of the order of what happened, whatever the times.
+	// Hash is the hash of the whole trace. Shape is the hash of the trace without its times, but in
+	// order.
 	Hash, Shape uint64
-	// Reached are the interesting states that the run came to.
+	// Reached are the interesting states that the run reached.
 	Reached Reached
-	// Suspect is false only if no invariant can be violated, so that the history need not be judged
-	// to know that.
+	// Suspect is false only if no invariant can be violated. Then the history need not be judged.
 	Suspect bool
-	// Events is how many events were carried out, and Until how much time passed.
+	// Events is the number of simulated events, and Until the virtual time at the end.
 	Events int
 	Until  vtime.Time
 
@@ -117,34 +119,36 @@ type Result struct {
 	names []string
 }
 
-// WriteTrace writes the trace of a run that was asked to keep it, one line for each entry.
+// WriteTrace writes the trace of a run, one line for each entry. The run must have the option
+// Trace.
 func (r *Result) WriteTrace(w io.Writer) error {
 	t := trace{entries: r.trace}
 	return t.write(w, r.names)
 }
 
-// Options are what a single run may want.
+// Options are the options of a single run.
 type Options struct {
 	// Trace keeps the trace for Result.WriteTrace.
 	Trace bool
-	// StopAtError ends the run with the first step that fails, as on real servers; the history's end
-	// says why. Otherwise the run goes on.
+	// StopAtError ends the run at the first step that fails, as on real servers. The end of the
+	// history gives the reason. Otherwise the run goes on.
 	StopAtError bool
-	// Run is what the history begins with; its servers are filled in. Zero: nothing.
+	// Run is the start of the history; the simulator fills in its servers. Zero: empty.
 	Run history.Run
 }
 
-// maxRun bounds the virtual time of a run. The history's end says what was not done by then.
+// maxRun is the maximum virtual time of a run. The end of the history says what was not done by
+// then.
 const maxRun = 24 * time.Hour
 
-// Run carries out a case. The error says why it could not be; what servers and clients do is never
-// an error.
+// Run carries out a case. It returns an error if it cannot carry the case out. The behaviour of
+// servers and clients is never an error.
 func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	if err := s.prepare(c, t, o); err != nil {
 		return nil, err
 	}
 	plan := scenario.Plan{Servers: c.Servers}
-	if c.Settled && !plan.Setups() { // a snapshot is of servers that are set up as ever
+	if c.Settled && !plan.Setups() { // a snapshot has only servers without setups
 		if err := s.settle(c, t, o); err != nil {
 			return nil, err
 		}
@@ -174,7 +178,7 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	return result, nil
 }
 
-// left is what a run has not come to; empty if it is over.
+// left says what a run has not finished; "" if it has finished.
 func (s *Simulator) left(c *Case) string {
 	done := len(s.history.Steps)
 	switch {
@@ -188,7 +192,7 @@ func (s *Simulator) left(c *Case) string {
 	return ""
 }
 
-// startAll starts every server, one shortly after the other.
+// startAll starts every server, with a short time between them.
 func (s *Simulator) startAll(c *Case) error {
 	for i, srv := range s.servers {
 		release := c.Servers[i].Version
@@ -201,7 +205,7 @@ func (s *Simulator) startAll(c *Case) error {
 	return nil
 }
 
-// prepare makes everything as it is before anything has happened.
+// prepare resets everything to the state before a run.
 func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	if err := checkSetups(c); err != nil {
 		return err
@@ -228,7 +232,8 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	return s.driver.reset(s, c, o.StopAtError)
 }
 
-// newHistory begins the history of a run, in the room of one that was given back if there is any.
+// newHistory starts the history of a run. It reuses the memory of a history that was given back, if
+// there is one.
 func (s *Simulator) newHistory(c *Case, o Options) {
 	h := s.recycled
 	s.recycled = nil
@@ -245,7 +250,7 @@ func (s *Simulator) newHistory(c *Case, o Options) {
 	s.history = h
 }
 
-// Recycle takes back the history of a result, for the next run. The caller must not use it
+// Recycle takes back the history of a result, for the next run. The caller must not use the history
 // afterwards.
 func (s *Simulator) Recycle(r *Result) { s.recycled, r.History = r.History, nil }
 
@@ -273,7 +278,7 @@ func (s *Simulator) resize(c *Case) {
 	}
 }
 
-// name takes the servers' names from a case.
+// name takes the names of the servers from a case.
 func (s *Simulator) name(c *Case) {
 	n := len(c.Servers)
 	s.names, s.serverIDs, s.addresses, s.asked = nil, nil, nil, make([]int, n)
@@ -298,7 +303,7 @@ func (s *Simulator) requestsAfter(c *Case, step int) {
 	}
 }
 
-// asking is that the time for a request has come.
+// asking is the event that the time of a request has come.
 type asking operation
 
 func (a *asking) Happen() {
@@ -313,13 +318,14 @@ func (s *Simulator) wall() time.Time              { return epoch.Add(s.loop.Now(
 func (s *Simulator) at(t vtime.Time) time.Time    { return epoch.Add(t) }
 func (s *Simulator) since(t time.Time) vtime.Time { return t.Sub(epoch) }
 
-// kept are values that one run after the other uses. They never move.
+// kept holds values that one run after another reuses. They never move.
 type kept[T any] struct {
 	all  []*T
 	used int
 }
 
-// next is one that this run has not used yet, as the run before left it.
+// next returns a value that this run has not used yet, in the state in which an earlier run left
+// it.
 func (k *kept[T]) next() *T {
 	if k.used == len(k.all) {
 		k.all = append(k.all, new(T))
@@ -328,10 +334,10 @@ func (k *kept[T]) next() *T {
 	return k.all[k.used-1]
 }
 
-// maxKept bounds the memory that an exchange keeps for the next run, in bytes.
+// maxKept is the maximum size, in bytes, of the memory that an exchange keeps for the next run.
 const maxKept = 16 << 10
 
-// newExchange takes one from those of earlier runs.
+// newExchange returns an exchange, which may be one of an earlier run.
 func (s *Simulator) newExchange() *exchange {
 	x := s.exchanges.next()
 	clear(x.answerHeader)
@@ -345,14 +351,14 @@ func (s *Simulator) newExchange() *exchange {
 	return x
 }
 
-// newOperation does the same.
+// newOperation returns an operation, which may be one of an earlier run.
 func (s *Simulator) newOperation() *operation {
 	op := s.operations.next()
 	*op = operation{s: s, situation: situation{capable: op.capable[:0]}}
 	return op
 }
 
-// operationID numbers operations.
+// operationID returns the ID of the next operation.
 func (s *Simulator) operationID() string {
 	s.requests++
 	for len(s.ids) < s.requests {
@@ -361,7 +367,7 @@ func (s *Simulator) operationID() string {
 	return s.ids[s.requests-1]
 }
 
-// minorOf is the minor version of "v1.37.1", -1 if it is none.
+// minorOf returns the minor version of a version such as "v1.37.1"; -1 if the version is not valid.
 func minorOf(version string) int {
 	_, minor, ok := strings.Cut(semver.MajorMinor(version), ".")
 	n, err := strconv.Atoi(minor)

@@ -21,7 +21,7 @@ const (
 	newer = "v1.37.1"
 )
 
-// only is a setup in which every server follows one policy, and serves few resources.
+// only is a setup in which every server has the same policy and serves few resources.
 func only(t testing.TB, policy proxy.Policy) Setup {
 	t.Helper()
 	gvrs, err := recorded.Skew(older, newer)
@@ -43,14 +43,14 @@ func only(t testing.TB, policy proxy.Policy) Setup {
 
 var onlyNew = history.GVR{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}
 
-// three servers, the first of which alone is new.
+// three is a case of three servers, of which only the first is of the newer version.
 func three(steps ...scenario.Step) *Case {
 	return &Case{Servers: []scenario.Server{{Name: "a", Version: newer}, {Name: "b", Version: older}, {Name: "c", Version: older}}, Steps: steps}
 }
 
 func soak(d time.Duration) scenario.Step { return scenario.Step{Action: scenario.Soak, For: d} }
 
-// asking sends the same request of b every so often after a step.
+// asking adds the same request to a server, times times, at an interval after a step.
 func (c *Case) asking(step int, server string, gvr history.GVR, every time.Duration, times int) *Case {
 	for i := range times {
 		c.Requests = append(c.Requests, Request{Step: step, After: time.Duration(i+1) * every, Server: server, Request: workload.Request{Verb: "list", GVR: gvr}})
@@ -141,8 +141,8 @@ func TestTheSameThreeGiveTheSameTrace(t *testing.T) {
 	}
 }
 
-// A run that takes longer than any may is no pass, whatever it was that it did not come to; what
-// was done to servers until then is on record. One that just takes long is over.
+// A run that exceeds the time limit does not pass, whatever it has not finished. The faults on
+// servers until then are in its history. A run that is only long does finish.
 func TestARunThatTakesTooLongDidNotComeToItsEnd(t *testing.T) {
 	const day = 24 * time.Hour
 	kill := scenario.Step{Action: scenario.Kill, Server: "a"}

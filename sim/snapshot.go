@@ -12,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// snapshot is a control plane that is up and idle, brought up on a tape of zeros. What servers know
-// is immutable or small, so restoring it is cheap.
+// snapshot is a control plane that is up and idle, and that was started with a tape of zeros. A
+// snapshot is cheap to restore, because the state of servers is immutable or small.
 type snapshot struct {
 	at        vtime.Time
 	servers   []server
@@ -26,12 +26,12 @@ type snapshot struct {
 	suspect   bool
 }
 
-// settledAfter is how long a control plane is idle before it is settled: longer than the staleness
-// bound.
+// settledAfter is the idle time after which a control plane is settled. It is longer than the
+// staleness bound.
 const settledAfter = 8 * time.Second
 
-// settle restores a settled control plane. It may call prepare again, since bringUp uses the same
-// simulator.
+// settle restores a settled control plane. If it must call bringUp first, it then calls prepare
+// again, because bringUp uses the same simulator.
 func (s *Simulator) settle(c *Case, t *tape.Tape, o Options) error {
 	var key strings.Builder
 	for _, srv := range c.Servers {
@@ -55,13 +55,14 @@ func (s *Simulator) settle(c *Case, t *tape.Tape, o Options) error {
 	return nil
 }
 
-// maxSnapshots bounds how many combinations of versions are remembered.
+// maxSnapshots is the maximum number of combinations of versions that are remembered.
 const maxSnapshots = 256
 
-// maxBringUp is when a control plane is taken as it is: some servers may not come up at all.
+// maxBringUp is the time after which a control plane is used as it is. Some servers may never
+// become ready.
 const maxBringUp = 2 * time.Minute
 
-// bringUp starts the servers of a case and waits until they have nothing to do.
+// bringUp starts the servers of a case and waits until they are idle.
 func (s *Simulator) bringUp(c *Case) (*snapshot, error) {
 	if err := s.prepare(c, &tape.Tape{}, Options{}); err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func (s *Simulator) bringUp(c *Case) (*snapshot, error) {
 	return snap, nil
 }
 
-// restore makes everything as it was when the snapshot was taken.
+// restore restores the state of a snapshot.
 func (s *Simulator) restore(snap *snapshot) {
 	s.loop.Skip(snap.at)
 	s.suspect = snap.suspect

@@ -9,10 +9,10 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// What b answers for what only a serves: when fetches of a's /apis have failed for 10 s, and four
-// minutes after they do no more. An unrelated restart has everybody asked.
-// TestUpstreamTakesEmptyBodyForDocument in package proxy drives upstream's own code through the
-// same.
+// Only a serves a resource. The test checks how b answers requests for it at two times: while
+// fetches of a's /apis fail, after 10 s, and four minutes after they work again. The restart of
+// another server makes all servers fetch. TestUpstreamTakesEmptyBodyForDocument in package proxy
+// does the same with upstream's own code.
 func TestWhatComesOfAFetchThatFails(t *testing.T) {
 	down := func(bytes int64) *fault.Fault {
 		return &fault.Fault{Kind: fault.LimitData, From: "b", To: "a", Direction: fault.Down, Bytes: bytes}
@@ -21,7 +21,7 @@ func TestWhatComesOfAFetchThatFails(t *testing.T) {
 	forgets, forgetsForGood, remembers := answers{404, 200}, answers{404, 404}, answers{200, 200}
 	for name, c := range map[string]struct {
 		manner              fault.DiscoveryFailure
-		fault               *fault.Fault // in place of it
+		fault               *fault.Fault // instead of the failure
 		upstream, reference answers
 	}{
 		"500":                          {manner: fault.ServerError, upstream: forgets, reference: remembers},
@@ -55,8 +55,8 @@ func TestWhatComesOfAFetchThatFails(t *testing.T) {
 	}
 }
 
-// v1.34 dies of a fetch that fails, and lives on after one that breaks off before anything of the
-// document has come.
+// v1.34 crashes after a fetch that fails. It does not crash if the fetch breaks off before any part
+// of the document has arrived.
 func TestNothingComesOfNothing(t *testing.T) {
 	for manner, dies := range map[fault.DiscoveryFailure]bool{fault.BreaksOff: false, fault.CutShort: true} {
 		r := run(t, only(t, proxy.Upstream134()), three(soak(10*time.Second), scenario.Step{Action: scenario.BreakDiscovery, Server: "a", Path: "/apis", Failure: manner},

@@ -9,19 +9,20 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Judging a history takes longer than making it. So every answer is checked when it comes. If no
-// invariant could find a violation in any, the history need not be judged. Most suspicious answers
-// are no violations.
+// Judging a history takes longer than the run. So every answer is checked when it arrives. If no
+// answer can violate an invariant, the history need not be judged. Most suspicious answers violate
+// nothing.
 
-// situation is what was true of what a request is about when it was sent.
+// situation is the state of the servers when a request was sent, as far as it matters for the
+// request.
 type situation struct {
-	local   bool  // the asked server serves it
-	capable []int // other servers that are up and serve it
+	local   bool  // the asked server serves the resource
+	capable []int // the other servers that are running and serve the resource
 	life    int   // the incarnation of the asked server, 0 if it is not ready
-	hops    int   // that the request was passed on
+	hops    int   // number of times that the request was forwarded
 }
 
-// situate looks at what is true when a request is sent.
+// situate records the situation of a request when it is sent.
 func (s *Simulator) situate(op *operation) {
 	asked := s.servers[op.at]
 	if asked.phase == running && asked.gate.Open() {
@@ -50,7 +51,7 @@ func (op *operation) about() resourceKey {
 	return resourceKey{op.GVR.Group, op.GVR.Version, op.GVR.Resource, op.Subresource}
 }
 
-// suspectHop looks at a server's account of a request that it begins to handle.
+// suspectHop checks a server's own account of a request when the server starts to handle it.
 func (x *exchange) suspectHop(h *history.Hop) {
 	if h.User != x.op.User || h.Groups != ownGroups || h.UID != ownUID || h.Extra != ownExtra || h.Altered != "" || x.parent != nil && x.parent.parent != nil {
 		x.s.suspect = true
@@ -63,24 +64,24 @@ func (x *exchange) suspectHop(h *history.Hop) {
 	}
 }
 
-// doubt looks at an answer.
+// doubt checks an answer.
 func (s *Simulator) doubt(op *operation) {
 	asked := s.servers[op.at]
-	if op.life == 0 && asked.since == op.Start { // it became ready in the same instant
+	if op.life == 0 && asked.since == op.Start { // it became ready at the same instant
 		op.life = asked.incarnation
 	}
 	if s.suspect || op.life == 0 {
 		return
 	}
 	if asked.incarnation != op.life || asked.phase != running || !asked.gate.Open() {
-		return // it was not ready all the time, and is held to nothing
+		return // it was not ready all the time, so its answer may be anything
 	}
 	s.suspect = s.doubtful(op, asked)
 }
 
 func (s *Simulator) doubtful(op *operation, asked *server) bool {
 	known := op.local || len(op.capable) > 0
-	// Convergence knows no excuses.
+	// Converges allows no excuse.
 	late := op.End > s.driver.steps.Disturbed()+history.DefaultBounds.Convergence
 	ignorant := op.Start < asked.since+history.DefaultBounds.Staleness
 	switch {
@@ -88,7 +89,7 @@ func (s *Simulator) doubtful(op *operation, asked *server) bool {
 		return true
 	case !op.local && known && op.odd():
 		return true
-	case op.Status == http.StatusForbidden: // to whom, the hops tell
+	case op.Status == http.StatusForbidden: // the hops say which user the server saw
 		return false
 	case op.Verb == history.VerbDiscovery, op.Verb == history.VerbNoPeer, op.Items > 0, op.Accept != "":
 		return true
@@ -108,8 +109,8 @@ func (s *Simulator) doubtful(op *operation, asked *server) bool {
 	return s.failed(op, asked, late, ignorant)
 }
 
-// odd reports whether a request that had to cross got an answer that few requests get where they
-// are served, and on which AnsweredAlike rules.
+// odd reports whether a request that had to be forwarded got an answer that is rare for a request
+// that is served locally. The invariant AnsweredAlike judges such answers.
 func (op *operation) odd() bool {
 	switch op.Status {
 	case http.StatusSwitchingProtocols:
@@ -124,11 +125,11 @@ func (op *operation) odd() bool {
 	return op.Status < http.StatusInternalServerError
 }
 
-// failed checks a failed request for what some server serves. It may fail if no such server could
-// be reached.
+// failed checks a request that failed although some server serves the resource. It may fail if no
+// such server could be reached.
 func (s *Simulator) failed(op *operation, asked *server, late, ignorant bool) bool {
 	if s.link(asked.index, s.etcdEnd()).impaired() || s.link(s.clientEnd(), asked.index).impaired() {
-		return false // it can do nothing without etcd; and what a client's own link does is nobody's fault
+		return false // without etcd the server can answer nothing, and the client's own link is not the server's fault
 	}
 	if op.local {
 		return true
@@ -153,7 +154,7 @@ func (s *Simulator) failed(op *operation, asked *server, late, ignorant bool) bo
 	return !reached && op.Status != http.StatusServiceUnavailable
 }
 
-// calm reports whether a server must know that no server serves what was requested: none has
+// calm reports whether a server must know that no server serves the resource: no server has
 // started, ended or been unreachable lately.
 func (s *Simulator) calm(op *operation, asked *server) bool {
 	from := op.Start - history.DefaultBounds.Staleness
@@ -173,7 +174,7 @@ func (s *Simulator) calm(op *operation, asked *server) bool {
 	return true
 }
 
-// impaired reports whether something is done to the link that may keep answers back.
+// impaired reports whether a fault on the link may keep answers back.
 func (l *link) impaired() bool {
 	for _, a := range l.on {
 		if impairs(a.Kind) {
@@ -183,7 +184,7 @@ func (l *link) impaired() bool {
 	return false
 }
 
-// impairs reports whether a kind of fault may keep answers back, rather than only delay them.
+// impairs reports whether a kind of fault may keep answers back. Other kinds only delay them.
 func impairs(k fault.Kind) bool {
 	switch k {
 	case fault.Latency, fault.Bandwidth, fault.Slicer, fault.SlowClose:

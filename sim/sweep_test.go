@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// What a server that was killed served, others go on listing until its lease has expired. Nobody
-// serves it, and clients that believe discovery ask for it.
+// After a server is killed, other servers still list its resources until its lease has expired. No
+// server serves these resources, but clients that use discovery request them.
 func TestASweepAsksForWhatIsOnlyListed(t *testing.T) {
 	for _, c := range []struct {
 		policy proxy.Policy

@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// eventKind is a kind of thing that a trace tells.
+// eventKind is the kind of an entry in a trace.
 type eventKind uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 
 var eventNames = [...]string{"process", "step", "ask", "answered", "decided", "attempted", "lease", "fetched", "extensions"}
 
-// entry is one line of a trace. What a and b mean depends on the kind; a is mostly a server.
+// entry is one line of a trace. The meaning of a and b depends on the kind; a is usually a server.
 type entry struct {
 	at   vtime.Time
 	kind eventKind
@@ -32,17 +32,17 @@ type entry struct {
 	c    uint64
 }
 
-// trace is the record of a run. Its hash is updated with each entry; entries are kept only with
-// keep.
+// trace is the record of a run. Each entry updates its hash; the entries themselves are kept only
+// if keep is true.
 type trace struct {
-	hash    uint64 // of everything
-	shape   uint64 // of everything but the times, in order
+	hash    uint64 // of all entries
+	shape   uint64 // of the entries in order, without their times
 	keep    bool
 	entries []entry
 }
 
-// FNV-1a, 64 bits, over the fields as numbers: fast, and the same everywhere (hash/fnv works on
-// bytes).
+// FNV-1a, 64 bits, over the fields as numbers. It is fast and gives the same result on every
+// machine. (hash/fnv works on bytes.)
 const (
 	fnvOffset = 14695981039346656037
 	fnvPrime  = 1099511628211
@@ -64,7 +64,7 @@ func (t *trace) add(at vtime.Time, kind eventKind, a, b int, c uint64) {
 	}
 }
 
-// write renders the lines of a trace.
+// write writes the lines of a trace.
 func (t *trace) write(w io.Writer, names []string) error {
 	name := func(i int) string {
 		if i >= 0 && i < len(names) {
@@ -80,7 +80,7 @@ func (t *trace) write(w io.Writer, names []string) error {
 	return nil
 }
 
-// hashString makes a number of a string.
+// hashString returns the hash of a string.
 func hashString(s string) uint64 {
 	h := uint64(fnvOffset)
 	for i := range len(s) {

@@ -12,18 +12,18 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// transport is how one server reaches its peers.
+// transport is the transport of one server to its peers.
 type transport struct{ *server }
 
-// RoundTrip sends what a handler of this server passes on. It waits in the task of the request that
-// is passed on.
+// RoundTrip sends a request that the handler of this server forwards. It waits in the task of the
+// original request.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	parent := r.Context().Value(exchangeKey{}).(*exchange)
 	trace := httptrace.ContextClientTrace(r.Context())
 	if trace != nil && trace.GetConn != nil {
 		trace.GetConn(r.URL.Host)
 	}
-	for t.seeking { // seen on real processes: every request to a peer hangs until etcd is back
+	for t.seeking { // as on real processes: every request to a peer hangs until etcd is back
 		if err := r.Context().Err(); err != nil {
 			return nil, err
 		}
@@ -67,11 +67,11 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// answerBody is the body of an answer, as it comes.
+// answerBody is the body of an answer. It can be read while the answer arrives.
 type answerBody struct {
 	x       *exchange
 	ctx     context.Context // of the request
-	waiting *exchange       // in whose task it is read
+	waiting *exchange       // the exchange in whose task the body is read
 }
 
 func (b *answerBody) Read(p []byte) (int, error) {
@@ -93,7 +93,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	}
 }
 
-// Close gives up what has not come.
+// Close gives up the rest of the body.
 func (b *answerBody) Close() error {
 	if b.x.ended {
 		b.x.drop()
@@ -103,8 +103,8 @@ func (b *answerBody) Close() error {
 	return nil
 }
 
-// values is the context under that of a request at its target, where the API machinery's own
-// filters would have put what it is about.
+// values returns the parent context of a request at its target. It has the values that the API
+// machinery's own filters would have added: the request info and the user.
 func (s *Simulator) values(x *exchange) context.Context {
 	values := context.Background()
 	if x.request.Method == x.op.template.request.Method && x.request.URL.Path == x.op.template.url.Path && x.request.URL.RawQuery == x.op.template.url.RawQuery {
@@ -116,8 +116,9 @@ func (s *Simulator) values(x *exchange) context.Context {
 }
 
 // requestContext is the context of a request at its server. It starts no goroutine: contexts
-// derived from it are cancelled through AfterFunc, in the simulator's goroutine. So it must be the
-// outermost.
+// derived from it are cancelled through AfterFunc, in the simulator's goroutine. Package context
+// finds AfterFunc only on the outermost context, so requestContext wraps the context with the
+// values, and not the reverse.
 type requestContext struct {
 	x      *exchange
 	values context.Context // with the request info and the user
@@ -125,7 +126,7 @@ type requestContext struct {
 	after  []*func()
 }
 
-// exchangeKey is the key under which a context has its exchange.
+// exchangeKey is the context key of the exchange.
 type exchangeKey struct{}
 
 var (
@@ -135,7 +136,7 @@ var (
 
 func (c *requestContext) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Done is for those who ask whether it is over; nobody may wait for it.
+// Done returns a channel that says whether the request is over. Nobody may wait for it.
 func (c *requestContext) Done() <-chan struct{} {
 	if c.err != nil {
 		return closedDone
@@ -152,7 +153,7 @@ func (c *requestContext) Value(key any) any {
 	return c.values.Value(key)
 }
 
-// AfterFunc is what package context looks for before it starts a goroutine.
+// AfterFunc is the method that package context uses, if it exists, instead of starting a goroutine.
 func (c *requestContext) AfterFunc(f func()) (stop func() bool) {
 	c.after = append(c.after, &f)
 	return func() bool {

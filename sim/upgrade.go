@@ -10,15 +10,17 @@ import (
 	"strings"
 )
 
-// closing is the last message on a socket that ends as it should (RFC 6455, 5.5.1).
+// closing is the last message on a WebSocket that ends in order (RFC 6455, 5.5.1).
 const closing = "\x88\x00"
 
-// socketHeader is what a client sends that wants a WebSocket (RFC 6455, 4.1), in canonical form.
+// socketHeader are the headers of a client that asks for a WebSocket (RFC 6455, 4.1), in canonical
+// form.
 var socketHeader = http.Header{
 	"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"c2tld3Byb29mIHNrZXdwcg=="},
 }
 
-// upgradeHeader is what a client sends that wants an upgrade to a protocol; "" is WebSocket.
+// upgradeHeader returns the headers of a client that asks for an upgrade to a protocol; "" is
+// WebSocket.
 func upgradeHeader(protocol string) http.Header {
 	if protocol == "" {
 		return socketHeader
@@ -26,7 +28,7 @@ func upgradeHeader(protocol string) http.Header {
 	return http.Header{"Connection": {"Upgrade"}, "Upgrade": {protocol}}
 }
 
-// switching is the head of the answer to that.
+// switching is the head of the answer to such a request.
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 
 // wantsSocket reports whether a request asks for a WebSocket.
@@ -34,25 +36,25 @@ func wantsSocket(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// splice copies what a peer sends to the client, in the task of the request. Simulated clients send
-// nothing on an upgraded connection.
+// splice copies data from the peer to the client, in the task of the request. Simulated clients
+// send nothing on an upgraded connection.
 func splice(_ context.Context, client, peer io.ReadWriteCloser, _ io.Reader) {
 	_, _ = io.Copy(client, peer)
 	_ = client.Close()
 	_ = peer.Close()
 }
 
-// wire is the connection of a request whose handler has taken it over. Nobody asks for its
-// addresses or sets deadlines.
+// wire is the connection of a request after its handler has hijacked it. No caller needs addresses
+// or deadlines.
 type wire struct {
 	net.Conn
 	w      *responder
-	head   []byte // of the answer, as long as it is not complete
+	head   []byte // of the answer, while it is not complete
 	begun  bool
 	closed bool
 }
 
-// Hijack lets the handler speak for itself.
+// Hijack gives the connection to the handler.
 func (w *responder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.status != 0 || w.taken != nil {
 		return nil, nil, http.ErrHijacked
@@ -61,7 +63,7 @@ func (w *responder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return w.taken, bufio.NewReadWriter(bufio.NewReader(w.taken), bufio.NewWriter(w.taken)), nil
 }
 
-// Read waits until the client goes: it says nothing.
+// Read waits until the client closes the connection, because the client sends nothing.
 func (c *wire) Read([]byte) (int, error) {
 	x := c.w.x
 	for x.context.err == nil && !c.closed {
@@ -70,7 +72,7 @@ func (c *wire) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Write sends the head of an answer once it is complete, and then whatever comes.
+// Write sends the head of an answer once it is complete, and then all further data.
 func (c *wire) Write(p []byte) (int, error) {
 	x := c.w.x
 	if x.context.err != nil || c.closed {
@@ -99,7 +101,7 @@ func (c *wire) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends the connection, for the client as well.
+// Close ends the connection for both the handler and the client.
 func (c *wire) Close() error {
 	if !c.closed {
 		c.closed = true
@@ -108,8 +110,8 @@ func (c *wire) Close() error {
 	return nil
 }
 
-// socketBody is the body of an answer that has switched protocols.
+// socketBody is the body of an answer with status 101, which can also be written.
 type socketBody struct{ *answerBody }
 
-// Write takes what would be said to the peer.
+// Write discards the data for the peer.
 func (socketBody) Write(p []byte) (int, error) { return len(p), nil }

@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// What becomes of a connection that is upgraded, at a server that has what is asked for and through
-// one that has not.
+// The test checks a WebSocket to a server that serves the resource, and one through a server that
+// does not.
 func TestAWebSocketStandsAndBreaks(t *testing.T) {
 	later := func(steps ...scenario.Step) []scenario.Step {
 		return append([]scenario.Step{soak(3500 * time.Millisecond)}, steps...)
@@ -22,7 +22,7 @@ func TestAWebSocketStandsAndBreaks(t *testing.T) {
 		asked   string
 		policy  proxy.Policy
 		off     bool
-		steps   []scenario.Step // after which a minute goes by; the client asks at the beginning, for eight seconds
+		steps   []scenario.Step // the client sends its request at the start, for eight seconds; after the steps a minute passes
 		status  int
 		failure history.Failure
 		events  int
@@ -44,7 +44,7 @@ func TestAWebSocketStandsAndBreaks(t *testing.T) {
 			kase := three(append(c.steps, soak(time.Minute))...)
 			kase.Settled = true
 			at := 0
-			if len(c.steps) == 1 { // it is disturbed before
+			if len(c.steps) == 1 { // the step comes before the request
 				at = 1
 			}
 			kase.Requests = []Request{{Step: at, After: time.Second, Server: c.asked, Request: workload.Request{Verb: "watch", GVR: onlyNew, Upgrade: true, For: 8 * time.Second}}}

@@ -17,7 +17,7 @@ func TestBenchRepeatsScenarios(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	var output bytes.Buffer
 	cmd := program(t, &output, "bench", "quiet", "peer-crash", "--backend", "sim", "--runs", "2", "--parallel", "2", "--subject", "none", "--out", dir)
-	if err := cmd.Run(); err != nil { // though what is repeated fails
+	if err := cmd.Run(); err != nil { // bench passes although the repeated runs fail
 		t.Fatalf("%v; it said:\n%s", err, &output)
 	}
 	for _, want := range []string{"run 2 of 2: peer-crash", "skewproof run quiet --backend sim --subject none", "fail 2", fmt.Sprintf("\n0 of %d verdicts differed", 2*len(invariant.All()))} {
@@ -32,7 +32,7 @@ func TestBenchRepeatsScenarios(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends what is under way, and what was done until then is shown.
+// Ctrl-C ends the active runs, and bench shows the results until then.
 func TestBenchInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "out")

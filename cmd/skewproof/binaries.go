@@ -29,7 +29,7 @@ func newBinariesList() *cobra.Command {
 		Short: "List the cached binaries",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, damaged := (&binaries.Store{}).List() // the error names damaged entries; the others are listed all the same
+			all, damaged := (&binaries.Store{}).List() // the error names damaged entries; the table still lists the others
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, b := range all {
 				fmt.Fprintf(table, "%s\t%s\t%d MB\t%s\n", b.Component, b.Version, b.Size/1e6, b.How)
@@ -50,7 +50,7 @@ func newBinariesGet() *cobra.Command {
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
-			own, err := run.OverridesOf(nil) // what a run would take need not be got
+			own, err := run.OverridesOf(nil) // a binary that the user gives need not be fetched
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func newBinariesPrune() *cobra.Command {
 	}
 }
 
-// newKindClean removes what killed runs have left in the Docker engine.
+// newKindClean makes the command that removes what killed runs left in the Docker engine.
 func newKindClean() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kind-clean [CLUSTER...]",

@@ -15,21 +15,21 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// programVariable makes a copy of this test binary the program itself: what runs other runs runs
-// itself.
+// programVariable makes a copy of this test binary act as the program itself, because some commands
+// start the program again.
 const programVariable = "SKEWPROOF_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(programVariable) != "" {
 		os.Exit(execute(os.Args[1:]))
 	}
-	if err := os.Setenv(programVariable, "1"); err != nil { // for the copies that commands make of this process
+	if err := os.Setenv(programVariable, "1"); err != nil { // for copies of this process that commands start
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// program prepares the program with its output kept.
+// program prepares the program and keeps its output.
 func program(t *testing.T, output *bytes.Buffer, words ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -42,8 +42,8 @@ func program(t *testing.T, output *bytes.Buffer, words ...string) *exec.Cmd {
 	return cmd
 }
 
-// breakOff starts a program that carries out runs into dir, and sends it SIGINT once these of them
-// are under way. It returns when the program has ended.
+// breakOff starts a program that carries out runs into dir, and sends it SIGINT when the runs in
+// underWay are active. It returns when the program has ended.
 func breakOff(t *testing.T, cmd *exec.Cmd, dir string, underWay ...string) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
@@ -61,13 +61,13 @@ func breakOff(t *testing.T, cmd *exec.Cmd, dir string, underWay ...string) {
 	_ = cmd.Wait()
 }
 
-// conformed runs a conformance suite to its end.
+// conformed runs a whole conformance suite.
 func conformed(t *testing.T, words ...string) (int, reports.ConformanceReport, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
 	var output bytes.Buffer
 	cmd := program(t, &output, append([]string{"conformance", "--out", dir}, words...)...)
-	_ = cmd.Run() // the exit code says what became of it
+	_ = cmd.Run() // the exit code says how it ended
 	report, err := reports.ReadConformance(filepath.Join(dir, reports.ConformanceFile))
 	if err != nil {
 		t.Fatalf("%v; it said:\n%s", err, &output)
@@ -115,7 +115,7 @@ func TestConformanceOfABrokenProxyFails(t *testing.T) {
 	}
 }
 
-// Runs that are under way at the same time come to what they come to one after the other.
+// Runs that are active at the same time have the same results as runs one after the other.
 func TestConformanceOfTwoAtATime(t *testing.T) {
 	t.Parallel()
 	suite := []string{"--backend", "sim", "--labels", "quiet || two-servers-one-hostname || peer-crash", "--controls", "few"}
@@ -138,8 +138,8 @@ func TestConformanceOfTwoAtATime(t *testing.T) {
 	}
 }
 
-// interrupted sends SIGINT to a conformance suite once there are the runs in directories of its
-// output. The report that it leaves never passes.
+// interrupted sends SIGINT to a conformance suite when the directories of the runs in underWay
+// exist. The report that the suite writes never passes.
 func interrupted(t *testing.T, underWay []string, words ...string) (report reports.ConformanceReport, said, junit string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
@@ -154,7 +154,7 @@ func interrupted(t *testing.T, underWay []string, words ...string) (report repor
 		t.Errorf("exit code %d, complete %v, result %s; it said:\n%s", code, report.Metadata.Complete, report.Result, &output)
 	}
 	said = output.String()
-	for _, dump := range []string{"goroutine", "Progress Report", "spec runner"} { // what Ginkgo answers a signal with
+	for _, dump := range []string{"goroutine", "Progress Report", "spec runner"} { // parts of Ginkgo's output after a signal
 		if strings.Contains(said, dump) {
 			t.Errorf("it says %q:\n%s", dump, said)
 		}
@@ -171,7 +171,7 @@ func interrupted(t *testing.T, underWay []string, words ...string) (report repor
 	return report, said, string(content)
 }
 
-// Ctrl-C ends the run that is under way, and what is left is a report that says so.
+// Ctrl-C ends the active run, and the report says so.
 func TestConformanceInterrupted(t *testing.T) {
 	t.Parallel()
 	report, said, junit := interrupted(t, []string{"scenarios/upgrade-downgrade-upgrade"},
@@ -194,8 +194,8 @@ func TestConformanceInterrupted(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends all runs that are under way, each says so, and one that was over before its turn came
-// keeps its verdict.
+// Ctrl-C ends all active runs, and each of them says so. A run that ended before the signal keeps
+// its verdict.
 func TestConformanceInterruptedInTwo(t *testing.T) {
 	t.Parallel()
 	report, said, junit := interrupted(t, []string{"scenarios/upgrade-downgrade-upgrade", "scenarios/long-campaign"},
@@ -221,7 +221,7 @@ func TestConformanceInterruptedInTwo(t *testing.T) {
 	}
 }
 
-// waitFor waits for a condition for as long as the test may take.
+// waitFor waits for a condition, for at most the time limit of the test.
 func waitFor(t *testing.T, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// The formats of a comparison, the default first.
+// These are the formats of a comparison. The first is the default.
 const (
 	formatText     = "text"
 	formatMarkdown = "markdown"
@@ -75,7 +75,7 @@ Exit code 0: B has no kind of violation that A has not; 1: it has; 3: there is n
 	return cmd
 }
 
-// writeComparison writes to a file, or to out if none is named.
+// writeComparison writes to a file, or to out if file is empty.
 func writeComparison(out io.Writer, file, format string, c reports.Comparison) error {
 	var b bytes.Buffer
 	var err error

@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// quietRun carries out quiet on a subject, under a label.
+// quietRun carries out the scenario quiet on a subject.
 func quietRun(t *testing.T, subject string, words ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), subject)
@@ -66,7 +66,7 @@ func TestDiffRefusesWrongUsage(t *testing.T) {
 	}
 }
 
-// Campaigns of two policies, over the same schedules.
+// The test compares campaigns of two policies over the same schedules.
 func TestDiffOfSearches(t *testing.T) {
 	search := func(policy string, words ...string) string {
 		dir := filepath.Join(t.TempDir(), policy)

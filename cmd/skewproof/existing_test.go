@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// twoServers is a kubeconfig of two servers of which none runs.
+// twoServers is a kubeconfig of two servers. Neither of them runs.
 const twoServers = `apiVersion: v1
 kind: Config
 clusters:
@@ -20,8 +20,8 @@ contexts:
 - {name: b, context: {cluster: b, user: me}}
 `
 
-// Servers that are somebody else's are asked for nothing that harms them, and that is said before
-// any of them is dialled.
+// Servers that somebody else owns get no harmful request. A command that would harm them is refused
+// before it connects to any of them.
 func TestExistingServersAreOnlyRead(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("kubeconfig", []byte(twoServers), 0o600); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/local"
 )
 
-// The local backend starts the program by a command line that nothing but a run with an aggregated
-// API would try.
+// The local backend starts the program with this command line. Otherwise only a run with an
+// aggregated API would test it.
 func TestTheExtensionTakesTheFlagsThatItIsStartedWith(t *testing.T) {
 	cmd, rest, err := newRoot().Find(local.ExtensionArguments(local.Files{Keys: "keys"}))
 	if err != nil || cmd.Name() != "extension" {

@@ -18,8 +18,8 @@ import (
 	"github.com/skewproof/skewproof/internal/suite"
 )
 
-// The flags of commands that carry out runs are fields of a run.Spec. What is not given stays zero
-// in the Spec, whatever default the help shows: so a Spec tells what was asked for, and
+// The flags of commands that carry out runs are fields of a run.Spec. A flag that is not given
+// leaves its field zero, whatever default the help shows. So a Spec says what was asked for, and
 // run.Spec.Plan fills in the rest.
 
 // registerRun declares the flags of every run.
@@ -35,8 +35,7 @@ func registerRun(flags *pflag.FlagSet, s *run.Spec) {
 	registerPlan(flags, s)
 }
 
-// registerPlan declares the flags that say what a scenario is carried out with, on whatever
-// backend.
+// registerPlan declares the flags that say how a scenario is carried out, on every backend.
 func registerPlan(flags *pflag.FlagSet, s *run.Spec) {
 	flags.StringVar(&s.From, "from", "", "the older kube-apiserver version")
 	show(flags, "from", run.DefaultFrom)
@@ -50,8 +49,8 @@ func registerPlan(flags *pflag.FlagSet, s *run.Spec) {
 	registerReal(flags, s, "")
 }
 
-// registerReal declares the flags that say what real processes are made of, and how much is asked
-// of them. If only is set, the help says that they are for that backend.
+// registerReal declares the flags about the programs of real processes and about their load. If
+// only is set, the help says that the flags are for that backend.
 func registerReal(flags *pflag.FlagSet, s *run.Spec, only string) {
 	if only != "" {
 		only = " (" + only + " only)"
@@ -67,15 +66,15 @@ func registerQPS(flags *pflag.FlagSet, s *run.Spec, only string) {
 	show(flags, "qps", strconv.Itoa(run.DefaultQPS))
 }
 
-// registerParallel declares how many runs are carried out at a time.
+// registerParallel declares the flag for the number of parallel runs.
 func registerParallel(flags *pflag.FlagSet, n *int) {
 	flags.IntVar(n, "parallel", 1, "how many runs at a time; each needs a processor and 2 GB of memory or so")
 }
 
-// show lets the help show a default. The value of the flag stays zero as long as it is not given.
+// show makes the help show a default. The value of the flag stays zero if the flag is not given.
 func show(flags *pflag.FlagSet, name, value string) { flags.Lookup(name).DefValue = value }
 
-// seedFlag is the flag of a seed, any number, that need not be given.
+// seedFlag is the flag of a seed. The seed may be any number, and the flag is optional.
 type seedFlag struct{ seed **uint64 }
 
 func (f seedFlag) String() string {
@@ -93,7 +92,7 @@ func (f seedFlag) Set(word string) error {
 
 func (seedFlag) Type() string { return "uint64" }
 
-// checkGiven refuses zeros that were given: in a Spec they would stand for the default.
+// checkGiven refuses explicit zeros, because in a Spec a zero means the default.
 func checkGiven(flags *pflag.FlagSet, s run.Spec) error {
 	if flags.Changed("parallel") {
 		if n, _ := flags.GetInt("parallel"); n < 1 {
@@ -120,7 +119,8 @@ func checkGiven(flags *pflag.FlagSet, s run.Spec) error {
 	return nil
 }
 
-// givenWords are the flags that were given, as on the command line, but for where the output goes.
+// givenWords returns the flags that were given, as on the command line, without the output
+// directory.
 func givenWords(flags *pflag.FlagSet) string {
 	var words strings.Builder
 	flags.Visit(func(f *pflag.Flag) {
@@ -136,8 +136,8 @@ func givenWords(flags *pflag.FlagSet) string {
 	return words.String()
 }
 
-// flagError says what is wrong with a flag in words for people rather than for programmers, and
-// where to read on.
+// flagError describes a wrong flag in words for people rather than for programmers, and says where
+// to read more.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -146,7 +146,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage("%w; '%s --help' shows the flags", err, cmd.CommandPath())
 }
 
-// wanted is what a flag takes, or what it has to say itself.
+// wanted says which values a flag takes, or returns the flag's own error.
 func wanted(invalid *pflag.InvalidValueError) string {
 	switch invalid.GetFlag().Value.Type() {
 	case "int":
@@ -164,7 +164,7 @@ func wanted(invalid *pflag.InvalidValueError) string {
 	return strings.TrimPrefix(said, strconv.Quote(invalid.GetValue())+": ")
 }
 
-// unknownCommand is cobra's error of that name, with the commands that may have been meant.
+// unknownCommand is cobra's error of that name, with suggestions of similar commands.
 func unknownCommand(root *cobra.Command, err error) error {
 	problem, _, _ := strings.Cut(err.Error(), " for ")
 	word, unquoted := strconv.Unquote(strings.TrimPrefix(problem, "unknown command "))
@@ -180,7 +180,7 @@ func unknownCommand(root *cobra.Command, err error) error {
 func strictHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
-	if err != nil { // cobra has made it
+	if err != nil { // cannot happen, because InitDefaultHelpCmd made the command
 		panic(err)
 	}
 	help.Args = func(_ *cobra.Command, words []string) error {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// A command that runs out of room says so and what it had found, and leaves nothing that is only
-// half there. No file of its process may grow beyond 2 KiB: the kernel then refuses writes half
-// way, as on a full disk.
+// A command that runs out of space says so, shows its results so far, and leaves no incomplete
+// file. No file of its process may grow beyond 2 KiB. The kernel then refuses writes half way, as
+// on a full disk.
 func TestFullDiskLeavesNoHalves(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -19,7 +19,7 @@ func TestFullDiskLeavesNoHalves(t *testing.T) {
 		t.Fatal(err)
 	}
 	repro := forgotten(t)
-	for range 200 { // a trace of more than the limit
+	for range 200 { // makes the trace larger than the limit
 		repro.Case.Requests = append(repro.Case.Requests, repro.Case.Requests[0])
 	}
 	file := writeRepro(t, repro)

@@ -26,7 +26,7 @@ func TestKnownFailuresPass(t *testing.T) {
 	}
 }
 
-// What no finding is about stays a failure: that of a cluster without any proxy, for example.
+// A violation that no finding explains stays a failure, such as one of a cluster without a proxy.
 func TestWhatIsNotKnownFails(t *testing.T) {
 	out, err := call(t, "run", "quiet", "--backend", "sim", "--subject", "none", "--known", "--out", filepath.Join(t.TempDir(), "none"))
 	if codeOf(t, err) != exitFail || strings.Contains(out, "known") {
@@ -49,7 +49,7 @@ func TestFindingsOfOnesOwnAreReadBeforeTheRun(t *testing.T) {
 	}
 }
 
-// What was NEW is known by the findings that were drafted of it, and nothing else is.
+// Drafted findings explain the violations that they were drafted from, and nothing else.
 func TestDraftedFindingsExplainTheRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "alpha")
 	if out, err := call(t, "run", "quiet", "--backend", "sim", "--subject", "alpha", "--out", dir); codeOf(t, err) != exitFail {
@@ -85,7 +85,7 @@ func TestDraftedFindingsExplainTheRun(t *testing.T) {
 	}
 }
 
-// Several runs are judged at once: those that are named, and those in the directory of a suite.
+// Several runs can be judged at once: runs that are named, and runs in the directory of a suite.
 func TestSeveralRunsAreJudgedAtOnce(t *testing.T) {
 	base := t.TempDir()
 	for dir, subject := range map[string]string{"scenarios/one": "alpha", "scenarios/two": "reference", "control/one": "none"} {

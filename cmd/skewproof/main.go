@@ -17,7 +17,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Exit codes. What passed, or failed, is another question with bench, parity and replay.
+// These are the exit codes. For bench, parity and replay, passing and failing have other meanings.
 const (
 	exitPass         = 0
 	exitFail         = 1
@@ -46,7 +46,7 @@ func execute(words []string) int {
 			fmt.Fprintln(os.Stderr, "skewproof:", exit.err)
 		}
 		return exit.code
-	case strings.HasPrefix(err.Error(), "unknown command"): // cobra has no type for it
+	case strings.HasPrefix(err.Error(), "unknown command"): // cobra has no error type for this
 		fmt.Fprintln(os.Stderr, "skewproof:", unknownCommand(root, err))
 		return exitUsage
 	default:
@@ -55,7 +55,7 @@ func execute(words []string) int {
 	}
 }
 
-// exitError carries an exit code. With a nil err, everything that is to be said has been said.
+// exitError carries an exit code. If err is nil, everything has already been said.
 type exitError struct {
 	code int
 	err  error
@@ -70,7 +70,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// notRun is nil for nil.
+// notRun gives an error the exit code exitNotRun. It returns nil for nil.
 func notRun(err error) error {
 	if err == nil {
 		return nil
@@ -78,7 +78,7 @@ func notRun(err error) error {
 	return &exitError{exitNotRun, err}
 }
 
-// args makes a wrong number of arguments wrong usage.
+// args makes a wrong number of arguments an error of wrong usage.
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, words []string) error {
 		if err := check(cmd, words); err != nil {
@@ -92,7 +92,7 @@ func usage(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// withExitCodes gives the errors of a command, and of those below it, their exit codes.
+// withExitCodes gives the errors of a command and its subcommands their exit codes.
 func withExitCodes(cmd *cobra.Command) {
 	if runE := cmd.RunE; runE != nil {
 		cmd.RunE = func(cmd *cobra.Command, words []string) error {
@@ -112,7 +112,7 @@ func withExitCodes(cmd *cobra.Command) {
 	}
 }
 
-// outcomeError turns what the invariants came to into an exit code.
+// outcomeError turns the outcome of a run into an exit code.
 func outcomeError(o invariant.Outcome) error {
 	switch o {
 	case invariant.OutcomePass:
@@ -165,15 +165,15 @@ bench, diff, parity and replay answer another question by 0 to 2; their --help s
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.DisableSuggestions, root.SuggestionsMinimumDistance = true, 2 // unknownCommand makes them, in one line
+	root.DisableSuggestions, root.SuggestionsMinimumDistance = true, 2 // unknownCommand makes suggestions itself, in one line
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.AddCommand(
 		newList(), newRun(), newJudge(), newReports(), newDiff(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(), newUpstream(), newClients(),
-		newReplay(), newShell(), newStep(), newBinaries(), newKindClean(), newProxy(),
+		newReplay(), newShell(), newStep(), newBinaries(), newKindClean(), newProxy(), newDoctor(), newVersion(),
 	)
 	root.AddCommand(newHidden()...)
+	withCompletion(root)
 	strictHelp(root)
 	withExitCodes(root)
 	return root

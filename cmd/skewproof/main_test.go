@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"net/netip"
 	"os"
@@ -17,9 +16,7 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
-	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/suite"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
 // call runs a command and returns its standard output.
@@ -46,22 +43,6 @@ func TestExitCodesFollowTheOutcome(t *testing.T) {
 	}
 }
 
-func TestListAsJSONIsComplete(t *testing.T) {
-	out, err := call(t, "list", "--json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var listed []scenario.Scenario
-	if err := json.Unmarshal([]byte(out), &listed); err != nil {
-		t.Fatal(err)
-	}
-	for i, s := range scenarios.All() {
-		if i >= len(listed) || listed[i].Name != s.Name || len(listed[i].About) != len(s.About) || listed[i].Happens != s.Happens {
-			t.Errorf("scenario %s is not listed in its place", s.Name)
-		}
-	}
-}
-
 func TestDryRunShowsEverythingAndTouchesNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out, err := call(t, "run", "rolling-upgrade", "--dry-run", "--servers", "4", "--subject", "none")
@@ -82,7 +63,7 @@ func TestDryRunShowsEverythingAndTouchesNothing(t *testing.T) {
 	}
 }
 
-// A server that is started with flags of its own in some step has them in the dry run too.
+// If a step starts a server with its own flags, the dry run shows these flags too.
 func TestDryRunShowsWhatIsSetUp(t *testing.T) {
 	out, err := call(t, "run", "emulated-upgrade", "--dry-run", "--from", "v1.35.4", "--to", "v1.37.1")
 	if err != nil {
@@ -118,8 +99,7 @@ func TestDryRunShowsTheSidecars(t *testing.T) {
 	}
 }
 
-// The arguments of a sidecar are written here and read there: the one must speak the other's
-// language.
+// One package writes the arguments of a sidecar, and this program parses them. The two must agree.
 func TestTheSidecarKnowsEveryFlagThatItIsGiven(t *testing.T) {
 	args := local.ProxyArguments(local.Place{Real: netip.MustParseAddrPort("198.18.0.6:6443"), Own: netip.MustParseAddrPort("198.18.0.6:6444")}, local.Files{})
 	command, rest, err := newRoot().Find(args)
@@ -131,8 +111,8 @@ func TestTheSidecarKnowsEveryFlagThatItIsGiven(t *testing.T) {
 	}
 }
 
-// The command line in a report must repeat the run: it is parsed here by the program's own flags,
-// whatever the run.
+// The command line in a report must repeat the run, whatever the run is. The test parses it with
+// the program's own flags.
 func TestTheReproducingCommandIsTheRun(t *testing.T) {
 	own, err := binaries.NewRef(binaries.KubeAPIServer, "v1.36.3")
 	if err != nil {
@@ -189,7 +169,7 @@ func TestADryRunShowsWhatServersAreFirstStartedWith(t *testing.T) {
 	}
 }
 
-// Binaries of the user's own are not got from elsewhere.
+// A binary that the user gives is not fetched.
 func TestBinariesOfTheUsersOwnAreNotGot(t *testing.T) {
 	own := filepath.Join(t.TempDir(), "kube-apiserver")
 	if err := os.WriteFile(own, []byte("#!/bin/sh\necho Kubernetes v1.36.3\n"), 0o700); err != nil {

@@ -60,8 +60,8 @@ func matrixInTheSimulator(t *testing.T, parallel string) {
 	}
 }
 
-// A pair that cannot be run is cells that say so; it neither keeps the others from being run nor is
-// anything fetched for it.
+// If a pair cannot be run, its cells say so. The other pairs still run, and nothing is fetched for
+// the bad pair.
 func TestABadPairIsNoHarmToTheOthers(t *testing.T) {
 	t.Parallel()
 	const good, bad = "v1.36.3..v1.37.1", "v1.36.x..v1.37.1"
@@ -78,7 +78,7 @@ func TestABadPairIsNoHarmToTheOthers(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends what is under way, and the table says which runs had not begun.
+// Ctrl-C ends the active runs, and the table says which runs had not begun.
 func TestMatrixInterruptedInTwo(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "out")

@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 )
 
-// passedOff leaves a simulated run of quiet in base as though real processes had been through it:
-// on builtin, whatever its subject was.
+// passedOff writes a simulated run of quiet to base as if it were a run of real processes. It is
+// labelled builtin, whatever its subject was.
 func passedOff(t *testing.T, base, subject string) {
 	t.Helper()
 	dir := filepath.Join(base, "quiet-builtin-local")
@@ -34,8 +34,7 @@ func passedOff(t *testing.T, base, subject string) {
 	}
 }
 
-// Real runs that are there already are compared and not repeated: in a test, nothing real could be
-// started.
+// Existing real runs are compared and not repeated. In this test, no real process could be started.
 func TestParityOfRunsThatAreThere(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -46,8 +45,8 @@ func TestParityOfRunsThatAreThere(t *testing.T) {
 	}
 }
 
-// A run without any proxy that passes for one with it disagrees with the simulator, and nobody
-// knows why.
+// If a run without a proxy is labelled as one with a proxy, it disagrees with the simulator.
+// Nothing explains the disagreement.
 func TestParityFindsWhatDisagrees(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -63,8 +62,8 @@ func TestParityFindsWhatDisagrees(t *testing.T) {
 	}
 }
 
-// All of this is seen before anything is started: each of these would take minutes, or come to
-// nothing and say that all is well.
+// All these errors are found before anything starts. Otherwise each command would take minutes, or
+// would do nothing and report success.
 func TestParityRefusesWrongUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("file", nil, 0o644); err != nil {
@@ -106,7 +105,7 @@ func TestFlagsMeanTheSameEverywhere(t *testing.T) {
 			run, _, _ := newRoot().Find([]string{"run"})
 			command, _, _ := newRoot().Find([]string{other})
 			mine, theirs := command.Flag(name), run.Flag(name)
-			usage, _, _ := strings.Cut(theirs.Usage, "; with --backend existing") // which the others do not have
+			usage, _, _ := strings.Cut(theirs.Usage, "; with --backend existing") // the other commands do not have this part
 			if mine == nil || mine.DefValue != theirs.DefValue || !strings.HasPrefix(mine.Usage, usage) {
 				t.Errorf("--%s of %s is %+v, that of run %+v", name, other, mine, theirs)
 			}

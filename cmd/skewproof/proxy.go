@@ -16,11 +16,11 @@ import (
 	"github.com/skewproof/skewproof/proxy/sidecar"
 )
 
-// maxVerbosity is the highest at which client-go logs no bodies: those of token reviews have
-// tokens.
+// maxVerbosity is the highest verbosity at which client-go logs no bodies, because the bodies of
+// token reviews contain tokens.
 const maxVerbosity = 7
 
-// helpWidth is the width, in columns, to which flags are explained.
+// helpWidth is the width of the help text for flags, in columns.
 const helpWidth = 120
 
 func newProxy() *cobra.Command {
@@ -70,7 +70,7 @@ It ends when it is told to (SIGTERM, Ctrl-C), in good order; a second signal end
 	return cmd
 }
 
-// wrongOptions lists everything that is wrong, a line each.
+// wrongOptions lists all errors, one a line.
 func wrongOptions(err error) error {
 	var several interface{ Unwrap() []error }
 	if !errors.As(err, &several) || len(several.Unwrap()) == 1 {
@@ -83,7 +83,7 @@ func wrongOptions(err error) error {
 	return usage("%d options are wrong:%s", len(several.Unwrap()), lines.String())
 }
 
-// newLogger logs to out, as klog does. A verbosity of n shows what the libraries log at V(n).
+// newLogger logs to out, as klog does. A verbosity of n includes what libraries log at V(n).
 func newLogger(out io.Writer, format string, verbosity int) (*slog.Logger, error) {
 	if verbosity < 0 || verbosity > maxVerbosity {
 		return nil, usage("--v %d: want 0 to %d; what is logged above that has tokens in it", verbosity, maxVerbosity)

@@ -59,8 +59,8 @@ func TestWrongProxyOptionsAreWrongUsage(t *testing.T) {
 	}
 }
 
-// The command itself, with no kube-apiserver behind it: it serves, says that it is not ready, and
-// ends when it is told to.
+// The test runs the command itself, without a kube-apiserver. The command serves, says that it is
+// not ready, and ends when it is told to.
 func TestProxyRunsUntilItIsToldToStop(t *testing.T) {
 	dir := t.TempDir()
 	issue := func(authority, name string, r pki.Request) (*pki.Authority, pki.Pair) {
@@ -118,7 +118,7 @@ func TestProxyRunsUntilItIsToldToStop(t *testing.T) {
 	}
 }
 
-// freePort is a port that nobody listens on now.
+// freePort is a port on which nothing listens now.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -2,5 +2,5 @@
 
 package main
 
-// raceEnabled says whether the race detector is on, which slows the simulator down tenfold.
+// raceEnabled says whether the race detector is on. It makes the simulator ten times slower.
 const raceEnabled = false

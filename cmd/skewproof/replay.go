@@ -88,7 +88,7 @@ func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error
 	return f.replaySimulated(r, out)
 }
 
-// replaySimulated runs the file in the simulator and tells what happened.
+// replaySimulated runs the file in the simulator and prints what happened.
 func (f *replayFlags) replaySimulated(r *search.Repro, out io.Writer) error {
 	result, verdicts, err := r.Replay(f.trace != "")
 	if err != nil {
@@ -130,7 +130,8 @@ func (f *replayFlags) save(r *search.Repro, result *sim.Result, out io.Writer) e
 	return nil
 }
 
-// writeTrace writes the trace to a file. A regular file that is incomplete is removed.
+// writeTrace writes the trace to a file. If the file is incomplete and regular, writeTrace removes
+// it.
 func writeTrace(path string, result *sim.Result) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
@@ -181,7 +182,7 @@ func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, prog
 	return outcomeError(outcome)
 }
 
-// realPlan makes the plan, fills in what the file decides, and checks everything else.
+// realPlan makes the plan, fills in the values that the file decides, and checks everything else.
 func (f *replayFlags) realPlan(r *search.Repro) (*replay.Plan, error) {
 	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: local.MaxServers, Lenient: f.lenient, Preset: run.PresetOf})
 	if err != nil {
@@ -195,7 +196,7 @@ func (f *replayFlags) realPlan(r *search.Repro) (*replay.Plan, error) {
 	return plan, err
 }
 
-// words are the command that makes the plan, to which the flags of the Spec are added.
+// words are the command that makes the plan. The flags of the Spec are added to it.
 func (f *replayFlags) words() []string {
 	words := []string{"replay", f.file}
 	if f.lenient {

@@ -22,7 +22,7 @@ import (
 
 var onlyNewer = history.GVR{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}
 
-// forgotten is a file about a server that forgets another, as it is now.
+// forgotten is a repro file about a server that forgets another server.
 func forgotten(t *testing.T) *search.Repro {
 	t.Helper()
 	r := &search.Repro{
@@ -166,8 +166,8 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// The files that the end-to-end tests replay on real processes can be read, and show what they are
-// named after.
+// The end-to-end tests replay these files on real processes. The files must be readable and show
+// the violation that they are named after.
 func TestTheFilesOfTheEndToEndTestsStillShowWhatTheyAreAbout(t *testing.T) {
 	files, err := filepath.Glob("../../internal/e2e/testdata/repro/*.json")
 	if err != nil || len(files) < 3 {

@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/reports/findings"
 )
 
-// rendered are the documents that reports are rendered from, by the names of their files, in the
-// order in which they are looked for.
+// rendered are the documents from which reports are rendered, by file name, in the order in which
+// the command looks for them.
 var rendered = []struct {
 	file  string
 	again func(dir string, c run.Console) error
@@ -46,7 +46,7 @@ Exit code 1: a run failed (with --known: by something NEW); 2: else, a run prove
   skewproof judge _out/quiet --known=own.yaml`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			switch _, err := os.Lstat(drafts); { // before anything is judged
+			switch _, err := os.Lstat(drafts); { // checked before anything is judged
 			case drafts != "" && err == nil:
 				return usage("--write-known %s: it exists, and is not written over; choose another name, or remove it", drafts)
 			case drafts == "" && cmd.Flags().Changed("write-known"):
@@ -69,8 +69,8 @@ Exit code 1: a run failed (with --known: by something NEW); 2: else, a run prove
 	return cmd
 }
 
-// judgeAll judges runs, and drafts findings of what is NEW in them. The exit code is that of the
-// worst.
+// judgeAll judges runs, and drafts findings from their NEW violations. The exit code is that of the
+// worst run.
 func judgeAll(cmd *cobra.Command, dirs []run.Dir, j run.Judging, drafts string) error {
 	var seen []findings.Seen
 	worst, more, next := invariant.OutcomePass, 0, 0
@@ -105,7 +105,7 @@ func judgeAll(cmd *cobra.Command, dirs []run.Dir, j run.Judging, drafts string) 
 	return outcomeError(worst)
 }
 
-// writeKnown drafts findings. more is how many kinds there are of which no evidence was kept.
+// writeKnown drafts findings. more is the number of kinds for which no evidence was kept.
 func writeKnown(cmd *cobra.Command, path string, seen []findings.Seen, more, first int) error {
 	if len(seen) == 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "skewproof: nothing is NEW: %s is not written\n", path)
@@ -126,7 +126,7 @@ func writeKnown(cmd *cobra.Command, path string, seen []findings.Seen, more, fir
 	return nil
 }
 
-// newReports is 'skewproof report', with 'skewproof report merge'.
+// newReports makes 'skewproof report', with 'skewproof report merge'.
 func newReports() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report DIR",

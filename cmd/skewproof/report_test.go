@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// rendersAgain checks that 'skewproof report' makes a lost page anew, and says what the command
-// itself said.
+// rendersAgain checks that 'skewproof report' writes a lost page again, and has the exit code and
+// the output of the original command.
 func rendersAgain(t *testing.T, dir, page string, code int) {
 	t.Helper()
 	before, err := os.ReadFile(filepath.Join(dir, page))
@@ -29,8 +29,8 @@ func rendersAgain(t *testing.T, dir, page string, code int) {
 	}
 }
 
-// Whatever is wrong with a file that a command reads, the error names the file and says what, and
-// nothing is written.
+// If a command reads a broken file, the error names the file and the problem, and nothing is
+// written.
 func TestBrokenFilesAreNamed(t *testing.T) {
 	broken := map[string]string{
 		"empty": "", "half": `{"apiVersion": "skewproof/v1alpha1", "kind": `, "foreign": `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}`,

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,10 +12,9 @@ import (
 	"github.com/skewproof/skewproof/internal/sandbox"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/suite"
-	"github.com/skewproof/skewproof/scenarios"
 )
 
-// The backends that commands name.
+// These are the backends that commands name.
 const (
 	backendLocal = scenario.BackendLocal
 	backendSim   = scenario.BackendSim
@@ -85,7 +82,7 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 	return cmd
 }
 
-// carryOut carries out a run. Its verdict is the exit code.
+// carryOut carries out a run. The verdict becomes the exit code.
 func carryOut(cmd *cobra.Command, s run.Spec) error {
 	ctx := cmd.Context()
 	if s.Keep {
@@ -100,7 +97,7 @@ func carryOut(cmd *cobra.Command, s run.Spec) error {
 	return outcomeError(result.Outcome)
 }
 
-// newHidden returns the commands that people never call: skewproof starts itself with them.
+// newHidden returns the commands that people never call. skewproof starts itself with them.
 func newHidden() []*cobra.Command {
 	hidden := func(use string, n int, runE func(cmd *cobra.Command, args []string) error) *cobra.Command {
 		return &cobra.Command{Use: use, Hidden: true, Args: args(cobra.ExactArgs(n)), RunE: runE}
@@ -129,30 +126,4 @@ func newHidden() []*cobra.Command {
 		}),
 		hidden(run.CheckSandboxCommand+" SCRATCH", 1, func(_ *cobra.Command, args []string) error { return sandbox.Try(args[0]) }),
 	}
-}
-
-func newList() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the scenarios, a sentence each, and the invariants they are about",
-		Args:  args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := cmd.OutOrStdout()
-			if asJSON {
-				encoder := json.NewEncoder(out)
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(scenarios.All())
-			}
-			for _, s := range scenarios.All() {
-				_, err := fmt.Fprintf(out, "%s\n  %s\n  Must hold: %s\n  About: %s\n\n", s.Name, s.Happens, s.Holds, strings.Join(s.About, ", "))
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
 }

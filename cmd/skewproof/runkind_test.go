@@ -12,7 +12,8 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// What only some backends can do is refused before anything is started, with what to do instead.
+// If only some backends can do something, the others refuse it before anything starts, and say what
+// to do instead.
 func TestWhatAKindClusterCannotDoIsWrongUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, c := range map[string]struct {
@@ -34,8 +35,8 @@ func TestWhatAKindClusterCannotDoIsWrongUsage(t *testing.T) {
 	}
 }
 
-// The conformance suite and the catalogue's page go by the limits: what is not limited must not be
-// refused for any subject.
+// The conformance suite and the page of the catalogue use the limits. A scenario without a limit
+// must not be refused for any subject.
 func TestEveryScenarioForKindIsAcceptedThere(t *testing.T) {
 	for _, s := range scenarios.All() {
 		for _, subject := range scenario.Subjects {
@@ -60,7 +61,7 @@ func TestDryRunOnKindShowsTheCluster(t *testing.T) {
 	}
 }
 
-// The sidecar in a node would not start with a flag that it does not know.
+// The sidecar in a node would not start with an unknown flag.
 func TestTheSidecarInANodeKnowsItsFlags(t *testing.T) {
 	cmd := newProxy()
 	if err := cmd.Flags().Parse(kind.ProxyArguments()[1:]); err != nil {

@@ -30,11 +30,11 @@ type searchFlags struct {
 	shard   string
 	out     string
 	known   string
-	// given tells which flags the command line has.
+	// given reports whether the command line has a flag.
 	given func(name string) bool
 }
 
-// register declares them for the command of that name.
+// register declares these flags for the command of that name.
 func (f *searchFlags) register(flags *pflag.FlagSet, command string) {
 	f.given = flags.Changed
 	flags.StringVar(&f.spec.From, "from", run.DefaultFrom, "the older version; what it serves must be recorded")
@@ -61,7 +61,7 @@ func (f *searchFlags) registerRandom(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
 }
 
-// complete fills in what no flag sets, and refuses what only the flags show to be wrong.
+// complete fills in values that no flag sets, and refuses combinations of flags that are wrong.
 func (f *searchFlags) complete(progress io.Writer) error {
 	if semver.IsValid(f.spec.From) && semver.IsValid(f.spec.To) && semver.Compare(f.spec.To, f.spec.From) < 0 {
 		return run.WrongOrder(f.spec.From, f.spec.To, f.given("from"), f.given("to"))
@@ -84,17 +84,18 @@ func (f *searchFlags) complete(progress io.Writer) error {
 	return nil
 }
 
-// prepare makes the directory, and gives the process what a search needs.
+// prepare makes the directory, and sets up the process for a search.
 func (f *searchFlags) prepare(kind string) (dir string, err error) {
-	utilruntime.ErrorHandlers = nil                // simulated apiservers cannot write all their answers: that is what faults are for
-	debug.SetGCPercent(1600)                       // a run makes much garbage, and little of it lives on: collecting it often would take half of the time
-	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // the environment (GOMEMLIMIT) says nothing
-		debug.SetMemoryLimit(1 << 30) // above it, garbage is collected more often
+	utilruntime.ErrorHandlers = nil                // simulated apiservers cannot write all their answers, because faults break them
+	debug.SetGCPercent(1600)                       // a run makes much short-lived garbage; frequent collection would take half of the time
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // GOMEMLIMIT is not set
+		debug.SetMemoryLimit(1 << 30) // above this, garbage is collected more often
 	}
 	return newCampaignDir(f.out, kind+"-"+f.spec.Policy, time.Now())
 }
 
-// newCampaignDir creates out, or one below _out by name and time, or checks that it is empty.
+// newCampaignDir creates out, or checks that it is empty. If out is empty, the directory is below
+// _out and named after name and time.
 func newCampaignDir(out, name string, now time.Time) (string, error) {
 	if out == "" {
 		out = filepath.Join("_out", fmt.Sprintf("%s-%s", name, now.Format("20060102-150405")))

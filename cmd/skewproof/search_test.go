@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// exitCodeOf is the exit code that an error stands for.
+// exitCodeOf is the exit code of an error.
 func exitCodeOf(err error) int {
 	var exit *exitError
 	if errors.As(err, &exit) {
@@ -92,7 +92,7 @@ func TestAblateWritesItsTable(t *testing.T) {
 	}
 }
 
-// Every mistake on a command line is told as one, before anything is run or written.
+// Every mistake on a command line is reported as one, before anything runs or is written.
 func TestSearchesRefuseWrongFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ line, says string }{
@@ -146,7 +146,7 @@ func TestSearchesRefuseWrongFlags(t *testing.T) {
 	}
 }
 
-// The command line in a report must repeat the search: it is parsed here by the program itself.
+// The command line in a report must repeat the search. The test parses it with the program itself.
 func TestTheReproducingCommandIsTheSearch(t *testing.T) {
 	spec := reports.SearchSpec{Policy: "upstream-1.37", Changes: []string{"Knowledge.KeepLastGood=true", "Routing.Attempts=3"}, From: "v1.35.4", To: "v1.36.3", Servers: 5, Resources: 4, Requests: 9}
 	c := reports.Campaign{Spec: spec, Method: reports.MethodRandom, FirstSeed: 12, Wanted: 345, Of: 3, Shards: []reports.Shard{{Index: 2}}, Strict: true}

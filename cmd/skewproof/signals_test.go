@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// A command started with nohup outlives its terminal, and one that a script put into the background
-// a Ctrl-C; either can be ended all the same.
+// A command started with nohup survives the end of its terminal. A command in the background of a
+// script survives a Ctrl-C. SIGTERM still ends both.
 func TestASignalThatWasToBeIgnoredIs(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -32,13 +32,13 @@ func TestASignalThatWasToBeIgnoredIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := bufio.NewScanner(progress)
-		if !said.Scan() { // it is at work
+		if !said.Scan() { // after its first output, the command is working
 			t.Fatalf("it said nothing: %v", said.Err())
 		}
 		if err := cmd.Process.Signal(ignored); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // how far it is, once a second; one line may have been on its way
+		for range 2 { // the command prints its progress once a second; one line may have been written before the signal
 			if said.Scan(); strings.Contains(said.Text(), "stopping") {
 				t.Errorf("SIG%s counted: %s", name, said.Text())
 			}
@@ -57,8 +57,8 @@ func TestASignalThatWasToBeIgnoredIs(t *testing.T) {
 	}
 }
 
-// A held cluster is ended by a signal, or never: one that a shell lets its background jobs ignore
-// counts too. Signals that nothing ignores have been taken care of already.
+// Only a signal ends a held cluster. So a signal that a shell makes its background jobs ignore must
+// end it too. Other code already handles signals that are not ignored.
 func TestAHeldClusterIsEndedByASignalThatWasToBeIgnored(t *testing.T) {
 	signal.Ignore(syscall.SIGUSR1)
 	t.Cleanup(func() { signal.Reset(syscall.SIGUSR1) })

@@ -19,8 +19,8 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// simulated carries out a scenario in the simulator and returns its exit code, its report and what
-// it said.
+// simulated carries out a scenario in the simulator and returns its exit code, its report and its
+// output.
 func simulated(t *testing.T, dir, scenario string, flags ...string) (int, reports.RunReport, string) {
 	t.Helper()
 	out, err := call(t, append([]string{"run", scenario, "--backend", "sim", "--out", dir}, flags...)...)
@@ -31,7 +31,7 @@ func simulated(t *testing.T, dir, scenario string, flags ...string) (int, report
 	return codeOf(t, err), report, out
 }
 
-// codeOf is the exit code that an error leads to.
+// codeOf is the exit code of an error.
 func codeOf(t *testing.T, err error) int {
 	t.Helper()
 	var exit *exitError
@@ -45,18 +45,18 @@ func codeOf(t *testing.T, err error) int {
 	return -1
 }
 
-// Without the proxy, and with upstream's, every scenario in which versions are mixed shows what is
-// wrong; with the reference it holds, and the faults bite.
+// Without the proxy, and with upstream's, every scenario that mixes versions shows violations. With
+// the reference it passes, and the faults have an effect.
 func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 	for _, s := range scenarios.All() {
-		if !s.Limits.Allows(backendSim) || raceEnabled && !slices.Contains(s.Labels, "smoke") { // all of them are run without the detector: see the Makefile
+		if !s.Limits.Allows(backendSim) || raceEnabled && !slices.Contains(s.Labels, "smoke") { // without the detector all run: see the Makefile
 			continue
 		}
 		expected := map[string]int{"builtin": exitFail, "none": exitFail, "reference": exitPass}
 		switch s.Name {
 		case "quiet":
 			expected["alpha"] = exitFail
-		case "crd-without-peers": // all servers are of one version: only a planted defect can fail there
+		case "crd-without-peers": // all servers have one version, so only a planted defect can make this fail
 			expected["builtin"], expected["none"] = exitPass, exitPass
 		}
 		for subject, want := range expected {
@@ -65,7 +65,7 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 			}
 			t.Run(s.Name+"/"+subject, func(t *testing.T) {
 				t.Parallel()
-				// The rate is a little more than the pressure that scenarios ask for.
+				// The rate is a little higher than the pressure that scenarios demand.
 				code, report, out := simulated(t, filepath.Join(t.TempDir(), "run"), s.Name, "--subject", subject, "--qps", "110")
 				if code != want || report.Metadata.Backend != "sim" || !report.Metadata.Complete {
 					t.Errorf("exit code %d, want %d:\n%s", code, want, out)
@@ -81,7 +81,7 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 					}
 					undecided := i.About && i.Outcome == invariant.OutcomeInconclusive && subject != "none"
 					if s.Name == "upgrade-requests" && subject == "builtin" && i.Name == "WatchesLast" {
-						undecided = false // no upgrade that is passed on is established (finding 25)
+						undecided = false // no upgrade that is passed on succeeds (finding 25)
 					}
 					if undecided || i.Name == "NoFalseNotFound" && (i.Outcome == invariant.OutcomeFail) != (want == exitFail) {
 						t.Errorf("%s: %s %s", i.Name, i.Outcome, i.Reason)
@@ -92,8 +92,9 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 	}
 }
 
-// ownViolations are those of invariants that the scenario is about, but for finding 2, which is all
-// that quiet shows: words of which a headline about one of them has some.
+// ownViolations returns the violations of invariants that the scenario tests, without finding 2,
+// which is all that quiet shows. A headline about such a violation contains some of the returned
+// words.
 func ownViolations(r reports.RunReport) (words []string) {
 	for _, i := range r.Invariants {
 		for _, e := range i.Evidence {
@@ -105,9 +106,9 @@ func ownViolations(r reports.RunReport) (words []string) {
 	return words
 }
 
-// What is left of a scenario on servers that are somebody else's still proves something, at their
-// rate: the reference passes it under enough pressure, and without a proxy it violates what its
-// control must.
+// On servers that somebody else owns, the remaining part of a scenario must still prove something,
+// at the lower rate. The reference passes it under enough pressure. Without a proxy it violates
+// what its control must violate.
 func TestWhatOnlyReadsStillProvesSomething(t *testing.T) {
 	for _, s := range scenarios.All() {
 		plan := s.Plan(scenario.Parameters{Servers: 3, From: run.DefaultFrom, To: run.DefaultTo, Bounds: history.DefaultBounds, ReadOnly: true})

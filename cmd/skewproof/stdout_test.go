@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Whoever looks at the first lines only, as in 'skewproof conformance | head', gets the reports and
-// the exit code all the same.
+// A user may read only the first lines, as in 'skewproof conformance | head'. The command must
+// still write the reports and return the right exit code.
 func TestNobodyHasToReadTheOutput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func TestNobodyHasToReadTheOutput(t *testing.T) {
 		}
 		_ = read.Close()
 		cmd.Stdout = write
-		_ = cmd.Run() // the state says what became of it
+		_ = cmd.Run() // the process state says how it ended
 		_ = write.Close()
 		if code := cmd.ProcessState.ExitCode(); code != exitPass || strings.Contains(said.String(), "broken pipe") {
 			t.Errorf("%s: %v; it said:\n%s", line, cmd.ProcessState, &said)

@@ -8,8 +8,8 @@ import (
 	"github.com/skewproof/skewproof/internal/suite"
 )
 
-// The commands that carry out many runs. Each fills in a suite, and turns what it comes to into an
-// exit code.
+// These commands carry out many runs. Each fills in a suite, and turns its result into an exit
+// code.
 
 func newConformance() *cobra.Command {
 	var s suite.Conformance
@@ -23,7 +23,7 @@ Runs are carried out one after the other, or N at a time with --parallel N, wher
 
 If a control run does not fail as it must, the harness is blind, and the result is inconclusive. An inconclusive scenario never counts as passed.
 
-Labels are those of 'skewproof list --json', families and names, in Ginkgo's language: 'smoke', 'upgrades || network', 'conformance && !slow'.`,
+Labels are those of 'skewproof list -o json', families and names, in Ginkgo's language: 'smoke', 'upgrades || network', 'conformance && !slow'.`,
 		Example: `  skewproof conformance --labels smoke
   skewproof conformance --subject reference --from v1.35.4 --to v1.36.3 --parallel 2
   skewproof conformance --backend sim --subject reference            # minutes
@@ -189,7 +189,7 @@ did not fail.`,
 	return cmd
 }
 
-// begin checks the flags of a suite, and notes where it shows what it finds and how it is repeated.
+// begin checks the flags of a suite, and sets where it shows its results and how it is repeated.
 func begin(cmd *cobra.Command, o *suite.Options, s run.Spec) error {
 	o.Console, o.Reproduce = console(cmd), cmd.CommandPath()+givenWords(cmd.Flags())
 	return checkGiven(cmd.Flags(), s)

@@ -17,14 +17,15 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// endOnSignal lets the first signal that is to end the command call cancel. A second one ends this
-// process, and the sandbox with it.
+// endOnSignal makes the first signal that should end the command call cancel. A second signal ends
+// this process, and the sandbox with it.
 //
-// Signals that this process was started to ignore stay ignored, which [signal.Notify] would undo:
-// with nohup, a run outlives its terminal, and the background jobs of a script outlive a Ctrl-C.
+// If this process was started to ignore a signal, it continues to ignore it. [signal.Notify] would
+// change that. So with nohup a run survives its terminal, and the background jobs of a script
+// survive a Ctrl-C.
 func endOnSignal(cancel context.CancelFunc) {
 	ending := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
-	if len(ending) == 0 { // to Notify, none means all
+	if len(ending) == 0 { // Notify without signals would mean all signals
 		return
 	}
 	signals := make(chan os.Signal, 1)
@@ -37,13 +38,13 @@ func endOnSignal(cancel context.CancelFunc) {
 	}()
 }
 
-// endOnIgnored ends a context on the first of these signals that this process was started to
-// ignore, and this process on the second. It is for a cluster that is held, which has no end of its
-// own: a shell starts its background jobs so that they ignore SIGINT.
+// endOnIgnored is for signals that this process was started to ignore. The first of them ends the
+// context, and the second ends this process. endOnIgnored is for a held cluster, which does not end
+// by itself, because a shell starts its background jobs so that they ignore SIGINT.
 func endOnIgnored(parent context.Context, ending ...os.Signal) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	ignored := slices.DeleteFunc(ending, func(s os.Signal) bool { return !signal.Ignored(s) })
-	if len(ignored) == 0 { // to Notify, none means all
+	if len(ignored) == 0 { // Notify without signals would mean all signals
 		return ctx, cancel
 	}
 	signals := make(chan os.Signal, 2)
@@ -58,14 +59,14 @@ func endOnIgnored(parent context.Context, ending ...os.Signal) (context.Context,
 	return ctx, cancel
 }
 
-// catchClosedPipes lets writes to a standard output that nobody reads any more fail, as in
-// 'skewproof conformance | head'. Otherwise they would end this process before its reports are
-// written and its clusters removed. The signal is caught rather than ignored: an ignored signal
-// stays ignored in the programs that are started.
+// catchClosedPipes makes writes to standard output fail if nobody reads it any more, as in
+// 'skewproof conformance | head'. Otherwise such a write would end this process before it has
+// written its reports and removed its clusters. The signal is caught rather than ignored, because
+// an ignored signal stays ignored in the programs that this process starts.
 func catchClosedPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// standardOutput is the standard output. What is written after its reader has gone is lost, which
-// is no error: files and the exit code say the same.
+// standardOutput is the standard output. Text that is written after its reader has gone is lost.
+// This is no error, because files and the exit code say the same.
 type standardOutput struct{ file *os.File }
 
 func (o standardOutput) Write(p []byte) (int, error) {
@@ -84,13 +85,13 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// console is where a command shows what it finds.
+// console is where a command shows its results.
 func console(cmd *cobra.Command) run.Console {
 	out := cmd.OutOrStdout()
 	return run.Console{Out: out, Progress: cmd.ErrOrStderr(), Color: isTerminal(out)}
 }
 
-// tell is [run.Console.Show] for a command that has a writer only.
+// tell is [run.Console.Show] for a command that only has a writer.
 func tell(out io.Writer, dir string, saved error, write func(reports.SummaryOptions) error) error {
 	return run.Console{Out: out, Color: isTerminal(out)}.Show(dir, saved, write)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 )
 
-// What is wrong with a command line is said in words that lead to the right one. None of them is to
-// start anything, not even if it were taken.
+// The error about a wrong command line leads to the right one. No command line here would start
+// anything, even if it were accepted.
 func TestWrongUsageIsSaidPlainly(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ line, says string }{
@@ -76,8 +76,8 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 	}
 }
 
-// Versions of one design can be mixed, and those of two where the built-in proxy is not what is
-// tested.
+// Versions of one design can be mixed. Versions of two designs can be mixed if the built-in proxy
+// is not tested.
 func TestVersionsThatCanBeMixed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, line := range []string{
@@ -110,8 +110,8 @@ func TestUnknownCommandsAreWrongUsage(t *testing.T) {
 	}
 }
 
-// A file in the place of a directory is one slip of the pen away: the report in it is what people
-// look at.
+// It is an easy mistake to give a file instead of its directory, because people look at the report
+// in the directory.
 func TestAFileIsNoRun(t *testing.T) {
 	file := t.TempDir() + "/report.html"
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

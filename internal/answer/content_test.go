@@ -58,7 +58,7 @@ func TestParseLegacy(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		body []byte
-		want []history.Resource // nil: an error
+		want []history.Resource // nil: want an error
 	}{
 		{"groups", []byte(`{"kind":"APIGroupList","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v2","version":"v2"},{"version":"v1"}]}]}`), apps},
 		{"the core group", []byte(`{"kind":"APIVersions","versions":["v1"]}`), core},

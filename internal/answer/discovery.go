@@ -1,5 +1,6 @@
-// Package answer parses what servers answer: discovery documents in all their forms, whether a body
-// is whole, of what kind it is, and what a 404 was about. It has no side effects.
+// Package answer parses the answers of servers. It parses discovery documents in all their forms,
+// and says whether a body is whole, which kind it has, and what a 404 denies. It has no side
+// effects.
 package answer
 
 import (
@@ -45,13 +46,13 @@ type responseKind struct {
 
 func (k *responseKind) String() string {
 	if k == nil {
-		return "" // a resource that exists only as the parent of subresources has none
+		return "" // a resource that exists only as the parent of subresources has no kind
 	}
 	return k.Kind
 }
 
-// ParseDiscovery reads an aggregated discovery document (apidiscovery.k8s.io/v2, JSON). Resources
-// keep the order of the document; the hash is that of the exact bytes.
+// ParseDiscovery parses an aggregated discovery document (apidiscovery.k8s.io/v2, JSON). Resources
+// keep the order of the document; the hash is the hash of the exact bytes.
 func ParseDiscovery(body []byte) (history.Document, error) {
 	var list aggregatedList
 	if err := json.Unmarshal(body, &list); err != nil {
@@ -82,8 +83,8 @@ func ParseDiscovery(body []byte) (history.Document, error) {
 	return doc, nil
 }
 
-// ParseRoots makes one document of the bodies of /api and /apis, in that order. Its hash is that of
-// both bodies together.
+// ParseRoots makes one document from the bodies of /api and /apis, in that order. Its hash is the
+// hash of both bodies together.
 func ParseRoots(api, apis []byte) (history.Document, error) {
 	core, err := ParseDiscovery(api)
 	if err != nil {
@@ -99,14 +100,13 @@ func ParseRoots(api, apis []byte) (history.Document, error) {
 	}, nil
 }
 
-// Hash names a document by its bytes.
+// Hash returns the hash of a document's bytes, which identifies the document.
 func Hash(body []byte) string {
 	sum := sha256.Sum256(body)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// groupVersions makes a document of the group versions that a body is about: resources without a
-// name, sorted.
+// groupVersions makes a document of the group versions in a body: resources without a name, sorted.
 func groupVersions(body []byte, versions []history.GVR) history.Document {
 	doc := history.Document{Hash: Hash(body), Bytes: len(body)}
 	slices.SortFunc(versions, func(a, b history.GVR) int {

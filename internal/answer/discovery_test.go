@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// recordedDocument is a discovery document recorded from a real server.
+// recordedDocument returns a discovery document recorded from a real server.
 func recordedDocument(t *testing.T, name string) history.Document {
 	t.Helper()
 	body, err := os.ReadFile("testdata/discovery/" + name)
@@ -69,7 +69,8 @@ func TestParseDiscoveryRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseDiscovery checks that parsing never panics and that it depends on nothing but the bytes.
+// FuzzParseDiscovery checks that parsing never panics and that the result depends only on the
+// bytes.
 func FuzzParseDiscovery(f *testing.F) {
 	for _, name := range []string{"api.json", "v1.36.3.apis.json", "legacy.json"} {
 		body, err := os.ReadFile("testdata/discovery/" + name)
@@ -94,7 +95,7 @@ func FuzzParseDiscovery(f *testing.F) {
 	})
 }
 
-// FuzzParse checks the same of the other documents.
+// FuzzParse checks the same for the other documents.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"api.json", "legacy.json"} {
 		body, err := os.ReadFile("testdata/discovery/" + name)

@@ -18,8 +18,8 @@ import (
 // (k8s.io/apimachinery/pkg/runtime/serializer/protobuf).
 var protobufMagic = []byte("k8s\x00")
 
-// Inspect returns what kind of body it is, and the object if it is a Status. It reads JSON and
-// protobuf, and does not decode other objects.
+// Inspect returns the kind of a body, and the object if it is a Status. It reads JSON and protobuf,
+// and does not decode other objects.
 func Inspect(body []byte) (history.Body, *metav1.Status) {
 	kind, status := kindOf(body)
 	switch kind {
@@ -41,7 +41,8 @@ func Inspect(body []byte) (history.Body, *metav1.Status) {
 	return history.BodyObject, nil
 }
 
-// kindOf is the kind of an API object, "" for anything else, and the object if it is a Status.
+// kindOf returns the kind of an API object, and the object if it is a Status. It returns "" for any
+// other body.
 func kindOf(body []byte) (string, *metav1.Status) {
 	var status metav1.Status
 	if envelope, isProtobuf := bytes.CutPrefix(body, protobufMagic); isProtobuf {
@@ -61,7 +62,7 @@ func kindOf(body []byte) (string, *metav1.Status) {
 	return kind, &status
 }
 
-// statusStart is how apiservers begin a Status: it is the answer that a run reads most often.
+// statusStart is the start of a Status from an apiserver, the answer that a run reads most often.
 var statusStart = []byte(`{"kind":"Status",`)
 
 // jsonKind reads up to the top-level "kind", which servers write near the start.
@@ -94,23 +95,23 @@ func jsonKind(body []byte) string {
 	return ""
 }
 
-// maxText bounds how much of a body that is no API object is kept.
+// maxText is how much is kept of a body that is not an API object, in bytes.
 const maxText = 300
 
-// Excerpt is the beginning of a body that is no API object, as Operation.Message keeps it.
+// Excerpt returns the beginning of a body that is not an API object, for Operation.Message.
 func Excerpt(body []byte) string {
 	return strings.ToValidUTF8(string(body[:min(len(body), maxText)]), "\uFFFD")
 }
 
-// noResourceMessage starts the message of a 404 that is not about an object. A path without a
-// handler gets it without details; a relayed error repeats it with the details of the request
-// (k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse).
+// noResourceMessage starts the message of a 404 that is not about an object. The 404 for a path
+// without a handler has this message and no details. A relayed error repeats the message, with the
+// details of the request (k8s.io/apimachinery/pkg/api/errors, NewGenericServerResponse).
 const noResourceMessage = "the server could not find the requested resource"
 
-// ClassifyMissing returns what is missing according to a 404. Only a Status that names something is
-// about an object: the server (errors.NewNotFound) has the resource, but not the object or its
-// namespace. After any other answer, also text or an empty body, the server does not have the
-// resource. status is nil if the body was not a Status.
+// ClassifyMissing returns what is missing according to a 404. Only a Status with a name or kind in
+// its details is about an object: the server (errors.NewNotFound) has the resource, but not the
+// object or its namespace. Any other answer, also text or an empty body, means that the server does
+// not have the resource. status is nil if the body was not a Status.
 //
 // One case is ambiguous: for an unknown subresource of a custom resource, the Status names the
 // object (k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go, ServeHTTP). It

@@ -26,12 +26,12 @@ var legacy = func() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }()
 
-// ParseLegacy reads a discovery document of /apis or /api in an older format, in JSON or protobuf.
-// The result has each group version as a resource without a name; the hash is that of the exact
+// ParseLegacy parses a discovery document of /apis or /api in an older format, in JSON or protobuf.
+// The result has each group version as a resource without a name; the hash is the hash of the exact
 // bytes.
 func ParseLegacy(body []byte) (history.Document, error) {
 	if !bytes.HasPrefix(body, protobufMagic) {
-		if err := json.Unmarshal(body, &struct{}{}); err != nil { // else the decoder takes it for YAML
+		if err := json.Unmarshal(body, &struct{}{}); err != nil { // otherwise the decoder would parse it as YAML
 			return history.Document{}, fmt.Errorf("parse legacy discovery: %w", err)
 		}
 	}
@@ -63,9 +63,9 @@ func ParseLegacy(body []byte) (history.Document, error) {
 	return groupVersions(body, versions), nil
 }
 
-// ParseOpenAPI returns the group versions of the paths in an OpenAPI description in JSON: the index
-// of version 3, the document of one group version, or a whole document of version 2. The result has
-// each as a resource without a name.
+// ParseOpenAPI returns the group versions of the paths in an OpenAPI description in JSON. The
+// description is the index of version 3, the document of one group version, or a whole document of
+// version 2. The result has each group version as a resource without a name.
 func ParseOpenAPI(body []byte) (history.Document, error) {
 	var description struct {
 		Paths map[string]json.RawMessage `json:"paths"`

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// TestClassifyRecorded404 judges bodies recorded from a kube-apiserver v1.37.1 (those of v1.36.3
-// are the same). A file's name says what is missing, what was asked, and the Accept header.
+// TestClassifyRecorded404 classifies bodies recorded from a kube-apiserver v1.37.1 (those of
+// v1.36.3 are the same). A file's name gives the missing thing, the request, and the Accept header.
 func TestClassifyRecorded404(t *testing.T) {
 	files, err := filepath.Glob("testdata/notfound/*")
 	if err != nil || len(files) == 0 {
@@ -50,8 +50,8 @@ func TestClassifyMade404(t *testing.T) {
 		{"name without kind", status + `"reason":"NotFound","message":"\"x\" not found","details":{"name":"x"}}`, history.MissingObject},
 		{"kind written after the rest", `{"reason":"NotFound","details":{"name":"x","kind":"pods"},"kind":"Status"}`, history.MissingObject},
 		{
-			// What errors.NewGenericServerResponse makes of a 404 of unknown form, with all it
-			// knows of the request.
+			// errors.NewGenericServerResponse makes this Status for a 404 of unknown form, with the
+			// details of the request.
 			"unknown resource, relayed by a client",
 			status + `"reason":"NotFound","message":"the server could not find the requested resource (get things.g x)","details":{"name":"x","kind":"things"}}`,
 			history.MissingResource,
@@ -66,8 +66,8 @@ func TestClassifyMade404(t *testing.T) {
 	}
 }
 
-// FuzzInspect checks that no body, however broken, makes the classifier panic, contradict itself,
-// or call a 404 that names nothing a missing object.
+// FuzzInspect checks that no body makes the classifier panic, contradict itself, or classify a 404
+// without a name or kind as a missing object.
 func FuzzInspect(f *testing.F) {
 	files, _ := filepath.Glob("testdata/notfound/*")
 	for _, file := range files {

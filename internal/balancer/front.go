@@ -10,19 +10,20 @@ import (
 	"time"
 )
 
-// Front accepts connections and passes them on to the backends of a pool. The zero value with a pool
-// is ready. Its methods are for one goroutine.
+// Front accepts connections and forwards them to the backends of a pool. The zero value with a pool
+// is ready. Its methods may be called by one goroutine only.
 type Front struct {
 	Pool *Pool
-	// MaxAge is when a connection is closed, in use or not, as by Envoy's
-	// max_downstream_connection_duration; 0: never. Clients of HTTP/2 keep to one server otherwise.
+	// MaxAge is the age at which a connection is closed, in use or not, like Envoy's
+	// max_downstream_connection_duration; 0: never. Without it, an HTTP/2 client stays at one
+	// server.
 	MaxAge   time.Duration
 	address  string
 	listener net.Listener
 }
 
-// Listen makes the front listen at host:port, and nowhere else. "" and the address that it has
-// change nothing.
+// Listen makes the front listen at host:port, and nowhere else. An empty or unchanged address
+// changes nothing.
 func (f *Front) Listen(address string) error {
 	if address == "" || address == f.address {
 		return nil
@@ -38,15 +39,15 @@ func (f *Front) Listen(address string) error {
 	return nil
 }
 
-// Close ends listening. Open connections stay.
+// Close stops listening. Open connections stay.
 func (f *Front) Close() {
 	if f.listener != nil {
 		_ = f.listener.Close()
 	}
 }
 
-// acceptPause is how long it waits when the kernel has no connection to give (too many open files):
-// trying again at once would take a whole CPU.
+// acceptPause is how long the front waits after Accept fails, for example because of too many open
+// files. Trying again at once would take a whole CPU.
 const acceptPause = 50 * time.Millisecond
 
 func (f *Front) accept(l net.Listener) {
@@ -64,7 +65,7 @@ func (f *Front) accept(l net.Listener) {
 	}
 }
 
-// serve passes bytes both ways until both sides have ended.
+// serve forwards bytes in both directions until both sides have ended.
 func (f *Front) serve(client *net.TCPConn) {
 	defer func() { _ = client.Close() }()
 	conn, err := f.Pool.dial(context.Background())
@@ -87,8 +88,8 @@ func (f *Front) serve(client *net.TCPConn) {
 	wg.Wait()
 }
 
-// pass copies one direction. A clean end is passed on as such; after anything else the other
-// direction must not be waited for.
+// pass copies one direction. It forwards a clean end. After an error it closes both connections, so
+// that the other direction ends too.
 func pass(to, from *net.TCPConn) {
 	if _, err := io.Copy(to, from); err != nil {
 		_ = to.Close()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// exhausted has no connection to give, a few times.
+// exhausted is a listener whose Accept fails a few times.
 type exhausted struct {
 	net.Listener
 	times int
@@ -33,7 +33,7 @@ func TestNoConnectionToGiveIsNoReasonToSpin(t *testing.T) {
 	})
 }
 
-// A connection that one side has ended must still carry what the other side has to say.
+// If one side has ended its stream, the connection must still carry the data of the other side.
 func TestHalfClosedConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestHalfClosedConnection(t *testing.T) {
 	}
 }
 
-// What is open after the age is closed, though neither side wants to end it.
+// A connection that is older than MaxAge is closed, although neither side wants to end it.
 func TestOldConnectionsAreClosed(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

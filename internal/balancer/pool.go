@@ -1,5 +1,5 @@
-// Package balancer passes TCP connections on to healthy backends in turn, as the load balancer of a
-// highly available control plane does.
+// Package balancer forwards TCP connections to healthy backends in turn, like the load balancer of
+// a highly available control plane.
 package balancer
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The times are those of kind's ProxyCDSConfigTemplate; unhealthyAfter is its unhealthy_threshold.
+// The times are from kind's ProxyCDSConfigTemplate; unhealthyAfter is its unhealthy_threshold.
 const (
 	connectTimeout = 250 * time.Millisecond
 	checkTimeout   = 3 * time.Second
@@ -24,15 +24,16 @@ const (
 //go:embed pool.go front.go
 var sources embed.FS
 
-// Sources are the files of this package: images that have it are made anew when it changes.
+// Sources returns the files of this package. Images that contain the package are built again when a
+// file changes.
 func Sources() embed.FS { return sources }
 
-// Pool is the backends and their health. Make one with [NewPool]. Its methods may be called
-// concurrently.
+// Pool has the backends and their health. Create it with [NewPool]. Its methods are safe for
+// concurrent use.
 type Pool struct {
 	client *http.Client
 	logf   func(format string, args ...any)
-	used   chan struct{} // closed when a connection was first wanted
+	used   chan struct{} // closed at the first connection
 	use    sync.Once
 
 	mu       sync.Mutex
@@ -42,18 +43,18 @@ type Pool struct {
 
 type backend struct {
 	address string // host:port
-	failed  int    // checks in a row; new ones count as unhealthy until the first check, as in Envoy
+	failed  int    // failed checks in a row; a new backend counts as unhealthy until its first check, as in Envoy
 }
 
 func (b backend) healthy() bool { return b.failed < unhealthyAfter }
 
-// NewPool returns a pool without backends. Checks use the transport; each makes a connection of its
-// own if the transport has no keep-alives. logf takes lines for people.
+// NewPool returns a pool without backends. Checks use the transport. If the transport has no
+// keep-alives, each check makes a new connection. logf writes lines for people.
 func NewPool(transport http.RoundTripper, logf func(format string, args ...any)) *Pool {
 	return &Pool{client: &http.Client{Timeout: checkTimeout, Transport: transport}, logf: logf, used: make(chan struct{})}
 }
 
-// Set replaces the backends, each host:port. Those that stay keep their health.
+// Set replaces the backends, each host:port. Backends that were there before keep their health.
 func (p *Pool) Set(addresses []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,8 +73,9 @@ func (p *Pool) Set(addresses []string) {
 	}
 }
 
-// order is the backends in the order in which a new connection tries them: the healthy ones,
-// beginning with the one whose turn it is; all of them if none is healthy (Envoy's panic mode).
+// order returns the backends in the order in which a new connection tries them. These are the
+// healthy ones, beginning with the next in turn, or all backends if none is healthy (Envoy's panic
+// mode).
 func (p *Pool) order() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +94,7 @@ func (p *Pool) order() []string {
 	return usable
 }
 
-// dial connects to the first backend that can be connected to.
+// dial connects to the first backend that accepts a connection.
 func (p *Pool) dial(ctx context.Context) (net.Conn, error) {
 	p.use.Do(func() { close(p.used) })
 	errs := []error{errors.New("no backend can be connected to")}
@@ -107,8 +109,8 @@ func (p *Pool) dial(ctx context.Context) (net.Conn, error) {
 	return nil, errors.Join(errs...)
 }
 
-// Check checks every backend now and then until ctx ends: GET /healthz has to answer 200. It begins
-// with the first connection.
+// Check checks every backend repeatedly until ctx ends: GET /healthz must answer 200. The checks
+// start at the first connection.
 func (p *Pool) Check(ctx context.Context) {
 	select {
 	case <-p.used:
@@ -127,7 +129,7 @@ func (p *Pool) Check(ctx context.Context) {
 	}
 }
 
-// checkAll asks every backend once, at the same time.
+// checkAll checks all backends once, at the same time.
 func (p *Pool) checkAll(ctx context.Context) {
 	p.mu.Lock()
 	backends := slices.Clone(p.backends)

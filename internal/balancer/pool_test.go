@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// serveTLS starts a server that says who it is, and whether it is healthy.
+// serveTLS starts a server that answers with its name and reports whether it is healthy.
 func serveTLS(t *testing.T, name string, healthy bool) string {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -22,7 +22,7 @@ func serveTLS(t *testing.T, name string, healthy bool) string {
 	return server.Listener.Addr().String()
 }
 
-// testPool verifies nobody: the servers' certificates are not for one authority.
+// testPool verifies no certificate, because the servers' certificates have no common authority.
 func testPool(t *testing.T) *Pool {
 	return NewPool(&http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, t.Logf)
 }
@@ -50,7 +50,7 @@ func TestOrder(t *testing.T) {
 	if counts[good] == 0 || counts[other] == 0 {
 		t.Errorf("they do not take turns: %v", counts)
 	}
-	// One failed check may be an accident, two are not.
+	// One failed check may be an accident; two count as unhealthy.
 	p.record(good, io.EOF)
 	if got := p.order(); !slices.Contains(got, good) {
 		t.Errorf("after one failed check: got %v", got)

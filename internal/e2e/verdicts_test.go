@@ -88,6 +88,7 @@ var usual = map[string]invariant.Outcome{
 	"NothingLeftBehind":        invariant.OutcomeInconclusive,
 	"OrphansCollected":         invariant.OutcomeInconclusive,
 	"DeletionEnds":             invariant.OutcomeInconclusive,
+	"QuotaFollows":             invariant.OutcomeInconclusive,
 	"NoLostEvents":             invariant.OutcomeInconclusive, // there are no informers
 	"NoFieldLost":              invariant.OutcomeInconclusive, // etcd is not read
 }

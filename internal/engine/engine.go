@@ -18,25 +18,26 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// Options are what a run needs beside its plan.
+// Options are what a run needs in addition to its plan.
 type Options struct {
 	Seed   uint64
 	QPS    float64
 	Status func(format string, args ...any)
-	// ReadOnly: set up nothing, and let the load only read, as the administrator of the cluster.
+	// ReadOnly sets up nothing. The load only reads, as the administrator of the cluster.
 	ReadOnly bool
-	// NoLoad: set up nothing and send nothing, not even to find out what servers serve. The steps
-	// are carried out; a sweep sends nothing.
+	// NoLoad sets up nothing and sends nothing, not even requests that find out what servers serve.
+	// The steps are carried out, but a sweep sends nothing.
 	NoLoad bool
-	// LeaveOn leaves on what the steps left on, unrecorded: somebody wants to look at the cluster.
+	// LeaveOn leaves active the faults that the steps left active, and does not record them,
+	// because somebody wants to look at the cluster.
 	LeaveOn bool
 	// Steps carries out the plan, and further steps after Run ([step.Executor.Do]), which are not
-	// recorded. Nil: an executor of Run's own.
+	// recorded. If it is nil, Run makes its own executor.
 	Steps *step.Executor
 }
 
 // Run starts the cluster and the load, carries out the steps, and closes the recorder. The error
-// says why the plan was cut short; the history has what was recorded until then.
+// says why the plan was cut short. The history then has everything that was recorded until then.
 func Run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) error {
 	epoch := time.Now().Add(-recorder.Now())
 	record := &witness{Recorder: recorder}
@@ -51,9 +52,9 @@ func Run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 	return errors.Join(err, recorder.Close(err))
 }
 
-// ended says why a run ended. If its context was cancelled with a cause, the cause knows best, and
-// what failed because of it tells less. A run that is complete is not spoilt by a cancellation that
-// gives no reason.
+// ended says why a run ended. If the context was cancelled with a cause, the cause comes first,
+// because an error that follows from the cause says less. If a run is complete, a cancellation
+// without a cause does not make it fail.
 func ended(cause, err error) error {
 	if cause == nil || errors.Is(err, cause) || err == nil && errors.Is(cause, context.Canceled) {
 		return err
@@ -128,8 +129,8 @@ func (clock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// witness holds faults back until the run is over. The requests that they affected are part of
-// their evidence, and those may end later than the fault or be known from audit logs only.
+// witness keeps faults back until the run ends. A fault's evidence includes the requests that it
+// affected. These may end later than the fault, or may be known only from audit logs.
 type witness struct {
 	*history.Recorder
 	faults []history.Fault
@@ -153,10 +154,10 @@ func (w *witness) tell(hops []history.Hop) {
 	}
 }
 
-// requestsThrough counts the requests that went over the link of a fault while it was on, as the
-// servers' logs say. What the fault kept out is counted as connections.
+// requestsThrough counts the requests that, according to the servers' logs, went over the link of a
+// fault while the fault was active. Requests that the fault blocked are counted as connections.
 func requestsThrough(f history.Fault, hops []history.Hop) int {
-	sentBy := map[string]bool{} // operations that From had to pass on
+	sentBy := map[string]bool{} // operations that From handled
 	for _, h := range hops {
 		if h.Server == f.From {
 			sentBy[h.Operation] = true

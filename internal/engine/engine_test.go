@@ -17,8 +17,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// What a server had answered before it was killed or paused is no evidence that anybody noticed.
-// What had to wait until a pause was over is.
+// A request that was answered before a server was killed or paused is no evidence for the fault. A
+// request that had to wait for the end of a pause is evidence.
 func TestAFaultOfAProcessTouchesWhatIsAskedMeanwhile(t *testing.T) {
 	var file bytes.Buffer
 	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
@@ -33,7 +33,7 @@ func TestAFaultOfAProcessTouchesWhatIsAskedMeanwhile(t *testing.T) {
 	suffer(scenario.Pause, 3, 4)
 	ask(5, 6)
 	suffer(scenario.Pause, 10, 20)
-	ask(11, 25) // it was answered when the server ran again
+	ask(11, 25) // answered after the server ran again
 	suffer(scenario.Kill, 30, 40)
 	ask(29, 30)
 	ask(31, 32)
@@ -90,8 +90,8 @@ func TestInterruptionEndsASleepWithItsCause(t *testing.T) {
 	}
 }
 
-// Of the reason why a run was cancelled and what failed in it, the reason comes first, unless both
-// are the same, and a cancellation without a reason makes no complete run a failed one.
+// If a run was cancelled for a reason and something in it failed, the reason comes first, unless
+// both are the same. A cancellation without a reason does not make a complete run fail.
 func TestWhyARunEnded(t *testing.T) {
 	reason, failed := errors.New("etcd ended"), errors.New("step 2 failed")
 	within := fmt.Errorf("sleep: %w", reason)
@@ -119,7 +119,7 @@ func TestWhyARunEnded(t *testing.T) {
 	}
 }
 
-// A request meets a fault of a link from the moment when both are there to the last one.
+// A request meets a fault of a link if both exist at the same time, even for one instant.
 func TestRequestsMeetAFaultUpToItsEdges(t *testing.T) {
 	const start, end = 10, 20
 	for _, c := range []struct {
@@ -135,8 +135,8 @@ func TestRequestsMeetAFaultUpToItsEdges(t *testing.T) {
 	}
 }
 
-// The logs of servers are asked for what was handled since the recorder began: its clock starts at
-// the epoch of the history.
+// Run asks the logs of servers for everything since the recorder began, because the recorder's
+// clock starts at the epoch of the history.
 func TestHopsAreCountedFromTheBeginningOfTheHistory(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -150,7 +150,7 @@ func TestHopsAreCountedFromTheBeginningOfTheHistory(t *testing.T) {
 	}
 }
 
-// starting is a cluster that does not come up until its time is over.
+// starting is a cluster that does not start before its time is over.
 type starting struct {
 	cluster.Reachable // anything else would be a nil dereference, and fail the test
 }
@@ -180,11 +180,11 @@ func TestTheHistoryTellsWhyARunWasEnded(t *testing.T) {
 	}
 }
 
-// telling is a cluster whose servers have something to say when the run is over, if not all of it.
+// telling is a cluster whose servers report some facts, but not all, when the run ends.
 type telling struct {
 	starting
 	asked int
-	epoch time.Time // that it was asked with
+	epoch time.Time // the epoch that the caller passed
 }
 
 func (c *telling) RecordPanics() { c.asked++ }
@@ -193,8 +193,8 @@ func (c *telling) Hops(epoch time.Time) ([]history.Hop, error) {
 	return []history.Hop{{Operation: "1", Server: "a"}}, errors.New("read the audit log of a: line 7 is no JSON")
 }
 
-// A log that cannot be read may have told of a loop, and one that nobody looks through, of a panic:
-// without them, nothing is shown to be well.
+// A log that cannot be read may contain a loop. A log that nobody searches may contain a panic.
+// Without these logs, a run cannot pass.
 func TestTheHistoryTellsWhatServersDoNotTell(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

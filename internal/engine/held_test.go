@@ -15,8 +15,8 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// untouched is a cluster whose servers nobody may ask for anything: all but what a step does is a
-// nil dereference, and fails the test.
+// untouched is a cluster whose servers must get no requests. Every call that is not part of a step
+// is a nil dereference, and fails the test.
 type untouched struct {
 	cluster.Reachable
 	acts []string
@@ -64,7 +64,7 @@ func toBeHeld(t *testing.T, o Options) (*untouched, *history.History) {
 	return c, h
 }
 
-// Without a load, the steps are carried out, and no server is asked for anything.
+// Without a load, the steps are carried out and no server gets a request.
 func TestWithoutALoadNobodyIsAsked(t *testing.T) {
 	c, h := toBeHeld(t, Options{})
 	if want := []string{"start", "cut, b→a", "kill a", "heal cut, b→a"}; !slices.Equal(c.acts, want) {
@@ -75,7 +75,7 @@ func TestWithoutALoadNobodyIsAsked(t *testing.T) {
 	}
 }
 
-// What is left on stays on, and the executor goes on from there.
+// Faults that are left active stay active, and the executor continues from that state.
 func TestWhatIsLeftOnCanBeEndedLater(t *testing.T) {
 	steps := &step.Executor{}
 	c, h := toBeHeld(t, Options{LeaveOn: true, Steps: steps})

@@ -13,7 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// nowhere is a cluster with a load balancer, at whose addresses nobody listens.
+// nowhere is a cluster with a load balancer. Nothing listens at its addresses.
 type nowhere struct{ cluster.Reachable }
 
 func (nowhere) URL(string) (string, error) { return "https://127.0.0.1:1", nil }

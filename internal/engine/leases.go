@@ -11,13 +11,13 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// leaseInterval is how often the endpoint lease of a server is looked at.
+// leaseInterval is the interval at which the endpoint lease of a server is read.
 const leaseInterval = time.Second
 
-// leases records what the endpoint leases of ready servers say: where their peers are told to reach
-// them, as opposed to where flags say that they are.
+// leases records the endpoint leases of ready servers: the addresses at which peers are told to
+// reach the servers. These may differ from the addresses in the servers' flags.
 type leases struct {
-	cluster  cluster.Advertiser // nil if the cluster cannot look at leases
+	cluster  cluster.Advertiser // nil if the cluster cannot read leases
 	serving  func(server string) int
 	recorder *history.Recorder
 	status   func(string, ...any)
@@ -32,7 +32,7 @@ func newLeases(c cluster.Reachable, recorder *history.Recorder, status func(stri
 	return l
 }
 
-// watch looks at the leases of these servers until ctx ends, and then records what it saw last.
+// watch reads the leases of these servers until ctx ends, and then records what it read last.
 func (l *leases) watch(ctx context.Context, servers []string) {
 	if l.cluster == nil {
 		return
@@ -50,7 +50,7 @@ func (l *leases) watch(ctx context.Context, servers []string) {
 	clear(l.seen)
 }
 
-// look looks at one lease. What it says is not known if the server is not ready all the time.
+// look reads one lease. The content counts only if the server is ready all the time.
 func (l *leases) look(ctx context.Context, name string) {
 	incarnation := l.serving(name)
 	attempt, cancel := context.WithTimeout(ctx, truthTimeout)
@@ -65,8 +65,8 @@ func (l *leases) look(ctx context.Context, name string) {
 	}
 }
 
-// learn takes what a look found. What the lease said until then is recorded when it says something
-// else, or when it is that of another process.
+// learn takes the content of a lease. When the content changes, or belongs to another process,
+// learn records the content before.
 func (l *leases) learn(now history.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

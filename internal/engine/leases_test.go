@@ -16,7 +16,7 @@ type advertising struct {
 	leaving
 	says  string
 	fails error
-	while func() // the lease is read
+	while func() // called while the lease is read
 }
 
 func (a *advertising) Advertised(context.Context, string) (string, error) {
@@ -26,9 +26,9 @@ func (a *advertising) Advertised(context.Context, string) (string, error) {
 	return a.says, a.fails
 }
 
-// A lease says the same from the first look that finds it so to the last one. A look that fails
-// says nothing, and neither does one during which the process ends: what the next process is told
-// to advertise is something else.
+// The content of a lease counts from the first read to the last read that finds it. A failed read
+// says nothing. A read during which the process ends also says nothing, because the next process
+// may be told to advertise another address.
 func TestLeasesAreRecordedForAsLongAsTheySayTheSame(t *testing.T) {
 	server := listing(t, "served")
 	c := &advertising{leaving: leaving{doors: doors{own: server, front: server}, incarnation: 1}}
@@ -65,7 +65,7 @@ func TestLeasesAreRecordedForAsLongAsTheySayTheSame(t *testing.T) {
 	}
 }
 
-// A cluster that cannot look at leases has none in its history, and nobody waits for it.
+// If a cluster cannot read leases, its history has none, and nobody waits for them.
 func TestWhereLeasesCannotBeSeenNoneAreRecorded(t *testing.T) {
 	server := listing(t, "served")
 	c := &leaving{doors: doors{own: server, front: server}, incarnation: 1}
@@ -76,7 +76,7 @@ func TestWhereLeasesCannotBeSeenNoneAreRecorded(t *testing.T) {
 	}
 }
 
-// While a run goes on, every server is looked at again and again.
+// While a run goes on, the lease of every server is read again and again.
 func TestLeasesAreWatched(t *testing.T) {
 	server := listing(t, "served")
 	c := &advertising{leaving: leaving{doors: doors{own: server, front: server}, incarnation: 1}, says: "one"}

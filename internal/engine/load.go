@@ -17,7 +17,7 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// sweepQPS keeps a sweep from starving the load, and the servers, on a small machine.
+// sweepQPS limits a sweep, so that it does not starve the load and the servers on a small machine.
 const sweepQPS = 400
 
 // load is the traffic of a run together with the ground truth that it follows.
@@ -27,28 +27,30 @@ type load struct {
 	clients *traffic.Clients
 	traffic *traffic.Load
 	servers []string
-	// verbs that a sweep tries (nil: all), and how many requests a second it may send.
+	// verbs are the verbs that a sweep tries (nil: all). sweepQPS is its largest rate in requests a
+	// second.
 	verbs    []string
 	sweepQPS float64
 	status   func(string, ...any)
 }
 
-// sender is what asks the servers during a run.
+// sender sends requests to the servers during a run.
 type sender interface {
 	step.Load
-	// served is what each ready server serves itself, as far as is known.
+	// served is what each ready server serves itself, as far as it is known.
 	served() map[string]history.Document
-	// run asks until ctx ends.
+	// run sends requests until ctx ends.
 	run(ctx context.Context)
 	close()
 }
 
-// newSender is the load of a run, or one that never asks. It has looked at every server once.
+// newSender returns the load of a run, or a sender that sends nothing. It has looked at every
+// server once.
 func newSender(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) (sender, error) {
 	if o.NoLoad && !plan.ReadsEtcd() {
 		return idle{}, nil
 	}
-	if o.NoLoad { // owners have to be created where they are served
+	if o.NoLoad { // owners must be created on a server that serves them
 		t, err := newTruth(cluster, plan.Names(), recorder, o.Status)
 		if err != nil {
 			return nil, err
@@ -65,8 +67,8 @@ func newSender(ctx context.Context, plan scenario.Plan, cluster cluster.Reachabl
 	return l, nil
 }
 
-// idle sends no load. It looks at what servers serve when a step may have changed that, if it has a
-// truth.
+// idle sends no load. If it has a truth, it looks at what servers serve when a step may have
+// changed that.
 type idle struct{ *truth }
 
 func (idle) Sweep(context.Context) error { return nil }
@@ -109,7 +111,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	l := &load{servers: servers, sweepQPS: sweepQPS, status: o.Status}
 	if o.ReadOnly {
 		l.verbs = workload.ReadVerbs
-		l.sweepQPS = min(l.sweepQPS, 2*o.QPS) // they have other work to do
+		l.sweepQPS = min(l.sweepQPS, 2*o.QPS) // these servers have other work to do
 	}
 	if l.truth, err = newTruth(cluster, servers, recorder, o.Status); err != nil {
 		return nil, err
@@ -121,7 +123,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	if l.traffic, err = traffic.NewLoad(l.clients, traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: plan.Traffic}); err != nil {
 		return nil, err
 	}
-	var classifier workload.Classifier // truth calls it from one place at a time
+	var classifier workload.Classifier // truth makes no concurrent calls of it
 	l.truth.changed = func(live map[string]history.Document) { l.traffic.SetProbes(classifier.Classify(live)) }
 	return l, nil
 }
@@ -155,20 +157,20 @@ func identities(ctx context.Context, cluster cluster.Reachable, server string) (
 	}, nil
 }
 
-// run sends the load and follows the ground truth until ctx ends. It cannot fail: all outcomes are
-// recorded, and too few requests make the verdict inconclusive.
+// run sends the load and follows the ground truth until ctx ends. It cannot fail, because all
+// outcomes are recorded, and too few requests make the verdict inconclusive.
 func (l *load) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { l.truth.watch(ctx) })
 	all.Go(func() { l.leases.watch(ctx, l.servers) })
-	all.Go(func() { _ = l.traffic.Run(ctx) }) // nil, always
+	all.Go(func() { _ = l.traffic.Run(ctx) }) // always nil
 	all.Wait()
 }
 
 // Observe looks at what these servers serve now.
 func (l *load) Observe(ctx context.Context, servers ...string) { l.truth.observe(ctx, servers...) }
 
-// Sweep visits everything that is served or listed anywhere, on every server.
+// Sweep visits, on every server, everything that any server serves or lists.
 func (l *load) Sweep(ctx context.Context) error {
 	swept, err := traffic.Sweep(ctx, l.clients, l.truth.listed(ctx), traffic.SweepOptions{QPS: l.sweepQPS, Verbs: l.verbs})
 	if err != nil {

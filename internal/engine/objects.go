@@ -10,11 +10,12 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// errNoWitness is for a plan about what exists in etcd, on a cluster whose etcd cannot be read.
+// errNoWitness is the error for a plan that needs the objects in etcd, on a cluster whose etcd
+// cannot be read.
 var errNoWitness = errors.New("this backend cannot read what exists from etcd: choose another scenario, or backend local")
 
-// watchObjects records what exists in etcd and every change of it. end records what has changed
-// until then, and returns why changes are missing.
+// watchObjects records the objects in etcd and every change of them. end records the changes until
+// then, and says why changes are missing.
 func watchObjects(ctx context.Context, c cluster.Reachable, recorder *history.Recorder) (end func() error, err error) {
 	witness, ok := c.(cluster.Witness)
 	if !ok {
@@ -32,7 +33,7 @@ func watchObjects(ctx context.Context, c cluster.Reachable, recorder *history.Re
 	}, nil
 }
 
-// tellRequests records who else than the load asked the servers for what.
+// tellRequests records the requests of clients other than the load.
 func tellRequests(c cluster.Reachable, recorder *history.Recorder, epoch time.Time) error {
 	witness, ok := c.(cluster.Witness)
 	if !ok {

@@ -18,37 +18,38 @@ import (
 )
 
 const (
-	// truthInterval is how often a server is asked what it serves, to see changes that no step made (a
-	// CRD). Between the last look with one document and the first with another, nothing is known.
+	// truthInterval is the interval at which a server is asked what it serves. This finds changes
+	// that no step made (a CRD). Between the last answer with one document and the first with
+	// another, nothing is known.
 	truthInterval = time.Second
 	truthTimeout  = 5 * time.Second
-	// late is how long a slow probe takes: a hundred times as long as usual.
+	// late is the duration of a slow probe: a hundred times as long as usual.
 	late = 2 * time.Second
-	// pulseInterval is how often the harness finds out whether it is let run itself.
+	// pulseInterval is the interval at which the harness checks whether it gets to run itself.
 	pulseInterval = 250 * time.Millisecond
 )
 
-// truth keeps what every ready server serves itself, by its own profile=nopeer discovery, asked
-// around all links and faults. It records each change and calls changed. Each server is asked
-// independently: a silent server must not delay the others.
+// truth knows what every ready server serves itself. It asks each server for its profile=nopeer
+// discovery, around all links and faults. It records each change and calls changed. It asks each
+// server independently, because a silent server must not delay the others.
 type truth struct {
 	serving  func(server string) int
 	queued   func(server string) time.Duration
 	recorder *history.Recorder
 	status   func(string, ...any)
 	changed  func(map[string]history.Document)
-	clients  map[string]rest.Interface // to the kube-apiservers themselves
-	doors    map[string]rest.Interface // to what clients meet
+	clients  map[string]rest.Interface // clients of the kube-apiservers themselves
+	doors    map[string]rest.Interface // clients of the addresses that clients of the cluster use
 
 	mu    sync.Mutex
 	known map[string]known
 }
 
-// known is what a server was last seen to serve.
+// known is the last known document of a server.
 type known struct {
 	incarnation int
 	document    history.Document
-	confirmed   history.Time // when the last look that found the document began
+	confirmed   history.Time // the start of the last request that found the document
 }
 
 func newTruth(cluster cluster.Reachable, servers []string, recorder *history.Recorder, status func(string, ...any)) (*truth, error) {
@@ -68,7 +69,7 @@ func newTruth(cluster cluster.Reachable, servers []string, recorder *history.Rec
 	return t, nil
 }
 
-// queued is how long a server's threads have waited for a CPU, if the cluster knows.
+// queued returns how long a server's threads have waited for a CPU, if the cluster knows that.
 func queued(c cluster.Reachable) func(string) time.Duration {
 	if q, ok := c.(cluster.Queuer); ok {
 		return q.Queued
@@ -76,7 +77,7 @@ func queued(c cluster.Reachable) func(string) time.Duration {
 	return func(string) time.Duration { return 0 }
 }
 
-// asking is a client that asks one server for discovery, as fast as it likes.
+// asking is a client that asks one server for discovery, without a rate limit.
 func asking(way func(string) (*rest.Config, error), server string) (rest.Interface, error) {
 	config, err := way(server)
 	if err != nil {
@@ -99,8 +100,8 @@ func (t *truth) observe(ctx context.Context, servers ...string) {
 	all.Wait()
 }
 
-// look asks one server. A server that does not answer (paused, or ended meanwhile) keeps what is
-// known of its present incarnation; the history has when that was last confirmed.
+// look asks one server. If a server does not answer (it is paused, or ended meanwhile), truth keeps
+// the known document of its present incarnation. The history has the time of the last confirmation.
 func (t *truth) look(ctx context.Context, name string) {
 	incarnation := t.serving(name)
 	if incarnation == 0 {
@@ -116,7 +117,7 @@ func (t *truth) look(ctx context.Context, name string) {
 		t.recorder.SlowProbe(history.SlowProbe{Server: name, Start: began, End: end, Queued: max(0, t.queued(name)-waited)})
 	}
 	switch {
-	case !same: // an answer of two incarnations, or of one that is going
+	case !same: // the answer comes from two incarnations, or from one that is ending
 	case err != nil && ctx.Err() == nil:
 		t.status("%s: ask what it serves: %v", name, err)
 	case err == nil:
@@ -124,8 +125,8 @@ func (t *truth) look(ctx context.Context, name string) {
 	}
 }
 
-// learn takes what a look found, unless a later look has finished already: a look by a step and one
-// by the watch can overlap.
+// learn takes an answer, unless a later request has already finished: a request of a step and one
+// of watch can overlap.
 func (t *truth) learn(name string, now known) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,7 +146,7 @@ func (t *truth) learn(name string, now known) {
 	t.tell()
 }
 
-// forget drops what is known of a server that serves no more, so that the load follows.
+// forget drops the document of a server that no longer serves, so that the load follows.
 func (t *truth) forget(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,7 +162,7 @@ func (t *truth) tell() {
 	}
 }
 
-// documents are what is known, by server. The caller holds the lock.
+// documents returns the known documents, by server. The caller holds the lock.
 func (t *truth) documents() map[string]history.Document {
 	live := map[string]history.Document{}
 	for name, k := range t.known {
@@ -170,14 +171,14 @@ func (t *truth) documents() map[string]history.Document {
 	return live
 }
 
-// served is what each server serves itself, as far as is known.
+// served is what each server serves itself, as far as it is known.
 func (t *truth) served() map[string]history.Document {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.documents()
 }
 
-// watch looks at every server again and again until ctx ends.
+// watch asks every server again and again until ctx ends.
 func (t *truth) watch(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -204,14 +205,16 @@ func every(ctx context.Context, interval time.Duration, do func()) {
 	}
 }
 
-// beat is one moment by the clock of the run and by that of the machine, which leases expire by.
+// beat is one moment by the clock of the run and by that of the machine. Leases expire by the clock
+// of the machine.
 type beat struct {
 	run  history.Time
 	wall time.Time // without a monotonic reading
 }
 
-// pulse records slow probes of all servers if the harness itself did not run for long, or if the
-// clock of the machine jumped, which the clock of the run does not show. It returns the time.
+// pulse records slow probes of all servers if the harness itself did not run for long. It does the
+// same if the clock of the machine jumped, because the clock of the run does not show such a jump.
+// It returns the time.
 func (t *truth) pulse(last beat, wall time.Time) beat {
 	now := beat{t.recorder.Now(), wall.Round(0)}
 	leap := now.wall.Sub(last.wall) - (now.run - last.run)
@@ -228,8 +231,8 @@ func (t *truth) pulse(last beat, wall time.Time) beat {
 	return now
 }
 
-// listed is everything to sweep: what servers serve, and what their merged discovery lists. A
-// server that does not answer adds only what is known of it.
+// listed is everything to sweep: what servers serve, and what their merged discovery lists. If a
+// server does not answer, listed includes only what is already known about it.
 func (t *truth) listed(ctx context.Context) history.Document {
 	t.mu.Lock()
 	known := maps.Clone(t.known)

@@ -19,8 +19,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// doors is a cluster of one server that is ready, and that tells one thing behind its sidecar and
-// another in front of it.
+// doors is a cluster of one server, which is ready. It serves one list behind its sidecar and
+// another list in front of it.
 type doors struct {
 	cluster.Reachable
 	own, front *httptest.Server
@@ -49,8 +49,8 @@ func listing(t *testing.T, resource string) *httptest.Server {
 	return s
 }
 
-// What a server serves is asked of the kube-apiserver itself: a sidecar in front of it, however
-// wrong, must not be able to change it. What it lists for clients is asked where they ask.
+// truth asks the kube-apiserver itself what it serves, because a wrong sidecar in front of it must
+// not be able to change the answer. It asks for the lists of clients where clients ask.
 func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 	cluster := &doors{own: listing(t, "served"), front: listing(t, "listed")}
 	truth, read := newTruthOf(t, cluster, nil, "a")
@@ -71,8 +71,8 @@ func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 	}
 }
 
-// newTruthOf is a truth of some servers that tells nobody, and a way to end its history and read
-// it.
+// newTruthOf makes a truth of some servers without a listener, and a function that ends its history
+// and reads it.
 func newTruthOf(t *testing.T, cluster cluster.Reachable, now func() history.Time, servers ...string) (*truth, func() *history.History) {
 	t.Helper()
 	var file bytes.Buffer
@@ -99,8 +99,8 @@ func newTruthOf(t *testing.T, cluster cluster.Reachable, now func() history.Time
 	}
 }
 
-// Looks at one server can overlap: of two answers the one that was asked for later counts,
-// whichever comes last, and none of a process that serves no more.
+// Requests to one server can overlap. The answer to the later request counts, whichever arrives
+// last. The answer of a process that no longer serves does not count.
 func TestTruthDoesNotGoBack(t *testing.T) {
 	document := func(hash string) history.Document { return history.Document{Hash: hash} }
 	first := func(hash string, incarnation int) history.Served {
@@ -111,7 +111,7 @@ func TestTruthDoesNotGoBack(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name    string
-		serving int // when they come
+		serving int // the incarnation that serves when the answers arrive
 		answers []known
 		want    []history.Served
 	}{
@@ -141,8 +141,8 @@ func TestTruthDoesNotGoBack(t *testing.T) {
 	}
 }
 
-// A machine that does not keep up shows in the questions that go around all faults; a quick answer,
-// and one of a server that was stopped meanwhile, show nothing.
+// Slow answers to probes, which avoid all faults, show an overloaded machine. A quick answer, and
+// one of a server that was stopped meanwhile, show nothing.
 func TestTruthNotesWhatIsLate(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -154,7 +154,7 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 		{"late", late, false, []history.SlowProbe{{Server: "a", Start: 7, End: 7 + late, Queued: late / 2}}},
 		{"late, of a server that is going", late, true, nil},
 	} {
-		const asked, waited = 7, time.Hour // neither clock begins with this question
+		const asked, waited = 7, time.Hour // neither clock starts at zero with this request
 		now := history.Time(asked)
 		cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1, waited: waited}
 		cluster.own.Config.Handler = after(cluster.own.Config.Handler, func() {
@@ -173,7 +173,7 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 	}
 }
 
-// A machine that stands still asks nobody anything, so that no answer is late.
+// A machine that stands still sends no requests, so no answer is late.
 func TestTruthNotesThatTheHarnessStoodStill(t *testing.T) {
 	var now history.Time
 	cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
@@ -187,7 +187,7 @@ func TestTruthNotesThatTheHarnessStoodStill(t *testing.T) {
 	last = truth.pulse(last, wall.Add(now+time.Hour)) // the machine has slept
 	now += pulseInterval
 	last = truth.pulse(last, wall.Add(now+time.Hour))
-	cluster.incarnation, now = 0, now+time.Minute // nobody serves
+	cluster.incarnation, now = 0, now+time.Minute // no server serves
 	truth.pulse(last, wall.Add(now))
 	h := read()
 	const woken = 2*late - 1 + pulseInterval
@@ -200,9 +200,9 @@ func TestTruthNotesThatTheHarnessStoodStill(t *testing.T) {
 	}
 }
 
-// Between the last look that found a document and the first that found another, nobody knows what
-// was served; what is known of one process says nothing of the next. Without either, what a server
-// rightly denied would be held against it.
+// Between the last answer with one document and the first with another, it is unknown which
+// document was served. The document of one process says nothing about the next process. Without
+// these two rules, a right 404 of a server would count as wrong.
 func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 	older, newer := listing(t, "older").Config.Handler, listing(t, "newer").Config.Handler
 	var now history.Time
@@ -221,7 +221,7 @@ func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 		truth.observe(t.Context(), "a")
 	}
 	nothing := func() {}
-	look(10, 1, older, nothing) // each takes two seconds: /api and /apis
+	look(10, 1, older, nothing) // each look takes two seconds, for /api and /apis
 	look(20, 1, older, nothing)
 	look(30, 1, newer, nothing)
 	look(40, 2, newer, nothing)
@@ -238,8 +238,8 @@ func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 	}
 }
 
-// A question that fails while the run goes on is told to people; one that fails because the run
-// ends is not.
+// A request that fails while the run goes on is reported to people. A request that fails because
+// the run ends is not.
 func TestTroubleIsToldWhileTheRunGoesOn(t *testing.T) {
 	server := listing(t, "served")
 	server.Close()
@@ -262,8 +262,8 @@ func TestTroubleIsToldWhileTheRunGoesOn(t *testing.T) {
 	}
 }
 
-// The load is told what is left when a server goes, and nothing when none is left: it would have
-// nobody to ask.
+// When a server ends, the load gets the remaining documents. If none remain, the load is not told,
+// because it would have no server to ask.
 func TestTheLoadFollowsServersThatGo(t *testing.T) {
 	cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
 	truth, _ := newTruthOf(t, cluster, nil, "a", "b")
@@ -287,8 +287,8 @@ func TestTheLoadFollowsServersThatGo(t *testing.T) {
 	}
 }
 
-// The clock of the machine has leapt if it went at least as far as a probe that is slow, forward or
-// back, beside the clock of the run.
+// The clock of the machine jumped if it moved forward or back, relative to the clock of the run, by
+// at least the duration of a slow probe.
 func TestLeapsOfTheMachinesClock(t *testing.T) {
 	for _, c := range []struct {
 		run, wall time.Duration
@@ -322,7 +322,7 @@ func TestLeapsOfTheMachinesClock(t *testing.T) {
 	}
 }
 
-// A cluster that does not know how long threads have waited for a CPU says nothing about it.
+// A cluster that does not know how long threads waited for a CPU reports no waiting time.
 func TestQueuedIsAskedOfClustersThatKnow(t *testing.T) {
 	c := &doors{}
 	if got := queued(c)("a"); got != 0 {
@@ -333,7 +333,7 @@ func TestQueuedIsAskedOfClustersThatKnow(t *testing.T) {
 	}
 }
 
-// leaving is a cluster whose server may go.
+// leaving is a cluster whose server may end.
 type leaving struct {
 	doors
 	incarnation int

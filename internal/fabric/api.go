@@ -25,11 +25,12 @@ func newServer(w io.Writer) *toxiproxy.ApiServer {
 	return toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.New(w).Level(zerolog.InfoLevel).With().Timestamp().Logger())
 }
 
-// serveAPI serves toxiproxy's routes. toxiproxy's own server does not say which port it got, and
-// cannot reset the connections of a link that is disabled through the API.
+// serveAPI serves toxiproxy's routes. It does not use toxiproxy's own server, which does not report
+// the port that it got, and cannot reset the connections of a link that is disabled through the
+// API.
 //
-// removeToxic avoids a bug of toxiproxy that its API still has, when one of several toxics of a
-// stream is removed.
+// removeToxic avoids a bug of toxiproxy, which its API still has. The bug occurs when one of
+// several toxics of a stream is removed.
 func (f *Fabric) serveAPI(addr netip.AddrPort) error {
 	if addr == (netip.AddrPort{}) {
 		addr = netip.MustParseAddrPort(anyPort)
@@ -48,7 +49,7 @@ func (f *Fabric) serveAPI(addr netip.AddrPort) error {
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			routes.ServeHTTP(followUp{w, r.Method, f}, r)
 		}),
-		ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, // toxiproxy's own, api.go
+		ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, // as in toxiproxy's own api.go
 		BaseContext: func(net.Listener) context.Context { return f.ctx },
 	}
 	f.tasks.Go(func() {
@@ -59,7 +60,7 @@ func (f *Fabric) serveAPI(addr netip.AddrPort) error {
 	return nil
 }
 
-// followUp resets the connections of disabled links before a change is answered.
+// followUp resets the connections of disabled links before it answers a change.
 type followUp struct {
 	http.ResponseWriter
 	method string
@@ -78,7 +79,8 @@ func (w followUp) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// logWriter passes lines to a writer, one at a time, until it is closed: toxiproxy may log later.
+// logWriter passes lines to a writer, one at a time, until it is closed. toxiproxy may still log
+// after that.
 type logWriter struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -86,7 +86,7 @@ func TestToxiproxyClientChangesLinks(t *testing.T) {
 	}
 	b.talk(b.dial("a", "b"))
 
-	// A link that leads somewhere else leads there for what comes next.
+	// After a change of the upstream, new connections go to the new address.
 	p.Upstream = serveTCP(t, echo).String()
 	if err := p.Save(); err != nil {
 		t.Fatal(err)
@@ -113,8 +113,8 @@ func TestHealSaysWhenSomebodyElseWasFaster(t *testing.T) {
 	wantEvidence(t, again, history.Evidence{})
 }
 
-// A cut opened by hand stays open: toxiproxy's word counts, and the heal that follows has nothing
-// to do.
+// A cut that a user ends through toxiproxy's API stays ended: toxiproxy's state counts, and the
+// later heal has nothing to do.
 func TestCutOpenedByHand(t *testing.T) {
 	b := newTestFabric(t)
 	a := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})

@@ -8,7 +8,8 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// conn is one connection through a link: the accepted and the dialled one, and the streams between.
+// conn is one connection through a link: the accepted and the dialled socket, and the streams
+// between them.
 type conn struct {
 	link   *link
 	id     string
@@ -39,7 +40,8 @@ func newConn(ctx context.Context, l *link, id string, accepted *net.TCPConn) *co
 	return c
 }
 
-// attach gives the connection its other side. It reports false if it has ended meanwhile.
+// attach gives the connection its dialled socket. It returns false if the connection has ended
+// meanwhile.
 func (c *conn) attach(dialled *net.TCPConn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,8 +56,8 @@ func (c *conn) attach(dialled *net.TCPConn) bool {
 	return true
 }
 
-// end ends the connection at both sides, once. It reports whether this call did. credit says which
-// tallies count the end (nil: none); they do before either side can notice it.
+// end ends the connection at both sides, once. It reports whether this call ended it. credit says
+// which tallies count the end (nil: none). They count it before either side can notice it.
 func (c *conn) end(how ending, credit func(*tally) bool) bool {
 	c.mu.Lock()
 	if c.over {
@@ -92,8 +94,8 @@ func (c *conn) pipeDone() {
 	c.link.running.Done()
 }
 
-// drop closes with a RST in place of a FIN (the ABORT call of RFC 9293 section 3.9.1).
+// drop closes with a RST instead of a FIN (the ABORT call of RFC 9293 section 3.9.1).
 func drop(side *net.TCPConn) {
-	_ = side.SetLinger(0) // fails only on a socket that is closed already
+	_ = side.SetLinger(0) // fails only on a closed socket
 	_ = side.Close()
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// A detour that missed a connection, or took a client along, would let a fetch through that is to
-// fail, or change what clients see.
+// A detour must not miss a connection of a server, because then a fetch that should fail would
+// succeed. It must not take connections of clients, because then clients would see the change.
 func TestDetourIsForOtherServersOnly(t *testing.T) {
 	b := newTestFabric(t)
 	via := serveTCP(t, func(c *net.TCPConn) {

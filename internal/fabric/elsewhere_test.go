@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// Where every server has an etcd member of its own, one address leads each to its own; cutting one
-// leaves the others alone.
+// If every server has its own etcd member, one address leads each server to its own member. Cutting
+// one of these links does not affect the others.
 func TestLinksMayLeadUpstreams(t *testing.T) {
 	says := func(word string) netip.AddrPort {
 		return serveTCP(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, word) })
@@ -28,7 +28,7 @@ func TestLinksMayLeadUpstreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	receive(t, dialFrom(t, "127.0.0.2", f.Advertised(fault.Etcd).String()), "usual")
-	// It is turned away while it dials, or as soon as it listens.
+	// The connection is reset while it is dialled, or right after.
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.3")}, Timeout: patience}
 	c, err := dialer.DialContext(t.Context(), "tcp", f.Advertised(fault.Etcd).String())
 	if err != nil {

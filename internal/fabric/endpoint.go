@@ -10,12 +10,12 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// Destination is something that is dialled: a server, or etcd.
+// Destination is an end that accepts connections: a server, or etcd.
 type Destination struct {
-	// Name is a DNS label: [fault.Etcd], which only servers have links to, or the name of a server.
+	// Name is a DNS label: the name of a server, or [fault.Etcd], to which only servers have links.
 	Name string
-	// Advertised is the address that everybody dials, at the switch. Port 0: any, see
-	// [Fabric.Advertised].
+	// Advertised is the address at the switch, which all clients and servers dial. Port 0: any
+	// port, see [Fabric.Advertised].
 	Advertised netip.AddrPort
 	// Real is where the destination listens.
 	Real netip.AddrPort
@@ -29,7 +29,7 @@ type Source struct {
 
 const separator = "-to-"
 
-// LinkName is the name of the toxiproxy proxy from one end to the other: "a-to-b".
+// LinkName returns the name of the toxiproxy proxy from one end to the other: "a-to-b".
 func LinkName(from, to string) string { return from + separator + to }
 
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)

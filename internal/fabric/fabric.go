@@ -1,9 +1,9 @@
 // Package fabric injects faults between the servers of a run, their clients and etcd. A switch
-// listens at the addresses that everybody dials and recognises by the source address who is
-// dialling. Each pair of ends has a toxiproxy link, so that a→b can be cut while c→b is healthy.
+// listens at the addresses that all of them dial, and recognises the dialling end by its source
+// address. Each pair of ends has a toxiproxy link, so that a→b can be cut while c→b is healthy.
 //
-// The switch works on TCP connections and sees no requests: TLS passes through, and watches,
-// WebSockets and any other upgraded connection are covered. toxiproxy runs embedded. Its HTTP API
+// The switch works on TCP connections and sees no requests. TLS passes through, so watches,
+// WebSockets and other upgraded connections are covered. toxiproxy runs embedded. Its HTTP API
 // works with its own tools.
 package fabric
 
@@ -28,30 +28,31 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// dialTimeout bounds a dial of the switch, as in http.DefaultTransport.
+// dialTimeout is the time limit for a dial of the switch, as in http.DefaultTransport.
 const dialTimeout = 30 * time.Second
 
-// Config says what a Fabric connects.
+// Config says which ends a Fabric connects.
 type Config struct {
 	// Destinations are fixed for the life of the fabric.
 	Destinations []Destination
-	// Sources are the servers. Connections from other addresses are those of [fault.Client].
+	// Sources are the servers. A connection from another address belongs to [fault.Client].
 	Sources []Source
-	// Upstreams are the links that do not lead to their destination's real address, by [LinkName]:
-	// for example, where each server has an etcd member of its own. nil: none.
+	// Upstreams are the links that do not lead to their destination's real address, by [LinkName].
+	// They are used, for example, if each server has its own etcd member. nil: none.
 	Upstreams map[string]netip.AddrPort
 	// API is the loopback address of toxiproxy's HTTP API. Zero: any port, see [Fabric.API].
 	API netip.AddrPort
-	// Log gets toxiproxy's log as JSON lines; nil discards it. It is not written to after Close.
+	// Log receives toxiproxy's log as JSON lines; nil discards it. Nothing is written to it after
+	// Close.
 	Log io.Writer
 	// Now is the clock of the run; nil means wall time since New.
 	Now func() history.Time
 }
 
-// Fabric is a running switch. Its methods may be called concurrently.
+// Fabric is a running switch. Its methods are safe for concurrent use.
 type Fabric struct {
 	now    func() history.Time
-	faults atomic.Int64 // so many were injected
+	faults atomic.Int64 // number of faults injected so far
 	log    *logWriter
 	server *toxiproxy.ApiServer
 
@@ -60,7 +61,7 @@ type Fabric struct {
 	tasks   sync.WaitGroup // accept loops, connections being set up, the API
 	streams sync.WaitGroup
 
-	destinations map[string]Destination // with the port listened on
+	destinations map[string]Destination // with the actual port
 	upstreams    map[string]netip.AddrPort
 	listeners    []net.Listener
 	api          *http.Server
@@ -72,7 +73,8 @@ type Fabric struct {
 	links   map[string]*link // by LinkName
 }
 
-// New listens on the advertised addresses and that of the API. After an error nothing runs.
+// New listens on the advertised addresses and on the address of the API. After an error nothing
+// runs.
 func New(cfg Config) (*Fabric, error) {
 	if cfg.Now == nil {
 		start := time.Now()
@@ -123,7 +125,7 @@ func (f *Fabric) start(cfg Config) error {
 	return f.serveAPI(cfg.API)
 }
 
-// addSource makes a server known by its address, with a link to every destination, itself included.
+// addSource adds a server by its address, with a link to every destination, including itself.
 func (f *Fabric) addSource(s Source) error {
 	if err := s.check(); err != nil {
 		return err
@@ -148,7 +150,7 @@ func (f *Fabric) addSource(s Source) error {
 	return nil
 }
 
-// addLink is called with mu held, or before anybody else knows of f.
+// addLink is called with mu held, or before New returns f.
 func (f *Fabric) addLink(from, to string) error {
 	name := LinkName(from, to)
 	proxy := toxiproxy.NewProxy(f.server, name, anyPort, f.realOf(from, to).String())
@@ -169,7 +171,7 @@ func (f *Fabric) realOf(from, to string) netip.AddrPort {
 	return f.destinations[to].Real
 }
 
-// link finds a link, and says what is wrong with the names if there is none.
+// link returns a link. If there is none, the error says which name is wrong.
 func (f *Fabric) link(from, to string) (*link, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,7 +184,8 @@ func (f *Fabric) link(from, to string) (*link, error) {
 	return nil, f.explain(from, to)
 }
 
-// peersTo finds the links of other servers to a destination, sorted by name. There is at least one.
+// peersTo returns the links of other servers to a destination, sorted by name. There is at least
+// one.
 func (f *Fabric) peersTo(to string) ([]*link, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +204,7 @@ func (f *Fabric) peersTo(to string) ([]*link, error) {
 	return found, nil
 }
 
-// explain says why there is no link between two names. The caller holds mu.
+// explain returns the reason why there is no link between two names. The caller holds mu.
 func (f *Fabric) explain(from, to string) error {
 	sources := map[string]bool{fault.Any: true}
 	for _, l := range f.links {
@@ -229,8 +232,8 @@ func (f *Fabric) Links() []LinkStatus {
 	return status
 }
 
-// Dials are the connections so far to a destination, let in or not, by source. The sources dial
-// address.
+// Dials returns the connections to a destination so far, by source. Refused connections count too.
+// The sources dial address.
 func (f *Fabric) Dials(to, address string) []history.Dial {
 	var dials []history.Dial
 	for _, l := range f.Links() {
@@ -247,10 +250,10 @@ func (f *Fabric) allLinks() []*link {
 	return slices.Collect(maps.Values(f.links))
 }
 
-// Advertised is the address to dial for a destination; zero if there is none.
+// Advertised returns the address to dial for a destination; zero if there is none.
 func (f *Fabric) Advertised(name string) netip.AddrPort { return f.destinations[name].Advertised }
 
-// API is the address of toxiproxy's HTTP API.
+// API returns the address of toxiproxy's HTTP API.
 func (f *Fabric) API() netip.AddrPort { return f.apiAddr }
 
 // Close resets all connections, stops listening and waits until everything has ended. Active faults

@@ -159,7 +159,7 @@ func TestCloseBreaksOpenConnections(t *testing.T) {
 	}
 }
 
-// A write to a connection that the fabric has reset fails as it does on a network.
+// A write to a connection that the fabric has reset fails as on a real network.
 func TestWriteAfterCut(t *testing.T) {
 	b := newTestFabric(t)
 	c := b.dial("a", "b")

@@ -31,8 +31,8 @@ func TestInjectUnknownLink(t *testing.T) {
 	}
 }
 
-// FuzzFault: whatever a fault file says, it is either refused or is something toxiproxy takes, and
-// reads the same when written again.
+// FuzzFault: every fault in a file is either rejected, or accepted by toxiproxy and unchanged after
+// it is written and read again.
 func FuzzFault(f *testing.F) {
 	for _, each := range valid("a", "b") {
 		for _, d := range []fault.Direction{"", fault.Both, fault.Up, fault.Down, "left"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Active is a fault that was injected.
+// Active is an injected fault.
 type Active struct {
 	fabric *Fabric
 	link   *link
@@ -32,10 +32,10 @@ type addedToxic struct {
 	direction stream.Direction
 }
 
-// Inject injects one fault into one link. It is in force, for open connections too, when Inject
-// returns. Faults of one link add up, except that a toxic that ends streams (timeout, reset,
-// limit-data) must be the only one of its stream. On an error the link is as it was. When ctx ends
-// before toxiproxy has added the fault, the connections that delay it are reset.
+// Inject injects one fault into one link. When Inject returns, the fault acts, on open connections
+// too. Several faults of one link act together, but a toxic that ends streams (timeout, reset,
+// limit-data) must be the only one of its stream. After an error the link is unchanged. If ctx ends
+// before toxiproxy has added the fault, Inject resets the connections that delay it.
 func (f *Fabric) Inject(ctx context.Context, what fault.Fault) (*Active, error) {
 	if err := what.Validate(); err != nil {
 		return nil, err
@@ -54,10 +54,11 @@ func (f *Fabric) Inject(ctx context.Context, what fault.Fault) (*Active, error) 
 	return a, nil
 }
 
-// Heal removes the fault and returns its record, with the evidence of its effect; a second call
-// returns the same. Other faults of the link stay. The record is valid, and the fault gone, even if
-// there is an error: something else had removed the fault before, or the link could not be opened
-// again. When ctx ends before toxiproxy is done, the connections that delay it are reset.
+// Heal removes the fault and returns its record, with the evidence of its effect. A second call
+// returns the same. Other faults of the link stay. Even after an error the record is valid and the
+// fault is gone. The error says that the fault had been removed before by somebody else, or that
+// the link could not be enabled again. If ctx ends before toxiproxy is done, Heal resets the
+// connections that delay it.
 func (a *Active) Heal(ctx context.Context) (history.Fault, error) {
 	a.healing.Lock()
 	defer a.healing.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// bystanders talk over the links that a test about a→b must not touch; check fails if they were.
+// bystanders talk over links that a test of a→b must not affect. check fails if they were affected.
 func (b *testFabric) bystanders() (check func()) {
 	b.t.Helper()
 	var conns []*net.TCPConn
@@ -93,7 +93,7 @@ func TestCutResetsTheServerToo(t *testing.T) {
 func TestLatency(t *testing.T) {
 	for _, test := range []struct {
 		direction fault.Direction
-		stuck     stream.Direction // where the ping stays
+		stuck     stream.Direction // where the ping is stuck
 	}{
 		{"", stream.Upstream}, {fault.Both, stream.Upstream}, {fault.Up, stream.Upstream}, {fault.Down, stream.Downstream},
 	} {
@@ -173,7 +173,8 @@ func TestTimeoutSwallowsTheEnd(t *testing.T) {
 	if open := b.status("a", "b").Open; open != 1 {
 		t.Fatalf("%d connections are open, want 1", open)
 	}
-	// Nothing but the end was swallowed, so it can still arrive, and the server answers with its own.
+	// The toxic swallowed only the end of the stream. So the end can still arrive after the heal,
+	// and the server answers with its own end.
 	wantEvidence(t, b.heal(a), history.Evidence{})
 	if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
 		t.Errorf("after the heal: %q and %v, want the end", rest, err)
@@ -232,12 +233,12 @@ func TestBandwidth(t *testing.T) {
 	c := b.dial("a", "b")
 	b.talk(c)
 	a := b.inject(fault.Fault{Kind: fault.Bandwidth, From: "a", To: "b", Direction: fault.Up, Rate: 1000})
-	// Well within what sockets hold, so that writing does not wait for the link.
+	// The data fits into the socket buffers, so that the writer does not wait for the link.
 	data := strings.Repeat("slow ", 8<<10)
 	send(t, c, data)
 	b.entered("a", "b", stream.Upstream, 4+1)
 	check()
-	// The first 100 bytes take 100 ms, all of them 40 s.
+	// The first 100 bytes take 100 ms, and all the data takes 40 s.
 	receive(t, c, data[:100])
 	if up := b.status("a", "b").BytesUp; up >= int64(len(data)) {
 		t.Errorf("all of %d bytes got through", up)
@@ -307,7 +308,7 @@ func TestSlowClose(t *testing.T) {
 	a := b.inject(fault.Fault{Kind: fault.SlowClose, From: "a", To: "b", Direction: fault.Down, Delay: forever})
 	b.talk(open) // data passes
 	b.talk(idle)
-	if err := open.CloseWrite(); err != nil { // the echo server ends its side as well
+	if err := open.CloseWrite(); err != nil { // the echo server then ends its side too
 		t.Fatal(err)
 	}
 	b.ended("a", "b", stream.Downstream, 1)
@@ -323,7 +324,8 @@ func TestSlowClose(t *testing.T) {
 	b.talk(idle)
 }
 
-// A fault that met nothing must say so: a run whose faults bit nothing proves nothing.
+// The evidence must show that a fault affected nothing, because a run whose faults have no effect
+// proves nothing.
 func TestEvidenceIsZeroWithoutTraffic(t *testing.T) {
 	b := newTestFabric(t)
 	idle := b.dial("a", "b")
@@ -342,7 +344,7 @@ func TestEvidenceIsZeroWithoutTraffic(t *testing.T) {
 	}
 }
 
-// valid has one fault of each kind.
+// valid returns one fault of each kind.
 func valid(from, to string) []fault.Fault {
 	return []fault.Fault{
 		{Kind: fault.Bandwidth, From: from, To: to, Rate: 1000},
@@ -356,11 +358,11 @@ func valid(from, to string) []fault.Fault {
 	}
 }
 
-// What a fault does is excused for as long as its record says that it was on: a record that begins
-// after it or ends before it has servers blamed for the rest.
+// The effects of a fault are excused while its record says that it was on. If the record began
+// after the fault or ended before it, servers would be blamed for the rest of the effects.
 func TestARecordLastsAtLeastAsLongAsItsFault(t *testing.T) {
 	var f *Fabric
-	var cut []bool // whenever the clock is read
+	var cut []bool // whether the link was cut, at each reading of the clock
 	f = startFabric(t, Config{
 		Destinations: []Destination{{"a", netip.MustParseAddrPort("127.0.1.1:0"), serveTCP(t, echo)}},
 		Now: func() history.Time {
@@ -401,8 +403,8 @@ func TestHealIsIdempotent(t *testing.T) {
 	}
 }
 
-// BenchmarkRoundTrip is what the switch and a link without faults cost a request and its answer of
-// 1 kB.
+// BenchmarkRoundTrip measures the cost of the switch and a link without faults for a request and
+// its answer of 1 kB.
 func BenchmarkRoundTrip(b *testing.B) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,28 +12,29 @@ import (
 	"github.com/Shopify/toxiproxy/v2/stream"
 )
 
-// LinkStatus is what a link has seen so far. Counts are totals since the link exists.
+// LinkStatus is the state and the totals of a link. The totals count from the creation of the link.
 type LinkStatus struct {
 	Name string `json:"name"` // of the toxiproxy proxy: "a-to-b"
 	From string `json:"from"`
 	To   string `json:"to"`
 	// Enabled is false while the link is cut, by a fault or through toxiproxy's API.
 	Enabled bool `json:"enabled"`
-	// Accepted connections were let in; Refused ones met a disabled link.
+	// Accepted counts connections that were let in. Refused counts connections that met a disabled
+	// link.
 	Accepted int `json:"accepted"`
 	Refused  int `json:"refused"`
-	// Unreachable counts accepted connections that the destination did not take.
+	// Unreachable counts accepted connections that the destination did not accept.
 	Unreachable int `json:"unreachable"`
-	// Open is how many accepted connections have not ended.
+	// Open is the number of accepted connections that have not ended.
 	Open int `json:"open"`
-	// BytesUp and BytesDown are those handed on to To and to From.
+	// BytesUp and BytesDown count the bytes delivered to To and to From.
 	BytesUp   int64 `json:"bytesUp"`
 	BytesDown int64 `json:"bytesDown"`
 }
 
 // link carries the connections from one source to one destination through the toxics of one
 // toxiproxy proxy. The proxy says whether the link is enabled and where it leads, so that changes
-// through toxiproxy's API count. The listener of the proxy is not used, see pipe.go.
+// through toxiproxy's API take effect. The listener of the proxy is not used, see pipe.go.
 type link struct {
 	from, to string
 	proxy    *toxiproxy.Proxy
@@ -55,10 +56,10 @@ type link struct {
 	accepted, refused, unreachable int
 }
 
-// serve passes a connection on. It returns when both streams are set up, or on failure.
+// serve forwards a connection. It returns when both streams are set up, or on failure.
 func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
 	c := newConn(ctx, l, fmt.Sprintf("%s-%d-", accepted.RemoteAddr(), l.serial.Add(1)), accepted)
-	// Registered first and checked second: disabling a link resets registered connections.
+	// First register, then check: disabling a link resets only registered connections.
 	if !l.register(c) {
 		c.end(resetting, nil)
 		return
@@ -82,10 +83,11 @@ func (l *link) serve(ctx context.Context, accepted *net.TCPConn) {
 		return
 	}
 	l.running.Add(len(c.pipes))
-	l.proxy.Lock() // StartLink reads the proxy's addresses, which change when it is enabled
+	l.proxy.Lock() // StartLink reads the proxy's addresses, which change when the proxy is enabled
 	defer l.proxy.Unlock()
-	// The names are ours and used once. toxiproxy's own, the address of the client, can come again
-	// while the old connection still closes; one of the two then misses further toxics.
+	// These names are our own and used only once. toxiproxy's own name is the address of the
+	// client. This address can occur again while the old connection is still closing; then one of
+	// the two connections misses further toxics.
 	for d, h := range c.pipes {
 		direction := stream.Direction(d)
 		l.proxy.Toxics.StartLink(l.server, c.id+direction.String(), inlet{h}, outlet{h}, direction)
@@ -108,7 +110,8 @@ func (l *link) count(counter *int) {
 	*counter++
 }
 
-// forget removes a connection that ends from the list. credit says which tallies count its end.
+// forget removes a connection that ends from the list of open ones. credit says which tallies count
+// its end.
 func (l *link) forget(c *conn, credit func(*tally) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +143,7 @@ func (l *link) reset(w *tally, conns []*conn) {
 	}
 }
 
-// state is whether the link is enabled and where it leads, as the proxy has it.
+// state returns whether the link is enabled and where it leads, according to the proxy.
 func (l *link) state() (enabled bool, upstream string) {
 	l.proxy.Lock()
 	defer l.proxy.Unlock()
@@ -161,7 +164,8 @@ func (l *link) status() LinkStatus {
 }
 
 // disable and enable use toxiproxy's own states, so that its tools show them. A proxy releases its
-// port when it is disabled and gets another one later: the old one may be taken.
+// port when it is disabled. When it is enabled it gets another port, because the old one may be in
+// use.
 func (l *link) disable() error {
 	l.proxy.Lock()
 	disabled := &toxiproxy.Proxy{Listen: l.proxy.Listen, Upstream: l.proxy.Upstream}
@@ -179,13 +183,14 @@ func (l *link) enable() error {
 
 const anyPort = "127.0.0.1:0"
 
-// close resets all connections and refuses new ones, and new faults.
+// close resets all connections and rejects new connections and new faults.
 func (l *link) close(ctx context.Context) {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
 	l.breakOpen(nil, nil)
-	// Removing toxics releases their streams: first what an injection waits for, then its own.
+	// Removing toxics releases their streams. The first call removes the toxics for which an
+	// injection may wait, and the second the toxic that it added.
 	l.clearToxics(ctx)
 	l.configuring.Lock()
 	defer l.configuring.Unlock()

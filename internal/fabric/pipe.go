@@ -12,44 +12,46 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// pipe is one of the two byte streams of a connection: read from src by the inlet, sent through
-// toxiproxy's pipeline of toxics, written to dst by the outlet.
+// pipe is one of the two byte streams of a connection. The inlet reads it from src, toxiproxy's
+// pipeline of toxics handles it, and the outlet writes it to dst.
 //
-// toxiproxy's own ends of the pipeline are not used. They close both directions when one has ended
-// (TCP allows a half-closed connection, RFC 9293 section 3.6), never send a reset, and block the
-// pipeline for ever when a write fails, which also blocks changes of the toxics.
+// toxiproxy's own ends of the pipeline are not used, for three reasons. They close both directions
+// when one has ended (TCP allows a half-closed connection, RFC 9293 section 3.6). They never send a
+// reset. If a write fails, they block the pipeline for ever, which also blocks changes of the
+// toxics.
 type pipe struct {
 	conn      *conn
 	direction stream.Direction
 	src, dst  *net.TCPConn
 
 	in      atomic.Int64 // bytes read from src
-	out     atomic.Int64 // bytes handed to dst
+	out     atomic.Int64 // bytes written to dst
 	ended   atomic.Int32 // how src ended: running, inOrder, inError
-	writing atomic.Int64 // number of the write under way, 0 when there is none
-	writes  int64        // counts writes; the outlet's own
+	writing atomic.Int64 // number of the write in progress, 0 if there is none
+	writes  int64        // counts writes; used only by the outlet
 }
 
-// How the source of a pipe has ended.
+// The states of the source of a pipe.
 const (
 	running int32 = iota
 	inOrder       // FIN
 	inError       // RST, or closed by us
 )
 
-// bufferSize is that of toxiproxy: it bounds the chunks of toxics and so fault.Slicer.
+// bufferSize is toxiproxy's buffer size. It limits the chunks of toxics and so fault.Slicer.
 const bufferSize = 32 << 10
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// inlet is the source as toxiproxy sees it.
+// inlet is the source for toxiproxy.
 type inlet struct{ *pipe }
 
 // Read implements io.Reader; io.Copy prefers WriteTo.
 func (i inlet) Read(p []byte) (int, error) { return i.src.Read(p) }
 
-// WriteTo implements io.WriterTo: it feeds the pipeline until the source ends. Only the source can
-// fail, since the pipeline takes everything; our own closing is no error.
+// WriteTo implements io.WriterTo. It feeds the pipeline until the source ends. Only the source can
+// fail, because the pipeline takes everything. It is not an error if this package closes the
+// source.
 func (i inlet) WriteTo(pipeline io.Writer) (int64, error) {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
@@ -74,12 +76,12 @@ func (i inlet) WriteTo(pipeline io.Writer) (int64, error) {
 	}
 }
 
-// outlet is the destination as toxiproxy sees it.
+// outlet is the destination for toxiproxy.
 type outlet struct{ *pipe }
 
 // Write implements io.Writer; io.Copy prefers ReadFrom.
 func (o outlet) Write(p []byte) (int, error) {
-	// Counted before the other end can see the bytes, so that the evidence has what was seen.
+	// Count before the other end can see the bytes, so that the evidence includes all bytes seen.
 	o.out.Add(int64(len(p)))
 	o.conn.link.bytes[o.direction].Add(int64(len(p)))
 	o.writes++
@@ -93,8 +95,8 @@ func (o outlet) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom implements io.ReaderFrom: it empties the pipeline until the pipeline ends, even if the
-// destination is gone. A pipeline that is not emptied cannot be changed or ended.
+// ReadFrom implements io.ReaderFrom. It empties the pipeline until the pipeline ends, even if the
+// destination is gone. A pipeline that is not emptied can be neither changed nor ended.
 func (o outlet) ReadFrom(pipeline io.Reader) (int64, error) {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
@@ -116,8 +118,9 @@ func (o outlet) ReadFrom(pipeline io.Reader) (int64, error) {
 	}
 }
 
-// Close is called by toxiproxy when the pipeline has ended. It ends the destination as the source
-// ended. A toxic broke a stream that ended before its source, or short of bytes.
+// Close is called by toxiproxy when the pipeline has ended. It ends the destination in the same way
+// as the source ended. If the stream ended before its source, or with missing bytes, a toxic broke
+// it.
 func (o outlet) Close() error {
 	defer o.conn.pipeDone()
 	ended := o.ended.Load()

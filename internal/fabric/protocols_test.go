@@ -19,8 +19,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// apiserver is an HTTPS server as far as the fabric can tell: HTTP/2, a stream of events, and
-// connections upgraded as those of exec and port-forward are.
+// apiserver is an HTTPS server with the protocols of a kube-apiserver that matter to the fabric:
+// HTTP/2, a stream of events, and upgraded connections like those of exec and port-forward.
 func apiserver(t *testing.T) (real netip.AddrPort, client *tls.Config) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -48,7 +48,7 @@ func apiserver(t *testing.T) (real netip.AddrPort, client *tls.Config) {
 	return netip.MustParseAddrPort(s.Listener.Addr().String()), &tls.Config{RootCAs: transport.TLSClientConfig.RootCAs, ServerName: "example.com"}
 }
 
-// newPeers is a fabric with two servers of which only b listens.
+// newPeers is a fabric with two servers, of which only b listens.
 func newPeers(t *testing.T) (*Fabric, *tls.Config) {
 	t.Helper()
 	real, config := apiserver(t)
@@ -58,7 +58,7 @@ func newPeers(t *testing.T) (*Fabric, *tls.Config) {
 	}), config
 }
 
-// httpFrom is an HTTP/2 client that dials from an address.
+// httpFrom returns an HTTP/2 client that dials from an address.
 func httpFrom(t *testing.T, from string, f *Fabric, config *tls.Config) *http.Client {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
@@ -125,7 +125,7 @@ func TestHTTP2ThroughACut(t *testing.T) {
 	}
 }
 
-// upgrade opens a connection as exec does.
+// upgrade opens a connection like exec does.
 func upgrade(t *testing.T, f *Fabric, config *tls.Config) io.ReadWriter {
 	t.Helper()
 	c := tls.Client(dialFrom(t, "127.0.0.2", f.Advertised("b").String()), config)
@@ -175,7 +175,7 @@ func TestUpgradedConnections(t *testing.T) {
 	}
 }
 
-// A black hole is silence: the client, not the link, has to give up.
+// A black hole is silent: the client must give up, not the link.
 func TestHTTP2InABlackHole(t *testing.T) {
 	f, config := newPeers(t)
 	b := &testFabric{Fabric: f, t: t}
@@ -211,8 +211,8 @@ func TestHTTP2InABlackHole(t *testing.T) {
 	default:
 	}
 	record := b.heal(hole)
-	// net/http may have retried on a connection of its own once the old one was reset; either way
-	// it is over now.
+	// net/http may have retried on a new connection after the old one was reset. In both cases the
+	// request is over now.
 	<-answered
 	wantEvidence(t, record, history.Evidence{Affected: 1, Cut: 1})
 	if _, err := get(client, "/get"); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// acceptPause is how long the switch waits after an error such as too many open files: trying again
-// at once would only take the CPU that others need to finish.
+// acceptPause is how long the switch waits after an error such as too many open files. Trying again
+// at once would only take CPU that other tasks need to finish.
 const acceptPause = 50 * time.Millisecond
 
 func (f *Fabric) listen(name string) error {
@@ -67,10 +67,11 @@ func (f *Fabric) source(addr netip.Addr) string {
 	return fault.Client
 }
 
-// Detour leads new connections of other servers to a destination through another address, which is
-// to pass them on to where the destination really listens. Open connections are reset, since they
-// do not go there; those of clients, and of the destination to itself, stay as they are. Ending the
-// detour affects new connections only. Faults of the links stay in force.
+// Detour leads new connections of other servers to a destination through another address. The
+// server at this address must forward them to the real address of the destination. Detour resets
+// open connections, because they do not take the detour. Connections of clients, and of the
+// destination to itself, are not affected. Ending the detour affects new connections only. Faults
+// of the links continue to act.
 func (f *Fabric) Detour(to string, via netip.AddrPort) (end func(), err error) {
 	links, err := f.peersTo(to)
 	if err != nil {
@@ -88,8 +89,8 @@ func (f *Fabric) Detour(to string, via netip.AddrPort) (end func(), err error) {
 	}, nil
 }
 
-// setUpstream changes where new connections go, and returns where they went. toxiproxy's own call
-// would refuse connections for a moment.
+// setUpstream changes where new connections go, and returns where they went before. toxiproxy's own
+// call would refuse connections for a moment.
 func (l *link) setUpstream(upstream string) (before string) {
 	l.proxy.Lock()
 	defer l.proxy.Unlock()

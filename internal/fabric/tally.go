@@ -7,19 +7,20 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// tally counts what one active fault does to the connections of its link. It is guarded by link.mu.
+// tally counts the effects of one active fault on the connections of its link. It is guarded by
+// link.mu.
 type tally struct {
 	effect  fault.Effect
-	streams [stream.NumDirections]bool // in which the fault is
+	streams [stream.NumDirections]bool // in which the fault acts
 
 	refused  int // link totals at the injection
 	bytes    [stream.NumDirections]int64
-	before   map[*conn]progress // of the connections that were open when the fault began; nil before that
+	before   map[*conn]progress // of the connections that were open when the fault began to act; nil before that
 	cut      int
 	affected int
 }
 
-// progress is what the sources of a connection had sent.
+// progress is the progress of a connection's sources: bytes read, and whether they have ended.
 type progress struct {
 	in    [stream.NumDirections]int64
 	ended [stream.NumDirections]bool
@@ -34,8 +35,8 @@ func (c *conn) progress() progress {
 	return now
 }
 
-// begin is called when the fault is in force. What was sent before is not counted: evidence may
-// miss a moment, but never claims too much.
+// begin is called when the fault acts. Data sent before does not count. So the evidence may miss a
+// moment, but never claims too much.
 func (t *tally) begin(open map[*conn]struct{}) {
 	t.before = make(map[*conn]progress, len(open))
 	for c := range open {
@@ -68,7 +69,7 @@ func (t *tally) touched(c *conn) bool {
 	return false
 }
 
-// breaks reports whether this fault is the cause when a toxic has ended a stream in that direction.
+// breaks reports whether this fault is the cause if a toxic has ended a stream in that direction.
 // Each stream has at most one such fault, see link.compatible.
 func (t *tally) breaks(d stream.Direction) bool { return t.effect.Breaks && t.streams[d] }
 
@@ -81,7 +82,7 @@ func (t *tally) leave(c *conn) {
 }
 
 // end counts and returns the open connections that were affected. It is called before the fault is
-// removed: what is sent after that is not affected.
+// removed, because the fault does not affect data sent after that.
 func (t *tally) end(open map[*conn]struct{}) []*conn {
 	var affected []*conn
 	for c := range open {
@@ -94,7 +95,7 @@ func (t *tally) end(open map[*conn]struct{}) []*conn {
 	return affected
 }
 
-// evidence is called when the fault has been removed, with the link's totals.
+// evidence is called after the fault was removed, with the link's totals.
 func (t *tally) evidence(refused int, bytes [stream.NumDirections]int64) history.Evidence {
 	e := history.Evidence{
 		Cut:       t.cut,
@@ -102,7 +103,7 @@ func (t *tally) evidence(refused int, bytes [stream.NumDirections]int64) history
 		BytesUp:   bytes[stream.Upstream] - t.bytes[stream.Upstream],
 		BytesDown: bytes[stream.Downstream] - t.bytes[stream.Downstream],
 	}
-	if t.effect.Disables { // no other kind turns connections away
+	if t.effect.Disables { // no other kind refuses connections
 		e.Refused = refused - t.refused
 	}
 	return e

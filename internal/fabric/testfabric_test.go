@@ -19,14 +19,14 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// patience bounds every wait of the tests; none should come near it.
+// patience is the limit of every wait of the tests. No wait should come near it.
 const patience = 20 * time.Second
 
-// forever is a delay that no test waits for: what it holds back must come by healing.
+// forever is a delay that no test waits for. Data that it holds back must arrive by healing.
 const forever = time.Hour
 
-// testFabric is a fabric with three servers, which echo, and an etcd, which does too. Servers dial
-// from addresses of their own.
+// testFabric is a fabric with three echo servers and an etcd, which echoes too. Each server dials
+// from its own address.
 type testFabric struct {
 	*Fabric
 	t     *testing.T
@@ -69,7 +69,7 @@ func startFabric(t *testing.T, cfg Config) *Fabric {
 	return f
 }
 
-// echo answers what it reads until its peer has nothing more to say.
+// echo sends back everything that it reads until its peer ends the stream.
 func echo(c *net.TCPConn) {
 	_, _ = io.Copy(c, c)
 	_ = c.CloseWrite()
@@ -132,7 +132,7 @@ func (b *testFabric) dial(from, to string) *net.TCPConn {
 	return dialFrom(b.t, b.hosts[from], b.Advertised(to).String())
 }
 
-// talk fails unless the connection echoes.
+// talk fails the test unless the connection echoes.
 func (b *testFabric) talk(c io.ReadWriter) {
 	b.t.Helper()
 	send(b.t, c, "ping")
@@ -157,7 +157,7 @@ func receive(t *testing.T, c io.Reader, want string) {
 	}
 }
 
-// wantReset fails unless the connection is reset; what was on its way before is skipped.
+// wantReset fails the test unless the connection is reset. It skips data that was sent before.
 func wantReset(t *testing.T, c io.Reader) {
 	t.Helper()
 	if _, err := io.Copy(io.Discard, bufio.NewReader(c)); !errors.Is(err, syscall.ECONNRESET) {
@@ -165,8 +165,8 @@ func wantReset(t *testing.T, c io.Reader) {
 	}
 }
 
-// wantTurnedAway fails unless a new connection is reset before it carries anything; connect itself
-// may report that.
+// wantTurnedAway fails the test unless a new connection is reset before it carries data. The
+// connect call itself may report the reset.
 func wantTurnedAway(t *testing.T, from, to string) {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
@@ -217,7 +217,7 @@ func (b *testFabric) status(from, to string) LinkStatus {
 	return LinkStatus{}
 }
 
-// entered waits until the open connections of a link have sent n bytes into it in all.
+// entered waits until the open connections of a link have sent n bytes into it, in total.
 func (b *testFabric) entered(from, to string, d stream.Direction, n int64) {
 	b.t.Helper()
 	l, err := b.link(from, to)
@@ -255,7 +255,7 @@ func (b *testFabric) ended(from, to string, d stream.Direction, n int) {
 	})
 }
 
-// wantEvidence compares but for the bytes, which depend on how far streams had come.
+// wantEvidence compares the evidence without the bytes, which depend on the progress of streams.
 func wantEvidence(t *testing.T, record history.Fault, want history.Evidence) {
 	t.Helper()
 	got := record.Evidence

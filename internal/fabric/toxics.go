@@ -21,12 +21,13 @@ import (
 var breaking = map[string]bool{fault.TimeoutToxic: true, fault.ResetToxic: true, fault.LimitDataToxic: true}
 
 // stallBound is how long a connection may delay a change of its link's toxics before it is reset.
-// toxiproxy changes toxics between two chunks, so a paused receiver would delay it for ever.
+// toxiproxy changes toxics between two chunks, so a receiver that does not read would delay the
+// change for ever.
 const stallBound = time.Second
 
-// compatible refuses a second toxic in a stream if one of the two ends streams by itself: to heal
-// the one in front, the one behind has to be removed and added again (see removeToxic), and data
-// would get through a timeout.
+// compatible rejects a second toxic in a stream if one of the two ends streams by itself. To heal
+// the first toxic, the one behind it must be removed and added again (see removeToxic). Meanwhile
+// data would pass a timeout.
 func (l *link) compatible(d stream.Direction, toxicType string) error {
 	for _, present := range l.toxics(d) {
 		if breaking[toxicType] || breaking[present.Type] {
@@ -37,7 +38,7 @@ func (l *link) compatible(d stream.Direction, toxicType string) error {
 	return nil
 }
 
-// toxics are those in one stream, whoever added them.
+// toxics returns the toxics in one stream, also those that others have added.
 func (l *link) toxics(d stream.Direction) []*toxics.ToxicWrapper {
 	var found []*toxics.ToxicWrapper
 	for _, t := range l.proxy.Toxics.GetToxicArray() {
@@ -52,8 +53,8 @@ func (l *link) carries(d stream.Direction, toxicType string) bool {
 	return slices.ContainsFunc(l.toxics(d), func(t *toxics.ToxicWrapper) bool { return t.Type == toxicType })
 }
 
-// addToxic puts a toxic behind those of the stream, for new and open connections. The caller holds
-// configuring.
+// addToxic adds a toxic behind the others of the stream, for new and open connections. The caller
+// holds configuring.
 func (l *link) addToxic(ctx context.Context, w *tally, name string, d stream.Direction, toxicType string, attributes any) error {
 	if err := l.compatible(d, toxicType); err != nil {
 		return err
@@ -68,7 +69,7 @@ func (l *link) addToxic(ctx context.Context, w *tally, name string, d stream.Dir
 	})
 }
 
-// toxicJSON is a toxic as toxiproxy's API takes it, always in force (toxicity 1).
+// toxicJSON returns a toxic in the form of toxiproxy's API, which always acts (toxicity 1).
 func toxicJSON(name, toxicType string, d stream.Direction, attributes any) (io.Reader, error) {
 	body, err := json.Marshal(struct {
 		Name       string  `json:"name"`
@@ -80,11 +81,11 @@ func toxicJSON(name, toxicType string, d stream.Direction, attributes any) (io.R
 	return bytes.NewReader(body), err
 }
 
-// removeToxic removes a toxic. Those behind it are removed before and added again after, so that
-// toxiproxy only ever removes the last one. It (v2.12.0, RemoveToxic in link.go) leaves a toxic in
-// place that has seen the end of its stream: if the next toxic still holds data, the toxics of that
-// connection are counted wrongly from then on, the next one is never removed, and the next that is
-// added panics. The caller holds configuring.
+// removeToxic removes a toxic. It removes the toxics behind it first and adds them again
+// afterwards, so that toxiproxy only ever removes the last one. toxiproxy (v2.12.0, RemoveToxic in
+// link.go) does not remove a toxic that has seen the end of its stream. If the next toxic then
+// still holds data, toxiproxy counts the toxics of that connection wrongly from then on: it never
+// removes the next toxic, and panics when another one is added. The caller holds configuring.
 func (l *link) removeToxic(ctx context.Context, w *tally, name string, d stream.Direction) error {
 	present := l.toxics(d)
 	i := slices.IndexFunc(present, func(t *toxics.ToxicWrapper) bool { return t.Name == name })
@@ -110,14 +111,15 @@ func (l *link) removeToxic(ctx context.Context, w *tally, name string, d stream.
 func (l *link) clearToxics(ctx context.Context) {
 	for _, d := range []stream.Direction{stream.Upstream, stream.Downstream} {
 		for _, t := range slices.Backward(l.toxics(d)) {
-			_ = l.proxy.Toxics.RemoveToxic(ctx, t.Name) // fails only when it is gone
+			_ = l.proxy.Toxics.RemoveToxic(ctx, t.Name) // fails only if it is already gone
 		}
 	}
 }
 
-// change makes a change that waits for the chunks under way. Connections that delay it are reset,
-// which w counts: those whose receiver does not read after stallBound, and all when ctx ends. It
-// always waits for the change to return, because toxiproxy holds the link's lock until then.
+// change runs a change that waits for chunks in progress. It resets connections that delay the
+// change, and w counts them: after stallBound the connections whose receiver does not read, and all
+// connections when ctx ends. It always waits until the change returns, because toxiproxy holds the
+// link's lock until then.
 func (l *link) change(ctx context.Context, w *tally, change func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- change() }()

@@ -52,7 +52,7 @@ func TestRejectedCombinationsLeaveTheLinkAlone(t *testing.T) {
 		b.heal(present)
 		b.talk(c)
 	}
-	// The other stream is free.
+	// The other stream can have toxics.
 	up := b.inject(fault.Fault{Kind: fault.Reset, From: "a", To: "b", Direction: fault.Up, After: forever})
 	down := b.inject(fault.Fault{Kind: fault.Latency, From: "a", To: "b", Direction: fault.Down, Latency: 1e6})
 	b.heal(up)
@@ -60,8 +60,8 @@ func TestRejectedCombinationsLeaveTheLinkAlone(t *testing.T) {
 	b.talk(c)
 }
 
-// flood is a connection whose server sends without end, and whose client does not read: what lies
-// in between is stuck.
+// flood opens a connection whose server sends endlessly and whose client does not read, so that the
+// data between them is stuck.
 func flood(t *testing.T) (f *Fabric, c *net.TCPConn) {
 	t.Helper()
 	f = startFabric(t, Config{Destinations: []Destination{{"a", netip.MustParseAddrPort("127.0.1.1:0"), serveTCP(t, func(c *net.TCPConn) {
@@ -76,7 +76,7 @@ func flood(t *testing.T) (f *Fabric, c *net.TCPConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Stuck is when one and the same write is seen many times over.
+	// The link is stuck if the same write is seen many times.
 	var last int64
 	same := 0
 	eventually(t, "the link is stuck", func() bool {
@@ -128,9 +128,9 @@ func TestInjectHonoursItsContext(t *testing.T) {
 	}
 }
 
-// toxiproxy loses count of the toxics of a stream that was ending when one in front of another was
-// removed: the other stays, and the next to be added panics. Here the slicer has seen the end and
-// the latency holds it back.
+// toxiproxy loses count of the toxics of an ending stream if a toxic in front of another one is
+// removed: the other toxic stays, and the next one to be added panics. In this test the slicer has
+// seen the end and the latency holds it back.
 func TestHealingWhileAStreamEnds(t *testing.T) {
 	b := newTestFabric(t)
 	front := b.inject(fault.Fault{Kind: fault.Slicer, From: "a", To: "b", Direction: fault.Up, Size: 1024})
@@ -151,8 +151,8 @@ func TestHealingWhileAStreamEnds(t *testing.T) {
 	}
 }
 
-// Faults come and go while connections do: nothing hangs, nothing is lost, and afterwards
-// everything works.
+// Faults are injected and healed while connections open and close. Nothing hangs, no data is lost,
+// and afterwards everything works.
 func TestFaultsUnderLoad(t *testing.T) {
 	b := newTestFabric(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -191,7 +191,8 @@ func TestFaultsUnderLoad(t *testing.T) {
 			eventually(t, "the cut turns clients away", func() bool { return b.status("a", "b").Refused > was.Refused })
 			b.heal(cut)
 			if f.Kind != fault.Cut {
-				// All connections were broken, so the clients come again and meet the other fault.
+				// All connections were broken, so the clients connect again and meet the other
+				// fault.
 				eventually(t, "the clients come again", func() bool { return b.status("a", "b").Accepted > was.Accepted })
 			}
 			b.heal(a)

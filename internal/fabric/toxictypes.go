@@ -9,18 +9,18 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// The toxics of this file replace toxiproxy's own (v2.12.0) in its registry.
+// The toxics in this file replace toxiproxy's own (v2.12.0) in its registry.
 func init() {
 	toxics.Register(fault.TimeoutToxic, new(timeoutToxic))
 	toxics.Register(fault.ResetToxic, new(resetToxic))
 	toxics.Register(fault.LimitDataToxic, new(limitDataToxic))
 }
 
-// timeoutToxic swallows a stream. toxiproxy's own lets the end of a stream through, starts its
-// timeout anew with each chunk, ends idle connections when removed, and leaks goroutines.
+// timeoutToxic swallows a stream. toxiproxy's own toxic lets the end of a stream through, restarts
+// its timeout with each chunk, ends idle connections when it is removed, and leaks goroutines.
 type timeoutToxic struct{ toxics.TimeoutToxic }
 
-// swallowed is what the toxic has swallowed of a connection.
+// swallowed says what the toxic has swallowed of a connection.
 type swallowed struct {
 	since time.Time // when the connection met the toxic
 	data  bool
@@ -64,12 +64,12 @@ func (t *timeoutToxic) Cleanup(stub *toxics.ToxicStub) {
 	}
 }
 
-// resetToxic resets a connection some time after its first data. toxiproxy's own arranges for the
-// RST only when a connection is opened, so that one opened before ends with a FIN; it cannot be
-// healed while it waits, and leaves goroutines behind. Here the outlet makes the RST (see pipe.go).
+// resetToxic resets a connection some time after its first data. toxiproxy's own toxic prepares the
+// RST only when a connection is opened, so that older connections end with a FIN. It also cannot be
+// healed while it waits, and leaks goroutines. Here the outlet sends the RST (see pipe.go).
 type resetToxic struct{ toxics.ResetToxic }
 
-// pendingReset is the data that a connection will be reset after.
+// pendingReset is the data after which a connection will be reset.
 type pendingReset struct {
 	chunk *stream.StreamChunk
 	at    time.Time
@@ -96,7 +96,7 @@ func (t *resetToxic) Pipe(stub *toxics.ToxicStub) {
 	timer := time.NewTimer(time.Until(state.at))
 	defer timer.Stop()
 	select {
-	case <-stub.Interrupt: // to be updated, and then run again, or to be healed
+	case <-stub.Interrupt: // the toxic is updated, and then Pipe is called again, or it is healed
 	case <-timer.C:
 		stub.Close()
 		drain(stub.Input)
@@ -110,8 +110,8 @@ func (t *resetToxic) Cleanup(stub *toxics.ToxicStub) {
 	}
 }
 
-// limitDataToxic ends a connection after a number of bytes. toxiproxy's own stops reading at the
-// limit, and leaves the goroutines in front of it waiting for ever to hand over the next chunk.
+// limitDataToxic ends a connection after a number of bytes. toxiproxy's own toxic stops reading at
+// the limit, so that the goroutines in front of it wait for ever to deliver the next chunk.
 type limitDataToxic struct{ toxics.LimitDataToxic }
 
 // Pipe implements toxics.Toxic.
@@ -122,9 +122,9 @@ func (t *limitDataToxic) Pipe(stub *toxics.ToxicStub) {
 	}
 }
 
-// drain discards what nobody will read any more, until the connection and its stub are closed.
+// drain discards data that is not needed any more, until the connection and its stub are closed.
 func drain(input <-chan *stream.StreamChunk) {
 	for range input {
-		// Nothing is kept: the connection is being broken.
+		// Nothing to do: the connection is being closed.
 	}
 }

@@ -6,9 +6,9 @@ import (
 )
 
 // Bandwidth limits each stream of each connection to Rate. toxiproxy counts in units of 1000 bytes
-// per second and lets data out in steps of 100 ms. It acts at once on open connections; healing
-// releases at once what is held back. Heal it before a latency in front of it on the same stream:
-// that cannot be healed faster than the rate drains what it holds, and toxiproxy drops a chunk
+// per second and releases data in steps of 100 ms. It acts at once on open connections; healing
+// releases held data at once. Heal it before a latency in front of it on the same stream. Such a
+// latency heals only as fast as the rate drains the data that it holds, and toxiproxy drops a chunk
 // after 5 s.
 const Bandwidth Kind = "bandwidth"
 

@@ -2,7 +2,7 @@ package fault
 
 import "fmt"
 
-// DiscoveryFailure is how the fetch of a discovery document by a peer fails.
+// DiscoveryFailure says how a peer's fetch of a discovery document fails.
 type DiscoveryFailure string
 
 // The ways in which a fetch can fail.
@@ -11,14 +11,14 @@ const (
 	ServerError DiscoveryFailure = ""
 	// BreaksOff is a 200 with headers whose stream is reset before the first byte of the body.
 	BreaksOff DiscoveryFailure = "breaks-off"
-	// CutShort is the same after the first half of the body.
+	// CutShort is like BreaksOff, but the reset comes after the first half of the body.
 	CutShort DiscoveryFailure = "cut-short"
 )
 
 // DiscoveryFailures lists all ways.
 var DiscoveryFailures = []DiscoveryFailure{ServerError, BreaksOff, CutShort}
 
-// Detail says what becomes of fetches of the document at a path, for the record of the fault.
+// Detail describes the failure of fetches of the document at a path, for the record of the fault.
 func (f DiscoveryFailure) Detail(path string) string {
 	does := "fails"
 	switch f {

@@ -1,6 +1,6 @@
-// Package fault describes faults of links as plain data: what each kind takes, how it reads, and
-// what it does. It opens no socket; internal/fabric injects faults by toxiproxy, and sim in virtual
-// time.
+// Package fault describes faults of links as plain data: the parameters of each kind, its words,
+// and its effect. It opens no socket: internal/fabric injects faults by toxiproxy, and sim in
+// virtual time.
 package fault
 
 import (
@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// Names of ends of links that are not servers.
+// Names of link ends that are not servers.
 const (
 	// Client is the source of every connection that comes from no known server.
 	Client = "client"
 	// Etcd is the destination that only servers have links to.
 	Etcd = "etcd"
-	// Any stands, as From or To, for every server but the one at the other end. It cannot be
-	// injected: a fault names one link.
+	// Any stands, as From or To, for every server except the one at the other end. A fault with Any
+	// cannot be injected, because a fault names one link.
 	Any = "*"
 )
 
-// Direction is the byte stream of a link that a fault is about. The zero value means both.
+// Direction is the byte stream of a link on which a fault acts. The zero value means both.
 type Direction string
 
 // The directions of a link. Up runs from the side that dialled (From) to the other (To).
@@ -35,38 +35,41 @@ const (
 	Down Direction = "down"
 )
 
-// Fault is a fault to inject, as plain data without any run. Each [Kind] refuses the parameters
-// that would have no effect on it. In JSON durations are nanoseconds.
+// Fault is a fault to inject, as plain data without any run. Each [Kind] rejects parameters that
+// would have no effect on it. In JSON durations are nanoseconds.
 type Fault struct {
 	Kind Kind `json:"kind"`
 	// From names the side that dials: a server, or "client".
 	From string `json:"from"`
 	// To names the side that is dialled: a server, or "etcd".
 	To string `json:"to"`
-	// Direction is the stream meant; empty means both. A cut has none.
+	// Direction is the stream on which the fault acts; empty means both. A cut has none.
 	Direction Direction `json:"direction,omitempty"`
 
 	// Latency is added to every chunk of data; whole milliseconds. (latency)
 	Latency time.Duration `json:"latency,omitempty"`
 	// Jitter varies Latency by up to this much; whole milliseconds, at most Latency. (latency)
 	Jitter time.Duration `json:"jitter,omitempty"`
-	// After is the time until the connection is broken, in whole milliseconds: for timeout since
-	// the fault met it (0: never), for reset since the first data. (timeout, reset)
+	// After is the time until the connection is broken, in whole milliseconds. For timeout it
+	// counts from the time when the connection met the fault (0: never), for reset from the first
+	// data. (timeout, reset)
 	After time.Duration `json:"after,omitempty"`
-	// Delay is how long the end of a stream is held back, in whole milliseconds, or the pause after
-	// each slice, in whole microseconds. (slow-close, slicer)
+	// Delay is the time for which the end of a stream is held back, in whole milliseconds, or the
+	// pause after each slice, in whole microseconds. (slow-close, slicer)
 	Delay time.Duration `json:"delay,omitempty"`
 	// Rate is in bytes per second, a multiple of 1000. (bandwidth)
 	Rate int64 `json:"rate,omitempty"`
-	// Bytes is how much each stream may carry before its connection is closed. (limit-data)
+	// Bytes is the number of bytes that each stream may carry before its connection is closed.
+	// (limit-data)
 	Bytes int64 `json:"bytes,omitempty"`
 	// Size is the average size of a slice in bytes. (slicer)
 	Size int64 `json:"size,omitempty"`
-	// Variation is by how many bytes a slice may differ from Size; less than Size. (slicer)
+	// Variation is the maximum difference between a slice and Size, in bytes; less than Size.
+	// (slicer)
 	Variation int64 `json:"variation,omitempty"`
 }
 
-// Validate reports all that is wrong with the fault itself. Inject says whether the link exists.
+// Validate reports all errors in the fault itself. Inject reports whether the link exists.
 func (f Fault) Validate() error {
 	k, err := lookup(f.Kind)
 	if err != nil {
@@ -106,7 +109,7 @@ func (f Fault) Validate() error {
 	return nil
 }
 
-// parameters are those that are not zero, by their JSON name.
+// parameters returns the parameters that are not zero, by their JSON names.
 func (f Fault) parameters() map[string]int64 {
 	set := map[string]int64{
 		"latency": int64(f.Latency), "jitter": int64(f.Jitter), "after": int64(f.After), "delay": int64(f.Delay),
@@ -116,10 +119,10 @@ func (f Fault) parameters() map[string]int64 {
 	return set
 }
 
-// String is the fault as a sentence for people: "latency 200ms ±50ms downstream, a→b".
+// String describes the fault in a sentence for people: "latency 200ms ±50ms downstream, a→b".
 func (f Fault) String() string { return f.Detail() + ", " + f.ends() }
 
-// Detail is the sentence without the link: "latency 200ms ±50ms downstream".
+// Detail returns the sentence without the link: "latency 200ms ±50ms downstream".
 func (f Fault) Detail() string {
 	k, err := lookup(f.Kind)
 	if err != nil {

@@ -88,7 +88,7 @@ func TestEveryKindHasAValidFault(t *testing.T) {
 	}
 }
 
-// valid has one fault of each kind.
+// valid returns one fault of each kind.
 func valid(from, to string) []Fault {
 	return []Fault{
 		{Kind: Bandwidth, From: from, To: to, Rate: 1000},

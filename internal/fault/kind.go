@@ -10,59 +10,61 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Kind names what a fault does to a link. A kind is one file of this package: its parameters, its
-// sentence, its [Effect] and its [Toxic]. The fabric and the simulator carry it out.
+// Kind names the action of a fault on a link. Each kind is one file of this package, with its
+// parameters, its sentence, its [Effect] and its [Toxic]. The fabric and the simulator carry faults
+// out.
 type Kind string
 
-// kind is what is known of a Kind.
+// kind is the implementation of a Kind.
 type kind struct {
-	// takes lists the parameters, by JSON name, that mean something to the kind.
+	// takes lists the parameters of the kind, by JSON name.
 	takes []string
-	// check validates the parameters, of which none is negative or foreign to the kind; nil: all
-	// pass.
+	// check validates the parameters; nil accepts all. No parameter is negative or belongs to
+	// another kind only.
 	check func(Fault) error
-	// sentence puts the parameters in words; nil where there are none.
+	// sentence describes the parameters in words; nil if the kind has none.
 	sentence func(Fault) string
-	// toxic is what toxiproxy does in each stream; nil where Effect.Disables is set.
+	// toxic returns the toxic for each stream; nil if Effect.Disables is set.
 	toxic func(Fault) Toxic
-	// blocks is true when no request that starts during the fault can be answered.
+	// blocks is true if no request that starts during the fault can be answered.
 	blocks bool
 	Effect
 }
 
-// Effect is what a kind does to a link and its connections. The zero value delays data only.
+// Effect is the effect of a kind on a link and its connections. The zero value only delays data.
 type Effect struct {
-	// Disables is true for the one kind that takes the whole link away, without a toxic.
+	// Disables is true for the one kind that takes the whole link down, without a toxic.
 	Disables bool
-	// Breaks is true when the toxic ends streams by itself.
+	// Breaks is true if the toxic ends streams by itself.
 	Breaks bool
-	// Swallows is true when the toxic loses data for good, so that the connection cannot go on.
+	// Swallows is true if the toxic loses data for good, so that the connection cannot continue.
 	Swallows bool
 	// Affects says which connections count as affected by the fault.
 	Affects Affected
 }
 
-// Affected says which connections a fault affects: those that its evidence counts.
+// Affected says which connections a fault affects. The evidence of the fault counts these.
 type Affected int
 
 // The connections that a fault can affect.
 const (
-	WhatSends  Affected = iota // those that sent bytes in a direction of the fault
-	WhatEnds                   // those of which a stream ended in a direction of the fault
-	WhatBreaks                 // those that it broke, and no others
+	WhatSends  Affected = iota // connections that sent bytes in a direction of the fault
+	WhatEnds                   // connections with a stream that ended in a direction of the fault
+	WhatBreaks                 // only connections that the fault broke
 )
 
-// Toxic is what toxiproxy does in one stream of a link, as its HTTP API takes it. Attributes are
-// numbers by JSON name, in toxiproxy's units.
+// Toxic is the toxic of a fault in one stream of a link, in the form of toxiproxy's HTTP API.
+// Attributes are numbers by JSON name, in toxiproxy's units.
 type Toxic struct {
 	Type       string
 	Attributes map[string]int64
 }
 
-// Effect says what a fault of this kind does to its link; the zero value for an unknown kind.
+// Effect returns the effect of a fault of this kind on its link; the zero value for an unknown
+// kind.
 func (k Kind) Effect() Effect { return kinds[k].Effect }
 
-// Toxic is the toxic of a valid fault whose kind does not disable its link.
+// Toxic returns the toxic of a valid fault whose kind does not disable its link.
 func (f Fault) Toxic() Toxic { return kinds[f.Kind].toxic(f) }
 
 var kinds = map[Kind]kind{
@@ -87,8 +89,8 @@ func lookup(name Kind) (kind, error) {
 	return kind{}, fmt.Errorf("unknown kind %q%s", name, Suggest(string(name), known))
 }
 
-// Suggest ends an error about an unknown name: with the nearest known one if it may be a slip, and
-// otherwise with all. It is empty if nothing is known.
+// Suggest returns the end of an error about an unknown name. It is the nearest known name if the
+// user may have mistyped it, and otherwise all names. It is empty if no name is known.
 func Suggest(name string, known []string) string {
 	if len(known) == 0 {
 		return ""
@@ -102,7 +104,7 @@ func Suggest(name string, known []string) string {
 	return ": use one of " + strings.Join(known, ", ")
 }
 
-// required and whole are the two checks that most kinds share: toxiproxy would silently drop the
+// required and whole are two checks that most kinds share. toxiproxy would silently drop the
 // remainder of a unit.
 func required[N ~int64](parameter string, v N) error {
 	if v == 0 {

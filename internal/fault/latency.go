@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Latency delays every chunk of data by Latency, varied by up to Jitter, in order. With both
-// directions a round trip takes twice as long. It acts at once on open connections, counts from the
-// arrival of data, does not lower the throughput (up to 1024 chunks are under way), and delays the
-// end of a stream only behind data. Healing releases what is held back; so does another toxic, for
-// one chunk.
+// Latency delays every chunk of data by Latency, varied by up to Jitter, and keeps the order. With
+// both directions a round trip takes twice as long. It acts at once on open connections and counts
+// from the arrival of data. It does not lower the throughput, because up to 1024 chunks are delayed
+// at once. It delays the end of a stream only behind data. Healing releases the held data; adding
+// another toxic releases one chunk.
 const Latency Kind = "latency"
 
 var latency = kind{

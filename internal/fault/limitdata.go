@@ -2,8 +2,8 @@ package fault
 
 import "fmt"
 
-// LimitData closes a connection (FIN at both ends) once one of its streams has carried Bytes; each
-// stream has its own limit. On open connections only what flows after the injection counts.
+// LimitData closes a connection (FIN at both ends) once one of its streams has carried Bytes. Each
+// stream has its own limit. On open connections only data after the injection counts.
 const LimitData Kind = "limit-data"
 
 // LimitDataToxic is the type of its toxic.

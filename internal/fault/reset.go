@@ -2,9 +2,10 @@ package fault
 
 import "time"
 
-// Reset resets a connection (RST at both ends) After the first data in its direction, which is lost
-// with all behind it: no response gets through. Open connections are reset at their next data.
-// Those that are idle, or end in order, are left alone.
+// Reset resets a connection (RST at both ends). The reset comes the time After after the first data
+// in the fault's direction. This data and all data behind it is lost, so no response gets through.
+// Open connections are reset after their next data. The fault does not affect connections that are
+// idle or end in order.
 const Reset Kind = "reset"
 
 // ResetToxic is the type of its toxic.
@@ -19,7 +20,7 @@ var reset = kind{
 	Effect:   Effect{Breaks: true, Affects: WhatBreaks},
 }
 
-// afterwards is "after 3s", or what a fault without After is.
+// afterwards returns "after 3s", or the given text if the fault has no After.
 func (f Fault) afterwards(without string) string {
 	if f.After == 0 {
 		return without

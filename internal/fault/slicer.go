@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Slicer passes data on in slices of about Size bytes, with a pause of Delay after each. Without a
-// Delay the kernel may join the slices. It acts at once on open connections; healing lets the rest
-// of a chunk out at once.
+// Slicer forwards data in slices of about Size bytes, with a pause of Delay after each. Without a
+// Delay the kernel may join the slices. It acts at once on open connections; healing releases the
+// rest of a chunk at once.
 const Slicer Kind = "slicer"
 
 var slicer = kind{
@@ -20,7 +20,7 @@ var slicer = kind{
 		if f.Size > 0 && f.Variation >= f.Size {
 			err = errors.Join(err, fmt.Errorf(`parameter "variation" (%d) is not less than "size" (%d)`, f.Variation, f.Size))
 		}
-		// Its sum of the two must fit.
+		// toxiproxy adds the two: their sum must fit.
 		if f.Size > maxSlice {
 			err = errors.Join(err, fmt.Errorf(`parameter "size" is %d: data comes in chunks of at most %d bytes`, f.Size, maxSlice))
 		}
@@ -44,5 +44,5 @@ var slicer = kind{
 	Effect: Effect{Affects: WhatSends},
 }
 
-// maxSlice is the largest slice that can have an effect: toxiproxy reads no larger chunk.
+// maxSlice is the largest slice that can have an effect, because toxiproxy reads no larger chunk.
 const maxSlice = 32 << 10

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// SlowClose holds back the end of a stream by Delay, also of older connections, and lets data pass.
-// A FIN arrives as a FIN, a reset as a reset. Healing lets the end out at once.
+// SlowClose holds back the end of a stream by Delay, also on open connections, and lets data pass.
+// A FIN arrives as a FIN, a reset as a reset. Healing releases the end at once.
 const SlowClose Kind = "slow-close"
 
 var slowClose = kind{

@@ -3,11 +3,12 @@ package fault
 import "time"
 
 // Timeout is a black hole: it swallows data and the end of the stream. Open and new connections
-// hang: for After, and are then reset, or without it for ever. Swallowed data does not come back:
-// healing resets the connections that lost some. Others live on.
+// hang. With After they are reset after this time, and without it they hang for ever. Swallowed
+// data does not come back, so healing resets the connections that lost data. Other connections
+// continue.
 //
-// It blocks in any direction: without requests there are no responses. (With direction up a
-// response that is under way still arrives.)
+// It blocks requests in any direction: without requests there are no responses. (With direction up,
+// a response that is already on its way still arrives.)
 const Timeout Kind = "timeout"
 
 // TimeoutToxic is the type of its toxic.

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Parse reads a fault as people write it: KIND FROM TO, and then parameters by their JSON names,
-// such as latency=200ms, rate=16000 or direction=up. Each parameter is given once. The result is
-// valid ([Fault.Validate]).
+// Parse parses a fault as users write it: KIND FROM TO, and then parameters by their JSON names,
+// such as latency=200ms, rate=16000 or direction=up. Each parameter may be given once. The result
+// is valid ([Fault.Validate]).
 func Parse(words []string) (Fault, error) {
 	line := strings.Join(words, " ")
 	if len(words) > 0 {
@@ -40,13 +40,13 @@ func Parse(words []string) (Fault, error) {
 	return f, f.Validate()
 }
 
-// set reads a parameter by its JSON name.
+// set parses a parameter by its JSON name.
 func (f *Fault) set(name, value string) (err error) {
 	durations := map[string]*time.Duration{"latency": &f.Latency, "jitter": &f.Jitter, "after": &f.After, "delay": &f.Delay}
 	numbers := map[string]*int64{"rate": &f.Rate, "bytes": &f.Bytes, "size": &f.Size, "variation": &f.Variation}
 	switch {
 	case name == "direction":
-		f.Direction = Direction(value) // Validate knows them
+		f.Direction = Direction(value) // no check here: Validate checks it
 	case durations[name] != nil:
 		if *durations[name], err = time.ParseDuration(value); err != nil {
 			return fmt.Errorf("parameter %s: %q is no time: write it like 200ms or 2s", name, value)

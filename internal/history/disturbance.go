@@ -12,19 +12,20 @@ type Step struct {
 	Disturbs bool `json:"disturbs,omitempty"`
 }
 
-// Kinds of faults that are in no link and in no process.
+// Kinds of faults that are not in a link and not in a process.
 const (
 	// FaultMisconfiguration is a wrong configuration. It breaks the link between From and To, or
 	// the server Server.
 	FaultMisconfiguration = "misconfiguration"
-	// FaultBreakDiscovery lets the fetches of a server's discovery by its peers fail.
+	// FaultBreakDiscovery makes the peers' fetches of a server's discovery fail.
 	FaultBreakDiscovery = "break-discovery"
 	// FaultProxyOff means that a step has switched off the Mixed Version Proxy of Server.
 	FaultProxyOff = "proxy-off"
 )
 
-// Distrust names the certificate that makes a misconfigured link untrusted. Nothing but the servers
-// themselves rejects the requests on such a link. It is empty if certificates are not the problem.
+// Distrust names the certificate that makes a misconfigured link untrusted. Only the servers
+// themselves reject the requests on such a link. Distrust is empty if certificates are not the
+// problem.
 type Distrust string
 
 // The certificates that can be at fault.
@@ -37,8 +38,8 @@ const (
 	DistrustFrontProxy Distrust = "front-proxy"
 )
 
-// Fault is one injected fault. It is recorded when it was healed, or when the run has ended, so
-// that its evidence is complete.
+// Fault is one injected fault. It is recorded when it is healed, or at the end of the run, so that
+// its evidence is complete.
 type Fault struct {
 	ID   int    `json:"id"`
 	Kind string `json:"kind"` // "cut", "latency", "timeout", "kill", "pause", …
@@ -60,35 +61,35 @@ type Fault struct {
 	Evidence Evidence `json:"evidence"`
 }
 
-// Effective reports whether the fault had any effect. Requests count only for a fault in a process:
-// requests that went over a faulty link may well have passed it unharmed.
+// Effective reports whether the fault had any effect. Requests count only for a fault in a process,
+// because a faulty link may let a request pass unharmed.
 func (f Fault) Effective() bool {
 	e := f.Evidence
 	return e.Refused+e.Cut+e.Affected+e.Seen > 0 || f.Server != "" && e.Requests > 0
 }
 
-// Evidence is the observed effect of a fault; [Fault.Effective] says which of it counts.
+// Evidence is the observed effect of a fault. [Fault.Effective] says which fields count.
 type Evidence struct {
 	Refused   int   `json:"refused,omitempty"`   // connections refused
 	Cut       int   `json:"cut,omitempty"`       // established connections broken
 	Affected  int   `json:"affected,omitempty"`  // connections that carried bytes through the fault
 	BytesUp   int64 `json:"bytesUp,omitempty"`   // from From to To, while the fault was on
 	BytesDown int64 `json:"bytesDown,omitempty"` // from To to From, while the fault was on
-	// Requests counts the requests that were under way while the fault was on: over the link, or to
-	// the process.
+	// Requests counts the requests that were in progress while the fault was on, over the link or
+	// to the process.
 	Requests int `json:"requests,omitempty"`
-	// Seen counts the Effects that show a misconfiguration to be real.
+	// Seen counts the Effects that confirm a misconfiguration.
 	Seen int `json:"seen,omitempty"`
 }
 
-// Effect is what the configuration of one server process was observed to do, on the wire and in
-// etcd, as opposed to what its flags say. It is recorded when the process is about to end, and only
-// for servers that were started with a setup of their own.
+// Effect is the observed effect of the configuration of one server process, on the wire and in
+// etcd. (The content of the flags is a [Configuration].) It is recorded shortly before the process
+// ends, and only for servers that were started with their own setup.
 type Effect struct {
 	Server      string `json:"server"`
 	Incarnation int    `json:"incarnation"`
 	At          Time   `json:"at"`
-	Setup       string `json:"setup,omitempty"` // what was unusual, for people
+	Setup       string `json:"setup,omitempty"` // the unusual settings, for people
 	// Certificate is the serving certificate that the server presented: subject, issuer, serial
 	// number and expiry. It is empty if none was seen.
 	Certificate string `json:"certificate,omitempty"`

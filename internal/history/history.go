@@ -1,18 +1,18 @@
 // Package history is the append-only record of everything that happened in a run. Backends, the
-// load and faults write it; invariants only read it. It does not depend on any cluster: a history
-// can be saved as JSON lines, read again and judged offline.
+// load and faults write it; invariants only read it. It does not depend on a cluster: a history can
+// be saved as JSON lines, read again and judged offline.
 package history
 
 import "time"
 
-// SchemaVersion names the layout of the records in this package. Readers refuse any other.
+// SchemaVersion names the layout of the records in this package. Readers reject any other version.
 const SchemaVersion = "skewproof/history/v1alpha1"
 
 // Time is an instant of a run: the monotonic time since the run started, which is virtual in the
 // simulator. The zero Time is the start of the run.
 type Time = time.Duration
 
-// Forever is the end of what was still going on when the run ended.
+// Forever is the end of everything that was still in progress when the run ended.
 const Forever = Time(1<<63 - 1)
 
 // History is everything that is known about one run. It is not safe for concurrent modification;
@@ -27,7 +27,7 @@ type History struct {
 	Served     []Served
 	Effects    []Effect
 	// Configurations and Leases are empty in histories of servers that skewproof did not start, and
-	// in those that were written before there were such records.
+	// in histories that are older than these records.
 	Configurations []Configuration
 	Leases         []Lease
 	SlowProbes     []SlowProbe
@@ -54,31 +54,32 @@ type Run struct {
 	QPS         float64   `json:"qps"` // intended requests per second, over all servers
 	StartedAt   time.Time `json:"startedAt"`
 	Servers     []Server  `json:"servers"`
-	About       []string  `json:"about"`    // invariants that the scenario tests: they must not stay inconclusive
-	Pressure    Pressure  `json:"pressure"` // the least load for which a verdict counts
+	About       []string  `json:"about"`    // invariants that the scenario tests: they must not be inconclusive
+	Pressure    Pressure  `json:"pressure"` // the minimum load for which a verdict counts
 	Bounds      Bounds    `json:"bounds"`
 	Reproduce   string    `json:"reproduce"` // the command line that repeats the run
 	Environment []string  `json:"environment,omitempty"`
-	// Label is what the user calls what is tested; empty if no name was given.
+	// Label is the user's name for the tested system; empty if the user gave no name.
 	Label string `json:"label,omitempty"`
-	// Binaries are the programs that the run started, where they are files: on the backend local.
+	// Binaries are the program files that the run started. Only the backend local has such files.
 	Binaries []Binary `json:"binaries,omitempty"`
-	// External is true if skewproof did not start the servers. It has neither their logs nor any
-	// knowledge of their processes then.
+	// External is true if skewproof did not start the servers. Then the history has neither their
+	// logs nor the states of their processes.
 	External bool `json:"external,omitempty"`
-	// Unjudged is why the run can neither pass nor fail, whatever is recorded: it was made for
-	// somebody to look at the cluster. Empty: the run is judged.
+	// Unjudged is the reason why the run can neither pass nor fail, whatever is recorded: the run
+	// was made so that the user can look at the cluster. Empty: the run is judged.
 	Unjudged string `json:"unjudged,omitempty"`
 }
 
 // Binary identifies a program that a run started.
 type Binary struct {
-	// Component is "kube-apiserver" or "etcd", and Version the release that it stands for in the run.
+	// Component is "kube-apiserver" or "etcd". Version is the release that the binary represents in
+	// the run.
 	Component string `json:"component"`
 	Version   string `json:"version"`
-	// Says is the first line of what it prints with --version.
+	// Says is the first line of its output with --version.
 	Says string `json:"says"`
-	// SHA256 is that of the file, in hex.
+	// SHA256 is the SHA-256 of the file, in hex.
 	SHA256 string `json:"sha256"`
 	// Own is true if the user gave the file (--binary).
 	Own bool `json:"own,omitempty"`
@@ -95,11 +96,11 @@ type Server struct {
 	ProxyArgs []string `json:"proxyArgs,omitempty"`
 }
 
-// Pressure is the least load on the subject for which a verdict counts. Each field counts one class
-// of requests or objects; one may be in several. A zero field demands nothing.
+// Pressure is the minimum load on the subject for which a verdict counts. Each field counts one
+// class of requests or objects; a request may be in several classes. A zero field demands nothing.
 //
-// A *skewed* request is one to a server that does not serve the resource itself while another live
-// server does.
+// A *skewed* request is a request to a server that does not serve the resource itself, while
+// another live server does.
 type Pressure struct {
 	// Operations counts all answered operations.
 	Operations int `json:"operations,omitempty"`
@@ -110,51 +111,53 @@ type Pressure struct {
 	Unreachable int `json:"unreachable,omitempty"`
 	// Unserved counts operations on resources that no server serves.
 	Unserved int `json:"unserved,omitempty"`
-	// PassedOn counts operations that a second server handled, by the servers' own logs.
+	// PassedOn counts operations that a second server handled, according to the servers' own logs.
 	PassedOn int `json:"passedOn,omitempty"`
 	// Writes counts skewed writes that succeeded. Dry runs do not count.
 	Writes int `json:"writes,omitempty"`
-	// Subresources counts answered skewed operations on a subresource that the asked server lacks,
-	// of a resource that it serves.
+	// Subresources counts answered skewed operations on a subresource that the asked server does
+	// not serve, of a resource that it does serve.
 	Subresources int `json:"subresources,omitempty"`
-	// Watches counts skewed watches that were established and delivered an event, and Upgrades
-	// those of them that are on an upgraded connection (101), which do not count as Watches.
+	// Watches counts skewed watches that were established and delivered an event. Upgrades counts
+	// such watches on an upgraded connection (101); they do not count as Watches.
 	Watches  int `json:"watches,omitempty"`
 	Upgrades int `json:"upgrades,omitempty"`
-	// Lists counts skewed lists by label that were read to their end.
+	// Lists counts skewed lists by label that were read to the last page.
 	Lists int `json:"lists,omitempty"`
-	// Formats counts skewed operations that succeeded with a body in another media type than JSON.
+	// Formats counts skewed operations that succeeded with a body whose media type is not JSON.
 	Formats int `json:"formats,omitempty"`
-	// ForgedHops counts answered operations with a forged header of a hop, on what the asked server
-	// does not serve.
+	// ForgedHops counts answered operations with a forged hop header, on resources that the asked
+	// server does not serve.
 	ForgedHops int `json:"forgedHops,omitempty"`
-	// MergedDocuments counts merged discovery documents that clients got, or that a 304 confirmed.
+	// MergedDocuments counts merged discovery documents that clients received, or that a 304
+	// confirmed.
 	MergedDocuments int `json:"mergedDocuments,omitempty"`
-	// OwnDocuments counts discovery documents with profile=nopeer that clients got.
+	// OwnDocuments counts discovery documents with profile=nopeer that clients received.
 	OwnDocuments int `json:"ownDocuments,omitempty"`
-	// LegacyDocuments counts discovery documents in older formats that clients got.
+	// LegacyDocuments counts discovery documents in older formats that clients received.
 	LegacyDocuments int `json:"legacyDocuments,omitempty"`
-	// Descriptions counts OpenAPI descriptions that clients got.
+	// Descriptions counts OpenAPI descriptions that clients received.
 	Descriptions int `json:"descriptions,omitempty"`
-	// Owners counts objects in etcd with an owner that etcd had as well.
+	// Owners counts objects in etcd whose owner was in etcd too.
 	Owners int `json:"owners,omitempty"`
-	// Events counts the events that informers got of resources that the asked server did not serve
-	// itself.
+	// Events counts the events that informers received about resources that the asked server did
+	// not serve itself.
 	Events int `json:"events,omitempty"`
 }
 
-// Bounds are the times that the invariants allow. KEP-4020 says "seconds"; these are our reading of
-// it.
+// Bounds are the times that the invariants allow. KEP-4020 says "seconds"; the bounds are our
+// interpretation.
 type Bounds struct {
-	// Staleness is how long a server may not know what another server has begun, or ceased, to
-	// serve.
+	// Staleness is how long a server may not know that another server has started or stopped to
+	// serve a resource.
 	Staleness time.Duration `json:"staleness"`
-	// Unavailable is how long a request may take to end in 503 if no capable peer can be reached.
+	// Unavailable is the maximum time until a request ends in 503 if no capable peer can be
+	// reached.
 	Unavailable time.Duration `json:"unavailable"`
-	// Convergence is how long after the last disturbance answers may still be wrong.
+	// Convergence is how long answers may still be wrong after the last disturbance.
 	Convergence time.Duration `json:"convergence"`
-	// Collection is how long after the last disturbance controllers may take to delete what has to
-	// go: dependents of an owner that is gone, the contents of a namespace. The garbage collector
+	// Collection is how long after the last disturbance controllers may take to delete the
+	// dependents of a deleted owner, or the contents of a deleted namespace. The garbage collector
 	// looks for new resources every 30 seconds. 0 in histories of older runs.
 	Collection time.Duration `json:"collection,omitempty"`
 }
@@ -171,8 +174,8 @@ type GVR struct {
 	Resource string `json:"resource,omitempty"`
 }
 
-// String is "version/resource" in the core group and "group/version/resource" in others, without
-// the parts that are empty.
+// String returns "version/resource" in the core group and "group/version/resource" in others,
+// without the parts that are empty.
 func (g GVR) String() string {
 	switch {
 	case g == GVR{}:
@@ -207,42 +210,44 @@ const (
 type Lifecycle struct {
 	Server      string `json:"server"`
 	Incarnation int    `json:"incarnation"` // 1 for the first start, 2 for the second, …
-	Version     string `json:"version"`     // of the binary; once ready, as /version says
+	Version     string `json:"version"`     // of the binary; once ready, as reported at /version
 	// Emulates is the minor version, such as "1.36", that the server emulates (--emulated-version).
 	// It is empty if the server emulates none.
 	Emulates string `json:"emulates,omitempty"`
-	// Reports is the minor version, such as "1.36", that the server said at /version to emulate when
-	// it became ready. It is empty if the server says none, as older versions do, or was not asked.
+	// Reports is the emulated minor version, such as "1.36", that the server reported at /version
+	// when it became ready. It is empty if the server reported none, as older versions do, or was
+	// not asked.
 	Reports string `json:"reports,omitempty"`
 	State   State  `json:"state"`
 	At      Time   `json:"at"`
 	Detail  string `json:"detail,omitempty"` // exit status, last lines of the log
 }
 
-// Served is ground truth: from At on, this incarnation of the server served Document itself, as its
-// discovery with profile=nopeer says. It holds until the next Served of the same server, or until
-// the process ends.
+// Served is ground truth: from At on, this incarnation of the server served Document itself,
+// according to its discovery with profile=nopeer. It is valid until the next Served of the same
+// server, or until the process ends.
 type Served struct {
 	Server      string `json:"server"`
 	Incarnation int    `json:"incarnation"`
 	At          Time   `json:"at"`
 	// Confirmed is when the previous document of this incarnation was last seen. The change
-	// happened at an unknown time between Confirmed and At. It is 0 in the first Served of an
-	// incarnation, and if the writer does not know; At is exact then.
+	// happened at an unknown time between Confirmed and At. Confirmed is 0 in the first Served of
+	// an incarnation, and if the writer does not know it. Then At is taken as the exact time.
 	Confirmed Time   `json:"confirmed,omitempty"`
 	Document  string `json:"document"` // Document.Hash
 }
 
-// SlowProbe is a probe (a request that the run itself sends to a server, around all links and
-// faults) that took long or got no answer. Slow probes of all servers at once show that the machine
-// is overloaded, and so does one whose server got no CPU. If the harness itself got no CPU, or the
-// clock of the machine jumped, a slow probe of every server is recorded for that time.
+// SlowProbe is a probe that took long or got no answer. A probe is a request that the run itself
+// sends to a server, past all links and faults. If the probes of all servers are slow at once, the
+// machine is overloaded. The same is true if a probe is slow because its server got no CPU. If the
+// harness itself got no CPU, or the clock of the machine jumped, a slow probe of every server is
+// recorded for that time.
 type SlowProbe struct {
 	Server string `json:"server"`
 	Start  Time   `json:"start"`
 	End    Time   `json:"end"`
-	// Queued is how long threads of the server were runnable meanwhile without getting a CPU,
-	// summed over its threads. It is 0 if unknown.
+	// Queued is how long threads of the server were runnable without getting a CPU during the
+	// probe, summed over its threads. It is 0 if unknown.
 	Queued time.Duration `json:"queued,omitempty"`
 }
 

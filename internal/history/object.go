@@ -1,30 +1,36 @@
 package history
 
-// Object is a change of an API object in etcd: the ground truth of what exists, whatever servers
-// answer. Of the object's contents it has what controllers act on.
+// Object is a change of an API object in etcd. It is ground truth: it says which objects exist,
+// whatever the servers answer. It has only the contents that controllers use.
 type Object struct {
-	// Revision is etcd's. It orders the changes of a run; changes of one transaction share it.
+	// Revision is the revision in etcd. It orders the changes of a run; changes of one transaction
+	// share it.
 	Revision int64 `json:"revision"`
-	// At is when the run saw the change: at that moment or later than it happened.
+	// At is when the run saw the change. The change happened at that time or earlier.
 	At  Time   `json:"at"`
 	Key string `json:"key"` // in etcd, such as "/registry/configmaps/default/x"
-	// Gone is true if the change removed the object. The other fields say then what was removed.
+	// Gone is true if the change removed the object. Then the other fields describe the removed
+	// object.
 	Gone       bool   `json:"gone,omitempty"`
-	APIVersion string `json:"apiVersion"` // in which etcd keeps it, such as "apps/v1"
+	APIVersion string `json:"apiVersion"` // in which etcd stores it, such as "apps/v1"
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"` // empty if the resource has no namespaces
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
-	// Deleting is true if the object has a deletion timestamp: it goes once Finalizers is empty.
+	// Deleting is true if the object has a deletion timestamp. It is removed once Finalizers is
+	// empty.
 	Deleting   bool     `json:"deleting,omitempty"`
 	Finalizers []string `json:"finalizers,omitempty"` // for a namespace, also those of its spec
 	Owners     []Owner  `json:"owners,omitempty"`
-	// Conditions of a Namespace are the types of those that are true, such as
-	// "NamespaceContentRemaining". Others have none here.
+	// Conditions are the types of the true conditions of a Namespace, such as
+	// "NamespaceContentRemaining". They are empty for other objects.
 	Conditions []string `json:"conditions,omitempty"`
-	// Fields are the paths of all fields with a value, such as "spec.containers[0].image", without
-	// what servers write into metadata. They are empty if the type was unknown to the program that
-	// recorded it, and in histories of older runs.
+	// Counts of a ResourceQuota are its limits of the number of objects of a resource, sorted by
+	// resource. Others have none here.
+	Counts []Count `json:"counts,omitempty"`
+	// Fields are the paths of all fields with a value, such as "spec.containers[0].image", except
+	// the metadata fields that servers write. They are empty if the program that recorded the
+	// object did not know its type, and in histories of older runs.
 	Fields []string `json:"fields,omitempty"`
 }
 
@@ -37,10 +43,28 @@ type Owner struct {
 	Blocks     bool   `json:"blocks,omitempty"` // blockOwnerDeletion
 }
 
-// Request is a server's own record, from its audit log, of a request that the load did not send: of
-// a controller, of kubectl, or of a step of the run. A request that a server passed on has a record
-// at each server, with the same ID. Reads that succeeded, and what servers send to themselves, are
-// left out.
+// Count is how a ResourceQuota limits the number of objects of one resource in its namespace
+// (count/RESOURCE.GROUP).
+type Count struct {
+	Group    string `json:"group,omitempty"` // "" is the core group
+	Resource string `json:"resource"`
+	// Used is how many there are as the status of the quota says. It is nil if the status does not
+	// say it: servers refuse to create such objects then.
+	Used *int64 `json:"used,omitempty"`
+}
+
+// String is the resource as a quota names it: "podcertificaterequests.certificates.k8s.io".
+func (c Count) String() string {
+	if c.Group == "" {
+		return c.Resource
+	}
+	return c.Resource + "." + c.Group
+}
+
+// Request is a server's own record, from its audit log, of a request that the load did not send.
+// Its sender is a controller, kubectl, or a step of the run. A forwarded request has a record at
+// each server, with the same ID. Successful reads, and requests of servers to themselves, are left
+// out.
 type Request struct {
 	ID          string `json:"id"` // Audit-ID
 	Server      string `json:"server"`
@@ -57,6 +81,6 @@ type Request struct {
 	Path        string `json:"path"` // path and query
 	// Rerouted is true if the request came from a peer.
 	Rerouted bool `json:"rerouted,omitempty"`
-	// Own is true if a step of the run sent it: what such a request deletes was meant to go.
+	// Own is true if a step of the run sent the request: the step deletes objects on purpose.
 	Own bool `json:"own,omitempty"`
 }

@@ -29,17 +29,17 @@ const (
 // Missing says what a 404 denied. Only MissingResource can be a false 404.
 type Missing string
 
-// What a 404 can deny.
+// The things that a 404 can deny.
 const (
 	MissingNothing  Missing = ""         // the response was not a 404
 	MissingObject   Missing = "object"   // the server serves the resource, but the object or namespace does not exist
 	MissingResource Missing = "resource" // the server does not know the resource, group or version
 )
 
-// Failure says why an operation got no (complete) response.
+// Failure says why an operation got no complete response.
 type Failure string
 
-// Why an operation got no complete response.
+// The reasons why an operation got no complete response.
 const (
 	FailureNone     Failure = ""
 	FailureRefused  Failure = "refused"  // the connection was refused
@@ -50,8 +50,8 @@ const (
 	FailureOther    Failure = "other"
 )
 
-// Verbs in Operation.Verb beside those of the API ("get", "list", "create", "update", "patch",
-// "delete", "watch").
+// Verbs in Operation.Verb in addition to the API's verbs ("get", "list", "create", "update",
+// "patch", "delete", "watch").
 const (
 	VerbDiscovery = "discovery" // GET /apis or /api in aggregated form, merged view
 	VerbTable     = "table"     // a list requested as a Table
@@ -63,13 +63,13 @@ const (
 // Purpose says why an operation was made.
 type Purpose string
 
-// Why an operation was made.
+// The purposes of an operation.
 const (
 	PurposeLoad  Purpose = "load"  // the background load
-	PurposeSweep Purpose = "sweep" // part of a visit to everything that discovery lists
+	PurposeSweep Purpose = "sweep" // part of a sweep over everything that discovery lists
 )
 
-// The clients in Operation.Client that ask for an upgrade.
+// Values of Operation.Client for clients that ask for an upgrade.
 const (
 	ClientSocket = "websocket" // to WebSocket (RFC 6455)
 	ClientSPDY   = "spdy"      // to SPDY/3.1, as kubectl did before WebSocket for exec, attach and port-forward
@@ -80,11 +80,11 @@ func (o *Operation) AsksForUpgrade() bool { return o.Client == ClientSocket || o
 
 // Operation is one request as its client saw it.
 type Operation struct {
-	// ID is unique in the run. It is sent as the Audit-ID, by which Hops are joined.
+	// ID is unique in the run. It is sent as the Audit-ID, which joins the operation with its Hops.
 	ID          string  `json:"id"`
 	Purpose     Purpose `json:"purpose"`
 	Client      string  `json:"client"` // which client sent it, such as "dynamic", [ClientSocket] or [ClientSPDY]
-	User        string  `json:"user"`   // the user as whom it was sent
+	User        string  `json:"user"`   // the user who sent it
 	Server      string  `json:"server"` // the server to which it was sent
 	Verb        string  `json:"verb"`
 	GVR         GVR     `json:"gvr,omitzero"`
@@ -109,8 +109,8 @@ type Operation struct {
 	Error      string  `json:"error,omitempty"`
 
 	Events int `json:"events,omitempty"` // watch: events received
-	// Items counts the objects of a list by label; on the last page, those of all pages. More is
-	// true if there are further pages.
+	// Items counts the objects of a list by label; on the last page, the objects of all pages. More
+	// is true if there are further pages.
 	Items int  `json:"items,omitempty"`
 	More  bool `json:"more,omitempty"`
 
@@ -118,8 +118,8 @@ type Operation struct {
 	// without parameters; empty means JSON or none.
 	Accept    string `json:"accept,omitempty"`
 	MediaType string `json:"mediaType,omitempty"`
-	// ContentType is the media type of the request's body. It is empty if the request has none, and
-	// in histories that were written before this field.
+	// ContentType is the media type of the request's body. It is empty if the request has no body,
+	// and in histories that are older than this field.
 	ContentType string `json:"contentType,omitempty"`
 
 	ETag string `json:"etag,omitempty"`
@@ -140,25 +140,25 @@ type Hop struct {
 	User      string `json:"user,omitempty"` // the user whom the server authenticated
 	// Groups is a digest of that user's groups, in any order; UID is the user's UID; Extra is a
 	// digest of the extra fields. If the writer knows them, Groups is not empty, and an empty UID
-	// or Extra means that the user has none. If it does not know them, all three are empty.
+	// or Extra means that the user has none. If the writer does not know them, all three are empty.
 	Groups string `json:"groups,omitempty"`
 	UID    string `json:"uid,omitempty"`
 	Extra  string `json:"extra,omitempty"`
-	// Unauthenticated is what the server wrote when it could not authenticate the sender of the
-	// request, such as "Authentication failed, attempted: x509". Such a hop has no user, unless a
-	// sidecar authenticated one and the kube-apiserver behind it did not believe the sidecar.
-	// kube-apiserver audits such a request at the stage ResponseStarted alone (k8s.io/apiserver,
-	// pkg/endpoints/filters/authn_audit.go). It is empty if the sender was authenticated, and in
-	// histories that were written before this field.
+	// Unauthenticated is the text that the server wrote when it could not authenticate the sender
+	// of the request, such as "Authentication failed, attempted: x509". Such a hop has no user,
+	// unless a sidecar authenticated a user and the kube-apiserver behind it did not trust the
+	// sidecar. kube-apiserver audits such a request only at the stage ResponseStarted
+	// (k8s.io/apiserver, pkg/endpoints/filters/authn_audit.go). The field is empty if the sender
+	// was authenticated, and in histories that are older than this field.
 	Unauthenticated string `json:"unauthenticated,omitempty"`
 	// Rerouted is true if the user agent, source or headers show that the request came from a peer.
 	Rerouted bool `json:"rerouted,omitempty"`
-	// From is the server that forwarded the request, if the writer knows it. If it is empty, it is
-	// inferred from which hop's time contains this one's.
+	// From is the server that forwarded the request, if the writer knows it. If it is empty,
+	// readers infer it: the time of the forwarding server's hop contains the time of this hop.
 	From string `json:"from,omitempty"`
-	// Altered is how the request differs from what the client sent, for people: the part of the
+	// Altered says how the request differs from the client's request, for people: the part of the
 	// request, a colon and the difference, as in "query: without dryRun=All". Violations are
-	// grouped by what is before the colon. It is empty if nothing differs or the writer cannot
-	// tell.
+	// grouped by the text before the colon. It is empty if nothing differs or the writer does not
+	// know.
 	Altered string `json:"altered,omitempty"`
 }

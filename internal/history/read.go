@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// maxLine bounds one JSON line: the discovery document of a cluster with thousands of resources is
-// a few MiB.
+// maxLine is the maximum length of a JSON line. The discovery document of a cluster with thousands
+// of resources is a few MiB.
 const maxLine = 64 << 20
 
 // ReadFile reads a history that was saved by a [Recorder]. Errors name the file and line.
@@ -31,10 +31,10 @@ func ReadFile(path string) (*History, error) {
 	return h, nil
 }
 
-// Read reads JSON lines into a History. The first record is the Run; the others may be in any order
-// and are returned sorted by time. A missing End is not an error: End.Complete is false then, and
-// no invariant passes. A truncated last line is not an error either, since a killed process or a
-// full disk leaves one; it is ignored.
+// Read reads JSON lines into a History. The first record is the Run. The others may be in any
+// order, and Read sorts them by time. A missing End is not an error: then End.Complete is false,
+// and no invariant passes. A truncated last line is not an error either, because a killed process
+// or a full disk leaves one. Read ignores it.
 func Read(r io.Reader) (*History, error) {
 	h := &History{Documents: map[string]Document{}}
 	lines := bufio.NewScanner(r)
@@ -71,8 +71,8 @@ func Read(r io.Reader) (*History, error) {
 	return h, nil
 }
 
-// wholeLines splits like [bufio.ScanLines] but keeps the newlines: a last line without one may be
-// truncated.
+// wholeLines splits like [bufio.ScanLines] but keeps the newlines, because a last line without a
+// newline may be truncated.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil
@@ -141,7 +141,7 @@ func (h *History) add(first bool, line []byte) error {
 	return nil
 }
 
-// check refuses records that contradict each other.
+// check rejects records that contradict each other.
 func (h *History) check() error {
 	servers := map[string]bool{}
 	for _, s := range h.Run.Servers {
@@ -192,12 +192,12 @@ func (h *History) check() error {
 	return wrong
 }
 
-// deliveryKinds are all.
+// deliveryKinds are all kinds of deliveries.
 var deliveryKinds = []DeliveryKind{
 	DeliveryStarted, DeliveryListed, DeliveryAdded, DeliveryModified, DeliveryDeleted, DeliveryBookmark, DeliveryFailed, DeliveryEnded,
 }
 
-// checkDeliveries refuses deliveries that no informer can have had.
+// checkDeliveries rejects deliveries that no informer can have received.
 func (h *History) checkDeliveries(servers map[string]bool) error {
 	type place struct {
 		informer string

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever Read accepts, it reads the same again after it was recorded.
+// Every history that Read accepts can be recorded and read again without a change.
 func FuzzRead(f *testing.F) {
 	var b bytes.Buffer
 	want := sample()

@@ -53,7 +53,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// delivery is the first record of an informer, with these fields.
+// delivery returns the first record of an informer, with these fields.
 func delivery(fields string) string {
 	return `{"delivery":{"informer":"i","index":1,"gvr":{},"at":1,` + fields + `}}`
 }

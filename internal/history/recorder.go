@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// record is one JSON line: an object with the one key that says what it holds.
+// record is one JSON line: an object with one key, which names the kind of the record.
 type record struct {
 	Run           *Run           `json:"run,omitempty"`
 	Operation     *Operation     `json:"operation,omitempty"`
@@ -32,7 +32,7 @@ type record struct {
 	End           *End           `json:"end,omitempty"`
 }
 
-// kinds is how many of its fields r has set; a valid record has one.
+// kinds returns the number of fields that are set; a valid record has one.
 func (r *record) kinds() (n int) {
 	for _, field := range reflect.ValueOf(*r).Fields() {
 		if !field.IsNil() {
@@ -42,9 +42,9 @@ func (r *record) kinds() (n int) {
 	return n
 }
 
-// Recorder appends records to a stream of JSON lines as they happen. All methods may be called
-// concurrently. After the first write error it writes nothing more, and Err and Close return that
-// error: a history that a full disk truncated must not look like that of a shorter run.
+// Recorder appends records to a stream of JSON lines as they happen. All methods are safe for
+// concurrent use. After the first write error it writes nothing more, and Err and Close return that
+// error: a history that a full disk truncated must not look like the history of a shorter run.
 type Recorder struct {
 	now func() Time
 
@@ -59,10 +59,10 @@ type Recorder struct {
 	err       error
 }
 
-// span is the time in which an operation was under way.
+// span is the time from the start to the end of an operation.
 type span struct{ start, end Time }
 
-// Counts is how much has been recorded so far.
+// Counts is the number of operations recorded so far.
 type Counts struct {
 	Operations int // operations that have ended
 	Answered   int // operations that got an HTTP status
@@ -83,7 +83,7 @@ func NewRecorder(w io.Writer, run Run, now func() Time) *Recorder {
 	return r
 }
 
-// Now is the current time of the run.
+// Now returns the current time of the run.
 func (r *Recorder) Now() Time { return r.now() }
 
 // Operation appends a finished operation.
@@ -114,10 +114,10 @@ func (r *Recorder) Lifecycle(l Lifecycle) { r.write(record{Lifecycle: &l}) }
 // Effect appends the observed effect of a server's configuration.
 func (r *Recorder) Effect(e Effect) { r.write(record{Effect: &e}) }
 
-// Configuration appends what the flags of a starting process say.
+// Configuration appends the content of the flags of a starting process.
 func (r *Recorder) Configuration(c Configuration) { r.write(record{Configuration: &c}) }
 
-// Lease appends what the endpoint lease of a server said over some time.
+// Lease appends the content of a server's endpoint lease over some time.
 func (r *Recorder) Lease(l Lease) { r.write(record{Lease: &l}) }
 
 // SlowProbe appends a probe that was answered slowly or not at all.
@@ -129,10 +129,10 @@ func (r *Recorder) Object(o Object) { r.write(record{Object: &o}) }
 // Request appends a server's record of a request that the load did not send.
 func (r *Recorder) Request(q Request) { r.write(record{Request: &q}) }
 
-// Delivery appends what an informer was told.
+// Delivery appends what an informer received.
 func (r *Recorder) Delivery(d Delivery) { r.write(record{Delivery: &d}) }
 
-// Served appends what a server serves itself, and the document if it is not recorded yet.
+// Served appends the discovery of a server alone, and the document if it is not recorded yet.
 func (r *Recorder) Served(s Served, d Document) {
 	s.Document = d.Hash
 	r.Document(d)
@@ -158,14 +158,14 @@ func (r *Recorder) HasDocument(hash string) bool {
 	return r.documents[hash]
 }
 
-// Counts returns how much has been recorded so far.
+// Counts returns the number of operations recorded so far.
 func (r *Recorder) Counts() Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts
 }
 
-// Asked is how many operations that were sent to the server have ended so far.
+// Asked returns the number of operations to the server that have ended so far.
 func (r *Recorder) Asked(server string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,8 +179,8 @@ func (r *Recorder) Sent(id string) bool {
 	return r.sent[id]
 }
 
-// UnderWay is how many operations that were sent to the server were under way at some time between
-// from and to. Operations that have not ended yet are not counted.
+// UnderWay returns the number of operations to the server that were in progress at some time
+// between from and to. It does not count operations that have not ended yet.
 func (r *Recorder) UnderWay(server string, from, to Time) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +193,7 @@ func (r *Recorder) UnderWay(server string, from, to Time) int {
 	return n
 }
 
-// Err is the first write error, or nil.
+// Err returns the first write error, or nil.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,7 +201,7 @@ func (r *Recorder) Err() error {
 }
 
 // Close appends the End record and flushes. failure is the error of a run that failed. Later
-// records are ignored: servers may go on after the run has ended (--keep).
+// records are ignored, because servers may continue after the end of the run (--keep).
 func (r *Recorder) Close(failure error) error {
 	end := End{At: r.now(), Complete: true}
 	if failure != nil {
@@ -239,8 +239,8 @@ func (r *Recorder) writeLocked(rec record) {
 }
 
 // Write saves a complete history in the form that [Read] reads. Equal histories give equal bytes.
-// The schema of the run is filled in; h is not changed. A history without an end is written without
-// one.
+// Write fills in the schema of the run, and does not change h. A history without an end is written
+// without one.
 func Write(w io.Writer, h *History) error {
 	r := NewRecorder(w, h.Run, nil)
 	for _, hash := range slices.Sorted(maps.Keys(h.Documents)) {

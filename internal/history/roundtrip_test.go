@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// sample has every field of every record set, so that a field that is not saved shows.
+// sample sets every field of every record, so that the test detects a field that is not saved.
 func sample() *History {
+	used := int64(3)
 	document := Document{Hash: "sha256:1", Bytes: 7, Resources: []Resource{{
 		GVR: GVR{"apps", "v1", "deployments"}, Kind: "Deployment", Namespaced: true, Verbs: []string{"get"},
 		Subresources: []Subresource{{Name: "scale", Kind: "Scale", Verbs: []string{"update"}}},
@@ -48,7 +49,8 @@ func sample() *History {
 		SlowProbes: []SlowProbe{{Server: "a", Start: 1, End: 5, Queued: 3}},
 		Objects: []Object{{
 			Revision: 7, At: 3, Key: "/registry/configmaps/n/x", Gone: true, APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "x", UID: "u",
-			Deleting: true, Finalizers: []string{"f"}, Owners: []Owner{{"v1", "Pod", "p", "v", true}}, Conditions: []string{"NamespaceContentRemaining"}, Fields: []string{"data.x"},
+			Deleting: true, Finalizers: []string{"f"}, Owners: []Owner{{"v1", "Pod", "p", "v", true}}, Conditions: []string{"NamespaceContentRemaining"},
+			Counts: []Count{{"apps", "deployments", &used}}, Fields: []string{"data.x"},
 		}},
 		Requests: []Request{{
 			ID: "2", Server: "a", Start: 1, End: 2, Status: 404, User: "u", Agent: "kubectl/v1.37.1", Verb: "get", GVR: GVR{"apps", "v1", "deployments"},
@@ -130,7 +132,8 @@ func TestRoundTrip(t *testing.T) {
 	assertFilled(t, reflect.ValueOf(*want), "history")
 }
 
-// assertFilled fails for fields that the sample leaves at zero: their loss would go unnoticed.
+// assertFilled fails for fields that the sample leaves at zero, because the test could not detect
+// their loss.
 func assertFilled(t *testing.T, v reflect.Value, path string) {
 	t.Helper()
 	switch v.Kind() {
@@ -234,7 +237,7 @@ func TestRecorderIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-// full is a disk with room for so many bytes.
+// full is a disk with room for a limited number of bytes.
 type full struct{ room int }
 
 var errFull = errors.New("no space left on device")

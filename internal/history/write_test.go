@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What is written at once reads back as what a recorder wrote while it happened, and is the same
-// bytes every time, whatever the order of a map.
+// A history that Write writes reads back like a history that a recorder wrote during the run. Its
+// bytes are always the same, although the order of a map differs.
 func TestWriteIsTheInverseOfRead(t *testing.T) {
 	want := sample()
 	want.Documents["sha256:0"] = Document{Hash: "sha256:0", Resources: []Resource{}}
@@ -52,8 +52,8 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// A cluster that is held when its run is over goes on, and what becomes of it then must not spoil
-// the history.
+// With --keep, the cluster continues after the end of its run. Its later events must not change the
+// history.
 func TestWhatComesAfterTheEndIsNotRecorded(t *testing.T) {
 	var b bytes.Buffer
 	r := NewRecorder(&b, Run{}, nil)

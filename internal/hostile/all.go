@@ -2,12 +2,12 @@ package hostile
 
 import "time"
 
-// restOfAnswers is how long clients that leave without their answers stay, so that requests are
-// under way when they leave.
+// restOfAnswers is how long clients that leave before their answers stay, so that their requests
+// are in progress when they leave.
 const restOfAnswers = 2 * time.Second
 
-// All are all kinds of clients, at rates that take a small part of one processor: honest clients
-// are to be hurt by what these do, not by the want of processors.
+// All returns all kinds of clients. Their rates need only a small part of one CPU: honest clients
+// should suffer from the attacks, and not from a lack of CPU.
 func All() []Client {
 	return []Client{
 		{"ask anonymously on a shared connection", 1, 3 * time.Second, anonymous},

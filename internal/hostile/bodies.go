@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Each of these announces bodies on many streams of one connection, and lets the server wait for
-// them.
+// bodiesAtATime is the number of streams of one connection on which each of these clients announces
+// a body. The server then waits for the bodies.
 const bodiesAtATime = 50
 
 // announcing announces bodies and sends none of them.
@@ -17,7 +17,7 @@ func announcing(ctx context.Context, t *Target, i int) error {
 	return bodies(ctx, t, i, t.resource, func(*session, []uint32) { <-ctx.Done() })
 }
 
-// occupying does so on the paths of streams, which may last.
+// occupying does the same on the paths of streams, which may last.
 func occupying(ctx context.Context, t *Target, i int) error {
 	return bodies(ctx, t, i, func(n int) string {
 		return t.Pod + []string{"/exec?command=true&stdout=true", "/attach?stdout=true", "/portforward", "/proxy/upload"}[n%4]
@@ -41,7 +41,7 @@ func trickling(ctx context.Context, t *Target, i int) error {
 func bodies(ctx context.Context, t *Target, i int, path func(int) string, send func(*session, []uint32)) error {
 	token := t.token(i)
 	if i%3 == 0 {
-		token = "" // anonymous
+		token = "" // no token: an anonymous request
 	}
 	s, err := t.open(ctx, token, false)
 	if err != nil {
@@ -62,19 +62,19 @@ func bodies(ctx context.Context, t *Target, i int, path func(int) string, send f
 
 const ofJSON = "Content-Type: application/json\r\n"
 
-// uploading sends whole bodies of 3 MB, to be refused.
+// uploading sends whole bodies of 3 MB, which the server should reject.
 func uploading(ctx context.Context, t *Target, i int) error {
 	return t.exchange(ctx, func(conn net.Conn) error {
 		const size = 3 << 20
 		if _, err := fmt.Fprintf(conn, "POST %s%s%sContent-Length: %d\r\n\r\n", t.resource(i), t.as(i), ofJSON, size); err != nil {
 			return err
 		}
-		go func() { _, _ = io.CopyN(conn, spaces{}, size) }() // ends with the connection
+		go func() { _, _ = io.CopyN(conn, spaces{}, size) }() // until the connection ends
 		return nil
 	})
 }
 
-// expecting asks whether it may send a body, and then does not.
+// expecting asks whether it may send a body, and then sends none.
 func expecting(ctx context.Context, t *Target, i int) error {
 	return t.exchange(ctx, func(conn net.Conn) error {
 		_, err := fmt.Fprintf(conn, "POST %s%s%sContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n", t.resource(i), t.as(i), ofJSON)
@@ -82,7 +82,7 @@ func expecting(ctx context.Context, t *Target, i int) error {
 	})
 }
 
-// spaces is white space without end, with which JSON may begin.
+// spaces is endless white space, which may precede JSON.
 type spaces struct{}
 
 func (spaces) Read(p []byte) (int, error) {
@@ -92,8 +92,8 @@ func (spaces) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// exchange writes something by HTTP/1.1, and reads until the server ends the connection, or for
-// some seconds.
+// exchange writes a request by HTTP/1.1, and reads until the server ends the connection, but at
+// most for some seconds.
 func (t *Target) exchange(ctx context.Context, write func(net.Conn) error) error {
 	conn, err := t.dial(ctx, "http/1.1")
 	if err != nil {

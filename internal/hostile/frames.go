@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// session is an HTTP/2 connection whose frames a hostile client writes itself.
+// session is an HTTP/2 connection whose frames the hostile client writes itself.
 type session struct {
 	io.Closer
 	*http2.Framer
@@ -21,7 +21,8 @@ type session struct {
 	next    uint32 // stream
 }
 
-// open begins a session. What the server sends is read and thrown away, unless deaf.
+// open starts a session. It reads and discards everything that the server sends, unless deaf is
+// true.
 func (t *Target) open(ctx context.Context, token string, deaf bool, settings ...http2.Setting) (*session, error) {
 	conn, err := t.dial(ctx, "h2")
 	if err != nil {
@@ -38,12 +39,13 @@ func (t *Target) open(ctx context.Context, token string, deaf bool, settings ...
 		return nil, fmt.Errorf("begin an HTTP/2 connection: %w", err)
 	}
 	if !deaf {
-		go func() { _, _ = io.Copy(io.Discard, conn) }() // ends with the connection
+		go func() { _, _ = io.Copy(io.Discard, conn) }() // until the connection ends
 	}
 	return s, nil
 }
 
-// encoded are the headers of a request, and more, given as name and value in turn.
+// encoded returns the encoded headers of a request, with more headers, given as name and value in
+// turn.
 func (s *session) encoded(method, path string, more ...string) []byte {
 	s.block.Reset()
 	all := append([]string{":method", method, ":scheme", "https", ":authority", "kubernetes.default.svc", ":path", path}, more...)
@@ -51,7 +53,7 @@ func (s *session) encoded(method, path string, more ...string) []byte {
 		all = append(all, "authorization", "Bearer "+s.token)
 	}
 	for i := 0; i < len(all); i += 2 {
-		_ = s.encoder.WriteField(hpack.HeaderField{Name: all[i], Value: all[i+1]}) // to memory
+		_ = s.encoder.WriteField(hpack.HeaderField{Name: all[i], Value: all[i+1]}) // no error: it writes to memory
 	}
 	return s.block.Bytes()
 }
@@ -64,7 +66,7 @@ func (s *session) ask(method, path string, ends bool, more ...string) (stream ui
 	})
 }
 
-// flooding writes the same frame again and again, on a connection whose answers it does not read.
+// flooding writes the same frame repeatedly, on a connection whose answers it does not read.
 func flooding(most int, write func(*session) error) func(context.Context, *Target, int) error {
 	return func(ctx context.Context, t *Target, _ int) error {
 		s, err := t.open(ctx, "", true)
@@ -74,7 +76,7 @@ func flooding(most int, write func(*session) error) func(context.Context, *Targe
 		defer func() { _ = s.Close() }()
 		for range most {
 			if write(s) != nil {
-				return nil // the server has had enough
+				return nil // the server has ended the connection
 			}
 		}
 		return nil
@@ -87,7 +89,7 @@ func settings(s *session) error {
 
 func ping(s *session) error { return s.WritePing(false, [8]byte{}) }
 
-// continuing sends the headers of one request without end.
+// continuing sends the headers of one request endlessly.
 func continuing(ctx context.Context, t *Target, i int) error {
 	begun := false
 	return flooding(1000, func(s *session) error {
@@ -117,7 +119,8 @@ func resetting(ctx context.Context, t *Target, i int) error {
 	return nil
 }
 
-// notReading asks for a large document on many streams, and leaves no window for the answers.
+// notReading requests a large document on many streams, and leaves no flow-control window for the
+// answers.
 func notReading(ctx context.Context, t *Target, i int) error {
 	s, err := t.open(ctx, t.token(i), false, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 	if err != nil {

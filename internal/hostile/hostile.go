@@ -1,8 +1,9 @@
-// Package hostile has clients that do to an apiserver what no client should: floods, bodies that do
-// not come, answers that nobody reads, forged headers. They are those of the table "Hostile
-// clients" in docs/proxy.md, for runs in which honest clients must not notice them.
+// Package hostile has clients that attack an apiserver: by floods, announced bodies that they do
+// not send, answers that they do not read, and forged headers. They are the clients of the table
+// "Hostile clients" in docs/proxy.md. In runs with them, honest clients must not notice the
+// attacks.
 //
-// They have no rights: each asks anonymously, or as a user who may do nothing.
+// They have no rights: each sends its requests anonymously, or as a user who may do nothing.
 package hostile
 
 import (
@@ -14,7 +15,7 @@ import (
 	"time"
 )
 
-// Target is a server, and what a client knows of it. All fields are needed.
+// Target is a server, with everything that a client needs for an attack. All fields are required.
 type Target struct {
 	// Address is host:port.
 	Address string
@@ -22,8 +23,8 @@ type Target struct {
 	TLS *tls.Config
 	// Tokens are bearer tokens of users without rights.
 	Tokens []string
-	// Resources are the paths of collections. A server should serve some by itself, and others by a
-	// peer.
+	// Resources are the paths of collections. The server should serve some of them itself, and
+	// others through a peer.
 	Resources []string
 	// Pod is the path of a pod, which need not exist.
 	Pod string
@@ -33,37 +34,40 @@ type Target struct {
 
 // Client is one kind of hostile client.
 type Client struct {
-	// Name says what it does.
+	// Name describes the attack.
 	Name string
-	// Side is how many of them there are at a time, and Pause how long each rests between two attacks.
+	// Side is the number of such clients at a time. Pause is how long each waits between two
+	// attacks.
 	Side  int
 	Pause time.Duration
-	// attack is carried out until the server has ended it, it is over, or ctx ends. i counts the
-	// attacks. An error says why the server was not attacked.
+	// attack runs until the server ends it, it is complete, or ctx ends. i is the number of the
+	// attack. An error says why the attack did not reach the server.
 	attack func(ctx context.Context, t *Target, i int) error
 }
 
-// Done is what a kind of client has done.
+// Done is the result of one kind of client.
 type Done struct {
 	Name    string
 	Attacks int
-	// Failed attacks did not reach the server; Last is why the last of them did not.
+	// Failed counts the attacks that did not reach the server. Last is the reason of the last of
+	// these.
 	Failed int
 	Last   string
 }
 
-// Longest is how long one attack may last. It is longer than the deadlines of the reference proxy.
+// Longest is the maximum duration of one attack. It is longer than the deadlines of the reference
+// proxy.
 const Longest = 80 * time.Second
 
-// stagger is the time between the first attacks of two kinds of clients. All at once, they would
-// show how many processors the machine has.
+// stagger is the time between the first attacks of two kinds of clients. If all started at once,
+// the result would depend on the number of CPUs of the machine.
 const stagger = time.Second
 
-// Settled is after how long as many attacks are under way as there will be.
+// Settled returns the time after which the number of attacks in progress no longer grows.
 func Settled(clients []Client) time.Duration { return Longest + time.Duration(len(clients))*stagger }
 
-// Attack lets all clients attack a server until ctx ends. It returns when none of them is left,
-// with what each has done.
+// Attack lets all clients attack a server until ctx ends. It returns when all clients have ended,
+// with the result of each kind.
 func Attack(ctx context.Context, clients []Client, t Target) []Done {
 	done := make([]Done, len(clients))
 	var mu sync.Mutex // of done
@@ -94,7 +98,7 @@ func Attack(ctx context.Context, clients []Client, t Target) []Done {
 	return done
 }
 
-// rest waits, or until ctx ends.
+// rest waits for d, or until ctx ends.
 func rest(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -104,7 +108,7 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// String is for people.
+// String returns a description for people.
 func (d Done) String() string {
 	if d.Failed == 0 {
 		return fmt.Sprintf("%s: %d", d.Name, d.Attacks)
@@ -112,7 +116,7 @@ func (d Done) String() string {
 	return fmt.Sprintf("%s: %d, and %d did not reach the server: %s", d.Name, d.Attacks, d.Failed, d.Last)
 }
 
-// dial makes a connection that ends with ctx.
+// dial makes a connection that is closed when ctx ends.
 func (t *Target) dial(ctx context.Context, protocol string) (net.Conn, error) {
 	config := t.TLS.Clone()
 	config.NextProtos = []string{protocol}

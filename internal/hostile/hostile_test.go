@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// observer is a server that notes what hostile clients do to it.
+// observer is a server that records the attacks of hostile clients.
 type observer struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -25,7 +25,7 @@ type observer struct {
 	received atomic.Int64 // bytes on all connections, encrypted
 	ended    atomic.Int64 // connections
 	waiting  atomic.Int64 // handlers that wait for a body
-	writing  atomic.Int64 // handlers whose answer nobody reads
+	writing  atomic.Int64 // handlers whose answer the client does not read
 	gone     atomic.Int64 // handlers whose client left
 }
 
@@ -80,10 +80,10 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// waits reports whether that many handlers wait for bodies.
+// waits reports whether at least n handlers wait for bodies.
 func (o *observer) waits(n int64) bool { return o.waiting.Load() >= n }
 
-// asked counts the requests for which something holds.
+// asked counts the requests for which holds returns true.
 func (o *observer) asked(holds func(*http.Request) bool) (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -116,7 +116,7 @@ func (c countingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Each client does what its name says, and all of it ends with the context.
+// Each client does what its name says, and everything ends with the context.
 func TestClients(t *testing.T) {
 	anything := func(*http.Request) bool { return true }
 	anonymous := func(r *http.Request) bool { return r.Header.Get("Authorization") == "" }
@@ -183,7 +183,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// A client whose server does not answer says so.
+// A client reports that its server does not answer.
 func TestAttackThatDoesNotArrive(t *testing.T) {
 	o, target := newObserver(t)
 	o.Close()

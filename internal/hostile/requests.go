@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// anonymous asks without credentials, many times on one HTTP/2 connection.
+// anonymous sends many requests without credentials on one HTTP/2 connection.
 func anonymous(ctx context.Context, t *Target, i int) error {
 	s, err := t.open(ctx, "", false)
 	if err != nil {
@@ -27,13 +27,13 @@ func anonymous(ctx context.Context, t *Target, i int) error {
 	return nil
 }
 
-// asNobody ends the first line of a request, and begins its headers.
+// asNobody is the end of a request's first line and the start of its headers, without credentials.
 const asNobody = " HTTP/1.1\r\nHost: kubernetes.default.svc\r\n"
 
-// as does so with a token.
+// as is like asNobody, with a bearer token.
 func (t *Target) as(i int) string { return asNobody + "Authorization: Bearer " + t.token(i) + "\r\n" }
 
-// oddTargets are targets of requests that are no path.
+// oddTargets sends requests whose targets are not paths.
 func oddTargets(ctx context.Context, t *Target, i int) error {
 	target := []string{
 		"CONNECT kubernetes.default.svc:443", "CONNECT " + t.Address, "OPTIONS *",
@@ -71,7 +71,7 @@ func forging(ctx context.Context, t *Target, i int) error {
 	})
 }
 
-// largeHeaders sends almost as many bytes of headers as may be sent, or more.
+// largeHeaders sends headers just below the size limit, or above it.
 func largeHeaders(ctx context.Context, t *Target, i int) error {
 	return t.exchange(ctx, func(conn net.Conn) error {
 		if _, err := fmt.Fprintf(conn, "GET %s%sConnection: close\r\n", t.resource(i), asNobody); err != nil {
@@ -87,7 +87,7 @@ func largeHeaders(ctx context.Context, t *Target, i int) error {
 	})
 }
 
-// watching opens more watches at a time than a connection may have streams, and leaves.
+// watching opens more watches at a time than a connection may have streams, and then leaves.
 func watching(ctx context.Context, t *Target, i int) error {
 	s, err := t.open(ctx, t.token(i), false)
 	if err != nil {
@@ -103,7 +103,7 @@ func watching(ctx context.Context, t *Target, i int) error {
 	return nil
 }
 
-// upgrading asks for an upgrade, and then sends something else.
+// upgrading asks for an upgrade, and then sends other data.
 func upgrading(ctx context.Context, t *Target, i int) error {
 	protocol := []string{"websocket", "SPDY/3.1", "h2c", "TLS/1.2"}[i%4]
 	return t.exchange(ctx, func(conn net.Conn) error {
@@ -114,7 +114,7 @@ func upgrading(ctx context.Context, t *Target, i int) error {
 	})
 }
 
-// idling connects and says nothing, or what is no HTTP.
+// idling connects and sends nothing, or data that is not HTTP.
 func idling(ctx context.Context, t *Target, i int) error {
 	if i%2 == 0 {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.Address) // no handshake

@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// fetchThrough asks for a document as a peer, by a transport that stays, and returns the answer
-// with what came of its body and how that ended.
+// fetchThrough requests a document as a peer, through a transport that keeps its connections. It
+// returns the answer, the part of the body that arrived, and the error that ended it.
 func (b *bench) fetchThrough(way *http.Transport, path string, header http.Header) (answer *http.Response, body string, broken error) {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, "https://"+b.Address().String()+path, nil)
@@ -37,14 +37,14 @@ func TestAnAnswerBreaksOff(t *testing.T) {
 			b := newBench(t)
 			way := &http.Transport{TLSClientConfig: b.dialing(b.peer), ForceAttemptHTTP2: http2}
 			defer way.CloseIdleConnections()
-			for path, announced := range map[string]bool{"/apis": true, "/api": false} { // the second is longer than net/http waits with
+			for path, announced := range map[string]bool{"/apis": true, "/api": false} { // /api is too long for net/http to set its Content-Length
 				healthy, whole, err := b.fetchThrough(way, path, nil)
 				if err != nil || len(whole) < 20 || (healthy.ContentLength >= 0) != announced {
 					t.Fatalf("%s: %d bytes of %d, %v", path, len(whole), healthy.ContentLength, err)
 				}
 				for manner, want := range map[fault.DiscoveryFailure]string{fault.BreaksOff: "", fault.CutShort: whole[:len(whole)/2]} {
 					b.BreakDiscovery(path, manner)
-					for range 2 { // the second over the connection of the first, if it still stands
+					for range 2 { // the second request uses the connection of the first, if it is still open
 						answer, body, err := b.fetchThrough(way, path, nil)
 						switch {
 						case answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != healthy.Header.Get("Content-Type"):
@@ -67,8 +67,8 @@ func TestAnAnswerBreaksOff(t *testing.T) {
 	}
 }
 
-// A 304 has no body. A peer that asks with the tag of what it has is answered as one that has
-// nothing, or nothing would break off.
+// A 304 has no body that could break off. So a conditional request of a peer is answered like an
+// unconditional one.
 func TestAnAnswerBreaksOffForWhoHasTheDocument(t *testing.T) {
 	b := newBench(t)
 	way := &http.Transport{TLSClientConfig: b.dialing(b.peer), ForceAttemptHTTP2: true}
@@ -83,8 +83,8 @@ func TestAnAnswerBreaksOffForWhoHasTheDocument(t *testing.T) {
 	}
 }
 
-// Over HTTP/2 an answer that breaks off ends itself, not the connection, which other requests
-// share.
+// Over HTTP/2, an answer that breaks off ends only itself, and not the connection, which other
+// requests share.
 func TestOtherAnswersGoOn(t *testing.T) {
 	b := newBench(t)
 	dialled := 0

@@ -1,8 +1,8 @@
-// Package interpose is a proxy between one apiserver and its peers that lets chosen discovery
-// documents of that server fail, or break off. It passes everything else on unchanged: to peers it
-// is the server, to the server it is the peer.
+// Package interpose is a proxy between one apiserver and its peers. It makes chosen discovery
+// documents of that server fail, or break off, and forwards everything else unchanged. For peers it
+// is the server, and for the server it is the peer.
 //
-// It has the keys of both. It uses that of a peer only for clients that have proved to be peers.
+// It has the keys of both. It uses a peer's key only for clients that have proved to be peers.
 package interpose
 
 import (
@@ -25,28 +25,30 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// Config is that of an interposer. All fields are needed.
+// Config is the configuration of an interposer. All fields are required.
 type Config struct {
-	// Real is where the server listens, and Name the name for which its certificate is verified.
+	// Real is the address of the server. Name is the name for which the server's certificate is
+	// verified.
 	Real netip.AddrPort
 	Name string
-	// Serving is the certificate that the server shows now. It is called for each connection,
-	// concurrently.
+	// Serving returns the certificate that the server presents now. It is called for each
+	// connection, concurrently.
 	Serving func() (*tls.Certificate, error)
-	// ServingCA has signed it.
+	// ServingCA has the authority that signed this certificate.
 	ServingCA *x509.CertPool
-	// FrontProxy is the certificate by which peers may speak for users; FrontProxyCA has signed it.
+	// FrontProxy returns the certificate with which peers may name users. FrontProxyCA has the
+	// authority that signed it.
 	FrontProxy   func() (*tls.Certificate, error)
 	FrontProxyCA *x509.CertPool
 }
 
-// Interposer is a running proxy. Its methods may be called concurrently.
+// Interposer is a running proxy. Its methods are safe for concurrent use.
 type Interposer struct {
 	config   Config
 	listener net.Listener
 	server   *http.Server
 	upstream []*http.Transport // to the real server
-	peers    sync.Map          // certificates, raw: is it that of a peer
+	peers    sync.Map          // by raw certificate: whether it belongs to a peer
 
 	mu     sync.Mutex
 	broken map[string]*broken // by path
@@ -54,10 +56,10 @@ type Interposer struct {
 
 type broken struct {
 	how    fault.DiscoveryFailure
-	failed int // fetches
+	failed int // number of fetches
 }
 
-// New listens on a loopback port. Nothing is broken yet.
+// New listens on a loopback port. At the start it breaks nothing.
 func New(config Config) (*Interposer, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,29 +68,29 @@ func New(config Config) (*Interposer, error) {
 	s := &Interposer{config: config, listener: listener, broken: map[string]*broken{}}
 	s.server = &http.Server{
 		Handler:  s.handler(),
-		ErrorLog: log.New(io.Discard, "", 0), // the records of faults have the connections that break
+		ErrorLog: log.New(io.Discard, "", 0), // the records of faults count the broken connections
 		TLSConfig: &tls.Config{
 			MinVersion:     tls.VersionTLS12,
-			ClientAuth:     tls.RequestClientCert, // verified with each request: a client may have a token instead
+			ClientAuth:     tls.RequestClientCert, // verified with each request, because a client may have a token instead
 			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return config.Serving() },
 		},
 		ReadHeaderTimeout: time.Minute,
 	}
-	go func() { _ = s.server.ServeTLS(listener, "", "") }() // ends with Close
+	go func() { _ = s.server.ServeTLS(listener, "", "") }() // until Close
 	return s, nil
 }
 
-// Address is where it listens.
+// Address returns the address on which the interposer listens.
 func (s *Interposer) Address() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
 
-// BreakDiscovery lets fetches of a document fail.
+// BreakDiscovery makes fetches of a document fail.
 func (s *Interposer) BreakDiscovery(path string, how fault.DiscoveryFailure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken[path] = &broken{how: how}
 }
 
-// RestoreDiscovery lets them succeed again, and returns how many have failed.
+// RestoreDiscovery makes these fetches succeed again, and returns how many have failed.
 func (s *Interposer) RestoreDiscovery(path string) (failed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +127,9 @@ func (s *Interposer) handler() http.Handler {
 	})
 }
 
-// fails reports, and counts, a fetch that is to fail, and how. Only peers use these links, and
-// requests that they pass on are for resources and for the documents of single groups.
+// fails reports whether a fetch must fail, and how, and counts it. The method and the path identify
+// a fetch: only peers use these links, and the requests that they forward are for resources and for
+// the documents of single groups.
 func (s *Interposer) fails(r *http.Request) (how fault.DiscoveryFailure, fails bool) {
 	if r.Method != http.MethodGet {
 		return fault.ServerError, false
@@ -141,7 +144,7 @@ func (s *Interposer) fails(r *http.Request) (how fault.DiscoveryFailure, fails b
 	return document.how, true
 }
 
-// fromPeer reports whether the request came over a connection that a peer has made.
+// fromPeer reports whether the request came over a connection of a peer.
 func (s *Interposer) fromPeer(r *http.Request) bool {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return false
@@ -155,14 +158,15 @@ func (s *Interposer) fromPeer(r *http.Request) bool {
 	return err == nil
 }
 
-// forwarded are the headers of a chain of proxies, which httputil.ReverseProxy removes. Audit logs
-// show by them that a peer has passed the request on.
+// forwarded are the headers of a chain of proxies, which httputil.ReverseProxy removes. They are
+// kept, because audit logs show by them that a peer has forwarded the request.
 var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
-// identityPrefix begins the headers that say for whom a peer asks.
+// identityPrefix is the prefix of the headers with which a peer names the user.
 const identityPrefix = "X-Remote-"
 
-// passOn passes requests on: with the certificate of a peer, or with neither that nor its headers.
+// passOn returns a handler that forwards requests. If asPeer is true, it uses the certificate of a
+// peer. Otherwise it uses neither this certificate nor the headers of a peer.
 func (s *Interposer) passOn(asPeer bool) http.Handler {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.config.ServingCA, ServerName: s.config.Name}
 	if asPeer {
@@ -187,9 +191,9 @@ func (s *Interposer) passOn(asPeer bool) http.Handler {
 			}
 		},
 		Transport:     upgradeable{s.transport(trust, true), s.transport(trust, false)},
-		FlushInterval: -1, // watches
+		FlushInterval: -1, // for watches
 		ErrorLog:      log.New(io.Discard, "", 0),
-		// A request without an answer of the server gets no answer.
+		// If the server does not answer a request, the interposer does not answer it either.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 }
@@ -200,7 +204,7 @@ func (s *Interposer) transport(trust *tls.Config, http2 bool) *http.Transport {
 	return transport
 }
 
-// upgradeable sends upgrades over HTTP/1.1: HTTP/2 has none (RFC 9113, 8.6).
+// upgradeable sends upgrades over HTTP/1.1, because HTTP/2 has none (RFC 9113, 8.6).
 type upgradeable struct{ http2, http1 http.RoundTripper }
 
 func (u upgradeable) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -211,8 +215,9 @@ func (u upgradeable) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // breakOff ends an answer before its body is complete. It sends the headers of the server's answer,
-// with the Content-Length if there is one (most documents are too large for net/http to set it),
-// and a part of the body. So the server seems to die, and the answer is not complete.
+// with the Content-Length if there is one (net/http does not set it for most documents, because
+// they are too large), and a part of the body. So the answer is incomplete, as if the server had
+// died.
 func breakOff(w http.ResponseWriter, r *http.Request, server http.Handler, how fault.DiscoveryFailure) {
 	r = r.Clone(r.Context())
 	r.Header.Del("If-None-Match") // a 304 has no body
@@ -222,11 +227,11 @@ func breakOff(w http.ResponseWriter, r *http.Request, server http.Handler, how f
 	if how == fault.CutShort {
 		_, _ = w.Write(answer.body.Bytes()[:answer.body.Len()/2])
 	}
-	_ = http.NewResponseController(w).Flush() // the reset would discard what is not sent yet
+	_ = http.NewResponseController(w).Flush() // otherwise the reset would discard data that is not sent yet
 	panic(http.ErrAbortHandler)               // RST_STREAM; over HTTP/1.1 the connection ends
 }
 
-// bufferedAnswer is an answer that has not been sent yet.
+// bufferedAnswer is an answer that is held in memory.
 type bufferedAnswer struct {
 	header http.Header
 	status int

@@ -23,23 +23,23 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// patience bounds every wait of the tests; none should come near it.
+// patience is the limit of every wait of the tests. No wait should come near it.
 const patience = 20 * time.Second
 
 const serverName = "kubernetes.default.svc"
 
-// tag is the entity tag of all that the server has.
+// tag is the entity tag of all documents of the server.
 const tag = `"1"`
 
-// bench is a server with a spoiler in front of it. The server answers with what it was asked, and
-// as whom.
+// bench is a server with an interposer in front of it. The server's answer names the request, the
+// authenticated peer and the user.
 type bench struct {
 	*Interposer
 	t       *testing.T
 	trust   *x509.CertPool
 	peer    tls.Certificate // of the front-proxy authority
 	user    tls.Certificate // of the clients' authority
-	release chan struct{}   // lets /slow go on
+	release chan struct{}   // lets /slow continue
 }
 
 func newBench(t *testing.T) *bench {
@@ -128,7 +128,7 @@ func (b *bench) serve(w http.ResponseWriter, r *http.Request) {
 		r.Header.Get("X-Remote-Extra-Scopes"), r.Header.Get("X-Forwarded-For"), r.Proto)
 }
 
-// ask sends a request to the spoiler as a peer would, over a connection with that certificate.
+// ask sends a request to the interposer, over a connection with the given certificates.
 func (b *bench) ask(method, path string, with ...tls.Certificate) (int, string, error) {
 	b.t.Helper()
 	way := &http.Transport{TLSClientConfig: b.dialing(with...), ForceAttemptHTTP2: true}
@@ -183,7 +183,8 @@ func TestOnlyTheSpoiltDocumentFailsAndOnlyForPeers(t *testing.T) {
 	}
 }
 
-// Whoever has not proved to be a peer must not become one on the way, nor speak for a user.
+// The interposer must not make a client a peer that has not proved to be one, and must not let such
+// a client name a user.
 func TestWhatIsPassedOnIsWhatCame(t *testing.T) {
 	b := newBench(t)
 	for name, c := range map[string]struct {
@@ -242,7 +243,7 @@ func TestAConnectionCanBeUpgraded(t *testing.T) {
 	}
 }
 
-// An answer of the spoiler's own would be taken for one of the server.
+// A peer would believe that an answer of the interposer itself comes from the server.
 func TestWhatTheServerDoesNotAnswerIsNotAnswered(t *testing.T) {
 	b := newBench(t)
 	if status, body, err := b.ask("GET", "/abort", b.peer); err == nil {

@@ -9,40 +9,43 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// An account says for every request that had to cross whether some invariant ruled on its answer,
-// and why not otherwise. Without it, a server that answers 401 to all of them would look right: 401
-// says nothing about routing.
+// An account says, for every request that had to cross, whether some invariant ruled on its answer.
+// If none did, the account says why. Without the account, a server that answers 401 to all these
+// requests would look right, because 401 says nothing about routing.
 
-// TakenOut is requests of one class that had to cross, or may have had to, and that an invariant
-// did not rule on, although they are its business.
+// TakenOut counts requests of one class that had to cross, or may have had to cross. They are the
+// invariant's business, but the invariant did not rule on them.
 type TakenOut struct {
-	// Class is what was asked: a mechanism, or for whole resources "write" or "table".
+	// Class is the kind of request: a mechanism, or "write" or "table" for whole resources.
 	Class string `json:"class"`
-	// Answer is the status and what it is about, as in Signature.Answer.
+	// Answer is the status and its subject, as in Signature.Answer.
 	Answer string `json:"answer"`
 	// Reason says why the invariant did not rule on them.
 	Reason string `json:"reason"`
-	// Count is how many there are. Of is how many requests of the class are the invariant's business.
+	// Count is the number of these requests. Of is the number of requests of the class that are the
+	// invariant's business.
 	Count int `json:"count"`
 	Of    int `json:"of"`
-	// Unruled is how many of Count no invariant ruled on. It is 0 if the reason excuses that.
+	// Unruled is how many of Count no invariant ruled on. It is 0 if the reason excuses the missing
+	// ruling.
 	Unruled int `json:"unruled,omitempty"`
 }
 
 const (
-	// leastUnruled is how many requests of one class must be unruled to make a systematic share.
+	// leastUnruled is the smallest number of unruled requests of one class that counts as
+	// systematic.
 	leastUnruled = 20
-	// mostUnruled is how many in a hundred requests of one class may be unruled.
+	// mostUnruled is the percentage of the requests of one class that may be unruled.
 	mostUnruled = 5
 )
 
-// crosses reports whether the request had to be passed on, or may have had to: the asked server did
-// not serve the resource for certain, and some other server did or may have.
+// crosses reports whether the asked server had to pass the request on, or may have had to. It is
+// true if the server did not certainly serve the resource, and another server did or may have.
 func (o *observation) crosses() bool {
 	return o.resource != nil && o.op.GVR.Resource != "" && (o.local == claimNo || o.local == claimUnknown) && len(o.capable)+len(o.unsure) > 0
 }
 
-// class is what the request asks for. The answer does not matter.
+// classOf returns the kind of request. The answer does not matter.
 func (f *Facts) classOf(o *observation) string {
 	m := f.requested(o)
 	switch {
@@ -55,18 +58,19 @@ func (f *Facts) classOf(o *observation) string {
 	}
 }
 
-// reason is why no invariant ruled on a request that had to cross.
+// reason says why no invariant ruled on a request that had to cross.
 type reason struct {
 	words string
-	// excused is true if a ruling cannot be demanded: the server was not there, the run itself or
-	// another fault interfered, or knowledge was still allowed to spread.
+	// excused is true if no ruling can be demanded: the server was down, the run itself or another
+	// fault interfered, or servers were still allowed to lack the knowledge.
 	excused bool
-	// contradicts is true if the ground truth cannot be right. Then no ruling on it counts.
+	// contradicts is true if the ground truth cannot be right. Then no ruling on the request
+	// counts.
 	contradicts bool
 }
 
-// whyUnruled says why a request that had to cross may have no ruling. unknown is the reason if
-// nothing else is.
+// whyUnruled says why a request that had to cross may have no ruling. It returns unknown if it
+// finds no other reason.
 func (f *Facts) whyUnruled(o *observation, unknown string) reason {
 	excuse := func(words string) reason { return reason{words: words, excused: true} }
 	switch span, whole := o.asked.line.during(o.window); {
@@ -102,8 +106,8 @@ func (f *Facts) whyUnruled(o *observation, unknown string) reason {
 	return reason{words: unknown}
 }
 
-// impaired says which fault of the run may be why the request failed. With a fault for a part of
-// the time or on some connections, 503 is as right as an answer.
+// impaired says which fault of the run may have made the request fail. If the fault lasts only part
+// of the time or affects only some connections, 503 is as right as an answer.
 func (f *Facts) impaired(o *observation) (why reason, ok bool) {
 	if o.op.Status != 0 && o.op.Status < http.StatusInternalServerError && o.op.Failure == history.FailureNone {
 		return reason{}, false
@@ -139,10 +143,10 @@ func (f *Facts) uncertain(o *observation) (why reason, ok bool) {
 	return reason{words: "a server that may serve it was starting, stopping or changing", excused: true}, true
 }
 
-// anyAnswer is for invariants that rule on the whole answer, whatever it is.
+// anyAnswer is for invariants whose ruling covers the whole answer, whatever the answer is.
 func anyAnswer(*history.Operation) bool { return true }
 
-// ruledOn are the requests that had to cross and on whose answers some invariant ruled.
+// ruledOn returns the requests that had to cross and whose answers some invariant ruled on.
 func ruledOn(invariants []Invariant, tallies []*tally) map[*observation]bool {
 	ruled := map[*observation]bool{}
 	for i, t := range tallies {
@@ -155,7 +159,7 @@ func ruledOn(invariants []Invariant, tallies []*tally) map[*observation]bool {
 	return ruled
 }
 
-// crossing is what one invariant said about a request that had to cross.
+// crossing is one invariant's ruling on a request that had to cross.
 type crossing struct {
 	*observation
 	ruling ruling
@@ -163,8 +167,8 @@ type crossing struct {
 
 func (c crossing) ruled() bool { return c.ruling != rulingUnknown && c.ruling != rulingOut }
 
-// settle adds to the verdict what the invariant took out, and the doubts that come of it. ruled are
-// the requests on which some invariant ruled.
+// settle adds to the verdict the requests that the invariant took out, and the doubts that follow.
+// ruled holds the requests on which some invariant ruled.
 func (t *tally) settle(i Invariant, ruled map[*observation]bool) {
 	business := map[string]int{}
 	taken := map[TakenOut]TakenOut{}
@@ -201,8 +205,8 @@ func (t *tally) settle(i Invariant, ruled map[*observation]bool) {
 	t.doubtUnruled()
 }
 
-// doubtUnruled adds a doubt for each class of which a systematic share is unruled. It names the
-// largest kind.
+// doubtUnruled adds a doubt for each class with a systematic share of unruled requests. The doubt
+// names the most frequent kind of them.
 func (t *tally) doubtUnruled() {
 	unruled := map[string]int{}
 	largest := map[string]TakenOut{}
@@ -223,7 +227,7 @@ func (t *tally) doubtUnruled() {
 	}
 }
 
-// Taken is how many requests that had to be passed on the invariant took out.
+// Taken returns the number of requests that had to be passed on and that the invariant took out.
 func (v Verdict) Taken() int {
 	n := 0
 	for _, one := range v.TakenOut {

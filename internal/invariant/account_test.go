@@ -75,7 +75,7 @@ func TestWhatNoInvariantRulesOnProvesNothing(t *testing.T) {
 }
 
 // A run in which a core invariant has such a doubt does not pass, even if the scenario tests
-// something else.
+// another invariant.
 func TestUnruledAnswersMakeTheRunInconclusive(t *testing.T) {
 	passed := Verdict{Grade: GradeCore, Outcome: OutcomePass, About: true}
 	doubted := Verdict{Grade: GradeCore, Outcome: OutcomeInconclusive, Unruled: 20}
@@ -88,10 +88,10 @@ func TestUnruledAnswersMakeTheRunInconclusive(t *testing.T) {
 	}
 }
 
-// Each excuse, and something near it that is none.
+// The test tries each excuse, and a similar case that is not excused.
 func TestExcusesOfTheUnruledAreNarrow(t *testing.T) {
 	haunted := doc("haunted", line(pods), line(widgets), line(ghosts))
-	gone := func() *story { // b served the gadgets until 50, a still does
+	gone := func() *story { // b served the gadgets until 50; a still serves them
 		return blank().start("a", 0, newDoc).start("b", 0, newDoc).start("c", 0, oldDoc).served("b", 50, oldDoc)
 	}
 	restarted := func() *story { return tell().stop("b", 80).startUnknown("b", 90).served("b", 95, oldDoc) }
@@ -103,7 +103,7 @@ func TestExcusesOfTheUnruledAreNarrow(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		story   *story
-		reason  string // of the one request; "" if it is not taken out
+		reason  string // the reason for the one request; "" if it is not taken out
 		unruled int
 	}{
 		{"canceled", tell().ask(40, "b", gadgets, 0, failed(history.FailureCanceled)), "canceled by the load", ruled},
@@ -178,8 +178,8 @@ func TestTakenOutByClassAnswerAndReason(t *testing.T) {
 	}
 }
 
-// What was taken out is listed in the order of what it matters: first what no invariant ruled on,
-// then what is more frequent, then by words.
+// The list of what was taken out begins with what no invariant ruled on. After that it is sorted by
+// frequency, then by words.
 func TestTakenOutIsInOrder(t *testing.T) {
 	s := tell().askEvery(40, 44, "b", gadgets, 401).askEvery(50, 59, "b", gadgets, 402).askEvery(62, 64, "b", gadgets, 402, verb("create"))
 	s.askEvery(70, 99, "b", gadgets, 0, failed(history.FailureCanceled)).askEvery(100, 106, "b", gadgets, 0, verb("create"), failed(history.FailureCanceled))
@@ -202,11 +202,11 @@ func TestTakenOutIsInOrder(t *testing.T) {
 	}
 }
 
-// Statuses from 500 on tell of a server that could not, and those below of one that answered.
+// A status of 500 or more means that the server could not answer. A lower status is an answer.
 func TestStatusesBesideServerErrors(t *testing.T) {
 	for _, c := range []struct {
 		status       int
-		cut, impeded string // why it is taken out while b cannot reach a, and while their link fails at times; "": it is not
+		cut, impeded string // why the request is taken out while b cannot reach a, and while their link fails at times; "": not taken out
 	}{
 		{404, "", ""},
 		{499, "the ground truth contradicts itself", "no invariant rules on such an answer"},

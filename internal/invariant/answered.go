@@ -21,9 +21,10 @@ var answeredInKind = Invariant{
 	pressure: []pressure{skewed, formats},
 }
 
-// answeredInFull is about what a client cannot see: a truncated list is, for a client that relies
-// on HTTP, a shorter list or an error of the client's own. HTTP shows truncation by the length or
-// by the last chunk, and a proxy hides it if it ends a response properly that broke off behind it.
+// answeredInFull rules on something that a client cannot see. If a list is truncated, a client that
+// relies on HTTP sees a shorter list or reports an error of its own. HTTP shows truncation by the
+// length or by the last chunk. A proxy hides the truncation if it ends a response properly although
+// the response broke off behind the proxy.
 var answeredInFull = Invariant{
 	Name:     "AnsweredInFull",
 	Grade:    GradeCore,
@@ -41,8 +42,8 @@ var answeredInFull = Invariant{
 	pressure: []pressure{skewed, lists},
 }
 
-// judgeSuccesses applies a rule to every successful response. Errors come in whatever form the
-// failing server can write.
+// judgeSuccesses applies a rule to every successful response. Error responses are left out, because
+// a failing server writes them in whatever form it can.
 func (f *Facts) judgeSuccesses(rule func(*history.Operation) ruling, violate func(*tally, *observation)) *tally {
 	t := newTally(f)
 	passedOn := 0

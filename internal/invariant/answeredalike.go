@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// answeredAlike rules on every answer to a request that had to cross and on which no other
-// invariant rules. The answers of servers that serve the resource themselves are the reference.
+// answeredAlike rules on the answers to requests that had to cross, if no other invariant rules on
+// them. The reference is the answers of servers that serve the resource themselves.
 var answeredAlike = Invariant{
 	Name:    "AnsweredAlike",
 	Grade:   GradeCore,
@@ -57,7 +57,8 @@ func judgeAnsweredAlike(f *Facts) *tally {
 	return t
 }
 
-// ruleAlike rules on one answer. It says what is wrong with it, or why it is tolerated.
+// ruleAlike rules on one answer. It also returns what is wrong with the answer, or why it is
+// tolerated.
 func (f *Facts) ruleAlike(o *observation, direct *directAnswers, crossed map[form]*answers) (ruling, string) {
 	if !f.ruledHere(o) {
 		return rulingNone, ""
@@ -67,7 +68,7 @@ func (f *Facts) ruleAlike(o *observation, direct *directAnswers, crossed map[for
 	}
 	got := class(o.op)
 	switch {
-	case truncated404(o.op), got == classRefused && o.op.Failure != history.FailureNone: // whose word it is was cut off
+	case truncated404(o.op), got == classRefused && o.op.Failure != history.FailureNone: // the body, which says who refuses, was cut off
 		return rulingUnknown, ""
 	case got == classUnauthenticated, got == classThrottled:
 		return f.ruleInTime(o, direct, got)
@@ -83,8 +84,8 @@ func (f *Facts) ruleAlike(o *observation, direct *directAnswers, crossed map[for
 	return ruleForm(to, got, direct.byForm[to], crossed[to])
 }
 
-// ruledHere reports whether it is for this invariant to rule on the answer: the request had to
-// cross, and no other invariant rules on such an answer.
+// ruledHere reports whether this invariant has to rule on the answer: the request had to cross, and
+// no other invariant rules on such an answer.
 func (f *Facts) ruledHere(o *observation) bool {
 	if !o.crosses() || !o.skewed() || f.proxyOff(o.op.Server, o.window) {
 		return false
@@ -103,8 +104,8 @@ func (f *Facts) ruledHere(o *observation) bool {
 	return true
 }
 
-// several is how many answers of one form it takes to tell an answer that depends on the objects
-// from one that depends on the server.
+// several is the number of answers of one form that are needed to tell apart two kinds of answers:
+// those that depend on the objects and those that depend on the server.
 const several = 10
 
 // ruleForm rules on an answer that does not depend on its user.
@@ -133,8 +134,8 @@ func ruleForm(to form, got string, direct, crossed *answers) (ruling, string) {
 	return rulingRight, ""
 }
 
-// ruleRefusal rules on a 403 that is not the authorizer's word about this user: that of an
-// admission plugin, or one about another user. It depends on who asks.
+// ruleRefusal rules on a 403 in which the authorizer does not speak about this user: the 403 comes
+// from an admission plugin, or is about another user. Such a 403 depends on the user who asks.
 func (f *Facts) ruleRefusal(o *observation, direct *directAnswers) (ruling, string) {
 	refused, known := direct.refused[permissionOf(o)]
 	switch {
@@ -146,9 +147,10 @@ func (f *Facts) ruleRefusal(o *observation, direct *directAnswers) (ruling, stri
 	return rulingWrong, "403 where servers that serve it give this user another answer"
 }
 
-// ruleInTime rules on an answer that depends on the time: that the user is not authenticated, or
-// that a server has too much to do. Credentials expire and load passes, so only answers to the same
-// user that the asked server and those that serve the resource gave within Staleness count.
+// ruleInTime rules on an answer that depends on the time: the user is not authenticated, or the
+// server has too much to do. Credentials expire and load ends. So the only answers that count are
+// those that the asked server, and the servers that serve the resource, gave to the same user
+// within Staleness.
 func (f *Facts) ruleInTime(o *observation, direct *directAnswers, got string) (ruling, string) {
 	w := o.window.widen(f.bounds.Staleness)
 	if !f.haveEtcd(o, w) {
@@ -171,8 +173,8 @@ func (f *Facts) ruleInTime(o *observation, direct *directAnswers, got string) (r
 	return rulingWrong, got + " where servers give this user other answers at that time"
 }
 
-// haveEtcd reports whether nothing was in the way from the asked server and from those that serve
-// the resource to etcd.
+// haveEtcd reports whether etcd was reachable without impairment from the asked server and from the
+// servers that serve the resource.
 func (f *Facts) haveEtcd(o *observation, w window) bool {
 	return f.hasEtcd(o, w) && !slices.ContainsFunc(f.handlers(o), func(s *server) bool {
 		r, _ := f.reach(s.name, etcd, w)
@@ -180,10 +182,11 @@ func (f *Facts) haveEtcd(o *observation, w window) bool {
 	})
 }
 
-// beingDefined reports whether a server began to serve the resource, or ceased to, within
-// Staleness. While a custom resource is being defined or deleted, its server refuses some verbs
+// beingDefined reports whether a server began or stopped to serve the resource within Staleness.
+// While a custom resource is being defined or deleted, its server refuses some verbs
 // (k8s.io/apiextensions-apiserver, pkg/apiserver/customresource_handler.go: 405 for a creation
-// while the definition is terminating). What is built in comes and goes with the process.
+// while the definition is terminating). Built-in resources appear and disappear only with the
+// process.
 func (f *Facts) beingDefined(o *observation) bool {
 	if builtIn(o.op.GVR.Group) {
 		return false
@@ -194,9 +197,9 @@ func (f *Facts) beingDefined(o *observation) bool {
 	})
 }
 
-// halfMade reports whether an upgraded connection ended within watchBegins without having carried
-// anything, although nothing was disturbed and it was to last longer. WatchesLast rules on watches
-// of what is built in.
+// halfMade reports whether an upgraded connection ended within watchBegins and carried nothing,
+// although nothing was disturbed and the connection was meant to last longer. WatchesLast rules on
+// watches of built-in resources.
 func (f *Facts) halfMade(o *observation) bool {
 	if _, ruled := f.ruleWatch(o); ruled != "" || f.run.External {
 		return false
@@ -206,7 +209,7 @@ func (f *Facts) halfMade(o *observation) bool {
 		o.op.Failure != history.FailureTimeout && f.unaffected(o) && !f.beingDefined(o)
 }
 
-// authentication says which servers did not know who asks, for people.
+// authentication says for people which servers did not know the user.
 func authentication(hops []history.Hop) string {
 	var words []string
 	for _, h := range hops[:min(len(hops), mostHops)] {

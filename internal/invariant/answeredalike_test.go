@@ -6,7 +6,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// sending is a request with a body of a media type.
+// sending makes a request have a body of a media type.
 func sending(mediaType string) func(*history.Operation) {
 	return func(o *history.Operation) { o.ContentType = mediaType }
 }
@@ -15,7 +15,7 @@ func accepting(mediaType string) func(*history.Operation) {
 	return func(o *history.Operation) { o.Accept = mediaType }
 }
 
-// named is about one object.
+// named makes a request one about a single object.
 func named(o *history.Operation) { o.Verb, o.Name = "get", "x" }
 
 func socket(o *history.Operation) { o.Client = history.ClientSocket }
@@ -31,7 +31,7 @@ func TestAnsweredAlike(t *testing.T) {
 	across := func(s *story, status int, options ...func(*history.Operation)) *story {
 		return s.ask(40, "b", gadgets, status, append([]func(*history.Operation){admin}, options...)...)
 	}
-	// known is a story in which the user's requests are answered by these servers at that time.
+	// known is a story in which these servers answer the user's requests at that time.
 	known := func(servers ...string) *story {
 		s := direct(200)
 		for _, server := range servers {
@@ -154,8 +154,8 @@ func TestAnsweredAlike(t *testing.T) {
 	})
 }
 
-// Custom resources come and go without a restart, and what is asked of them meanwhile may be
-// refused.
+// Custom resources appear and disappear without a restart, and a server may refuse requests for
+// them meanwhile.
 func TestAnsweredAlikeOfCustomResources(t *testing.T) {
 	const name = "AnsweredAlike"
 	custom := history.GVR{Group: "example.com", Version: "v1", Resource: "widgets"}

@@ -11,15 +11,16 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// The classes of answers that get a rule of their own.
+// These classes of answers have a rule of their own.
 const (
 	classUnauthenticated = "401"
 	classThrottled       = "429"
 	classRefused         = "403"
 )
 
-// class is the kind of an answer. Which of several kinds of success it is depends on the object:
-// a patch creates it or not, a deletion is complete or goes on.
+// class is the kind of an answer. For verbs other than create, 201 and 202 count as 200, because
+// the kind of success depends on the object: a patch creates it or not, a deletion is complete or
+// goes on.
 func class(op *history.Operation) string {
 	switch op.Status {
 	case http.StatusCreated, http.StatusAccepted:
@@ -32,17 +33,17 @@ func class(op *history.Operation) string {
 	return fmt.Sprint(op.Status)
 }
 
-// form is what decides which class of answer a request gets, beside its user and the objects that
-// there are: two requests of one form differ in these only.
+// form holds everything that decides the class of an answer, except the user and the existing
+// objects. Two requests of one form differ only in these two.
 type form struct {
 	verb string
 	key
-	transport                  string // the client that asks for an upgrade; "" for a plain request
+	transport                  string // the client if the request asks for an upgrade; "" for a plain request
 	accept, contentType, query string
 	namespaced, named          bool
 }
 
-// passing are the parameters of a query that say nothing about the kind of the answer.
+// passing holds the query parameters that say nothing about the kind of the answer.
 var passing = []string{"timeoutSeconds", "continue", "limit", "allowWatchBookmarks", "resourceVersion", "fieldManager", "force"}
 
 func formOf(op *history.Operation) form {
@@ -59,7 +60,7 @@ func formOf(op *history.Operation) form {
 	}
 }
 
-// transportOf is the client if it asked for an upgrade, and "" for any other.
+// transportOf returns the client if the request asked for an upgrade, and "" otherwise.
 func transportOf(op *history.Operation) string {
 	if op.AsksForUpgrade() {
 		return op.Client
@@ -81,8 +82,8 @@ func (a *answers) add(class string) {
 	a.class[class]++
 }
 
-// dependent reports whether a class of answer depends on the objects that there are, or on the body
-// of the request: a server that gives it may give another one next time.
+// dependent reports whether a class of answer depends on the existing objects or on the body of the
+// request. A server that gives such an answer may give another one next time.
 func (k form) dependent(class string) bool {
 	switch class {
 	case "200", "201":
@@ -91,7 +92,7 @@ func (k form) dependent(class string) bool {
 		return k.named || k.verb == "create"
 	case "409", "412":
 		return k.hasBody() || k.verb == "delete"
-	case "410": // the version from which to read is too old
+	case "410": // the resource version in the request is too old
 		return !k.named && !k.hasBody()
 	case "400", "422":
 		return k.hasBody()
@@ -101,16 +102,16 @@ func (k form) dependent(class string) bool {
 
 func (k form) hasBody() bool { return k.verb == "create" || k.verb == "update" || k.verb == "patch" }
 
-// contentUnknown reports whether the request had a body of a type that the history does not say, as
-// older histories do not.
+// contentUnknown reports whether the request had a body whose type is not in the history. Older
+// histories do not record the type.
 func (k form) contentUnknown() bool { return k.hasBody() && k.contentType == "" }
 
 func (a *answers) has(kind func(class string) bool) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(a.class)), kind)
 }
 
-// doing says in a signature what servers did with requests of one form. Which of the answers that
-// depend on the objects they gave is chance.
+// doing says in a signature what servers did with requests of one form. It does not name the single
+// answers that depend on the objects, because it is chance which of these the servers gave.
 func (a *answers) doing(to form) string {
 	if a.has(to.dependent) {
 		return "carry it out"
@@ -118,7 +119,7 @@ func (a *answers) doing(to form) string {
 	return "answer " + strings.Join(slices.Sorted(maps.Keys(a.class)), " or ")
 }
 
-// words lists how often each class of answer was given, for people.
+// words lists for people how often servers gave each class of answer.
 func (a *answers) words() string {
 	var all []string
 	for _, class := range slices.Sorted(maps.Keys(a.class)) {
@@ -129,11 +130,11 @@ func (a *answers) words() string {
 
 func succeeds(class string) bool { return strings.HasPrefix(class, "2") }
 
-// directAnswers are the answers of servers to requests for what they serve themselves.
+// directAnswers holds the answers of servers to requests for resources that they serve themselves.
 type directAnswers struct {
 	byForm map[form]*answers
-	// refused has, for each permission, whether a 403 was seen that is not the authorizer's word
-	// about the user; the permission is known if any answer was.
+	// refused has an entry for each permission for which any answer was seen. The entry is true if
+	// a 403 was seen that is not the authorizer's decision about the user.
 	refused map[permission]bool
 	byUser  map[string][]*observation // in time order
 }
@@ -167,7 +168,7 @@ func (f *Facts) directAnswers() *directAnswers {
 	return d
 }
 
-// crossedAnswers are the answers to requests that had to cross.
+// crossedAnswers returns the answers to requests that had to cross.
 func (f *Facts) crossedAnswers() map[form]*answers {
 	all := map[form]*answers{}
 	for _, o := range f.observations {

@@ -26,7 +26,8 @@ func versionOf(g history.GVR) history.Resource {
 	return history.Resource{GVR: history.GVR{Group: g.Group, Version: g.Version}}
 }
 
-// lists adds a list by label of some objects, or its last page if others came before.
+// lists adds a list, selected by label, of some objects. If objects came before, it is the last
+// page of the list.
 func (s *story) lists(at float64, server string, items, before int) *story {
 	return s.ask(at, server, gadgets, 200, func(o *history.Operation) {
 		o.Items, o.Path = items+before, "/apis/apps/v2/gadgets?labelSelector=load"
@@ -44,8 +45,8 @@ func status(code int) func(*history.Operation) {
 	return func(o *history.Operation) { o.Status = code }
 }
 
-// illegibly makes a document one that the history does not hold; the message is why it could not be
-// read.
+// illegibly gives an operation a document that is not in the history. message says why the document
+// could not be read.
 func illegibly(message string) func(*history.Operation) {
 	return func(o *history.Operation) { o.Document, o.Message = "sha256:illegible", message }
 }
@@ -202,8 +203,8 @@ func TestAnsweredInKind(t *testing.T) {
 	})
 }
 
-// "Not modified" is an answer like the document that the client has: to be told so of an old one is
-// to be answered the old one.
+// "Not modified" counts like the document that the client has. A 304 for an old document is the
+// same as an answer with the old document.
 func TestNotModifiedCountsAsTheDocument(t *testing.T) {
 	const name = "DiscoveryDeterministic"
 	poor := doc("poor", line(widgets))
@@ -214,8 +215,8 @@ func TestNotModifiedCountsAsTheDocument(t *testing.T) {
 	want{outcome: OutcomeFail, checked: 3, violations: 1, cause: "lacks what is served"}.check(t, verdictOf(t, stale.h, "DiscoveryComplete"))
 }
 
-// An answer is in a form that was asked for: a type of the list, or one that a wildcard covers. What
-// only begins or ends like it is another.
+// The form of an answer must have been asked for: the list names its type, or a wildcard covers it.
+// A type that only begins or ends like a listed one is another type.
 func TestWhichMediaTypesWereAskedFor(t *testing.T) {
 	for _, c := range []struct {
 		accept, got string // "" got: JSON

@@ -20,8 +20,8 @@ var authorizedAlike = Invariant{
 	answers: anyAnswer,
 }
 
-// permission is what a user may, or may not, do. It has no name of an object: the load makes new
-// objects all the time.
+// permission is something that a user may or may not do. It has no object name, because the load
+// makes new objects all the time.
 type permission struct {
 	user, verb string
 	key
@@ -36,7 +36,7 @@ func permissionOf(o *observation) permission {
 	return p
 }
 
-// decisions are those on one permission.
+// decisions holds the allowed and the refused requests for one permission.
 type decisions struct{ allowed, refused []*observation }
 
 func judgeAuthorizedAlike(f *Facts) *tally {
@@ -92,7 +92,8 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 	return t
 }
 
-// ruleRefusals shows every refusal of what was allowed by another server or at another time.
+// ruleRefusals rules on each refusal of a permission that another server allowed, or that was
+// allowed at another time.
 func (t *tally) ruleRefusals(d *decisions) {
 	slices.SortStableFunc(d.refused, func(a, b *observation) int { return cmp.Compare(a.op.End, b.op.End) })
 	for _, o := range d.refused {
@@ -108,9 +109,9 @@ func (t *tally) ruleRefusals(d *decisions) {
 	}
 }
 
-// decision says whether the response shows that the user may do what was asked. Only the message of
-// the authorizer counts as a refusal, since admission plugins answer 403 as well, and only a
-// response that cannot come before authorization counts as permission.
+// decision says whether the response shows that the user has the permission. Only the message of
+// the authorizer counts as a refusal, since admission plugins answer 403 as well. Only a response
+// that cannot come before authorization counts as permission.
 func decision(op *history.Operation) (allowed, decided bool) {
 	switch {
 	case op.User == "":

@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// forbidden is a refusal in the authorizer's words. It must come after by.
+// forbidden is a refusal in the authorizer's words. It must be applied after by.
 func forbidden(o *history.Operation) {
 	o.Reason, o.Message = "Forbidden", fmt.Sprintf("gadgets is forbidden: User %q cannot %s resource \"gadgets\" in API group \"apps\" at the cluster scope", o.User, o.Verb)
 }

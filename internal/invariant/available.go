@@ -42,7 +42,7 @@ func judgeAvailable(f *Facts) *tally {
 	return t
 }
 
-// failedOrServed reports whether an answer is a failure, or shows that the request was served.
+// failedOrServed reports whether an answer is a failure or shows that a server served the request.
 func failedOrServed(op *history.Operation) bool {
 	return op.Status < http.StatusBadRequest || op.Status >= http.StatusInternalServerError
 }
@@ -54,11 +54,11 @@ func ratio(some, all int) string {
 	return fmt.Sprintf("%d of %d (%.2f %%)", some, all, 100*float64(some)/float64(all))
 }
 
-// relays are subresources whose responses come from somewhere else, such as a kubelet or a pod.
-// Their 5xx say nothing about apiservers.
+// relays are subresources whose responses come from elsewhere, such as a kubelet or a pod. A 5xx of
+// such a subresource says nothing about apiservers.
 var relays = map[string]bool{"proxy": true, "exec": true, "attach": true, "portforward": true, "log": true}
 
-// ruleAvailable rules on one operation, and says how it failed.
+// ruleAvailable rules on one operation and says how it failed.
 func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 	if o.resource == nil || !o.ready || o.op.Failure == history.FailureCanceled || relays[o.op.Subresource] {
 		return rulingNone, ""
@@ -91,8 +91,8 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 	}
 }
 
-// able reports whether some server was able to serve the operation all the time, and whether the
-// asked server has had the time (Staleness) to know that.
+// able reports whether some server was able to serve the operation all the time. informed reports
+// whether the asked server has had enough time (Staleness) to know that.
 func (f *Facts) able(o *observation) (able, informed bool) {
 	if o.local == claimYes {
 		return true, true
@@ -113,16 +113,17 @@ func (f *Facts) able(o *observation) (able, informed bool) {
 	return able, informed
 }
 
-// unrepeatable reports whether no other server could be tried after a failure: the client already
-// had the beginning of a response, or a peer may have carried out a write.
+// unrepeatable reports whether the asked server could not try another server after a failure,
+// because the client already had the beginning of a response, or because a peer may have carried
+// out a write.
 func unrepeatable(o *observation) bool {
 	begun := o.op.Status != 0 && o.op.Status < http.StatusInternalServerError
 	return begun && o.op.Failure != history.FailureNone || writes(o.op) && o.forwarded()
 }
 
-// ownError reports whether the asked server answered 500 for what it serves itself, by its own
-// record and without any peer. No proxy could do better. Versions up to v1.30 answer 500 for a
-// component status that does not exist.
+// ownError reports whether the asked server answered 500 for a resource that it serves itself. The
+// server's own record must say so, and no peer must be involved. No proxy could do better. Versions
+// up to v1.30 answer 500 for a component status that does not exist.
 func ownError(o *observation) bool {
 	return o.local == claimYes && o.op.Status == http.StatusInternalServerError && !o.forwarded() &&
 		slices.ContainsFunc(o.hops, func(h history.Hop) bool {
@@ -130,8 +131,8 @@ func ownError(o *observation) bool {
 		})
 }
 
-// peerImpaired reports whether there was a fault on the link to a peer that may have handled the
-// operation, or in that peer. If hops show which peers handled it, only those count.
+// peerImpaired reports whether a fault affected a peer that may have handled the operation, or the
+// link to it. If hops show which peers handled the operation, only those peers count.
 func (f *Facts) peerImpaired(o *observation) bool {
 	told := o.forwarded()
 	impaired := func(s *server) bool {
@@ -141,8 +142,8 @@ func (f *Facts) peerImpaired(o *observation) bool {
 	return slices.ContainsFunc(o.unsure, impaired) || slices.ContainsFunc(o.capable, func(p peer) bool { return impaired(p.server) })
 }
 
-// failure says how the operation failed, or "". It is unknown if the reason was not recorded. An
-// established watch may end in any way: it cannot be moved to another server.
+// failure says how the operation failed, or returns "". known is false if the reason was not
+// recorded. An established watch may end in any way, because it cannot be moved to another server.
 func failure(op *history.Operation) (how string, known bool) {
 	switch {
 	case op.Status >= http.StatusInternalServerError:

@@ -8,7 +8,7 @@ import (
 
 func TestAvailable(t *testing.T) {
 	const name = "Available"
-	// c serves what a does.
+	// c serves the same as a.
 	two := func() *story { return blank(name).start("a", 0, newDoc).start("b", 0, oldDoc).start("c", 0, newDoc) }
 	late := func() *story { return blank(name).start("b", 0, oldDoc).start("c", 0, oldDoc).start("a", 20, newDoc) }
 	broken := func(s *story, status int) *story {
@@ -153,7 +153,7 @@ func TestNoCrash(t *testing.T) {
 	})
 }
 
-// external has the servers be somebody else's.
+// external makes the servers ones that skewproof did not start.
 func external(s *story) *story {
 	s.h.Run.External = true
 	return s

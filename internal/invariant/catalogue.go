@@ -7,29 +7,29 @@ package invariant
 
 import "github.com/skewproof/skewproof/internal/history"
 
-// Invariant is one thing that must hold in every run.
+// Invariant is one rule that must hold in every run.
 type Invariant struct {
 	Name  string
 	Grade Grade
 	// Outside is true if the invariant can be judged for servers that skewproof did not start
-	// ([history.Run].External): without their logs and without knowledge of their processes.
+	// ([history.Run].External), without their logs and without knowledge of their processes.
 	Outside bool
 	// Sentence says what must hold, for a non-programmer.
 	Sentence string
-	// Source is the clause that demands it.
+	// Source is the clause that demands the rule.
 	Source string
 
 	judge func(*Facts) *tally
-	// answers selects the answers on which a ruling is one on the whole answer: what is right in one
-	// respect may be wrong in another. nil: none.
+	// answers selects the answers for which a ruling covers the whole answer. For other answers, a
+	// ruling covers only one aspect, and another aspect may be wrong. nil selects no answers.
 	answers func(*history.Operation) bool
-	// everyCrossing is true if every request that has to cross is the invariant's business. It tells
-	// of those on which no invariant rules.
+	// everyCrossing is true if every request that has to cross is the invariant's business. Such an
+	// invariant reports the requests on which no invariant rules.
 	everyCrossing bool
-	// unknown says why the invariant may not rule on a request of which the ground truth is known.
+	// unknown says why the invariant may not rule on a request although the ground truth is known.
 	unknown string
-	// pressure is what the subject must have been put under, beside answered operations, for a pass
-	// to count.
+	// pressure is what the servers must have been exposed to, in addition to answered operations,
+	// for a pass to count.
 	pressure []pressure
 }
 
@@ -67,6 +67,7 @@ func All() []Invariant {
 		nothingLeftBehind,
 		orphansCollected,
 		deletionEnds,
+		quotaFollows,
 		noLostEvents,
 		noFieldLost,
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// The circumstances of a violation: the fields of a Signature that Core leaves out.
+// The functions in this file find the circumstances of a violation. These are the fields of a
+// Signature that Core leaves out.
 
 var obstacles = []Obstacle{
 	ObstacleConfiguration, ObstacleProxyOff, ObstacleBrokenOff, ObstacleDiscovery, ObstacleProcess, ObstacleLink, ObstacleEtcd,
@@ -21,9 +22,9 @@ func stronger(a, b Obstacle) Obstacle {
 	return obstacles[min(slices.Index(obstacles, a), slices.Index(obstacles, b))]
 }
 
-// obstacle is the strongest that was in the way from the asked server to another in w. A failed
-// fetch of discovery keeps no request from a peer: a server that lacks knowledge answers 404, or
-// with a document.
+// obstacle is the strongest obstacle on the way from the asked server to another server in w. If
+// the answer is an error of the server, or missing, a failed fetch of discovery does not count,
+// because a server that lacks knowledge answers 404 or with a document.
 func (f *Facts) obstacle(o *observation, to string, w window) Obstacle {
 	var not []Obstacle
 	if o.op.Status == 0 || o.op.Status >= http.StatusInternalServerError {
@@ -33,12 +34,13 @@ func (f *Facts) obstacle(o *observation, to string, w window) Obstacle {
 	return stronger(link, f.processObstacle(to, w, func(s span) bool { return !s.up || s.phase != phaseReady }))
 }
 
-// obstacleBefore is the same of a time that is over. Starts and ends of processes are changes.
+// obstacleBefore is the strongest obstacle on that way in a past time. It does not count starts and
+// ends of processes, because those are changes.
 func (f *Facts) obstacleBefore(from, to string, w window) Obstacle {
 	return stronger(f.linkObstacle(from, to, w), f.processObstacle(to, w, func(s span) bool { return s.phase == phasePaused }))
 }
 
-// anyObstacle is the strongest between any two servers in a time that is over.
+// anyObstacle is the strongest obstacle between any two servers in a past time.
 func (f *Facts) anyObstacle(w window) Obstacle {
 	strongest := ObstacleNone
 	for _, from := range f.servers {
@@ -56,7 +58,7 @@ func (f *Facts) processObstacle(of string, w window, is func(span) bool) Obstacl
 	return ObstacleNone
 }
 
-// linkObstacle is the strongest on a link in w, but for those that do not count.
+// linkObstacle is the strongest obstacle on a link in w, leaving out those in not.
 func (f *Facts) linkObstacle(from, to string, w window, not ...Obstacle) Obstacle {
 	strongest := ObstacleNone
 	for _, fault := range f.linkFaults(link{from, to}, w.widen(settle)) {
@@ -84,8 +86,8 @@ func obstacleOf(fault history.Fault) Obstacle {
 	}
 }
 
-// changesSince is since when a change counts for a violation: changeLasts before the asked server
-// began to answer so, or since the first fault that was on then began.
+// changesSince is the time from which a change counts for a violation. It is changeLasts before the
+// asked server began to answer this way, or the start of the first fault that was active then.
 func (f *Facts) changesSince(o *observation) history.Time {
 	from := later(o.likewise, -changeLasts)
 	first := from
@@ -97,7 +99,7 @@ func (f *Facts) changesSince(o *observation) history.Time {
 	return first
 }
 
-// since says how long before the operation the last disturbance was over.
+// since says how long before the operation the last disturbance ended.
 func (f *Facts) since(o *observation) Since {
 	since := SinceLong
 	for _, d := range f.disturbances {
@@ -112,13 +114,13 @@ func (f *Facts) since(o *observation) Since {
 	return since
 }
 
-// change is the strongest change from then until the violation.
+// change is the strongest change between from and the violation.
 func (f *Facts) change(o *observation, s situation, candidates []Candidate, from history.Time) Change {
 	serves := func(name string) bool {
 		return slices.Contains(s.lost, name) || slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Server == name })
 	}
 	if len(candidates) == 0 && o.resource != nil && o.resource.key != (key{}) && f.redefined(o, from) == ChangeDeletion {
-		return ChangeDeletion // which is why no server serves it
+		return ChangeDeletion // the reason why no server serves it
 	}
 	capable, other := false, false
 	for _, l := range f.lifecycle {
@@ -126,7 +128,7 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 		pause := l.State == history.StatePaused || l.State == history.StateResumed
 		switch {
 		case f.learned(l) < from || l.At > o.op.End || pause:
-		case first && !f.hinderedFrom(l.At, o.op.Server, candidates): // every run begins with that
+		case first && !f.hinderedFrom(l.At, o.op.Server, candidates): // every run begins with these states
 		case l.Server == o.op.Server:
 			return ChangeAsked
 		case serves(l.Server):
@@ -145,7 +147,8 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 	}
 }
 
-// learned is until when servers learn of a change of a process: of a start, as late as it took.
+// learned is the time until which servers learn of a change of a process. After a start, this is as
+// late as that start took.
 func (f *Facts) learned(l history.Lifecycle) history.Time {
 	if l.State == history.StateReady {
 		if life, ok := f.byName[l.Server].lifetimeOf(l.Incarnation); ok {
@@ -155,8 +158,8 @@ func (f *Facts) learned(l history.Lifecycle) history.Time {
 	return l.At
 }
 
-// hinderedFrom reports whether something kept the asked server, when some server had become ready,
-// from learning of the servers that could serve the request; for discovery, of any server.
+// hinderedFrom reports whether an obstacle kept the asked server, when a server had become ready,
+// from learning about the servers that could serve the request. For discovery any server counts.
 func (f *Facts) hinderedFrom(ready history.Time, asked string, candidates []Candidate) bool {
 	if len(candidates) == 0 {
 		return f.anyObstacle(window{ready, later(ready, f.bounds.Staleness)}) != ObstacleNone
@@ -166,8 +169,8 @@ func (f *Facts) hinderedFrom(ready history.Time, asked string, candidates []Cand
 	})
 }
 
-// redefined says whether some server, without a restart, ceased to serve the resource at any time
-// before, or began to since from. For discovery any resource counts.
+// redefined says whether some server, without a restart, stopped serving the resource at any time
+// before the operation, or began to serve it since from. For discovery any resource counts.
 func (f *Facts) redefined(o *observation, from history.Time) Change {
 	change := ChangeNone
 	for _, s := range f.servers {
@@ -194,7 +197,7 @@ func (f *Facts) redefined(o *observation, from history.Time) Change {
 	return change
 }
 
-// lessIn reports whether the first document lists what the operation is about, and the second does
+// lessIn reports whether the first document lists the subject of the operation and the second does
 // not.
 func lessIn(had, has *document, o *observation) bool {
 	if o.resource != nil && o.resource.key != (key{}) {
@@ -208,10 +211,11 @@ func lessIn(had, has *document, o *observation) bool {
 	return false
 }
 
-// generation names the older designs of upstream's proxy. The one of v1.35 and newer has no name.
+// generation names the older designs of upstream's proxy. The design of v1.35 and newer has no
+// name.
 func generation(version string) string {
 	switch minor := semver.MajorMinor(version); {
-	case semver.Compare(minor, "v1.28") < 0: // there was none, or the version is unknown
+	case semver.Compare(minor, "v1.28") < 0: // there was no proxy, or the version is unknown
 		return ""
 	case semver.Compare(minor, "v1.34") < 0:
 		return "proxy of v1.28"
@@ -222,8 +226,9 @@ func generation(version string) string {
 	}
 }
 
-// setup is how the asked server and those that could have served the request were set up: what was
-// out of the ordinary, without names of servers. An emulated version is not: it shows in Roles.
+// setup says how the asked server and the servers that could have served the request were set up.
+// It lists only what is unusual, without names of servers. It omits an emulated version, because
+// Roles shows it.
 func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	var all []string
 	add := func(who string, s *server) {
@@ -246,7 +251,7 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	return strings.Join(all, "; ")
 }
 
-// unusual splits the words about a setup, and leaves out names of servers and the emulated version.
+// unusual splits the words about a setup and omits names of servers and the emulated version.
 func (f *Facts) unusual(setup string) []string {
 	var all []string
 	for what := range strings.SplitSeq(setup, ", ") {

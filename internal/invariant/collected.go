@@ -6,15 +6,17 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// What OrphansCollected and DeletionEnds share: until when controllers must have done their work.
+// OrphansCollected and DeletionEnds share this file: it says until when controllers must have done
+// their work.
 
-// due is until when controllers must have acted on what happened at a time: Bounds.Collection after
-// it and after the last disturbance.
+// due is the time until which controllers must have acted on an event: Bounds.Collection after the
+// event and after the last disturbance.
 func (f *Facts) due(at history.Time) history.Time {
 	return later(max(at, f.lastDisturbance()), f.bounds.Collection)
 }
 
-// before is the object as it was last seen by a time, and whether it existed then.
+// before returns the last state of the object that was seen by a time, and whether the object
+// existed then.
 func (o *object) before(at history.Time) (state history.Object, exists bool) {
 	for _, change := range o.changes {
 		if change.At > at {
@@ -25,13 +27,13 @@ func (o *object) before(at history.Time) (state history.Object, exists bool) {
 	return state, exists
 }
 
-// controllersFinalizers are those that controllers remove by themselves. Any other is somebody's
-// own, who may take as long as they like.
+// controllersFinalizers are the finalizers that controllers remove by themselves. Any other
+// finalizer belongs to somebody else, who may take any time to remove it.
 var controllersFinalizers = []string{"foregroundDeletion", "orphan", "kubernetes"}
 
-// heldUp reports whether an object that is being deleted has to wait, at a time, for somebody else than
-// controllers: a finalizer of somebody's own, on the object or on a dependent that its foreground
-// deletion waits for.
+// heldUp reports whether an object that is being deleted has to wait, at a time, for somebody other
+// than controllers. It waits for a finalizer that controllers do not remove, on the object or on a
+// dependent that its foreground deletion waits for.
 func (f *Facts) heldUp(o *object, at history.Time, seen map[*object]bool) bool {
 	state, exists := o.before(at)
 	if !exists || seen[o] {
@@ -48,7 +50,7 @@ func (f *Facts) heldUp(o *object, at history.Time, seen map[*object]bool) bool {
 	})
 }
 
-// doubtLate adds a doubt if nothing was judged because the run ended too early for it.
+// doubtLate adds a doubt if nothing was judged because the run ended too early.
 func (t *tally) doubtLate(early int) {
 	if early > 0 && t.verdict.Checked == 0 {
 		f := t.facts

@@ -11,8 +11,8 @@ import (
 
 const configurationName = "ConfigurationTakesEffect"
 
-// configurationTakesEffect compares what flags say with what is seen. Certificates and authorities
-// are for OnlyTrustedPeers.
+// configurationTakesEffect compares flags with their visible effects. OnlyTrustedPeers checks
+// certificates and authorities.
 var configurationTakesEffect = Invariant{
 	Name:  configurationName,
 	Grade: GradeCore,
@@ -23,8 +23,9 @@ var configurationTakesEffect = Invariant{
 	judge: judgeConfigurationTakesEffect,
 }
 
-// passesNothingOn is how many requests for what only peers serve a server must have answered
-// itself, with nothing in the way, for it to be certain that it passes nothing on.
+// passesNothingOn is the number of requests for resources that only peers serve that a server must
+// have answered itself, without any obstacle. After that many it is certain that the server passes
+// nothing on.
 const passesNothingOn = 20
 
 func judgeConfigurationTakesEffect(f *Facts) *tally {
@@ -60,7 +61,7 @@ func judgeConfigurationTakesEffect(f *Facts) *tally {
 	return t
 }
 
-// contradict counts a violation by a process.
+// contradict counts a violation by a process whose behaviour contradicts its flags.
 func (t *tally) contradict(s *setting, at history.Time, wrong, cause, sentence string) {
 	size := 0
 	if s.Setup != "" {
@@ -75,7 +76,7 @@ func (t *tally) contradict(s *setting, at history.Time, wrong, cause, sentence s
 	})
 }
 
-// setupOf is what is out of the ordinary about a process, in the words of a signature.
+// setupOf says in the words of a signature what is unusual about a process.
 func (f *Facts) setupOf(s *setting) string {
 	var all []string
 	if old := generation(s.version); old != "" {
@@ -88,9 +89,9 @@ func (f *Facts) setupOf(s *setting) string {
 	return strings.Join(all, "; ")
 }
 
-// ruleLeases rules on what the endpoint lease of a process said, once for each thing that it said.
-// A lease may be missing for as long as peers may not know of a change: a renewal that is late is
-// none of the flags' doing.
+// ruleLeases rules on what the endpoint lease of a process said, once for each address that it
+// said. A lease may be missing for as long as peers may not know of a change, because a late
+// renewal says nothing about the flags.
 func (t *tally) ruleLeases(s *setting) {
 	for _, l := range s.leases {
 		w, ok := t.facts.held(s, l)
@@ -123,7 +124,7 @@ func (t *tally) ruleLeases(s *setting) {
 	}
 }
 
-// ruleVersion rules on the version that a process said to emulate.
+// ruleVersion rules on the version that a process said it emulates.
 func (t *tally) ruleVersion(s *setting) {
 	switch want := s.emulates(); {
 	case s.reports == "" || want == "" || len(s.ready) == 0:
@@ -136,7 +137,7 @@ func (t *tally) ruleVersion(s *setting) {
 	}
 }
 
-// ruleSwitchedOff rules on each document of a process that group versions are switched off in.
+// ruleSwitchedOff rules on each document of a process in which group versions are switched off.
 func (t *tally) ruleSwitchedOff(s *setting) {
 	if len(s.Without) == 0 {
 		return
@@ -162,8 +163,8 @@ func (t *tally) ruleSwitchedOff(s *setting) {
 	}
 }
 
-// ruleOff rules on what servers did whose proxy is switched off: they must pass nothing on, and
-// list only what is their own.
+// ruleOff rules on the behaviour of servers whose proxy is switched off. Such a server must pass
+// nothing on, and must list only resources of its own.
 func (t *tally) ruleOff(o *observation) {
 	f := t.facts
 	paths := [][]string(nil)
@@ -203,8 +204,9 @@ func (t *tally) ruleOff(o *observation) {
 	t.rule(nil, rulingRight)
 }
 
-// tempt notes whether a server with the feature on passed a request on, or answered one itself that
-// it had to pass on with nothing ever in the way.
+// tempt notes two kinds of events on a server with the feature on: the server passed a request on,
+// or it answered a request itself that it had to pass on and that no obstacle ever prevented it
+// from passing on.
 func (f *Facts) tempt(o *observation, tempted map[*setting][]*observation, passing map[*setting]bool) {
 	s := f.settingAt(o.asked, o.window)
 	switch {
@@ -219,7 +221,8 @@ func (f *Facts) tempt(o *observation, tempted map[*setting][]*observation, passi
 	}
 }
 
-// free reports whether a server had every chance to learn what a peer serves, and to reach it.
+// free reports whether a server had every opportunity to learn what a peer serves, and to reach the
+// peer.
 func (f *Facts) free(s *setting, p peer, o *observation) bool {
 	life := window{later(min(s.ready[0].from, p.since), -f.bounds.Convergence), o.op.End}
 	return o.op.Start >= later(p.since, f.bounds.Staleness) && len(f.linkFaults(link{s.Server, p.server.name}, life)) == 0 &&
@@ -227,8 +230,8 @@ func (f *Facts) free(s *setting, p peer, o *observation) bool {
 		!slices.ContainsFunc(p.server.line, func(sp span) bool { return sp.phase == phasePaused && sp.overlaps(life) })
 }
 
-// ruleOn rules on a process whose proxy is on: it must pass something on if it is asked for what
-// only peers serve.
+// ruleOn rules on a process whose proxy is on. It must pass at least one request on if it is asked
+// for resources that only peers serve.
 func (t *tally) ruleOn(s *setting, tempted []*observation, passing bool) {
 	switch {
 	case passing:

@@ -6,8 +6,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// told has the present process of a server been started with flags. Unless changed, its proxy is on
-// and it is given an address, "10.0.0.NAME:6443".
+// told starts the present process of a server with flags. Unless changed, its proxy is on and its
+// address is "10.0.0.NAME:6443".
 func (s *story) told(server string, change ...func(*history.Configuration)) *story {
 	c := history.Configuration{
 		Server: server, Incarnation: s.incarnation(server), Proxy: history.ProxyOwn, PeerCA: "ca.crt", PeerIP: "10.0.0." + server, PeerPort: "6443",
@@ -25,13 +25,14 @@ func (s *story) told(server string, change ...func(*history.Configuration)) *sto
 	return s
 }
 
-// lease has the endpoint lease of the present process say an address over some time; "" for none.
+// lease makes the endpoint lease of the present process say an address for some time. "" means no
+// address.
 func (s *story) lease(server string, from, to float64, address string) *story {
 	s.h.Leases = append(s.h.Leases, history.Lease{Server: server, Incarnation: s.incarnation(server), First: sec(from), Last: sec(to), Advertised: address})
 	return s
 }
 
-// reports has the present process say at /version that it emulates a minor version.
+// reports makes the present process say at /version that it emulates a minor version.
 func (s *story) reports(server, minor string) *story {
 	for i := range s.h.Lifecycle {
 		if l := &s.h.Lifecycle[i]; l.Server == server && l.Incarnation == s.incarnation(server) && l.State == history.StateReady {
@@ -59,7 +60,7 @@ func TestConfigurationTakesEffect(t *testing.T) {
 	}
 	fallback := func(c *history.Configuration) { c.PeerIP, c.PeerPort, c.Setup = "", "", "advertising nothing" }
 	host := func(c *history.Configuration) { c.PeerIP, c.PeerPort, c.AdvertiseIP = "", "", "" }
-	// b has its proxy on, and answers what only a serves itself, so many times.
+	// b has its proxy on, and answers one request a second itself that only a can serve.
 	silent := func(s *story, from, to float64) *story {
 		for at := from; at <= to; at++ {
 			own(s.ask(at, "b", gadgets, 404))
@@ -94,7 +95,7 @@ func TestConfigurationTakesEffect(t *testing.T) {
 		{"an address out of the ordinary that nobody looked at", began(fallback).told("c").lease("c", 2, 199, "10.0.0.c:6443"),
 			want{outcome: OutcomeInconclusive, checked: 1, reason: "it was not seen whether --advertise-address had an effect on b (start 1)"}},
 
-		// The lease takes its time.
+		// The lease appears only after some time.
 		{"not yet", began().lease("b", 1, 10.9, "").lease("b", 11, 199, address), want{outcome: OutcomePass, checked: 1}},
 		{"too late", began().lease("b", 1, 21, "").lease("b", 22, 199, address), want{outcome: OutcomeFail, checked: 2, violations: 1}},
 		{"a renewal that is late", began().lease("b", 2, 50, address).lease("b", 51, 60.9, "").lease("b", 62, 199, address), want{outcome: OutcomePass, checked: 2}},
@@ -112,7 +113,7 @@ func TestConfigurationTakesEffect(t *testing.T) {
 		{"the address of neither of two with one host name", began().told("c", func(c *history.Configuration) { c.SharesHost = "b" }).lease("b", 2, 199, "10.0.0.a:6443"),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
 
-		// Switched off.
+		// The feature is switched off.
 		{"off, and it has no address", began(off).lease("b", 2, 199, ""), want{outcome: OutcomePass, checked: 1}},
 		{"off, and it has an address", began(off).lease("b", 2, 199, address), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "an address in its lease, with the feature off", sentence: "its proxy switched off"}},
 		{"off, and the address of the process before is left", restarted(50, history.StateKilled).told("b", off).lease("b", 53, 64, address).lease("b", 65, 199, ""), want{outcome: OutcomePass, checked: 2}},
@@ -125,7 +126,7 @@ func TestConfigurationTakesEffect(t *testing.T) {
 		{"off, and discovery is merged", began(off).discover(20, "b", "/apis", mergedDoc), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "merged discovery with the feature off"}},
 		{"off, and nothing shows it", began(off).told("c").lease("c", 2, 199, "10.0.0.c:6443"), want{outcome: OutcomeInconclusive, checked: 1, reason: "whether --feature-gates had an effect on b (start 1)"}},
 
-		// Switched on.
+		// The feature is switched on.
 		{"on, and it passes on", passed(began().ask(20, "b", gadgets, 200)), want{outcome: OutcomePass, checked: 1}},
 		{"on, and it passes nothing on", silent(began(), 20, 60), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "passes nothing on", sentence: "answered 41 requests itself"}},
 		{"on, and it was not asked often enough", silent(began(), 20, 38), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
@@ -141,7 +142,7 @@ func TestConfigurationTakesEffect(t *testing.T) {
 			return s
 		}(), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 
-		// Emulation, and what is switched off.
+		// The server emulates a version, or serves without some group versions.
 		{"it emulates what it should", began(emulating).reports("b", "1.36"), want{outcome: OutcomePass, checked: 1}},
 		{"it emulates nothing", began(emulating).reports("b", "1.37"), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "another version at /version", sentence: "emulates 1.37, and should emulate 1.36"}},
 		{"it does not say what it emulates", began(emulating).lease("b", 2, 199, address), want{outcome: OutcomeInconclusive, checked: 1, reason: "whether --emulated-version had an effect on b (start 1)"}},
@@ -152,7 +153,8 @@ func TestConfigurationTakesEffect(t *testing.T) {
 	})
 }
 
-// If no effect of a setup was seen, the scenario proves nothing about what follows from it.
+// If no effect of a setup was seen, the scenario proves nothing about the consequences of the
+// setup.
 func TestASetupThatWasNotSeenVoidsWhatTheScenarioIsAbout(t *testing.T) {
 	half := func(c *history.Configuration) {
 		c.PeerIP, c.PeerPort, c.Setup = "10.9.9.9", "", "advertising an address and no port"

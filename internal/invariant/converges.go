@@ -21,7 +21,7 @@ var converges = Invariant{
 	judge: judgeConverges,
 }
 
-// sample is an observation that is right or wrong, without any tolerance.
+// sample is an observation that is ruled right or wrong without any tolerance.
 type sample struct {
 	*observation
 	wrong string // what is wrong, or ""
@@ -63,8 +63,8 @@ func judgeConverges(f *Facts) *tally {
 	return t
 }
 
-// samples rules on every operation, in time order. Whether discovery is the same on all servers is
-// judged only after the last disturbance, when it must settle on one document.
+// samples rules on every operation, in time order. It compares discovery between servers only after
+// the last disturbance, because only then must all servers settle on one document.
 func (f *Facts) samples(last history.Time) []sample {
 	// While a killed server stays away, some servers may still list its resources and others not.
 	final := func(o *observation) bool {
@@ -83,7 +83,7 @@ func (f *Facts) samples(last history.Time) []sample {
 	}
 	usual := map[string]representation{}
 	for path, all := range seen {
-		// The responses after the bound, if there are any, show what it settled on.
+		// If there are responses after the bound, they show which document the servers settled on.
 		bound := later(last, f.bounds.Convergence)
 		if i := slices.IndexFunc(all, func(s sighting) bool { return s.op.Start >= bound }); i >= 0 {
 			all = all[i:]
@@ -98,8 +98,8 @@ func (f *Facts) samples(last history.Time) []sample {
 	return out
 }
 
-// sample rules on one operation by everything that must hold for it. What other invariants tolerate
-// is wrong here: the point is to measure how long it lasts.
+// sample rules on one operation by everything that must hold for it. It counts as wrong what other
+// invariants tolerate, because it measures how long a wrong answer lasts.
 func (f *Facts) sample(o *observation) (wrong string, judged bool) {
 	if !o.ready || o.localDocument() {
 		return "", false
@@ -132,10 +132,11 @@ func (f *Facts) truthFor(o *observation) truth {
 	return f.truth(window{o.window.from, later(o.window.to, 1)})
 }
 
-// maxRecoveries bounds the measured steps: the slowest are enough of a run with hundreds of steps.
+// maxRecoveries limits how many measured steps are shown. In a run with hundreds of steps, the
+// slowest ones are enough.
 const maxRecoveries = 12
 
-// factRecoveries adds, for each disturbing step, until when responses were wrong after it.
+// factRecoveries adds, for each disturbing step, how long responses were wrong after it.
 func (t *tally) factRecoveries(samples []sample) {
 	type recovery struct {
 		step  history.Step
@@ -189,8 +190,7 @@ func (t *tally) factRecoveries(samples []sample) {
 	}
 }
 
-// doubtConvergence gives the reasons why the cluster may not have converged although no violation
-// was seen.
+// doubtConvergence says why the cluster may not have converged although the run shows no violation.
 func (t *tally) doubtConvergence(samples []sample, last history.Time) {
 	f := t.facts
 	if t.verdict.Checked == 0 {
@@ -217,8 +217,8 @@ func (t *tally) doubtConvergence(samples []sample, last history.Time) {
 	}
 }
 
-// stillWrong names what was wrong when a server was last asked for it. What is rarely asked for may
-// stay wrong without being asked for again after the bound.
+// stillWrong names the resources for which the last answer of a server was wrong. A resource that
+// is rarely asked for may stay wrong because no request comes after the bound.
 func stillWrong(samples []sample, last history.Time) (names []string) {
 	wrong := map[string]bool{}
 	for _, s := range samples {

@@ -8,7 +8,7 @@ import (
 
 func TestConverges(t *testing.T) {
 	const name = "Converges"
-	// Everybody answers rightly from second from on.
+	// All servers answer rightly from second from on.
 	settled200 := func(s *story, from float64) *story {
 		return s.askEvery(from, 199, "a", gadgets, 200).askEvery(from, 199, "b", gadgets, 200).askEvery(from, 199, "c", gadgets, 200)
 	}
@@ -87,8 +87,8 @@ func TestConverges(t *testing.T) {
 	})
 }
 
-// settled has every server answer discovery twice, soon enough after the last disturbance to be
-// wrong.
+// settled makes every server answer discovery twice, so soon after the last disturbance that wrong
+// answers are still allowed.
 func settled(s *story) *story {
 	for _, at := range []float64{111, 112} {
 		s.discover(at, "a", "/apis", reorderedDoc).discover(at, "b", "/apis", reorderedDoc).discover(at, "c", "/apis", reorderedDoc)

@@ -6,7 +6,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// At /api KEP-4020 merges nothing: what is below a resource may be each server's own.
+// KEP-4020 merges nothing at /api, so each server may list its own subresources below a resource.
 func TestCoreDiscoveryMayDifferInSubresources(t *testing.T) {
 	own := doc("core-old", line(pods, "status"))
 	nodes := line(history.GVR{Version: "v1", Resource: "nodes"})

@@ -10,8 +10,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Who deleted an object, and which answers misled the deleter. The servers' records of requests say
-// it (history.Request); for the load, its operations.
+// The functions in this file find the deleter of an object, and the answers that misled the
+// deleter. They read the servers' records of requests (history.Request). For the load, they read
+// its operations.
 
 // indexRequests sorts the requests by time.
 func (f *Facts) indexRequests(h *history.History) {
@@ -26,32 +27,33 @@ func (f *Facts) indexRequests(h *history.History) {
 	}
 }
 
-// deletes reports whether a request asks for an object to be deleted, by its name or with others.
+// deletes reports whether a request asks a server to delete an object, by its name or with others.
 func (f *Facts) deletes(verb, subresource string, gvr history.GVR, namespace, name string, o history.Object) bool {
 	asks := subresource == "" && (verb == "delete" || verb == "deletecollection") || subresource == "eviction" && verb == "create"
 	return asks && f.isOf(gvr, o) && (name == o.Name || name == "" && subresource == "") && (namespace == o.Namespace || namespace == "" || isNamespace(o))
 }
 
-// isOf reports whether an object is one of a resource, in whatever version.
+// isOf reports whether an object belongs to a resource, in any version.
 func (f *Facts) isOf(gvr history.GVR, o history.Object) bool {
 	of := f.gvrOf(o)
 	return gvr.Group == of.Group && gvr.Resource == of.Resource
 }
 
-// carriedOut reports whether a write may have been carried out: what got no answer, or an error of
-// the server, may have been.
+// carriedOut reports whether a server may have carried out a write. This includes a write that got
+// no answer, or an error of the server.
 func carriedOut(status int) bool {
 	return status == 0 || succeeded(status) || status >= http.StatusInternalServerError
 }
 
-// until is the time in which a request can have caused a change of an object: from when the object
-// was made. A change is seen a little later than it happens.
+// until is the time in which a request can have caused a change of an object. It begins when the
+// object was made. It ends a little after the change was seen, because a change is seen a little
+// later than it happens.
 func (o *object) until(change history.Object) window {
 	return window{later(o.first().At, -settle), later(change.At, settle)}
 }
 
-// loadDeleted reports whether the load may have asked for a change by which an object began to be
-// deleted.
+// loadDeleted reports whether the load may have caused a change that began the deletion of an
+// object.
 func (f *Facts) loadDeleted(o *object, change history.Object) bool {
 	w := o.until(change)
 	asked := func(r *observation) bool {
@@ -66,8 +68,8 @@ func (o *observation) removes() bool {
 	return verb && carriedOut(o.op.Status) && !dryRun(o.op)
 }
 
-// deleters are the requests that may have caused a change by which an object began to be deleted,
-// as the servers record them that got them from a client.
+// deleters are the requests that may have caused a change that began the deletion of an object.
+// They come from the records of the servers that got them from a client.
 func (f *Facts) deleters(o *object, change history.Object) []*history.Request {
 	var out []*history.Request
 	w := o.until(change)
@@ -84,9 +86,10 @@ func (f *Facts) deleters(o *object, change history.Object) []*history.Request {
 	return out
 }
 
-// collectors are the controllers that delete what they take for left over, whatever made it
-// (k8s.io/kubernetes, cmd/kube-controller-manager/names). Their user or, where all controllers share
-// one, their user agent ends with these names. Any other controller deletes what it has made.
+// collectors are the controllers that delete objects which they consider left over, no matter who
+// made them (k8s.io/kubernetes, cmd/kube-controller-manager/names). Their user name ends with these
+// names, or their user agent if all controllers share one user. Any other controller deletes only
+// what it has made.
 var collectors = []string{"generic-garbage-collector", "namespace-controller"}
 
 func collects(q *history.Request) bool {
@@ -95,8 +98,8 @@ func collects(q *history.Request) bool {
 	})
 }
 
-// denial is the last 404 of a time by which a server denied, to the sender of a request, an object of
-// that name or the whole resource; nil if there is none.
+// denial is the last 404 in a time with which a server told the sender of a request that the whole
+// resource, or an object with that name, does not exist. It is nil if there is no such 404.
 func (f *Facts) denial(to *history.Request, gvr history.GVR, name string, during window) *history.Request {
 	var last *history.Request
 	for i := range f.requests {
@@ -113,14 +116,14 @@ func (f *Facts) denial(to *history.Request, gvr history.GVR, name string, during
 	return last
 }
 
-// sameSender compares users, and user agents where both are known: the access logs of sidecars leave
-// them out.
+// sameSender compares users, and also user agents if both are known. The access logs of sidecars do
+// not have user agents.
 func sameSender(a, b *history.Request) bool {
 	return a.User == b.User && (a.Agent == b.Agent || a.Agent == "" || b.Agent == "")
 }
 
-// answered is a request of a controller as an observation, so that a wrong answer to it is told and
-// signed like one to the load.
+// answered turns a request of a controller into an observation. So a wrong answer to a controller
+// is shown and signed like a wrong answer to the load.
 func (f *Facts) answered(q *history.Request) *observation {
 	op := &history.Operation{
 		ID: q.ID, Client: q.Agent, User: q.User, Server: q.Server, Verb: q.Verb, GVR: q.GVR, Subresource: q.Subresource, Namespace: q.Namespace,
@@ -131,7 +134,7 @@ func (f *Facts) answered(q *history.Request) *observation {
 		o.resource = f.resource(key{q.GVR, q.Subresource})
 	}
 	o.situation = f.situate(o, o.window)
-	if q.Status == http.StatusNotFound { // audit logs do not say what it denies: a server denies no resource that it serves
+	if q.Status == http.StatusNotFound { // audit logs do not say what the 404 denies; a server denies no resource that it serves
 		op.Missing = history.MissingResource
 		if o.local == claimYes {
 			op.Missing = history.MissingObject
@@ -146,7 +149,7 @@ func (f *Facts) answered(q *history.Request) *observation {
 	return o
 }
 
-// sender is who sent a request, for people.
+// sender names for people the program or user that sent a request.
 func sender(q *history.Request) string {
 	program, _, _ := strings.Cut(q.Agent, " ")
 	if program == "" {
@@ -155,9 +158,9 @@ func sender(q *history.Request) string {
 	return q.User + " (" + program + ")"
 }
 
-// harm is what a controller did wrong to an object. act is the request by which it did so, denial
-// the wrong answer that misled it; nil if the history has none. unseen is the resource of which the
-// controller must have seen an object, and did not.
+// harm is a wrong act of a controller on an object. act is the request for it. denial is the wrong
+// answer that misled the controller, or nil if the history has none. unseen is the resource of an
+// object that the controller should have seen but did not see.
 type harm struct {
 	wrong, cause string
 	at           history.Time
@@ -169,8 +172,8 @@ type harm struct {
 }
 
 // harmed counts a violation by a controller. Its signature is that of the answer that misled the
-// controller, because that is what went wrong first. If no server's log has such an answer, it says
-// only of which role the server is that the controller acted through.
+// controller, because that answer went wrong first. If no server's log has such an answer, the
+// signature names only the role of the server through which the controller acted.
 func (t *tally) harmed(h harm) {
 	f := t.facts
 	b := breach{Signature: Signature{Mechanism: MechanismController, Wrong: h.wrong}, at: h.at, cause: h.cause, about: h.object.APIVersion + " " + h.object.Kind}
@@ -199,8 +202,9 @@ func (t *tally) harmed(h harm) {
 	})
 }
 
-// blind is the signature of what a controller did that saw no object of a resource: under which
-// circumstances the server that it acted through may not have known that others serve the resource.
+// blind is the signature of an act of a controller that saw no object of a resource. It describes
+// the circumstances under which the server of that controller may not have known that other servers
+// serve the resource.
 func (f *Facts) blind(act *history.Request, gvr history.GVR, wrong string) Signature {
 	about := *act
 	about.GVR, about.Subresource = gvr, ""
@@ -210,7 +214,7 @@ func (f *Facts) blind(act *history.Request, gvr history.GVR, wrong string) Signa
 	return s
 }
 
-// deletedBy says by whom and through which server, for people.
+// deletedBy says for people who asked for the deletion, and through which server.
 func deletedBy(act *history.Request) string {
 	if act == nil {
 		return "No server's log says who asked for it."

@@ -25,7 +25,7 @@ func judgeDeletionEnds(f *Facts) *tally {
 	for _, o := range f.objects.all {
 		i := slices.IndexFunc(o.changes, func(c history.Object) bool { return c.Deleting && !c.Gone })
 		if i < 0 {
-			continue // it went at once, if it went
+			continue // it was deleted at once, if at all
 		}
 		began, ended := o.changes[i], forever
 		if !o.remains() {
@@ -57,8 +57,9 @@ func judgeDeletionEnds(f *Facts) *tally {
 	return t
 }
 
-// explains reports whether a namespace says what keeps it. Source: k8s.io/api, core/v1, the types of
-// NamespaceCondition; k8s.io/kubernetes, pkg/controller/namespace/deletion/status_condition_utils.go.
+// explains reports whether a namespace says what keeps it. Source: k8s.io/api, core/v1, the types
+// of NamespaceCondition; k8s.io/kubernetes,
+// pkg/controller/namespace/deletion/status_condition_utils.go.
 func explains(namespace history.Object) bool {
 	return slices.ContainsFunc(namespace.Conditions, func(condition string) bool {
 		return slices.Contains([]string{
@@ -89,8 +90,8 @@ func (t *tally) stuck(state, began history.Object, due, ended history.Time) {
 	})
 }
 
-// waitsFor are an object that is being deleted, and what is in it or depends on it at a time; not
-// more than a few.
+// waitsFor returns an object that is being deleted, and a few of the objects that are in it or
+// depend on it at a time.
 func (f *Facts) waitsFor(state history.Object, at history.Time) []history.Object {
 	const few = 10
 	out := []history.Object{state}

@@ -62,7 +62,7 @@ func TestDeletionEnds(t *testing.T) {
 	})
 }
 
-// The evidence of a deletion that does not end shows what it waits for.
+// The evidence of a deletion that does not end shows what the deletion waits for.
 func TestWhatADeletionWaitsForIsShown(t *testing.T) {
 	s := tell("DeletionEnds").put(10, namespace("n"), gadget("o")).put(11, configMap("x", gadget("o"))).mark(30, "n").mark(30, "o", "foregroundDeletion")
 	for _, e := range verdictOf(t, s.h, "DeletionEnds").Evidence {

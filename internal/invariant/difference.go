@@ -9,8 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// element is one thing that a discovery document lists: a resource, a subresource, or a verb of
-// either.
+// element is one entry of a discovery document: a resource, a subresource, or a verb of either.
 type element struct {
 	key
 	verb string
@@ -23,7 +22,7 @@ func (e element) String() string {
 	return e.key.String() + " " + e.verb
 }
 
-// parent is the element under which e is listed; for a resource, the resource itself.
+// parent is the element under which e is listed. The parent of a resource is the resource itself.
 func (e element) parent() element {
 	if e.verb != "" {
 		e.verb = ""
@@ -33,7 +32,7 @@ func (e element) parent() element {
 	return e
 }
 
-// elements lists a document in its order.
+// elements returns the entries of a document in the order of the document.
 func elements(d *document) []element {
 	var out []element
 	add := func(k key, verbs []string) {
@@ -51,7 +50,7 @@ func elements(d *document) []element {
 	return out
 }
 
-// elementSet returns the elements of a document that keep selects.
+// elementSet returns the elements of a document for which keep is true.
 func elementSet(d *document, keep func(element) bool) map[element]bool {
 	set := map[element]bool{}
 	for _, e := range elements(d) {
@@ -76,7 +75,8 @@ func listing(d *document, path string) map[element]bool {
 	return elementSet(d, func(e element) bool { return (e.Group == "") == (path == pathCore) })
 }
 
-// lacking returns what a has and b lacks, without what is listed under something that b lacks too.
+// lacking returns the elements that a has and b lacks. It leaves out an element whose parent b
+// lacks too.
 func lacking(a, b map[element]bool) []string {
 	var out []string
 	for e := range a {
@@ -101,7 +101,7 @@ func contrast(d Difference, left, right map[element]bool) *Difference {
 	return &d
 }
 
-// compareDocuments completes d. A document that is not in the history is nil.
+// compareDocuments completes d. A document is nil if the history does not hold it.
 func compareDocuments(d Difference, left, right *document) *Difference {
 	if left == nil || right == nil {
 		return &d
@@ -129,7 +129,7 @@ func (d *Difference) summary() string {
 	return strings.Join(parts, "; ")
 }
 
-// abridge names the first three.
+// abridge names the first three and counts the others.
 func abridge(names []string, total int) string {
 	const few = 3
 	s := strings.Join(names[:min(few, len(names))], ", ")
@@ -139,7 +139,7 @@ func abridge(names []string, total int) string {
 	return s
 }
 
-// union is what all servers of a truth list together at the path; nil if that is unknown.
+// union is what all servers of a truth list together at the path. It is nil if that is unknown.
 func (f *Facts) union(t truth, path string) map[element]bool {
 	if !t.known {
 		return nil
@@ -167,7 +167,8 @@ func asksForMerged(op *history.Operation) bool {
 }
 
 // merged returns the merged discovery document that the operation got, or nil if the history does
-// not have it. ok is false if it got none. A 304 confirms the document that the client has.
+// not have that document. ok is false if the operation got no document. A 304 confirms the document
+// that the client has.
 func (f *Facts) merged(op *history.Operation) (doc *document, ok bool) {
 	if !asksForMerged(op) || op.Status != http.StatusOK && (op.Status != http.StatusNotModified || op.Document == "") {
 		return nil, false
@@ -175,8 +176,8 @@ func (f *Facts) merged(op *history.Operation) (doc *document, ok bool) {
 	return f.documents[op.Document], true
 }
 
-// unreadable reports whether a server answered a valid request for a merged document with something
-// else than that document or a failure (5xx).
+// unreadable reports whether a server answered a valid request for a merged document with neither
+// that document nor a failure (5xx).
 func (f *Facts) unreadable(op *history.Operation) bool {
 	if !asksForMerged(op) || !routed(op) {
 		return false
@@ -196,10 +197,10 @@ func (f *Facts) unparsed(op *history.Operation) bool {
 	return op.Status == http.StatusOK && f.documents[op.Document] == nil && op.Message != ""
 }
 
-// At /api, the subresources may be each server's own: KEP-4020 (Summary, note 1) foresees no merged
-// discovery of the core group, to which no resources will be added, only subresources. Elsewhere it
-// treats /api like /apis (Discovery Merging), and upstream's servers merge both. So everything else
-// at /api must be as at /apis.
+// At /api, each server may have its own subresources. The reason is KEP-4020 (Summary, note 1): it
+// plans no merged discovery of the core group, because that group will get no new resources, only
+// new subresources. Elsewhere KEP-4020 treats /api like /apis (Discovery Merging), and upstream's
+// servers merge both. So everything else at /api must be as at /apis.
 
 // alike reports whether two responses at a path are the same, as far as KEP-4020 demands it.
 func (f *Facts) alike(path string, a, b representation) bool {
@@ -217,8 +218,8 @@ func (f *Facts) onlySubresourcesDiffer(a, b string) bool {
 	return d.OnlyLeftTotal+d.OnlyRightTotal > 0 && len(lacking(inLeft, inRight))+len(lacking(inRight, inLeft)) == 0
 }
 
-// onlyForeignSubresources reports whether everything that is missing is a subresource that the
-// server itself, with document own, does not serve.
+// onlyForeignSubresources reports whether all missing elements are subresources that the server
+// itself, with document own, does not serve.
 func onlyForeignSubresources(missing []element, own *document) bool {
 	return own != nil && !slices.ContainsFunc(missing, func(e element) bool { return e.subresource == "" || own.lists[e.key] })
 }

@@ -18,7 +18,7 @@ var discoveryAccessible = Invariant{
 	pressure: []pressure{mergedDocuments},
 }
 
-// leastCoverage is the part of the listed resources that must be visited for a pass.
+// leastCoverage is the share of the listed resources that must be visited for a pass.
 const leastCoverage = 0.9
 
 // visit is a request for one resource on one server.
@@ -56,9 +56,9 @@ func judgeAccessible(f *Facts) *tally {
 		why := cmp.Or(f.reachability(o, o.situation), "and no server serves it")
 		t.violate(o, o.situation, "", "listed, but 404, "+why, answer(o.op)+" for what discovery lists")
 	}
-	// Subresources, and resources that cannot be read (such as tokenreviews, which can only be
-	// created), cannot all be visited without leaving something behind. They are judged, but need
-	// not be visited.
+	// Not all of them can be visited without leaving objects behind: subresources, and resources
+	// that cannot be read (such as tokenreviews, which can only be created). They are judged, but
+	// need not be visited.
 	due := map[visit]bool{}
 	for _, l := range listed {
 		for k := range l.readable {

@@ -81,13 +81,14 @@ func (f *Facts) ruleComplete(o *observation, t truth) (r ruling, missing, surplu
 	return rulingRight, false, false
 }
 
-// completeness is how a document compares with a union.
+// completeness is the result of comparing a document with a union.
 type completeness struct {
 	missing []element // in any order
 	surplus bool
 }
 
-// completenessKey names a comparison. A run fetches the same few documents hundreds of times.
+// completenessKey names a comparison, because a run fetches the same few documents hundreds of
+// times.
 type completenessKey struct{ hash, path, truth string }
 
 func (f *Facts) completeness(doc *document, path string, t truth, union map[element]bool) completeness {

@@ -21,14 +21,14 @@ var discoveryDeterministic = Invariant{
 	pressure: []pressure{mergedDocuments},
 }
 
-// representation is what must be equal.
+// representation is the part of a response that must be equal on all servers.
 type representation struct{ hash, etag string }
 
 func representationOf(op *history.Operation) representation {
 	return representation{op.Document, op.ETag}
 }
 
-// sighting is one response with a discovery document, in a steady window or in none.
+// sighting is one response with a discovery document. It lies in a steady window or in none.
 type sighting struct {
 	*observation
 	steady *steadyWindow
@@ -36,8 +36,8 @@ type sighting struct {
 
 func judgeDeterministic(f *Facts) *tally {
 	t := newTimedTally(f)
-	// Responses of steady windows in which the same is served are compared with each other. If the
-	// truth is unknown, those of one window are.
+	// Responses are compared across the steady windows in which the servers serve the same. If the
+	// truth is unknown, only the responses of one window are compared with each other.
 	type pool struct{ truth, path string }
 	var order []pool
 	pools := map[pool][]sighting{}
@@ -77,8 +77,8 @@ func judgeDeterministic(f *Facts) *tally {
 	return t
 }
 
-// comparePool compares every sighting with the most frequent representation. The evidence shows a
-// counterpart in the same window if there is one.
+// comparePool compares every sighting with the most frequent representation. As evidence it prefers
+// a counterpart from the same window.
 func (t *tally) comparePool(pool []sighting) {
 	f, usual := t.facts, mostFrequent(pool)
 	for _, s := range pool {
@@ -104,7 +104,7 @@ func (t *tally) comparePool(pool []sighting) {
 		}
 		what := s.op.Path + ": " + cause + " " + when
 		b := t.breach(s.observation, situation{}, what, what)
-		if other.steady != s.steady { // what was in the way may have been so at the time of the other
+		if other.steady != s.steady { // the obstacle may have existed at the time of the other response
 			b.Before = f.anyObstacle(window{beginning, max(s.op.End, other.op.End)})
 		}
 		t.violation(b, func() Evidence {
@@ -118,7 +118,8 @@ func (t *tally) comparePool(pool []sighting) {
 	}
 }
 
-// mostFrequent is the most frequent representation, and of equally frequent ones the first.
+// mostFrequent is the most frequent representation. If several are equally frequent, it is the
+// first.
 func mostFrequent(pool []sighting) representation {
 	count := map[representation]int{}
 	for _, s := range pool {

@@ -10,8 +10,8 @@ import (
 
 var leases = history.GVR{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// A link to etcd that is whole again is no connection yet: until a kube-apiserver has made one, it
-// is as though it had none.
+// A restored link to etcd is not yet a connection. Until a kube-apiserver has connected again, it
+// counts as having no etcd.
 func TestAServerWithoutEtcdIsNotBlamed(t *testing.T) {
 	const name = "TrueNotFound"
 	all := doc("all", line(pods), line(leases), line(widgets))
@@ -58,7 +58,7 @@ func TestReconnectDelayIsBounded(t *testing.T) {
 	}
 }
 
-// A lease is not renewed before its server has etcd back, either.
+// A server also does not renew its lease before it can reach etcd again.
 func TestALeaseExpiresUntilEtcdIsBack(t *testing.T) {
 	all := doc("all", line(pods), line(leases))
 	waits := func(o *history.Operation) { o.Verb = "patch" }

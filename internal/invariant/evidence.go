@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// show makes the evidence of one operation, which was sent in situation s: what was asked of which
-// server, and which servers could have served it.
+// show makes the evidence of one operation, which was sent in situation s. It has the request, the
+// asked server, and the servers that could have served the request.
 func (f *Facts) show(o *observation, s situation, complaint string) Evidence {
 	e := Evidence{
 		GVR: o.op.GVR, Subresource: o.op.Subresource,
@@ -22,8 +22,8 @@ func (f *Facts) show(o *observation, s situation, complaint string) Evidence {
 	return e
 }
 
-// size says how much there is to explain in an operation. The faults that were on count most, then
-// the servers that handled it, then a verb other than the plainest ones.
+// size says how hard an operation is to explain. Active faults count most, then the servers that
+// handled it, then a verb other than get and list.
 func (f *Facts) size(o *observation) int {
 	size := 10 * min(len(o.hops), 9)
 	for _, fault := range f.faultList {
@@ -65,7 +65,8 @@ func answer(op *history.Operation) string {
 	}
 }
 
-// abridged cuts a message, which a server may make as long as it likes, to the length of a line.
+// abridged cuts a message to the length of a line, because a server may send a message of any
+// length.
 func abridged(message string) string {
 	const most = 120
 	runes := []rune(message)
@@ -78,7 +79,7 @@ func abridged(message string) string {
 // clock writes a time of the run for people, to the millisecond.
 func clock(t history.Time) string { return t.Round(time.Millisecond).String() }
 
-// candidates are the servers that could have served the operation, the asked one included.
+// candidates are the servers that could have served the operation, including the asked one.
 func (f *Facts) candidates(o *observation, s situation) []Candidate {
 	capable := slices.Clone(s.capable)
 	if o.resource != nil && s.local == claimYes {

@@ -9,17 +9,17 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Facts is the indexed history from which every invariant reasons. It is built once, does not
-// change the history, and is not safe for concurrent use: some indexes are filled when first
-// needed.
+// Facts is the indexed history from which every invariant reasons. NewFacts builds it once. Facts
+// does not change the history. It is not safe for concurrent use, because some indexes are filled
+// when they are first needed.
 //
-// What the history does not say is unknown. An operation that depends on it is unjudgeable; nothing
-// is guessed.
+// Anything that the history does not record is unknown. An operation that depends on something
+// unknown is unjudgeable, because invariants do not guess.
 type Facts struct {
 	run          history.Run
 	bounds       history.Bounds
-	finish       history.Time // of the last thing that happened
-	traffic      history.Time // when the last operation that was not cancelled ended
+	finish       history.Time // of the last event
+	traffic      history.Time // end of the last operation that was not cancelled
 	end          history.End
 	observations []*observation
 	steps        []history.Step
@@ -40,10 +40,10 @@ type Facts struct {
 	informers    []*informer                   // by name
 	requests     []history.Request             // by time
 	byID         map[string][]*history.Request // requests
-	removals     map[string][]*observation     // operations that may have deleted something, by its name
+	removals     map[string][]*observation     // operations that may have deleted an object, by its name
 	overloads    []window                      // see indexOverload
 	overload     history.Time                  // total time in which the machine was overloaded
-	pressure     history.Pressure              // that the subject was really under
+	pressure     history.Pressure              // the pressure that the servers were really under
 	unions       map[string]map[element]bool
 	complete     map[completenessKey]completeness
 }
@@ -92,7 +92,8 @@ func NewFacts(h *history.History) *Facts {
 	return f
 }
 
-// boundsOf fills in the bounds that a scenario left out: no apiserver can keep a bound of zero.
+// boundsOf fills in the bounds that a scenario leaves out, because no apiserver can keep a bound of
+// zero.
 func boundsOf(run history.Run) history.Bounds {
 	b := run.Bounds
 	b.Staleness = cmp.Or(max(b.Staleness, 0), history.DefaultBounds.Staleness)
@@ -116,8 +117,8 @@ func (f *Facts) indexFaults(h *history.History) {
 	})
 }
 
-// indexServers indexes every server that some record names, since the Run of a history made by hand
-// may list none.
+// indexServers indexes every server that some record names, because the Run of a hand-made history
+// may list no servers.
 func (f *Facts) indexServers(h *history.History) {
 	know := func(name string) {
 		if f.byName[name] == nil {
@@ -158,11 +159,11 @@ func (f *Facts) indexServers(h *history.History) {
 	}
 }
 
-// unnoticedStops treats a graceful stop as a kill if peers may not have noticed it: a server that
-// is cut off from etcd cannot delete its leases. When a server deletes them, between the request to
-// stop and its end, is unknown.
+// unnoticedStops treats a graceful stop as a kill if peers may not have noticed the stop: a server
+// that is cut off from etcd cannot delete its leases. It is unknown when a server deletes its
+// leases between the stop request and its end.
 func (f *Facts) unnoticedStops() {
-	asked := map[process]history.Time{} // to stop
+	asked := map[process]history.Time{} // when a process was asked to stop
 	for i, l := range f.lifecycle {
 		of := process{l.Server, l.Incarnation}
 		switch l.State {
@@ -201,7 +202,7 @@ func (f *Facts) indexHops(h *history.History) {
 	}
 }
 
-// hopOrder sorts a hop that can contain another one before it.
+// hopOrder sorts hops so that a hop that can contain another hop comes before it.
 func hopOrder(asked string, a, b history.Hop) int {
 	rank := func(h history.Hop) int {
 		if h.Server == asked && !h.Rerouted {

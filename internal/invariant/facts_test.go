@@ -89,8 +89,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// A change of documents is seen only after the fact: between the last sight of the old one and the
-// first of the new one, what they say differently is unknown.
+// The run sees a change of documents only afterwards. Between the last sight of the old document
+// and the first sight of the new one, the differences between them are unknown.
 func TestClaimsWhileADocumentChanges(t *testing.T) {
 	grown := doc("grown", line(pods), line(widgets), line(gadgets), line(ghosts))
 	f := NewFacts(tell().changed("a", 40, 50, grown).pause("a", 45, 47).changed("b", 48, 48, newDoc).changed("c", 0.5, 60, newDoc).changed("c", 55, 70, newDoc).h)
@@ -155,8 +155,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Who leaves in good order is missed by nobody; who cannot take its leases away is as good as
-// killed.
+// After a graceful stop, peers know that the server is gone. A server that cannot delete its
+// leases counts as killed.
 func TestUnnoticedEnds(t *testing.T) {
 	stopped, killed := history.StateStopped, history.StateKilled
 	for _, c := range []struct {

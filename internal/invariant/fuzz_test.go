@@ -13,7 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// save writes a history in the way a run does.
+// save writes a history in the same way as a run.
 func save(t testing.TB, h *history.History) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -84,7 +84,7 @@ func asJSON(t *testing.T, v any) string {
 }
 
 func FuzzJudge(f *testing.F) {
-	// Small ones: the fuzzer changes a byte here and there.
+	// The seeds are small, because the fuzzer changes single bytes.
 	f.Add(save(f, blank("NoFalseNotFound").h))
 	f.Add(save(f, tell(names()...).cut("b", "a", 15, 40).ask(20, "b", gadgets, 404).hop("b", 0, 9, false).hop("a", 1, 8, true).
 		discover(60, "b", "/apis", mergedDoc).discover(60, "a", "/apis", reorderedDoc).ask(70, "b", gadgets, 200, sweep).ask(71, "b", ghosts, 503).
@@ -109,7 +109,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// checkVerdicts checks what must be true of every verdict, whatever the history.
+// checkVerdicts checks the properties that every verdict must have, whatever the history is.
 func checkVerdicts(t *testing.T, h *history.History) {
 	t.Helper()
 	vs := Judge(h)
@@ -141,7 +141,7 @@ func checkVerdicts(t *testing.T, h *history.History) {
 	}
 }
 
-// chaos is a history without rhyme or reason, of which every part is possible.
+// chaos is a random history. Each record in it is possible, but the records need not fit together.
 func chaos(rng *rand.Rand) *history.History {
 	pick := func(names ...string) string { return names[rng.IntN(len(names))] }
 	s := blank(names()[:rng.IntN(len(names())+1)]...)
@@ -217,7 +217,7 @@ func chaos(rng *rand.Rand) *history.History {
 	for i := range rng.IntN(3) * 5 {
 		s.controlled(i, at, pick)
 	}
-	if rng.IntN(4) == 0 { // nothing happens to the servers, and much is asked of them
+	if rng.IntN(4) == 0 { // nothing happens to the servers, and the load sends many requests
 		undisturbed := tell().h
 		s.h.Lifecycle, s.h.Served, s.h.Faults, s.h.Steps = undisturbed.Lifecycle, undisturbed.Served, nil, nil
 		for range 300 {
@@ -234,7 +234,7 @@ func chaos(rng *rand.Rand) *history.History {
 		s.h.Hops[i].Groups, s.h.Hops[i].UID, s.h.Hops[i].Extra = pick("", "g", "g", "h"), pick("", "", "u"), pick("", "x", "x")
 	}
 	if rng.IntN(3) == 0 {
-		s.rewritten(rng.IntN(2) == 0)
+		s.rewritten(rng.IntN(2) == 0).counted(rng.IntN(2) == 0)
 	}
 	for _, server := range []string{"b", ""}[:rng.IntN(3)] {
 		s.chatter(rng, server)
@@ -242,7 +242,7 @@ func chaos(rng *rand.Rand) *history.History {
 	return s.h
 }
 
-// chatter adds an informer that is told anything.
+// chatter adds an informer that gets random deliveries.
 func (s *story) chatter(rng *rand.Rand, server string) {
 	i := s.informer(1, server)
 	kinds := []history.DeliveryKind{
@@ -263,7 +263,7 @@ func (s *story) chatter(rng *rand.Rand, server string) {
 	i.end()
 }
 
-// controlled adds an owner with a dependent in a namespace, and what may become of them.
+// controlled adds an owner with a dependent in a namespace, and a random fate for them.
 func (s *story) controlled(i int, at func() float64, pick func(...string) string) *story {
 	own, dep, ns := fmt.Sprint("o", i), fmt.Sprint("d", i), fmt.Sprint("ns", i)
 	dependent := within(ns, configMap(dep, gadget(own)))
@@ -293,7 +293,7 @@ func (s *story) controlled(i int, at func() float64, pick func(...string) string
 	return s
 }
 
-// perhaps is the option, or nothing.
+// perhaps returns the option, or an option without effect.
 func perhaps(yes bool, option func(*history.Operation)) func(*history.Operation) {
 	if yes {
 		return option
@@ -336,7 +336,7 @@ func TestChaosIsJudged(t *testing.T) {
 	}
 }
 
-// A run of fifty thousand operations is judged while its report is awaited.
+// The benchmark judges fifty thousand operations, because a user waits for the report meanwhile.
 func BenchmarkJudge(b *testing.B) {
 	const operations = 50_000
 	s := tell(names()...)

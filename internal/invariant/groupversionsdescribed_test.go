@@ -26,8 +26,8 @@ func TestGroupVersionsDescribed(t *testing.T) {
 	})
 }
 
-// KEP-4020 leaves these documents to each server alone: what becomes of them is no matter of what
-// it demands.
+// KEP-4020 leaves these documents to each server, so they must not affect the invariants that
+// KEP-4020 demands.
 func TestDocumentsOfGroupVersionsBreakNothingElse(t *testing.T) {
 	v2, absent := versionOf(gadgets).GVR, history.GVR{Group: "none", Version: "v1"}
 	about := tell().askEvery(20, 190, "b", v2, 404).askEvery(20, 190, "c", absent, 503).askEvery(20, 190, "a", v2, 200)

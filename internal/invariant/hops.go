@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// identified yields the operations that share their ID with no other, so that their hops are known.
+// identified yields the operations whose ID no other operation has, so that their hops are known.
 func (f *Facts) identified() iter.Seq[*observation] {
 	return func(yield func(*observation) bool) {
 		for _, o := range f.observations {
@@ -32,21 +32,21 @@ func (o *observation) forwarded() bool {
 	return slices.ContainsFunc(o.hops, func(h history.Hop) bool { return atPeer(o.op, h) })
 }
 
-// chains arranges the hops of one operation by which server forwarded it to which. Hop h was made
-// from the latest-begun hop whose time contains the time of h. For each hop it returns the servers
-// from the asked one to the hop's own.
+// chains finds for the hops of one operation which server forwarded it to which. Hop h was made
+// from the latest-begun hop whose time contains the time of h. For each hop, chains returns the
+// servers from the asked one to the hop's own server.
 //
-// Only containment tells a chain a→b→c, which is the beginning of a loop, from a failover a→b, then
-// a→c, in which each is one hop. Containment is reliable: a server writes its audit event before it
-// ends the response, so before the server that forwarded the request can end its own. Three cases
-// look like chains and are not:
+// Only containment distinguishes two cases: a chain a→b→c, which is the beginning of a loop, and a
+// failover a→b and then a→c, in which each is one hop. Containment is reliable. A server writes its
+// audit event before it ends the response, and so before the server that forwarded the request can
+// end its own response. Three cases look like chains but are not:
 //   - A client (net/http's Transport) may send a request again with the same ID while the asked
-//     server still handles the first one. A hop at the asked server that does not come from a peer
-//     begins a new chain.
-//   - A server that stops waiting for a peer may try the next one while the first is still busy. A
-//     hop that outlasts the hop that made it was given up and made no others.
-//   - A hop at a peer with no containing hop was forwarded by the asked server, whose own entry is
-//     lost because it was killed.
+//     server still handles the first request. A hop at the asked server that does not come from a
+//     peer begins a new chain.
+//   - A server that stops waiting for a peer may try the next peer while the first is still busy.
+//     If a hop outlasts the hop that made it, the hop was given up and made no other hops.
+//   - If no hop contains a hop at a peer, the asked server forwarded the request. The asked
+//     server's own entry is lost because the server was killed.
 //
 // If the history names the forwarding server (the simulator does), h was made from that server's
 // latest-begun hop, or from one whose entry is lost.
@@ -87,7 +87,7 @@ func chains(asked string, hops []history.Hop) (paths [][]string, retries int) {
 	return paths, max(0, roots-1)
 }
 
-// mostHops is how many hops a sentence shows: a request in an endless loop has thousands.
+// mostHops is the number of hops that a sentence shows. A request in an endless loop has thousands.
 const mostHops = 8
 
 // route writes hops for people, each with its detail.

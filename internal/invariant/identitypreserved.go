@@ -53,15 +53,15 @@ func judgeIdentityPreserved(f *Facts) *tally {
 	if lost > 0 {
 		t.fact("passed on without the user's UID, as versions before v1.33 do", lost)
 	}
-	t.fact("users whose operations were passed on", len(users)) // a single one may be a constant of the proxy
+	t.fact("users whose operations were passed on", len(users)) // with a single user, the proxy might send a constant
 	return t
 }
 
-// ruleIdentity rules on the user names of one operation, and says which hop is wrong. The hop at
-// the asked server counts too, since that server forwards the user whom it authenticated. A hop
-// without a user says nothing. A peer that could not authenticate anybody has carried out nothing:
-// AnsweredAlike rules on its answer. The hop at the asked server alone says nothing about the
-// peers. The load does not impersonate; if it did, audit logs would name the impersonator at the
+// ruleIdentity rules on the user names of one operation and returns the hop that is wrong. The hop
+// at the asked server counts too, since that server forwards the user whom it authenticated. But
+// that hop alone says nothing about the peers. A hop without a user says nothing. If a peer could
+// not authenticate the user, the peer did not carry out the request, and AnsweredAlike rules on its
+// answer. The load does not impersonate. If it did, audit logs would name the impersonator at the
 // first server and the impersonated user at the next.
 func ruleIdentity(o *observation) (ruling, history.Hop) {
 	seen, refused := false, false
@@ -86,8 +86,8 @@ func ruleIdentity(o *observation) (ruling, history.Hop) {
 	}
 }
 
-// attributes are the groups, UIDs and extra fields with which servers that a user asked directly
-// authenticated that user. The zero value has none.
+// attributes are the groups, UIDs and extra fields of one user, as authenticated by the servers
+// that the user asked directly. The zero value has none.
 type attributes struct{ groups, uids, extras map[string]bool }
 
 func (a *attributes) add(h history.Hop) {
@@ -100,9 +100,9 @@ func (a *attributes) add(h history.Hop) {
 // userAttributes are the attributes of every user.
 type userAttributes map[string]attributes
 
-// knownAttributes collects them from all operations. A sidecar that forwards a request records only
-// the name of the user, but the kube-apiserver behind it records the rest for the user's other
-// requests.
+// knownAttributes collects the attributes of every user from all operations. A sidecar that
+// forwards a request records only the name of the user. But the kube-apiserver behind the sidecar
+// records the other attributes for the user's other requests.
 func (f *Facts) knownAttributes() userAttributes {
 	known := userAttributes{}
 	for o := range f.identified() {
@@ -117,14 +117,15 @@ func (f *Facts) knownAttributes() userAttributes {
 	return known
 }
 
-// compare says in which way a peer, and which, saw the user otherwise than the asked server
-// recorded for the same operation, or if that recorded none, than any asked server recorded for
-// that user. It is "" if none did. Servers differ in what they record of one user (v1.30 records
-// less about a certificate), so matching any of them is enough.
+// compare says how a peer's view of the user differs from the asked server's record of the same
+// operation, and which peer it is. If the asked server recorded nothing, compare uses the records
+// of all asked servers for that user. other is "" if no peer differs. Servers record different
+// attributes of one user (v1.30 records less about a certificate), so it is enough to match any of
+// them.
 //
-// all counts the hops that were compared, lost those without a UID of users that have one: versions
-// before v1.33 do not forward it (RemoteRequestHeaderUID), and later ones only with
-// --requestheader-uid-headers.
+// all counts the compared hops. lost counts the hops without a UID although the user has one:
+// versions before v1.33 do not forward the UID (RemoteRequestHeaderUID), and later versions forward
+// it only with --requestheader-uid-headers.
 func (k userAttributes) compare(op *history.Operation, hops []history.Hop) (all, lost int, other, peer string) {
 	a := k[op.User]
 	for _, h := range hops {

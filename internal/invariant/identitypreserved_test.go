@@ -36,7 +36,7 @@ func TestIdentityPreserved(t *testing.T) {
 		{"passed on to itself as another", asked().hop("b", 0, 10, false, as("admin")).hop("b", 1, 9, true, as("reader")),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "b took admin for reader"}},
 		{"passed on to itself", asked().hop("b", 0, 10, false, as("admin")).hop("b", 1, 9, true, as("admin")),
-			want{outcome: OutcomePass, checked: 1}}, // NoLoop's business
+			want{outcome: OutcomePass, checked: 1}}, // NoLoop rules on this
 		{"a first attempt that names nobody", asked().hop("b", 0, 10, false, as("admin")).hop("c", 1, 4, true).hop("a", 5, 9, true, as("admin")),
 			want{outcome: OutcomePass, checked: 1}},
 		{"the asked server's account is lost", asked().hop("a", 2, 8, true, as("admin")),
@@ -91,7 +91,8 @@ func unauthenticated(h *history.Hop) {
 	h.Status, h.Unauthenticated = 401, "Authentication failed, attempted: x509"
 }
 
-// known is an account that tells all of a user, admin unless said otherwise.
+// known is a record with all attributes of a user. The user is admin unless the record names
+// another.
 func known(groups, uid, extra string) func(*history.Hop) {
 	return func(h *history.Hop) {
 		if h.User == "" {

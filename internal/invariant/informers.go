@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// informer is an informer of the run with what it was told, in order.
+// informer is an informer of the run with its deliveries, in order.
 type informer struct {
 	name, server string // server is empty for the load balancer
 	gvr          history.GVR
@@ -42,14 +42,14 @@ func isEvent(d *history.Delivery) bool {
 	return len(d.Objects) == 1 && (d.Kind == history.DeliveryAdded || d.Kind == history.DeliveryModified || d.Kind == history.DeliveryDeleted)
 }
 
-// revisionOf is a resource version as etcd's revision, which it is for every object in etcd
-// (k8s.io/apiserver, pkg/storage, APIObjectVersioner).
+// revisionOf reads a resource version as an etcd revision. The two are the same for every object in
+// etcd (k8s.io/apiserver, pkg/storage, APIObjectVersioner).
 func revisionOf(resourceVersion string) (int64, bool) {
 	n, err := strconv.ParseInt(resourceVersion, 10, 64)
 	return n, err == nil && n > 0
 }
 
-// asks is what an informer asked in w, as though it were one request.
+// asks treats all requests of an informer in w as one request.
 func (f *Facts) asks(i *informer, w window) *observation {
 	return &observation{
 		op:    &history.Operation{Server: i.server, Verb: "watch", GVR: i.gvr, Start: w.from, End: w.to},
@@ -57,7 +57,8 @@ func (f *Facts) asks(i *informer, w window) *observation {
 	}
 }
 
-// informing is the situation of an informer of a server in w; zero for one of the load balancer.
+// informing is the situation of an informer of a server in w. It is zero for an informer of the
+// load balancer.
 func (f *Facts) informing(i *informer, w window) situation {
 	if f.byName[i.server] == nil {
 		return situation{}
@@ -65,7 +66,7 @@ func (f *Facts) informing(i *informer, w window) situation {
 	return f.situate(f.asks(i, w), w)
 }
 
-// informerSignature is that of something that an informer was told at a time.
+// informerSignature is the signature of a wrong delivery to an informer at a time.
 func (f *Facts) informerSignature(i *informer, at history.Time, wrong string) Signature {
 	plain := Signature{Mechanism: MechanismInformer, Wrong: wrong}
 	if f.byName[i.server] == nil {
@@ -78,10 +79,10 @@ func (f *Facts) informerSignature(i *informer, at history.Time, wrong string) Si
 	return s
 }
 
-// canInform reports whether the address that an informer asks leads, all through w, to a server that
-// serves the resource or can pass requests on to one that does. The address of the load balancer
-// leads to every server that is not down. canInform is false if nobody serves the resource, if
-// something is in the way, and if the history does not say.
+// canInform reports whether an informer's address led, all through w, to a server that serves the
+// resource or can pass requests on to a server that does. The address of the load balancer leads to
+// every server that is not down. canInform is false if no server serves the resource, if there is
+// an obstacle, or if the history does not say.
 func (f *Facts) canInform(i *informer, w window) bool {
 	if i.server != "" {
 		s := f.byName[i.server]

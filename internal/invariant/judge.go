@@ -12,8 +12,8 @@ import (
 // Judge returns one verdict for each invariant of the catalogue, in its order. It is deterministic,
 // does not depend on the order of records, and does not change h.
 //
-// A name in Run.About that the catalogue lacks gets an inconclusive core verdict at the end.
-// Otherwise a misspelt name would remove a demand without notice.
+// A name in Run.About that is not in the catalogue gets an inconclusive core verdict at the end.
+// Otherwise a misspelt name would silently remove a demand.
 func Judge(h *history.History) []Verdict {
 	var verdicts []Verdict
 	if h.Run.Unjudged != "" {
@@ -32,8 +32,9 @@ func Judge(h *history.History) []Verdict {
 	return verdicts
 }
 
-// unjudged are the verdicts on a run that proves nothing. Its history lacks what would excuse a
-// violation: faults are recorded when they end, and such a run may leave them on.
+// unjudged returns the verdicts on a run that proves nothing. Such a run may end with faults still
+// active. A fault is recorded when it ends, so the history lacks the faults that would excuse a
+// violation.
 func unjudged(invariants []Invariant, run history.Run) (verdicts []Verdict) {
 	for _, i := range invariants {
 		verdicts = append(verdicts, Verdict{
@@ -59,8 +60,8 @@ func judgeBy(invariants []Invariant, f *Facts) []Verdict {
 	return verdicts
 }
 
-// Judge returns the verdict of one invariant alone. It does not say what the invariant took out,
-// because others may have ruled on that.
+// Judge returns the verdict of one invariant alone. The verdict does not say what the invariant
+// took out, because other invariants may have ruled on those requests.
 func (i Invariant) Judge(f *Facts) Verdict { return i.verdict(i.judge(f)) }
 
 func (i Invariant) verdict(t *tally) Verdict {
@@ -74,7 +75,7 @@ func (i Invariant) verdict(t *tally) Verdict {
 	if v.About {
 		doubts = append(doubts, f.missingPressure(i.pressure)...)
 		doubts = append(doubts, f.ineffectiveFaults()...)
-		if i.Name != configurationName { // which says so itself
+		if i.Name != configurationName { // that invariant reports them itself
 			doubts = append(doubts, f.unseenSettings()...)
 		}
 	}
@@ -90,7 +91,7 @@ func (i Invariant) verdict(t *tally) Verdict {
 	return v
 }
 
-// ineffectiveFaults names every fault that had no effect: the run says nothing about it.
+// ineffectiveFaults names every fault that had no effect. The run says nothing about such a fault.
 func (f *Facts) ineffectiveFaults() []string {
 	var out []string
 	for _, fault := range f.faultList {
@@ -102,22 +103,23 @@ func (f *Facts) ineffectiveFaults() []string {
 	return out
 }
 
-// truncation says why the history is not that of a complete run.
+// truncation says why the history does not describe a complete run.
 func (f *Facts) truncation() []string {
 	switch {
 	case !f.end.Complete:
 		return []string{"the history has no end record: it is truncated"}
 	case f.end.Error != "":
-		why, _, _ := strings.Cut(f.end.Error, "; last lines of its log:") // the step shows those
+		why, _, _ := strings.Cut(f.end.Error, "; last lines of its log:") // the step shows these lines
 		return []string{"the run ended early: " + why}
 	}
 	return nil
 }
 
-// Overall combines all verdicts. A failed core invariant fails the run, whether the scenario tests
-// it or not. Otherwise the run is inconclusive if a core invariant is that the scenario tests, that
-// the machine was too slow for, or that took out a systematic share of the requests that had to
-// cross, or if nothing passed. If strict is set, extended invariants count like core ones.
+// Overall combines all verdicts. A failed core invariant fails the run, even if the scenario does
+// not test that invariant. Otherwise the run is inconclusive if nothing passed. The run is also
+// inconclusive if one of these core invariants is inconclusive: an invariant that the scenario
+// tests, one for which the machine was too slow, or one that took out a systematic share of the
+// requests that had to cross. If strict is set, extended invariants count like core ones.
 func Overall(vs []Verdict, strict bool) Outcome {
 	overall := OutcomeInconclusive
 	undecided := false

@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// rich is a story in which every invariant has something to judge. wrong makes it fail some of
-// them.
+// rich is a story in which every invariant has something to judge. If wrong is set, the story
+// violates some of the invariants.
 func rich(wrong bool, about ...string) *story {
 	s := tell(about...)
 	for i := range 8 {
@@ -58,7 +58,7 @@ func rich(wrong bool, about ...string) *story {
 		s.discover(179, "b", "/apis", doc("disorderly", inGroup("flows", "v1beta1", "v1")...))
 		s.ask(180, "b", gadgets, 201, verb("create")).hop("b", 0, 10, false, answering(201)).hop("a", 1, 4, true, answering(201)).hop("a", 5, 9, true, answering(201))
 	}
-	return s.rewritten(wrong).informed(wrong)
+	return s.rewritten(wrong).counted(wrong).informed(wrong)
 }
 
 func names() []string {
@@ -83,7 +83,7 @@ func TestCatalogue(t *testing.T) {
 		"AnsweredAlike", "PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
 		"AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn",
 		"GroupVersionsDescribed", "ConfigurationTakesEffect", "Available", "NoCrash", "Converges",
-		"NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "NoLostEvents", "NoFieldLost",
+		"NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows", "NoLostEvents", "NoFieldLost",
 	}
 	if !slices.Equal(names(), want) {
 		t.Errorf("catalogue %v, want %v", names(), want)
@@ -108,8 +108,8 @@ func TestRichStories(t *testing.T) {
 	}
 }
 
-// A run in which nothing was sent would pass by what it did not see, and one whose faults were left on
-// would fail for want of their records.
+// A run that sent nothing would pass because it saw nothing. A run that left its faults active
+// would fail because the records of the faults are missing.
 func TestARunThatIsNotJudgedNeitherPassesNorFails(t *testing.T) {
 	for _, wrong := range []bool{false, true} {
 		h := rich(wrong, names()...).h
@@ -134,8 +134,8 @@ func TestARunThatIsNotJudgedNeitherPassesNorFails(t *testing.T) {
 // untimed are the invariants that no fault can break.
 var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull", "NoWrongfulDeletion", "NothingLeftBehind", "NoLostEvents", "NoFieldLost"}
 
-// The faults of links are recorded at the end of a run: without them, what they excuse looks like a
-// violation.
+// The faults of links are recorded at the end of a run. Without these records, everything that the
+// faults excuse looks like a violation.
 func TestWithoutAnEndNothingIsAViolationThatAFaultMayExplain(t *testing.T) {
 	s := rich(false, names()...)
 	s.h.Faults, s.h.End = nil, history.End{}
@@ -233,7 +233,7 @@ func TestMorePassingOperationsHideNoFailure(t *testing.T) {
 	}
 }
 
-// Without ground truth nothing that depends on it is ever decided, for good or bad.
+// Without ground truth, no invariant that needs it passes or fails.
 func TestWithoutGroundTruthNothingIsDecided(t *testing.T) {
 	s := rich(true, names()...)
 	s.h.Served = nil

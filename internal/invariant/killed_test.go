@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// For clients and peers, a server that a step killed and one that crashed are the same: nobody was
-// told. Only NoCrash tells them apart, because it is about the server itself.
+// For clients and peers, a killed server and a crashed server are the same, because neither
+// announces its end. Only NoCrash distinguishes them, because it rules on the server itself.
 func TestKilledAndCrashedServersAreJudgedAlike(t *testing.T) {
 	swap := map[history.State]history.State{history.StateKilled: history.StateCrashed, history.StateCrashed: history.StateKilled}
 	told := func(h *history.History) map[string]string {

@@ -7,9 +7,9 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// What is demanded while a fault is on depends on what its kind lets through. A kind that is taken
-// for one that blocks has servers blamed for answers that they may well give; one that is taken for
-// harmless, for what it broke.
+// The demands during a fault depend on what the kind of fault lets through. If a kind wrongly
+// counted as blocking, servers would be blamed for answers that they may give. If a kind wrongly
+// counted as harmless, servers would be blamed for the effect of the fault.
 func TestEveryKindOfFaultIsTakenForWhatItIs(t *testing.T) {
 	want := map[fault.Kind]reach{
 		fault.Cut: reachClosed, fault.Timeout: reachClosed, fault.Reset: reachClosed, fault.LimitData: reachPartial,

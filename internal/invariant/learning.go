@@ -4,30 +4,31 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Started says whether the servers that could have served a request became ready shortly before:
-// all of them, since a server that has been ready for long is known. For discovery, which every
-// server serves, one of the others is enough.
+// Started says whether the servers that could have served a request became ready shortly before the
+// request. All of them must have, since the asked server knows a server that has been ready for
+// long. For discovery, which every server serves, one of the other servers is enough.
 type Started string
 
-// The lengths of time since a server became ready.
+// These values say how long ago a server became ready.
 const (
-	StartedLong Started = "" // longer, or no other server could have served it
-	// StartedLately is as long as a start counts as a change. A signature has it only if something
-	// else was in the way (Elsewhere), which may delay what the asked server learns.
+	StartedLong Started = "" // longer ago, or no other server could have served the request
+	// StartedLately means: within the time in which a start counts as a change. A signature has it
+	// only if another obstacle existed (Elsewhere), which may delay what the asked server learns.
 	StartedLately Started = "lately"
-	// StartedJust is no longer than the start itself took. A server that repeats its attempts to
-	// learn of a starting peer with a delay that doubles can be as late as that, and no later.
+	// StartedJust means: no longer ago than the start itself took. A server that tries to learn of
+	// a starting peer, with a delay that doubles, can be late by at most that time.
 	StartedJust Started = "just"
 )
 
-// lifetime is when a process was started, and when it was ready.
+// lifetime holds when a process was started and when it became ready.
 type lifetime struct{ started, ready history.Time }
 
-// learned is until when peers that repeat their attempts with a delay that doubles learn of it.
+// learned is the time until which peers learn of the process, if they retry with a delay that
+// doubles.
 func (l lifetime) learned() history.Time { return later(l.ready, l.ready-l.started) }
 
-// lifetimeOf is the lifetime of one process; false if it was never ready, or the history does not
-// show its start.
+// lifetimeOf returns the lifetime of one process. It returns false if the process was never ready,
+// or if the history does not show its start.
 func (s *server) lifetimeOf(incarnation int) (lifetime, bool) {
 	var l lifetime
 	starting := false
@@ -44,8 +45,8 @@ func (s *server) lifetimeOf(incarnation int) (lifetime, bool) {
 	return l, false
 }
 
-// startedAgo says how long the process that a server had at a time had been ready. since is since
-// when a start counts as a change.
+// startedAgo says how long the process that a server had at a time had been ready. A start before
+// since does not count as a change.
 func (s *server) startedAgo(at, since history.Time) Started {
 	l, ok := s.lifetimeOf(s.line.at(at).incarnation)
 	switch {
@@ -86,9 +87,9 @@ func (f *Facts) started(o *observation, candidates []Candidate, since history.Ti
 	return first
 }
 
-// elsewhere is the strongest obstacle between the asked server and those that could not have served
-// the operation. It keeps the asked server from learning of them, and may delay what it learns of
-// others.
+// elsewhere is the strongest obstacle between the asked server and the servers that could not have
+// served the operation. The obstacle keeps the asked server from learning of them, and may delay
+// what it learns of other servers.
 func (f *Facts) elsewhere(o *observation, candidates []Candidate, since history.Time) Obstacle {
 	w := window{since, o.op.End}
 	strongest := ObstacleNone
@@ -112,8 +113,8 @@ func (f *Facts) elsewhere(o *observation, candidates []Candidate, since history.
 	return strongest
 }
 
-// etcdObstacle is ObstacleEtcd if the server was cut off from etcd at any time in w. Its address
-// lapses then, and its peers cannot ask it.
+// etcdObstacle is ObstacleEtcd if the server was cut off from etcd at any time in w. During such a
+// cut the server's address expires, and peers cannot ask the server.
 func (f *Facts) etcdObstacle(of string, w window) Obstacle {
 	if r, _ := f.reach(of, etcd, w); r != reachOpen {
 		return ObstacleEtcd

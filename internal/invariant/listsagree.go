@@ -20,7 +20,7 @@ var listsAgree = Invariant{
 	pressure: []pressure{skewed, lists},
 }
 
-// completeList is a list that was answered to its end.
+// completeList is a list that the server answered to its end.
 type completeList struct {
 	*observation
 	paged bool
@@ -38,8 +38,8 @@ func judgeListsAgree(f *Facts) *tally {
 		if !ok || !o.ready {
 			continue
 		}
-		// Pages show the time at which the first of them was asked for, which is less than
-		// Staleness before the last.
+		// All pages show the state at the time of the request for the first page. That request was
+		// sent less than Staleness before the last one.
 		w := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
 		before, still := changesBefore(writes[groupResource{o.op.GVR.Group, o.op.GVR.Resource}], w)
 		if !still {
@@ -79,8 +79,8 @@ func judgeListsAgree(f *Facts) *tally {
 	return t
 }
 
-// listByLabel reports whether the operation is a list by label that was answered to its end, and
-// what it lists.
+// listByLabel reports whether the operation is a list by label that the server answered to its end.
+// what says what the operation lists.
 func listByLabel(op *history.Operation) (what string, paged, ok bool) {
 	if op.Verb != "list" || op.Status != http.StatusOK || op.Failure != history.FailureNone || op.More {
 		return "", false, false
@@ -96,7 +96,7 @@ func listByLabel(op *history.Operation) (what string, paged, ok bool) {
 	return u.Path + "?" + q.Encode(), paged, true
 }
 
-// usualLength is the most frequent length, and of equally frequent ones the first.
+// usualLength is the most frequent length. If several are equally frequent, it is the first.
 func usualLength(lists []completeList) int {
 	count := map[int]int{}
 	for _, l := range lists {
@@ -111,11 +111,11 @@ func usualLength(lists []completeList) int {
 	return usual
 }
 
-// groupResource is a resource in all its versions, which have the same objects.
+// groupResource is a resource in all its versions. All versions have the same objects.
 type groupResource struct{ group, resource string }
 
 // populationChanges are the times in which objects of a resource may have been created or deleted.
-// How long a write without an answer was under way is unknown.
+// If a write got no answer, it is unknown how long the write was under way.
 func (f *Facts) populationChanges() map[groupResource][]window {
 	changes := map[groupResource][]window{}
 	for _, o := range f.observations {
@@ -134,7 +134,7 @@ func (f *Facts) populationChanges() map[groupResource][]window {
 	return changes
 }
 
-// changesBefore is how many changes ended before w. still is false if there was one in w.
+// changesBefore returns how many changes ended before w. still is false if a change happened in w.
 func changesBefore(changes []window, w window) (before int, still bool) {
 	for _, c := range changes {
 		switch {

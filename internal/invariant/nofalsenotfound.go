@@ -35,8 +35,9 @@ var noFalseNotFound = Invariant{
 	pressure:      []pressure{skewed, unreachable, subresources},
 }
 
-// servedOrNot reports whether only a server of the resource can give such an answer, or it denies
-// that there is one. Media types are negotiated by the handler of a resource, behind routing.
+// servedOrNot reports whether an answer either comes from a server of the resource, or denies that
+// the resource exists. Media types belong to the first case, because the handler of a resource
+// negotiates them, behind routing.
 func servedOrNot(op *history.Operation) bool {
 	switch op.Status {
 	case http.StatusNotFound, http.StatusConflict, http.StatusGone, http.StatusUnprocessableEntity,
@@ -46,8 +47,8 @@ func servedOrNot(op *history.Operation) bool {
 	return op.Status != 0 && op.Status < http.StatusBadRequest
 }
 
-// groupVersionsDescribed is about clients that have found a version in merged discovery and then
-// ask for its document, as client-go's ServerResourcesForGroupVersion does.
+// groupVersionsDescribed is for clients that have found a version in merged discovery and then ask
+// for the document of that version, as client-go's ServerResourcesForGroupVersion does.
 var groupVersionsDescribed = Invariant{
 	Name:    "GroupVersionsDescribed",
 	Grade:   GradeExtended,
@@ -67,7 +68,7 @@ var groupVersionsDescribed = Invariant{
 	},
 }
 
-// judgeDenials applies a rule about 404s for what some server serves.
+// judgeDenials applies a rule to 404s for resources that some server serves.
 func (f *Facts) judgeDenials(rule func(*observation) ruling, what string) *tally {
 	t := newTimedTally(f)
 	for _, o := range f.observations {
@@ -119,9 +120,10 @@ func (f *Facts) ruleDenied(o *observation) ruling {
 	}
 }
 
-// ceasing reports whether the asked server ceases to serve the resource within Staleness, without a
-// restart. It may have ceased already: one controller changes what a server serves and another what
-// it lists, so the last document that was seen may list what has just been deleted.
+// ceasing reports whether the asked server stops serving the resource within Staleness, without a
+// restart. The server may have stopped already: one controller changes what a server serves and
+// another controller changes what it lists. So the last seen document may list a resource that has
+// just been deleted.
 func (f *Facts) ceasing(o *observation) bool {
 	if o.local != claimYes {
 		return false
@@ -132,8 +134,8 @@ func (f *Facts) ceasing(o *observation) bool {
 		span.incarnation == o.asked.line.at(o.op.Start).incarnation
 }
 
-// informed reports whether the asked server has had the time to learn that some server serves the
-// resource.
+// informed reports whether the asked server has had enough time to learn that some server serves
+// the resource.
 func (f *Facts) informed(o *observation, s situation) bool {
 	if o.op.Start < later(s.readySince, f.bounds.Staleness) {
 		return false
@@ -148,8 +150,9 @@ func (f *Facts) informed(o *observation, s situation) bool {
 	})
 }
 
-// ceasedAt is when the present process of the asked server ceased to serve the resource: it was
-// deleted, and this server may know that before others do. ok is false if there is no such time.
+// ceasedAt is the time at which the present process of the asked server stopped serving the
+// resource. The resource was deleted, and this server may know that before other servers do. ok is
+// false if there is no such time.
 func (f *Facts) ceasedAt(o *observation) (at history.Time, ok bool) {
 	incarnation := o.asked.line.at(o.op.Start).incarnation
 	for _, c := range slices.Backward(o.resource.coverage[o.asked.index]) {
@@ -160,16 +163,17 @@ func (f *Facts) ceasedAt(o *observation) (at history.Time, ok bool) {
 	return 0, false
 }
 
-// knowsDeletion reports whether the asked server may know that the resource was deleted while all
-// that serve it do not: none of them began to serve it after the asked server ceased to.
+// knowsDeletion reports whether the asked server may know that the resource was deleted, while the
+// servers that still serve it do not know. It is true if no capable server began to serve the
+// resource after the asked server stopped.
 func (f *Facts) knowsDeletion(o *observation, s situation) bool {
 	at, own := f.ceasedAt(o)
 	return own && !slices.ContainsFunc(s.capable, func(p peer) bool { return p.since >= at })
 }
 
-// couldHear is when the asked server could first learn about a peer that was there since then. The
-// peer tells it through etcd, so a cut of either server from etcd delays it, unless there was time
-// before.
+// couldHear is the time at which the asked server could first learn about a peer that has existed
+// since the given time. The peer announces itself through etcd. So a cut between etcd and either
+// server delays the announcement, unless there was enough time before the cut.
 func (f *Facts) couldHear(o *observation, peer string, since history.Time) history.Time {
 	until := window{since, o.op.Start}
 	faults := slices.Concat(f.linkFaults(link{o.op.Server, etcd}, until), f.linkFaults(link{peer, etcd}, until))

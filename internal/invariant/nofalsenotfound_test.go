@@ -8,7 +8,7 @@ import (
 
 func TestNoFalseNotFound(t *testing.T) {
 	const name = "NoFalseNotFound"
-	// a, which alone is new, comes late.
+	// Only server a is new, and it starts late.
 	late := func() *story { return blank(name).start("b", 0, oldDoc).start("c", 0, oldDoc).start("a", 20, newDoc) }
 	checkStories(t, name, []storyCase{
 		{"every request is passed on", tell(name).askEvery(20, 29, "b", gadgets, 200),
@@ -174,7 +174,7 @@ func toothless(s *story) *story {
 	return s
 }
 
-// Five thousand violations are a handful of evidence.
+// Five thousand similar violations give only a few pieces of evidence.
 func TestEvidenceIsGrouped(t *testing.T) {
 	s := tell("NoFalseNotFound")
 	for i := range 2500 {

@@ -11,15 +11,15 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// noFieldLost holds every write that removes nothing: the patches of the load, and the updates and
-// patches of steps, which write what they have read. It compares the fields of the object in etcd
-// before and after the write.
+// noFieldLost rules on every write that must remove nothing: the patches of the load, and the
+// updates and patches of steps, which write what they have read. It compares the fields of the
+// object in etcd before and after the write.
 //
-// A server that serves a kind itself, in a version without some field, loses that field by
-// Kubernetes' own design: it does not know the field, and the Mixed Version Proxy does not pass on
-// requests for kinds that the asked server serves. Kubernetes' documentation of upgrades says to use
-// no new fields before all servers are upgraded. So such a write is out of judgement. A write that
-// was passed on is not: the peer handled it, and the proxy must not change it.
+// Some writes are not judged. If a server itself serves a kind in a version that lacks a field, the
+// server loses that field by Kubernetes' own design: it does not know the field, and the Mixed
+// Version Proxy does not pass on requests for kinds that the asked server serves. Kubernetes'
+// documentation of upgrades says to use no new fields before all servers are upgraded. A write that
+// was passed on is judged, because the peer handled it and the proxy must not change it.
 var noFieldLost = Invariant{
 	Name:  "NoFieldLost",
 	Grade: GradeCore,
@@ -30,7 +30,7 @@ var noFieldLost = Invariant{
 	judge: judgeNoFieldLost,
 }
 
-// seenLate is how long after a change the run may see it in etcd.
+// seenLate is the longest time between a change and the moment at which the run sees it in etcd.
 const seenLate = 5 * time.Second
 
 func judgeNoFieldLost(f *Facts) *tally {
@@ -45,7 +45,7 @@ func judgeNoFieldLost(f *Facts) *tally {
 			}
 			keeping, others := f.writersOf(writes[after.Name], before, after)
 			if len(keeping) == 0 {
-				continue // no write that must lose nothing
+				continue // no write here has to keep all fields
 			}
 			if len(before.Fields) == 0 || len(after.Fields) == 0 {
 				t.rule(nil, rulingUnknown)
@@ -82,7 +82,8 @@ func lostFields(before, after history.Object) []string {
 	return slices.DeleteFunc(slices.Clone(before.Fields), func(path string) bool { return slices.Contains(after.Fields, path) })
 }
 
-// write is a request that may have changed an object. It keeps if it must not lose any field.
+// write is a request that may have changed an object. keeps is true if the write must not lose any
+// field.
 type write struct {
 	*observation
 	keeps bool
@@ -114,8 +115,8 @@ func (f *Facts) writesByName() map[string][]write {
 // changesFields reports whether a request of this verb may change fields of an object that exists.
 func changesFields(verb string) bool { return verb == "update" || verb == "patch" }
 
-// writersOf are the writes that keep all fields and may have made a change of an object, and whether
-// there are others that may have.
+// writersOf returns the writes that must keep all fields and may have made a change of an object.
+// others says whether other writes may have made the change.
 func (f *Facts) writersOf(candidates []write, before, after history.Object) (keeping []*observation, others bool) {
 	during := window{later(before.At, -seenLate), later(after.At, settle)}
 	for _, w := range candidates {
@@ -130,8 +131,8 @@ func (f *Facts) writersOf(candidates []write, before, after history.Object) (kee
 	return keeping, others
 }
 
-// olderItself reports whether the asked server served the resource itself, while a server of a newer
-// version served it too.
+// olderItself reports whether the asked server served the resource itself while a server of a newer
+// version served the resource too.
 func (f *Facts) olderItself(o *observation) bool {
 	if o.local != claimYes {
 		return false

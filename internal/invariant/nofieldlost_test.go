@@ -6,7 +6,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// with has an object have these fields.
+// with sets the fields of an object.
 func with(fields ...string) func(*history.Object) {
 	return func(o *history.Object) { o.Fields = fields }
 }
@@ -27,8 +27,8 @@ func ofName(name string) func(*history.Operation) {
 
 func rerouted(q *history.Request) { q.Rerouted = true }
 
-// rewritten has steps of the run rewrite an object through a server that lacks its resource. If it is
-// wrong, a field is lost.
+// rewritten makes steps of the run rewrite an object through a server that lacks its resource. If
+// wrong is set, a field is lost.
 func (s *story) rewritten(wrong bool) *story {
 	after := []string{"metadata.name", "spec.one", "spec.two"}
 	if wrong {
@@ -43,7 +43,7 @@ func TestNoFieldLost(t *testing.T) {
 	made := func(o history.Object) *story {
 		return tell(name).runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").ask(190, "a", widgets, 200).put(10, having(o, "spec.one", "spec.two"))
 	}
-	// write is a request of a step that succeeds.
+	// write is a successful request of a step.
 	write := func(s *story, at float64, server, verb string, g history.GVR) *story {
 		return s.request(at, server, "admin", verb, g, "", "x", 200, own)
 	}

@@ -48,7 +48,8 @@ func judgeNoLoop(f *Facts) *tally {
 	return t
 }
 
-// loop says what is wrong with a chain of servers, without and with names, or "".
+// loop says what is wrong with a chain of servers, or "": wrong without names of servers, cause
+// with them.
 func loop(path []string) (wrong, cause string) {
 	last := path[len(path)-1]
 	switch {

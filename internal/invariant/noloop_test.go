@@ -65,7 +65,7 @@ func TestNoLoop(t *testing.T) {
 	})
 }
 
-// A request that nothing stops goes round until its client has had enough, thousands of times.
+// If nothing stops a request in a loop, it makes thousands of hops until its client gives up.
 func TestAWayWithoutEndIsToldInAFewWords(t *testing.T) {
 	s := tell("NoLoop").ask(20, "a", ghosts, 0, failed(history.FailureTimeout), took(5))
 	for i := range 2000 {

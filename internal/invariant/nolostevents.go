@@ -9,20 +9,23 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// noLostEvents holds client-go's contract (k8s.io/client-go, tools/cache, Reflector; Kubernetes API
-// concepts, efficient detection of changes). A list is the state of etcd at its resource version. A
-// watch from there delivers every later change once, in the order of etcd's revisions. A bookmark
-// says that nothing up to its resource version is missing. A reflector whose watch ends watches
-// again from where it was, or lists again; it asks for nothing older than it had (relistResourceVersion),
-// from whichever server. So the changes between what a reflector had and a new list need no events
-// of their own, and nothing else excuses a change that never comes, comes twice, or goes back. An
-// object of the same name with another UID is another object.
+// noLostEvents rules by client-go's contract (k8s.io/client-go, tools/cache, Reflector; Kubernetes
+// API concepts, efficient detection of changes):
+//   - A list is the state of etcd at its resource version.
+//   - A watch from there delivers every later change once, in the order of etcd's revisions.
+//   - A bookmark says that nothing up to its resource version is missing.
+//   - When a watch ends, the reflector watches again from its position, or lists again. It asks for
+//     nothing older than its position (relistResourceVersion), from whichever server.
+//   - An object of the same name with another UID is another object.
 //
-// These rules do not depend on time. The last changes, after which an informer was told nothing more,
-// must come within a bound, unless something is in the way.
+// So the changes between a reflector's position and a new list need no events of their own. Nothing
+// else excuses a change that never arrives, arrives twice, or goes back.
+//
+// These rules do not depend on time. The last changes, after which an informer gets no more
+// deliveries, must arrive within a bound, unless there is an obstacle.
 //
 // An informer that gets no list within the bound has lost every event, whatever the server answers.
-// So a control plane without a proxy violates this invariant: its older servers answer 404.
+// So a control plane without a proxy violates this invariant, because its older servers answer 404.
 var noLostEvents = Invariant{
 	Name:  "NoLostEvents",
 	Grade: GradeCore,
@@ -35,8 +38,8 @@ var noLostEvents = Invariant{
 	pressure: []pressure{informed},
 }
 
-// reflectorWait is the longest time for which a reflector waits before it asks again: 30 s, up to
-// twice as long by chance (defaultBackoffMax and defaultBackoffJitter of k8s.io/client-go,
+// reflectorWait is the longest time that a reflector waits before it asks again: 30 s, which random
+// jitter can double (defaultBackoffMax and defaultBackoffJitter of k8s.io/client-go,
 // tools/cache/reflector.go).
 const reflectorWait = time.Minute
 
@@ -75,12 +78,12 @@ func judgeNoLostEvents(f *Facts) *tally {
 	return t
 }
 
-// informersBound is how long an informer may take to be told of a change.
+// informersBound is the time within which a change must reach an informer.
 func (f *Facts) informersBound() history.Time { return later(f.bounds.Convergence, reflectorWait) }
 
-// watchedFrom is a revision from which on every change in etcd is known: objects that were gone
-// before the run looked are not. It is the first one that was surely seen while it happened, since
-// the object had been seen before.
+// watchedFrom is a revision from which on every change in etcd is known. Objects that were gone
+// before the run looked are not known. watchedFrom is the first revision that the run surely saw
+// while it happened, because the run had seen the object before.
 func (f *Facts) watchedFrom() int64 {
 	first := atEnd
 	for _, o := range f.objects.all {
@@ -91,7 +94,7 @@ func (f *Facts) watchedFrom() int64 {
 	return first
 }
 
-// listener follows one informer through what it was told.
+// listener follows the deliveries of one informer.
 type listener struct {
 	*informer
 	*tally
@@ -99,25 +102,25 @@ type listener struct {
 	watched int64            // see watchedFrom
 
 	listed   bool             // it has got a list
-	position int64            // it was told of everything up to this revision, or should have been
+	position int64            // every change up to this revision was delivered, or should have been
 	has      map[string]int64 // the last revision of each object since the last list, by UID
-	heard    []heard          // the positions, which only grow
+	heard    []heard          // the positions, in growing order
 }
 
-// heard is when an informer got to a position.
+// heard says when an informer reached a position.
 type heard struct {
 	at       history.Time
 	position int64
 }
 
-// hear takes the next delivery.
+// hear processes the next delivery.
 func (l *listener) hear(d *history.Delivery) {
 	revision, ok := revisionOf(d.ResourceVersion)
 	switch {
 	case d.Kind == history.DeliveryStarted || d.Kind == history.DeliveryFailed || d.Kind == history.DeliveryEnded:
 		return
 	case !ok || d.Kind != history.DeliveryListed && !l.listed || len(l.changes) == 0 && len(d.Objects) > 0:
-		// It is no revision of etcd, or the history leaves out the resource, as it does Leases.
+		// The version is no etcd revision, or the history leaves out the resource (as for Leases).
 		l.listed = l.listed || d.Kind == history.DeliveryListed
 		l.rule(nil, rulingUnknown)
 		return
@@ -139,7 +142,7 @@ func (l *listener) hear(d *history.Delivery) {
 	l.heard = append(l.heard, heard{d.At, l.position})
 }
 
-// skipped finds the changes that a watch has left out: it is at a revision now.
+// skipped finds the changes that a watch has left out when it reaches a revision.
 func (l *listener) skipped(d *history.Delivery, revision int64) {
 	from, _ := slices.BinarySearchFunc(l.changes, l.position+1, func(c history.Object, r int64) int { return cmp.Compare(c.Revision, r) })
 	for _, c := range l.changes[from:] {
@@ -186,7 +189,7 @@ func (l *listener) complete(revision int64) bool {
 	return revision >= l.watched && len(l.changes) > 0 && revision <= l.facts.objects.newest
 }
 
-// list checks a list against etcd, and takes it for what the informer has.
+// list checks a list against etcd, and then treats it as the state of the informer.
 func (l *listener) list(d *history.Delivery, revision int64) {
 	if l.listed && revision < l.position {
 		l.wrong(d, history.Object{Revision: revision, At: d.At}, "a list was older than what the informer had",
@@ -207,7 +210,7 @@ func (l *listener) list(d *history.Delivery, revision int64) {
 			continue
 		}
 		switch state, exists := o.at(revision); {
-		case state.Revision == 0: // it was made later, or changed before the run looked
+		case state.Revision == 0: // the object was made later, or changed before the run looked
 		case !exists:
 			l.wrong(d, state, "a list had an object that is not in etcd", of+" with "+v.Name+", though "+happened(state))
 		case state.Revision != got:
@@ -229,8 +232,8 @@ func (l *listener) list(d *history.Delivery, revision int64) {
 	}
 }
 
-// inTime checks whether the informer was told of every change within the bound. It returns for how
-// many the run ended too early.
+// inTime checks whether every change reached the informer within the bound. It returns the number
+// of changes for which the run ended too early.
 func (l *listener) inTime() (early int) {
 	f := l.facts
 	ended, started := history.Time(-1), history.Time(-1)
@@ -260,7 +263,7 @@ func (l *listener) inTime() (early int) {
 		by := due(c.At)
 		i, _ := slices.BinarySearchFunc(l.heard, c.Revision, func(h heard, r int64) int { return cmp.Compare(h.position, r) })
 		switch {
-		case i < len(l.heard) && l.heard[i].at <= by: // whether it came, or was skipped, is judged above
+		case i < len(l.heard) && l.heard[i].at <= by: // the rules above judge whether it came or was skipped
 			l.rule(nil, rulingRight)
 		case ended < by:
 			early++
@@ -272,7 +275,7 @@ func (l *listener) inTime() (early int) {
 	return early
 }
 
-// late rules on what the informer was not told by the time at which it was due.
+// late rules on a change that did not reach the informer in time.
 func (l *listener) late(c history.Object, due, ended history.Time, wrong, complaint string) {
 	switch {
 	case ended < due:
@@ -299,7 +302,7 @@ func (l *listener) refused() string {
 	return "got no list, and no answer"
 }
 
-// happened is a change in etcd, for people.
+// happened describes a change in etcd for people.
 func happened(c history.Object) string {
 	what := "written"
 	if c.Gone {
@@ -308,7 +311,7 @@ func happened(c history.Object) string {
 	return fmt.Sprintf("%s was %s in revision %d, at %s", titled(c), what, c.Revision, clock(c.At))
 }
 
-// wrong counts a violation that no slow machine can cause.
+// wrong counts a violation that a slow machine cannot cause.
 func (l *listener) wrong(d *history.Delivery, about history.Object, wrong, complaint string) {
 	l.rule(nil, rulingWrong)
 	l.violated(d.At, about, wrong, complaint, false)

@@ -8,8 +8,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// teller adds what one informer of gadgets through a server is told. The server is empty for the load
-// balancer.
+// teller adds the deliveries of one informer of gadgets through a server. The server is empty for
+// the load balancer.
 type teller struct {
 	*story
 	server string
@@ -59,11 +59,12 @@ func TestNoLostEvents(t *testing.T) {
 		added, modified, deleted = history.DeliveryAdded, history.DeliveryModified, history.DeliveryDeleted
 	)
 	touch := func(o *history.Object) { o.Finalizers = nil }
-	// Revisions 100 to 105: x is made, y is made, x is changed, y is removed, z is made, x is changed.
+	// Revisions 100 to 105: x is made, y is made, x is changed, y is removed, z is made, x is
+	// changed.
 	etcd := func() *story {
 		return tell(name).ask(190, "a", widgets, 200).put(10, gadget("x")).put(11, gadget("y")).change(20, "x", touch).remove(21, "y").put(22, gadget("z")).change(23, "x", touch)
 	}
-	// The informer is told of all of it.
+	// The informer gets all of these changes.
 	whole := func() *teller {
 		return etcd().informer(5, "b").list(12, 101, got("x", 100), got("y", 101)).event(20, modified, "x", 102).event(21, deleted, "y", 103).
 			event(22, added, "z", 104).event(23, modified, "x", 105)
@@ -144,7 +145,7 @@ func TestNoLostEvents(t *testing.T) {
 	})
 }
 
-// informed has an informer list all gadgets in the end. If it is wrong, the first is left out.
+// informed makes an informer list all gadgets at the end. If wrong is set, the first is left out.
 func (s *story) informed(wrong bool) *story {
 	newest := map[string]history.Object{}
 	var names []string
@@ -169,17 +170,17 @@ func (s *story) informed(wrong bool) *story {
 	return s.informer(5, "b").list(107, s.h.Objects[len(s.h.Objects)-1].Revision, all...).end()
 }
 
-// again is a gadget of the same name as another one, made later.
+// again is a gadget with the name of an earlier gadget, made later.
 func again(name string) history.Object {
 	o := gadget(name)
 	o.UID = "uid-again-" + name
 	return o
 }
 
-// informerAgain goes on with the informer through b.
+// informerAgain continues the informer through b.
 func (s *story) informerAgain() *teller { return &teller{s, "b", gadgets} }
 
-// withoutA has the new server serve what the old ones serve.
+// withoutA makes the new server serve only what the old servers serve.
 func withoutA(s *story) {
 	for i := range s.h.Served {
 		s.h.Served[i].Document = oldDoc.Hash

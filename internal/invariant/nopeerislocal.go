@@ -17,9 +17,9 @@ var noPeerIsLocal = Invariant{
 	pressure: []pressure{skewed, ownDocuments},
 }
 
-// judgeNoPeer compares the local views that clients get with those that the administrator gets.
+// judgeNoPeer compares the local views that clients get with the views that the administrator gets.
 // Without a sidecar (subject builtin) the same program answers both, so only [Facts.doubtTruth] can
-// find what it answers wrongly to both. With a sidecar the administrator asks the kube-apiserver
+// find an answer that is wrong in both. With a sidecar, the administrator asks the kube-apiserver
 // behind it.
 func judgeNoPeer(f *Facts) *tally {
 	t := newTally(f)
@@ -46,7 +46,7 @@ func judgeNoPeer(f *Facts) *tally {
 	return t
 }
 
-// ruleNoPeer compares a local view with what the server is known to have served while it was asked.
+// ruleNoPeer compares a local view with what the server is known to have served at that time.
 func (f *Facts) ruleNoPeer(o *observation) (ruling, string) {
 	if o.op.Verb != history.VerbNoPeer || !o.ready || o.op.Status != http.StatusOK || o.op.Failure != history.FailureNone {
 		return rulingNone, ""

@@ -37,8 +37,8 @@ func judgeNothingLeftBehind(f *Facts) *tally {
 	return t
 }
 
-// contents are the objects that were in a namespace when it began to be deleted, or later. Those
-// that were in one of the same name before it was made belong to that one.
+// contents are the objects that were in a namespace when its deletion began, or later. Objects from
+// the time before this namespace was made belong to an earlier namespace of the same name.
 func (f *Facts) contents(namespace *object) []*object {
 	from, to := namespace.first().Revision, namespace.last().Revision
 	if change, ok := namespace.deletion(); ok {
@@ -58,7 +58,7 @@ func (f *Facts) earlierNamespace(namespace *object) bool {
 	return f.objects.namespaces[namespace.first().Name][0] != namespace
 }
 
-// leftBehind counts an object that is left of a namespace that is gone.
+// leftBehind counts an object that still exists although its namespace is gone.
 func (t *tally) leftBehind(namespace, content *object, left history.Object) {
 	f := t.facts
 	gone := namespace.last()
@@ -67,7 +67,7 @@ func (t *tally) leftBehind(namespace, content *object, left history.Object) {
 		q := &f.requests[i]
 		if q.GVR.Resource == "namespaces" && q.GVR.Group == "" && q.Name == gone.Name && q.Subresource == "finalize" && !q.Rerouted &&
 			carriedOut(q.Status) && namespace.until(gone).overlaps(window{q.Start, q.End}) {
-			act = q // the last one lets the namespace go
+			act = q // the last such request lets the namespace go
 		}
 	}
 	sentence := []string{

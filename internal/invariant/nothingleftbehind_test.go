@@ -49,8 +49,8 @@ func TestNothingLeftBehind(t *testing.T) {
 	})
 }
 
-// The namespace controller deletes what discovery lists: of a resource that its server does not list
-// it asks nothing, and is told nothing wrong.
+// The namespace controller deletes the resources that discovery lists. If its server does not list
+// a resource, the controller sends no request for it and gets no wrong answer.
 func TestWhatWasLeftBehindUnasked(t *testing.T) {
 	left := gadget("x")
 	left.Namespace, left.Key = "n", "/registry/gadgets/n/x"

@@ -52,9 +52,10 @@ func judgeNoWrongfulDeletion(f *Facts) *tally {
 	return t
 }
 
-// meant reports whether somebody wanted this very object to go, whatever its owners: the load or a
-// step of the run asked for it; its namespace or its definition was being deleted; or a controller
-// asked for it that collects nothing, such as that of a ReplicaSet which needs fewer Pods.
+// meant reports whether the deletion of this very object was intended, whatever its owners are. It
+// is true in three cases: the load or a step of the run asked for it; its namespace or its
+// definition was being deleted; or a controller that collects nothing asked for it, such as that of
+// a ReplicaSet which needs fewer Pods.
 func (f *Facts) meant(o *object, change history.Object) bool {
 	return f.loadDeleted(o, change) || f.namespaceGoes(change) || f.definitionGoes(change) ||
 		slices.ContainsFunc(f.deleters(o, change), func(q *history.Request) bool { return q.Own || !collects(q) })
@@ -78,13 +79,13 @@ func (f *Facts) definitionGoes(change history.Object) bool {
 	for _, o := range f.objects.all {
 		if is := o.first(); is.Kind == "CustomResourceDefinition" && is.Name == name && is.Revision <= change.Revision {
 			state, exists := o.at(change.Revision)
-			known, goes = true, !exists || state.Deleting // of several, the last that was made
+			known, goes = true, !exists || state.Deleting // if there are several, the last one made counts
 		}
 	}
 	return known && goes
 }
 
-// deletedWrongfully counts the deletion of an object whose owner lives.
+// deletedWrongfully counts the deletion of an object whose owner still exists.
 func (t *tally) deletedWrongfully(o *object, change history.Object, owner *object) {
 	f := t.facts
 	var act *history.Request

@@ -14,7 +14,7 @@ func TestNoWrongfulDeletion(t *testing.T) {
 	byCollector := func(s *story) *story {
 		return s.request(40, "b", collector, "delete", configMaps, "n", "x", 200).remove(40.01, "x")
 	}
-	// made is a namespace n beside it.
+	// made also has a namespace n.
 	made := func() *story { return tell(name).put(5, namespace("n")).put(10, owner).put(11, configMap("x", owner)) }
 	definition := func(name string) history.Object {
 		return history.Object{Key: "/registry/apiextensions.k8s.io/customresourcedefinitions/" + name, APIVersion: "apiextensions.k8s.io/v1",
@@ -94,8 +94,8 @@ func TestNoWrongfulDeletion(t *testing.T) {
 	})
 }
 
-// The signature of a deletion is that of the answer that misled the deleter, so that a finding can
-// explain it.
+// A wrongful deletion has the signature of the answer that misled the deleter, so that a finding
+// can explain the deletion.
 func TestAWrongfulDeletionIsSignedByTheAnswerThatMisled(t *testing.T) {
 	owner := gadget("o")
 	told := func(options ...func(*story)) Evidence {

@@ -16,12 +16,12 @@ type object struct {
 	changes []history.Object
 }
 
-// objects are all of a run, by what is asked of them.
+// objects holds all objects of a run, with the indexes that invariants need.
 type objects struct {
 	all        []*object // by their first change
 	byUID      map[string]*object
-	namespaces map[string][]*object // those of one name, in the order in which they were made
-	in         map[string][]*object // what was in the namespaces of one name
+	namespaces map[string][]*object // by name, in the order in which they were made
+	in         map[string][]*object // the objects that were in namespaces of a name
 	dependents map[string][]*object // by the UID of an owner that they had at any time
 	newest     int64                // the last revision
 }
@@ -76,7 +76,7 @@ const atEnd = int64(math.MaxInt64)
 
 func isNamespace(o history.Object) bool { return o.Kind == "Namespace" && o.APIVersion == "v1" }
 
-// at is the object as of a revision, and whether it existed then.
+// at returns the object as of a revision, and whether it existed then.
 func (o *object) at(revision int64) (state history.Object, exists bool) {
 	for _, change := range o.changes {
 		if change.Revision > revision {
@@ -93,8 +93,8 @@ func (o *object) last() history.Object  { return o.changes[len(o.changes)-1] }
 // remains reports whether the object existed at the end of the history.
 func (o *object) remains() bool { return !o.last().Gone }
 
-// deletion is the change by which the object began to be deleted, or was removed at once. It is not
-// ok if there is none, or if the run found the object like that.
+// deletion is the change that began the deletion of the object, or removed it at once. ok is false
+// if there is no such change, or if the run found the object in that state.
 func (o *object) deletion() (change history.Object, ok bool) {
 	i := slices.IndexFunc(o.changes, func(c history.Object) bool { return c.Deleting || c.Gone })
 	if i < 1 {
@@ -103,10 +103,10 @@ func (o *object) deletion() (change history.Object, ok bool) {
 	return o.changes[i], true
 }
 
-// owner is the object that a reference of a dependent leads to. It is not ok if etcd never had it,
-// or if the reference is wrong: an owner is in the namespace of its dependents or in none, and has
-// the kind and the name that the reference says. The garbage collector takes any other for absent
-// (k8s.io/kubernetes, pkg/controller/garbagecollector).
+// owner is the object to which a reference of a dependent leads. ok is false if etcd never had the
+// object, or if the reference is wrong. An owner must be in the namespace of its dependents or in
+// none, and must have the kind and the name in the reference. Otherwise the garbage collector
+// treats the owner as absent (k8s.io/kubernetes, pkg/controller/garbagecollector).
 func (f *Facts) owner(dependent history.Object, reference history.Owner) (*object, bool) {
 	o := f.objects.byUID[reference.UID]
 	if o == nil {
@@ -117,7 +117,7 @@ func (f *Facts) owner(dependent history.Object, reference history.Owner) (*objec
 		(is.Namespace == "" || is.Namespace == dependent.Namespace)
 }
 
-// livingOwner is an owner of the dependent that exists, as of a revision, and is not being deleted.
+// livingOwner is an owner of the dependent that exists at a revision and is not being deleted.
 func (f *Facts) livingOwner(dependent history.Object, revision int64) (*object, bool) {
 	for _, reference := range dependent.Owners {
 		if o, ok := f.owner(dependent, reference); ok {
@@ -129,20 +129,20 @@ func (f *Facts) livingOwner(dependent history.Object, revision int64) (*object, 
 	return nil, false
 }
 
-// ownerUnknown reports whether the history cannot say if an owner exists: leases and events are not
-// recorded.
+// ownerUnknown reports whether the history cannot say if an owner exists, because the history does
+// not record leases and events.
 func ownerUnknown(dependent history.Object) bool {
 	return slices.ContainsFunc(dependent.Owners, func(r history.Owner) bool { return r.Kind == "Lease" || r.Kind == "Event" })
 }
 
-// owned reports whether the object ever had an owner that etcd ever had.
+// owned reports whether the object ever had an owner that ever existed in etcd.
 func (f *Facts) owned(o *object) bool {
 	return slices.ContainsFunc(o.changes, func(change history.Object) bool {
 		return slices.ContainsFunc(change.Owners, func(r history.Owner) bool { _, ok := f.owner(change, r); return ok })
 	})
 }
 
-// namespaceOf is the namespace of that name as of a revision: the last that was made by then.
+// namespaceOf is the namespace of that name at a revision: the last one made until then.
 func (f *Facts) namespaceOf(name string, revision int64) (state history.Object, exists, known bool) {
 	for _, o := range f.objects.namespaces[name] {
 		if o.first().Revision <= revision {
@@ -162,8 +162,8 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-// gvrOf is the resource of an object: as discovery documents of the run name the resource of its
-// kind, or else as its key in etcd does.
+// gvrOf is the resource of an object. It uses the resource that the run's discovery documents name
+// for the object's kind. If there is none, it uses the resource in the object's key in etcd.
 func (f *Facts) gvrOf(o history.Object) history.GVR {
 	return f.gvrOfKind(o.APIVersion, o.Kind, resourceInKey(o))
 }
@@ -183,11 +183,11 @@ func (f *Facts) gvrOfKind(apiVersion, kind, unknown string) history.GVR {
 	return found
 }
 
-// resourceInKey is the resource in a key: /registry/RESOURCE/NAMESPACE/NAME for most built-in types,
-// /registry/GROUP/RESOURCE/NAMESPACE/NAME for others.
+// resourceInKey is the resource in a key: /registry/RESOURCE/NAMESPACE/NAME for most built-in
+// types, /registry/GROUP/RESOURCE/NAMESPACE/NAME for others.
 func resourceInKey(o history.Object) string {
 	parts := strings.Split(o.Key, "/")
-	after := 2 // the name, and what is before it
+	after := 2 // the name, and the resource before it
 	if o.Namespace != "" {
 		after = 3
 	}
@@ -215,7 +215,7 @@ func (f *Facts) indexKinds() {
 	}
 }
 
-// titled is an object for people: "ConfigMap n/x".
+// titled names an object for people: "ConfigMap n/x".
 func titled(o history.Object) string {
 	if o.Namespace == "" {
 		return o.Kind + " " + o.Name

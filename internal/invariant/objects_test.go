@@ -16,13 +16,13 @@ const (
 
 var configMaps = history.GVR{Version: "v1", Resource: "configmaps"}
 
-// gadget is an object without a namespace, of a resource that only the new version serves. It is the
+// gadget is an object without a namespace. Only the new version serves its resource. It is the
 // owner in most stories.
 func gadget(name string) history.Object {
 	return history.Object{Key: "/registry/gadgets/" + name, APIVersion: "apps/v2", Kind: "Gadget", Name: name, UID: "uid-" + name}
 }
 
-// configMap is an object in namespace n with these owners, in a resource that every version serves.
+// configMap is an object in namespace n with these owners. Every version serves its resource.
 func configMap(name string, owners ...history.Object) history.Object {
 	o := history.Object{Key: "/registry/configmaps/n/" + name, APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: name, UID: "uid-" + name}
 	for _, owner := range owners {
@@ -41,7 +41,7 @@ func within(namespace string, o history.Object) history.Object {
 	return o
 }
 
-// put has etcd keep an object like that from then on.
+// put writes objects to etcd at a time.
 func (s *story) put(at float64, all ...history.Object) *story {
 	for _, o := range all {
 		o.At, o.Revision = sec(at), int64(100+len(s.h.Objects))
@@ -50,7 +50,7 @@ func (s *story) put(at float64, all ...history.Object) *story {
 	return s
 }
 
-// change puts the object of that name again with a change.
+// change writes the object of that name again, with a change.
 func (s *story) change(at float64, name string, change func(*history.Object)) *story {
 	for i := len(s.h.Objects) - 1; i >= 0; i-- {
 		if o := s.h.Objects[i]; o.Name == name {
@@ -61,7 +61,7 @@ func (s *story) change(at float64, name string, change func(*history.Object)) *s
 	panic("no object " + name)
 }
 
-// mark has an object be deleted, which waits for these finalizers.
+// mark marks an object as being deleted. Its deletion waits for these finalizers.
 func (s *story) mark(at float64, name string, finalizers ...string) *story {
 	return s.change(at, name, func(o *history.Object) {
 		o.Deleting = true
@@ -76,7 +76,7 @@ func (s *story) remove(at float64, names ...string) *story {
 	return s
 }
 
-// request adds a server's record of a request of 10 ms of a controller.
+// request adds a server's record of a controller's request, which takes 10 ms.
 func (s *story) request(at float64, server, user, verb string, g history.GVR, namespace, name string, status int, options ...func(*history.Request)) *story {
 	q := history.Request{
 		ID: fmt.Sprintf("request-%04d", len(s.h.Requests)), Server: server, Start: sec(at), End: sec(at + 0.01), Status: status, User: user,
@@ -100,8 +100,8 @@ func on(verb, name string) func(*history.Operation) {
 	return func(o *history.Operation) { o.Verb, o.Namespace, o.Name = verb, "n", name }
 }
 
-// harmless is a story of controllers that do nothing wrong: an owner that is kept and one that goes,
-// and a namespace that goes.
+// harmless is a story in which controllers do nothing wrong: one owner stays, another owner goes,
+// and a namespace goes.
 func (s *story) harmless() *story {
 	s.put(10, gadget("kept"), gadget("going"), namespace("doomed"))
 	s.put(11, configMap("one", gadget("kept")), configMap("two", gadget("going")), within("doomed", configMap("three")))

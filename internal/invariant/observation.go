@@ -17,17 +17,17 @@ type observation struct {
 	window   window
 	hops     []history.Hop // the servers' own records of the operation
 	shared   bool          // other operations have the same ID, so the hops are unknown
-	// likewise is since when the asked server has answered like that to every such request: 404 to
-	// those for what the same servers serve, or with the same discovery document. It is the start
-	// of the operation if it is the first.
+	// likewise is the time since when the asked server has given the same answer to every such
+	// request. This means 404 to requests for resources of the same servers, or the same discovery
+	// document. It is the start of the operation if the operation is the first.
 	likewise history.Time
 	situation
 }
 
 // situation is the state of the cluster over one window, as far as it matters to one asked server.
 type situation struct {
-	// ready is true if the asked server was ready and not paused all the time; readySince is since
-	// when.
+	// ready is true if the asked server was ready, and not paused, all the time. readySince is the
+	// start of that time.
 	ready      bool
 	readySince history.Time
 	local      claim // of the asked server itself
@@ -43,7 +43,7 @@ type peer struct {
 	since  history.Time
 }
 
-// indexOperations sorts the operations by time and looks up the situation of each.
+// indexOperations sorts the operations by time and finds the situation of each.
 func (f *Facts) indexOperations(h *history.History) {
 	f.observations = make([]*observation, 0, len(h.Operations))
 	for i := range h.Operations {
@@ -67,8 +67,8 @@ func (f *Facts) indexOperations(h *history.History) {
 	f.indexLikewise()
 }
 
-// indexLikewise sets observation.likewise. The cause of a wrong answer may be long over while the
-// server goes on giving it.
+// indexLikewise sets observation.likewise. A server may still give a wrong answer long after the
+// cause is over.
 func (f *Facts) indexLikewise() {
 	type kind struct {
 		asked, what string
@@ -119,7 +119,7 @@ func (f *Facts) resource(k key) *resource {
 	return r
 }
 
-// situate looks up the situation of o over w, which may be shorter than the operation.
+// situate finds the situation of o over w, which may be shorter than the operation.
 func (f *Facts) situate(o *observation, w window) situation {
 	var s situation
 	span, whole := o.asked.line.during(w)
@@ -152,8 +152,8 @@ func (s *situation) unserved() bool {
 	return s.ready && s.local == claimNo && len(s.capable) == 0 && len(s.unsure) == 0
 }
 
-// routed reports whether the response says anything about routing. What authentication,
-// authorization and flow control reject is rejected before routing.
+// routed reports whether the response says anything about routing. Authentication, authorization
+// and flow control reject a request before routing.
 func routed(op *history.Operation) bool {
 	switch op.Status {
 	case 0, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
@@ -163,20 +163,20 @@ func routed(op *history.Operation) bool {
 }
 
 // localDocument reports whether the operation asks for the discovery document of a group or version
-// of which the asked server may serve nothing. KEP-4020 (Summary, note 2) leaves these documents to
-// each server. A server must still have the documents of what it serves itself.
+// while the asked server may serve nothing of it. KEP-4020 (Summary, note 2) leaves these documents
+// to each server. But a server must have the documents of the resources that it serves itself.
 func (o *observation) localDocument() bool {
 	return o.resource != nil && o.resource.describes() && o.local != claimYes
 }
 
-// resourceNotFound reports whether the response denies that the resource, group or version exists,
-// as opposed to an object.
+// resourceNotFound reports whether the response denies that the resource, group or version exists.
+// A 404 about an object is not such a response.
 func resourceNotFound(op *history.Operation) bool {
 	return op.Status == http.StatusNotFound && (op.Missing == history.MissingResource || op.Verb == history.VerbDiscovery)
 }
 
-// truncated404 reports whether the response is a 404 with a truncated body, so that it is unknown
-// whether it denies the resource or an object.
+// truncated404 reports whether the response is a 404 with a truncated body. Then it is unknown
+// whether the 404 denies the resource or an object.
 func truncated404(op *history.Operation) bool {
 	return op.Status == http.StatusNotFound && op.Missing == history.MissingNothing &&
 		op.Failure != history.FailureNone && op.Verb != history.VerbDiscovery
@@ -192,20 +192,20 @@ func (f *Facts) cutOff(o *observation, s situation, w window) bool {
 	return len(s.capable) > 0
 }
 
-// hasEtcd reports whether the link of the asked server to etcd worked all over w. Without etcd a
-// server can neither verify tokens, nor authorize by what it has not read yet, nor serve, nor find
-// its peers.
+// hasEtcd reports whether the asked server's link to etcd worked throughout w. Without etcd a
+// server cannot verify tokens, cannot authorize by objects that it has not read yet, cannot serve,
+// and cannot find its peers.
 func (f *Facts) hasEtcd(o *observation, w window) bool {
 	r, _ := f.reach(o.op.Server, etcd, w)
 	return r == reachOpen
 }
 
-// untilBound is the window of the operation, but not longer than Bounds.Unavailable.
+// untilBound is the window of the operation, cut to at most Bounds.Unavailable.
 func (f *Facts) untilBound(o *observation) window {
 	return window{o.window.from, min(o.window.to, later(o.window.from, f.bounds.Unavailable))}
 }
 
-// Class says which servers could have served a request, by their own nopeer documents.
+// Class says which servers could have served a request, according to their own nopeer documents.
 type Class string
 
 // The classes of requests.
@@ -215,7 +215,7 @@ const (
 	ClassUnserved   Class = "unserved"   // no live server does
 	ClassDiscovery  Class = "discovery"  // not about a resource: discovery, health
 	ClassDown       Class = "down"       // the asked server was not running
-	ClassUnknown    Class = "unknown"    // what was served changed meanwhile or is unknown
+	ClassUnknown    Class = "unknown"    // the served resources changed meanwhile or are unknown
 )
 
 // Handled says who could have served a request, and who handled it.

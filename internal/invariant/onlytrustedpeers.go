@@ -20,8 +20,8 @@ var onlyTrustedPeers = Invariant{
 	pressure: []pressure{skewed},
 }
 
-// judgeOnlyTrustedPeers judges the links on which nothing but the servers themselves rejects
-// requests. A server that refuses to start with such a certificate has done what is demanded.
+// judgeOnlyTrustedPeers judges the links on which only the servers themselves reject requests. A
+// server that refuses to start with such a certificate also fulfils the demand.
 func judgeOnlyTrustedPeers(f *Facts) *tally {
 	t := newTally(f)
 	untrusted, refusedToStart := 0, 0
@@ -43,10 +43,11 @@ func judgeOnlyTrustedPeers(f *Facts) *tally {
 	return t
 }
 
-// ruleTrust rules on one operation. A violation is told twice: wrong names no server, cause does.
-// The invariant applies if a server got the operation over an untrusted link, or if the asked
-// server could have forwarded it over one. The operation is unjudgeable if log entries are missing:
-// no server has recorded it, or every server that could have answered it was out of reach.
+// ruleTrust rules on one operation. It describes a violation twice: wrong names no server, cause
+// does. The invariant applies if a server got the operation over an untrusted link, or if the asked
+// server could have forwarded the operation over one. The operation is unjudgeable if log entries
+// are missing: no server has recorded it, or every server that could have answered it was out of
+// reach.
 func (f *Facts) ruleTrust(o *observation) (r ruling, wrong, cause string) {
 	paths, _ := chains(o.op.Server, o.hops)
 	for i, path := range paths {
@@ -72,7 +73,7 @@ func (f *Facts) ruleTrust(o *observation) (r ruling, wrong, cause string) {
 	}
 }
 
-// wrongTrust says what a hop trusted that it must not trust, or "": wrong without names of servers,
+// wrongTrust says what a hop trusted although it must not, or "": wrong without names of servers,
 // cause with them. A server that must not trust a front-proxy certificate rejects the request (401)
 // or handles it as anonymous.
 func (f *Facts) wrongTrust(o *observation, h history.Hop, from, to string) (wrong, cause string) {
@@ -90,8 +91,8 @@ func (f *Facts) wrongTrust(o *observation, h history.Hop, from, to string) (wron
 	return "", ""
 }
 
-// fullyOn is the time in which a fault surely has its effect: a request at its beginning may still
-// use a connection of the process before.
+// fullyOn is the time in which a fault surely has its effect. At the beginning of the fault, a
+// request may still use a connection of the earlier process.
 func fullyOn(fault history.Fault) window {
 	return window{later(fault.Start, settle), later(fault.End, -settle)}
 }

@@ -10,7 +10,7 @@ func TestOnlyTrustedPeers(t *testing.T) {
 	const name = "OnlyTrustedPeers"
 	const serving, frontProxy = history.DistrustServing, history.DistrustFrontProxy
 	distrusting := func(how history.Distrust) *story { return tell(name).distrust(how, "b", "a", 15, 100) }
-	// As servers are restarted to it: b is down from 14 to 16.
+	// A server gets such a fault by a restart: b is down from 14 to 16.
 	restarted := func() *story {
 		return tell(name).stop("b", 13).start("b", 15, oldDoc).distrust(serving, "b", "a", 14.5, 50)
 	}
@@ -71,7 +71,7 @@ func TestOnlyTrustedPeers(t *testing.T) {
 	})
 }
 
-// refusing has c not start.
+// refusing makes c refuse to start.
 func refusing(s *story, how history.Distrust) *story {
 	s.h.Faults = append(s.h.Faults, history.Fault{
 		ID: len(s.h.Faults) + 1, Kind: history.FaultMisconfiguration, Server: "c", Distrust: how, Start: sec(15), End: sec(30),

@@ -49,16 +49,16 @@ func judgeOrphansCollected(f *Facts) *tally {
 	return t
 }
 
-// orphan is a time in which an object had owners and all of them were gone: until it began to be
-// deleted, or got other owners or none.
+// orphan is a time in which an object had owners and all of them were gone. It ends when the object
+// begins to be deleted, or gets other owners or none.
 type orphan struct {
 	window
 	state history.Object // at its beginning
-	owner history.Object // the one that was removed last
+	owner history.Object // the owner that was removed last
 }
 
-// orphaned are these times. The run must have seen the removal of an owner: it is not known since
-// when others are gone.
+// orphaned returns these times. The run must have seen the removal of an owner, because otherwise
+// the time of the removal is unknown.
 func (f *Facts) orphaned(o *object) []orphan {
 	var out []orphan
 	var current *orphan
@@ -79,7 +79,7 @@ func (f *Facts) orphaned(o *object) []orphan {
 			end(change.At)
 			continue
 		}
-		if removed.Revision > change.Revision { // an owner lived then
+		if removed.Revision > change.Revision { // an owner existed at that time
 			end(change.At)
 		}
 		if from := max(change.At, removed.At); current == nil && from < next {
@@ -90,8 +90,8 @@ func (f *Facts) orphaned(o *object) []orphan {
 	return out
 }
 
-// ownersRemoved is the last removal of an owner. all is true if that leaves the dependent without
-// any, at whatever time.
+// ownersRemoved is the last removal of an owner. all is true if the dependent then has no owner
+// left.
 func (f *Facts) ownersRemoved(dependent history.Object) (last history.Object, all bool) {
 	if ownerUnknown(dependent) {
 		return last, false
@@ -99,7 +99,7 @@ func (f *Facts) ownersRemoved(dependent history.Object) (last history.Object, al
 	for _, reference := range dependent.Owners {
 		o, ok := f.owner(dependent, reference)
 		switch {
-		case !ok: // it does not count, and never did
+		case !ok: // such an owner never counts
 		case o.remains():
 			return last, false
 		case o.last().Revision > last.Revision:

@@ -7,13 +7,14 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// indexOverload finds the times in which the machine was overloaded: all ready servers, two or
-// more, had slow probes, or a server had one and its threads got no CPU for half of that time.
-// Wrong answers of that time, and of the time in which servers then recover (Bounds.Convergence),
-// may come from the overload alone.
+// indexOverload finds the times in which the machine was overloaded. In such a time, all ready
+// servers (two or more) had slow probes, or one server had a slow probe and its threads got no CPU
+// for half of that time. Wrong answers in such a time may come from the overload alone. The same is
+// true for the time in which servers then recover (Bounds.Convergence).
 //
-// One slow server is no overload, since that may be its own defect. A server that itself overloads
-// the machine makes the run inconclusive, which is not green; loops and crashes still count.
+// One slow server alone is no overload, since its slowness may be its own defect. If a server
+// itself overloads the machine, the run becomes inconclusive, which does not count as a pass. Loops
+// and crashes still count.
 func (f *Facts) indexOverload(h *history.History) {
 	slow := map[string][]window{}
 	var starved []window
@@ -33,7 +34,7 @@ func (f *Facts) indexOverload(h *history.History) {
 	if len(slow) == 0 {
 		return
 	}
-	for _, l := range f.lifecycle { // which servers are ready changes then
+	for _, l := range f.lifecycle { // the set of ready servers changes at these times
 		times = append(times, l.At)
 	}
 	slices.Sort(times)
@@ -53,8 +54,8 @@ func (f *Facts) indexOverload(h *history.History) {
 	}
 }
 
-// allSlow reports whether every server that was ready had a slow probe over all of w, in which no
-// probe began or ended and no state changed.
+// allSlow reports whether every ready server had a slow probe over all of w. No probe begins or
+// ends in w, and no state changes in w.
 func (f *Facts) allSlow(slow map[string][]window, w window) bool {
 	ready := 0
 	for _, s := range f.servers {

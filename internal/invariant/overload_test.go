@@ -15,7 +15,7 @@ func (s *story) slow(from, to float64, servers ...string) *story {
 	return s
 }
 
-// starved makes a probe slow while threads of the server waited for a CPU for so long.
+// starved makes a probe slow while threads of the server waited for a CPU for the time queued.
 func (s *story) starved(from, to float64, server string, queued float64) *story {
 	s.h.SlowProbes = append(s.h.SlowProbes, history.SlowProbe{Server: server, Start: sec(from), End: sec(to), Queued: sec(queued)})
 	return s
@@ -45,14 +45,14 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// What slowness cannot explain counts all the same.
+// Violations that slowness cannot explain still count.
 func TestOverloadDoesNotExcuseALoop(t *testing.T) {
 	s := tell("NoLoop").ask(20, "b", gadgets, 200).hop("b", 0, 10, false).hop("c", 1, 9, true).hop("a", 2, 8, true).slow(15, 25, "a", "b", "c")
 	want{outcome: OutcomeFail, checked: 1, violations: 1}.check(t, verdictOf(t, s.h, "NoLoop"))
 }
 
-// What was wrong and is not counted must keep the run from passing, also where that is not what the
-// scenario is about.
+// Wrong answers that an overload hides must keep the run from passing, even if the scenario tests
+// another invariant.
 func TestOverloadKeepsARunFromPassing(t *testing.T) {
 	of := func(s *story) Outcome { return Overall(Judge(s.h), false) }
 	run := func() *story { return tell("NoCrash").askEvery(20, 29, "b", gadgets, 200).slow(50, 55, "a", "b", "c") }

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// legacyListsOwn demands only what held before the Mixed Version Proxy: the KEP merges only the
-// aggregated format (docs/findings.md, 17).
+// legacyListsOwn demands only what was already true before the Mixed Version Proxy, because the KEP
+// merges only the aggregated format (docs/findings.md, 17).
 var legacyListsOwn = Invariant{
 	Name:    "LegacyListsOwn",
 	Grade:   GradeExtended,
@@ -32,8 +32,8 @@ var openAPIDescribes = Invariant{
 	pressure: []pressure{descriptions},
 }
 
-// judgeOwnAPI applies a rule about what a server must say about its own API. The rule also returns
-// the group versions that a document lacks; none if the response is not a document.
+// judgeOwnAPI applies a rule about a server's documents of its own API. The rule also returns the
+// group versions that a document lacks. It returns none if the response is not a document.
 func (f *Facts) judgeOwnAPI(rule func(*observation) (ruling, []string), noun, verb string) *tally {
 	t := newTimedTally(f)
 	for _, o := range f.observations {
@@ -55,15 +55,15 @@ func (f *Facts) judgeOwnAPI(rule func(*observation) (ruling, []string), noun, ve
 	return t
 }
 
-// asksOwnAPI reports whether the operation asks, with this verb, a server that has been ready for
+// asksOwnAPI reports whether the operation has this verb and asks a server that has been ready for
 // Staleness.
 func (f *Facts) asksOwnAPI(o *observation, verb string) bool {
 	return o.op.Verb == verb && o.ready && routed(o.op) && o.op.Failure == history.FailureNone &&
 		o.op.Start >= later(o.readySince, f.bounds.Staleness)
 }
 
-// settledDocument is what the asked server has served for Staleness, since lists and descriptions
-// are made a moment after what they describe; nil if that is unknown.
+// settledDocument is the document that the asked server has served for Staleness, or nil if that is
+// unknown. A server makes lists and descriptions a moment after the resources that they describe.
 func (f *Facts) settledDocument(o *observation) *document {
 	own := o.asked.servedAt(o.op.Start)
 	if !own.holds(o.window) || o.op.Start < later(own.from, f.bounds.Staleness) {
@@ -106,7 +106,7 @@ func (f *Facts) ruleOpenAPI(o *observation) (r ruling, missing []string) {
 }
 
 // ruleContents rules on a document that must have every group version that the server serves
-// itself, of the groups that some selects.
+// itself. some selects the groups.
 func (f *Facts) ruleContents(o *observation, some func(group string) bool) (r ruling, missing []string) {
 	document, own := f.documents[o.op.Document], f.settledDocument(o)
 	if document == nil || own == nil {
@@ -135,8 +135,8 @@ func describedVersion(path string) (of history.GVR, ok bool) {
 	return of, ok && of.Version != ""
 }
 
-// ruleOneVersion rules on the description of one group version. A server need not describe what it
-// does not serve.
+// ruleOneVersion rules on the description of one group version. A server need not describe a group
+// version that it does not serve.
 func (f *Facts) ruleOneVersion(o *observation, of history.GVR) (r ruling, missing []string) {
 	described, own := f.documents[o.op.Document], f.settledDocument(o)
 	switch {

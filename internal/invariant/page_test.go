@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/golden"
 )
 
-// TestInvariantsPage checks that docs/invariants.md is made from the catalogue.
+// TestInvariantsPage checks that docs/invariants.md is generated from the catalogue.
 func TestInvariantsPage(t *testing.T) {
 	golden.Hold(t, "../../docs/invariants.md", invariantsPage())
 }

@@ -48,8 +48,8 @@ func TestPassedOnUnchanged(t *testing.T) {
 	})
 }
 
-// Like violations are told once, whatever the values: the simulator tells what it has found apart
-// by the cause.
+// Similar violations are shown once, whatever the values are. The simulator distinguishes its
+// findings by the cause.
 func TestWhatWasAlteredIsGroupedByItsPart(t *testing.T) {
 	s := tell()
 	for _, what := range []string{"query: without limit=5", "query: without limit=6", "path: /x rather than /y"} {

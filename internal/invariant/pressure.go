@@ -7,12 +7,12 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// pressure is one class of requests, of objects in etcd, or of events that informers got: a field of
-// history.Pressure.
+// pressure is one class of requests, of objects in etcd, or of events that informers got. It stands
+// for one field of history.Pressure.
 type pressure struct {
 	what   string // for people, in the plural
 	field  func(*history.Pressure) *int
-	counts func(*Facts, *observation) bool // nil: it does not count requests
+	counts func(*Facts, *observation) bool // nil: the class does not count requests
 	// objects counts objects; nil: none.
 	objects func(*Facts, *object) bool
 	// events counts events that informers got; nil: none.
@@ -120,13 +120,13 @@ var pressures = []pressure{
 	mergedDocuments, ownDocuments, legacyDocuments, descriptions, owners, informed,
 }
 
-// presses reports whether the operation is about a resource and its client waited for the answer.
+// presses reports whether the operation is about a resource and the client waited for the answer.
 func (o *observation) presses() bool {
 	return o.resource != nil && !o.localDocument() && o.op.Failure != history.FailureCanceled
 }
 
 // streams reports whether the operation is a skewed watch that delivered an event. The load itself
-// may have ended it.
+// may have ended the watch.
 func (o *observation) streams() bool {
 	return o.op.Verb == "watch" && o.op.Events > 0 && o.resource != nil && o.skewed()
 }
@@ -136,7 +136,7 @@ func (o *observation) got(verb string) bool {
 	return o.op.Verb == verb && o.op.Document != "" && o.op.Failure == history.FailureNone
 }
 
-// measurePressure counts what was put on the subject, as far as the ground truth is known.
+// measurePressure counts the pressure on the servers, as far as the ground truth is known.
 func (f *Facts) measurePressure() {
 	for _, p := range pressures {
 		count := p.field(&f.pressure)
@@ -160,7 +160,7 @@ func (f *Facts) measurePressure() {
 	}
 }
 
-// missingPressure names every pressure that was not reached.
+// missingPressure names every demanded pressure that the run did not reach.
 func (f *Facts) missingPressure(ps []pressure) []string {
 	var out []string
 	for _, p := range append([]pressure{operations}, ps...) {
@@ -173,14 +173,15 @@ func (f *Facts) missingPressure(ps []pressure) []string {
 
 // Pressure is one class of requests or objects in a run.
 type Pressure struct {
-	// Class says what is counted, for people, in the plural.
+	// Class says for people what is counted, in the plural.
 	Class string `json:"class"`
-	// Count is how many there were, and Least how many the scenario demands; 0 if it demands none.
+	// Count is the number of requests or objects. Least is the number that the scenario demands, or
+	// 0 if it demands none.
 	Count int `json:"count"`
 	Least int `json:"least,omitempty"`
 }
 
-// Pressures are all classes of which there was one, or of which the run demands some.
+// Pressures returns all classes that occurred or that the run demands.
 func (f *Facts) Pressures() []Pressure {
 	var out []Pressure
 	for _, p := range pressures {

@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Each class with a request that counts, and requests near it that do not.
+// The test tries each class with a request that counts and similar requests that do not.
 func TestClassesOfPressure(t *testing.T) {
 	streaming := func(status, events int) func(*history.Operation) {
 		return func(o *history.Operation) { o.Verb, o.Status, o.Events = "watch", status, events }
@@ -84,7 +84,7 @@ func TestClassesOfPressure(t *testing.T) {
 	}
 }
 
-// What no invariant demands could never make a verdict inconclusive.
+// A class that no invariant demands could never make a verdict inconclusive.
 func TestEveryClassOfPressureIsDemandedByAnInvariant(t *testing.T) {
 	for i, p := range pressures {
 		var least history.Pressure

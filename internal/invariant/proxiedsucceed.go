@@ -1,7 +1,7 @@
 package invariant
 
-// proxiedSucceed is the one promise of KEP-4020 that allows exceptions. One failure does not break
-// it, and a few responses prove nothing about it.
+// proxiedSucceed is the only promise of KEP-4020 that allows exceptions. One failure does not break
+// the promise, and a few responses prove nothing about it.
 var proxiedSucceed = Invariant{
 	Name:     "ProxiedSucceed",
 	Grade:    GradeCore,
@@ -13,15 +13,15 @@ var proxiedSucceed = Invariant{
 }
 
 const (
-	// leastProxied is the least number of requests of which a percentage is taken. With fewer than
-	// a hundred, one failure would break the promise.
+	// leastProxied is the smallest number of requests for which a percentage is computed. With
+	// fewer than a hundred requests, one failure would break the promise.
 	leastProxied = 150
-	// mostFailed is how many failures in a hundred requests are too many.
+	// mostFailed is the number of failures in a hundred requests that is too many.
 	mostFailed = 1
 )
 
-// judgeProxied applies the rule of Available in steady state, to resources only, and not to
-// requests that were denied or rejected, which are never forwarded.
+// judgeProxied applies the rule of Available in steady state, and only to resources. It leaves out
+// requests that were denied or rejected, because servers never forward those.
 func judgeProxied(f *Facts) *tally {
 	t := newTimedTally(f)
 	type failure struct {
@@ -66,7 +66,7 @@ func judgeProxied(f *Facts) *tally {
 	return t
 }
 
-// ruleProxied rules on one operation, and says how it failed.
+// ruleProxied rules on one operation and says how it failed.
 func (f *Facts) ruleProxied(o *observation) (ruling, string) {
 	if o.resource == nil || o.op.GVR.Resource == "" || !o.skewed() || f.steadyAt(o.window) == nil {
 		return rulingNone, ""

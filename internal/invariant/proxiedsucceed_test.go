@@ -6,7 +6,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// askMany asks n times, ten times a second; every nth of the answers is another.
+// askMany sends n requests, ten a second. Every nth of them gets the other status.
 func (s *story) askMany(from float64, n int, server string, g history.GVR, status, nth, other int, options ...func(*history.Operation)) *story {
 	for i := range n {
 		is := status

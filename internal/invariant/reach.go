@@ -11,32 +11,32 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// settle is how far the recorded time of a fault may be from its effect: a toxic is switched by one
-// call, and connections that are under way then may still get through or be broken.
+// settle is how far the recorded time of a fault may be from its effect. One call switches a toxic,
+// and connections that exist at that moment may still get through or may break.
 const settle = 100 * time.Millisecond
 
-// The ends of links that are not servers.
+// These ends of links are not servers.
 const (
 	client = "client"
 	etcd   = "etcd"
 )
 
-// link is a direction of connecting: a cut of a→b does not affect connections that b makes to a.
+// link is a direction of connecting. A cut of a→b does not affect connections that b makes to a.
 type link struct{ from, to string }
 
 // reach is what the run did to a link over a window.
 type reach uint8
 
 const (
-	reachOpen    reach = iota // nothing, or only delays
-	reachPartial              // something, for part of the window or on some connections
+	reachOpen    reach = iota // no fault, or only delays
+	reachPartial              // a fault for part of the window or on some connections
 	reachClosed               // no response could get through at any time
 )
 
-// delaying are the kinds of faults under which everything arrives in the end.
+// delaying holds the kinds of faults that delay data but lose none.
 var delaying = map[string]bool{"latency": true, "bandwidth": true, "slicer": true, "slow-close": true}
 
-// linkFaults are the faults on a link that overlap w, in time order. A fault with an empty From
+// linkFaults returns the faults on a link that overlap w, in time order. A fault with an empty From
 // applies to every source.
 func (f *Facts) linkFaults(l link, w window) []history.Fault {
 	var out []history.Fault
@@ -51,9 +51,9 @@ func (f *Facts) linkFaults(l link, w window) []history.Fault {
 	return out
 }
 
-// reach says whether connections that from makes could get through to to, and what impaired them,
-// for people. Faults in the process of to (kill, pause) show in its timeline. w is widened by
-// settle.
+// reach says whether connections from one end to the other could get through, and describes for
+// people what impaired them. Faults in the process of to (kill, pause) show in its timeline. reach
+// widens w by settle.
 func (f *Facts) reach(from, to string, w window) (reach, string) {
 	wide := w.widen(settle)
 	obstacles, blocks := f.inTheWay(from, to, wide)
@@ -67,8 +67,8 @@ func (f *Facts) reach(from, to string, w window) (reach, string) {
 	}
 }
 
-// inTheWay is what impaired connections from one server to another in w, for people, and the times
-// in which nothing got through.
+// inTheWay describes for people what impaired connections from one server to another in w. It also
+// returns the times in which nothing got through.
 func (f *Facts) inTheWay(from, to string, w window) (obstacles []string, blocks []window) {
 	for _, fault := range f.linkFaults(link{from, to}, w) {
 		if !fault.Blocks && delaying[fault.Kind] {
@@ -118,7 +118,7 @@ func faultOrder(a, b history.Fault) int {
 }
 
 // proxyOff reports whether a step had switched off the proxy of a server at some time in w. Such a
-// server need not do what the proxy does. A run of the subject "none", in which no server has a
+// server need not do the work of the proxy. A run of the subject "none", in which no server has a
 // proxy, has no such faults and is judged in full.
 func (f *Facts) proxyOff(server string, w window) bool {
 	return slices.ContainsFunc(f.faultList, func(fault history.Fault) bool {
@@ -126,26 +126,28 @@ func (f *Facts) proxyOff(server string, w window) bool {
 	})
 }
 
-// After a link to etcd is healed, a kube-apiserver is without etcd for some time more: its gRPC
-// clients wait before they connect again.
+// After a link to etcd is healed, a kube-apiserver stays without etcd for some more time, because
+// its gRPC clients wait before they connect again.
 const (
-	// reconnecting is the kind of the fault that stands for that time.
+	// reconnecting is the kind of fault that represents that time.
 	reconnecting = "reconnecting"
-	// stuckWrite is how long a write takes only on a server that has no connection to etcd.
+	// stuckWrite is a duration. Only on a server without a connection to etcd does a write take so
+	// long.
 	stuckWrite = time.Second
 )
 
-// reconnectDelay bounds that time. A kube-apiserver has one connection to etcd per resource and one
-// for /readyz. gRPC waits longer after each failed attempt, 1.6 times as long as before ±20 %, from
-// 1 s up to 2 minutes (gRPC, connection-backoff.md). So the last wait is at most nine tenths of the
-// time for which attempts have failed, plus 1.2 s.
+// reconnectDelay is the longest such time. A kube-apiserver has one connection to etcd per resource
+// and one for /readyz. After each failed attempt gRPC waits 1.6 times as long as before (±20 %),
+// from 1 s up to 2 minutes (gRPC, connection-backoff.md). So the last wait is at most nine tenths
+// of the time for which attempts have failed, plus 1.2 s.
 func reconnectDelay(cut time.Duration) time.Duration {
 	return min(cut/10*9+1200*time.Millisecond, 144*time.Second)
 }
 
-// indexReconnects finds the servers that were without etcd after their link to it was healed: those
-// on which a write was still stuck. When the last connection was made is unknown but bounded. It
-// adds a fault on the link that does not block it, for kube-apiservers of every subject.
+// indexReconnects finds the servers that had no etcd after their link to it was healed: those on
+// which a write was still stuck. The time of the last connection is unknown but bounded.
+// indexReconnects adds a fault on the link that does not block the link, for kube-apiservers of
+// every subject.
 func (f *Facts) indexReconnects(h *history.History) {
 	writes := map[string][]*history.Operation{}
 	for i := range h.Operations {
@@ -171,7 +173,7 @@ func (f *Facts) indexReconnects(h *history.History) {
 }
 
 // needsEtcd reports whether the operation is a write that every kube-apiserver carries out itself,
-// with etcd.
+// using etcd.
 func needsEtcd(o *history.Operation) bool {
 	local := o.GVR.Group == "" || o.GVR.Group == "coordination.k8s.io"
 	return local && o.Subresource == "" && !dryRun(o) && writes(o) && o.Verb != "deletecollection"
@@ -181,13 +183,13 @@ const (
 	// leaseLasts is the duration of an identity lease. Source: identityLeaseDurationSeconds in
 	// k8s.io/kubernetes, pkg/controlplane/apiserver/server.go.
 	leaseLasts = time.Hour
-	// leaseRenewal is how long ago a server may have renewed its lease last.
+	// leaseRenewal is the longest time since a server's last lease renewal.
 	leaseRenewal = 10 * time.Second
 )
 
-// leaseExpiries are the times in which the leases of a server may have expired, because it was
-// paused or cut off from etcd for too long to renew them. Its peers may take it for gone then,
-// since nothing but the leases shows that it lives.
+// leaseExpiries are the times in which the leases of a server may have expired, because the server
+// was paused or cut off from etcd for too long to renew them. Peers may then consider the server
+// gone, because only the leases show that it is alive.
 func (f *Facts) leaseExpiries(name string, line timeline) []window {
 	var out []window
 	add := func(from, to history.Time) {
@@ -215,7 +217,8 @@ func (f *Facts) leaseExpiries(name string, line timeline) []window {
 	return out
 }
 
-// without makes unknown what the server was doing in w, except that its process was down.
+// without makes unknown what the server was doing in w, except for times in which its process was
+// down.
 func (l timeline) without(w window) timeline {
 	var out timeline
 	for _, s := range l {

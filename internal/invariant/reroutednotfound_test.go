@@ -6,8 +6,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Whoever is passed a request for what it does not serve is to answer 503: that is no 503 in place
-// of a 404.
+// A peer that gets a forwarded request for a resource that it does not serve must answer 503. Such
+// a 503 does not count as a 503 in place of a 404.
 func TestReroutedMayBe503(t *testing.T) {
 	const name = "TrueNotFound"
 	bearing := func(o *history.Operation) { o.Rerouted = true }

@@ -7,8 +7,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// key is what a request is about: a resource, a subresource, or a whole group or version, which has
-// only the fields that name it. The zero key is discovery itself, which every server serves.
+// key names the subject of a request: a resource, a subresource, or a whole group or version. A
+// whole group or version sets only the fields that name it. The zero key is discovery itself, which
+// every server serves.
 type key struct {
 	history.GVR
 	subresource string
@@ -22,8 +23,8 @@ func (k key) String() string {
 	return k.GVR.String() + "/" + k.subresource
 }
 
-// describes reports whether the key is a whole group or version, whose document is at /apis/GROUP
-// or /apis/GROUP/VERSION.
+// describes reports whether the key is a whole group or version. Its document is at /apis/GROUP or
+// /apis/GROUP/VERSION.
 func (k key) describes() bool { return k.Resource == "" && k.GVR != history.GVR{} }
 
 // document is an indexed discovery document.
@@ -32,7 +33,7 @@ type document struct {
 	lists map[key]bool
 	// readable are the resources that can be read.
 	readable map[key]bool
-	// core is true if it lists anything of the core group. A document that was made from /apis
+	// core is true if the document lists any resource of the core group. A document made from /apis
 	// alone says nothing about the core group.
 	core bool
 }
@@ -54,11 +55,11 @@ func newDocument(d history.Document) *document {
 	return doc
 }
 
-// claim is what is known about one server and one key.
+// claim says whether one server serves one key, as far as it is known.
 type claim uint8
 
 const (
-	claimUnknown claim = iota // unknown, or it changed within the window
+	claimUnknown claim = iota // unknown, or changed within the window
 	claimAbsent               // the process was down
 	claimNo                   // the process was not down, and the server did not serve it
 	claimYes                  // the server was up (or paused) and served it
@@ -68,28 +69,28 @@ const (
 type served struct {
 	span
 	content
-	// around is set for a process that is starting: the server's documents before and after the
-	// start.
+	// around is set for a process that is starting. It holds the server's documents before and
+	// after the start.
 	around content
 }
 
-// content is what is known about what a server served itself.
+// content is what is known about the resources that a server served itself.
 type content struct {
 	doc *document // nil if unknown
-	// before and after are set, and doc is nil, while the server may have served either of them.
+	// before and after are set while the server may have served either of them. doc is nil then.
 	before, after *document
 }
 
 func (c content) changing() bool { return c.before != nil && c.after != nil }
 
-// change is a change of what is known.
+// change is a change of the known content.
 type change struct {
 	at history.Time
 	content
 }
 
-// changesOf are the changes of one incarnation. The document of one incarnation says nothing about
-// the next, which may be of another version.
+// changesOf returns the changes of one incarnation. The document of one incarnation says nothing
+// about the next incarnation, which may be of another version.
 func changesOf(incarnation int, records []history.Served, documents map[string]*document) []change {
 	var out []change
 	for _, r := range records {
@@ -98,7 +99,7 @@ func changesOf(incarnation int, records []history.Served, documents map[string]*
 		}
 		doc := documents[r.Document]
 		if n := len(out); n > 0 && r.Confirmed > 0 && out[n-1].doc != doc {
-			// The previous document was seen at its own At, whatever Confirmed says.
+			// The run saw the previous document at that document's own At, whatever Confirmed says.
 			if from := max(r.Confirmed, out[n-1].at); from < r.At {
 				out = append(out, change{from, content{before: out[n-1].doc, after: doc}})
 			}
@@ -108,8 +109,8 @@ func changesOf(incarnation int, records []history.Served, documents map[string]*
 	return out
 }
 
-// newServed splits a timeline where documents change. records are those of the server, in time
-// order.
+// newServed splits a timeline at the times at which documents change. records are the server's
+// records, in time order.
 func newServed(line timeline, records []history.Served, documents map[string]*document) []served {
 	var out []served
 	for _, s := range line {
@@ -174,13 +175,13 @@ func (s served) claim(k key) claim {
 	}
 	c := s.content.claim(k)
 	if c == claimYes && !s.up {
-		return claimUnknown // it is starting or stopping, so it may answer or not
+		return claimUnknown // the server is starting or stopping, so it may answer or not
 	}
 	return c
 }
 
-// surelyLacks reports whether the server cannot have served the resource in w, although its process
-// was starting: it served the resource neither before nor after the start.
+// surelyLacks reports whether the server cannot have served the resource in w, even while its
+// process was starting: the server did not serve the resource before or after the start.
 func (s *server) surelyLacks(k key, w window) bool {
 	for i := s.servedIndex(w.from); i < len(s.served) && s.served[i].overlaps(w); i++ {
 		piece := s.served[i]
@@ -192,7 +193,7 @@ func (s *server) surelyLacks(k key, w window) bool {
 }
 
 // claim is claimYes, claimNo or claimUnknown. While a server changes from one document to another,
-// what both say holds, and the rest is unknown.
+// it is known only what both documents say.
 func (c content) claim(k key) claim {
 	if c.changing() {
 		if was := (content{doc: c.before}).claim(k); was == (content{doc: c.after}).claim(k) {
@@ -216,8 +217,8 @@ func (c content) claim(k key) claim {
 type coverage struct {
 	window
 	claim claim
-	// lost is set if the claim is claimAbsent and the last known document lists the key: how the
-	// process ended.
+	// lost is set if the claim is claimAbsent and the last known document lists the key. It says
+	// how the process ended.
 	lost history.State
 }
 
@@ -251,7 +252,7 @@ func newResource(k key, servers []*server) *resource {
 	return r
 }
 
-// during returns the server's claim over all of w, and since when it has not changed.
+// during returns the server's claim over all of w, and the time since which it has not changed.
 func (r *resource) during(s *server, w window) coverage {
 	line := r.coverage[s.index]
 	next := sort.Search(len(line), func(i int) bool { return line[i].from > w.from })

@@ -13,15 +13,15 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// The times of the endpoint lease of a kube-apiserver, by which its peers find it.
-// Source: DefaultPeerEndpointReconcileInterval and DefaultPeerEndpointReconcilerTTL in
+// These are the times of the endpoint lease of a kube-apiserver. Peers use the lease to find the
+// server. Source: DefaultPeerEndpointReconcileInterval and DefaultPeerEndpointReconcilerTTL in
 // k8s.io/kubernetes/pkg/controlplane/apiserver/peer.go.
 const (
 	endpointRenewal = 10 * time.Second
 	endpointTTL     = 15 * time.Second
 )
 
-// The parts of a configuration that can be compared with what is seen, by their flags.
+// These flags set the parts of a configuration whose effect can be seen.
 const (
 	flagPeerIP      = "--peer-advertise-ip"
 	flagPeerPort    = "--peer-advertise-port"
@@ -32,25 +32,24 @@ const (
 	flagWithout     = "--runtime-config"
 )
 
-// setting is the configuration of one process, with what was seen of the process.
+// setting is the configuration of one process, together with what the run saw of the process.
 type setting struct {
 	history.Configuration
 	server *server
-	ready  []window // in which the process was ready and not paused
+	ready  []window // times in which the process was ready and not paused
 	leases []history.Lease
-	// reports is what the process said at /version, of which version it is.
+	// reports is the version that the process said at /version. version is its real version.
 	reports, version string
 	refused          bool // the process ended before it was ready
-	// follows is true if another process of the server came before: its lease may still be there.
+	// follows is true if an earlier process of the server existed: its lease may still be there.
 	follows bool
 	// tested is true if some answer shows whether the proxy of the process is off.
 	tested bool
-	// twins are processes of servers with the same host name at that time, and so with the same
-	// lease.
+	// twins are processes of servers with the same host name at that time. So they share one lease.
 	twins []*setting
 }
 
-// indexSettings joins what processes were told with what was seen of them.
+// indexSettings joins the configurations of processes with what the run saw of the processes.
 func (f *Facts) indexSettings(h *history.History) {
 	f.settings = map[process]*setting{}
 	latestFirst := func(a, b history.Configuration) int { return -cmp.Compare(a.At, b.At) }
@@ -107,7 +106,7 @@ func (s *setting) overlaps(other *setting) bool {
 	})
 }
 
-// settingsInOrder are the settings by the time of their processes.
+// settingsInOrder returns the settings in the time order of their processes.
 func (f *Facts) settingsInOrder() []*setting {
 	var all []*setting
 	for _, s := range f.settings {
@@ -119,7 +118,8 @@ func (f *Facts) settingsInOrder() []*setting {
 	return all
 }
 
-// settingAt is the setting of the process of a server that is ready over w; nil if it is unknown.
+// settingAt is the setting of the process of a server that is ready over w, or nil if it is
+// unknown.
 func (f *Facts) settingAt(s *server, w window) *setting {
 	if len(f.settings) == 0 {
 		return nil
@@ -131,17 +131,17 @@ func (f *Facts) settingAt(s *server, w window) *setting {
 	return f.settings[process{s.name, span.incarnation}]
 }
 
-// held is the first time within a lease's record in which the lease must be as the flags say: the
-// process has been ready for long enough, and nothing keeps it from etcd. ok is false if there is
+// held is the first time within a lease's record in which the lease must match the flags: the
+// process has been ready for long enough, and no fault keeps it from etcd. ok is false if there is
 // no such time.
 func (f *Facts) held(s *setting, l history.Lease) (w window, ok bool) {
 	for i, ready := range s.ready {
 		grace := f.bounds.Staleness
 		switch {
-		case i > 0: // it was paused: the lease comes back with the next renewal
+		case i > 0: // the process was paused; the next renewal restores the lease
 			grace += endpointRenewal
 		case s.follows && s.Proxy == history.ProxyOff:
-			grace += endpointTTL // the lease of the process before may be left
+			grace += endpointTTL // the lease of the earlier process may still be there
 		}
 		from := max(l.First, later(ready.from, grace))
 		to := min(l.Last, later(ready.to, -1))
@@ -159,8 +159,9 @@ func (f *Facts) held(s *setting, l history.Lease) (w window, ok bool) {
 	return window{}, false
 }
 
-// wrongAddress says which flag the host:port in the lease contradicts, and what it says; "" if
-// none. In a lease that servers share, the address of either is right.
+// wrongAddress says which flag the host:port in the lease contradicts, and what the flag says. It
+// returns "" if there is no contradiction. If servers share a lease, the address of each of them is
+// right.
 func (s *setting) wrongAddress(advertised string) (flag, want string) {
 	for _, twin := range s.twins {
 		if flag, _ := twin.notOwn(advertised); flag == "" {
@@ -203,9 +204,9 @@ func (s *setting) emulates() string {
 	return cmp.Or(s.Emulates, strings.TrimPrefix(semver.MajorMinor(s.version), "v"))
 }
 
-// unseen names the flags out of the ordinary whose effect nothing in the history shows: the
-// scenario may not have done what it says. A process that refused its flags has shown what it makes
-// of them.
+// unseenSettings names the unusual flags whose effect nothing in the history shows. Without the
+// effect, the scenario may not have done what it says. A process that refused its flags has shown
+// an effect.
 func (f *Facts) unseenSettings() []string {
 	var out []string
 	for _, s := range f.settingsInOrder() {
@@ -234,8 +235,8 @@ func (f *Facts) unseenSettings() []string {
 	return out
 }
 
-// showsOff reports whether the answer shows whether the proxy of the asked server is off: it is
-// merged discovery, or the answer to a request that a proxy would pass on.
+// showsOff reports whether the answer shows if the proxy of the asked server is off. Such an answer
+// is merged discovery, or the answer to a request that a proxy would pass on.
 func (f *Facts) showsOff(o *observation) bool {
 	if doc, ok := f.merged(o.op); ok && doc != nil {
 		own := o.asked.servedAt(o.op.Start)

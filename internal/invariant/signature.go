@@ -13,101 +13,103 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Signature says what kind of violation one is. It is computed from the history alone, before
-// violations are grouped, and is the same on every backend: it has no name of a server, no time and
-// no seed in it. Two violations with one signature are shown as one evidence item.
+// Signature says of which kind a violation is. It is computed from the history alone, before
+// violations are grouped. It is the same on every backend, because it contains no server name, no
+// time and no seed. Violations with the same signature are shown as one evidence item.
 //
 // Invariant, Mechanism, Roles, Answer, Way, Reach, Wrong and Target say what was asked and what was
-// wrong; Obstacle, Before, Change, Setup, Since, Started and Elsewhere say under which
-// circumstances. An empty field means that it does not apply, or that the history does not say.
+// wrong. Obstacle, Before, Change, Setup, Since, Started and Elsewhere describe the circumstances.
+// An empty field does not apply, or the history does not say it.
 type Signature struct {
 	Invariant string    `json:"invariant"`
 	Mechanism Mechanism `json:"mechanism"`
 	// Roles compares the version of the asked server with those of the servers that could have
 	// served the request.
 	Roles Role `json:"roles,omitempty"`
-	// Answer is the status and what it is about: "404 resource", "503 no connection", "no answer
+	// Answer is the status and its subject: "404 resource", "503 no connection", "no answer
 	// (timeout)".
 	Answer string `json:"answer,omitempty"`
 	// Way says who handled the request.
 	Way Way `json:"way,omitempty"`
 	// Reach says how many of the servers that could have served the request could be reached.
 	Reach Reach `json:"reach,omitempty"`
-	// Wrong is what the invariant itself tells apart: "same resources in another order".
+	// Wrong is a distinction that the invariant itself makes: "same resources in another order".
 	Wrong string `json:"wrong,omitempty"`
-	// Target is the state of the server that the request was passed on to.
+	// Target is the state of the server to which the request was passed on.
 	Target Target `json:"target,omitempty"`
-	// Obstacle is what kept the asked server from those that were out of reach.
+	// Obstacle is what kept the asked server from the servers that it could not reach.
 	Obstacle Obstacle `json:"obstacle,omitempty"`
-	// Before is what had been in the way shortly before, if nothing is at the time; "etcd" if a
-	// serving server was cut off from etcd, at the time or before, so that its address was unknown.
+	// Before is an obstacle shortly before the violation, if there is none during it. It is "etcd"
+	// if a serving server was cut off from etcd, at the time or before, so that its address was
+	// unknown.
 	Before Obstacle `json:"before,omitempty"`
-	// Change is what had come or gone shortly before the asked server first answered so.
+	// Change is what had changed shortly before the asked server first gave this answer.
 	Change Change `json:"change,omitempty"`
-	// Setup is the configuration out of the ordinary that was in force.
+	// Setup is the unusual part of the configuration at that time.
 	Setup string `json:"setup,omitempty"`
-	// Since says how long nothing had changed.
+	// Since says for how long nothing had changed.
 	Since Since `json:"since,omitempty"`
-	// Started says whether the servers that could have served the request became ready shortly before.
+	// Started says whether the servers that could have served the request became ready shortly
+	// before.
 	Started Started `json:"started,omitempty"`
-	// Elsewhere is what kept the asked server from the others.
+	// Elsewhere is what kept the asked server from the other servers.
 	Elsewhere Obstacle `json:"elsewhere,omitempty"`
 }
 
 // Mechanism is the part of the Mixed Version Proxy that a request tests.
 type Mechanism string
 
-// The mechanisms.
+// These are all mechanisms.
 const (
-	MechanismResource      Mechanism = "whole resource"   // of which the asked server has nothing
-	MechanismSubresource   Mechanism = "subresource"      // of a resource that the asked server has
-	MechanismWatch         Mechanism = "watch"            // that began, or got no answer
-	MechanismUpgrade       Mechanism = "upgrade"          // to WebSocket or SPDY; that began, or got no answer or 401
+	MechanismResource      Mechanism = "whole resource"   // the asked server serves nothing of the resource
+	MechanismSubresource   Mechanism = "subresource"      // the asked server serves the resource, but not the subresource
+	MechanismWatch         Mechanism = "watch"            // the watch began, or got no answer
+	MechanismUpgrade       Mechanism = "upgrade"          // to WebSocket or SPDY; it began, or got no answer or 401
 	MechanismForgedHop     Mechanism = "forged hop"       // the client itself set the header of the hop
 	MechanismDiscovery     Mechanism = "merged discovery" // /api and /apis, aggregated
 	MechanismGroupDocument Mechanism = "group document"   // /apis/GROUP and /apis/GROUP/VERSION
 	MechanismOwnDiscovery  Mechanism = "own discovery"    // with profile=nopeer
 	MechanismLegacy        Mechanism = "legacy discovery"
 	MechanismOpenAPI       Mechanism = "OpenAPI"
-	MechanismProcess       Mechanism = "process"       // of an apiserver: no request at all
-	MechanismConfiguration Mechanism = "configuration" // of a process: what its flags say
-	MechanismController    Mechanism = "controller"    // which did harm, and no answer is known that misled it
-	MechanismInformer      Mechanism = "informer"      // what it was told, over any number of requests
+	MechanismProcess       Mechanism = "process"       // an apiserver's process; there is no request
+	MechanismConfiguration Mechanism = "configuration" // a process, compared with its flags
+	MechanismController    Mechanism = "controller"    // a controller did harm, and no answer is known that misled it
+	MechanismInformer      Mechanism = "informer"      // an informer's deliveries, over any number of requests
 )
 
 // Role is the version of the asked server, compared with those of the servers that could have
 // served the request.
 type Role string
 
-// The roles.
+// These are all roles.
 const (
 	RoleNone   Role = ""       // no server could have served it, or versions are unknown
 	RoleItself Role = "itself" // the asked server serves it
-	RoleOlder  Role = "older"  // than all of them
-	RoleNewer  Role = "newer"  // than all of them
-	RoleSame   Role = "same"   // version as all of them
+	RoleOlder  Role = "older"  // older than all of them
+	RoleNewer  Role = "newer"  // newer than all of them
+	RoleSame   Role = "same"   // the same version as all of them
 	RoleMixed  Role = "mixed"  // older than some, newer than others or the same
 )
 
 // Way says which servers handled a request, by their own logs.
 type Way string
 
-// The ways.
+// These are all ways.
 const (
 	WayUnknown  Way = ""          // no server has recorded it
-	WayAnswered Way = "answered"  // by the asked server itself
-	WayPassedOn Way = "passed on" // to a peer
+	WayAnswered Way = "answered"  // the asked server answered itself
+	WayPassedOn Way = "passed on" // a peer handled the request
 )
 
 // Reach says which of the servers that could have served a request the asked server could reach.
 type Reach string
 
-// The kinds of reach.
+// These are all kinds of reach.
 const (
 	ReachNobody Reach = ""                 // no other server could have served it
 	ReachAll    Reach = "all reachable"    // nothing kept the asked server from any of them
-	ReachSome   Reach = "some reachable"   // it could reach one of them, and not all
-	ReachPart   Reach = "partly reachable" // for a part of the time, or on some connections
+	ReachSome   Reach = "some reachable"   // it could reach at least one of them, but not all
+	ReachPart   Reach = "partly reachable" // reachable for a part of the time, or on some connections
 	ReachNone   Reach = "none reachable"
 	ReachLost   Reach = "lost" // they were killed or crashed
 )
@@ -115,42 +117,42 @@ const (
 // Obstacle is what kept the asked server from the servers that could have served a request.
 type Obstacle string
 
-// The obstacles, the strongest first: a signature has one.
+// These are all obstacles, the strongest first. A signature names only one.
 const (
 	ObstacleNone          Obstacle = ""
 	ObstacleConfiguration Obstacle = "configuration" // a certificate, an authority, an address or a flag
 	ObstacleProxyOff      Obstacle = "proxy off"     // the peer's proxy is switched off
 	ObstacleBrokenOff     Obstacle = "broken off"    // fetches of a peer's discovery break off
-	ObstacleDiscovery     Obstacle = "discovery"     // fetches of a peer's discovery fail otherwise
+	ObstacleDiscovery     Obstacle = "discovery"     // fetches of a peer's discovery fail in another way
 	ObstacleProcess       Obstacle = "process"       // the peer is down, paused, starting or stopping
 	ObstacleLink          Obstacle = "link"          // a fault on the connection
 	ObstacleEtcd          Obstacle = "etcd"          // the peer is cut off from etcd; not in Obstacle
 )
 
-// Change is what had come or gone within changeLasts before a violation, or since the first fault
-// that was on then began.
+// Change is what had changed within changeLasts before a violation, or since the start of the first
+// fault that was active then.
 type Change string
 
-// The changes, the strongest first: a signature has one.
+// These are all changes, the strongest first. A signature names only one.
 const (
 	ChangeNone     Change = ""
-	ChangeAsked    Change = "asked server restarted" // or started for the first time while something was in the way
+	ChangeAsked    Change = "asked server restarted" // or started for the first time while there was an obstacle
 	ChangeCapable  Change = "serving server restarted"
 	ChangeOther    Change = "other server restarted"
-	ChangeDeletion Change = "deleted" // some server had served it, and ceased to without a restart
+	ChangeDeletion Change = "deleted" // some server had served it, and stopped without a restart
 	ChangeCreation Change = "created" // some server began to serve it without a restart
 )
 
-// Since says how long before a violation the last disturbance was over.
+// Since says how long before a violation the last disturbance ended.
 type Since string
 
-// The lengths of time.
+// These are all values of Since.
 const (
-	SinceLong   Since = ""       // longer than Bounds.Convergence; or there was none, or it is not over
-	SinceRecent Since = "recent" // not longer than that
+	SinceLong   Since = ""       // longer ago than Bounds.Convergence; or there was no disturbance, or it has not ended
+	SinceRecent Since = "recent" // not longer ago than Bounds.Convergence
 )
 
-// changeLasts is how long before a wrong answer its cause may have happened.
+// changeLasts is the longest time between a wrong answer and its cause.
 const changeLasts = 30 * time.Second
 
 // String is the signature in a line, for people.
@@ -220,7 +222,7 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates), Since: f.since(o), Way: o.way(),
 		Target: f.target(o), Started: f.started(o, candidates, since), Elsewhere: f.elsewhere(o, candidates, since),
 	}
-	if out.Started == StartedLately && out.Elsewhere == ObstacleNone { // long enough ago to be known by then
+	if out.Started == StartedLately && out.Elsewhere == ObstacleNone { // the start is long enough ago to be known by then
 		out.Started = StartedLong
 	}
 	out.Reach, out.Obstacle = f.reachOf(o, s, candidates)
@@ -239,11 +241,11 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 	return out
 }
 
-// mechanism is the part that the request tests. An error says nothing of what would have come after
-// it: neither of a watch nor of an upgrade.
+// mechanism is the part of the proxy that the request tests. An error response says nothing about a
+// later part, such as a watch or an upgrade.
 func (f *Facts) mechanism(o *observation) Mechanism {
 	switch m := f.requested(o); {
-	case m == MechanismUpgrade && o.op.Status == http.StatusUnauthorized: // upgrades carry identities in their own way
+	case m == MechanismUpgrade && o.op.Status == http.StatusUnauthorized: // upgrades transmit identities in their own way
 		return m
 	case (m == MechanismWatch || m == MechanismUpgrade) && o.op.Status >= http.StatusBadRequest:
 		return MechanismResource
@@ -252,7 +254,7 @@ func (f *Facts) mechanism(o *observation) Mechanism {
 	}
 }
 
-// requested is the part that the request tests, whatever the answer.
+// requested is the part of the proxy that the request tests, whatever the answer is.
 func (f *Facts) requested(o *observation) Mechanism {
 	switch op := o.op; {
 	case op.Verb == history.VerbDiscovery && op.GVR == history.GVR{}:
@@ -277,7 +279,7 @@ func (f *Facts) requested(o *observation) Mechanism {
 	return MechanismResource
 }
 
-// role compares versions. A server that emulates an older version counts as that.
+// role compares versions. A server that emulates an older version counts as having that version.
 func (f *Facts) role(o *observation, candidates []Candidate) Role {
 	asked := o.asked.line.at(o.op.Start).behaves()
 	role := RoleNone
@@ -306,7 +308,7 @@ func (s span) behaves() string {
 	return s.version
 }
 
-// answerKind is the status of a response and what it is about.
+// answerKind is the status of a response and its subject.
 func answerKind(op *history.Operation) string {
 	switch {
 	case op.Status == 0:
@@ -324,15 +326,15 @@ func answerKind(op *history.Operation) string {
 	}
 }
 
-// upstreamsReason tells apart why upstream's proxy answers 503, by its own words; "" for any other
-// 503. Source: k8s.io/apiserver, pkg/util/peerproxy, WrapHandler and responder.Error.
+// upstreamsReason distinguishes by upstream's own words why upstream's proxy answers 503. It is ""
+// for any other 503. Source: k8s.io/apiserver, pkg/util/peerproxy, WrapHandler and responder.Error.
 func upstreamsReason(op *history.Operation) string {
 	switch {
 	case strings.HasPrefix(op.Message, "Error getting ip and port info"):
 		return " no address"
 	case strings.HasPrefix(op.Message, "error trying to reach service"):
 		return " no connection"
-	case op.AsksForUpgrade() && op.Body == history.BodyText: // the transport's error as it is
+	case op.AsksForUpgrade() && op.Body == history.BodyText: // the unchanged error of the transport
 		return " no connection"
 	default:
 		return ""
@@ -356,7 +358,7 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 			reachable++
 			continue
 		}
-		until := window{w.from, max(w.from, w.to-1)} // a fault may end with the run, and so with the answer
+		until := window{w.from, max(w.from, w.to-1)} // a fault may end together with the run and so with the answer
 		if _, blocks := f.inTheWay(o.op.Server, c.Server, w.widen(settle)); covers(blocks, until) {
 			closed++
 		}
@@ -367,7 +369,7 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 		return ReachLost, ObstacleProcess
 	case others == 0:
 		return ReachNobody, ObstacleNone
-	case reachable == others && (len(s.lost) > 0 || slices.ContainsFunc(s.unsure, func(u *server) bool { // it may be asked as well
+	case reachable == others && (len(s.lost) > 0 || slices.ContainsFunc(s.unsure, func(u *server) bool { // u may be asked as well
 		return f.processObstacle(u.name, o.window, func(s span) bool { return s.phase != phaseReady }) != ObstacleNone
 	})):
 		return ReachSome, ObstacleProcess
@@ -382,7 +384,8 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 	}
 }
 
-// Core is the signature without the circumstances: what differs only in them is one kind of defect.
+// Core is the signature without the circumstances. Violations that differ only in the circumstances
+// show one kind of defect.
 func (s Signature) Core() Signature {
 	s.Obstacle, s.Before, s.Change, s.Setup, s.Since = ObstacleNone, ObstacleNone, ChangeNone, "", SinceLong
 	s.Started, s.Elsewhere = StartedLong, ObstacleNone

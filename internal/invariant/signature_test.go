@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// signaturesOf are those of all violations, sorted, each once.
+// signaturesOf returns the signatures of all violations, sorted, each once.
 func signaturesOf(h *history.History) []Signature {
 	var out []Signature
 	for _, v := range Judge(h) {
@@ -91,7 +91,7 @@ func TestSignatures(t *testing.T) {
 				t.Fatalf("%d groups of violations, want 1: %+v", len(v.Evidence), v.Evidence)
 			}
 			got := v.Evidence[0].Signature
-			if got.Since = SinceLong; got != c.want { // that has a test of its own
+			if got.Since = SinceLong; got != c.want { // Since has a test of its own
 				t.Errorf("signature %+v\n     want %+v", got, c.want)
 			}
 		})
@@ -129,7 +129,7 @@ func (s *story) soak(from, to float64) *story {
 	return s
 }
 
-// What began while the link was cut is not of another kind once the link is whole again.
+// A wrong answer that began while the link was cut keeps its kind after the link is healed.
 func TestWrongAnswersThatGoOnKeepTheirCause(t *testing.T) {
 	s := tell().runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").cut("b", "a", 40, 60).askEvery(55, 58, "b", gadgets, 404).
 		askEvery(62, 190, "b", gadgets, 404)
@@ -138,14 +138,15 @@ func TestWrongAnswersThatGoOnKeepTheirCause(t *testing.T) {
 			t.Errorf("%d violations from %s to %s have lost the link: %s", e.Count, e.First, e.Last, e.Signature)
 		}
 	}
-	// A right answer in between ends it.
+	// A right answer in between ends the series of wrong answers.
 	s.ask(120.5, "b", gadgets, 200)
 	if n := len(verdictOf(t, s.h, "NoFalseNotFound").Evidence); n != 4 {
 		t.Errorf("%d groups of violations, want 4: while it was cut, soon after, later, and without any reason", n)
 	}
 }
 
-// A signature names no server and no time: the same run with other names, and later, has the same.
+// A signature names no server and no time. The same run with other names, and later, has the same
+// signatures.
 func TestSignaturesNameNoServer(t *testing.T) {
 	original := rich(true, names()...)
 	want := signaturesOf(original.h)
@@ -188,7 +189,7 @@ func TestTheSmallestExampleIsShown(t *testing.T) {
 	}
 }
 
-// Finding 5 is about one design: a crash of any other is another defect.
+// Finding 5 is about one design. A crash of any other design is another defect.
 func TestACrashTellsTheDesignOfItsServer(t *testing.T) {
 	for version, want := range map[string]string{"v1.34.4": "asked server: proxy of v1.34", "v1.37.1": ""} {
 		v := verdictOf(t, tell().state("b", 50, history.StateCrashed).runs("b", version).h, "NoCrash")
@@ -226,8 +227,9 @@ func TestSignaturesTellTheTarget(t *testing.T) {
 	}
 }
 
-// TestSignaturesTellAStart asks b for what a serves. A start takes a second, so that peers may
-// learn of it in the second after it; no stricter bound than the stories' is tolerated then.
+// TestSignaturesTellAStart asks b for a resource that a serves. Peers may learn of a start for as
+// long after it as it took. The requests come after the stories' Staleness, so a 404 is not
+// tolerated.
 func TestSignaturesTellAStart(t *testing.T) {
 	slow := func() *story { // from 30 s to 50 s
 		return tell().stop("a", 28).state("a", 30, history.StateStarting).state("a", 50, history.StateReady).served("a", 50, newDoc)
@@ -252,7 +254,8 @@ func TestSignaturesTellAStart(t *testing.T) {
 	}
 }
 
-// TestSignaturesTellUpstreamsReasons tells apart by upstream's own words why it answers 503.
+// TestSignaturesTellUpstreamsReasons checks that upstream's own words distinguish why it answers
+// 503.
 func TestSignaturesTellUpstreamsReasons(t *testing.T) {
 	for name, c := range map[string]struct {
 		op   history.Operation

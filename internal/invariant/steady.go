@@ -14,18 +14,18 @@ import (
 )
 
 // steadyWindow is a time of steady state: nothing changes, all servers are ready, and every server
-// has had the time (Bounds.Staleness) to learn about every other.
+// has had enough time (Bounds.Staleness) to learn about every other server.
 type steadyWindow struct {
 	window
 	truth truth
 }
 
-// truth is what all servers that were up served themselves, over some window.
+// truth is what all servers that were up served themselves over some window.
 type truth struct {
 	known     bool
 	documents []*document // one per server, by server name
 	// sum is equal for two truths if the same documents were served by the same number of servers,
-	// whichever those were: a deterministic merged document depends on nothing else. It is empty if
+	// no matter by which. A deterministic merged document depends on nothing else. sum is empty if
 	// the truth is unknown.
 	sum string
 }
@@ -79,7 +79,7 @@ func (f *Facts) addSteady(last, next history.Time) {
 		case span.phase == phaseReady:
 			ready++
 		case span.phase == phaseDown && (span.left == "" || span.left == history.StateStopped):
-			// It has not started yet, or was stopped. A killed server may come back.
+			// The server has not started yet, or was stopped. A killed server may come back.
 		default:
 			return
 		}
@@ -98,8 +98,9 @@ func (f *Facts) steadyAt(w window) *steadyWindow {
 	return f.steady[next-1]
 }
 
-// truth collects what every server that was up over w served over w. It is unknown if the document
-// of some server is unknown or changed, or if a server came, went, or was killed and may come back.
+// truth collects what every server that was up over w served over w. It is unknown in two cases:
+// the document of some server is unknown or changed, or a server started, stopped, or was killed
+// and may come back.
 func (f *Facts) truth(w window) truth {
 	if w.to == forever {
 		w.to = max(w.from, min(f.finish, forever-1))
@@ -134,26 +135,27 @@ func (f *Facts) truth(w window) truth {
 	return t
 }
 
-// lastDisturbance is the end of the last disturbance that can have affected an operation, or what
-// controllers do during the steps of the run.
+// lastDisturbance is the end of the last disturbance that can have affected an operation, or the
+// work of controllers during the steps of the run.
 func (f *Facts) lastDisturbance() history.Time {
 	last, over := history.Time(0), f.traffic
 	for _, s := range f.steps {
 		over = max(over, s.End)
 	}
 	for _, d := range f.disturbances {
-		if d.from <= over { // later, servers are stopped because the run is over
-			last = max(last, min(d.to, max(d.from, f.finish))) // a fault that was still on ended with the run
+		if d.from <= over { // later, servers are stopped because the run has ended
+			last = max(last, min(d.to, max(d.from, f.finish))) // a fault that was still active ended with the run
 		}
 	}
 	return last
 }
 
-// doubtTruth gives the reasons not to believe the ground truth of the windows that were relied on.
-// A server that ignores profile=nopeer answers with the merged document. Then the ground truth is
-// made of what it is to judge, and every merged document looks right. It shows in two servers of
-// different minor versions with the same nopeer document. Patch releases of one minor version may
-// well serve the same, and so may a server that emulates another minor version (KEP-4330).
+// doubtTruth gives the reasons not to believe the ground truth of the windows that invariants
+// relied on. A server that ignores profile=nopeer answers with the merged document. Then the ground
+// truth is made from the documents that it should judge, and every merged document looks right. The
+// sign of this defect is that two servers of different minor versions have the same nopeer
+// document. Patch releases of one minor version may serve the same, and so may a server that
+// emulates another minor version (KEP-4330).
 func (f *Facts) doubtTruth(relied map[*steadyWindow]bool) []string {
 	var out []string
 	for _, q := range f.steady {
@@ -177,15 +179,15 @@ func (f *Facts) doubtTruth(relied map[*steadyWindow]bool) []string {
 	return out
 }
 
-// ownDocument is what one server says that it serves itself.
+// ownDocument is the document in which one server lists what it serves itself.
 type ownDocument struct {
 	server, version string
-	minor           string // the minor version that it behaves like, "v1.36"
+	minor           string // the minor version that the server behaves like, "v1.36"
 	doc             *document
 }
 
-// ownDocuments returns those of the servers that are up, by server name, without servers whose
-// version cannot be compared.
+// ownDocuments returns the documents of the servers that are up, by server name. It leaves out
+// servers whose version cannot be compared.
 func (f *Facts) ownDocuments(at history.Time) []ownDocument {
 	var out []ownDocument
 	for _, s := range f.servers {
@@ -200,8 +202,8 @@ func (f *Facts) ownDocuments(at history.Time) []ownDocument {
 	return out
 }
 
-// sameResources compares resources in any order, and neither verbs nor subresources: a merged
-// document has those of the local server.
+// sameResources compares resources in any order. It ignores verbs and subresources, because a
+// merged document has those of the local server.
 func (d *document) sameResources(other *document) bool {
 	return d == other || maps.Equal(d.resources(), other.resources())
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Servers of two minor versions that say that they serve the same are not to be believed, unless
-// one is told to behave like the other.
+// If servers of two minor versions claim to serve the same, the claim is not credible, unless one
+// of them emulates the version of the other.
 func TestAServerThatEmulatesMayServeTheSame(t *testing.T) {
 	const name = "DiscoveryComplete"
 	as := func(emulated string) *story {
@@ -40,7 +40,7 @@ func TestAServerThatEmulatesMayServeTheSame(t *testing.T) {
 	})
 }
 
-// What a process emulates is forgotten with it.
+// An emulated version belongs to one process. The next process does not inherit it.
 func TestWhatIsEmulatedIsOfOneProcess(t *testing.T) {
 	line := newTimeline([]history.Lifecycle{
 		{Server: "a", Incarnation: 1, Version: "v1.37.1", Emulates: "1.36", State: history.StateStarting, At: 1},

@@ -10,22 +10,22 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// A story is a history made by hand. Times are seconds. Unless told otherwise, three servers a, b
-// and c run from second 0 (ready at 1) to the end at 200; a is new and serves "gadgets" beside what
-// all serve.
+// A story is a history made by hand. Times are seconds. By default, three servers a, b and c run
+// from second 0 (ready at 1) to the end at 200. Server a is new, and serves "gadgets" in addition
+// to what all servers serve.
 type story struct {
 	h *history.History
 }
 
 var (
 	pods    = history.GVR{Version: "v1", Resource: "pods"}
-	widgets = history.GVR{Group: "apps", Version: "v1", Resource: "widgets"} // everyone serves them
-	gadgets = history.GVR{Group: "apps", Version: "v2", Resource: "gadgets"} // only the new version does
-	ghosts  = history.GVR{Group: "none", Version: "v1", Resource: "ghosts"}  // nobody does
+	widgets = history.GVR{Group: "apps", Version: "v1", Resource: "widgets"} // all servers serve them
+	gadgets = history.GVR{Group: "apps", Version: "v2", Resource: "gadgets"} // only the new version serves them
+	ghosts  = history.GVR{Group: "none", Version: "v1", Resource: "ghosts"}  // no server serves them
 	readers = []string{"get", "list"}
 )
 
-// The stories have bounds of their own: the defaults may change without changing what a story
+// The stories have their own bounds, so that a change of the defaults does not change what a story
 // shows.
 var storyBounds = history.Bounds{Staleness: 10 * time.Second, Unavailable: 30 * time.Second, Convergence: 30 * time.Second}
 
@@ -46,7 +46,7 @@ func doc(hash string, rs ...history.Resource) history.Document {
 var (
 	oldDoc = doc("old", line(pods, "status"), line(widgets))
 	newDoc = doc("new", line(pods, "status", "resize"), line(widgets), line(gadgets))
-	// What a right merge of both answers at /apis.
+	// mergedDoc is a right merge of both answers at /apis.
 	mergedDoc = doc("merged", line(widgets), line(gadgets))
 	coreDoc   = doc("core", line(pods, "status", "resize"))
 )
@@ -95,7 +95,7 @@ func (s *story) state(server string, at float64, st history.State) *story {
 	return s
 }
 
-// start has the server ready, and its document known, one second later.
+// start makes the server ready, and its document known, one second later.
 func (s *story) start(server string, at float64, d history.Document) *story {
 	return s.startUnknown(server, at).served(server, at+1, d)
 }
@@ -110,14 +110,14 @@ func (s *story) served(server string, at float64, d history.Document) *story {
 	return s
 }
 
-// changed has the server's document seen to hold until before, and the next one from at on.
+// changed makes the server's document hold until before, and the next document from at on.
 func (s *story) changed(server string, before, at float64, d history.Document) *story {
 	s.served(server, at, d)
 	s.h.Served[len(s.h.Served)-1].Confirmed = sec(before)
 	return s
 }
 
-// runs tells the version of all incarnations of a server so far.
+// runs sets the version of all incarnations of a server so far.
 func (s *story) runs(server, version string) *story {
 	for i := range s.h.Lifecycle {
 		if l := &s.h.Lifecycle[i]; l.Server == server {
@@ -131,7 +131,7 @@ func (s *story) stop(server string, at float64) *story {
 	return s.state(server, at, history.StateStopping).state(server, at+1, history.StateStopped)
 }
 
-// off has the plan switch the proxy of a server off, which is asked something meanwhile.
+// off makes the plan switch a server's proxy off. The server gets one request meanwhile.
 func (s *story) off(server string, from, to float64) *story {
 	s.h.Faults = append(s.h.Faults, history.Fault{
 		ID: len(s.h.Faults) + 1, Kind: history.FaultProxyOff, Server: server, Start: sec(from), End: sec(to), Evidence: history.Evidence{Requests: 1},
@@ -163,15 +163,15 @@ func (s *story) cut(from, to string, start, end float64) *story {
 	return s.fault("cut", from, to, start, end, true)
 }
 
-// distrust has one server not trust another's certificate, or not be believed by it, which leaves
-// it to the two of them to act on it.
+// distrust makes one server not trust another's certificate, or makes the other server not believe
+// it. The two servers alone have to act on that.
 func (s *story) distrust(how history.Distrust, from, to string, start, end float64) *story {
 	s.fault(history.FaultMisconfiguration, from, to, start, end, true)
 	s.h.Faults[len(s.h.Faults)-1].Distrust = how
 	return s
 }
 
-// ask adds an operation of 10 ms. A 404 is about the resource unless an option says otherwise.
+// ask adds an operation of 10 ms. A 404 is about the resource, unless an option changes that.
 func (s *story) ask(at float64, server string, g history.GVR, status int, options ...func(*history.Operation)) *story {
 	op := history.Operation{
 		ID: fmt.Sprintf("op-%04d", len(s.h.Operations)), Purpose: history.PurposeLoad, Client: "dynamic", Server: server, Verb: "list", GVR: g,
@@ -187,7 +187,7 @@ func (s *story) ask(at float64, server string, g history.GVR, status int, option
 	return s
 }
 
-// askEvery asks once a second from from to to, both included.
+// askEvery asks once a second between from and to, both included.
 func (s *story) askEvery(from, to float64, server string, g history.GVR, status int, options ...func(*history.Operation)) *story {
 	for at := from; at <= to; at++ {
 		s.ask(at, server, g, status, options...)
@@ -202,7 +202,7 @@ func (s *story) discover(at float64, server, path string, d history.Document, op
 	}}, options...)...)
 }
 
-// hop adds the server's account of the latest operation, in milliseconds after its start.
+// hop adds the server's record of the latest operation, in milliseconds after its start.
 func (s *story) hop(server string, from, to int, rerouted bool, options ...func(*history.Hop)) *story {
 	op := s.h.Operations[len(s.h.Operations)-1]
 	at := func(ms int) history.Time { return op.Start + history.Time(ms)*time.Millisecond }
@@ -249,7 +249,7 @@ func etag(tag string) func(*history.Operation) {
 	return func(o *history.Operation) { o.ETag = tag }
 }
 
-// want is what a story must come to.
+// want is the expected verdict on a story.
 type want struct {
 	outcome     Outcome
 	checked     int // -1: any
@@ -258,7 +258,7 @@ type want struct {
 	reason      string // part of Verdict.Reason
 	cause       string // part of the first Evidence.Cause
 	sentence    string // part of the first Evidence.Sentence
-	fact        string // "name: value" of some fact, in part
+	fact        string // "name: value" of some fact, or part of it
 }
 
 type storyCase struct {

@@ -14,12 +14,12 @@ type ruling uint8
 
 const (
 	rulingNone      ruling = iota // the invariant does not apply
-	rulingRight                   // as it must be
+	rulingRight                   // the answer is as it must be
 	rulingWrong                   // a violation
 	rulingTolerated               // wrong, but knowledge is still allowed to spread
-	rulingEarly                   // right, while knowledge is still allowed to spread
-	rulingUnknown                 // not to be judged: the ground truth is missing or contradicts itself
-	rulingOut                     // not to be judged for another reason, such as another fault
+	rulingEarly                   // right, although knowledge is still allowed to spread
+	rulingUnknown                 // not judged: the ground truth is missing or contradicts itself
+	rulingOut                     // not judged for another reason, such as another fault
 )
 
 // breach is one violation.
@@ -27,28 +27,27 @@ type breach struct {
 	Signature
 	asked string // the server that was asked
 	at    history.Time
-	about string // the resource, if it is about one
+	about string // the resource, if the breach is about one
 	cause string // what is wrong, for people
 	// size orders the violations of one signature: the smallest is shown.
 	size int
-	// untimed is true if nothing that is slow or missing from the history can have caused it.
+	// untimed is true if neither slowness nor a missing record can have caused the breach.
 	untimed bool
 }
 
-// group is the violations of one signature, with the names of the resources that they are about and
-// of the servers that were asked.
+// group holds the violations of one signature, with the names of their resources and of the servers
+// that were asked.
 type group struct {
 	Evidence
 	size         int
 	about, asked map[string]bool
 }
 
-// tally collects the rulings of one invariant and makes a Verdict of them.
+// tally collects the rulings of one invariant and makes a Verdict from them.
 type tally struct {
 	facts *Facts
 	// timed is true if the invariant demands something within a time. An overloaded machine can
-	// break such an invariant, and so can a fault that was not recorded because the history has no
-	// end.
+	// break such an invariant. So can a fault that was not recorded because the history has no end.
 	timed      bool
 	verdict    Verdict
 	tolerated  int
@@ -71,8 +70,8 @@ func newTimedTally(f *Facts) *tally {
 	return t
 }
 
-// rule counts the ruling on one operation, or on no operation if o is nil. It reports whether that
-// is a violation, which the caller then shows.
+// rule counts the ruling on one operation, or on no operation if o is nil. It reports whether the
+// ruling is a violation. If so, the caller shows the violation.
 func (t *tally) rule(o *observation, r ruling) bool {
 	if r != rulingNone && o != nil && o.crosses() {
 		t.crossings = append(t.crossings, crossing{o, r})
@@ -89,8 +88,8 @@ func (t *tally) rule(o *observation, r ruling) bool {
 	return r == rulingWrong
 }
 
-// violation counts one violation. show makes the evidence if it is the smallest of its group so
-// far; of equally small ones the first to come is shown.
+// violation counts one violation. show makes the evidence if the violation is the smallest of its
+// group so far. Of equally small violations, the first is shown.
 func (t *tally) violation(b breach, show func() Evidence) {
 	switch {
 	case t.timed && !b.untimed && !t.facts.end.Complete:
@@ -134,8 +133,8 @@ func (t *tally) unjudge() {
 // overloaded reports whether a violation at this time may come from an overloaded machine.
 func (t *tally) overloaded(at history.Time) bool { return t.timed && t.facts.overloadedAt(at) }
 
-// breach is a violation in the response to o, which was sent in situation s. wrong is what is wrong
-// without any name of a server, for the signature; cause is the same for people.
+// breach is a violation in the response to o, which was sent in situation s. wrong says what is
+// wrong, without server names, for the signature. cause says the same for people.
 func (t *tally) breach(o *observation, s situation, wrong, cause string) breach {
 	return breach{
 		Signature: t.facts.signature(o, s, wrong), asked: o.op.Server, at: o.op.End, about: o.resource.name(), cause: cause, size: t.facts.size(o),
@@ -179,8 +178,8 @@ func (t *tally) doubt(format string, args ...any) {
 	t.doubts = append(t.doubts, fmt.Sprintf(format, args...))
 }
 
-// done returns the verdict without its outcome, and all doubts. There is a doubt if nothing was
-// judged, or less than half of what should have been.
+// done returns the verdict without its outcome, and all doubts. It adds a doubt if no operation was
+// judged, or less than half of the operations to judge.
 func (t *tally) done() (Verdict, []string) {
 	t.doubts = append(t.doubts, t.facts.doubtTruth(t.relied)...)
 	if n := t.verdict.Overloaded; n > 0 {

@@ -6,24 +6,24 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Target is the state of the server that a request was passed on to: whether it served the resource
-// by its own documents, and what kept it from an answer. An empty Target means that the request was
-// not passed on, or that the history does not say.
+// Target is the state of the server to which a request was passed on: whether it served the
+// resource according to its own documents, and what kept it from answering. An empty Target means
+// that the request was not passed on, or that the history does not say.
 type Target string
 
-// The targets.
+// These are all targets.
 const (
 	TargetNone       Target = ""
 	TargetServes     Target = "serves it"
-	TargetOutOfReach Target = "serves it, out of reach"       // something was on the link to it, or its process was not there
+	TargetOutOfReach Target = "serves it, out of reach"       // a fault was on the link to it, or its process was down
 	TargetNoEtcd     Target = "serves it, without etcd"       // its link to etcd was faulty, and it answered 500
-	TargetRestarted  Target = "served it before it restarted" // an earlier process of the target did
-	TargetDropped    Target = "no longer serves it"           // the same process did
+	TargetRestarted  Target = "served it before it restarted" // an earlier process of the target served it
+	TargetDropped    Target = "no longer serves it"           // the same process served it before
 	TargetPart       Target = "serves it without the subresource"
 	TargetNever      Target = "never served it"
 )
 
-// target is the state of the last server that the operation was passed on to.
+// target is the state of the last server to which the operation was passed on.
 func (f *Facts) target(o *observation) Target {
 	if !o.forwarded() || o.resource == nil || o.resource.key == (key{}) {
 		return TargetNone
@@ -54,8 +54,8 @@ func (f *Facts) servingTarget(o *observation, s *server) Target {
 	return TargetServes
 }
 
-// servedBefore says which process of a server that does not serve a resource at that time served it
-// last.
+// servedBefore applies to a server that does not serve a resource at a time. It says which process
+// of the server served the resource last.
 func (s *server) servedBefore(k key, at history.Time) Target {
 	known := false
 	now := s.servedAt(at).incarnation
@@ -79,7 +79,7 @@ func (s *server) servedBefore(k key, at history.Time) Target {
 	return TargetNever
 }
 
-// targetWords are those of a target in a signature, for people.
+// targetWords describes a target of a signature for people.
 func targetWords(t Target) string {
 	if t == TargetNone {
 		return ""

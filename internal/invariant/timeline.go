@@ -8,7 +8,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// window is a time from from, included, to to, excluded. The window of an operation includes to.
+// window is a time between from (included) and to (excluded). The window of an operation includes
+// to.
 type window struct{ from, to history.Time }
 
 const (
@@ -25,7 +26,7 @@ func (w window) overlaps(o window) bool { return w.from <= o.to && o.from < w.to
 // widen moves both ends outwards.
 func (w window) widen(by history.Time) window { return window{later(w.from, -by), later(w.to, by)} }
 
-// later adds without overflow: a saved history may contain any time.
+// later adds without overflow, because a saved history may contain any time.
 func later(t, by history.Time) history.Time {
 	switch sum := t + by; {
 	case by > 0 && sum < t:
@@ -37,7 +38,7 @@ func later(t, by history.Time) history.Time {
 	}
 }
 
-// phase is what a server's process was doing.
+// phase says what a server's process was doing.
 type phase uint8
 
 const (
@@ -58,28 +59,29 @@ type span struct {
 	window
 	phase phase
 	// up is true from ready until the process is asked or made to end. A paused process is still
-	// up: it has its leases, and what it serves exists, so KEP-4020 demands 503 and not 404 for it.
+	// up: it has its leases, and the resources that it serves exist. So KEP-4020 demands 503 and
+	// not 404.
 	up          bool
 	incarnation int
 	version     string
-	emulates    string        // the minor version that it emulates; empty if none
+	emulates    string        // the emulated minor version; empty if there is none
 	left        history.State // in phaseDown, how the process ended; empty before the first start
 }
 
 // timeline is the spans of one server, without gaps from beginning to forever.
 type timeline []span
 
-// newTimeline takes the records of one server, in time order. A server is in an unknown phase if it
-// has no records, and before its first record if that is not a start.
+// newTimeline takes the records of one server, in time order. The phase is unknown if the server
+// has no records. It is also unknown before the first record, unless that record is a start.
 func newTimeline(records []history.Lifecycle) timeline {
 	current := span{window: window{beginning, forever}, phase: phaseUnknown}
 	if len(records) > 0 && records[0].State == history.StateStarting {
 		current.phase = phaseDown
 	}
 	var line timeline
-	var interrupted span // by the present pause
+	var interrupted span // the span that the present pause interrupts
 	for _, r := range records {
-		// The end of an incarnation may be noticed after the next one was started.
+		// The run may notice the end of an incarnation after it started the next one.
 		if r.Incarnation < current.incarnation {
 			continue
 		}
@@ -127,7 +129,7 @@ func (l timeline) at(t history.Time) span {
 	return l[max(next-1, 0)]
 }
 
-// lifecycleOrder sorts records by time, and those of one time in the order in which a process can
+// lifecycleOrder sorts records by time. Records of one time have the order in which a process can
 // go through the states.
 func lifecycleOrder(a, b history.Lifecycle) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Incarnation, b.Incarnation),

@@ -30,7 +30,7 @@ var trueNotFound = Invariant{
 	pressure: []pressure{unserved},
 }
 
-// ruleUnserved rules on one operation, and says what is wrong with it.
+// ruleUnserved rules on one operation and says what is wrong with it.
 func (f *Facts) ruleUnserved(o *observation) (ruling, string) {
 	switch {
 	case o.resource == nil || o.localDocument() || !o.ready || !routed(o.op) || o.local == claimYes || len(o.capable) > 0:
@@ -53,7 +53,8 @@ func (f *Facts) ruleUnserved(o *observation) (ruling, string) {
 }
 
 // nearlyServed reports whether some server may have served the resource within Staleness of the
-// operation. Ground truth is sampled, so it may have served the resource during the operation too.
+// operation. Ground truth is sampled, so the server may also have served the resource during the
+// operation.
 func (f *Facts) nearlyServed(o *observation) bool {
 	margin := o.window.widen(f.bounds.Staleness)
 	for _, line := range o.resource.coverage {
@@ -66,9 +67,9 @@ func (f *Facts) nearlyServed(o *observation) bool {
 	return false
 }
 
-// rerouted reports whether a peer has forwarded the request or the client has set the header that
-// says so. The server that gets such a request answers 503 if it does not serve the resource. 503
-// is also the more cautious answer to a forged header.
+// rerouted reports whether a peer has forwarded the request, or the client has set the header that
+// marks a forwarded request. A server that gets such a request answers 503 if it does not serve the
+// resource. 503 is also the more cautious answer to a forged header.
 func (f *Facts) rerouted(o *observation) bool {
 	return o.op.Rerouted || o.forwarded()
 }
@@ -81,13 +82,13 @@ func (f *Facts) serverLost(o *observation) bool {
 	})
 }
 
-// unsettled reports whether the asked server may not know yet what a live peer serves: within
-// Staleness some server came, went or changed, or a peer that is up, and so may have begun to serve
-// anything, was out of reach.
+// unsettled reports whether the asked server may not know yet what a live peer serves. Within
+// Staleness, some server started, stopped or changed, or a peer was out of reach. Such a peer is
+// up, so it may have begun to serve anything.
 func (f *Facts) unsettled(o *observation) bool {
 	w := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
 	if !f.hasEtcd(o, w) {
-		return true // it cannot know which servers there are
+		return true // the asked server cannot know which servers exist
 	}
 	for _, s := range f.servers {
 		for _, piece := range s.served {
@@ -103,8 +104,8 @@ func (f *Facts) unsettled(o *observation) bool {
 	return false
 }
 
-// inTouch reports whether, for Staleness, nothing kept the asked server from reaching another one,
-// nor that one from renewing its leases in etcd.
+// inTouch reports whether, for Staleness, the asked server could reach another server, and that
+// server could renew its leases in etcd.
 func (f *Facts) inTouch(o *observation, with *server) bool {
 	w := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
 	for _, l := range []link{{o.op.Server, with.name}, {with.name, etcd}} {

@@ -34,7 +34,7 @@ func judgeUnavailable(f *Facts) *tally {
 		}
 		if t.rule(o, r) {
 			s := f.situate(o, f.untilBound(o))
-			wrong, _, _ := strings.Cut(cause, " after ") // names the lost servers
+			wrong, _, _ := strings.Cut(cause, " after ") // cause names the lost servers
 			t.violate(o, s, wrong, strings.TrimSpace(cause+" "+f.reachability(o, s)), answer(o.op)+" rather than 503 within "+clock(f.bounds.Unavailable))
 		}
 	}
@@ -48,12 +48,12 @@ func judgeUnavailable(f *Facts) *tally {
 	return t
 }
 
-// ruleUnavailable rules on one operation, and says what is wrong with it. What happens after the
-// bound, such as the healing of a link, does not matter.
+// ruleUnavailable rules on one operation and says what is wrong with it. Events after the bound,
+// such as the healing of a link, do not matter.
 //
-// A response that only a server of the resource can give makes the operation unjudgeable: the
-// ground truth or the fault is not what it seems. An older connection cannot explain it, because a
-// blocking fault lets no response through on any connection.
+// If only a server of the resource can give the response, the operation is unjudgeable, because the
+// ground truth or the fault is not what the history says. An older connection cannot explain the
+// response, because a blocking fault lets no response through on any connection.
 func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 	if o.resource == nil || o.localDocument() || o.op.Failure == history.FailureCanceled {
 		return rulingNone, ""
@@ -73,12 +73,12 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 		}
 		for _, u := range s.unsure {
 			if r, _ := f.reach(o.op.Server, u.name, w); r != reachClosed && !u.surelyLacks(o.resource.key, w) {
-				return rulingUnknown, "" // it may serve the resource, and it can be reached
+				return rulingUnknown, "" // this server may serve the resource, and it can be reached
 			}
 		}
 	}
 	if !f.undisturbed(client, o.op.Server, w) || !f.hasEtcd(o, w) {
-		return rulingOut, "" // another fault may be the reason for what the client saw
+		return rulingOut, "" // another fault may have caused the client's result
 	}
 	late := o.op.End-o.op.Start > f.bounds.Unavailable
 	if lost {
@@ -111,14 +111,15 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 	}
 }
 
-// ruleLost rules on an operation that only servers could serve that were killed or crashed and are
-// not back. Whether they will come back is unknown, so 503 and 404 are both right, but in time.
+// ruleLost rules on an operation that could be served only by servers that were killed or crashed
+// and are not back. It is unknown whether they will come back, so 503 and 404 are both right, but
+// they must come in time.
 func ruleLost(op *history.Operation, late bool, after string) (ruling, string) {
 	switch {
 	case op.Status == 0 && late:
 		return rulingWrong, "no answer in time" + after
 	case op.Status != http.StatusServiceUnavailable && !resourceNotFound(op):
-		return rulingNone, "" // TrueNotFound rules on that
+		return rulingNone, "" // TrueNotFound rules on this
 	case late:
 		return rulingWrong, fmt.Sprintf("%d too late%s", op.Status, after)
 	default:

@@ -121,7 +121,8 @@ func TestUnavailableOnPeerFailure(t *testing.T) {
 	})
 }
 
-// An answer that only a capable server can have given is counted; one that broke off is none.
+// An answer that only a capable server can give is counted. An answer that broke off is not
+// counted.
 func TestABrokenAnswerContradictsNothing(t *testing.T) {
 	s := tell("UnavailableOnPeerFailure").cut("b", "a", 15, 100).ask(20, "b", gadgets, 404, failed(history.FailureReset), unsaid)
 	for _, f := range verdictOf(t, s.h, "UnavailableOnPeerFailure").Facts {

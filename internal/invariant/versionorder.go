@@ -8,8 +8,8 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
-// versionOrder judges the order alone. A client that names no version takes the first that
-// discovery lists.
+// versionOrder judges only the order. The order matters because a client that names no version
+// takes the first version that discovery lists.
 var versionOrder = Invariant{
 	Name:    "VersionOrder",
 	Grade:   GradeCore,
@@ -30,7 +30,7 @@ func judgeVersionOrder(f *Facts) *tally {
 	for _, o := range f.observations {
 		doc, ok := f.merged(o.op)
 		if !ok || doc == nil || o.op.Path != pathGroups || !o.ready || f.steadyAt(o.window) == nil {
-			continue // while a version comes or goes, not all servers have heard of it
+			continue // while a version appears or disappears, not all servers know of the change
 		}
 		versions := versionsOf(doc)
 		out, done := wrong[doc.Hash]
@@ -62,7 +62,7 @@ func judgeVersionOrder(f *Facts) *tally {
 // byPriority is the order in which versions are preferred.
 func byPriority(a, b string) int { return -apiversion.CompareKubeAwareVersionStrings(a, b) }
 
-// versionsOf are the versions of each group in the order in which the document lists them.
+// versionsOf returns the versions of each group in the order in which the document lists them.
 func versionsOf(d *document) map[string][]string {
 	out := map[string][]string{}
 	for _, r := range d.Resources {
@@ -83,8 +83,8 @@ func severalVersions(of map[string][]string) int {
 	return n
 }
 
-// ordersOfTheirOwn are the groups that some server itself lists in another order than that of
-// priority: an APIService may say what it likes (versionPriority).
+// ordersOfTheirOwn returns the groups that some server itself lists in an order other than that of
+// priority. An APIService may set any order (versionPriority).
 func (f *Facts) ordersOfTheirOwn() map[string]bool {
 	out := map[string]bool{}
 	for _, s := range f.servers {

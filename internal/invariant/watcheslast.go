@@ -11,10 +11,10 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// watchesLast is core although an apiserver may end a watch at any time (timeoutSeconds is an upper
-// bound): the peer that handles a watch goes on with it, so if both processes live and there is no
-// fault on the link, only the hop can have ended it. So only forwarded watches without any such
-// disturbance are judged.
+// watchesLast is core, although an apiserver may end a watch at any time (timeoutSeconds is an
+// upper bound). The reason is that the peer that handles a watch continues it. If both processes
+// live and the link has no fault, only the hop can have ended the watch. So only forwarded watches
+// without any such disturbance are judged.
 var watchesLast = Invariant{
 	Name:  "WatchesLast",
 	Grade: GradeCore,
@@ -28,10 +28,10 @@ var watchesLast = Invariant{
 }
 
 const (
-	// watchBegins is how long after its request a watch may not see a created object yet.
+	// watchBegins is the time after its request in which a watch may miss a created object.
 	watchBegins = time.Second
-	// eventDelay is how long an event may be on its way through etcd and a watch cache, which
-	// usually takes some milliseconds.
+	// eventDelay is the longest time that an event may take through etcd and a watch cache. Usually
+	// it takes some milliseconds.
 	eventDelay = 3 * time.Second
 )
 
@@ -60,8 +60,9 @@ func judgeWatches(f *Facts) *tally {
 }
 
 // ruleWatch rules on how long an established watch lasted, and says what is wrong with it. It does
-// not judge external servers, whose processes may have ended unseen, nor watches of custom
-// resources or aggregated APIs, which end when a definition changes or its server ends.
+// not judge external servers, because their processes may have ended unseen. It also does not judge
+// watches of custom resources or aggregated APIs, because these end when a definition changes or
+// its server ends.
 func (f *Facts) ruleWatch(o *observation) (ruling, string) {
 	timeout, ok := established(o.op)
 	if !ok || f.run.External || o.resource == nil || !builtIn(o.op.GVR.Group) || !o.skewed() || !f.unaffected(o) {
@@ -82,8 +83,8 @@ func (f *Facts) ruleWatch(o *observation) (ruling, string) {
 	}
 }
 
-// established reports whether the operation is a watch that has begun, and its timeout. A client
-// that asked for an upgrade and got 200 has no watch.
+// established reports whether the operation is a watch that has begun, and returns its timeout. A
+// client that asked for an upgrade and got 200 has no watch.
 func established(op *history.Operation) (timeout history.Time, ok bool) {
 	upgraded := op.Status == http.StatusSwitchingProtocols
 	if op.Verb != "watch" || !upgraded && (op.Status != http.StatusOK || op.Client == history.ClientSocket) {
@@ -100,10 +101,10 @@ func established(op *history.Operation) (timeout history.Time, ok bool) {
 	return history.Time(seconds) * time.Second, true
 }
 
-// unaffected reports whether nothing disturbed what a forwarded operation depends on: the link of
-// the client, both processes, the link between them, and their links to etcd, which feeds watches.
-// The time within Staleness counts too: a connection may break shortly after a fault, and a process
-// may end shortly before that is noticed.
+// unaffected reports whether nothing disturbed the parts on which a forwarded operation depends:
+// the link of the client, both processes, the link between them, and their links to etcd, which
+// feeds watches. The time within Staleness counts too, because a connection may break shortly after
+// a fault, and a process may end shortly before the run notices.
 func (f *Facts) unaffected(o *observation) bool {
 	w := o.window.widen(f.bounds.Staleness)
 	if span, whole := o.asked.line.during(w); !whole || span.phase != phaseReady {
@@ -118,8 +119,8 @@ func (f *Facts) unaffected(o *observation) bool {
 	})
 }
 
-// handlers are the peers that may have handled an operation: those with a hop, or if there is none,
-// all that serve or may serve the resource.
+// handlers returns the peers that may have handled an operation: those with a hop, or if there is
+// no such hop, all that serve or may serve the resource.
 func (f *Facts) handlers(o *observation) []*server {
 	var out []*server
 	for _, h := range o.hops {
@@ -136,7 +137,7 @@ func (f *Facts) handlers(o *observation) []*server {
 	return append(out, o.unsure...)
 }
 
-// creations are the operations that surely created an object, by resource, in time order.
+// creations returns the operations that surely created an object, by resource, in time order.
 func (f *Facts) creations() map[groupResource][]*observation {
 	all := map[groupResource][]*observation{}
 	for _, o := range f.observations {

@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// watching makes a watch of it that was asked to last for so many seconds.
+// watching turns an operation into a watch that was asked to last for so many seconds.
 func watching(seconds int) func(*history.Operation) {
 	return func(o *history.Operation) {
 		o.Verb, o.Body, o.Path = "watch", history.BodyEvents, fmt.Sprintf("/apis/apps/v2/gadgets?allowWatchBookmarks=true&timeoutSeconds=%d&watch=true", seconds)

@@ -59,16 +59,17 @@ func dryRun(op *history.Operation) bool {
 	return strings.Contains(query, "dryRun=")
 }
 
-// writes reports whether the operation is a write or a dry run of one: a proxy, which goes by the
-// method, cannot tell them apart.
+// writes reports whether the operation is a write or a dry run of a write. A proxy looks only at
+// the method, so it cannot distinguish the two.
 func writes(op *history.Operation) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, op.Verb)
 }
 
-// ruleWritesOnce rules on one write that was forwarded, and returns the servers that carried it
-// out: a server did if it answered with success and that was not the answer of a peer. A server
-// whose answer is unknown may have carried it out too. A client (net/http's Transport) may send a
-// request again with the same ID; then it may be carried out as often as it was sent.
+// ruleWritesOnce rules on one forwarded write, and returns the servers that carried it out. A
+// server carried it out if the server answered with success and did not just relay the answer of a
+// peer. If the answer of a server is unknown, that server may have carried it out too. A client
+// (net/http's Transport) may send a request again with the same ID. Then servers may carry it out
+// as often as it was sent.
 func ruleWritesOnce(op *history.Operation, hops []history.Hop, paths [][]string, sent int) (r ruling, by []string) {
 	silent := 0
 	for i, h := range hops {
@@ -80,7 +81,7 @@ func ruleWritesOnce(op *history.Operation, hops []history.Hop, paths [][]string,
 			silent++
 		}
 	}
-	// How often it was sent is unknown without an entry of the asked server.
+	// Without an entry of the asked server, it is unknown how often the write was sent.
 	lost := !slices.ContainsFunc(hops, func(h history.Hop) bool { return !atPeer(op, h) })
 	switch {
 	case lost && len(by) > 1, len(by) <= sent && len(by)+silent > sent, len(by) == 0 && succeeded(op.Status):
@@ -93,7 +94,7 @@ func ruleWritesOnce(op *history.Operation, hops []history.Hop, paths [][]string,
 }
 
 // relayed reports whether the answer in hop i is that of a peer: some hop that is one step further
-// on the same chain ended no later. When a hop without a status ended is unknown.
+// on the same chain ended no later. The end of a hop without a status is unknown.
 func relayed(i int, hops []history.Hop, paths [][]string) bool {
 	for j := i + 1; j < len(hops); j++ {
 		further := len(paths[j]) == len(paths[i])+1 && slices.Equal(paths[j][:len(paths[i])], paths[i])

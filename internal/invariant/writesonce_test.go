@@ -25,7 +25,7 @@ func TestWritesOnce(t *testing.T) {
 		{"a second peer after one that refused", write("patch", 200).hop("b", 0, 10, false, ok).hop("c", 1, 4, true, unavailable).hop("a", 5, 9, true, ok),
 			want{outcome: OutcomePass, checked: 1}},
 		{"passed on twice, carried out once", write("patch", 200).hop("b", 0, 10, false, ok).hop("c", 1, 9, true, ok).hop("a", 2, 8, true, ok),
-			want{outcome: OutcomePass, checked: 1}}, // NoLoop's business
+			want{outcome: OutcomePass, checked: 1}}, // NoLoop rules on this
 		{"carried out after the asked server had given up", write("patch", 503).hop("b", 0, 10, false, unavailable).hop("a", 2, 500, true, ok),
 			want{outcome: OutcomePass, checked: 1}},
 		{"a peer whose answer is not known, and no other", write("patch", 503).hop("b", 0, 10, false, unavailable).hop("a", 2, 2, true),

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,7 +69,7 @@ type going struct {
 
 // Create implements [step.Objects].
 func (c *Objects) Create(ctx context.Context, o scenario.Objects) error {
-	resources, err := Choose(c.served())
+	resources, err := c.resources(o)
 	if err != nil {
 		return fmt.Errorf("create objects %s: %w", o.Name, err)
 	}
@@ -93,20 +95,37 @@ func (c *Objects) Create(ctx context.Context, o scenario.Objects) error {
 	return nil
 }
 
+// resources are those of the owners.
+func (c *Objects) resources(o scenario.Objects) ([]history.Resource, error) {
+	served := c.served()
+	if o.Of == nil {
+		return Choose(served)
+	}
+	for _, server := range slices.Sorted(maps.Keys(served)) {
+		if r, ok := find(served[server], kind{group: o.Of.Group, resource: o.Of.Resource}); ok {
+			return []history.Resource{r}, nil
+		}
+	}
+	return nil, fmt.Errorf("no ready server serves %s.%s: define it, and wait until a server serves it", o.Of.Resource, o.Of.Group)
+}
+
 func (c *Objects) createOwner(ctx context.Context, o scenario.Objects, r history.Resource) (owner, error) {
 	made := owner{Resource: r, name: o.Name + "-owner"}
 	if r.Namespaced {
 		made.namespace = o.Name
 	}
 	wanted := object(apiVersion(r), r.Kind, made.namespace, made.name)
-	fields, err := kindOf(r).fields(made.name)
-	if err != nil {
-		return owner{}, fmt.Errorf("make %s: %w", made, err)
+	fields := map[string]any{} // a custom resource needs none
+	if o.Of == nil {
+		var err error
+		if fields, err = kindOf(r).fields(made.name); err != nil {
+			return owner{}, fmt.Errorf("make %s: %w", made, err)
+		}
 	}
 	for name, value := range fields {
 		wanted.Object[name] = value
 	}
-	err = c.through(ctx, apiVersion(r), r.Resource, func(ctx context.Context, client dynamic.Interface) error {
+	err := c.through(ctx, apiVersion(r), r.Resource, func(ctx context.Context, client dynamic.Interface) error {
 		created, err := client.Resource(made.gvr()).Namespace(made.namespace).Create(ctx, wanted, metav1.CreateOptions{})
 		if err == nil {
 			made.uid = string(created.GetUID())

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -123,6 +124,7 @@ var (
 	requests  = resource("certificates.k8s.io", "v1", "podcertificaterequests", "PodCertificateRequest", true)
 	configmap = resource("", "v1", "configmaps", "ConfigMap", true)
 	namespace = resource("", "v1", "namespaces", "Namespace", false)
+	quota     = resource("", "v1", "resourcequotas", "ResourceQuota", true)
 )
 
 func resource(group, version, name, kind string, namespaced bool) history.Resource {
@@ -130,7 +132,7 @@ func resource(group, version, name, kind string, namespaced bool) history.Resour
 }
 
 func documents(newer ...history.Resource) map[string]history.Document {
-	everywhere := []history.Resource{namespace, configmap}
+	everywhere := []history.Resource{namespace, configmap, quota}
 	return map[string]history.Document{"a": {Resources: append(newer, everywhere...)}, "b": {Resources: everywhere}}
 }
 
@@ -173,6 +175,44 @@ func TestOwnersAreCreatedWhereTheyAreServed(t *testing.T) {
 	cluster.down = "a"
 	if err := c.Create(t.Context(), scenario.Objects{Name: "y", Dependents: 1}); err == nil || !strings.Contains(err.Error(), "no server that serves clustertrustbundles") {
 		t.Errorf("with the only server that serves it down: %v", err)
+	}
+}
+
+func TestOwnersOfACustomResource(t *testing.T) {
+	served := documents(bundles, requests)
+	c, s, _ := newObjects(t, served)
+	o := scenario.Objects{Name: "x", Dependents: 1, Of: &scenario.Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1"}}}
+	if err := c.Create(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no ready server serves widgets.example.com: define it") {
+		t.Errorf("before it is served: %v", err)
+	}
+	b := served["b"]
+	b.Resources = append(b.Resources, resource("example.com", "v1", "widgets", "Widget", false))
+	served["b"] = b
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/apis/example.com/v1/widgets/x-owner", "/api/v1/namespaces/x/configmaps/x-widget-0"} {
+		if s.objects[path] == nil {
+			t.Errorf("there is no %s in %v", path, slices.Collect(maps.Keys(s.objects)))
+		}
+	}
+	if len(s.objects) != 3 { // with the namespace
+		t.Errorf("%d objects were made, want 3", len(s.objects))
+	}
+}
+
+func TestAQuotaCountsTheKindsOfOwnersThatHaveNamespaces(t *testing.T) {
+	c, s, _ := newObjects(t, documents(bundles, requests))
+	o := scenario.Objects{Name: "x", Dependents: 1}
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.CreateQuota(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"count/configmaps": plenty, "count/podcertificaterequests.certificates.k8s.io": plenty}
+	if diff := cmp.Diff(map[string]any{"hard": want}, s.objects["/api/v1/namespaces/x/resourcequotas/x"]["spec"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package pki makes the keys and certificates of one run. Every run has authorities of its own.
-// Only their owner can read the files of private keys.
+// Package pki makes the keys and certificates of one run. Every run has its own authorities. Only
+// their owner can read the files of private keys.
 package pki
 
 import (
@@ -35,8 +35,8 @@ type Request struct {
 	Addresses    []netip.Addr
 	Server       bool // usable by a TLS server
 	Client       bool // usable by a TLS client
-	// Until is the end of its validity; zero: after [Lifetime]. If it is in the past, the certificate
-	// has expired.
+	// Until is the end of its validity; zero: after [Lifetime]. A time in the past makes an expired
+	// certificate.
 	Until time.Time
 }
 
@@ -61,7 +61,7 @@ func NewAuthority(dir, name string) (*Authority, error) {
 	return a, nil
 }
 
-// CertFile is the file of the authority's own certificate.
+// CertFile returns the file of the authority's own certificate.
 func (a *Authority) CertFile() string { return filepath.Join(a.Dir, a.Name+".crt") }
 
 // Issue signs a certificate and writes Dir/name.crt and Dir/name.key.
@@ -119,12 +119,13 @@ func newTemplate(subject pkix.Name) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
 		Subject:   subject,
-		NotBefore: now.Add(-time.Hour), // for servers whose clock is a little behind
+		NotBefore: now.Add(-time.Hour), // because the clock of a server may be a little behind
 		NotAfter:  now.Add(Lifetime),
 	}
 }
 
-// sign signs a certificate for a key. An authority whose certificate is the template signs itself.
+// sign signs a certificate for a key. If the template is the authority's own certificate, the
+// authority signs itself.
 func (a *Authority) sign(template *x509.Certificate, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	if err != nil {
@@ -146,7 +147,7 @@ func writeKey(path string, key *ecdsa.PrivateKey) error {
 	return writePEM(path, "EC PRIVATE KEY", der)
 }
 
-// writePEM makes every file, certificates too, readable by its owner only.
+// writePEM writes a file, also a certificate, that only its owner can read.
 func writePEM(path, kind string, der []byte) error {
 	return os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }

@@ -56,7 +56,7 @@ func handshake(t *testing.T, server, client Pair, trust, clientCA string, name s
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	_, err = io.ReadAll(c) // under TLS 1.3 the server's verdict on our certificate arrives with the first read
+	_, err = io.ReadAll(c) // under TLS 1.3, the first read returns the server's verdict on our certificate
 	return err
 }
 
@@ -85,7 +85,7 @@ func TestCertificatesAreAcceptedOnlyWhereTheyShould(t *testing.T) {
 	for name, c := range map[string]struct {
 		server, client Pair
 		trust, as      string
-		want           string // in the error; "" means none
+		want           string // part of the error; "" means no error
 	}{
 		"by DNS name":                         {server, client, ca.CertFile(), "kubernetes.default.svc", ""},
 		"by address":                          {server, client, ca.CertFile(), "127.0.0.1", ""},

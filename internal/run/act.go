@@ -11,12 +11,12 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// listWord asks for what is on, in place of a step.
+// listWord asks for the present state of the cluster instead of a step.
 const listWord = "list"
 
 // Act carries out a step on the cluster that the run in this directory holds, and shows what was
-// done. The words are as for [scenario.ParseStep], or "list", which shows what is on. A version
-// that the run does not have yet is fetched first. The kind of an error about the words is
+// done. The words are as for [scenario.ParseStep], or "list", which shows the present state. If the
+// run lacks a version, Act fetches the version first. The kind of an error about the words is
 // [KindUsage].
 func (d Dir) Act(ctx context.Context, words []string, c Console) error {
 	if err := d.isDirectory(); err != nil {
@@ -49,7 +49,8 @@ func (d Dir) Act(ctx context.Context, words []string, c Console) error {
 	return nil
 }
 
-// checkVersion refuses what is no version of a kube-apiserver. An empty one is that of the server.
+// checkVersion refuses a text that is not a version of a kube-apiserver. An empty version means
+// that of the server.
 func checkVersion(version string) error {
 	if version == "" {
 		return nil
@@ -61,13 +62,13 @@ func checkVersion(version string) error {
 	return err
 }
 
-// binaryFor is the kube-apiserver of a version, where the run is one of processes and does not have
-// it. The sandbox has no way out: what it needs is fetched before.
+// binaryFor returns the kube-apiserver of a version, if the run uses processes and does not have
+// that version. It fetches the binary beforehand, because the sandbox has no network access.
 func (d Dir) binaryFor(ctx context.Context, version string, c Console) (string, error) {
 	if version == "" {
 		return "", nil
 	}
-	conn, err := d.dial(ctx) // to fetch may take minutes: is there somebody to take it?
+	conn, err := d.dial(ctx) // fetching may take minutes, so check first that a run holds its cluster
 	if err != nil {
 		return "", err
 	}

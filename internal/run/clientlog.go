@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// logClients leads what client-go logs to logs/client-go.log, because it would be written among the
-// lines that say how far the run is. The returned function ends that, and deletes an empty log.
+// logClients redirects client-go's log to logs/client-go.log, because otherwise its lines would be
+// mixed with the progress of the run. The returned function ends that, and deletes an empty log.
 func (d Dir) logClients() (end func(), err error) {
 	file, err := os.Create(filepath.Join(d.logs(), "client-go.log"))
 	if err != nil {

@@ -36,8 +36,8 @@ func (d Dir) files() local.Files {
 	return local.Files{Keys: filepath.Join(d.scratch(), "keys"), Data: filepath.Join(d.scratch(), "etcd"), Logs: d.logs()}
 }
 
-// manifest is what run.json holds: all that the sandboxed half of a run needs to know, and what
-// somebody may want to know later.
+// manifest is the content of run.json: everything that the sandboxed half of a run needs to know,
+// and facts that somebody may want to know later.
 type manifest struct {
 	Run        history.Run       `json:"run"`
 	Plan       scenario.Plan     `json:"plan"`
@@ -53,7 +53,7 @@ type manifest struct {
 }
 
 // FreshDir makes a directory for output, or checks that it is empty, and returns its absolute path.
-// what says in the plural what it is for, such as "runs".
+// what says in the plural what the directory is for, such as "runs".
 func FreshDir(dir, what string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -72,8 +72,8 @@ func FreshDir(dir, what string) (string, error) {
 	return absolute, nil
 }
 
-// NewDir creates the directory of a run, or checks that it is empty. If out is empty, it is one by
-// scenario, subject and time below _out.
+// NewDir creates the directory of a run, or checks that it is empty. If out is empty, the directory
+// is below _out and named after scenario, subject and time.
 func NewDir(out, scenario, subject string, now time.Time) (Dir, error) {
 	if out == "" {
 		out = filepath.Join("_out", fmt.Sprintf("%s-%s-%s", scenario, subject, now.Format("20060102-150405")))
@@ -91,7 +91,7 @@ func NewDir(out, scenario, subject string, now time.Time) (Dir, error) {
 	return d, nil
 }
 
-// OpenDir opens the directory of a run that is over.
+// OpenDir opens the directory of a finished run.
 func OpenDir(dir string) (Dir, error) {
 	d := Dir(dir)
 	if err := d.isDirectory(); err != nil {
@@ -106,8 +106,8 @@ func OpenDir(dir string) (Dir, error) {
 	return d, nil
 }
 
-// OpenDirs opens the directory of a run that is over, or all such directories in that of a suite,
-// but for control runs, in the order of their paths.
+// OpenDirs opens the directory of a finished run, or all such directories below that of a suite, in
+// the order of their paths. It leaves control runs out.
 func OpenDirs(dir string) ([]Dir, error) {
 	if _, err := os.Stat(Dir(dir).History()); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		d, err := OpenDir(dir)
@@ -126,7 +126,7 @@ func OpenDirs(dir string) ([]Dir, error) {
 		return nil
 	})
 	if err == nil && len(all) == 0 {
-		_, err = OpenDir(dir) // says why there is none
+		_, err = OpenDir(dir) // its error says why there is none
 	}
 	return all, err
 }
@@ -145,7 +145,7 @@ func (d Dir) writeManifest(m manifest) error {
 		return err
 	}
 	if err := os.WriteFile(d.manifest(), append(content, '\n'), 0o644); err != nil {
-		_ = os.Remove(d.manifest()) // nobody is to take half of it for the whole
+		_ = os.Remove(d.manifest()) // a half-written manifest must not look complete
 		return fmt.Errorf("write to output directory: %w; free some space, or choose another directory with --out", err)
 	}
 	return nil
@@ -163,8 +163,8 @@ func (d Dir) readManifest() (manifest, error) {
 	return m, nil
 }
 
-// createHistory creates the file of the history. The file must not exist yet: no run writes over
-// another.
+// createHistory creates the file of the history. The file must not exist yet, because no run
+// overwrites another.
 func (d Dir) createHistory() (*os.File, error) {
 	file, err := os.OpenFile(d.History(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -173,8 +173,8 @@ func (d Dir) createHistory() (*os.File, error) {
 	return file, nil
 }
 
-// SaveHistory writes the history of a run that is over. If it cannot be written whole, it is
-// removed: the run can be repeated.
+// SaveHistory writes the history of a finished run. If it cannot write the whole history, it
+// removes the file, because the run can be repeated.
 func (d Dir) SaveHistory(h *history.History) (err error) {
 	file, err := d.createHistory()
 	if err != nil {
@@ -188,17 +188,16 @@ func (d Dir) SaveHistory(h *history.History) (err error) {
 	return history.Write(file, h)
 }
 
-// Tidy removes what only a run that is under way needs, and the directory of logs if there are
-// none.
+// Tidy removes files that only an active run needs, and the directory of logs if it is empty.
 func (d Dir) Tidy() {
-	_ = os.RemoveAll(d.scratch()) // an empty mount point once the sandbox is gone
+	_ = os.RemoveAll(d.scratch()) // an empty mount point after the sandbox has ended
 	_ = os.Remove(d.pid())
-	d.unlink() // the socket of a run that was killed
+	d.unlink() // removes the socket of a run that was killed
 	_ = os.Remove(d.logs())
 }
 
-// discard removes a directory in which nothing was run. A directory that holds something else
-// stays.
+// discard removes a directory in which nothing was run. It leaves a directory that has other
+// content.
 func (d Dir) discard() {
 	d.Tidy()
 	_ = os.Remove(string(d))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A PID may be stale or somebody else's: skewproof must not enter what is not its own.
+// A PID may be stale or belong to another process. skewproof must enter only its own sandbox.
 func TestOnlyTheRunsOwnSandboxIsEntered(t *testing.T) {
 	d := Dir(t.TempDir())
 	for name, content := range map[string]string{"no such process": "4194305", "another process": strconv.Itoa(os.Getpid()), "nonsense": "../self"} {
@@ -46,7 +46,7 @@ func TestARunDirectoryIsNeverSharedByTwoRuns(t *testing.T) {
 	}
 }
 
-// What somebody has put there is not removed with what the run has put there.
+// Tidy does not remove files that somebody else put into the directory.
 func TestTidyLeavesWhatARunLeaves(t *testing.T) {
 	d, err := NewDir(filepath.Join(t.TempDir(), "run"), "quiet", "none", time.Now())
 	if err != nil {

@@ -19,19 +19,18 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// SubjectExternal is the subject of a proxy that is not ours to switch.
+// SubjectExternal is the subject of a proxy that skewproof cannot switch.
 const SubjectExternal = "external"
 
-// existingBackend reads servers that run already and are somebody else's. It judges what can be
-// seen from outside.
+// existingBackend reads servers that run already and that somebody else owns. It judges only what
+// can be seen from outside.
 type existingBackend struct {
 	ways     []existing.Endpoint
 	versions map[string]string
-	unseen   []string // invariants about which nothing can be said from outside
+	unseen   []string // invariants that cannot be judged from outside
 }
 
-// read reads from the kubeconfig which servers there are. Their versions are not known before
-// prepare.
+// read reads the servers from the kubeconfig. Their versions are not known before prepare.
 func (b *existingBackend) read(p *Plan) (err error) {
 	s := &p.Spec
 	if s.Kubeconfig == "" {
@@ -61,8 +60,8 @@ func (*existingBackend) check(p *Plan) error {
 	return nil
 }
 
-// prepare asks the servers for their versions. The run is one from the oldest of them to the
-// newest.
+// prepare asks the servers for their versions. The run is one from the oldest to the newest of
+// these versions.
 func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	if b.versions, err = existing.Versions(ctx, b.ways); err != nil {
 		return err
@@ -76,7 +75,7 @@ func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
 		return wrong(err)
 	}
 	p.Schedule.Servers = nil
-	for _, way := range b.ways { // whichever of them is newer: a plan that only reads names none
+	for _, way := range b.ways { // the order does not matter, because a plan that only reads names no server
 		p.Schedule.Servers = append(p.Schedule.Servers, scenario.Server{Name: way.Name, Version: b.versions[way.Name]})
 	}
 	if run := p.describe(); len(run.About) == 0 {
@@ -85,8 +84,7 @@ func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	return nil
 }
 
-// describe leaves out of what the run is about the invariants about which nothing can be said from
-// outside, and names them.
+// describe removes from About the invariants that cannot be judged from outside, and names them.
 func (b *existingBackend) describe(p *Plan, run *history.Run) {
 	b.unseen, run.About, run.External = nil, nil, true
 	for _, i := range invariant.All() {
@@ -100,7 +98,7 @@ func (b *existingBackend) describe(p *Plan, run *history.Run) {
 		}
 	}
 	again := p.Spec
-	again.Subject, again.From, again.To, again.Servers, again.Contexts = "", "", "", 0, nil // of these the user names the contexts only
+	again.Subject, again.From, again.To, again.Servers, again.Contexts = "", "", "", 0, nil // the user names only the contexts
 	for i, way := range b.ways {
 		run.Servers[i].Address = strings.TrimPrefix(way.FrontDoor.Host, "https://")
 		again.Contexts = append(again.Contexts, way.Name)
@@ -108,7 +106,7 @@ func (b *existingBackend) describe(p *Plan, run *history.Run) {
 	run.Reproduce = again.Command()
 }
 
-func (*existingBackend) dryRun(*Plan, io.Writer) error { return nil } // DryRun refuses it
+func (*existingBackend) dryRun(*Plan, io.Writer) error { return nil } // DryRun refuses this backend
 
 func (b *existingBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	unseen := strings.Join(b.unseen, ", ")

@@ -21,38 +21,39 @@ type held struct {
 	steps  *step.Executor
 	status func(format string, args ...any)
 	// provide makes sure that servers of a version can be started. binary is the kube-apiserver of
-	// that version; empty if the run is to have it.
+	// that version. It is empty if the run should have it already.
 	provide func(version, binary string) error
 
-	turn sync.Mutex // of who uses steps
+	turn sync.Mutex // protects steps
 }
 
-// request is what 'skewproof step' asks for: a step or, without one, what is on.
+// request is the request of 'skewproof step': a step, or a list of the present state if Step is
+// nil.
 type request struct {
 	Step *scenario.Step `json:"step,omitempty"`
-	// Words are those that the step was read from.
+	// Words are the words from which the step was read.
 	Words []string `json:"words,omitempty"`
-	// Binary is the kube-apiserver of Step.Version; empty if the run has it.
+	// Binary is the kube-apiserver of Step.Version. It is empty if the run has it.
 	Binary string `json:"binary,omitempty"`
 }
 
-// answer is what became of a request. Said is for people, and may be there beside an Error.
+// answer is the result of a request. Said is for people, and may be set in addition to Error.
 type answer struct {
 	Said  []string `json:"said,omitempty"`
 	Error string   `json:"error,omitempty"`
 }
 
-// errEnding is the error of a step whose cluster is being ended.
+// errEnding is the error of a step on a cluster that is ending.
 var errEnding = errors.New("the run was ended meanwhile, and its cluster with it")
 
-// The limits of a request, which the same program sends.
+// These are the limits of a request. The same program sends it.
 const (
 	requestTimeout = 10 * time.Second
 	requestBytes   = 1 << 20
 )
 
-// hold listens at the socket of the run, calls ready, and answers requests until ctx ends. No step
-// is under way any more when it returns. A cluster is held too where there can be no socket.
+// hold listens at the socket of the run, calls ready, and answers requests until ctx ends. When
+// hold returns, no step is active any more. If there can be no socket, the cluster is still held.
 func (h *held) hold(ctx context.Context, d Dir, ready func() error) error {
 	listener, err := d.listen()
 	if err != nil {
@@ -91,7 +92,7 @@ func (h *held) serve(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// converse reads one request and answers it. A step that was begun is carried out even if nobody
+// converse reads one request and answers it. A step that has begun is carried out even if nobody
 // waits for the answer.
 func (h *held) converse(ctx context.Context, conn net.Conn) {
 	defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })()
@@ -106,10 +107,10 @@ func (h *held) converse(ctx context.Context, conn net.Conn) {
 		a.Said = said
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(requestTimeout))
-	_ = json.NewEncoder(conn).Encode(a) // nobody else could be told
+	_ = json.NewEncoder(conn).Encode(a) // there is nobody else to tell
 }
 
-// do carries out a request when it is its turn.
+// do carries out a request after the requests before it.
 func (h *held) do(ctx context.Context, r request) (said []string, err error) {
 	h.turn.Lock()
 	defer h.turn.Unlock()

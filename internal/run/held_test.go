@@ -29,7 +29,7 @@ type obedient struct {
 
 	mu     sync.Mutex
 	killed map[string]bool
-	during func(ctx context.Context) // a kill; nil: nothing
+	during func(ctx context.Context) // called during a kill; nil: nothing is called
 }
 
 func (c *obedient) KillServer(ctx context.Context, name string) error {
@@ -88,7 +88,7 @@ func holdObedient(t *testing.T) *holding {
 		held:     &held{steps: &e, status: t.Logf, provide: func(v, _ string) error { return errors.New("there is no " + v) }},
 		obedient: c, dir: Dir(dir), end: cancel, ended: make(chan error, 1),
 	}
-	if err := h.dir.writeManifest(manifest{Run: history.Run{Backend: scenario.BackendKind}}); err != nil { // which has no binaries to fetch
+	if err := h.dir.writeManifest(manifest{Run: history.Run{Backend: scenario.BackendKind}}); err != nil { // kind has no binaries to fetch
 		t.Fatal(err)
 	}
 	ready := make(chan struct{})
@@ -103,7 +103,7 @@ func holdObedient(t *testing.T) *holding {
 	return h
 }
 
-// act is 'skewproof step', with what it says.
+// act is 'skewproof step'. It returns its output.
 func (h *holding) act(t *testing.T, line string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -174,10 +174,11 @@ func TestStepsWaitForTheirTurn(t *testing.T) {
 	}
 }
 
-// The end of the run ends the step that is under way, and waits for that. Who has asked is told.
+// The end of the run ends the active step and waits for it. The client that asked for the step gets
+// an answer.
 func TestTheEndOfARunEndsItsSteps(t *testing.T) {
 	h := holdObedient(t)
-	silent, err := h.dir.dial(t.Context()) // and asks nothing
+	silent, err := h.dir.dial(t.Context()) // a client that sends no request
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestTheEndOfARunEndsItsSteps(t *testing.T) {
 	}
 }
 
-// Nobody but this program is expected at the socket. What else comes there does no harm.
+// Only this program is expected at the socket. Other requests do no harm.
 func TestARequestThatIsNone(t *testing.T) {
 	h := holdObedient(t)
 	for _, sent := range []string{"kill a", `{"step": 7}`, "", `{"step": {"action": "dance"}}`} {
@@ -220,7 +221,7 @@ func TestARequestThatIsNone(t *testing.T) {
 	}
 }
 
-// A cluster is held without a socket too, where none can be made.
+// If no socket can be made, a cluster is held without a socket.
 func TestAClusterIsHeldWhereThereCanBeNoSocket(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var said []string
@@ -240,7 +241,7 @@ func TestAClusterIsHeldWhereThereCanBeNoSocket(t *testing.T) {
 	}
 }
 
-// Who waits for a step may stop waiting.
+// A client that waits for a step may stop waiting.
 func TestWaitingForAStepCanBeInterrupted(t *testing.T) {
 	h := holdObedient(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -18,10 +18,10 @@ import (
 	"github.com/skewproof/skewproof/reports/findings"
 )
 
-// Console is where a command shows what it found (Out) and what it is doing (Progress).
+// Console is where a command shows its results (Out) and its progress (Progress).
 type Console struct {
 	Out, Progress io.Writer
-	// Color is whether Out is a terminal.
+	// Color is true if Out is a terminal.
 	Color bool
 }
 
@@ -33,8 +33,8 @@ func (c Console) status() func(format string, args ...any) {
 	}
 }
 
-// Show shows what was found by calling write. It does so even where it could not be saved in dir,
-// because of the error saved: to find it may have taken hours.
+// Show shows a result by calling write. If saved is not nil, the result could not be saved in dir.
+// Show still shows it, because it may have taken hours to get the result.
 func (c Console) Show(dir string, saved error, write func(reports.SummaryOptions) error) error {
 	if saved != nil {
 		dir = ""
@@ -51,7 +51,7 @@ func (c Console) Show(dir string, saved error, write func(reports.SummaryOptions
 // KnownOnly is a [Judging.Known] that names no file.
 const KnownOnly = "true"
 
-// Judging says how a history is judged. The zero value counts what KEP-4020 demands, and excuses
+// Judging says how to judge a history. The zero value counts the demands of KEP-4020 and excuses
 // nothing.
 type Judging struct {
 	// Strict and Known are as in [Spec].
@@ -59,7 +59,7 @@ type Judging struct {
 	Known  string
 }
 
-// Findings are those that can explain violations of the subject.
+// Findings returns the findings that can explain violations of the subject.
 func (j Judging) Findings(subject string) (findings.Catalogue, error) {
 	known := findings.For(subject)
 	if j.Known == "" || j.Known == KnownOnly {
@@ -69,8 +69,8 @@ func (j Judging) Findings(subject string) (findings.Catalogue, error) {
 	return append(slices.Clip(known), own...), err
 }
 
-// Judge judges the history of a run, writes the reports and shows the summary. The report tells the
-// verdict even if it could not be written.
+// Judge judges the history of a run, writes the reports and shows the summary. It returns the
+// report with the verdict even if the report could not be written.
 func (d Dir) Judge(j Judging, c Console) (reports.RunReport, error) {
 	h, err := history.ReadFile(d.History())
 	if err != nil {
@@ -84,16 +84,16 @@ func (d Dir) Judge(j Judging, c Console) (reports.RunReport, error) {
 	return report, d.Render(report, c)
 }
 
-// Render writes the reports of a run that was judged, and shows the summary.
+// Render writes the reports of a judged run and shows the summary.
 func (d Dir) Render(report reports.RunReport, c Console) error {
 	return c.Show(string(d), reports.WriteAll(string(d), report), func(shown reports.SummaryOptions) error {
 		return reports.WriteSummary(c.Out, report, shown)
 	})
 }
 
-// judge judges what was recorded. cut is why the run was not carried out to its end; nil if it was.
-// A run that was cut short may show a violation, but it never passes: without a violation, the
-// error says why it was cut short.
+// judge judges the recorded history. cut says why the run was not carried out completely, or is
+// nil. A run that was cut short may show a violation, but it never passes. If it shows no
+// violation, the error says why it was cut short.
 func (d Dir) judge(j Judging, c Console, cut error) (reports.RunReport, error) {
 	if _, err := os.Stat(d.History()); cut != nil && err != nil {
 		return reports.RunReport{}, fmt.Errorf("the run did not get as far as a history; logs are in %s", d.logs())
@@ -108,7 +108,7 @@ func (d Dir) judge(j Judging, c Console, cut error) (reports.RunReport, error) {
 	return reports.RunReport{}, errors.Join(cut, err)
 }
 
-// Machine says on what the run takes place, as far as a reader of its report cares.
+// Machine describes the machine of the run, as far as it matters to a reader of the report.
 func Machine() []string {
 	facts := []string{fmt.Sprintf("%d CPUs", runtime.NumCPU())}
 	var uts unix.Utsname
@@ -118,7 +118,8 @@ func Machine() []string {
 	return facts
 }
 
-// Version is the version of this program: that of the module, or the commit that it was built from.
+// Version is the version of this program: that of the module, or the commit from which it was
+// built.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -25,7 +25,7 @@ var silent = Console{Out: io.Discard, Progress: io.Discard}
 
 const recordOfARun = `{"run":{"schema":"skewproof/history/v1alpha1","scenario":"quiet","servers":[{"name":"a","version":"v1.37.1"}]}}`
 
-// The sandboxed half was killed, or had no room left, in the middle of a line.
+// In this test, the sandboxed half was killed, or had no space left, in the middle of a line.
 func TestARunThatWasKilledIsJudgedByWhatItRecorded(t *testing.T) {
 	dir := runOf(t, recordOfARun, `{"lifecycle":{"server":"a","incarnation":1,"sta`)
 	report, err := dir.judge(Judging{}, silent, dir.cutUnless(false))
@@ -47,7 +47,8 @@ func TestARunThatCannotBeJudgedSaysWhy(t *testing.T) {
 	}
 }
 
-// What servers fail at when etcd is gone is not their doing, however soon the run is over then.
+// Failures of servers after the loss of etcd are not their fault, even if the run ends very soon
+// after it.
 func TestTheLossOfEtcdIsRecorded(t *testing.T) {
 	var file strings.Builder
 	recorder := history.NewRecorder(&file, history.Run{}, nil)

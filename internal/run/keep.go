@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// heldHere is what a dry run shows where the cluster would be held.
+// heldHere is the line with which a dry run shows where the cluster would be held.
 const heldHere = "      The cluster is held here."
 
-// checkHeld refuses a plan that cannot be held as the Spec says.
+// checkHeld refuses a plan that cannot be held as the Spec asks.
 func (p *Plan) checkHeld() error {
 	s := p.Spec
 	switch steps := len(p.Schedule.Steps); {
@@ -23,7 +23,7 @@ func (p *Plan) checkHeld() error {
 	return nil
 }
 
-// unjudged is why a run by this plan is not judged; empty if it is.
+// unjudged says why a run of this plan is not judged. It is empty if the run is judged.
 func (p *Plan) unjudged() string {
 	var why []string
 	if p.Spec.NoLoad && !p.Schedule.HasTests() { // tests are a load too

@@ -36,14 +36,14 @@ func (*kindBackend) check(p *Plan) error {
 	return nil
 }
 
-// describe adds what servers are told beside what kubeadm tells them, and, once the cluster has a
-// name, where they are.
+// describe adds the arguments that servers get in addition to those of kubeadm. When the cluster
+// has a name, describe also adds the addresses of the servers.
 func (b *kindBackend) describe(p *Plan, run *history.Run) {
 	for i := range run.Servers {
 		s := &run.Servers[i]
 		arguments, err := kind.APIServerArguments(p.Spec.From, p.Spec.Subject, p.Schedule.Servers[i].Setup)
 		if err != nil {
-			return // check has seen that there is none
+			return // check has already returned this error
 		}
 		for _, a := range arguments {
 			s.Args = append(s.Args, "--"+a.Name+"="+a.Value)
@@ -80,7 +80,7 @@ func (*kindBackend) dryRun(p *Plan, out io.Writer) error {
 func (b *kindBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	b.config.Subject = p.Spec.Subject
 	if p.Spec.Subject == scenario.SubjectReference {
-		if b.config.Proxy, err = os.Executable(); err != nil { // the sidecars are this program too
+		if b.config.Proxy, err = os.Executable(); err != nil { // the sidecars also run this program
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (b *kindBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	return err
 }
 
-// carryOut removes the cluster, whatever happens. Only a killed process leaves it behind.
+// carryOut removes the cluster, whatever happens. Only a killed process leaves the cluster behind.
 func (b *kindBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	if err := j.begin(programs{}, append(Machine(), b.facts...)...); err != nil {
 		return err
@@ -101,7 +101,8 @@ func (b *kindBackend) carryOut(ctx context.Context, j *job, judge func(cut error
 	config := b.config
 	config.Servers, config.Status = j.Run.Servers, j.status
 	config.Files = kind.Files{Keys: filepath.Join(j.Dir.scratch(), "keys"), Nodes: j.Dir.File("kind"), Logs: j.Dir.logs()}
-	// Whoever root is in the containers has to read what the nodes see.
+	// Root in the containers may be another user outside, and must be able to read the files of the
+	// nodes.
 	if err := errors.Join(os.Mkdir(config.Files.Keys, 0o700), os.Mkdir(config.Files.Nodes, 0o755)); err != nil {
 		return fmt.Errorf("write to output directory: %w", err)
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 // localBackend runs real etcd and kube-apiserver processes in a sandbox of namespaces. This process
-// checks, gets binaries and judges; a copy of it, in the sandbox, does the rest: see sandboxed.go.
+// checks, gets binaries and judges. A copy of this program in the sandbox does the rest: see
+// sandboxed.go.
 type localBackend struct{}
 
 func (localBackend) check(p *Plan) error {
@@ -78,7 +79,7 @@ func (localBackend) dryRun(p *Plan, out io.Writer) error {
 	return p.printSchedule(out)
 }
 
-// starts lists each way in which a plan starts a server, beginning with its first start.
+// starts lists all ways in which a plan starts a server, beginning with its first start.
 func starts(plan scenario.Plan, server scenario.Server) []scenario.Server {
 	all, now := []scenario.Server{server}, server
 	for _, s := range plan.Steps {
@@ -102,8 +103,7 @@ func (localBackend) prepare(ctx context.Context, p *Plan) error {
 	return sandbox.Check(ctx, sandbox.Command{Args: []string{CheckSandboxCommand}})
 }
 
-// carryOut runs the sandboxed half. With Spec.Keep, the history is complete before that half has
-// ended.
+// carryOut runs the sandboxed half. With Spec.Keep, the history is complete before that half ends.
 func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	got, err := j.Spec.get(ctx, j.needs(), j.Progress)
 	if err != nil {
@@ -126,7 +126,7 @@ func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error))
 		code, err = sandbox.Enter(ctx, sandbox.Command{
 			Args: []string{SandboxedCommand, string(j.Dir)}, Stdout: j.Progress, Stderr: j.Progress, ExtraFiles: []*os.File{writer},
 			Started: func(pid int) {
-				_ = writer.Close() // the sandboxed half has its own
+				_ = writer.Close() // the sandboxed half has its own copy
 				if err := os.WriteFile(j.Dir.pid(), []byte(strconv.Itoa(pid)+"\n"), 0o600); err != nil {
 					fmt.Fprintf(j.Progress, "note the sandbox for 'skewproof shell': %v\n", err)
 				}
@@ -135,7 +135,7 @@ func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error))
 		ended <- err
 	}()
 	how := make([]byte, 1)
-	if n, _ := reader.Read(how); n == 1 { // at the end of file, it has ended, or never started
+	if n, _ := reader.Read(how); n == 1 { // at the end of file, the sandboxed half has ended, or never started
 		judge(j.Dir.cutUnless(how[0] == heldComplete))
 		fmt.Fprintf(j.Progress, "The cluster stays up. Enter it with 'skewproof shell %s', act on it with 'skewproof step %s', end it with Ctrl-C here.\n", j.Dir, j.Dir)
 		<-ended

@@ -23,8 +23,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// Plan is a Spec with its defaults filled in, of which everything has been checked that can be
-// checked before anything is fetched or started. Make one with [Spec.Plan].
+// Plan is a Spec with its defaults filled in. Everything is checked that can be checked before
+// anything is fetched or started. Make a Plan with [Spec.Plan].
 type Plan struct {
 	Spec     Spec
 	Scenario scenario.Scenario
@@ -33,25 +33,25 @@ type Plan struct {
 	backend  backend
 }
 
-// backend is what the servers of a run run on. There is one value for each Plan: it may keep what
-// it learns.
+// backend is what the servers of a run run on. Each Plan has its own value, because a backend may
+// store what it learns.
 type backend interface {
-	// check refuses what this backend cannot do.
+	// check refuses plans that this backend cannot carry out.
 	check(*Plan) error
-	// describe says of each server what it is started with.
+	// describe adds to the history's Run how each server is started.
 	describe(*Plan, *history.Run)
-	// dryRun prints what would be started.
+	// dryRun prints what the backend would start.
 	dryRun(p *Plan, out io.Writer) error
-	// prepare finds out, in seconds, whether the machine or the servers can carry out the run.
+	// prepare finds out within seconds whether the machine or the servers can carry out the run.
 	// There is no directory yet.
 	prepare(context.Context, *Plan) error
-	// carryOut makes the cluster, carries out the plan, and ends the cluster. It calls judge as
-	// soon as the history is complete; cut is why the plan was not carried out to its end, or nil.
-	// The error says why there is nothing to judge.
+	// carryOut makes the cluster, carries out the plan, and ends the cluster. It calls judge when
+	// the history is complete. cut says why the plan was not carried out completely, or is nil. The
+	// error says why there is nothing to judge.
 	carryOut(ctx context.Context, j *job, judge func(cut error)) error
 }
 
-// backends are all backends, with their subjects and the greatest number of servers.
+// backends are all backends, with their subjects and their largest number of servers.
 var backends = map[string]struct {
 	make     func() backend
 	subjects []string
@@ -63,8 +63,8 @@ var backends = map[string]struct {
 	scenario.BackendExisting: {func() backend { return &existingBackend{} }, []string{SubjectExternal}, math.MaxInt},
 }
 
-// Plan checks everything that can be checked before anything is fetched or started. It reads no
-// more than a kubeconfig. An error about the Spec is of the kind [KindUsage].
+// Plan checks everything that can be checked before anything is fetched or started. It reads at
+// most a kubeconfig. An error about the Spec is of the kind [KindUsage].
 func (s Spec) Plan() (*Plan, error) {
 	p, err := s.plan()
 	return p, wrong(err)
@@ -92,7 +92,7 @@ func (s Spec) plan() (*Plan, error) {
 		return nil, err
 	}
 	p.backend = b.make()
-	if e, ok := p.backend.(*existingBackend); ok { // its kubeconfig says how many servers there are
+	if e, ok := p.backend.(*existingBackend); ok { // the kubeconfig says how many servers there are
 		if err := e.read(p); err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (s Spec) plan() (*Plan, error) {
 	return p, nil
 }
 
-// fillIn fills in the defaults. Those of the backend existing are there already.
+// fillIn fills in the defaults. Those of the backend existing are already filled in.
 func (p *Plan) fillIn() {
 	s := &p.Spec
 	s.Subject = cmp.Or(s.Subject, scenario.SubjectBuiltin)
@@ -169,10 +169,10 @@ func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 	return CheckQPS(s.QPS)
 }
 
-// maxLabel bounds a label, in bytes: it is shown in a line.
+// maxLabel is the longest label, in bytes, because a label is shown in one line.
 const maxLabel = 200
 
-// checkLabel refuses a label that is no line of text.
+// checkLabel refuses a label that is not one line of text.
 func checkLabel(label string) error {
 	switch {
 	case len(label) > maxLabel:
@@ -183,7 +183,7 @@ func checkLabel(label string) error {
 	return nil
 }
 
-// CheckQPS refuses a rate that no load can have.
+// CheckQPS refuses a rate that the load cannot have.
 func CheckQPS(qps float64) error {
 	if !(qps >= sim.MinQPS && qps <= sim.MaxQPS) { // NaN is refused too
 		return Usagef("--qps %v: want a rate of %v to %v", qps, sim.MinQPS, sim.MaxQPS)
@@ -191,7 +191,7 @@ func CheckQPS(qps float64) error {
 	return nil
 }
 
-// WrongOrder says that to is older than from, of which the command line may have given only one.
+// WrongOrder says that to is older than from. The command line may have given only one of the two.
 func WrongOrder(from, to string, fromGiven, toGiven bool) error {
 	switch {
 	case !toGiven:
@@ -225,7 +225,7 @@ func (p *Plan) schedule() error {
 	return nil
 }
 
-// describe is what the history says of the run before it begins.
+// describe returns the history's record of the run before the run begins.
 func (p *Plan) describe() history.Run {
 	s := p.Spec
 	run := history.Run{
@@ -240,7 +240,7 @@ func (p *Plan) describe() history.Run {
 	return run
 }
 
-// DryRun prints the steps and what would be started. It starts nothing.
+// DryRun prints the steps and what the run would start. It starts nothing.
 func (p *Plan) DryRun(out io.Writer) error {
 	if err := p.Spec.Refuses("dry-run"); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// twoServers is a kubeconfig of two servers of which none runs.
+// twoServers is a kubeconfig of two servers. Neither of them runs.
 const twoServers = `apiVersion: v1
 kind: Config
 clusters:
@@ -45,7 +45,7 @@ func override(t *testing.T, word string) binaries.Overrides {
 	return o
 }
 
-// Whatever is wrong with a Spec is found before anything is fetched or started, and is wrong usage.
+// Every error in a Spec is found before anything is fetched or started, and is wrong usage.
 func TestWhatAPlanRefuses(t *testing.T) {
 	file := kubeconfig(t)
 	on := func(backend string, change func(*Spec)) Spec {
@@ -117,7 +117,7 @@ func TestWhatAPlanRefuses(t *testing.T) {
 	}
 }
 
-// A run that was made to look at a cluster is not judged: it says why before it begins.
+// A run that only shows a cluster is not judged. It says why before it begins.
 func TestARunThatIsHeldEarlyOrWithoutALoadIsNotJudged(t *testing.T) {
 	for want, s := range map[string]Spec{
 		"":                             {Keep: true},
@@ -149,8 +149,8 @@ func TestTheDryRunShowsWhereTheClusterIsHeld(t *testing.T) {
 	}
 }
 
-// A Plan has every default filled in, so that its command line repeats it wherever the defaults
-// move to.
+// A Plan has every default filled in, so that its command line repeats it even if the defaults
+// change later.
 func TestAPlanKnowsItsDefaults(t *testing.T) {
 	file := kubeconfig(t)
 	for want, s := range map[string]Spec{
@@ -190,15 +190,15 @@ func TestAPlanKnowsItsDefaults(t *testing.T) {
 	}
 }
 
-// reproduced is how a run on two servers that have told their versions is repeated.
+// reproduced is the command that repeats a run on two servers whose versions are known.
 func reproduced(t *testing.T, p *Plan) string {
 	t.Helper()
 	p.Schedule.Servers = []scenario.Server{{Name: "a", Version: "v1.36.3"}, {Name: "b", Version: "v1.37.1"}}
 	return p.describe().Reproduce
 }
 
-// A plan of one's own is repeated by the command that makes it, with no flags for what it says
-// itself.
+// A custom plan is repeated by the command that makes it. The command has no flags for values that
+// the plan contains.
 func TestAPlanOfOnesOwnIsRepeatedByItsCommand(t *testing.T) {
 	quiet, err := Spec{Scenario: "quiet"}.Plan()
 	if err != nil {
@@ -219,8 +219,8 @@ func TestAPlanOfOnesOwnIsRepeatedByItsCommand(t *testing.T) {
 	}
 }
 
-// The environment may name many binaries: the command line names those that the run uses, and a
-// flag wins.
+// The environment may name many binaries. The command line names those that the run uses. A flag
+// overrides the environment.
 func TestBinariesOfTheEnvironment(t *testing.T) {
 	t.Setenv(binaries.OverrideEnv, "kube-apiserver@v1.36.3=/env/old,kube-apiserver@v1.37.1=/env/new,kube-apiserver@v1.35.4=/env/other")
 	s := Spec{From: "v1.36.3", To: "v1.37.1", Etcd: "v3.6.8", Binaries: override(t, "kube-apiserver@v1.36.3=/opt/my own/kube-apiserver")}
@@ -237,8 +237,8 @@ func TestBinariesOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// What can be tried without any process: every backend of one's own shows what it would start, and
-// starts nothing.
+// This can be tested without any process: every backend that starts its own servers shows what it
+// would start, and starts nothing.
 func TestDryRunsStartNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for backend, want := range map[string]string{"local": "kube-apiserver a, v1.36.3, on host a", "kind": "kind: Cluster", "sim": "a, v1.36.3, with upstream-1.36"} {
@@ -263,15 +263,15 @@ func TestDryRunsStartNothing(t *testing.T) {
 	}
 }
 
-// A run on servers that are somebody else's is about what can be judged from outside, and all else
-// is named: every invariant says by itself on which side it is, and one that says nothing is not
-// judged.
+// A run on servers that somebody else owns tests only what can be judged from outside, and names
+// everything else. Every invariant declares whether it can be judged from outside. If it declares
+// nothing, it is not judged.
 func TestWhatCanBeSeenFromOutside(t *testing.T) {
 	b := &existingBackend{}
 	p := &Plan{Scenario: scenario.Scenario{Name: "quiet", About: []string{"NoFalseNotFound", "NoLoop", "LegacyListsOwn", "NoCrash", "NoSuchInvariant"}},
 		Spec: Spec{Seed: new(uint64(1))}, backend: b}
 	run := p.describe()
-	if want := []string{"NoFalseNotFound", "LegacyListsOwn", "NoSuchInvariant"}; !slices.Equal(run.About, want) { // a name that means nothing makes it inconclusive
+	if want := []string{"NoFalseNotFound", "LegacyListsOwn", "NoSuchInvariant"}; !slices.Equal(run.About, want) { // an unknown name makes it inconclusive
 		t.Errorf("the run is about %q, want %q", run.About, want)
 	}
 	for _, i := range invariant.All() {

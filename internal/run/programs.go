@@ -18,7 +18,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// programs are the binaries of a run on the backend local, and where they come from.
+// programs are the binaries of a run on the backend local, with their origin.
 type programs struct {
 	apiservers  map[string]string // version → path
 	controllers map[string]string // version of kube-controller-manager → path
@@ -28,13 +28,13 @@ type programs struct {
 	identities  []history.Binary
 }
 
-// needed are the versions of programs that a run, or several, need.
+// needed are the versions of programs that one or several runs need.
 type needed struct {
 	apiservers, controllers, tests []string
 	etcd                           string
 }
 
-// needs are the programs that a run by the plan needs.
+// needs returns the programs that a run of the plan needs.
 func (p *Plan) needs() needed {
 	return needed{p.Schedule.Versions(), p.Schedule.ControllerVersions(), p.Schedule.TestVersions(), p.Spec.Etcd}
 }
@@ -53,7 +53,7 @@ func (s Spec) get(ctx context.Context, n needed, progress io.Writer) (programs, 
 			return "", err
 		}
 		got.provenance = append(got.provenance, from)
-		if !slices.Contains(got.identities, identity) { // two releases may be one binary with other flags
+		if !slices.Contains(got.identities, identity) { // two releases may be one binary with different flags
 			got.identities = append(got.identities, identity)
 		}
 		return path, nil
@@ -76,7 +76,7 @@ func (s Spec) get(ctx context.Context, n needed, progress io.Writer) (programs, 
 	return got, err
 }
 
-// and adds what another run needs, each version once. Its version of etcd is taken.
+// and adds the needs of another run, each version once. It takes the version of etcd from other.
 func (n needed) and(other needed) needed {
 	both := func(a, b []string) []string {
 		all := slices.Concat(a, b)
@@ -86,7 +86,7 @@ func (n needed) and(other needed) needed {
 	return needed{both(n.apiservers, other.apiservers), both(n.controllers, other.controllers), both(n.tests, other.tests), other.etcd}
 }
 
-// program gets one binary, and says which it is and where it comes from.
+// program gets one binary, and returns its identity and its origin.
 func program(ctx context.Context, store *binaries.Store, c binaries.Component, version string) (path string, identity history.Binary, from string, err error) {
 	b, err := store.Get(ctx, c, version)
 	if err != nil {
@@ -126,7 +126,7 @@ func FetchClients(ctx context.Context, own binaries.Overrides, clients []binarie
 }
 
 // Fetch gets the binaries that runs on the backend local need, so that none of these runs has to
-// wait for that, and says which they are.
+// wait for them. It returns their identities.
 func Fetch(ctx context.Context, plans []*Plan, progress io.Writer) ([]history.Binary, error) {
 	var n needed
 	all := Spec{Binaries: binaries.Overrides{}}
@@ -143,7 +143,7 @@ func Fetch(ctx context.Context, plans []*Plan, progress io.Writer) ([]history.Bi
 	return got.identities, err
 }
 
-// BinaryError gives an error of [binaries.Store.Get] its kind.
+// BinaryError adds the kind to an error of [binaries.Store.Get].
 func BinaryError(err error) error {
 	if errors.Is(err, binaries.ErrBadVersion) || errors.Is(err, binaries.ErrBadRef) {
 		return wrong(err)
@@ -151,8 +151,8 @@ func BinaryError(err error) error {
 	return err
 }
 
-// OverridesOf adds to the user's own binaries those that the environment names. A flag is nearer to
-// the user than the environment, and wins.
+// OverridesOf adds the binaries that the environment names to the user's own. A flag overrides the
+// environment, because the user set it for this command.
 func OverridesOf(own binaries.Overrides) (binaries.Overrides, error) {
 	all, err := binaries.OverridesFromEnv(os.Getenv(binaries.OverrideEnv))
 	if err != nil {
@@ -162,7 +162,7 @@ func OverridesOf(own binaries.Overrides) (binaries.Overrides, error) {
 	return all, nil
 }
 
-// Used are the binaries that a run on the backend local is made of.
+// Used returns the binaries that a run on the backend local uses.
 func (s Spec) Used() (all []binaries.Ref) {
 	for _, b := range []struct {
 		component binaries.Component
@@ -178,8 +178,8 @@ func (s Spec) Used() (all []binaries.Ref) {
 	return all
 }
 
-// checkBinaries refuses a binary that no server of the run would be: who gives one wants to see
-// that one tested.
+// checkBinaries refuses a binary that no server of the run would use, because a user who gives a
+// binary wants to test it.
 func (s Spec) checkBinaries() error {
 	used := s.Used()
 	for ref, path := range s.Binaries {
@@ -199,8 +199,8 @@ func (s Spec) checkBinaries() error {
 	return nil
 }
 
-// takeEnvironment adds the binaries that the environment names, as far as the run uses them: the
-// command line that repeats the run names them then.
+// takeEnvironment adds the binaries that the environment names and the run uses. So the command
+// line that repeats the run names them.
 func (s *Spec) takeEnvironment() error {
 	all, err := OverridesOf(s.Binaries)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *Spec) takeEnvironment() error {
 	return nil
 }
 
-// named is a binary as --binary names it.
+// named writes a binary as --binary does.
 func named(ref binaries.Ref) string { return string(ref.Component) + "@" + string(ref.Version) }
 
 func refs(o binaries.Overrides) iter.Seq[binaries.Ref] { return maps.Keys(o) }

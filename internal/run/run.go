@@ -1,8 +1,8 @@
-// Package run carries out one run. A [Spec] says which run is wanted; a [Plan] is a Spec of which
-// everything has been checked that can be checked beforehand; [Plan.Run] makes of it a cluster, a
-// history, a verdict and a directory ([Dir]).
+// Package run carries out one run. A [Spec] says which run is wanted. A [Plan] is a Spec that has
+// been checked as far as possible beforehand. [Plan.Run] makes from it a cluster, a history, a
+// verdict and a directory ([Dir]).
 //
-// What the servers run on is a backend, in a file of its own: local (with its half inside the
+// The servers run on a backend. Each backend has its own file: local (with its half inside the
 // sandbox), kind, sim, existing.
 package run
 
@@ -20,21 +20,22 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Result is what a run came to.
+// Result is the result of a run.
 type Result struct {
-	// Dir is where the run left its history; empty if the run did not get that far.
+	// Dir is the directory with the history of the run. It is empty if the run did not get that
+	// far.
 	Dir Dir
-	// Outcome is the verdict; empty if there is none, and the error says why.
+	// Outcome is the verdict. It is empty if there is none, and then the error says why.
 	Outcome invariant.Outcome
-	// OnlyKnown is true if the outcome is a fail, and findings explain every violation that counts.
+	// OnlyKnown is true if the outcome is a fail and findings explain every violation that counts.
 	OnlyKnown bool
 }
 
 // errInterrupted is the error of a run that was ended by a signal.
 var errInterrupted = errors.New("interrupted before there was a verdict")
 
-// Run carries out the run. When ctx ends, so do the servers. With Spec.Keep, the cluster stays up
-// after the verdict until then.
+// Run carries out the run. The servers end when ctx ends. With Spec.Keep, the cluster stays up
+// after the verdict until ctx ends.
 func (s Spec) Run(ctx context.Context, c Console) (Result, error) {
 	plan, err := s.Plan()
 	if err != nil {
@@ -43,10 +44,10 @@ func (s Spec) Run(ctx context.Context, c Console) (Result, error) {
 	return plan.Run(ctx, c)
 }
 
-// Run carries out the plan, as [Spec.Run] does.
+// Run carries out the plan, like [Spec.Run].
 func (p *Plan) Run(ctx context.Context, c Console) (result Result, err error) {
-	// Whether the machine and the servers can do it: what is cheap to find out comes before minutes
-	// of building.
+	// First find out whether the machine and the servers can do the run, because these checks are
+	// cheap and building takes minutes.
 	if err := p.backend.prepare(ctx, p); err != nil {
 		return Result{}, err
 	}
@@ -56,11 +57,11 @@ func (p *Plan) Run(ctx context.Context, c Console) (result Result, err error) {
 	}
 	defer dir.Tidy()
 
-	// The cluster, and the history of what happened to it.
+	// Make the cluster and the history.
 	j := &job{Plan: p, Run: p.describe(), Dir: dir, Console: c, status: c.status()}
 	var unjudged error
 	err = p.backend.carryOut(ctx, j, func(cut error) {
-		// The verdict, on what was recorded.
+		// Judge what was recorded.
 		var report reports.RunReport
 		report, unjudged = dir.judge(Judging{p.Spec.Strict, p.Spec.Known}, c, cut)
 		result.Outcome, result.OnlyKnown = report.Verdict.Outcome, report.OnlyKnown()
@@ -80,7 +81,7 @@ type job struct {
 	status func(format string, args ...any)
 }
 
-// begin notes on what the run takes place, and writes the manifest.
+// begin records the environment of the run and writes the manifest.
 func (j *job) begin(got programs, environment ...string) error {
 	j.Run.Environment, j.Run.Binaries = environment, got.identities
 	return j.Dir.writeManifest(j.manifest(got))
@@ -93,9 +94,9 @@ func (j *job) manifest(got programs) manifest {
 	}
 }
 
-// record makes a cluster, carries out the plan on it, and writes the history. The cluster is still
-// up when record returns, unless it could not be made: then it is nil. What the manifest says is
-// added to the options.
+// record makes a cluster, carries out the plan on it, and writes the history. When record returns,
+// the cluster is still up. If the cluster could not be made, record returns nil. record adds the
+// settings of the manifest to the options.
 func record[C cluster.Reachable](ctx context.Context, d Dir, m manifest, o engine.Options, create func(*history.Recorder) (C, error)) (made C, err error) {
 	file, err := d.createHistory()
 	if err != nil {
@@ -120,8 +121,8 @@ func record[C cluster.Reachable](ctx context.Context, d Dir, m manifest, o engin
 	return created, engine.Run(ctx, m.Plan, created, recorder, o)
 }
 
-// cutUnless says that the run was not carried out to its end, unless it is complete: then it is
-// nil.
+// cutUnless returns nil if the run is complete. Otherwise its error says that the run was not
+// carried out completely.
 func (d Dir) cutUnless(complete bool) error {
 	if complete {
 		return nil

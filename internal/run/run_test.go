@@ -29,8 +29,8 @@ func (c *neverUp) Start(context.Context) error {
 func (c *neverUp) RecordPanics()                         {}
 func (c *neverUp) Hops(time.Time) ([]history.Hop, error) { return nil, nil }
 
-// What a backend makes is what the engine gets, and what its owner has to close, also when it did
-// not start.
+// The engine gets the cluster that the backend makes. The caller gets the same cluster and has to
+// close it, even if it did not start.
 func TestTheEngineGetsTheClusterThatWasMade(t *testing.T) {
 	p, err := Spec{Scenario: "quiet"}.Plan()
 	if err != nil {
@@ -49,7 +49,7 @@ func TestTheEngineGetsTheClusterThatWasMade(t *testing.T) {
 	}
 }
 
-// A cluster that cannot be made leaves nothing to be closed, and a history that says so.
+// If a cluster cannot be made, there is nothing to close, and the history says so.
 func TestAClusterThatCannotBeMade(t *testing.T) {
 	dir := fresh(t)
 	made, err := record(t.Context(), dir, manifest{}, engine.Options{Status: silent.status()}, func(*history.Recorder) (*neverUp, error) {
@@ -76,7 +76,7 @@ func fresh(t *testing.T) Dir {
 	return d
 }
 
-// brief is a cluster that does what a plan asks for, and whose servers nobody may ask for anything.
+// brief is a cluster that does what a plan asks for. Nobody may send requests to its servers.
 type brief struct {
 	neverUp
 	acts []string
@@ -88,8 +88,8 @@ func (c *brief) KillServer(_ context.Context, name string) error {
 	return nil
 }
 
-// The plan is carried out up to the step after which the cluster is held, and what is on then stays
-// on.
+// The plan is carried out up to the step after which the cluster is held. Faults that are active
+// then stay active.
 func TestAPlanEndsWhereTheClusterIsHeld(t *testing.T) {
 	plan := scenario.Plan{Servers: []scenario.Server{{Name: "a"}, {Name: "b"}}, Steps: []scenario.Step{
 		{Action: scenario.Kill, Server: "a"}, {Action: scenario.Kill, Server: "b"},

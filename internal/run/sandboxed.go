@@ -14,24 +14,24 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// The hidden commands of this program that are run in a sandbox: "sandboxed DIR" calls [Sandboxed],
-// and "check-sandbox SCRATCH" calls [sandbox.Try].
+// These are the hidden commands of this program that run in a sandbox: "sandboxed DIR" calls
+// [Sandboxed], and "check-sandbox SCRATCH" calls [sandbox.Try].
 const (
 	SandboxedCommand    = "sandboxed"
 	CheckSandboxCommand = "check-sandbox"
 )
 
-// heldFD is where the sandboxed half says, by one byte, that the steps are over and the cluster is
-// held.
+// heldFD is a file descriptor. The sandboxed half writes one byte to it when the steps are done and
+// the cluster is held.
 const (
 	heldFD            = 4
 	heldComplete byte = 'c' // every step was carried out
 	heldCutShort byte = 'f'
 )
 
-// Sandboxed is the half of a local run that is inside the sandbox: it makes the cluster, carries
-// out the plan of the manifest in dir, and writes the history. With keep, it holds the cluster
-// until ctx ends, and carries out what 'skewproof step' asks for.
+// Sandboxed is the half of a local run inside the sandbox. It makes the cluster, carries out the
+// plan of the manifest in dir, and writes the history. With keep, it holds the cluster until ctx
+// ends, and carries out the requests of 'skewproof step'.
 func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	syscall.CloseOnExec(heldFD) // the outer half sees the end of file when no process has it open any more
 	m, err := dir.readManifest()
@@ -45,7 +45,7 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	if err := sandbox.Setup(sandbox.Config{Scratch: dir.scratch(), Hosts: hosts}); err != nil {
 		return err
 	}
-	self, err := os.Executable() // the sidecars are this program too
+	self, err := os.Executable() // the sidecars also run this program
 	if err != nil {
 		return err
 	}
@@ -77,14 +77,14 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 		}
 		return made.Provide(version, binary)
 	}}
-	return h.hold(ctx, dir, func() error { // the outer half judges then
+	return h.hold(ctx, dir, func() error { // then the outer half judges
 		_, err := os.NewFile(heldFD, "held").Write([]byte{how})
 		return err
 	})
 }
 
-// recordLoss records that something has ended which the servers need, and returns why. Requests
-// that fail for it before the run is over have an excuse then.
+// recordLoss records that a part which the servers need has ended, and returns why. The record
+// excuses requests that fail because of the loss before the run ends.
 func recordLoss(recorder *history.Recorder, part string, why error) error {
 	if part == fault.Etcd {
 		recorder.Fault(history.Fault{

@@ -14,14 +14,14 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// enterHere is a script for /bin/sh that runs a command in a directory. nsenter(1) would leave its
-// command in the root directory: to enter a mount namespace is to lose the working directory
-// (setns(2)).
+// enterHere is a script for /bin/sh that runs a command in a directory. It is needed because a
+// process that enters a mount namespace loses its working directory (setns(2)). So nsenter(1) would
+// run its command in the root directory.
 const enterHere = `cd -- "$1" || exit 3; shift; exec "$@"`
 
-// Shell enters the sandbox of a run that is kept, and runs a command there, or the user's shell, in
-// the present directory. It returns only if it cannot: this process becomes nsenter(1), since a
-// program with threads, as every Go program is, may not enter a user namespace (setns(2)).
+// Shell enters the sandbox of a run that is kept. It runs a command there, or the user's shell, in
+// the present directory. It returns only if it fails: this process becomes nsenter(1), because a
+// program with threads, such as every Go program, may not enter a user namespace (setns(2)).
 func (d Dir) Shell(command []string) error {
 	if err := d.isDirectory(); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (d Dir) Shell(command []string) error {
 }
 
 // sandbox returns the PID of the first process of the run's sandbox, as seen from here. The PID in
-// the file may be stale, and belong to another process by now: only one that runs this very
-// directory, in a network of its own, is believed.
+// the file may be stale and belong to another process by now. So sandbox accepts only a process
+// that runs this very directory, in its own network namespace.
 func (d Dir) sandbox() (string, error) {
 	gone := fmt.Errorf("%s is not running: start a run with --keep, and enter it while it lasts", d)
 	content, err := os.ReadFile(d.pid())
@@ -76,7 +76,7 @@ func (d Dir) sandbox() (string, error) {
 	return pid, nil
 }
 
-// namespaceOf names a namespace of a process, to be compared with that of another.
+// namespaceOf names a namespace of a process, for comparison with that of another process.
 func namespaceOf(pid, kind string) string {
 	name, err := os.Readlink("/proc/" + pid + "/ns/" + kind)
 	if err != nil {

@@ -18,17 +18,16 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// SubjectAlpha is the design of 1.28, in every server whatever its version. Only the simulator has
-// it.
+// SubjectAlpha is the design of 1.28, in every server of any version. Only the simulator has it.
 const SubjectAlpha = "alpha"
 
 // SimulatedSubjects lists the subjects of the simulator.
 var SimulatedSubjects = []string{scenario.SubjectBuiltin, scenario.SubjectReference, scenario.SubjectNone, SubjectAlpha}
 
-// MaxSimulated is how many servers a simulated run may have.
+// MaxSimulated is the largest number of servers in a simulated run.
 const MaxSimulated = 100
 
-// Simulated is the environment of a simulated run: nothing of the machine matters to it.
+// Simulated is the environment of a simulated run. The machine does not matter to such a run.
 const Simulated = "simulated, in virtual time"
 
 // simBackend runs the real proxy code of every server on a virtual clock and a simulated network.
@@ -66,7 +65,7 @@ func (simBackend) dryRun(p *Plan, out io.Writer) error {
 
 func (simBackend) prepare(context.Context, *Plan) error { return nil }
 
-// carryOut also says how much virtual time it was.
+// carryOut also prints how much virtual time passed.
 func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	if err := j.begin(programs{}, Simulated); err != nil {
 		return err
@@ -86,14 +85,14 @@ func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) e
 	return nil
 }
 
-// simulate returns early when ctx ends. The simulator then goes on until the process ends, and
-// nobody looks at what it finds.
+// simulate returns early when ctx ends. Then the simulator goes on until the process ends, but
+// nobody reads its result.
 func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
 	simulator := sim.New(sim.Setup{
 		Version: recorded.Get,
 		Sidecar: j.Spec.Subject == scenario.SubjectReference,
 		Policy: func(version string) (proxy.Policy, bool) {
-			policy, on, _ := simulatedPolicy(j.Spec.Subject, version) // check has seen that there is no error
+			policy, on, _ := simulatedPolicy(j.Spec.Subject, version) // check has already checked this error
 			return policy, on
 		},
 	})
@@ -116,8 +115,8 @@ func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
 	}
 }
 
-// simulatedPolicy is what the proxy of a server of a version does under a subject; on is false
-// where it is switched off.
+// simulatedPolicy returns the policy of the proxy in a server of a version under a subject. on is
+// false if the proxy is switched off.
 func simulatedPolicy(subject, version string) (policy proxy.Policy, on bool, err error) {
 	switch subject {
 	case scenario.SubjectNone:
@@ -131,8 +130,8 @@ func simulatedPolicy(subject, version string) (policy proxy.Policy, on bool, err
 	return policy, err == nil, err
 }
 
-// PresetOf returns the preset that behaves like the kube-apiserver of a version: the one named
-// after its minor, and up to 1.32 the alpha design.
+// PresetOf returns the preset that behaves like the kube-apiserver of a version. The preset is
+// named after the minor version. Up to 1.32 it is the alpha design.
 func PresetOf(version string) (proxy.Policy, error) {
 	minor := semver.MajorMinor(version)
 	if semver.Compare(minor, "v1.28") >= 0 && semver.Compare(minor, "v1.33") < 0 {

@@ -12,11 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketName is the file, in the directory of a run, at which a held cluster takes steps.
+// socketName is the name of the socket in the directory of a run. A held cluster takes steps there.
 const socketName = "step.sock"
 
-// socket calls do with a path of the socket. The path leads over an open directory: the address of
-// a UNIX socket has room for 107 bytes only, and directories of runs may be longer.
+// socket calls do with a path of the socket. The path leads through an open directory, because the
+// address of a UNIX socket has room for only 107 bytes and the path of a run's directory may be
+// longer.
 func (d Dir) socket(do func(path string) error) error {
 	dir, err := os.Open(string(d))
 	if err != nil {
@@ -26,11 +27,11 @@ func (d Dir) socket(do func(path string) error) error {
 	return do(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName))
 }
 
-// listen listens at the socket, which nobody but the user can dial at any time. The caller removes
-// the socket with [Dir.unlink].
+// listen listens at the socket. At no time can anybody but the user connect to it. The caller
+// removes the socket with [Dir.unlink].
 func (d Dir) listen() (listener *net.UnixListener, err error) {
 	private := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		var failed error // the file gets the mode of the socket that is bound (unix_bind in Linux)
+		var failed error // the bound socket gets the mode of this file (unix_bind in Linux)
 		err := c.Control(func(fd uintptr) { failed = unix.Fchmod(int(fd), 0o600) })
 		return errors.Join(err, failed)
 	}}
@@ -38,7 +39,7 @@ func (d Dir) listen() (listener *net.UnixListener, err error) {
 		l, err := private.Listen(context.Background(), "unix", path)
 		if err == nil {
 			listener = l.(*net.UnixListener)
-			listener.SetUnlinkOnClose(false) // the path is gone by then
+			listener.SetUnlinkOnClose(false) // the path is no longer valid by then
 		}
 		return err
 	})

@@ -18,88 +18,90 @@ import (
 	"github.com/skewproof/skewproof/internal/shell"
 )
 
-// The defaults of a [Spec]: the newest two minors with the feature on by default, and as many
-// kube-apiservers as a control plane usually has.
+// These are the defaults of a [Spec]: the newest two minor versions with the feature on by default,
+// and the usual number of kube-apiservers of a control plane.
 const (
 	DefaultFrom    = "v1.36.3"
 	DefaultTo      = "v1.37.1"
 	DefaultServers = 3
 	DefaultSeed    = 1
-	// DefaultQPS is the load on servers of the run's own, and GentleQPS on servers that have other
-	// work to do.
+	// DefaultQPS is the load on servers that the run starts. GentleQPS is the load on servers that
+	// have other work to do.
 	DefaultQPS = 240
 	GentleQPS  = 60
 )
 
-// Spec says which run is wanted. It is data: it is what the flags of 'skewproof run' say, and what
-// a suite hands to the process that carries out one of its runs. The zero value of a field stands
-// for the default; [Spec.Plan] fills it in.
+// Spec says which run is wanted. It is data: the flags of 'skewproof run' fill it in, and a suite
+// passes it to the process that carries out one of its runs. The zero value of a field means the
+// default. [Spec.Plan] fills in the defaults.
 type Spec struct {
-	// Scenario is the name of a scenario of the catalogue; empty if Own is set.
+	// Scenario is the name of a scenario of the catalogue. It is empty if Own is set.
 	Scenario string `json:"scenario,omitempty"`
 	// Own is a plan that is not in the catalogue.
 	Own *Own `json:"own,omitempty"`
-	// Backend is what the servers run on. Default: local.
+	// Backend says what the servers run on. Default: local.
 	Backend string `json:"backend,omitempty"`
-	// Subject is whose Mixed Version Proxy is tested. Default: builtin, the kube-apiserver's own.
+	// Subject says whose Mixed Version Proxy is tested. Default: builtin, the kube-apiserver's own.
 	Subject string `json:"subject,omitempty"`
 	// From and To are the older and the newer version of kube-apiserver. They may be the same.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 	// Etcd is the version of etcd.
 	Etcd string `json:"etcd,omitempty"`
-	// Servers is the number of kube-apiservers. Default: [DefaultServers], or more where the
-	// scenario needs more.
+	// Servers is the number of kube-apiservers. Default: [DefaultServers], or more if the scenario
+	// needs more.
 	Servers int `json:"servers,omitempty"`
-	// QPS is how many requests a second are sent, over all servers.
+	// QPS is the number of requests a second, over all servers.
 	QPS float64 `json:"qps,omitempty"`
-	// Soak is how much longer the load runs than the scenario says: before the end, while nothing is
-	// disturbed. Zero: no longer.
+	// Soak is how much longer than in the scenario the load runs: before the end, while nothing
+	// disturbs the cluster. Zero means no longer.
 	Soak time.Duration `json:"soak,omitempty"`
-	// Seed decides the load's choices, and in the simulator all that is left to chance. Zero is a
-	// seed; nil is [DefaultSeed].
+	// Seed decides the load's choices, and all random choices in the simulator. Zero is a valid
+	// seed. nil means [DefaultSeed].
 	Seed *uint64 `json:"seed,omitempty"`
-	// Strict lets invariants beyond the KEP count as well.
+	// Strict makes invariants beyond the KEP count as well.
 	Strict bool `json:"strict,omitempty"`
-	// Known, if not empty, lets the run pass if findings explain everything that failed: those of
-	// docs/findings.md, and if it is not [KnownOnly], those in the file of that name.
+	// Known, if not empty, lets the run pass if findings explain all failures. These are the
+	// findings of docs/findings.md. If Known is not [KnownOnly], it also names a file with more
+	// findings.
 	Known string `json:"known,omitempty"`
-	// Label is what reports call what is tested, such as the name of a patch: one line.
+	// Label is the name of the tested programs in reports, such as the name of a patch. It is one
+	// line.
 	Label string `json:"label,omitempty"`
-	// OnlyReads leaves out of the plan what changes, configures or harms the servers.
+	// OnlyReads removes from the plan every step that changes, configures or harms the servers.
 	OnlyReads bool `json:"onlyReads,omitempty"`
 	// Keep holds the cluster after the verdict, until the run is interrupted.
 	Keep bool `json:"keep,omitempty"`
-	// NoLoad sends no load. At, counted from 1, is the step after which the cluster is held as it
-	// is then; 0: before the first step, nil: after the plan. Both are for a cluster that is kept,
-	// and such a run is not judged.
+	// NoLoad sends no load. At, counted from 1, is the step after which the cluster is held in its
+	// present state. 0 means before the first step, nil means after the plan. Both are for a
+	// cluster that is kept. Such a run is not judged.
 	NoLoad bool `json:"noLoad,omitempty"`
 	At     *int `json:"at,omitempty"`
-	// Binaries are the user's own, instead of released ones.
+	// Binaries are the user's own binaries, which replace released ones.
 	Binaries binaries.Overrides `json:"binaries,omitempty"`
 	// Kubeconfig, Contexts and DirectContexts name the servers of the backend existing: see
-	// [existing.Ways].
+	// [existing.Endpoints].
 	Kubeconfig     string   `json:"kubeconfig,omitempty"`
 	Contexts       []string `json:"contexts,omitempty"`
 	DirectContexts []string `json:"directContexts,omitempty"`
-	// Out is the directory of the run. Default: one below _out, named after scenario, subject and
-	// time.
+	// Out is the directory of the run. By default it is below _out and named after scenario,
+	// subject and time.
 	Out string `json:"out,omitempty"`
 }
 
-// Own is a plan that is not in the catalogue, with what a report says of it. The Spec's subject,
-// versions, number of servers and seed must be those of the plan.
+// Own is a plan that is not in the catalogue, with its description for a report. The Spec's
+// subject, versions, number of servers and seed must match the plan.
 type Own struct {
 	Name    string        `json:"name"`
 	Happens string        `json:"happens"` // a sentence for people
 	About   []string      `json:"about"`   // invariants
 	Plan    scenario.Plan `json:"plan"`
-	// Command is the command that makes this plan, such as "replay FILE". Flags for the backend,
-	// etcd, the rate and binaries are added to it.
+	// Command is the command that makes this plan, such as "replay FILE". Spec.Words adds flags for
+	// the backend, etcd, the rate and binaries.
 	Command []string `json:"command"`
 }
 
-// ReadSpec reads a Spec from JSON. A field that it does not know is an error.
+// ReadSpec reads a Spec from JSON. An unknown field is an error.
 func ReadSpec(r io.Reader) (Spec, error) {
 	var s Spec
 	d := json.NewDecoder(r)
@@ -110,11 +112,10 @@ func ReadSpec(r io.Reader) (Spec, error) {
 	return s, nil
 }
 
-// flag is a field of a Spec that is set, as the command line has it. The value of a switch is
-// empty.
+// flag is a set field of a Spec, as written on the command line. A boolean flag has an empty value.
 type flag struct{ name, value string }
 
-// flags returns the fields that are set, in the order in which a command line shows them.
+// flags returns the set fields, in the order in which a command line shows them.
 func (s Spec) flags() []flag {
 	var all []flag
 	add := func(name, value string) {
@@ -167,20 +168,20 @@ func (s Spec) flags() []flag {
 	return all
 }
 
-// list is a list as a flag takes it.
+// list writes a list as a flag takes it.
 func list(words []string) string {
 	if len(words) == 0 {
 		return ""
 	}
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	_ = w.Write(words) // to memory
+	_ = w.Write(words) // cannot fail, because it writes to memory
 	w.Flush()
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Words are those after 'skewproof' of the command line that repeats the run: every field that is
-// set, except where its output goes and how its cluster is kept.
+// Words are the words after 'skewproof' of the command line that repeats the run: every set field,
+// except the output directory and how the cluster is kept.
 func (s Spec) Words() []string {
 	words := []string{"run", s.Scenario}
 	if s.Own != nil {
@@ -198,9 +199,9 @@ func (s Spec) Words() []string {
 	return words
 }
 
-// ownFlags are the flags that a command with a plan of its own has, if they are set.
+// ownFlags are the flags of a command with a custom plan, if they are set.
 func (s Spec) ownFlags() []string {
-	if s.NoLoad { // Kubernetes' own tests are the load, and run on one backend
+	if s.NoLoad { // Kubernetes' own tests are the load, and run on only one backend
 		return []string{"etcd", "binary", "label"}
 	}
 	return []string{"backend", "etcd", "qps", "binary", "label"}
@@ -209,7 +210,7 @@ func (s Spec) ownFlags() []string {
 // Command is the command line that repeats the run, for a shell.
 func (s Spec) Command() string { return shell.Line(append([]string{"skewproof"}, s.Words()...)...) }
 
-// meaningless lists, by backend, the flags that mean nothing there, and why.
+// meaningless lists, by backend, the flags that mean nothing there, and the reason.
 var meaningless = map[string]struct {
 	flags []string
 	why   string
@@ -221,7 +222,8 @@ var meaningless = map[string]struct {
 	},
 }
 
-// Refuses says why a flag means nothing on the backend of the Spec; nil if it means something.
+// Refuses says why a flag means nothing on the backend of the Spec. It is nil if the flag means
+// something.
 func (s Spec) Refuses(name string) error {
 	backend := cmp.Or(s.Backend, scenario.BackendLocal)
 	if m := meaningless[backend]; slices.Contains(m.flags, name) {
@@ -233,12 +235,12 @@ func (s Spec) Refuses(name string) error {
 	return nil
 }
 
-// Kind tells errors apart by who has to do something about them.
+// Kind distinguishes errors by who has to act on them.
 type Kind int
 
-// The kinds of errors. What is no [Error] is [KindNotRun].
+// These are the kinds of errors. An error that is not an [Error] is [KindNotRun].
 const (
-	KindUsage  Kind = iota + 1 // the Spec is wrong: nothing was started
+	KindUsage  Kind = iota + 1 // the Spec is wrong, and nothing was started
 	KindNotRun                 // the run could not be carried out
 )
 
@@ -256,7 +258,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Usagef makes an error of the kind [KindUsage].
 func Usagef(format string, args ...any) error { return &Error{KindUsage, fmt.Errorf(format, args...)} }
 
-// KindOf returns the kind of an error, which is not nil.
+// KindOf returns the kind of an error. The error must not be nil.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {
@@ -265,7 +267,8 @@ func KindOf(err error) Kind {
 	return KindNotRun
 }
 
-// wrong makes an error wrong usage, unless it has a kind already. It is nil for nil.
+// wrong makes an error one of the kind [KindUsage], unless it already has a kind. It returns nil
+// for nil.
 func wrong(err error) error {
 	var e *Error
 	if err == nil || errors.As(err, &e) {

@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// A Spec is data: what a process is handed is what was meant, whatever stands in it.
+// A Spec is data. A process must get exactly the Spec that was sent, whatever it contains.
 func FuzzASpecSurvivesJSON(f *testing.F) {
 	f.Add("quiet", "local", "v1.36.3", 3, 240.0, uint64(7), true, "kube-apiserver@v1.37.1=/x y", "a,b")
 	f.Add("", "\"'", "\x00", -1, 1e-12, uint64(0), false, "", "")
@@ -29,7 +29,7 @@ func FuzzASpecSurvivesJSON(f *testing.F) {
 		}
 		encoded, err := json.Marshal(want)
 		if err != nil {
-			return // not a number, which no plan takes
+			return // it contains a value that is not a number, which every plan refuses
 		}
 		if want.hasInvalidUTF8() {
 			return
@@ -44,7 +44,7 @@ func FuzzASpecSurvivesJSON(f *testing.F) {
 	})
 }
 
-// hasInvalidUTF8 tells whether a string of the Spec is no text.
+// hasInvalidUTF8 reports whether a string of the Spec is not valid UTF-8.
 func (s Spec) hasInvalidUTF8() bool {
 	all := []string{s.Scenario, s.Backend, s.From, s.Kubeconfig, s.Binaries.String()}
 	return strings.ToValidUTF8(strings.Join(all, ""), "") != strings.Join(all, "")

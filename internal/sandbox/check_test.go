@@ -10,7 +10,7 @@ import (
 
 func trial() error { return Try(os.Args[len(os.Args)-1]) }
 
-// nowhere fails inside: there is no directory to mount on.
+// nowhere fails inside the sandbox, because the scratch directory does not exist.
 func nowhere() error { return Try(os.Args[len(os.Args)-1] + "/missing") }
 
 func TestCheck(t *testing.T) {
@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			temp := t.TempDir()
 			t.Setenv("TMPDIR", temp)
-			args := make([]string, 1, 2) // room for Check to write into, which it must not
+			args := make([]string, 1, 2) // Check could write into the spare capacity, and must not
 			args[0] = "check-sandbox"
 			err := Check(c.ctx, Command{Args: args, Env: []string{roleVariable + "=" + c.role}})
 			switch {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// stubborn hears SIGTERM and carries on.
+// stubborn receives SIGTERM and does not end.
 func stubborn() error {
 	heard := make(chan os.Signal, 1)
 	signal.Notify(heard, syscall.SIGTERM)
@@ -24,7 +24,7 @@ func stubborn() error {
 	return nil
 }
 
-// onWrite is a writer that calls a function and drops what it is given.
+// onWrite is a writer that calls a function and discards the data.
 type onWrite func()
 
 func (f onWrite) Write(p []byte) (int, error) {

@@ -1,9 +1,9 @@
-// Package sandbox runs a command in Linux namespaces of its own: user, network, PID, mount, UTS and
-// IPC. Its processes cannot reach the machine's network and take none of its ports. When the first
+// Package sandbox runs a command in its own Linux namespaces: user, network, PID, mount, UTS and
+// IPC. Its processes cannot reach the machine's network and use none of its ports. When the first
 // process ends, the kernel kills all others.
 //
-// The outer half ([Enter]) re-executes the current program, and that copy calls the inner half
-// ([Setup], [Host]). Neither needs root where the kernel allows user namespaces.
+// The outer half ([Enter]) re-executes the current program. This copy calls the inner half
+// ([Setup], [Host]). Neither half needs root if the kernel allows user namespaces.
 //
 // The first process reaps only its own children: orphans stay zombies until the run ends.
 package sandbox
@@ -25,7 +25,7 @@ import (
 // lifelineFD is the descriptor that is closed in the inner process when the outer one has ended.
 const lifelineFD = 3
 
-// Command is what runs inside.
+// Command is the command that runs inside.
 type Command struct {
 	// Args are the arguments of the re-executed program, without its name.
 	Args []string
@@ -38,18 +38,18 @@ type Command struct {
 	ExtraFiles []*os.File
 	// Started, if set, is called with the inner process's PID, as seen from outside.
 	Started func(pid int)
-	// Grace is how long the inner process gets between SIGTERM and SIGKILL; zero means 30 s.
+	// Grace is the time between SIGTERM and SIGKILL for the inner process; zero means 30 s.
 	Grace time.Duration
 }
 
-// Enter runs c in new namespaces and waits for it. It returns the exit code, or an error when the
-// command could not be started (an [UnsupportedError] where the machine does not allow namespaces)
-// or its first process was killed. When ctx is cancelled the inner process gets SIGTERM and, after
-// c.Grace, SIGKILL. If this process dies, so does the sandbox.
+// Enter runs c in new namespaces and waits for it. It returns the exit code. It returns an error if
+// the command could not be started (an [UnsupportedError] if the machine does not allow namespaces)
+// or if its first process was killed. When ctx is cancelled, the inner process gets SIGTERM and,
+// after c.Grace, SIGKILL. If this process dies, the sandbox dies too.
 func Enter(ctx context.Context, c Command) (int, error) {
 	code, err := enter(ctx, c, true)
 	if denied(err) && os.Geteuid() == 0 {
-		// Root inside a container may be allowed all namespaces but a user namespace.
+		// Root in a container may be allowed to create all namespaces except a user namespace.
 		code, err = enter(ctx, c, false)
 	}
 	if denied(err) {
@@ -82,7 +82,7 @@ func enter(ctx context.Context, c Command, userNamespace bool) (int, error) {
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
 		// The lifeline is not enough if the first process hangs.
 		Pdeathsig: syscall.SIGKILL,
-		// A process group of its own: Ctrl-C reaches only the outer process.
+		// Its own process group: Ctrl-C reaches only the outer process.
 		Setpgid: true,
 	}
 	if userNamespace {
@@ -93,8 +93,8 @@ func enter(ctx context.Context, c Command, userNamespace bool) (int, error) {
 	return runPinned(ctx, cmd, c)
 }
 
-// runPinned keeps the OS thread that starts the child alive as long as the child runs: the
-// parent-death signal is sent when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG).
+// runPinned keeps the OS thread that starts the child alive while the child runs. The kernel sends
+// the parent-death signal when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG).
 func runPinned(ctx context.Context, cmd *exec.Cmd, c Command) (int, error) {
 	running := make(chan error, 1)
 	done := make(chan error, 1)
@@ -151,19 +151,19 @@ func exitCode(err error) (int, error) {
 	}
 	hint := ""
 	if status.Signal() == syscall.SIGKILL {
-		// Inside, nothing can send this to the first process (pid_namespaces(7)).
+		// A process inside cannot send this signal to the first process (pid_namespaces(7)).
 		hint = "; running out of memory is the usual reason: see the kernel's log, or allow the machine or container more"
 	}
 	return 0, fmt.Errorf("the sandbox's first process was killed by %s%s", unix.SignalName(status.Signal()), hint)
 }
 
-// UnsupportedError says why this machine allows no sandbox, and what to do.
+// UnsupportedError says why this machine allows no sandbox, and how to allow it.
 type UnsupportedError struct {
-	Doing string // what was being done
+	Doing string // the action that failed
 	Err   error
 }
 
-// Error says what to do.
+// Error describes the failure and says how to allow sandboxes.
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf(`%s: %v
   skewproof runs every cluster in Linux namespaces of its own, so that nothing can leave the machine. One of these helps:

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Host is a machine of the sandbox: a network namespace with one interface, which leads to the
-// run's own namespace, and a host name. It outlives the processes that are started on it, so a
-// restarted server keeps its address and identity.
+// Host is a machine of the sandbox. It has a host name and a network namespace with one interface,
+// which leads to the run's own namespace. A host outlives its processes, so a restarted server
+// keeps its address and identity.
 //
-// A host is one OS thread in namespaces of its own: children inherit the namespaces of the thread
-// that forks them.
+// A host is one OS thread in its own namespaces: children inherit the namespaces of the thread that
+// forks them.
 type Host struct {
 	Name    string
 	Address netip.Addr // the host's own address
@@ -61,8 +61,9 @@ func NewHost(name string, prefix netip.Prefix) (*Host, error) {
 	return h, nil
 }
 
-// onOwnThread runs f on a thread that no other goroutine will ever use, because its namespaces
-// differ. It is never the main thread, whose namespaces /proc shows for the process.
+// onOwnThread runs f on a thread that no other goroutine will ever use, because the thread's
+// namespaces differ. It never uses the main thread, because /proc shows this thread's namespaces
+// for the process.
 func onOwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -70,7 +71,7 @@ func onOwnThread(f func()) {
 			f() // never unlocked, so that the thread ends with the goroutine
 			return
 		}
-		// As long as this goroutine holds the main thread, the next one must get another.
+		// While this goroutine holds the main thread, the next goroutine must get another thread.
 		locked := make(chan struct{})
 		go func() {
 			runtime.LockOSThread()
@@ -134,7 +135,7 @@ func addAddress(add func(netlink.Link, *netlink.Addr) error, link netlink.Link, 
 	return nil
 }
 
-// Own adds an address to the loopback interface of the run, for something to listen at.
+// Own adds an address to the loopback interface of the run, so that a server can listen on it.
 func Own(a netip.Addr) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -148,7 +149,7 @@ func (h *Host) Start(cmd *exec.Cmd) error {
 	return h.do(cmd.Start)
 }
 
-// Rename gives the host another name, from now on and for processes that are on it too.
+// Rename gives the host another name, from now on, also for its running processes.
 func (h *Host) Rename(name string) error {
 	if err := h.do(func() error { return unix.Sethostname([]byte(name)) }); err != nil {
 		return fmt.Errorf("rename host %q to %q: %w", h.Name, name, err)

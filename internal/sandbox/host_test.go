@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The main thread stands for the process in /proc: a host on it would lead 'skewproof shell' to
-// that host.
+// In /proc the main thread represents the process. If a host used the main thread, 'skewproof
+// shell' would enter that host.
 func TestHostsNeverTakeTheMainThread(t *testing.T) {
 	var all sync.WaitGroup
 	stay := make(chan struct{})
-	const threads = 64 // all held at once, so that the scheduler has to offer the main thread too
+	const threads = 64 // all are held at once, so that the scheduler must use the main thread too
 	all.Add(threads)
 	taken := make(chan int, threads)
 	for range threads {

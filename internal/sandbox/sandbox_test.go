@@ -23,8 +23,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// The tests re-execute this test binary, as skewproof re-executes itself. role says what the copy
-// is.
+// The tests re-execute this test binary, as skewproof re-executes itself. The variable names the
+// role of the copy.
 const roleVariable = "SKEWPROOF_SANDBOX_TEST"
 
 func TestMain(m *testing.M) {
@@ -61,7 +61,7 @@ func run(t *testing.T, role string, env ...string) (string, int, error) {
 	return runCommand(t.Context(), t, role, Command{Env: env})
 }
 
-// runCommand runs role with what c says besides, and skips the test where the machine allows no
+// runCommand runs a role with the other settings in c. It skips the test if the machine allows no
 // namespaces.
 func runCommand(ctx context.Context, t *testing.T, role string, c Command) (string, int, error) {
 	t.Helper()
@@ -96,10 +96,11 @@ func mustRun(t *testing.T, role string, env ...string) string {
 
 func setup() error { return Setup(Config{Scratch: os.Getenv("SCRATCH")}) }
 
-// isolated checks that there is no way out: no interface but our own, and no route to any address
-// of the outside.
+// isolated checks that the sandbox has no connection to the outside: it has only its own
+// interfaces, and no route to an outside address.
 func isolated() error {
-	// The machine's files as they are before ours lie over them.
+	// The files with which the sandbox covers the machine's files. It covers only files that the
+	// machine has, so this is checked before setup.
 	files := map[string]string{
 		"/etc/hosts":         "127.0.0.1 localhost skewproof\n::1 localhost\n198.19.0.1 peer\n",
 		"/etc/resolv.conf":   "",
@@ -128,7 +129,7 @@ func isolated() error {
 		}
 	}
 	for _, outside := range []string{"192.0.2.1", "10.0.0.1", "8.8.8.8", "2001:db8::1"} {
-		// A look into the routing table; nothing is sent.
+		// This only reads the routing table; it sends nothing.
 		if routes, err := netlink.RouteGet(net.ParseIP(outside)); err == nil {
 			return fmt.Errorf("there is a route to %s: %v", outside, routes)
 		}
@@ -146,13 +147,13 @@ func isolated() error {
 }
 
 func TestNoWayOut(t *testing.T) {
-	for _, resolver := range []string{"go", "cgo"} { // a test built without cgo takes Go's for both
+	for _, resolver := range []string{"go", "cgo"} { // a test built without cgo uses Go's resolver for both
 		t.Run(resolver, func(t *testing.T) { mustRun(t, "isolated", "GODEBUG=netdns="+resolver) })
 	}
 }
 
-// hosts checks that two hosts have names and addresses of their own, that each reaches what the run
-// listens on and is seen there with its own address, and that they cannot reach each other.
+// hosts checks that two hosts have their own names and addresses. Each must reach the addresses on
+// which the run listens, and be seen there with its own address. They must not reach each other.
 func hosts() error {
 	if err := setup(); err != nil {
 		return err
@@ -207,7 +208,7 @@ func hosts() error {
 			return fmt.Errorf("host %q was seen as %s, want %s", h.Name, from, h.Address)
 		}
 	}
-	// What nsenter(1) would enter is the run's own network, not a host's.
+	// nsenter(1) would enter the run's own network, and not a host's.
 	theirs, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		return err
@@ -215,8 +216,8 @@ func hosts() error {
 	if ours, err := os.Readlink("/proc/thread-self/ns/net"); err != nil || ours != theirs {
 		return fmt.Errorf("the process stands in /proc with network %s, the run's own is %s (error %v)", theirs, ours, err)
 	}
-	// b listens; the run reaches it, a must not: all that servers say to each other goes through
-	// the switch.
+	// b listens. The run must reach it, but a must not, because all traffic between servers goes
+	// through the switch.
 	var bln net.Listener
 	err = b.do(func() (err error) {
 		bln, err = net.Listen("tcp", netip.AddrPortFrom(b.Address, 6443).String())
@@ -255,7 +256,7 @@ func TestScratchLeavesNothing(t *testing.T) {
 	}
 }
 
-// linger starts a child that would live for ever, says so, and never ends by itself.
+// linger starts a child that would run for ever, prints that it is ready, and never ends by itself.
 func linger() error {
 	if err := setup(); err != nil {
 		return err
@@ -272,7 +273,7 @@ func linger() error {
 	return child.Wait()
 }
 
-// outer is what the tests below kill: a process that runs a sandbox, as skewproof does.
+// outer is the process that the tests below kill. Like skewproof, it runs a sandbox.
 func outer() error {
 	_, err := Enter(context.Background(), Command{Env: []string{roleVariable + "=linger"}, Stdout: os.Stdout, Stderr: os.Stderr})
 	return err
@@ -282,7 +283,7 @@ func TestNothingOutlivesTheHarness(t *testing.T) {
 	mustRun(t, "isolated") // skips where namespaces are not allowed
 	for i, kill := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		t.Run(kill.String(), func(t *testing.T) {
-			// A duration that nobody else sleeps for marks our own child among the machine's processes.
+			// A unique sleep duration identifies our child among the machine's processes.
 			mark := strconv.Itoa(1000000 + os.Getpid()*10 + i)
 			cmd := exec.Command("/proc/self/exe")
 			cmd.Env = append(os.Environ(), roleVariable+"=outer", "MARK="+mark, "SCRATCH="+t.TempDir())
@@ -331,7 +332,7 @@ func sleeping(t *testing.T, mark string) bool {
 	return false
 }
 
-// TestWithoutRoot runs all other tests as an ordinary user, which is how most people will.
+// TestWithoutRoot runs all other tests as an ordinary user, because most users are not root.
 func TestWithoutRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests run without root already")
@@ -342,7 +343,7 @@ func TestWithoutRoot(t *testing.T) {
 	}
 	uid, _ := strconv.Atoi(nobody.Uid)
 	gid, _ := strconv.Atoi(nobody.Gid)
-	// The test binary lies where only root can read; give nobody a copy.
+	// Only root can read the directory of the test binary, so the user "nobody" gets a copy.
 	dir := t.TempDir()
 	for d := dir; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
 		if err := os.Chmod(d, 0o755); err != nil {

@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config is what a sandbox gets from its first process.
+// Config is the configuration of a sandbox by its first process.
 type Config struct {
 	// Scratch is an existing directory over which a file system in memory is mounted, for keys and
-	// etcd's data: they never reach a disk, unless the machine swaps, and vanish with the sandbox.
+	// etcd's data. They never reach a disk, unless the machine swaps, and vanish with the sandbox.
 	Scratch string
-	// Hosts maps names to addresses for /etc/hosts. Nothing else can be resolved.
+	// Hosts maps names to addresses for /etc/hosts. No other name can be resolved.
 	Hosts map[string]string
 }
 
 // Setup prepares the namespaces that [Enter] created: private mounts, a loopback interface, no IP
 // forwarding. The first process of the sandbox must call it before any other goroutine uses the
-// network. From then on this process, and so all others, end with the outer one.
+// network. After Setup, this process, and so all others, end when the outer process ends.
 func Setup(config Config) error {
 	if os.Getpid() != 1 {
 		return errors.New("set up sandbox: not the first process of a sandbox")
@@ -42,10 +42,10 @@ func Setup(config Config) error {
 }
 
 func watchLifeline() {
-	syscall.CloseOnExec(lifelineFD) // children do not get it
+	syscall.CloseOnExec(lifelineFD) // children do not inherit it
 	lifeline := os.NewFile(lifelineFD, "lifeline")
 	go func() {
-		_, _ = io.Copy(io.Discard, lifeline) // ends when the last writer, the outer process, is gone
+		_, _ = io.Copy(io.Discard, lifeline) // ends when the last writer, the outer process, has ended
 		os.Exit(137)
 	}()
 }
@@ -65,9 +65,9 @@ func mounts(config Config) error {
 	for name, address := range config.Hosts {
 		fmt.Fprintf(&hosts, "%s %s\n", address, name)
 	}
-	// A lookup must fail here, and not reach the machine's resolver. An empty resolv.conf is not
-	// enough: UNIX sockets work across network namespaces, and glibc uses them to ask the daemons
-	// in nsswitch.conf (resolve, mdns), and nscd even before it reads nsswitch.conf.
+	// A lookup must fail here, and must not reach the machine's resolver. An empty resolv.conf is
+	// not enough. UNIX sockets work across network namespaces, and by them glibc asks the daemons
+	// in nsswitch.conf (resolve, mdns). It asks nscd even before it reads nsswitch.conf.
 	for target, content := range map[string]string{
 		"/etc/hosts":           hosts.String(),
 		"/etc/resolv.conf":     "",
@@ -81,14 +81,14 @@ func mounts(config Config) error {
 	return nil
 }
 
-// nameServices is nsswitch.conf(5) without any source but files.
+// nameServices is an nsswitch.conf(5) whose only source is files.
 const nameServices = "passwd: files\ngroup: files\nhosts: files\n"
 
 // cover mounts a file over a file or socket of the machine, in this mount namespace only.
 func cover(target, content, scratch string) error {
 	resolved, err := os.Stat(target)
 	if err != nil || !resolved.Mode().IsRegular() && resolved.Mode().Type() != os.ModeSocket {
-		return nil // there is nothing to cover
+		return nil // no file to cover
 	}
 	own := scratch + "/" + strings.ReplaceAll(strings.TrimPrefix(target, "/"), "/", "-")
 	if err := os.WriteFile(own, []byte(content), 0o644); err != nil {
@@ -108,15 +108,16 @@ func bringUp(name string) error {
 	return netlink.LinkSetUp(link)
 }
 
-// forwarding lists the switches of IP forwarding by address family. "default" is for later ones.
+// forwarding lists the switches of IP forwarding by address family. "default" is for interfaces
+// that are added later.
 var forwarding = map[string][]string{
 	"/proc/sys/net/ipv4": {"ip_forward", "conf/all/forwarding", "conf/default/forwarding"},
 	"/proc/sys/net/ipv6": {"conf/all/forwarding", "conf/default/forwarding"},
 }
 
-// forbidForwarding makes sure that servers reach each other only through the switch. A new network
-// namespace inherits the settings of the machine (net.core.devconf_inherit_init_net), and container
-// engines make it forward.
+// forbidForwarding ensures that servers reach each other only through the switch. A new network
+// namespace may inherit the settings of the machine (net.core.devconf_inherit_init_net), and
+// container engines switch forwarding on.
 func forbidForwarding() error {
 	for family, switches := range forwarding {
 		if _, err := os.Stat(family + "/conf"); errors.Is(err, os.ErrNotExist) && strings.HasSuffix(family, "ipv6") {

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forbidden checks that Setup switches forwarding off where the namespace starts with it, as it
-// does on a machine with net.core.devconf_inherit_init_net, and that later interfaces do not bring
-// it back.
+// forbidden checks that Setup switches forwarding off if it is on at the start of the namespace, as
+// on a machine with net.core.devconf_inherit_init_net. Later interfaces must not switch it on
+// again.
 func forbidden() error {
-	// The machine's /proc may be read-only here, as in containers; a /proc of our own is not.
+	// The machine's /proc may be read-only here, as in containers; a newly mounted /proc is not.
 	proc := os.Getenv("SCRATCH")
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return unsupported("make mounts private", err)
@@ -42,8 +42,7 @@ func forbidden() error {
 	return allOff()
 }
 
-// allOff reads back every forwarding switch that the kernel has, those of single interfaces
-// included.
+// allOff checks every forwarding switch of the kernel, including those of single interfaces.
 func allOff() error {
 	paths, err := filepath.Glob("/proc/sys/net/ipv[46]/conf/*/forwarding")
 	if err != nil {
@@ -59,8 +58,7 @@ func allOff() error {
 
 func TestForwardingIsOff(t *testing.T) { mustRun(t, "forwarding") }
 
-// covered checks that a daemon's socket, such as nscd's, can no longer be reached once it is
-// covered.
+// covered checks that a daemon's socket, such as nscd's, cannot be reached once it is covered.
 func covered() error {
 	path := filepath.Join(os.Getenv("SOCKETS"), "socket")
 	if err := setup(); err != nil {

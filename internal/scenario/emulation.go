@@ -11,16 +11,17 @@ import (
 	"github.com/skewproof/skewproof/internal/release"
 )
 
-// A kube-apiserver can emulate its own minor version and the three before it, from the first that
-// had the flag on (--emulated-version, KEP-4330). --min-compatibility-version follows from it.
-// Source: kubeEffectiveVersionFloors in k8s.io/apiserver/pkg/util/compatibility/version.go (v0.34
-// to v0.37), SetEmulationVersion in k8s.io/component-base/compatibility/version.go.
+// A kube-apiserver can emulate its own minor version and the three before it, but no version before
+// the first one in which the flag was on by default (--emulated-version, KEP-4330).
+// --min-compatibility-version follows from the emulated version. Source: kubeEffectiveVersionFloors
+// in k8s.io/apiserver/pkg/util/compatibility/version.go (v0.34 to v0.37), SetEmulationVersion in
+// k8s.io/component-base/compatibility/version.go.
 const (
 	emulatesBack  = 3
 	firstEmulated = 31
 )
 
-// MinorVersion is the minor version as --emulated-version takes it: "1.36" for "v1.36.3".
+// MinorVersion returns the minor version in the form of --emulated-version: "1.36" for "v1.36.3".
 func MinorVersion(version string) string {
 	return strings.TrimPrefix(semver.MajorMinor(release.Of(version)), "v")
 }
@@ -30,7 +31,7 @@ func (s *Setup) Emulates(version string) bool {
 	return s.Like() != "" && s.Like() == MinorVersion(version)
 }
 
-// Like is the minor version that a server with this setup emulates, or "". s may be nil.
+// Like returns the minor version that a server with this setup emulates, or "". s may be nil.
 func (s *Setup) Like() string {
 	if s == nil {
 		return ""
@@ -38,7 +39,8 @@ func (s *Setup) Like() string {
 	return s.EmulatedVersion
 }
 
-// emulable refuses an emulated version that a kube-apiserver refuses; "" is its own version.
+// emulable returns an error if a kube-apiserver of the version would refuse the emulated version.
+// "" is its own version.
 func emulable(version, emulated string) error {
 	if emulated == "" {
 		return nil
@@ -59,14 +61,14 @@ func emulable(version, emulated string) error {
 	return nil
 }
 
-// minorNumber is 36 for "1.36", and for nothing else.
+// minorNumber returns 36 for "1.36", and false for anything that is not a minor version.
 func minorNumber(minor string) (int, bool) {
 	number, ok := strings.CutPrefix(minor, "1.")
 	n, err := strconv.Atoi(number)
 	return n, ok && err == nil && n >= 0 && strconv.Itoa(n) == number
 }
 
-// SetUps lists every start of a server with a setup of its own, in the order of the plan.
+// SetUps lists every start of a server with its own setup, in the order of the plan.
 func (plan *Plan) SetUps() []Server {
 	var all []Server
 	runs := map[string]string{}

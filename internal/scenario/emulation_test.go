@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// What upstream's own validation says is quoted by 'kube-apiserver --help': "Options are:
+// The expected versions are those in the output of 'kube-apiserver --help': "Options are:
 // kube=1.34..1.37(default:1.37)" in v1.37.1, kube=1.33..1.36 in v1.36.3.
 func TestWhatAServerCanEmulate(t *testing.T) {
-	for _, c := range []struct{ version, emulated, want string }{ // want is part of the error, "" for none
+	for _, c := range []struct{ version, emulated, want string }{ // want is part of the error; "" means no error
 		{"v1.37.1", "", ""},
 		{"v1.37.1", "1.37", ""},
 		{"v1.37.1", "1.36", ""},
@@ -34,8 +34,8 @@ func TestWhatAServerCanEmulate(t *testing.T) {
 	}
 }
 
-// A plan is refused for what a server of it would refuse at that start: by the version that it has
-// then.
+// Validate rejects a plan if a server would refuse its emulated version at some start. It must use
+// the version that the server has at that start.
 func TestValidateKnowsWhoCanEmulateWhat(t *testing.T) {
 	as := func(minor string) *Setup { return &Setup{EmulatedVersion: minor} }
 	plan := func(first *Setup, steps ...Step) *Plan {

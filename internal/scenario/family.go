@@ -2,7 +2,7 @@ package scenario
 
 import "slices"
 
-// Family groups the catalogue the way a reader looks for things in it.
+// Family is a group of scenarios in the catalogue, by the subject for which a reader looks.
 type Family string
 
 // The families.
@@ -18,7 +18,7 @@ const (
 	Scale         Family = "scale"
 )
 
-// Labels are the name of the family, and its singular if the name is in the plural.
+// Labels returns the name of the family, and its singular if the name is a plural.
 func (f Family) Labels() []string {
 	switch f {
 	case Upgrades:
@@ -30,7 +30,7 @@ func (f Family) Labels() []string {
 	}
 }
 
-// The backends, by the names that --backend takes.
+// The backends, by the values of --backend.
 const (
 	BackendLocal    = "local"
 	BackendSim      = "sim"
@@ -40,11 +40,11 @@ const (
 
 // Limits say where a scenario does not run, and why. The zero value: it runs everywhere.
 type Limits struct {
-	// Backends on which it can run; nil means all that carry out its actions.
+	// Backends are the backends on which it can run; nil means all that support its actions.
 	Backends []string `json:"backends,omitempty"`
-	// Subjects for which it means something; nil means all.
+	// Subjects are the subjects for which it is meaningful; nil means all.
 	Subjects []string `json:"subjects,omitempty"`
-	// Reason is why, as the end of a sentence: "because it needs a hundred servers".
+	// Reason is the reason, as the end of a sentence: "because it needs a hundred servers".
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -53,19 +53,19 @@ func (l Limits) Allows(backend string) bool {
 	return len(l.Backends) == 0 || slices.Contains(l.Backends, backend)
 }
 
-// AllowsSubject reports whether the scenario means something for the subject.
+// AllowsSubject reports whether the scenario is meaningful for the subject.
 func (l Limits) AllowsSubject(subject string) bool {
 	return len(l.Subjects) == 0 || slices.Contains(l.Subjects, subject)
 }
 
-// The subjects of runs on real servers: whose Mixed Version Proxy is tested.
+// The subjects of runs on real servers. The subject says whose Mixed Version Proxy is tested.
 const (
-	SubjectNone      = "none"      // nobody's: that of the kube-apiserver is switched off
+	SubjectNone      = "none"      // no proxy: that of the kube-apiserver is switched off
 	SubjectBuiltin   = "builtin"   // the kube-apiserver's own
-	SubjectReference = "reference" // this project's, as a sidecar in front of each kube-apiserver, whose own is switched off
+	SubjectReference = "reference" // this project's, as a sidecar of each kube-apiserver, whose own proxy is switched off
 )
 
-// Subjects lists them.
+// Subjects lists all subjects.
 var Subjects = []string{SubjectBuiltin, SubjectReference, SubjectNone}
 
 // Gate is the feature gate of the kube-apiserver's own Mixed Version Proxy.

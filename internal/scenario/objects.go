@@ -4,29 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
-// Objects are what controllers have to act on, in a namespace of their own: owners, and ConfigMaps
-// that depend on them. The owners are of up to three resources: one without namespaces that only
-// some servers serve, one with namespaces that only some servers serve, and ConfigMaps.
+// Objects are the objects on which controllers act, in their own namespace: owners, and ConfigMaps
+// that depend on them. The owners are of up to three resources: a cluster-scoped resource that only
+// some servers serve, a namespaced resource that only some servers serve, and ConfigMaps.
 type Objects struct {
-	// Name is that of the namespace. The names of the objects begin with it.
+	// Name is the name of the namespace. The names of the objects begin with it.
 	Name string `json:"name"`
-	// Dependents is how many each owner gets.
+	// Dependents is the number of dependents of each owner.
 	Dependents int `json:"dependents"`
+	// Of is the custom resource of the only owner, which a step before has defined. Nil: the owners
+	// are of the resources above.
+	Of *Definition `json:"of,omitempty"`
 }
 
-// Propagation is what a deletion of owners means for their dependents, by the names of the API.
+// Propagation says what happens to the dependents of deleted owners, by the names in the API.
 type Propagation string
 
-// The ways of a deletion.
+// The propagation policies.
 const (
-	Background Propagation = "Background" // the owner goes at once, and its dependents later
-	Foreground Propagation = "Foreground" // the owner goes after its dependents
+	Background Propagation = "Background" // the owner is deleted at once, and its dependents later
+	Foreground Propagation = "Foreground" // the owner is deleted after its dependents
 	Orphan     Propagation = "Orphan"     // the dependents stay
 )
 
-// Propagations lists all ways.
+// Propagations lists all policies.
 var Propagations = []Propagation{Background, Foreground, Orphan}
 
 func (o *Objects) validate() error {
@@ -35,6 +39,11 @@ func (o *Objects) validate() error {
 		return errors.New("no name of the objects given")
 	case o.Dependents < 1:
 		return fmt.Errorf("objects %s: want at least one dependent, not %d", o.Name, o.Dependents)
+	case o.Of == nil:
+		return nil
+	}
+	if err := o.Of.validate(); err != nil {
+		return fmt.Errorf("objects %s: %w", o.Name, err)
 	}
 	return nil
 }
@@ -49,8 +58,9 @@ func (s Step) validObjects() error {
 	return nil
 }
 
-// CreateObjects and the others add steps about objects.
+// CreateObjects and the methods after it add steps about objects.
 func (plan *Plan) CreateObjects(o Objects) { plan.Add(Step{Action: CreateObjects, Objects: &o}) }
+func (plan *Plan) CreateQuota(o Objects)   { plan.Add(Step{Action: CreateQuota, Objects: &o}) }
 func (plan *Plan) DeleteOwners(o Objects, how Propagation) {
 	plan.Add(Step{Action: DeleteOwners, Objects: &o, Propagation: how})
 }
@@ -59,11 +69,16 @@ func (plan *Plan) RewriteObjects(o Objects, through string) {
 }
 func (plan *Plan) DeleteNamespace(o Objects) { plan.Add(Step{Action: DeleteNamespace, Objects: &o}) }
 
-// Collect waits until controllers have deleted what has to go, for no longer than they may take.
+// Collect waits until controllers have deleted everything that they must delete. It waits for at
+// most Bounds.Collection.
 func (plan *Plan) Collect() { plan.Add(Step{Action: CollectObjects, For: plan.Bounds.Collection}) }
 
-// StartControllers starts controllers, or starts them anew, as clients of a server, or, without a
-// name, of the load balancer.
+// OutlastCollection waits for as long as controllers may take, and long enough after that to see
+// what they have done.
+func (plan *Plan) OutlastCollection() { plan.Soak(plan.Bounds.Collection + 5*time.Second) }
+
+// StartControllers starts controllers, or restarts them. They are clients of a server, or of the
+// load balancer if through is empty.
 func (plan *Plan) StartControllers(version, through string) {
 	plan.Add(Step{Action: StartControllers, Version: version, Server: through})
 }
@@ -71,11 +86,11 @@ func (plan *Plan) StartControllers(version, through string) {
 // StopControllers stops the controllers.
 func (plan *Plan) StopControllers() { plan.Add(Step{Action: StopControllers}) }
 
-// HasControllers reports whether controllers run at some time of the plan.
+// HasControllers reports whether the plan starts controllers.
 func (plan *Plan) HasControllers() bool { return len(plan.ControllerVersions()) > 0 }
 
-// ReadsEtcd reports whether the plan is about what exists in etcd, so that the run has to read it:
-// there are controllers, informers, or objects for them.
+// ReadsEtcd reports whether the run must read etcd to know which objects exist. It must if the plan
+// has controllers, informers, or objects for them.
 func (plan *Plan) ReadsEtcd() bool {
 	return plan.Informers || slices.ContainsFunc(plan.Steps, Step.AboutControllers)
 }
@@ -128,5 +143,5 @@ func (s *State) control(step Step) error {
 
 // AboutControllers reports whether the step is about controllers, or about objects for them.
 func (s Step) AboutControllers() bool {
-	return slices.Contains([]Action{StartControllers, StopControllers, CreateObjects, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects}, s.Action)
+	return slices.Contains([]Action{StartControllers, StopControllers, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects}, s.Action)
 }

@@ -12,7 +12,7 @@ func TestObjectsAndControllersInAPlan(t *testing.T) {
 	create := Step{Action: CreateObjects, Objects: o}
 	whole := []Step{
 		{Action: StartControllers, Version: "v1.36.3"}, {Action: StartControllers, Version: "v1.36.3", Server: "b"}, create,
-		{Action: RewriteObjects, Objects: o, Server: "b"}, {Action: DeleteOwners, Objects: o, Propagation: Orphan}, {Action: DeleteOwners, Objects: o, Propagation: Foreground},
+		{Action: CreateQuota, Objects: o}, {Action: RewriteObjects, Objects: o, Server: "b"}, {Action: DeleteOwners, Objects: o, Propagation: Orphan}, {Action: DeleteOwners, Objects: o, Propagation: Foreground},
 		{Action: DeleteNamespace, Objects: o}, {Action: CollectObjects, For: time.Minute}, create, {Action: StopControllers},
 	}
 	plan := Plan{Servers: stateServers, Steps: whole}
@@ -47,8 +47,10 @@ func TestObjectsAndControllersThatCannotBe(t *testing.T) {
 	for want, steps := range map[string][]Step{
 		"no name of the objects":                  {{Action: CreateObjects}},
 		"at least one dependent":                  {{Action: CreateObjects, Objects: &Objects{Name: "x"}}},
+		"objects x: define . (): the group":       {{Action: CreateObjects, Objects: &Objects{Name: "x", Dependents: 1, Of: &Definition{}}}},
 		"x exists already":                        {create, create},
 		"no step before has created x":            {{Action: DeleteNamespace, Objects: o}},
+		"create-quota: no step before":            {{Action: CreateQuota, Objects: o}},
 		"delete-owners: no step before":           {create, {Action: DeleteNamespace, Objects: o}, {Action: DeleteOwners, Objects: o, Propagation: Orphan}},
 		`propagation "": want one of`:             {create, {Action: DeleteOwners, Objects: o}},
 		"start-controllers: no version":           {{Action: StartControllers}},

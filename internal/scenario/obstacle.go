@@ -2,11 +2,11 @@ package scenario
 
 import "github.com/skewproof/skewproof/internal/history"
 
-// Obstacle is why a server, or a client, cannot use a connection to a server: one of their setups.
-// It lasts as long as the setups do. The zero value is none.
+// Obstacle is the reason why a server, or a client, cannot use a connection to a server. It follows
+// from the setups of the servers, and lasts as long as they do. The zero value is no obstacle.
 type Obstacle string
 
-// The obstacles, as people read them.
+// The obstacles, in the words for reports.
 const (
 	NoObstacle   Obstacle = ""
 	Distrusted   Obstacle = "the certificate is not accepted"              // the TLS handshake fails
@@ -22,12 +22,12 @@ type BlockedPath struct {
 	Obstacle Obstacle
 }
 
-// ObstacleTo is the obstacle for a server with setup s that asks a server with setup to, if both
-// setups have their effect. Both may be nil.
+// ObstacleTo returns the obstacle for a server with setup s that connects to a server with setup
+// to, if both setups take effect. Both may be nil.
 func (s *Setup) ObstacleTo(to *Setup) Obstacle {
 	switch {
 	case s != nil && s.Proxy == Off:
-		return NoObstacle // it asks nobody
+		return NoObstacle // it has no proxy, so it asks no server
 	case to != nil && to.Proxy == Off && (s == nil || !s.Direct):
 		return Unadvertised
 	case to != nil && to.Advertise == AdvertiseWrong:
@@ -42,7 +42,7 @@ func (s *Setup) ObstacleTo(to *Setup) Obstacle {
 	return NoObstacle
 }
 
-// FromClients is the obstacle for clients of a server with this setup, which may be nil.
+// FromClients returns the obstacle for clients of a server with this setup, which may be nil.
 func (s *Setup) FromClients() Obstacle {
 	if s != nil && (s.Serving == CertificateExpired || s.Serving == CertificateStranger || s.Serving == CertificateOther) {
 		return Distrusted
@@ -50,22 +50,22 @@ func (s *Setup) FromClients() Obstacle {
 	return NoObstacle
 }
 
-// RefusedError says that a server did not start with its setup, which is [Setup.Refusable]. The run
-// has not failed: refusing what cannot work does less harm than starting.
+// RefusedError says that a server refused to start with its setup, which is [Setup.Refusable]. The
+// run has not failed: a refusal does less harm than a start with a configuration that cannot work.
 type RefusedError struct {
 	Server string
-	Why    string // in the words of the server, on one or more lines
+	Why    string // the server's own words, on one or more lines
 }
 
-// Error names the server and gives its own words.
+// Error names the server and gives its words.
 func (e *RefusedError) Error() string {
 	return "server " + e.Server + " refuses its configuration: " + e.Why
 }
 
-// String is what people read.
+// String returns the words for reports.
 func (o Obstacle) String() string { return string(o) }
 
-// Fault is the kind of the fault that it is in histories.
+// Fault returns the kind of the obstacle's fault in histories.
 func (o Obstacle) Fault() string {
 	if o == Unadvertised {
 		return history.FaultProxyOff
@@ -73,7 +73,7 @@ func (o Obstacle) Fault() string {
 	return history.FaultMisconfiguration
 }
 
-// Distrust is whose certificate is at fault, if one is.
+// Distrust returns the certificate at fault; empty if no certificate is.
 func (o Obstacle) Distrust() history.Distrust {
 	switch o {
 	case Distrusted:
@@ -85,8 +85,8 @@ func (o Obstacle) Distrust() history.Distrust {
 	}
 }
 
-// Wrong is the kind of fault, with its detail, of a setup that is wrong but blocks no path. It is
-// "" for others, and for unusual setups with which everything should work.
+// Wrong returns the kind and the detail of the fault of a setup that is wrong but blocks no path.
+// It returns "" for other setups, also for unusual setups with which everything should work.
 func (s *Setup) Wrong() (kind, what string) {
 	switch {
 	case s == nil:
@@ -99,8 +99,8 @@ func (s *Setup) Wrong() (kind, what string) {
 	return "", ""
 }
 
-// Refusable reports whether a setup is wrong in itself, so that a server may refuse to start. A
-// server that does not start with any other setup, or none, has failed.
+// Refusable reports whether a setup is wrong in itself, so that a server may refuse to start with
+// it. If a server does not start with another setup, or without a setup, this is a failure.
 func (s *Setup) Refusable() bool {
 	if s == nil {
 		return false

@@ -19,7 +19,7 @@ func TestBlockedPaths(t *testing.T) {
 	}{
 		"no setup":                     {nil, nil},
 		"trusts a stranger":            {map[string]*Setup{"b": {PeerCA: TrustStranger}}, fromB(Distrusted)},
-		"trusts nobody":                {map[string]*Setup{"b": {PeerCA: TrustMissing}}, nil}, // it asks nobody, or does not run
+		"trusts nobody":                {map[string]*Setup{"b": {PeerCA: TrustMissing}}, nil}, // b asks no server, or does not run
 		"an expired certificate":       {map[string]*Setup{"b": {Serving: CertificateExpired}}, untrusted},
 		"a stranger's certificate":     {map[string]*Setup{"b": {Serving: CertificateStranger}}, untrusted},
 		"another name's certificate":   {map[string]*Setup{"b": {Serving: CertificateOther}}, untrusted},
@@ -60,8 +60,8 @@ func TestBlockedPaths(t *testing.T) {
 	}
 }
 
-// Only what servers themselves have to refuse is theirs to be judged by: nobody can dial an address
-// of nobody.
+// Distrust is set only for obstacles that servers must detect themselves. A server that dials a
+// wrong address can do nothing right or wrong.
 func TestWhichObstaclesAreOfCertificates(t *testing.T) {
 	want := map[Obstacle]history.Distrust{Distrusted: history.DistrustServing, NotAllowed: history.DistrustFrontProxy}
 	for _, o := range []Obstacle{NoObstacle, Distrusted, NotAllowed, WrongAddress, Unroutable, Unadvertised} {
@@ -82,7 +82,7 @@ func TestWhatIsWrongWithoutHinderingAnyWay(t *testing.T) {
 		"another's name":        {&Setup{HostnameOf: "a"}, history.FaultMisconfiguration},
 		"new certificates":      {&Setup{Serving: CertificateRotated}, ""},
 		"what is told by a way": {&Setup{Serving: CertificateExpired}, ""},
-		"kubeadm's flags":       {&Setup{Flags: FlagsKubeadm}, ""}, // by them everything should work
+		"kubeadm's flags":       {&Setup{Flags: FlagsKubeadm}, ""}, // with these flags everything should work
 	} {
 		if kind, what := c.setup.Wrong(); kind != c.want || (what == "") != (kind == "") {
 			t.Errorf("%s: %q, %q; want kind %q", name, kind, what, c.want)
@@ -141,7 +141,7 @@ func TestASetupIsChecked(t *testing.T) {
 	}
 }
 
-// The sentence is all that a reader of a report sees of a setup.
+// The sentence is all that a report says about a setup.
 func TestAStepTellsItsSetup(t *testing.T) {
 	plan := Plan{}
 	plan.SetUp("b", Setup{PeerCA: TrustStranger, HostnameOf: "a"})

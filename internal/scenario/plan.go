@@ -17,7 +17,7 @@ func (p Parameters) Cluster(version func(i int) string) *Plan {
 	return plan
 }
 
-// ServerName is the name of the i-th server: a to z, then s26, s27, …
+// ServerName returns the name of the i-th server: a to z, then s26, s27, …
 func ServerName(i int) string {
 	if i < 26 {
 		return string(rune('a' + i))
@@ -45,7 +45,7 @@ func (plan *Plan) SetUp(server string, setup Setup) {
 	plan.Add(Step{Action: Restart, Server: server, Setup: &setup})
 }
 
-// Names are those of all servers, in order.
+// Names returns the names of all servers, in order.
 func (plan *Plan) Names() []string {
 	var names []string
 	for _, s := range plan.Servers {
@@ -54,7 +54,7 @@ func (plan *Plan) Names() []string {
 	return names
 }
 
-// Suffer switches the faults on and returns what takes them away again, the last first.
+// Suffer switches the faults on. It returns a function that heals them, the last first.
 func (plan *Plan) Suffer(faults ...fault.Fault) (heal func()) {
 	for _, f := range faults {
 		plan.Inject(f.String(), f)
@@ -66,19 +66,21 @@ func (plan *Plan) Suffer(faults ...fault.Fault) (heal func()) {
 	}
 }
 
-// Settle waits until ignorance is no excuse any more, and then long enough to see what happens.
+// Settle waits for the staleness bound, and then for the time observe. In that time, a server's
+// missing knowledge excuses no wrong answer.
 func (plan *Plan) Settle(observe time.Duration) { plan.Soak(plan.Bounds.Staleness + observe) }
 
-// Converge waits until all must be well again, and long enough after that to see whether it is.
+// Converge waits until all answers must be right again, and then for some seconds in which they are
+// checked.
 func (plan *Plan) Converge() { plan.ConvergeAfter(0) }
 
-// ConvergeAfter is converge where what was disturbed may take so long to be as it was.
+// ConvergeAfter is Converge for a disturbance after which the cluster needs up to back to recover.
 func (plan *Plan) ConvergeAfter(back time.Duration) {
 	plan.Add(Step{Action: Outlast, For: back + plan.Bounds.Convergence + 5*time.Second})
 }
 
-// Lengthen lets the load run that much longer: before the wait that ends the plan, if there is one.
-// Zero changes nothing.
+// Lengthen makes the load run longer by a time. It adds the time before the wait that ends the
+// plan, if there is one. Zero changes nothing.
 func (plan *Plan) Lengthen(by time.Duration) {
 	if by == 0 {
 		return
@@ -115,8 +117,9 @@ func (plan *Plan) Versions() []string {
 func (plan *Plan) Define(d Definition)   { plan.Add(Step{Action: Define, Definition: &d}) }
 func (plan *Plan) Undefine(d Definition) { plan.Add(Step{Action: Undefine, Definition: &d}) }
 
-// Traffic is the load of a plan. The zero value is the general load: every kind of request on
-// everything that is served. Others shift its weight, and add what costs much or needs objects.
+// Traffic is the load of a plan. The zero value is the general load: every kind of request for
+// everything that is served. Other profiles change the weights, and add requests that are costly or
+// need objects.
 type Traffic string
 
 // The profiles of traffic.
@@ -124,11 +127,11 @@ const (
 	GeneralTraffic     Traffic = ""
 	WatchTraffic       Traffic = "watch"       // mostly watches, up to ten seconds long
 	SubresourceTraffic Traffic = "subresource" // mostly subresources
-	UpgradeTraffic     Traffic = "upgrade"     // beside the general load, connections that are upgraded: watches by WebSocket
+	UpgradeTraffic     Traffic = "upgrade"     // in addition to the general load, upgraded connections: watches by WebSocket
 	FormatTraffic      Traffic = "format"      // every media type for bodies and answers, every type of patch
 	LargeListTraffic   Traffic = "large-list"  // lists of many objects, whole and in pages
-	DiscoveryTraffic   Traffic = "discovery"   // much discovery, in all its formats, conditional or not, OpenAPI, and what kubectl makes of it
-	HostileTraffic     Traffic = "hostile"     // the general load, with headers that only servers may send, and absurd ones
+	DiscoveryTraffic   Traffic = "discovery"   // much discovery, in all its formats, conditional or not; OpenAPI; and the requests that kubectl makes because of it
+	HostileTraffic     Traffic = "hostile"     // the general load, with headers that only servers may send, and with absurd headers
 	SparseTraffic      Traffic = "sparse"      // the general load at a hundredth of its rate, for runs of hours
 )
 

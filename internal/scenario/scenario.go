@@ -1,5 +1,5 @@
-// Package scenario is the model of a scenario: its plan with steps and setups, and what follows
-// from them. It is data. The catalogue is in the package scenarios.
+// Package scenario is the model of a scenario: its plan with steps and setups, and the state of the
+// cluster that follows from them. It is data. The catalogue is in the package scenarios.
 package scenario
 
 import (
@@ -15,43 +15,44 @@ import (
 
 // Scenario is one entry of the catalogue.
 type Scenario struct {
-	// Name is stable: it is what users type and what reports and JUnit files are matched by.
+	// Name is stable. Users type it, and reports and JUnit files are matched by it.
 	Name string `json:"name"`
-	// Happens says in a sentence for non-programmers what is done to the control plane.
+	// Happens is a sentence for non-programmers about the changes and faults in the control plane.
 	Happens string `json:"happens"`
-	// Holds says what must hold while it is done.
+	// Holds says what must be true meanwhile.
 	Holds string `json:"holds"`
 	// Source is the KEP clause or the issue behind it.
 	Source string `json:"source"`
-	// About names the invariants that the scenario tests. If a core one of them stays inconclusive, so
-	// does the run; an extended one counts so only if strict.
+	// About names the invariants that the scenario tests. If a core invariant among them is
+	// inconclusive, the run is inconclusive. An extended invariant has this effect only if strict.
 	About []string `json:"about"`
-	// MinServers is how many servers the plan needs at the least.
+	// MinServers is the minimum number of servers that the plan needs.
 	MinServers int `json:"minServers"`
-	// NeedsTwoVersions is true if the plan demands requests that only servers of another version can
-	// serve. If From equals To, the run could only be inconclusive, and the command refuses it.
+	// NeedsTwoVersions is true if the plan demands requests that only servers of another version
+	// can serve. If From equals To, the run could only be inconclusive, so the command refuses it.
 	NeedsTwoVersions bool `json:"needsTwoVersions,omitempty"`
-	// Family is the part of the catalogue that it belongs to.
+	// Family is the part of the catalogue to which the scenario belongs.
 	Family Family `json:"family"`
-	// Labels choose scenarios, beside family and name: "smoke", "conformance", "slow".
+	// Labels select scenarios, in addition to family and name: "smoke", "conformance", "slow".
 	Labels []string `json:"labels,omitempty"`
-	// Limits say on which backends it does not run.
+	// Limits say on which backends the scenario does not run.
 	Limits Limits `json:"limits,omitzero"`
-	// Control is on what the scenario must fail.
+	// Control says in which control run the scenario must fail.
 	Control Control `json:"control"`
 	// Plan turns parameters into the steps to carry out. It is a pure function.
 	Plan func(Parameters) Plan `json:"-"`
 }
 
-// Parameters are what a user may choose.
+// Parameters are the user's choices.
 type Parameters struct {
-	Servers int    // how many apiservers
+	Servers int    // number of apiservers
 	From    string // the older version, such as "v1.36.3"
 	To      string // the newer version; equal to From for a cluster of one version
-	// Bounds are the times that the invariants allow; scenarios wait by them.
+	// Bounds are the times that the invariants allow. Scenarios derive their waits from them.
 	Bounds history.Bounds
-	// ReadOnly is for servers that run already: a plan whose rest proves something leaves out what
-	// changes or harms them. Other plans stay whole; [Plan.OnlyReads] refuses them.
+	// ReadOnly is for servers that already run. A plan leaves out the steps that change or harm
+	// them, if the rest of the plan still proves something. Other plans stay whole;
+	// [Plan.OnlyReads] rejects them.
 	ReadOnly bool
 }
 
@@ -62,10 +63,10 @@ func (p Parameters) Mixed() bool { return p.From != p.To }
 type Plan struct {
 	Servers []Server `json:"servers"`
 	Steps   []Step   `json:"steps"`
-	// Traffic is the load; the zero value is the general one.
+	// Traffic is the load; the zero value is the general load.
 	Traffic Traffic `json:"traffic,omitempty"`
-	// Informers is true if informers run beside the load, from its beginning to its end: through every
-	// server and through the load balancer, for each resource of owners ([Objects]).
+	// Informers is true if informers run during the whole load. There is one through every server
+	// and one through the load balancer, for each resource of owners ([Objects]).
 	Informers bool             `json:"informers,omitempty"`
 	Pressure  history.Pressure `json:"pressure"`
 	Bounds    history.Bounds   `json:"bounds"`
@@ -75,14 +76,14 @@ type Plan struct {
 type Server struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Setup is how its first start differs from what the subject says; nil: not at all.
+	// Setup is the difference between its first start and the subject's configuration; nil: none.
 	Setup *Setup `json:"setup,omitempty"`
 }
 
-// Action is what a step does.
+// Action is the kind of a step.
 type Action string
 
-// The actions. All that name a server act on Step.Server.
+// The actions. If an action is about one server, this is Step.Server.
 const (
 	Soak    Action = "soak"    // let the load run for Step.For
 	Outlast Action = "outlast" // let the load run until Step.For has passed since the last disturbance
@@ -99,43 +100,48 @@ const (
 
 	Define           Action = "define"                    // create the custom resource (or aggregated API) of Step.Definition, or give it other versions
 	Undefine         Action = "undefine"                  // delete it
-	BreakDiscovery   Action = history.FaultBreakDiscovery // let fetches of the discovery document at Step.Path by peers fail, as Step.Failure says
-	RestoreDiscovery Action = "restore-discovery"         // let them succeed again
+	BreakDiscovery   Action = history.FaultBreakDiscovery // make fetches of the discovery document at Step.Path by peers fail, as Step.Failure says
+	RestoreDiscovery Action = "restore-discovery"         // make these fetches succeed again
 
-	// StartControllers starts kube-controller-manager of Step.Version as a client of Step.Server, or of
-	// the load balancer over all servers if Step.Server is empty. One that runs is stopped first.
+	// StartControllers starts kube-controller-manager of Step.Version as a client of Step.Server,
+	// or of the load balancer over all servers if Step.Server is empty. A running one is stopped
+	// first.
 	StartControllers Action = "start-controllers"
 	StopControllers  Action = "stop-controllers"
 	CreateObjects    Action = "create-objects"   // create Step.Objects
+	CreateQuota      Action = "create-quota"     // create a ResourceQuota that counts Step.Objects
 	DeleteOwners     Action = "delete-owners"    // delete the owners among Step.Objects, as Step.Propagation says
 	DeleteNamespace  Action = "delete-namespace" // delete the namespace of Step.Objects
 	// RewriteObjects reads, updates and patches the owners among Step.Objects through Step.Server.
 	RewriteObjects Action = "rewrite-objects"
-	// CollectObjects waits until controllers have deleted what has to go, for Step.For at most.
+	// CollectObjects waits until controllers have deleted everything that they must delete, for at
+	// most Step.For.
 	CollectObjects Action = "collect-objects"
 
-	// StartTests starts Step.Tests of Kubernetes' own end-to-end tests of Step.Version, as a client of
-	// Step.Server, or of the load balancer if Step.Server is empty. It does not wait for their end.
+	// StartTests starts Step.Tests, which are some of Kubernetes' own end-to-end tests of
+	// Step.Version. They are clients of Step.Server, or of the load balancer if Step.Server is
+	// empty. The step does not wait for their end.
 	StartTests Action = "start-tests"
-	AwaitTests Action = "await-tests" // wait until they have ended, for Step.For at most
+	AwaitTests Action = "await-tests" // wait until these tests have ended, for at most Step.For
 )
 
-// Step is one thing done, and waited for, before the next.
+// Step is one action. The next step begins when it is complete.
 type Step struct {
 	Action  Action        `json:"action"`
 	Server  string        `json:"server,omitempty"`
 	Version string        `json:"version,omitempty"`
 	For     time.Duration `json:"for,omitempty"`
 	Fault   *fault.Fault  `json:"fault,omitempty"`
-	// Label ties a heal to its inject.
+	// Label identifies the fault, so that Heal finds the fault of its Inject.
 	Label      string      `json:"label,omitempty"`
 	Definition *Definition `json:"definition,omitempty"`
 	Path       string      `json:"path,omitempty"` // "/api" or "/apis"
-	// Failure is how the fetch fails after BreakDiscovery; the zero value: with 500.
+	// Failure says how the fetches fail after BreakDiscovery; the zero value: with status 500.
 	Failure fault.DiscoveryFailure `json:"failure,omitempty"`
-	// Setup is how Start, Restart or Replace configure the server; nil: as the subject says.
+	// Setup is the configuration with which Start, Restart or Replace start the server; nil: that
+	// of the subject.
 	Setup *Setup `json:"setup,omitempty"`
-	// Objects are those that the step creates or deletes; see [Objects].
+	// Objects are the objects that the step creates, changes or deletes; see [Objects].
 	Objects     *Objects    `json:"objects,omitempty"`
 	Propagation Propagation `json:"propagation,omitempty"`
 	// Tests are the specs that StartTests runs.
@@ -146,12 +152,12 @@ type Step struct {
 type Definition struct {
 	Group    string   `json:"group"`
 	Resource string   `json:"resource"`
-	Versions []string `json:"versions"` // that are served; all of the resource's
+	Versions []string `json:"versions"` // all served versions of the resource
 	// Aggregated is true for an APIService with a Service, false for a CustomResourceDefinition.
 	Aggregated bool `json:"aggregated,omitempty"`
 }
 
-// String is "widgets.example.com (v1, v2)".
+// String returns, for example, "widgets.example.com (v1, v2)".
 func (d Definition) String() string {
 	s := fmt.Sprintf("%s.%s (%s)", d.Resource, d.Group, strings.Join(d.Versions, ", "))
 	if d.Aggregated {
@@ -160,14 +166,15 @@ func (d Definition) String() string {
 	return s
 }
 
-// Disturbs reports whether the step changes or harms the cluster. Objects are what a cluster is for.
+// Disturbs reports whether the step changes or harms the cluster. Changing objects is normal use of
+// a cluster, and no disturbance.
 func (s Step) Disturbs() bool {
 	return !slices.Contains([]Action{
-		Soak, Outlast, Sweep, CreateObjects, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects, StartTests, AwaitTests,
+		Soak, Outlast, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects, StartTests, AwaitTests,
 	}, s.Action)
 }
 
-// String is the sentence that reports show.
+// String returns the sentence for reports.
 func (s Step) String() string {
 	if setup := s.Setup.String(); setup != "" {
 		s.Setup = nil
@@ -200,7 +207,12 @@ func (s Step) String() string {
 	case StopControllers:
 		return "stop the controllers"
 	case CreateObjects:
+		if of := s.Objects.Of; of != nil {
+			return fmt.Sprintf("create namespace %s, with an owner of %s.%s and %d dependents", s.Objects.Name, of.Resource, of.Group, s.Objects.Dependents)
+		}
 		return fmt.Sprintf("create namespace %s, with owners of several kinds and %d dependents of each", s.Objects.Name, s.Objects.Dependents)
+	case CreateQuota:
+		return fmt.Sprintf("create a ResourceQuota in %s that counts the owners' kinds", s.Objects.Name)
 	case DeleteOwners:
 		return fmt.Sprintf("delete the owners in %s, propagation %s", s.Objects.Name, s.Propagation)
 	case DeleteNamespace:
@@ -222,10 +234,11 @@ func (s Step) String() string {
 	}
 }
 
-// through is what the clients that a step starts connect to.
+// through returns the name of the server, or of the load balancer, to which the clients of a step
+// connect.
 func (s Step) through() string { return cmp.Or(s.Server, "the load balancer") }
 
-// spoils is the sentence of a step that spoils.
+// spoils returns the sentence of a step that breaks a discovery document.
 func (s Step) spoils() string {
 	switch s.Failure {
 	case fault.BreaksOff:
@@ -237,13 +250,13 @@ func (s Step) spoils() string {
 	}
 }
 
-// Control is what a scenario must fail on, as proof that it can: Subject or Defect is set.
+// Control says how a scenario must fail, as proof that it can. Subject or Defect is set.
 type Control struct {
-	// Subject is a subject on which the scenario must end in FAIL, such as "none".
+	// Subject is a subject for which the scenario must end in FAIL, such as "none".
 	Subject string `json:"subject,omitempty"`
 	// Defect is a planted defect (see sim/mutants) of the reference, in the simulator.
 	Defect string `json:"defect,omitempty"`
-	// Invariants must all be violated, whatever the timing. At least one of them is core. Others may
-	// be violated too.
+	// Invariants must all be violated, independent of timing. At least one of them is core. Other
+	// invariants may be violated too.
 	Invariants []string `json:"invariants"`
 }

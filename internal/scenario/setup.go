@@ -7,31 +7,33 @@ import (
 	"strings"
 )
 
-// Setup is how the configuration of a server differs from the subject's, which is the zero value.
-// It holds for one start: a later start without a setup gives the right configuration.
+// Setup is the difference between the configuration of a server and the subject's configuration,
+// which is the zero value. It applies to one start: a later start without a setup uses the right
+// configuration.
 type Setup struct {
 	// Proxy switches the Mixed Version Proxy of this server on or off.
 	Proxy Switch `json:"proxy,omitempty"`
-	// PeerCA is which authority the server trusts when it dials its peers (--peer-ca-file).
+	// PeerCA says which authority the server trusts when it dials its peers (--peer-ca-file).
 	PeerCA Trust `json:"peerCA,omitempty"`
-	// Serving is the certificate that the server shows to clients and peers (--tls-cert-file).
+	// Serving is the certificate that the server presents to clients and peers (--tls-cert-file).
 	Serving Certificate `json:"serving,omitempty"`
-	// FrontProxy is the certificate by which peers trust its users (--proxy-client-cert-file).
+	// FrontProxy is the certificate by which peers trust the users that the server names
+	// (--proxy-client-cert-file).
 	FrontProxy Certificate `json:"frontProxy,omitempty"`
-	// Advertise is where peers find it (--peer-advertise-ip, --peer-advertise-port).
+	// Advertise says which address peers find (--peer-advertise-ip, --peer-advertise-port).
 	Advertise Advertise `json:"advertise,omitempty"`
-	// Flags says whose flags it is started with.
+	// Flags says which flags the server is started with.
 	Flags Flags `json:"flags,omitempty"`
-	// HostnameOf names a server with the same host name: upstream gives both the same identity.
+	// HostnameOf names a server with the same host name. Upstream gives both the same identity.
 	HostnameOf string `json:"hostnameOf,omitempty"`
-	// Direct lets the sidecar of this server find the servers that have none, and ask them directly.
-	// The proxy of a kube-apiserver cannot.
+	// Direct makes the sidecar of this server find the servers without a sidecar, and send them
+	// requests directly. The proxy of a kube-apiserver cannot do this.
 	Direct bool `json:"direct,omitempty"`
 	// EmulatedVersion is the minor version, such as "1.36", of --emulated-version; empty: its own.
 	EmulatedVersion string `json:"emulatedVersion,omitempty"`
 }
 
-// Switch overrides what the subject says. The zero value leaves it alone.
+// Switch overrides the subject's configuration. The zero value does not.
 type Switch string
 
 // The positions of a [Switch].
@@ -40,58 +42,60 @@ const (
 	Off Switch = "off"
 )
 
-// Trust is which authority a server trusts. The zero value is the right one.
+// Trust is the authority that a server trusts. The zero value is the right authority.
 type Trust string
 
-// What can be wrong with an authority.
+// The wrong authorities.
 const (
-	TrustStranger Trust = "stranger" // one that has signed nobody's certificate
-	TrustMissing  Trust = "missing"  // no file is given: upstream then goes without the proxy, and says so nowhere
+	TrustStranger Trust = "stranger" // an authority that has signed no server's certificate
+	TrustMissing  Trust = "missing"  // no file is given: upstream then builds no proxy, and does not log this
 )
 
-// Certificate is what a server proves with who it is. The zero value is the right one.
+// Certificate is the certificate by which a server proves its identity. The zero value is the right
+// one.
 type Certificate string
 
-// What can be wrong with a certificate, or not.
+// The certificates. CertificateRotated is valid; the others are wrong.
 const (
 	CertificateExpired  Certificate = "expired"
-	CertificateStranger Certificate = "stranger" // signed by an authority that nobody trusts
-	// CertificateOther is of the right authority, for a name that no other server allows.
+	CertificateStranger Certificate = "stranger" // signed by an authority that no server trusts
+	// CertificateOther is signed by the right authority, for a name that no other server allows.
 	CertificateOther   Certificate = "other"
-	CertificateRotated Certificate = "rotated" // a new one that is right as well
+	CertificateRotated Certificate = "rotated" // a new certificate that is valid too
 )
 
-// Advertise is what a server tells its peers about its address. The zero value is right.
+// Advertise is the address that a server tells its peers. The zero value is the right address.
 type Advertise string
 
-// What a server may advertise.
+// The addresses that a server may advertise.
 const (
 	AdvertiseNothing Advertise = "nothing" // neither flag: upstream falls back to --advertise-address and the secure port
-	// AdvertiseHost is neither flag, nor --advertise-address: upstream falls back to the address of
-	// the host's interface, which peers cannot reach.
+	// AdvertiseHost is neither flag, and no --advertise-address: upstream falls back to the address
+	// of the host's interface, which peers cannot reach.
 	AdvertiseHost Advertise = "the host's own address"
-	// These are half of what is needed. Nothing listens there, so it can be seen whether they are
-	// used.
+	// AdvertiseIP and AdvertisePort are half of an address. No process listens there, so the run
+	// can see whether a server uses them.
 	AdvertiseIP    Advertise = "an address and no port"
 	AdvertisePort  Advertise = "a port and no address"
-	AdvertiseWrong Advertise = "an address at which nobody listens" // it is of the run's own network
+	AdvertiseWrong Advertise = "an address at which nobody listens" // it belongs to the run's own network
 )
 
-// Setups reports whether the plan has a setup: not every backend can.
+// Setups reports whether the plan has a setup, which not every backend supports.
 func (plan *Plan) Setups() bool {
 	return slices.ContainsFunc(plan.Servers, func(s Server) bool { return s.Setup != nil }) ||
 		slices.ContainsFunc(plan.Steps, func(s Step) bool { return s.Setup != nil })
 }
 
-// Flags are the flags of a server's proxy. The zero value is as its documentation asks.
+// Flags are the flags of a server's proxy. The zero value is the flags that its documentation
+// requires.
 type Flags string
 
-// FlagsKubeadm are only those that kubeadm sets: none about peers. A sidecar has its own flags.
-// Source: getAPIServerCommand in
+// FlagsKubeadm are only the flags that kubeadm sets, which have none about peers. A sidecar has its
+// own flags. Source: getAPIServerCommand in
 // k8s.io/kubernetes/cmd/kubeadm/app/phases/controlplane/manifests.go.
 const FlagsKubeadm Flags = "kubeadm"
 
-// String puts what is out of the ordinary in words; "" if nothing is.
+// String describes the unusual settings in words; "" if there are none.
 func (s *Setup) String() string {
 	if s == nil {
 		return ""

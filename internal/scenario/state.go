@@ -8,12 +8,12 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// State is what the steps so far have made of a plan's cluster: which servers run, are paused or
-// have ended, with which version and setup, and what is on. It does not know of crashes. The zero
-// value has no servers; see [State.Reset].
+// State is the state of a plan's cluster after the steps so far: which servers run, are paused or
+// have ended, with which version and setup, and what is still on, such as faults. It does not know
+// about crashes. The zero value has no servers; see [State.Reset].
 type State struct {
 	servers []serverState
-	on      []Step // those that left something on, in order
+	on      []Step // steps whose effect is still on, in order
 
 	objects     []string // of [Objects] that exist, by name
 	controllers bool     // they run
@@ -27,7 +27,7 @@ type serverState struct {
 	refused bool
 }
 
-// process is what the process of a server does.
+// process is the state of a server's process.
 type process int
 
 const (
@@ -60,7 +60,8 @@ func (s *State) server(name string) *serverState {
 	return nil
 }
 
-// Setup is how a server is set up; nil: as the subject says, or there is no such server.
+// Setup returns the setup of a server. It is nil if the server has none, or if there is no such
+// server.
 func (s *State) Setup(server string) *Setup {
 	if of := s.server(server); of != nil {
 		return of.Setup
@@ -68,8 +69,8 @@ func (s *State) Setup(server string) *Setup {
 	return nil
 }
 
-// Refuse records that a server did not start with its setup. It counts as running, but has no
-// process until it starts with another setup.
+// Refuse records that a server refused to start with its setup. The server counts as running, but
+// has no process until it starts with another setup.
 func (s *State) Refuse(server string) {
 	if of := s.server(server); of != nil {
 		of.refused = true
@@ -82,13 +83,13 @@ func (s *State) Refused(server string) bool {
 	return of != nil && of.refused
 }
 
-// Runs reports whether a server runs, paused or not, as far as the steps say.
+// Runs reports whether a server runs or is paused, according to the steps.
 func (s *State) Runs(server string) bool {
 	of := s.server(server)
 	return of != nil && of.process != ended
 }
 
-// labels are those of the faults that are on.
+// labels returns the labels of the faults that are on.
 func (s *State) labels() (all []string) {
 	for i := range s.on {
 		if s.on[i].Action == Inject {
@@ -98,7 +99,7 @@ func (s *State) labels() (all []string) {
 	return all
 }
 
-// String lists the servers, a line each, and then, a line each, what else is on.
+// String lists the servers, one a line, and then everything else that is on, one a line.
 func (s *State) String() string {
 	var b strings.Builder
 	for i := range s.servers {
@@ -123,11 +124,11 @@ func (s *State) String() string {
 	return b.String()
 }
 
-// On are the steps, in order, that left something on: faults, broken documents, definitions, and
-// servers that are paused, have ended or have a setup. The caller must not change them.
+// On returns, in order, the steps whose effect is still on: faults, broken documents, definitions,
+// and servers that are paused, have ended or have a setup. The caller must not change them.
 func (s *State) On() []Step { return s.on }
 
-// BlockedPaths are the paths from and to a server that the present setups block.
+// BlockedPaths returns the paths from and to a server that the present setups block.
 func (s *State) BlockedPaths(about string) []BlockedPath {
 	own := s.server(about)
 	if own == nil {
@@ -149,8 +150,8 @@ func (s *State) BlockedPaths(about string) []BlockedPath {
 	return all
 }
 
-// Apply applies a valid step ([Step.Validate]). It changes nothing if the step cannot be carried
-// out now; the error says why.
+// Apply applies a valid step ([Step.Validate]). If the step cannot be carried out now, Apply
+// changes nothing and returns the reason as an error.
 func (s *State) Apply(step Step) error {
 	switch step.Action {
 	case Soak, Outlast, Sweep:
@@ -175,7 +176,7 @@ func (s *State) Apply(step Step) error {
 		return nil
 	case BreakDiscovery, RestoreDiscovery:
 		return s.document(step)
-	case CreateObjects, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects:
+	case CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects:
 		return s.changeObjects(step)
 	case StartControllers, StopControllers:
 		return s.control(step)
@@ -186,7 +187,7 @@ func (s *State) Apply(step Step) error {
 	}
 }
 
-// take removes what matches from what is on, and reports whether anything did.
+// take removes the matching steps from the steps that are on, and reports whether there was one.
 func (s *State) take(match func(*Step) bool) bool {
 	before := len(s.on)
 	kept := s.on[:0]
@@ -215,7 +216,8 @@ func (s *State) inject(step Step) error {
 	return nil
 }
 
-// document breaks or restores a discovery document. Breaking it again changes how it fails.
+// document breaks or restores a discovery document. If the document is already broken, the step
+// changes how it fails.
 func (s *State) document(step Step) error {
 	if s.server(step.Server) == nil {
 		return fmt.Errorf("%s: no server %q in the plan", step.Action, step.Server)
@@ -232,7 +234,8 @@ func (s *State) document(step Step) error {
 	return nil
 }
 
-// act changes the process of a server. A paused server can be killed, but cannot be asked to end.
+// act changes the process of a server. A paused server can be killed, but cannot be stopped
+// gracefully.
 func (s *State) act(step Step) error {
 	of := s.server(step.Server)
 	if of == nil {
@@ -272,7 +275,7 @@ func (s *State) act(step Step) error {
 			of.Version = step.Version
 		}
 	}
-	s.take(func(o *Step) bool { // one entry is about the process, and another one about its setup, which a pause leaves alone
+	s.take(func(o *Step) bool { // one entry is about the process, and another about its setup, which stays on during a pause
 		return o.Server == step.Server && (o.Action.starts() && (starts || next == ended) || o.Action == Pause || o.Action == Kill || o.Action == Stop)
 	})
 	if next != running || starts && step.Setup != nil {
@@ -284,9 +287,10 @@ func (s *State) act(step Step) error {
 // starts reports whether the action starts a process.
 func (a Action) starts() bool { return a == Start || a == Restart || a == Replace }
 
-// Undo are the steps after which nothing is on: faults and broken documents first, since servers
-// may need that to start or answer, then servers, then definitions; the last of each kind first.
-// Versions, and the setups of servers as first started, stay.
+// Undo returns the steps after which nothing is on. First it heals faults and restores documents,
+// because servers may need this to start or answer. Then it restores servers, and then definitions.
+// Within each kind, the last comes first. Versions, and the setups of servers at their first start,
+// stay.
 func (s *State) Undo() []Step {
 	var links, documents, servers, definitions []Step
 	for _, o := range slices.Backward(s.on) {
@@ -308,7 +312,7 @@ func (s *State) Undo() []Step {
 	return slices.Concat(links, documents, servers, definitions)
 }
 
-// knowsHost refuses a setup with the host name of a server that the plan does not have.
+// knowsHost returns an error if a setup has the host name of a server that is not in the plan.
 func (s *State) knowsHost(setup *Setup) error {
 	if setup != nil && setup.HostnameOf != "" && s.server(setup.HostnameOf) == nil {
 		return fmt.Errorf("setup: the host name of %q, which is no server of the plan", setup.HostnameOf)

@@ -29,7 +29,7 @@ func sentences(steps []Step) (all []string) {
 	return all
 }
 
-// Faults go first: a server that is cut off from etcd would never be ready.
+// Faults are healed first, because a server that is cut off from etcd would never become ready.
 func TestUndoIsInAnOrderThatWorks(t *testing.T) {
 	etcd, slow := cut("b", fault.Etcd), fault.Fault{Kind: fault.Latency, From: "b", To: "a", Latency: time.Second}
 	widgets := &Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1"}}
@@ -53,7 +53,7 @@ func TestUndoIsInAnOrderThatWorks(t *testing.T) {
 	}
 }
 
-// Who acts on a cluster by hand sees what the steps so far have made of it.
+// A user who changes a cluster by hand sees the state after the steps so far.
 func TestTheStateReadsAsWhatIsOn(t *testing.T) {
 	f := cut("b", "a")
 	s := NewState([]Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}, {Name: "c", Version: "v1.36.3"}, {Name: "d", Version: "v1.36.3"}})
@@ -77,7 +77,7 @@ func TestTheStateReadsAsWhatIsOn(t *testing.T) {
 	}
 }
 
-// Each of these would fail on a cluster, or do nothing.
+// Each of these steps would fail on a cluster, or do nothing.
 func TestTheStateRefuses(t *testing.T) {
 	f := cut("b", "a")
 	widgets := &Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1"}}
@@ -106,8 +106,8 @@ func TestTheStateRefuses(t *testing.T) {
 	}
 }
 
-// A setup is of a process: it ends with the next start, and what is on of a process does not
-// outlive that process.
+// A setup belongs to a process: it ends with the next start. Nothing about a process stays on after
+// the process.
 func TestASetupEndsWithTheNextStart(t *testing.T) {
 	setup := &Setup{PeerCA: TrustStranger}
 	s := NewState(stateServers)
@@ -135,8 +135,8 @@ func TestADefinitionOfTheSameResourceTakesThePlaceOfTheOther(t *testing.T) {
 	}
 }
 
-// FuzzUndo takes any steps that the state accepts: afterwards Undo must be a plan that can be
-// carried out, and leave nothing on.
+// FuzzUndo applies any steps that the state accepts. After them, Undo must return steps that can be
+// carried out and after which nothing is on.
 func FuzzUndo(f *testing.F) {
 	f.Add([]byte{0, 3, 9, 12, 40, 7, 22, 5, 80, 33, 61, 17})
 	f.Add([]byte{2, 2, 4, 30, 31, 60, 90, 91, 120, 121, 150, 200, 255})

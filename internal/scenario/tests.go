@@ -29,8 +29,8 @@ func (t *Tests) validate() error {
 	return nil
 }
 
-// StartTests starts Kubernetes' tests of a version as a client of a server, or, without a name, of
-// the load balancer. The steps after it are carried out while the tests run.
+// StartTests starts Kubernetes' tests of a version. They are clients of a server, or of the load
+// balancer if through is empty. The next steps are carried out while the tests run.
 func (plan *Plan) StartTests(version, through string, t Tests) {
 	plan.Add(Step{Action: StartTests, Version: version, Server: through, Tests: &t})
 }
@@ -50,7 +50,7 @@ func (plan *Plan) TestVersions() []string {
 	return versions
 }
 
-// HasTests reports whether Kubernetes' tests are a part of the plan.
+// HasTests reports whether the plan starts Kubernetes' tests.
 func (plan *Plan) HasTests() bool {
 	return slices.ContainsFunc(plan.Steps, Step.AboutTests)
 }
@@ -58,7 +58,7 @@ func (plan *Plan) HasTests() bool {
 // AboutTests reports whether the step is about Kubernetes' tests.
 func (s Step) AboutTests() bool { return s.Action == StartTests || s.Action == AwaitTests }
 
-// test applies a step about tests. They run at most once at a time.
+// test applies a step about tests. Only one set of tests can run at a time.
 func (s *State) test(step Step) error {
 	switch {
 	case step.Action == StartTests && step.Server != "" && s.server(step.Server) == nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// Validate checks that a plan can be carried out: a plan that fails halfway costs minutes and
+// Validate checks that a plan can be carried out. A plan that fails halfway costs minutes and
 // proves nothing.
 func (plan *Plan) Validate() error {
 	if len(plan.Servers) == 0 {
@@ -47,8 +47,8 @@ func (plan *Plan) Validate() error {
 	return nil
 }
 
-// Validate checks that the step says what its action needs, and nothing else. [State.Apply] checks
-// whether it can be carried out after the steps before it.
+// Validate checks that the step has all fields that its action needs, and no others. [State.Apply]
+// checks whether the step can be carried out after the steps before it.
 func (s Step) Validate() error {
 	switch {
 	case s.Failure != fault.ServerError && s.Action != BreakDiscovery:
@@ -76,7 +76,7 @@ func (s Step) Validate() error {
 		if err := s.Setup.validate(); err != nil {
 			return fmt.Errorf("%s %s: %w", s.Action, s.Server, err)
 		}
-	case CreateObjects, DeleteOwners, DeleteNamespace, RewriteObjects:
+	case CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects:
 		return s.validObjects()
 	case StartControllers:
 		if s.Version == "" {
@@ -122,8 +122,8 @@ func (d *Definition) validate() error {
 	return nil
 }
 
-// OnlyReads says why a plan cannot be carried out on servers that must not be changed or configured
-// and get requests that only read. It is nil if the plan can.
+// OnlyReads returns nil if a plan can be carried out on servers that must not be changed or
+// configured and may only get requests that read. Otherwise the error says why it cannot.
 func (plan *Plan) OnlyReads() error {
 	for i, s := range plan.Steps {
 		if s.Disturbs() {

@@ -73,7 +73,7 @@ func TestValidateRefuses(t *testing.T) {
 	}
 }
 
-// cut takes the link between two ends away.
+// cut returns a fault that cuts the link between two ends.
 func cut(from, to string) fault.Fault { return fault.Fault{Kind: fault.Cut, From: from, To: to} }
 
 func cutStep(from, to string) Step {
@@ -93,7 +93,7 @@ func TestValidateAccepts(t *testing.T) {
 	for _, action := range []Action{Stop, Start, Kill, Start, Pause, Resume, Restart, Replace, Pause, Kill, Start, Stop} {
 		plan.Add(Step{Action: action, Server: "a", Version: "v1.37.1"})
 	}
-	plan.Restart("b") // whatever has become of a
+	plan.Restart("b") // whether or not a still runs
 	if err := plan.Validate(); err != nil {
 		t.Error(err)
 	}

@@ -8,26 +8,26 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// forms are the actions that [ParseStep] reads, with what follows each. Beside these, every kind of
-// fault is an action.
+// forms are the actions that [ParseStep] reads, with the words that follow each. In addition, every
+// kind of fault is an action.
 var forms = map[Action]string{
 	Start: "SERVER [VERSION]", Stop: "SERVER", Kill: "SERVER", Pause: "SERVER", Resume: "SERVER",
 	Restart: "SERVER [VERSION]", Replace: "SERVER VERSION", Inject: "KIND FROM TO [PARAMETER=VALUE …]", Heal: "[LABEL]",
 	BreakDiscovery: "SERVER PATH [breaks-off | cut-short]", RestoreDiscovery: "SERVER PATH",
 }
 
-// ParseStep reads a step as people write it:
+// ParseStep parses a step as users write it:
 //
-//	restart b          stop, kill, pause and resume likewise
+//	restart b          likewise stop, kill, pause and resume
 //	restart b v1.37.1  the same as: replace b v1.37.1
 //	start b [v1.37.1]
 //	cut b a            any kind of fault, with its parameters: see [fault.Parse]
 //	inject cut b a     the same
-//	heal cut b a       the label of a fault is the words that made it
-//	heal               everything: the Label is empty then
+//	heal cut b a       the label of a fault is the words with which it was injected
+//	heal               everything: the Label is then empty
 //	break-discovery a /apis [cut-short], restore-discovery a /apis
 //
-// The result is valid ([Step.Validate]). Whether it can be carried out is known to a [State].
+// The result is valid ([Step.Validate]). A [State] says whether it can be carried out.
 func ParseStep(words []string) (Step, error) {
 	if len(words) == 0 {
 		return Step{}, fmt.Errorf("no action given: write one of %s", strings.Join(actions(), ", "))
@@ -69,7 +69,8 @@ func ParseStep(words []string) (Step, error) {
 	return step, step.Validate()
 }
 
-// arity is how many words a form takes: at least, and at most. What is in brackets is one word.
+// arity returns the minimum and maximum number of words of a form. The words in brackets count as
+// one.
 func arity(form string) (least, most int) {
 	required, _, optional := strings.Cut(form, "[")
 	least = len(strings.Fields(required))
@@ -79,7 +80,7 @@ func arity(form string) (least, most int) {
 	return least, least
 }
 
-// actions are the words with which a step can begin.
+// actions returns the words with which a step can begin.
 func actions() []string {
 	var all []string
 	for action := range forms {

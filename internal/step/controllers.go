@@ -8,10 +8,10 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// collectEvery is how often the executor looks whether controllers are done.
+// collectEvery is the interval at which the executor checks whether controllers are done.
 const collectEvery = time.Second
 
-// control does what concerns controllers and the objects that they act on.
+// control carries out steps about controllers and the objects that they act on.
 func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
 	controllers := e.Cluster.(cluster.Controllers) // see Prepare
 	switch s.Action {
@@ -21,6 +21,8 @@ func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
 		return controllers.StopControllers(ctx)
 	case scenario.CreateObjects:
 		return e.Objects.Create(ctx, *s.Objects)
+	case scenario.CreateQuota:
+		return e.Objects.CreateQuota(ctx, *s.Objects)
 	case scenario.DeleteOwners:
 		return e.Objects.DeleteOwners(ctx, *s.Objects, s.Propagation)
 	case scenario.RewriteObjects:
@@ -31,8 +33,8 @@ func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
 	return e.collect(ctx, s.For)
 }
 
-// collect waits until what has to go is gone. That something stays is for invariants to judge: they
-// get a little more time than they allow.
+// collect waits until everything that must be deleted is gone. It gives controllers a little more
+// time than invariants allow, because invariants judge whether an object remains.
 func (e *Executor) collect(ctx context.Context, limit time.Duration) error {
 	limit += 5 * time.Second
 	for began := e.Clock.Now(); e.Clock.Now()-began < limit; {

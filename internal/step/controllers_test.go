@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// controlled is a fake that runs controllers, which take some time to delete what has to go.
+// controlled is a fake with controllers. They take some time to delete what must be deleted.
 type controlled struct {
 	fake
 	collected time.Duration // when they are done
@@ -24,6 +24,9 @@ func (c *controlled) StartControllers(_ context.Context, version, through string
 func (c *controlled) StopControllers(context.Context) error { return c.act("stop controllers") }
 func (c *controlled) Create(_ context.Context, o scenario.Objects) error {
 	return c.act("create " + o.Name)
+}
+func (c *controlled) CreateQuota(_ context.Context, o scenario.Objects) error {
+	return c.act("create quota " + o.Name)
 }
 func (c *controlled) DeleteOwners(_ context.Context, o scenario.Objects, how scenario.Propagation) error {
 	return c.act("delete owners " + o.Name + " " + string(how))
@@ -51,19 +54,19 @@ func TestStepsAboutControllersReachTheCluster(t *testing.T) {
 	c, o := &controlled{}, &scenario.Objects{Name: "x", Dependents: 1}
 	err := c.carryOut(t, c,
 		scenario.Step{Action: scenario.StartControllers, Version: "v1.36.3", Server: "b"}, scenario.Step{Action: scenario.CreateObjects, Objects: o},
-		scenario.Step{Action: scenario.RewriteObjects, Objects: o, Server: "b"},
+		scenario.Step{Action: scenario.RewriteObjects, Objects: o, Server: "b"}, scenario.Step{Action: scenario.CreateQuota, Objects: o},
 		scenario.Step{Action: scenario.DeleteOwners, Objects: o, Propagation: scenario.Foreground},
 		scenario.Step{Action: scenario.DeleteNamespace, Objects: o}, scenario.Step{Action: scenario.StopControllers})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"start controllers v1.36.3 through b", "create x", "rewrite x through b", "delete owners x Foreground", "delete namespace x", "stop controllers"}
+	want := []string{"start controllers v1.36.3 through b", "create x", "rewrite x through b", "create quota x", "delete owners x Foreground", "delete namespace x", "stop controllers"}
 	if diff := cmp.Diff(want, c.acts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// The wait is over when the controllers are done, and otherwise a little after what they may take.
+// The wait ends when the controllers are done, or a little after the time that they may take.
 func TestCollect(t *testing.T) {
 	collect := scenario.Step{Action: scenario.CollectObjects, For: time.Minute}
 	for name, c := range map[string]struct{ done, ends time.Duration }{

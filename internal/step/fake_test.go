@@ -14,15 +14,15 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// fake is everything that an executor needs, without processes: it notes what it is asked for. Time
-// passes when something is done, and when somebody sleeps.
+// fake is everything that an executor needs, without processes. It records what it is asked for.
+// Time passes with each act and each sleep.
 type fake struct {
 	now     history.Time
 	acts    []string
-	failing string // what is asked for in vain
-	err     error  // then; nil: the disk is on fire
+	failing string // the act that fails
+	err     error  // the error of that act; nil: the disk is on fire
 	asked   map[string]int
-	full    error           // of the recorder
+	full    error           // the error of the recorder
 	down    map[string]bool // servers that do not run
 
 	steps   []history.Step
@@ -52,7 +52,7 @@ func (f *fake) PauseServer(_ context.Context, n string) error      { return f.ac
 func (f *fake) ResumeServer(_ context.Context, n string) error     { return f.act("resume " + n) }
 func (f *fake) ReplaceServer(_ context.Context, n, v string) error { return f.act("replace " + n + v) }
 
-// becomes acts on a server, which runs or does not run then, unless the act fails.
+// becomes acts on a server. After the act the server runs or does not run, unless the act fails.
 func (f *fake) becomes(server string, down bool, what string) error {
 	if err := f.act(what); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (f *fake) Undefine(_ context.Context, d scenario.Definition) error {
 	return f.act("undefine " + d.Resource)
 }
 
-// done are the acts but for what was observed.
+// done returns the acts except observations.
 func (f *fake) done() []string {
 	return slices.DeleteFunc(slices.Clone(f.acts), func(s string) bool { return len(s) > 7 && s[:7] == "observe" })
 }
@@ -132,7 +132,7 @@ type configurable struct {
 	setups  map[string]*scenario.Setup
 	refuses string // a server that starts with no setup
 	dialled int
-	silent  bool   // nobody dials any more
+	silent  bool   // nobody connects any more
 	lease   string // what every endpoint lease says
 }
 
@@ -158,7 +158,7 @@ func (c *configurable) Dialled(string, string) int {
 	return c.dialled
 }
 
-// seen is a fake cluster's [cluster.Configurer]: its Effect is not that of a recorder.
+// seen is a fake cluster's [cluster.Configurer]. Its Effect is not that of a recorder.
 type seen struct{ *configurable }
 
 func (s seen) Effect(_ context.Context, server string) (history.Effect, error) {
@@ -169,7 +169,7 @@ func (c *configurable) BreakDiscovery(server, path string, how fault.DiscoveryFa
 	return c.act("break " + server + path + " " + string(how))
 }
 
-// RestoreDiscovery tells of three fetches that failed.
+// RestoreDiscovery reports three failed fetches.
 func (c *configurable) RestoreDiscovery(server, path string) (int, error) {
 	return 3, c.act("restore " + server + path)
 }
@@ -180,7 +180,7 @@ func config(f *fake, of cluster.Cluster) step.Config {
 	return step.Config{Cluster: of, Clock: f, Recorder: f, Load: f, Definer: f}
 }
 
-// perform carries out steps on two servers, and ends what they left on.
+// perform carries out steps on two servers, and ends the faults that they left active.
 func perform(t *testing.T, f *fake, steps ...scenario.Step) error {
 	t.Helper()
 	return performWith(t, t.Context(), config(f, f), twoServers, steps...)

@@ -11,19 +11,19 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// active is a fault that is on, with as much of its record as there is.
+// active is an active fault, with the known part of its record.
 type active struct {
 	history.Fault
 	of     kind
 	label  string              // of a link's fault
 	link   cluster.ActiveFault // the rest of its record
 	path   string              // of a document
-	before int                 // what counts as evidence and was there before: requests to a server, or connections over a path
+	before int                 // what counts as evidence but existed before: requests to a server, or connections over a path
 	// obstacle is what blocks a path.
 	obstacle scenario.Obstacle
 }
 
-// kind is what a fault is a fault of.
+// kind says what the fault affects.
 type kind uint8
 
 const (
@@ -31,10 +31,10 @@ const (
 	ofProcess       // a kill or a pause
 	ofDocument      // a discovery document
 	ofPath          // a path that setups block
-	ofSetup         // a server that its own setup makes wrong
+	ofSetup         // a server with a wrong setup
 )
 
-// begin records that a fault is on. The result holds until the next fault begins or ends.
+// begin records that a fault is active. The result is valid until the next fault begins or ends.
 func (e *Executor) begin(of kind, record history.Fault) *active {
 	e.faults++
 	record.ID, record.Start = e.faults, e.Clock.Now()
@@ -42,7 +42,7 @@ func (e *Executor) begin(of kind, record history.Fault) *active {
 	return &e.on[len(e.on)-1]
 }
 
-// beginAt does the same for a fault in a server. Its evidence is the requests meanwhile.
+// beginAt does the same for a fault in a server. Its evidence is the requests while it is active.
 func (e *Executor) beginAt(server string, of kind, kind, detail string) *active {
 	f := e.begin(of, history.Fault{Kind: kind, Server: server, Detail: detail})
 	f.before = e.Recorder.Asked(server)
@@ -63,7 +63,7 @@ func (e *Executor) take(match func(*active) bool, end func(*active)) {
 	e.on = kept
 }
 
-// ended writes down a fault of a server or of a document.
+// ended records a fault of a server or of a document.
 func (e *Executor) ended(f *active) {
 	f.End = e.Clock.Now()
 	if f.Server != "" {
@@ -90,7 +90,7 @@ func (e *Executor) heal(ctx context.Context, label string) error {
 	}
 	f := e.on[i]
 	e.on = slices.Delete(e.on, i, i+1)
-	record, err := f.link.Heal(ctx) // a record even if somebody interfered by hand
+	record, err := f.link.Heal(ctx) // returns a record even if somebody healed the link by hand
 	record.ID = f.ID
 	e.Recorder.Fault(record)
 	return err
@@ -112,7 +112,8 @@ func (e *Executor) endProcessFault(server string, action scenario.Action) {
 	e.take(func(f *active) bool { return f.of == ofProcess && f.Server == server && f.Kind == string(action) }, e.ended)
 }
 
-// breakDiscovery lets a document of a server fail. If it fails already, that fault ends first.
+// breakDiscovery makes a document of a server fail. If the document fails already, that fault ends
+// first.
 func (e *Executor) breakDiscovery(s *scenario.Step) error {
 	breaker, ok := e.Cluster.(cluster.DiscoveryBreaker)
 	if !ok {
@@ -130,7 +131,7 @@ func (e *Executor) breakDiscovery(s *scenario.Step) error {
 	return err
 }
 
-// off lets the state forget a fault that did not begin, or that no step has ended.
+// off makes the state forget a fault that did not begin, or that no step has ended.
 func (e *Executor) off(end scenario.Step) { e.report(e.state.Apply(end), "forget a fault") }
 
 // restoreDiscovery ends the fault of a document, if there is one. Its evidence is failed fetches.
@@ -142,8 +143,8 @@ func (e *Executor) restoreDiscovery(server, path string) (err error) {
 	return err
 }
 
-// Heal ends the faults of links that the plan left on, in their order, so that they are recorded.
-// It does so after a cancelled run too.
+// Heal ends the faults of links that the plan left active, in their order, so that they are
+// recorded. It also works after a cancelled run.
 func (e *Executor) Heal() {
 	for {
 		i := slices.IndexFunc(e.on, func(f active) bool { return f.of == ofLink })
@@ -156,8 +157,9 @@ func (e *Executor) Heal() {
 	}
 }
 
-// Finish ends everything else that the plan left on: processes that are killed or paused, broken
-// documents, which it restores, and misconfigurations. These last as long as requests are sent.
+// Finish ends all other faults that the plan left active: killed or paused processes, broken
+// documents, which it restores, and misconfigurations. These faults last as long as the load sends
+// requests.
 func (e *Executor) Finish() {
 	e.take(func(f *active) bool { return f.of == ofProcess }, e.ended)
 	for {
@@ -177,7 +179,7 @@ func (e *Executor) Finish() {
 	}
 }
 
-// report tells people of an error that changes nothing.
+// report shows people an error that changes nothing.
 func (e *Executor) report(err error, format string, args ...any) {
 	if err != nil && e.Status != nil {
 		e.Status(format+": %v", append(args, err)...)

@@ -7,10 +7,10 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Do carries out one more step on a cluster that is held after Run, and says in sentences what was
-// done, also before an error. A heal without a label heals all faults of links, and restores all
-// discovery documents. Do records no step. After an error the cluster takes further steps: each
-// begins with the servers as they are then.
+// Do carries out one more step on a cluster that is held after Run. It says in sentences what was
+// done, also if there is an error. A heal without a label heals all faults of links and restores
+// all discovery documents. Do records no step. After an error the cluster takes further steps. Each
+// step begins with the present state of the servers.
 func (e *Executor) Do(ctx context.Context, s scenario.Step) (done []string, err error) {
 	steps := []scenario.Step{s}
 	if s.Action == scenario.Heal && s.Label == "" {
@@ -33,7 +33,7 @@ func (e *Executor) Do(ctx context.Context, s scenario.Step) (done []string, err 
 	return done, errors.Join(errs...)
 }
 
-// faultsOff are the steps after which no fault of a link or a document is on.
+// faultsOff returns the steps that end all faults of links and documents.
 func (e *Executor) faultsOff() (steps []scenario.Step) {
 	for _, s := range e.state.Undo() {
 		if s.Action == scenario.Heal || s.Action == scenario.RestoreDiscovery {
@@ -43,14 +43,14 @@ func (e *Executor) faultsOff() (steps []scenario.Step) {
 	return steps
 }
 
-// State is what is on now. It holds until the next step.
+// State is the present state. It is valid until the next step.
 func (e *Executor) State() *scenario.State {
 	e.look()
 	return &e.state
 }
 
-// look corrects what the state says of servers: one may have crashed, or failed to start, and a
-// kubelet may have started it again.
+// look corrects the state of servers: a server may have crashed, or failed to start, and a kubelet
+// may have started it again.
 func (e *Executor) look() {
 	for _, name := range e.names {
 		runs := e.Cluster.Serving(name) != 0

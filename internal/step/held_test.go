@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// hold carries out steps on two servers of a cluster, and leaves on what they left on.
+// hold carries out steps on two servers of a cluster, and leaves their faults active.
 func hold(t *testing.T, c *configurable, steps ...scenario.Step) *step.Executor {
 	t.Helper()
 	with := config(&c.fake, seen{c})
@@ -26,7 +26,7 @@ func hold(t *testing.T, c *configurable, steps ...scenario.Step) *step.Executor 
 	return e
 }
 
-// does carries out one more step, which people write so.
+// does carries out one more step, which line describes as people write it.
 func does(t *testing.T, e *step.Executor, line string) ([]string, error) {
 	t.Helper()
 	s, err := scenario.ParseStep(strings.Fields(line))
@@ -40,7 +40,7 @@ func state(e *step.Executor) []string {
 	return strings.Split(strings.TrimSuffix(e.State().String(), "\n"), "\n")
 }
 
-// What the plan left on is what the next step begins with.
+// The next step begins with the state that the plan left.
 func TestAHeldClusterTakesFurtherSteps(t *testing.T) {
 	e := hold(t, &configurable{}, cut("x", "b", "a"), at(scenario.Kill, "b"))
 	for _, c := range []struct{ line, says, fails string }{
@@ -75,7 +75,7 @@ func TestAHeldClusterTakesFurtherSteps(t *testing.T) {
 	}
 }
 
-// A run that is judged ends its faults first: they are not on for who acts on the cluster then.
+// A run that is judged first ends its faults. So they are not active for steps after it.
 func TestFaultsThatTheEndOfTheRunHealedAreNotOn(t *testing.T) {
 	e := hold(t, &configurable{}, cut("x", "b", "a"), scenario.Step{Action: scenario.BreakDiscovery, Server: "a", Path: "/api"}, at(scenario.Stop, "b"))
 	e.Heal()
@@ -88,7 +88,7 @@ func TestFaultsThatTheEndOfTheRunHealedAreNotOn(t *testing.T) {
 	}
 }
 
-// A server may crash while nobody acts on it, and a kubelet may start it again.
+// A server may crash between two steps, and a kubelet may start it again.
 func TestAServerThatEndedByItselfCanBeStarted(t *testing.T) {
 	c := &configurable{}
 	e := hold(t, c)
@@ -109,7 +109,7 @@ func TestAServerThatEndedByItselfCanBeStarted(t *testing.T) {
 	}
 }
 
-// A step that failed left nothing on, and does not prevent the next one.
+// A failed step leaves no fault active, and does not prevent the next step.
 func TestAHeldClusterOutlivesAFailure(t *testing.T) {
 	for line, act := range map[string]string{
 		"cut b a": "inject cut, b→a", "break-discovery a /api": "break a/api ",

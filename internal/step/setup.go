@@ -13,7 +13,7 @@ import (
 )
 
 // reconfigure starts a server, which may be running, with another setup. seen is true if a process
-// with the present setup can be looked at; refused if the server did not start with it.
+// with the present setup can be looked at. refused is true if the server did not start with it.
 func (e *Executor) reconfigure(ctx context.Context, s *scenario.Step, seen, refused bool) error {
 	configurer, ok := e.Cluster.(cluster.Configurer)
 	if !ok {
@@ -38,7 +38,7 @@ func (e *Executor) reconfigure(ctx context.Context, s *scenario.Step, seen, refu
 	return err
 }
 
-// misconfigure begins the faults that follow from the setups of a server and the others.
+// misconfigure begins the faults that follow from the setups of this server and of the others.
 func (e *Executor) misconfigure(configurer cluster.Configurer, server string) {
 	for _, p := range e.state.BlockedPaths(server) {
 		from := cmp.Or(p.From, fault.Client)
@@ -60,9 +60,9 @@ func (f *active) touches(server string) bool {
 	return f.of == ofPath && (f.From == server || f.To == server)
 }
 
-// unblock ends the faults of paths from and to a server, before its process ends and blocks nothing
-// more. Evidence is dialled connections, and an endpoint lease that is as the setup makes it. seen
-// is true if the effect of the setup is to be recorded too.
+// unblock ends the faults of paths from and to a server, before its process ends and no longer
+// blocks anything. Evidence is attempted connections, and an endpoint lease that matches the setup.
+// seen is true if the effect of the setup must be recorded too.
 func (e *Executor) unblock(ctx context.Context, server string, seen bool) {
 	configurer := e.Cluster.(cluster.Configurer)
 	if seen {
@@ -83,13 +83,14 @@ func (e *Executor) unblock(ctx context.Context, server string, seen bool) {
 	})
 }
 
-// endSetup ends what is wrong with a server itself, whose process is gone: it was wrong to its end.
+// endSetup ends the fault of a server's own setup after its process has ended. The fault lasted
+// until then.
 func (e *Executor) endSetup(server string) {
 	e.take(func(f *active) bool { return f.of == ofSetup && f.Server == server }, e.ended)
 }
 
-// Refused records that a server did not start with its setup: the refusal is the fault, and nothing
-// was blocked. The executor does so itself for servers that a step starts.
+// Refused records that a server did not start with its setup. The refusal is the fault, and nothing
+// was blocked. For servers that a step starts, the executor calls Refused itself.
 func (e *Executor) Refused(server string) {
 	if e.state.Refused(server) {
 		return

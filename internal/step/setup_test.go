@@ -11,8 +11,7 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// configure carries out steps on servers a and b, of which the first may have a setup from the
-// start.
+// configure carries out steps on servers a and b. Server a may have a setup from the start.
 func configure(t *testing.T, c *configurable, first *scenario.Setup, steps ...scenario.Step) {
 	t.Helper()
 	servers := []scenario.Server{{Name: "a", Version: "v1", Setup: first}, {Name: "b", Version: "v1"}}
@@ -39,7 +38,7 @@ func TestASetupIsForOneStart(t *testing.T) {
 	if f.Kind != history.FaultMisconfiguration || f.From != "b" || f.To != "a" || !f.Blocks || !f.Effective() || f.Distrust != history.DistrustServing {
 		t.Errorf("fault %+v", f)
 	}
-	// It must have begun when the old process had ended, and ended before the next one began to end.
+	// It must begin after the old process has ended, and end before the next one begins to end.
 	if f.Start < d.steps[0].Start || f.End > d.steps[1].End || f.Start > f.End {
 		t.Errorf("it lasted from %s to %s; steps %+v", f.Start, f.End, d.steps)
 	}
@@ -48,8 +47,8 @@ func TestASetupIsForOneStart(t *testing.T) {
 	}
 }
 
-// A server whose proxy is off is without it until its process is gone; a path to it may work again
-// as soon as the process begins to end.
+// A server whose proxy is off has no proxy until its process ends. A path to it may work again when
+// the process begins to end.
 func TestAServerIsAsItWasToItsEnd(t *testing.T) {
 	d := &configurable{}
 	configure(t, d, &scenario.Setup{Proxy: scenario.Off}, restart("a", nil))
@@ -65,7 +64,7 @@ func TestAServerIsAsItWasToItsEnd(t *testing.T) {
 	}
 }
 
-// A misconfiguration lasts for as long as the load goes on, which is longer than the steps.
+// A misconfiguration lasts as long as the load, which is longer than the steps.
 func TestASetupOfTheFirstStartLastsUntilTheEnd(t *testing.T) {
 	d := &configurable{}
 	servers := []scenario.Server{{Name: "a", Setup: &scenario.Setup{Proxy: scenario.Off}}, {Name: "b"}}
@@ -76,7 +75,7 @@ func TestASetupOfTheFirstStartLastsUntilTheEnd(t *testing.T) {
 	if err := e.Run(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	d.now += time.Minute // the load comes to its end
+	d.now += time.Minute // the load ends
 	e.Finish()
 	if !slices.Equal(d.acts, []string{"configure a its proxy switched off"}) {
 		t.Errorf("the cluster was asked for %q", d.acts)
@@ -84,7 +83,7 @@ func TestASetupOfTheFirstStartLastsUntilTheEnd(t *testing.T) {
 	var server, path bool
 	for _, f := range d.faults {
 		server = server || f.Server == "a" && f.Kind == history.FaultProxyOff
-		path = path || f.From == "b" && f.To == "a" && f.Evidence.Seen == 1 // no lease was there
+		path = path || f.From == "b" && f.To == "a" && f.Evidence.Seen == 1 // there was no lease
 		if f.End != d.now {
 			t.Errorf("it ended at %s, though something was asked until %s: fault %+v", f.End, d.now, f)
 		}
@@ -94,7 +93,7 @@ func TestASetupOfTheFirstStartLastsUntilTheEnd(t *testing.T) {
 	}
 }
 
-// A server that refuses its first start is told to the executor, which did not start it.
+// The executor did not start a server that refuses its first start, so Refused tells it.
 func TestARefusalOfTheFirstStartIsOnRecord(t *testing.T) {
 	d := &configurable{}
 	servers := []scenario.Server{{Name: "a", Setup: &scenario.Setup{Serving: scenario.CertificateExpired}}, {Name: "b"}}
@@ -103,15 +102,15 @@ func TestARefusalOfTheFirstStartIsOnRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Refused("a")
-	e.Refused("a") // it is told twice, and noted once
+	e.Refused("a") // a second call changes nothing
 	e.Finish()
 	if len(d.faults) != 1 || d.faults[0].Server != "a" || d.faults[0].Evidence.Refused != 1 || d.faults[0].Distrust != history.DistrustServing || len(d.effects) != 0 {
 		t.Errorf("faults %+v, effects %+v; want the one refusal", d.faults, d.effects)
 	}
 }
 
-// A lease that is there although it should not be shows that the setup did not have its effect:
-// such a fault has no effect.
+// A lease that should not exist shows that the setup did not have its effect. Such a fault has no
+// effect.
 func TestALeaseThatIsAgainstTheSetupIsNoEvidence(t *testing.T) {
 	d := &configurable{lease: "192.0.2.1:6443"}
 	configure(t, d, &scenario.Setup{Proxy: scenario.Off}, scenario.Step{Action: scenario.Soak, For: time.Millisecond})
@@ -122,8 +121,8 @@ func TestALeaseThatIsAgainstTheSetupIsNoEvidence(t *testing.T) {
 	}
 }
 
-// A connection from before a path was blocked, and a request to a server from before it was set up
-// wrong, met nothing of it.
+// A connection from before a path was blocked is no evidence. A request to a server from before its
+// wrong setup is no evidence either.
 func TestWhatWasBeforeASetupIsNoEvidence(t *testing.T) {
 	d := &configurable{silent: true, dialled: 7}
 	configure(t, d, nil, restart("b", &scenario.Setup{PeerCA: scenario.TrustStranger}), restart("b", nil))
@@ -156,8 +155,8 @@ func TestAServerThatRefusesItsSetupIsDownUntilItIsStartedWithAnother(t *testing.
 	}
 }
 
-// A server that refuses to start with a certificate that nobody could trust does what it should:
-// the record must tell such a refusal from others.
+// A server that refuses to start with a certificate that nobody could trust is right. So the record
+// must distinguish such a refusal from others.
 func TestARefusalTellsWhetherItIsOfACertificate(t *testing.T) {
 	for _, c := range []struct {
 		setup scenario.Setup

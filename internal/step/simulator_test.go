@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// One plan must leave the same records of steps and faults, whatever the cluster: only times and
-// what effect a fault had may differ.
+// One plan must leave the same records of steps and faults on every cluster. Only times and the
+// effects of faults may differ.
 func TestThePlanIsTheSameOnAnyCluster(t *testing.T) {
 	const older, newer = "v1.36.3", "v1.37.1"
 	soak := scenario.Step{Action: scenario.Soak, For: 5 * time.Second}
@@ -49,8 +49,8 @@ func TestThePlanIsTheSameOnAnyCluster(t *testing.T) {
 	if diff := cmp.Diff(stepsOf(c.steps), stepsOf(result.History.Steps)); diff != "" {
 		t.Errorf("steps (-fake +simulator):\n%s", diff)
 	}
-	// The simulator heals links last, when the last request is answered; other clusters heal them
-	// while the load goes on.
+	// The simulator heals links last, after the answer to the last request. Other clusters heal
+	// them while the load goes on.
 	if diff := cmp.Diff(faultsOf(c.faults, true), faultsOf(result.History.Faults, true)); diff != "" {
 		t.Errorf("faults of links (-fake +simulator):\n%s", diff)
 	}

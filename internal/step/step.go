@@ -1,5 +1,5 @@
-// Package step carries out the steps of a plan on a cluster and records what it did. Real and
-// simulated runs share it, with another clock, cluster and recorder.
+// Package step carries out the steps of a plan on a cluster and records them. Real and simulated
+// runs share it, with different clocks, clusters and recorders.
 package step
 
 import (
@@ -14,89 +14,96 @@ import (
 
 // Clock is the time of a run.
 type Clock interface {
-	// Now is how long the run has lasted.
+	// Now is the time since the run began.
 	Now() history.Time
-	// Sleep waits for d, which may be 0 or less, or until ctx ends; the error is its cause then.
+	// Sleep waits for d, which may be 0 or less, or until ctx ends. Then the error is the cause of
+	// ctx.
 	Sleep(ctx context.Context, d history.Time) error
 }
 
-// Recorder takes what is to be written down. [history.Recorder] is one.
+// Recorder records a run. [history.Recorder] is one.
 type Recorder interface {
-	// Step takes a step that is over.
+	// Step records a finished step.
 	Step(history.Step)
-	// Fault takes a fault that is over.
+	// Fault records a fault that has ended.
 	Fault(history.Fault)
-	// Effect takes what the configuration of a server was seen to do.
+	// Effect records the observed effect of a server's configuration.
 	Effect(history.Effect)
-	// Asked is how many finished requests a server was asked so far.
+	// Asked is the number of finished requests to a server so far.
 	Asked(server string) int
-	// Err is why nothing more can be written down; nil as long as it can.
+	// Err says why nothing more can be recorded. It is nil as long as recording works.
 	Err() error
 }
 
-// Load is what asks the servers while steps are carried out.
+// Load sends requests to the servers while steps are carried out.
 type Load interface {
 	// Sweep asks every server for everything that any of them serves or lists.
 	Sweep(ctx context.Context) error
-	// Observe finds out what these servers serve at present, after a step that may have changed it.
+	// Observe finds out what these servers serve now, after a step that may have changed it.
 	Observe(ctx context.Context, servers ...string)
 }
 
-// Definer creates and deletes what servers serve beside the resources that are built in.
+// Definer creates and deletes definitions of resources (see [scenario.Definition]). Servers serve
+// these in addition to the built-in resources.
 type Definer interface {
 	// Define creates a definition, or changes its versions, and returns when one server has it.
 	Define(ctx context.Context, d scenario.Definition) error
-	// Undefine deletes it and returns when one server lacks it. It need not exist.
+	// Undefine deletes a definition and returns when one server lacks it. It is not an error if the
+	// definition does not exist.
 	Undefine(ctx context.Context, d scenario.Definition) error
 }
 
-// Objects creates and deletes what controllers act on.
+// Objects creates and deletes the objects that controllers act on.
 type Objects interface {
 	// Create creates the namespace, the owners and their dependents, and returns when all exist.
 	Create(ctx context.Context, o scenario.Objects) error
-	// DeleteOwners asks for the deletion of the owners, and does not wait for it.
+	// CreateQuota creates a ResourceQuota in the namespace that counts the objects of each resource of
+	// owners that has namespaces.
+	CreateQuota(ctx context.Context, o scenario.Objects) error
+	// DeleteOwners asks for the deletion of the owners and does not wait for it.
 	DeleteOwners(ctx context.Context, o scenario.Objects, how scenario.Propagation) error
-	// Rewrite reads the owners through a server, as its clients reach it, and updates and patches them
-	// in every way. It is not an error if the server refuses that.
+	// Rewrite reads the owners through a server, as its clients reach it, and updates and patches
+	// them in every way. It is not an error if the server refuses.
 	Rewrite(ctx context.Context, o scenario.Objects, through string) error
-	// DeleteNamespace asks for the deletion of the namespace, and does not wait for it.
+	// DeleteNamespace asks for the deletion of the namespace and does not wait for it.
 	DeleteNamespace(ctx context.Context, o scenario.Objects) error
-	// Collected reports whether all that has to go, by the deletions so far, is gone.
+	// Collected reports whether everything is gone that must go after the deletions so far.
 	Collected(ctx context.Context) (bool, error)
 }
 
-// Config is what an [Executor] works with. All but the last three are required.
+// Config is what an [Executor] needs. All fields except the last three are required.
 type Config struct {
 	Cluster  cluster.Cluster
 	Clock    Clock
 	Recorder Recorder
 	Load     Load // may be set after Prepare
 	Definer  Definer
-	Objects  Objects // nil if the cluster is no [cluster.Controllers]
-	// Begin is told when a step begins; index counts from 0. Nil: nobody is told.
+	Objects  Objects // nil if the cluster is not a [cluster.Controllers]
+	// Begin is called when a step begins. index counts from 0. Nil means no call.
 	Begin func(index int, s *scenario.Step)
-	// Status takes one line for people. Nil is silent.
+	// Status takes one line for people. Nil means no output.
 	Status func(format string, args ...any)
-	// GoOn carries out the steps after one that failed. Without it the first failure ends the plan.
+	// GoOn carries out the steps after a failed one. Without GoOn the first failure ends the plan.
 	GoOn bool
-	// Tolerant accepts starting a server that runs, and ending, pausing or resuming one that does not:
-	// a simulated schedule cannot know that a server has crashed. A restart starts the server then.
+	// Tolerant accepts starting a server that runs, and ending, pausing or resuming a server that
+	// does not run, because a simulated schedule cannot know that a server has crashed. A restart
+	// then starts the server.
 	Tolerant bool
 }
 
-// Executor carries out the steps of a plan: Prepare, then Run, then Heal and Finish. A cluster that
-// is held takes further steps then, by Do. It is not safe for concurrent use.
+// Executor carries out the steps of a plan: Prepare, then Run, then Heal and Finish. After that, a
+// held cluster takes further steps with Do. It is not safe for concurrent use.
 type Executor struct {
 	Config
 	state scenario.State
 	names []string
-	// disturbed is when the last step that disturbs ended; at first, when Run began.
+	// disturbed is when the last disturbing step ended. At first, it is when Run began.
 	disturbed history.Time
-	faults    int // how many there have been: their IDs
+	faults    int // the number of faults so far, which gives their IDs
 	on        []active
 }
 
-// The errors about what a backend cannot do say what to do instead.
+// These errors name what a backend cannot do, and say what to do instead.
 var (
 	errNoSetups      = errors.New("this backend cannot start servers with a setup of their own: choose another scenario, or backend local or sim")
 	errNoControllers = errors.New("this backend runs no controllers: choose another scenario, or backend local")
@@ -104,7 +111,7 @@ var (
 	errNoBreaker     = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
 )
 
-// Prepare configures the servers that start with a setup of their own, before any server starts. It
+// Prepare configures, before any server starts, the servers that start with their own setup. It
 // refuses steps that the cluster cannot carry out. An executor may be prepared again.
 func (e *Executor) Prepare(config Config, servers []scenario.Server, steps []scenario.Step) error {
 	e.Config, e.disturbed, e.faults = config, 0, 0
@@ -147,10 +154,10 @@ func (e *Executor) Prepare(config Config, servers []scenario.Server, steps []sce
 	return nil
 }
 
-// Disturbed is when the last step that disturbs ended; before there was any, when Run began.
+// Disturbed is when the last disturbing step ended. If there was none, it is when Run began.
 func (e *Executor) Disturbed() history.Time { return e.disturbed }
 
-// Run carries out the steps. The error names the one that failed. Faults stay on; see
+// Run carries out the steps. The error names the step that failed. Faults stay active; see
 // [Executor.Heal].
 func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 	e.disturbed = e.Clock.Now()
@@ -198,7 +205,7 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 		return e.inject(ctx, s)
 	case scenario.Heal:
 		return e.heal(ctx, s.Label)
-	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.DeleteOwners, scenario.DeleteNamespace,
+	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.CreateQuota, scenario.DeleteOwners, scenario.DeleteNamespace,
 		scenario.RewriteObjects, scenario.CollectObjects:
 		return e.control(ctx, s)
 	case scenario.StartTests:
@@ -229,7 +236,8 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 	return nil
 }
 
-// act does what concerns the process of one server, which had a setup and may have refused it.
+// act carries out a step about the process of one server. setup is the server's setup before the
+// step. refused is true if the server had refused that setup.
 func (e *Executor) act(ctx context.Context, s *scenario.Step, setup *scenario.Setup, refused bool) error {
 	switch s.Action {
 	case scenario.Stop:
@@ -260,7 +268,8 @@ func (e *Executor) act(ctx context.Context, s *scenario.Step, setup *scenario.Se
 	return err
 }
 
-// tolerate is the error of a step about a server that may have been as the step wants it before.
+// tolerate removes an error of a step about a server that was already in the wanted state, if
+// Tolerant is set.
 func (e *Executor) tolerate(err error) error {
 	if e.Tolerant && (errors.Is(err, cluster.ErrRunning) || errors.Is(err, cluster.ErrNotRunning)) {
 		return nil

@@ -56,7 +56,7 @@ func TestEveryActionReachesTheCluster(t *testing.T) {
 	}
 }
 
-// A run must last for as long after its last disturbance as things may take to come right, however
+// After its last disturbance, a run must last as long as the cluster may take to recover, however
 // long the plan was idle before.
 func TestOutlastCountsFromTheLastDisturbance(t *testing.T) {
 	f := &fake{}
@@ -144,7 +144,7 @@ func TestAServerThatIsAsTheStepWantsItIsNoFailureWhereThatIsTolerated(t *testing
 			if got := f.done()[:len(c.want)]; !slices.Equal(got, c.want) {
 				t.Errorf("%s: the cluster was asked for %q, want %q", c.step, got, c.want)
 			}
-			if n := len(f.faults); f.faults[n-1].ID != n { // what did not happen is no fault, and has no number
+			if n := len(f.faults); f.faults[n-1].ID != n { // a fault that did not happen is not recorded and has no ID
 				t.Errorf("%s: faults %+v", c.step, f.faults)
 			}
 		}
@@ -224,7 +224,7 @@ func TestABrokenDocumentIsRestoredAndRecorded(t *testing.T) {
 	}
 }
 
-// What was asked of a server before it was paused is no evidence that anybody noticed.
+// A request to a server before it was paused is no evidence for the fault.
 func TestAFaultOfAServerCountsTheRequestsMeanwhile(t *testing.T) {
 	f := &fake{asked: map[string]int{"a": 7}}
 	c := config(f, f)
@@ -237,8 +237,8 @@ func TestAFaultOfAServerCountsTheRequestsMeanwhile(t *testing.T) {
 	}
 }
 
-// The simulator carries out steps by the thousand: beside the sentence of its record a step is to
-// cost next to nothing.
+// The simulator carries out thousands of steps. Apart from the sentence in its record, a step must
+// cost almost nothing.
 func TestAStepAllocatesLittle(t *testing.T) {
 	f := &fake{}
 	var e step.Executor

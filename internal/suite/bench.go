@@ -16,27 +16,27 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Bench repeats scenarios: it shows how long they take, and whether they come to the same verdicts
+// Bench repeats scenarios. It shows how long they take, and whether their verdicts are the same
 // every time.
 type Bench struct {
 	Options
-	// Spec is what all runs have in common.
+	// Spec holds the settings of all runs.
 	Spec run.Spec
-	// Names are the scenarios; or else Labels choose them.
+	// Names are the scenarios. If it is empty, Labels choose them.
 	Names  []string
 	Labels string
 	// Runs is how often each scenario is run.
 	Runs int
 }
 
-// repeated is a scenario that is repeated.
+// repeated is a scenario with its repetitions.
 type repeated struct {
 	name    string
 	plan    *run.Plan
 	samples []sample
 }
 
-// sample is what one repetition came to.
+// sample is the result of one repetition.
 type sample struct {
 	wall, ready time.Duration
 	operations  int
@@ -44,7 +44,7 @@ type sample struct {
 }
 
 // Run runs all of the scenarios once, then all of them again, and shows the table. The outcome is a
-// pass if no verdict differed from run to run. With an error, what was done until then is shown.
+// pass if no verdict differed between runs. If there is an error, Run shows the results until then.
 func (b *Bench) Run(ctx context.Context) (invariant.Outcome, error) {
 	all, err := b.choose()
 	if err != nil {
@@ -65,8 +65,8 @@ func (b *Bench) Run(ctx context.Context) (invariant.Outcome, error) {
 	return outcome, err
 }
 
-// choose returns the scenarios that are named, or that have the labels. All of them are checked
-// before any is run.
+// choose returns the scenarios that are named or that have the labels. It checks all of them before
+// any scenario runs.
 func (b *Bench) choose() (all []*repeated, err error) {
 	switch names := len(b.Names) > 0; {
 	case b.Runs < 1:
@@ -109,7 +109,7 @@ func (b *Bench) choose() (all []*repeated, err error) {
 	return all, nil
 }
 
-// collect carries out the runs until one could not be carried out to its end.
+// collect carries out the runs. It stops at the first run that cannot be carried out completely.
 func (b *Bench) collect(ctx context.Context, all []*repeated) error {
 	var tasks []task
 	for i := range b.Runs {
@@ -150,14 +150,14 @@ func readSample(dir string, finished Finished) (sample, error) {
 	return s, nil
 }
 
-// compare prints what the repetitions of each scenario came to. The outcome is a pass if all
+// compare prints the results of the repetitions of each scenario. The outcome is a pass if all
 // verdicts were the same every time.
 func compare(out io.Writer, all []*repeated) (invariant.Outcome, error) {
 	fmt.Fprintf(out, "%s\n", strings.Join(run.Machine(), ", "))
 	differing, total := 0, 0
 	for _, r := range all {
 		fmt.Fprintf(out, "\n%s; runs: %d\n\n", r.plan.Spec.Command(), len(r.samples))
-		if len(r.samples) == 0 { // it was ended early
+		if len(r.samples) == 0 { // the bench was ended early
 			continue
 		}
 		if err := printFigures(out, r.samples); err != nil {
@@ -179,7 +179,7 @@ func compare(out io.Writer, all []*repeated) (invariant.Outcome, error) {
 	return invariant.OutcomePass, err
 }
 
-// printFigures prints the least, the median and the most of what was measured.
+// printFigures prints the minimum, the median and the maximum of each measured figure.
 func printFigures(out io.Writer, samples []sample) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\tleast\tmedian\tmost\t")
@@ -197,8 +197,8 @@ func printFigures(out io.Writer, samples []sample) error {
 	return table.Flush()
 }
 
-// printVerdicts prints how often each invariant came to which verdict, and returns how many did not
-// come to the same one each time.
+// printVerdicts prints how often each invariant got which verdict. It returns how many invariants
+// did not get the same verdict each time.
 func printVerdicts(out io.Writer, samples []sample) (differing int) {
 	fmt.Fprintln(out)
 	for i, v := range samples[0].verdicts {

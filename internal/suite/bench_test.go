@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// What had not begun has said nothing: nobody is sent to a log that there is not.
+// A run that had not begun has no log, so no message names its log.
 func TestBenchInterruptedBetweenRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -23,7 +23,7 @@ func TestBenchInterruptedBetweenRuns(t *testing.T) {
 	}
 }
 
-// Verdicts that differ are counted once for each invariant of each scenario.
+// Differing verdicts are counted once for each invariant of each scenario.
 func TestBenchCountsDifferingVerdicts(t *testing.T) {
 	sampled := func(wall int, outcomes ...invariant.Outcome) sample {
 		s := sample{wall: time.Duration(wall) * time.Second, operations: 100 * wall}

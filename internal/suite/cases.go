@@ -17,30 +17,31 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Case is one run of a conformance suite: of a scenario, or of a scenario on what it must fail on.
+// Case is one run of a conformance suite: of a scenario, or of a scenario on a subject on which it
+// must fail.
 type Case struct {
 	// Name is "FAMILY SCENARIO", or "negative control SCENARIO on SUBJECT". It is stable.
 	Name string
-	// Labels are what Ginkgo may choose it by.
+	// Labels are the labels by which Ginkgo may choose the case.
 	Labels []string
 	Spec   run.Spec
-	// Limit is how long the run may take.
+	// Limit is the longest time that the run may take.
 	Limit time.Duration
 	Outcome
 
-	plan   *run.Plan // nil if it is refused
-	dir    string    // below the directory of the suite
+	plan   *run.Plan // nil if the case is refused
+	dir    string    // relative to the directory of the suite
 	wanted bool      // chosen by labels
 }
 
-// Outcome is what a case came to, as data: the cases of a suite may be run in several processes.
+// Outcome is the result of a case, as data, because several processes may run the cases of a suite.
 // One of Scenario and Control is set.
 type Outcome struct {
 	Scenario *reports.ConformanceScenario `json:"scenario,omitempty"`
 	Control  *reports.ControlRun          `json:"control,omitempty"`
-	// Interrupted is true when the run was ended because the suite was.
+	// Interrupted is true if the run was ended because the suite was ended.
 	Interrupted bool `json:"interrupted,omitempty"`
-	// Log is where the process of the run said what it did; empty if there is none.
+	// Log is the log file of the run's process. It is empty if there is none.
 	Log string `json:"log,omitempty"`
 }
 
@@ -48,7 +49,8 @@ type Outcome struct {
 const LabelControl = "control"
 
 // Cases checks the suite and returns its cases: the scenarios, then their control runs, in the
-// order of the catalogue; and the scenarios that have no control run, each with the reason.
+// order of the catalogue. It also returns the scenarios that have no control run, each with the
+// reason.
 func (c *Conformance) Cases() (cases []*Case, unproven []reports.Unproven, err error) {
 	chosen, err := Choose(c.Labels)
 	if err != nil {
@@ -58,7 +60,7 @@ func (c *Conformance) Cases() (cases []*Case, unproven []reports.Unproven, err e
 		return nil, nil, err
 	}
 	chooses, err := types.ParseLabelFilter(c.Labels)
-	if err != nil { // Choose has seen that there is none
+	if err != nil { // Choose has already checked the labels
 		return nil, nil, err
 	}
 	var controls []*Case
@@ -66,13 +68,13 @@ func (c *Conformance) Cases() (cases []*Case, unproven []reports.Unproven, err e
 		k := c.scenarioCase(s)
 		cases = append(cases, k)
 		if k.plan == nil {
-			continue // it is skipped, so there is nothing to prove
+			continue // the scenario is skipped, so there is nothing to prove
 		}
 		switch control, why := c.controlCase(s); {
 		case why != "":
 			unproven = append(unproven, reports.Unproven{Scenario: s.Name, Reason: why})
 		default:
-			control.wanted = chooses(control.Labels) // "!control" does not
+			control.wanted = chooses(control.Labels) // "!control" does not choose it
 			controls = append(controls, control)
 		}
 	}
@@ -119,7 +121,7 @@ func (c *Conformance) scenarioCase(s scenario.Scenario) *Case {
 	return k
 }
 
-// controlCase is the control run of a scenario, or why it has none.
+// controlCase returns the control run of a scenario, or why it has none.
 func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 	subject := s.Control.Subject
 	switch {
@@ -131,7 +133,7 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 	spec := c.specOf(s)
 	spec.Subject, spec.Strict = subject, false
 	if spec.Backend == scenario.BackendExisting {
-		// Servers that are somebody else's cannot be made worse. The simulator shows that the same
+		// Servers that somebody else runs cannot be made worse. The simulator shows that the same
 		// plan, load and invariants can fail.
 		spec = run.Spec{Scenario: s.Name, Backend: scenario.BackendSim, Subject: subject, OnlyReads: true}
 	}
@@ -153,10 +155,10 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 	return k, ""
 }
 
-// shows is what a control run is to show.
+// shows is one thing that a control run has to show.
 type shows struct{ subject, invariant string }
 
-// shows lists what the control run of a case is to show.
+// shows lists what the control run of a case has to show.
 func (k *Case) shows() (all []shows) {
 	for _, i := range k.Control.MustViolate {
 		all = append(all, shows{k.Control.Subject, i})
@@ -164,8 +166,8 @@ func (k *Case) shows() (all []shows) {
 	return all
 }
 
-// quickest returns, for each invariant that is to be violated and each subject, the control run
-// that takes the least time. One run may be that for several.
+// quickest returns the quickest control run for each pair of a subject and an invariant that must
+// be violated on it. One run may be the quickest for several pairs.
 func quickest(controls []*Case) []*Case {
 	shown, best := map[shows]bool{}, map[*Case]bool{}
 	for _, k := range slices.SortedStableFunc(slices.Values(controls), func(a, b *Case) int { return cmp.Compare(a.Limit, b.Limit) }) {
@@ -184,7 +186,7 @@ func (k *Case) refuse(result reports.Result, reason string) {
 	k.Scenario.Extended = k.Scenario.Core
 }
 
-// notReached tells whether nothing is known of the case, because its turn did not come.
+// notReached reports whether nothing is known about the case because it was not run.
 func (k *Case) notReached() bool {
 	return k.Scenario != nil && k.Scenario.Core.Reason == reports.NotReached || k.Control != nil && k.Control.Reason == reports.NotReached
 }
@@ -197,8 +199,8 @@ func (k *Case) task(out string) task {
 	return task{spec, k.Limit}
 }
 
-// CarryOut carries out the case, unless it is refused: then its result says why. program is
-// skewproof, and out the directory of the suite.
+// CarryOut carries out the case, unless it is refused. A refused case already has a result that
+// says why. program is skewproof, and out the directory of the suite.
 func (k *Case) CarryOut(ctx context.Context, program, out string) {
 	if k.plan == nil {
 		return
@@ -208,7 +210,7 @@ func (k *Case) CarryOut(ctx context.Context, program, out string) {
 	}
 }
 
-// finish takes what the run came to.
+// finish stores the result of the run.
 func (k *Case) finish(f Finished) {
 	k.Interrupted = f.Problem == interrupted
 	c := k.carriedOut()
@@ -232,11 +234,11 @@ func (k *Case) carriedOut() *reports.CarriedOut {
 	return &k.Control.CarriedOut
 }
 
-// finishScenario says what the run of a scenario came to.
+// finishScenario stores the result of the run of a scenario.
 func (k *Case) finishScenario(f Finished) {
 	s := k.Scenario
 	switch {
-	case f.Code == codeUsage: // the servers' versions, which were not known before; there is no directory
+	case f.Code == codeUsage: // because of the servers' versions, which were not known before; there is no directory
 		s.DurationSeconds, s.Directory, s.Page = 0, "", ""
 		k.refuse(reports.ResultSkipped, "it is not for this backend, subject or pair of versions: "+f.Problem)
 		return
@@ -250,9 +252,9 @@ func (k *Case) finishScenario(f Finished) {
 	}
 }
 
-// nothingSkewed is what a run comes to in which all servers are of one version: what passes there
-// would pass without a proxy, too. The versions of servers that run already are not known before,
-// and their control runs are in the simulator, where versions are mixed.
+// nothingSkewed changes the result of a run in which all servers have one version: a pass there
+// would also happen without a proxy. The versions of servers that run already are not known before.
+// Their control runs are in the simulator, where versions are mixed.
 func nothingSkewed(p reports.ProfileResult, version string) reports.ProfileResult {
 	if p.Result == reports.ResultPassed {
 		p.Result, p.Reason = reports.ResultInconclusive, "all servers are "+version+": with one version nothing is skewed, and no proxy is needed"
@@ -260,9 +262,9 @@ func nothingSkewed(p reports.ProfileResult, version string) reports.ProfileResul
 	return p
 }
 
-// finishControl says whether a control run failed as it must: by violating every invariant that it
-// must. A control run that is refused, as its scenario is then, shows nothing, and does not show
-// either that the harness is blind.
+// finishControl says whether a control run failed as it must, by violating every invariant in
+// MustViolate. If a control run is refused, its scenario is refused too. Such a run shows nothing,
+// and it does not show that the harness is blind.
 func finishControl(c *reports.ControlRun, f Finished) {
 	switch {
 	case f.Code == codeUsage:
@@ -296,8 +298,8 @@ func finishControl(c *reports.ControlRun, f Finished) {
 	}
 }
 
-// onlyKnown reports whether the scenario failed, findings explain everything that counts, and that
-// is to pass.
+// onlyKnown reports whether known failures are allowed, the scenario failed, and findings explain
+// every violation that counts.
 func (k *Case) onlyKnown() bool {
 	if k.Spec.Known == "" || k.Scenario == nil || k.Interrupted {
 		return false
@@ -309,13 +311,13 @@ func (k *Case) onlyKnown() bool {
 	return core.OnlyKnown
 }
 
-// Took is how long the run took; 0 if there was none.
+// Took is how long the run took. It is 0 if there was no run.
 func (k *Case) Took() time.Duration {
 	return time.Duration(float64(k.carriedOut().DurationSeconds) * float64(time.Second))
 }
 
-// Result is what the case came to, and why it did not pass, in a sentence for people; empty if it
-// did.
+// Result returns the result of the case, and says in a sentence for people why it did not pass. The
+// sentence is empty if it passed.
 func (k *Case) Result() (reports.Result, string) {
 	if k.Interrupted {
 		name := "the " + k.Name
@@ -336,7 +338,7 @@ func (k *Case) Result() (reports.Result, string) {
 		counts bool
 	}{
 		{invariant.GradeCore, k.Scenario.Core, true},
-		{invariant.GradeExtended, k.Scenario.Extended, k.Spec.Strict && k.Scenario.Extended.Result != reports.ResultSkipped}, // there may be nothing of it
+		{invariant.GradeExtended, k.Scenario.Extended, k.Spec.Strict && k.Scenario.Extended.Result != reports.ResultSkipped}, // it may show nothing of it
 	} {
 		if r := profile.result; profile.counts && r.Result != reports.ResultPassed {
 			words := []string{fmt.Sprintf("%s, %s", r.Result, profile.name)}

@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// What was refused has left nothing: nobody is sent to a directory that there is not.
+// A refused run leaves no directory, so no message names its directory.
 func TestARefusedScenarioHasNoDirectory(t *testing.T) {
 	s := reports.ConformanceScenario{}
 	k := Case{dir: "scenarios/quiet", Outcome: Outcome{Scenario: &s}}
@@ -21,7 +21,7 @@ func TestARefusedScenarioHasNoDirectory(t *testing.T) {
 	}
 }
 
-// Servers that run already may all be of one version. Then every proxy passes, and none as well.
+// Servers that run already may all have one version. Then every proxy passes, and so does no proxy.
 func TestNothingPassesWhereAllServersAreOfOneVersion(t *testing.T) {
 	extended := reports.Invariant{Verdict: invariant.Verdict{Name: "Available", Grade: invariant.GradeExtended, Outcome: invariant.OutcomePass}}
 	for _, c := range []struct {
@@ -64,8 +64,8 @@ func suiteOf(t *testing.T) (c *Conformance, cases []*Case) {
 	return c, cases
 }
 
-// A control run that is refused proves nothing and disproves nothing. If all are, nothing is left
-// that shows that the run could have failed.
+// A refused control run proves nothing and disproves nothing. If all control runs are refused,
+// nothing shows that the run could have failed.
 func TestARefusedControlLeavesItsScenarioUnproven(t *testing.T) {
 	for refused, want := range map[int]reports.Result{0: reports.ResultPassed, 1: reports.ResultPassed, 2: reports.ResultInconclusive} {
 		c, cases := suiteOf(t)
@@ -79,8 +79,8 @@ func TestARefusedControlLeavesItsScenarioUnproven(t *testing.T) {
 	}
 }
 
-// A suite of which a part was not run, whatever the reason, shows less than it was asked to: it
-// never passes, however well the rest did.
+// A suite with a part that was not run, for whatever reason, shows less than it was asked to show.
+// It never passes, even if all other parts passed.
 func TestASuiteThatDidNotGetToItsEndNeverPasses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(cases []*Case)
@@ -105,7 +105,7 @@ func TestASuiteThatDidNotGetToItsEndNeverPasses(t *testing.T) {
 	}
 }
 
-// What has no control run is said to have none: nobody is to take its pass for more than it is.
+// The report names the scenarios without a control run, so that nobody overestimates their pass.
 func TestScenariosWithoutAControlAreNamed(t *testing.T) {
 	c := &Conformance{Spec: run.Spec{Backend: "local"}, Labels: "safety"}
 	cases, unproven, err := c.Cases()
@@ -117,7 +117,7 @@ func TestScenariosWithoutAControlAreNamed(t *testing.T) {
 	}
 }
 
-// Only what passed is a pass; all else says why.
+// Only a passed case is a pass. Every other case says why.
 func TestTheResultOfACase(t *testing.T) {
 	const passed, failed, skipped = reports.ResultPassed, reports.ResultFailed, reports.ResultSkipped
 	for name, c := range map[string]struct {

@@ -57,11 +57,11 @@ type Clients struct {
 	operations []clients.Operation
 }
 
-// The servers of every cluster: one that is upgraded, and one that operations go through.
+// Every cluster has these servers: one is upgraded, and operations go through the other.
 const newer, older = "a", "b"
 
-// learnLimit is how long the servers of a cluster get to learn of each other after the upgrade. It
-// is many times what the KEP's "seconds" allow.
+// learnLimit is how long the servers of a cluster may take to learn of each other after the
+// upgrade. It is many times the KEP's "seconds".
 const learnLimit = 20 * time.Second
 
 // Run makes the table, shows it and saves it.
@@ -196,7 +196,7 @@ func (c *Clients) plans() (all []*run.Plan, err error) {
 	if err := c.takeOwn(cmp.Or(c.Spec.To, run.DefaultTo)); err != nil {
 		return nil, err
 	}
-	// A plan of the run's own names its versions itself: let a scenario fill in the defaults.
+	// A custom plan names its own versions. So the defaults come from the plan of a scenario.
 	common := c.Spec
 	common.Scenario, common.Subject = "quiet", scenario.SubjectReference
 	filled, err := common.Plan()
@@ -287,8 +287,8 @@ func (c *Clients) row(ctx context.Context, path string, o clients.Operation, try
 	return cells
 }
 
-// mixed starts a cluster of the older version, lets every kubectl fill its stale discovery cache, and
-// upgrades the newer server. It returns when operations can begin.
+// mixed starts a cluster of the older version, lets every kubectl fill its discovery cache, which
+// later is stale, and upgrades the newer server. It returns when operations can begin.
 func (c *Clients) mixed(ctx context.Context, spec run.Spec, ways map[string]string, way func(string) clients.Way) (*heldCluster, error) {
 	fmt.Fprintf(c.Console.Progress, "%s: starting the servers\n", spec.Subject)
 	held, err := hold(ctx, c.Program, spec)

@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Every subject gets a cluster of its own that is held before the upgrade, and takes it as its next
-// step: the versions of both are fetched for it.
+// Every subject gets its own cluster. The cluster is held before the upgrade, and the upgrade is
+// its next step. Both versions are fetched before.
 func TestPlansOfClients(t *testing.T) {
 	plans, err := (&Clients{Spec: run.Spec{From: "v1.36.3", To: "v1.37.1"}, Clients: DefaultClients()}).plans()
 	if err != nil {

@@ -20,37 +20,39 @@ import (
 )
 
 // Conformance is the conformance suite: scenarios of the catalogue, each with its negative control,
-// and one report ([reports.ConformanceReport]). Without a negative control that fails as it must,
-// the report says "inconclusive".
+// and one report ([reports.ConformanceReport]). If no negative control fails as it must, the report
+// says "inconclusive".
 type Conformance struct {
 	Options
-	// Spec is what the runs have in common. A scenario that needs more servers gets more.
+	// Spec holds the settings of all runs. A scenario that needs more servers gets more.
 	Spec run.Spec
-	// Labels choose the scenarios, in Ginkgo's language; empty: all of them.
+	// Labels choose the scenarios, in Ginkgo's language. If it is empty, all scenarios are chosen.
 	Labels string
 	// Controls says which scenarios have a control run.
 	Controls Controls
-	// Product is what the report calls what was tested. An empty name: one by subject.
+	// Product describes the tested product in the report. An empty name is filled in from the
+	// subject.
 	Product reports.Product
-	// Version and Environment are for the report: the version of the program that tests, and on
-	// what it runs.
+	// Version and Environment are for the report. Version is the version of the testing program,
+	// and Environment describes the machine.
 	Version     string
 	Environment []string
 }
 
-// Controls says which of the chosen scenarios are run a second time, on what they must fail on.
+// Controls says which of the chosen scenarios run a second time, on a subject on which they must
+// fail.
 type Controls string
 
-// The choices of control runs.
+// These are the choices of control runs.
 const (
 	ControlsEach Controls = "each" // every scenario that has one
 	ControlsFew  Controls = "few"  // the quickest scenario for each invariant that some scenario must be able to violate
 )
 
-// String, Set and Type make Controls a flag. The zero value is ControlsEach.
+// String, Set and Type make Controls a flag. The zero value means ControlsEach.
 func (c *Controls) String() string { return string(cmp.Or(*c, ControlsEach)) }
 
-// Set takes the name of a choice.
+// Set sets the choice by its name.
 func (c *Controls) Set(s string) error {
 	if !slices.Contains([]Controls{ControlsEach, ControlsFew}, Controls(s)) {
 		return fmt.Errorf("want %s or %s", ControlsEach, ControlsFew)
@@ -59,10 +61,10 @@ func (c *Controls) Set(s string) error {
 	return nil
 }
 
-// Type is what the help shows.
+// Type is the text that the help shows.
 func (*Controls) Type() string { return "each|few" }
 
-// Register declares the flags that every way of running the suite has.
+// Register declares the flags for all commands that run the suite.
 func (c *Conformance) Register(flags *pflag.FlagSet) {
 	s := &c.Spec
 	flags.StringVar(&s.Backend, "backend", scenario.BackendLocal, "what the servers run on: local, kind, sim, or existing (servers that run already)")
@@ -87,8 +89,8 @@ func RegisterKnown(flags *pflag.FlagSet, known *string) {
 	flags.Lookup("known").NoOptDefVal = run.KnownOnly
 }
 
-// RegisterBinaries declares the flags that name the programs that are tested. If only is set, the
-// help says that --binary is for that backend.
+// RegisterBinaries declares the flags that name the tested programs. If only is set, the help says
+// that --binary is for that backend.
 func RegisterBinaries(flags *pflag.FlagSet, s *run.Spec, only string) {
 	if s.Binaries == nil {
 		s.Binaries = binaries.Overrides{}
@@ -98,7 +100,7 @@ func RegisterBinaries(flags *pflag.FlagSet, s *run.Spec, only string) {
 	flags.StringVar(&s.Label, "label", "", "what reports call what is tested, such as the name of a patch")
 }
 
-// RegisterExisting declares the flags that say where servers are that run already.
+// RegisterExisting declares the flags that name servers which run already.
 func RegisterExisting(flags *pflag.FlagSet, s *run.Spec) {
 	flags.StringVar(&s.Kubeconfig, "kubeconfig", "", "for --backend existing: the file that names the servers, a context for each")
 	flags.StringSliceVar(&s.Contexts, "contexts", nil, "for --backend existing: the contexts to test (default: all)")
@@ -106,8 +108,8 @@ func RegisterExisting(flags *pflag.FlagSet, s *run.Spec) {
 		"for --backend existing: contexts, in the same order, that lead to the kube-apiservers behind the proxy, where it is a process of its own")
 }
 
-// Choose returns the scenarios that labels choose, in the order of the catalogue. It is an error if
-// there are none.
+// Choose returns the scenarios that labels choose, in the order of the catalogue. It returns an
+// error if labels choose none.
 func Choose(expression string) ([]scenario.Scenario, error) {
 	chooses, err := types.ParseLabelFilter(expression)
 	if err != nil {
@@ -115,19 +117,21 @@ func Choose(expression string) ([]scenario.Scenario, error) {
 	}
 	chosen := slices.DeleteFunc(scenarios.All(), func(s scenario.Scenario) bool { return !chooses(labels(s)) })
 	if len(chosen) == 0 {
-		return nil, run.Usagef("labels %q choose no scenario: 'skewproof list --json' shows the labels of each", expression)
+		return nil, run.Usagef("labels %q choose no scenario: 'skewproof list -o json' shows the labels of each", expression)
 	}
 	return chosen, nil
 }
 
-// labels are what a scenario can be chosen by: its own labels, those of its family, and its name.
+// labels are the labels that can choose a scenario: its own labels, those of its family, and its
+// name.
 func labels(s scenario.Scenario) []string {
 	all := slices.Concat(s.Labels, s.Family.Labels(), []string{s.Name})
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// plainly returns the last line of an error that Ginkgo has laid out for a terminal: what is wrong.
+// plainly returns the last line of an error that Ginkgo formatted for a terminal. This line says
+// what is wrong.
 func plainly(err error) string {
 	message := err.Error()
 	var laidOut types.GinkgoError
@@ -138,7 +142,8 @@ func plainly(err error) string {
 	return strings.TrimSuffix(strings.TrimSpace(lines[len(lines)-1]), ".")
 }
 
-// check refuses what would be refused in every single run, and what makes no sense for a suite.
+// check refuses settings that every single run would refuse, and settings that make no sense for a
+// suite.
 func (c *Conformance) check() error {
 	s := c.Spec
 	existing := s.Backend == scenario.BackendExisting
@@ -162,7 +167,7 @@ func (c *Conformance) check() error {
 	return err
 }
 
-// tested is the subject that is tested, by the name that reports show.
+// tested is the name of the tested subject in reports.
 func (c *Conformance) tested() string {
 	if c.Spec.Backend == scenario.BackendExisting {
 		return run.SubjectExternal
@@ -170,9 +175,9 @@ func (c *Conformance) tested() string {
 	return cmp.Or(c.Spec.Subject, scenario.SubjectBuiltin)
 }
 
-// Run runs the suite, shows how it gets on, and shows and saves the report. Runs begin in the order
-// of the catalogue. When ctx ends, what is under way is ended, nothing else is begun, and the
-// report says so.
+// Run runs the suite, shows its progress, and shows and saves the report. Runs begin in the order
+// of the catalogue. When ctx ends, Run ends the active runs and begins no others. The report says
+// so.
 func (c *Conformance) Run(ctx context.Context) (reports.ConformanceReport, error) {
 	cases, unproven, err := c.Cases()
 	if err != nil {
@@ -214,8 +219,8 @@ func (c *Conformance) PrepareCases(ctx context.Context, cases []*Case) error {
 	return c.Prepare(ctx, "conformance-"+c.Spec.Backend+"-"+c.tested(), plans)
 }
 
-// Conclude makes the report of cases that are finished, or were not reached, and saves and shows
-// it. complete is false if the suite was ended early for another reason than a case knows of.
+// Conclude makes the report from cases that are finished or were not reached, and saves and shows
+// it. complete is false if the suite was ended early for a reason that no case knows.
 func (c *Conformance) Conclude(cases []*Case, unproven []reports.Unproven, began time.Time, complete bool) (reports.ConformanceReport, error) {
 	report := c.report(cases, unproven, began, complete)
 	junit, err := junitOf(cases, report)
@@ -226,8 +231,8 @@ func (c *Conformance) Conclude(cases []*Case, unproven []reports.Unproven, began
 	return report, RenderConformance(report, c.Out, c.Console, err)
 }
 
-// RenderConformance shows a report that was saved in dir, or could not be, because of the error
-// saved.
+// RenderConformance shows a report that was saved in dir. If saved is not nil, the report could not
+// be saved because of that error.
 func RenderConformance(report reports.ConformanceReport, dir string, c run.Console, saved error) error {
 	return c.Show(dir, saved, func(shown reports.SummaryOptions) error {
 		return reports.WriteConformanceSummary(c.Out, report, shown)
@@ -265,7 +270,7 @@ func (c *Conformance) report(cases []*Case, unproven []reports.Unproven, began t
 	return r
 }
 
-// productNames are what products are called, by subject.
+// productNames are the names of products, by subject.
 var productNames = map[string]string{
 	scenario.SubjectBuiltin:   "kube-apiserver's own Mixed Version Proxy",
 	scenario.SubjectReference: "skewproof's reference proxy",
@@ -274,7 +279,7 @@ var productNames = map[string]string{
 	run.SubjectExternal:       "not told: give --product",
 }
 
-// expected says in a line what is to be run, and about how long that takes on real processes.
+// expected says in a line what will run, and about how long that takes on real processes.
 func (c *Conformance) expected(cases []*Case) string {
 	var scenarios, controls int
 	var takes time.Duration

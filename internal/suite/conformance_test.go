@@ -15,7 +15,7 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// casesOf are the cases of a suite.
+// casesOf returns the cases of a suite.
 func casesOf(t *testing.T, c Conformance) (of, controls []*Case, unproven []reports.Unproven) {
 	t.Helper()
 	cases, unproven, err := c.Cases()
@@ -32,7 +32,7 @@ func casesOf(t *testing.T, c Conformance) (of, controls []*Case, unproven []repo
 // on is a suite on a backend.
 func on(backend string) Conformance { return Conformance{Spec: run.Spec{Backend: backend}} }
 
-// twoServers writes a kubeconfig of two servers of which none runs.
+// twoServers writes a kubeconfig of two servers. Neither of them runs.
 func twoServers(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -60,7 +60,7 @@ func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 		"--servers=-1":       "want a number above 0",
 		"--to=v1.36.3":       "from and to are both v1.36.3: with one version nothing is skewed",
 		"--labels=nosuch":    "choose no scenario",
-		"--labels=upgrad":    "choose no scenario", // no part of a label does
+		"--labels=upgrad":    "choose no scenario", // a part of a label chooses nothing
 		"--kubeconfig=x":     "are for the backend existing",
 		"--backend=moon":     "want local, kind, sim or existing",
 		"--subject=nobodys":  "--subject",
@@ -110,7 +110,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// Every chosen scenario that is carried out is proved by a control run, or it is said why not.
+// Every chosen scenario that runs has a control run, or the suite says why not.
 func TestEveryScenarioHasItsControl(t *testing.T) {
 	for _, backend := range []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim} {
 		for _, few := range []Controls{ControlsEach, ControlsFew} {
@@ -140,7 +140,7 @@ func TestEveryScenarioHasItsControl(t *testing.T) {
 	}
 }
 
-// A scenario that is refused is refused for what the catalogue says of it, and for nothing else.
+// Only limits in the catalogue refuse a scenario.
 func TestOnlyLimitsRefuseAScenario(t *testing.T) {
 	for _, backend := range []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim} {
 		for _, subject := range scenario.Subjects {
@@ -163,7 +163,8 @@ func TestOnlyLimitsRefuseAScenario(t *testing.T) {
 	}
 }
 
-// A few control runs show all that the many do, and none of them only what others show.
+// A few control runs show as much as all of them. Each of the few shows something that the quicker
+// ones do not show.
 func TestFewControlsShowAsMuch(t *testing.T) {
 	for _, backend := range []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim} {
 		c := on(backend)
@@ -199,8 +200,8 @@ func TestFewControlsShowAsMuch(t *testing.T) {
 	}
 }
 
-// Somebody else's servers cannot be made to fail: the simulator is, and with scenarios only that
-// can be carried out on them.
+// Servers that somebody else runs cannot be made to fail. So the control runs use the simulator,
+// and only with scenarios that can run on such servers.
 func TestControlsOfExistingServersRunInTheSimulator(t *testing.T) {
 	c := Conformance{Spec: run.Spec{Backend: scenario.BackendExisting, Kubeconfig: twoServers(t)}, Labels: "openapi || nopeer-profile"}
 	if _, controls, unproven := casesOf(t, c); len(controls) != 0 || len(unproven) != 2 {
@@ -224,7 +225,7 @@ func TestTheCommandOfARun(t *testing.T) {
 		"skewproof run rolling-upgrade --backend local --subject reference --from v1.35.4 --to v1.36.3 --servers 2 --strict": {
 			Labels: "rolling-upgrade", Spec: run.Spec{Backend: "local", Subject: "reference", From: "v1.35.4", To: "v1.36.3", Servers: 2, Strict: true},
 		},
-		"skewproof run restart-during-partition --backend local --servers 3": { // which needs them
+		"skewproof run restart-during-partition --backend local --servers 3": { // this scenario needs three servers
 			Labels: "restart-during-partition", Spec: run.Spec{Backend: "local", Servers: 2},
 		},
 	} {
@@ -234,7 +235,7 @@ func TestTheCommandOfARun(t *testing.T) {
 	}
 }
 
-// What is run is what labels choose, control runs by a label of their own.
+// Labels choose the runs. Control runs have a label of their own.
 func TestWhatLabelsChoose(t *testing.T) {
 	for labels, want := range map[string]string{
 		"quiet || two-servers-one-hostname || peer-crash": "scenarios/quiet scenarios/peer-crash control/quiet control/peer-crash",
@@ -267,7 +268,7 @@ func TestWhatIsExpected(t *testing.T) {
 		return c.expected(cases)
 	}
 	both := on(scenario.BackendLocal)
-	both.Labels, both.Parallel = "quiet || many-peers", 1 // the latter runs in the simulator only
+	both.Labels, both.Parallel = "quiet || many-peers", 1 // many-peers runs only in the simulator
 	if said := said(both); said != "scenarios: 1, control runs: 1, about 2 min" {
 		t.Errorf("expected: %s", said)
 	}

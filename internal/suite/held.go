@@ -15,21 +15,22 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 )
 
-// heldCluster is the cluster of a run that is held, in a process of its own.
+// heldCluster is the held cluster of a run, in its own process.
 type heldCluster struct {
 	dir  run.Dir
 	end  func()
 	over chan struct{} // closed when the process has ended
 }
 
-// The limits of a cluster that is held: until it is up, and how often it is asked whether it is.
+// heldLimit is how long a held cluster may take to start. heldPoll is how often hold asks whether
+// it is up.
 const (
 	heldLimit = 4 * time.Minute
 	heldPoll  = 200 * time.Millisecond
 )
 
-// hold starts the run of a Spec that keeps its cluster, and returns when the cluster is up. What
-// the run says goes to the file Spec.Out with ".log" behind it. The caller ends it with stop.
+// hold starts a run that keeps its cluster, and returns when the cluster is up. The run writes its
+// output to the file Spec.Out+".log". The caller ends the run with stop.
 func hold(ctx context.Context, program string, spec run.Spec) (*heldCluster, error) {
 	data, err := json.Marshal(spec)
 	if err != nil {
@@ -48,7 +49,7 @@ func hold(ctx context.Context, program string, spec run.Spec) (*heldCluster, err
 	h := &heldCluster{dir: run.Dir(spec.Out), end: cancel, over: make(chan struct{})}
 	go func() {
 		defer close(h.over)
-		_ = wait(cmd, shutdownGraceOf(spec)) // its log says why it ended
+		_ = wait(cmd, shutdownGraceOf(spec)) // the log says why the process ended
 	}()
 	defer func() { _ = log.Close() }()
 	limit := time.NewTimer(heldLimit)
@@ -74,7 +75,7 @@ func hold(ctx context.Context, program string, spec run.Spec) (*heldCluster, err
 	}
 }
 
-// stop ends the cluster, and returns when all of it is gone.
+// stop ends the cluster, and returns when all its processes are gone.
 func (h *heldCluster) stop() {
 	h.end()
 	<-h.over

@@ -14,11 +14,11 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 )
 
-// holdACluster answers as a run does that holds its cluster, until it is told to end.
+// holdACluster answers like a run that holds its cluster, until it is told to end.
 func holdACluster(dir string) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)
-	if os.Mkdir(dir, 0o700) != nil || os.Chdir(dir) != nil { // the path of a socket has room for 107 bytes
+	if os.Mkdir(dir, 0o700) != nil || os.Chdir(dir) != nil { // chdir, because the path of a socket has room for only 107 bytes
 		return 3
 	}
 	listener, err := net.Listen("unix", "step.sock")

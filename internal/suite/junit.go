@@ -8,10 +8,10 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// junitOf is the suite's report as JUnit XML, with the names that Ginkgo gives to specs. What a CI
-// system makes of it agrees with the conformance report: where no case failed and the result is not
-// "passed" all the same, one more case says why. With --known, a case of which everything is known
-// is skipped.
+// junitOf writes the suite's report as JUnit XML, with the names that Ginkgo gives to specs. A CI
+// system then shows the same result as the conformance report: if no case failed but the result is
+// not "passed", one additional case says why. With --known, a case is skipped if findings explain
+// all its violations.
 func junitOf(cases []*Case, c reports.ConformanceReport) ([]byte, error) {
 	suite := reporters.JUnitTestSuite{
 		Name: "skewproof conformance", Package: "conformance", Time: float64(c.Metadata.DurationSeconds),

@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// scenarioThat is a case of the scenario quiet that came to something.
+// scenarioThat is a case of the scenario quiet with this result.
 func scenarioThat(result reports.Result, reason string, seconds reports.Seconds) *Case {
 	s := &reports.ConformanceScenario{Name: "quiet", CarriedOut: reports.CarriedOut{DurationSeconds: seconds}}
 	k := &Case{Name: "upgrades quiet", Labels: []string{"quiet", "smoke"}, dir: "scenarios/quiet", Outcome: Outcome{Scenario: s}}
@@ -20,7 +20,7 @@ func scenarioThat(result reports.Result, reason string, seconds reports.Seconds)
 	return k
 }
 
-// Names are stable, and a case takes as long as its run.
+// Names are stable, and the time of a case is the time of its run.
 func TestJUnitShowsWhatRunsTook(t *testing.T) {
 	control := &Case{Name: "negative control quiet on none", Labels: []string{"control", "quiet"}}
 	control.Control = &reports.ControlRun{Result: reports.ResultPassed, CarriedOut: reports.CarriedOut{DurationSeconds: 42}}
@@ -38,8 +38,8 @@ func TestJUnitShowsWhatRunsTook(t *testing.T) {
 	}
 }
 
-// No CI system is to take a suite for green that shows nothing, though none of its cases failed: as
-// without any control run.
+// A CI system must not show a suite as green if the suite shows nothing although none of its cases
+// failed, such as a suite without any control run.
 func TestJUnitIsNotGreenWhereNothingWasShown(t *testing.T) {
 	const why = "there was no control run; 1 of 1 scenarios passed core"
 	ended := scenarioThat(reports.ResultInconclusive, interrupted, 1)
@@ -48,7 +48,7 @@ func TestJUnitIsNotGreenWhereNothingWasShown(t *testing.T) {
 		only             *Case
 		result           reports.Result
 		failures, errors int
-		told             bool // by a case of its own
+		told             bool // an additional case says why
 	}{
 		"passed":                 {scenarioThat(reports.ResultPassed, "", 1), reports.ResultPassed, 0, 0, false},
 		"passed, and no control": {scenarioThat(reports.ResultPassed, "", 1), reports.ResultInconclusive, 1, 0, true},
@@ -74,8 +74,8 @@ func TestJUnitIsNotGreenWhereNothingWasShown(t *testing.T) {
 	}
 }
 
-// The binaries of a suite, and its label, are properties of its JUnit file, whatever stands in
-// them.
+// The binaries of a suite, and its label, are properties of its JUnit file, whatever characters
+// they contain.
 func TestJUnitIdentifiesWhatWasTested(t *testing.T) {
 	const hostile = "<b>\x1b\"]]></property>"
 	c := reports.ConformanceReport{Result: reports.ResultPassed}
@@ -92,7 +92,7 @@ func TestJUnitIdentifiesWhatWasTested(t *testing.T) {
 	for _, p := range got.TestSuites[0].Properties.Properties {
 		properties[p.Name] = p.Value
 	}
-	shown := strings.ReplaceAll(hostile, "\x1b", "\uFFFD") // XML has no such character
+	shown := strings.ReplaceAll(hostile, "\x1b", "\uFFFD") // XML does not allow this character
 	want := map[string]string{"label": shown, "kube-apiserver v1.37.1": shown, "kube-apiserver v1.37.1 sha256": "0a1b"}
 	if !maps.Equal(properties, want) || len(got.TestSuites) != 1 {
 		t.Errorf("properties %q, want %q", properties, want)

@@ -11,14 +11,15 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// What a run on real processes needs beside the waits of its plan, on a machine that keeps up.
+// These are the times that a run on real processes needs in addition to the waits of its plan, on a
+// machine that is not overloaded.
 const (
 	timeOfARun   = 12 * time.Second // sandbox, etcd, servers, judging and reports
 	timeOfAStart = 8 * time.Second
 	timeOfASweep = 4 * time.Second
 )
 
-// expected is about how long a run of the plan takes on real processes.
+// expected estimates how long a run of the plan takes on real processes.
 func expected(plan scenario.Plan) time.Duration {
 	takes := timeOfARun
 	for _, s := range plan.Steps {
@@ -33,8 +34,8 @@ func expected(plan scenario.Plan) time.Duration {
 	return takes
 }
 
-// limitOf is how long a run of the plan may take before it is ended. Servers are ready within
-// seconds, but not always on a loaded machine.
+// limitOf is how long a run of the plan may take before it is ended. It is generous, because
+// servers are ready within seconds, but not always on a loaded machine.
 func limitOf(plan scenario.Plan) time.Duration {
 	limit := 5 * time.Minute
 	for _, s := range plan.Steps {
@@ -47,7 +48,7 @@ func limitOf(plan scenario.Plan) time.Duration {
 	return limit
 }
 
-// What a run needs of the machine, as docs/conformance.md says. A run in the simulator needs a
+// These are the needs of a run, as docs/conformance.md says. A run in the simulator needs a
 // processor, and little memory.
 const (
 	processorsOfARun      = 1.0
@@ -55,22 +56,23 @@ const (
 	memoryOfARun          = 2 << 30
 )
 
-// capacity is what the machine has for runs.
+// capacity is the processors and the memory of the machine.
 type capacity struct {
 	processors int
-	memory     uint64 // available without swapping, in bytes; 0: not known
+	memory     uint64 // available without swapping, in bytes; 0 if it is not known
 }
 
 // machine is the capacity of this machine.
 func machine() capacity {
-	meminfo, _ := os.ReadFile("/proc/meminfo") // without it, the memory is not known
+	meminfo, _ := os.ReadFile("/proc/meminfo") // if it fails, the memory is not known
 	return capacity{runtime.NumCPU(), available(string(meminfo))}
 }
 
-// lacks says what the machine has too little of for so many runs at a time; empty if it has enough.
+// lacks says what the machine has too little of for this number of parallel runs. It is empty if
+// the machine has enough.
 func (c capacity) lacks(parallel int, backend string, reference bool) string {
 	if parallel < 2 {
-		return "" // there is no smaller number to take
+		return "" // there is no smaller number to choose
 	}
 	each := processorsOfARun
 	if reference && backend != scenario.BackendSim {
@@ -87,7 +89,7 @@ func (c capacity) lacks(parallel int, backend string, reference bool) string {
 	return strings.Join(lacking, "; ")
 }
 
-// available is MemAvailable of /proc/meminfo in bytes; 0 if it does not say.
+// available is MemAvailable of /proc/meminfo in bytes. It is 0 if the file does not have it.
 func available(meminfo string) uint64 {
 	for line := range strings.Lines(meminfo) {
 		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "MemAvailable:" {

@@ -56,7 +56,7 @@ func TestAvailableMemory(t *testing.T) {
 	}
 }
 
-// It is said once, and only where there is something to say.
+// The warning comes only once, and only if something is lacking.
 func TestTheWarningIsOneLine(t *testing.T) {
 	plan, err := run.Spec{Scenario: "quiet", Backend: scenario.BackendSim}.Plan()
 	if err != nil {

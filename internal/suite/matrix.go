@@ -28,11 +28,11 @@ var matrixPairs = []reports.VersionPair{
 	{From: "v1.34.4", To: "v1.37.1", Note: "mixed by mistake: further apart than Kubernetes supports"},
 }
 
-// MatrixScenarios are the scenarios of the matrix unless others are named: an upgrade with nothing
-// else, and the two in which knowledge is lost.
+// MatrixScenarios are the default scenarios of the matrix: an upgrade without faults, and the two
+// in which knowledge is lost.
 var MatrixScenarios = []string{"rolling-upgrade", "restart-during-partition", "peer-crash"}
 
-// MatrixPairs returns the pairs of the matrix unless others are named, as FROM..TO.
+// MatrixPairs returns the default pairs of the matrix, as FROM..TO.
 func MatrixPairs() (pairs []string) {
 	for _, p := range matrixPairs {
 		pairs = append(pairs, p.From+".."+p.To)
@@ -44,16 +44,16 @@ func MatrixPairs() (pairs []string) {
 // in one table.
 type Matrix struct {
 	Options
-	// Spec is what all runs have in common.
+	// Spec holds the settings of all runs.
 	Spec run.Spec
-	// Scenarios, Subjects and Pairs (as FROM..TO) say what is combined.
+	// Scenarios, Subjects and Pairs (as FROM..TO) are the values to combine.
 	Scenarios, Subjects, Pairs []string
 }
 
 // cell is a run of the matrix.
 type cell struct {
 	reports.MatrixCell
-	plan *run.Plan // nil for what cannot be run
+	plan *run.Plan // nil if the cell cannot be run
 }
 
 // Run runs every combination, and shows and saves the table.
@@ -98,7 +98,7 @@ func (m *Matrix) Run(ctx context.Context) (reports.VersionMatrix, error) {
 
 // RenderMatrix writes a table into dir and shows it.
 func RenderMatrix(table reports.VersionMatrix, dir string, c run.Console) error {
-	saved := reports.SaveMatrix(dir, table) // what was run for an hour is shown even if it cannot be saved
+	saved := reports.SaveMatrix(dir, table) // an hour of runs must be shown even if it cannot be saved
 	err := errors.Join(reports.WriteMatrixText(c.Out, table, reports.SummaryOptions{Color: c.Color}), saved)
 	if err == nil {
 		fmt.Fprintf(c.Out, "\n%s\n%s\n", filepath.Join(dir, reports.MatrixHTML), filepath.Join(dir, reports.MatrixJSON))
@@ -106,7 +106,7 @@ func RenderMatrix(table reports.VersionMatrix, dir string, c run.Console) error 
 	return err
 }
 
-// versionPairs reads the pairs. Known ones keep their note.
+// versionPairs parses the pairs. Pairs of the default matrix keep their note.
 func (m *Matrix) versionPairs() (pairs []reports.VersionPair, err error) {
 	for _, word := range m.Pairs {
 		from, to, ok := strings.Cut(word, "..")
@@ -122,8 +122,8 @@ func (m *Matrix) versionPairs() (pairs []reports.VersionPair, err error) {
 	return pairs, nil
 }
 
-// cells checks every run before any begins. What a subject, version or backend cannot do is a cell
-// that says so; everything else that is wrong is wrong usage.
+// cells checks every run before any begins. If a subject, version or backend cannot do a run, the
+// cell says so. Every other error is wrong usage.
 func (m *Matrix) cells(pairs []reports.VersionPair) (cells []*cell, err error) {
 	for _, f := range []struct {
 		flag  string
@@ -178,7 +178,7 @@ func (m *Matrix) cells(pairs []reports.VersionPair) (cells []*cell, err error) {
 	return nil, run.Usagef("nothing of this matrix can be run: %s", trouble)
 }
 
-// checkBinaries refuses a binary that no pair of versions has: nothing would test it.
+// checkBinaries refuses a binary that no pair of versions uses, because nothing would test it.
 func (m *Matrix) checkBinaries(pairs []reports.VersionPair) error {
 	var used []binaries.Ref
 	for _, pair := range pairs {
@@ -192,7 +192,7 @@ func (m *Matrix) checkBinaries(pairs []reports.VersionPair) error {
 	return nil
 }
 
-// plansOf are the plans of the cells that can be run.
+// plansOf returns the plans of the cells that can be run.
 func plansOf(cells []*cell) (plans []*run.Plan) {
 	for _, c := range cells {
 		if c.plan != nil {
@@ -202,7 +202,7 @@ func plansOf(cells []*cell) (plans []*run.Plan) {
 	return plans
 }
 
-// finish takes what the run of the cell came to. A cell that cannot be run has its result already.
+// finish stores the result of the cell's run. A cell that cannot be run already has a result.
 func (c *cell) finish(f Finished) {
 	if c.plan == nil {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// A pair that cannot be run is cells that say so, and nothing is fetched for it.
+// If a pair cannot be run, its cells say so, and nothing is fetched for it.
 func TestABadPairIsNoHarmToTheOthers(t *testing.T) {
 	m := Matrix{
 		Spec: run.Spec{Backend: scenario.BackendLocal}, Scenarios: []string{"quiet"}, Subjects: []string{scenario.SubjectReference},
@@ -26,8 +26,8 @@ func TestABadPairIsNoHarmToTheOthers(t *testing.T) {
 	}
 }
 
-// Every pair of the matrix can be asked for with the subjects and scenarios that it has by default,
-// on both backends that the machine alone is enough for.
+// Every pair of the matrix can be run with the default subjects and scenarios, on the two backends
+// that need only the machine.
 func TestEveryPairOfTheMatrixCanBeRun(t *testing.T) {
 	for _, backend := range []string{scenario.BackendLocal, scenario.BackendSim} {
 		m := Matrix{Spec: run.Spec{Backend: backend}, Scenarios: MatrixScenarios, Subjects: scenario.Subjects, Pairs: MatrixPairs()}
@@ -47,7 +47,7 @@ func TestEveryPairOfTheMatrixCanBeRun(t *testing.T) {
 	}
 }
 
-// What one scenario needs, such as more servers, does not stick to the next, and the simulator
+// The needs of one scenario, such as more servers, must not affect the next scenario. The simulator
 // needs no programs.
 func TestParityTakesEachRunByItself(t *testing.T) {
 	p := Parity{Spec: run.Spec{Servers: 4, Etcd: "v3.6.9"}, Names: []string{"quiet", "peer-crash"}, Subjects: []string{"builtin", "none"}}

@@ -20,18 +20,18 @@ import (
 	"github.com/skewproof/skewproof/sim/parity"
 )
 
-// Parity carries out scenarios on real processes and in the simulator, by the same plans, and
+// Parity carries out scenarios on real processes and in the simulator, with the same plans, and
 // compares the verdicts.
 type Parity struct {
 	Options
-	// Spec is what all runs have in common.
+	// Spec holds the settings of all runs.
 	Spec run.Spec
-	// Names are the scenarios; none: all that run on both backends.
+	// Names are the scenarios. If it is empty, all scenarios that run on both backends are used.
+	// Subjects are the subjects.
 	Names, Subjects []string
-	// Local is a directory that an earlier Parity has left. The real runs that are there are not
-	// repeated.
+	// Local is the directory of an earlier Parity. The real runs in it are not repeated.
 	Local string
-	// Causes lists also the kinds of violations that only one of the backends shows.
+	// Causes makes Parity also list the kinds of violations that only one of the backends shows.
 	Causes bool
 }
 
@@ -43,11 +43,11 @@ type pair struct {
 	disagreements     []parity.Disagreement
 }
 
-// parityBackends are what is compared.
+// parityBackends are the backends to compare.
 var parityBackends = []string{scenario.BackendLocal, scenario.BackendSim}
 
-// Run compares the verdicts, and shows the table. The outcome is a pass if every disagreement is
-// known. With an error, what was compared until then is shown.
+// Run compares the verdicts and shows the table. The outcome is a pass if every disagreement is
+// known. If there is an error, Run shows the comparison until then.
 func (p *Parity) Run(ctx context.Context) (invariant.Outcome, error) {
 	pairs, err := p.pairs()
 	if err != nil {
@@ -60,11 +60,11 @@ func (p *Parity) Run(ctx context.Context) (invariant.Outcome, error) {
 	if err := p.Prepare(ctx, "parity", missing); err != nil {
 		return "", err
 	}
-	defer func() { _ = os.Remove(p.Out) }() // it stays unless nothing was run
+	defer func() { _ = os.Remove(p.Out) }() // this removes the directory only if nothing was run
 	var tasks []task
 	for _, c := range pairs {
 		for i, plan := range c.plans {
-			t := task{} // an earlier run is taken
+			t := task{} // empty: the earlier run is used
 			if c.reports[i].Kind == "" {
 				t = taskOf(plan, filepath.Join(p.Out, c.name(i)))
 			}
@@ -75,7 +75,7 @@ func (p *Parity) Run(ctx context.Context) (invariant.Outcome, error) {
 		n, c := i/2, pairs[i/2]
 		if err := c.finish(i%2, f, ctx.Err() != nil); err != nil {
 			if n > 0 {
-				_ = p.print(pairs[:n]) // what was compared is not lost; the error is what counts
+				_ = p.print(pairs[:n]) // shows what was compared; the error above matters more
 				fmt.Fprintf(p.Console.Out, "%d of %d were compared.\n", n, len(pairs))
 			}
 			return "", err
@@ -92,7 +92,7 @@ func (p *Parity) Run(ctx context.Context) (invariant.Outcome, error) {
 	return invariant.OutcomePass, err
 }
 
-// pairs checks all runs before any begins.
+// pairs checks all runs before any run begins.
 func (p *Parity) pairs() (pairs []*pair, err error) {
 	names := p.Names
 	if len(names) == 0 {
@@ -117,7 +117,7 @@ func (p *Parity) pairs() (pairs []*pair, err error) {
 			for _, backend := range parityBackends {
 				spec := p.Spec
 				spec.Scenario, spec.Subject, spec.Backend = name, subject, backend
-				if backend == scenario.BackendSim { // which needs no programs
+				if backend == scenario.BackendSim { // the simulator needs no programs
 					spec.Etcd, spec.Binaries = "", nil
 				}
 				plan, err := spec.Plan()
@@ -132,14 +132,14 @@ func (p *Parity) pairs() (pairs []*pair, err error) {
 	return pairs, nil
 }
 
-// name is that of the directory of a run.
+// name is the name of the directory of a run.
 func (c *pair) name(i int) string { return c.scenario + "-" + c.subject + "-" + parityBackends[i] }
 
-// readLocal reads the real runs that are there, and returns the plans of those that are not. The
-// runs are judged again, since invariants may have changed.
+// readLocal reads the existing real runs, and returns the plans of the missing ones. It judges the
+// runs again, because invariants may have changed.
 func (p *Parity) readLocal(pairs []*pair) (missing []*run.Plan, err error) {
 	if p.Local != "" {
-		if _, err := os.ReadDir(p.Local); err != nil { // a mistyped name must not cost half an hour of real runs
+		if _, err := os.ReadDir(p.Local); err != nil { // a mistyped name must not cause half an hour of real runs
 			return nil, fmt.Errorf("take runs from --local %s: %w", p.Local, err)
 		}
 	}
@@ -166,8 +166,8 @@ func (p *Parity) readLocal(pairs []*pair) (missing []*run.Plan, err error) {
 	return missing, nil
 }
 
-// finish takes what the run on the i-th backend came to, and compares both after the second. A run
-// that a server's crash cut short has a report, and counts, unless it was interrupted.
+// finish stores the result of the run on the i-th backend, and compares both after the second. A
+// run that ended early because a server crashed has a report. It counts, unless it was interrupted.
 func (c *pair) finish(i int, f Finished, interrupted bool) (err error) {
 	switch {
 	case f.Report != nil && (f.Problem == "" || !interrupted):
@@ -186,7 +186,7 @@ func (c *pair) agreement() string {
 	return fmt.Sprintf("%d of %d", n-len(c.disagreements), n)
 }
 
-// print prints the table, and what is behind it. It returns how many disagreements are not known.
+// print prints the table and its details. It returns the number of unknown disagreements.
 func (p *Parity) print(pairs []*pair) (unknown int) {
 	out := p.Console.Out
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -215,7 +215,7 @@ func (p *Parity) print(pairs []*pair) (unknown int) {
 			}
 		}
 	}
-	_ = table.Flush() // a standard output that nobody reads is no error
+	_ = table.Flush() // it is no error if nobody reads standard output
 	fmt.Fprint(out, list.String())
 	return unknown
 }

@@ -24,19 +24,19 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// RunSpecCommand is the hidden command of skewproof that carries out the [run.Spec] that it reads
-// from its standard input, as JSON.
+// RunSpecCommand is a hidden command of skewproof. It reads a [run.Spec] as JSON from its standard
+// input and carries it out.
 const RunSpecCommand = "run-spec"
 
-// The exit codes of skewproof; see 'skewproof --help'.
+// These are the exit codes of skewproof; see 'skewproof --help'.
 const (
 	codePass         = 0
 	codeInconclusive = 2
 	codeUsage        = 4
 )
 
-// How long a run may take to end after SIGTERM before it is killed. The kernel ends the rest of a
-// sandbox; a kind cluster is left behind ('skewproof kind-clean' removes it).
+// A run may take so long to end after SIGTERM before it is killed. If it is killed, the kernel ends
+// the rest of a sandbox, but a kind cluster is left behind ('skewproof kind-clean' removes it).
 const (
 	shutdownGrace     = 30 * time.Second
 	KindShutdownGrace = 3 * time.Minute // the longest
@@ -49,26 +49,25 @@ func shutdownGraceOf(s run.Spec) time.Duration {
 	return shutdownGrace
 }
 
-// interrupted is the problem of a run that was ended because the suite was.
+// interrupted is the problem of a run that was ended because the suite was ended.
 const interrupted = "interrupted before there was a verdict"
 
-// Finished is what a run came to.
+// Finished is the result of a run.
 type Finished struct {
-	// Begun is false if the suite was ended before.
+	// Begun is false if the suite was ended before the run began.
 	Begun bool
-	// Code is the exit code; -1 if there was none.
+	// Code is the exit code. It is -1 if there was none.
 	Code int
-	// Report is the report that the run left; nil if there is none.
+	// Report is the report that the run wrote. It is nil if there is none.
 	Report *reports.RunReport
-	// Problem says why there is no verdict: what the run said last, or that it took too long or was
-	// interrupted. It is empty for a run that was judged.
+	// Problem says why there is no verdict: the last words of the run, or that the run took too
+	// long or was interrupted. It is empty for a run that was judged.
 	Problem string
 	Took    time.Duration
 }
 
-// carryOut carries out one run in a process of its own: program is skewproof. What the run says
-// goes to the file Spec.Out with ".log" behind it. When ctx ends, the run is ended, with all its
-// processes.
+// carryOut carries out one run in its own process. program is skewproof. The run writes its output
+// to the file Spec.Out+".log". When ctx ends, carryOut ends the run with all its processes.
 func carryOut(ctx context.Context, program string, t task) Finished {
 	if t.spec.Out == "" {
 		return Finished{Begun: true}
@@ -104,14 +103,14 @@ func process(ctx context.Context, program string, limit time.Duration, spec run.
 	cmd := exec.CommandContext(limited, program, RunSpecCommand)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), log, log
 	err = wait(cmd, shutdownGraceOf(spec))
-	f := Finished{Code: cmd.ProcessState.ExitCode()} // -1 for a process that never started, too
+	f := Finished{Code: cmd.ProcessState.ExitCode()} // also -1 for a process that never started
 	if report, err := reports.Read(filepath.Join(spec.Out, reports.JSONFile)); err == nil {
 		f.Report = &report
 	}
 	var exit *exec.ExitError
 	judged := f.Code >= codePass && f.Code <= codeInconclusive
 	switch {
-	case f.Report != nil && judged: // even if it was told to end in that moment
+	case f.Report != nil && judged: // even if the run was told to end at that moment
 	case ctx.Err() != nil:
 		f.Problem = interrupted
 	case limited.Err() != nil:
@@ -129,9 +128,10 @@ func process(ctx context.Context, program string, limit time.Duration, spec run.
 // wait runs a command. When its context ends, the command gets SIGTERM, and after the grace period
 // SIGKILL.
 func wait(cmd *exec.Cmd, grace time.Duration) error {
-	// A process group of its own: Ctrl-C at a terminal would reach the command twice, and the
-	// second one means "at once". If this process is killed, the command gets SIGTERM; it gets that
-	// when the *thread* that started it ends (prctl(2), PR_SET_PDEATHSIG).
+	// The command gets its own process group. Otherwise Ctrl-C at a terminal would reach the
+	// command twice, and the second Ctrl-C means "at once". If this process is killed, the command
+	// gets SIGTERM. The kernel also sends that signal when the *thread* that started the command
+	// ends (prctl(2), PR_SET_PDEATHSIG), so the thread must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
@@ -140,7 +140,7 @@ func wait(cmd *exec.Cmd, grace time.Duration) error {
 	return cmd.Run()
 }
 
-// lastSaid returns the error that a run ended with, or the last line of its log.
+// lastSaid returns the error with which a run ended, or the last line of its log.
 func lastSaid(log io.ReadSeeker) string {
 	const tail, unreadable = 4 << 10, "its log cannot be read"
 	end, err := log.Seek(0, io.SeekEnd)
@@ -166,28 +166,28 @@ func lastSaid(log io.ReadSeeker) string {
 	return "its log is empty; is there no space left?"
 }
 
-// task is a run of a suite, which is ended after limit. Without Spec.Out there is nothing to carry
-// out.
+// task is a run of a suite, which is ended after limit. If Spec.Out is empty, there is nothing to
+// carry out.
 type task struct {
 	spec  run.Spec
 	limit time.Duration
 }
 
-// taskOf is the run of a plan into a directory.
+// taskOf is the task of running a plan with its output in a directory.
 func taskOf(p *run.Plan, out string) task {
 	spec := p.Spec
 	spec.Out = out
 	return task{spec, limitOf(p.Schedule)}
 }
 
-// carryOutAll carries out tasks, up to parallel at a time (below 1 is 1). They begin in their
-// order, and what they came to is yielded in that order.
+// carryOutAll carries out tasks, up to parallel at a time (a value below 1 means 1). It begins them
+// in their order, and yields the results in that order.
 //
-// Each is a process of its own, in namespaces of its own, so that they do not disturb each other.
-// If the machine has too few processors for them, the runs notice it and are inconclusive.
+// Each task is its own process, in its own namespaces, so that tasks do not disturb each other. If
+// the machine has too few processors, the runs notice it and become inconclusive.
 //
-// When ctx ends, or the loop is left, what is under way is ended, and nothing else begins. All
-// processes are gone when the loop is over.
+// When ctx ends, or the caller leaves the loop, carryOutAll ends the active tasks and begins no
+// others. All processes are gone when the loop ends.
 func carryOutAll(ctx context.Context, program string, parallel int, tasks []task) iter.Seq2[int, Finished] {
 	return func(yield func(int, Finished) bool) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -20,7 +20,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// acts are what a program may do that no scenario can be made to do.
+// acts are behaviours of a program that no scenario can cause.
 var acts = map[string]func(dir string) int{
 	"cannot run": func(string) int {
 		fmt.Fprintln(os.Stderr, "skewproof: start etcd: no space left")
@@ -30,7 +30,7 @@ var acts = map[string]func(dir string) int{
 		fmt.Fprintln(os.Stderr, "skewproof: --subject \"builtin\": not in this version")
 		return 4
 	},
-	"cannot even say so": func(string) int { // a log on a full disk
+	"cannot even say so": func(string) int { // as with a log on a full disk
 		if err := os.Stderr.Truncate(0); err != nil {
 			return 1
 		}
@@ -43,7 +43,7 @@ var acts = map[string]func(dir string) int{
 	"is told to end when it is over": func(dir string) int {
 		ended := make(chan os.Signal, 1)
 		signal.Notify(ended, syscall.SIGTERM)
-		left := report(invariant.OutcomeInconclusive) // of nothing at all
+		left := report(invariant.OutcomeInconclusive) // a report of a run with no content
 		left.APIVersion, left.Kind, left.Timeline.BucketSeconds = reports.APIVersion, reports.Kind, 1
 		if os.Mkdir(dir, 0o700) != nil || reports.WriteAll(dir, *left) != nil || os.WriteFile(dir+".begun", nil, 0o600) != nil {
 			return 3
@@ -54,7 +54,7 @@ var acts = map[string]func(dir string) int{
 	"hangs unless released": func(dir string) int {
 		released := make(chan struct{})
 		go func() {
-			if _, err := os.ReadFile(dir + ".release"); err == nil { // a pipe: until somebody writes to it
+			if _, err := os.ReadFile(dir + ".release"); err == nil { // reads from a pipe, which blocks until somebody writes to it
 				close(released)
 			}
 		}()
@@ -63,8 +63,8 @@ var acts = map[string]func(dir string) int{
 	"hangs": func(dir string) int { return hang(dir, nil) },
 }
 
-// hang plays a run that says when it begins, and ends when it is told to: by a signal, with the
-// exit code 3, or when it is released, with 4.
+// hang plays a run that says when it begins and ends when it is told to. After a signal it exits
+// with 3, and after a release with 4.
 func hang(dir string, released <-chan struct{}) int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
@@ -83,7 +83,7 @@ func hang(dir string, released <-chan struct{}) int {
 	return 3
 }
 
-// act runs this test binary in the place of skewproof.
+// act runs this test binary in place of skewproof.
 func act(t *testing.T, ctx context.Context, limit time.Duration, what string) (Finished, string) {
 	t.Helper()
 	t.Setenv(actVariable, what)
@@ -118,7 +118,7 @@ func TestRunsThatGoWrong(t *testing.T) {
 	}
 }
 
-// A run that takes too long is ended, and never taken for more than it is.
+// A run that takes too long is ended, and its result is never overstated.
 func TestARunThatHangsIsEnded(t *testing.T) {
 	f, _ := act(t, t.Context(), time.Second, "hangs")
 	if f.Report != nil || !strings.Contains(f.Problem, "not over after 1s") {
@@ -126,8 +126,8 @@ func TestARunThatHangsIsEnded(t *testing.T) {
 	}
 }
 
-// The kernel tells a run to end when the thread that started it ends, so that the thread must stay
-// for as long as the run does.
+// The kernel tells a run to end when the thread that started it ends. So the thread must live as
+// long as the run.
 func TestARunKeepsTheThreadThatStartedIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -146,7 +146,7 @@ func TestARunKeepsTheThreadThatStartedIt(t *testing.T) {
 	<-done
 }
 
-// hanging begins a run that does what hangs until ctx ends, and returns once it does.
+// hanging begins a run that hangs until ctx ends, and returns when the run hangs.
 func hanging(t *testing.T, ctx context.Context, what string) (dir string, done <-chan Finished) {
 	t.Helper()
 	t.Setenv(actVariable, what)
@@ -167,7 +167,7 @@ func hanging(t *testing.T, ctx context.Context, what string) (dir string, done <
 	return dir, over
 }
 
-// An interrupted run is told to end, and is given the time to tidy up.
+// An interrupted run is told to end, and gets time to clean up.
 func TestAnInterruptedRunIsEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -181,8 +181,7 @@ func TestAnInterruptedRunIsEnded(t *testing.T) {
 	}
 }
 
-// A run that was judged was not interrupted, even if it was told to end before it had ended by
-// itself.
+// A run that was judged does not count as interrupted, even if it was told to end before it ended.
 func TestARunThatWasJudgedCounts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -193,7 +192,7 @@ func TestARunThatWasJudgedCounts(t *testing.T) {
 	}
 }
 
-// report is what a run may leave.
+// report is a possible report of a run.
 func report(outcome invariant.Outcome, verdicts ...reports.Invariant) *reports.RunReport {
 	return &reports.RunReport{
 		Metadata: reports.Metadata{Complete: true, From: "v1.36.3", To: "v1.37.1"}, Invariants: verdicts,
@@ -209,7 +208,7 @@ func core(name string, v invariant.Outcome) reports.Invariant {
 	return i
 }
 
-// Only a run that was judged, and passed, passes.
+// Only a run that was judged and passed counts as passed.
 func TestWhatAScenarioComesTo(t *testing.T) {
 	passed, failed, open := invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive
 	for name, c := range map[string]struct {
@@ -238,8 +237,8 @@ func TestWhatAScenarioComesTo(t *testing.T) {
 	}
 }
 
-// A control run passes by violating the very invariant that it must; anything else is a blind
-// harness, or nothing.
+// A control run passes only if it violates the invariant that it must violate. Otherwise the
+// harness is blind, or the run shows nothing.
 func TestWhatAControlRunComesTo(t *testing.T) {
 	passed, failed, open := invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive
 	for name, c := range map[string]struct {
@@ -279,7 +278,7 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 	}
 }
 
-// A kind cluster is removed by nobody once its run was killed.
+// If a run is killed, nobody removes its kind cluster.
 func TestARunOnKindHasTimeToRemoveItsCluster(t *testing.T) {
 	for backend, want := range map[string]time.Duration{"local": shutdownGrace, "": shutdownGrace, "kind": KindShutdownGrace} {
 		if got := shutdownGraceOf(run.Spec{Backend: backend}); got != want {
@@ -288,8 +287,8 @@ func TestARunOnKindHasTimeToRemoveItsCluster(t *testing.T) {
 	}
 }
 
-// What binaries runs need is got before the first of them, and what the user has is not got from
-// elsewhere.
+// All binaries that runs need are there before the first run. A binary that the user gives is not
+// fetched.
 func TestPreparingGetsEverythingThatRunsNeed(t *testing.T) {
 	own := func(name, says string) string {
 		path := filepath.Join(t.TempDir(), name)
@@ -318,8 +317,8 @@ func TestPreparingGetsEverythingThatRunsNeed(t *testing.T) {
 	}
 }
 
-// A suite that is run again into the directory of an earlier one would take its runs for refused,
-// and the reports that lie there for theirs.
+// If a suite ran again into the directory of an earlier suite, its runs would be refused, and it
+// would read the old reports as their results.
 func TestPreparingRefusesADirectoryThatHoldsAReport(t *testing.T) {
 	o := Options{Out: t.TempDir(), Console: silent}
 	if err := o.Prepare(t.Context(), "quiet", nil); err != nil {
@@ -335,7 +334,7 @@ func TestPreparingRefusesADirectoryThatHoldsAReport(t *testing.T) {
 
 var silent = run.Console{Out: io.Discard, Progress: io.Discard}
 
-// actVariable tells a copy of this test binary what to do in the place of skewproof.
+// actVariable tells a copy of this test binary what to do in place of skewproof.
 const actVariable = "SKEWPROOF_SUITE_ACT"
 
 func TestMain(m *testing.M) {

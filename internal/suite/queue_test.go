@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 )
 
-// waitToBeReleased plays a run that says when it begins and ends when it is told to, with the exit
-// code 4; 1 if more than two are under way.
+// waitToBeReleased plays a run that says when it begins and ends when it is released. It exits with
+// 4, or with 1 if more than two runs are active.
 func waitToBeReleased(dir string) int {
 	underWay := dir + ".begun"
 	if err := os.WriteFile(underWay, nil, 0o600); err != nil {
@@ -26,7 +26,7 @@ func waitToBeReleased(dir string) int {
 		fmt.Fprintf(os.Stderr, "skewproof: under way are %v, error %v\n", others, err)
 		return 1
 	}
-	if _, err := os.ReadFile(dir + ".release"); err != nil { // a pipe: until somebody writes to it
+	if _, err := os.ReadFile(dir + ".release"); err != nil { // reads from a pipe, which blocks until somebody writes to it
 		return 1
 	}
 	if err := os.Remove(underWay); err != nil {
@@ -35,15 +35,15 @@ func waitToBeReleased(dir string) int {
 	return 4
 }
 
-// carriedOut are runs of what is acted, which are being carried out.
+// carriedOut are active runs of this test binary.
 type carriedOut struct {
 	dirs    []string
 	results chan Finished // in order; closed when the loop is over
 	stop    context.CancelFunc
 }
 
-// begin carries out n runs of what is acted, and leaves the loop after the first leaveAfter
-// results; 0: it does not.
+// begin starts n runs with the behaviour what. It leaves the loop after the first leaveAfter
+// results, or never if leaveAfter is 0.
 func begin(t *testing.T, what string, parallel, n, leaveAfter int) *carriedOut {
 	t.Helper()
 	t.Setenv(actVariable, what)
@@ -51,7 +51,7 @@ func begin(t *testing.T, what string, parallel, n, leaveAfter int) *carriedOut {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := t.TempDir() // cleaned up last: runs that are being ended still write there
+	base := t.TempDir() // cleaned up last, because ending runs still write there
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &carriedOut{results: make(chan Finished, n), stop: cancel}
 	var tasks []task
@@ -81,12 +81,12 @@ func begin(t *testing.T, what string, parallel, n, leaveAfter int) *carriedOut {
 // release lets a run that has begun end.
 func (c *carriedOut) release(t *testing.T, i int) {
 	t.Helper()
-	if err := os.WriteFile(c.dirs[i]+".release", nil, 0o600); err != nil { // waits for the reader
+	if err := os.WriteFile(c.dirs[i]+".release", nil, 0o600); err != nil { // blocks until the run reads
 		t.Fatal(err)
 	}
 }
 
-// released takes the next result, which is that of a run that was released.
+// released takes the next result, which must be that of a released run.
 func (c *carriedOut) released(t *testing.T) {
 	t.Helper()
 	if f := <-c.results; f.Code != codeUsage || !f.Begun || f.Took <= 0 {
@@ -128,12 +128,12 @@ func TestRunsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Whichever of two ends first, the next in the order begins; the runs themselves see that there are
-// never more. Results keep the order.
+// Whichever of two runs ends first, the next run in the order begins. The runs themselves check
+// that there are never more than two. Results keep the order.
 func TestSoManyRunsAtATime(t *testing.T) {
 	c := begin(t, "waits to be released", 2, 5, 0)
 	appears(t, c.dirs[0]+".begun")
-	for i := 1; i < len(c.dirs); i++ { // run 0 is under way all the time
+	for i := 1; i < len(c.dirs); i++ { // run 0 is active all the time
 		appears(t, c.dirs[i]+".begun")
 		absent(t, c.dirs[i+1:])
 		c.release(t, i)
@@ -165,7 +165,7 @@ func TestAnInterruptedSuiteLeavesNoProcess(t *testing.T) {
 	absent(t, c.dirs[2:])
 }
 
-// Who needs no more results ends what is under way.
+// A caller that leaves the loop ends the active runs.
 func TestALoopThatIsLeftEndsTheRest(t *testing.T) {
 	c := begin(t, "hangs unless released", 2, 3, 1)
 	for i := range 2 {
@@ -176,10 +176,10 @@ func TestALoopThatIsLeftEndsTheRest(t *testing.T) {
 	for f := range c.results {
 		t.Errorf("another result: %+v", f)
 	}
-	ended(t, c.dirs[1]) // the third may have begun in the place of the first
+	ended(t, c.dirs[1]) // the third run may have begun in place of the first
 }
 
-// ended checks that a run has tidied up, and that its process is gone.
+// ended checks that a run has cleaned up and that its process is gone.
 func ended(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := os.Stat(dir + ".tidied"); err != nil {
@@ -198,7 +198,7 @@ func ended(t *testing.T, dir string) {
 	}
 }
 
-// A task without a directory is over at once, and keeps its place.
+// A task without a directory ends at once, and keeps its position.
 func TestATaskOfNothing(t *testing.T) {
 	for i, f := range carryOutAll(t.Context(), "/nosuch", 2, make([]task, 3)) {
 		if !f.Begun || f.Problem != "" {

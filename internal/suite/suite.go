@@ -1,9 +1,9 @@
-// Package suite carries out many runs and makes one report of them. A run is a [run.Spec]; each is
-// carried out in a process of its own, several at a time, so that whatever becomes of a run, its
-// sandbox ends with its process, and the suite goes on.
+// Package suite carries out many runs and makes one report from them. A run is a [run.Spec]. Each
+// run has its own process, and several run at a time. So if a run fails in any way, its sandbox
+// ends with its process, and the suite continues.
 //
-// Bench, Matrix, Parity and Conformance are views of such runs; Clients holds the clusters of some.
-// Each checks all of its runs by [run.Spec.Plan] before it begins one.
+// Bench, Matrix, Parity and Conformance use such runs. Clients holds the clusters of some runs.
+// Each suite checks all of its runs with [run.Spec.Plan] before it begins one.
 package suite
 
 import (
@@ -20,14 +20,14 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Options are what all suites have in common.
+// Options are the options of all suites.
 type Options struct {
-	// Program is the skewproof that carries out the runs. Empty: this program.
+	// Program is the skewproof that carries out the runs. Empty means this program.
 	Program string
-	// Out is the directory of reports and runs, which must be empty. Empty: one below _out, named
-	// after suite and time.
+	// Out is the directory of reports and runs, which must be empty. If Out is empty, the suite
+	// makes a directory below _out, named after suite and time.
 	Out string
-	// Parallel is how many runs are carried out at a time; 0 is 1.
+	// Parallel is how many runs are carried out at a time. 0 means 1.
 	Parallel int
 	// Reproduce is the command line that repeats the suite, for the report.
 	Reproduce string
@@ -37,7 +37,8 @@ type Options struct {
 }
 
 // Prepare makes the directory, gets the binaries that the runs need, and warns if the machine is
-// too small for so many runs at a time. The directory is named after the suite if none is given.
+// too small for this number of parallel runs. If no directory is given, its name comes from the
+// suite.
 func (o *Options) Prepare(ctx context.Context, name string, plans []*run.Plan) (err error) {
 	if o.Program == "" {
 		if o.Program, err = os.Executable(); err != nil {
@@ -74,7 +75,7 @@ func (o *Options) carryOut(ctx context.Context, tasks []task) iter.Seq2[int, Fin
 	return carryOutAll(ctx, o.Program, o.Parallel, tasks)
 }
 
-// ownServers refuses a backend whose servers are not the runs' own.
+// ownServers refuses a backend whose servers the run does not start itself.
 func ownServers(s run.Spec) error {
 	if !slices.Contains([]string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim}, s.Backend) {
 		return run.Usagef("--backend %q: want local, kind or sim", s.Backend)

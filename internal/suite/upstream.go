@@ -21,20 +21,21 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Upstream runs Kubernetes' own end-to-end tests against control planes of two versions: directly at
-// an older server, to learn what passes without any proxy, and on the path that is tested.
+// Upstream runs Kubernetes' own end-to-end tests against control planes of two versions: directly
+// at an older server, to learn which tests pass without any proxy, and on the tested path.
 type Upstream struct {
 	Options
-	// Spec is what the runs have in common: versions, etcd, binaries, label. Its subject is that of the
-	// path that is tested.
+	// Spec holds the settings of all runs: versions, etcd, binaries, label. Its subject is that of
+	// the tested path.
 	Spec run.Spec
 	// Path is one of [reports.PathDirect], [reports.PathOld] and [reports.PathBalancer].
 	Path string
-	// Tests is the version of the tests. Empty: Spec.To.
+	// Tests is the version of the tests. Empty means Spec.To.
 	Tests string
-	// Focus is a regular expression that chooses among the specs of the selection. Empty: all.
+	// Focus is a regular expression that chooses among the specs of the selection. Empty means all.
 	Focus string
-	// Direct is the directory of an earlier suite on the direct path. Empty: this suite runs it too.
+	// Direct is the directory of an earlier suite on the direct path. If it is empty, this suite
+	// runs the direct path too.
 	Direct string
 
 	selection upstreame2e.Selection
@@ -42,7 +43,7 @@ type Upstream struct {
 	focus     *regexp.Regexp
 }
 
-// testsLimit is how long the tests may take. All of them take about ten minutes.
+// testsLimit is the longest time that the tests may take. All of them take about ten minutes.
 const testsLimit = 40 * time.Minute
 
 // upstreamRun is one run of the suite.
@@ -51,7 +52,7 @@ type upstreamRun struct {
 	plan          *run.Plan
 }
 
-// Run carries out the runs, and shows and saves what they come to.
+// Run carries out the runs, and shows and saves their results.
 func (u *Upstream) Run(ctx context.Context) (reports.UpstreamTests, error) {
 	report := reports.UpstreamTests{}
 	if err := u.check(); err != nil {
@@ -130,7 +131,7 @@ func (u *Upstream) carryOutRuns(
 	report.Metadata.DurationSeconds = reports.SecondsOf(time.Since(began))
 }
 
-// RenderUpstream writes what the tests came to into dir, and shows it.
+// RenderUpstream writes the results of the tests into dir and shows them.
 func RenderUpstream(u reports.UpstreamTests, dir string, c run.Console) error {
 	saved := reports.SaveUpstream(dir, u)
 	err := errors.Join(reports.WriteUpstreamText(c.Out, u, reports.SummaryOptions{Color: c.Color}), saved)
@@ -140,7 +141,7 @@ func RenderUpstream(u reports.UpstreamTests, dir string, c run.Console) error {
 	return err
 }
 
-// check fills in the defaults, and refuses what cannot be run.
+// check fills in the defaults, and refuses settings that cannot be run.
 func (u *Upstream) check() (err error) {
 	u.Spec.Backend = scenario.BackendLocal
 	u.Spec.From, u.Spec.To = cmp.Or(u.Spec.From, run.DefaultFrom), cmp.Or(u.Spec.To, run.DefaultTo)
@@ -181,11 +182,11 @@ func (u *Upstream) check() (err error) {
 	if u.expected, err = upstreame2e.DefaultExpected(); err != nil {
 		return err
 	}
-	_, err = u.runs([]string{"any"}, u.Direct == "") // before minutes of building: whether the rest of the Spec is right
+	_, err = u.runs([]string{"any"}, u.Direct == "") // checks the rest of the Spec before minutes of building
 	return err
 }
 
-// earlier are the results of the earlier suite on the direct path; nil if none is given.
+// earlier returns the results of the earlier suite on the direct path, or nil if none is given.
 func (u *Upstream) earlier() (map[string]upstreame2e.Result, error) {
 	if u.Direct == "" {
 		return nil, nil
@@ -218,7 +219,7 @@ func (u *Upstream) binary(ctx context.Context) (string, error) {
 	return b.Path, nil
 }
 
-// runs are the runs of the suite: on the direct path first if its results are wanted.
+// runs returns the runs of the suite. The direct path comes first if its results are needed.
 func (u *Upstream) runs(chosen []string, direct bool) (all []upstreamRun, err error) {
 	wanted := []upstreamRun{{path: u.Path, subject: u.Spec.Subject}}
 	if direct && u.Path != reports.PathDirect {
@@ -251,8 +252,8 @@ func (u *Upstream) command(r upstreamRun) []string {
 	return words
 }
 
-// violated are the core invariants that a run violated, and that count on its path. Without a proxy,
-// controllers may do harm: that is why there is one. A crash always counts.
+// violated returns the core invariants that a run violated and that count on its path. Without a
+// proxy, controllers may do harm, so only a crash counts there.
 func violated(path string, report *reports.RunReport) (names []string) {
 	if report == nil {
 		return nil
@@ -265,7 +266,7 @@ func violated(path string, report *reports.RunReport) (names []string) {
 	return names
 }
 
-// counts says in words what the chosen specs came to.
+// counts says in words how many of the chosen specs had which outcome.
 func counts(chosen []string, results upstreame2e.Results) string {
 	by := map[reports.SpecOutcome]int{}
 	for _, name := range chosen {

@@ -16,7 +16,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// upstreamSpecs are those that "runs Kubernetes' tests" runs.
+// upstreamSpecs are the specs that "runs Kubernetes' tests" runs.
 var upstreamSpecs = []string{"[sig-x] a", "[sig-x] b", "[sig-x] c"}
 
 func init() {
@@ -36,9 +36,9 @@ func leave(dir string) int {
 	return 0
 }
 
-// runsKubernetesTests leaves results in which those specs fail that a file beside dir names.
+// runsKubernetesTests writes results. The file dir+".fails" names the specs that fail.
 func runsKubernetesTests(dir string) int {
-	fails, _ := os.ReadFile(dir + ".fails") // without it, none
+	fails, _ := os.ReadFile(dir + ".fails") // without the file, no spec fails
 	results := fmt.Sprintf(`<testsuites><testsuite name="Kubernetes e2e suite" tests="%d" time="3">`, len(upstreamSpecs))
 	for _, name := range upstreamSpecs {
 		status, why := "passed", ""
@@ -54,7 +54,7 @@ func runsKubernetesTests(dir string) int {
 	return leave(dir)
 }
 
-// testedBy is what a suite on a path comes to; fails says by path which specs fail.
+// testedBy is the result of a suite on a path. fails says by path which specs fail.
 func testedBy(t *testing.T, does string, u Upstream, fails map[string][]string) reports.UpstreamTests {
 	t.Helper()
 	t.Setenv(actVariable, does)
@@ -84,7 +84,7 @@ func testedBy(t *testing.T, does string, u Upstream, fails map[string][]string) 
 	return result
 }
 
-// A failure that is planted on the path counts, unless it is planted on the direct path as well.
+// A failure planted on the path counts, unless it is planted on the direct path as well.
 func TestPlantedFailuresOfKubernetesTests(t *testing.T) {
 	const tests = "runs Kubernetes' tests"
 	for name, tc := range map[string]struct {
@@ -118,7 +118,7 @@ func TestPlantedFailuresOfKubernetesTests(t *testing.T) {
 
 func TestPlansOfKubernetesTests(t *testing.T) {
 	for path, want := range map[string]struct {
-		versions []string // of the servers at first
+		versions []string // of the servers at the start
 		through  string
 		replaced int
 	}{
@@ -157,7 +157,7 @@ func TestPlansOfKubernetesTests(t *testing.T) {
 	}
 }
 
-// An upgrade that goes on after the tests has not been tested to its end.
+// If an upgrade continues after the tests, it has not been tested completely.
 func TestTestsThatEndBeforeTheUpgrade(t *testing.T) {
 	plan := &run.Plan{Schedule: upstreamPlan(reports.PathBalancer, "v1.36.3", "v1.37.1", "v1.37.1", upstreamSpecs)}
 	var steps []reports.Step
@@ -227,7 +227,7 @@ func TestACommandLineRepeatsARunOfKubernetesTests(t *testing.T) {
 	}
 }
 
-// What the run itself violates counts, too; directly, only a crash does.
+// Violations of the run itself also count. On the direct path, only a crash counts.
 func TestViolationsBesideKubernetesTests(t *testing.T) {
 	beyond := core("Available", invariant.OutcomeFail)
 	beyond.Grade = invariant.GradeExtended

@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// happens says by path what is done.
+// happens says what a run does, by path.
 var happens = map[string]string{
 	reports.PathDirect: "Kubernetes' own tests are clients of the second server, which runs FROM. Only the first server runs TO. No server has a proxy.",
 	reports.PathOld:    "Kubernetes' own tests are clients of the second server, which runs FROM. Only the first server runs TO.",
@@ -46,13 +46,13 @@ func upstreamPlan(path, from, to, tests string, chosen []string) scenario.Plan {
 	return *plan
 }
 
-// pace is how long a rolling upgrade waits before each server, so that it is over before the tests
-// are: they take two seconds a spec or more.
+// pace is how long a rolling upgrade waits before each server. The upgrade must end before the
+// tests, which take at least two seconds a spec.
 func pace(specs int) time.Duration {
 	return min(max(time.Duration(specs)*time.Second/6, 2*time.Second), 30*time.Second)
 }
 
-// tooShort says that the tests had ended before the upgrade had; empty if they had not.
+// tooShort says that the tests ended before the upgrade. It is empty if they did not.
 func tooShort(plan *run.Plan, report *reports.RunReport, results upstreame2e.Results) string {
 	if report == nil {
 		return ""

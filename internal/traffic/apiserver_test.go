@@ -18,8 +18,8 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// apiserver is a TLS server on loopback that speaks HTTP/2 as a kube-apiserver does and knows how
-// many connections it has.
+// apiserver is a TLS server on loopback. Like a kube-apiserver it speaks HTTP/2. It counts its
+// connections.
 type apiserver struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -31,7 +31,7 @@ func newAPIServer(t *testing.T, handler http.HandlerFunc) *apiserver {
 	s := &apiserver{conns: map[net.Conn]bool{}}
 	s.Server = httptest.NewUnstartedServer(handler)
 	s.EnableHTTP2 = true
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes that a test broke off are no news
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // discard the errors of handshakes that a test broke off
 	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *apiserver) config() rest.Config {
 	return rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 }
 
-// ledger is a Recorder that keeps everything.
+// ledger is a Recorder that keeps all records.
 type ledger struct {
 	start time.Time
 
@@ -107,7 +107,7 @@ func (l *ledger) only(t *testing.T) history.Operation {
 	return all[0]
 }
 
-// connect is one client of one server, its operations going to the ledger.
+// connect returns one client of one server. The ledger records its operations.
 func connect(t *testing.T, s *apiserver, l *ledger) *client {
 	t.Helper()
 	clients := connectAll(t, l, s)
@@ -155,7 +155,7 @@ func merged() workload.Request {
 	return workload.Request{Verb: history.VerbDiscovery, Path: "/apis"}
 }
 
-// ask sends a request as the load does.
+// ask sends a request like the load.
 func (c *client) ask(t *testing.T, r workload.Request) {
 	t.Helper()
 	c.send(t.Context(), r, history.PurposeLoad, workload.Timeout)

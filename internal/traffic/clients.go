@@ -1,6 +1,6 @@
-// Package traffic is the load on the cluster: client-go clients of several identities send what
-// package workload chooses to every server, addressed directly. Every HTTP attempt becomes one
-// [history.Operation]; nothing is retried or hidden on the way.
+// Package traffic is the load on the cluster. client-go clients of several identities send the
+// requests that package workload chooses to every server, by the server's own address. Every HTTP
+// attempt becomes one [history.Operation]; no client retries or hides an attempt.
 package traffic
 
 import (
@@ -23,22 +23,22 @@ import (
 	"github.com/skewproof/skewproof/proxy/connections"
 )
 
-// Target is one server as clients address it.
+// Target is the address of one server for clients.
 type Target struct {
 	Server string // its name in the history, such as "a"
-	URL    string // "https://198.19.0.1:6443"; nothing but https is accepted
+	URL    string // "https://198.19.0.1:6443"; only https is accepted
 }
 
-// Identity is someone who sends requests. Users must be unique among the identities of a [Clients].
+// Identity is a sender of requests. Users must be unique among the identities of a [Clients].
 type Identity struct {
 	Name string // for people: "admin", "reader", "service-account"
 	User string // the user name that servers see; recorded as Operation.User
-	// Config carries the credentials and the CA. Host, rate limits, timeout, proxy and transport
-	// hooks are set by this package. Insecure is refused: answers of unknown servers prove nothing.
+	// Config has the credentials and the CA. This package sets host, rate limits, timeout, proxy
+	// and transport hooks. It rejects Insecure, because answers of unknown servers prove nothing.
 	Config rest.Config
 }
 
-// Recorder takes what the clients see; *history.Recorder is one. Calls are concurrent.
+// Recorder records what the clients see; *history.Recorder is one. Calls are concurrent.
 type Recorder interface {
 	Operation(history.Operation)
 	Document(history.Document)
@@ -48,9 +48,9 @@ type Recorder interface {
 
 var _ Recorder = (*history.Recorder)(nil)
 
-// Clients holds one client for each pair of identity and server. Every client has connections of
-// its own (HTTP/2, as client-go makes them), so that a broken connection to one server says nothing
-// of another. It is safe for concurrent use by any number of [Load]s and sweeps until Close.
+// Clients has one client for each pair of identity and server. Every client has its own connections
+// (HTTP/2, as client-go makes them), so that a broken connection to one server says nothing about
+// another server. Until Close, any number of [Load]s and sweeps may use it concurrently.
 type Clients struct {
 	targets    []Target
 	identities []Identity
@@ -59,7 +59,7 @@ type Clients struct {
 
 type clientKey struct{ user, server string }
 
-// client is one identity's way to one server.
+// client is the client of one identity for one server.
 type client struct {
 	conns   *connections.Set
 	record  *recordingTransport
@@ -69,7 +69,8 @@ type client struct {
 	socket  *socket
 }
 
-// NewClients builds the clients. The first request makes the first connection. Errors name both.
+// NewClients builds the clients. A client connects at its first request. Errors name the target and
+// the identity.
 func NewClients(targets []Target, identities []Identity, recorder Recorder) (*Clients, error) {
 	if len(targets) == 0 || len(identities) == 0 {
 		return nil, errors.New("build traffic clients: at least one target and one identity are needed")
@@ -92,13 +93,13 @@ func NewClients(targets []Target, identities []Identity, recorder Recorder) (*Cl
 	return all, nil
 }
 
-// asClientGo dials as client-go does unless told otherwise.
+// asClientGo returns a dialer like client-go's default.
 func asClientGo() *net.Dialer {
 	return &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 }
 
-// Close closes all connections and lets no new ones be made. Requests under way are cut off; there
-// are none once every Run and Sweep has returned. Close may be called more than once.
+// Close closes all connections and prevents new ones. It cuts off requests in progress; there are
+// none once every Run and Sweep has returned. Close may be called more than once.
 func (c *Clients) Close() {
 	for _, one := range c.clients {
 		one.conns.Close()
@@ -117,22 +118,22 @@ func newClient(target Target, identity Identity, recorder Recorder, documents *s
 	}
 	config.Host = target.URL
 	config.UserAgent = "skewproof/" + identity.Name
-	config.QPS = -1 // the load has a limiter of its own; a second one would stretch requests unseen
-	// A rest.Config timeout becomes a "timeout" query parameter and the server's deadline: contexts
-	// carry ours.
+	config.QPS = -1 // the load has its own limiter; a second one would delay requests without a record
+	// A timeout in rest.Config becomes a "timeout" query parameter and so the server's deadline.
+	// Our timeouts are in contexts.
 	config.Timeout = 0
-	// Nothing of the environment may lead requests elsewhere. A proxy function also makes client-go
-	// build a transport for this client alone, instead of sharing a cached one with all that have
-	// the same TLS configuration (k8s.io/client-go/transport/cache.go, tlsConfigKey).
+	// No environment variable may redirect requests. A proxy function also makes client-go build a
+	// transport for this client alone. Otherwise client-go shares a cached transport among all
+	// clients with the same TLS configuration (k8s.io/client-go/transport/cache.go, tlsConfigKey).
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
-	config.DisableCompression = true // loopback bytes are cheaper than gzip on both ends
+	config.DisableCompression = true // on loopback, more bytes cost less than gzip on both ends
 	config.WarningHandler = rest.NoWarnings{}
 	config.WarningHandlerWithContext = nil
 	conns := &connections.Set{}
 	config.Dial = conns.Dialer(asClientGo())
 	record := &recordingTransport{server: target.Server, user: identity.User, recorder: recorder, gate: newGate(), documents: documents}
 	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
-		record.next = next // called once: HTTPClientFor builds the one chain that all clients below share
+		record.next = next // called once: HTTPClientFor builds the one transport chain that all clients below share
 		return record
 	}
 

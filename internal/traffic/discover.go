@@ -11,18 +11,18 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// Discover fetches what one server serves by itself: /api and /apis with profile=nopeer, as one
-// document in that order. Its hash is that of both bodies joined. Pass the REST client of a client
-// that is not recorded, connected to that server alone.
+// Discover fetches the discovery of one server alone: /api and /apis with profile=nopeer, as one
+// document in that order. Its hash is the hash of both bodies joined. server must be a REST client
+// of that server alone that is not recorded.
 //
-// The response does not say whether the server knows profile=nopeer, and need not: all that merge
-// discovery (1.35 on) know it, and others answer with their local view anyway
-// (k8s.io/apiserver/pkg/endpoints/discovery/aggregated/wrapper.go).
+// The response does not say whether the server knows profile=nopeer. This makes no difference: all
+// servers that merge discovery (from 1.35 on) know it, and the others always answer with their
+// local view (k8s.io/apiserver/pkg/endpoints/discovery/aggregated/wrapper.go).
 func Discover(ctx context.Context, server rest.Interface) (history.Document, error) {
 	return discover(ctx, server, workload.AcceptNoPeer)
 }
 
-// DiscoverMerged fetches what a server tells its clients: as Discover does, but the merged view.
+// DiscoverMerged is like Discover, but fetches the merged view that a server gives its clients.
 func DiscoverMerged(ctx context.Context, server rest.Interface) (history.Document, error) {
 	return discover(ctx, server, workload.AcceptAggregated)
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// errAttemptTimeout is the cause with which the context of one request times out. It tells a client
-// that gave up from a run that was over, even if the run ends by a deadline.
+// errAttemptTimeout is the cause with which the context of one request times out. By this cause, a
+// client that gave up is distinguished from the end of the run, even if the run ends by a deadline.
 var errAttemptTimeout = errors.New("no complete response within the request timeout")
 
-// classifyFailure says why an attempt got no complete response. The context comes first: it is the
-// cause of whatever error follows its end.
+// classifyFailure says why an attempt got no complete response. It checks the context first,
+// because after the end of the context every error follows from this end.
 func classifyFailure(ctx context.Context, err error) history.Failure {
 	switch {
 	case errors.Is(context.Cause(ctx), errAttemptTimeout):
@@ -53,8 +53,8 @@ func isReset(err error) bool {
 			return true
 		}
 	}
-	// net/http exports no types for HTTP/2 errors, and has plain texts for a connection that went
-	// away (errClientConnClosed, errClientConnUnusable, errServerClosedIdle).
+	// net/http exports no types for HTTP/2 errors. For a closed connection it has plain texts
+	// (errClientConnClosed, errClientConnUnusable, errServerClosedIdle).
 	text := err.Error()
 	for _, known := range []string{"stream error: stream ID", "GOAWAY", "client conn", "server closed idle connection"} {
 		if strings.Contains(text, known) {
@@ -67,7 +67,7 @@ func isReset(err error) bool {
 func isTLS(err error) bool {
 	return is[*tls.CertificateVerificationError](err) || is[tls.RecordHeaderError](err) || is[tls.AlertError](err) ||
 		is[x509.UnknownAuthorityError](err) || is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err) ||
-		strings.Contains(err.Error(), "remote error: tls:") // an alert of the peer over TCP, whose type crypto/tls does not export
+		strings.Contains(err.Error(), "remote error: tls:") // a TLS alert of the peer; crypto/tls does not export its type
 }
 
 func is[E error](err error) bool {

@@ -15,16 +15,16 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// TestFailureOfRealConnections breaks real connections and looks at what is recorded.
+// TestFailureOfRealConnections breaks real connections and checks the recorded failures.
 func TestFailureOfRealConnections(t *testing.T) {
 	silent := make(chan struct{})
-	silence := func(c net.Conn) { // the connection must stay in use: the garbage collector closes one that is not
+	silence := func(c net.Conn) { // the connection must stay in use, because the garbage collector closes an unused one
 		<-silent
 		_ = c.Close()
 	}
 	for _, tt := range []struct {
 		name   string
-		serve  func(net.Conn) // what the server does with a connection; nil: it does not listen
+		serve  func(net.Conn) // handles a connection at the server; nil: the server does not listen
 		tls    bool
 		cancel bool
 		want   history.Failure
@@ -86,7 +86,7 @@ func TestFailureOfRealConnections(t *testing.T) {
 				timeout = 50 * time.Millisecond
 			}
 			if tt.cancel {
-				// A deadline of the run, not of the request.
+				// This deadline is the run's, not the request's.
 				ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
 				defer cancel()
 			}
@@ -101,7 +101,7 @@ func TestFailureOfRealConnections(t *testing.T) {
 	close(silent)
 }
 
-// newStranger is the TLS configuration of a server that the client has no reason to trust.
+// newStranger returns the TLS configuration of a server that the client does not trust.
 func newStranger(t *testing.T) *tls.Config {
 	t.Helper()
 	certificate, err := strangerCertificate()

@@ -6,17 +6,18 @@ import (
 	"sync"
 )
 
-// maxConnecting bounds the requests that may try at once whether a server answers.
+// maxConnecting is the maximum number of requests that may test at once whether a server answers.
 const maxConnecting = 4
 
-// gate keeps a client from storming a server to which it has no working connection. Without it,
-// each of hundreds of requests that are due when a server comes up dials for itself, as there is no
-// HTTP/2 connection to share yet, and the handshakes take CPU from the servers.
+// gate limits the requests of a client to a server to which it has no working connection. When a
+// server becomes ready, hundreds of requests may be due. Without the gate, each would dial for
+// itself, because there is no HTTP/2 connection to share yet, and the handshakes would take CPU
+// from the servers.
 //
-// It opens when a request is answered, and narrows when one fails. Requests under way are not
-// affected. All methods may be called concurrently.
+// The gate opens when a request is answered, and narrows when a request fails. It does not affect
+// requests in progress. All methods are safe for concurrent use.
 type gate struct {
-	places chan struct{} // taken by requests that came while the gate was narrow
+	places chan struct{} // taken by requests that arrived while the gate was narrow
 
 	mu     sync.Mutex
 	isOpen bool
@@ -27,13 +28,13 @@ func newGate() *gate {
 	return &gate{places: make(chan struct{}, maxConnecting), open: make(chan struct{})}
 }
 
-// pass waits until the request may be sent. done is to be called with its outcome.
+// pass waits until the request may be sent. The caller must call done with its outcome.
 func (g *gate) pass(ctx context.Context) (done func(error), err error) {
 	g.mu.Lock()
 	open := g.open
 	g.mu.Unlock()
 	select {
-	case <-open: // first, for a select among ready channels would also take places that are not needed
+	case <-open: // checked alone first: a select over both ready channels might take a place that is not needed
 		return g.judge, nil
 	default:
 	}

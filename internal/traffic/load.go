@@ -18,27 +18,27 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// Options say how a [Load] presses on the servers. Zero fields take the defaults named at each.
+// Options are the options of a [Load]. Zero fields take the defaults below.
 type Options struct {
 	// QPS is the number of requests a second, in equal shares for all servers. Default 200.
 	QPS float64
 	// Seed of all choices. Seed and probes alone decide the sequence of requests to one server.
 	Seed uint64
-	// InFlight bounds the requests waiting for one server, so that a silent one takes no strength
-	// from the load on the others. Default 512.
+	// InFlight is the maximum number of requests that wait for one server. It keeps a server that
+	// does not answer from slowing the load on the others. Default 512.
 	InFlight int
 	// Timeout of one request, watches included. Default: [workload.Timeout].
 	Timeout time.Duration
-	// Mix of what is asked for. The zero value is that of the profile.
+	// Mix is the mix of requests. The zero value is the mix of the profile.
 	Mix workload.Mix
-	// Profile is where the weight of the load lies. The zero value is the general load.
+	// Profile says which requests get more weight. The zero value is the general load.
 	Profile scenario.Traffic
-	// ReadOnly keeps to requests that read: nothing is made or changed, not even as a dry run.
+	// ReadOnly sends only requests that read. Nothing is created or changed, not even as a dry run.
 	ReadOnly bool
 }
 
-// Load is background traffic: make it with NewLoad, give it probes, Run it once. SetProbes may be
-// called concurrently.
+// Load is background traffic: create it with NewLoad, give it probes, and Run it once. SetProbes is
+// safe for concurrent use.
 type Load struct {
 	clients *Clients
 	options Options
@@ -46,7 +46,8 @@ type Load struct {
 	probes  atomic.Pointer[[]workload.Probe]
 }
 
-// NewLoad prepares a load through the clients. Until SetProbes it asks for discovery only.
+// NewLoad prepares a load through the clients. Until SetProbes the load sends only discovery
+// requests.
 func NewLoad(clients *Clients, options Options) (*Load, error) {
 	options.QPS = workload.Rate(options.Profile, cmp.Or(options.QPS, 200))
 	options.InFlight = cmp.Or(options.InFlight, 512)
@@ -74,15 +75,15 @@ func NewLoad(clients *Clients, options Options) (*Load, error) {
 	return l, nil
 }
 
-// SetProbes replaces what is asked for. Call it whenever what servers serve has changed.
+// SetProbes replaces the probes. Call it whenever the servers' discovery has changed.
 func (l *Load) SetProbes(probes []workload.Probe) {
 	probes = slices.Clone(probes)
 	l.probes.Store(&probes)
 }
 
-// Run sends requests until ctx ends, and returns when every one of them has ended and been
-// recorded; those that ctx cut off are recorded as canceled. No response is an error of Run: it
-// returns nil, in the form that errgroup takes. The connections stay with the [Clients].
+// Run sends requests until ctx ends, and returns when every request has ended and is recorded.
+// Requests that ctx cut off are recorded as canceled. No response is an error of Run: it always
+// returns nil, with the signature that errgroup needs. The connections stay with the [Clients].
 func (l *Load) Run(ctx context.Context) error {
 	var lanes sync.WaitGroup
 	for i, target := range l.clients.targets {
@@ -92,7 +93,8 @@ func (l *Load) Run(ctx context.Context) error {
 	return nil
 }
 
-// runLane is the load on one server. One goroutine chooses: choices do not depend on answers.
+// runLane is the load on one server. One goroutine chooses all requests, because choices do not
+// depend on answers.
 func (l *Load) runLane(ctx context.Context, chooser *workload.Chooser, server string) {
 	share := l.options.QPS / float64(len(l.clients.targets))
 	limiter := rate.NewLimiter(rate.Limit(share), max(1, int(share/10)))
@@ -111,5 +113,5 @@ func (l *Load) runLane(ctx context.Context, chooser *workload.Chooser, server st
 			return nil
 		})
 	}
-	_ = requests.Wait() // its functions return no errors
+	_ = requests.Wait() // its functions never return an error
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// until waits for a condition, and fails the test when it has not come about in ten seconds.
+// until waits for a condition. It fails the test if the condition is not true after a minute.
 func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -73,8 +73,8 @@ func TestLoadIsSpreadEvenly(t *testing.T) {
 	}
 }
 
-// sharedCertificate starts servers that answer 404. All httptest servers show the same certificate,
-// so the CA of one is that of all.
+// sharedCertificate starts servers that answer 404. All httptest servers have the same certificate,
+// so the CA of one is the CA of all.
 func sharedCertificate(t *testing.T, n int) []*apiserver {
 	t.Helper()
 	var servers []*apiserver

@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// readBody fills in what a complete response says. It parses each discovery document once.
+// readBody fills in the fields of a complete response. It parses each discovery document once.
 func (t *recordingTransport) readBody(op *history.Operation, contentType string, body []byte) {
 	got := answer.MediaType(contentType)
 	if op.Accept != "" {
@@ -43,10 +43,10 @@ func (t *recordingTransport) readBody(op *history.Operation, contentType string,
 	}
 }
 
-// parsers read the documents that are not aggregated discovery.
+// parsers parse the documents that are not aggregated discovery.
 var parsers = map[string]func([]byte) (history.Document, error){history.VerbOpenAPI: answer.ParseOpenAPI, history.VerbLegacy: answer.ParseLegacy}
 
-// keep records a new document, or, of one that cannot be read, the reason.
+// keep records a new document, or, if it cannot be parsed, the reason.
 func (t *recordingTransport) keep(op *history.Operation, body []byte, parse func([]byte) (history.Document, error)) {
 	doc, err := parse(body)
 	if err != nil {

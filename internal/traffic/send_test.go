@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// Whether a forged header reaches the server is what a hostile load is about: one that the client's
-// own transport drops or refuses tests nothing.
+// A hostile load is useful only if its forged headers reach the server. A header that the client's
+// own transport drops or rejects tests nothing.
 func TestEveryForgeryReachesTheServer(t *testing.T) {
 	var came atomic.Pointer[http.Header]
 	record := newLedger()

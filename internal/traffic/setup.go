@@ -18,13 +18,15 @@ const (
 	readerRole = "skewproof-reader"
 	writerRole = "skewproof-writer"
 
-	// tokenSeconds outlasts any run: an expired token would look like a wave of 401.
+	// tokenSeconds is longer than any run: with an expired token, many requests would be answered
+	// 401.
 	tokenSeconds = 24 * 60 * 60
 )
 
-// Setup creates what the load stands on: the namespace, the roles of [workload.Reader] and
-// [workload.ServiceAccount], the service account itself, and a bearer token for it. What exists
-// already is left as it is, so Setup can be repeated. The admin client should not be recorded.
+// Setup creates the objects that the load needs: the namespace, the roles of [workload.Reader] and
+// [workload.ServiceAccount], the service account itself, and a bearer token for it. It does not
+// change objects that already exist, so it can be repeated. The admin client should not be
+// recorded.
 func Setup(ctx context.Context, admin kubernetes.Interface) (token string, err error) {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Labels: map[string]string{workload.ManagedBy: workload.ManagedByValue}}
@@ -62,7 +64,7 @@ func Setup(ctx context.Context, admin kubernetes.Interface) (token string, err e
 	return request.Status.Token, nil
 }
 
-// create creates an object unless it exists, or an error has occurred before.
+// create creates an object unless it exists. It does nothing after an earlier error.
 func create[T metav1.Object](ctx context.Context, failed *error, what string, api interface {
 	Create(context.Context, T, metav1.CreateOptions) (T, error)
 }, object T) {

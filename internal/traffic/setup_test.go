@@ -16,7 +16,7 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// unrecorded is the kind of configuration that Setup and Discover are called with.
+// unrecorded returns a configuration like those with which Setup and Discover are called.
 func unrecorded(s *apiserver) *rest.Config {
 	config := s.config()
 	config.Host = s.URL
@@ -32,7 +32,7 @@ const (
 func TestSetup(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
-		refuse    string // the path that is answered with forbidden
+		refuse    string // the path to which the server answers forbidden
 		wantError string
 	}{
 		{name: "everything exists already"},

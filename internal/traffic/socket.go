@@ -17,13 +17,13 @@ import (
 	"github.com/skewproof/skewproof/proxy/connections"
 )
 
-// socket is one identity's way to one server for connections that are upgraded.
+// socket sends one identity's requests for upgraded connections to one server.
 type socket struct {
 	url    *url.URL // wss://host:port
 	origin string
 	token  string
 	dialer websocket.Dialer
-	plain  http.RoundTripper // HTTP/1.1, a connection for each request
+	plain  http.RoundTripper // HTTP/1.1, with a new connection for each request
 	record *recordingTransport
 }
 
@@ -49,8 +49,8 @@ func newSocket(config *rest.Config, conns *connections.Set, record *recordingTra
 	}, nil
 }
 
-// ask asks for an upgraded connection and counts its messages until the server ends it. A watch may
-// end after as long as it is to last; an earlier end is a failure.
+// ask requests an upgraded connection and counts its messages until the server ends it. A watch may
+// end after its requested duration; an earlier end is a failure.
 func (s *socket) ask(ctx context.Context, r *workload.Request) {
 	u := r.URL()
 	u.Scheme, u.Host = s.url.Scheme, s.url.Host
@@ -64,7 +64,7 @@ func (s *socket) ask(ctx context.Context, r *workload.Request) {
 	if err != nil {
 		return
 	}
-	// golang.org/x/net/websocket, by which kube-apiserver serves watches, demands an Origin.
+	// golang.org/x/net/websocket, with which kube-apiserver serves watches, requires an Origin.
 	header := http.Header{auditIDHeader: {op.ID}, "Origin": {s.origin}}
 	if s.token != "" {
 		header.Set("Authorization", "Bearer "+s.token)
@@ -77,7 +77,7 @@ func (s *socket) ask(ctx context.Context, r *workload.Request) {
 	}
 	answered(nil)
 	op.Status, op.RetryAfter = resp.StatusCode, resp.Header.Get("Retry-After")
-	if err != nil { // an answer other than the upgrade
+	if err != nil { // the answer is not an upgrade
 		s.refused(&op, resp)
 		return
 	}
@@ -94,15 +94,16 @@ func (s *socket) ask(ctx context.Context, r *workload.Request) {
 	op.End = t.recorder.Now()
 	if op.End-since < r.For && !websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) {
 		op.Failure, op.Error = classifyFailure(ctx, err), err.Error()
-		if op.Failure == history.FailureOther && websocket.IsUnexpectedCloseError(err) { // without a word, or with one of trouble
+		if op.Failure == history.FailureOther && websocket.IsUnexpectedCloseError(err) { // without a close message, or with one that reports an error
 			op.Failure = history.FailureReset
 		}
 	}
 	t.recorder.Operation(op)
 }
 
-// askPlain asks for an upgrade to another protocol than WebSocket. It speaks none: what is
-// recorded is the answer, and the events of a watch whose server has ignored the wish.
+// askPlain requests an upgrade to a protocol other than WebSocket. It does not speak the protocol.
+// It records the answer, and the events of a watch if the server ignores the request for an
+// upgrade.
 func (s *socket) askPlain(ctx context.Context, r *workload.Request) {
 	u := r.URL()
 	u.Scheme, u.Host = "https", s.url.Host
@@ -151,7 +152,7 @@ func (s *socket) follow(ctx context.Context, op *history.Operation, resp *http.R
 		case err == nil:
 			op.Events++
 			continue
-		case errors.Is(err, bufio.ErrBufferFull): // a part of a long line
+		case errors.Is(err, bufio.ErrBufferFull): // this is a part of a long line
 			continue
 		}
 		op.End = s.record.recorder.Now()
@@ -163,11 +164,11 @@ func (s *socket) follow(ctx context.Context, op *history.Operation, resp *http.R
 	}
 }
 
-// mostRefused bounds what is read of an answer that is no upgrade, in bytes. gorilla/websocket
+// mostRefused is how much of an answer that is not an upgrade is read, in bytes. gorilla/websocket
 // keeps a kilobyte.
 const mostRefused = 1 << 20
 
-// refused records an answer that is no upgrade.
+// refused records an answer that is not an upgrade.
 func (s *socket) refused(op *history.Operation, resp *http.Response) {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, mostRefused))
 	_ = resp.Body.Close()

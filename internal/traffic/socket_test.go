@@ -58,7 +58,7 @@ func TestARequestForSPDYIsRecorded(t *testing.T) {
 			t.Errorf("got %s with %v, want a request for SPDY by HTTP/1.1", r.Proto, r.Header)
 		}
 		switch r.URL.Path {
-		case "/ignored": // as a kube-apiserver answers that for a watch
+		case "/ignored": // kube-apiserver answers this way for a watch
 			for range 3 {
 				_, _ = io.WriteString(w, "{}\n")
 			}
@@ -105,7 +105,7 @@ func TestARequestForSPDYIsRecorded(t *testing.T) {
 	}
 }
 
-// A status in YAML says as much as one in JSON: that an object is missing must not be taken for a
+// A status in YAML must be read like a status in JSON: a missing object must not be recorded as a
 // missing resource.
 func TestAStatusIsReadInWhateverForm(t *testing.T) {
 	record := newLedger()

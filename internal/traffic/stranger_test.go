@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// strangerCertificate is valid for loopback but signed by no one the clients know.
+// strangerCertificate returns a certificate for loopback that is signed by an authority that the
+// clients do not know.
 func strangerCertificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -13,30 +13,30 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// SweepOptions bound a sweep.
+// SweepOptions are the limits of a sweep.
 type SweepOptions struct {
-	// Verbs to try; default: all that the document lists. Each watch takes a second.
+	// Verbs are the verbs to try; default: all that the document lists. Each watch takes a second.
 	Verbs []string
-	// QPS over all servers; default: no limit.
+	// QPS is the rate over all servers; default: no limit.
 	QPS float64
 }
 
-// How many requests of a sweep are under way for each server. A watch is mostly idle.
+// The number of requests of a sweep in progress for each server. A watch is mostly idle.
 const (
 	sweepConcurrency = 8
 	watchConcurrency = 32
 )
 
-// Swept says what a sweep did.
+// Swept is the extent of a sweep.
 type Swept struct {
-	Resources int // lines of the document that were tried, subresources included, on one server
+	Resources int // resources and subresources of the document that were tried, on one server
 	Requests  int // sent, over all servers
 }
 
-// Sweep tries, as the first identity and on every server, each verb of each resource and
-// subresource that the document lists (KEP-4020, G4: what discovery lists can be accessed), and
-// records what came of it with history.PurposeSweep. It returns when all has been tried, or ctx
-// ends, which is its only error. Setup must have been done.
+// Sweep tries each verb of each resource and subresource in the document, as the first identity and
+// on every server (KEP-4020, G4: what discovery lists can be accessed). It records the results with
+// history.PurposeSweep. It returns when it has tried everything, or when ctx ends, which is its
+// only error. Setup must have been called before.
 func Sweep(ctx context.Context, clients *Clients, doc history.Document, options SweepOptions) (Swept, error) {
 	limiter := rate.NewLimiter(rate.Inf, 1)
 	if options.QPS > 0 {
@@ -48,7 +48,7 @@ func Sweep(ctx context.Context, clients *Clients, doc history.Document, options 
 	}
 	plan, lines := workload.Sweep(doc, options.Verbs), map[line]bool{}
 	for i := range plan {
-		plan[i].User = clients.identities[0].User // who may do everything, or the sweep would learn of RBAC only
+		plan[i].User = clients.identities[0].User // this user may do everything, otherwise the sweep would only test RBAC
 		lines[line{plan[i].GVR, plan[i].Subresource}] = true
 	}
 	var sent atomic.Int64
@@ -73,7 +73,7 @@ func Sweep(ctx context.Context, clients *Clients, doc history.Document, options 
 					return nil
 				})
 			}
-			_, _ = requests.Wait(), watches.Wait() // their functions return no errors
+			_, _ = requests.Wait(), watches.Wait() // their functions never return an error
 			return errors.Join(failure, ctx.Err())
 		})
 	}

@@ -20,21 +20,21 @@ import (
 )
 
 // auditIDHeader makes the client's ID the server's audit ID (k8s.io/api audit/v1, HeaderAuditID).
-// Peer proxies hand it on, so one ID joins the audit logs of all servers.
+// Peer proxies forward it, so that one ID joins the audit logs of all servers.
 const auditIDHeader = "Audit-ID"
 
 // recordingTransport turns each attempt of client-go into one operation.
 //
 // client-go would retry after 429 and 5xx with Retry-After, and after broken connections
-// (k8s.io/client-go/rest/with_retry.go). So Retry-After is recorded and taken off the response, and
-// errors reach it as [noResponse], which it does not recognise.
+// (k8s.io/client-go/rest/with_retry.go). So the transport records Retry-After and removes it from
+// the response, and returns errors as [noResponse], which client-go does not recognise.
 type recordingTransport struct {
 	next     http.RoundTripper
 	server   string
 	user     string
 	recorder Recorder
 	gate     *gate
-	// documents of all clients of the run: history.Document by hash.
+	// documents has the documents of all clients of the run: history.Document by hash.
 	documents *sync.Map
 	mu        sync.Mutex
 	session   workload.Session
@@ -46,7 +46,8 @@ func (t *recordingTransport) resolve(r workload.Request) workload.Request {
 	return t.session.Resolve(r)
 }
 
-// finish records an operation that is over, and notes in its attempt what the client sends next.
+// finish records an operation that has ended, and stores in its attempt the request that the client
+// sends next.
 func (t *recordingTransport) finish(ctx context.Context, op *history.Operation, body []byte) {
 	a := attemptOf(ctx)
 	t.mu.Lock()
@@ -61,13 +62,14 @@ func (t *recordingTransport) finish(ctx context.Context, op *history.Operation, 
 	t.recorder.Operation(*op)
 }
 
-// WrappedRoundTripper lets client-go find the http.Transport below.
+// WrappedRoundTripper lets client-go find the wrapped http.Transport.
 func (t *recordingTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements [http.RoundTripper]. It reads a body to its end, so that Operation.End is
-// when the response was complete. Only that of a watch is streamed, and recorded at its end.
+// the time when the response was complete. Only the body of a watch is streamed; a watch is
+// recorded at its end.
 func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context()) // a RoundTripper may not modify the request it is given
+	req = req.Clone(req.Context()) // a RoundTripper must not modify its request
 	op := t.begin(req)
 	req.Header.Set(auditIDHeader, op.ID)
 	for name, values := range attemptOf(req.Context()).request.ForgedHeader() {
@@ -108,7 +110,7 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	return resp, nil
 }
 
-// begin begins the operation of a request.
+// begin starts the operation of a request.
 func (t *recordingTransport) begin(req *http.Request) history.Operation {
 	a := attemptOf(req.Context())
 	op := workload.Describe(req)
@@ -116,8 +118,8 @@ func (t *recordingTransport) begin(req *http.Request) history.Operation {
 	return op
 }
 
-// admit holds a request back while others try whether the server answers (see [gate]); the
-// operation starts after that. A request that runs out of time meanwhile is recorded as never sent.
+// admit holds a request back while other requests test whether the server answers (see [gate]). The
+// operation starts after that. If the request times out meanwhile, it is recorded as never sent.
 // held is the age of the attempt when the request could be sent.
 func (t *recordingTransport) admit(op *history.Operation, ctx context.Context) (answered func(error), held time.Duration, err error) {
 	op.Start = t.recorder.Now()
@@ -129,13 +131,13 @@ func (t *recordingTransport) admit(op *history.Operation, ctx context.Context) (
 	return answered, time.Since(attemptOf(ctx).began), nil
 }
 
-// patience is the greatest age of an attempt at which a request still has enough time for its
+// patience is the maximum age of an attempt at which a request still has enough time for its
 // answer.
 var patience = workload.Timeout - history.DefaultBounds.Unavailable
 
 // failed records an operation without a complete response, and returns the error for client-go.
-// held is as in admit: a request that runs out of time because it was held back, or came after
-// others of its attempt (the pages of a list), says nothing about the server.
+// held is as in admit. A request may run out of time because it was held back, or because it came
+// after other requests of its attempt (the pages of a list). This says nothing about the server.
 func (t *recordingTransport) failed(op *history.Operation, ctx context.Context, held time.Duration, err error) error {
 	failure := classifyFailure(ctx, err)
 	if held > patience && errors.Is(context.Cause(ctx), errAttemptTimeout) {
@@ -151,8 +153,9 @@ func (t *recordingTransport) lost(ctx context.Context, op *history.Operation, wh
 	return &noResponse{server: t.server, operation: op.ID, failure: op.Failure}
 }
 
-// noResponse is a broken connection as client-go sees it. It neither unwraps nor quotes the cause,
-// which the operation has: client-go tells retryable errors by type and text.
+// noResponse is the error for a broken connection that client-go gets. It neither wraps nor quotes
+// the cause, because client-go detects retryable errors by type and text. The cause is in the
+// operation.
 type noResponse struct {
 	server, operation string
 	failure           history.Failure
@@ -162,12 +165,12 @@ func (e *noResponse) Error() string {
 	return fmt.Sprintf("no complete response from server %q to operation %s: %s", e.server, e.operation, e.failure)
 }
 
-// newline ends a watch event: clients watch in JSON only.
+// newline ends a watch event, because clients watch in JSON only.
 var newline = []byte{'\n'}
 
 // watchBody records its operation once: at the end of the stream, or when it is closed before. It
-// counts the events in the bytes, because the operation is recorded at the last byte, before the
-// client has decoded the last event.
+// counts the events in the bytes. The operation is recorded at the last byte, and then the client
+// has not decoded the last event yet.
 type watchBody struct {
 	body      io.ReadCloser
 	transport *recordingTransport

@@ -47,8 +47,8 @@ func TestOperationOfAnAnswer(t *testing.T) {
 	}
 }
 
-// How long a request waits for others that try whether the server answers is the load's own doing:
-// no server may be blamed for that time.
+// A request may wait for other requests that test whether the server answers. The load causes this
+// wait, so it must not count as the server's time.
 func TestTheWaitForAConnectionIsNotTheServers(t *testing.T) {
 	record := newLedger()
 	c := connect(t, newAPIServer(t, notFound), record)
@@ -67,7 +67,7 @@ func TestTheWaitForAConnectionIsNotTheServers(t *testing.T) {
 		defer close(sent)
 		c.ask(t, of("get", "x"))
 	}()
-	<-asked // it would be sent now
+	<-asked // without the wait it would be sent now
 	opened := record.Now()
 	for _, done := range trying {
 		done(nil)
@@ -78,12 +78,12 @@ func TestTheWaitForAConnectionIsNotTheServers(t *testing.T) {
 	}
 }
 
-// A request that was never sent, or was held back for so long that hardly any time was left for its
-// answer, tells nothing of the server.
+// If a request was never sent, or was held back until hardly any time was left for its answer, it
+// says nothing about the server.
 func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
 	for name, c := range map[string]struct {
-		trying int           // others, so that the request waits for them to the end of its time
-		since  time.Duration // the attempt has gone on
+		trying int           // number of other requests for which the request waits until its time is over
+		since  time.Duration // age of the attempt
 		want   history.Failure
 	}{
 		"sent at once":                     {0, 0, history.FailureTimeout},
@@ -111,8 +111,7 @@ func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
 	}
 }
 
-// The pages of a list share the time of one request, of which the last may have next to nothing
-// left.
+// The pages of a list share the time of one request, so the last page may have almost no time left.
 func TestALatePageIsNoWordOnTheServer(t *testing.T) {
 	record := newLedger()
 	client := connect(t, newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -129,7 +128,7 @@ func TestALatePageIsNoWordOnTheServer(t *testing.T) {
 	}
 }
 
-// late sends a request in an attempt that has gone on for some time, and has little left.
+// late sends a request in an attempt that is already old and has little time left.
 func (c *client) late(t *testing.T, since, left time.Duration, r workload.Request) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), left, errAttemptTimeout)
@@ -137,7 +136,7 @@ func (c *client) late(t *testing.T, since, left time.Duration, r workload.Reques
 	c.carryOut(ctx, &attempt{purpose: history.PurposeLoad, began: time.Now().Add(-since), next: r, more: true})
 }
 
-// noticed is a ledger that tells when its clock is read.
+// noticed is a ledger that reports when its clock is read.
 type noticed struct {
 	*ledger
 	read chan struct{}
@@ -152,8 +151,8 @@ func (n *noticed) Now() history.Time {
 	return now
 }
 
-// TestNothingIsRetried: client-go retries what it may. With the recording transport it may not, so
-// each call of a client is one attempt, one operation, and no waiting.
+// TestNothingIsRetried: client-go retries some requests. The recording transport must prevent this,
+// so that each call of a client is one attempt and one operation, without a wait.
 func TestNothingIsRetried(t *testing.T) {
 	typed := of("get", "x")
 	typed.Client = workload.ClientTyped
@@ -224,8 +223,8 @@ func TestDiscoveryIsParsedOncePerHash(t *testing.T) {
 	}
 }
 
-// What was answered instead of a document is told apart by its hash all the same, and it is
-// recorded why it is none.
+// An answer that is not a document is still identified by its hash, and the operation records why
+// it cannot be parsed.
 func TestUnreadableDiscoveryIsNoDocument(t *testing.T) {
 	for name, c := range map[string]struct{ contentType, body, want string }{
 		"another version": {workload.AcceptAggregated, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v9"}`, "v9"},
@@ -335,15 +334,15 @@ func TestNoProxyFromTheEnvironment(t *testing.T) {
 	if !ok {
 		t.Fatalf("the transport below is a %T", c.record.next)
 	}
-	// ProxyFromEnvironment reads the environment once per process: asking the transport is the
-	// reliable test.
+	// ProxyFromEnvironment reads the environment only once per process, so calling the transport's
+	// Proxy is the reliable test.
 	request, _ := http.NewRequest(http.MethodGet, "https://198.19.0.1:6443/", nil)
 	if proxy, err := transport.Proxy(request); proxy != nil || err != nil {
 		t.Errorf("requests go through %v (%v)", proxy, err)
 	}
 }
 
-// What was cut off behind a proxy, and ended by it in good order, is a complete answer in HTTP.
+// If a proxy ends a truncated answer in order, the answer is complete for HTTP.
 func TestPartOfAnAnswerThatLooksComplete(t *testing.T) {
 	record := newLedger()
 	server := newAPIServer(t, func(w http.ResponseWriter, _ *http.Request) {

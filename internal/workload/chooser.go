@@ -9,43 +9,46 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Choices is where a [Chooser]'s chance comes from: a *rand.Rand of math/rand/v2, or a tape of the
-// simulator. IntN returns a number in [0, n).
+// Choices is the source of random choices for a [Chooser]: a *rand.Rand of math/rand/v2, or a tape
+// of the simulator. IntN returns a number in [0, n).
 type Choices interface{ IntN(n int) int }
 
-// Options say what a [Chooser] chooses.
+// Options are the options of a [Chooser].
 type Options struct {
-	// Lane names the chooser, uniquely in a run; by convention after the server that is asked.
+	// Lane is the name of the chooser, unique in a run. By convention it is the name of the server
+	// that gets its requests.
 	Lane string
-	// Choices is required.
+	// Choices is the source of random choices. Required.
 	Choices Choices
-	// Profile is where the weight lies. The zero value is the general load.
+	// Profile says which requests get more weight. The zero value is the general load.
 	Profile scenario.Traffic
-	// Mix of what is asked for. The zero value is that of the profile, which mostly is DefaultMix.
+	// Mix is the mix of requests. The zero value is the mix of the profile, which is DefaultMix for
+	// most.
 	Mix Mix
-	// Users that ask, the first of which may do everything. Default: [Users].
+	// Users are the senders. The first of them may do everything. Default: [Users].
 	Users []string
-	// ReadOnly keeps to requests that read: nothing is made or changed, not even as a dry run.
+	// ReadOnly keeps to requests that read: nothing is created or changed, not even as a dry run.
 	ReadOnly bool
-	// Can reports whether the sender is able to send a request; another is chosen instead of one
-	// that it cannot send. Default: it can send all.
+	// Can reports whether the sender is able to send a request. If it is not, the chooser chooses
+	// another request. Default: the sender can send all requests.
 	Can func(*Request) bool
 }
 
-// Chooser chooses what is asked next. Its options and probes alone decide. Not for concurrent use.
+// Chooser chooses the next request. The result depends only on its options and probes. It is not
+// safe for concurrent use.
 type Chooser struct {
 	Options
 	decks    decks
-	writable deck // resources that everybody serves and that objects can be created of
+	writable deck // resources that every server serves and whose objects can be created
 	groups   []history.GVR
-	possible map[rotation][]Request // in turn, of the present probes
+	possible map[rotation][]Request // for the present probes; each list is used in turn
 	turns    map[rotation]int
 	live     map[history.GVR][]string
-	made     int // objects
+	made     int // number of objects created
 	large    largeList
 }
 
-// NewChooser checks the options. Until Use, the chooser asks for discovery only.
+// NewChooser checks the options. Until Use, the chooser chooses only discovery requests.
 func NewChooser(o Options) (*Chooser, error) {
 	if err := checkProfile(o.Profile); err != nil {
 		return nil, err
@@ -85,10 +88,10 @@ func (c *Chooser) Use(probes []Probe) {
 	}
 }
 
-// mostRefused bounds how many requests in a row may be ones that the sender cannot send.
+// mostRefused is the maximum number of requests in a row that the sender cannot send.
 const mostRefused = 16
 
-// Next is the next request.
+// Next returns the next request.
 func (c *Chooser) Next() Request {
 	user := c.Users[c.Choices.IntN(len(c.Users))]
 	r := c.choose()
@@ -106,21 +109,21 @@ func (c *Chooser) Next() Request {
 	return r
 }
 
-// rotation is something of a resource that is asked for in turn: its subresources ("*"), one of
-// them, its forms ("forms"), or requests for itself ("").
+// rotation identifies requests for a resource that are chosen in turn: for its subresources ("*"),
+// for one of them, in its forms ("forms"), or for the resource itself ("").
 type rotation struct {
 	of   history.GVR
 	what string
 }
 
-// turn returns how often it was the turn of something before.
+// turn returns the number of earlier turns of a rotation, and counts this one.
 func (c *Chooser) turn(of history.GVR, what string) int {
 	n := c.turns[rotation{of, what}]
 	c.turns[rotation{of, what}]++
 	return n
 }
 
-// once makes the requests of a rotation, once for the present probes.
+// once returns the requests of a rotation. It makes them once for the present probes.
 func (c *Chooser) once(r history.Resource, what string, all func(history.Resource) []Request) []Request {
 	key := rotation{r.GVR, what}
 	if c.possible[key] == nil {
@@ -129,8 +132,8 @@ func (c *Chooser) once(r history.Resource, what string, all func(history.Resourc
 	return c.possible[key]
 }
 
-// writeShare is the share, in percent, of requests on writable resources that use the load's
-// objects.
+// writeShare is the share, in percent, of requests on writable resources that use the objects of
+// the load.
 const writeShare = 35
 
 func (c *Chooser) choose() Request {
@@ -144,7 +147,7 @@ func (c *Chooser) choose() Request {
 	if probe.Subresource != "" {
 		return c.subresource(probe)
 	}
-	// Few resources can be written to. Dealt like all others, they would make writes a rarity.
+	// Only few resources are writable. If they were dealt like all others, writes would be rare.
 	if probe.Class == Everywhere && len(c.writable.probes) > 0 && c.Choices.IntN(100) < writeShare {
 		return c.nextOfLife(c.writable.deal(c.Choices).Resource)
 	}
@@ -152,7 +155,8 @@ func (c *Chooser) choose() Request {
 	if probe.Class != Everywhere && c.canWrite(r) && c.Choices.IntN(100) < writeShare {
 		return c.nextOfLife(r)
 	}
-	// One possibility after the other, so that over time every verb of every resource is asked for.
+	// Take the possible requests in turn, so that over time every verb of every resource is
+	// requested.
 	possible := c.once(r, "", possibleFor)
 	chosen := possible[c.turn(r.GVR, "")%len(possible)]
 	if chosen.Verb == "watch" {
@@ -161,7 +165,8 @@ func (c *Chooser) choose() Request {
 	return chosen
 }
 
-// own is a request of the profile's own kind; false if it is not its turn, or there is none.
+// own returns a request of the profile's own kind. It returns false if the choice falls on the
+// general load, or if there is no such request.
 func (c *Chooser) own() (Request, bool) {
 	if c.large.growing() {
 		return c.large.grow(c.Lane, c.Users[0]), true

@@ -37,7 +37,7 @@ func recordedDocuments(t testing.TB) map[string]history.Document {
 	return docs
 }
 
-// chosen are the next n requests of a chooser with recorded documents.
+// chosen returns the next n requests of a chooser with recorded documents.
 func chosen(t *testing.T, seed uint64, n int, o Options) []Request {
 	t.Helper()
 	o.Lane, o.Choices = "a", rand.New(rand.NewPCG(seed, 0))
@@ -53,7 +53,7 @@ func chosen(t *testing.T, seed uint64, n int, o Options) []Request {
 	return all
 }
 
-// percent is the share of requests of a kind.
+// percent returns the share of requests of a kind.
 func percent(all []Request, of func(*Request) bool) int {
 	n := 0
 	for i := range all {
@@ -156,7 +156,7 @@ func TestChoicesDependOnTheSeedOnly(t *testing.T) {
 	}
 }
 
-// zeros always chooses the first: a tape of the simulator beyond its end.
+// zeros always chooses 0, like a tape of the simulator after its end.
 type zeros struct{}
 
 func (zeros) IntN(int) int { return 0 }
@@ -188,7 +188,7 @@ func TestChoicesWithoutProbesAreDiscovery(t *testing.T) {
 	}
 }
 
-// Whatever is written outside of the run's own namespace is an object of the load, one that does
+// A write outside the run's own namespace must be on an object of the load, on an object that does
 // not exist, or a dry run.
 func TestWritesStayInTheRunsOwnNamespace(t *testing.T) {
 	for _, profile := range scenario.Traffics {
@@ -201,7 +201,7 @@ func TestWritesStayInTheRunsOwnNamespace(t *testing.T) {
 	}
 }
 
-// Servers that are somebody else's must not even be asked to change anything.
+// An existing cluster must not even receive a request that would change something.
 func TestReadOnlyOnlyReads(t *testing.T) {
 	for _, profile := range []scenario.Traffic{scenario.GeneralTraffic, scenario.WatchTraffic, scenario.SubresourceTraffic, scenario.DiscoveryTraffic} {
 		for _, r := range chosen(t, 3, 2000, Options{Profile: profile, ReadOnly: true}) {
@@ -215,7 +215,7 @@ func TestReadOnlyOnlyReads(t *testing.T) {
 	}
 }
 
-// A profile that shifts no weight would let its scenario pass without a word of what it is about.
+// If a profile shifted no weight, its scenario could pass without a request of its kind.
 func TestProfilesShiftTheWeight(t *testing.T) {
 	general := chosen(t, 1, 2000, Options{})
 	for profile, kind := range map[scenario.Traffic]struct {
@@ -240,7 +240,7 @@ func TestProfilesShiftTheWeight(t *testing.T) {
 	}
 }
 
-// Both protocols are asked for, for watches and for connections to pods.
+// Upgrades to both protocols are requested, for watches and for connections to pods.
 func TestBothKindsOfUpgradesAreAskedFor(t *testing.T) {
 	asked := map[string]int{}
 	for _, r := range chosen(t, 1, 4000, Options{Profile: scenario.UpgradeTraffic}) {
@@ -255,7 +255,7 @@ func TestBothKindsOfUpgradesAreAskedFor(t *testing.T) {
 	}
 }
 
-// Every media type is asked for, every type of patch is sent, and every forgery is tried.
+// Every media type is requested, every type of patch is sent, and every forgery is tried.
 func TestFormatsAndForgeriesAreAllTried(t *testing.T) {
 	sent, forged := map[string]bool{}, map[string]bool{}
 	for _, r := range chosen(t, 1, 1500, Options{Profile: scenario.FormatTraffic}) {
@@ -309,7 +309,7 @@ func TestALargeListIsMadeOnceAndOnlyListed(t *testing.T) {
 	}
 }
 
-// What a sender cannot send it is not given.
+// The chooser chooses no request that the sender cannot send.
 func TestOnlyWhatCanBeSentIsChosen(t *testing.T) {
 	describes := func(r *Request) bool { return r.Verb == history.VerbOpenAPI }
 	if !slices.ContainsFunc(chosen(t, 1, 4000, Options{Profile: scenario.DiscoveryTraffic}), func(r Request) bool { return describes(&r) }) {

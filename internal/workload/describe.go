@@ -11,13 +11,14 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// RequestInfo reads paths as the API machinery does, so that operations and servers agree.
+// RequestInfo parses paths like the API machinery, so that operations and servers agree.
 var RequestInfo = &request.RequestInfoFactory{
 	APIPrefixes:          sets.NewString("api", "apis"),
 	GrouplessAPIPrefixes: sets.NewString("api"),
 }
 
-// Describe begins the operation of a request: what it is about, as the API machinery reads it.
+// Describe starts the operation of a request, with its resource and verb as the API machinery
+// parses them.
 func Describe(req *http.Request) history.Operation {
 	op := history.Operation{Path: req.URL.RequestURI()}
 	info, err := RequestInfo.NewRequestInfo(req)

@@ -5,9 +5,9 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// discovery asks for a discovery document: mostly the merged one, and a quarter of that on a
-// condition, which a server answers with 304 whose document is still the one that it last gave;
-// seldom for local documents and older forms.
+// discovery chooses a request for a discovery document. Most are for the merged document. A quarter
+// of these are conditional: if the document is still the one that the server last gave, the server
+// answers 304. A few requests are for local documents and older forms.
 func (c *Chooser) discovery() Request {
 	if c.Profile == scenario.DiscoveryTraffic && c.Choices.IntN(2) == 0 {
 		return c.rareDiscovery()
@@ -27,7 +27,7 @@ func (c *Chooser) discovery() Request {
 	return merged
 }
 
-// group asks for the document of one group, or of one of its versions.
+// group returns a request for the document of one group, or of one of its versions.
 func (c *Chooser) group(version bool) Request {
 	g := c.groups[c.Choices.IntN(len(c.groups))]
 	r := Request{Verb: "get", GVR: g, Path: "/apis/" + g.Group + "/" + g.Version}
@@ -37,12 +37,13 @@ func (c *Chooser) group(version bool) Request {
 	return r
 }
 
-// rareDiscovery is what clients of other ages and kinds ask for: the server's own view, forms
-// without aggregation, OpenAPI, and what kubectl makes of the merged document. OpenAPI 2 is large.
+// rareDiscovery returns a request of less usual clients: for the server's own view, for forms
+// without aggregation, for OpenAPI, or the requests that kubectl makes because of the merged
+// document. OpenAPI 2 is large.
 func (c *Chooser) rareDiscovery() Request {
 	older := Request{Verb: history.VerbLegacy, Path: [...]string{"/apis", "/api"}[c.Choices.IntN(2)]}
 	openAPI := func(path string) Request { return Request{Verb: history.VerbOpenAPI, Path: path, Accept: mediaJSON} }
-	const many = 1 << 20 // of which a remainder is as good as a choice among a few
+	const many = 1 << 20 // a remainder of a number below it is as good as a choice among a few
 	switch n := c.Choices.IntN(1000); {
 	case n < 250:
 		older.Verb = history.VerbNoPeer

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// hostileShare is how many percent of the requests of hostile traffic carry forged headers.
+// hostileShare is the share, in percent, of hostile traffic with forged headers.
 const hostileShare = 33
 
-// Forgery is what a hostile client sends: headers by which a peer says that it has passed a request
-// on, and for whom, and absurd ones. None may make a difference.
+// Forgery is a set of headers that a hostile client sends. By some of these headers a peer says
+// that it has forwarded a request, and for which user. Others are absurd. None may make a
+// difference.
 type Forgery struct {
 	Name   string
 	Header http.Header
@@ -19,12 +20,13 @@ type Forgery struct {
 
 // Names of forgeries that schedules of the simulator choose.
 const (
-	ForgedHop   = "hop"    // a peer has passed the request on
-	ForgedNoHop = "no-hop" // no peer has
+	ForgedHop   = "hop"    // a peer has forwarded the request
+	ForgedNoHop = "no-hop" // no peer has forwarded it
 )
 
-// Forgeries are all. Impersonate-User is not among them, because a user may be allowed to use it;
-// nor is X-Forwarded-For, by which audit logs tell who has passed a request on.
+// Forgeries are all forgeries. Impersonate-User is not among them, because a user may be allowed to
+// use it. X-Forwarded-For is not among them either, because the audit logs show by it which server
+// has forwarded a request.
 var Forgeries = []Forgery{
 	{ForgedHop, http.Header{"X-Kubernetes-Peer-Proxied": {"true"}}},
 	{"hop-of-1.28", http.Header{"X-Kubernetes-Apiserver-Rerouted": {"true"}}},
@@ -54,7 +56,8 @@ func manyGroups(n int) (groups []string) {
 	return groups
 }
 
-// ForgedHeader is the headers of the request's forgery, nil without one. It must not be changed.
+// ForgedHeader returns the headers of the request's forgery; nil if it has none. The caller must
+// not change them.
 func (r *Request) ForgedHeader() http.Header {
 	if i := slices.IndexFunc(Forgeries, func(f Forgery) bool { return f.Name == r.Forged }); i >= 0 {
 		return Forgeries[i].Header

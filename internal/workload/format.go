@@ -24,28 +24,29 @@ const (
 	acceptProtobuf = mediaProtobuf + "," + mediaJSON // custom resources have no protobuf
 )
 
-// accepted are what clients say they can read. A server that does not write a type answers 406.
+// accepted are the Accept headers of clients. A server that cannot write any of the types answers
+// 406.
 var accepted = []string{
 	mediaJSON, mediaYAML, mediaProtobuf, acceptProtobuf, mediaCBOR + "," + mediaJSON, mediaCBOR, acceptTable,
 	"application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json",
 	mediaProtobuf + ";as=PartialObjectMetadataList;v=v1;g=meta.k8s.io," + mediaJSON, "*/*",
 }
 
-// body is a body of a media type. All mean the same empty object, or change nothing.
+// body is a body of a media type. All bodies mean the same empty object, or change nothing.
 type body struct{ mediaType, bytes string }
 
 // cborEmpty is an empty map in CBOR (RFC 8949, 3.1).
 const cborEmpty = "\xa0"
 
-// created are bodies to create an object of, as a dry run. Validation refuses them after routing.
+// created are bodies of create requests, as dry runs. Validation rejects them after routing.
 var created = []body{
 	{mediaJSON, `{}`},
 	{mediaYAML, "metadata: {}\n"},
 	{mediaCBOR, cborEmpty},
-	{mediaProtobuf, "k8s\x00"}, // an envelope with nothing in it
+	{mediaProtobuf, "k8s\x00"}, // an empty envelope
 }
 
-// patches are of all types that there are, on an object that is not there.
+// patches are patches of all types, for an object that does not exist.
 var patches = []body{
 	{jsonPatch, `[{"op":"add","path":"/metadata/labels","value":{}}]`},
 	{mergePatch, `{"metadata":{"labels":{"merged":"yes"}}}`},
@@ -54,14 +55,14 @@ var patches = []body{
 	{string(types.ApplyCBORPatchType), cborEmpty},
 }
 
-// format asks for a resource in one form after the other.
+// format returns the next of the requests for a resource in all its forms.
 func (c *Chooser) format(r history.Resource) (Request, bool) {
 	forms := c.once(r, "forms", formsOf)
 	if len(forms) == 0 {
 		return Request{}, false
 	}
 	at := c.turn(r.GVR, "forms")
-	// Steps that share no factor with the number of forms visit all of them, and mix verbs.
+	// A step that shares no factor with the number of forms visits all of them, and mixes verbs.
 	form := forms[(at*7+at/len(forms))%len(forms)]
 	if form.ContentType != "" && c.Choices.IntN(2) == 0 {
 		form.Accept = accepted[c.Choices.IntN(len(accepted))]
@@ -69,7 +70,7 @@ func (c *Chooser) format(r history.Resource) (Request, bool) {
 	return form, true
 }
 
-// formsOf are the requests for a resource in every media type that its verbs have.
+// formsOf returns the requests for a resource in every media type, for each of its verbs.
 func formsOf(r history.Resource) (forms []Request) {
 	collection := Request{GVR: r.GVR, Query: limit}
 	one := Request{GVR: r.GVR, Namespace: namespaceOf(r), Name: absentName}
@@ -93,14 +94,14 @@ func formsOf(r history.Resource) (forms []Request) {
 			}
 		case "create":
 			if _, special := validBody(r, ""); special {
-				continue // an empty object is answered 500
+				continue // an empty object would be answered 500
 			}
 			for _, b := range created {
 				add(Request{GVR: r.GVR, Namespace: namespaceOf(r), Query: dryRun}, verb, "", b)
 			}
 		case "patch":
 			one := one
-			one.Query = dryRun + "&fieldManager=" + fieldManager // which an apply patch needs
+			one.Query = dryRun + "&fieldManager=" + fieldManager // an apply patch needs it
 			for _, b := range patches {
 				add(one, verb, "", b)
 			}

@@ -14,23 +14,24 @@ import (
 const LargeListLabel = "skewproof.dev/large-list"
 
 const (
-	// LargeListPerLane is how many objects each lane makes. Lists are then some hundred long.
+	// LargeListPerLane is the number of objects that each lane creates. Lists then have some
+	// hundred objects.
 	LargeListPerLane = 130
-	// largePage is how many objects a page has. It divides no number of them.
+	// largePage is the number of objects of a page. The number of objects is not a multiple of it.
 	largePage = 37
-	// padding makes lists larger than what is buffered on the way; in bytes for each object.
+	// padding makes lists larger than the buffers on the way; in bytes for each object.
 	padding = 700
 )
 
-// largeList is many objects of one resource, which are made once and then only listed: of the first
-// resource that not all servers serve and that objects can be made of. Nothing else of the load
-// creates or deletes any object of that resource.
+// largeList is a list of many objects of one resource. They are created once and then only listed.
+// The resource is the first one that not all servers serve and whose objects can be created. No
+// other request of the load creates or deletes objects of this resource.
 type largeList struct {
 	resource *history.Resource // nil until there is one
 	size     int
 }
 
-// use chooses the resource, for good.
+// use chooses the resource. It does not change later.
 func (l *largeList) use(probes []Probe) {
 	for _, p := range probes {
 		if l.resource == nil && p.Class == Somewhere && p.Subresource == "" && !p.Resource.Namespaced &&
@@ -41,14 +42,14 @@ func (l *largeList) use(probes []Probe) {
 	}
 }
 
-// owns reports whether the resource is that of the list, in whatever version.
+// owns reports whether the resource is that of the list, in any version.
 func (l *largeList) owns(r history.Resource) bool {
 	return l.resource != nil && l.resource.Group == r.Group && l.resource.Resource == r.Resource
 }
 
 func (l *largeList) growing() bool { return l.resource != nil && l.size < LargeListPerLane }
 
-// grow makes the next object, as a user who may.
+// grow creates the next object, as a user who may do so.
 func (l *largeList) grow(lane, user string) Request {
 	l.size++
 	create := about(*l.resource, fmt.Sprintf("skewproof-large-list-%s-%03d", lane, l.size), "create")
@@ -59,7 +60,7 @@ func (l *largeList) grow(lane, user string) Request {
 	return create
 }
 
-// list asks for all objects, at once or page by page.
+// list requests all objects, at once or page by page.
 func (l *largeList) list(choices Choices) (Request, bool) {
 	if l.resource == nil {
 		return Request{}, false

@@ -8,18 +8,18 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Mix is what share of the requests goes where, in percent; the rest goes to resources that every
-// server serves. A share of a class that has no probes falls to that rest.
+// Mix has the shares of requests, in percent. The rest goes to resources that every server serves.
+// The share of a class without probes goes to this rest too.
 type Mix struct {
 	Somewhere int // resources that only some servers serve
-	Nowhere   int // what nobody serves
+	Nowhere   int // resources that no server serves
 	Discovery int // discovery documents
 }
 
-// DefaultMix leans on what the Mixed Version Proxy is about.
+// DefaultMix gives more weight to resources that need the Mixed Version Proxy.
 var DefaultMix = Mix{Somewhere: 33, Nowhere: 10, Discovery: 5}
 
-// discoveryMix is that of discovery traffic. Each merged document is a quarter of a megabyte.
+// discoveryMix is the mix of discovery traffic. Each merged document is a quarter of a megabyte.
 var discoveryMix = Mix{Somewhere: 33, Nowhere: 10, Discovery: 15}
 
 func (m Mix) check() error {
@@ -29,18 +29,18 @@ func (m Mix) check() error {
 	return nil
 }
 
-// ownShares are how many percent of the requests are of a profile's own kind; the rest is the
-// general load, so that what a profile is about is seen beside everything else. Profiles that are
-// not listed have no kind of their own: they have another mix, more headers or a lower rate.
+// ownShares are the shares, in percent, of requests of a profile's own kind. The rest is the
+// general load, so that these requests run together with all others. Profiles that are not listed
+// have no requests of their own kind, but another mix, more headers or a lower rate.
 var ownShares = map[scenario.Traffic]int{
 	scenario.WatchTraffic: 60, scenario.SubresourceTraffic: 60, scenario.FormatTraffic: 60, scenario.UpgradeTraffic: 15,
 	scenario.LargeListTraffic: 6,
 }
 
-// sparseness is by how much the rate of sparse traffic is lower.
+// sparseness is the factor by which the rate of sparse traffic is lower.
 const sparseness = 100
 
-// Rate is how many requests a second a profile sends where the general load sends qps.
+// Rate returns the number of requests per second of a profile if the general load has qps.
 func Rate(profile scenario.Traffic, qps float64) float64 {
 	if profile == scenario.SparseTraffic {
 		return qps / sparseness
@@ -55,8 +55,8 @@ func checkProfile(p scenario.Traffic) error {
 	return nil
 }
 
-// deck deals the probes of one class so that each is visited once before any is visited again, in
-// an order that is chosen anew for each round.
+// deck deals the probes of one class. It deals each probe once before it deals any probe again. It
+// chooses a new order for each round.
 type deck struct {
 	probes []Probe
 	next   int
@@ -88,8 +88,8 @@ func newDecks(probes []Probe) decks {
 	return all
 }
 
-// pick chooses the class by the mix and deals a probe of it. The second result is false when
-// discovery was chosen, or there are no probes at all.
+// pick chooses the class by the mix and deals a probe of it. The second result is false if
+// discovery was chosen, or if there are no probes.
 func (d decks) pick(mix Mix, choices Choices) (Probe, bool) {
 	n := choices.IntN(100)
 	if n < mix.Discovery || len(d) == 0 {

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// maxLive bounds the objects of one resource that one lane keeps alive.
+	// maxLive is the maximum number of objects of one resource that one lane keeps.
 	maxLive = 4
 	// fieldManager owns the fields that the load applies.
 	fieldManager = "skewproof"
 )
 
-// ManagedBy and ManagedByValue label every object that is made for a run.
+// ManagedBy and ManagedByValue label every object that is created for a run.
 const (
 	ManagedBy      = "app.kubernetes.io/managed-by"
 	ManagedByValue = "skewproof"
 )
 
-// canWrite reports whether objects of the resource can be created, and may be.
+// canWrite reports whether objects of the resource can be created, and may be created by the load.
 func (c *Chooser) canWrite(r history.Resource) bool { return creatable(r) && !c.large.owns(r) }
 
 func creatable(r history.Resource) bool {
@@ -29,9 +29,10 @@ func creatable(r history.Resource) bool {
 	return known && slices.Contains(r.Verbs, "create")
 }
 
-// nextOfLife is the next request in the lives of the objects of r, which must be one that canWrite:
-// create, read, change, delete. It assumes that every create succeeds; where one did not (the user
-// may not write, the server was down), the next meets a missing object, which is as good.
+// nextOfLife returns the next request in the lives of the objects of r: create, read, change,
+// delete. canWrite(r) must be true. nextOfLife assumes that every create succeeds. If one did not
+// (the user may not write, the server was down), later requests find no object, which is a good
+// test too.
 func (c *Chooser) nextOfLife(r history.Resource) Request {
 	live := c.live[r.GVR]
 	n := c.Choices.IntN(100)
@@ -56,7 +57,8 @@ func (c *Chooser) nextOfLife(r history.Resource) Request {
 	return c.perhapsTyped(change)
 }
 
-// changesOf are the requests on a living object. Those with the whole object have no body yet.
+// changesOf returns the requests on an existing object. Requests with the whole object have no body
+// yet.
 func changesOf(r history.Resource, name string, stamp int) []Request {
 	t := templates[groupResource{r.Group, r.Resource}]
 	apply := patch(r, name, "", applyPatch, "")
@@ -65,7 +67,7 @@ func changesOf(r history.Resource, name string, stamp int) []Request {
 		get(r, name, ""),
 		patch(r, name, "", mergePatch, `{"metadata":{"annotations":{"skewproof.dev/seen":"`+strconv.Itoa(stamp)+`"}}}`),
 		patch(r, name, "", jsonPatch, `[{"op":"add","path":"/metadata/labels/seen","value":"yes"}]`),
-		// Custom resources answer 415 to it: a right answer, on every server.
+		// Custom resources answer a strategic merge patch with 415, which is right on every server.
 		patch(r, name, "", strategicPatch, `{"metadata":{"labels":{"merged":"yes"}}}`),
 		apply)
 	if t.unconditionalUpdate {
@@ -79,12 +81,12 @@ func changesOf(r history.Resource, name string, stamp int) []Request {
 	return all
 }
 
-// TypedResources are those for the generated clientset, which speaks protobuf.
+// TypedResources are the resources for the generated clientset, which speaks protobuf.
 var TypedResources = []history.GVR{
 	{Version: "v1", Resource: "configmaps"}, {Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 }
 
-// perhapsTyped gives a request to the generated clientset, half of the times that it can send it.
+// perhapsTyped gives half of the requests that the generated clientset can send to it.
 func (c *Chooser) perhapsTyped(r Request) Request {
 	if r.Subresource == "" && r.Verb != "patch" && slices.Contains(TypedResources, r.GVR) && c.Choices.IntN(2) == 0 {
 		r.Client = ClientTyped

@@ -18,22 +18,22 @@ const (
 	Nowhere    Class = "nowhere"    // no server serves it
 )
 
-// Probe is one thing to ask for.
+// Probe is a resource or subresource for which requests are sent.
 type Probe struct {
-	// Resource with the verbs and subresources that any of the servers lists for it.
+	// Resource has the verbs and subresources that any of the servers lists.
 	Resource history.Resource
 	Class    Class
-	// Servers that serve it by themselves, sorted. Empty for Nowhere.
+	// Servers are the servers that serve it themselves, sorted. Empty for Nowhere.
 	Servers []string
-	// Subresource, if set, is the only thing asked for, and what Class and Servers are about: one
-	// that only some of the servers of the resource have, or, in class Nowhere, a made-up one.
+	// Subresource, if set, is the only target of requests, and Class and Servers are about it. It
+	// is a subresource that only some of the resource's servers have, or, in class Nowhere, one
+	// that does not exist.
 	Subresource string
 }
 
-// Classify turns ground truth (each live server's own document) into probes, sorted by resource. To
-// what the documents list it adds resources that nobody serves: an unknown group, an unknown
-// version of a known group, an unknown resource of a known version, unknown subresources. Without
-// documents there are none.
+// Classify turns ground truth (each live server's own document) into probes, sorted by resource. It
+// adds resources that no server serves: an unknown group, an unknown version of a known group, an
+// unknown resource of a known version, unknown subresources. Without documents there are no probes.
 func Classify(docs map[string]history.Document) []Probe {
 	var all []history.Document
 	servers := map[history.GVR][]string{}
@@ -58,8 +58,8 @@ func Classify(docs map[string]history.Document) []Probe {
 	return append(probes, unserved(probes)...)
 }
 
-// skewedSubresources are those that not all servers of the resource have. Of storage.k8s.io/v1
-// csinodes, for example, 1.37 has a status and 1.36 has not.
+// skewedSubresources returns probes for the subresources that not all servers of the resource have.
+// For example, storage.k8s.io/v1 csinodes has a status in 1.37 but not in 1.36.
 func skewedSubresources(p Probe, docs map[string]history.Document) []Probe {
 	var skewed []Probe
 	for _, s := range p.Resource.Subresources {
@@ -82,8 +82,8 @@ func hasSubresource(doc history.Document, gvr history.GVR, name string) bool {
 	})
 }
 
-// Union lists what any of the documents lists, each resource once, with the verbs and subresources
-// of all. It is no document that was ever answered, so it has no hash.
+// Union lists the resources of all documents, each once, with the verbs and subresources of all. No
+// server has sent this document, so it has no hash.
 func Union(docs ...history.Document) history.Document {
 	var all history.Document
 	at := map[history.GVR]int{}
@@ -106,7 +106,7 @@ func clone(r history.Resource) history.Resource {
 	return r
 }
 
-// unite adds to r what another server's document says of the same resource.
+// unite adds to r the verbs and subresources of the same resource in another server's document.
 func unite(r *history.Resource, other history.Resource) {
 	for _, v := range other.Verbs {
 		if !slices.Contains(r.Verbs, v) {
@@ -126,12 +126,13 @@ func compareProbes(a, b Probe) int {
 		cmp.Compare(a.Subresource, b.Subresource))
 }
 
-// Classifier classifies as [Classify] does, and remembers. What was served once and is not any more
-// becomes a probe of what nobody serves: servers and clients that do not forget it are wrong in
-// another way than with what never existed. The zero value is empty. It is not for concurrent use.
+// Classifier is like [Classify] but has a memory. A resource that was served once and no longer is
+// becomes a probe of class Nowhere. Servers and clients that remember it make other mistakes than
+// with a resource that never existed. The zero value is empty. It is not safe for concurrent use.
 type Classifier struct{ once history.Document }
 
-// Classify classifies what the live servers serve, and what was served at an earlier call.
+// Classify classifies the resources of the live servers, and those that were served at an earlier
+// call.
 func (c *Classifier) Classify(docs map[string]history.Document) []Probe {
 	var live []history.Document
 	for _, server := range slices.Sorted(maps.Keys(docs)) {
@@ -146,7 +147,8 @@ func (c *Classifier) Classify(docs map[string]history.Document) []Probe {
 	return probes
 }
 
-// departed is what was served once and is not now: resources, or subresources of served ones.
+// departed returns probes for everything that was served once and is not now: resources, or
+// subresources of served resources.
 func departed(once, now history.Document) []Probe {
 	var probes []Probe
 	for _, r := range once.Resources {
@@ -165,15 +167,15 @@ func departed(once, now history.Document) []Probe {
 	return probes
 }
 
-// ReadVerbs are the verbs that change nothing: what a chooser with Options.ReadOnly, and a sweep of
-// servers that are somebody else's, keep to.
+// ReadVerbs are the verbs that change nothing. A chooser with Options.ReadOnly and a sweep of an
+// existing cluster use only these.
 var ReadVerbs = []string{"get", "list", "watch"}
 
-// connecting are the subresources whose GET asks for a connection, not for an object.
+// connecting are the subresources whose GET asks for a connection and not for an object.
 var connecting = []string{"exec", "attach", "portforward", "proxy"}
 
-// readable is as much of the probes as can be asked for by reading. What is left of a resource has
-// no verb that writes, so that nobody can choose one.
+// readable returns the part of the probes that can be requested by reading. The remaining resources
+// have no verb that writes, so the chooser cannot choose one.
 func readable(probes []Probe) []Probe {
 	var out []Probe
 	writes := func(verb string) bool { return !slices.Contains(ReadVerbs, verb) }
@@ -186,7 +188,7 @@ func readable(probes []Probe) []Probe {
 		for i, s := range p.Resource.Subresources {
 			p.Resource.Subresources[i].Verbs = slices.DeleteFunc(slices.Clone(s.Verbs), writes)
 		}
-		// A resource of which nothing can be read could only be written to.
+		// A resource that cannot be read could only be written to.
 		if p.Subresource == "" && len(p.Resource.Verbs) == 0 {
 			continue
 		}

@@ -121,7 +121,8 @@ func TestUnionHoldsEveryLineOnce(t *testing.T) {
 	}
 }
 
-// A load that forgets what has left would never see that a server goes on listing or passing it on.
+// If the load forgot removed resources, it would never notice a server that still lists them or
+// forwards requests for them.
 func TestWhatHasDepartedIsAskedForAsWhatNobodyServes(t *testing.T) {
 	thing := func(name string, subresources ...string) history.Resource {
 		r := history.Resource{GVR: history.GVR{Group: "things.example.com", Version: "v1", Resource: name}, Verbs: []string{"get", "list"}}
@@ -158,8 +159,7 @@ func TestWhatHasDepartedIsAskedForAsWhatNobodyServes(t *testing.T) {
 	}
 }
 
-// What is left of the probes must not tempt: no verb that writes, and no resource that could only
-// be written to.
+// The remaining probes must have no verb that writes, and no resource that can only be written to.
 func TestReadableKeepsWhatCanBeRead(t *testing.T) {
 	pods := history.Resource{
 		GVR: history.GVR{Version: "v1", Resource: "pods"}, Verbs: []string{"create", "get", "list"},
@@ -184,8 +184,8 @@ func TestReadableKeepsWhatCanBeRead(t *testing.T) {
 	}
 }
 
-// Documents come from servers: whatever they list, probes and sweeps are made of it, the same each
-// time.
+// Documents come from servers. Probes and sweeps must be possible with every document, and be the
+// same each time.
 func FuzzClassify(f *testing.F) {
 	for _, name := range []string{"api.json", "v1.36.3.apis.json"} {
 		body, err := os.ReadFile("../answer/testdata/discovery/" + name)

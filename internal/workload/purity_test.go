@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/purity"
 )
 
-// A chooser that looked at the clock, or at the order of a map, would choose otherwise the second
-// time.
+// If a chooser read the clock, or depended on the order of a map, its second run would choose other
+// requests.
 func TestTheChooserIsPure(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package workload chooses requests: what is asked of whom, next. It is pure: it has no socket, no
-// clock and no goroutine, and the same choices give the same requests. Package traffic sends them
-// to real servers with client-go, package sim to simulated ones in virtual time.
+// Package workload chooses requests: the next request for each server. It is pure: it has no
+// socket, no clock and no goroutine, and the same choices give the same requests. Package traffic
+// sends them to real servers with client-go, and package sim to simulated servers in virtual time.
 package workload
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Namespace is where all namespaced objects of a load live.
+// Namespace is the namespace of all namespaced objects of a load.
 const Namespace = "skewproof"
 
 // The users of a load.
@@ -25,29 +25,29 @@ const (
 	Reader = "skewproof-reader"
 	// ServiceAccount may read everything, and write in [Namespace] only.
 	ServiceAccount = "skewproof-writer"
-	// ServiceAccountUser is how servers call the ServiceAccount.
+	// ServiceAccountUser is the user name of the ServiceAccount.
 	ServiceAccountUser = "system:serviceaccount:" + Namespace + ":" + ServiceAccount
 )
 
 // Users returns all users of a load. The first may do everything.
 func Users() []string { return []string{Admin, Reader, ServiceAccountUser} }
 
-// The clients that requests are meant for, and the names in Operation.Client.
+// The clients that send requests, with their names in Operation.Client.
 const (
 	ClientTyped   = "typed"              // the generated clientset, which speaks protobuf
 	ClientDynamic = "dynamic"            // the dynamic client, which speaks JSON
-	ClientREST    = "rest"               // a bare REST client: tables, any format of any resource, discovery, the sweep
-	ClientSocket  = history.ClientSocket // asks for an upgrade to WebSocket (RFC 6455), in HTTP/1.1, on a connection of its own
+	ClientREST    = "rest"               // a plain REST client: tables, any format of any resource, discovery, the sweep
+	ClientSocket  = history.ClientSocket // asks for an upgrade to WebSocket (RFC 6455), in HTTP/1.1, on its own connection
 	ClientForger  = "forger"             // any of these, with headers that only servers may send; see [Forgeries]
 )
 
-// Timeout is how long a client waits for the answer to a request, and to those that follow from it.
-// It is longer than history.DefaultBounds.Unavailable allows a server, so that a late 503 is no
-// timeout.
+// Timeout is how long a client waits for the answer to a request, including the requests that
+// follow from it. It is longer than history.DefaultBounds.Unavailable, so that a late 503 does not
+// become a timeout.
 const Timeout = 35 * time.Second
 
-// Request is one request of a client, as data. Values are comparable. What a request leaves empty
-// follows from its verb: see Header and Payload.
+// Request is one request of a client, as data. Values are comparable. Empty fields follow from the
+// verb: see Header and Payload.
 type Request struct {
 	// Verb is a verb of the API, or one of history.VerbDiscovery, VerbNoPeer, VerbLegacy,
 	// VerbOpenAPI and VerbTable.
@@ -58,59 +58,60 @@ type Request struct {
 	Name        string      `json:"name,omitempty"`
 	// Path replaces the path of the resource, as for discovery documents.
 	Path string `json:"path,omitempty"`
-	// Query is encoded. A watch adds its timeout.
+	// Query is encoded. For a watch, URL adds the timeout.
 	Query string `json:"query,omitempty"`
-	// For is how long a watch is to last; seconds.
+	// For is the requested duration of a watch, in whole seconds.
 	For time.Duration `json:"for,omitempty"`
 
-	// User is who asks. Empty: [Admin].
+	// User is the sender. Empty: [Admin].
 	User string `json:"user,omitempty"`
-	// Client is one of the client names but ClientSocket and ClientForger. Empty: any.
+	// Client is one of the client names except ClientSocket and ClientForger. Empty: any.
 	Client string `json:"client,omitempty"`
-	// Upgrade asks for the connection to be upgraded.
+	// Upgrade asks the server to upgrade the connection.
 	Upgrade bool `json:"upgrade,omitempty"`
-	// Protocol is that of the upgrade: [ProtocolSPDY]. Empty: WebSocket.
+	// Protocol is the protocol of the upgrade: [ProtocolSPDY]. Empty: WebSocket.
 	Protocol string `json:"protocol,omitempty"`
-	// Forged names the [Forgery] whose headers the client sends along. Empty: none.
+	// Forged names the [Forgery] whose headers the client adds. Empty: none.
 	Forged string `json:"forged,omitempty"`
 
 	Accept      string `json:"accept,omitempty"`
 	ContentType string `json:"contentType,omitempty"`
 	IfNoneMatch string `json:"ifNoneMatch,omitempty"`
-	// Body is the bytes of the body. In a file only UTF-8 is kept as it is.
+	// Body has the bytes of the body. A file keeps them unchanged only if they are UTF-8.
 	Body string `json:"body,omitempty"`
 
-	// Cached makes a request for a merged document conditional; Then is what the client asks for
-	// after the answer. Both depend on what a [Session] remembers, among which Pick chooses.
+	// Cached makes a request for a merged document conditional. Then says which request the client
+	// sends after the answer. Both depend on the documents that a [Session] remembers; Pick chooses
+	// among them.
 	Cached Cached `json:"cached,omitempty"`
 	Then   Then   `json:"then,omitempty"`
 	Pick   int    `json:"pick,omitempty"`
-	// Before is how many objects the pages before had.
+	// Before is the number of objects on the earlier pages.
 	Before int `json:"before,omitempty"`
 }
 
-// Cached says which merged document a client has, if any.
+// Cached says which merged document a conditional client already has.
 type Cached string
 
 // The conditions.
 const (
-	CachedLast Cached = "last" // the one that it was given last
-	CachedAny  Cached = "any"  // one that it was ever given: it may have slept since
+	CachedLast Cached = "last" // the last document that it received
+	CachedAny  Cached = "any"  // any document that it ever received: the client may have been idle since
 )
 
-// Then is what a client asks for after an answer.
+// Then says which request a client sends after an answer.
 type Then string
 
 // The continuations.
 const (
 	// ThenPages lists the following pages, until the list is complete.
 	ThenPages Then = "pages"
-	// ThenPreferred lists a resource in the first version that the client's merged document lists
-	// of it, as kubectl and other clients with a REST mapper do.
+	// ThenPreferred lists a resource, in the first version in the client's merged document. kubectl
+	// and other clients with a REST mapper do the same.
 	ThenPreferred Then = "preferred"
 )
 
-// Accept headers that ask for discovery: aggregated (KEP-3352), without what peers serve (KEP-4020,
+// Accept headers for discovery: aggregated (KEP-3352), without the resources of peers (KEP-4020,
 // profile=nopeer), and the forms of older clients.
 const (
 	AcceptAggregated     = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -133,10 +134,10 @@ var methods = map[string]string{
 	history.VerbLegacy: http.MethodGet, history.VerbOpenAPI: http.MethodGet,
 }
 
-// Method is the HTTP method, "" for an unknown verb.
+// Method returns the HTTP method; "" for an unknown verb.
 func (r *Request) Method() string { return methods[r.Verb] }
 
-// URL is the path and query of the request.
+// URL returns the path and query of the request.
 func (r *Request) URL() *url.URL {
 	u := &url.URL{Path: r.Path, RawQuery: r.Query}
 	if u.Path == "" {
@@ -170,13 +171,14 @@ func (r *Request) resourcePath() string {
 	return strings.Join(parts, "/")
 }
 
-// accepts are the Accept headers of verbs whose answer has a form of its own.
+// accepts are the Accept headers of verbs with a special form of answer.
 var accepts = map[string]string{
 	history.VerbDiscovery: AcceptAggregated, history.VerbNoPeer: AcceptNoPeer, history.VerbTable: acceptTable, history.VerbLegacy: mediaJSON,
 }
 
-// Header is what the request says of its content and of the answer that it wants, without what is
-// forged. A request that says nothing of the answer leaves it to its client, which takes JSON.
+// Header returns the headers about the request's content and the wanted answer, without forged
+// headers. If Accept is empty and does not follow from the verb, the client chooses it; clients
+// choose JSON.
 func (r *Request) Header() http.Header {
 	h := http.Header{}
 	set := func(name, value string) {
@@ -199,7 +201,7 @@ func (r *Request) Header() http.Header {
 	return h
 }
 
-// Payload is the body. That of a write which has none is the least that an API object can be.
+// Payload returns the body. A write without a body gets the smallest possible API object.
 func (r *Request) Payload() []byte {
 	switch {
 	case r.Body != "":
@@ -212,7 +214,7 @@ func (r *Request) Payload() []byte {
 	return nil
 }
 
-// Sender is the name in Operation.Client: the kind of client that sends the request.
+// Sender returns the name for Operation.Client: the kind of client that sends the request.
 func (r *Request) Sender() string {
 	switch {
 	case r.Forged != "":
@@ -225,7 +227,7 @@ func (r *Request) Sender() string {
 	return r.Client
 }
 
-// String tells the request in a line.
+// String describes the request in a line.
 func (r *Request) String() string {
 	what := r.GVR.String()
 	if r.Subresource != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// possibleFor are the requests for a resource without an object of the load, by its verbs.
+// possibleFor returns the requests for a resource that need no object of the load, by its verbs.
 func possibleFor(r history.Resource) []Request {
 	has := func(verb string) bool { return slices.Contains(r.Verbs, verb) }
 	var all []Request
@@ -36,20 +36,21 @@ func possibleFor(r history.Resource) []Request {
 		all = append(all, about(r, absentName, "delete"))
 	}
 	if has("create") || len(all) == 0 {
-		// Validation refuses an empty object after routing; dryRun holds back the others.
+		// Validation rejects an empty object after routing; if it does not, dryRun prevents the
+		// creation.
 		create, _ := visit(r, "", "create")
 		all = append(all, create)
 	}
 	return all
 }
 
-// limit keeps the lists of a long run small: how many objects there are proves nothing.
+// limit keeps the lists of a long run small. The number of objects in them proves nothing.
 const limit = "limit=20"
 
-// absentName is an object that nobody ever creates.
+// absentName is the name of an object that is never created.
 const absentName = "skewproof-absent"
 
-// about is a request of the dynamic client about one object.
+// about returns a request of the dynamic client for one object.
 func about(r history.Resource, name, verb string) Request {
 	return Request{Verb: verb, GVR: r.GVR, Namespace: namespaceOf(r), Name: name, Client: ClientDynamic}
 }
@@ -66,7 +67,8 @@ func patch(r history.Resource, name, subresource, mediaType, body string) Reques
 	return request
 }
 
-// watch is a short watch. Bookmarks make even one on an empty resource end with something to count.
+// watch returns a short watch. With bookmarks, even a watch of a resource without objects has an
+// event to count.
 func watch(r history.Resource, d time.Duration) Request {
 	request := about(r, "", "watch")
 	request.Query, request.For = "allowWatchBookmarks=true", d
@@ -80,7 +82,7 @@ func namespaceOf(r history.Resource) string {
 	return ""
 }
 
-// anySubresource asks for one subresource of a resource after the other.
+// anySubresource returns a request for a subresource of the probe, each subresource in turn.
 func (c *Chooser) anySubresource(p Probe) (Request, bool) {
 	if p.Subresource != "" {
 		return c.subresource(p), true
@@ -93,11 +95,11 @@ func (c *Chooser) anySubresource(p Probe) (Request, bool) {
 	return c.subresource(p), true
 }
 
-// subresource asks for the subresource of a probe, with one verb after the other.
+// subresource returns a request for the subresource of a probe, each verb in turn.
 func (c *Chooser) subresource(p Probe) Request {
 	absent := get(p.Resource, absentName, p.Subresource)
 	i := slices.IndexFunc(p.Resource.Subresources, func(s history.Subresource) bool { return s.Name == p.Subresource })
-	if i < 0 { // made up
+	if i < 0 { // it does not exist
 		return absent
 	}
 	verbs := p.Resource.Subresources[i].Verbs
@@ -110,20 +112,20 @@ func (c *Chooser) subresource(p Probe) Request {
 	return absent
 }
 
-// PodConnections are the subresources by which a client gets a connection to what runs in a pod.
-// The pod does not exist: the question is whether an upgrade is answered as any other request.
+// PodConnections are the subresources that give a client a connection into a pod. The pod does not
+// exist: the test is whether the request for an upgrade is answered like any other request.
 var PodConnections = []string{"exec", "attach", "portforward"}
 
-// ProtocolSPDY is what clients of older versions ask for (k8s.io/apimachinery,
+// ProtocolSPDY is the protocol for which older clients ask (k8s.io/apimachinery,
 // pkg/util/httpstream/spdy).
 const ProtocolSPDY = "SPDY/3.1"
 
-// spdyEvery is how many upgrades of one resource are asked for until one is to SPDY. A server that
-// does not know that protocol for a watch answers as if it had not been asked for.
+// spdyEvery says that one of so many upgrades of a resource is to SPDY. A server that does not know
+// SPDY for a watch answers as if no upgrade was requested.
 const spdyEvery = 5
 
-// upgrade asks for a watch by WebSocket (k8s.io/apiserver, endpoints/handlers/watch.go) or, where
-// the probe has none, for a connection to a pod. Some ask for SPDY.
+// upgrade requests a watch by WebSocket (k8s.io/apiserver, endpoints/handlers/watch.go). If the
+// probe has no watch, it requests a connection to a pod. Some requests are for SPDY.
 func (c *Chooser) upgrade(p Probe) Request {
 	r := Request{Verb: "watch", GVR: p.Resource.GVR, Query: "resourceVersion=0", Upgrade: true}
 	if c.turn(p.Resource.GVR, "upgrade")%spdyEvery == spdyEvery-1 {

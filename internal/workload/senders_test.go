@@ -25,8 +25,8 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// The real sender and the simulator are given the same choices: what they record of what they ask
-// must be the same, request by request.
+// The real sender and the simulator get the same choices. Their records of the requests must be the
+// same, request by request.
 func TestBothSendersAskForTheSame(t *testing.T) {
 	plan := []scenario.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}}
 	for _, profile := range scenario.Traffics {
@@ -54,8 +54,8 @@ type source struct{ *tape.Tape }
 
 func (s source) IntN(n int) int { return s.Choose(tape.Workload, n) }
 
-// simulate returns what the load of a quiet run asks for, in the order of sending, and the choices
-// that it made.
+// simulate returns the requests of the load in a quiet run, in the order of sending, and the
+// choices that it made.
 func simulate(t *testing.T, plan []scenario.Server, load *sim.Load) ([]string, *tape.Tape) {
 	t.Helper()
 	s := sim.New(sim.Setup{
@@ -78,8 +78,8 @@ func simulate(t *testing.T, plan []scenario.Server, load *sim.Load) ([]string, *
 	return lines(load.Traffic, all), tape.Of(drawn.Recorded())
 }
 
-// lines tell operations as their requests, without those that follow from an answer: answers are
-// not compared here.
+// lines returns operations as text, without those that follow from an answer, because the answers
+// differ here.
 func lines(profile scenario.Traffic, all []history.Operation) (told []string) {
 	for _, op := range all {
 		nextPage := strings.Contains(op.Path, "continue=")
@@ -88,7 +88,7 @@ func lines(profile scenario.Traffic, all []history.Operation) (told []string) {
 			continue
 		}
 		if op.Verb == "create" && op.Subresource == "" {
-			op.Name = "" // which stands in the body
+			op.Name = "" // the name is in the body
 		}
 		told = append(told, fmt.Sprintf("%s of %s with %s: %s %s/%s %q %q at %s, accepting %q, rerouted: %t",
 			op.User, op.Server, op.Client, op.Verb, op.GVR, op.Subresource, op.Namespace, op.Name, op.Path, op.Accept, op.Rerouted))
@@ -96,7 +96,7 @@ func lines(profile scenario.Traffic, all []history.Operation) (told []string) {
 	return told
 }
 
-// recorder keeps operations, of requests that are sent one after the other.
+// recorder keeps operations. Its requests are sent one after another.
 type recorder struct{ operations []history.Operation }
 
 func (r *recorder) Operation(o history.Operation) { r.operations = append(r.operations, o) }
@@ -104,8 +104,8 @@ func (r *recorder) Document(history.Document)     {}
 func (r *recorder) HasDocument(string) bool       { return false }
 func (r *recorder) Now() history.Time             { return history.Time(len(r.operations)) }
 
-// sendAll sends as many requests with client-go, to a server that knows nothing, as the choices
-// give.
+// sendAll sends n requests with client-go, according to the choices, to a server that answers 404
+// to all.
 func sendAll(t *testing.T, plan []scenario.Server, profile scenario.Traffic, choices *tape.Tape, n int) []string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())

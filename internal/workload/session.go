@@ -9,17 +9,17 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Session is what one user remembers of the answers of one server: the merged documents that it was
-// given at /apis, by their ETags. A [Chooser] learns nothing from answers, so that what it chooses
-// does not depend on how fast they come; what a request takes from earlier answers is filled in
-// when it is sent. The zero value remembers nothing. It is not safe for concurrent use.
+// Session is what one user remembers of the answers of one server: the merged documents that it
+// received at /apis, by their ETags. A [Chooser] does not use answers, so that its choices do not
+// depend on their speed. When a request is sent, the session fills in the fields that depend on
+// earlier answers. The zero value remembers nothing. It is not safe for concurrent use.
 type Session struct {
 	last   string
-	tags   []string          // in the order in which they were first given
+	tags   []string          // in the order in which they were first received
 	hashes map[string]string // of documents, by ETag
 }
 
-// Resolve returns the request as it is to be sent now.
+// Resolve returns the request with the fields that depend on earlier answers.
 func (s *Session) Resolve(r Request) Request {
 	switch {
 	case r.Cached == CachedLast:
@@ -33,12 +33,13 @@ func (s *Session) Resolve(r Request) Request {
 // Documents returns a document by its hash, if it is known.
 type Documents func(hash string) (history.Document, bool)
 
-// notAsked is why a 304 says nothing: RFC 9110, section 15.4.5, makes it the answer to a condition.
+// notAsked is the message for an unexpected 304: by RFC 9110, section 15.4.5, a 304 answers only a
+// conditional request.
 const notAsked = "not modified, though the client has not said what it has"
 
-// Answered takes notice of an answer to a request that was resolved, or of the lack of one, and
-// completes its operation: with the document that a 304 confirms, and with the length of a list
-// over all pages so far. It returns the request that the client sends next because of it, if any.
+// Answered processes the answer to a resolved request, or its failure, and completes its operation:
+// with the document that a 304 confirms, and with the length of a list over all pages so far. It
+// returns the request that the client sends next because of the answer, if any.
 func (s *Session) Answered(r *Request, op *history.Operation, body []byte, document Documents) (next Request, more bool) {
 	if op.Verb == history.VerbDiscovery && op.Failure == history.FailureNone {
 		s.discovered(r, op)
@@ -54,8 +55,8 @@ func (s *Session) Answered(r *Request, op *history.Operation, body []byte, docum
 	return Request{}, false
 }
 
-// discovered remembers the ETag of a merged document. "Not modified" says that the client has the
-// right document already: the one that it was given with the ETag in its condition.
+// discovered remembers the ETag of a merged document. "Not modified" means that the client has the
+// right document already: the document that came with the ETag in the condition.
 func (s *Session) discovered(r *Request, op *history.Operation) {
 	switch {
 	case op.Status == http.StatusNotModified && r.IfNoneMatch == "":
@@ -78,7 +79,7 @@ func (s *Session) discovered(r *Request, op *history.Operation) {
 	}
 }
 
-// turnPage notes how long a list is so far, and asks for its next page.
+// turnPage stores the length of a list so far, and returns the request for its next page.
 func (r *Request) turnPage(op *history.Operation, body []byte) (Request, bool) {
 	var list struct {
 		Metadata struct {
@@ -100,7 +101,8 @@ func (r *Request) turnPage(op *history.Operation, body []byte) (Request, bool) {
 	return next, op.More
 }
 
-// preferred lists one of the resources of a document, in the first version that it has of it.
+// preferred returns a list request for one of the resources of a document, in the first version
+// that the document has.
 func preferred(doc history.Document, r *Request) (Request, bool) {
 	type groupResource struct{ group, resource string }
 	seen := map[groupResource]bool{}

@@ -18,7 +18,7 @@ var things = history.Document{Hash: "things", Resources: []history.Resource{
 
 func library(hash string) (history.Document, bool) { return things, hash == things.Hash }
 
-// given answers a request for the merged document.
+// given gives the session an answer to a request for the merged document.
 func given(s *Session, r Request, status int, etag, document string) (history.Operation, Request, bool) {
 	r = s.Resolve(r)
 	op := history.Operation{Verb: r.Verb, Status: status, ETag: etag, Document: document}
@@ -48,7 +48,7 @@ func TestADocumentIsAskedForOnConditionOfTheOneThatTheClientHas(t *testing.T) {
 	}
 }
 
-// kubectl asks for the version that the merged document lists first.
+// kubectl uses the version that the merged document lists first.
 func TestPreferredIsTheFirstVersion(t *testing.T) {
 	var s Session
 	seen := map[string]bool{}
@@ -70,7 +70,7 @@ func TestPreferredIsTheFirstVersion(t *testing.T) {
 	}
 }
 
-// What lists are compared by is their length over all pages.
+// Lists are compared by their length over all pages.
 func TestAListIsCountedOverItsPages(t *testing.T) {
 	list := func(items int, token string) []byte {
 		all := strings.TrimSuffix(strings.Repeat(`{},`, items), ",")

@@ -8,22 +8,23 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// dryRun is the query of a write that is to leave no trace.
+// dryRun is the query of a write that must change nothing.
 const dryRun = "dryRun=All"
 
-// matchesNothing selects no object: the second lock, next to dryRun, on deleting collections.
+// matchesNothing selects no object. It is the second protection, in addition to dryRun, when
+// collections are deleted.
 var matchesNothing = url.Values{"labelSelector": {"skewproof.invalid/sweep=matches-nothing"}}.Encode()
 
-// Sweep lists a request for each verb of each resource and subresource of a document, in its order;
-// verbs, if not nil, are the only ones that are tried. Every request can be made on a cluster in
-// use: reads are of one object or of none, writes are dry runs on an object that does not exist and
-// with a body that validation refuses. What is learned is whether the request is routed at all.
+// Sweep returns a request for each verb of each resource and subresource of a document, in its
+// order. If verbs is not nil, only these verbs are used. Every request is harmless on a cluster in
+// use: a read returns one object or none, and a write is a dry run, on an object that does not
+// exist and with a body that validation rejects. The requests only test whether they are routed.
 //
-// That also holds for the resources that act instead of store: a review of nothing is refused, and
-// bindings, evictions, tokens and connections (exec, attach, portforward) fail on the missing
-// object before anything is dialled. Only the proxy subresources are left out: what they answer is
-// about what stands behind them (503 for a service that does not exist), and reads like a fault of
-// the server.
+// This is also true for resources that act and do not store. A review of nothing is rejected.
+// Bindings, evictions, tokens and connections (exec, attach, portforward) fail because the object
+// is missing, before the server dials anything. Only the proxy subresources are left out. Their
+// answers depend on the endpoint behind them (503 for a service that does not exist), and look like
+// a fault of the server.
 func Sweep(doc history.Document, verbs []string) []Request {
 	var all []Request
 	add := func(r history.Resource, subresource string, offered []string) {
@@ -45,7 +46,8 @@ func Sweep(doc history.Document, verbs []string) []Request {
 	return all
 }
 
-// visit tries a verb. It is false for a proxy subresource and for unknown verbs.
+// visit returns a request for a verb. It returns false for a proxy subresource and for unknown
+// verbs.
 func visit(r history.Resource, subresource, verb string) (Request, bool) {
 	if subresource == "proxy" {
 		return Request{}, false
@@ -67,7 +69,7 @@ func visit(r history.Resource, subresource, verb string) (Request, bool) {
 		collection.Query, collection.For = matchesNothing, time.Second
 		return collection, true
 	case "create":
-		// A subresource is created of an object, a resource in a collection.
+		// A subresource is created at an object, a resource in a collection.
 		one.Query, one.Body = dryRun, named
 		if subresource == "" {
 			one.Name, one.Body = "", `{}`
@@ -90,9 +92,10 @@ func visit(r history.Resource, subresource, verb string) (Request, bool) {
 	}
 }
 
-// validBody is what must be sent to create the few resources whose handlers answer 500 to an empty
-// object, with a bare "target.name: Required value" or "unsupported role reference kind" (seen with
-// 1.36 and 1.37): that is no fault of routing and must not look like one. Nothing bound exists.
+// validBody returns a valid body to create one of the few resources whose handlers answer 500 to an
+// empty object, with only "target.name: Required value" or "unsupported role reference kind" (seen
+// with 1.36 and 1.37). This is not a fault of routing and must not look like one. The objects in
+// these bindings do not exist.
 func validBody(r history.Resource, subresource string) (string, bool) {
 	const rbac = "rbac.authorization.k8s.io"
 	switch {

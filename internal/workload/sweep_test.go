@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Nothing in a sweep can change an object or open a connection on behalf of the server.
+// No request of a sweep may change an object or make the server open a connection.
 func TestASweepIsHarmless(t *testing.T) {
 	for _, r := range Sweep(recordedDocuments(t)["new"], nil) {
 		if r.Method() != http.MethodGet && !strings.Contains(r.Query, dryRun) {

@@ -9,18 +9,20 @@ import (
 
 type groupResource struct{ group, resource string }
 
-// template makes valid objects of one resource, the smallest that are valid in every version.
+// template makes valid objects of one resource. They are the smallest objects that are valid in
+// every version.
 type template struct {
 	kind   string
-	fields string // all but apiVersion, kind and metadata, in JSON; NAME is that of the object
-	// unconditionalUpdate: a PUT may lack resourceVersion (AllowUnconditionalUpdate).
+	fields string // all fields except apiVersion, kind and metadata, in JSON; NAME stands for the object's name
+	// unconditionalUpdate is true if a PUT may have no resourceVersion (AllowUnconditionalUpdate).
 	unconditionalUpdate bool
-	subresources        map[string]string // a merge patch for each that can be patched
+	subresources        map[string]string // for each subresource that can be patched, a merge patch
 }
 
-// templates are the resources that objects are created of: some that every version serves, and
-// those that came or went between 1.36 and 1.37 and can be created without other objects.
-// Deployments have no replicas: nothing would run them, and in a whole cluster nothing should.
+// templates are the resources whose objects are created: some that every version serves, and those
+// that were added or removed between 1.36 and 1.37 and can be created without other objects.
+// Deployments have no replicas: in most runs nothing would run them, and in a whole cluster nothing
+// should.
 var templates = map[groupResource]template{
 	{"", "configmaps"}:                {kind: "ConfigMap", fields: `"data":{"of":"NAME"}`, unconditionalUpdate: true},
 	{"coordination.k8s.io", "leases"}: {kind: "Lease", fields: `"spec":{"holderIdentity":"NAME"}`},
@@ -47,7 +49,7 @@ var templates = map[groupResource]template{
 	},
 }
 
-// metadata is that of an object as JSON has it.
+// metadata is the metadata of an object in JSON.
 type metadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Labels      map[string]string `json:"labels"`
@@ -55,7 +57,7 @@ type metadata struct {
 	Namespace   string            `json:"namespace,omitempty"`
 }
 
-// object is a valid object of the resource, in JSON, with more metadata, if any.
+// object returns a valid object of the resource, in JSON, with additional metadata, if any.
 func object(r history.Resource, name string, more metadata) string {
 	t := templates[groupResource{r.Group, r.Resource}]
 	if more.Labels == nil {
@@ -63,7 +65,7 @@ func object(r history.Resource, name string, more metadata) string {
 	}
 	more.Labels[ManagedBy], more.Name, more.Namespace = ManagedByValue, name, namespaceOf(r)
 	meta, err := json.Marshal(more)
-	if err != nil { // words only: cannot be
+	if err != nil { // cannot happen: the metadata has only strings
 		panic(err)
 	}
 	version := r.Version

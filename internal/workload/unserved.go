@@ -6,7 +6,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// What no server serves. The group is under .invalid (RFC 2606), which nobody can own.
+// Names that no server serves. The group is under .invalid (RFC 2606), which nobody can own.
 const (
 	unknownGroup       = "nosuchgroup.skewproof.invalid"
 	unknownVersion     = "v987"
@@ -16,9 +16,9 @@ const (
 
 var readAndWrite = []string{"create", "delete", "get", "list", "patch", "update", "watch"}
 
-// unserved makes up what nobody serves, next to what is served: a mistake in telling the two apart
-// hides best between neighbours. A resource that only some servers serve is a neighbour too: its
-// group-version exists on one server and may be unknown to the next.
+// unserved makes up resources that no server serves, similar to served ones, because a server may
+// confuse similar names. A resource that only some servers serve is a useful neighbour too: its
+// group version exists on one server and may be unknown on the next.
 func unserved(served []Probe) []Probe {
 	if len(served) == 0 {
 		return nil
@@ -42,7 +42,8 @@ func unserved(served []Probe) []Probe {
 	return slices.CompactFunc(probes, func(a, b Probe) bool { return compareProbes(a, b) == 0 })
 }
 
-// neighbours are one resource of the core group, one of a named group, and one of class Somewhere.
+// neighbours returns one resource of the core group, one of a named group, and one of class
+// Somewhere.
 func neighbours(served []Probe) []Probe {
 	var found []Probe
 	for _, wanted := range []func(Probe) bool{

@@ -1,7 +1,7 @@
-// Package connections keeps track of a client's connections, so that all can be closed.
+// Package connections keeps track of a client's connections, so that all of them can be closed.
 //
-// [net/http.Transport] closes only idle connections. It misses one of HTTP/2 whose last request was
-// just cancelled, and one that is being dialled for a cancelled request.
+// [net/http.Transport] closes only idle connections. It does not close an HTTP/2 connection whose
+// last request was just cancelled, or a connection that is being dialled for a cancelled request.
 package connections
 
 import (
@@ -11,10 +11,11 @@ import (
 	"sync"
 )
 
-// Set is the connections of one client. Zero is empty and usable. It is safe for concurrent use.
+// Set is the set of connections of one client. The zero value is empty and usable. It is safe for
+// concurrent use.
 type Set struct {
 	mu     sync.Mutex
-	life   context.Context // of dialling; nil before the first
+	life   context.Context // the context of dialling; nil before the first dial
 	end    context.CancelFunc
 	open   map[*tracked]struct{}
 	closed bool
@@ -44,7 +45,7 @@ func (s *Set) Dialer(d *net.Dialer) func(ctx context.Context, network, address s
 	}
 }
 
-// begin returns the context that ends with the set.
+// begin returns a context that ends with the set.
 func (s *Set) begin(address string) (context.Context, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

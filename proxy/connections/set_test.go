@@ -43,7 +43,7 @@ func TestConnectionsCloseForCertain(t *testing.T) {
 	set.Close()
 }
 
-// What is being dialled is ended, however long it would take.
+// Close ends a dial that is still running, however long it would take.
 func TestCloseEndsWhatIsBeingDialled(t *testing.T) {
 	address := listen(t)
 	var set Set
@@ -65,7 +65,7 @@ func TestCloseEndsWhatIsBeingDialled(t *testing.T) {
 	}
 }
 
-// What was connected in the very moment of the end is closed as well.
+// If a dial succeeds at the moment when the set is closed, its connection is closed too.
 func TestWhatComesTooLateIsClosed(t *testing.T) {
 	conn, err := net.Dial("tcp", listen(t))
 	if err != nil {

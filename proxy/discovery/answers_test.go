@@ -40,7 +40,7 @@ func recordedAnswers(t *testing.T) map[string][]answer {
 	return all
 }
 
-// documentsOf makes documents of the server's aggregated v2 answers.
+// documentsOf makes documents from the server's aggregated v2 answers.
 func documentsOf(t *testing.T, answers []answer) map[string]*Document {
 	t.Helper()
 	documents := map[string]*Document{}
@@ -72,7 +72,7 @@ func get(handler http.HandlerFunc, accept string, header ...string) *httptest.Re
 	return w
 }
 
-// serving returns the handler of a path; it answers 404 if the path is not served.
+// serving returns the handler of a path. It answers 404 if the path is not served.
 func serving(documents map[string]*Document, path string) http.HandlerFunc {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	d := documents["/"+parts[0]]
@@ -94,8 +94,8 @@ func serving(documents map[string]*Document, path string) http.HandlerFunc {
 	}
 }
 
-// TestAnswersEqualKubeAPIServers compares bytes and headers with answers of real servers.
-// Deliberate differences are commented.
+// TestAnswersEqualKubeAPIServers compares bytes and headers with answers of real servers. Comments
+// explain the deliberate differences.
 func TestAnswersEqualKubeAPIServers(t *testing.T) {
 	for version, answers := range recordedAnswers(t) {
 		documents := documentsOf(t, answers)
@@ -104,7 +104,7 @@ func TestAnswersEqualKubeAPIServers(t *testing.T) {
 			t.Run(version+a.Path+" "+a.Accept, func(t *testing.T) {
 				got := get(serving(documents, a.Path), a.Accept)
 				if strings.Contains(a.Accept, "v=v2beta1") && a.Status == http.StatusNotAcceptable {
-					// Removed in 1.33; we still serve it, for old clients.
+					// 1.33 removed it. This package still serves it, for old clients.
 					if got.Code != http.StatusOK {
 						t.Errorf("v2beta1: status %d", got.Code)
 					}
@@ -139,7 +139,7 @@ func compareBodies(t *testing.T, a answer, got []byte) {
 	isVersion := strings.Count(a.Path, "/") == 3 || strings.HasPrefix(a.Path, "/api/")
 	isVersions := a.Path == "/api" && !IsAggregated(a.Accept)
 	if bytes.Contains(a.Body, []byte("creationTimestamp")) {
-		// API machinery before 0.34 wrote the zero time, which means the same.
+		// The API machinery before 0.34 wrote the zero time, which has the same meaning.
 		mediaType, _, _ := strings.Cut(a.Accept, ";")
 		want, _, err := typed(mediaType).Decode(a.Body, nil, nil)
 		if err != nil {
@@ -160,7 +160,7 @@ func compareBodies(t *testing.T, a answer, got []byte) {
 		}
 		return
 	}
-	// Our answer lacks what aggregated discovery does not contain: see legacy.go.
+	// Our answer lacks the fields that aggregated discovery does not have: see legacy.go.
 	if isVersions {
 		var want, have metav1.APIVersions
 		decodeLegacy(t, a.Accept, a.Body, &want)
@@ -185,8 +185,8 @@ func compareBodies(t *testing.T, a answer, got []byte) {
 	}
 }
 
-// decodeLegacy decodes JSON or protobuf, with kind and apiVersion. For /api and /api/v1, the latter
-// is empty.
+// decodeLegacy decodes JSON or protobuf, with kind and apiVersion. The apiVersion of /api and
+// /api/v1 is empty.
 func decodeLegacy(t *testing.T, mediaType string, body []byte, into interface {
 	Unmarshal([]byte) error
 	GetObjectKind() schema.ObjectKind

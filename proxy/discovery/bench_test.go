@@ -17,11 +17,11 @@ type shape string
 
 const (
 	identical shape = "identical" // all servers list the same
-	own       shape = "own"       // each also has a few resources of its own
-	shuffled  shape = "shuffled"  // each has its own, and the lists are in another order
+	own       shape = "own"       // each server also has a few resources of its own
+	shuffled  shape = "shuffled"  // each server has its own, and the lists are in different orders
 )
 
-// size returns a document with that many typical resources: 25 in a version, two versions in a
+// size returns a document with this number of typical resources: 25 in a version, two versions in a
 // group.
 func size(resources int, variant int, s shape) Groups {
 	var groups Groups
@@ -59,7 +59,7 @@ func sizedResource(name string) apidiscoveryv2.APIResourceDiscovery {
 	}
 }
 
-// servers makes sources that share no memory: each is decoded from its own bytes.
+// servers makes sources that share no memory, because each is decoded from its own bytes.
 func servers(b testing.TB, peers, resources int, s shape) []Source {
 	b.Helper()
 	sources := make([]Source, 0, peers+1)
@@ -79,7 +79,7 @@ func servers(b testing.TB, peers, resources int, s shape) []Source {
 	return sources
 }
 
-// BenchmarkMerge compares the merge with upstream's on the same sources, in one run:
+// BenchmarkMerge compares our merge with upstream's on the same sources, in one run:
 //
 //	go test ./proxy/discovery -run '^$' -bench Merge
 func BenchmarkMerge(b *testing.B) {

@@ -10,11 +10,11 @@ import (
 
 // MergeConsensus merges like kube-apiservers 1.35 to 1.37, byte for byte (k8s.io/apiserver,
 // pkg/endpoints/discovery/aggregated, peer_aggregated_handler.go: mergeResources). It takes the
-// servers in the order of their identities and ignores their versions. Lists that differ are
-// ordered topologically, and alphabetically where they contradict each other. Verbs and
-// subresources of a resource that differs are sorted. A source that is not Local but has the
-// identity of the local one replaces it. The sources are not modified; the result shares with them
-// what did not change.
+// servers in the order of their identities, and ignores their versions. If the lists of servers
+// differ, it orders them topologically, and alphabetically where they contradict each other. If a
+// resource differs, its verbs and subresources are sorted. A source that is not Local but has the
+// local one's identity replaces the local source. MergeConsensus does not modify the sources. The
+// result shares with them everything that did not change.
 func MergeConsensus(sources []Source) Groups {
 	var local Source
 	for _, s := range sources {
@@ -64,7 +64,7 @@ func MergeConsensus(sources []Source) Groups {
 	case !sameOrder:
 		order = utilsort.MergePreservingRelativeOrder(orders)
 	}
-	// Upstream, too, lists a group twice if its name is twice in the order.
+	// Like upstream, list a group twice if its name is twice in the order.
 	groups := make(Groups, 0, len(order))
 	for _, name := range order {
 		groups = append(groups, merged[name])
@@ -84,7 +84,7 @@ func consensusOfVersion(a, b apidiscoveryv2.APIVersionDiscovery) (apidiscoveryv2
 	return a, changed
 }
 
-// consensusOfResource keeps the first server's description, even if that has neither verbs nor
+// consensusOfResource keeps the first server's description, even if this has neither verbs nor
 // kind.
 func consensusOfResource(a, b apidiscoveryv2.APIResourceDiscovery) (apidiscoveryv2.APIResourceDiscovery, bool) {
 	if equalResource(&a, &b) {
@@ -105,7 +105,7 @@ func consensusOf[T any](a, b []T, key func(*T) string, both func(a, b T) (T, boo
 	orderA, orderB := namesOf(a, key), namesOf(b, key)
 	merged := make(map[string]T, len(a))
 	for i := range a {
-		merged[orderA[i]] = a[i] // the last of those with one name
+		merged[orderA[i]] = a[i] // if several have the same name, the last one counts
 	}
 	changed := false
 	for i := range b {
@@ -135,7 +135,8 @@ func consensusOf[T any](a, b []T, key func(*T) string, both func(a, b T) (T, boo
 	return out, true
 }
 
-// sortedUnion is sorted by name, and has the last of the items with one name. It is nil if empty.
+// sortedUnion returns all items, sorted by name. If several items have the same name, it has the
+// last one. It is nil if there are no items.
 func sortedUnion[T any](a, b []T, key func(*T) string) []T {
 	items := map[string]T{}
 	for _, list := range [][]T{a, b} {

@@ -23,7 +23,7 @@ func upstreamMerge(sources []Source) Groups {
 	return aggregated.TestMergeResources(local.Server, local.Groups, peers)
 }
 
-// checkConsensus compares with upstream, and reports whether anything was merged.
+// checkConsensus compares our merge with upstream's, and reports whether anything was merged.
 func checkConsensus(t *testing.T, name string, sources []Source) bool {
 	t.Helper()
 	before := make([]string, len(sources))

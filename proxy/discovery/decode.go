@@ -23,7 +23,7 @@ const MaxBody = 16 << 20
 const (
 	AcceptV2       = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	AcceptV2NoPeer = AcceptV2 + ";profile=nopeer"
-	// AcceptV2Beta1 asks for the older format, which servers serve up to 1.32, or up to 1.34 with
+	// AcceptV2Beta1 asks for the older format. Servers serve it up to 1.32, or up to 1.34 with
 	// AggregatedDiscoveryRemoveBetaType off.
 	AcceptV2Beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 )
@@ -32,11 +32,12 @@ const (
 var protobufMagic = []byte("k8s\x00")
 
 // Decode reads an aggregated discovery document, v2 or v2beta1, in JSON or protobuf. The parameters
-// of contentType (g, v, as) count only if the body has no kind and version. An empty contentType is
-// guessed from the body.
+// of contentType (g, v, as) count only if the body has no kind and version. If contentType is
+// empty, Decode guesses it from the body.
 //
-// Anything else is an error that says what the body is, also a legacy list, which has no resources
-// (see [FromLegacy]). The body need not be trusted; the result shares no memory with it.
+// Anything else is an error that says what the body is. A legacy list is an error too, because it
+// has no resources (see [FromLegacy]). The body need not be trusted. The result shares no memory
+// with it.
 func Decode(contentType string, body []byte) (Groups, error) {
 	if len(body) > MaxBody {
 		return nil, fmt.Errorf("decode discovery: the body has %d bytes, more than the %d that are read", len(body), MaxBody)
@@ -98,8 +99,8 @@ func unexpectedKind(gvk schema.GroupVersionKind) error {
 		gvk.GroupVersion(), gvk.Kind)
 }
 
-// scheme has the two aggregated documents. The legacy lists do not need it: they are encoded with
-// the kind and version that they have.
+// scheme has the two aggregated documents. The legacy lists do not need it, because they are
+// encoded with the kind and version that they already have.
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(apidiscoveryv2.AddToScheme(s))

@@ -18,7 +18,7 @@ import (
 
 // Document answers requests for the discovery of one set of groups, in every format and encoding of
 // a kube-apiserver. Make it with [NewDocument]. It is immutable and safe for concurrent use. It
-// makes each encoding at the first request for it, and keeps it.
+// makes each encoding at the first request for it, and then stores it.
 type Document struct {
 	root   string
 	groups Groups
@@ -46,13 +46,13 @@ func NewDocument(root string, groups Groups) *Document {
 	}
 	d := &Document{root: root, groups: groups, made: map[rendering]func() (*representation, error){}}
 	d.etag = sync.OnceValue(func() string {
-		body, _ := json.Marshal(apidiscoveryv2.APIGroupDiscoveryList{Items: groups}) // strings and numbers only: cannot fail
+		body, _ := json.Marshal(apidiscoveryv2.APIGroupDiscoveryList{Items: groups}) // only strings and numbers: this cannot fail
 		return hashOf(body)
 	})
 	return d
 }
 
-// Groups returns what the document lists. The caller must not change it.
+// Groups returns the groups of the document. The caller must not change them.
 func (d *Document) Groups() Groups { return d.groups }
 
 // Version returns one version of a group, and false if it is not listed.
@@ -64,19 +64,19 @@ func (d *Document) Version(group, version string) (apidiscoveryv2.APIVersionDisc
 	return *v, true
 }
 
-// ETag returns the quoted entity tag of the v2 document in JSON: a hash of the groups, equal to
-// that of a kube-apiserver that lists the same (k8s.io/apiserver,
-// pkg/endpoints/discovery/aggregated, etag.go). Unlike there, the other encodings have other tags:
-// a strong tag must change with the bytes (RFC 9110, 8.8.1).
+// ETag returns the quoted entity tag of the v2 document in JSON. It is a hash of the groups. A
+// kube-apiserver that lists the same groups has the same tag (k8s.io/apiserver,
+// pkg/endpoints/discovery/aggregated, etag.go). In contrast to a kube-apiserver, the other
+// encodings have other tags, because a strong tag must change with the bytes (RFC 9110, 8.8.1).
 func (d *Document) ETag() string { return `"` + d.etag() + `"` }
 
-// ServeHTTP answers a GET or HEAD of the root according to Accept: aggregated v2 or v2beta1, else
-// the legacy list, else 406. It ignores the path of the request and profile=nopeer; see
-// [WantsNoPeer].
+// ServeHTTP answers a GET or HEAD of the root according to Accept: with aggregated v2 or v2beta1,
+// or else with the legacy list, or else with 406. It ignores the path of the request and
+// profile=nopeer; see [WantsNoPeer].
 func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	form := "root"
 	if options, ok := negotiateAggregated(r.Header.Get("Accept")); ok {
-		form = options.Convert.Version // v2 or v2beta1: no other is admitted
+		form = options.Convert.Version // v2 or v2beta1, because no other version is admitted
 	}
 	d.serve(w, r, rendering{form: form}, nil)
 }
@@ -98,7 +98,7 @@ func (d *Document) ServeVersion(w http.ResponseWriter, r *http.Request, group, v
 }
 
 // ServeVersionHashed is ServeVersion with the hashes of storage versions, by resource. Aggregated
-// discovery does not contain them.
+// discovery does not have these hashes.
 func (d *Document) ServeVersionHashed(w http.ResponseWriter, r *http.Request, group, version string, hashes map[string]string) bool {
 	_, ok := versionOf(d.groups, group, version)
 	if ok {
@@ -136,8 +136,9 @@ func (d *Document) serve(w http.ResponseWriter, r *http.Request, what rendering,
 	p.serve(w, r)
 }
 
-// representation makes an encoding once. Only listed groups and versions are encoded, so their
-// number is bounded. One with hashes is made each time, because hashes come from elsewhere.
+// representation makes each encoding once. It encodes only listed groups and versions, so the
+// number of encodings is bounded. An encoding with hashes is made for each request, because the
+// hashes are not part of the document.
 func (d *Document) representation(what rendering, serializer runtime.Serializer, hashes map[string]string) (*representation, error) {
 	if len(hashes) > 0 {
 		return d.render(what, serializer, hashes)
@@ -172,8 +173,8 @@ func (d *Document) render(what rendering, serializer runtime.Serializer, hashes 
 	return newRepresentation(contentType, cacheControl, tag, body.Bytes()), nil
 }
 
-// object returns what is encoded. Its kind and version are set, because the serializers do not set
-// them.
+// object returns the object to encode. It sets the kind and version, because the serializers do not
+// set them.
 func (d *Document) object(what rendering, hashes map[string]string) (runtime.Object, error) {
 	switch what.form {
 	case "v2", "v2beta1":

@@ -22,12 +22,12 @@ func mergedDocument(t testing.TB) *Document {
 	return NewDocument("/apis", Merge(recordedSources(t, "apis")))
 }
 
-// provider gives groups to upstream's handler.
+// provider passes groups to upstream's handler.
 type provider map[string][]apidiscoveryv2.APIGroupDiscovery
 
 func (p provider) GetPeerResources() map[string][]apidiscoveryv2.APIGroupDiscovery { return p }
 
-// TestDocumentEqualsUpstream compares with upstream's own handler of the same groups.
+// TestDocumentEqualsUpstream compares a document with upstream's own handler for the same groups.
 func TestDocumentEqualsUpstream(t *testing.T) {
 	sources := recordedSources(t, "apis")
 	manager := aggregated.NewResourceManager("apis")

@@ -5,13 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Filter returns the groups without the resources that drop selects, and without their
-// subresources. It also removes versions and groups that become empty, but not those that were
-// empty before. For a version without resources, such as that of an aggregated API that never
-// answered, drop is called with an empty Resource.
+// Filter returns the groups without the resources that drop selects, and without the subresources
+// of these resources. It also removes versions and groups that become empty, but not those that
+// were empty before. For a version without resources, drop is called with an empty Resource. An
+// example is the version of an aggregated API that never answered.
 //
-// The groups are not modified. The result shares with them what did not change, and is the same
-// slice if nothing did.
+// Filter does not modify the groups. The result shares with them everything that did not change. If
+// nothing changed, the result is the same slice.
 func Filter(groups Groups, drop func(gvr schema.GroupVersionResource) bool) Groups {
 	filtered, _ := filterList(groups, func(g *apidiscoveryv2.APIGroupDiscovery) (keep, changed bool) {
 		g.Versions, changed = filterList(g.Versions, func(v *apidiscoveryv2.APIVersionDiscovery) (keep, changed bool) {
@@ -30,8 +30,8 @@ func Filter(groups Groups, drop func(gvr schema.GroupVersionResource) bool) Grou
 	return filtered
 }
 
-// filterList calls decide with a copy of each item, which it may change. The list itself is copied
-// when the first item is changed or dropped.
+// filterList calls decide with a copy of each item. decide may change this copy. The list itself is
+// copied when the first item is changed or dropped.
 func filterList[T any](list []T, decide func(*T) (keep, changed bool)) (out []T, changed bool) {
 	out = list
 	for i := range list {

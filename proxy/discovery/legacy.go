@@ -10,16 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// FromLegacy makes groups of the answers of a server without aggregated discovery: its groups
-// (/apis, or [LegacyCore] for /api), and the resource lists of their versions
+// FromLegacy makes groups from the answers of a server without aggregated discovery. groups are its
+// groups (/apis, or [LegacyCore] for /api). lists are the resource lists of their versions
 // (/apis/<group>/<version>, /api/v1), in any order.
 //
 // The preferred version of a group comes first. A version without a list is Stale and has no
-// resources, like an unavailable aggregated API in an aggregated document; the others are Current.
-// "pods/status" becomes a subresource of pods. If pods is not listed itself, it is added without
-// kind and verbs. It is an error if a list belongs to no group, if there are two lists of one
-// version, or if a resource has no name. The inputs are not modified, but the result shares lists
-// of strings with them.
+// resources, like an unavailable aggregated API in an aggregated document. The other versions are
+// Current. "pods/status" becomes a subresource of pods. If pods itself is not listed, it is added
+// without kind and verbs. It is an error if a list belongs to no group, if there are two lists of
+// one version, or if a resource has no name. FromLegacy does not modify its inputs, but the result
+// shares lists of strings with them.
 func FromLegacy(groups []metav1.APIGroup, lists []*metav1.APIResourceList) (Groups, error) {
 	byVersion := map[string]*metav1.APIResourceList{}
 	for _, list := range lists {
@@ -48,7 +48,7 @@ func FromLegacy(groups []metav1.APIGroup, lists []*metav1.APIResourceList) (Grou
 		}
 		out = append(out, group)
 	}
-	for _, list := range lists { // not over the map: the error is the same each time
+	for _, list := range lists { // not over the map, so that the error is always the same
 		if list != nil && byVersion[list.GroupVersion] != nil {
 			return nil, fmt.Errorf("read legacy discovery: the resource list of %q belongs to no group", list.GroupVersion)
 		}
@@ -56,7 +56,7 @@ func FromLegacy(groups []metav1.APIGroup, lists []*metav1.APIResourceList) (Grou
 	return out, nil
 }
 
-// LegacyCore returns the core group of a server's answer at /api, for [FromLegacy].
+// LegacyCore returns the core group from a server's answer at /api, for [FromLegacy].
 func LegacyCore(versions *metav1.APIVersions) []metav1.APIGroup {
 	var core metav1.APIGroup
 	for _, v := range versions.Versions {
@@ -124,8 +124,8 @@ func legacyScope(r metav1.APIResource) apidiscoveryv2.ResourceScope {
 	return apidiscoveryv2.ScopeCluster
 }
 
-// legacyKind leaves group and version empty if they are in the list: in both formats, that means
-// those of the list.
+// legacyKind leaves the group and version empty if the list leaves them empty. In both formats,
+// this means the group and version of the list itself.
 func legacyKind(r metav1.APIResource) *metav1.GroupVersionKind {
 	if r.Kind == "" {
 		return &metav1.GroupVersionKind{}
@@ -133,16 +133,16 @@ func legacyKind(r metav1.APIResource) *metav1.GroupVersionKind {
 	return &metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 }
 
-// The legacy forms have kind and apiVersion as a kube-apiserver sets them: /api, /api/v1 and what
-// is under /apis/extensions have no apiVersion (k8s.io/apiserver, pkg/endpoints/discovery,
+// The legacy forms have kind and apiVersion as a kube-apiserver sets them. /api, /api/v1 and
+// everything under /apis/extensions have no apiVersion (k8s.io/apiserver, pkg/endpoints/discovery,
 // stripVersionNegotiatedSerializer).
 //
-// ServerAddressByClientCIDRs stays empty: it differs between servers and clients, nobody uses it,
-// and the aggregator that answers /apis omits it too. StorageVersionHash stays empty because
-// aggregated discovery does not contain it; see [Document.ServeVersion].
+// ServerAddressByClientCIDRs stays empty. It differs between servers and clients, nobody uses it,
+// and the aggregator that answers /apis omits it too. StorageVersionHash stays empty, because
+// aggregated discovery does not have it; see [Document.ServeVersion].
 
-// GroupOf returns /apis/<name>, and false if the group is not listed. The first version is
-// preferred.
+// GroupOf returns the answer for /apis/<name>, and false if the group is not listed. The first
+// version is the preferred one.
 func GroupOf(groups Groups, name string) (*metav1.APIGroup, bool) {
 	g, ok := groupOf(groups, name)
 	if !ok {
@@ -153,9 +153,9 @@ func GroupOf(groups Groups, name string) (*metav1.APIGroup, bool) {
 	return &group, true
 }
 
-// ResourcesOf returns /apis/<group>/<version>, or /api/<version> for the empty group, and false if
-// the version is not listed. As in a kube-apiserver's own, a resource that exists only as the
-// parent of subresources is not in it.
+// ResourcesOf returns the answer for /apis/<group>/<version>, or /api/<version> for the empty
+// group. It returns false if the version is not listed. As in a kube-apiserver, the list does not
+// contain a resource that exists only as the parent of subresources.
 func ResourcesOf(groups Groups, group, version string) (*metav1.APIResourceList, bool) {
 	v, ok := versionOf(groups, group, version)
 	if !ok {
@@ -190,7 +190,7 @@ func ResourcesOf(groups Groups, group, version string) (*metav1.APIResourceList,
 	return list, true
 }
 
-// legacyGroupList is /apis.
+// legacyGroupList returns the answer for /apis.
 func legacyGroupList(groups Groups) *metav1.APIGroupList {
 	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
 	for i := range groups {
@@ -199,7 +199,7 @@ func legacyGroupList(groups Groups) *metav1.APIGroupList {
 	return list
 }
 
-// legacyVersions is /api.
+// legacyVersions returns the answer for /api.
 func legacyVersions(groups Groups) *metav1.APIVersions {
 	list := &metav1.APIVersions{
 		TypeMeta:                   metav1.TypeMeta{Kind: "APIVersions"},
@@ -226,7 +226,7 @@ func legacyGroup(g *apidiscoveryv2.APIGroupDiscovery) metav1.APIGroup {
 	return group
 }
 
-// setLegacyKind omits group and version if they are those of the list.
+// setLegacyKind omits the group and version if they are the list's own.
 func setLegacyKind(r *metav1.APIResource, gv schema.GroupVersion, kind *metav1.GroupVersionKind) {
 	if kind == nil {
 		return

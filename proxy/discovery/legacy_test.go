@@ -46,8 +46,8 @@ func TestLegacyRoundTrip(t *testing.T) {
 	}
 }
 
-// forgetKindsOfTheVersion clears group and version of kinds if they are those of the version
-// itself: aggregated documents of custom resources have them, legacy lists omit them.
+// forgetKindsOfTheVersion clears the group and version of a kind if they are those of the version
+// itself. Aggregated documents of custom resources have them, but legacy lists omit them.
 func forgetKindsOfTheVersion(g *apidiscoveryv2.APIGroupDiscovery, v *apidiscoveryv2.APIVersionDiscovery) {
 	forget := func(kind *metav1.GroupVersionKind) {
 		if kind != nil && kind.Group == g.Name && kind.Version == v.Version {
@@ -62,8 +62,8 @@ func forgetKindsOfTheVersion(g *apidiscoveryv2.APIGroupDiscovery, v *apidiscover
 	}
 }
 
-// TestFromLegacyEqualsUpstream compares with a kube-apiserver's own conversion to aggregated
-// documents.
+// TestFromLegacyEqualsUpstream compares our conversion to aggregated documents with a
+// kube-apiserver's own.
 func TestFromLegacyEqualsUpstream(t *testing.T) {
 	compared := 0
 	check := func(name string, list []metav1.APIResource) {

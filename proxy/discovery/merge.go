@@ -4,33 +4,39 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 )
 
-// Merge returns the union of what the sources list: groups, versions, resources, subresources,
-// verbs.
+// Merge returns the union of everything that the sources list: groups, versions, resources,
+// subresources, verbs.
 //
 // Order. Groups have the order of the newest server, by [Source].Version, then by Server. A group
-// that only an older server has goes right after its predecessor there, or to the front if it has
-// none. The same holds for resources, subresources and verbs. Versions keep the newest server's
-// order too, but a version that only older servers have never goes before a more stable one
-// (generally available, beta, alpha). It goes after a less stable one only if the newest server
-// itself prefers that one to a version as stable as the new one. If it has no predecessor of its
-// own stability, it goes to the end of that stability. So only a more stable version can replace
-// the newest server's preferred one.
+// that only an older server has goes right after its predecessor in the older server's list, or to
+// the front if it has no predecessor there. Resources, subresources and verbs follow the same rule.
+// Versions keep the newest server's order too. But a version that only older servers have never
+// goes before a more stable version (generally available, beta, alpha). It goes after a less stable
+// version only if the newest server itself lists that version before another one that is as stable
+// as the added version. If the added version has no predecessor with the same stability, its place
+// is at the front or the end of the versions with its stability: at the front if its predecessor is
+// more stable, and at the end if its predecessor is less stable or if it has none. So only a more
+// stable version can replace the newest server's preferred version.
 //
-// Fields. All fields that are not merged lists are those of the newest server that has the resource
-// with a verb, else of the newest that lists it: without verbs, a resource is only the parent of
-// its subresources. Short names, categories and accepted types are not merged. Group metadata is
-// the newest server's. A version is Current if any server has it so, because the union then has a
-// fresh list; else it is what the newest server says ("Stale": the aggregated API does not answer).
+// Fields. A field that is not a merged list comes from the newest server that has the resource with
+// a verb. If no server has it with a verb, the field comes from the newest server that lists the
+// resource: without verbs, a resource is only the parent of its subresources. Short names,
+// categories and accepted types are not merged. Group metadata comes from the newest server. A
+// version is Current if it is Current on any server, because the union then has a fresh list.
+// Otherwise its freshness is the newest server's ("Stale": the aggregated API does not answer).
 //
 // Laws, for documents without duplicate names. The result does not depend on the order of the
-// sources or on which is Local, so all servers that know the same compute the same bytes. It is
-// complete: it lists what a source lists, and nothing else. It is idempotent and associative: the
-// newest sources may be replaced by their merge, labelled as the newest of them, without any
-// change; a merge of any of the sources may be added as the newest without a change of what is
-// listed, and the merge of all of them without a change of the order either.
+// sources, or on which source is Local. So all servers with the same knowledge compute the same
+// bytes. It is complete: it lists everything that a source lists, and nothing else. It is
+// idempotent and associative:
+//   - If the newest sources are replaced by their merge, which gets the label of the newest of
+//     them, the result does not change.
+//   - If the merge of any of the sources is added as the newest source, the result lists the same.
+//   - If the merge of all sources is added as the newest source, the order does not change either.
 //
-// Sources are not modified. The result shares with them what did not change, and is the newest
-// source's own Groups if nothing did. The time is linear in the size of the input.
+// Merge does not modify the sources. The result shares with them everything that did not change. If
+// nothing changed, it is the newest source's own Groups. The time is linear in the size of the
+// input.
 func Merge(sources []Source) Groups {
 	lists := make([]Groups, 0, len(sources))
 	for _, s := range NewestFirst(sources) {
@@ -45,14 +51,16 @@ func Merge(sources []Source) Groups {
 	return groups
 }
 
-// level is how the items of one level of a document are merged.
+// level says how the items of one level of a document are merged.
 type level[T any] struct {
 	key func(*T) string
 	// same returns true only if b adds nothing to a. False is always safe: merge then decides.
 	same func(a, b *T) bool
-	// merge adds more to item and reports whether that changed anything. It keeps neither.
+	// merge adds more to item, and reports whether this changed anything. It modifies neither
+	// argument.
 	merge func(item *T, more []*T) (T, bool)
-	// ranks returns the rank of each item of a list; newest is true for the first list. Nil: no ranks.
+	// ranks returns the rank of each item of a list; newest is true for the first list. Nil: no
+	// ranks.
 	ranks func(list []T, newest bool) []int8
 }
 
@@ -86,8 +94,8 @@ var (
 	}
 )
 
-// mergeLists merges lists of one level, the newest first, and reports whether the result differs
-// from the newest list. If not, it returns that list.
+// mergeLists merges lists of one level, the newest first. It reports whether the result differs
+// from the newest list. If not, it returns the newest list.
 func mergeLists[S ~[]T, T any](lists []S, l level[T]) (S, bool) {
 	base := lists[0]
 	if more, ok := aligned(lists, l); ok {
@@ -122,8 +130,8 @@ func mergeLists[S ~[]T, T any](lists []S, l level[T]) (S, bool) {
 }
 
 // aligned reports whether all lists have the same keys in the same order. If so, it returns for
-// each place the items of later lists that are not the same as in the first; nil if all are. Most
-// lists are aligned, and if they are also equal, this allocates no memory.
+// each place the items of later lists that differ from the item of the first list, or nil if no
+// item differs. Most lists are aligned. If they are also equal, aligned allocates no memory.
 func aligned[S ~[]T, T any](lists []S, l level[T]) (more [][]*T, ok bool) {
 	base := lists[0]
 	for _, list := range lists[1:] {
@@ -154,7 +162,7 @@ func aligned[S ~[]T, T any](lists []S, l level[T]) (more [][]*T, ok bool) {
 	return more, true
 }
 
-// mergeAligned copies the base when the first item differs.
+// mergeAligned copies the base when it finds the first item that differs.
 func mergeAligned[S ~[]T, T any](base S, more [][]*T, l level[T]) (S, bool) {
 	out, changed := base, false
 	for i := range more {

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// FuzzMerge merges arbitrary documents of three servers: it must not panic or lose anything, must
-// not depend on the order, and MergeConsensus must equal upstream.
+// FuzzMerge merges arbitrary documents of three servers. The merge must not panic or lose anything,
+// and must not depend on the order of the sources. MergeConsensus must equal upstream's merge.
 func FuzzMerge(f *testing.F) {
 	const one = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[{"metadata":{"name":"a"},"versions":[{"version":"v1","resources":[{"resource":"r","verbs":["get","get"]},{"resource":"r"}]}]},{"metadata":{"name":"a"}}]}`
 	f.Add([]byte(one), []byte(`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[{}]}`), []byte(one), "v1.37.1", "v1.36.3")

@@ -18,7 +18,8 @@ func laws(t *testing.T, name string, sources []Source, shuffle func(n int, swap 
 	merged := Merge(sources)
 	want := encoded(t, merged)
 
-	// A function of the set: neither the order of the sources nor which is local matters.
+	// The result depends only on the set: neither the order of the sources nor the local one
+	// matters.
 	permuted := slices.Clone(sources)
 	shuffle(len(permuted), func(i, j int) { permuted[i], permuted[j] = permuted[j], permuted[i] })
 	for i := range permuted {
@@ -28,7 +29,7 @@ func laws(t *testing.T, name string, sources []Source, shuffle func(n int, swap 
 		t.Fatalf("%s: depends on the order of the sources:\n%s\n%s", name, want, got)
 	}
 
-	// Complete, and nothing more.
+	// The result lists everything that a source lists, and nothing else.
 	union := map[string]int{}
 	for _, s := range sources {
 		addFacts(union, s.Groups)
@@ -50,8 +51,8 @@ func laws(t *testing.T, name string, sources []Source, shuffle func(n int, swap 
 		t.Fatalf("%s: the merge, added as the newest, changes it:\n%s\n%s", name, want, got)
 	}
 
-	// Associative: any number of the newest may be merged first. Any others may too, without a change
-	// of what is listed.
+	// Associative: any number of the newest sources may be merged first. If other sources are
+	// merged first, the result still lists the same.
 	for k := 1; k <= len(newest); k++ {
 		first := Source{Server: newest[0].Server, Version: newest[0].Version, Groups: Merge(newest[:k])}
 		if got := encoded(t, Merge(append([]Source{first}, newest[k:]...))); got != want {
@@ -115,7 +116,7 @@ func sameFacts(t *testing.T, name string, want, got map[string]int) {
 }
 
 // checkOrder checks that groups, versions and resources have the order of the newest server that
-// knows them, and that versions go by stability.
+// knows them, and that versions are in the order of their stability.
 func checkOrder(t *testing.T, name string, newest []Source, merged Groups) {
 	t.Helper()
 	for _, s := range newest {

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// doc parses "apps/v1:deployments,replicasets batch/v1": groups, each with one version, in this
-// order. A repeated group gets another version; a group without a slash has none.
+// doc parses "apps/v1:deployments,replicasets batch/v1": groups in this order, each with one
+// version. A repeated group gets another version. A group without a slash has no version.
 func doc(text string) Groups {
 	var groups Groups
 	for _, field := range strings.Fields(text) {
@@ -197,7 +197,7 @@ func TestMergeRecorded(t *testing.T) {
 	}
 }
 
-// TestEqualComparesEveryField fails when the API gets a field that the comparison does not know.
+// TestEqualComparesEveryField fails when the API gets a field that the comparison ignores.
 func TestEqualComparesEveryField(t *testing.T) {
 	resource := func() *apidiscoveryv2.APIResourceDiscovery {
 		return &doc("apps/v1:deployments")[0].Versions[0].Resources[0]
@@ -248,7 +248,7 @@ func checkFields[T any](t *testing.T, make func() *T, equal func(a, b *T) bool) 
 	}
 }
 
-// TestMergeKnowsEveryField fails when groups or versions get a field that the merge does not know.
+// TestMergeKnowsEveryField fails when groups or versions get a field that the merge ignores.
 func TestMergeKnowsEveryField(t *testing.T) {
 	for typ, want := range map[reflect.Type]int{
 		reflect.TypeFor[apidiscoveryv2.APIGroupDiscovery](): 3, reflect.TypeFor[apidiscoveryv2.APIVersionDiscovery](): 3,

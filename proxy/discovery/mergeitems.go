@@ -5,8 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// The merge functions of the levels. Each merges an item of the newest server with the items of the
-// same name of older ones, and reports whether the result differs from the item.
+// These are the merge functions of the levels. Each merges an item of the newest server with the
+// items of the same name from older servers, and reports whether the result differs from the newest
+// server's item.
 
 func mergeGroup(group *apidiscoveryv2.APIGroupDiscovery, more []*apidiscoveryv2.APIGroupDiscovery) (apidiscoveryv2.APIGroupDiscovery, bool) {
 	versions := func(g *apidiscoveryv2.APIGroupDiscovery) []apidiscoveryv2.APIVersionDiscovery { return g.Versions }
@@ -42,7 +43,7 @@ func mergeResource(r *apidiscoveryv2.APIResourceDiscovery, more []*apidiscoveryv
 	var verbsChanged, subresourcesChanged bool
 	merged.Verbs, verbsChanged = mergeLists(listsOf(r, more, verbs), verbLevel)
 	merged.Subresources, subresourcesChanged = mergeLists(listsOf(r, more, subresources), subresourceLevel)
-	return merged, verbsChanged || subresourcesChanged // if merged is another's, the verbs have changed
+	return merged, verbsChanged || subresourcesChanged // if merged is another server's, the verbs have changed
 }
 
 func mergeSubresource(s *apidiscoveryv2.APISubresourceDiscovery, more []*apidiscoveryv2.APISubresourceDiscovery) (apidiscoveryv2.APISubresourceDiscovery, bool) {
@@ -53,7 +54,7 @@ func mergeSubresource(s *apidiscoveryv2.APISubresourceDiscovery, more []*apidisc
 	return merged, changed
 }
 
-// listsOf returns a list of each item, the newest first.
+// listsOf returns one list of each item, the newest item's first.
 func listsOf[T, U any](item *T, more []*T, list func(*T) []U) [][]U {
 	lists := append(make([][]U, 0, len(more)+1), list(item))
 	for _, other := range more {
@@ -66,8 +67,8 @@ func listsOf[T, U any](item *T, more []*T, list func(*T) []U) [][]U {
 // level.
 const ranks = 4
 
-// stability returns the level of a version name. In the API machinery's order of names, the least
-// name of each level is the limit between levels.
+// stability returns the level of a version name. In the API machinery's order of version names, v0,
+// v0beta0 and v0alpha0 are the least names of their levels, so they separate the levels.
 func stability(name string) int8 {
 	for i, least := range [...]string{"v0", "v0beta0", "v0alpha0"} {
 		if version.CompareKubeAwareVersionStrings(name, least) >= 0 {
@@ -77,8 +78,9 @@ func stability(name string) int8 {
 	return 0
 }
 
-// versionRanks ranks versions by stability. The newest server may prefer a less stable version:
-// with newest, a version has the rank of the most stable version after it.
+// versionRanks ranks versions by stability. With newest, the rank of a version is the highest
+// stability of this version and the versions after it, because the newest server may prefer a less
+// stable version.
 func versionRanks(versions []apidiscoveryv2.APIVersionDiscovery, newest bool) []int8 {
 	ranked := make([]int8, len(versions))
 	for i := len(versions) - 1; i >= 0; i-- {

@@ -9,19 +9,19 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 )
 
-// NoPeerProfile is the profile of the Accept header that asks for what one server serves by itself.
+// NoPeerProfile is the profile in an Accept header that asks for the discovery of one server alone.
 const NoPeerProfile = "nopeer"
 
 // IsAggregated reports whether an Accept header asks for aggregated discovery, v2 or v2beta1. As in
-// kube-apiservers, an acceptable aggregated type comes before every legacy one (k8s.io/apiserver,
-// pkg/endpoints/discovery/aggregated, wrapper.go).
+// kube-apiservers, an acceptable aggregated type is preferred to every legacy type
+// (k8s.io/apiserver, pkg/endpoints/discovery/aggregated, wrapper.go).
 func IsAggregated(accept string) bool {
 	_, ok := negotiateAggregated(accept)
 	return ok
 }
 
-// WantsNoPeer reports whether an Accept header asks for what one server serves by itself: the first
-// acceptable aggregated type has profile=nopeer. The profile of later types does not count.
+// WantsNoPeer reports whether an Accept header asks for the discovery of one server alone: the
+// first acceptable aggregated type has profile=nopeer. The profile of later types does not count.
 func WantsNoPeer(accept string) bool {
 	options, ok := negotiateAggregated(accept)
 	return ok && options.Profile == NoPeerProfile
@@ -32,8 +32,8 @@ func negotiateAggregated(accept string) (negotiation.MediaTypeOptions, bool) {
 	return options, ok && options.Convert != nil // nil without an Accept header
 }
 
-// aggregatedOnly admits the aggregated types. negotiation.DefaultEndpointRestrictions, which admit
-// no conversion, are for the legacy types.
+// aggregatedOnly admits the aggregated types. negotiation.DefaultEndpointRestrictions admits no
+// conversion, and is for the legacy types.
 type aggregatedOnly struct{}
 
 func (aggregatedOnly) AllowsMediaTypeTransform(_, _ string, gvk *schema.GroupVersionKind) bool {
@@ -44,8 +44,8 @@ func (aggregatedOnly) AllowsServerVersion(string) bool       { return false }
 func (aggregatedOnly) AllowsStreamSchema(schema string) bool { return schema == "watch" }
 
 // notModified reports whether If-None-Match matches the entity tag, so that the answer is 304 (RFC
-// 9110, 13.1.2). The comparison is weak, "*" matches every tag, a malformed list ends where it is
-// malformed.
+// 9110, 13.1.2). The comparison is weak. "*" matches every tag. A malformed list is used up to its
+// first error.
 func notModified(r *http.Request, etag string) bool {
 	for _, value := range r.Header.Values("If-None-Match") {
 		if strings.Trim(value, " \t") == "*" {
@@ -62,7 +62,8 @@ func notModified(r *http.Request, etag string) bool {
 	return false
 }
 
-// nextTag cuts the first entity tag, without its W/, off a list. A tag may contain commas.
+// nextTag returns the first entity tag of a list, without its W/, and the rest of the list. A tag
+// may contain commas.
 func nextTag(list string) (tag, rest string) {
 	list = strings.TrimLeft(list, " \t,") // empty elements are allowed: RFC 9110, 5.6.1.2
 	list = strings.TrimPrefix(list, "W/")
@@ -97,7 +98,7 @@ func acceptsGzip(r *http.Request) bool {
 	return others
 }
 
-// isZero reports whether a weight is q=0, which refuses. A malformed weight is not.
+// isZero reports whether a weight is q=0, which means refusal. A malformed weight is not zero.
 func isZero(weight string) bool {
 	name, value, _ := strings.Cut(strings.ReplaceAll(strings.ReplaceAll(weight, " ", ""), "\t", ""), "=")
 	return strings.EqualFold(name, "q") && value != "" && strings.Trim(value, "0.") == ""

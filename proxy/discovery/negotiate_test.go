@@ -58,7 +58,8 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// TestNegotiationEqualsUpstream compares with the handler that upstream's wrapper chooses.
+// TestNegotiationEqualsUpstream compares our choice with the handler that upstream's wrapper
+// chooses.
 func TestNegotiationEqualsUpstream(t *testing.T) {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.UnknownVersionInteroperabilityProxy) {
 		t.Fatal("upstream's feature gate is no longer on by default: turn it on here")

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// OpenAPIIndex is the index of OpenAPI v3 documents at /openapi/v3: from a path ("apis/apps/v1") to
-// the server-relative URL of its document ("/openapi/v3/apis/apps/v1?hash=…"). It must not be
+// OpenAPIIndex is the index of OpenAPI v3 documents at /openapi/v3. It maps a path ("apis/apps/v1")
+// to the server-relative URL of its document ("/openapi/v3/apis/apps/v1?hash=…"). It must not be
 // changed.
 type OpenAPIIndex map[string]string
 
@@ -18,8 +18,8 @@ type openAPIEntry struct {
 	ServerRelativeURL string `json:"serverRelativeURL"`
 }
 
-// DecodeOpenAPI reads an index in JSON. It omits entries whose URL is not below /openapi/v3 of the
-// same server, because clients would follow them. The body need not be trusted.
+// DecodeOpenAPI reads an index in JSON. It omits an entry if its URL is not below /openapi/v3 of
+// the same server, because clients would follow the URL. The body need not be trusted.
 func DecodeOpenAPI(body []byte) (OpenAPIIndex, error) {
 	if len(body) > MaxBody {
 		return nil, fmt.Errorf("decode OpenAPI index: the body has %d bytes, more than the %d that are read", len(body), MaxBody)
@@ -42,8 +42,8 @@ func DecodeOpenAPI(body []byte) (OpenAPIIndex, error) {
 	return index, nil
 }
 
-// Hash returns the hash in the URL of a path, "" if there is none. A kube-apiserver changes it
-// whenever it changes the document.
+// Hash returns the hash in the URL of a path, "" if there is none. A kube-apiserver changes the
+// hash whenever it changes the document.
 func (x OpenAPIIndex) Hash(path string) string {
 	_, query, _ := strings.Cut(x[path], "?")
 	values, err := url.ParseQuery(query)
@@ -54,14 +54,14 @@ func (x OpenAPIIndex) Hash(path string) string {
 }
 
 // OpenAPIURL returns the URL, without a hash, of the document at a path of the index. It returns
-// false if the URL would not stay below /openapi/v3, for instance because a peer has a group "..".
+// false if the URL would not stay below /openapi/v3, for example because a peer has a group "..".
 func OpenAPIURL(path string) (string, bool) {
 	u := "/openapi/v3/" + path
 	return u, staysInOpenAPI(u) && !strings.Contains(path, "?")
 }
 
-// staysInOpenAPI rejects other hosts, "." and "..", and what clients may read as these
-// (backslashes, escapes, control characters).
+// staysInOpenAPI rejects other hosts, "." and "..". It also rejects characters that clients may
+// read as these (backslashes, escapes, control characters).
 func staysInOpenAPI(u string) bool {
 	path, _, _ := strings.Cut(u, "?")
 	if !strings.HasPrefix(path, "/openapi/v3/") || strings.ContainsAny(path, `\%#`) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/kube-openapi/pkg/handler3"
 )
 
-// The media types of an OpenAPI v3 description. Clients ask for protobuf by either name, and get it
-// by the first (k8s.io/kube-openapi, pkg/handler3).
+// These are the media types of an OpenAPI v3 description. Clients may ask for protobuf with either
+// name. The answer has the first name (k8s.io/kube-openapi, pkg/handler3).
 const (
 	openAPIProtobuf    = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 	openAPIProtobufOld = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
@@ -36,8 +36,8 @@ type OpenAPIDescription struct {
 	protobuf func() (*representation, error)
 }
 
-// NewOpenAPIDescription returns a description with its JSON. The tag is the hash in its URL. It must
-// change with the JSON.
+// NewOpenAPIDescription returns a description with this JSON. The tag is the hash in its URL. The
+// tag must change with the JSON.
 func NewOpenAPIDescription(tag string, body []byte) *OpenAPIDescription {
 	return &OpenAPIDescription{
 		tag:  tag,
@@ -52,8 +52,8 @@ func NewOpenAPIDescription(tag string, body []byte) *OpenAPIDescription {
 	}
 }
 
-// toProtobuf converts a description as a kube-apiserver does. The converter panics at some
-// descriptions that are not valid, and a peer's need not be.
+// toProtobuf converts a description as a kube-apiserver does. The converter panics at some invalid
+// descriptions, and a peer's description may be invalid.
 func toProtobuf(body []byte) (encoded []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -72,13 +72,13 @@ func (d *OpenAPIDescription) Tag() string { return d.tag }
 // Size is the length of the JSON in bytes.
 func (d *OpenAPIDescription) Size() int { return len(d.json.body) }
 
-// Serve answers GET and HEAD in JSON or protobuf. A request whose parameter hash is the tag is
-// answered for ever: clients and caches may keep the answer for a year. Any other hash is that of
-// an older description, or of another server's: the answer may not be reused without asking again.
-// Unlike a kube-apiserver, Serve does not redirect such a request to the present hash: behind a
-// load balancer, the server that gets the next request may have another hash, and so on.
+// Serve answers GET and HEAD in JSON or protobuf. If the parameter hash of a request is the tag,
+// clients and caches may keep the answer for a year. Any other hash belongs to an older description
+// or to another server's. Then the answer may not be reused without asking again. A kube-apiserver
+// redirects such a request to the present hash. Serve does not: behind a load balancer, the server
+// that gets the next request may have yet another hash, and redirect again.
 //
-// The error says why the description cannot be encoded; then nothing was written.
+// The error says why the description cannot be encoded. Then nothing was written.
 func (d *OpenAPIDescription) Serve(w http.ResponseWriter, r *http.Request, now time.Time) error {
 	options, ok := negotiation.NegotiateMediaTypeOptions(r.Header.Get("Accept"), openAPITypes, negotiation.DefaultEndpointRestrictions)
 	if !ok {

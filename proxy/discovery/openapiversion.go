@@ -10,19 +10,19 @@ import (
 )
 
 // MaxOpenAPI is the size in bytes of the largest OpenAPI description of one group version that
-// [DecodeOpenAPIVersion] reads. The largest of Kubernetes, that of core/v1, has 1.6 MB.
+// [DecodeOpenAPIVersion] reads. Kubernetes' largest description, of core/v1, has 1.6 MB.
 const MaxOpenAPI = 8 << 20
 
-// OpenAPIVersion is the OpenAPI v3 description of one group version. It is decoded as far as [Add]
-// needs it, and immutable.
+// OpenAPIVersion is the OpenAPI v3 description of one group version. It is decoded only as far as
+// [Add] needs it. It is immutable.
 type OpenAPIVersion struct {
-	rest       map[string]json.RawMessage            // all but paths and components
+	rest       map[string]json.RawMessage            // everything except paths and components
 	paths      map[string]json.RawMessage            // by path
 	components map[string]map[string]json.RawMessage // by section ("schemas") and name
 }
 
 // DecodeOpenAPIVersion reads the description of one group version in JSON. The body need not be
-// trusted; the result shares memory with it.
+// trusted. The result shares memory with it.
 func DecodeOpenAPIVersion(body []byte) (*OpenAPIVersion, error) {
 	if len(body) > MaxOpenAPI {
 		return nil, fmt.Errorf("decode an OpenAPI description: the body has %d bytes, more than the %d that are read", len(body), MaxOpenAPI)
@@ -49,19 +49,20 @@ func DecodeOpenAPIVersion(body []byte) (*OpenAPIVersion, error) {
 	return d, nil
 }
 
-// Add returns the description with the paths of another server for which path returns true, and
-// with the components that these paths refer to. Both functions are called with what the other
-// server describes.
+// Add returns the description with those paths of another server for which path returns true, and
+// with the components to which these paths refer. Add calls both functions with parts of the other
+// server's description.
 //
-// A path that is added replaces one of the same name. A component that both have stays as it is,
-// unless it is the schema of a kind of this group version for which kind returns true. Security
-// schemes are united. It is an error if no path is added.
+// An added path replaces a path of the same name. If both descriptions have a component, the
+// component of d stays. The exception is the schema of a kind of this group version for which kind
+// returns true: it is replaced. Security schemes of both are kept. It is an error if no path is
+// added.
 func (d *OpenAPIVersion) Add(other *OpenAPIVersion, path func(string) bool, kind func(GroupVersionKind) bool) (*OpenAPIVersion, error) {
 	merged := &OpenAPIVersion{rest: d.rest, paths: maps.Clone(d.paths), components: map[string]map[string]json.RawMessage{}}
 	for section, named := range d.components {
 		merged.components[section] = maps.Clone(named)
 	}
-	var references []reference // of what was added
+	var references []reference // in the added parts
 	found := false
 	for name, item := range other.paths {
 		if path(name) {
@@ -90,7 +91,7 @@ func (d *OpenAPIVersion) Add(other *OpenAPIVersion, path func(string) bool, kind
 		merged.set(r, component)
 		references = append(references, referencesIn(component)...)
 	}
-	const schemes = "securitySchemes" // operations name these, without a reference
+	const schemes = "securitySchemes" // operations name security schemes without a reference
 	for name, scheme := range other.components[schemes] {
 		if _, has := merged.components[schemes][name]; !has {
 			merged.set(reference{schemes, name}, scheme)
@@ -115,7 +116,7 @@ func (d *OpenAPIVersion) Encode() ([]byte, error) {
 	if len(d.components) > 0 {
 		document["components"] = d.components
 	}
-	body, err := json.Marshal(document) // sorted by name at every level that is decoded
+	body, err := json.Marshal(document) // sorted by name at every decoded level
 	if err != nil {
 		return nil, fmt.Errorf("encode an OpenAPI description: %w", err)
 	}
@@ -129,7 +130,7 @@ type reference struct{ section, name string }
 func referencesIn(part json.RawMessage) []reference {
 	var value any
 	if json.Unmarshal(part, &value) != nil {
-		return nil // unreachable: it is a part of what was decoded
+		return nil // unreachable: it is a part of decoded JSON
 	}
 	var found []reference
 	var walk func(any)
@@ -161,7 +162,7 @@ type GroupVersionKind struct {
 	Group, Version, Kind string
 }
 
-// kindsOf returns the kinds of which a schema is the schema.
+// kindsOf returns the kinds that a schema describes.
 func kindsOf(schema json.RawMessage) []GroupVersionKind {
 	var s struct {
 		Kinds []GroupVersionKind `json:"x-kubernetes-group-version-kind"`

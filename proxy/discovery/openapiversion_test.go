@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// described is an OpenAPI description of a group version example.com/v1. A path refers to the schema
-// of its kind, which refers to the schema Meta. Each value says who wrote it.
+// described is an OpenAPI description of the group version example.com/v1. A path refers to the
+// schema of its kind. This schema refers to the schema Meta. Each value names its author.
 func described(who string, paths, kinds []string, more ...string) []byte {
 	var items, schemas []string
 	for _, path := range paths {
@@ -35,7 +35,7 @@ func decoded(t *testing.T, body []byte) *OpenAPIVersion {
 	return d
 }
 
-// whoWrote says for each path, schema and security scheme who wrote it.
+// whoWrote returns the author of each path, schema and security scheme.
 func whoWrote(t *testing.T, d *OpenAPIVersion) map[string]string {
 	t.Helper()
 	body, err := d.Encode()

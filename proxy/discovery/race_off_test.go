@@ -2,5 +2,5 @@
 
 package discovery
 
-// thorough is how many random cases a single-threaded property is tried on.
+// thorough is the number of random cases of a single-threaded property.
 const thorough = 4000

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// random draws documents from few names, so that they overlap, contradict each other, or are equal.
+// random draws documents from few names. So the documents overlap, contradict each other, or are
+// equal.
 type random struct {
 	*rand.Rand
 	// repeats allows duplicate names in a list, and resources without a name. Real servers have
@@ -18,7 +19,7 @@ type random struct {
 
 func newRandom(seed uint64) *random { return &random{Rand: rand.New(rand.NewPCG(seed, 0))} }
 
-// some draws some of the names, in order, rotated, or shuffled.
+// some draws some of the names, in order, rotated or shuffled.
 func (r *random) some(names ...string) []string {
 	var out []string
 	for _, name := range names {
@@ -86,7 +87,7 @@ func (r *random) kind() *metav1.GroupVersionKind {
 	return pick(r, nil, &metav1.GroupVersionKind{}, &metav1.GroupVersionKind{Kind: "Job"}, &metav1.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"})
 }
 
-// sources draws servers, the first of which is local. Some share a document, or differ in a detail.
+// sources draws servers. The first one is local. Some share a document, or differ in a detail.
 func (r *random) sources(most int) []Source {
 	var sources []Source
 	for i := range 1 + r.IntN(most) {
@@ -107,7 +108,7 @@ func (r *random) sources(most int) []Source {
 	return sources
 }
 
-// altered returns a copy with one list of resources redrawn, or without one group.
+// altered returns a copy with one list of resources drawn again, or without one group.
 func (r *random) altered(groups Groups) Groups {
 	out := copied(groups)
 	if len(out) == 0 {

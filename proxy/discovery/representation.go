@@ -13,8 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// gzipFrom is the size in bytes from which a body is compressed for clients that accept it. A
-// kube-apiserver compresses each answer, from 128 KiB; here a body is compressed once.
+// gzipFrom is the size in bytes from which a body is compressed for clients that accept
+// compression. A kube-apiserver compresses from 128 KiB, and does it for each answer. Here a body
+// is compressed only once.
 const gzipFrom = 4 << 10
 
 // representation is one encoding of a document, with its headers. It is immutable.
@@ -46,8 +47,8 @@ func newRepresentation(contentType, cacheControl, tag string, body []byte) *repr
 // hashOf returns the entity tag of a kube-apiserver: SHA-512 in upper case (etag.go).
 func hashOf(body []byte) string { return fmt.Sprintf("%X", sha512.Sum512(body)) }
 
-// serve answers GET and HEAD. A compressed body has an entity tag of its own (RFC 9110, 8.8.3.3),
-// and Vary has Accept-Encoding even if the body is not compressed (12.5.5).
+// serve answers GET and HEAD. A compressed body has its own entity tag (RFC 9110, 8.8.3.3). Vary
+// contains Accept-Encoding even if the body is not compressed (12.5.5).
 func (p *representation) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header["Vary"] = []string{"Accept", "Accept-Encoding"}
@@ -85,11 +86,12 @@ func readOnly(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// writeStatus answers with an error in JSON, because the client may accept no format at all.
+// writeStatus answers with an error. It always uses JSON, because the client may accept no format
+// of ours.
 func writeStatus(w http.ResponseWriter, r *http.Request, status metav1.Status) {
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	status.Status = metav1.StatusFailure
-	body, _ := json.MarshalIndent(status, "", "  ") // strings and numbers only: cannot fail
+	body, _ := json.MarshalIndent(status, "", "  ") // only strings and numbers: this cannot fail
 	w.Header()["Vary"] = []string{"Accept", "Accept-Encoding"}
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.Header().Set("Content-Type", "application/json")

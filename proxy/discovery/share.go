@@ -8,13 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Share returns the groups, in which every list of resources that equals that of the same version
-// in like is replaced by that list itself. Servers of one version list the same. So the documents
-// of many peers need little more memory than one if each is shared with the first, and [Merge] is
-// fast.
+// Share returns the groups with shared lists: a list of resources that equals the list of the same
+// version in like is replaced by the list in like. Servers of one version list the same. So if the
+// documents of many peers are each shared with the first, they need little more memory than one
+// document, and [Merge] is fast.
 //
-// Neither is modified. The result is like itself if they are equal, and groups itself if they have
-// no list in common.
+// Share modifies neither argument. If groups and like are equal, the result is like. If they have
+// no list in common, the result is groups.
 func Share(groups, like Groups) Groups {
 	shared, _ := shareList(groups, like, groupLevel.key, func(g, known *apidiscoveryv2.APIGroupDiscovery) (changed, equal bool) {
 		versions, equal := shareList(g.Versions, known.Versions, versionLevel.key, shareVersion)
@@ -33,8 +33,8 @@ func shareVersion(v, known *apidiscoveryv2.APIVersionDiscovery) (changed, equal 
 	return true, v.Freshness == known.Freshness
 }
 
-// shareList calls share with a copy of each item, which it may change, and the item of the same
-// name in like. It returns like if the lists are equal.
+// shareList calls share with a copy of each item and the item of the same name in like. share may
+// change the copy. shareList returns like if the lists are equal.
 func shareList[T any](list, like []T, key func(*T) string, share func(item, known *T) (changed, equal bool)) (out []T, equal bool) {
 	places := make(map[string]int, len(like))
 	for i := range like {
@@ -64,8 +64,9 @@ func shareList[T any](list, like []T, key func(*T) string, share func(item, know
 	return out, false
 }
 
-// equalResource is a fast reflect.DeepEqual: a merge compares every resource of every server. As
-// there, a nil list differs from an empty one, since they are encoded differently.
+// equalResource is a fast reflect.DeepEqual, because a merge compares every resource of every
+// server. Like reflect.DeepEqual, it distinguishes a nil list from an empty one, because they are
+// encoded differently.
 func equalResource(a, b *apidiscoveryv2.APIResourceDiscovery) bool {
 	return a.Resource == b.Resource &&
 		a.Scope == b.Scope &&

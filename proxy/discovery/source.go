@@ -1,7 +1,7 @@
-// Package discovery reads and writes Kubernetes discovery documents: it decodes aggregated and
-// legacy ones, merges those of several servers, filters them, and serves them in every format and
-// encoding. Documents are immutable: no function changes its arguments, and callers must not change
-// arguments or results.
+// Package discovery reads and writes Kubernetes discovery documents. It decodes aggregated and
+// legacy documents, merges the documents of several servers, filters documents, and serves them in
+// every format and encoding. Documents are immutable: no function changes its arguments, and
+// callers must not change arguments or results.
 package discovery
 
 import (
@@ -18,21 +18,21 @@ import (
 // must not be changed after it was made.
 type Groups = []apidiscoveryv2.APIGroupDiscovery
 
-// Source is what one server serves at one root.
+// Source is the discovery of one server at one root.
 type Source struct {
-	// Server is its identity. No two sources of a merge have the same.
+	// Server is the identity of the server. No two sources of a merge have the same identity.
 	Server string
-	// Version is the gitVersion of its /version ("v1.37.1"). Text that is not a version, "" included,
-	// is older than every version.
+	// Version is the gitVersion of the server's /version ("v1.37.1"). A text that is not a version,
+	// including "", is older than every version.
 	Version string
-	// Local is true for the server that merges; for [MergeConsensus] only.
+	// Local is true for the server that merges. Only [MergeConsensus] uses it.
 	Local bool
-	// Groups is its document.
+	// Groups is the server's document.
 	Groups Groups
 }
 
 // NewestFirst returns the sources sorted by version, the newest first, then by identity. The order
-// is total, so all servers get the same one.
+// is total, so all servers get the same order.
 func NewestFirst(sources []Source) []Source {
 	type aged struct {
 		source  Source
@@ -65,8 +65,8 @@ func newer(a, b *version.Version) int {
 }
 
 // semantic parses a version, or returns nil. A version that is not semantic is cut to
-// major.minor.patch: the library's comparison of the two forms is not an order (1.2.3-rc < 1.2.3,
-// and the generic 1.2.3.0 equals both).
+// major.minor.patch, because the library does not order the two forms consistently (1.2.3-rc <
+// 1.2.3, and the generic 1.2.3.0 equals both).
 func semantic(text string) *version.Version {
 	if v, err := version.ParseSemantic(text); err == nil {
 		return v
@@ -82,8 +82,8 @@ func semantic(text string) *version.Version {
 	return v
 }
 
-// Index tells in constant time whether a document lists something. It is immutable and safe for
-// concurrent use; the nil Index lists nothing.
+// Index reports in constant time whether a document lists something. It is immutable and safe for
+// concurrent use. A nil Index lists nothing.
 type Index struct {
 	groups    map[string]struct{}
 	versions  map[[2]string]struct{}
@@ -118,7 +118,8 @@ func (x *Index) Version(group, version string) bool {
 	return x != nil && has(x.versions, [2]string{group, version})
 }
 
-// Resource reports whether the resource is listed, or its subresource if that is not empty.
+// Resource reports whether the resource is listed. If subresource is not empty, it reports whether
+// the subresource is listed.
 func (x *Index) Resource(group, version, resource, subresource string) bool {
 	return x != nil && has(x.resources, [4]string{group, version, resource, subresource})
 }

@@ -13,8 +13,8 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 )
 
-// recordedFiles reads all files <version>-<what>.json of testdata, or for aggregated documents
-// ("api", "apis") of sim/recorded, and returns their contents by version.
+// recordedFiles reads all files <version>-<what>.json of testdata. For aggregated documents ("api",
+// "apis") it reads those of sim/recorded. It returns their contents by version.
 func recordedFiles(t testing.TB, what string) map[string][]byte {
 	t.Helper()
 	folder := "testdata"

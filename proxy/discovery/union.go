@@ -1,15 +1,15 @@
 package discovery
 
-// union is the union of several lists, each item once. The order is that of the first list; an item
-// that is new in a later list goes right after its predecessor there. Adding a list takes time
-// linear in its length.
+// union is the union of several lists, with each item once. It has the order of the first list. A
+// new item of a later list goes right after its predecessor in that list. The time to add a list is
+// linear in the list's length.
 //
-// Items of a higher rank always come first: an item whose predecessor has a higher rank goes to the
-// front of its own rank, one whose predecessor has a lower rank to the end. Only versions have
-// ranks; the rank of everything else is zero.
+// Items of a higher rank always come first. If an item's predecessor has a higher rank, the item
+// goes to the front of its own rank. If the predecessor has a lower rank, the item goes to the end
+// of its own rank. Only versions have ranks. All other items have the rank zero.
 //
-// Adding the union itself as the first list, and then the lists that it was made of, gives the same
-// order. This makes the merge associative.
+// If the union itself is added as the first list, and then the lists from which it was made, the
+// order is the same. This makes the merge associative.
 type union[T any] struct {
 	key   func(*T) string
 	same  func(a, b *T) bool
@@ -24,7 +24,7 @@ type union[T any] struct {
 type node[T any] struct {
 	key  string
 	item *T   // from the first list that has it
-	more []*T // from later lists, if not the same
+	more []*T // from later lists, if they differ from item
 	next int32
 	rank int8
 }
@@ -59,7 +59,7 @@ func (u *union[T]) add(list []T, rankOf []int8) {
 	}
 }
 
-// find looks after the previous node first: most lists are alike.
+// find first looks after the previous node, because most lists have the same order.
 func (u *union[T]) find(previous int32, key string) int32 {
 	if previous != none {
 		if next := u.nodes[previous].next; next != none && u.nodes[next].key == key {
@@ -76,7 +76,7 @@ func (u *union[T]) insert(previous int32, key string, item *T, rank int8) int32 
 	n := int32(len(u.nodes))
 	u.nodes = append(u.nodes, node[T]{key: key, item: item, next: none, rank: rank})
 	u.index[key] = n
-	behind := none // the node of this rank before it; none: it goes to the front
+	behind := none // the previous node of this rank; none: it goes to the front
 	switch {
 	case previous == none && u.orphansLast:
 		behind = u.last[rank]

@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// It does what a map does, and goes through its entries in order.
+// byID behaves like a map, and lists its entries in order.
 func TestByID(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var got byID[int]

@@ -21,14 +21,16 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// maxVersion is the most that is read of an answer to /version, in bytes.
+// maxVersion bounds the part of an answer to /version that is read, in bytes.
 const maxVersion = 64 << 10
 
 // discoveryClient asks servers what they serve. It is immutable and safe for concurrent use.
 type discoveryClient struct {
-	// Transport sends the requests. Redirects are not followed, because they could lead to any host.
+	// Transport sends the requests. Redirects are not followed, because they could lead to any
+	// host.
 	Transport http.RoundTripper
-	// Identity names the headers with the asking identity, system:apiserver. Zero fields are defaults.
+	// Identity names the headers for the client's identity, system:apiserver. An empty field means
+	// the default name.
 	Identity proxy.IdentityHeaders
 	// Hop adds the hop header, which keeps a peer from asking its own peers.
 	Hop bool
@@ -36,21 +38,22 @@ type discoveryClient struct {
 	Accept string
 	// Legacy asks a server without aggregated discovery for its group versions one by one.
 	Legacy bool
-	// EmptyIsDocument is that of [proxy.Quirks].
+	// EmptyIsDocument is the switch EmptyIsDocument of [proxy.Quirks].
 	EmptyIsDocument bool
 	// Timeout bounds the fetch of one document; zero: the transport's limits.
 	Timeout time.Duration
-	// Together fetches the documents at the same time, otherwise in turn in the caller's goroutine.
+	// Together fetches the documents at the same time. Otherwise they are fetched in turn in the
+	// caller's goroutine.
 	Together bool
 	// Answered is called with the status code of each answer; nil: none.
 	Answered func(code int)
 }
 
-// answer is what a server answered. It is immutable.
+// answer is the result of asking a server. It is immutable.
 type answer struct {
-	Version string // as /version says ("v1.37.1"), "" if it could not be fetched
+	Version string // the version at /version ("v1.37.1"), "" if it could not be fetched
 	Roots   [2]proxy.RootResult
-	// Broken: the connection failed or broke (not a timeout), so the server may have restarted.
+	// Broken: the connection failed or broke (without a timeout), so the server may have restarted.
 	Broken bool
 
 	kept [2]kept
@@ -62,9 +65,9 @@ type kept struct {
 	groups discovery.Groups
 }
 
-// ask asks a server; of its URL the scheme, host and path prefix are used. before is an earlier
-// answer of the same process, nil for none: unchanged documents are not sent again (RFC 9110,
-// 13.1.2), and the answer then has the same [discovery.Groups].
+// ask asks a server. It uses the scheme, host and path prefix of the server's URL. before is an
+// earlier answer of the same process, nil if there is none. With it, the server does not send
+// unchanged documents again (RFC 9110, 13.1.2), and the new answer has the same [discovery.Groups].
 func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answer) *answer {
 	if before == nil {
 		before = &answer{}
@@ -99,7 +102,7 @@ func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answe
 	return a
 }
 
-// root fetches one document into an answer.
+// root fetches one document and stores it in an answer.
 func (c *discoveryClient) root(ctx context.Context, server url.URL, root proxy.Root, a *answer) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -109,7 +112,7 @@ func (c *discoveryClient) root(ctx context.Context, server url.URL, root proxy.R
 		return err
 	}
 	if before := a.kept[root].groups; equality.Semantic.DeepEqual(before, document.groups) {
-		document.groups = before // the same document, without an ETag or with another
+		document.groups = before // the same document, without an ETag or with another one
 	}
 	a.kept[root] = document
 	a.Roots[root].Groups = document.groups
@@ -162,7 +165,7 @@ func (c *discoveryClient) bounded(ctx context.Context) (context.Context, context
 	return context.WithTimeout(ctx, c.Timeout)
 }
 
-// reply is an answer that was 200, or 304 if an ETag was sent.
+// reply is an answer with status 200, or 304 if the request had an ETag.
 type reply struct {
 	code              int
 	contentType, etag string
@@ -170,7 +173,7 @@ type reply struct {
 }
 
 // get sends one request. A status other than 200 or 304 is a statusError. If the body breaks off,
-// the beginning is returned with the error.
+// get returns its beginning together with the error.
 func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept, etag string, limit int64) (reply, error) {
 	server.Path, server.RawPath, server.RawQuery = server.JoinPath(path).Path, "", ""
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.String(), nil)
@@ -186,7 +189,7 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 	if err != nil {
 		return reply{}, err
 	}
-	defer func() { _ = response.Body.Close() }() // all of it was read that is wanted
+	defer func() { _ = response.Body.Close() }() // the needed part of the body was read
 	if c.Answered != nil {
 		c.Answered(response.StatusCode)
 	}
@@ -208,7 +211,8 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 	return r, nil
 }
 
-// identify adds a kube-apiserver's headers (upstream: aggregateDiscovery, peer_discovery.go).
+// identify adds the headers that a kube-apiserver adds (upstream: aggregateDiscovery,
+// peer_discovery.go).
 func (c *discoveryClient) identify(h http.Header) {
 	names, defaults := c.Identity, proxy.DefaultIdentityHeaders()
 	h.Set(cmp.Or(names.User, defaults.User), user.APIServerUser)

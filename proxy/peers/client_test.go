@@ -23,7 +23,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// serveTLS starts a server on loopback, and a client that trusts it.
+// serveTLS starts a server on loopback, and makes a client that trusts it.
 func serveTLS(t *testing.T, h http.Handler) (*discoveryClient, url.URL) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -82,7 +82,7 @@ func TestClientUsesConfiguredHeaders(t *testing.T) {
 	}
 }
 
-// What has not changed is not sent again, and the very same document is given again.
+// A server does not send an unchanged document again, and ask returns the very same document.
 func TestClientAsksConditionally(t *testing.T) {
 	s := newServer(t, "v1.37.1", "apps/v1 deployments")
 	c, address := serveTLS(t, s)
@@ -109,7 +109,7 @@ func TestClientAsksConditionally(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// A failure in between forgets nothing.
+	// After a failure in between, the client still has the earlier documents.
 	s.set(func() { s.failing["/apis"] = respond(500) })
 	failed := c.ask(t.Context(), address, changed)
 	if why := failed.Roots[proxy.RootGroups].Failed; why != "it answered 500" || failed.Broken {
@@ -124,7 +124,7 @@ func TestClientAsksConditionally(t *testing.T) {
 		t.Error("another slice after a failure")
 	}
 
-	// The same without ETags: the document comes again, and is recognised.
+	// The same happens without ETags: the document is sent again, and the client recognises it.
 	s.set(func() { s.noETag = true })
 	plain := c.ask(t.Context(), address, nil)
 	if again := c.ask(t.Context(), address, plain); !same(plain.Roots[proxy.RootGroups].Groups, again.Roots[proxy.RootGroups].Groups) {
@@ -132,7 +132,7 @@ func TestClientAsksConditionally(t *testing.T) {
 	}
 }
 
-// A 304 that was not asked for is no document.
+// A 304 to a request without an ETag is not a document.
 func TestClientRefusesUnaskedNotModified(t *testing.T) {
 	s := newServer(t, "v1.37.1")
 	c, address := serveTLS(t, s)
@@ -161,13 +161,12 @@ func TestClientReadsGzip(t *testing.T) {
 	}
 }
 
-// Everything that can be wrong with an answer has words of its own, and none of them names an
-// address.
+// Each kind of wrong answer has its own error text. None of the texts names an address.
 func TestClientFailures(t *testing.T) {
 	endless := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", discovery.AcceptV2)
 		chunk := bytes.Repeat([]byte(" "), 1<<20)
-		for { // until the client has had enough
+		for { // until the client stops reading
 			if _, err := w.Write(chunk); err != nil {
 				return
 			}
@@ -176,7 +175,7 @@ func TestClientFailures(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		answer http.HandlerFunc
-		want   string // part of it
+		want   string // a part of the error
 		broken bool
 	}{
 		{name: "an error", answer: respond(503), want: "it answered 503"},
@@ -271,8 +270,8 @@ func TestClientCannotConnect(t *testing.T) {
 	}
 }
 
-// Without Together, requests are one after the other, in the caller's goroutine; the version is not
-// asked for when nothing else came.
+// Without Together, the requests are sent one after the other, in the caller's goroutine. The
+// client does not ask for the version if it got no document.
 func TestClientInTurn(t *testing.T) {
 	s := newServer(t, "v1.37.1", "apps/v1 deployments")
 	c, address := serveTLS(t, s)
@@ -292,8 +291,8 @@ func TestClientInTurn(t *testing.T) {
 	}
 }
 
-// An old server that is too busy to say what a version consists of has not said that there is
-// nothing.
+// If an old server is too busy to list the resources of a version, this does not mean that the
+// version has no resources.
 func TestLegacyServerThatIsBusy(t *testing.T) {
 	c, address := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -311,7 +310,7 @@ func TestLegacyServerThatIsBusy(t *testing.T) {
 	}
 }
 
-// A server without aggregated discovery is asked for each version.
+// A client asks a server without aggregated discovery for each version.
 func TestClientFallsBackToLegacy(t *testing.T) {
 	answers := map[string]string{
 		"/version":      `{"gitVersion":"v1.25.0"}`,
@@ -361,7 +360,7 @@ func TestClientFallsBackToLegacy(t *testing.T) {
 	}
 }
 
-// A list that breaks off is not a list without the rest.
+// If a list breaks off, its missing part must not be taken for absent.
 func TestClientLegacyIsAllOrNothing(t *testing.T) {
 	c, address := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Digest is a short hash of what a table's local server serves, "" while that is unknown. Only
-// digests of the same server are compared.
+// Digest is a short hash of everything that a table's local server serves, "" while this is
+// unknown. Compare only digests of the same server.
 func Digest(t *proxy.Table) string {
 	if !t.LocalKnown() {
 		return ""
@@ -26,7 +26,8 @@ func digestOf(core, groups discovery.Groups) string {
 	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// digest is an answer's [Digest], "" if a document is missing. It reuses the last digest if it can.
+// digest is the [Digest] of an answer, "" if a document is missing. It reuses the last digest if
+// the documents are the same.
 func (a *answer) digest(before lastAnswer) string {
 	core, groups := a.Roots[proxy.RootCore], a.Roots[proxy.RootGroups]
 	switch {

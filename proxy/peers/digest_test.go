@@ -26,8 +26,8 @@ func localOf(core, groups discovery.Groups) proxy.LocalFetched {
 	return f
 }
 
-// Two servers that serve the same must not seem different after a restart, and one that serves
-// something else must.
+// Two servers that serve the same must have the same digest after a restart. A server that serves
+// something else must have another digest.
 func TestDigest(t *testing.T) {
 	store := proxy.NewStore(proxy.Reference(), "a")
 	digest := Digester(store)
@@ -66,7 +66,7 @@ func TestPublisherTellsWhatIsServed(t *testing.T) {
 			t.Fatalf("it says %q, before anything is known", got)
 		}
 		p.serves.Store("one")
-		time.Sleep(time.Second) // no renewal is due yet
+		time.Sleep(time.Second) // a renewal is not due yet
 		if got := p.lease(t).Annotations[ServesAnnotation]; got != "one" {
 			t.Fatalf("it says %q, want one", got)
 		}
@@ -111,7 +111,7 @@ func TestRosterTellsOfAnotherDigest(t *testing.T) {
 	}
 }
 
-// A fetch may have seen a passing state while the watch had stalled. The lease then still has the
+// A fetch may have seen a temporary state while the watch had stalled. Then the lease still has the
 // earlier digest.
 func TestRosterReportsDigestUnlikeFetched(t *testing.T) {
 	s := newScript(RosterConfig{})

@@ -8,8 +8,9 @@ import (
 )
 
 // While proxies are put in front of one server after another, and while they are removed, some
-// kube-apiservers have none. Nobody publishes where these are. They serve what only they serve, all
-// the same, so they are asked at addresses from elsewhere: rule (g) of the package's comment.
+// kube-apiservers have no proxy. Nobody publishes their addresses. They may still serve resources
+// that no other server serves. So they are asked at addresses that are known from elsewhere: rule
+// (g) of the package's comment.
 
 // SetDirect replaces RosterConfig.Direct.
 func (r *Roster) SetDirect(direct []StaticPeer) { r.direct = addressesOf(direct) }
@@ -22,7 +23,7 @@ func addressesOf(all []StaticPeer) map[proxy.ServerID]string {
 	return addresses
 }
 
-// directly is the state of a live server, of the incarnation, that has no proxy.
+// directly returns the state of a live server without a proxy. incarnation is the server's.
 func (r *Roster) directly(id proxy.ServerID, m *member, incarnation string) state {
 	address := r.direct[id]
 	if address == "" && r.config.Advertised {
@@ -36,14 +37,15 @@ func (r *Roster) identityCounts(m *member) bool {
 	return m.identity != nil && !m.suspended && (r.config.StaleAfter == 0 || r.observed-m.identity.seen < r.config.StaleAfter)
 }
 
-// outlived reports whether the server has renewed its identity lease since its expired endpoint
-// lease should have been renewed.
+// outlived reports whether the server lived longer than its proxy: it has renewed its identity
+// lease after its expired endpoint lease should have been renewed.
 func (r *Roster) outlived(m *member) bool {
 	return r.identityCounts(m) && m.identity.seen >= m.endpoint.seen+m.duration
 }
 
-// WithoutProxy are the live servers that have no proxy, as far as their leases show: those that are
-// asked directly, and those whose address is not known. Both are sorted.
+// WithoutProxy returns the live servers that have no proxy, as far as their leases show. direct are
+// the servers that are asked directly, unknown the servers whose address is not known. Both are
+// sorted.
 func (r *Roster) WithoutProxy() (direct, unknown []proxy.ServerID) {
 	for _, id := range r.names() {
 		switch m := r.members[id]; {
@@ -57,13 +59,13 @@ func (r *Roster) WithoutProxy() (direct, unknown []proxy.ServerID) {
 	return direct, unknown
 }
 
-// advertises reports whether a server says itself where it is asked.
+// advertises reports whether a server itself publishes the address at which it is asked.
 func (r *Roster) advertises(id proxy.ServerID) bool {
 	m := r.members[id]
 	return r.config.Advertised && m != nil && m.own != ""
 }
 
-// hosts are the host names of the live servers, this one included, as far as they are known.
+// hosts returns the host names of the live servers, including this one, as far as they are known.
 func (r *Roster) hosts() map[proxy.ServerID]string {
 	hosts := map[proxy.ServerID]string{}
 	for id, m := range r.members { // in any order
@@ -74,17 +76,17 @@ func (r *Roster) hosts() map[proxy.ServerID]string {
 	return hosts
 }
 
-// settled is for how long servers must have been without a proxy before the log says so. A server
-// that starts has none for some seconds.
+// settled is how long servers must have been without a proxy before the log says so. A server that
+// starts has no proxy for some seconds.
 const settled = 10 * time.Second
 
-// withoutProxy remembers which servers had no proxy: direct and unknown, see [Roster.WithoutProxy].
+// withoutProxy stores which servers had no proxy: direct and unknown, see [Roster.WithoutProxy].
 type withoutProxy struct {
 	last, logged [2][]proxy.ServerID
 	since        time.Time // of last
 }
 
-// logWithoutProxy logs which servers have no proxy, and when all have one again.
+// logWithoutProxy logs which servers have no proxy. It also logs when all of them have one again.
 func (w *leaseWatch) logWithoutProxy(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// directly is the event that a server without a proxy is at an address.
+// directly is the event that says that a server without a proxy is at an address.
 func directly(address string) proxy.Event {
 	return proxy.PeerAddress{ID: "p", Address: address, Direct: true}
 }
 
-// Rule (g): what publishes no address is asked where it is known to be, and only as long as it
-// lives.
+// Rule (g): a server that publishes no address is asked at an address from elsewhere, as long as
+// the server is live.
 func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 	const proxied, own = "192.0.2.1:6443", "192.0.2.1:8443"
 	known := RosterConfig{Direct: []StaticPeer{{"p", own}, {"self", "192.0.2.9:1"}}}
@@ -115,12 +115,12 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 	}
 }
 
-// advertise is an identity lease with an address.
+// advertise observes an identity lease with an address.
 func (s *script) advertise(holder, address string) {
 	s.Identity(IdentityLease{ID: "p", Holder: holder, Renewed: s.now, Address: address}, s.now)
 }
 
-// A change of the addresses of one roster leaves its clones alone.
+// A change of the addresses of one roster does not change its clones.
 func TestClonesKeepDirectAddresses(t *testing.T) {
 	s := newScript(RosterConfig{Direct: []StaticPeer{{"p", "192.0.2.1:1"}}})
 	s.identity("h1")
@@ -152,11 +152,12 @@ func TestWithoutProxy(t *testing.T) {
 		s.Identity(IdentityLease{ID: id, Holder: "h", Renewed: s.now}, s.now)
 	}
 	s.Changes()
-	// The proxy of d may be cut off: its lease is there.
+	// The proxy of d may be cut off, because its lease exists.
 	check("with expired leases", []proxy.ServerID{"b", "c"}, []proxy.ServerID{"a"})
 }
 
-// The log says which servers have no proxy, once, and when all have one; not while a server starts.
+// The log says once which servers have no proxy, and says when all have one. It says nothing while
+// a server starts.
 func TestLogOfServersWithoutProxy(t *testing.T) {
 	var logged bytes.Buffer
 	s := newScript(RosterConfig{Direct: []StaticPeer{{"q", "192.0.2.2:1"}}})
@@ -185,7 +186,8 @@ func TestLogOfServersWithoutProxy(t *testing.T) {
 	}
 }
 
-// pass lets seconds pass, in each of which the lease watch looks who has no proxy.
+// pass lets a number of seconds pass. In each second, the lease watch checks which servers have no
+// proxy.
 func (s *script) pass(w *leaseWatch, seconds int) {
 	for range seconds {
 		s.Changes()

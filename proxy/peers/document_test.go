@@ -12,7 +12,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// A document is fetched as a kube-apiserver, marked as a hop, so that the peer answers by itself.
+// The sources fetch a document as a kube-apiserver. The request is marked as a hop, so that the
+// peer itself answers it.
 func TestDocument(t *testing.T) {
 	const path = "/openapi/v3/apis/batch/v1"
 	s := newServer(t, "v1.37.1")

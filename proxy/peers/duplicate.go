@@ -2,11 +2,12 @@ package peers
 
 import "github.com/skewproof/skewproof/proxy"
 
-// An identity is a hash of a host name (KEP-4020), so upstream takes two hosts of one name for one
-// server. Each overwrites what the other publishes, and requests for what only one of them serves
-// alternate between 200 and 404. Here the second server is a [proxy.DuplicateID].
+// An identity is a hash of a host name (KEP-4020), so upstream takes two hosts with the same name
+// for one server. Each of them overwrites the leases of the other. Requests for a resource that
+// only one of them serves alternate between 200 and 404. Here the second server gets a
+// [proxy.DuplicateID].
 
-// holderOf is the server that wrote an endpoint lease, by rule (f) of the package's comment.
+// holderOf returns the server that wrote an endpoint lease, by rule (f) of the package's comment.
 func (r *Roster) holderOf(l EndpointLease) proxy.ServerID {
 	other := proxy.DuplicateID(l.ID, l.Address)
 	switch m := r.members[l.ID]; {
@@ -24,7 +25,7 @@ func (r *Roster) holderOf(l EndpointLease) proxy.ServerID {
 	case m.endpoint.holder == l.Holder || m.address == l.Address:
 		return l.ID // it has moved or restarted
 	case r.expired(m):
-		return l.ID // it restarted elsewhere
+		return l.ID // it restarted at another address
 	default:
 		return other
 	}
@@ -33,8 +34,9 @@ func (r *Roster) holderOf(l EndpointLease) proxy.ServerID {
 // expired reports whether a member's endpoint lease was not renewed in time.
 func (r *Roster) expired(m *member) bool { return r.observed-m.endpoint.seen >= m.duration }
 
-// settleDuplicates forgets the expired endpoint leases of duplicates. A duplicate with a valid
-// lease replaces a first server with an expired one: it is the same server at another address.
+// settleDuplicates forgets the expired endpoint leases of duplicates. If a duplicate has a valid
+// lease and the first server's lease has expired, the duplicate replaces the first server: it is
+// the same server at another address.
 func (r *Roster) settleDuplicates(names []proxy.ServerID) {
 	for _, name := range names {
 		id, m := name.Identity(), r.members[name]
@@ -52,7 +54,7 @@ func (r *Roster) settleDuplicates(names []proxy.ServerID) {
 	}
 }
 
-// Duplicates are the live servers that have another server's identity, sorted.
+// Duplicates returns the live servers that have the same identity as another server, sorted.
 func (r *Roster) Duplicates() []proxy.ServerID {
 	var all []proxy.ServerID
 	for _, name := range r.names() {

@@ -18,7 +18,7 @@ func TestDuplicateIdentities(t *testing.T) {
 		do   func(*script)
 		want []proxy.Event
 	}
-	// both renews the lease that p and its duplicate share, in turns, for a while.
+	// both lets p and its duplicate renew their common lease in turn, for a while.
 	both := func(s *script, d time.Duration) {
 		for end := s.now.Add(d); s.now.Before(end); {
 			s.listen(time.Second)
@@ -94,7 +94,7 @@ func TestDuplicateIdentities(t *testing.T) {
 	}
 }
 
-// A server that does not know its own address takes every lease with its name for its own.
+// A server that does not know its own address takes every lease with its name for its own lease.
 func TestOwnLeaseWithoutAnAddress(t *testing.T) {
 	s := newScript(RosterConfig{})
 	s.Endpoint(EndpointLease{ID: "self", Holder: "i2", Renewed: s.now, Duration: leaseDuration, Address: "192.0.2.2:6443"}, s.now)

@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// cutAfter answers 200, with an ETag, as much of a document as take leaves of it, and then resets
-// the stream unless the answer is to end as if that were all.
+// cutAfter answers 200, with an ETag, and sends the part of a document that take returns. Then it
+// resets the stream if resets is true. Otherwise the answer ends as if it were complete.
 func cutAfter(s *server, take func(body []byte) []byte, resets bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("If-None-Match")
@@ -40,8 +40,9 @@ func (b *body) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEmptyIsDocument: under EmptyIsDocument an empty body is a document that lists nothing and
-// replaces what was known. Its ETag is not kept: otherwise every later answer would be a 304.
+// TestEmptyIsDocument: under EmptyIsDocument, an empty body is a document that lists nothing, and
+// it replaces the earlier knowledge. Its ETag is not stored, because otherwise every later answer
+// would be a 304.
 func TestEmptyIsDocument(t *testing.T) {
 	nothing := func([]byte) []byte { return nil }
 	half := func(body []byte) []byte { return body[:len(body)/2] }
@@ -50,7 +51,7 @@ func TestEmptyIsDocument(t *testing.T) {
 		take   func([]byte) []byte
 		resets bool
 		fails  [2]bool // without EmptyIsDocument, and with it
-		lists  int     // groups, with it
+		lists  int     // the number of groups, with it
 	}{
 		"empty":                        {nothing, false, [2]bool{true, false}, 0},
 		"broken off":                   {nothing, true, [2]bool{true, false}, 0},
@@ -83,7 +84,7 @@ func TestEmptyIsDocument(t *testing.T) {
 	}
 }
 
-// A timeout says nothing about the document, under any policy.
+// A timeout says nothing about the document, under every policy.
 func TestTimeoutIsNotDocument(t *testing.T) {
 	s := newServer(t, "v1.37.1")
 	client, address := serveTLS(t, s)

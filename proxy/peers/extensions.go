@@ -11,31 +11,32 @@ import (
 )
 
 // Every server serves custom resources and aggregated APIs as soon as it has seen their definitions
-// in etcd. A peer's discovery lists them too, but may list what was deleted a moment ago: a request
-// would go to a peer for nothing. So extensions that exist, and for a grace those that were
-// deleted, are not taken from peers. The policy says which of a peer's resources that excludes
-// (proxy.ExtensionPolicy). The rules for what exists:
+// in etcd. A peer's discovery lists them too, but it may still list a resource that was just
+// deleted. Then a request would be sent to the peer for nothing. So extensions that exist are not
+// taken from peers. For a grace, extensions that were deleted are not taken from peers either. The
+// policy says which of a peer's resources this excludes (proxy.ExtensionPolicy). These rules say
+// what exists:
 //
 //   - A version of a CustomResourceDefinition counts if it is served (spec.versions[].served) and
-//     the definition is Established or has NamesAccepted: then kube-apiservers answer for it
-//     (customresource_handler.go in k8s.io/apiextensions-apiserver), until the definition is gone.
-//     One with refused names is served by nobody, and must not hide a peer's built-in resource of
-//     that name.
+//     the definition is Established or has NamesAccepted. Then kube-apiservers answer requests for
+//     it (customresource_handler.go in k8s.io/apiextensions-apiserver), until the definition is
+//     gone. No server serves a definition with refused names, and such a definition must not hide a
+//     peer's built-in resource with the same name.
 //   - A definition's other versions are reported as Unserved. Upstream's presets need them
 //     (crdExtractor in k8s.io/kubernetes, pkg/controlplane/apiserver/aggregator.go).
 //   - An APIService counts if it names a Service (apiServiceExtractor, same file), available or
-//     not: the local server answers for it, with 503 if its backend is down. One without a Service
-//     stands for something built in or a custom resource.
+//     not: the local server answers requests for it, with 503 if its backend is down. An APIService
+//     without a Service stands for a built-in group version or a custom resource.
 //
-// A version that a definition no longer serves has ceased to exist. The set is always complete, and
-// several changes may be seen as one.
+// A version that a definition no longer serves counts as deleted. The set is always complete.
+// Several changes may appear as one.
 
 var (
 	customResourceDefinitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	apiServices               = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// extensions reads all definitions and leaves out what is malformed.
+// extensions reads all definitions. It leaves out malformed ones.
 func extensions(definitions, services []*unstructured.Unstructured) proxy.Extensions {
 	var e proxy.Extensions
 	for _, d := range definitions {
@@ -98,7 +99,7 @@ func condition(object map[string]any, kind string) bool {
 	return false
 }
 
-// text and objects read what may be missing or of another type.
+// text and objects read fields that may be missing or of another type.
 func text(object map[string]any, path ...string) string {
 	s, _, _ := unstructured.NestedString(object, path...)
 	return s
@@ -116,7 +117,8 @@ func objects(object map[string]any, path ...string) []map[string]any {
 	return found
 }
 
-// trim is an informer's transform. It drops what is not read: schemas take megabytes.
+// trim is an informer's transform. It drops the fields that are not read, because schemas take
+// megabytes.
 func trim(o any) (any, error) {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {

@@ -20,7 +20,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// document makes a discovery document of "group/version resource…" lines; the core group is "v1 …".
+// document makes a discovery document from "group/version resource…" lines. For the core group, a
+// line is "v1 …".
 func document(lines ...string) discovery.Groups {
 	var groups discovery.Groups
 	for _, line := range lines {
@@ -42,8 +43,8 @@ func document(lines ...string) discovery.Groups {
 	return groups
 }
 
-// definition is a CustomResourceDefinition. Versions are "v1", or "v1-" for one that is not served;
-// conditions are those that are true.
+// definition is a CustomResourceDefinition. A version is "v1", or "v1-" if it is not served.
+// conditions are the conditions that are true.
 func definition(group, plural string, versions []string, conditions ...string) *unstructured.Unstructured {
 	var list, status []any
 	for _, v := range versions {
@@ -92,7 +93,7 @@ func TestExtensionsRead(t *testing.T) {
 		definition("example.com", "widgets", []string{"v1", "v2-", "v1beta1"}, "NamesAccepted", "Established"),
 		definition("accepted.example", "things", []string{"v1"}, "NamesAccepted"),
 		definition("new.example", "things", []string{"v1"}),
-		definition("broken.example", "things", []string{"v1"}, "Established"), // its names are refused now; it is served on
+		definition("broken.example", "things", []string{"v1"}, "Established"), // its names are refused now, but it is still served
 		denied,
 	}, odd...), append([]*unstructured.Unstructured{service("metrics.example", "v1", true), service("apps", "v1", false), null}, odd...))
 	gvr := func(group, version, resource string) schema.GroupVersionResource {
@@ -133,7 +134,7 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 	}
 }
 
-// extended is a server with a peer, whose extensions come from real informers on a fake cluster.
+// extended is a server with a peer. Its extensions come from real informers on a fake cluster.
 type extended struct {
 	t      *testing.T
 	store  *proxy.Store
@@ -166,7 +167,7 @@ func withExtensions(t *testing.T, policy proxy.Policy, test func(*testing.T, *ex
 	})
 }
 
-// fetched is what the peer tells now.
+// fetched observes a new document of the peer.
 func (x *extended) fetched(groups ...string) {
 	x.store.Observe(proxy.Fetched{At: time.Now(), Results: []proxy.FetchResult{{ID: "p", Incarnation: "i", Version: "v1.37.1",
 		Roots: [2]proxy.RootResult{{Groups: document("v1 pods")}, {Groups: document(groups...)}}}}})
@@ -191,7 +192,8 @@ func (x *extended) remove(gvr schema.GroupVersionResource, name string) {
 	synctest.Wait()
 }
 
-// expect checks what becomes of a request, and whether discovery takes the resource from the peer.
+// expect checks the decision about a request, and whether discovery takes the resource from the
+// peer.
 func (x *extended) expect(step, gv, resource string, want proxy.Action) {
 	x.t.Helper()
 	parsed, _ := schema.ParseGroupVersion(gv)
@@ -209,15 +211,15 @@ func (x *extended) expect(step, gv, resource string, want proxy.Action) {
 	}
 }
 
-// TestCustomResourceLifeCycle runs under both policies that filter. The peer's document always
-// lists the resource.
+// TestCustomResourceLifeCycle runs under both policies that filter. The peer's document lists the
+// resource all the time.
 func TestCustomResourceLifeCycle(t *testing.T) {
 	late := []string{"apps/v1 deployments", "example.com/v1 widgets gadgets", "example.com/v2 widgets"}
 	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
 		t.Run(policy.Name, func(t *testing.T) {
 			withExtensions(t, policy, func(t *testing.T, x *extended) {
 				exact := policy.Knowledge.Extensions == proxy.ExtensionsExact
-				beside := proxy.NotFound // gadgets are built in at the peer; upstream hides them with the group version
+				beside := proxy.NotFound // gadgets are built in at the peer; upstream hides them together with the group version
 				if exact {
 					beside = proxy.Forward
 				}
@@ -240,7 +242,7 @@ func TestCustomResourceLifeCycle(t *testing.T) {
 				x.fetched(late...)
 				x.expect("deleted", "example.com/v1", "widgets", proxy.NotFound)
 
-				time.Sleep(11 * time.Minute) // five of grace, and upstream may look five later
+				time.Sleep(11 * time.Minute) // five minutes of grace, and upstream may look five minutes later
 				synctest.Wait()
 				x.fetched(late...)
 				x.expect("after the grace a peer that lists it means it", "example.com/v1", "widgets", proxy.Forward)
@@ -257,7 +259,7 @@ func decide(store *proxy.Store, gv, resource string) proxy.Decision {
 		Resource: proxy.Resource{Group: parsed.Group, Version: parsed.Version, Resource: resource}}, nil, time.Now(), func(int) int { return 0 })
 }
 
-// The reference drops a version that is no longer served; upstream counts whatever is listed.
+// The reference drops a version that is no longer served. Upstream counts every listed version.
 func TestUnservedVersion(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
 		t.Run(policy.Name, func(t *testing.T) {
@@ -274,7 +276,7 @@ func TestUnservedVersion(t *testing.T) {
 	}
 }
 
-// Nobody serves a definition with refused names, and under the reference it hides nothing.
+// No server serves a definition with refused names. Under the reference, it hides nothing.
 func TestRefusedDefinition(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
 		t.Run(policy.Name, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// roundTrip is a transport without a network. Nil reaches nobody.
+// roundTrip is a transport without a network. A nil roundTrip reaches no server.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -29,20 +29,20 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f(r)
 }
 
-// server is a kube-apiserver as far as discovery goes. Its fields may be changed between requests,
-// under mu.
+// server is a kube-apiserver that serves only discovery. A test may change its fields between
+// requests, under mu.
 type server struct {
 	mu       sync.Mutex
 	version  string
 	api      discovery.Groups
 	apis     discovery.Groups
 	noETag   bool
-	failing  map[string]http.HandlerFunc // by path, in place of the answer
+	failing  map[string]http.HandlerFunc // by path: the handler that answers instead
 	requests []*http.Request
 	statuses []int
 }
 
-// take returns the requests since it was last called.
+// take returns the requests since its last call.
 func (s *server) take() []*http.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,12 +116,12 @@ func (s *server) taken() []int {
 	return statuses
 }
 
-// respond is a fail handler that answers a status code.
+// respond is a handler that answers with a status code.
 func respond(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", code) }
 }
 
-// network reaches servers by address without sockets, so that synctest's clock can run.
+// network reaches servers by address without sockets, so that synctest's clock can advance.
 type network struct {
 	mu      sync.Mutex
 	servers map[string]http.Handler
@@ -150,7 +150,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
 	case <-done:
 	case <-r.Context().Done():
-		<-done // handlers of these tests watch the context
+		<-done // the handlers of these tests end with the context
 		return nil, r.Context().Err()
 	}
 	response := recorder.Result()
@@ -168,7 +168,7 @@ func (n *network) set(address string, down error) {
 	n.down[address] = down
 }
 
-// hang never answers.
+// hang is a handler that never answers.
 func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 func newServer(t *testing.T, version string, apis ...string) *server {

@@ -13,14 +13,14 @@ import (
 
 const unresolved = "its address is not known"
 
-// fetcher runs a Schedule in real time: it asks peers what they serve and tells the store.
+// fetcher runs a Schedule in real time: it asks peers what they serve, and stores the answers.
 type fetcher struct {
 	store   *proxy.Store
 	policy  proxy.Policy
 	client  *discoveryClient
 	metrics *Metrics
 	log     *slog.Logger
-	found   func(id proxy.ServerID, digest, version string) // called with what a peer says of itself, under a policy with WhenTold
+	found   func(id proxy.ServerID, digest, version string) // called with the digest and the version that a peer reports, under a policy with WhenTold
 
 	wake     chan struct{} // the schedule may have changed
 	progress chan struct{} // a peer was asked
@@ -28,7 +28,7 @@ type fetcher struct {
 	mu       sync.Mutex
 	schedule *Schedule
 	last     map[proxy.ServerID]lastAnswer
-	asked    map[proxy.ServerID]bool // at least once, whether it answered or not
+	asked    map[proxy.ServerID]bool // the peers that were asked at least once, whether they answered or not
 }
 
 // lastAnswer is the last answer of one process of a peer.
@@ -48,7 +48,7 @@ func newFetcher(store *proxy.Store, client *discoveryClient, random func() float
 	}
 }
 
-// learnt passes events of leases, addresses and extensions to the schedule.
+// learnt passes events about leases, addresses and extensions to the schedule.
 func (f *fetcher) learnt(events []proxy.Event) {
 	now := time.Now()
 	f.mu.Lock()
@@ -72,7 +72,7 @@ func (f *fetcher) changed() {
 	notify(f.wake)
 }
 
-// notify leaves a token in a channel of capacity one.
+// notify puts a token into a channel of capacity one, unless one is there.
 func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -111,7 +111,7 @@ func (f *fetcher) run(ctx context.Context) {
 	}
 }
 
-// round asks the peers of a round and reports whether it must be repeated.
+// round asks the peers of a round, and reports whether the round must be repeated.
 func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 	peers := slices.DeleteFunc(f.store.Table().Peers(), func(p proxy.PeerView) bool {
 		return !p.Live || !r.All && p.ID != r.Key
@@ -139,7 +139,8 @@ func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 		return true // an interrupted round says nothing about the peers
 	}
 	if !f.policy.Knowledge.KeepLastGood {
-		// Upstream skips peers without an address; their fetch cannot crash it (CrashOnFailedFetch).
+		// Upstream skips peers without an address, so their fetch cannot crash it
+		// (CrashOnFailedFetch).
 		fetched := slices.DeleteFunc(slices.Clone(results), func(r proxy.FetchResult) bool {
 			return r.Roots[proxy.RootCore].Failed == unresolved
 		})
@@ -151,7 +152,8 @@ func (f *fetcher) round(ctx context.Context, r Round) (failed bool) {
 	return slices.ContainsFunc(results, func(r proxy.FetchResult) bool { return !Succeeded(f.policy.Quirks, r) })
 }
 
-// ask asks one peer. If its address is not known, both documents have failed as unresolved.
+// ask asks one peer. If the peer's address is not known, the fetch of both documents fails as
+// unresolved.
 func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) proxy.FetchResult {
 	result := proxy.FetchResult{ID: p.ID, Incarnation: p.Incarnation}
 	if p.Address == "" {
@@ -165,7 +167,7 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) proxy.FetchResult {
 	before := f.last[p.ID]
 	f.mu.Unlock()
 	if before.address != p.Address || before.incarnation != p.Incarnation || !f.policy.Knowledge.KeepLastGood {
-		before = lastAnswer{} // another process
+		before = lastAnswer{} // it was the answer of another process
 	}
 	answer := f.client.ask(ctx, url.URL{Scheme: "https", Host: p.Address}, before.answer)
 	result.Version, result.Roots = answer.Version, answer.Roots

@@ -49,7 +49,7 @@ func withFetcher(t *testing.T, policy proxy.Policy, test func(*testing.T, *fetch
 	})
 }
 
-// tell is what a lease watch does.
+// tell passes events on as a lease watch does.
 func (f *fetching) tell(events ...proxy.Event) {
 	f.store.Observe(events...)
 	f.fetcher.learnt(events)
@@ -113,18 +113,18 @@ func TestFetcherReference(t *testing.T) {
 		f.a.taken()
 		f.b.taken()
 
-		// Only the peer that changed is asked.
+		// Only the peer that has changed is asked.
 		f.live("b", "i2", addressB)
 		if got := len(f.a.taken()); got != 0 {
 			t.Errorf("a was asked %d times for b's lease", got)
 		}
-		// Another process is not asked conditionally: what it does not repeat must not be taken from the
-		// one before.
+		// Another process gets no conditional requests. If its documents lack something, this must
+		// not be taken from the documents of the old process.
 		if got := f.b.taken(); len(got) != 2 || got[0] != 200 || got[1] != 200 {
 			t.Errorf("a new process answered %v, want the whole documents", got)
 		}
 
-		// Periodically, and unchanged documents are only confirmed.
+		// Peers are asked periodically. They only confirm unchanged documents.
 		generation, before := f.store.Table().DocumentGeneration(), f.peer("a").Learned[0]
 		time.Sleep(31 * time.Second)
 		if got := f.peer("a").Learned[0]; !got.After(before) {
@@ -137,7 +137,8 @@ func TestFetcherReference(t *testing.T) {
 			t.Errorf("confirmed documents have changed the generation from %d to %d", generation, got)
 		}
 
-		// A failure forgets nothing and is repeated; what heals is noticed within the cap of the delay.
+		// A failure discards nothing, and the fetch is repeated. When the peer works again, this is
+		// noticed within the longest delay.
 		f.network.set(addressA, syscall.ECONNREFUSED)
 		time.Sleep(time.Minute)
 		if p := f.peer("a"); p.Failed[0] != "it refused the connection" || !f.knows("apps/v1", "deployments") {
@@ -153,7 +154,7 @@ func TestFetcherReference(t *testing.T) {
 			t.Fatalf("after it healed: %+v", p)
 		}
 
-		// Gone: asked no more.
+		// A peer that is gone is not asked any more.
 		f.tell(proxy.PeerGone{ID: "a"})
 		f.a.taken()
 		time.Sleep(5 * time.Minute)
@@ -165,7 +166,7 @@ func TestFetcherReference(t *testing.T) {
 	})
 }
 
-// If one document could be fetched, it is believed.
+// If only one document could be fetched, this document is used.
 func TestFetcherHalfFailed(t *testing.T) {
 	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
 		f.a.failing["/api"] = respond(500)
@@ -182,7 +183,8 @@ func TestFetcherHalfFailed(t *testing.T) {
 	})
 }
 
-// A peer without an address has failed, and is asked as soon as its address is known.
+// The fetch from a peer without an address fails. The peer is asked as soon as its address is
+// known.
 func TestFetcherWaitsForAddress(t *testing.T) {
 	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
 		f.tell(proxy.PeerAppeared{ID: "a", Incarnation: "i1"})
@@ -200,7 +202,7 @@ func TestFetcherWaitsForAddress(t *testing.T) {
 	})
 }
 
-// A peer that does not answer is given up after the timeout, and delays no other peer.
+// If a peer does not answer, its fetch ends after the timeout. It does not delay other peers.
 func TestFetcherTogether(t *testing.T) {
 	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
 		f.a.failing["/api"], f.a.failing["/apis"], f.a.failing["/version"] = hang, hang, hang
@@ -217,7 +219,7 @@ func TestFetcherTogether(t *testing.T) {
 	})
 }
 
-// An answer of a process that has ended says nothing about the next process.
+// The answer of a process that has ended says nothing about the next process.
 func TestFetcherRestartMeanwhile(t *testing.T) {
 	withFetcher(t, proxy.Reference(), func(t *testing.T, f *fetching) {
 		release := make(chan struct{})
@@ -237,7 +239,8 @@ func TestFetcherRestartMeanwhile(t *testing.T) {
 	})
 }
 
-// Upstream: every lease event is a round through all peers in turn, and a failure forgets the peer.
+// Upstream: every lease event starts a round through all peers in turn, and a failure discards the
+// knowledge of the peer.
 func TestFetcherUpstream(t *testing.T) {
 	withFetcher(t, proxy.Upstream137(), func(t *testing.T, f *fetching) {
 		f.tell(proxy.Synced{})
@@ -254,8 +257,8 @@ func TestFetcherUpstream(t *testing.T) {
 			t.Fatalf("asked %d times without an occasion", len(got))
 		}
 
-		// The false 404 that was seen on real servers: a is cut off, c, which has nothing to do with it,
-		// restarts.
+		// This is the false 404 that was seen on real servers: a is cut off, and c restarts, which
+		// has nothing to do with a.
 		f.network.set(addressA, syscall.EHOSTUNREACH)
 		if !f.knows("apps/v1", "deployments") {
 			t.Fatal("forgotten though nobody was asked")
@@ -274,7 +277,7 @@ func TestFetcherUpstream(t *testing.T) {
 			t.Fatal("not learnt again by the retries")
 		}
 
-		// A lease that goes is a round as well.
+		// The deletion of a lease starts a round too.
 		f.b.taken()
 		f.tell(proxy.PeerGone{ID: "a"})
 		if len(f.b.taken()) != 2 || f.knows("apps/v1", "deployments") {
@@ -283,7 +286,7 @@ func TestFetcherUpstream(t *testing.T) {
 	})
 }
 
-// Upstream: a peer of which /api failed and /apis came is not asked again.
+// Upstream: if /api of a peer failed and /apis came, the peer is not asked again.
 func TestFetcherUpstreamLastErrorOnly(t *testing.T) {
 	withFetcher(t, proxy.Upstream137(), func(t *testing.T, f *fetching) {
 		f.a.failing["/api"] = respond(500)
@@ -296,7 +299,8 @@ func TestFetcherUpstreamLastErrorOnly(t *testing.T) {
 	})
 }
 
-// Upstream: a peer whose address is not known yet is retried, not awaited, and dropped in the end.
+// Upstream: a peer whose address is not known yet is retried, and dropped in the end. Upstream does
+// not wait for the address.
 func TestFetcherUpstreamUnresolved(t *testing.T) {
 	withFetcher(t, proxy.Upstream134(), func(t *testing.T, f *fetching) {
 		f.tell(proxy.PeerAppeared{ID: "a", Incarnation: "i1"})
@@ -322,10 +326,10 @@ func TestFetcherUpstreamUnresolved(t *testing.T) {
 	})
 }
 
-// In turn, a peer that hangs delays what is learnt of all.
+// If peers are asked in turn, a peer that hangs delays the knowledge of all peers.
 func TestFetcherUpstreamInTurn(t *testing.T) {
 	policy := proxy.Upstream137()
-	policy.Fetching.Timeout = 23 * time.Second // as long as a transport waits for a paused server
+	policy.Fetching.Timeout = 23 * time.Second // a transport waits so long for a paused server
 	withFetcher(t, policy, func(t *testing.T, f *fetching) {
 		f.a.failing["/api"], f.a.failing["/apis"] = hang, hang
 		f.live("a", "i1", addressA)

@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	findEvery       = time.Second     // while some server without a proxy was not found
-	confirmEvery    = 5 * time.Second // when all were found: another server may be at an address
+	findEvery       = time.Second     // while some server without a proxy is not found
+	confirmEvery    = 5 * time.Second // when all are found: an address may get another server
 	identifyTimeout = 3 * time.Second
 
-	// serviceName is the Service of all kube-apiservers, and its EndpointSlice. Whoever may write in
-	// the namespace can add other slices to the Service.
+	// serviceName is the name of the Service of all kube-apiservers, and of its EndpointSlice.
+	// Anybody who may write in the namespace can add other slices to the Service.
 	serviceName = "kubernetes"
 )
 
-// finder finds where kube-apiservers listen that have no proxy. Their addresses are in the
-// EndpointSlice of the Service kubernetes, which does not say whose they are. The serving
-// certificate at an address does, if it is valid for the host name of one live server alone: that
-// name is a label of the server's identity lease. (The certificates of kubeadm have the node's
-// name.)
+// finder finds the addresses of kube-apiservers that have no proxy. Their addresses are in the
+// EndpointSlice of the Service kubernetes, but the slice does not say which server is at an
+// address. The serving certificate shows the server if it is valid for the host name of exactly one
+// live server. A server's host name is a label of its identity lease. (The certificates of kubeadm
+// have the node's name.)
 type finder struct {
 	leases   *leaseWatch
 	static   []StaticPeer
@@ -47,10 +47,10 @@ type finder struct {
 
 	found     map[proxy.ServerID]string
 	looked    time.Time
-	ambiguous []string // addresses, as last logged
+	ambiguous []string // addresses, as they were last logged
 }
 
-// run finds servers until the context ends. It is not an error if the slice cannot be read.
+// run finds servers until the context ends. If the slice cannot be read, this is not an error.
 func (f *finder) run(ctx context.Context, client kubernetes.Interface, failed func(error)) error {
 	informer := discoveryinformers.NewFilteredEndpointSliceInformer(client, metav1.NamespaceDefault, 0, cache.Indexers{},
 		func(o *metav1.ListOptions) { o.LabelSelector = discoveryv1.LabelServiceName + "=" + serviceName })
@@ -72,7 +72,7 @@ func (f *finder) run(ctx context.Context, client kubernetes.Interface, failed fu
 	})
 }
 
-// list takes in the addresses of a slice.
+// list stores the addresses of a slice.
 func (f *finder) list(o any, deleted bool) {
 	if unknown, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = unknown.Obj
@@ -88,7 +88,8 @@ func (f *finder) list(o any, deleted bool) {
 	}
 }
 
-// addressesIn are the addresses of a slice, sorted. A slice has one port for all of them.
+// addressesIn returns the addresses of a slice, sorted. All addresses of a slice have the same
+// ports.
 func addressesIn(slice *discoveryv1.EndpointSlice) []string {
 	var all []string
 	for _, p := range slice.Ports {
@@ -107,7 +108,7 @@ func addressesIn(slice *discoveryv1.EndpointSlice) []string {
 	return slices.Compact(all)
 }
 
-// look looks for the servers without a proxy, if it is time.
+// look searches for the servers without a proxy if a search is due.
 func (f *finder) look(ctx context.Context, now time.Time) {
 	hosts, wanted := f.leases.lacking(f.static)
 	missing := slices.ContainsFunc(wanted, func(id proxy.ServerID) bool { return f.found[id] == "" })
@@ -130,7 +131,8 @@ func (f *finder) look(ctx context.Context, now time.Time) {
 	f.leases.change(func(time.Time) { f.leases.roster.SetDirect(all) })
 }
 
-// identified are the wanted servers that are found now. An address that cannot be asked is kept.
+// identified returns the addresses of the wanted servers. If an address gives no answer, its server
+// stays as it is known.
 func (f *finder) identified(ctx context.Context, hosts map[proxy.ServerID]string, wanted []proxy.ServerID) map[proxy.ServerID]string {
 	f.mu.Lock()
 	addresses := slices.Concat(f.listed, slices.Sorted(maps.Values(f.found)))
@@ -162,7 +164,7 @@ func (f *finder) identified(ctx context.Context, hosts map[proxy.ServerID]string
 	return found
 }
 
-// whose are the servers for whose host names the certificate at an address is valid.
+// whose returns the servers for whose host names the certificate at an address is valid.
 func (f *finder) whose(ctx context.Context, address string, hosts map[proxy.ServerID]string) []proxy.ServerID {
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
@@ -184,8 +186,8 @@ func (f *finder) whose(ctx context.Context, address string, hosts map[proxy.Serv
 	return ids
 }
 
-// lacking returns the host names of the live servers, this one included, and those of them that
-// have no proxy, no static address and none in their identity leases, sorted.
+// lacking returns the host names of the live servers, including this one. wanted are the servers
+// among them that have no proxy, no static address and no address in their identity leases, sorted.
 func (w *leaseWatch) lacking(static []StaticPeer) (hosts map[proxy.ServerID]string, wanted []proxy.ServerID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// places is who is where: the names in the certificate at each address.
+// places has the names in the certificate at each address.
 type places struct {
 	mu    sync.Mutex
 	names map[string][]string
@@ -48,8 +48,8 @@ func (p *places) move(address string, names ...string) {
 	}
 }
 
-// search is a finder whose roster lists servers a, b and c, of hosts of these names, without
-// proxies, and server "self" of host-self.
+// search is a finder with a roster. The roster has the servers a, b and c without proxies, on hosts
+// with the given names, and the server "self" on host-self.
 type search struct {
 	*finder
 	*places
@@ -88,7 +88,7 @@ func slice(name string, port int32, addresses ...string) *discoveryv1.EndpointSl
 	return of
 }
 
-// lists are the addresses 192.0.2.1 and so on, at which servers are listed.
+// lists puts addresses 192.0.2.1 and so on into the slice. last are the last octets.
 func (s *search) lists(last ...string) {
 	var ips []string
 	for _, l := range last {
@@ -97,7 +97,7 @@ func (s *search) lists(last ...string) {
 	s.list(slice(serviceName, 6443, ips...), false)
 }
 
-// finds looks, a second later, and returns the last octets of what is found.
+// finds calls look one second later, and returns the last octets of the addresses that it found.
 func (s *search) finds() map[proxy.ServerID]string {
 	s.at = s.at.Add(time.Second)
 	s.look(context.Background(), s.at)
@@ -195,7 +195,7 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// What was found is kept until something else is known of the server or of its address.
+// A found address stays until there is new knowledge of the server or of the address.
 func TestFinderKeepsAndForgets(t *testing.T) {
 	const here = "192.0.2.1:6443"
 	kept := map[proxy.ServerID]string{"a": "1"}
@@ -230,8 +230,8 @@ func TestFinderKeepsAndForgets(t *testing.T) {
 	}
 }
 
-// Nobody is dialled while every server is known, and an address of the configuration is not looked
-// up.
+// The finder dials no address while every server is known. It does not search for a server whose
+// address is configured.
 func TestFinderAsksOnlyIfItMust(t *testing.T) {
 	s := newSearch(StaticPeer{"a", "192.0.2.7:6443"})
 	s.lists("1", "2")
@@ -257,7 +257,7 @@ func TestFinderAsksOnlyIfItMust(t *testing.T) {
 	}
 }
 
-// A certificate for several servers is an error of the configuration: the log says so, once.
+// A certificate for several servers is a configuration error. The log says this once.
 func TestFinderLogsAmbiguousCertificates(t *testing.T) {
 	s := newSearch()
 	s.lists("1")
@@ -270,7 +270,7 @@ func TestFinderLogsAmbiguousCertificates(t *testing.T) {
 	}
 }
 
-// The slice is watched: its addresses may come later.
+// The slice is watched, because its addresses may come later.
 func TestFinderWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSearch()

@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/leap"
 )
 
-// Peers are asked after as much time as before if somebody sets the clock of this server.
+// If somebody changes the clock of this server, peers are asked at the same intervals as before.
 func TestRoundsOfAClockThatLeaps(t *testing.T) {
 	ids := []proxy.ServerID{"a", "b"}
 	rounds := 0
@@ -60,7 +60,8 @@ func TestRoundsOfAClockThatLeaps(t *testing.T) {
 	}
 }
 
-// A server whose clock is set, here or where a lease is written, is live or gone as long as before.
+// If somebody changes the clock of this server, or of a server that writes a lease, servers are
+// live or gone for as long as before.
 func TestLeasesOfAClockThatLeaps(t *testing.T) {
 	events := map[string]int{}
 	for seed := range uint64(500) {
@@ -75,7 +76,7 @@ func TestLeasesOfAClockThatLeaps(t *testing.T) {
 		identity := func(id proxy.ServerID, ahead time.Duration, at time.Time) IdentityLease {
 			return IdentityLease{ID: id, Holder: "1", Renewed: at.Round(0).Add(ahead)}
 		}
-		for _, r := range []*Roster{steady, leaping} { // the first sight of a lease uses the time in it
+		for _, r := range []*Roster{steady, leaping} { // the first sight of a lease uses the time in the lease
 			for _, id := range []proxy.ServerID{"a", "b"} {
 				r.Endpoint(endpoint(id, 0, now), now)
 				r.Identity(identity(id, 0, now), now)
@@ -116,9 +117,9 @@ func TestLeasesOfAClockThatLeaps(t *testing.T) {
 	}
 }
 
-// The first sight of a lease is by two clocks. If this server's is ahead, a peer has no address
-// until its next renewal, and is still known to be there; if it is behind, a dead peer is asked for
-// once more.
+// The first sight of a lease compares two clocks. If this server's clock is ahead, a peer has no
+// address until the next renewal, but it counts as live. If this server's clock is behind, a dead
+// peer is asked for longer.
 func TestFirstSightOfALeaseByAnotherClock(t *testing.T) {
 	now := time.Now()
 	for name, c := range map[string]struct {
@@ -130,7 +131,7 @@ func TestFirstSightOfALeaseByAnotherClock(t *testing.T) {
 		"ahead by five seconds": {5 * time.Second, true, true},
 		"ahead by an hour":      {time.Hour, false, true},
 		"behind by an hour":     {-time.Hour, true, true},
-		"ahead by two hours":    {2 * time.Hour, false, false}, // not to be told from a server that died then
+		"ahead by two hours":    {2 * time.Hour, false, false}, // it looks like a server that died at that time
 	} {
 		r := NewRoster(RosterConfig{Self: "self", StaleAfter: time.Minute})
 		lease := EndpointLease{ID: "a", Holder: "1", Renewed: now.Round(0), Duration: leaseDuration, Address: "192.0.2.1:1"}

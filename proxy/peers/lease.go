@@ -24,44 +24,46 @@ const (
 	// ComponentLabel and ComponentValue label an endpoint lease.
 	ComponentLabel = "proxy.skewproof.io/component"
 	ComponentValue = "peer-proxy"
-	// ServerAnnotation is the identity of the endpoint lease's server.
+	// ServerAnnotation is the identity of the server of an endpoint lease.
 	ServerAnnotation = "proxy.skewproof.io/server"
-	// AddressAnnotation is the host:port at which that server takes peers' requests.
+	// AddressAnnotation is the host:port at which this server accepts requests of peers.
 	AddressAnnotation = "proxy.skewproof.io/address"
-	// ServesAnnotation is the [Digest] of what that server serves, absent while that is unknown.
+	// ServesAnnotation is the [Digest] of what this server serves. It is absent while that is
+	// unknown.
 	ServesAnnotation = "proxy.skewproof.io/serves"
 
 	endpointPrefix = "skewproof-proxy-"
 )
 
-// EndpointLeaseName is the name of a server's endpoint lease. It has only one.
+// EndpointLeaseName is the name of a server's endpoint lease. A server has only one.
 func EndpointLeaseName(id proxy.ServerID) string { return endpointPrefix + string(id) }
 
 const (
 	leaseDuration    = 15 * time.Second
-	maxLeaseDuration = time.Hour // longer ones are cut
+	maxLeaseDuration = time.Hour // longer durations are cut to this
 )
 
-// IdentityLease is what an identity lease says.
+// IdentityLease is the content of an identity lease.
 type IdentityLease struct {
 	ID      proxy.ServerID
 	Holder  string
 	Renewed time.Time // by the holder's clock; zero: never
-	Host    string    // the server's host name; "" if the lease does not say
-	Address string    // host:port of a server whose own Mixed Version Proxy is on; "" if the lease does not say
+	Host    string    // the server's host name; "" if the lease has none
+	Address string    // host:port of a server whose own Mixed Version Proxy is on; "" if the lease has no address
 }
 
-// EndpointLease is what an endpoint lease says.
+// EndpointLease is the content of an endpoint lease.
 type EndpointLease struct {
 	ID       proxy.ServerID
 	Holder   string
 	Renewed  time.Time // by the holder's clock; zero: never
 	Duration time.Duration
-	Address  string // "" if what the lease says is no address
-	Serves   string // see [Digest]; "" if the lease does not say
+	Address  string // "" if the lease has no valid address
+	Serves   string // see [Digest]; "" if the lease has none
 }
 
-// isIdentityLease and isEndpointLease check namespace and labels: a selector is not trusted.
+// isIdentityLease and isEndpointLease check the namespace and the labels, because the selector of
+// the watch is not trusted.
 func isIdentityLease(l *coordinationv1.Lease) bool {
 	return l.Namespace == Namespace && l.Labels[IdentityLabel] == IdentityValue
 }
@@ -70,21 +72,23 @@ func isEndpointLease(l *coordinationv1.Lease) bool {
 	return l.Namespace == Namespace && l.Labels[ComponentLabel] == ComponentValue
 }
 
-// readIdentityLease reads an identity lease, which must have a holder (isValidPeerIdentityLease).
+// readIdentityLease reads an identity lease. The lease must have a holder (upstream:
+// isValidPeerIdentityLease).
 func readIdentityLease(l *coordinationv1.Lease) (IdentityLease, error) {
 	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
 		return IdentityLease{}, fmt.Errorf("read identity lease %s: it has no holder, and is not taken for a server", l.Name)
 	}
 	address, err := ParseAddress(l.Annotations[corev1.AnnotationPeerAdvertiseAddress])
 	if err != nil {
-		address = "" // most leases have none
+		address = "" // most leases have no address
 	}
 	return IdentityLease{
 		ID: proxy.ServerID(l.Name), Holder: *l.Spec.HolderIdentity, Renewed: renewed(l), Host: l.Labels[corev1.LabelHostname], Address: address,
 	}, nil
 }
 
-// readEndpointLease reads an endpoint lease. It is usable if only its address is wrong.
+// readEndpointLease reads an endpoint lease. A lease with a wrong address is usable, without the
+// address.
 func readEndpointLease(l *coordinationv1.Lease) (lease EndpointLease, usable bool, err error) {
 	id, ok := endpointServer(l.Name)
 	if !ok || l.Annotations[ServerAnnotation] != string(id) {
@@ -103,7 +107,7 @@ func readEndpointLease(l *coordinationv1.Lease) (lease EndpointLease, usable boo
 	return lease, true, nil
 }
 
-// endpointServer is the server of the endpoint lease of that name.
+// endpointServer returns the server of the endpoint lease with this name.
 func endpointServer(name string) (proxy.ServerID, bool) {
 	id, ok := strings.CutPrefix(name, endpointPrefix)
 	return proxy.ServerID(id), ok && id != ""
@@ -116,7 +120,7 @@ func renewed(l *coordinationv1.Lease) time.Time {
 	return l.Spec.RenewTime.Time
 }
 
-// duration is how long a lease is valid after a renewal, by default leaseDuration.
+// duration returns how long a lease is valid after a renewal. The default is leaseDuration.
 func duration(l *coordinationv1.Lease) time.Duration {
 	if l.Spec.LeaseDurationSeconds == nil || *l.Spec.LeaseDurationSeconds <= 0 {
 		return leaseDuration

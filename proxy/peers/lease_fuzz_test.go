@@ -55,7 +55,7 @@ func FuzzLeases(f *testing.F) {
 	})
 }
 
-// leaseOf reads one line of a script. Fields that are missing are empty.
+// leaseOf reads one line of a script. Missing fields are empty.
 func leaseOf(line string) (op string, lease *coordinationv1.Lease, pause time.Duration) {
 	fields := append(strings.Split(line, "|"), make([]string, 8)...)
 	seconds, _ := strconv.ParseInt(fields[7], 10, 32)
@@ -75,8 +75,8 @@ func leaseOf(line string) (op string, lease *coordinationv1.Lease, pause time.Du
 	return fields[0], lease, max(0, time.Duration(seconds%7200)*time.Second)
 }
 
-// checkEvents applies events to what was told before: a peer that leaves was there, an address is
-// one that could be dialled, and the local server is no peer.
+// checkEvents applies events to the state after the earlier events. It checks that a peer that
+// leaves was there, that an address can be dialled, and that the local server is not a peer.
 func checkEvents(t *testing.T, live map[proxy.ServerID]bool, addresses map[proxy.ServerID]string, events []proxy.Event) {
 	t.Helper()
 	isPeer := func(id proxy.ServerID) {

@@ -20,7 +20,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// leaseWatch feeds a roster from the leases in a cluster and reports what changes.
+// leaseWatch feeds a roster with the leases of a cluster, and reports changes.
 type leaseWatch struct {
 	log  *slog.Logger
 	tell func([]proxy.Event) // called with mu held, so that events keep their order
@@ -31,7 +31,7 @@ type leaseWatch struct {
 	without    withoutProxy
 }
 
-// run watches both kinds of leases until the context ends. It calls synced once the roster has
+// run watches both kinds of leases until the context ends. It calls synced when the roster has
 // every lease that existed at the start.
 func (w *leaseWatch) run(ctx context.Context, client kubernetes.Interface, failed func(error), synced func()) error {
 	informer := func(label, value string, handler cache.ResourceEventHandlerFuncs) watched {
@@ -53,8 +53,8 @@ type watched struct {
 	handler  cache.ResourceEventHandler
 }
 
-// watch runs informers until the context ends or then returns. It calls then once the handlers have
-// seen every object that existed at the start.
+// watch runs informers until the context ends or the function then returns. It calls then when the
+// handlers have seen every object that existed at the start.
 func watch(ctx context.Context, all []watched, failed func(error), then func()) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -82,7 +82,7 @@ func watch(ctx context.Context, all []watched, failed func(error), then func()) 
 	return nil
 }
 
-// ordinary reports whether a watch timed out or fell too far behind, as every watch does.
+// ordinary reports whether a watch timed out or fell too far behind. This happens to every watch.
 func ordinary(err error) bool {
 	return errors.Is(err, io.EOF) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
@@ -106,8 +106,8 @@ func whenLease(o any, do func(*coordinationv1.Lease)) {
 	}
 }
 
-// deletedName is the name of what was deleted. A deletion that the watch missed comes as a key,
-// with an object that may be old or nil.
+// deletedName returns the name of a deleted object. If the watch missed the deletion, the event has
+// a key, and its object may be old or nil.
 func deletedName(o any) (cache.ObjectName, bool) {
 	if l, ok := o.(*coordinationv1.Lease); ok && l == nil {
 		return cache.ObjectName{}, false
@@ -164,14 +164,14 @@ func (w *leaseWatch) change(do func(now time.Time)) {
 	w.pass()
 }
 
-// found tells the roster what a peer says of itself; see [Roster.Fetched].
+// found tells the roster what a peer reports about itself; see [Roster.Fetched].
 func (w *leaseWatch) found(id proxy.ServerID, digest, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.roster.Fetched(id, digest, version)
 }
 
-// begin reports what the roster knows without any lease.
+// begin reports what the roster knows without a lease.
 func (w *leaseWatch) begin() { w.change(func(time.Time) {}) }
 
 func (w *leaseWatch) pass() {

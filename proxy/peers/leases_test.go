@@ -31,7 +31,7 @@ func (t *told) tell(events []proxy.Event) {
 	t.events = append(t.events, events...)
 }
 
-// take returns what was told since the last time.
+// take returns the events since its last call.
 func (t *told) take() []proxy.Event {
 	synctest.Wait()
 	t.mu.Lock()
@@ -45,7 +45,7 @@ func newLeaseWatch(tell func([]proxy.Event)) *leaseWatch {
 	return &leaseWatch{log: slog.New(slog.DiscardHandler), tell: tell, roster: NewRoster(RosterConfig{Self: "self", StaleAfter: time.Minute})}
 }
 
-// Real informers on a fake cluster: what exists, what comes, what changes and what goes.
+// Real informers on a fake cluster report leases that exist, appear, change and are deleted.
 func TestLeaseWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
@@ -155,12 +155,12 @@ func TestLeaseHandlersIgnoreOtherObjects(t *testing.T) {
 		t.Fatalf("odd objects were taken for peers: %v", told.events)
 	}
 
-	// A deletion that the watch has missed.
+	// The watch has missed a deletion.
 	now := time.Now()
 	identities.OnAdd(identityLease("a", "h", now), true)
 	endpoints.OnAdd(endpointLease("b", "i", "192.0.2.2:6443", now), true)
 	told.events = nil
-	identities.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/a"}) // another lease of that name
+	identities.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/a"}) // another lease with the same name
 	if len(told.events) > 0 {
 		t.Fatalf("the deletion of a lease elsewhere was taken for a's: %v", told.events)
 	}

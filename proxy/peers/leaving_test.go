@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Rule (b): from v1.35 an identity lease that is left shows that only the proxy has stopped. What
-// the server serves stays known then, and is 503.
+// Rule (b): from v1.35, an identity lease that still exists shows that only the proxy has stopped.
+// The knowledge of the server then stays, and requests for its resources are answered with 503.
 func TestOnlyTheProxyLeaves(t *testing.T) {
 	const here, own = "192.0.2.1:6443", "192.0.2.1:8443"
 	type step struct {

@@ -21,12 +21,12 @@ const (
 	acceptLegacy = "application/json"
 	// maxLegacyVersions bounds the requests that one answer can cause.
 	maxLegacyVersions = 1000
-	// legacyWorkers is how many of them are sent at a time under Together.
+	// legacyWorkers is how many of these requests are sent at the same time under Together.
 	legacyWorkers = 8
 )
 
 // isLegacy reports whether an answer lists groups or versions without resources. Servers before
-// 1.27 answer so by default, whatever the Accept header.
+// 1.27 answer like this by default, for any Accept header.
 func isLegacy(contentType string, body []byte) bool {
 	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != acceptLegacy {
 		return false
@@ -35,9 +35,9 @@ func isLegacy(contentType string, body []byte) bool {
 	return json.Unmarshal(body, &meta) == nil && (meta.Kind == "APIGroupList" || meta.Kind == "APIVersions")
 }
 
-// legacy fetches a root and each of its group versions, and makes one document of them. A version
+// legacy fetches a root and each of its group versions, and makes one document from them. A version
 // whose aggregated API is down is listed without resources. Any other failure fails the document,
-// because what is missing must not be taken for absent.
+// because missing resources must not be taken for absent ones.
 func (c *discoveryClient) legacy(ctx context.Context, server url.URL, root string) (discovery.Groups, error) {
 	groups, err := c.legacyGroups(ctx, server, root)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *discoveryClient) legacy(ctx context.Context, server url.URL, root strin
 	if len(paths) > maxLegacyVersions {
 		return nil, documentError{fmt.Errorf("it lists %d group versions, more than the %d that are asked for", len(paths), maxLegacyVersions)}
 	}
-	var left atomic.Int64 // of the bytes that one document may have
+	var left atomic.Int64 // how many bytes of the document may still be read
 	left.Store(discovery.MaxBody)
 	lists := make([]*metav1.APIResourceList, len(paths))
 	errs := make([]error, len(paths))
@@ -86,7 +86,7 @@ func (c *discoveryClient) legacy(ctx context.Context, server url.URL, root strin
 	return document, nil
 }
 
-// legacyGroups returns a root's groups: for /api, the core group alone.
+// legacyGroups returns a root's groups. For /api, this is only the core group.
 func (c *discoveryClient) legacyGroups(ctx context.Context, server url.URL, root string) ([]metav1.APIGroup, error) {
 	r, err := c.get(ctx, server, root, acceptLegacy, "", discovery.MaxBody)
 	if err != nil {
@@ -106,8 +106,9 @@ func (c *discoveryClient) legacyGroups(ctx context.Context, server url.URL, root
 	return list.Groups, nil
 }
 
-// legacyResources returns a version's resources, nil on 404 and 503: an aggregated API that is down
-// must not hide all others. left is how many bytes may still be read of all lists together.
+// legacyResources returns a version's resources. It returns nil on 404 and 503, because an
+// aggregated API that is down must not hide all other APIs. left is how many bytes may still be
+// read of all lists together.
 func (c *discoveryClient) legacyResources(ctx context.Context, server url.URL, path string, left *atomic.Int64) (*metav1.APIResourceList, error) {
 	limit := left.Load()
 	if limit <= 0 {

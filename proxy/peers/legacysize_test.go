@@ -13,7 +13,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// The lists of a server without aggregated discovery together may be as long as one document.
+// All lists of a server without aggregated discovery together may be as long as one document.
 func TestLegacyListsAreBoundedTogether(t *testing.T) {
 	const versions, size = 64, 1 << 20
 	var sent atomic.Int64

@@ -14,14 +14,15 @@ import (
 const (
 	localAccept  = discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + discovery.AcceptV2Beta1
 	localRetry   = time.Second      // after a failure
-	localTimeout = 10 * time.Second // of one document, if the policy sets none
+	localTimeout = 10 * time.Second // for one document, if the policy has no timeout
 )
 
-// local asks the local server what it serves: at once, every LocalInterval, a second after a
+// local asks the local server what it serves: at the start, every LocalInterval, a second after a
 // failure, and on demand.
 //
-// The store forgets what the server serves only if the connection failed or broke: the process may
-// have ended, and the next may be another version. A slow or failing server is not forgotten.
+// The store forgets what the server serves only if the connection failed or broke. Then the process
+// may have ended, and the next process may be another version. If the server is slow or answers
+// with an error, the store forgets nothing.
 type local struct {
 	store    *proxy.Store
 	client   *discoveryClient
@@ -56,7 +57,7 @@ func (l *local) run(ctx context.Context, first func()) {
 			continue
 		}
 		if answer.Broken {
-			last = nil // the next process may serve other things
+			last = nil // the next process may serve other resources
 		}
 		timer.Reset(min(localRetry, l.interval))
 	}
@@ -83,7 +84,8 @@ func (l *local) learn(last, answer *answer, at time.Time) bool {
 	return true
 }
 
-// same reports whether two documents are one value, as ask returns for an unchanged document.
+// same reports whether two documents are one value. ask returns the same value for an unchanged
+// document.
 func same(a, b discovery.Groups) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// besideLocal asks a local server what it serves, on synctest's clock.
+// besideLocal has the sources that ask a local server what it serves, on synctest's clock.
 type besideLocal struct {
 	t       *testing.T
 	store   *proxy.Store
@@ -46,7 +46,7 @@ func withLocal(t *testing.T, policy proxy.Policy, test func(*testing.T, *besideL
 	})
 }
 
-// serves reports what the table believes of the local server.
+// serves reports whether the table believes that the local server serves a resource.
 func (l *besideLocal) serves(gv, resource string) bool {
 	synctest.Wait()
 	return decide(l.store, gv, resource).Reason == proxy.ReasonLocal
@@ -66,7 +66,7 @@ func TestLocal(t *testing.T) {
 			}
 		}
 
-		// Unchanged: confirmed, and nobody is woken.
+		// Unchanged documents are confirmed, and no subscriber is woken.
 		changed, stop := l.store.Subscribe()
 		defer stop()
 		l.server.taken()
@@ -81,14 +81,15 @@ func TestLocal(t *testing.T) {
 		default:
 		}
 
-		// What it serves changes without a restart: a custom resource.
+		// The served resources change without a restart: a custom resource is added.
 		l.server.set(func() { l.server.apis = document("apps/v1 deployments", "example.com/v1 widgets") })
 		time.Sleep(time.Second)
 		if !l.serves("example.com/v1", "widgets") {
 			t.Error("a new resource was not noticed")
 		}
 
-		// Slow, or an error: it is the same process, and serves what it served.
+		// If the server is slow or answers with an error, it is the same process and serves the
+		// same resources.
 		l.server.set(func() { l.server.failing["/apis"] = respond(500) })
 		time.Sleep(time.Minute)
 		if !l.serves("apps/v1", "deployments") {
@@ -101,8 +102,8 @@ func TestLocal(t *testing.T) {
 		}
 		l.server.set(func() { clear(l.server.failing) })
 
-		// Gone, and back with another version that happens to have the same documents as far as ETags
-		// tell.
+		// The server stops, and returns with another version. By their ETags, its documents look
+		// unchanged.
 		l.network.set(addressA, syscall.ECONNREFUSED)
 		time.Sleep(6 * time.Second)
 		if l.serves("apps/v1", "deployments") || l.store.Table().LocalKnown() {
@@ -122,7 +123,7 @@ func TestLocal(t *testing.T) {
 			t.Errorf("version %q", v)
 		}
 
-		// Somebody else has lost it: the proxy, that could not reach it.
+		// Another part, which could not reach the server, has reported LocalLost.
 		l.store.Observe(proxy.LocalLost{At: time.Now()})
 		l.sources.RefreshLocal()
 		if !l.serves("apps/v1", "deployments") {
@@ -140,7 +141,7 @@ func localVersion(store *proxy.Store) string {
 	return ""
 }
 
-// A restart so fast that no connection was refused is seen by the version.
+// After a restart that was so fast that no connection was refused, the version shows the restart.
 func TestLocalQuickRestart(t *testing.T) {
 	withLocal(t, proxy.Reference(), func(t *testing.T, l *besideLocal) {
 		l.server.set(func() { l.server.version = "v1.37.1" })
@@ -152,8 +153,8 @@ func TestLocalQuickRestart(t *testing.T) {
 	})
 }
 
-// Upstream routes by what it asks every 30 minutes. An answer on demand shows in discovery at once,
-// in routing only after the 30 minutes.
+// Upstream routes by the answer that it asks for every 30 minutes. An answer on demand changes
+// discovery at once, but routing only after the 30 minutes.
 func TestLocalUpstream(t *testing.T) {
 	withLocal(t, proxy.Upstream137(), func(t *testing.T, l *besideLocal) {
 		l.server.set(func() { l.server.apis = document("apps/v1 deployments", "example.com/v1 widgets") })
@@ -184,8 +185,8 @@ func TestLocalUpstream(t *testing.T) {
 	})
 }
 
-// A local server that does not listen yet is asked every second. The sources are synced after its
-// first answer.
+// While a local server does not listen yet, it is asked every second. The sources are synced after
+// its first answer.
 func TestLocalNotThereYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := proxy.NewStore(proxy.Reference(), "self")

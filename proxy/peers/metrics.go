@@ -8,16 +8,16 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// The types of upstream's counter of failures (pkg/util/peerproxy/metrics).
+// These are the types of upstream's counter of failures (pkg/util/peerproxy/metrics).
 const (
 	failedLeaseList  = "lease_list"
 	failedResolution = "hostport_resolution"
 	failedFetch      = "fetch_discovery"
 )
 
-// Metrics counts failures to learn of peers and reports the age of what is known. It is a
-// prometheus.Collector, which the caller registers, and safe for concurrent use. Nil counts
-// nothing.
+// Metrics counts failures to learn from peers, and reports the age of the knowledge. It is a
+// prometheus.Collector, which the caller registers. It is safe for concurrent use. A nil Metrics
+// counts nothing.
 type Metrics struct {
 	store  *proxy.Store
 	errors *prometheus.CounterVec
@@ -42,7 +42,7 @@ func NewMetrics(store *proxy.Store) *Metrics {
 			[]string{"reached"}, nil),
 	}
 	for _, kind := range []string{failedLeaseList, failedResolution, failedFetch} {
-		m.errors.WithLabelValues(kind) // so that a counter that never moved is 0 rather than missing
+		m.errors.WithLabelValues(kind) // so that a counter that was never increased is 0 and not missing
 	}
 	return m
 }

@@ -24,36 +24,38 @@ const (
 	deleteTimeout = 5 * time.Second // to delete the lease at the end
 )
 
-// Publisher tells peers where the local server is, by an endpoint lease. All fields but Serves and
-// Logger are required. Its functions are called every second and must not block.
+// Publisher tells peers the address of the local server, with an endpoint lease. All fields except
+// Serves and Logger are required. Publisher calls its functions every second. They must not block.
 type Publisher struct {
 	Client  kubernetes.Interface
 	Server  proxy.ServerID
 	Address string // host:port at which peers reach this server
-	// Incarnation names the server's process and must change when it restarts, so that peers forget
-	// what it served; in the same process a random name will do. "": unknown, and no lease is written.
+	// Incarnation names the server's process. It must change when the server restarts, so that
+	// peers forget what the old process served. A random name for each process is enough. "":
+	// unknown, and no lease is written.
 	Incarnation func() string
-	// Ready reports whether the server would serve a peer's request. While it would not, the lease is
-	// not renewed, and peers forget the address when it expires.
+	// Ready reports whether the server would serve a peer's request. While it returns false, the
+	// lease is not renewed. When the lease expires, peers forget the address.
 	Ready func() bool
-	// Serves is the [Digest] of what the server serves, "" while unknown; see [Digester]. The lease is
-	// written when it changes. Nil: the lease has no digest.
+	// Serves is the [Digest] of what the server serves, "" while that is unknown; see [Digester].
+	// When it changes, the lease is written. Nil: the lease has no digest.
 	Serves func() string
 	Logger *slog.Logger // nil: none
 
 	published atomic.Pointer[string] // the incarnation for which the lease was last written
 }
 
-// Published reports whether the lease was written for the present incarnation. Until then peers
-// believe what the previous process served, and the server should not be ready. It is safe for
-// concurrent use.
+// Published reports whether the lease was written for the present incarnation. Until then, peers
+// believe that the server serves what the previous process served, so the server should not be
+// ready. It is safe for concurrent use.
 func (p *Publisher) Published() bool {
 	holder := p.published.Load()
 	return holder != nil && *holder == p.Incarnation()
 }
 
 // Run writes and renews the lease until ctx ends, and then deletes it within 5 s. It returns an
-// error if a field is wrong or the lease could not be deleted; the lease then expires.
+// error if a field is wrong or the lease could not be deleted. A lease that could not be deleted
+// expires.
 func (p *Publisher) Run(ctx context.Context) error {
 	if err := p.validate(); err != nil {
 		return err
@@ -64,7 +66,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 	var (
 		holder    string    // of the lease as last written, "" if it never was
-		attempted string    // the holder of the last attempt, which may have been carried out
+		attempted string    // the holder in the last attempt, which may have succeeded
 		serves    string    // as last written
 		written   time.Time // when holder was
 		failing   bool
@@ -125,7 +127,7 @@ func (p *Publisher) leases() coordinationclient.LeaseInterface {
 	return p.Client.CoordinationV1().Leases(Namespace)
 }
 
-// write creates or renews the lease. After a conflict the next attempt reads the lease again.
+// write creates or renews the lease. After a conflict, the next attempt reads the lease again.
 func (p *Publisher) write(ctx context.Context, holder, serves string) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -159,7 +161,8 @@ func (p *Publisher) fill(l *coordinationv1.Lease, holder, serves string) {
 	l.Spec.HolderIdentity, l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = &holder, &now, &seconds
 }
 
-// leave deletes the lease unless another process, such as this one's successor, holds it.
+// leave deletes the lease. It does not do so if another process, such as this one's successor,
+// holds the lease.
 func (p *Publisher) leave(ctx context.Context, holders ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
@@ -183,7 +186,7 @@ func (p *Publisher) leave(ctx context.Context, holders ...string) error {
 		switch {
 		case err == nil || apierrors.IsNotFound(err):
 			return nil
-		case !apierrors.IsConflict(err): // after a conflict, check again who holds it
+		case !apierrors.IsConflict(err): // after a conflict, check again which process holds it
 			return failed(err)
 		}
 	}

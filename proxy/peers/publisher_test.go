@@ -31,7 +31,7 @@ type publishing struct {
 	ended       chan error
 }
 
-// words is a string that may be changed concurrently.
+// words is a string that goroutines may change concurrently.
 type words struct{ atomic.Value }
 
 func (w *words) Load() string { s, _ := w.Value.Load().(string); return s }
@@ -58,7 +58,7 @@ func publish(t *testing.T, prepare func(*publishing)) *publishing {
 
 func (p *publishing) is(incarnation string) { p.incarnation.Store(&incarnation) }
 
-// lease is the lease as it is in the cluster, nil if it is not.
+// lease is the lease in the cluster, nil if there is none.
 func (p *publishing) lease(t *testing.T) *coordinationv1.Lease {
 	t.Helper()
 	synctest.Wait()
@@ -124,7 +124,7 @@ func TestPublisherFollowsReadinessAndIncarnation(t *testing.T) {
 		if l := p.lease(t); *l.Spec.HolderIdentity != "i2" || !l.Spec.AcquireTime.Time.Equal(time.Now()) {
 			t.Fatalf("held by %s since %v, want i2 since now", *l.Spec.HolderIdentity, l.Spec.AcquireTime)
 		}
-		p.is("") // the server's process is gone, and no other is there yet
+		p.is("") // the server's process has ended, and there is no new one yet
 		time.Sleep(10 * time.Second)
 		if l := p.lease(t); *l.Spec.HolderIdentity != "i2" {
 			t.Fatalf("held by %q without an incarnation", *l.Spec.HolderIdentity)
@@ -174,7 +174,8 @@ func TestPublisherLeavesItsSuccessorsLease(t *testing.T) {
 	})
 }
 
-// The publisher keeps what others have written, and takes over the lease of an earlier process.
+// The publisher keeps the fields that others have written. It takes over the lease of an earlier
+// process.
 func TestPublisherTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := "i0"
@@ -255,7 +256,7 @@ func TestPublisherLeavesInBoundedTime(t *testing.T) {
 	})
 }
 
-// The lease may change between being read and being deleted.
+// The lease may change after it is read and before it is deleted.
 func TestPublisherLeavesDespiteConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := publish(t, nil)

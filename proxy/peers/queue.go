@@ -11,11 +11,12 @@ import (
 )
 
 // queue is client-go's rate-limited work queue (util/workqueue) with the time as an argument. A key
-// is in it once, is given out once at a time, and returns later after a failure.
+// is in the queue at most once. It is given out to one caller at a time. After a failure it returns
+// later.
 type queue struct {
-	first, last time.Duration // delays after a first failure, and at most
-	retries     int           // zero: endless
-	bucket      *rate.Limiter // what all keys' retries share; nil: none
+	first, last time.Duration // the delay after a first failure, and the longest delay
+	retries     int           // zero: no limit
+	bucket      *rate.Limiter // the bucket that all keys' retries share; nil: none
 
 	ready    []proxy.ServerID // to be given out next, in order
 	dirty    byID[struct{}]
@@ -46,7 +47,7 @@ func (q *queue) clone(now time.Time) *queue {
 	return &c
 }
 
-// add queues a key at once, or when it is done if it was given out.
+// add queues a key at once. If the key is given out, add queues it when it is done.
 func (q *queue) add(key proxy.ServerID) {
 	if q.dirty.has(key) {
 		return
@@ -57,7 +58,7 @@ func (q *queue) add(key proxy.ServerID) {
 	}
 }
 
-// addAt queues a key at a time, unless it is queued for an earlier one.
+// addAt queues a key for a time, unless it is already queued for an earlier time.
 func (q *queue) addAt(key proxy.ServerID, at time.Time) {
 	i := slices.IndexFunc(q.waiting, func(w waiting) bool { return w.key == key })
 	if i >= 0 {
@@ -92,7 +93,8 @@ func (q *queue) next() (proxy.ServerID, bool) {
 	return key, true
 }
 
-// done takes a key back. After a failure it is queued again, or dropped after too many failures.
+// done takes a key back. After a failure, the key is queued again, or dropped after too many
+// failures.
 func (q *queue) done(key proxy.ServerID, failed bool, now time.Time) (dropped bool) {
 	q.running.remove(key)
 	switch failures := q.failures.get(key); {
@@ -115,7 +117,8 @@ func (q *queue) done(key proxy.ServerID, failed bool, now time.Time) (dropped bo
 	return dropped
 }
 
-// delay doubles with each failure, from first to last. It is never less than first.
+// delay returns the delay, which doubles with each failure, from first to last. It is never less
+// than first.
 func (q *queue) delay(failures int) time.Duration {
 	d := q.first
 	for ; failures > 0 && d < q.last; failures-- {
@@ -132,8 +135,9 @@ func (q *queue) forget(key proxy.ServerID) {
 	q.waiting = slices.DeleteFunc(q.waiting, func(w waiting) bool { return w.key == key })
 }
 
-// byID holds values of servers, sorted by identity, with the zero value empty. The simulator copies
-// it thousands of times a second: with few servers, slices.Clone is faster than copying a map.
+// byID is a map from servers to values, as a list that is sorted by identity. Its zero value is
+// empty. The simulator copies it thousands of times a second: with few servers, slices.Clone is
+// faster than copying a map.
 type byID[V any] []entry[V]
 
 type entry[V any] struct {
@@ -150,7 +154,7 @@ func (m byID[V]) has(id proxy.ServerID) bool {
 	return ok
 }
 
-// get returns the value of a server, the zero value if there is none.
+// get returns the value of a server. It returns the zero value if the server is not in the map.
 func (m byID[V]) get(id proxy.ServerID) (value V) {
 	if i, ok := m.find(id); ok {
 		return m[i].value

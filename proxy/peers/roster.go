@@ -10,48 +10,51 @@ import (
 )
 
 const (
-	defaultGoneAfter = time.Hour // for which upstream's identity lease is valid
+	defaultGoneAfter = time.Hour // upstream's identity lease is valid for this time
 
 	// maxAge is the age of a lease that was never renewed. More could overflow.
 	maxAge = 100 * 365 * 24 * time.Hour
 
-	// maxGap is how much of the time between two lease changes counts: sidecars renew within it.
+	// maxGap is how much of the time between two lease changes counts. Every sidecar renews its
+	// lease within this time.
 	maxGap = renewEvery
 )
 
 // RosterConfig says which servers a [Roster] is for.
 type RosterConfig struct {
-	// Self is the local server. It is no peer, but its leases show that the watch works.
+	// Self is the local server. It is not a peer, but changes of its leases show that the watch
+	// works.
 	Self proxy.ServerID
-	// Address is what the local server publishes. An endpoint lease of Self with another address is a
-	// second server's. Empty: every lease of Self is its own.
+	// Address is the address that the local server publishes. An endpoint lease of Self with
+	// another address belongs to a second server. Empty: every lease of Self is its own.
 	Address string
 	// Static are peers that are always live.
 	Static []StaticPeer
-	// Direct are where kube-apiservers listen that have no proxy; see rule (g).
+	// Direct are the addresses of kube-apiservers without a proxy; see rule (g).
 	Direct []StaticPeer
-	// Advertised takes the same from identity leases too: a kube-apiserver whose own Mixed Version
-	// Proxy is on writes its address there.
+	// Advertised uses addresses in identity leases for the same purpose. A kube-apiserver whose own
+	// Mixed Version Proxy is on writes its address there.
 	Advertised bool
 	// StaleAfter is how long an identity lease counts after its last renewal (see
 	// [proxy.KnowledgePolicy]). Zero: for ever.
 	StaleAfter time.Duration
-	// GoneAfter is how long an endpoint lease keeps its peer live after it has expired. Zero: an hour.
+	// GoneAfter is how long an endpoint lease keeps its peer live after it has expired. Zero: an
+	// hour.
 	GoneAfter time.Duration
 }
 
-// Roster derives which peers are live and where, by the rules in the package's comment. It is pure:
-// the time is an argument. Make it with [NewRoster]. It is not safe for concurrent use.
+// Roster finds out which peers are live and where, by the rules in the package's comment. It is
+// pure: the time is an argument. Make it with [NewRoster]. It is not safe for concurrent use.
 type Roster struct {
 	config  RosterConfig
 	members map[proxy.ServerID]*member
 	direct  map[proxy.ServerID]string // RosterConfig.Direct; the map is never changed
 
-	lastChange time.Time     // when a lease was last seen to change
-	observed   time.Duration // the time that counts, see rule (e)
+	lastChange time.Time     // when the last change of a lease was seen
+	observed   time.Duration // the sum of the time that counts, see rule (e)
 }
 
-// member is what is known of one server, and what was reported of it.
+// member is the knowledge of one server, and the state that was last reported for it.
 type member struct {
 	static       string // address by configuration, "" if there is none
 	identity     *renewal
@@ -60,28 +63,30 @@ type member struct {
 	address      string        // as the endpoint lease says
 	duration     time.Duration // of the endpoint lease
 	serves       string        // as the endpoint lease says
-	fetched      string        // the Digest of what was last fetched from the server, "" if the fetch failed
+	fetched      string        // the Digest of the last fetch from the server, "" if the fetch failed
 	renewedSince bool          // the endpoint lease was renewed since the last report
 
-	// latest is the server that last wrote the endpoint lease: this one or a second with its identity.
+	// latest is the server that last wrote the endpoint lease: this server, or a second one with
+	// the same identity.
 	latest proxy.ServerID
 
-	// suspended: the endpoint lease was deleted and the identity lease not renewed since (rule b).
+	// suspended: the endpoint lease was deleted, and the identity lease was not renewed since (rule
+	// b).
 	suspended bool
-	version   string // of the server, as it was last fetched
+	version   string // the server's version at the last fetch
 	left      leaving
 
 	reported state
 }
 
-// renewal is one lease as it was last seen to change.
+// renewal is the last seen change of one lease.
 type renewal struct {
 	holder  string
-	renewed time.Time     // as it says itself
-	seen    time.Duration // the value of Roster.observed then; negative if the lease was old at first sight
+	renewed time.Time     // the time in the lease
+	seen    time.Duration // the value of Roster.observed at that time; negative if the lease was old at first sight
 }
 
-// state is what is reported of a peer. The zero value is a peer that is not live.
+// state is the reported state of a peer. The zero value is a peer that is not live.
 type state struct {
 	live        bool
 	incarnation string
@@ -90,7 +95,7 @@ type state struct {
 	serves      string
 }
 
-// NewRoster returns a roster of the static peers alone.
+// NewRoster returns a roster that has only the static peers.
 func NewRoster(config RosterConfig) *Roster {
 	if config.GoneAfter == 0 {
 		config.GoneAfter = defaultGoneAfter
@@ -156,16 +161,17 @@ func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 	}
 }
 
-// Fetched observes the [Digest] of what was fetched from a peer, "" after a failure, and the
-// version that the peer said, "" if none. While its lease has another digest, each renewal is
-// reported as a change: the fetch may have seen a passing state.
+// Fetched observes the [Digest] of the documents that were fetched from a peer, "" after a failure.
+// version is the version that the peer reported, "" if it reported none. While the peer's lease has
+// another digest, each renewal is reported as a change, because the fetch may have seen a temporary
+// state.
 func (r *Roster) Fetched(id proxy.ServerID, digest, version string) {
 	if m, ok := r.members[id]; ok {
 		m.fetched, m.version = digest, cmp.Or(version, m.version)
 	}
 }
 
-// Changes returns, sorted by peer, the events since the last call.
+// Changes returns the events since the last call, sorted by peer.
 func (r *Roster) Changes() []proxy.Event {
 	var events []proxy.Event
 	names := r.names()
@@ -176,7 +182,7 @@ func (r *Roster) Changes() []proxy.Event {
 		if id == r.config.Self {
 			now = state{}
 		}
-		if now.serves == "" { // the next digest is compared with the last
+		if now.serves == "" { // keep the last digest, because the next one is compared with it
 			now.serves = m.reported.serves
 		}
 		events = append(events, changes(id, m.reported, now)...)
@@ -207,13 +213,14 @@ func changes(id proxy.ServerID, before, after state) []proxy.Event {
 	return events
 }
 
-// servesSomethingElse reports whether a live peer has another digest than before or than fetched.
+// servesSomethingElse reports whether a live peer has another digest than before, or another one
+// than its fetched documents.
 func (m *member) servesSomethingElse(before, after state) bool {
 	switch {
 	case !after.live || after.serves == "" || after.serves == m.fetched:
 		return false
 	case before.serves != after.serves:
-		return before.serves != "" // else it has just appeared, and is asked anyway
+		return before.serves != "" // if it was empty, the peer has just appeared and is asked anyway
 	default:
 		return m.renewedSince && m.fetched != ""
 	}
@@ -240,7 +247,8 @@ func (r *Roster) join(id proxy.ServerID, m *member) state {
 	return state{}
 }
 
-// incarnation is that of a static peer, which is live whether or not its leases are renewed.
+// incarnation returns the incarnation of a static peer, which is live even if its leases are not
+// renewed.
 func (m *member) incarnation() string {
 	switch {
 	case m.endpoint != nil:
@@ -251,12 +259,12 @@ func (m *member) incarnation() string {
 	return ""
 }
 
-// update compares a lease with what it was.
+// update compares a lease with its last seen change.
 func (r *Roster) update(before *renewal, holder string, renewed, now time.Time) (after *renewal, changed bool) {
 	switch {
 	case before == nil:
 		r.noteChange(now)
-		age := min(max(0, now.Sub(renewed)), maxAge) // its holder's clock may be ahead; a lease without a time is very old
+		age := min(max(0, now.Sub(renewed)), maxAge) // the holder's clock may be ahead; a lease without a time is very old
 		return &renewal{holder: holder, renewed: renewed, seen: r.observed - age}, true
 	case before.holder == holder && before.renewed.Equal(renewed):
 		return before, false
@@ -266,7 +274,7 @@ func (r *Roster) update(before *renewal, holder string, renewed, now time.Time) 
 	}
 }
 
-// LastChange is when a lease was last seen to change, zero if never.
+// LastChange returns when the last change of a lease was seen, zero if none was seen.
 func (r *Roster) LastChange() time.Time { return r.lastChange }
 
 // noteChange advances the observed time.

@@ -11,14 +11,14 @@ import (
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// script drives a roster in virtual time. Its peer is "p", and "self" is heard every five seconds
-// while listening.
+// script drives a roster in virtual time. Its peer is "p". While listening, the lease of "self" is
+// renewed every five seconds.
 type script struct {
 	*Roster
 	now time.Time
 }
 
-// forever stands for a StaleAfter of zero in the tests, where a zero is a minute.
+// forever means a StaleAfter of zero in these tests, because a zero in a test means a minute.
 const forever = time.Duration(-1)
 
 func newScript(config RosterConfig) *script {
@@ -40,7 +40,7 @@ func (s *script) endpoint(holder, address string) {
 	s.Endpoint(EndpointLease{ID: "p", Holder: holder, Renewed: s.now, Duration: leaseDuration, Address: address}, s.now)
 }
 
-// listen lets time pass in which only this server's own lease is renewed.
+// listen lets time pass while only this server's own lease is renewed.
 func (s *script) listen(d time.Duration) {
 	for end := s.now.Add(d); s.now.Before(end); {
 		s.now = s.now.Add(min(5*time.Second, end.Sub(s.now)))
@@ -48,7 +48,7 @@ func (s *script) listen(d time.Duration) {
 	}
 }
 
-// blind lets time pass in which nothing is heard.
+// blind lets time pass while no lease changes.
 func (s *script) blind(d time.Duration) { s.now = s.now.Add(d) }
 
 var (

@@ -20,15 +20,17 @@ const (
 const allPeers = proxy.ServerID("")
 
 // Schedule says which peers are asked what they serve, and when. Make it with [NewSchedule]. It is
-// pure: time and randomness are arguments, for a simulator. It is not safe for concurrent use.
+// pure: time and randomness are arguments, so that a simulator can use it. It is not safe for
+// concurrent use.
 //
-// Under OnlyChanged every peer has its own rounds: at once when its lease or address changes, again
-// after a failure, and every Interval. With Together they run at the same time, otherwise in turn.
+// Under OnlyChanged, every peer has its own rounds: at once when its lease or address changes,
+// again after a failure, and every Interval. With Together, the rounds of several peers run at the
+// same time, otherwise one after the other.
 //
-// Without OnlyChanged it is upstream's work queue (pkg/util/peerproxy/peer_discovery.go, client-go
-// util/workqueue). A key is a lease, and each key is a round through all peers. One round runs at a
-// time. If any peer fails, the key is retried with its own delay and count. The caller applies
-// Together within a round.
+// Without OnlyChanged, the schedule is upstream's work queue (pkg/util/peerproxy/peer_discovery.go,
+// client-go util/workqueue). A key is a lease, and for each key there is a round through all peers.
+// Only one round runs at a time. If any peer fails, the key is retried with its own delay and
+// count. The caller applies Together within a round.
 //
 // Without KeepLastGood, rounds always go through all peers, because a round replaces all knowledge.
 type Schedule struct {
@@ -38,20 +40,21 @@ type Schedule struct {
 
 	queue         *queue
 	known         byID[struct{}]  // peers whose leases exist
-	direct        byID[struct{}]  // those that have no proxy, see proxy.PeerAddress
+	direct        byID[struct{}]  // peers without a proxy, see proxy.PeerAddress
 	regular       byID[time.Time] // when the next regular round is due
-	changingUntil time.Time       // until then documents are expected to change
+	changingUntil time.Time       // documents are expected to change until then
 }
 
 // Round is one unit of work.
 type Round struct {
 	// Key is the lease that has changed, or "" for a periodic round through all peers.
 	Key proxy.ServerID
-	// All is true if every peer is to be asked; otherwise only the peer with the identity Key is.
+	// All is true if the round asks every peer. Otherwise it asks only the peer with the identity
+	// Key.
 	All bool
 }
 
-// NewSchedule returns a policy's schedule. random returns a number in [0, 1); nil: no jitter.
+// NewSchedule returns the schedule for a policy. random returns a number in [0, 1); nil: no jitter.
 func NewSchedule(p proxy.Policy, random func() float64) *Schedule {
 	s := &Schedule{
 		policy: p.Fetching,
@@ -75,7 +78,7 @@ func (s *Schedule) Clone(random func() float64, now time.Time) *Schedule {
 	return &c
 }
 
-// Learn observes events of leases, addresses and extensions, and ignores others.
+// Learn observes events about leases, addresses and extensions. It ignores other events.
 func (s *Schedule) Learn(e proxy.Event, now time.Time) {
 	switch e := e.(type) {
 	case proxy.PeerAppeared:
@@ -84,7 +87,8 @@ func (s *Schedule) Learn(e proxy.Event, now time.Time) {
 		if s.direct.remove(e.ID); e.Direct {
 			s.direct.set(e.ID, struct{}{})
 		}
-		// Upstream does not watch addresses: a round that needs an unknown address waits for its retry.
+		// Upstream does not watch addresses. If a round needs an unknown address, it waits for its
+		// retry.
 		if s.single && e.Address != "" {
 			s.lease(e.ID, now)
 		}
@@ -126,11 +130,12 @@ func (s *Schedule) gone(id proxy.ServerID, now time.Time) {
 }
 
 // afterChangeFor is how long peers' documents are expected to change after a change here. A
-// document is believed about it if it was fetched 10 s later (see proxy.ExtensionsExact).
+// document is believed about the change only if it was fetched 10 s later (see
+// proxy.ExtensionsExact).
 const afterChangeFor = 12 * time.Second
 
-// Changed observes that custom resources or aggregated APIs have or may have changed. Under a
-// policy with AfterChange, each peer is asked that often for a while.
+// Changed observes that custom resources or aggregated APIs have changed, or may have changed.
+// Under a policy with AfterChange, each peer is then asked every AfterChange for a while.
 func (s *Schedule) Changed(now time.Time) {
 	s.advance(now)
 	if !s.single || s.policy.AfterChange <= 0 {
@@ -145,7 +150,7 @@ func (s *Schedule) Changed(now time.Time) {
 	}
 }
 
-// Due returns the rounds that begin now. The caller must pass each to Finished when it has ended.
+// Due returns the rounds that begin now. The caller must call Finished for each when it has ended.
 func (s *Schedule) Due(now time.Time) []Round {
 	s.advance(now)
 	var rounds []Round
@@ -159,7 +164,7 @@ func (s *Schedule) Due(now time.Time) []Round {
 	return rounds
 }
 
-// advance queues the rounds that are due. Every method calls it before its own event.
+// advance queues the rounds that are due. Every method calls it before it handles its own event.
 func (s *Schedule) advance(now time.Time) {
 	s.regular = slices.DeleteFunc(s.regular, func(e entry[time.Time]) bool {
 		due := !e.value.After(now)
@@ -174,10 +179,11 @@ func (s *Schedule) advance(now time.Time) {
 // room reports whether another round may begin now.
 func (s *Schedule) room() bool { return len(s.queue.running) == 0 || s.single && s.policy.Together }
 
-// Finished says that a round has ended; failed that it must be repeated, see [Succeeded].
+// Finished says that a round has ended. failed says that the round must be repeated, see
+// [Succeeded].
 func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	s.advance(now)
-	if s.single && !s.known.has(r.Key) { // it has left
+	if s.single && !s.known.has(r.Key) { // the peer has left
 		s.queue.done(r.Key, false, now)
 		return
 	}
@@ -198,7 +204,8 @@ func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	}
 }
 
-// Wake is when Due next returns a round if no event comes before. Zero: at once; not ok: never.
+// Wake returns when Due next returns a round if no event comes before. Zero: at once; not ok:
+// never.
 func (s *Schedule) Wake() (at time.Time, ok bool) {
 	if !s.room() {
 		return time.Time{}, false // a round must finish first
@@ -217,7 +224,7 @@ func (s *Schedule) Wake() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// interval is the time to the next regular round.
+// interval returns the time to the next regular round.
 func (s *Schedule) interval() time.Duration {
 	jitter := 0.0
 	if s.policy.Jitter > 0 && s.random != nil {

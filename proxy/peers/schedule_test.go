@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// began is a round that began, since the start.
+// began is a round, with the time since the start at which it began.
 type began struct {
 	At  time.Duration
 	Key proxy.ServerID
@@ -88,7 +88,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// upstream runs the loop of upstream's worker on client-go's own queue, on synctest's clock.
+// upstream runs upstream's worker loop on client-go's own queue, on synctest's clock.
 func upstream(t *testing.T, retries int, occasions []occasion, outcome rounds, until time.Duration) (list []began) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
@@ -121,8 +121,7 @@ func upstream(t *testing.T, retries int, occasions []occasion, outcome rounds, u
 	return list
 }
 
-// The schedule of upstream's presets begins the same rounds at the same times as client-go's queue
-// does.
+// The schedule of upstream's presets begins the same rounds at the same times as client-go's queue.
 func TestScheduleLikeUpstreamsQueue(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Upstream134(), proxy.Upstream135(), proxy.Upstream136(), proxy.Upstream137()} {
 		for seed := range uint64(20) {
@@ -152,7 +151,8 @@ func TestScheduleLikeUpstreamsQueue(t *testing.T) {
 	}
 }
 
-// A retry that became due during a round precedes the round's own lease that changed meanwhile.
+// If a retry becomes due during a round, and the round's own lease changes meanwhile, the retry
+// comes first.
 func TestScheduleKeepsUpstreamsOrder(t *testing.T) {
 	occasions := []occasion{{at: 1, key: "b"}, {at: 2 * time.Millisecond, key: "a"}, {at: 3 * time.Millisecond, key: "a"}}
 	outcome := func(n int, r Round) (time.Duration, bool) {
@@ -192,7 +192,7 @@ func TestScheduleSharesUpstreamsBucket(t *testing.T) {
 	}
 }
 
-// Upstream's delays: 5 ms, doubling; after the twentieth retry the lease is dropped.
+// Upstream's delays begin with 5 ms and double. After the twentieth retry, the lease is dropped.
 func TestScheduleUpstreamRetries(t *testing.T) {
 	failing := func(int, Round) (time.Duration, bool) { return 0, true }
 	got := replay(NewSchedule(proxy.Upstream137(), nil), []occasion{{at: 0, key: "a"}}, failing, 24*time.Hour)
@@ -304,7 +304,7 @@ func TestScheduleReference(t *testing.T) {
 	})
 }
 
-// Switches that no preset combines like this still make sense.
+// The schedule also works with combinations of switches that no preset has.
 func TestScheduleSingleSwitches(t *testing.T) {
 	fine := func(int, Round) (time.Duration, bool) { return time.Second, false }
 	both := []occasion{{at: 0, key: "a"}, {at: 0, key: "b"}}
@@ -346,7 +346,7 @@ func TestScheduleSingleSwitches(t *testing.T) {
 	})
 }
 
-// After a change of custom resources peers are asked every two seconds, until a document is late
+// After a change of custom resources, peers are asked every two seconds, until a document is new
 // enough to be believed.
 func TestScheduleAfterChange(t *testing.T) {
 	ask := func(p proxy.Policy) []time.Duration {
@@ -406,13 +406,14 @@ func TestSucceeded(t *testing.T) {
 	}
 }
 
-// The fetcher and the simulator pass these events to a schedule of peer "a", which was just asked.
+// The fetcher and the simulator pass these events to a schedule of peer "a". The peer was just
+// asked.
 func TestScheduleLearns(t *testing.T) {
 	policy := proxy.Reference()
 	for name, tc := range map[string]struct {
 		event proxy.Event
 		due   []Round
-		wake  time.Duration // after the event, once what is due has been done; 0 if never
+		wake  time.Duration // after the event, when the due rounds have ended; 0 if never
 	}{
 		"a lease":                 {proxy.PeerAppeared{ID: "b", Incarnation: "1"}, []Round{{Key: "b"}}, policy.Fetching.Interval},
 		"an address":              {proxy.PeerAddress{ID: "a", Address: "a.test:6443"}, []Round{{Key: "a"}}, policy.Fetching.Interval},

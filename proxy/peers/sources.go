@@ -22,9 +22,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Config says which sources there are. The policy of the Store's table says how they behave.
+// Config lists the sources. The policy of the Store's table says how they behave.
 type Config struct {
-	Store *proxy.Store // what the sources feed; required
+	Store *proxy.Store // the store that the sources feed; required
 
 	// Address is the "host:port" that the local server publishes; see [RosterConfig]. Empty: none.
 	Address string
@@ -35,36 +35,37 @@ type Config struct {
 	Dynamic dynamic.Interface
 	// Static are peers by configuration.
 	Static []StaticPeer
-	// Direct are where kube-apiservers listen that have no proxy; see [RosterConfig].
+	// Direct are the addresses of kube-apiservers without a proxy; see [RosterConfig].
 	Direct []StaticPeer
-	// Identify returns the verified serving certificate at an address, by which kube-apiservers
-	// without a proxy are found beside those in Direct; see the package's comment. Nil: none are
-	// found, and addresses in identity leases are ignored.
+	// Identify returns the verified serving certificate at an address. It is used to find
+	// kube-apiservers without a proxy that are not in Direct; see the package's comment. Nil: no
+	// such servers are found, and addresses in identity leases are ignored.
 	Identify func(ctx context.Context, address string) (*x509.Certificate, error)
 
 	// PeerTransport sends requests to peers. It must verify their certificates and present a
-	// front-proxy client certificate. URLs have the scheme https and the peer's address as host;
-	// identity and hop headers are added here. Required except under StorageVersions.
+	// front-proxy client certificate. URLs have the scheme https and the peer's address as host.
+	// The sources add the identity and hop headers. Required except under StorageVersions.
 	PeerTransport http.RoundTripper
-	// LocalTransport and LocalURL reach the local server in the same way. Both nil: the caller
-	// observes [proxy.LocalFetched] itself.
+	// LocalTransport and LocalURL reach the local server in the same way. Both nil: the caller must
+	// itself observe [proxy.LocalFetched].
 	LocalTransport http.RoundTripper
 	LocalURL       *url.URL
-	// Identity names the headers with the asking identity, system:apiserver. Zero fields are defaults.
+	// Identity names the headers for the sources' identity, system:apiserver. An empty field means
+	// the default name.
 	Identity proxy.IdentityHeaders
 
-	// Random returns a number in [0, 1), for jitter, for one goroutine at a time. Nil: a random seed.
+	// Random returns a number in [0, 1) for jitter. It is not called concurrently. Nil: a generator
+	// with a random seed.
 	Random func() float64
 	// Metrics counts failures. Nil: they are not counted.
 	Metrics *Metrics
-	// FetchAnswered gets the status code of each answer of a peer to a fetch, concurrently, such as
-	// [proxy.Metrics.Fetched]. Nil: none.
+	// FetchAnswered gets the status code of each answer of a peer to a fetch, such as
+	// [proxy.Metrics.Fetched]. It is called concurrently. Nil: none.
 	FetchAnswered func(code int)
 	Logger        *slog.Logger // nil: nothing is logged
 }
 
-// Sources are all the sources of one server. Make them with [New]. Methods may be called
-// concurrently.
+// Sources are all sources of one server. Make them with [New]. Methods may be called concurrently.
 type Sources struct {
 	config   Config
 	policy   proxy.Policy
@@ -76,7 +77,8 @@ type Sources struct {
 	watchers []watcher
 }
 
-// watcher runs a source, which calls synced when it has delivered what existed at its start.
+// watcher runs a source. It calls synced when it has delivered everything that existed at its
+// start.
 type watcher func(ctx context.Context, synced func()) error
 
 // New returns the sources of one server. It dials nothing. The error says what is missing.
@@ -123,7 +125,7 @@ func (s *Sources) makeFetchers() error {
 		}
 		s.fetcher = newFetcher(c.Store, &discoveryClient{
 			Transport: c.PeerTransport, Identity: c.Identity, Hop: true,
-			// A policy that reads v2beta1 reads the legacy lists too.
+			// A policy that accepts v2beta1 reads the legacy lists too.
 			Accept: fetching.Accept, Legacy: strings.Contains(fetching.Accept, "v=v2beta1"),
 			EmptyIsDocument: s.policy.Quirks.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
 		}, random, c.Metrics, s.log)
@@ -144,8 +146,8 @@ func (s *Sources) makeFetchers() error {
 	return nil
 }
 
-// Document fetches a JSON document of at most [discovery.MaxOpenAPI] bytes from a peer, as the
-// local server. It is [proxy.Config].Document.
+// Document fetches a JSON document of at most [discovery.MaxOpenAPI] bytes from a peer, with the
+// local server's identity. It is [proxy.Config].Document.
 func (s *Sources) Document(ctx context.Context, p proxy.PeerView, path string) (body []byte, etag string, err error) {
 	if s.fetcher == nil {
 		return nil, "", fmt.Errorf("the policy %s fetches nothing from peers", s.policy.Name)
@@ -210,7 +212,7 @@ func (s *Sources) watchFailed(what, kind string) func(error) {
 	}
 }
 
-// tell passes events to the store first, because a round of fetches takes the peers from there.
+// tell passes events to the store first, because a round of fetches takes the peers from the store.
 func (s *Sources) tell(events []proxy.Event) {
 	s.config.Store.Observe(events...)
 	if s.fetcher != nil {
@@ -218,14 +220,14 @@ func (s *Sources) tell(events []proxy.Event) {
 	}
 }
 
-// Run runs every source until ctx ends, and returns when every goroutine has ended. It may be
+// Run runs all sources until ctx ends, and returns when all their goroutines have ended. It may be
 // called once. It observes [proxy.Synced] when everything that existed at the start is known.
 //
-// That is when every watch has delivered what existed, the local server has said what it serves
-// and, under a policy with WaitForPeers, every peer that was live then has been asked once, whether
-// it answered or not.
+// This is the case when every watch has delivered what existed and the local server has reported
+// what it serves. Under a policy with WaitForPeers, every peer that was live then must also have
+// been asked once, whether it answered or not.
 //
-// The error is that of a source that cannot start; what fails later is logged and retried.
+// Run returns the error of a source that cannot start. Later failures are logged and retried.
 func (s *Sources) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var delivered sync.WaitGroup
@@ -235,7 +237,7 @@ func (s *Sources) Run(ctx context.Context) error {
 		var once sync.Once
 		done := func() { once.Do(delivered.Done) }
 		group.Go(func() error {
-			defer done() // an ended source delivers nothing more
+			defer done() // a source that has ended delivers nothing more
 			return w(ctx, done)
 		})
 	}
@@ -264,7 +266,8 @@ func (s *Sources) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// RefreshLocal asks the local server at once what it serves. It does not wait for the answer.
+// RefreshLocal makes the sources ask the local server at once what it serves. It does not wait for
+// the answer.
 func (s *Sources) RefreshLocal() {
 	if s.local != nil {
 		notify(s.local.demand)
@@ -274,15 +277,17 @@ func (s *Sources) RefreshLocal() {
 // HasSynced reports whether everything that existed at the start is known; see [Sources.Run].
 func (s *Sources) HasSynced() bool { return s.config.Store.Table().Synced() }
 
-// Every kube-apiserver renews its identity lease each 10 s, and every sidecar its endpoint lease
-// each 5 s. A lease watch without a change for longer is cut off from the API server, or hangs.
+// Every kube-apiserver renews its identity lease every 10 s, and every sidecar renews its endpoint
+// lease every 5 s. If a lease watch sees no change for longer, it is cut off from the API server,
+// or it hangs.
 const (
-	watchStalls = 20 * time.Second // until the store is told
+	watchStalls = 20 * time.Second // after which the store is told
 	watchGap    = 12 * time.Second // after which every peer is asked again
 )
 
-// superviseLeases tells the store when the lease watch stalls and resumes. After a gap every peer
-// is asked again: its document may list a custom resource that was deleted in the gap.
+// superviseLeases tells the store when the lease watch stalls, and when it works again. After a
+// gap, every peer is asked again, because its document may list a custom resource that was deleted
+// in the gap.
 func (s *Sources) superviseLeases(ctx context.Context) {
 	began := time.Now()
 	tick := time.NewTicker(time.Second)

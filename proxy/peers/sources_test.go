@@ -23,7 +23,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// whole is all sources of one server on a fake cluster, with peers a and b, on synctest's clock.
+// whole has all sources of one server on a fake cluster, with peers a and b, on synctest's clock.
 type whole struct {
 	*fetching
 	client  *fake.Clientset
@@ -60,14 +60,14 @@ func withSources(t *testing.T, policy proxy.Policy, static []StaticPeer, objects
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() { ended <- sources.Run(ctx) }()
-		// This server's own sidecar, which proves that the watch works.
+		// This is the publisher of this server's own sidecar. Its lease shows that the watch works.
 		own := Publisher{Client: w.client, Server: "self", Address: "192.0.2.9:6443", Incarnation: func() string { return "me" }, Ready: func() bool { return true }}
 		left := make(chan error, 1)
 		go func() { left <- own.Run(ctx) }()
 		synctest.Wait()
 		test(t, w)
 		cancel()
-		// synctest fails the test if any goroutine outlives it: Run has left nothing behind.
+		// synctest fails the test if a goroutine is left, so this also checks that Run leaves none.
 		if err := errors.Join(<-ended, <-left); err != nil {
 			t.Fatal(err)
 		}
@@ -89,8 +89,8 @@ func TestSourcesSynced(t *testing.T) {
 	})
 }
 
-// The reference waits until every peer was asked, and then doubts one that does not answer.
-// Upstream does not wait.
+// The reference waits until every peer was asked. If a peer does not answer, the reference does not
+// know what it serves. Upstream does not wait.
 func TestSourcesSyncedWithAPeerThatHangs(t *testing.T) {
 	hanging := func(w *whole) { w.a.failing["/api"], w.a.failing["/apis"], w.a.failing["/version"] = hang, hang, hang }
 	withSources(t, proxy.Reference(), nil, nil, hanging, func(t *testing.T, w *whole) {
@@ -122,7 +122,7 @@ func TestSourcesSyncedWithAPeerThatHangs(t *testing.T) {
 	})
 }
 
-// A peer's life as its leases tell it: published, restarted, expired, back, gone.
+// The leases of a peer show the steps of its life: published, restarted, expired, back, gone.
 func TestSourcesFollowLeases(t *testing.T) {
 	withSources(t, proxy.Reference(), nil, nil, nil, func(t *testing.T, w *whole) {
 		time.Sleep(time.Second)
@@ -140,7 +140,7 @@ func TestSourcesFollowLeases(t *testing.T) {
 		if p := w.peer("b"); p.Address != addressB {
 			t.Fatalf("renewed: %+v", p)
 		}
-		if p := w.peer("a"); p.Address != "" || !p.Live { // nobody renews it
+		if p := w.peer("a"); p.Address != "" || !p.Live { // no process renews the lease
 			t.Fatalf("a has expired: %+v", p)
 		}
 		if d := decide(w.store, "apps/v1", "deployments"); d.Action != proxy.Unavailable || d.Reason != proxy.ReasonUnresolved {
@@ -185,8 +185,8 @@ func TestSourcesCutOff(t *testing.T) {
 	})
 }
 
-// While no lease changes for long, another server may have come. The sources say so until a lease
-// changes.
+// If no lease changes for a long time, there may be a new server. The sources report this until a
+// lease changes.
 func TestSourcesLeaseWatchStalls(t *testing.T) {
 	var away atomic.Bool
 	withSources(t, proxy.Reference(), nil, nil, func(w *whole) {
@@ -199,7 +199,7 @@ func TestSourcesLeaseWatchStalls(t *testing.T) {
 			passes time.Duration
 			want   proxy.Reason
 		}{
-			{false, time.Minute, proxy.ReasonNobody}, // its own lease is heard
+			{false, time.Minute, proxy.ReasonNobody}, // its own lease is seen to change
 			{true, 10 * time.Second, proxy.ReasonNobody},
 			{true, 20 * time.Second, proxy.ReasonWatchStalled},
 			{false, 10 * time.Second, proxy.ReasonNobody},
@@ -214,8 +214,8 @@ func TestSourcesLeaseWatchStalls(t *testing.T) {
 	})
 }
 
-// No event tells what came and went while the watch had stalled. So every peer is asked afterwards,
-// and again for a while.
+// No event reports what appeared and disappeared while the watch had stalled. So every peer is
+// asked when the watch works again, and repeatedly for a while after that.
 func TestSourcesFetchAfterGap(t *testing.T) {
 	var away atomic.Bool
 	withSources(t, proxy.Reference(), []StaticPeer{{"a", addressA}}, nil, func(w *whole) {
@@ -225,7 +225,7 @@ func TestSourcesFetchAfterGap(t *testing.T) {
 	}, func(t *testing.T, w *whole) {
 		for _, c := range []struct {
 			silence     time.Duration
-			least, most int // times that a peer is asked in the 14 s after it; 30 s are usual
+			least, most int // how often a peer is asked in the 14 s afterwards; usually it is asked every 30 s
 		}{{time.Second, 0, 3}, {16 * time.Second, 6, 30}} {
 			time.Sleep(time.Minute)
 			away.Store(true)
@@ -264,7 +264,7 @@ func TestSourcesStaticPeersAlone(t *testing.T) {
 	})
 }
 
-// The alpha generation learns from StorageVersion objects, and fetches nothing.
+// The alpha learns from StorageVersion objects, and fetches nothing.
 func TestSourcesAlpha(t *testing.T) {
 	now := time.Now()
 	objects := []runtime.Object{
@@ -276,7 +276,7 @@ func TestSourcesAlpha(t *testing.T) {
 	withSources(t, proxy.Alpha128(), nil, objects, nil, func(t *testing.T, w *whole) {
 		leases := w.client.CoordinationV1().Leases(Namespace)
 		if _, err := leases.Update(t.Context(), endpointLease("a", "i1", addressA, time.Now()), metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err) // synctest's clock is another than the one by which it was made
+			t.Fatal(err) // synctest's clock differs from the clock with which it was made
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -307,7 +307,8 @@ func TestSourcesAlpha(t *testing.T) {
 	})
 }
 
-// Leases that cannot be listed are counted and retried; nothing is synced meanwhile.
+// If leases cannot be listed, this is counted and retried. The sources do not become synced
+// meanwhile.
 func TestSourcesLeasesFail(t *testing.T) {
 	var denied atomic.Bool
 	denied.Store(true)
@@ -347,7 +348,7 @@ func TestNewValidates(t *testing.T) {
 	}
 }
 
-// A fetch that ends with the sources says nothing about the peers.
+// A fetch that ends because the sources end says nothing about the peers.
 func TestSourcesStopDuringFetch(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
 		var store *proxy.Store
@@ -355,7 +356,7 @@ func TestSourcesStopDuringFetch(t *testing.T) {
 			w.a.failing["/apis"], w.b.failing["/apis"] = hang, hang
 			store = w.store
 		}, func(*testing.T, *whole) {
-			time.Sleep(time.Second) // both, or the first of them, are being asked
+			time.Sleep(time.Second) // both peers, or the first of them, are being asked
 		})
 		peers := store.Table().Peers()
 		if len(peers) != 2 {
@@ -369,11 +370,11 @@ func TestSourcesStopDuringFetch(t *testing.T) {
 	}
 }
 
-// The reference does not take a leftover lease for a server; upstream does.
+// The reference does not take an old, abandoned lease for a server. Upstream does.
 func TestSourcesLeftover(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
 		withSources(t, policy, nil, []runtime.Object{identityLease("a", "h1", time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC))}, nil, func(t *testing.T, w *whole) {
-			time.Sleep(time.Second) // synctest's clock begins in 2000
+			time.Sleep(time.Second) // synctest's clock begins in the year 2000
 			live := 0
 			for _, p := range w.store.Table().Peers() {
 				if p.Live {

@@ -13,7 +13,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// StaticPeer is a peer by configuration: always live, at a fixed address, whatever leases say.
+// StaticPeer is a peer by configuration. It is always live, at a fixed address, whatever its leases
+// say.
 type StaticPeer struct {
 	ID      proxy.ServerID
 	Address string // host:port
@@ -35,7 +36,7 @@ func ParseStaticPeer(s string) (StaticPeer, error) {
 	return StaticPeer{ID: proxy.ServerID(id), Address: address}, nil
 }
 
-// ParseStaticPeers reads peers with different ids. The error joins everything that is wrong.
+// ParseStaticPeers reads peers with different ids. The error joins all problems.
 func ParseStaticPeers(list []string) ([]StaticPeer, error) {
 	var peers []StaticPeer
 	var wrong []error
@@ -82,8 +83,9 @@ func ParseAddress(s string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// numeric reports whether a label is all digits. No host name ends in one: some resolvers take it
-// for an IP address (URL Standard, "ends in a number").
+// numeric reports whether a label has only digits. The last label of a host name must not be
+// numeric, because some resolvers take such a name for an IP address (URL Standard, "ends in a
+// number").
 func numeric(label string) bool { return strings.Trim(label, "0123456789") == "" }
 
 // validID checks that an identity can be the name of a lease.

@@ -15,7 +15,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// trouble says why a fetch failed, for clients: network and certificate errors are translated,
+// trouble says for clients why a fetch failed. It translates network and certificate errors,
 // because their own texts name addresses.
 func trouble(err error) string {
 	var status statusError
@@ -45,13 +45,13 @@ func trouble(err error) string {
 	return "it could not be reached"
 }
 
-// timedOut reports whether an error is only the lack of an answer so far.
+// timedOut reports whether an error only means that there is no answer yet.
 func timedOut(err error) bool {
 	var network net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
-// statusError is an answer other than the document.
+// statusError is the status of an answer that is not the document.
 type statusError int
 
 func (e statusError) Error() string {
@@ -64,7 +64,7 @@ func (e statusError) Error() string {
 	return fmt.Sprintf("it answered %d", int(e))
 }
 
-// documentError is an answer that is no document. Its text may quote the answer.
+// documentError says that an answer is not a document. Its text may quote the answer.
 type documentError struct{ err error }
 
 func (e documentError) Error() string {

@@ -20,14 +20,15 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// setWatch looks at all objects of some informers after a change. A thousand definitions at the
-// start are one look, not a thousand.
+// setWatch looks at all objects of some informers after a change. If there are a thousand
+// definitions at the start, it looks once, not a thousand times.
 type setWatch struct {
 	informers []cache.SharedIndexInformer
 	look      func()
 }
 
-// run watches until the context ends. It calls synced after the first look, at all that existed.
+// run watches until the context ends. It calls synced after the first look at everything that
+// existed.
 func (w *setWatch) run(ctx context.Context, failed func(error), synced func()) error {
 	changed := make(chan struct{}, 1)
 	handler := cache.ResourceEventHandlerFuncs{
@@ -54,7 +55,7 @@ func (w *setWatch) run(ctx context.Context, failed func(error), synced func()) e
 }
 
 // watchExtensions tells the store which custom resources and aggregated APIs exist. It calls
-// changed after the store has a change.
+// changed after a change is in the store.
 func watchExtensions(store *proxy.Store, client dynamic.Interface, changed func(proxy.Extensions)) (*setWatch, error) {
 	informer := func(resource schema.GroupVersionResource) (cache.SharedIndexInformer, error) {
 		i := dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, cache.Indexers{}, nil).Informer()
@@ -87,7 +88,8 @@ func watchExtensions(store *proxy.Store, client dynamic.Interface, changed func(
 	}, nil
 }
 
-// watchStorageVersions tells the store who serves what by StorageVersion objects.
+// watchStorageVersions tells the store which servers serve each resource, according to
+// StorageVersion objects.
 func watchStorageVersions(store *proxy.Store, client kubernetes.Interface, log *slog.Logger) *setWatch {
 	informer := internalinformers.NewStorageVersionInformer(client, 0, cache.Indexers{})
 	return &setWatch{
@@ -102,7 +104,7 @@ func watchStorageVersions(store *proxy.Store, client kubernetes.Interface, log *
 	}
 }
 
-// listed are the objects that an informer holds.
+// listed returns the objects in an informer's store.
 func listed[T any](informer cache.SharedIndexInformer) []T {
 	all := informer.GetStore().List()
 	list := make([]T, 0, len(all))
@@ -117,9 +119,10 @@ func listed[T any](informer cache.SharedIndexInformer) []T {
 // coreGroup is the core group in names of StorageVersion objects.
 const coreGroup = "core"
 
-// storageVersions reads StorageVersion objects as v1.30.14 does (addSVToMap in
-// pkg/util/peerproxy/peerproxy_handler.go): who serves each version of a resource. An object whose
-// name is not a group and resource, with which v1.30.14 panics, is an error and left out.
+// storageVersions reads StorageVersion objects like v1.30.14 (addSVToMap in
+// pkg/util/peerproxy/peerproxy_handler.go): which servers serve each version of a resource. If an
+// object's name is not a group and a resource, v1.30.14 panics. Here this is an error, and the
+// object is left out.
 func storageVersions(objects []*apiserverinternalv1alpha1.StorageVersion) (proxy.StorageVersions, []error) {
 	event := proxy.StorageVersions{Served: map[schema.GroupVersionResource][]proxy.ServerID{}}
 	var errs []error
@@ -146,7 +149,8 @@ func storageVersions(objects []*apiserverinternalv1alpha1.StorageVersion) (proxy
 	return event, errs
 }
 
-// storageVersionResource reads a name: <group>.<resource>, where the group may have dots.
+// storageVersionResource reads a name of the form <group>.<resource>, where the group may have
+// dots.
 func storageVersionResource(name string) (schema.GroupResource, error) {
 	i := strings.LastIndexByte(name, '.')
 	if i <= 0 || i == len(name)-1 {
@@ -159,7 +163,8 @@ func storageVersionResource(name string) (schema.GroupResource, error) {
 	return gr, nil
 }
 
-// withoutGroup reads "v1" or "group/v1". Like v1.30.14 it returns anything else unchanged.
+// withoutGroup returns "v1" for "v1" and for "group/v1". Like v1.30.14 it returns anything else
+// unchanged.
 func withoutGroup(v string) string {
 	if group, version, ok := strings.Cut(v, "/"); ok && !strings.Contains(version, "/") && group != v {
 		return version

@@ -12,14 +12,15 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// AccessRecord is one line of the access log (--access-log): what the sidecar did with one request.
-// It is written as JSON, in one write, when the request has ended. A sidecar that is killed loses
-// the records of requests in flight. The JSON names are stable. A record has no header, query or
-// body, and so no token.
+// AccessRecord is one line of the access log (--access-log). It says what the sidecar did with one
+// request. The sidecar writes it as JSON, in one write, when the request has ended. A sidecar that
+// is killed loses the records of requests in flight. The JSON names are stable. A record has no
+// header, query or body, and therefore no token.
 //
-// The audit ID is the client's, or a new one if the client sent none, and is passed on. So a record
-// can be joined with the audit log of the server that served the request: the local kube-apiserver
-// if Decision is "local" or "not-found", the last peer of Attempts if it is "forward".
+// The audit ID is the client's. If the client sent none, the sidecar makes a new one. The sidecar
+// passes the audit ID on, so a record can be joined with the audit log of the server that served
+// the request. This is the local kube-apiserver if Decision is "local" or "not-found", and the last
+// peer of Attempts if Decision is "forward".
 type AccessRecord struct {
 	AuditID string `json:"auditID"`
 	// Server is the identity of the local kube-apiserver.
@@ -31,17 +32,18 @@ type AccessRecord struct {
 	Verb string `json:"verb,omitempty"`
 	// Path is the escaped path of the URL, without the query.
 	Path string `json:"path"`
-	// User is the name of the caller, empty if the caller could not be authenticated. The name of a
-	// caller with a bearer token is learnt for this record only after the local server has accepted
-	// the token, and missing if it could not be learnt.
+	// User is the name of the caller, empty if the caller could not be authenticated. For a caller
+	// with a bearer token, the sidecar learns the name for this record only after the local server
+	// has accepted the token. The name is missing if the sidecar could not learn it.
 	User string `json:"user,omitempty"`
-	// FromPeer is true if the caller proved to be a front proxy, as the other sidecars are.
+	// FromPeer is true if the caller proved that it is a front proxy, as the other sidecars are.
 	FromPeer bool `json:"fromPeer,omitempty"`
-	// Rerouted is true if the request says that a peer sent it on. It counts only with FromPeer.
+	// Rerouted is true if the request says that a peer sent it. It counts only if FromPeer is true
+	// too.
 	Rerouted bool `json:"rerouted,omitempty"`
-	// Decision is what became of the request: "local", "not-found" (the local server's own 404),
-	// "forward" or "unavailable" if package proxy decided, "refused" if the sidecar could not
-	// authenticate the caller, and empty if there was nothing to decide.
+	// Decision is the decision about the request. If package proxy decided, it is "local",
+	// "not-found" (the local server's own 404), "forward" or "unavailable". It is "refused" if the
+	// sidecar could not authenticate the caller, and empty if there was nothing to decide.
 	Decision string `json:"decision,omitempty"`
 	// Reason is a proxy.Reason.
 	Reason string `json:"reason,omitempty"`
@@ -62,7 +64,7 @@ type AccessAttempt struct {
 	Outcome string `json:"outcome"`
 }
 
-// accessLog writes one record a line. The nil log writes nothing. It is safe for concurrent use.
+// accessLog writes one record a line. A nil log writes nothing. It is safe for concurrent use.
 type accessLog struct {
 	mu     sync.Mutex
 	out    io.WriteCloser
@@ -70,7 +72,8 @@ type accessLog struct {
 	report func(error) // called for the first failed write only
 }
 
-// openAccessLog opens a file to append to. Only its owner can read it: it has user names and paths.
+// openAccessLog opens a file for appending. Only the owner can read the file, because it has user
+// names and paths.
 func openAccessLog(path string, report func(error)) (*accessLog, error) {
 	if path == "" {
 		return nil, nil

@@ -22,8 +22,8 @@ const decisionRefused = "refused"
 
 var infos = &apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// withInfo adds the RequestInfo to the context of a request. A request that cannot be parsed passes
-// without one: the local server refuses it.
+// withInfo adds the RequestInfo to the context of a request. If a request cannot be parsed, it
+// passes without a RequestInfo: the local server refuses it.
 func withInfo(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if info, err := infos.NewRequestInfo(r); err == nil {
@@ -46,13 +46,14 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if id == "" {
 		id = uuid.NewString()
 	}
-	r.Header.Set(auditinternal.HeaderAuditID, id) // exactly one, also if the client sent several
+	r.Header.Set(auditinternal.HeaderAuditID, id) // exactly one, even if the client sent several
 	request := &accessed{AccessRecord: AccessRecord{AuditID: id, Server: a.server, Start: time.Now(), Method: r.Method, Path: r.URL.EscapedPath()}}
 	ctx := context.WithValue(r.Context(), accessKey{}, request)
 	if info, ok := apirequest.RequestInfoFrom(ctx); ok {
 		request.Verb = info.Verb
 	}
-	// In the context as well: a Connection header that names Audit-Id would remove the header.
+	// The context has the audit ID too, because a Connection header that names Audit-Id would
+	// remove the header.
 	ctx = audit.WithAuditContext(ctx)
 	audit.WithAuditID(ctx, types.UID(id))
 	answer := &answerWriter{ResponseWriter: w, auditID: id, refused: func() {
@@ -60,7 +61,7 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			closeConnectionAfter(w, r, request.FromPeer)
 		}
 	}}
-	defer func() { // also when the handler panics to abort the connection
+	defer func() { // this also runs when the handler panics to abort the connection
 		a.observer.leave(request)
 		if request.caller != nil {
 			request.User = request.caller.name(r.Context())
@@ -81,10 +82,11 @@ type accessKey struct{}
 type accessed struct {
 	AccessRecord
 	caller *caller        // nil if it could not be authenticated
-	at     proxy.ServerID // the peer that has it now, "" if none has
+	at     proxy.ServerID // the peer that has the request now, "" if no peer has it
 }
 
-// accessedFrom returns the request of the context, or one that is not logged.
+// accessedFrom returns the request of the context. If there is none, it returns one that is not
+// logged.
 func accessedFrom(ctx context.Context) *accessed {
 	if a, ok := ctx.Value(accessKey{}).(*accessed); ok {
 		return a
@@ -92,12 +94,12 @@ func accessedFrom(ctx context.Context) *accessed {
 	return &accessed{}
 }
 
-// cacheControl is what kube-apiservers set on every answer that may be cached by nobody
+// cacheControl is the value that kube-apiservers set on every answer that nobody may cache
 // (k8s.io/apiserver, WithCacheControl).
 const cacheControl = "no-cache, private"
 
-// answerWriter remembers the status, and adds the audit ID and Cache-Control to the sidecar's own
-// answers.
+// answerWriter stores the status. It adds the audit ID and Cache-Control to the answers that the
+// sidecar itself makes.
 type answerWriter struct {
 	http.ResponseWriter
 	auditID  string

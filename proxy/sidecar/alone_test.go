@@ -16,8 +16,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/replay"
 )
 
-// Requests that occupy a connection to the local server each are bound: all together, and each
-// user's by a quarter. Those that share connections, and streams, are not.
+// Requests that each occupy a connection to the local server are bounded, in total and for each
+// user (a quarter of the free places). Requests that share connections are not bounded, and streams
+// are not either.
 func TestRequestsWithConnectionsOfTheirOwnAreBound(t *testing.T) {
 	arrived, released := make(chan struct{}, 4*aloneBound), make(chan struct{})
 	l := newLocal(mustURL(t, "https://127.0.0.1:1"), fakeTransport(func(r *http.Request) (*http.Response, error) {

@@ -27,8 +27,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// apiserver is a kube-apiserver with the real filters of k8s.io/apiserver (see filtered). What is
-// behind the filters is a stand-in: it serves some resources, reviews tokens, and records its
+// apiserver is a kube-apiserver with the real filters of k8s.io/apiserver (see filtered). Behind
+// the filters there is a stand-in. It serves some resources, reviews tokens, and records its
 // requests.
 type apiserver struct {
 	t      testing.TB
@@ -36,11 +36,11 @@ type apiserver struct {
 	server *httptest.Server
 
 	mu                          sync.Mutex
-	filters                     http.Handler                     // replaces the usual filters; nil: those
+	filters                     http.Handler                     // replaces the usual filters; nil: the usual ones
 	front                       *x509.CertPool                   // of front proxies
 	hint                        *x509.CertPool                   // named to clients; nil: none
 	unpublished                 bool                             // there is no ConfigMap yet
-	headers                     *identityNames                   // where identities are read from
+	headers                     *identityNames                   // the headers from which identities are read
 	forbids                     func(authorizer.Attributes) bool // nil: only what RBAC's defaults forbid
 	grants                      func(authorizer.Attributes) bool // nil: only what RBAC's defaults grant
 	resources                   []schema.GroupVersionResource
@@ -50,16 +50,16 @@ type apiserver struct {
 	openAPI                     http.Handler               // of /openapi/v3; nil: 404
 	versions                    http.Handler               // the legacy list at /api; nil: the aggregated one
 	unready                     bool
-	admits                      []apiserverapi.AnonymousAuthCondition // where anonymous requests are accepted; none: everywhere
+	admits                      []apiserverapi.AnonymousAuthCondition // where anonymous requests are accepted; none: at all paths
 	noAnonymous                 bool                                  // --anonymous-auth=false
 	hooks                       []string                              // further checks of health
 	clients                     *x509.CertPool                        // of client certificates; nil: they authenticate nobody
-	noReviews                   bool                                  // nobody learns whose a token is
+	noReviews                   bool                                  // no user may ask for the user of a token
 	older                       bool                                  // there is no SelfSubjectReview, as before v1.28
 	process                     *tls.Certificate                      // the loopback certificate; nil: not a kube-apiserver
 	started                     string                                // the start time of its process
 	seen                        []seen
-	tokenReviews, accessReviews int         // how many were asked for
+	tokenReviews, accessReviews int         // the number of reviews that callers asked for
 	byToken                     int         // requests with the kubeconfig's credentials
 	events                      chan string // for watches
 	maps                        chan string // for watches of ConfigMaps
@@ -77,7 +77,7 @@ type seen struct {
 	groups                         []string
 	extra                          map[string][]string
 	header                         http.Header // as it was received
-	body                           []byte      // of what is served
+	body                           []byte      // if the stand-in serves the request
 	certified                      bool        // the connection has a client certificate
 	proto                          int         // the major version of HTTP
 }
@@ -106,7 +106,7 @@ func newAPIServer(t testing.TB, name string, serving issued, front *authority, r
 			if hello.ServerName == loopbackName {
 				return a.process, nil
 			}
-			return nil, nil // the one above
+			return nil, nil // nil: the certificate above
 		},
 	}
 	a.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -137,7 +137,7 @@ func (a *apiserver) set(change func()) {
 	change()
 }
 
-// last returns the last request for a path that was sent for a caller.
+// last returns the last request for a path that was sent for a caller, not for the sidecar itself.
 func (a *apiserver) last(path string) (seen, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -149,7 +149,7 @@ func (a *apiserver) last(path string) (seen, bool) {
 	return seen{}, false
 }
 
-// count returns how many requests for a path were sent for callers.
+// count returns how many requests for a path were sent for callers, not for the sidecar itself.
 func (a *apiserver) count(path string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -303,7 +303,7 @@ func (a *apiserver) document(path string) apidiscoveryv2.APIGroupDiscoveryList {
 	return list
 }
 
-// kindOf is the kind of a resource of the stand-in.
+// kindOf returns the kind of a resource of the stand-in.
 func kindOf(resource string) string { return strings.ToUpper(resource[:1]) + resource[1:] }
 
 func (a *apiserver) review(w http.ResponseWriter, r *http.Request) {
@@ -362,8 +362,8 @@ func (a *apiserver) upgrade(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(conn, buffered)
 }
 
-// read decodes an object in protobuf or JSON. A body that breaks off is that of a caller who left:
-// into stays as it is, and nobody reads the answer.
+// read decodes an object in protobuf or JSON. If the body breaks off, the caller has left: then
+// into does not change, and nobody reads the answer.
 func (a *apiserver) read(r *http.Request, into runtime.Object) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -374,8 +374,8 @@ func (a *apiserver) read(r *http.Request, into runtime.Object) {
 	}
 }
 
-// write answers in JSON. That a caller has left is not logged: behind the real filters a handler
-// may go on after the test that it belongs to.
+// write answers in JSON. It does not log that a caller has left, because a handler behind the real
+// filters may still run when its test has ended.
 func (a *apiserver) write(w http.ResponseWriter, contentType string, body any) {
 	w.Header().Set("Content-Type", contentType)
 	_ = json.NewEncoder(w).Encode(body)

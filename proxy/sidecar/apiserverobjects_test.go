@@ -43,7 +43,7 @@ func (a *apiserver) serveLease(w http.ResponseWriter, r *http.Request) {
 // list answers a list. A watch gets no events and lasts until the caller ends it.
 func (a *apiserver) list(w http.ResponseWriter, r *http.Request, items []any) {
 	query := r.URL.Query()
-	if query.Get("sendInitialEvents") != "" { // as a server without WatchList
+	if query.Get("sendInitialEvents") != "" { // like a server without WatchList
 		a.status(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 		return
 	}

@@ -28,10 +28,11 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// localDial bounds dialling the local kube-apiserver. It is near, but may be short of CPU.
+// localDial bounds dialling the local kube-apiserver. The server is near, but it may be short of
+// CPU.
 const localDial = 10 * time.Second
 
-// sidecar is all parts of a sidecar. [assemble] makes it, run starts them, close releases them.
+// sidecar has all parts of a sidecar. [assemble] makes it, run starts them, close releases them.
 type sidecar struct {
 	*completed
 	log        *slog.Logger
@@ -61,7 +62,7 @@ type sidecar struct {
 	draining atomic.Bool
 }
 
-// assemble makes a sidecar and starts nothing. The caller closes it.
+// assemble makes a sidecar but starts nothing. The caller must close it.
 func assemble(ctx context.Context, c *completed) (*sidecar, error) {
 	s := &sidecar{
 		completed: c,
@@ -162,7 +163,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	return nil
 }
 
-// knowledge makes the sources of knowledge about servers, and the publisher of this one's lease.
+// knowledge makes the sources of knowledge about servers, and the publisher of this server's lease.
 func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metrics, fetched func(int), names *identityNames) error {
 	config := peers.Config{
 		Store: s.store, Dynamic: s.untyped, Static: s.static, Direct: s.direct, Address: s.advertised,
@@ -202,8 +203,8 @@ func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metric
 	return nil
 }
 
-// servesPeers reports whether a request of a peer would be served now. It would be during the
-// drain.
+// servesPeers reports whether the sidecar would serve a request of a peer now. It returns true
+// during the drain too.
 func (s *sidecar) servesPeers() bool { return s.probe.Ready() && s.localKnown() }
 
 func (s *sidecar) localKnown() bool {
@@ -242,7 +243,7 @@ func (s *sidecar) report() PeersReport {
 	}
 }
 
-// clients makes the clients by which the sidecar itself uses the API of the local server.
+// clients makes the clients with which the sidecar itself uses the API of the local server.
 func (s *sidecar) clients(names *identityNames) (err error) {
 	config := &rest.Config{Host: s.upstream.String(), Transport: asSelf{s.toLocal, names}, QPS: -1, UserAgent: userAgent}
 	asserting, err := kubernetes.NewForConfig(config)
@@ -275,7 +276,7 @@ func (s *sidecar) clients(names *identityNames) (err error) {
 	return err
 }
 
-// userAgent is the sidecar's own in requests that it makes itself.
+// userAgent is the User-Agent of requests that the sidecar makes for itself.
 const userAgent = "skewproof-proxy"
 
 // asSelf sends requests with the sidecar's own identity.
@@ -284,7 +285,7 @@ type asSelf struct {
 	names *identityNames
 }
 
-// idleCloser is a transport that [http.Client.CloseIdleConnections] reaches.
+// idleCloser is a transport whose idle connections [http.Client.CloseIdleConnections] can close.
 type idleCloser interface {
 	http.RoundTripper
 	CloseIdleConnections()
@@ -296,8 +297,8 @@ func (a asSelf) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.idleCloser.RoundTrip(r)
 }
 
-// newTracing sends spans to --tracing-endpoint, as a kube-apiserver does to the endpoint of its
-// --tracing-config-file.
+// newTracing makes a provider that sends spans to --tracing-endpoint. A kube-apiserver does the
+// same with the endpoint in its --tracing-config-file.
 func newTracing(ctx context.Context, c *completed) (tracing.TracerProvider, error) {
 	rate := int32(c.TracingRatePerMillion)
 	provider, err := tracing.NewProvider(ctx, &tracingapi.TracingConfiguration{Endpoint: &c.TracingEndpoint, SamplingRatePerMillion: &rate}, nil,

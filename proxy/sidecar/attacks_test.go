@@ -16,10 +16,11 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// A client that floods a connection with frames that must be answered or kept loses that
-// connection. Settings need neither: several have one acknowledgement. Nobody else notices a flood.
+// A client may flood a connection with frames that the server must answer or store. It must lose
+// this connection, and other clients must not notice the flood. Settings frames need neither:
+// several have one acknowledgement.
 func TestFloodsOfFrames(t *testing.T) {
-	const most, ofSettings = 2_000_000, 50_000 // frames, after which the server has put up with the flood
+	const most, ofSettings = 2_000_000, 50_000 // frames: if the server accepts so many, it tolerates the flood
 	a, r := one(t)
 	behindKubeFilters(t, a, nil)
 	alice := r.user("alice")
@@ -47,7 +48,7 @@ func TestFloodsOfFrames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			framer := http2.NewFramer(conn, conn) // reads nothing, so the answers pile up
+			framer := http2.NewFramer(conn, conn) // it reads nothing, so the answers pile up
 			if err := framer.WriteSettings(); err != nil {
 				t.Fatal(err)
 			}
@@ -70,9 +71,9 @@ func TestFloodsOfFrames(t *testing.T) {
 	}
 }
 
-// One caller who abandons many requests at once (CVE-2023-44487) must not cost another caller a
-// request, though the sidecar abandons them at the other server too: that ends a connection with
-// more than 400 requests whose handlers have not begun (net/http, scheduleHandler).
+// One caller abandons many requests at once (CVE-2023-44487). This must not cost another caller a
+// request, although the sidecar also abandons the requests at the other server. That server ends a
+// connection with more than 400 requests whose handlers have not begun (net/http, scheduleHandler).
 func TestAbandonedRequestsCostNobodyElse(t *testing.T) {
 	for where, path := range map[string]string{"local": common, "peer": "/apis/new.example/v2/novelties"} {
 		t.Run(where, func(t *testing.T) {
@@ -84,7 +85,7 @@ func TestAbandonedRequestsCostNobodyElse(t *testing.T) {
 					k.answer = func(w http.ResponseWriter, r *http.Request) {
 						if r.URL.Query().Has("slow") {
 							arrived.Add(1)
-							<-released // does not notice that its client has left
+							<-released // the handler does not notice that its client has left
 							return
 						}
 						k.write(w, "application/json", map[string]any{})
@@ -114,7 +115,7 @@ func TestAbandonedRequestsCostNobodyElse(t *testing.T) {
 					for i := 0; i < 100 || arrived.Load() < 100 && i < 1000; i++ {
 						ctx, cancel := context.WithCancel(t.Context())
 						ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
-							time.AfterFunc(5*time.Millisecond, cancel) // about when the other server has it
+							time.AfterFunc(5*time.Millisecond, cancel) // about when the other server gets the request
 						}})
 						r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.atA.front+path+"?slow", nil)
 						if answer, err := mallory.Do(r); err == nil {
@@ -138,7 +139,7 @@ func TestAbandonedRequestsCostNobodyElse(t *testing.T) {
 	}
 }
 
-// A client is told to continue only if it waits for that. Other informational answers pass.
+// A client gets 100 Continue only if it waits for it. Other informational answers pass.
 func TestInformationalAnswers(t *testing.T) {
 	a, r := one(t)
 	behindKubeFilters(t, a, func(k *kubeAPIServer) {
@@ -180,8 +181,8 @@ func TestInformationalAnswers(t *testing.T) {
 	}
 }
 
-// Certificates change on disk while callers write. New connections use the new ones; requests on
-// the old ones end there.
+// Certificates change on disk while callers write. New connections use the new certificates.
+// Requests on old connections end there.
 func TestCertificatesRotateUnderLoad(t *testing.T) {
 	p := newPair(t)
 	served := behindKubeFilters(t, p.b, nil)

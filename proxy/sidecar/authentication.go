@@ -24,9 +24,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// authentication finds out who the caller is, as far as the sidecar can, and adds the [caller] to
-// the request's context; the user too if it knows one. Identity headers never pass it. Credentials
-// pass it only if the local server has to judge them.
+// authentication finds out who the caller is, as far as the sidecar can. It adds the [caller] to
+// the request's context, and also the user if the sidecar knows it. It removes all identity
+// headers. It removes credentials unless the local server has to judge them.
 type authentication struct {
 	certificates authenticator.Request
 	anonymous    authenticator.Request // nil: nobody is anonymous
@@ -106,9 +106,9 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.next.ServeHTTP(w, r.WithContext(apirequest.WithUser(ctx, u)))
 }
 
-// caller returns the caller of a request. The order is a kube-apiserver's: a certificate comes
-// before a token, and a token may make up for a bad certificate. It is an error if the local server
-// could only answer 401.
+// caller returns the caller of a request. It uses the order of a kube-apiserver: a certificate
+// comes before a token, and a good token is accepted in spite of a bad certificate. It returns an
+// error if the local server could only answer 401.
 func (a *authentication) caller(r *http.Request) (*caller, error) {
 	by, ok, err := a.certificates.AuthenticateRequest(r)
 	if ok {
@@ -125,7 +125,7 @@ func (a *authentication) caller(r *http.Request) (*caller, error) {
 	case err != nil && len(c.tokens) == 0: // a caller with a bad certificate is not anonymous
 		return nil, err
 	case found:
-		c.wanted = a.logsUsers || r.ContentLength != 0 // bodies are shared out by user
+		c.wanted = a.logsUsers || r.ContentLength != 0 // bodies in memory are bounded for each user
 		c.trusted = len(c.tokens) == 1 && a.identities.isAccepted(c.tokens[0])
 		return c, nil
 	case nobody == nil:
@@ -135,7 +135,7 @@ func (a *authentication) caller(r *http.Request) (*caller, error) {
 }
 
 // namesImpersonation reports whether the Connection header names an impersonation header. A reverse
-// proxy would remove that header (RFC 9110, 7.6.1), and the local server would then carry out the
+// proxy would remove this header (RFC 9110, 7.6.1). The local server would then carry out the
 // request with the rights of the caller instead of the impersonated user.
 func namesImpersonation(h http.Header) bool {
 	for _, line := range h["Connection"] {
@@ -160,17 +160,18 @@ func impersonates(h http.Header) bool {
 
 type fromPeerKey struct{}
 
-// fromPeer reports whether the caller has a front-proxy certificate with an allowed name. Only then
-// does its hop header count.
+// fromPeer reports whether the caller has a front-proxy certificate with an allowed name. The hop
+// header counts only from such a caller.
 func fromPeer(r *http.Request) bool {
 	from, _ := r.Context().Value(fromPeerKey{}).(bool)
 	return from
 }
 
 // closeConnectionAfter ends an HTTP/2 connection after this request, because an unauthenticated
-// client can keep one busy at little cost (CVE-2023-44487). A kube-apiserver does the same
-// (UnauthenticatedHTTP2DOSMitigation). A peer has proved who it is, and all its callers share its
-// connection: closing that would fail requests of others.
+// client can keep a connection busy at little cost (CVE-2023-44487). A kube-apiserver does the same
+// (UnauthenticatedHTTP2DOSMitigation). The connection of a peer is not ended: a peer has proved its
+// identity, and all callers of the peer share its connection. If that connection were closed,
+// requests of other callers would fail.
 func closeConnectionAfter(w http.ResponseWriter, r *http.Request, fromPeer bool) {
 	if r.ProtoMajor == 2 && !fromPeer {
 		w.Header().Set("Connection", "close")

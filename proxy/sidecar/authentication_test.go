@@ -20,7 +20,7 @@ func one(t *testing.T, adjust ...func(*world, *Options)) (*apiserver, *running) 
 	w := newWorld(t)
 	a := newAPIServer(t, "a", w.serving, w.frontCA, everywhere)
 	o := w.options("a", a)
-	o.Peers = []string{"apiserver-nobody=127.0.0.1:1"} // refuses connections; not used
+	o.Peers = []string{"apiserver-nobody=127.0.0.1:1"} // the address refuses connections; it is not used
 	for _, f := range adjust {
 		f(w, o)
 	}
@@ -29,8 +29,8 @@ func one(t *testing.T, adjust ...func(*world, *Options)) (*apiserver, *running) 
 	return a, r
 }
 
-// Behind the sidecar, the local server cannot limit anonymous callers to some paths; the sidecar
-// must.
+// Behind the sidecar, the local server cannot limit anonymous callers to some paths, so the sidecar
+// must do it.
 func TestAnonymousAtSomePathsOnly(t *testing.T) {
 	a, r := one(t, func(_ *world, o *Options) { o.AnonymousAuthPaths = []string{common} })
 	nobody := r.client(nil, true)
@@ -47,7 +47,7 @@ func TestAnonymousAtSomePathsOnly(t *testing.T) {
 	}
 }
 
-// The local server must see the authenticated user, whatever else the request says.
+// The local server must see the authenticated user, whatever else is in the request.
 func TestLocalServerSeesTheCaller(t *testing.T) {
 	a, r := one(t)
 	stranger := newAuthority(t, "strangers")
@@ -119,7 +119,7 @@ func TestLocalServerSeesTheCaller(t *testing.T) {
 				path += "-2"
 			}
 			headers := append([]string{"Impersonate-User", "someone", "X-Forwarded-For", "192.0.2.1"}, test.headers...)
-			if test.code != 0 && test.own { // the local server says so itself
+			if test.code != 0 && test.own { // the local server itself answers with this code
 				if got := r.get(r.client(test.cert, http2), path, headers...); got.code != test.code || got.status(t).Status != metav1.StatusFailure {
 					t.Errorf("%s: %d %s; want %d with a Status", test.name, got.code, got.body, test.code)
 				}
@@ -260,7 +260,8 @@ func TestUnauthenticatedConnectionsAreClosed(t *testing.T) {
 			t.Error("alice had to connect again")
 		}
 	}
-	// All callers of a peer share its connection, so one of them must not cost the others theirs.
+	// All callers of a peer share its connection, so one of them must not cause the others to lose
+	// it.
 	peer := r.client(&r.proxies, true)
 	for name, headers := range map[string][]string{
 		"an anonymous caller": {"X-Remote-User", user.Anonymous, "X-Remote-Group", user.AllUnauthenticated},

@@ -23,25 +23,26 @@ import (
 )
 
 const (
-	// authorizedFor is how long the answer to a SubjectAccessReview is remembered, as by the
-	// delegated authorizer of an aggregated API server (k8s.io/apiserver,
+	// authorizedFor is how long the answer to a SubjectAccessReview is cached. The delegated
+	// authorizer of an aggregated API server uses the same time (k8s.io/apiserver,
 	// DelegatingAuthorizationOptions).
 	authorizedFor = 10 * time.Second
-	// maxIdentity bounds the identities that are reviewed, in bytes, and with them the memory of
-	// the cache: an impersonator chooses names. No token and no certificate has as much.
+	// maxIdentity bounds the identities that are reviewed, in bytes. An impersonator chooses names
+	// freely, so this also bounds the memory of the cache. Tokens and certificates have shorter
+	// identities.
 	maxIdentity = 16 << 10
 )
 
 // authorization asks the local server whether it would let a caller do what a request asks for
-// (SubjectAccessReview). The sidecar needs that only before it answers by itself: whatever it
-// passes on is authorized where it is served. It is safe for concurrent use.
+// (SubjectAccessReview). The sidecar needs this only before it answers a request itself: a request
+// that it passes on is authorized by the server that serves it. It is safe for concurrent use.
 type authorization struct {
 	server        authorizer.UnconditionalAuthorizer
-	impersonation http.Handler // finds the user as whom a request acts
+	impersonation http.Handler // finds the user that a request impersonates
 }
 
 func newAuthorization(client authorizationclient.AuthorizationV1Interface) (*authorization, error) {
-	// An error decides nothing: authorize returns it.
+	// An error is not a decision: authorize returns it.
 	reviews, err := webhook.NewFromInterface(client, authorizedFor, authorizedFor, reviewRetry, authorizer.DecisionNoOpinion, metrics.NoopAuthorizerMetrics{}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the local kube-apiserver's authorization: %w", err)
@@ -50,12 +51,13 @@ func newAuthorization(client authorizationclient.AuthorizationV1Interface) (*aut
 	act := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		actingFrom(r.Context()).as, _ = apirequest.UserFrom(r.Context())
 	})
-	// The filter of the newest kube-apiserver, which also grants what those before v1.36 do.
+	// This is the filter of the newest kube-apiserver. It also grants everything that
+	// kube-apiservers before v1.36 grant.
 	a.impersonation = impersonation.WithConstrainedImpersonation(act, authorizer.AuthorizerFunc(a.review), scheme.Codecs)
 	return a, nil
 }
 
-// acting is the user as whom a request acts.
+// acting is the user with whose rights a request acts.
 type acting struct {
 	as  user.Info
 	err error // of a review
@@ -65,7 +67,7 @@ type actingKey struct{}
 
 func actingFrom(ctx context.Context) *acting { return ctx.Value(actingKey{}).(*acting) }
 
-// authorize is [proxy.Config.Authorize]: the refusal is in a kube-apiserver's words.
+// authorize is [proxy.Config.Authorize]. The refusal has the words of a kube-apiserver.
 func (a *authorization) authorize(r *http.Request) (refusal *metav1.Status, err error) {
 	u, err := identify(r)
 	var status *apierrors.StatusError
@@ -100,7 +102,7 @@ func (a *authorization) authorize(r *http.Request) (refusal *metav1.Status, err 
 	}
 }
 
-// impersonate sets the user as whom r acts, or returns the filter's refusal.
+// impersonate sets the user with whose rights r acts, or returns the filter's refusal.
 func (a *authorization) impersonate(r *http.Request) (*metav1.Status, error) {
 	r.Header.Set("Accept", "application/json") // for this function
 	answer := &bufferedAnswer{header: http.Header{}}
@@ -118,7 +120,7 @@ func (a *authorization) impersonate(r *http.Request) (*metav1.Status, error) {
 	return nil, fmt.Errorf("find out as whom the request acts: the filter answered %d", answer.status)
 }
 
-// review asks the local server, and notes an error for impersonate.
+// review asks the local server, and stores an error for impersonate.
 func (a *authorization) review(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := authorizer.DecisionNoOpinion, "", error(nil)
 	if size := identitySize(attributes.GetUser()) + len(attributes.GetName()); size > maxIdentity {
@@ -141,7 +143,7 @@ func identitySize(u user.Info) int {
 	return size
 }
 
-// before lets only those pass whom the local server allows the request's verb on its path.
+// before passes a request on only if the local server allows the caller this verb on this path.
 func (a *authorization) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		refusal, err := a.authorize(r)

@@ -18,16 +18,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// mayNot forbids these users everything but what they may ask about themselves.
+// mayNot forbids these users everything except questions about themselves.
 func mayNot(names ...string) func(authorizer.Attributes) bool {
 	return func(at authorizer.Attributes) bool {
 		return slices.Contains(names, at.GetUser().GetName()) && !strings.HasPrefix(at.GetResource(), "self")
 	}
 }
 
-// A caller whom the local server would refuse gets its 403, word for word, and learns nothing of
-// resources and peers. One that may ask gets the 503 that says why. If the local server does not
-// say which it is, the 503 says nothing.
+// If the local server would refuse a caller, the caller gets the same 403, word for word, and
+// learns nothing about resources and peers. If the local server would allow the request, the caller
+// gets the 503 with the reason. If the local server does not answer this question, the 503 gives no
+// reason.
 func TestOwn503sAreAuthorized(t *testing.T) {
 	p := newPair(t)
 	p.atB.stop()
@@ -39,8 +40,8 @@ func TestOwn503sAreAuthorized(t *testing.T) {
 		p.a.tokens["mallorys"] = authenticationv1.UserInfo{Username: "mallory"}
 		p.a.tokens["bots"] = authenticationv1.UserInfo{Username: "bot"}
 	})
-	// direct asks the local server itself, which refuses before it says that it does not serve
-	// this.
+	// direct sends requests to the local server itself. That server refuses them before it says
+	// that it does not serve the resource.
 	direct := p.client(&p.proxies, true)
 	for _, c := range []struct {
 		name    string
@@ -120,7 +121,8 @@ func TestOwn503sAreAuthorized(t *testing.T) {
 	}
 }
 
-// An impersonator can make names as long as headers. They are neither sent nor remembered.
+// An impersonator can choose names as long as headers. The sidecar neither sends nor caches such
+// names.
 func TestIdentitiesWithoutEndAreNotReviewed(t *testing.T) {
 	long := strings.Repeat("x", maxIdentity/2)
 	for name, c := range map[string]struct {
@@ -148,7 +150,7 @@ func TestIdentitiesWithoutEndAreNotReviewed(t *testing.T) {
 	}
 }
 
-// The example for Prometheus grants the path that the front door serves, and no other.
+// The example for Prometheus grants the path that the front door serves, and no other path.
 func TestExampleGrantsTheMetrics(t *testing.T) {
 	file, err := os.ReadFile("../../kindconfigs/kubeadm/metrics-rbac.yaml")
 	if err != nil {
@@ -173,7 +175,7 @@ func TestExampleGrantsTheMetrics(t *testing.T) {
 	}
 }
 
-// The sidecar's own pages are for callers whom the local server allows their paths.
+// The sidecar shows its own pages only to callers whom the local server allows these paths.
 func TestOwnPagesAreAuthorized(t *testing.T) {
 	a, r := one(t)
 	a.set(func() {

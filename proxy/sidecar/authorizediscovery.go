@@ -10,11 +10,12 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// discoveryAuthorizer shows merged discovery only to callers who may see the local server's. In a
-// kube-apiserver, authorization comes before the Mixed Version Proxy. The sidecar authorises
-// nobody, so it first asks the local server for the same path as the same caller, impersonation
-// included, and passes a refusal on. That request is in the local server's audit log and counts for
-// its flow control too.
+// discoveryAuthorizer shows merged discovery only to callers who may see the local server's
+// discovery. In a kube-apiserver, authorization comes before the Mixed Version Proxy. The sidecar
+// has no authorization of its own. So it first asks the local server for the same path as the same
+// caller, including impersonation. If the local server refuses, the sidecar passes the refusal on.
+// This request is in the local server's audit log, and it counts for the local server's flow
+// control.
 type discoveryAuthorizer struct {
 	local  *local
 	proxy  http.Handler
@@ -56,9 +57,10 @@ func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 }
 
 // provesAuthorization reports whether a kube-apiserver sends a status for discovery only after it
-// has authorized the caller: its handlers do, and none of the filters before them. The 4xx of the
-// list say that this server has no such document, which a peer may have. All others may come
-// earlier, such as 400 for a timeout that cannot be parsed (k8s.io/apiserver, WithRequestDeadline).
+// has authorized the caller. This is true for the statuses that its handlers send and none of the
+// filters before the handlers send. The 4xx in the list say that this server has no such document,
+// which a peer may have. All other statuses may come from an earlier filter, such as 400 for a
+// timeout that cannot be parsed (k8s.io/apiserver, WithRequestDeadline).
 func provesAuthorization(status int) bool {
 	switch status {
 	case http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable:

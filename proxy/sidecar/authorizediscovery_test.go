@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// A kube-apiserver answers some requests before it authenticates the caller, here one with a
-// timeout that is none. Such an answer must not show merged discovery to everybody.
+// A kube-apiserver answers some requests before it authenticates the caller. Here this is a request
+// with an invalid timeout. After such an answer, the sidecar must not show merged discovery.
 func TestAnswersBeforeAuthorizationDoNotShowMergedDiscovery(t *testing.T) {
 	p := newPair(t)
 	for name, by := range map[string]*http.Client{"nobody": p.client(nil, true), "alice": p.user("alice")} {
@@ -36,7 +36,8 @@ func (code answersWith) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: int(code), Header: http.Header{"Retry-After": {"7"}}, Body: io.NopCloser(strings.NewReader("the local server's"))}, nil
 }
 
-// The gate opens only for statuses that a kube-apiserver sends after authorization.
+// The authorizer passes a request on only after a status that a kube-apiserver sends after
+// authorization.
 func TestStatusesThatOpenTheGate(t *testing.T) {
 	opens := []int{http.StatusOK, http.StatusNotModified, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable}
 	merged := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "merged") })
@@ -45,7 +46,7 @@ func TestStatusesThatOpenTheGate(t *testing.T) {
 		got := httptest.NewRecorder()
 		gate.ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/apis", nil))
 		want := slices.Contains(opens, code)
-		final := code >= 200 // an answer cannot end with another, and the recorder keeps none
+		final := code >= 200 // a status below 200 is not the final answer, and the recorder does not store it
 		if opened := got.Body.String() == "merged"; opened != want || !want && final && (got.Code != code || got.Header().Get("Retry-After") != "7") {
 			t.Errorf("%d: opened %t, answered %d; want opened %t, else the local server's answer", code, opened, got.Code, want)
 		}

@@ -15,11 +15,11 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
-// program lets two versions of the sidecar be compared in front of the same stand-in.
+// program allows a comparison of two versions of the sidecar in front of the same stand-in.
 var program = flag.String("sidecar", "", "the skewproof whose proxy BenchmarkFrontDoor measures; empty: this one, in the process of the test")
 
-// BenchmarkFrontDoor is one request by one client that has done so before: served by the local
-// server, or by the peer's; by a user with a certificate, or with a token.
+// BenchmarkFrontDoor is one request of a client that has sent such a request before. The local
+// server or the peer serves it. The user has a certificate or a token.
 func BenchmarkFrontDoor(b *testing.B) {
 	w := newWorld(b)
 	servers := map[string]*apiserver{

@@ -42,7 +42,7 @@ func TestReadDeadlineLastsUntilTheEndOfTheBody(t *testing.T) {
 		"none":                      {body: nil, want: 0},
 		"a body":                    {body: strings.NewReader("body"), want: 2},
 		"an upgrade":                {upgrade: "websocket", want: 0},
-		"one that is none":          {body: strings.NewReader("body"), upgrade: "websocket", want: 2}, // whatever the client calls it
+		"one that is none":          {body: strings.NewReader("body"), upgrade: "websocket", want: 2}, // it has a deadline, although the client calls it an upgrade
 		"an upgrade to a pod":       {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods/p/exec", upgrade: "websocket", want: 3},
 		"an object":                 {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods", want: 2},
 		"an upload to a pod":        {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods/p/proxy/upload", want: 3},
@@ -184,10 +184,10 @@ func TestStreamsHaveADeadlineUntilTheyAreAnswered(t *testing.T) {
 		<-done
 		s.Close()
 	}
-	// Once the answer has begun, bytes go both ways at any pace.
+	// After the answer has begun, bytes go both ways at any pace.
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	withInfo(limitBodyTime(time.Minute, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusEarlyHints) // is no answer
+		w.WriteHeader(http.StatusEarlyHints) // not the final answer
 		_, _ = io.ReadFull(r.Body, make([]byte, 2))
 		w.WriteHeader(http.StatusOK)
 		_, _ = io.ReadAll(r.Body)
@@ -197,7 +197,7 @@ func TestStreamsHaveADeadlineUntilTheyAreAnswered(t *testing.T) {
 	}
 }
 
-// A client that announces bodies and does not send them must not make the sidecar hold memory for
+// A client that announces bodies and does not send them must not make the sidecar use memory for
 // them.
 func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
 	const requests = 2200
@@ -223,7 +223,7 @@ func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, common, body)
 			r.ContentLength = replay.Bound
 			r = r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: "mallory"}))
-			defer func() { _ = recover() }() // the client is gone
+			defer func() { _ = recover() }() // the client has left
 			l.ServeHTTP(httptest.NewRecorder(), r)
 		})
 	}

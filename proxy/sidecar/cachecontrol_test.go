@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A kube-apiserver says of every answer whether caches may keep it (k8s.io/apiserver,
-// WithCacheControl). So does the sidecar, also of its own answers, and it says it once.
+// A kube-apiserver says in every answer whether caches may store it (k8s.io/apiserver,
+// WithCacheControl). The sidecar must do this too, also in its own answers, and only once in each
+// answer.
 func TestEveryAnswerHasCacheControl(t *testing.T) {
 	p := newPair(t)
 	alice, nobody := p.user("alice"), p.client(nil, true)

@@ -17,19 +17,19 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// loaded is a value that is read from files, again whenever they change. current is safe for
+// loaded is a value that is read from files, and read again when they change. current is safe for
 // concurrent use.
 type loaded[T any] struct {
 	what    string // what it is, and its flags, for messages
 	files   []string
 	parse   func(contents [][]byte) (*T, error)
-	read    [][]byte // the contents that current was made of
+	read    [][]byte // the contents from which current was made
 	failed  string   // the last logged error, "" after a success
 	current atomic.Pointer[T]
 }
 
-// refresh reads the files and reports whether the value is new. Files that cannot be used, such as
-// a new certificate whose key is not written yet, change nothing.
+// refresh reads the files and reports whether the value is new. Files that cannot be used do not
+// change the value. An example is a new certificate whose key is not written yet.
 func (l *loaded[T]) refresh() (bool, error) {
 	contents := make([][]byte, len(l.files))
 	for i, name := range l.files {
@@ -50,8 +50,8 @@ func (l *loaded[T]) refresh() (bool, error) {
 	return true, nil
 }
 
-// reload refreshes, logs the result, and reports whether the value is new. It logs a lasting error
-// once.
+// reload calls refresh, logs the result, and reports whether the value is new. It logs an error
+// that stays the same only once.
 func (l *loaded[T]) reload(log *slog.Logger) bool {
 	changed, err := l.refresh()
 	switch {
@@ -85,7 +85,7 @@ func loadKeyPair(what, certFile, keyFile string) (*keyPair, error) {
 // leaf returns the certificate itself, without its intermediates.
 func (k *keyPair) leaf() *x509.Certificate { return k.current.Load().Leaf }
 
-// authorities is a bundle of certificate authorities. Nil is none.
+// authorities is a bundle of certificate authorities. Nil means no authorities.
 type authorities struct{ loaded[x509.CertPool] }
 
 // loadAuthorities returns nil if file is empty.
@@ -101,7 +101,8 @@ func loadAuthorities(what, file string) (*authorities, error) {
 	return a, nil
 }
 
-// pool returns the present authorities; nil for none. A [tls.Config] takes nil as the system's.
+// pool returns the present authorities; nil if there are none. A [tls.Config] uses the system's
+// authorities for nil.
 func (a *authorities) pool() *x509.CertPool {
 	if a == nil {
 		return nil
@@ -124,7 +125,7 @@ type credentials struct {
 }
 
 // watch reads the files at an interval until ctx ends, and calls the changed functions after a
-// change. Polling is simpler than notifications: files can be renamed, rewritten or linked.
+// change. Polling is simpler than notifications, because files can be renamed, rewritten or linked.
 func (c *credentials) watch(ctx context.Context, every time.Duration, log *slog.Logger) {
 	_ = wait.PollUntilContextCancel(ctx, every, false, func(context.Context) (bool, error) {
 		anyChanged := c.serving.reload(log)

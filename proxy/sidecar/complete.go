@@ -20,7 +20,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// completed are valid options, and what was derived from them.
+// completed is a set of valid options, with the values that are derived from them.
 type completed struct {
 	*Options
 	upstream    *url.URL
@@ -33,11 +33,11 @@ type completed struct {
 	static      []peers.StaticPeer
 	direct      []peers.StaticPeer
 	credentials *credentials
-	warnings    []string // about options that are suspect, but may be intended
+	warnings    []string // about options that look wrong but may be intended
 }
 
-// Validate returns all that is wrong with the options as joined errors. It reads the files that
-// they name, and changes and starts nothing.
+// Validate returns all errors in the options, joined. It reads the files that the options name. It
+// changes nothing and starts nothing.
 func (o *Options) Validate() error {
 	_, err := o.complete(time.Now())
 	return err
@@ -97,7 +97,7 @@ func (c *completed) completeUpstream(wrong *problems) {
 
 func portOf(u *url.URL) string { return cmp.Or(u.Port(), "443") }
 
-// listensOn reports whether the front door listens at the host.
+// listensOn reports whether the front door listens at this host.
 func (c *completed) listensOn(host string) bool {
 	ip := net.ParseIP(host)
 	if host == "localhost" {
@@ -178,7 +178,7 @@ func (c *completed) completeAddresses(wrong *problems) {
 			}
 		}
 		wrong.add(err)
-		// Without it, /api names what the local server says.
+		// Without a public address, the answer of the local server at /api stays as it is.
 		c.public, _ = c.publicAddress(utilnet.ResolveBindAddress)
 	}
 	c.completeAdmin(wrong)
@@ -260,11 +260,12 @@ func (c *completed) completeHeaders(wrong *problems) {
 	}
 }
 
-// advertised returns the address, as "host:port", by which peers reach this proxy, like
-// kube-apiserver (pkg/controlplane/apiserver, getPeerAddress; k8s.io/apiserver,
-// DefaultAdvertiseAddress): --peer-advertise-ip with --peer-advertise-port; else with --secure-port
-// --advertise-address; else what hostAddress returns: --bind-address, or if that is unspecified or
-// loopback, the address of the host's default interface, of the same family.
+// advertised returns the address, as "host:port", at which peers reach this proxy. The rules are
+// kube-apiserver's (pkg/controlplane/apiserver, getPeerAddress; k8s.io/apiserver,
+// DefaultAdvertiseAddress). If both --peer-advertise-ip and --peer-advertise-port are set, they are
+// the address. Otherwise it is --advertise-address with --secure-port. Without --advertise-address,
+// the host is what hostAddress returns: --bind-address, or if that is unspecified or loopback, the
+// address of the host's default interface, of the same family.
 func (o *Options) advertised(hostAddress func(bind net.IP) (net.IP, error)) (string, error) {
 	if o.PeerAdvertiseIP != "" && o.PeerAdvertisePort != "" {
 		return net.JoinHostPort(o.PeerAdvertiseIP, o.PeerAdvertisePort), nil
@@ -276,9 +277,9 @@ func (o *Options) advertised(hostAddress func(bind net.IP) (net.IP, error)) (str
 	return address, nil
 }
 
-// publicAddress returns the address, as "host:port", by which clients reach this proxy, like
-// kube-apiserver's ExternalAddress (k8s.io/apiserver, pkg/server/config.go) without
-// --external-hostname: --advertise-address, else what hostAddress returns.
+// publicAddress returns the address, as "host:port", at which clients reach this proxy. The rules
+// are those of kube-apiserver's ExternalAddress without --external-hostname (k8s.io/apiserver,
+// pkg/server/config.go): --advertise-address, or else the address that hostAddress returns.
 func (o *Options) publicAddress(hostAddress func(bind net.IP) (net.IP, error)) (string, error) {
 	port := o.SecurePort
 	if o.Listener != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// completeCredentials reads all certificates, keys and authorities, and checks that the other sides
-// would accept them.
+// completeCredentials reads all certificates, keys and authorities. It checks that the other ends
+// of the connections would accept them.
 func (c *completed) completeCredentials(wrong *problems, now time.Time) {
 	creds := &credentials{}
 	missing := func(flag, file, what string) bool {
@@ -68,7 +68,8 @@ func (c *completed) completeCredentials(wrong *problems, now time.Time) {
 	}
 }
 
-// checkServing checks that peers would accept the serving certificate that is shown to them.
+// checkServing checks that peers would accept the serving certificate that the sidecar shows to
+// them.
 func (c *completed) checkServing(wrong *problems, now time.Time) {
 	wrong.add(validAt(c.credentials.serving.leaf(), now, "--tls-cert-file "+c.TLSCertFile))
 	shown, where := c.credentials.serving, "--tls-cert-file "+c.TLSCertFile
@@ -88,8 +89,8 @@ func (c *completed) checkServing(wrong *problems, now time.Time) {
 	}
 }
 
-// checkProxyClient checks that the local server and the peers, which have the same front-proxy
-// authorities as this sidecar, would trust its identity headers.
+// checkProxyClient checks that the local server and the peers would trust the sidecar's identity
+// headers. They have the same front-proxy authorities as this sidecar.
 func (c *completed) checkProxyClient(wrong *problems, now time.Time) {
 	leaf := c.credentials.proxyClient.leaf()
 	where := "--proxy-client-cert-file " + c.ProxyClientCert

@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// limitBodyTime sets a deadline for reading the body: that of the request, because a slow client
-// could otherwise hold memory and a request at a peer for ever. A stream has none (see
-// limitRequestTime); there it is for the next bytes, and only until the answer begins, which proves
-// that the caller may do this. An Upgrade header does not avoid the deadline.
+// limitBodyTime sets a deadline for reading the body. Without it, a slow client could hold memory,
+// and a place at a peer, for ever. The deadline is that of the request. A stream has no such
+// deadline (see limitRequestTime). For a stream, the deadline is renewed whenever bytes arrive, and
+// it is valid only until the answer begins: the answer proves that the caller may do this. An
+// Upgrade header does not avoid the deadline.
 func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
@@ -37,13 +38,13 @@ func limitBodyTime(within time.Duration, next http.Handler) http.Handler {
 	})
 }
 
-// timedBody is a body with a deadline. It removes the deadline at the end of the body: the answer
-// may take longer, and net/http keeps reading to notice when the client leaves.
+// timedBody is a body with a deadline. It removes the deadline at the end of the body, because the
+// answer may take longer, and because net/http keeps reading to notice when the client leaves.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	within  time.Duration
-	renew   bool // with every bytes that come, until lift
+	renew   bool // renew the deadline whenever bytes arrive, until lift
 
 	mu     sync.Mutex
 	lifted bool
@@ -58,7 +59,7 @@ func (b *timedBody) begin() error {
 	return b.control.SetReadDeadline(time.Now().Add(b.within))
 }
 
-// end keeps the body from using the ResponseWriter when the handler has returned: a transport may
+// end stops the body from using the ResponseWriter after the handler has returned. A transport may
 // still read the body then, and net/http would panic.
 func (b *timedBody) end() {
 	b.mu.Lock()
@@ -66,7 +67,7 @@ func (b *timedBody) end() {
 	b.lifted = true
 }
 
-// lift removes the deadline for good.
+// lift removes the deadline and keeps it from being set again.
 func (b *timedBody) lift() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,15 +120,15 @@ func (w *answering) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 func (w *answering) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // writeTimeout is how long a client may take to read one part of an answer, of at most writePart
-// bytes. Only the time counts in which there is something to read: a watch without events lasts.
-// HTTP/2 clients could otherwise hold an answer at no cost, by a window of zero.
+// bytes. Only time in which there is something to read counts, so a watch without events lasts.
+// Without the timeout, HTTP/2 clients could hold an answer at no cost, with a window of zero.
 const (
 	writeTimeout = 30 * time.Second
 	writePart    = 32 << 10
 )
 
-// limitWriteTime ends answers that the client does not read. Upgraded connections are exempt: they
-// hold two small buffers, and a terminal may be paused.
+// limitWriteTime ends answers that the client does not read. Upgraded connections have no limit:
+// they hold only two small buffers, and a user may pause a terminal.
 func limitWriteTime(within time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		paced := &pacedWriter{ResponseWriter: w, within: within}
@@ -151,7 +152,7 @@ type pacedWriter struct {
 	writing bool
 }
 
-// timed runs a write. If it takes too long, it fails, and so does all that follows.
+// timed runs a write. If the write takes too long, it fails, and all later writes fail too.
 func (w *pacedWriter) timed(write func() (int, error)) (int, error) {
 	w.wrote = true
 	w.set(true)
@@ -203,7 +204,7 @@ func (w *pacedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// end sets a deadline for what net/http sends after the handler.
+// end sets a deadline for the bytes that net/http sends after the handler has returned.
 func (w *pacedWriter) end() {
 	if w.wrote && !w.hijacked {
 		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.within))

@@ -14,7 +14,7 @@ import (
 
 const debugPeersPath = "/debug/peers"
 
-// PeersReport is the answer of /debug/peers: what this sidecar knows of its server and its peers.
+// PeersReport is the answer of /debug/peers: the sidecar's knowledge of its server and its peers.
 // The JSON names are stable.
 type PeersReport struct {
 	Server      string       `json:"server"`      // the identity of the kube-apiserver behind the sidecar
@@ -25,16 +25,16 @@ type PeersReport struct {
 	Synced      bool         `json:"synced"`               // every source has delivered what existed when it started
 	LocalKnown  bool         `json:"localKnown"`           // it is known what the local server serves
 	LocalReady  bool         `json:"localReady"`           // the local server says that it is ready
-	Mismatches  []string     `json:"mismatches,omitempty"` // how flags of the local server do not fit to the sidecar's
+	Mismatches  []string     `json:"mismatches,omitempty"` // flags of the local server that do not fit to the sidecar's flags
 	Peers       []PeerReport `json:"peers"`                // sorted by ID
 }
 
-// PeerReport is what is known of one peer.
+// PeerReport is the sidecar's knowledge of one peer.
 type PeerReport struct {
 	ID           string     `json:"id"`                     // see proxy.ServerID
 	Live         bool       `json:"live"`                   // it has a lease that counts
-	Incarnation  string     `json:"incarnation,omitempty"`  // its process, as the lease says
-	Version      string     `json:"version,omitempty"`      // what its /version said at the last fetch
+	Incarnation  string     `json:"incarnation,omitempty"`  // its process, according to the lease
+	Version      string     `json:"version,omitempty"`      // the version at its /version at the last fetch
 	Address      string     `json:"address,omitempty"`      // host:port, empty if unknown
 	Direct       bool       `json:"direct,omitempty"`       // it has no proxy: its kube-apiserver itself is at the address
 	Documents    []Document `json:"documents"`              // of /api and of /apis
@@ -42,11 +42,11 @@ type PeerReport struct {
 	InFlight     int        `json:"inFlight"`               // requests that are at the peer now, streams included
 }
 
-// Document is what is known of one discovery document of a peer.
+// Document is the sidecar's knowledge of one discovery document of a peer.
 type Document struct {
 	Path string `json:"path"`
-	// Learned is when it was last fetched or confirmed, nil if never; AgeSeconds is the time since
-	// then.
+	// Learned is when the document was last fetched or confirmed, nil if never. AgeSeconds is the
+	// time since then.
 	Learned    *time.Time `json:"learned,omitempty"`
 	AgeSeconds float64    `json:"ageSeconds,omitempty"`
 	// Failed is why the last fetch failed, empty if it did not.

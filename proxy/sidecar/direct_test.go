@@ -31,8 +31,8 @@ func (a *apiserver) addIdentity(server, host string) {
 	})
 }
 
-// beside is a sidecar of server a in a cluster in which server b has none. The certificate of b has
-// its host name, host-b.
+// beside is a sidecar of server a. In the same cluster, server b has no sidecar. The certificate of
+// b has its host name, host-b.
 func beside(t *testing.T, adjust func(o *Options, a, b *apiserver)) (*apiserver, *running) {
 	w := newWorld(t)
 	a := newAPIServer(t, "a", w.serving, w.frontCA, everywhere, onlyA)
@@ -47,7 +47,7 @@ func beside(t *testing.T, adjust func(o *Options, a, b *apiserver)) (*apiserver,
 	return b, r
 }
 
-// publish puts the address of a server, as 127.0.0.1, into the Service of all.
+// publish puts the address of b into the Service of all servers, with the IP address 127.0.0.1.
 func (a *apiserver) publish(b *apiserver) {
 	port := int32(b.server.Listener.Addr().(*net.TCPAddr).Port)
 	a.set(func() {
@@ -60,7 +60,8 @@ func (a *apiserver) publish(b *apiserver) {
 
 func addressOf(a *apiserver) string { return strings.TrimPrefix(a.server.URL, "https://") }
 
-// A server without a sidecar is asked as one with a sidecar is, and what nobody serves is 404.
+// A server without a sidecar gets the same requests as one with a sidecar. A request for a resource
+// that no server serves is answered with 404.
 func TestServerWithoutSidecarIsAsked(t *testing.T) {
 	for name, adjust := range map[string]func(o *Options, a, b *apiserver){
 		"at the address that a flag gives": func(o *Options, _, b *apiserver) {
@@ -101,7 +102,8 @@ func isAsked(t *testing.T, b *apiserver, r *running) {
 	}
 }
 
-// Nobody knows what it serves if its address is not known, so that nothing is 404.
+// If the address of the server is not known, nobody knows what it serves. So nothing is answered
+// with 404.
 func TestServerWithoutSidecarThatIsNotFound(t *testing.T) {
 	_, r := beside(t, func(o *Options, a, b *apiserver) {
 		a.publish(b)
@@ -141,7 +143,7 @@ func TestServerWithoutSidecarIsVerified(t *testing.T) {
 	}
 }
 
-// credentialsOf are the files that the options name.
+// credentialsOf reads the files that the options name.
 func (o *Options) credentialsOf(t *testing.T) *credentials {
 	t.Helper()
 	c, err := o.complete(time.Now())

@@ -44,7 +44,7 @@ func kubeAPIServer(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/apis/authentication.k8s.io/v1/selfsubjectreviews":
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":%q}}}`, r.Header.Get("X-Remote-User"))
-	case r.URL.Path == "/apis/authorization.k8s.io/v1/subjectaccessreviews": // before a 503 that names what was asked for
+	case r.URL.Path == "/apis/authorization.k8s.io/v1/subjectaccessreviews": // asked before a 503 that names the resource
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"kind":"SubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}`)
 	case r.URL.Query().Get("sendInitialEvents") != "":
@@ -84,7 +84,7 @@ func ExampleRun() {
 	options.TLSCertFile, options.TLSPrivateKeyFile = certFile, keyFile
 	options.ProxyClientCert, options.ProxyClientKey = certFile, keyFile
 	options.PeerCAFile, options.RequestHeaderCAFile = certFile, certFile
-	options.Peers = []string{"apiserver-b=127.0.0.1:1"} // peers that are given need no leases
+	options.Peers = []string{"apiserver-b=127.0.0.1:1"} // with fixed peers, no leases are needed
 	options.PeerAdvertiseIP, options.PeerAdvertisePort = "127.0.0.1", "6443"
 	options.AdminBindAddress = ""
 	if options.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -111,8 +111,8 @@ func ExampleRun() {
 	// ended: <nil>
 }
 
-// untilServed repeats a request until the answer is not 503: the sidecar first has to learn what
-// its server serves.
+// untilServed repeats a request until the answer is not 503. The sidecar must first learn what its
+// server serves.
 func untilServed(client *http.Client, url string) string {
 	every := time.NewTicker(10 * time.Millisecond)
 	defer every.Stop()

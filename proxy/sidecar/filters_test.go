@@ -29,9 +29,9 @@ import (
 	"k8s.io/component-base/tracing"
 )
 
-// filtered puts the filters of a kube-apiserver before a handler, in its order (k8s.io/apiserver,
-// pkg/server, DefaultBuildHandlerChain), except those that only measure. Their parts are the real
-// ones; the tokens and the authorizer are the stand-in's.
+// filtered puts the filters of a kube-apiserver before a handler, in the same order
+// (k8s.io/apiserver, pkg/server, DefaultBuildHandlerChain). It leaves out filters that only
+// measure. The filters are the real ones, but the tokens and the authorizer are the stand-in's.
 func (a *apiserver) filtered(handler http.Handler, goawayChance float64) http.Handler {
 	long := serverfilters.BasicLongRunningRequestCheck(sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
 	handler = endpointfilters.WithAuthorization(handler, authorizer.AuthorizerFunc(a.authorize), scheme.Codecs)
@@ -55,7 +55,7 @@ func (a *apiserver) filtered(handler http.Handler, goawayChance float64) http.Ha
 	return withReceived(handler)
 }
 
-// authenticate is a kube-apiserver's chain (pkg/kubeapiserver/authenticator).
+// authenticate is the authentication chain of a kube-apiserver (pkg/kubeapiserver/authenticator).
 func (a *apiserver) authenticate(r *http.Request) (*authenticator.Response, bool, error) {
 	a.mu.Lock()
 	front, clients, names, admits, noAnonymous := a.front, a.clients, a.headers, a.admits, a.noAnonymous
@@ -106,11 +106,11 @@ func userInfoOf(u user.Info) authenticationv1.UserInfo {
 	return info
 }
 
-// discoveryPaths are those of the ClusterRole system:discovery
+// discoveryPaths are the paths of the ClusterRole system:discovery
 // (plugin/pkg/auth/authorizer/rbac/bootstrappolicy).
 var discoveryPaths = regexp.MustCompile(`^/(api|apis|openapi)(/.*)?$`)
 
-// authorize allows what RBAC allows by default, and all resources.
+// authorize allows everything that RBAC allows by default, and all resources.
 func (a *apiserver) authorize(_ context.Context, at authorizer.Attributes) (authorizer.Decision, string, error) {
 	a.mu.Lock()
 	forbids, grants := a.forbids, a.grants
@@ -132,7 +132,7 @@ func (a *apiserver) authorize(_ context.Context, at authorizer.Attributes) (auth
 	return authorizer.DecisionNoOpinion, a.name + " says so", nil
 }
 
-// received is a request as it came, and caller is who sent it.
+// received is a request in its original form, with its caller.
 type received struct {
 	user   user.Info
 	header http.Header

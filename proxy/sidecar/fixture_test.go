@@ -24,7 +24,7 @@ var (
 	onlyB      = schema.GroupVersionResource{Group: "new.example", Version: "v2", Resource: "novelties"}
 )
 
-// world is what sidecars share: authorities, a directory for files, and clients.
+// world has the things that sidecars share: authorities, a directory for files, and clients.
 type world struct {
 	t                testing.TB
 	dir              string
@@ -54,7 +54,7 @@ func (w *world) options(name string, upstream *apiserver) *Options {
 		o.Upstream = upstream.server.URL
 	}
 	o.AccessLog = w.dir + "/access-" + name + ".jsonl"
-	o.PeerAdvertiseIP, o.PeerAdvertisePort = "127.0.0.1", "1" // not dialled: peers are given by address
+	o.PeerAdvertiseIP, o.PeerAdvertisePort = "127.0.0.1", "1" // this address is not dialled, because peers are given by address
 	o.CertificateRefreshTime = 20 * time.Millisecond
 	o.Logger = slog.New(slog.NewTextHandler(w.t.Output(), nil))
 	return o
@@ -69,7 +69,7 @@ type running struct {
 	ended        chan error // what Run returned
 }
 
-// run starts a sidecar on its own listeners, and stops it at the end of the test.
+// run starts a sidecar on its own listeners. The sidecar stops at the end of the test.
 func (w *world) run(o *Options) *running {
 	w.t.Helper()
 	if o.Listener == nil {
@@ -113,7 +113,8 @@ func listen(t testing.TB) net.Listener {
 func (w *world) client(cert *issued, http2 bool) *http.Client {
 	config := &tls.Config{RootCAs: pool(w.ca), ServerName: peerServerName, MinVersion: tls.VersionTLS12}
 	if cert != nil {
-		// Sent even if the server does not name its authority, as a hostile client can.
+		// The client sends its certificate even if the server does not name its authority, like a
+		// hostile client.
 		pair := cert.tls(w.t)
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
@@ -126,8 +127,8 @@ func (w *world) client(cert *issued, http2 bool) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// dial connects to a server of this world by HTTP/2, and sends the preface. A test that sends
-// frames closes the connection, or the end of the test does.
+// dial connects to a server of this world over HTTP/2, and sends the preface. The connection is
+// closed at the end of the test, unless the test closes it before.
 func (w *world) dial(address string) *tls.Conn {
 	w.t.Helper()
 	conn := w.dialBy(address, "h2")
@@ -137,7 +138,7 @@ func (w *world) dial(address string) *tls.Conn {
 	return conn
 }
 
-// dialBy connects to a server of this world by a protocol.
+// dialBy connects to a server of this world with a protocol.
 func (w *world) dialBy(address, protocol string) *tls.Conn {
 	w.t.Helper()
 	conn, err := tls.Dial("tcp", address, &tls.Config{
@@ -156,7 +157,7 @@ func (w *world) user(name string, groups ...string) *http.Client {
 	return w.client(&cert, true)
 }
 
-// answer is a complete answer.
+// answer is an answer with its whole body.
 type answer struct {
 	code   int
 	header http.Header

@@ -22,8 +22,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// frontProxies trusts the identity headers of callers whose client certificate is signed by the
-// request-header authorities and has an allowed name. Peers are such callers. Source:
+// frontProxies trusts the identity headers of a caller if the caller's client certificate is signed
+// by the request-header authorities and has an allowed name. Peers are such callers. Source:
 // k8s.io/apiserver, NewDynamicVerifyOptionsSecure, which verifies the chain for every request.
 type frontProxies struct {
 	ca      *authorities
@@ -38,7 +38,8 @@ func (f *frontProxies) AuthenticateRequest(r *http.Request) (*authenticator.Resp
 	return f.headers.AuthenticateRequest(r)
 }
 
-// verify reports whether the caller is a front proxy. It is not an error to have no certificate.
+// verify reports whether the caller is a front proxy. A caller without a certificate is not an
+// error.
 func (f *frontProxies) verify(r *http.Request) (bool, error) {
 	pool := f.ca.pool()
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || pool == nil {
@@ -48,8 +49,8 @@ func (f *frontProxies) verify(r *http.Request) (bool, error) {
 	if !ok {
 		return f.verifyChain(r.TLS.PeerCertificates, pool).at(time.Now())
 	}
-	// The certificate of a connection never changes (TLS 1.2 renegotiation is off), so its chain is
-	// verified once, until the authorities change or a certificate of the chain expires.
+	// The certificate of a connection never changes (TLS 1.2 renegotiation is off). So its chain is
+	// verified only once, until the authorities change or a certificate of the chain expires.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.verdict.pool != pool || time.Now().After(c.verdict.until) {
@@ -60,8 +61,8 @@ func (f *frontProxies) verify(r *http.Request) (bool, error) {
 
 // verdict is the result of verifying a chain.
 type verdict struct {
-	pool  *x509.CertPool // the authorities that it was verified by
-	until time.Time      // the first end of validity in the chain; zero if the chain was refused
+	pool  *x509.CertPool // the authorities with which the chain was verified
+	until time.Time      // when the first certificate of the chain expires; zero if the chain was refused
 	err   error
 }
 
@@ -93,7 +94,7 @@ func (f *frontProxies) verifyChain(chain []*x509.Certificate, pool *x509.CertPoo
 	return verdict{pool: pool, until: first.NotAfter}
 }
 
-// connection remembers the verdict about the client of a connection.
+// connection stores the verdict about the client of a connection.
 type connection struct {
 	mu      sync.Mutex
 	verdict verdict
@@ -106,21 +107,22 @@ func withConnection(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, &connection{})
 }
 
-// identityNames are the headers that identities are read from; extra are prefixes. Identities are
-// written with the first of each.
+// identityNames are the names of the headers from which identities are read; extra are prefixes.
+// Identities are written with the first name of each kind.
 type identityNames struct{ user, uid, group, extra []string }
 
 func (o *Options) identityNames() *identityNames {
 	return &identityNames{user: o.RequestHeaderUsername, uid: o.RequestHeaderUID, group: o.RequestHeaderGroup, extra: o.RequestHeaderExtraPrefix}
 }
 
-// standardNames are dropped also if others are configured, as in a kube-apiserver.
+// standardNames are removed from requests even if other names are configured, as in a
+// kube-apiserver.
 var standardNames = &identityNames{
 	user: []string{"X-Remote-User"}, uid: []string{"X-Remote-Uid"}, group: []string{"X-Remote-Group"}, extra: []string{"X-Remote-Extra-"},
 }
 
-// match reports whether a header is one of these, in any spelling that a server may read as such:
-// in any case, and with underscores for hyphens.
+// match reports whether a header has one of these names, in any spelling that a server may accept
+// for it: in any case, and with underscores for hyphens.
 func (n *identityNames) match(key string) bool {
 	key = textproto.TrimString(key)
 	is := func(name string) bool { return len(key) == len(name) && beginsFolded(key, name) }
@@ -129,7 +131,7 @@ func (n *identityNames) match(key string) bool {
 		slices.ContainsFunc(n.extra, begins)
 }
 
-// beginsFolded reports whether a key begins with a prefix, as folded would say.
+// beginsFolded reports whether a key begins with a prefix after both are folded (see folded).
 func beginsFolded(key, prefix string) bool {
 	if len(key) < len(prefix) {
 		return false
@@ -156,8 +158,8 @@ func folded(key string) string {
 	return strings.ReplaceAll(strings.ToLower(textproto.TrimString(key)), "_", "-")
 }
 
-// set writes the identity, with client-go's values and escaping, under the configured names, to a
-// request without identity headers.
+// set writes the identity to a request without identity headers, under the configured names. The
+// values and their escaping are client-go's.
 func (n *identityNames) set(r *http.Request, u user.Info) {
 	bare := &http.Request{Header: http.Header{}}
 	clienttransport.SetAuthProxyHeaders(bare, u.GetName(), u.GetUID(), u.GetGroups(), u.GetExtra())
@@ -178,9 +180,9 @@ func (n *identityNames) set(r *http.Request, u user.Info) {
 	}
 }
 
-// notCarriedByHeaders returns what of an identity would not arrive unchanged in headers, or "". The
-// recipient removes white space around a field value (RFC 9110, 5.5), so one identity could become
-// another.
+// notCarriedByHeaders returns the part of an identity that would not arrive unchanged in headers,
+// or "". The recipient removes white space around a field value (RFC 9110, 5.5), so one identity
+// could become another.
 func notCarriedByHeaders(u user.Info) string {
 	for _, part := range []struct {
 		what   string

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// connections sends requests one after the other, and returns on how many connections they were
-// sent.
+// connections sends requests one after the other, and returns the number of connections that they
+// used.
 func (r *running) connections(c *http.Client, requests int) (n int) {
 	for range requests {
 		ctx := httptrace.WithClientTrace(r.t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
@@ -30,7 +30,8 @@ func (r *running) connections(c *http.Client, requests int) (n int) {
 	return n
 }
 
-// By --goaway-chance, HTTP/2 clients connect again now and then. Nobody else does.
+// With --goaway-chance, HTTP/2 clients connect again at random times. Other clients and peers do
+// not.
 func TestGoawayChance(t *testing.T) {
 	const requests = 1000
 	_, never := one(t)
@@ -70,7 +71,8 @@ func TestGoawayIsNotForPeers(t *testing.T) {
 	}
 }
 
-// The number of streams is announced, and the window of the connection grows with it.
+// The server announces the number of streams, and the window of the connection grows with this
+// number.
 func TestStreamsOfAConnection(t *testing.T) {
 	for flag, want := range map[int]uint32{0: 100, 1: 1, 7: 7, 1000: 1000} {
 		_, r := one(t, func(_ *world, o *Options) { o.HTTP2MaxStreams = flag })

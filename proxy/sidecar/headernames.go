@@ -25,26 +25,26 @@ import (
 
 // authenticationConfig is the ConfigMap in kube-system in which every kube-apiserver publishes its
 // --requestheader flags (pkg/controlplane/controller/clusterauthenticationtrust). It has the flags
-// of all servers, also of former ones: a server adds its own and removes none.
+// of all present and former servers: a server adds its own flags and removes none.
 const authenticationConfig = "extension-apiserver-authentication"
 
 // headerNames are the headers from which the sidecar, its local server or a peer may read an
-// identity. A header that the local server reads and the sidecar does not remove lets any client be
-// anybody: the server trusts it because of the sidecar's front-proxy certificate. So nothing is
-// served before the names have been compared with those that the servers publish, and a sidecar
-// that does not know all of them refuses to start. Names that are published later are removed from
-// requests at once. It is safe for concurrent use.
+// identity. If the sidecar does not remove a header that the local server reads, a client can
+// choose any identity: the server trusts the header because of the sidecar's front-proxy
+// certificate. So the sidecar serves nothing until it has compared its names with the names that
+// the servers publish. If it lacks some of them, it refuses to start. Names that are published
+// later are removed from requests at once. It is safe for concurrent use.
 type headerNames struct {
 	own       *identityNames
-	published atomic.Pointer[identityNames] // by the servers; nil until it is known and agrees
+	published atomic.Pointer[identityNames] // by the servers; nil until it has been read and agrees with own
 	client    kubernetes.Interface
 	log       *slog.Logger
 }
 
-// compared reports whether the names have been compared, and agree.
+// compared reports whether the names have been compared and agree.
 func (n *headerNames) compared() bool { return n.published.Load() != nil }
 
-// drop deletes the headers of all these names, and of the standard names, in every spelling.
+// drop deletes the headers with one of these names, or with a standard name, in every spelling.
 func (n *headerNames) drop(h http.Header) {
 	published := n.published.Load()
 	maps.DeleteFunc(h, func(key string, _ []string) bool {
@@ -53,8 +53,8 @@ func (n *headerNames) drop(h http.Header) {
 }
 
 // Run watches the ConfigMap until ctx ends. It returns an error if the names disagree when they are
-// first compared. While the ConfigMap cannot be read it goes on trying: the local server may not
-// have started or may not have written it.
+// first compared. While the ConfigMap cannot be read, Run tries again: the local server may not
+// have started, or may not have written the ConfigMap.
 func (n *headerNames) Run(ctx context.Context) error {
 	informer := coreinformers.NewFilteredConfigMapInformer(n.client, peers.Namespace, 0, cache.Indexers{}, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, authenticationConfig).String()
@@ -89,8 +89,8 @@ func (n *headerNames) Run(ctx context.Context) error {
 	return nil
 }
 
-// compare compares the names with published ones. It returns an error if they disagree and never
-// agreed before. Later, published names that are new only add to the removed headers.
+// compare compares the names with published names. It returns an error if they disagree and never
+// agreed before. Later, new published names are only added to the headers that are removed.
 func (n *headerNames) compare(data map[string]string) error {
 	published, err := readNames(data)
 	if err == nil {
@@ -104,14 +104,15 @@ func (n *headerNames) compare(data map[string]string) error {
 		n.log.Error("the published --requestheader flags have changed: headers of all published names are removed, but the proxy will not start again with its flags",
 			"error", err)
 	}
-	if before := n.published.Load(); before != nil { // a name that was read once may still be
+	if before := n.published.Load(); before != nil { // a server may still read a name that it once read
 		published = published.with(before)
 	}
 	n.published.Store(published)
 	return nil
 }
 
-// readNames reads the data of the ConfigMap. What can be read is returned also with an error.
+// readNames reads the data of the ConfigMap. After an error, the result still has the names that
+// could be read.
 func readNames(data map[string]string) (*identityNames, error) {
 	names := &identityNames{}
 	var wrong problems
@@ -123,7 +124,7 @@ func readNames(data map[string]string) (*identityNames, error) {
 		"requestheader-group-headers": &names.group, "requestheader-extra-headers-prefix": &names.extra,
 	} {
 		if data[key] == "" {
-			continue // UIDs are optional; of others, the comparison says what is missing
+			continue // UIDs are optional; for the others, the comparison reports what is missing
 		}
 		if err := json.Unmarshal([]byte(data[key]), list); err != nil {
 			wrong.addf("%s: %w", key, err)
@@ -132,9 +133,9 @@ func readNames(data map[string]string) (*identityNames, error) {
 	return names, errors.Join(wrong...)
 }
 
-// disagreement returns how names differ dangerously from published ones: a server may read a name
-// that these lack, or no server reads the name by which these are written. A UID may get lost: old
-// servers remove the published names of its headers.
+// disagreement returns the dangerous differences from the published names. It is dangerous if a
+// server may read a name that n lacks, or if no server reads the name that n writes. A UID may get
+// lost, because old servers remove the published names of UID headers.
 func (n *identityNames) disagreement(published *identityNames) error {
 	var wrong problems
 	for _, list := range []struct {
@@ -164,7 +165,7 @@ func (n *identityNames) disagreement(published *identityNames) error {
 	return errors.Join(wrong...)
 }
 
-// with returns the names of both.
+// with returns the names of both n and other.
 func (n *identityNames) with(other *identityNames) *identityNames {
 	return &identityNames{
 		user: slices.Concat(n.user, other.user), uid: slices.Concat(n.uid, other.uid),

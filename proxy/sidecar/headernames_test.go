@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// forwarding are the names of a server that also believes headers which many proxies write.
+// forwarding are the names of a server that also believes headers which many proxies set.
 var forwarding = &identityNames{
 	user: []string{"X-Forwarded-User", "X-Remote-User"}, uid: []string{"X-Remote-Uid"},
 	group: []string{"X-Forwarded-Groups", "X-Remote-Group"}, extra: []string{"X-Forwarded-Extra-", "X-Remote-Extra-"},
 }
 
-// asRoot are the headers by which a client would be root at such a server, in several spellings.
+// asRoot are headers that make a client root at such a server, in several spellings.
 var asRoot = []string{
 	"X-Forwarded-User", "root", "x-forwarded-user", "root", "X_Forwarded_User", "root", "X-Forwarded-Groups", "system:masters",
 	"x_forwarded-GROUPS", "system:masters", "X-Forwarded-Extra-Scopes", "all",
@@ -69,7 +69,7 @@ func TestPublishedHeadersAreRemoved(t *testing.T) {
 	r.awaitReady()
 	a.set(func() { a.headers = forwarding })
 	publish("MODIFIED")
-	// left are the headers that the server receives of those which the client has sent.
+	// left returns the names of the client's headers that the server receives.
 	left := func() (names []string) {
 		r.get(nobody, common, asRoot...)
 		s, _ := a.last(common)

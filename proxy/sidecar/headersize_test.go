@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A client can send more headers by HTTP/1.1 than the shared HTTP/2 connection to the local server
-// accepts. They must not break that connection.
+// A client can send more headers over HTTP/1.1 than the shared HTTP/2 connection to the local
+// server accepts. They must not break this connection.
 func TestTooManyHeadersAreRefused(t *testing.T) {
 	a, r := one(t)
 	stranger := r.client(nil, false)

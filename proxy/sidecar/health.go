@@ -14,7 +14,7 @@ import (
 const readyzPath = "/readyz"
 
 // metricsPath is where the front door serves the sidecar's own metrics. No kube-apiserver serves
-// it: that has /metrics and /metrics/slis.
+// this path: its paths are /metrics and /metrics/slis.
 const metricsPath = "/metrics/skewproof-proxy"
 
 // check is one condition of readiness.
@@ -27,8 +27,8 @@ type check struct {
 // checks are the conditions of the sidecar's own readiness.
 type checks []check
 
-// outcome runs the checks except the excluded ones, and describes each in kube-apiserver's format
-// (k8s.io/apiserver, healthz). Without reasons, it withholds why a check failed.
+// outcome runs all checks that are not excluded, and describes each in kube-apiserver's format
+// (k8s.io/apiserver, healthz). If reasons is false, the text does not say why a check failed.
 func (cs checks) outcome(excluded []string, reasons bool) (text string, ready bool) {
 	var b strings.Builder
 	ready = true
@@ -51,7 +51,7 @@ func (cs checks) outcome(excluded []string, reasons bool) (text string, ready bo
 }
 
 // answerHealth answers like a kube-apiserver's /readyz: "ok", or one line for each check if the
-// client asks for them or one failed.
+// client asks for the lines or a check failed.
 func answerHealth(w http.ResponseWriter, r *http.Request, name, text string, ready bool) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -67,8 +67,9 @@ func answerHealth(w http.ResponseWriter, r *http.Request, name, text string, rea
 	}
 }
 
-// frontReadyz answers /readyz at the front door: the sidecar's own checks, then those of the local
-// server. The local server is asked as the caller: only it knows whether the caller may see them.
+// frontReadyz answers /readyz at the front door: the sidecar's own checks, then the local server's
+// checks. It asks the local server as the caller, because only the local server knows whether the
+// caller may see its checks.
 type frontReadyz struct {
 	own   checks
 	local http.Handler
@@ -95,7 +96,7 @@ func (f *frontReadyz) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answerHealth(w, r, "readyz", text+local.checkLines(), ready && local.status == http.StatusOK)
 }
 
-// bufferedAnswer holds an answer back.
+// bufferedAnswer stores an answer instead of sending it.
 type bufferedAnswer struct {
 	header http.Header
 	status int
@@ -128,7 +129,8 @@ func (h *bufferedAnswer) send(w http.ResponseWriter) {
 	_, _ = w.Write(h.body.Bytes()) // fails only with the connection
 }
 
-// checkLines returns the lines about single checks, or one line for all if there are none.
+// checkLines returns the lines about single checks. If there are none, it returns one line for all
+// checks.
 func (h *bufferedAnswer) checkLines() string {
 	var b strings.Builder
 	for line := range strings.Lines(h.body.String()) {
@@ -145,8 +147,8 @@ func (h *bufferedAnswer) checkLines() string {
 	return "[-]local-readyz failed: reason withheld\n"
 }
 
-// newAdminServer returns the server of the second listener: the sidecar's own metrics, peers and
-// health.
+// newAdminServer returns the server of the second listener. It serves the sidecar's own metrics,
+// peers and health.
 func newAdminServer(own checks, debug, metrics http.Handler) *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)

@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// identify returns the serving certificate at the address of a peer, verified like that of every
-// peer. It sends nothing, and shows no client certificate.
+// identify returns the serving certificate at the address of a peer. It verifies the certificate
+// like that of every peer. It sends no request and shows no client certificate.
 func (c *credentials) identify(ctx context.Context, address string) (*x509.Certificate, error) {
 	config := c.clientTLS(c.peerCA, peerServerName)
 	config.GetClientCertificate = nil

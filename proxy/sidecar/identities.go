@@ -28,44 +28,45 @@ import (
 )
 
 const (
-	// maxTokens is how many tokens are remembered.
+	// maxTokens is the largest number of tokens in a cache.
 	maxTokens     = 8192
 	reviewTimeout = 5 * time.Second
-	// refusedTTL is how long a refusal is remembered: long enough to limit the reviews of a client
-	// that retries, short enough for the token of a service account that has just been created.
+	// refusedTTL is how long a refusal is cached. It is long enough to limit the reviews of a
+	// client that retries. It is short enough for the token of a service account that has just been
+	// created.
 	refusedTTL = time.Second
-	// acceptedFor is how long after the last accepted request those with the same token share
-	// connections with others. A token that is refused after all ends one connection at most.
+	// acceptedFor is how long after the last accepted request a token's requests share connections
+	// with other requests. If the token is then refused, this ends at most one connection.
 	acceptedFor = time.Minute
-	// maxReviews bounds the questions that wait for an answer. Each may occupy a connection.
+	// maxReviews bounds the reviews that wait for an answer. Each may occupy a connection.
 	maxReviews = 200
 )
 
-// reviewRetry is for errors that may pass: a reset connection, 429, 500.
+// reviewRetry is for temporary errors: a reset connection, 429, 500.
 var reviewRetry = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 3}
 
 // errTokenRefused means that the local server does not accept a token.
 var errTokenRefused = errors.New("the local kube-apiserver does not accept the token")
 
-// identities tells which user a bearer token proves. It asks the local server with that token
+// identities finds the user of a bearer token. It asks the local server with this token
 // (SelfSubjectReview), so the token is in no object that admission webhooks or the audit log see.
-// Only a server that does not have that API, before v1.28, gets the token in a TokenReview. It is
-// safe for concurrent use.
+// Only a server without that API, before v1.28, gets the token in a TokenReview. It is safe for
+// concurrent use.
 type identities struct {
 	self   authenticationclient.SelfSubjectReviewInterface // sends the token of the context
 	tokens authenticationclient.TokenReviewInterface
 	ttl    time.Duration // how long a user is remembered
 	log    *slog.Logger
 
-	secret   [sha256.Size]byte     // of this process: the keys of the caches tell nothing about tokens
+	secret   [sha256.Size]byte     // of this process: the keys of the caches reveal nothing about tokens
 	known    *cache.LRUExpireCache // of outcome
 	accepted *cache.LRUExpireCache // of struct{}
 	asking   singleflight.Group
 	reviews  share.Pool
-	warned   atomic.Bool // that a caller may not ask who it is
+	warned   atomic.Bool // a warning was logged that a caller may not ask for its own identity
 }
 
-// outcome is what is known of a token: a user or an error.
+// outcome is the cached knowledge of a token: a user or an error.
 type outcome struct {
 	user user.Info
 	err  error
@@ -91,16 +92,16 @@ func (i *identities) bearer(token string) bearer {
 	return bearer{token, string(hash.Sum(nil))}
 }
 
-// isAccepted reports whether the local server has lately accepted a token.
+// isAccepted reports whether the local server has accepted a token lately.
 func (i *identities) isAccepted(b bearer) bool {
 	_, ok := i.accepted.Get(b.key)
 	return ok
 }
 
-// accept notes that the local server has accepted a token.
+// accept stores that the local server has accepted a token.
 func (i *identities) accept(b bearer) { i.accepted.Add(b.key, struct{}{}, acceptedFor) }
 
-// forget forgets all that is known of tokens.
+// forget deletes everything that is cached about tokens.
 func (i *identities) forget(tokens []bearer) {
 	for _, b := range tokens {
 		i.accepted.Remove(b.key)
@@ -108,7 +109,7 @@ func (i *identities) forget(tokens []bearer) {
 	}
 }
 
-// user returns the user of a token if it is known.
+// user returns the user of a token if it is cached.
 func (i *identities) user(b bearer) (user.Info, bool) {
 	if found, ok := i.known.Get(b.key); ok {
 		o := found.(outcome)
@@ -118,7 +119,7 @@ func (i *identities) user(b bearer) (user.Info, bool) {
 }
 
 // identify returns the user of a token. The error is errTokenRefused or a Status. Callers that ask
-// for one token at the same time share one question. address is the client's.
+// for the same token at the same time share one review. address is the client's address.
 func (i *identities) identify(ctx context.Context, b bearer, address string) (user.Info, error) {
 	if found, ok := i.known.Get(b.key); ok {
 		o := found.(outcome)
@@ -129,7 +130,7 @@ func (i *identities) identify(ctx context.Context, b bearer, address string) (us
 			return outcome{err: apierrors.NewTooManyRequests("too many tokens of this client are being reviewed", 1)}, nil
 		}
 		defer i.reviews.Give(address, 1)
-		// Not the caller's context: others wait for the answer too.
+		// This is not the caller's context, because other callers wait for the same answer.
 		asking, cancel := context.WithTimeout(withToken(context.Background(), b.token, i.isAccepted(b)), reviewTimeout)
 		defer cancel()
 		o, remember := i.ask(asking, b.token)
@@ -153,7 +154,7 @@ func (i *identities) identify(ctx context.Context, b bearer, address string) (us
 	}
 }
 
-// ask asks once, and says how long to remember the outcome.
+// ask asks the local server once. It also returns how long to cache the outcome.
 func (i *identities) ask(ctx context.Context, token string) (outcome, time.Duration) {
 	var review *authenticationv1.SelfSubjectReview
 	err := webhook.WithExponentialBackoff(ctx, reviewRetry, func() (err error) {
@@ -192,7 +193,8 @@ func (i *identities) review(ctx context.Context, token string) (outcome, time.Du
 	case !review.Status.Authenticated || review.Status.User.Username == "":
 		return outcome{err: errTokenRefused}, min(i.ttl, refusedTTL)
 	}
-	// A TokenReview tells the user as the token's authenticator does, without system:authenticated.
+	// A TokenReview has the user as the token's authenticator returns it, without
+	// system:authenticated.
 	found := &authenticator.Response{User: userOf(review.Status.User)}
 	found, _, _ = group.NewAuthenticatedGroupAdder(authenticator.RequestFunc(
 		func(*http.Request) (*authenticator.Response, bool, error) { return found, true, nil })).AuthenticateRequest(nil)
@@ -205,7 +207,7 @@ func (i *identities) unanswered(err error) (outcome, time.Duration) {
 }
 
 // unidentified is the answer to a request whose caller is not known. A 401 would say that the
-// credentials are bad, which is unknown, and would make clients fetch new ones.
+// credentials are bad, which is unknown. It would also make clients fetch new ones.
 func unidentified(why string) *apierrors.StatusError {
 	err := apierrors.NewServiceUnavailable("it is not known whose bearer token this is: " + why)
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1} // safe: the request was not carried out
@@ -222,12 +224,13 @@ func userOf(u authenticationv1.UserInfo) user.Info {
 
 type tokenKey struct{}
 
-// withToken returns a context for asWhoever. trusted says that the token was accepted lately.
+// withToken returns a context for asWhoever. trusted says that the local server has accepted the
+// token lately.
 func withToken(ctx context.Context, token string, trusted bool) context.Context {
 	return withCallerOf(context.WithValue(ctx, tokenKey{}, token), &caller{trusted: trusted})
 }
 
-// asWhoever sends requests with the token of their context.
+// asWhoever sends requests with the token in their context.
 type asWhoever struct{ idleCloser }
 
 func (a asWhoever) RoundTrip(r *http.Request) (*http.Response, error) {

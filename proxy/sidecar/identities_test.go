@@ -19,7 +19,7 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
-// reviewer is a server that tells whose the token of a context is.
+// reviewer is a server that returns the user of the token in a context.
 type reviewer struct {
 	authenticationclient.SelfSubjectReviewInterface
 	asked int
@@ -40,7 +40,7 @@ func (s *reviewer) Create(ctx context.Context, r *authenticationv1.SelfSubjectRe
 	return r, nil
 }
 
-// What is learnt of a token is remembered for a time, a refusal for a shorter one, and not for
+// The user of a token is cached for a time, and a refusal for a shorter time. Neither is cached for
 // ever.
 func TestHowLongTokensAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestHowLongTokensAreRemembered(t *testing.T) {
 		for _, step := range []struct {
 			after time.Duration
 			token string
-			asked int // in all
+			asked int // the number of questions in total
 		}{
 			{0, "good", 1}, {9 * time.Second, "good", 1}, {2 * time.Second, "good", 2},
 			{0, "bad", 3}, {refusedTTL - time.Millisecond, "bad", 3}, {2 * time.Millisecond, "bad", 4}, {0, "other", 5},
@@ -76,8 +76,8 @@ func TestHowLongTokensAreRemembered(t *testing.T) {
 	})
 }
 
-// A client that makes tokens up takes no memory but what is bounded, and does not keep others from
-// asking.
+// A client that invents tokens uses only a bounded amount of memory. It does not keep other clients
+// from asking.
 func TestTokensThatAreMadeUpAreBounded(t *testing.T) {
 	s := &reviewer{users: map[string]string{"good": "bot"}}
 	i := newIdentities(s, nil, time.Minute, slog.New(slog.DiscardHandler))
@@ -121,8 +121,8 @@ func TestTokensThatAreMadeUpAreBounded(t *testing.T) {
 	})
 }
 
-// Callers share seats by user, or by address as long as the user is not known: whoever makes up
-// tokens is one caller.
+// Callers share seats by user. While a user is not known, the caller shares seats by address, so
+// that a client that invents tokens counts as one caller.
 func TestSeatsOfCallers(t *testing.T) {
 	i := newIdentities(&reviewer{users: map[string]string{"good": "bot"}}, nil, time.Minute, slog.New(slog.DiscardHandler))
 	seat := func(address, token string) string {
@@ -143,7 +143,7 @@ func TestSeatsOfCallers(t *testing.T) {
 	}
 }
 
-// The tokens of a request are those that a kube-apiserver finds, in its order.
+// The sidecar finds the same tokens of a request as a kube-apiserver, in the same order.
 func TestTokensOfARequest(t *testing.T) {
 	i := newIdentities(nil, nil, time.Minute, slog.New(slog.DiscardHandler))
 	const a, b = "base64url.bearer.authorization.k8s.io.YQ", "base64url.bearer.authorization.k8s.io.Yg" // a, b
@@ -190,7 +190,8 @@ func TestTokensOfARequest(t *testing.T) {
 	}
 }
 
-// Only what a kube-apiserver sends after authentication proves that it has accepted a token.
+// A status proves that a kube-apiserver has accepted a token only if it is sent after
+// authentication.
 func TestStatusesThatProveAuthentication(t *testing.T) {
 	for _, c := range []struct {
 		method string
@@ -207,7 +208,7 @@ func TestStatusesThatProveAuthentication(t *testing.T) {
 		if got := i.isAccepted(i.bearer("x")); got != c.want {
 			t.Errorf("%d to %s: accepted %t, want %t", c.status, c.method, got, c.want)
 		}
-		// It is not known which of two was.
+		// It is not known which of the two tokens was accepted.
 		(&caller{tokens: []bearer{i.bearer("y"), i.bearer("z")}, of: i}).answered(httptest.NewRequest(c.method, "/", nil), c.status)
 		if i.isAccepted(i.bearer("y")) || i.isAccepted(i.bearer("z")) {
 			t.Errorf("%d to %s with two tokens: accepted one of them", c.status, c.method)

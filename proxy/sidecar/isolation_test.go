@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// flood sends requests from as many workers until stop, and ignores the answers.
+// flood sends requests from a number of workers until stop, and ignores the answers.
 func flood(workers int, stop <-chan struct{}, send func()) (ended func()) {
 	var running sync.WaitGroup
 	for range workers {
@@ -28,7 +28,7 @@ func flood(workers int, stop <-chan struct{}, send func()) (ended func()) {
 	return running.Wait
 }
 
-// write sends a write of that many bytes, and returns the status.
+// write sends a write with this body, and returns the status.
 func (r *running) write(c *http.Client, path, id string, body []byte) (int, error) {
 	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, "https://"+r.front+path, bytes.NewReader(body))
 	if err != nil {
@@ -43,9 +43,9 @@ func (r *running) write(c *http.Client, path, id string, body []byte) (int, erro
 	return answer.StatusCode, nil
 }
 
-// A kube-apiserver ends an HTTP/2 connection after a request of an anonymous caller, and with
-// --goaway-chance after any request. What one caller does must not fail the writes of another, and
-// no write may be carried out twice. It does the same after a request with a token that it refuses.
+// A kube-apiserver ends an HTTP/2 connection after a request of an anonymous caller, after a
+// request with a token that it refuses, and with --goaway-chance after any request. The requests of
+// one caller must not make the writes of another caller fail. No write may be carried out twice.
 func TestClosedConnectionsCostNobodyElseAWrite(t *testing.T) {
 	for name, c := range map[string]struct {
 		chance    float64
@@ -54,7 +54,7 @@ func TestClosedConnectionsCostNobodyElseAWrite(t *testing.T) {
 	}{
 		"anonymous callers": {anonymous: true},
 		"--goaway-chance":   {chance: 0.02},
-		"refused tokens":    {anonymous: true, tokens: func() string { return fmt.Sprint("bad-", rand.IntN(1000)) }}, // new and known ones
+		"refused tokens":    {anonymous: true, tokens: func() string { return fmt.Sprint("bad-", rand.IntN(1000)) }}, // new and known tokens
 	} {
 		for where, path := range map[string]string{"local": common, "peer": "/apis/new.example/v2/novelties"} {
 			t.Run(name+", "+where, func(t *testing.T) {

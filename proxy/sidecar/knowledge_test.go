@@ -49,7 +49,8 @@ current-context: local
 	if s, _ := a.last(common); s.user != "bot" || s.header.Get("Authorization") != "Bearer good" {
 		t.Errorf("the caller's request arrived as %+v", s)
 	}
-	// But whether a caller may see what is the sidecar's own is asked with it.
+	// But the sidecar uses the kubeconfig's token to ask whether a caller may see the sidecar's own
+	// pages.
 	r.get(r.client(nil, true), debugPeersPath, "Authorization", "Bearer good")
 	if before == 0 || count() == before {
 		t.Errorf("%d requests with the kubeconfig's token before an access review and %d after", before, count())
@@ -128,7 +129,7 @@ type fakeTransport func(*http.Request) (*http.Response, error)
 
 func (f fakeTransport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Knowledge is kept until it is certain that the process is a new one.
+// The probe keeps the old knowledge until it is certain that there is a new process.
 func TestOnlyANewProcessIsARestart(t *testing.T) {
 	var (
 		changes          int

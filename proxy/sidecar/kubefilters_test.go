@@ -12,17 +12,19 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// kubeAPIServer is an apiserver that serves its resources in another way: it counts writes, or
-// answers as a test wants. It is behind the same filters. Users named rightless-… may do nothing.
+// kubeAPIServer is an apiserver that serves its resources in another way. It counts writes, or
+// answers as a test wants. It has the same filters in front. Users named rightless-… may do
+// nothing.
 type kubeAPIServer struct {
 	*apiserver
 	goawayChance float64
 
 	mu    sync.Mutex
-	wrote map[string]int // how often each Audit-ID was written, with its whole body
-	bytes int            // read of request bodies
+	wrote map[string]int // by Audit-ID: how often the write arrived with its whole body
+	bytes int            // bytes that were read of request bodies
 
-	// answer answers what has passed the filters. Nil: it reads the body and answers "{}".
+	// answer answers requests that have passed the filters. Nil: it reads the body and answers
+	// "{}".
 	answer http.HandlerFunc
 }
 
@@ -55,7 +57,8 @@ func (k *kubeAPIServer) serveResource(w http.ResponseWriter, r *http.Request) {
 	k.write(w, "application/json", map[string]any{})
 }
 
-// written returns the number of different writes, and those that were carried out repeatedly.
+// written returns the number of different writes, and the writes that were carried out more than
+// once.
 func (k *kubeAPIServer) written() (n int, twice []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -68,7 +71,7 @@ func (k *kubeAPIServer) written() (n int, twice []string) {
 	return len(k.wrote), twice
 }
 
-// behindKubeFilters lets a stand-in serve its resources as a kubeAPIServer.
+// behindKubeFilters makes a stand-in serve its resources as a kubeAPIServer.
 func behindKubeFilters(t testing.TB, a *apiserver, adjust func(*kubeAPIServer)) *kubeAPIServer {
 	t.Helper()
 	k := &kubeAPIServer{apiserver: a, wrote: map[string]int{}}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A handler returns before the end of its answer is sent. Shutdown must wait for that too.
+// A handler returns before the end of its answer is sent. A shutdown must wait until it is sent.
 func TestShutdownSendsTheLastAnswers(t *testing.T) {
 	ca := newAuthority(t, "front")
 	cert := ca.issue(subject{name: "front", dns: []string{"front"}}).tls(t)

@@ -49,7 +49,8 @@ func TestCertificatesAndAuthoritiesAreReloaded(t *testing.T) {
 		t.Errorf("the local server saw %q", s.user)
 	}
 
-	// The front proxies' authority is rotated: first all trust both, then a uses a new certificate.
+	// The front proxies' authority is rotated. First, all servers trust both authorities. Then a
+	// uses a new certificate.
 	newFront := newAuthority(t, "new front-proxy")
 	both := append(append([]byte{}, p.frontCA.pem...), newFront.pem...)
 	p.a.set(func() { p.a.front = pool(p.frontCA, newFront) })
@@ -63,14 +64,15 @@ func TestCertificatesAndAuthoritiesAreReloaded(t *testing.T) {
 	writeFile(t, p.dir, "front-proxy-ca-b.crt", both)
 	await(t, "the new front proxy is believed", func() bool { return asBob() == http.StatusOK })
 	client.write(t, p.dir, "front-proxy-client-a")
-	p.a.set(func() { p.a.front = pool(newFront) }) // only a's new certificate is believed by its local server now
+	p.a.set(func() { p.a.front = pool(newFront) }) // from now on, a's local server believes only a's new certificate
 	await(t, "a uses its new certificate", func() bool { return p.atA.get(p.user("alice"), common).code == http.StatusOK })
 	if got := p.atA.get(p.user("alice"), "/apis/new.example/v2/novelties"); got.code != http.StatusOK {
 		t.Errorf("to the peer with the new certificate: %d %s", got.code, got.body)
 	}
 }
 
-// A front proxy loses its trust with its authority, also on connections that are already open.
+// A front proxy is no longer trusted when its authority is removed, even on connections that are
+// already open.
 func TestFrontProxyLosesTrustOnOpenConnections(t *testing.T) {
 	_, r := one(t)
 	c := r.client(&r.proxies, true)
@@ -162,8 +164,8 @@ func TestAdminListenerIsForLoopbackOnly(t *testing.T) {
 	}
 }
 
-// The endpoint lease exists while the sidecar is ready, with the name of the present process, and
-// not after the sidecar has stopped.
+// The endpoint lease exists while the sidecar is ready, and has the name of the present process. It
+// does not exist after the sidecar has stopped.
 func TestEndpointLeaseFollowsTheServer(t *testing.T) {
 	a, r := one(t, func(_ *world, o *Options) { o.Peers = nil })
 	name := peers.EndpointLeaseName("apiserver-a")
@@ -200,7 +202,7 @@ func TestEndpointLeaseFollowsTheServer(t *testing.T) {
 
 func TestDrainFailsReadyzAndThenCutsWatches(t *testing.T) {
 	leaseName := peers.EndpointLeaseName("apiserver-a")
-	delay := 2 * time.Second // in which the requests below must come through on a busy machine
+	delay := 2 * time.Second // on a busy machine, the requests below must be answered within this time
 	a, r := one(t, func(_ *world, o *Options) {
 		o.Peers, o.ShutdownDelayDuration, o.ShutdownTimeout = nil, delay, time.Minute
 	})
@@ -226,7 +228,8 @@ func TestDrainFailsReadyzAndThenCutsWatches(t *testing.T) {
 	if got := r.get(alice, common); got.code != http.StatusOK {
 		t.Errorf("during the delay: %d %s", got.code, got.body)
 	}
-	// Its peers must not answer 404 for what only it serves, as long as it serves.
+	// As long as this server serves, its peers must not answer 404 for the resources that only this
+	// server serves.
 	if a.lease(leaseName) == nil {
 		t.Error("the endpoint lease is gone while everything is still served")
 	}
@@ -239,7 +242,7 @@ func TestDrainFailsReadyzAndThenCutsWatches(t *testing.T) {
 	if l := a.lease(leaseName); l != nil {
 		t.Errorf("the endpoint lease is left behind: %+v", l)
 	}
-	// Only the watch was left, which is cut without waiting a minute for short requests.
+	// Only the watch was left. It is cut without the minute of waiting for short requests.
 	if _, err := lines.ReadString('\n'); err == nil {
 		t.Error("the watch went on")
 	}
@@ -251,7 +254,7 @@ func TestDrainFailsReadyzAndThenCutsWatches(t *testing.T) {
 	}
 }
 
-// During a long drain, peers must still find what only this server serves.
+// During a long drain, peers must still find the resources that only this server serves.
 func TestDrainRenewsTheEndpointLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := NewOptions()
@@ -309,11 +312,11 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	p.awaitNothingLeft()
 }
 
-// awaitNothingLeft waits until stopped sidecars have no goroutines and connections left.
+// awaitNothingLeft waits until the stopped sidecars have no goroutines and no connections.
 func (w *world) awaitNothingLeft() {
 	t := w.t
 	t.Helper()
-	// Goroutines end a moment after their connections, and the test's own connections may become idle
+	// Goroutines end a moment after their connections. The test's own connections may become idle
 	// at any time.
 	var left []string
 	defer func() {

@@ -25,7 +25,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// hopHeaders are for peers only: the local kube-apiserver does not get them.
+// hopHeaders are for peers only: the sidecar does not send them to the local kube-apiserver.
 var hopHeaders = []string{folded(proxy.HopHeader), folded(proxy.HopHeaderPublished), folded(proxy.RefusedHeader)}
 
 // local is the local kube-apiserver as a handler: a reverse proxy. It asserts the user of the
@@ -38,7 +38,7 @@ type local struct {
 	proxy     *httputil.ReverseProxy
 	failing   atomic.Bool // the last request got no answer
 	bodies    *replay.Budget
-	alone     share.Pool // of aloneBound, by caller
+	alone     share.Pool // the places of aloneBound, by caller
 }
 
 func newLocal(upstream *url.URL, rt http.RoundTripper, names *headerNames, log *slog.Logger) *local {
@@ -83,13 +83,13 @@ func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.send(w, r, c)
 }
 
-// aloneBound bounds the requests that occupy a connection to the local server each, streams
-// excepted. A kube-apiserver itself serves 600 at a time by default.
+// aloneBound bounds the requests that each occupy a connection to the local server, except streams.
+// A kube-apiserver itself serves 600 requests at a time by default.
 const aloneBound = 1000
 
 func (l *local) send(w http.ResponseWriter, r *http.Request, c *caller) {
 	if needsOwnConnection(r) && !longRunning(r) {
-		seat := c.seat() // once: the user may become known meanwhile
+		seat := c.seat() // read it once, because the user may become known meanwhile
 		if !l.alone.Take(seat, 1, aloneBound) {
 			answerError(w, r, apierrors.NewTooManyRequests("too many requests of this user are in flight", 1))
 			return
@@ -100,8 +100,8 @@ func (l *local) send(w http.ResponseWriter, r *http.Request, c *caller) {
 	l.proxy.ServeHTTP(w, r)
 }
 
-// withoutContinue does not pass the local server's 100 on: net/http sends one when the body is
-// read, if the client expects it.
+// withoutContinue does not pass the local server's 100 on. If the client expects a 100, net/http
+// sends one when the body is read.
 type withoutContinue struct{ http.ResponseWriter }
 
 func (w withoutContinue) WriteHeader(code int) {
@@ -116,19 +116,20 @@ func (w withoutContinue) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 // bodyKey is the context key of the request's *replay.Body.
 type bodyKey struct{}
 
-// direct turns in, a caller's request, into out, the request for the local server. Impersonation
-// headers pass, because the local server judges them; the path and the query pass byte for byte. It
-// adds the caller's address to X-Forwarded-For, from which the audit log takes source addresses.
+// direct changes out, the request for the local server, which is a copy of the caller's request in.
+// Impersonation headers pass, because the local server judges them. The path and the query pass
+// byte for byte. direct adds the caller's address to X-Forwarded-For, from which the audit log
+// takes source addresses.
 func (l *local) direct(out, in *http.Request) {
 	out.URL.Scheme, out.URL.Host = l.upstream.Scheme, l.upstream.Host
 	out.URL.Opaque = ""                // net/http would send it ("x:https://host/path") instead of the path
-	out.URL.RawQuery = in.URL.RawQuery // Rewrite drops what it cannot parse; the local server refuses it
+	out.URL.RawQuery = in.URL.RawQuery // Rewrite drops parameters that it cannot parse; the local server must get and refuse them
 	out.Host = in.Host
 	out.Header.Set("X-Forwarded-For", forwardedFor(in))
 	if id := in.Header.Get(audit.HeaderAuditID); id != "" {
 		out.Header.Set(audit.HeaderAuditID, id) // even if the Connection header names it
 	}
-	wire.KeepFromRepeating(out.Header) // needed because a short body can be sent again
+	wire.KeepFromRepeating(out.Header) // needed because the transport can send a short body again
 	dropHop(out.Header)
 	l.names.drop(out.Header)
 	if c := callerFrom(in.Context()); !c.own() {
@@ -136,8 +137,8 @@ func (l *local) direct(out, in *http.Request) {
 		l.names.own.set(out, c.asserted)
 		return
 	}
-	// Even if the Connection header names them: the request would become an anonymous one, after which
-	// the server ends the connection.
+	// Keep these headers even if the Connection header names them. Without them the request would
+	// be anonymous, and the server would end the connection after it.
 	for _, name := range [...]string{"Authorization", "Sec-Websocket-Protocol"} {
 		if values, ok := in.Header[name]; ok {
 			out.Header[name] = values
@@ -145,10 +146,11 @@ func (l *local) direct(out, in *http.Request) {
 	}
 }
 
-// asCaller sends requests to the local server: what the sidecar asserts by the one, and requests
-// with credentials of their own by the other, which has no client certificate. A server that knows
-// the front-proxy certificate as a client's would take the request for the sidecar's otherwise: it
-// looks at certificates first (pkg/kubeapiserver/authenticator/config.go).
+// asCaller sends requests to the local server. It uses asserted for requests whose user the sidecar
+// asserts. It uses plain, which has no client certificate, for requests with credentials of their
+// own. The reason is a server that accepts the front-proxy certificate as a client certificate too:
+// it looks at certificates first (pkg/kubeapiserver/authenticator/config.go), and would take such a
+// request for the sidecar's own.
 type asCaller struct {
 	asserted http.RoundTripper
 	plain    http.RoundTripper
@@ -179,8 +181,9 @@ func dropHop(h http.Header) {
 	maps.DeleteFunc(h, func(key string, _ []string) bool { return slices.Contains(hopHeaders, folded(key)) })
 }
 
-// boundHeaders refuses requests with more headers than the local server takes, which would break
-// the HTTP/2 connection that all requests share, and requests that no transport sends.
+// boundHeaders refuses requests with more headers than the local server accepts, because they would
+// break the HTTP/2 connection that all requests share. It also refuses requests that no transport
+// can send.
 type boundHeaders struct{ http.RoundTripper }
 
 func (t boundHeaders) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -22,29 +22,31 @@ import (
 )
 
 const (
-	// flagsEvery is how often the sidecar looks at the local server's flags while they are known: an
-	// AuthenticationConfiguration is read again without a restart. flagsRetry is how often until then.
+	// flagsEvery is how often the sidecar checks the local server's flags while they are known: a
+	// server reads an AuthenticationConfiguration again without a restart. flagsRetry is how often
+	// it checks until they are known.
 	flagsEvery   = 5 * time.Minute
 	flagsRetry   = time.Second
 	flagsTimeout = 5 * time.Second
 )
 
-// anonymousPath is asked for without credentials. Nothing is there, so it is in nobody's
-// anonymous.conditions: a server that does not answer 401 lets anonymous requests in at all paths.
+// anonymousPath is a path for requests without credentials. Nothing is at this path, so no server
+// has it in anonymous.conditions. A server that does not answer 401 there lets anonymous requests
+// in at all paths.
 const anonymousPath = "/skewproof-proxy/anonymous-auth"
 
 // builtInProxy are the names of the post-start hooks that a kube-apiserver has only if its own
-// Mixed Version Proxy works: with the feature gate alone, and without --peer-ca-file, it has none
-// (pkg/controlplane/apiserver, server.go, from v1.34; pkg/controlplane, instance.go, before).
+// Mixed Version Proxy works. With the feature gate alone, without --peer-ca-file, it has none of
+// them (pkg/controlplane/apiserver, server.go, from v1.34; pkg/controlplane, instance.go, before).
 var builtInProxy = []string{"poststarthook/mixed-version-proxy-handler", "poststarthook/unknown-version-proxy-filter"}
 
-// The flags that are compared, as labels of a metric.
+// These are the compared flags, as labels of a metric.
 const (
 	flagAnonymous = "anonymous-auth"
 	flagBuiltIn   = "UnknownVersionInteroperabilityProxy"
 )
 
-// localFlags watches whether flags of the local server fit to the sidecar's. It is safe for
+// localFlags watches whether flags of the local server fit to the sidecar's flags. It is safe for
 // concurrent use.
 type localFlags struct {
 	upstream  *url.URL
@@ -55,7 +57,7 @@ type localFlags struct {
 	log       *slog.Logger
 	differ    *prometheus.GaugeVec
 
-	state     atomic.Int32 // an acceptance: of callers whom the sidecar takes for anonymous, by the server
+	state     atomic.Int32 // an acceptance: whether the server accepts callers whom the sidecar takes for anonymous
 	suspected atomic.Bool
 
 	mu       sync.Mutex
@@ -72,12 +74,12 @@ func newLocalFlags(o *Options, upstream *url.URL, anonymous, asSelf http.RoundTr
 		}, []string{"flag"}),
 	}
 	if !f.allowed {
-		f.state.Store(int32(accepted)) // nobody is taken for anonymous
+		f.state.Store(int32(accepted)) // the sidecar takes nobody for anonymous
 	}
 	return f
 }
 
-// Run looks until ctx ends: at the start, after suspect, and now and then.
+// Run checks the flags until ctx ends: at the start, after suspect, and every flagsEvery.
 func (f *localFlags) Run(ctx context.Context) {
 	var looked time.Time
 	_ = wait.PollUntilContextCancel(ctx, flagsRetry, true, func(ctx context.Context) (bool, error) {
@@ -90,8 +92,8 @@ func (f *localFlags) Run(ctx context.Context) {
 	})
 }
 
-// suspect forgets what is known: the local server's process is another one, which may have other
-// flags.
+// suspect discards the known flags. It is called when the local server has a new process, which may
+// have other flags.
 func (f *localFlags) suspect() {
 	if f.allowed {
 		f.state.Store(int32(acceptanceUnknown))
@@ -99,10 +101,10 @@ func (f *localFlags) suspect() {
 	f.suspected.Store(true)
 }
 
-// known reports whether it is known if the local server accepts anonymous requests.
+// known reports whether the sidecar knows if the local server accepts anonymous requests.
 func (f *localFlags) known() bool { return acceptance(f.state.Load()) != acceptanceUnknown }
 
-// trouble returns what does not fit, sorted.
+// trouble returns descriptions of the flags that do not fit, sorted.
 func (f *localFlags) trouble() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +116,7 @@ func (f *localFlags) trouble() []string {
 	return all
 }
 
-// look asks the local server once, and reports whether it has learnt everything.
+// look asks the local server once, and reports whether it has learnt all flags.
 func (f *localFlags) look(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, flagsTimeout)
 	defer cancel()
@@ -183,14 +185,14 @@ func (f *localFlags) askAnonymously(ctx context.Context, path string) (acceptanc
 	switch code := answer.StatusCode; {
 	case code == http.StatusUnauthorized:
 		return refused, nil
-	case code == http.StatusInternalServerError && path != anonymousPath: // a check of health that fails
+	case code == http.StatusInternalServerError && path != anonymousPath: // a failed check of health
 	case code == http.StatusTooManyRequests, code >= 500:
 		return acceptanceUnknown, errors.New(answer.Status)
 	}
-	return accepted, nil // 403, 404, or what is there
+	return accepted, nil // 403, 404, or the answer of the path
 }
 
-// hasBuiltInProxy reports whether the server's list of health checks has that of its own proxy.
+// hasBuiltInProxy reports whether the server's list of health checks has a check of its own proxy.
 func (f *localFlags) hasBuiltInProxy(ctx context.Context) (bool, error) {
 	answer, err := f.get(ctx, f.asSelf, "/livez?verbose")
 	if err != nil {
@@ -222,7 +224,7 @@ func (f *localFlags) get(ctx context.Context, by http.RoundTripper, target strin
 	return by.RoundTrip(r)
 }
 
-// found notes what is wrong with a flag, "" for nothing, and logs a change.
+// found stores the problem of a flag, "" if there is none, and logs a change.
 func (f *localFlags) found(flag, what string) {
 	f.mu.Lock()
 	before := f.findings[flag]
@@ -245,9 +247,10 @@ func (f *localFlags) found(flag, what string) {
 	}
 }
 
-// anonymousAsLocal refuses callers without credentials that the local server would refuse. It would
-// take them for whom the sidecar says they are, because of the front-proxy certificate. A peer has
-// decided itself whom it takes for anonymous.
+// anonymousAsLocal refuses callers without credentials if the local server would refuse them. The
+// local server itself does not refuse them: because of the front-proxy certificate, it believes the
+// identity that the sidecar asserts. Callers of a peer pass, because the peer has decided whom it
+// takes for anonymous.
 func anonymousAsLocal(f *localFlags, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !callerFrom(r.Context()).nobody() || fromPeer(r) {

@@ -24,16 +24,16 @@ func only(paths ...string) (conditions []apiserverapi.AnonymousAuthCondition) {
 	return conditions
 }
 
-// says reports whether the sidecar says of a flag of its server that it does not fit, or that it
-// does: in the metric and in /debug/peers.
+// says reports whether the sidecar says that a flag of its server differs, or that it does not
+// differ: in the metric and in /debug/peers.
 func (r *running) says(flag string, differs bool) bool {
 	value := map[bool]string{false: "0", true: "1"}[differs]
 	return strings.Contains(r.onAdmin("/metrics").body, fmt.Sprintf("\nskewproof_proxy_local_flag_mismatch{flag=%q} %s\n", flag, value)) &&
 		strings.Contains(strings.Join(r.report(r.t).Mismatches, "\n"), flag) == differs
 }
 
-// asserted returns how often the server was asked for a path as system:anonymous by the sidecar's
-// word.
+// asserted returns how many requests for a path the server got in which the sidecar asserted
+// system:anonymous.
 func (a *apiserver) asserted(path string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -45,8 +45,8 @@ func (a *apiserver) asserted(path string) (n int) {
 	return n
 }
 
-// The sidecar must not tell the local server that a caller is system:anonymous where that server
-// would have answered 401.
+// If the local server would have answered 401, the sidecar must not assert that a caller is
+// system:anonymous.
 func TestAnonymousCallersAreRefusedWhereTheLocalServerRefusesThem(t *testing.T) {
 	const elsewhere = common + "/x"
 	for name, c := range map[string]struct {
@@ -66,7 +66,7 @@ func TestAnonymousCallersAreRefusedWhereTheLocalServerRefusesThem(t *testing.T) 
 		"the server nowhere, one path":     {nowhere: true, paths: []string{common}, want: [2]int{401, 401}, differs: true},
 		"the server everywhere, one path":  {paths: []string{common}, want: [2]int{200, 401}, differs: true},
 		"the server everywhere, not here":  {off: true, want: [2]int{401, 401}, differs: true},
-		"the server at one path, not here": {server: only(common), off: true, want: [2]int{401, 401}}, // is not noticed, and harms nobody
+		"the server at one path, not here": {server: only(common), off: true, want: [2]int{401, 401}}, // the sidecar does not notice this, and it is harmless
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -76,7 +76,7 @@ func TestAnonymousCallersAreRefusedWhereTheLocalServerRefusesThem(t *testing.T) 
 			o.Peers = []string{"apiserver-nobody=127.0.0.1:1"}
 			o.AnonymousAuth, o.AnonymousAuthPaths = !c.off, c.paths
 			r := w.run(o)
-			r.awaitReady() // also if it differs
+			r.awaitReady() // the sidecar becomes ready even if the flag differs
 			nobody, alice := r.client(nil, true), r.user("alice")
 			for i, path := range []string{common, elsewhere} {
 				if got := r.get(nobody, path); got.code != c.want[i] {
@@ -125,7 +125,7 @@ func TestFlagsAreLookedAtAfterARestart(t *testing.T) {
 	want(http.StatusOK)
 }
 
-// Only the hook that the server has for its own proxy counts, whether it has ended or not.
+// Only the hook of the server's own proxy counts, whether the hook has ended or not.
 func TestBuiltInProxyIsNoticed(t *testing.T) {
 	for line, want := range map[string]bool{
 		"[+]poststarthook/mixed-version-proxy-handler ok":                                        true,
@@ -164,7 +164,8 @@ func flagsOf(o *Options, anonymous, asSelf fakeTransport) *localFlags {
 	return newLocalFlags(o, &url.URL{Scheme: "https", Host: "127.0.0.1:1"}, anonymous, asSelf, slog.New(slog.DiscardHandler))
 }
 
-// What the server answers an anonymous request by, and what is known then.
+// Each case is the server's answer to an anonymous request, and the acceptance that follows from
+// it.
 func TestWhatProvesThatAnonymousRequestsAreAccepted(t *testing.T) {
 	for code, want := range map[int]acceptance{
 		200: accepted, 403: accepted, 404: accepted, 406: accepted, 401: refused,
@@ -200,7 +201,7 @@ func TestWhatProvesThatAnonymousRequestsAreAccepted(t *testing.T) {
 	}
 }
 
-// As long as it is not known, nobody is anonymous. A peer's callers are the peer's concern.
+// While it is not known, nobody is anonymous. This does not apply to callers of a peer.
 func TestWhoIsHeldToTheLocalServersAnonymousAuth(t *testing.T) {
 	nobody := &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}
 	alice := &user.DefaultInfo{Name: "alice", Groups: []string{user.AllAuthenticated}}

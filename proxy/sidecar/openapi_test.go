@@ -15,7 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// describe gives a stand-in the OpenAPI handler of a kube-apiserver.
+// describe adds the OpenAPI handler of a kube-apiserver to a stand-in.
 func (a *apiserver) describe(description string, resources ...schema.GroupVersionResource) {
 	paths, schemas := map[string]*spec3.Path{}, map[string]*spec.Schema{}
 	for _, r := range resources {
@@ -44,8 +44,9 @@ func (a *apiserver) describe(description string, resources ...schema.GroupVersio
 	a.set(func() { a.openAPI = recorder })
 }
 
-// kubectl explain and kubectl's check for field validation read the description of a group version
-// by client-go. They find a kind that only the newer of two servers has, at either server.
+// kubectl explain, and kubectl's check for field validation, read the description of a group
+// version with client-go. At either server, they find a kind that only the newer of two servers
+// has.
 func TestOpenAPIOfASharedVersionDescribesAllKinds(t *testing.T) {
 	w := newWorld(t)
 	newer := schema.GroupVersionResource{Group: everywhere.Group, Version: everywhere.Version, Resource: "rarities"}

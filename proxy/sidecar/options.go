@@ -12,9 +12,9 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// Options configure a sidecar. Start from [NewOptions], because the zero value lacks the defaults;
-// [Run] returns what is missing or wrong. The help text of a flag describes its field, see
-// [Options.Flags]. A flag that kube-apiserver has too has the same name.
+// Options configure a sidecar. Start from [NewOptions], because the zero value lacks the defaults.
+// [Run] returns an error for missing or wrong options. The help text of a flag describes its field,
+// see [Options.Flags]. If kube-apiserver has the same flag, it has the same name.
 type Options struct {
 	// Serving.
 	BindAddress           net.IP
@@ -70,18 +70,18 @@ type Options struct {
 
 	// The fields below have no flag.
 
-	// Listener, if set, replaces BindAddress and SecurePort; AdminListener replaces AdminBindAddress.
-	// Run closes them.
+	// Listener, if set, replaces BindAddress and SecurePort. AdminListener, if set, replaces
+	// AdminBindAddress. Run closes both.
 	Listener, AdminListener net.Listener
 	// Logger gets the log. Nil: nothing is logged.
 	Logger *slog.Logger
-	// Registry gets the metrics and is served at /metrics of the admin listener. Nil: a new one.
+	// Registry gets the metrics. /metrics of the admin listener serves it. Nil: a new one.
 	Registry *prometheus.Registry
-	// TracerProvider makes the spans; Run does not shut it down. Nil: one that sends to
-	// TracingEndpoint, or none if that is empty.
+	// TracerProvider makes the spans. Run does not shut it down. Nil: a provider that sends to
+	// TracingEndpoint, or none if TracingEndpoint is empty.
 	TracerProvider trace.TracerProvider
-	// Started, if not nil, is called once when both listeners accept, with their addresses. admin is
-	// nil without an admin listener.
+	// Started, if not nil, is called once when both listeners accept connections. It gets their
+	// addresses. admin is nil if there is no admin listener.
 	Started func(front, admin net.Addr)
 }
 

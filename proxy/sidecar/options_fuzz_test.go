@@ -12,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// FuzzCommandLine gives the sidecar any flags, one a line, after a set that is valid. It must
-// refuse them by name, or accept values that can be used.
+// FuzzCommandLine gives the sidecar any flags, one a line, after a valid set of flags. The sidecar
+// must name the flags that it refuses, or accept only values that work.
 func FuzzCommandLine(f *testing.F) {
 	for _, seed := range []string{
 		"", "--help", "--", "--secure-port=0", "--upstream=https://[::1]:6444", "--upstream=https://a@b:1/x?y#z", "--peer=b=192.0.2.2:1\n--peer=b=192.0.2.2:1",
@@ -40,7 +40,7 @@ func FuzzCommandLine(f *testing.F) {
 			&o.TLSCertFile, &o.TLSPrivateKeyFile, &o.UpstreamCAFile, &o.Kubeconfig, &o.PeerCAFile, &o.ProxyClientCert, &o.ProxyClientKey,
 			&o.ClientCAFile, &o.RequestHeaderCAFile,
 		} {
-			if !strings.HasPrefix(*file, w.dir) && *file != "" { // a device could be read for ever
+			if !strings.HasPrefix(*file, w.dir) && *file != "" { // a read from a device could last for ever
 				*file = filepath.Join(w.dir, filepath.Clean("/"+*file))
 			}
 		}

@@ -23,7 +23,7 @@ func TestServerIDIsKubeAPIServers(t *testing.T) {
 	}
 }
 
-// The error for a wrong option has the flag, and says what to do.
+// The error for a wrong option names the flag and says what to do.
 func TestWrongOptions(t *testing.T) {
 	w := newWorld(t)
 	stranger := newAuthority(t, "stranger")
@@ -180,7 +180,7 @@ func TestAdvertisedAddress(t *testing.T) {
 		{"192.0.2.1", "7443", "192.0.2.2", "192.0.2.3", "192.0.2.1:7443"},
 		{"2001:db8::1", "7443", "", "", "[2001:db8::1]:7443"},
 		{"", "", "192.0.2.2", "192.0.2.3", "192.0.2.2:6443"},
-		{"", "", "127.0.0.1", "192.0.2.3", "127.0.0.1:6443"}, // said outright, so believed
+		{"", "", "127.0.0.1", "192.0.2.3", "127.0.0.1:6443"}, // given explicitly, so it is used
 		{"", "", "0.0.0.0", "192.0.2.3", "192.0.2.3:6443"},
 		{"", "", "", "192.0.2.3", "192.0.2.3:6443"},
 		{"", "", "", "0.0.0.0", "192.0.2.7:6443"},

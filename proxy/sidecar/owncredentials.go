@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// credentialsEvery is how often the sidecar asks whether its credentials are accepted, and
-	// credentialsRetry how often while they are not.
+	// credentialsEvery is how often the sidecar asks whether its credentials are accepted.
+	// credentialsRetry is how often it asks while they are not accepted.
 	credentialsEvery   = 30 * time.Second
 	credentialsRetry   = time.Second
 	credentialsTimeout = 5 * time.Second
@@ -30,30 +30,30 @@ const (
 var errOwnCredentials = errors.New("the local kube-apiserver does not accept the proxy's front-proxy certificate and identity headers: " +
 	"compare its --requestheader flags with --proxy-client-cert-file and with the proxy's own")
 
-// acceptance is whether the local server takes the sidecar for whom it says it is.
+// acceptance says whether the local server accepts the identity that the sidecar asserts.
 type acceptance int
 
 const (
-	acceptanceUnknown acceptance = iota // the server did not answer, or does not serve the question
+	acceptanceUnknown acceptance = iota // the server did not answer, or does not serve this API
 	accepted
 	refused
 )
 
-// ownCredentials watches whether the local server accepts the front-proxy certificate and identity
-// headers. It asks the server whom it takes the sidecar for (SelfSubjectReview). The status of
-// other answers does not tell: without a certificate the request is anonymous's, whom the server
-// may let in; and a 401 may come from an aggregated API server or from a pod. It is safe for
-// concurrent use.
+// ownCredentials watches whether the local server accepts the front-proxy certificate and the
+// identity headers. It asks the server for the sidecar's own identity (SelfSubjectReview). The
+// status of other answers does not show this. Without a certificate, a request is anonymous, and
+// the server may let anonymous requests in. A 401 may come from an aggregated API server or from a
+// pod. It is safe for concurrent use.
 type ownCredentials struct {
 	reviews authenticationclient.SelfSubjectReviewInterface // with the sidecar's asserted identity
 	log     *slog.Logger
-	refused prometheus.Counter // requests that were answered with 503 because of it
+	refused prometheus.Counter // requests that were answered with 503 because the credentials are refused
 
 	state     atomic.Int32 // the last known acceptance
 	suspected atomic.Bool
-	mu        sync.Mutex // held while asking
+	mu        sync.Mutex // held during a question
 	asked     time.Time  // when the last question began
-	last      acceptance // its answer
+	last      acceptance // the answer to it
 }
 
 func newOwnCredentials(reviews authenticationclient.SelfSubjectReviewInterface, log *slog.Logger) *ownCredentials {
@@ -63,7 +63,7 @@ func newOwnCredentials(reviews authenticationclient.SelfSubjectReviewInterface, 
 	})}
 }
 
-// lost reports whether the last known answer was that the credentials are not accepted.
+// lost reports whether, by the last known answer, the credentials are not accepted.
 func (o *ownCredentials) lost() bool { return acceptance(o.state.Load()) == refused }
 
 // Run asks until ctx ends.
@@ -80,11 +80,11 @@ func (o *ownCredentials) Run(ctx context.Context) {
 	})
 }
 
-// suspect makes Run ask at once: the local server may have other flags.
+// suspect makes Run ask at once, because the local server may have other flags.
 func (o *ownCredentials) suspect() { o.suspected.Store(true) }
 
-// askedSince returns the answer to a question that began after a time. Callers that wait at the
-// same time share one question.
+// askedSince returns the answer to a question that began after the given time. Callers that wait at
+// the same time share one question.
 func (o *ownCredentials) askedSince(ctx context.Context, since time.Time) acceptance {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,15 +109,15 @@ func (o *ownCredentials) askedSince(ctx context.Context, since time.Time) accept
 
 // ask asks once. The error says why the credentials are refused, or why that is unknown.
 func (o *ownCredentials) ask(ctx context.Context) (acceptance, error) {
-	// Not the caller's context: others wait for the answer too.
+	// This does not end with the caller's context, because other callers wait for the answer too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), credentialsTimeout)
 	defer cancel()
 	review, err := o.reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	switch {
-	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err): // system:masters may ask
+	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err): // system:masters may ask, so a 403 means another identity
 		return refused, fmt.Errorf("%w: %w", errOwnCredentials, err)
 	case apierrors.IsNotFound(err):
-		return accepted, nil // before v1.28 it is not served, which only authorized callers learn
+		return accepted, nil // before v1.28 the API does not exist, and only authorized callers get this 404
 	case err != nil:
 		return acceptanceUnknown, err
 	}
@@ -128,8 +128,9 @@ func (o *ownCredentials) ask(ctx context.Context) (acceptance, error) {
 }
 
 // asserted sends requests whose identity headers the local server believes because of the
-// front-proxy certificate. If it does not, they fail with errOwnCredentials: the client must not
-// take a 401 for its own credentials, and nothing may run as somebody else.
+// front-proxy certificate. If the server does not accept the certificate, the requests fail with
+// errOwnCredentials. Otherwise clients would think that a 401 is about their own credentials, or
+// requests would run with another identity.
 type asserted struct {
 	http.RoundTripper
 	own *ownCredentials
@@ -149,7 +150,7 @@ func (t asserted) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	switch now := t.own.askedSince(r.Context(), time.Now()); {
 	case now == accepted, now == acceptanceUnknown && throughProxy(r):
-		return answer, nil // an aggregated API server, a pod, a service or a node means the client
+		return answer, nil // an aggregated API server, a pod, a service or a node refuses the client
 	}
 	_ = answer.Body.Close()
 	t.own.refused.Inc()

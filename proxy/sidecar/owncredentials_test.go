@@ -20,8 +20,8 @@ func (a *apiserver) identities(path string) (users []string) {
 }
 
 // The server trusts another front-proxy authority and names only that one to clients, as in the
-// middle of a rotation. Requests must then neither fail with 401, which would tell clients that
-// their credentials are bad, nor run as system:anonymous.
+// middle of a rotation. Then a request must not fail with 401, which would tell the client that its
+// credentials are bad. It must not run as system:anonymous either.
 func TestLostIdentityAtTheLocalServerIs503(t *testing.T) {
 	a, r := one(t)
 	alice := r.user("alice")
@@ -42,7 +42,7 @@ func TestLostIdentityAtTheLocalServerIs503(t *testing.T) {
 	if got := r.onAdmin("/metrics").body; !strings.Contains(got, "\nskewproof_proxy_local_credentials_refused_total 4\n") {
 		t.Errorf("the metric does not count 4 refused requests: %s", got)
 	}
-	a.set(func() { a.front, a.hint = pool(r.frontCA), pool(other) }) // the hint alone must not matter
+	a.set(func() { a.front, a.hint = pool(r.frontCA), pool(other) }) // only the hint differs, which must not matter
 	await(t, "the certificate is accepted again", func() bool { return r.get(alice, common).code == http.StatusOK })
 	for _, user := range a.identities(common) {
 		if user != "alice" {
@@ -52,14 +52,14 @@ func TestLostIdentityAtTheLocalServerIs503(t *testing.T) {
 	r.awaitReady()
 }
 
-// Without any front-proxy authority, the server ignores certificates and identity headers, and
-// takes everybody for anonymous.
+// Without any front-proxy authority, the server ignores certificates and identity headers. It takes
+// every caller for anonymous.
 func TestServerThatIgnoresIdentityHeadersIsNoticed(t *testing.T) {
 	a, r := one(t)
 	a.set(func() {
 		a.headers = &identityNames{user: []string{"X-Other-User"}, group: []string{"X-Other-Group"}, extra: []string{"X-Other-Extra-"}}
 	})
-	a.restart() // flags change with the process
+	a.restart() // a new process has the new flags
 	await(t, "it is not ready", func() bool { return strings.Contains(r.onAdmin("/readyz").body, "[-]proxy-local-credentials") })
 	alice, before := r.user("alice"), len(a.identities(common))
 	for range 4 {

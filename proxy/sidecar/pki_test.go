@@ -64,7 +64,8 @@ type subject struct {
 	notYet   bool
 }
 
-// issue makes a certificate for clients and servers, with 127.0.0.1 in it if it has names.
+// issue makes a certificate for clients and servers. If it has names, it also has the address
+// 127.0.0.1.
 func (a *authority) issue(s subject) issued {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

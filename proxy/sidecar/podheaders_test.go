@@ -14,7 +14,7 @@ import (
 )
 
 // A pod behind the proxy subresource can send more headers than an HTTP/2 client accepts. They
-// break the connection, which must not be one that other requests use.
+// break the connection. So other requests must not use this connection.
 func TestPodCannotBreakSharedConnections(t *testing.T) {
 	const (
 		watched = "/api/v1/pods?watch=true"

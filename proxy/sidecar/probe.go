@@ -17,34 +17,34 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// selfUser is the sidecar's own identity at the local server: that of kube-apiserver's loopback
-// client.
+// selfUser is the sidecar's own identity at the local server. It is the identity of
+// kube-apiserver's loopback client.
 var selfUser = &user.DefaultInfo{Name: user.APIServerUser, UID: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
 
 const (
 	probeEvery      = time.Second
 	probeTimeout    = 5 * time.Second
 	identifyTimeout = 15 * time.Second
-	// toleratedMisses is how many probes in a row may get no answer before the server counts as
-	// unready: it does not help an overloaded machine to send its requests elsewhere.
+	// toleratedMisses is how many probes in a row may get no answer before the server counts as not
+	// ready. If the machine is overloaded, it does not help to send its requests elsewhere.
 	toleratedMisses = 2
 )
 
 // probe watches whether the local kube-apiserver is ready, and which process it is. Ready and
 // Incarnation are safe for concurrent use.
 //
-// The probe identifies the process whenever it had to open a new connection: one connection is one
-// process. Until then, the last process counts, because a broken connection alone is not a restart,
-// and forgetting all knowledge too early would turn a slow machine into an outage. The identity
-// lease does not help: its holder stays after a crash, and before 1.35 after every stop
-// (component-helpers, lease controller). The probe uses HTTP/1.1, because --goaway-chance closes
-// HTTP/2 connections.
+// The probe identifies the process whenever it had to open a new connection, because one connection
+// leads to one process. Until the new identification, the last known process counts. A broken
+// connection alone is not a restart, and if the probe discarded all knowledge too early, a slow
+// machine would become an outage. The identity lease does not help: its holder stays after a crash,
+// and before 1.35 after every stop (component-helpers, lease controller). The probe uses HTTP/1.1,
+// because --goaway-chance closes HTTP/2 connections.
 type probe struct {
 	upstream *url.URL
 	client   *http.Client
 	server   string
 	process  func(context.Context) (string, error) // the name of the process, see processOf
-	changed  func()                                // called when the process is a new one
+	changed  func()                                // called when there is a new process
 	log      *slog.Logger
 
 	missed    int  // probes in a row without an answer
@@ -54,10 +54,10 @@ type probe struct {
 	incarnation atomic.Pointer[string]
 }
 
-// Ready reports whether the server was found ready last.
+// Ready reports whether the server was ready at the last probe.
 func (p *probe) Ready() bool { return p.ready.Load() }
 
-// Incarnation names the server's process; "" until it is first identified.
+// Incarnation names the server's process. It is "" until the process is first identified.
 func (p *probe) Incarnation() string {
 	if s := p.incarnation.Load(); s != nil {
 		return *s
@@ -84,7 +84,7 @@ func (p *probe) Run(ctx context.Context) {
 	})
 }
 
-// once probes once. Its error is why the server is not ready, or could not be identified.
+// once probes once. Its error says why the server is not ready, or why it could not be identified.
 func (p *probe) once(ctx context.Context) error {
 	err := p.readyz(ctx)
 	var unready unreadyError
@@ -103,7 +103,7 @@ func (p *probe) once(ctx context.Context) error {
 		return err
 	}
 	if p.suspected {
-		err = p.identify(ctx) // before ready is set: a new process must not be ready under the old name
+		err = p.identify(ctx) // before ready is set: a new process must not be ready under the old process's name
 	}
 	p.ready.Store(true)
 	return err

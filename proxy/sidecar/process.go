@@ -38,8 +38,9 @@ type processOf struct {
 	get      func(ctx context.Context, path string) (*http.Response, error)
 }
 
-// name returns a name of the process. After an error, asking again may help. A server that cannot
-// be identified gets a new name each time, which is safe: peers fetch again what it serves.
+// name returns a name of the process. After an error, the caller may try again. A server that
+// cannot be identified gets a new name each time. This is safe: peers then fetch its discovery
+// again.
 func (p processOf) name(ctx context.Context) (string, error) {
 	name, err := p.loopbackCertificate(ctx)
 	if errors.Is(err, errNotIdentified) {
@@ -53,8 +54,8 @@ func (p processOf) name(ctx context.Context) (string, error) {
 
 var errNotIdentified = errors.New("the server does not identify its process")
 
-// loopbackCertificate returns the fingerprint of the certificate for loopbackName. That certificate
-// is self-signed and cannot be verified: it is only compared with the last one, and nothing is
+// loopbackCertificate returns the fingerprint of the certificate for loopbackName. This certificate
+// is self-signed and cannot be verified. It is only compared with the last one, and no request is
 // sent.
 func (p processOf) loopbackCertificate(ctx context.Context) (string, error) {
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: loopbackName, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}
@@ -65,7 +66,7 @@ func (p processOf) loopbackCertificate(ctx context.Context) (string, error) {
 	defer conn.Close()
 	cert := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
 	if cert.VerifyHostname(loopbackName) != nil {
-		return "", errNotIdentified // not a kube-apiserver: it ignores the name
+		return "", errNotIdentified // not a kube-apiserver: the server ignores the name
 	}
 	sum := sha256.Sum256(cert.Raw)
 	return hex.EncodeToString(sum[:10]), nil
@@ -89,7 +90,7 @@ func (p processOf) startTime(ctx context.Context) (string, error) {
 	found := ""
 	lines := bufio.NewScanner(io.LimitReader(answer.Body, maxMetrics))
 	lines.Buffer(nil, maxMetrics)
-	for lines.Scan() { // to the end, so that the connection can be used again
+	for lines.Scan() { // read to the end, so that the connection can be reused
 		if value, ok := bytes.CutPrefix(lines.Bytes(), startTimePrefix); ok {
 			found = string(bytes.TrimSpace(value))
 		}
@@ -105,8 +106,8 @@ func (p processOf) startTime(ctx context.Context) (string, error) {
 
 const maxMetrics = 256 << 20 // bytes
 
-// serverID returns the identity of a kube-apiserver on a host: a hash of the host name and of the
-// component's name, each after its length in two bytes. Source: NewConfig in
+// serverID returns the identity of a kube-apiserver on a host. It is a hash of the host name and
+// the component's name, each after its length in two bytes. Source: NewConfig in
 // k8s.io/apiserver/pkg/server/config.go.
 func serverID(hostname string) string {
 	hash := sha256.New()
@@ -120,14 +121,14 @@ func serverID(hostname string) string {
 
 const (
 	identityEvery = 5 * time.Second
-	// identityTimeout is how long a ready kube-apiserver may be without its identity lease, which it
-	// renews every 10 s.
+	// identityTimeout is how long a ready kube-apiserver may be without its identity lease. It
+	// renews the lease every 10 s.
 	identityTimeout = 30 * time.Second
 )
 
 // checkIdentity warns if the local kube-apiserver has another name than --server-id. Peers would
-// take the two names for two servers, of which one is never reachable, and answer 503 for what that
-// one might serve. It returns when it has found the lease.
+// take the two names for two servers. One of these is never reachable, so peers would answer 503
+// for everything that it might serve. checkIdentity returns when it has found the lease.
 func (s *sidecar) checkIdentity(ctx context.Context, client kubernetes.Interface) {
 	missing := time.Duration(0)
 	_ = wait.PollUntilContextCancel(ctx, identityEvery, false, func(ctx context.Context) (found bool, _ error) {

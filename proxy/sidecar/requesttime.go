@@ -9,9 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// limitRequestTime ends requests that take too long, streams excepted. A client may ask for less
-// time by the parameter timeout (k8s.io/apiserver, WithRequestDeadline). A parameter that cannot be
-// read counts as none here: the server that serves the request answers 400.
+// limitRequestTime ends requests that take too long, except streams. A client may ask for less time
+// with the parameter timeout (k8s.io/apiserver, WithRequestDeadline). A parameter that cannot be
+// parsed is ignored here, because the server that serves the request answers 400.
 func limitRequestTime(most time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if longRunning(r) {

@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A request that takes longer than --request-timeout, or than its own parameter timeout, gets a
-// kube-apiserver's 504, wherever it is held up: at the local server, at a peer, or by its client.
+// A request that takes longer than --request-timeout, or than its own parameter timeout, is
+// answered with a kube-apiserver's 504. The cause of the delay does not matter: the local server, a
+// peer, or the client.
 func TestRequestTimeIsLimited(t *testing.T) {
 	const novelties = "/apis/new.example/v2/novelties"
 	p := newPair(t, func(o *Options) { o.RequestTimeout = 300 * time.Millisecond })
@@ -65,7 +66,7 @@ func TestRequestTimeIsLimited(t *testing.T) {
 			}
 			request.ContentLength = c.length
 			got := do(t, c.client, request)
-			// The local server's filter may be first; its Status has no kind.
+			// The answer may come from the local server's filter. Its Status has no kind.
 			var status metav1.Status
 			if err := json.Unmarshal([]byte(got.body), &status); err != nil || got.code != http.StatusGatewayTimeout || status.Reason != metav1.StatusReasonTimeout {
 				t.Errorf("%d %s, want 504 with the reason Timeout", got.code, got.body)
@@ -95,7 +96,7 @@ func TestStreamsOutliveTheRequestTimeout(t *testing.T) {
 	behindKubeFilters(t, a, func(k *kubeAPIServer) {
 		k.answer = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	})
-	for range 2 { // when these have ended, more than the time of the watch is over
+	for range 2 { // after two of these, more than the time of the watch has passed
 		if got := r.get(alice, common); got.code != http.StatusGatewayTimeout {
 			t.Fatalf("%d %s, want 504", got.code, got.body)
 		}

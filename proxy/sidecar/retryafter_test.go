@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A client may repeat a request only if it was not carried out, or if repeating it changes nothing:
-// after each kind of error, for each method.
+// A client may repeat a request only if it was not carried out, or if a repetition changes nothing.
+// The test checks this after each kind of error, for each method.
 func TestRetryAfterByMethodAndError(t *testing.T) {
 	safe := []string{http.MethodGet, http.MethodHead, http.MethodOptions}
 	others := []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodTrace, "get", "GETS", "HEA"}
@@ -65,7 +65,7 @@ func TestRetryAfterByMethodAndError(t *testing.T) {
 	}
 }
 
-// Nobody answers a client that has left: its connection is closed.
+// A client that has left gets no answer: its connection is closed.
 func TestClientsThatLeftAreNotAnswered(t *testing.T) {
 	left, leave := context.WithCancel(t.Context())
 	leave()

@@ -72,7 +72,7 @@ func TestWatchThroughAPeerIsFlushedAndEndsWithTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewReader(response.Body)
-	for i := range 3 { // the next event is sent when the one before has arrived
+	for i := range 3 { // the next event is sent when the previous one has arrived
 		event := fmt.Sprintf(`{"type":"ADDED","object":%d}`, i)
 		p.b.events <- event
 		got, err := lines.ReadString('\n')
@@ -100,10 +100,10 @@ func TestUpgradesPassWithTheUsersIdentity(t *testing.T) {
 		at                      *running
 		by                      *http.Client
 		server                  *apiserver
-		got                     string // the protocols that the server is offered
+		got                     string // the protocols that the server gets
 	}{
 		{"websocket", "v5.channel.k8s.io, " + token, "tom", p.atA, p.client(nil, false), p.b, "v5.channel.k8s.io"},
-		// The server at hand reads the token itself.
+		// The local server reads the token itself.
 		{"websocket", "v5.channel.k8s.io, " + token, "tom", p.atB, p.client(nil, false), p.b, "v5.channel.k8s.io, " + token},
 		{"SPDY/3.1", "", "carol", p.atA, p.http1("carol"), p.b, ""},
 		// The certificate identifies the caller; the token must not reach the server.
@@ -182,7 +182,8 @@ func TestConnectionHeaderDoesNotRemoveTheAuditID(t *testing.T) {
 	}
 }
 
-// If two servers have one identity, their IDs contain the address; records have only the identity.
+// If two servers have the same identity, their IDs contain the address. Records have only the
+// identity.
 func TestRecordHasThePeersIdentity(t *testing.T) {
 	request := &accessed{}
 	peer := proxy.DuplicateID("apiserver-b", "192.0.2.1:6443")
@@ -232,7 +233,7 @@ func TestBodiesArriveUnchanged(t *testing.T) {
 				sent := bytes.Repeat([]byte("0123456789abcde\n"), size/16+1)[:size]
 				var body io.Reader = bytes.NewReader(sent)
 				if !announced {
-					body = io.MultiReader(body) // of a length that net/http does not see
+					body = io.MultiReader(body) // net/http does not know the length of such a body
 				}
 				request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "https://"+p.atA.front+path, body)
 				if err != nil {
@@ -270,7 +271,7 @@ func TestIdempotencyKeyRepeatsNothing(t *testing.T) {
 		l.ServeHTTP(w, r)
 		return w
 	}
-	if got := ask(http.MethodGet); got.Code != http.StatusOK { // a connection that is used again
+	if got := ask(http.MethodGet); got.Code != http.StatusOK { // a reused connection
 		t.Fatalf("%d %s", got.Code, got.Body)
 	}
 	if got := ask(http.MethodPost); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "" {

@@ -11,9 +11,9 @@ import (
 )
 
 // Run runs a sidecar until ctx ends, and then shuts it down (see the package's documentation). It
-// returns nil after that, or an error if the sidecar could not start or a part of it failed. The
+// then returns nil. It returns an error if the sidecar could not start or a part of it failed. The
 // error names all wrong options at once. When Run returns, no listener, connection or goroutine is
-// left, except goroutines that are cancelling token reviews. It may be called concurrently, with
+// left, except goroutines that are cancelling token reviews. Run may be called concurrently, with
 // different options, listeners and registries.
 func Run(ctx context.Context, o *Options) error {
 	front, admin := o.Listener, o.AdminListener
@@ -46,12 +46,12 @@ func Run(ctx context.Context, o *Options) error {
 	return s.run(ctx, front, admin)
 }
 
-// run starts every part, waits until ctx ends or a part fails, and stops them in order.
+// run starts all parts, waits until ctx ends or a part fails, and stops the parts in order.
 func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
 	background := context.WithoutCancel(ctx)
 	living, kill := context.WithCancel(background)
 	defer kill()
-	known, leave := context.WithCancel(background) // until leave, the endpoint lease is kept
+	known, leave := context.WithCancel(background) // the endpoint lease is kept until leave
 	defer leave()
 
 	failed := make(chan error, 8)
@@ -108,14 +108,15 @@ func (s *sidecar) run(ctx context.Context, front, admin net.Listener) error {
 	return errors.Join(cause, stopped)
 }
 
-// drain makes clients use other servers while this one still serves. Nothing changes for peers:
-// otherwise they would answer 404 for what only this server serves.
+// drain makes clients use other servers while this one still serves. Nothing changes for peers.
+// Otherwise they would answer 404 for the resources that only this server serves.
 func (s *sidecar) drain() {
 	s.draining.Store(true)
 	time.Sleep(s.ShutdownDelayDuration)
 }
 
-// publish keeps the endpoint lease. It is not an error if it cannot be deleted: it expires.
+// publish keeps the endpoint lease. If the lease cannot be deleted, this is not an error, because
+// the lease expires.
 func (s *sidecar) publish(ctx context.Context) error {
 	err := s.publisher.Run(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -125,7 +126,7 @@ func (s *sidecar) publish(ctx context.Context) error {
 	return err
 }
 
-// watchForCrash returns an error when a kube-apiserver would have crashed under the policy.
+// watchForCrash returns an error when a kube-apiserver with this policy would have crashed.
 func (s *sidecar) watchForCrash(ctx context.Context) error {
 	changed, stop := s.store.Subscribe()
 	defer stop()
@@ -141,7 +142,7 @@ func (s *sidecar) watchForCrash(ctx context.Context) error {
 	}
 }
 
-// close closes all that assemble has opened.
+// close closes everything that assemble has opened.
 func (s *sidecar) close() {
 	for _, t := range []*transport{s.toPeers, s.toLocal, s.plain, s.toProbe} {
 		t.close()

@@ -11,9 +11,9 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Callers without rights hold no place at a peer by large bodies that they do not send: the peer's
-// server refuses them before it reads anything. They send more requests than a peer has places, and
-// no body ever ends.
+// Callers without rights announce large bodies and do not send them. These requests must hold no
+// place at a peer, because the peer's server refuses them before it reads a body. The test sends
+// more such requests than a peer has places, and no body ever ends.
 func TestLargeBodiesWithoutRightsHoldNoPlaces(t *testing.T) {
 	const users, each, path = 10, 50, "/apis/new.example/v2/novelties"
 	if places := proxy.Reference().Routing.InFlight; users*each <= places {

@@ -21,12 +21,12 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// idleTimeout is when idle connections are closed, as in a kube-apiserver.
+// idleTimeout is the time after which idle connections are closed, as in a kube-apiserver.
 const idleTimeout = 90 * time.Second
 
-// maxStreams is how many requests a client may send at a time by one connection without
-// --http2-max-streams-per-connection, and streamWindow is how many bytes of one of their bodies, or
-// of an answer of another server, wait here for a reader. Both are a kube-apiserver's
+// maxStreams is how many requests a client may have in flight on one connection if
+// --http2-max-streams-per-connection is not set. streamWindow is how many bytes of one request
+// body, or of another server's answer, wait here for a reader. Both values are a kube-apiserver's
 // (k8s.io/apiserver, secure_serving.go).
 const (
 	maxStreams   = 100
@@ -43,15 +43,16 @@ func (o *Options) frontLimits() frontLimits {
 	return frontLimits{streams: cmp.Or(o.HTTP2MaxStreams, maxStreams), request: o.RequestTimeout}
 }
 
-// How long shutdown waits for handlers to return after their contexts ended, for connections to
-// send the rest of the answers, and for handlers to return after their connections were closed.
+// These are times of a shutdown. cutGrace is how long it waits for handlers to return after their
+// contexts ended. sendGrace is how long it waits for connections to send the rest of the answers.
+// endGrace is how long it waits for handlers to return after their connections were closed.
 const (
 	cutGrace  = time.Second
 	sendGrace = time.Second // net/http closes an HTTP/2 connection a second after its last stream
 	endGrace  = 5 * time.Second
 )
 
-// frontDoor serves HTTPS and counts its requests and connections, so that it can drain them.
+// frontDoor serves HTTPS. It counts its requests and connections, so that it can drain them.
 type frontDoor struct {
 	server *http.Server
 	cut    context.CancelFunc // ends the contexts of all requests
@@ -59,7 +60,7 @@ type frontDoor struct {
 	mu         sync.Mutex
 	closing    bool                  // no new connections
 	closed     bool                  // no new requests
-	short, all int                   // requests that end by themselves, and all: net/http does not count upgraded ones
+	short, all int                   // requests that end by themselves, and all requests: net/http does not count upgraded ones
 	used       map[net.Conn]struct{} // open connections that have had a request, except hijacked ones
 	shortEnded chan struct{}
 	allEnded   chan struct{}
@@ -72,8 +73,8 @@ func newFrontDoor(handler http.Handler, limits frontLimits, tlsConfig func(*tls.
 	}
 	base, cut := context.WithCancel(context.Background())
 	d.cut = cut
-	// The limits are those of a kube-apiserver (k8s.io/apiserver, secure_serving.go), which has
-	// none on writing, because watches last; see limitWriteTime.
+	// The limits are a kube-apiserver's (k8s.io/apiserver, secure_serving.go). It has no limit on
+	// writing, because watches last; see limitWriteTime.
 	handler = limitRequestTime(limits.request, limitBodyTime(limits.request, d.counted(handler)))
 	d.server = &http.Server{
 		Handler:           withInfo(limitWriteTime(writeTimeout, handler)),
@@ -82,7 +83,8 @@ func newFrontDoor(handler http.Handler, limits frontLimits, tlsConfig func(*tls.
 		MaxHeaderBytes:    1 << 20,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: limits.streams, SendPingTimeout: 30 * time.Second,
-			// Uploads that nobody reads must leave room for the others of their connection.
+			// If nobody reads some uploads, there must be room for the other requests of their
+			// connection.
 			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: limits.streams * streamWindow,
 			MaxReadFrameSize: streamWindow,
 			WriteByteTimeout: writeTimeout, // a client may also stop reading the connection
@@ -110,8 +112,8 @@ func unlessClosed(err error) error {
 	return err
 }
 
-// counted counts the requests. Short are all but watches, streams to and from nodes and pods, and
-// requests that may be upgraded.
+// counted counts the requests. All requests are short except watches, streams to and from nodes and
+// pods, and requests that may be upgraded.
 func (d *frontDoor) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		short := 1
@@ -130,8 +132,8 @@ func (d *frontDoor) counted(next http.Handler) http.Handler {
 	})
 }
 
-// longRunning reports whether the answer may last for ever. It looks at the path and the query
-// only: a client must not avoid a time limit by a header.
+// longRunning reports whether the answer may last for ever. It looks only at the path and the
+// query, because a client must not be able to avoid a time limit with a header.
 func longRunning(r *http.Request) bool {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
 	return ok && wire.LongRunning(info)
@@ -157,7 +159,7 @@ func (d *frontDoor) leave(short int) {
 }
 
 // connected is for [http.Server.ConnState]. Only when a connection is closed is it certain that its
-// answers are sent: handlers return before that.
+// answers are sent, because handlers return earlier.
 func (d *frontDoor) connected(c net.Conn, state http.ConnState) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,7 +180,7 @@ func (d *frontDoor) close(stage *bool) {
 	d.tell()
 }
 
-// tell closes the channels of what has ended.
+// tell closes the channels whose condition has become true.
 func (d *frontDoor) tell() {
 	closeIf(d.closing && d.short == 0, d.shortEnded)
 	closeIf(d.closed && d.all == 0, d.allEnded)
@@ -197,11 +199,11 @@ func closeIf(holds bool, c chan struct{}) {
 }
 
 // shutdown accepts no more connections, waits at most timeout for short requests to end, and then
-// cuts the others. When it returns nil, no handler runs.
+// cuts the other requests. When it returns nil, no handler runs.
 func (d *frontDoor) shutdown(timeout time.Duration) error {
-	// Close the listeners and the idle connections, and send GOAWAY to HTTP/2 clients, but only once.
-	// A Shutdown that waits would go on closing idle connections, and a connection counts as idle when
-	// its last handler has returned, which is before the end of the answer is sent.
+	// Close the listeners and the idle connections, and send GOAWAY to HTTP/2 clients, but only
+	// once. A Shutdown that waits would continue to close idle connections. A connection counts as
+	// idle when its last handler has returned, and the end of the answer may not be sent then.
 	once, end := context.WithCancel(context.Background())
 	end()
 	_ = d.server.Shutdown(once)
@@ -220,7 +222,7 @@ func (d *frontDoor) shutdown(timeout time.Duration) error {
 	return nil
 }
 
-// within waits for a channel to be closed, and reports whether it was within a time.
+// within waits at most a given time for a channel to be closed, and reports whether it was closed.
 func within(closed <-chan struct{}, atMost time.Duration) bool {
 	select {
 	case <-closed:
@@ -230,8 +232,8 @@ func within(closed <-chan struct{}, atMost time.Duration) bool {
 	}
 }
 
-// serverLog logs the messages of net/http. Failed TLS handshakes are for debugging only: load
-// balancers that check the port cause thousands of them.
+// serverLog logs the messages of net/http. It logs failed TLS handshakes at debug level only,
+// because load balancers that check the port cause thousands of them.
 type serverLog struct{ log *slog.Logger }
 
 func (l serverLog) Write(p []byte) (int, error) {
@@ -239,14 +241,14 @@ func (l serverLog) Write(p []byte) (int, error) {
 	switch {
 	case bytes.HasPrefix(p, []byte("http: TLS handshake error")):
 		level = slog.LevelDebug
-	case bytes.Contains(p, []byte("panic serving")): // http: or http2:
+	case bytes.Contains(p, []byte("panic serving")): // the message begins with http: or http2:
 		level = slog.LevelError
 	}
 	l.log.Log(context.Background(), level, string(bytes.TrimSpace(p)))
 	return len(p), nil
 }
 
-// atFront serves the few paths of the sidecar's own, and passes all others to the proxy.
+// atFront serves the few paths of the sidecar itself, and passes all other requests to the proxy.
 func atFront(routed http.Handler, own checks, local, debug, metrics http.Handler) http.Handler {
 	readyz := &frontReadyz{own: own, local: local}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -268,10 +270,10 @@ func atFront(routed http.Handler, own checks, local, debug, metrics http.Handler
 	})
 }
 
-// strangeTarget reports whether a request has a target that no transport sends as it is: an opaque
-// one, such as "x:https://host/path", whose path is empty, or by HTTP/2 one that is no path (RFC
-// 9113, 8.3.1). The local server would be asked for something else. It would itself answer 404 to
-// the first, and end the stream of the second.
+// strangeTarget reports whether a request has a target that no transport sends unchanged. One form
+// is opaque, such as "x:https://host/path", whose path is empty. Another form is an HTTP/2 target
+// that is not a path (RFC 9113, 8.3.1). The local server would get a request for something else. It
+// would itself answer 404 to the first form, and end the stream of the second.
 func strangeTarget(r *http.Request) bool {
 	return r.URL.Opaque != "" ||
 		r.ProtoMajor == 2 && r.Method != http.MethodConnect && r.RequestURI != "*" && !strings.HasPrefix(r.RequestURI, "/")

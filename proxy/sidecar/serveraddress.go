@@ -14,12 +14,12 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// anyClient is the range for which /api names the server's own address. Other ranges are those of
-// Services (pkg/controlplane, instance.go), whose address does not depend on the server.
+// anyClient is the range of clients for which /api names the server's own address. Other ranges are
+// ranges of Services (pkg/controlplane, instance.go), whose address does not depend on the server.
 const anyClient = "0.0.0.0/0"
 
-// namesProxy lets the list of versions at /api name the proxy. The local server names itself, at a
-// port that clients should not use (k8s.io/apiserver, pkg/endpoints/discovery/addresses.go).
+// namesProxy makes the list of versions at /api name the proxy. The local server names itself, with
+// a port that clients should not use (k8s.io/apiserver, pkg/endpoints/discovery/addresses.go).
 type namesProxy struct {
 	http.Handler        // the local server
 	address      string // "host:port" of the proxy; "": the local server's answer stays as it is
@@ -40,7 +40,7 @@ func (n namesProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.send(w)
 }
 
-// name returns the body with the proxy's address, false if the answer is no list of versions.
+// name returns the body with the proxy's address; false if the answer is not a list of versions.
 func (n namesProxy) name(answer *bufferedAnswer) ([]byte, bool) {
 	mediaType, _, err := mime.ParseMediaType(answer.header.Get("Content-Type"))
 	if answer.status != http.StatusOK || err != nil || answer.header.Get("Content-Encoding") != "" {

@@ -11,8 +11,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// /api names the proxy and not the server behind it, at the address and port that a client inside
-// would get from a kube-apiserver with these flags. The address of the Service stays.
+// /api names the proxy and not the server behind it. The address and port are those that a client
+// inside the cluster would get from a kube-apiserver with these flags. The address of the Service
+// does not change.
 func TestLegacyAPINamesTheProxy(t *testing.T) {
 	const behind = "192.0.2.1:6444"
 	w := newWorld(t)

@@ -14,7 +14,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 )
 
-// completeServing checks the flags of the front door's TLS and HTTP. The names of versions and
+// completeServing checks the flags for TLS and HTTP of the front door. The names of versions and
 // cipher suites, the defaults and the bounds are kube-apiserver's (k8s.io/apiserver,
 // server/options).
 func (c *completed) completeServing(wrong *problems) {
@@ -48,7 +48,7 @@ func (c *completed) completeCiphers(wrong *problems) {
 		}
 		ids = append(ids, id...)
 	}
-	// RFC 7540, 9.2.2. Without these, kube-apiserver does not start.
+	// RFC 7540, 9.2.2, requires these. kube-apiserver does not start without them.
 	required := []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}
 	has := func(id uint16) bool { return slices.Contains(ids, id) }
 	if len(ids) > 0 && c.minTLS < tls.VersionTLS13 && !slices.ContainsFunc(required, has) {
@@ -57,8 +57,8 @@ func (c *completed) completeCiphers(wrong *problems) {
 	c.ciphers = ids
 }
 
-// serverTLS is the TLS server configuration for new connections. Client certificates are optional,
-// and verified with each request, because the authorities can change.
+// serverTLS is the TLS server configuration for new connections. Client certificates are optional.
+// They are verified with each request, because the authorities can change.
 type serverTLS struct {
 	credentials *credentials
 	min         uint16
@@ -66,7 +66,7 @@ type serverTLS struct {
 	current     atomic.Pointer[servingNow]
 }
 
-// servingNow is what new connections get.
+// servingNow is the configuration for new connections.
 type servingNow struct {
 	config *tls.Config
 	named  map[string]*tls.Certificate
@@ -79,7 +79,7 @@ func newServerTLS(c *completed) *serverTLS {
 }
 
 // configFor is for [tls.Config.GetConfigForClient]. A client that asks for no name gets the
-// certificate for the IP address to which it has connected, if there is one (k8s.io/apiserver,
+// certificate for the IP address to which it connected, if there is one (k8s.io/apiserver,
 // dynamiccertificates, GetConfigForClient).
 func (s *serverTLS) configFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	now := s.current.Load()
@@ -95,8 +95,8 @@ func (s *serverTLS) configFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	return now.config, nil
 }
 
-// renew takes the present certificates, and names the present authorities to clients, which choose
-// their certificate by them.
+// renew uses the present certificates for new connections. It also names the present authorities to
+// clients, which choose their certificate by these names.
 func (s *serverTLS) renew() {
 	hint := x509.NewCertPool()
 	for _, a := range []*authorities{s.credentials.clientCA, s.credentials.requestHeaderCA} {
@@ -116,7 +116,8 @@ func (s *serverTLS) renew() {
 		now.named[name] = k.current.Load()
 	}
 	for _, k := range s.credentials.sni {
-		// crypto/tls uses the first that has the name which the client asks for, else the very first.
+		// crypto/tls uses the first certificate with the name that the client asks for, or else the
+		// very first.
 		now.config.Certificates = append(now.config.Certificates, *k.current.Load())
 	}
 	if len(now.named) > 0 {
@@ -130,11 +131,11 @@ func (s *serverTLS) renew() {
 // namedKeyPair is a certificate of --tls-sni-cert-key.
 type namedKeyPair struct {
 	*keyPair
-	names []string // given with the flag; none: those of the certificate
+	names []string // given with the flag; none: the names of the certificate
 }
 
-// byName returns which certificate is for which name. Given names go before names of certificates,
-// and earlier flags before later ones (k8s.io/apiserver, dynamiccertificates,
+// byName returns the certificate for each name. Names given with a flag come before names of
+// certificates, and earlier flags before later ones (k8s.io/apiserver, dynamiccertificates,
 // BuildNamedCertificates).
 func byName(pairs []namedKeyPair) map[string]*keyPair {
 	given, own := map[string]*keyPair{}, map[string]*keyPair{}
@@ -152,8 +153,7 @@ func byName(pairs []namedKeyPair) map[string]*keyPair {
 	return own
 }
 
-// namesOf returns the names of a certificate for which it is shown. IP addresses are not among
-// them.
+// namesOf returns the names for which a certificate is shown, without IP addresses.
 func namesOf(leaf *x509.Certificate) []string {
 	names := slices.Clone(leaf.DNSNames)
 	cn := leaf.Subject.CommonName
@@ -163,8 +163,8 @@ func namesOf(leaf *x509.Certificate) []string {
 	return names
 }
 
-// lookUpName returns what is for a name: by the name itself, else by a wildcard for its first
-// label.
+// lookUpName returns the entry for a name. If there is none, it returns the entry for the name with
+// a wildcard as its first label.
 func lookUpName[T any](named map[string]*T, name string) *T {
 	name = strings.ToLower(name)
 	if found, ok := named[name]; ok {
@@ -176,8 +176,8 @@ func lookUpName[T any](named map[string]*T, name string) *T {
 	return named["*"]
 }
 
-// certificateNamed returns the certificate that a client gets who asks for a name; nil: the one of
-// --tls-cert-file, if it has the name.
+// certificateNamed returns the certificate for a client that asks for a name. Nil means the
+// certificate of --tls-cert-file, if that has the name.
 func certificateNamed(pairs []namedKeyPair, name string) *keyPair {
 	return lookUpName(byName(pairs), name)
 }

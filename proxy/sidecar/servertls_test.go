@@ -29,11 +29,11 @@ func (w *world) sniPair(name string, names []string, given ...string) cliflag.Na
 	return cliflag.NamedCertKey{CertFile: cert, KeyFile: key, Names: given}
 }
 
-// The certificate is chosen as in kube-apiserver, from the name that the client asks for.
+// The certificate for a name that the client asks for is chosen as in kube-apiserver.
 func TestCertificateForTheNameAskedFor(t *testing.T) {
 	_, r := one(t, func(w *world, o *Options) {
 		o.TLSSNICertKeys = []cliflag.NamedCertKey{
-			w.sniPair("elsewhere", []string{"d.example", "*.example"}, "d.example"), // its own names do not count
+			w.sniPair("elsewhere", []string{"d.example", "*.example"}, "d.example"), // the names in the certificate do not count
 			w.sniPair("exact", []string{"a.example"}),
 			w.sniPair("second", []string{"a.example", "b.example"}),
 			w.sniPair("wildcard", []string{"*.example", "*.other.example"}),
@@ -49,7 +49,7 @@ func TestCertificateForTheNameAskedFor(t *testing.T) {
 		"z.example":       "sni-wildcard", // one label
 		"y.other.example": "sni-wildcard",
 		"x.given.example": "sni-given", // given with the flag
-		"c.example":       "sni-given", // a given name goes before one of a certificate
+		"c.example":       "sni-given", // a given name comes before a name of a certificate
 		"C.example":       "sni-given",
 		peerServerName:    "kube-apiserver",
 		"localhost":       "kube-apiserver",
@@ -59,7 +59,7 @@ func TestCertificateForTheNameAskedFor(t *testing.T) {
 			t.Errorf("asked for %s: %v, error %v; want %s", asked, subjectOf(got), err, want)
 		}
 	}
-	// Two labels are more than a wildcard stands for.
+	// A wildcard stands for one label only, not for two.
 	if got, _, err := r.handshake(func(c *tls.Config) { c.ServerName = "a.b.example" }); err == nil {
 		t.Errorf("asked for a.b.example: %s", subjectOf(got))
 	}
@@ -72,21 +72,21 @@ func subjectOf(c *x509.Certificate) string {
 	return c.Subject.CommonName
 }
 
-// A client that asks for no name may get the certificate for the address to which it connects.
+// A client that asks for no name may get the certificate of the address to which it connects.
 func TestCertificateForTheAddress(t *testing.T) {
 	for address, want := range map[string]string{"127.0.0.1": "sni-address", "127.0.0.9": "kube-apiserver"} {
 		_, r := one(t, func(w *world, o *Options) {
 			o.TLSSNICertKeys = []cliflag.NamedCertKey{w.sniPair("address", []string{"localhost"}, address)}
 		})
-		got, _, err := r.handshake(func(c *tls.Config) { c.ServerName = "127.0.0.1" }) // not sent: it is no name (RFC 6066, 3)
+		got, _, err := r.handshake(func(c *tls.Config) { c.ServerName = "127.0.0.1" }) // crypto/tls does not send it, because an address is not a name (RFC 6066, 3)
 		if err != nil || got.Subject.CommonName != want {
 			t.Errorf("a certificate for %s: %s, error %v; want %s", address, subjectOf(got), err, want)
 		}
 	}
 }
 
-// The certificates are read again when their files change, and a pair that does not fit changes
-// nothing.
+// The certificates are read again when their files change. A certificate and a key that do not
+// belong together change nothing.
 func TestCertificatesForNamesAreReadAgain(t *testing.T) {
 	_, r := one(t, func(w *world, o *Options) {
 		o.TLSSNICertKeys = []cliflag.NamedCertKey{w.sniPair("a", []string{"a.example"}), w.sniPair("b", []string{"b.example"})}
@@ -132,7 +132,7 @@ func TestCipherSuitesThatAreNotListedAreRefused(t *testing.T) {
 	_, r := one(t, func(_ *world, o *Options) { o.TLSCipherSuites = allowed })
 	for _, suite := range tls.CipherSuites() {
 		if !strings.Contains(suite.Name, "_ECDSA_") || !slices.Contains(suite.SupportedVersions, tls.VersionTLS12) {
-			continue // the certificate's key is not for it
+			continue // the key does not belong to the certificate
 		}
 		_, state, err := r.handshake(func(c *tls.Config) { c.MaxVersion, c.CipherSuites = tls.VersionTLS12, []uint16{suite.ID} })
 		if want := slices.Contains(allowed, suite.Name); (err == nil) != want || err == nil && state.CipherSuite != suite.ID {

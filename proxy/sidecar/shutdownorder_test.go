@@ -13,9 +13,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// After the drain, the door is closed first; then short requests that are under way are carried
-// out, however long after the drain they end; then streams are cut; and last, the lease by which
-// peers find this server goes.
+// After the drain, the listener is closed first. Then short requests in flight are carried out,
+// even if they end long after the drain. Then streams are cut. Last, the lease with which peers
+// find this server is deleted.
 func TestOrderOfAShutdown(t *testing.T) {
 	leaseName := peers.EndpointLeaseName("apiserver-a")
 	a, r := one(t, func(_ *world, o *Options) {
@@ -25,7 +25,7 @@ func TestOrderOfAShutdown(t *testing.T) {
 	usual := a.filtered(http.HandlerFunc(a.serve), 0)
 	a.set(func() {
 		a.filters = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Query().Has("fieldSelector") { // the request that is held
+			if r.URL.Query().Has("fieldSelector") { // the request that waits
 				close(arrived)
 				<-release
 			}
@@ -87,7 +87,7 @@ func TestOrderOfAShutdown(t *testing.T) {
 		}
 		return err != nil
 	})
-	// The drain is over, and the short request is not.
+	// The drain is over, but the short request is still in flight.
 	if err := event("during"); err != nil {
 		t.Errorf("the watch was cut while a short request was under way: %v", err)
 	}
@@ -116,7 +116,7 @@ func TestOrderOfAShutdown(t *testing.T) {
 	}
 }
 
-// A short request that never ends does not hold up a shutdown for longer than its timeout.
+// A short request that never ends delays a shutdown by the timeout at most.
 func TestShutdownTimeoutEndsShortRequests(t *testing.T) {
 	a, r := one(t, func(_ *world, o *Options) {
 		o.Peers, o.ShutdownDelayDuration, o.ShutdownTimeout = nil, 0, 50*time.Millisecond

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// byFrames asks for a path by HTTP/2 on as many streams, with a window of that many bytes for each,
-// and then answers pings only, until the connection ends.
+// byFrames requests a path over HTTP/2 on a number of streams, each with the given window. After
+// that it only answers pings, until the connection ends.
 func (w *world) byFrames(address, path string, streams int, window uint32) (closeConn func()) {
 	t := w.t
 	t.Helper()
@@ -128,7 +128,7 @@ func TestAnswersThatNobodyReadsEnd(t *testing.T) {
 	}
 }
 
-// slowWriter is a ResponseWriter whose writes take a time each, and which records write deadlines.
+// slowWriter is a ResponseWriter whose writes each take some time. It records write deadlines.
 type slowWriter struct {
 	*httptest.ResponseRecorder
 	takes time.Duration
@@ -148,8 +148,8 @@ func (w *slowWriter) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// An answer lives as long as the client reads: a long one that is read slowly, a watch without
-// events, and the next request of a connection.
+// An answer continues as long as the client reads. The cases are a long answer that is read slowly,
+// a watch without events, and the next request of a connection.
 func TestAnswersThatAreReadLiveOn(t *testing.T) {
 	const within = 30 * time.Second
 	for name, c := range map[string]struct {
@@ -176,7 +176,7 @@ func TestAnswersThatAreReadLiveOn(t *testing.T) {
 				if n != c.size {
 					t.Errorf("%d of %d bytes were written", n, c.size)
 				}
-				want := 2 // none for this request, and one after it
+				want := 2 // no deadline for this request, and a deadline after it
 				if c.ends {
 					want = 3
 				}
@@ -191,8 +191,8 @@ func TestAnswersThatAreReadLiveOn(t *testing.T) {
 	}
 }
 
-// An answer of another server waits here in a window for the client to read it. This is the window
-// that the transport announces.
+// Bytes of another server's answer wait here, in a window, until the client reads them. The test
+// checks the window that the transport announces.
 func TestAnswersHaveSmallWindows(t *testing.T) {
 	w := newWorld(t)
 	certificate := w.serving.tls(t)

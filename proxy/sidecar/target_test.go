@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A target such as "x:https://host/path" has no path for the decision who serves it, and would
-// arrive at the local server with one, or with "/", at which a kube-apiserver lists its paths.
+// A target such as "x:https://host/path" has no path, so it is not known which server serves it.
+// The local server would get another path, or "/", at which a kube-apiserver lists its paths.
 func TestOpaqueTargetsAreRefused(t *testing.T) {
 	a, r := one(t)
 	admin := r.ca.issue(subject{name: "admin", groups: []string{"system:masters"}})

@@ -29,8 +29,9 @@ func (a *apiserver) reviewed() (tokens, access int) {
 	return a.tokenReviews, a.accessReviews
 }
 
-// What is served here needs nobody's review: the local server judges the token itself. Only a
-// request that leaves for a peer does, and the peer gets the user and never the token.
+// A request that the local server serves needs no review, because the local server judges the token
+// itself. Only a request that is sent to a peer needs a review. The peer gets the user and never
+// the token.
 func TestTokensAreReviewedOnlyForPeers(t *testing.T) {
 	p := newPair(t, func(o *Options) { o.AccessLog = "" })
 	p.knowToken("good", authenticationv1.UserInfo{Username: "bot", UID: "7", Groups: []string{"bots"}, Extra: map[string]authenticationv1.ExtraValue{"key": {"id"}}})
@@ -65,15 +66,16 @@ func TestTokensAreReviewedOnlyForPeers(t *testing.T) {
 	}
 }
 
-// With the front-proxy certificate on the connection, a server that knows its authority as one of
-// clients would take a caller with a token for the front proxy.
+// A server may accept the authority of front proxies for client certificates too. If the connection
+// had the front-proxy certificate, such a server would take a caller with a token for the front
+// proxy.
 func TestTokensComeWithoutOurCertificate(t *testing.T) {
 	a, r := one(t)
 	a.set(func() {
 		a.clients = pool(r.frontCA)
 		a.tokens["good"] = authenticationv1.UserInfo{Username: "bot"}
 	})
-	for range 2 { // by HTTP/1.1, then by HTTP/2
+	for range 2 { // over HTTP/1.1, then over HTTP/2
 		got := r.get(r.client(nil, true), common, "Authorization", "Bearer good")
 		if s, _ := a.last(common); got.code != http.StatusOK || s.user != "bot" || s.certified {
 			t.Errorf("%d %s: the local server saw %q", got.code, got.body, s.user)
@@ -84,8 +86,8 @@ func TestTokensComeWithoutOurCertificate(t *testing.T) {
 	}
 }
 
-// A token shares connections with others only after it was accepted, and no longer once it was
-// refused.
+// Requests with a token share connections with others only after the server has accepted the token,
+// and no longer after it has refused the token.
 func TestOnlyAcceptedTokensShareConnections(t *testing.T) {
 	a, r := one(t)
 	a.set(func() { a.tokens["good"] = authenticationv1.UserInfo{Username: "bot"} })
@@ -108,7 +110,8 @@ func TestOnlyAcceptedTokensShareConnections(t *testing.T) {
 	if got := proto(common); got != 2 {
 		t.Errorf("the second request came by HTTP/%d, want 2", got)
 	}
-	// A request that drops its credentials on the way would end the connection for all.
+	// If a request lost its credentials on the way, the server would end the connection for all
+	// requests.
 	if s := proto(common+"/named", "Connection", "Authorization"); s != 2 {
 		t.Errorf("HTTP/%d, want 2", s)
 	}
@@ -123,7 +126,7 @@ func TestOnlyAcceptedTokensShareConnections(t *testing.T) {
 	if got := proto(common); got != 1 {
 		t.Errorf("after a refusal: HTTP/%d, want 1", got)
 	}
-	// A token that nobody reads is never accepted.
+	// A token that the server does not read is never accepted.
 	for range 2 {
 		r.get(r.client(nil, true), common, "Authorization", "Basic cm9vdDpyb290")
 		if s, _ := a.last(common); s.proto != 1 {
@@ -132,8 +135,7 @@ func TestOnlyAcceptedTokensShareConnections(t *testing.T) {
 	}
 }
 
-// The local server sees the request's own credentials, so what it says about them reaches the
-// client.
+// The local server sees the request's own credentials, so its answer about them reaches the client.
 func TestWarningsAboutTokensReachTheClient(t *testing.T) {
 	_, r := one(t)
 	got := r.get(r.client(nil, true), common, "Authorization", "Bearer  x")
@@ -142,7 +144,8 @@ func TestWarningsAboutTokensReachTheClient(t *testing.T) {
 	}
 }
 
-// What is not known of a token, and why, decides what a request gets that has to leave for a peer.
+// A request for a peer needs the user of its token. The answer depends on what the local
+// server says about the token.
 func TestWhoseTokenItIs(t *testing.T) {
 	for name, c := range map[string]struct {
 		token    string
@@ -189,7 +192,7 @@ func TestWhoseTokenItIs(t *testing.T) {
 
 func mayNotReview(at authorizer.Attributes) bool { return at.GetResource() == "selfsubjectreviews" }
 
-// The access log tells the user of requests with tokens too, and asks once for each token.
+// The access log has the user of requests with tokens too. The sidecar asks once for each token.
 func TestAccessLogKnowsTheBearersOfTokens(t *testing.T) {
 	a, r := one(t)
 	a.set(func() { a.tokens["good"] = authenticationv1.UserInfo{Username: "bot"} })
@@ -213,7 +216,7 @@ func TestAccessLogKnowsTheBearersOfTokens(t *testing.T) {
 	}
 }
 
-// Many requests with a new token at once are one question.
+// Many requests with a new token at the same time cause only one question.
 func TestRequestsWithOneTokenShareAReview(t *testing.T) {
 	p := newPair(t, func(o *Options) { o.AccessLog = "" })
 	p.knowToken("good", authenticationv1.UserInfo{Username: "bot"})

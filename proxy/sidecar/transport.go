@@ -20,20 +20,21 @@ import (
 // kube-apiserver, BuildPeerProxy).
 const peerServerName = "kubernetes.default.svc"
 
-// When the other end of a connection vanishes, the connection and its streams are closed: a ping
-// follows the first duration of silence, and must be answered within the second.
+// When the other end of a connection vanishes, the connection and its streams are closed. After
+// silence without any data, the transport sends a ping. The other end must answer within
+// pingAnswer.
 const (
 	silence    = 5 * time.Second
 	pingAnswer = 5 * time.Second
 )
 
-// transport sends requests by verified TLS. Requests that begin after
-// [transport.renew] use the new certificates and authorities, on new connections. It is safe for
-// concurrent use. It ignores HTTP proxies of the environment.
+// transport sends requests over verified TLS. Requests that begin after [transport.renew] use the
+// new certificates and authorities, on new connections. It is safe for concurrent use. It ignores
+// HTTP proxies from the environment.
 type transport struct {
 	config  func() *tls.Config
-	dial    time.Duration // bounds dialling, and the TLS handshake again; zero: 30 s and 10 s, as upstream
-	ping    time.Duration // of silence before an HTTP/2 ping; zero: no pings
+	dial    time.Duration // bounds dialling, and the TLS handshake separately; zero: 30 s and 10 s, as upstream
+	ping    time.Duration // silence before an HTTP/2 ping; zero: no pings
 	conns   connections.Set
 	current atomic.Pointer[transports]
 
@@ -41,24 +42,25 @@ type transport struct {
 	retired []*transports // the last few; they may still carry requests
 }
 
-// keepRetired is how many transports are kept when certificates change. The connections of older
-// ones close idleTimeout after their last requests, or with the process.
+// keepRetired is how many old transports are kept when certificates change. The connections of even
+// older ones close idleTimeout after their last requests, or with the process.
 const keepRetired = 4
 
-// transports are two because HTTP/2 has no Upgrade (RFC 9113, 8.6), and Go falls back to HTTP/1.1
-// for WebSockets only, not for SPDY; and because of [throughProxy].
+// transports has two transports, because HTTP/2 has no Upgrade (RFC 9113, 8.6), and Go falls back
+// to HTTP/1.1 only for WebSockets and not for SPDY. [throughProxy] gives another reason.
 type transports struct{ http2, http1 *http.Transport }
 
-// newTransport returns a transport. Pings are for peers, not for the local server: if that process
-// ends, the kernel says so at once, and if it is only paused, its requests must not be lost.
+// newTransport returns a transport. Use pings for peers, not for the local server. If the local
+// server's process ends, the kernel reports this at once. If the process is only paused, its
+// requests must not be lost.
 func newTransport(dial, ping time.Duration, config func() *tls.Config) *transport {
 	t := &transport{config: config, dial: dial, ping: ping}
 	t.renew()
 	return t
 }
 
-// renew makes new requests use the present certificates and authorities. Old connections end with
-// their last requests.
+// renew makes new requests use the present certificates and authorities. Old connections are closed
+// after their last requests.
 func (t *transport) renew() {
 	next := &transports{http2: t.new(true), http1: t.new(false)}
 	t.mu.Lock()
@@ -83,8 +85,8 @@ func (t *transport) new(http2 bool) *http.Transport {
 	}
 	idle, expect := idleTimeout, time.Duration(0)
 	if !http2 {
-		// A kube-apiserver closes idle connections after idleTimeout. A write that it finds on such a
-		// connection at that moment cannot be repeated.
+		// A kube-apiserver closes idle connections after idleTimeout. If the sidecar sends a write
+		// on such a connection at that moment, it cannot repeat the write.
 		idle, expect = idleTimeout/3, expectTimeout
 	}
 	config := t.config()
@@ -99,7 +101,8 @@ func (t *transport) new(http2 bool) *http.Transport {
 		MaxIdleConnsPerHost: 100,
 		IdleConnTimeout:     idle,
 		Protocols:           protocols,
-		// Of HTTP/1.1 only: over HTTP/2, requests with bodies have GetBody, and need not wait.
+		// This is for HTTP/1.1 only: over HTTP/2, requests with bodies have GetBody, and need not
+		// wait.
 		ExpectContinueTimeout: expect,
 		HTTP2:                 &http.HTTP2Config{SendPingTimeout: t.ping, PingTimeout: pingAnswer, MaxReceiveBufferPerStream: streamWindow},
 	}
@@ -116,14 +119,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return current.http2.RoundTrip(r)
 }
 
-// needsOwnConnection reports whether a request must not share a connection with others, because a
-// kube-apiserver may close an HTTP/2 connection: after a request of a caller whom it does not know
-// (see [caller.apart]) and, with --goaway-chance, after any. It then ignores requests that came
-// later, and the client sends them again on another connection, if it can.
+// needsOwnConnection reports whether a request must not share a connection with others. The reason
+// is that a kube-apiserver may close an HTTP/2 connection: after a request of a caller whom it does
+// not know (see [caller.apart]) and, with --goaway-chance, after any request. It then ignores
+// requests that came later. The client sends these again on another connection, if it can.
 func needsOwnConnection(r *http.Request) bool { return apart(r) || !repeatable(r) }
 
-// apart is [caller.apart]. On the way to a peer, the request is the user's whom the sidecar
-// asserts.
+// apart is [caller.apart]. For a request to a peer, the sidecar asserts the user, and only this
+// user counts.
 func apart(r *http.Request) bool {
 	if u, ok := apirequest.UserFrom(r.Context()); ok {
 		return wire.Anonymous(u)
@@ -137,12 +140,12 @@ func repeatable(r *http.Request) bool {
 	return r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
 }
 
-// expectTimeout is how long a body waits for the server to ask for it. A server that is busy may
-// put the request into a queue first.
+// expectTimeout is how long a body waits until the server asks for it. A busy server may first put
+// the request into a queue.
 const expectTimeout = 10 * time.Second
 
-// expecting makes the body wait until the server reads it, which a kube-apiserver does after
-// authorization. So nobody has to receive what the caller may not send.
+// expecting makes the body wait until the server reads it. A kube-apiserver reads it after
+// authorization. So no server has to receive a body that the caller may not send.
 func expecting(r *http.Request) *http.Request {
 	waits := *r
 	waits.Header = maps.Clone(r.Header)
@@ -150,15 +153,16 @@ func expecting(r *http.Request) *http.Request {
 	return &waits
 }
 
-// throughProxy reports whether a pod, a service or a node answers. It may send more headers than an
-// HTTP/2 client accepts, which is an error of the whole connection (golang.org/x/net/http2,
-// Framer.readMetaFrame). So these requests do not share connections with others.
+// throughProxy reports whether a pod, a service or a node answers the request. It may send more
+// headers than an HTTP/2 client accepts, and then the whole connection fails
+// (golang.org/x/net/http2, Framer.readMetaFrame). So these requests do not share connections with
+// others.
 func throughProxy(r *http.Request) bool {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
 	return ok && wire.ThroughProxy(info)
 }
 
-// http1 sends by HTTP/1.1.
+// http1 sends requests over HTTP/1.1.
 type http1 struct{ *transport }
 
 func (t http1) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -190,10 +194,10 @@ func (c *credentials) anyoneTLS(ca *authorities, serverName string) *tls.Config 
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: ca.pool(), ServerName: serverName}
 }
 
-// clientTLS adds the present front-proxy certificate to that of anyoneTLS. The certificate is
-// always sent, also if the server's CA hint does not name its issuer. By [tls.Config.Certificates]
-// Go would send none then, and the server would take the request for anonymous instead of refusing
-// it.
+// clientTLS adds the present front-proxy certificate to the configuration of anyoneTLS. The
+// certificate is always sent, even if the server's CA hint does not name its issuer. With
+// [tls.Config.Certificates], Go would then send no certificate, and the server would take the
+// request for anonymous instead of refusing it.
 func (c *credentials) clientTLS(ca *authorities, serverName string) *tls.Config {
 	certificate, config := c.proxyClient.current.Load(), c.anyoneTLS(ca, serverName)
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }

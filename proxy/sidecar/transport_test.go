@@ -26,7 +26,7 @@ func TestFewRetiredTransportsAreKept(t *testing.T) {
 }
 
 // An HTTP/2 connection is busy for a moment after its last request was cancelled. Close must close
-// it all the same.
+// it nevertheless.
 func TestCloseEndsBusyConnections(t *testing.T) {
 	asked, gone := make(chan string, 1), make(chan struct{})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Identity headers count from a front proxy whose common name is exactly an allowed one, and whose
-// certificate the request-header authorities have signed.
+// Identity headers count only from a front proxy whose common name is exactly an allowed one. Its
+// certificate must be signed by the request-header authorities.
 func TestNamesNearAnAllowedFrontProxy(t *testing.T) {
 	a, r := one(t, func(_ *world, o *Options) { o.RequestHeaderNames = []string{"front-proxy-client", "Aggregator"} })
 	sees := func(cert issued) string {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// settings connects to a server of this world by HTTP/2, and returns what it announces: its
-// settings, and the window of the connection.
+// settings connects to a server of this world over HTTP/2. It returns the settings that the server
+// announces, and the window of the connection.
 func (w *world) settings(address string) (map[http2.SettingID]uint32, uint32) {
 	t := w.t
 	t.Helper()
@@ -36,7 +36,7 @@ func (w *world) settings(address string) (map[http2.SettingID]uint32, uint32) {
 			t.Fatal(err)
 		}
 		switch f := frame.(type) {
-		case *http2.PingFrame: // the answer: what was announced came before it
+		case *http2.PingFrame: // the answer to our ping: all announcements came before it
 			return announced, window
 		case *http2.SettingsFrame:
 			_ = f.ForeachSetting(func(s http2.Setting) error {
@@ -51,7 +51,8 @@ func (w *world) settings(address string) (map[http2.SettingID]uint32, uint32) {
 	}
 }
 
-// The front door announces what a kube-apiserver does (k8s.io/apiserver, secure_serving.go).
+// The front door announces the same values as a kube-apiserver (k8s.io/apiserver,
+// secure_serving.go).
 func TestWindowsAreThoseOfAKubeAPIServer(t *testing.T) {
 	a, r := one(t)
 	want, wantWindow := r.settings(a.server.Listener.Addr().String())
@@ -69,8 +70,8 @@ func TestWindowsAreThoseOfAKubeAPIServer(t *testing.T) {
 	}
 }
 
-// Uploads that nobody reads must not hold back a short write that comes by the same connection: a
-// front proxy and an upstream peer send the requests of all users by one.
+// Uploads that nobody reads must not delay a short write on the same connection. A front proxy and
+// an upstream peer send the requests of all users on one connection.
 func TestUploadsThatWaitHoldNobodyBack(t *testing.T) {
 	const uploads, window = 4, 256 << 10
 	released := make(chan struct{})
@@ -116,7 +117,7 @@ func TestUploadsThatWaitHoldNobodyBack(t *testing.T) {
 	running.Wait()
 }
 
-// zeros is endless.
+// zeros is an endless body of zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
@@ -128,8 +129,8 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// frontDoorOf serves a handler at a front door, and returns its URL and a client with one HTTP/2
-// connection.
+// frontDoorOf serves a handler at a front door. It returns the URL of the front door, and a client
+// with one HTTP/2 connection.
 func frontDoorOf(t *testing.T, handler http.Handler) (string, *http.Client) {
 	t.Helper()
 	w := newWorld(t)

@@ -12,20 +12,20 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// Seen is a kind of violation that no finding explains, as a run showed it.
+// Seen is a kind of violation, shown by a run, that no finding explains.
 type Seen struct {
 	Signature invariant.Signature
 	Grade     invariant.Grade
-	// Sentence tells one violation. It may hold what a server wrote.
+	// Sentence describes one violation. It may contain text from a server.
 	Sentence string
-	// Scenario, From and To are those of the run; Reproduce is its command line.
+	// Scenario, From and To are those of the run. Reproduce is its command line.
 	Scenario, From, To, Reproduce string
 }
 
-// Draft writes findings of one's own, which [ReadFile] reads at once: one for each signature
-// without its circumstances, whose predicate takes exactly the signatures that were seen. Numbers
-// begin at first, or at 1000 if that is greater. What was seen twice is told once. A comment names
-// the fields that only a person can write.
+// Draft writes findings of the user's own, which [ReadFile] can read at once. There is one finding
+// for each signature without its circumstances. Its predicate matches exactly the signatures that
+// were seen. Numbers begin at first, or at 1000 if that is greater. Duplicates are written once. A
+// comment names the fields that only a person can write.
 func Draft(seen []Seen, first int) []byte {
 	kinds := map[invariant.Signature][]Seen{}
 	for _, s := range seen {
@@ -79,7 +79,8 @@ scenarios: %s
 	}
 }
 
-// exactly is the predicate that takes this signature. Only a setup of more parts is taken as well.
+// exactly is the predicate that matches this signature. It also matches a signature whose setup has
+// additional parts.
 func exactly(s invariant.Signature) Match {
 	return Match{
 		Invariants: []string{s.Invariant}, Mechanisms: []invariant.Mechanism{s.Mechanism}, Roles: []invariant.Role{s.Roles},
@@ -89,13 +90,13 @@ func exactly(s invariant.Signature) Match {
 	}
 }
 
-// matchField is a field of a Match as YAML has it.
+// matchField is a field of a Match as written in YAML.
 type matchField struct {
 	name   string
 	values []string
 }
 
-// fieldsOf lists the fields of a predicate, all of which are lists of strings, in their order.
+// fieldsOf lists the fields of a predicate in their order. All of them are lists of strings.
 func fieldsOf(m Match) (fields []matchField) {
 	v := reflect.ValueOf(m)
 	for i := range v.NumField() {
@@ -109,8 +110,8 @@ func fieldsOf(m Match) (fields []matchField) {
 	return fields
 }
 
-// quoted is a string as YAML has it. Go's escapes are YAML's too (YAML 1.2, section 5.7), and a
-// line break is escaped, so that nothing in the string can end the document.
+// quoted is a string as written in YAML. Go's escapes are valid in YAML too (YAML 1.2, section
+// 5.7). A line break is escaped, so that nothing in the string can end the document.
 func quoted(s string) string { return strconv.Quote(strings.ToValidUTF8(s, "\uFFFD")) }
 
 func flow(words []string) string {
@@ -123,7 +124,7 @@ func flow(words []string) string {
 
 func listed(words []string) string { return strings.Join(unique(words), ", ") }
 
-// unique leaves out what was there before.
+// unique leaves out repeated words.
 func unique(words []string) (out []string) {
 	for _, w := range words {
 		if !slices.Contains(out, w) {
@@ -133,7 +134,7 @@ func unique(words []string) (out []string) {
 	return out
 }
 
-// Next is the least number that a further finding of one's own may have.
+// Next is the smallest number that another finding of the user's own may have.
 func (c Catalogue) Next() int {
 	next := leastOwn
 	for _, f := range c {

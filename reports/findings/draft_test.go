@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// What was drafted is read at once, takes what was seen, and nothing near it.
+// A draft can be read at once. It matches what was seen, and nothing similar.
 func TestDraftsTakeWhatWasSeenAndNoMore(t *testing.T) {
 	one := invariant.Signature{
 		Invariant: "NoFalseNotFound", Mechanism: invariant.MechanismResource, Roles: invariant.RoleOlder, Answer: "404 resource",

@@ -1,8 +1,8 @@
-// Package findings is what skewproof has found in released kube-apiservers, as data: one YAML file
-// for each finding, embedded. A finding has a predicate over signatures of violations, so that a
-// run can say of every violation whether its cause is known.
+// Package findings holds, as data, what skewproof has found in released kube-apiservers: one
+// embedded YAML file for each finding. A finding has a predicate over signatures of violations, so
+// that a run can say of every violation whether its cause is known.
 //
-// Known is no excuse: a run that violates the KEP fails, whoever knows why.
+// A known finding is no excuse: a run that violates the KEP fails even if the cause is known.
 package findings
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// APIVersion and Kind identify a finding. [Parse] refuses any other.
+// APIVersion and Kind identify a finding. [Parse] refuses any other document.
 const (
 	APIVersion = "skewproof/v1alpha1"
 	Kind       = "Finding"
@@ -27,58 +27,62 @@ const (
 
 // Finding is one defect of released kube-apiservers.
 type Finding struct {
-	// APIVersion is always [APIVersion], Kind always [Kind].
+	// APIVersion is always [APIVersion]. Kind is always [Kind].
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Number identifies the finding. A number is never used again. Those of one's own, from a file,
-	// are 1000 and more.
+	// Number identifies the finding. A number is never used again. The user's own findings, from a
+	// file, have numbers from 1000 on.
 	Number int `json:"number"`
-	// Title is a few words; Symptom is what a user of the API sees, in one sentence.
+	// Title is a few words. Symptom is what a user of the API sees, in one sentence.
 	Title   string `json:"title"`
 	Symptom string `json:"symptom"`
-	// Impact is what follows for whom.
+	// Impact says what the consequences are, and for whom.
 	Impact string `json:"impact,omitempty"`
-	// Demands are the parts of KEP-4020 that it breaks: "G1" to "G4" (docs/findings.md), or a section.
+	// Demands are the parts of KEP-4020 that the defect breaks: "G1" to "G4" (docs/findings.md), or
+	// a section.
 	Demands []string `json:"demands,omitempty"`
-	// Versions says where it was seen, for people.
+	// Versions says for people in which versions the defect was seen.
 	Versions string `json:"versions,omitempty"`
-	// Grade is "core" if the KEP demands otherwise, "extended" if only invariants beyond it do.
+	// Grade is "core" if the defect violates a demand of the KEP, and "extended" if it violates
+	// only invariants beyond the KEP.
 	Grade invariant.Grade `json:"grade"`
 	// Disclosure is "public", "private first" or "withdrawn".
 	Disclosure Disclosure `json:"disclosure"`
-	// Cause is what the code does, for people who know it; in Markdown.
+	// Cause says what the code does, for people who know the code. It is Markdown.
 	Cause string `json:"cause,omitempty"`
 	// Upstream are the places in Kubernetes' source and documents that explain it.
 	Upstream []string `json:"upstream,omitempty"`
-	// Matches are the signatures of the violations that it causes. A violation is known if any of
-	// them matches. None: no scenario shows it.
+	// Matches are predicates for the violations that the defect causes. A violation is known if any
+	// of them matches. If there are none, no scenario shows the defect.
 	Matches []Match `json:"matches,omitempty"`
-	// Scenarios are those that show it with the subject builtin at Reproduce's versions.
+	// Scenarios are the scenarios that show the defect with the subject builtin at Reproduce's
+	// versions.
 	Scenarios []string `json:"scenarios,omitempty"`
-	// Chance says why it may not show in a run of these scenarios; empty if it always does.
-	// NotSimulated is true if the simulator never shows it.
+	// Chance says why the defect may not show in a run of these scenarios. It is empty if it always
+	// shows. NotSimulated is true if the simulator never shows the defect.
 	Chance       string `json:"chance,omitempty"`
 	NotSimulated bool   `json:"notSimulated,omitempty"`
-	// Reproduce is the command that shows it.
+	// Reproduce is the command that shows the defect.
 	Reproduce string `json:"reproduce,omitempty"`
-	// Switches are the switches of the policy that remove it, each alone: "Routing.Subresources".
+	// Switches are the switches of the policy that remove the defect, each alone:
+	// "Routing.Subresources".
 	Switches []string `json:"switches,omitempty"`
-	// Confirmed says how it was confirmed on real kube-apiservers.
+	// Confirmed says how the defect was confirmed on real kube-apiservers.
 	Confirmed string `json:"confirmed,omitempty"`
 }
 
 // Disclosure says whether a finding may be published.
 type Disclosure string
 
-// The states of disclosure.
+// These are all states of disclosure.
 const (
 	Public       Disclosure = "public"
 	PrivateFirst Disclosure = "private first" // security@kubernetes.io clears it before it is published
 	Withdrawn    Disclosure = "withdrawn"
 )
 
-// Match is a predicate over signatures. Each field lists the values that it takes; an empty field
-// takes any. "" in a list is the empty value.
+// Match is a predicate over signatures. Each field lists the values that it matches. An empty field
+// matches any value. "" in a list is the empty value.
 type Match struct {
 	Invariants []string              `json:"invariants"`
 	Mechanisms []invariant.Mechanism `json:"mechanisms,omitempty"`
@@ -94,11 +98,11 @@ type Match struct {
 	Targets    []invariant.Target    `json:"targets,omitempty"`
 	Started    []invariant.Started   `json:"started,omitempty"`
 	Elsewhere  []invariant.Obstacle  `json:"elsewhere,omitempty"`
-	// Setups are parts of the setup, of which it must have one.
+	// Setups are parts of a setup. A setup matches if it has one of them.
 	Setups []string `json:"setups,omitempty"`
 }
 
-// Takes reports whether the signature is one that the predicate is about.
+// Takes reports whether the predicate matches the signature.
 func (m Match) Takes(s invariant.Signature) bool {
 	in := func(n int, found bool) bool { return n == 0 || found }
 	return slices.Contains(m.Invariants, s.Invariant) &&
@@ -120,19 +124,19 @@ func (m Match) Takes(s invariant.Signature) bool {
 		}))
 }
 
-// Explains reports whether a violation with this signature is known to come of the finding.
+// Explains reports whether the finding is known to cause violations with this signature.
 func (f Finding) Explains(s invariant.Signature) bool {
 	return slices.ContainsFunc(f.Matches, func(m Match) bool { return m.Takes(s) })
 }
 
-// Catalogue is a set of findings, by number. The zero value knows none. It is safe for concurrent
-// use once it is made.
+// Catalogue is a set of findings, sorted by number. The zero value has no findings. It is safe for
+// concurrent use after it is made.
 type Catalogue []Finding
 
 //go:embed *.yaml
 var files embed.FS
 
-// All are the findings of this repository.
+// All returns the findings of this repository.
 var All = sync.OnceValue(func() Catalogue {
 	c, err := read(files)
 	if err != nil {
@@ -167,8 +171,8 @@ func read(from fs.FS) (Catalogue, error) {
 	return all, nil
 }
 
-// Parse reads one finding. It refuses fields that it does not know, since a misspelt one would
-// widen the predicate, and a predicate that takes every signature of an invariant.
+// Parse reads one finding. It refuses unknown fields, because a misspelt field would widen the
+// predicate. It also refuses a predicate that matches every signature of an invariant.
 func Parse(data []byte) (Finding, error) {
 	var f Finding
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {
@@ -207,7 +211,7 @@ func (f Finding) validate() error {
 	return nil
 }
 
-// ReadFile reads findings of one's own: one or more YAML documents.
+// ReadFile reads the user's own findings: one or more YAML documents.
 func ReadFile(path string) (Catalogue, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -233,10 +237,10 @@ func ReadFile(path string) (Catalogue, error) {
 	return all, nil
 }
 
-// leastOwn is the least number of a finding of one's own.
+// leastOwn is the smallest number of a user's own finding.
 const leastOwn = 1000
 
-// Expected are the findings that every run of the scenario on that backend shows.
+// Expected returns the findings that every run of the scenario on that backend shows.
 func (c Catalogue) Expected(scenario, backend string) Catalogue {
 	return slices.DeleteFunc(slices.Clone(c), func(f Finding) bool {
 		return !slices.Contains(f.Scenarios, scenario) || f.Chance != "" || f.NotSimulated && backend == "sim"
@@ -253,10 +257,10 @@ func (c Catalogue) Explain(s invariant.Signature) (Finding, bool) {
 	return Finding{}, false
 }
 
-// For are the findings that can explain a violation of a subject, or of a policy of the simulator:
-// all for released kube-apiservers, none for any other proxy. What the reference does wrong is NEW,
-// even if a released version does the same. For "none", without any proxy, it is nil: there is
-// nothing to explain.
+// For returns the findings that can explain a violation of a subject, or of a policy of the
+// simulator. It returns all findings for released kube-apiservers, and none for any other proxy: a
+// violation of the reference is NEW, even if a released version has the same defect. For "none",
+// without any proxy, it returns nil, because there is nothing to explain.
 func For(subject string) Catalogue {
 	switch {
 	case subject == "none":

@@ -46,7 +46,7 @@ func TestEveryFileSaysWhatPeopleAskFor(t *testing.T) {
 	}
 }
 
-// A signature that a finding explains, and near ones that it must not.
+// The test tries signatures that a finding explains, and similar ones that it must not explain.
 func TestPredicatesAreNarrow(t *testing.T) {
 	const notFound, unavailable = "NoFalseNotFound", "UnavailableOnPeerFailure"
 	const otherAnswers = "401 where servers give this user other answers at that time"
@@ -122,6 +122,11 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"a controller that deletes, and no wrong answer", 1, with(misled, func(s *invariant.Signature) { s.Mechanism, s.Answer, s.Way = invariant.MechanismController, "", "" }, cut, changed(invariant.ChangeOther))},
 		{"a controller that leaves an object behind", 1, with(blind, cut, changed(invariant.ChangeOther))},
 		{"a controller that leaves an object behind without a reason", 0, blind},
+		{"a controller that leaves an object of a misconfigured peer behind", 13, with(blind, reach(invariant.ReachNone, invariant.ObstacleConfiguration))},
+		{"a controller that deletes after a 404 for a misconfigured peer", 13, with(misled, reach(invariant.ReachNone, invariant.ObstacleConfiguration))},
+		{"a controller that deletes after 500 for a misconfigured peer", 0, with(misled, reach(invariant.ReachNone, invariant.ObstacleConfiguration), status("500"))},
+		{"an orphan that stays beside a misconfigured peer", 0,
+			with(blind, of("OrphansCollected"), wrong("an orphan was not collected"), reach(invariant.ReachNone, invariant.ObstacleConfiguration))},
 		{"a controller that does so late", 0, with(blind, of("DeletionEnds"), wrong("a deletion does not end"), cut, changed(invariant.ChangeOther))},
 		{"the same with 500", 0, with(whole, cut, status("500"), changed(invariant.ChangeOther))},
 		{"merged discovery forgets likewise", 1, with(document, before(invariant.ObstacleLink), changed(invariant.ChangeOther))},
@@ -269,8 +274,8 @@ matches:
 	}
 }
 
-// What another proxy does wrong is NEW, even if a released version does the same; without any proxy
-// there is nothing to explain.
+// A violation of another proxy is NEW, even if a released version has the same defect. Without any
+// proxy, there is nothing to explain.
 func TestFindingsAreOfReleasedVersions(t *testing.T) {
 	for subject, want := range map[string]bool{"builtin": true, "upstream-1.36": true, "reference": false, "external": false} {
 		if c := For(subject); c == nil || len(c) > 0 != want {
@@ -282,7 +287,7 @@ func TestFindingsAreOfReleasedVersions(t *testing.T) {
 	}
 }
 
-// With any one finding left out, what it explains is NEW.
+// If any one finding is left out, the violations that it explains become NEW.
 func TestEveryFindingIsNeeded(t *testing.T) {
 	for _, f := range All() {
 		for i, m := range f.Matches {
@@ -301,7 +306,7 @@ func TestEveryFindingIsNeeded(t *testing.T) {
 	}
 }
 
-// first is the first value that a field of a predicate takes, or the empty one.
+// first is the first value that a field of a predicate matches, or the empty value.
 func first[T any](of []T) (value T) {
 	if len(of) > 0 {
 		value = of[0]
@@ -309,14 +314,14 @@ func first[T any](of []T) (value T) {
 	return value
 }
 
-// Two findings of one number, in whichever files, would be told apart by nobody; and findings come
-// in the order of their numbers, not of their files.
+// Two findings must not have the same number, whatever files they are in, because nobody could
+// distinguish them. Findings are in the order of their numbers, not of their files.
 func TestFindingsAreInOrderAndHaveNumbersOfTheirOwn(t *testing.T) {
 	file := func(number int) *fstest.MapFile {
 		return &fstest.MapFile{Data: fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nnumber: %d\ntitle: t\nsymptom: s\ngrade: core\ndisclosure: public\n", APIVersion, Kind, number)}
 	}
 	for _, c := range []struct {
-		numbers []int // by the order of the files
+		numbers []int // in the order of the files
 		want    []int // nil: refused
 	}{
 		{nil, []int{}}, {[]int{7}, []int{7}}, {[]int{3, 1, 2}, []int{1, 2, 3}}, {[]int{10, 9}, []int{9, 10}},
@@ -341,7 +346,8 @@ func TestFindingsAreInOrderAndHaveNumbersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// An error about a match counts from one, and a predicate without answers may name what is wrong.
+// An error about a match counts matches from one. A predicate without answers may set Wrong
+// instead.
 func TestErrorsNameTheMatch(t *testing.T) {
 	good := Match{Invariants: []string{"NoLoop"}, Mechanisms: []invariant.Mechanism{invariant.MechanismResource}, Answers: []string{"404"}}
 	for _, c := range []struct {

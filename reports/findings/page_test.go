@@ -15,8 +15,8 @@ import (
 
 const pagesDir = "../../docs/findings"
 
-// TestFindingsPages checks that docs/findings.md and the page of each finding are made from the
-// files, and that there is no other page.
+// TestFindingsPages checks that docs/findings.md and the page of each finding are generated from
+// the files, and that there is no other page.
 func TestFindingsPages(t *testing.T) {
 	golden.Hold(t, "../../docs/findings.md", index(t, All()))
 	made := map[string]bool{}
@@ -35,7 +35,7 @@ func TestFindingsPages(t *testing.T) {
 	}
 }
 
-// pageName is the name of a finding's page: that of its file.
+// pageName is the name of a finding's page. It is the name of the finding's file, ending in .md.
 func pageName(t *testing.T, f Finding) string {
 	t.Helper()
 	names, err := fs.Glob(files, fmt.Sprintf("%03d-*.yaml", f.Number))
@@ -158,7 +158,7 @@ func code(words ...string) string {
 	return strings.Join(out, ", ")
 }
 
-// wrapped breaks a text into lines of at most 100 columns; all but the first are indented.
+// wrapped breaks a text into lines of at most 100 columns. It indents all lines except the first.
 func wrapped(text, indent string) string {
 	var b strings.Builder
 	column := 0

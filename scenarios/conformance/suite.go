@@ -1,13 +1,14 @@
-// Package conformance is the conformance suite ([suite.Conformance]) for Ginkgo: a spec for each
-// scenario of the catalogue, and one for each proof that the scenario can fail.
+// Package conformance is the conformance suite ([suite.Conformance]) for Ginkgo. It has a spec for
+// each scenario of the catalogue and a spec for each control run, which proves that the scenario
+// can fail.
 //
-// 'skewproof conformance' runs the same suite with nothing else installed; 'go test
-// ./scenarios/conformance -args --backend local' and the ginkgo program, which can spread it over
-// several processes, run it by this package.
+// 'skewproof conformance' runs the same suite and needs nothing else installed. This package is for
+// 'go test ./scenarios/conformance -args --backend local' and for the ginkgo program, which can
+// spread the specs over several processes.
 //
-// A spec is one run of the program, in a process of its own. Only a run whose verdict is pass is a
-// passed spec: an inconclusive one fails, with the reason, and one that cannot be carried out on
-// the backend is skipped, with the reason. In the end the report is written.
+// Each spec runs the skewproof program once, in its own process. A spec passes only if the verdict
+// of this run is pass. An inconclusive run fails the spec, and a run that the backend cannot carry
+// out skips it; the spec gives the reason. At the end the suite writes the report.
 package conformance
 
 import (
@@ -29,25 +30,25 @@ import (
 )
 
 const (
-	// spare is by how much Ginkgo's own limit of a spec exceeds that of its run, which is to end
-	// the run first.
+	// spare is the time that Ginkgo's limit for a spec has beyond the limit of its run, so that the
+	// run is ended first.
 	spare = suite.KindShutdownGrace + 30*time.Second
-	// grace is what Ginkgo gives an interrupted spec to end its run.
+	// grace is the time that an interrupted spec has to end its run.
 	grace = suite.KindShutdownGrace + 15*time.Second
-	// prepared bounds what happens before the first spec: binaries that are not cached may have to
-	// be built, at 5 minutes each.
+	// prepared is the time limit for the preparation before the first spec. Binaries that are not
+	// cached may have to be built, which takes 5 minutes each.
 	prepared = time.Hour
-	// entry is the name under which a spec leaves what it came to, as JSON: specs may be run in
-	// several processes.
+	// entry is the name of the report entry in which a spec leaves its outcome, as JSON, because
+	// the specs may run in several processes.
 	entry = "outcome"
 )
 
 // Declare declares the suite to Ginkgo: the preparation, a spec for each case, and the report at
-// the end. Call it once, before RunSpecs. The suite fails if a spec does, and also if none does and
-// the report says that nothing was shown.
+// the end. Call it once, before RunSpecs. The suite fails if a spec fails, and also if no spec
+// fails but the result of the report is not passed.
 //
-// If o.Program is empty, it is built from the sources that this package belongs to. o.Parallel
-// means nothing here: Ginkgo has its own way to spread specs over processes.
+// If o.Program is empty, Declare builds the program from the sources of this package. It ignores
+// o.Parallel, because Ginkgo spreads specs over processes in its own way.
 func Declare(o *suite.Conformance) error {
 	cases, unproven, err := o.Cases()
 	if err != nil {
@@ -79,8 +80,8 @@ func Declare(o *suite.Conformance) error {
 		report, err = o.Conclude(cases, unproven, r.StartTime, complete)
 		gomega.Expect(err).To(gomega.Succeed())
 	}, ginkgo.NodeTimeout(grace+time.Minute))
-	// Where every spec is skipped, where there is no control run, and where specs were left out,
-	// none has failed.
+	// If every spec is skipped, if there is no control run, or if specs were left out, no spec has
+	// failed.
 	ginkgo.ReportAfterSuite("what the suite comes to", func(_ ginkgo.SpecContext, r ginkgo.Report) {
 		if r.SuiteSucceeded && !r.SuiteConfig.DryRun && report.Kind != "" {
 			gomega.Expect(report.Result).To(gomega.Equal(reports.ResultPassed), "%s", report.Sentence)
@@ -89,7 +90,7 @@ func Declare(o *suite.Conformance) error {
 	return nil
 }
 
-// prepare makes the output directory and gets all programs, so that no spec has to wait for that.
+// prepare makes the output directory and gets all programs, so that no spec has to wait for them.
 func prepare(ctx context.Context, o *suite.Conformance, cases []*suite.Case) (err error) {
 	if o.Out == "" {
 		if o.Out, err = os.MkdirTemp("", "skewproof-conformance-"); err != nil {
@@ -114,7 +115,7 @@ func prepare(ctx context.Context, o *suite.Conformance, cases []*suite.Case) (er
 	return nil
 }
 
-// carryOut is the spec of a case.
+// carryOut is the body of the spec of a case.
 func carryOut(ctx context.Context, k *suite.Case, o *suite.Conformance) {
 	k.CarryOut(ctx, o.Program, o.Out)
 	leave(k.Outcome)
@@ -127,15 +128,16 @@ func carryOut(ctx context.Context, k *suite.Case, o *suite.Conformance) {
 	}
 }
 
-// leave leaves what a spec came to for the report, encoded here and now: what a pointer points to
-// may be shown long after.
+// leave adds the outcome of a spec to Ginkgo's report. It encodes the outcome at once, because
+// Ginkgo may encode an entry much later, when a pointer in it may refer to other values.
 func leave(o suite.Outcome) {
 	encoded, err := json.Marshal(o)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	ginkgo.AddReportEntry(entry, string(encoded), ginkgo.ReportEntryVisibilityNever)
 }
 
-// collect gives to the cases what their specs left, and tells whether none was ended early.
+// collect copies the outcomes that the specs left into their cases. It reports whether the suite is
+// complete: no spec was interrupted or aborted.
 func collect(cases []*suite.Case, r types.Report) (complete bool) {
 	complete = true
 	for _, spec := range r.SpecReports {

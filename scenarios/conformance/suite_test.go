@@ -25,7 +25,8 @@ var (
 	labelsFlag = flag.String("labels", "", "which scenarios, by labels; that of Ginkgo, --label-filter, does as well")
 )
 
-// actVariable makes a copy of this test binary act as skewproof, as failBeyondTheKEP does.
+// actVariable is an environment variable. If it is set, this test binary acts as the skewproof
+// program; see failBeyondTheKEP.
 const actVariable = "SKEWPROOF_CONFORMANCE_ACT"
 
 func TestMain(m *testing.M) {
@@ -41,8 +42,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestConformance is the suite for 'go test -args' and for the ginkgo program. Without arguments it
-// is the smallest one that means anything: the reference in the simulator, with its negative
-// control.
+// runs the smallest useful suite: the reference in the simulator, with its control run.
 func TestConformance(t *testing.T) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	configuration, reporter := ginkgo.GinkgoConfiguration()
@@ -56,11 +56,11 @@ func TestConformance(t *testing.T) {
 	}
 	reporter.SilenceSkips = true
 	whole := configuration.Timeout
-	// Each spec has a limit of its own. Ginkgo's usual one for the whole is an hour, in which the
-	// catalogue is not over.
+	// Each spec has its own limit. Ginkgo's default limit for the whole suite is one hour, which is
+	// too short for the catalogue.
 	configuration.Timeout, configuration.GracePeriod = 0, grace
 	flag.Visit(func(f *flag.Flag) {
-		if f.Name == "ginkgo.timeout" { // asked for; the ginkgo program always does
+		if f.Name == "ginkgo.timeout" { // the user set it; the ginkgo program always sets it
 			configuration.Timeout = whole
 		}
 	})
@@ -81,8 +81,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Ginkgo takes a suite for passed in which no spec failed. One that shows nothing, here for want of
-// a scenario that runs in the simulator, must not be.
+// Ginkgo passes a suite if no spec failed. But a suite that shows nothing must fail. Here it shows
+// nothing because the only scenario does not run in the simulator.
 func TestASuiteThatShowsNothingFails(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -101,7 +101,8 @@ func TestASuiteThatShowsNothingFails(t *testing.T) {
 	}
 }
 
-// What fails by what only strict lets count is told like anything else that fails.
+// A spec may fail only because of -strict, which counts invariants beyond the KEP. Such a failure
+// is reported like any other.
 func TestASpecThatFailsBeyondTheKEPSaysWhy(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -120,8 +121,8 @@ func TestASpecThatFailsBeyondTheKEPSaysWhy(t *testing.T) {
 	}
 }
 
-// failBeyondTheKEP leaves the report of a run that violated an invariant beyond the KEP, and
-// returns its exit code.
+// failBeyondTheKEP writes the report of a run that violated an invariant beyond the KEP, and
+// returns the exit code of this run.
 func failBeyondTheKEP() int {
 	spec, err := run.ReadSpec(os.Stdin)
 	if err != nil {
@@ -141,7 +142,8 @@ func failBeyondTheKEP() int {
 	return 1
 }
 
-// commandLine repeats the suite, without the programs and directories of this machine.
+// commandLine returns a command that repeats the suite. It leaves out --program and --out, which
+// name files of this machine.
 func commandLine(labels string) string {
 	words := []string{"go test ./scenarios/conformance -timeout 4h -args"}
 	flag.Visit(func(f *flag.Flag) {

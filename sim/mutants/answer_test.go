@@ -11,20 +11,20 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// answer is a complete answer of a handler.
+// answer is the complete answer of a handler.
 type answer struct {
-	path   string // that was asked for
+	path   string // path of the request
 	status int
 	header http.Header
 	body   []byte
 }
 
-// replace makes it another answer altogether.
+// replace replaces the whole answer.
 func (a *answer) replace(status int, contentType, body string) {
 	*a = answer{path: a.path, status: status, header: http.Header{"Content-Type": {contentType}}, body: []byte(body)}
 }
 
-// unknown makes it what a server says of a path for which it has no handler.
+// unknown replaces the answer with that of a server without a handler for the path.
 func (a *answer) unknown() {
 	a.replace(http.StatusNotFound, "text/plain; charset=utf-8", "404 page not found\n")
 }
@@ -34,8 +34,8 @@ const (
 	failure   = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`
 )
 
-// changing is a handler whose answers go through change before they are sent. A stream that has
-// begun is sent as it comes.
+// changing returns a handler that calls change on the answers of h before it sends them. A stream
+// that has begun is not changed.
 func changing(h http.Handler, change func(r *http.Request, a *answer)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		held := &holder{to: w}
@@ -62,8 +62,8 @@ type holder struct {
 	streaming bool
 }
 
-// serve lets a handler answer. What it breaks off in the middle is sent as far as it has come: the
-// client sees that it is broken.
+// serve lets a handler answer. If the handler breaks the answer off, holder sends the part that it
+// has, so that the client sees a broken answer.
 func (h *holder) serve(by http.Handler, r *http.Request) {
 	defer func() {
 		if why := recover(); why != nil {
@@ -93,15 +93,15 @@ func (h *holder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush begins a stream, unless the answer is an error: a proxy flushes whatever comes without a
-// length.
+// Flush starts a stream, unless the answer is an error. Errors stay held back, because a proxy
+// flushes every answer without a length.
 func (h *holder) Flush() {
 	if h.status < http.StatusMultipleChoices {
 		h.stream()
 	}
 }
 
-// stream sends what there is, and from now on all that comes.
+// stream sends everything held back, and from now on every write.
 func (h *holder) stream() {
 	if !h.streaming {
 		h.streaming = true
@@ -111,16 +111,16 @@ func (h *holder) stream() {
 	h.to.(http.Flusher).Flush()
 }
 
-// Hijack leaves a connection that is taken over as it is.
+// Hijack passes the connection on; its data is not changed.
 func (h *holder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	h.streaming = true
 	return http.NewResponseController(h.to).Hijack()
 }
 
-// CloseNotify is what the API machinery looks for in a writer that it wraps.
+// CloseNotify is a method that the API machinery requires of a writer that it wraps.
 func (h *holder) CloseNotify() <-chan bool { return nil }
 
-// answering plants a change of the answers that a server gives to clients.
+// answering plants a change of the answers of a server to clients.
 func answering(change func(r *http.Request, a *answer)) sim.Defects {
 	return sim.Defects{Handler: func(_ proxy.ServerID, h http.Handler) http.Handler {
 		return changing(h, func(r *http.Request, a *answer) {

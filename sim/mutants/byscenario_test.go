@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// byScenario are mutants that only the traffic of a scenario can find: random schedules do not ask
-// for what they spoil, or not often enough.
+// byScenario are mutants that only the traffic of a scenario can find. Random schedules have no
+// requests, or too few, that these mutants affect.
 var byScenario = []mutant{
 	{
 		part: "discovery", name: "own-view-of-all",
@@ -111,7 +111,7 @@ var byScenario = []mutant{
 					return
 				}
 				answer.Body = &unbroken{answer.Body, acted}
-				answer.Header.Del("Content-Length") // by which the client would see that something is missing
+				answer.Header.Del("Content-Length") // otherwise the client would see that something is missing
 				answer.ContentLength = -1
 			})
 		},
@@ -202,14 +202,15 @@ var byScenario = []mutant{
 	},
 }
 
-// isWatch reports whether it is a watch that a peer has begun to answer.
+// isWatch reports whether the answer is the start of a watch at a peer.
 func isWatch(r *http.Request, answer *http.Response) bool {
 	return r.URL.Query().Get("watch") == "true" && (answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusSwitchingProtocols)
 }
 
-// silent is a body of which nothing is read: it is at its end at once, or where the body is.
+// silent returns a body without data. It ends at once, or, if lasts is true, at the end of the
+// given body.
 func silent(body io.ReadCloser, lasts bool) io.ReadCloser {
-	if socket, ok := body.(io.ReadWriteCloser); ok { // of a connection that was upgraded
+	if socket, ok := body.(io.ReadWriteCloser); ok { // the connection was upgraded
 		return struct {
 			io.Reader
 			io.Writer

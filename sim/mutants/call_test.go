@@ -8,12 +8,12 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// call is the context of a request at the server that it was sent to, by which that server's
-// transport knows what it belongs to.
+// call is the context of a request at the server that received it. By this context, the server's
+// transport knows the original request of a forwarded request.
 type call struct {
 	context.Context
 	self  proxy.ServerID
-	tried []string // hosts of peers, as they were asked
+	tried []string // hosts of the peers, in the order in which they were tried
 }
 
 type callKey struct{}
@@ -25,13 +25,14 @@ func (c *call) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// AfterFunc is the simulator's own: without it, package context would start a goroutine.
+// AfterFunc calls the simulator's own AfterFunc. Without this method, package context would start a
+// goroutine.
 func (c *call) AfterFunc(f func()) (stop func() bool) {
 	return c.Context.(interface{ AfterFunc(func()) func() bool }).AfterFunc(f)
 }
 
-// onCalls plants a change of what is sent to peers that depends on what was tried before for the
-// same request.
+// onCalls plants a change of the requests to peers. The change may depend on the peers tried before
+// for the same request.
 func onCalls(change func(c *call, r *http.Request) *http.Request) sim.Defects {
 	return sim.Defects{
 		Handler: func(self proxy.ServerID, h http.Handler) http.Handler {

@@ -10,9 +10,9 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// verifiesNobody is of the network between servers rather than of the proxy, whose transport the
-// simulator replaces. Random schedules have no certificates that are wrong: it is for the scenarios
-// to find.
+// verifiesNobody changes the network between servers and not the proxy, because the simulator
+// replaces the proxy's transport. Random schedules have no wrong certificates, so only scenarios
+// can find this mutant.
 var verifiesNobody = mutant{
 	part: "transport", name: "verifies-nobody",
 	wrong: "Servers take every certificate for a good one: their own, that of the peer that they ask, and that of the peer that asks them.",
@@ -21,8 +21,8 @@ var verifiesNobody = mutant{
 	},
 }
 
-// TestEveryScenarioOfCertificatesFailsWhereNobodyVerifiesAny is for all scenarios about trust,
-// whatever else is their control: one who takes all certificates answers every request as though
+// TestEveryScenarioOfCertificatesFailsWhereNobodyVerifiesAny runs all scenarios about trust, also
+// those with another control. A server that accepts every certificate answers every request as if
 // nothing were wrong.
 func TestEveryScenarioOfCertificatesFailsWhereNobodyVerifiesAny(t *testing.T) {
 	const about = "OnlyTrustedPeers"
@@ -42,7 +42,7 @@ func TestEveryScenarioOfCertificatesFailsWhereNobodyVerifiesAny(t *testing.T) {
 			if with[about] != invariant.OutcomeFail {
 				t.Errorf("with the defect it is %s", with[about])
 			}
-			for name, outcome := range with { // in any order
+			for name, outcome := range with { // the order does not matter
 				if outcome == invariant.OutcomeFail {
 					findings.by(name)
 				}

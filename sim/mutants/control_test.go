@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// control has every hook in place, and none does anything.
+// control uses every hook, and no hook changes anything.
 var control = mutant{
 	part: "control", name: "nothing", wrong: "Nothing.",
 	plant: func(acted func()) sim.Defects {
@@ -27,8 +27,8 @@ var control = mutant{
 	},
 }
 
-// TestNothingIsFoundWhereNothingIsPlanted is what the findings are worth: were it to fail, mutants
-// would be found by chance, or by their hooks.
+// TestNothingIsFoundWhereNothingIsPlanted shows that the findings are meaningful. If it fails,
+// mutants may be found by chance, or because of their hooks.
 func TestNothingIsFoundWhereNothingIsPlanted(t *testing.T) {
 	h, err := newHunter(control)
 	if err != nil {

@@ -105,7 +105,7 @@ var documents = []mutant{
 	{
 		part: "discovery", name: "versions-of-peers-unknown",
 		wrong:     "It is not noted of which version a peer is, so that every server takes itself for the newest.",
-		resources: 17, // with fewer the order is the same, whoever is the newest
+		resources: 17, // with fewer resources the order is the same, whichever server is the newest
 		plant: func(acted func()) sim.Defects {
 			return fetching(func(r *proxy.FetchResult) bool {
 				acted()
@@ -158,7 +158,7 @@ var documents = []mutant{
 	},
 }
 
-// onDocuments plants a change of the documents that servers answer clients with.
+// onDocuments plants a change of the discovery documents that servers send to clients.
 func onDocuments(change func(self proxy.ServerID, a *answer)) sim.Defects {
 	return sim.Defects{Handler: func(self proxy.ServerID, h http.Handler) http.Handler {
 		return changing(h, func(r *http.Request, a *answer) {
@@ -169,7 +169,7 @@ func onDocuments(change func(self proxy.ServerID, a *answer)) sim.Defects {
 	}}
 }
 
-// onResources plants a change of every resource that is learnt from peers.
+// onResources plants a change of every resource that servers learn from peers.
 func onResources(change func(*apidiscoveryv2.APIResourceDiscovery)) sim.Defects {
 	return documented(func(groups discovery.Groups) discovery.Groups {
 		groups = slices.Clone(groups)
@@ -187,7 +187,8 @@ func onResources(change func(*apidiscoveryv2.APIResourceDiscovery)) sim.Defects 
 	})
 }
 
-// profileIgnored lets peers answer with all that they have learnt.
+// profileIgnored makes peers answer with everything that they have learnt, and not only with their
+// own resources.
 func profileIgnored(acted func()) sim.Defects {
 	type view [2]map[proxy.ServerID]discovery.Source
 	views := lives[view]{}
@@ -217,7 +218,7 @@ func profileIgnored(acted func()) sim.Defects {
 				}
 				sources := []discovery.Source{{Server: string(r.ID), Version: r.Version, Groups: r.Roots[root].Groups}}
 				if peer := views[r.ID]; peer != nil {
-					for id, s := range peer[root] { // in any order: Merge has its own
+					for id, s := range peer[root] { // the order does not matter: Merge orders them
 						if id != r.ID {
 							acted()
 							sources = append(sources, s)

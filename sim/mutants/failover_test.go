@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// failovers are mutants of what is done when a peer fails.
+// failovers are mutants of the behaviour after a peer fails.
 var failovers = []mutant{
 	{
 		part: "failover", name: "none",

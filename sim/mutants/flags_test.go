@@ -6,7 +6,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// disobeys is a defect by which servers do not do what their flags say. change reports whether it
+// disobeys returns a defect by which servers do not obey their flags. change reports whether it
 // made a difference.
 func disobeys(change func(self proxy.ServerID, does *history.Configuration) bool) func(acted func()) sim.Defects {
 	return func(acted func()) sim.Defects {
@@ -19,8 +19,7 @@ func disobeys(change func(self proxy.ServerID, does *history.Configuration) bool
 	}
 }
 
-// direct is a defect by which something else is learnt than that a server without a proxy is at an
-// address.
+// direct returns a defect that replaces the event that a server without a proxy is at an address.
 func direct(instead func(proxy.PeerAddress) proxy.Event) func(acted func()) sim.Defects {
 	return func(acted func()) sim.Defects {
 		return sim.Defects{Events: func(_ proxy.ServerID, events []proxy.Event) []proxy.Event {
@@ -36,7 +35,7 @@ func direct(instead func(proxy.PeerAddress) proxy.Event) func(acted func()) sim.
 	}
 }
 
-// flags are mutants that show only where a flag is out of the ordinary.
+// flags are mutants that can only be seen when a flag has an unusual value.
 var flags = []mutant{
 	{
 		part: "flags", name: "own-address-whatever-was-given",

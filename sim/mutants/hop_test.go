@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// hops are mutants of how a server tells a peer's request from a client's.
+// hops are mutants of how a server distinguishes a peer's request from a client's.
 var hops = []mutant{
 	{
 		part: "hop", name: "header-not-sent", rare: true,

@@ -10,17 +10,17 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// spec is what is searched: two versions, told apart by what only one of them serves, by
-// subresources, and by nothing.
+// spec describes the searched control planes: two versions, with resources that only one of them
+// serves, resources whose subresources differ, and resources that are the same in both.
 var spec = search.Spec{Policy: "reference", From: "v1.36.3", To: "v1.37.1", Servers: 3, Resources: 6}
 
-// hunter runs random schedules on a control plane with a mutant and, where that breaks an
-// invariant, on one without.
+// hunter runs random schedules on a control plane with a mutant. If a schedule breaks an invariant,
+// hunter also runs it on a control plane without the mutant.
 type hunter struct {
 	cases          *search.Generator
 	mutated, sound *sim.Simulator
 	planted        bool
-	acted          int // how often the planted defect has made a difference
+	acted          int // number of times that the planted defect made a difference
 }
 
 func newHunter(m mutant) (*hunter, error) {
@@ -57,30 +57,31 @@ func (h *hunter) close() {
 	h.sound.Close()
 }
 
-// finding is how a mutant was found.
+// finding says how a mutant was found.
 type finding struct {
 	seed uint64
-	// schedules is how many were tried, the one that found it included.
+	// schedules is the number of schedules tried, including the last one, which found the mutant.
 	schedules int
-	// by are the verdicts that the mutant is to blame for, in the order of the catalogue.
+	// by are the verdicts caused by the mutant, in the order of the catalogue.
 	by []invariant.Verdict
 }
 
 func isCore(v invariant.Verdict) bool { return v.Grade == invariant.GradeCore }
 
-// To plant anything moves the choices of delays, so that what a schedule comes to may differ by
-// chance: without the mutant, too, an invariant may be broken on one tape and not on another. So a
-// mutant is to blame for a broken invariant only if that holds without the mutant on the same
-// schedule with a few other tapes, and if it is an extended one, which the reference policy may
-// break, with many, while with the mutant it is broken again on some of these.
+// A planted defect shifts the choices of delays. So the result of a schedule may differ by chance:
+// without the mutant, too, an invariant may be broken on one tape and not on another. Therefore the
+// mutant is to blame for a broken invariant only if the invariant holds without the mutant, on the
+// same schedule with a few other tapes. The reference policy may break an extended invariant. Such
+// an invariant must hold on many tapes without the mutant, and must be broken again on some of
+// these tapes with the mutant.
 const (
 	fewTapes  = 4
 	manyTapes = 16
 	brokenOn  = 4
 )
 
-// hunt tries the schedules of the seeds from first on, a number of them at most. It returns nil if
-// none found anything.
+// hunt tries at most a number of schedules, with the seeds from first on. It returns nil if no
+// schedule finds the mutant.
 func (h *hunter) hunt(first uint64, most int) (*finding, error) {
 	for i := range most {
 		seed, before := first+uint64(i), h.acted
@@ -102,8 +103,8 @@ func (h *hunter) hunt(first uint64, most int) (*finding, error) {
 	return nil, nil
 }
 
-// blame returns those of the broken invariants that the mutant is to blame for: core ones if there
-// are any.
+// blame returns the broken invariants for which the mutant is to blame. If core invariants are
+// among them, it returns only these.
 func (h *hunter) blame(c *sim.Case, seed uint64, broken []invariant.Verdict) ([]invariant.Verdict, error) {
 	for n := 0; n <= manyTapes && len(broken) > 0; n++ {
 		if n > fewTapes && slices.ContainsFunc(broken, isCore) {
@@ -135,8 +136,8 @@ func names(v invariant.Verdict, all []invariant.Verdict) bool {
 // another is the n-th tape for the case of a seed; 0 is its own.
 func another(seed uint64, n int) *tape.Tape { return tape.Seeded(seed + uint64(n)<<48) }
 
-// judge runs a case and returns the verdicts of the invariants that are broken. A run that breaks
-// one must have looked suspicious: a search does not judge those that do not.
+// judge runs a case and returns the verdicts of the broken invariants. It returns an error if the
+// run breaks an invariant but is not suspect, because a search does not judge such runs.
 func judge(s *sim.Simulator, c *sim.Case, t *tape.Tape) ([]invariant.Verdict, error) {
 	result, err := s.Run(c, t, sim.Options{})
 	if err != nil {

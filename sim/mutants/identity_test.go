@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// identities are mutants of for whom a request is passed on.
+// identities are mutants of the user of a forwarded request.
 var identities = []mutant{
 	{
 		part: "identity", name: "user-dropped",

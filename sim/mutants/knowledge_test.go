@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// knowledge are mutants of what a server learns of its peers, and of what it forgets.
+// knowledge are mutants of what a server learns about its peers, and of what it forgets.
 var knowledge = []mutant{
 	{
 		part: "table", name: "first-document-for-ever",
@@ -227,10 +227,10 @@ var knowledge = []mutant{
 	},
 }
 
-// longAgo is before everything that happens, and not never.
+// longAgo is a time before every run, and not the zero time.
 var longAgo = time.Date(2025, time.December, 31, 0, 0, 0, 0, time.UTC)
 
-// changed returns events of which each may be another.
+// changed returns the events after change was called on each of them.
 func changed(events []proxy.Event, change func(proxy.Event) proxy.Event) []proxy.Event {
 	all := make([]proxy.Event, len(events))
 	for i, e := range events {
@@ -239,8 +239,8 @@ func changed(events []proxy.Event, change func(proxy.Event) proxy.Event) []proxy
 	return all
 }
 
-// results changes what peers answered: keep reports whether an answer is to be believed at all. The
-// simulator's own results stay as they are.
+// results changes the answers of peers to fetches. keep may change an answer, and reports whether
+// the server receives it. The simulator's own results are not modified.
 func results(events []proxy.Event, keep func(*proxy.FetchResult) bool) []proxy.Event {
 	return changed(events, func(e proxy.Event) proxy.Event {
 		fetched, ok := e.(proxy.Fetched)
@@ -258,12 +258,12 @@ func results(events []proxy.Event, keep func(*proxy.FetchResult) bool) []proxy.E
 	})
 }
 
-// fetching plants a change of what peers answered.
+// fetching plants a change of the answers of peers to fetches.
 func fetching(keep func(*proxy.FetchResult) bool) sim.Defects {
 	return sim.Defects{Events: func(_ proxy.ServerID, events []proxy.Event) []proxy.Event { return results(events, keep) }}
 }
 
-// documented plants a change of the documents that peers answered.
+// documented plants a change of the documents in the answers of peers.
 func documented(change func(discovery.Groups) discovery.Groups) sim.Defects {
 	return fetching(func(r *proxy.FetchResult) bool {
 		for root := range r.Roots {
@@ -275,7 +275,7 @@ func documented(change func(discovery.Groups) discovery.Groups) sim.Defects {
 	})
 }
 
-// ignoring plants that some events are not noticed.
+// ignoring plants that servers do not notice some events.
 func ignoring(acted func(), ignore func(self proxy.ServerID, e proxy.Event) bool) sim.Defects {
 	return sim.Defects{Events: func(self proxy.ServerID, events []proxy.Event) []proxy.Event {
 		var kept []proxy.Event

@@ -13,11 +13,12 @@ import (
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// unmasked is how many schedules it may take to see a planted defect beside upstream's own.
+// unmasked is the maximum number of schedules until a planted defect is seen in addition to
+// upstream's own defects.
 const unmasked = 400
 
-// upstreamHides are the defects that cannot be seen on upstream's policy: it does not do what they
-// spoil, or it has the same defect itself.
+// upstreamHides are the defects that cannot be seen with upstream's policy. Either upstream does
+// not have the behaviour that they change, or it has the same defect itself.
 var upstreamHides = map[string]string{
 	"failed-fetch-is-empty":    "upstream does the same (finding 11)",
 	"unknown-is-empty":         "upstream does the same (finding 6)",
@@ -30,9 +31,9 @@ var upstreamHides = map[string]string{
 const noSecondAttempt = "upstream makes no second attempt (finding 3)"
 
 // TestUpstreamsDefectsMaskNoOthers plants every defect in servers that follow upstream's policy.
-// Its known defects, finding 2 above all, show in nearly every schedule. A planted one must be
-// reported as NEW all the same: no finding's predicate may be so wide that it swallows another
-// defect.
+// Upstream's known defects, above all finding 2, appear in nearly every schedule. A planted defect
+// must be reported as NEW in spite of this. So no finding's predicate may be so wide that it also
+// explains another defect.
 func TestUpstreamsDefectsMaskNoOthers(t *testing.T) {
 	released := search.Spec{Policy: "upstream-1.37", From: spec.From, To: spec.To, Servers: spec.Servers, Resources: spec.Resources}
 	sound := newIn(t, released, mutant{}, 3*unmasked)
@@ -59,8 +60,8 @@ func TestUpstreamsDefectsMaskNoOthers(t *testing.T) {
 	}
 }
 
-// restartedPeersServeNothing is a defect that looks like finding 24 at first: 404 for a whole
-// resource, soon after the server that serves it has restarted. But it lasts.
+// restartedPeersServeNothing is a defect that looks like finding 24 at first: a server answers 404
+// for a whole resource soon after the server that serves it has restarted. But this defect lasts.
 var restartedPeersServeNothing = mutant{
 	wrong: "A server takes the document of a peer that has restarted for empty.",
 	plant: func(acted func()) sim.Defects {
@@ -86,9 +87,9 @@ var restartedPeersServeNothing = mutant{
 	},
 }
 
-// TestLateKnowledgeMasksNoLostKnowledge plants a defect whose 404s come soon after a restart, with
-// every server in reach. Those that are later than the start took must be NEW: finding 24 is about
-// knowledge that is late, and no other.
+// TestLateKnowledgeMasksNoLostKnowledge plants a defect whose 404s come soon after a restart, while
+// every server can be reached. If such a 404 comes later than the duration of the start, it must be
+// NEW, because finding 24 is only about late knowledge.
 func TestLateKnowledgeMasksNoLostKnowledge(t *testing.T) {
 	released := search.Spec{Policy: "upstream-1.37", From: spec.From, To: spec.To, Servers: spec.Servers, Resources: spec.Resources}
 	for s := range newSignatures(t, released, restartedPeersServeNothing, unmasked) {
@@ -101,8 +102,8 @@ func TestLateKnowledgeMasksNoLostKnowledge(t *testing.T) {
 	t.Errorf("no 404 soon after a restart is NEW within %d schedules. %s", unmasked, restartedPeersServeNothing.wrong)
 }
 
-// newIn runs schedules with a planted defect. It returns the kinds of violations that are NEW,
-// beside those given; with some given, it ends with the first.
+// newIn runs schedules with a planted defect. It returns the kinds of violations that are NEW and
+// not in beside. If beside is not empty, newIn stops at the first such kind.
 func newIn(t *testing.T, of search.Spec, m mutant, schedules int, beside ...invariant.Signature) []invariant.Signature {
 	t.Helper()
 	var found []invariant.Signature
@@ -117,8 +118,8 @@ func newIn(t *testing.T, of search.Spec, m mutant, schedules int, beside ...inva
 	return found
 }
 
-// newSignatures runs schedules with a planted defect. It yields the signatures of violations that
-// are NEW, with their circumstances, as they come.
+// newSignatures runs schedules with a planted defect. It yields the signatures of NEW violations,
+// with their circumstances, in the order in which they are found.
 func newSignatures(t *testing.T, of search.Spec, m mutant, schedules int) iter.Seq[invariant.Signature] {
 	return func(yield func(invariant.Signature) bool) {
 		cases, err := search.NewGenerator(of)

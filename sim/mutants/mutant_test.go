@@ -11,32 +11,34 @@ import (
 // mutant is a defect that is planted in a control plane that otherwise follows the reference
 // policy.
 type mutant struct {
-	// part is what it is a defect of, name what it is called in the table.
+	// part is the part of the proxy or server with the defect, and name is the name in the table.
 	part, name string
-	// wrong says in a sentence what is wrong.
+	// wrong describes the defect in a sentence.
 	wrong string
-	// changes are switches of the policy, of a mutant that is one of those turned against KEP-4020.
+	// changes are switches of the policy, for a mutant that turns one of them against KEP-4020.
 	changes []string
-	// plant returns the hooks that make the defect, with nothing remembered; nil for one of the
-	// policy. acted is to be called whenever the defect makes a difference to something.
+	// plant returns new hooks that make the defect; nil for a mutant of the policy. The hooks call
+	// acted whenever the defect makes a difference.
 	plant func(acted func()) sim.Defects
-	// setup changes the simulated servers themselves, where no hook reaches; nil for nothing.
+	// setup changes the simulated servers themselves, for defects that no hook can make; nil for no
+	// change.
 	setup func(setup sim.Setup, acted func()) sim.Setup
-	// resources is how many it takes for the defect to make a difference; 0: no more than usual.
+	// resources is the number of resources that the defect needs to make a difference; 0 means no
+	// more than usual.
 	resources int
-	// blind is why nothing notices it; empty for one that is found.
+	// blind is the reason why no invariant finds the mutant; empty if one does.
 	blind string
-	// rare is true for one that takes more schedules than a quick test has time for.
+	// rare is true if finding the mutant takes more schedules than a quick test has time for.
 	rare bool
 }
 
-// catalogue lists all mutants that are found.
+// catalogue lists all mutants that the search finds.
 func catalogue() []mutant {
 	return slices.Concat(statuses, hops, knowledge, documents, transports, identities, streams, failovers, servers)
 }
 
-// lives keeps something for the present process of each server. The hook that is put around the
-// local server is called when a process begins.
+// lives keeps a value for the present process of each server. The Local hook is called when a
+// process begins, and then begin resets the value.
 type lives[T any] map[proxy.ServerID]*T
 
 func (l lives[T]) begin(self proxy.ServerID, h http.Handler) http.Handler {
@@ -44,8 +46,8 @@ func (l lives[T]) begin(self proxy.ServerID, h http.Handler) http.Handler {
 	return h
 }
 
-// fromPeer reports whether a peer passed the request on: no client of the simulator says for whom
-// it asks.
+// fromPeer reports whether a peer forwarded the request. Only peers name the user; no client of the
+// simulator does.
 func fromPeer(r *http.Request) bool { return r.Header.Get(userHeader) != "" }
 
 const userHeader = "X-Remote-User"

@@ -20,12 +20,13 @@ var (
 
 const (
 	firstSeed = 1
-	// within is how many schedules it may take to find a mutant, and soon how many if it is not rare.
+	// within is the maximum number of schedules to find a mutant, and soon is the maximum for a
+	// mutant that is not rare.
 	within = 20_000
 	soon   = 300
 )
 
-// TestMutants looks for every mutant. One that is not found means that a defect of its kind in the
+// TestMutants searches for every mutant. If a mutant is not found, a defect of its kind in the
 // proxy would not be found either.
 func TestMutants(t *testing.T) {
 	var chosen []mutant
@@ -66,7 +67,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// together does n things on all processors.
+// together calls do for 0 to n-1, on all processors.
 func together(n int, do func(i int)) {
 	var wait sync.WaitGroup
 	next := make(chan int)
@@ -99,7 +100,7 @@ func look(t *testing.T, m mutant, most int) *finding {
 	return f
 }
 
-// table writes what was found.
+// table prints the results.
 func table(to io.Writer, mutants []mutant, found []*finding) {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "OF\tMUTANT\tSCHEDULES\tFOUND BY\tWHAT IS WRONG")
@@ -113,7 +114,7 @@ func table(to io.Writer, mutants []mutant, found []*finding) {
 	_ = w.Flush()
 }
 
-// String names the invariants that are broken.
+// String names the broken invariants.
 func (f *finding) String() string {
 	var all []string
 	for _, v := range f.by {
@@ -126,8 +127,8 @@ func (f *finding) String() string {
 	return strings.Join(all, ", ")
 }
 
-// TestNobodyNotices keeps the list of what is not noticed honest: each of these mutants acts, and
-// if it is found, it belongs to the others.
+// TestNobodyNotices checks the list of unseen mutants. Each of them must act. A mutant that is
+// found belongs to the catalogue.
 func TestNobodyNotices(t *testing.T) {
 	most := soon / 4
 	if *full {

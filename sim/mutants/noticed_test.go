@@ -8,8 +8,8 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// noticed are sentences of the catalogue beside those that a scenario's own control proves: what is
-// planted makes one of them untrue, and the invariant that the scenario is about must say so.
+// noticed are sentences of the catalogue that the control of their scenario does not prove. The
+// mutant makes such a sentence untrue, and the invariant of the scenario must fail.
 var noticed = []struct{ scenario, mutant, invariant string }{
 	{"watch-through-proxy", "watch-cut-short", "WatchesLast"},
 	{"watch-through-proxy", "watch-without-events", "WatchesLast"},
@@ -44,7 +44,7 @@ var noticed = []struct{ scenario, mutant, invariant string }{
 	{"emulated-upgrade", "emulates-nothing", "ConfigurationTakesEffect"},
 }
 
-// TestScenariosNotice plants each of them.
+// TestScenariosNotice plants each of these mutants.
 func TestScenariosNotice(t *testing.T) {
 	findings.all++
 	for _, n := range noticed {
@@ -69,7 +69,7 @@ func TestScenariosNotice(t *testing.T) {
 			if outcome := with[n.invariant]; outcome != invariant.OutcomeFail {
 				t.Errorf("with the defect %s is %s", n.invariant, outcome)
 			}
-			for name, outcome := range with { // in any order
+			for name, outcome := range with { // the order does not matter
 				if outcome == invariant.OutcomeFail {
 					findings.by(name)
 				}

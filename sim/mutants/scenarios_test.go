@@ -15,11 +15,11 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// scenarioQPS is a little more than the pressure that scenarios ask for.
+// scenarioQPS is a little more than the load that the scenarios' minimum pressure needs.
 const scenarioQPS = 110
 
-// TestScenariosFailOnTheirDefects plants the defect that a scenario names as its control: without
-// one on which it fails, nobody knows that it can.
+// TestScenariosFailOnTheirDefects plants the defect that a scenario names as its control. A defect
+// on which the scenario fails is the proof that the scenario can fail.
 func TestScenariosFailOnTheirDefects(t *testing.T) {
 	findings.all++
 	for _, s := range scenarios.All() {
@@ -42,7 +42,7 @@ func TestScenariosFailOnTheirDefects(t *testing.T) {
 					t.Errorf("with the defect %s is %s", must, outcome)
 				}
 			}
-			for name, outcome := range with { // in any order
+			for name, outcome := range with { // the order does not matter
 				if outcome == invariant.OutcomeFail {
 					findings.by(name)
 				}
@@ -51,8 +51,8 @@ func TestScenariosFailOnTheirDefects(t *testing.T) {
 	}
 }
 
-// outcomes runs a scenario on the reference with a defect and returns what the invariants say of
-// it, by their names.
+// outcomes runs a scenario on the reference with a defect. It returns the outcomes of the
+// invariants, by their names.
 func outcomes(t *testing.T, s scenario.Scenario, m mutant) map[string]invariant.Outcome {
 	t.Helper()
 	changed := spec
@@ -88,12 +88,12 @@ func outcomes(t *testing.T, s scenario.Scenario, m mutant) map[string]invariant.
 	return all
 }
 
-// finders are the invariants that have found some mutant in the tests before. It may be used
-// concurrently.
+// finders are the invariants that have found a mutant in the tests before. It is safe for
+// concurrent use.
 type finders struct {
 	mu    sync.Mutex
 	names map[string]bool
-	all   int // tests that have looked for all of theirs
+	all   int // number of tests that have searched for all their mutants
 }
 
 var findings = finders{names: map[string]bool{}}
@@ -104,21 +104,21 @@ func (f *finders) by(name string) {
 	f.names[name] = true
 }
 
-// TestEveryInvariantHasFoundSomething comes after those that plant defects: an invariant that never
-// finds any may be unable to.
+// TestEveryInvariantHasFoundSomething runs after the tests that plant defects. An invariant that
+// never finds a defect may be unable to find one.
 func TestEveryInvariantHasFoundSomething(t *testing.T) {
 	if findings.all < 4 {
 		t.Skip("not all tests that plant defects were run before, as -run or -only wanted it")
 	}
 	for _, inv := range invariant.All() {
 		switch found := findings.names[inv.Name]; {
-		// Nobody asks for OpenAPI in the simulator, and seldom for the document of a group that not
-		// all serve: histories made by hand prove those.
-		// There are no controllers and no informers in the simulator, and no etcd: histories made by hand,
-		// and real runs, prove those about them.
+		// In the simulator, no client requests OpenAPI, and requests for the document of a group
+		// that not all servers serve are rare. Histories made by hand prove the invariants about
+		// these. The simulator has no controllers, no informers and no etcd. Histories made by hand
+		// and real runs prove the invariants about those.
 		case slices.Contains([]string{
-			"OpenAPIDescribes", "GroupVersionsDescribed", "NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "NoLostEvents",
-			"NoFieldLost",
+			"OpenAPIDescribes", "GroupVersionsDescribed", "NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows",
+			"NoLostEvents", "NoFieldLost",
 		}, inv.Name):
 			if found {
 				t.Errorf("%s has found a mutant: it needs no exemption", inv.Name)

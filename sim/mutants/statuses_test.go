@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// statuses are mutants that answer with another status than they should.
+// statuses are mutants that answer with a wrong status.
 var statuses = []mutant{
 	{
 		part: "status", name: "refusal-becomes-absence",
@@ -46,7 +46,7 @@ var statuses = []mutant{
 		wrong: "What nobody serves is answered 503.",
 		plant: func(acted func()) sim.Defects {
 			return onStatus(http.StatusNotFound, acted, func(a *answer) {
-				if a.header.Get("Content-Type") != "application/json" { // else the object is missing
+				if a.header.Get("Content-Type") != "application/json" { // otherwise the object is missing
 					a.replace(http.StatusServiceUnavailable, "application/json", failure)
 				}
 			})
@@ -128,7 +128,7 @@ var statuses = []mutant{
 	},
 }
 
-// onStatus plants a change of the answers of one status.
+// onStatus plants a change of the answers with one status.
 func onStatus(status int, acted func(), change func(*answer)) sim.Defects {
 	return answering(func(_ *http.Request, a *answer) {
 		if a.status == status {

@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// streams are mutants of answers that last.
+// streams are mutants of answers that last for some time.
 var streams = []mutant{
 	{
 		part: "stream", name: "watch-held-back",
@@ -25,7 +25,7 @@ var streams = []mutant{
 	},
 }
 
-// unflushed sends nothing before the answer is complete.
+// unflushed sends nothing until the answer is complete.
 type unflushed struct {
 	http.ResponseWriter
 	acted func()
@@ -37,7 +37,7 @@ func (w unflushed) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(w.ResponseWriter).Hijack()
 }
 
-// unbroken is a body that ends where it breaks off.
+// unbroken is a body that seems to end where it breaks off.
 type unbroken struct {
 	io.ReadCloser
 	acted func()

@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// transports are mutants of the way to a peer.
+// transports are mutants of the transport to a peer.
 var transports = []mutant{
 	{
 		part: "transport", name: "write-sent-again", rare: true,
@@ -89,7 +89,7 @@ var transports = []mutant{
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Transport: func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(r *http.Request) (answer *http.Response, err error) {
-					for range 40 { // for ever, but for peers that refuse at once
+					for range 40 { // practically for ever, except for peers that refuse at once
 						if answer, err = next.RoundTrip(r); err == nil || !undelivered(err) || r.Context().Err() != nil {
 							break
 						}
@@ -140,12 +140,12 @@ var transports = []mutant{
 	},
 }
 
-// roundTripper is a function that is a transport.
+// roundTripper is a function as a transport.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// sending plants a change of what is sent to peers.
+// sending plants a change of the requests to peers.
 func sending(change func(r *http.Request)) sim.Defects {
 	return sim.Defects{Transport: func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -156,7 +156,7 @@ func sending(change func(r *http.Request)) sim.Defects {
 	}}
 }
 
-// returning plants a change of what peers answer.
+// returning plants a change of the answers from peers.
 func returning(change func(r *http.Request, answer *http.Response)) sim.Defects {
 	return sim.Defects{Transport: func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -170,23 +170,23 @@ func returning(change func(r *http.Request, answer *http.Response)) sim.Defects 
 	}}
 }
 
-// to is the request for another peer.
+// to returns the request with another peer as its destination.
 func to(host string, r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	r.URL.Host = host
 	return r
 }
 
-// undelivered reports whether an error says that the peer certainly did not get the request.
+// undelivered reports whether the error means that the peer certainly did not receive the request.
 func undelivered(err error) bool {
 	var said proxy.NotDeliveredError
 	return errors.As(err, &said) && said.NotDelivered()
 }
 
-// notDelivered says so of another error.
+// notDelivered wraps another error and says that the request was not delivered.
 type notDelivered struct{ error }
 
 func (notDelivered) NotDelivered() bool { return true }
 
-// errAvoided is when a peer is not even tried.
+// errAvoided is the error for a peer that is not even tried.
 var errAvoided = notDelivered{errors.New("this peer is avoided")}

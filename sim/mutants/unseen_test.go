@@ -8,8 +8,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// unseen are mutants that act and that nothing notices, each with the reason. They are the list of
-// what is not looked at.
+// unseen are mutants that act but that no invariant finds, each with the reason. The list shows
+// what the invariants do not check.
 var unseen = []mutant{
 	{
 		part: "stream", name: "cancel-not-passed-on",
@@ -68,7 +68,7 @@ var unseen = []mutant{
 	},
 }
 
-// deaf is a context that does not notice that the client has gone, only that the time for an
+// deaf is a context that ignores that the client has gone. It still ends when the time of an
 // attempt is over.
 type deaf struct {
 	context.Context

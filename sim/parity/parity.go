@@ -14,25 +14,25 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Disagreement is an invariant of which the two backends say different things.
+// Disagreement is an invariant for which the two backends have different outcomes.
 type Disagreement struct {
 	Scenario  string `json:"scenario"`
 	Subject   string `json:"subject"`
 	From      string `json:"from"`
 	To        string `json:"to"`
 	Invariant string `json:"invariant"`
-	// Local is what the invariant says of real processes, Sim what it says of the simulated ones.
+	// Local is the outcome on real processes, and Sim is the outcome in the simulator.
 	Local invariant.Outcome `json:"local"`
 	Sim   invariant.Outcome `json:"sim"`
 }
 
-// String is the disagreement in a line.
+// String describes the disagreement in a line.
 func (d Disagreement) String() string {
 	return fmt.Sprintf("%s, %s, %s to %s: %s is %s on real processes, and %s in the simulator",
 		d.Scenario, d.Subject, d.From, d.To, d.Invariant, d.Local, d.Sim)
 }
 
-// Compare compares two reports of one plan, verdict by verdict, in the order of the catalogue.
+// Compare compares two reports of one plan, invariant by invariant, in the order of the catalogue.
 func Compare(local, sim reports.RunReport) ([]Disagreement, error) {
 	l, s := local.Metadata, sim.Metadata
 	switch {
@@ -63,17 +63,17 @@ func describe(r reports.RunReport) string {
 // outcome does not match inconclusive.
 type Known struct {
 	Disagreement
-	// Why says what makes the backends differ, and why that is not a defect to fix.
+	// Why says why the backends differ, and why this is not a defect to fix.
 	Why string `json:"why"`
 }
 
 //go:embed known.json
 var known []byte
 
-// All returns the disagreements that are known, in the order of the file.
+// All returns the known disagreements, in the order of the file.
 var All = sync.OnceValue(func() []Known {
 	all, err := decode(known)
-	if err != nil { // the file is part of the program, and a test reads it
+	if err != nil { // cannot happen: the file is part of the program, and a test reads it
 		panic(err)
 	}
 	return all
@@ -94,7 +94,7 @@ func decode(file []byte) ([]Known, error) {
 	return all, nil
 }
 
-// Explain says why the backends disagree, if that is known.
+// Explain returns the reason of a disagreement, if it is known.
 func Explain(d Disagreement) (why string, ok bool) { return explain(All(), d) }
 
 func explain(all []Known, d Disagreement) (why string, ok bool) {
@@ -113,9 +113,9 @@ func likewise(known, is invariant.Outcome) bool {
 	return known == is || known == "" && is != invariant.OutcomeInconclusive
 }
 
-// Causes compares the violations that two reports show, each as "invariant: asked server: cause". A
-// report shows only a few kinds of violations of each invariant, so this is for reading, not
-// judging.
+// Causes compares the violations in two reports, each as "invariant: asked server: cause". A report
+// shows only a few kinds of violations of each invariant, so the result is for people to read, not
+// for a verdict.
 func Causes(local, sim reports.RunReport) (both, onlyLocal, onlySim []string) {
 	real, simulated := causes(local), causes(sim)
 	for _, c := range real {

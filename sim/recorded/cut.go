@@ -11,9 +11,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// list is an aggregated discovery document (apidiscovery.k8s.io/v2, APIGroupDiscoveryList) down to
-// its resources, which stay the bytes they are. The order of the fields is that in which a server
-// writes them.
+// list is an aggregated discovery document (apidiscovery.k8s.io/v2, APIGroupDiscoveryList). It is
+// parsed down to its resources, which keep their bytes. Its fields are in the order in which a
+// server writes them.
 type list struct {
 	Kind       string          `json:"kind"`
 	APIVersion string          `json:"apiVersion"`
@@ -32,10 +32,10 @@ type groupVersion struct {
 	Freshness string            `json:"freshness,omitempty"`
 }
 
-// cut returns a document that lists the resources for which keep is true, with their subresources,
-// and is otherwise the same to the byte: a document made anew from Go's types would lose what only
-// old servers write (creationTimestamp: null, up to 1.33). Versions and groups of which nothing is
-// left are left out, as by a server.
+// cut returns a document that lists only the resources for which keep is true, with their
+// subresources. Everything else is the same to the byte. A document encoded from Go's types would
+// lose fields that only old servers write (creationTimestamp: null, up to 1.33). Like a server, cut
+// leaves out versions and groups without resources.
 func cut(body []byte, keep func(history.GVR) bool) ([]byte, error) {
 	var all list
 	if err := json.Unmarshal(body, &all); err != nil {
@@ -75,26 +75,27 @@ func cut(body []byte, keep func(history.GVR) bool) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// maxCuts is how many small versions are kept of one version. A campaign uses a handful; a search
-// that draws resources at random must not fill the memory with them.
+// maxCuts is the maximum number of small versions that are kept of one version. A campaign uses a
+// few. A search that draws resources at random must not fill the memory with them.
 const maxCuts = 256
 
-// cuts are the small versions made of one version, by the positions of their resources in its
+// cuts caches the small versions of one version, by the positions of their resources in its
 // document. The zero value is empty.
 type cuts struct {
 	mu   sync.Mutex
 	made map[string]*Version
 }
 
-// Small returns the release cut down to the given resources, so that what costs time by the length
-// of a document costs little. It has the same name and the same order. Resources are told by group,
-// version and resource, and keep all their subresources. What the release does not serve is left
-// out; with nothing left, both roots are empty lists.
+// Small returns the release cut down to the given resources. A small document saves time wherever
+// the cost depends on its length. The small release has the same name, and its resources have the
+// same order. Resources are identified by group, version and resource, and keep all their
+// subresources. Small ignores resources that the release does not serve. If no resource is left,
+// both roots are empty lists.
 //
-// It is cached by the resources that are left, in whatever order they are given. After 256
-// different sets the cache starts anew, so that the same question may give another, equal Version.
-// To make one of a whole release takes about a millisecond; who needs many cuts them from one that
-// is small already. Safe for concurrent use. It panics if v is not from this package.
+// The results are cached by their set of resources. After 256 different sets the cache starts anew,
+// so the same call may then return another, equal Version. Cutting a whole release takes about a
+// millisecond; a caller that needs many small versions cuts them from one that is already small.
+// Safe for concurrent use. Small panics if v is not from this package.
 func (v *Version) Small(resources []history.GVR) *Version {
 	var key []byte
 	for i := range v.Document.Resources {
@@ -108,7 +109,7 @@ func (v *Version) Small(resources []history.GVR) *Version {
 	if !ok {
 		var err error
 		if small, err = v.only(v.Name, func(gvr history.GVR) bool { return slices.Contains(resources, gvr) }); err != nil {
-			panic(fmt.Sprintf("recorded: %s: %v", v.Name, err)) // parse has read the same bytes
+			panic(fmt.Sprintf("recorded: %s: %v", v.Name, err)) // cannot happen: parse has read the same bytes
 		}
 		if v.cuts.made == nil || len(v.cuts.made) >= maxCuts {
 			v.cuts.made = map[string]*Version{}

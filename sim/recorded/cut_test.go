@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// TestCutOfNothing: a field that cut did not know would be lost from every document.
+// TestCutOfNothing: cut would lose a field that it does not know from every document.
 func TestCutOfNothing(t *testing.T) {
 	paths, err := fs.Glob(documents, "documents/*.json")
 	if err != nil || len(paths) != 2*len(Names()) {

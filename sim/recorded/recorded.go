@@ -1,6 +1,6 @@
-// Package recorded holds what real kube-apiserver releases serve, as they answered it: aggregated
-// discovery with every API switched on (--runtime-config=api/all=true). What is behind a feature
-// gate that the release has off by default is not in it, nor are custom resources.
+// Package recorded holds the recorded discovery of real kube-apiserver releases: aggregated
+// discovery with every API switched on (--runtime-config=api/all=true). It does not contain
+// resources behind feature gates that are off by default in the release, nor custom resources.
 // documents/README.md says how the documents were recorded.
 package recorded
 
@@ -24,22 +24,22 @@ import (
 //go:embed documents/*.json
 var documents embed.FS
 
-// customGroup is the group of the custom resource that the recorded servers had: not the release's
-// own.
+// customGroup is the group of the custom resource that existed on the recorded servers. It does not
+// belong to the releases.
 const customGroup = "example.com"
 
-// Version is what one release serves by itself with every API switched on. It is shared by all who
-// ask for it: nothing in it may be changed. It is safe for concurrent use, and must not be copied.
+// Version is the resources that one release serves itself, with every API switched on. All callers
+// of Get share it, so nobody may change it. It is safe for concurrent use, and must not be copied.
 type Version struct {
 	Name string // "v1.37.1"
 	// Roots are the groups of /api and /apis, in the order of the server. The index is
 	// proxy.RootCore, proxy.RootGroups.
 	Roots [2]discovery.Groups
-	// Document is both roots as invariants read them, what package traffic would discover: /api
-	// before /apis, each in the order of the server. Bytes is the length of both Bodies together,
-	// Hash the SHA-256 of the one followed by the other ("sha256:…"). For a whole release these are
-	// what a real server without custom resources gives, so that a simulated history and a real one
-	// agree.
+	// Document is both roots in the form that invariants read and package traffic would discover:
+	// /api before /apis, each in the order of the server. Bytes is the length of both Bodies
+	// together. Hash is the SHA-256 of the first body followed by the second ("sha256:…"). For a
+	// whole release, a real server without custom resources has the same Bytes and Hash, so that a
+	// simulated history and a real one agree.
 	Document history.Document
 	// Bodies are both roots as the server sends them: aggregated v2, JSON, with a newline at the
 	// end. The index is that of Roots.
@@ -48,10 +48,10 @@ type Version struct {
 	cuts cuts
 }
 
-// reading reads one release when it is first asked for.
+// reading parses one release at its first call.
 type reading = func() (*Version, error)
 
-// releases are all that is recorded, by name.
+// releases returns all recorded releases, by name.
 var releases = sync.OnceValue(func() map[string]reading {
 	all := map[string]reading{}
 	paths, err := fs.Glob(documents, "documents/*-apis.json")
@@ -75,11 +75,11 @@ func Names() []string {
 	return names
 }
 
-// Get returns a release by its full name, such as "v1.37.1". The error says which there are. A
-// release is parsed when it is first asked for, which takes a few milliseconds. Safe for concurrent
-// use.
+// Get returns a release by its full name, such as "v1.37.1". The error lists the recorded releases.
+// A release is parsed at the first call, which takes a few milliseconds. Safe for concurrent use.
 //
-// A release with some of its APIs switched off ([release.Parse]) is made of the whole one, once.
+// A release with some of its APIs switched off ([release.Parse]) is derived once from the whole
+// release.
 func Get(name string) (*Version, error) {
 	if release.Of(name) != name {
 		return reduce(name)
@@ -111,7 +111,7 @@ func load(name string) (*Version, error) {
 	return v, nil
 }
 
-// parse makes a version of the bodies of both roots.
+// parse makes a version from the bodies of both roots.
 func parse(name string, bodies [2][]byte) (*Version, error) {
 	v := &Version{Name: name, Bodies: bodies}
 	for root, body := range bodies {
@@ -126,10 +126,10 @@ func parse(name string, bodies [2][]byte) (*Version, error) {
 	return v, err
 }
 
-// reduced has a reading of each release with some of its APIs switched off, by name.
+// reduced caches a reading for each release with some of its APIs switched off, by name.
 var reduced sync.Map
 
-// reduce makes a release with some of its APIs switched off of the whole one.
+// reduce derives a release with some of its APIs switched off from the whole release.
 func reduce(name string) (*Version, error) {
 	r, err := release.Parse(name)
 	if err != nil {
@@ -154,7 +154,7 @@ func reduce(name string) (*Version, error) {
 	return read.(reading)()
 }
 
-// only makes a version that serves some of the resources of v.
+// only returns a version that serves only the resources of v for which keep is true.
 func (v *Version) only(name string, keep func(history.GVR) bool) (*Version, error) {
 	var bodies [2][]byte
 	for root, body := range v.Bodies {

@@ -32,7 +32,7 @@ func mustGet(t testing.TB, name string) *Version {
 	return v
 }
 
-// listed are the resources of both roots, in order.
+// listed returns the resources of both roots, in order.
 func listed(v *Version) (gvrs []history.GVR) {
 	for _, root := range v.Roots {
 		for _, g := range root {
@@ -46,7 +46,7 @@ func listed(v *Version) (gvrs []history.GVR) {
 	return gvrs
 }
 
-// named are the resources of the document, in order.
+// named returns the resources of the document, in order.
 func named(v *Version) (gvrs []history.GVR) {
 	for _, r := range v.Document.Resources {
 		gvrs = append(gvrs, r.GVR)
@@ -92,7 +92,8 @@ func TestEveryReleaseIsRead(t *testing.T) {
 	}
 }
 
-// TestBodiesAreAServers compares with other recordings: of servers that had no custom resource.
+// TestBodiesAreAServers compares the bodies with other recordings, made of servers without a custom
+// resource.
 func TestBodiesAreAServers(t *testing.T) {
 	for _, tt := range []struct {
 		name, file string
@@ -112,8 +113,8 @@ func TestBodiesAreAServers(t *testing.T) {
 	}
 }
 
-// TestDocumentIsWhatDiscoverReturns asks a server that sends these bodies, as the engine asks a
-// real one.
+// TestDocumentIsWhatDiscoverReturns runs discovery against a server that sends these bodies, as the
+// engine does with a real server.
 func TestDocumentIsWhatDiscoverReturns(t *testing.T) {
 	for _, name := range Names() {
 		v := mustGet(t, name)
@@ -159,8 +160,8 @@ func TestGetUnknown(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse has many ask for the same at once: with -race it catches an unguarded cache,
-// and without it two parses of one release.
+// TestConcurrentUse makes many goroutines ask for the same versions at once. With -race it detects
+// an unguarded cache, and without -race a release that is parsed twice.
 func TestConcurrentUse(t *testing.T) {
 	resources, err := Skew("v1.36.3", "v1.37.1")
 	if err != nil {

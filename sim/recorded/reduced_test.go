@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A release without an API is the release in everything else.
+// A release with one API switched off equals the release in everything else.
 func TestAReleaseWithoutAnAPI(t *testing.T) {
 	whole, err := Get("v1.30.14")
 	if err != nil {

@@ -10,38 +10,39 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// shared are resources that every release serves and that can be written, one of them in the core
-// group.
+// shared are resources that every release serves and that can be written. One of them is in the
+// core group.
 var shared = []history.GVR{
 	{Version: "v1", Resource: "configmaps"},
 	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 	{Group: "apps", Version: "v1", Resource: "deployments"},
 }
 
-// plain are resources of which objects can be created without other objects, keys or certificates,
-// and without effect on the cluster. They come first in their class, so that a schedule found here
-// can be carried out on real servers.
+// plain are resources whose objects can be created without other objects, keys or certificates, and
+// without effect on the cluster. They come first in their class, so that a schedule found in the
+// simulator can be carried out on real servers.
 var plain = []history.GVR{
 	{Group: "resource.k8s.io", Resource: "devicetaintrules"},
 	{Group: "storagemigration.k8s.io", Resource: "storageversionmigrations"},
 	{Group: "storage.k8s.io", Resource: "volumeattributesclasses"},
 }
 
-// Skew lists resources that tell two releases apart, and some that do not: each is served by at
-// least one of them. There are five classes, and the list takes the first of each, then the next of
-// each, and so on, so that its beginning is a fair choice:
+// Skew lists resources by which two releases can be told apart, and some that both serve. Each is
+// served by at least one of the two releases. There are five classes. The list takes the first
+// resource of each class, then the second of each, and so on, so that every beginning of the list
+// is a fair choice:
 //
 //  1. only the newer release serves it
-//  2. only the older one does
-//  3. every release does (configmaps, leases, deployments)
-//  4. both serve it, with other subresources
-//  5. it came, changed or went with another of the recorded releases, newest first, one of each:
-//     these tell a third server's release from the two
+//  2. only the older release serves it
+//  3. every release serves it (configmaps, leases, deployments)
+//  4. both releases serve it, with different subresources
+//  5. it was added, changed or removed in another recorded release: one resource for each such
+//     release, newest first; these tell a third server's release from the two
 //
-// Within 1, 2 and 4 those come first that can be created without ado, then those with all usual
-// verbs, then the stable ones. The order is the same in every process, and whichever of the two
-// releases is named first. If both are the same, 1, 2 and 4 are empty. An unknown release is an
-// error, that of [Get].
+// Classes 1, 2 and 4 begin with the resources in plain, then have those with all usual verbs, then
+// the stable ones. The order is the same in every process, and does not depend on the order of the
+// two arguments. If both releases are the same, classes 1, 2 and 4 are empty. An unknown release
+// gives the error of [Get].
 func Skew(from, to string) ([]history.GVR, error) {
 	if semver.Compare(from, to) > 0 {
 		from, to = to, from
@@ -64,9 +65,9 @@ func Skew(from, to string) ([]history.GVR, error) {
 	return interleave(diff.came, diff.went, shared, diff.changed, others), nil
 }
 
-// elsewhere returns one resource for each recorded release that changed something, newest first:
-// the first that came with it, else one whose subresources changed, else one that went, of those
-// that are served.
+// elsewhere returns one resource for each recorded release that changed something, newest first. It
+// is the first served resource that was added in the release, else one whose subresources changed,
+// else one that was removed.
 func elsewhere(served func(history.GVR) bool) ([]history.GVR, error) {
 	var found []history.GVR
 	names := Names()
@@ -88,7 +89,8 @@ func elsewhere(served func(history.GVR) bool) ([]history.GVR, error) {
 	return found, nil
 }
 
-// change is how the resources of two releases differ, each list with the most telling first.
+// change is the difference between the resources of two releases. Each list begins with the most
+// useful resource.
 type change struct{ came, went, changed []history.GVR }
 
 func changeOf(older, newer *Version) change {
@@ -109,7 +111,7 @@ func changeOf(older, newer *Version) change {
 	return change{came: ranked(came), went: ranked(went), changed: ranked(changed)}
 }
 
-// Find returns what the release lists of a resource, or nil.
+// Find returns the entry of a resource in the release's document; nil if there is none.
 func (v *Version) Find(gvr history.GVR) *history.Resource {
 	i := slices.IndexFunc(v.Document.Resources, func(r history.Resource) bool { return r.GVR == gvr })
 	if i < 0 {
@@ -118,8 +120,8 @@ func (v *Version) Find(gvr history.GVR) *history.Resource {
 	return &v.Document.Resources[i]
 }
 
-// ranked sorts by what can be done with a resource, then by stability, then by the order of the
-// document.
+// ranked sorts resources by their verbs and by how easily objects can be created, then by
+// stability, then by the order of the document.
 func ranked(resources []history.Resource) []history.GVR {
 	slices.SortStableFunc(resources, func(a, b history.Resource) int {
 		return cmp.Or(cmp.Compare(hardship(a), hardship(b)), version.CompareKubeAwareVersionStrings(b.Version, a.Version))
@@ -143,8 +145,8 @@ func hardship(r history.Resource) int {
 	return 1
 }
 
-// interleave takes the first of each list, then the next of each, and so on, always the next that
-// has not been taken yet.
+// interleave takes the first resource of each list, then the next of each, and so on. It skips
+// resources that it has already taken.
 func interleave(lists ...[]history.GVR) []history.GVR {
 	var all []history.GVR
 	for took := true; took; {

@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// TestSkewOfTheNewest holds what schedules of these releases are made of.
+// TestSkewOfTheNewest fixes the resources in schedules of these releases.
 func TestSkewOfTheNewest(t *testing.T) {
 	got, err := Skew("v1.36.3", "v1.37.1")
 	if err != nil {
@@ -31,7 +31,7 @@ func TestSkewOfTheNewest(t *testing.T) {
 	}
 }
 
-// TestSkew holds for every two releases, by the documents alone.
+// TestSkew checks the result for every two releases against the documents alone.
 func TestSkew(t *testing.T) {
 	for i, older := range Names() {
 		for _, newer := range Names()[i:] {
@@ -45,7 +45,7 @@ func TestSkew(t *testing.T) {
 				}
 				a, b := named(mustGet(t, older)), named(mustGet(t, newer))
 				in := func(gvr history.GVR) [2]bool { return [2]bool{slices.Contains(a, gvr), slices.Contains(b, gvr)} }
-				firsts := map[[2]bool]int{} // where the first is that only the older, only the newer, or both serve
+				firsts := map[[2]bool]int{} // the position of the first resource that only the older, only the newer, or both serve
 				for i, gvr := range got {
 					by := in(gvr)
 					if by == [2]bool{} {
@@ -84,8 +84,8 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// TestSkewPutsUsableFirst: what can only be created is no good for schedules of reads, however
-// stable it is.
+// TestSkewPutsUsableFirst: a resource that can only be created is useless for schedules of reads,
+// even if it is stable.
 func TestSkewPutsUsableFirst(t *testing.T) {
 	got, err := Skew("v1.30.14", "v1.34.4")
 	if err != nil {
@@ -106,8 +106,7 @@ func TestSkewUnknown(t *testing.T) {
 	}
 }
 
-// TestSharedIsServedByAll: what is meant to be written everywhere must be served, and be writable,
-// in every release.
+// TestSharedIsServedByAll: every release must serve the shared resources and allow writes to them.
 func TestSharedIsServedByAll(t *testing.T) {
 	for _, name := range Names() {
 		v := mustGet(t, name)

@@ -19,7 +19,7 @@ var (
 	custom      = history.GVR{Group: customGroup, Version: "v1", Resource: "widgets"}
 )
 
-// only is what is left of groups if Go's types are cut, rather than bytes.
+// only cuts groups as Go values, without going through bytes.
 func only(groups discovery.Groups, keep []history.GVR) discovery.Groups {
 	left := discovery.Groups{}
 	for _, g := range groups {
@@ -115,7 +115,7 @@ func TestSmallIsMadeOnce(t *testing.T) {
 	}
 }
 
-// TestSmallForgets draws more sets of resources than are kept.
+// TestSmallForgets draws more sets of resources than the cache keeps.
 func TestSmallForgets(t *testing.T) {
 	resources := named(mustGet(t, "v1.37.1"))[:9] // 512 sets
 	v := mustGet(t, "v1.37.1").Small(resources)

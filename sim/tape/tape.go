@@ -12,11 +12,11 @@ type Stream uint8
 
 // The streams.
 const (
-	Workload Stream = iota // what is asked for
-	Faults                 // what goes wrong, and when
-	Delays                 // how long things take
-	Picks                  // which of several equals a server chooses
-	Streams                // how many streams there are
+	Workload Stream = iota // which requests are sent
+	Faults                 // which faults happen, and when
+	Delays                 // how long each action takes
+	Picks                  // which of several equal peers a server chooses
+	Streams                // the number of streams
 )
 
 // String is the stream's name in files.
@@ -36,26 +36,27 @@ type stream struct {
 	record []uint32
 }
 
-// Seeded returns a tape drawn from a seed.
+// Seeded returns a tape whose choices are drawn from a seed.
 func Seeded(seed uint64) *Tape {
 	t := &Tape{}
 	t.Reset(seed)
 	return t
 }
 
-// Reset makes the tape that of another seed. A tape that records goes on recording.
+// Reset restarts the tape with another seed. A tape that records continues to record.
 func (t *Tape) Reset(seed uint64) {
 	for i := range t.streams {
 		s := &t.streams[i]
-		// Mix both, so that neighbouring seeds and the streams of one seed are not alike.
+		// Mix the seed and the stream, so that neighbouring seeds and the streams of one seed
+		// differ.
 		*s = stream{state: mix(mix(seed) + uint64(i)*0x9e3779b97f4a7c15), drawn: true, record: s.record[:0]}
 	}
 }
 
-// Record switches on or off that choices are kept for Recorded.
+// Record says whether the tape keeps its choices for Recorded.
 func (t *Tape) Record(keep bool) { t.keep = keep }
 
-// Of returns a tape that reads back records, one for each stream; after the end of a record every
+// Of returns a tape that reads back records, one for each stream. After the end of a record every
 // choice is 0. The records are not changed.
 func Of(records [Streams][]uint32) *Tape {
 	t := &Tape{}
@@ -65,8 +66,9 @@ func Of(records [Streams][]uint32) *Tape {
 	return t
 }
 
-// Recorded returns the choices made so far by a tape that was drawn and recording. For a tape that
-// was read back it returns its records. Zeros at the end are left out, since they follow anyway.
+// Recorded returns the choices made so far by a tape that is drawn from a seed and recording. For a
+// tape that reads records back, it returns the records. It leaves out zeros at the end, because
+// zeros follow in any case.
 func (t *Tape) Recorded() [Streams][]uint32 {
 	var all [Streams][]uint32
 	for i, s := range t.streams {
@@ -79,9 +81,9 @@ func (t *Tape) Recorded() [Streams][]uint32 {
 	return all
 }
 
-// Choose returns a number in [0, n). For n below 2 it returns 0 and takes nothing from the tape. A
-// number read back that is too large for n is lowered to n-1, so that a tape also fits a changed
-// schedule.
+// Choose returns a number in [0, n). For n below 2 it returns 0 and uses no choice of the tape. If
+// a number that was read back is too large for n, Choose returns n-1, so that a tape also fits a
+// changed schedule.
 func (t *Tape) Choose(which Stream, n int) int {
 	if n < 2 {
 		return 0

@@ -14,7 +14,7 @@ func draw(t *Tape, s Stream, n, times int) []int {
 	return all
 }
 
-// The numbers are fixed here, since a repro file must give the same run with every release of Go.
+// The numbers are fixed here, because a repro file must give the same run with every release of Go.
 func TestSeedsGiveTheRecordedChoices(t *testing.T) {
 	for _, c := range []struct {
 		seed   uint64
@@ -89,7 +89,7 @@ func TestSingleChoiceTakesNothing(t *testing.T) {
 	}
 }
 
-// A biased generator would leave some schedules untried.
+// A biased generator would not try some schedules.
 func TestChoicesAreEven(t *testing.T) {
 	const n, times = 10, 100_000
 	tape := Seeded(11)

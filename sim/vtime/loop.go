@@ -21,7 +21,8 @@ type Loop struct {
 	steps  int
 }
 
-// Event is something to run at an instant. An existing value can be one, which saves a closure.
+// Event is an action to run at an instant. An existing value can implement it, which saves a
+// closure.
 type Event interface{ Happen() }
 
 // Func is a function as an event.
@@ -30,27 +31,27 @@ type Func func()
 // Happen calls the function.
 func (f Func) Happen() { f() }
 
-// due is when an event is to happen.
+// due is the time at which an event is due.
 type due struct {
 	at   Time
-	seq  uint64 // of two events at one instant the one asked for first comes first
+	seq  uint64 // events of the same instant run in the order in which they were scheduled
 	slot int    // of the event in Loop.events
 }
 
 type event struct {
 	gate *Gate
 	what Event
-	turn uint64 // of a task that is to be resumed
+	turn uint64 // number of the wait that the event ends
 }
 
-// Now is the present.
+// Now returns the present time.
 func (l *Loop) Now() Time { return l.now }
 
-// Steps is how many events have been carried out.
+// Steps returns the number of events that have run.
 func (l *Loop) Steps() int { return l.steps }
 
-// Schedule runs an event at a time, or now if that has passed, unless gate (may be nil) is not
-// open.
+// Schedule runs an event at a time, or now if this time has passed. The event runs only if gate is
+// nil or open.
 func (l *Loop) Schedule(at Time, gate *Gate, what Event) {
 	l.push(max(at, l.now), event{gate: gate, what: what})
 }
@@ -61,10 +62,11 @@ func (l *Loop) At(at Time, gate *Gate, do func()) { l.Schedule(at, gate, Func(do
 // After runs do after a time.
 func (l *Loop) After(d time.Duration, gate *Gate, do func()) { l.At(l.now+max(0, d), gate, do) }
 
-// Timer runs an event after a time unless it is stopped before. The zero value was never set.
+// Timer runs an event after a time unless it is stopped before. The zero value is a timer that was
+// not set.
 type Timer struct{ what Event }
 
-// Set starts the timer. A timer is set once in a run.
+// Set starts the timer. A timer may be set only once in a run.
 func (t *Timer) Set(l *Loop, d time.Duration, gate *Gate, what Event) {
 	t.what = what
 	l.Schedule(l.now+max(0, d), gate, t)
@@ -88,7 +90,7 @@ func (t *Timer) Happen() {
 // Skip sets the time. No event may be due before it.
 func (l *Loop) Skip(to Time) { l.now = max(l.now, to) }
 
-// Run runs every event that is due by a time, and sets the time to it.
+// Run runs every event that is due until the given time, and sets the time to it.
 func (l *Loop) Run(until Time) {
 	for len(l.queue) > 0 && l.queue[0].at <= until {
 		l.step()
@@ -96,7 +98,7 @@ func (l *Loop) Run(until Time) {
 	l.now = max(l.now, until)
 }
 
-// RunWhile runs events as long as there are any and more, which it calls before each, returns true.
+// RunWhile runs events while there are any and more returns true. It calls more before each event.
 func (l *Loop) RunWhile(more func() bool) {
 	for len(l.queue) > 0 && more() {
 		l.step()
@@ -135,7 +137,7 @@ func (l *Loop) Close() {
 
 // Reset unwinds every task, drops all events and goes back to time 0. It keeps its memory.
 func (l *Loop) Reset() {
-	for len(l.live) > 0 { // what is unwound may start others
+	for len(l.live) > 0 { // unwound tasks may start others
 		l.live[len(l.live)-1].abandon()
 	}
 	clear(l.events)
@@ -144,8 +146,8 @@ func (l *Loop) Reset() {
 
 func (d due) before(o due) bool { return d.at < o.at || d.at == o.at && d.seq < o.seq }
 
-// push puts an event into the queue: a 4-ary heap, which is less deep than a binary one. Its
-// entries are small and have no pointers, since they are moved often.
+// push adds an event to the queue, a 4-ary heap, which is less deep than a binary heap. The entries
+// are moved often, so they are small and have no pointers.
 func (l *Loop) push(at Time, e event) {
 	slot := len(l.events)
 	if n := len(l.free); n > 0 {

@@ -13,7 +13,7 @@ type Task struct {
 	gate *Gate
 	do   Work
 	at   int    // in loop.live
-	turn uint64 // counts the waits, so that a wake for an earlier wait is ignored
+	turn uint64 // counts the waits, so that a wake for an earlier wait has no effect
 
 	next      func() (struct{}, bool)
 	stop      func()
@@ -25,7 +25,7 @@ type Task struct {
 // unwound is the panic that unwinds a task.
 type unwound struct{}
 
-// Work is what a task does. An existing value can be it, which saves a closure.
+// Work is the function of a task. An existing value can implement it, which saves a closure.
 type Work interface{ Do(*Task) }
 
 type workFunc func(*Task)
@@ -35,8 +35,8 @@ func (f workFunc) Do(t *Task) { f(t) }
 // Go is Start for a function.
 func (l *Loop) Go(gate *Gate, do func(*Task)) *Task { return l.Start(gate, workFunc(do)) }
 
-// Start starts a task now. Its gate (may be nil) applies each time that the task goes on after a
-// wait, and unwinds the task when it closes.
+// Start starts a task now. Its gate (may be nil) applies each time that the task continues after a
+// wait. When the gate closes, the task is unwound.
 func (l *Loop) Start(gate *Gate, do Work) *Task {
 	var t *Task
 	if n := len(l.idle); n > 0 {
@@ -56,7 +56,7 @@ func (l *Loop) Start(gate *Gate, do Work) *Task {
 	return t
 }
 
-// coroutine runs one task after the other, since making a coroutine costs more than most tasks.
+// coroutine runs one task after another, because making a coroutine costs more than most tasks.
 func (t *Task) coroutine(yield func(struct{}) bool) {
 	t.yield = yield
 	for {
@@ -78,7 +78,7 @@ func (t *Task) carryOut() {
 			}
 		}
 	}()
-	if !t.abandoned { // before it began
+	if !t.abandoned { // not abandoned before it began
 		t.do.Do(t)
 	}
 }
@@ -114,8 +114,7 @@ func (t *Task) resume() {
 // Now is the time of the loop.
 func (t *Task) Now() Time { return t.loop.now }
 
-// Wait returns at the first call of Wake after it. A caller that waits for a condition calls it in
-// a loop.
+// Wait returns at the next call of Wake. A caller that waits for a condition calls Wait in a loop.
 func (t *Task) Wait() {
 	if t.abandoned { // deferred functions of an unwound task must not wait
 		panic(unwound{})
@@ -132,8 +131,8 @@ func (t *Task) Sleep(d time.Duration) {
 	t.Wait()
 }
 
-// Wake ends the task's wait, or its next one if it is not waiting: at this instant, after the
-// events that are already scheduled for it.
+// Wake ends the task's wait, or its next wait if it is not waiting. The task continues at this
+// instant, after the events that are already scheduled for this instant.
 func (t *Task) Wake() { t.wakeAt(t.loop.now) }
 
 func (t *Task) wakeAt(at Time) {

@@ -18,7 +18,7 @@ func TestEventsRunByTimeThenByOrderOfScheduling(t *testing.T) {
 	l.After(time.Second, nil, note("first"))
 	l.After(time.Second, nil, func() {
 		note("second")()
-		l.At(0, nil, note("what has passed is now")) // behind what was asked for this instant before
+		l.At(0, nil, note("what has passed is now")) // after the events that were scheduled for this instant before
 	})
 	l.After(time.Second, nil, note("third"))
 	l.Run(2 * time.Second)
@@ -70,7 +70,7 @@ func TestTasksWaitForVirtualTime(t *testing.T) {
 		note("slept")
 		t.Wait()
 		note("woken")
-		t.Sleep(time.Second) // the second wake was for the wait that is over
+		t.Sleep(time.Second) // the second wake was for the earlier wait
 		note("again")
 	})
 	l.After(5*time.Second, nil, sleeper.Wake)
@@ -124,7 +124,7 @@ func TestClosedGateUnwindsTasksAndDropsEvents(t *testing.T) {
 		t.Sleep(time.Hour)
 		panic("came back from the dead")
 	})
-	l.Go(&g, func(*Task) { g.Close() }) // the last act of a process that crashes
+	l.Go(&g, func(*Task) { g.Close() }) // as the last action of a process that crashes
 	l.After(time.Minute, &g, func() { panic("an event of the dead") })
 	l.Go(nil, func(t *Task) { t.Sleep(time.Second); other = true })
 	l.Run(time.Hour)

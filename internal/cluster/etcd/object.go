@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,8 +49,8 @@ var protobufPrefix = []byte("k8s\x00")
 // errEncoding is for values that are neither JSON nor protobuf, such as encrypted ones.
 var errEncoding = errors.New("it is neither JSON nor in kube-apiserver's protobuf envelope: run without encryption at rest and without CBOR in etcd")
 
-// decode reads the metadata of an object as etcd keeps it, and of a Namespace also its finalizers
-// and conditions. Revision, At, Key and Gone are left zero.
+// decode reads the metadata of an object as etcd keeps it, of a Namespace also its finalizers and
+// conditions, and of a ResourceQuota its counts. Revision, At, Key and Gone are left zero.
 func decode(value []byte) (history.Object, error) {
 	read := readJSON
 	switch raw, isProtobuf := bytes.CutPrefix(value, protobufPrefix); {
@@ -57,7 +59,7 @@ func decode(value []byte) (history.Object, error) {
 	case !bytes.HasPrefix(value, []byte("{")):
 		return history.Object{}, errEncoding
 	}
-	kind, meta, namespace, err := read(value)
+	kind, meta, whole, err := read(value)
 	if err != nil {
 		return history.Object{}, err
 	}
@@ -74,40 +76,75 @@ func decode(value []byte) (history.Object, error) {
 			Blocks: owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion,
 		})
 	}
-	if namespace != nil {
-		for _, finalizer := range namespace.Spec.Finalizers {
+	switch whole := whole.(type) {
+	case *corev1.Namespace:
+		for _, finalizer := range whole.Spec.Finalizers {
 			o.Finalizers = append(o.Finalizers, string(finalizer))
 		}
-		for _, condition := range namespace.Status.Conditions {
+		for _, condition := range whole.Status.Conditions {
 			if condition.Status == corev1.ConditionTrue {
 				o.Conditions = append(o.Conditions, string(condition.Type))
 			}
 		}
+	case *corev1.ResourceQuota:
+		o.Counts = countsOf(whole)
 	}
 	return o, nil
 }
 
-// isNamespace reports whether a type is that of namespaces, of which more than metadata is read.
-func isNamespace(t metav1.TypeMeta) bool { return t.APIVersion == "v1" && t.Kind == "Namespace" }
+// countsOf are the limits of a quota that count objects of a resource: those whose names begin with
+// "count/" (k8s.io/apiserver, pkg/quota/v1/generic, ObjectCountQuotaResourceNameFor).
+func countsOf(quota *corev1.ResourceQuota) []history.Count {
+	var counts []history.Count
+	for _, name := range slices.Sorted(maps.Keys(quota.Spec.Hard)) {
+		counted, ok := strings.CutPrefix(string(name), "count/")
+		if !ok {
+			continue
+		}
+		var c history.Count
+		c.Resource, c.Group, _ = strings.Cut(counted, ".")
+		if used, known := quota.Status.Used[name]; known {
+			n := used.Value()
+			c.Used = &n
+		}
+		counts = append(counts, c)
+	}
+	return counts
+}
 
-func readJSON(value []byte) (metav1.TypeMeta, metav1.ObjectMeta, *corev1.Namespace, error) {
+// readable is an object that can be read from protobuf; kube-apiserver's types can from JSON too.
+type readable interface{ Unmarshal([]byte) error }
+
+// wholeOf is an object of a type of which more than metadata is read; nil for other types.
+func wholeOf(t metav1.TypeMeta) readable {
+	switch {
+	case t.APIVersion == "v1" && t.Kind == "Namespace":
+		return &corev1.Namespace{}
+	case t.APIVersion == "v1" && t.Kind == "ResourceQuota":
+		return &corev1.ResourceQuota{}
+	default:
+		return nil
+	}
+}
+
+func readJSON(value []byte) (metav1.TypeMeta, metav1.ObjectMeta, readable, error) {
 	var o metav1.PartialObjectMetadata
 	if err := json.Unmarshal(value, &o); err != nil {
 		return o.TypeMeta, o.ObjectMeta, nil, fmt.Errorf("decode it from JSON: %w", err)
 	}
-	if !isNamespace(o.TypeMeta) {
+	whole := wholeOf(o.TypeMeta)
+	if whole == nil {
 		return o.TypeMeta, o.ObjectMeta, nil, nil
 	}
-	var namespace corev1.Namespace
-	if err := json.Unmarshal(value, &namespace); err != nil {
-		return o.TypeMeta, o.ObjectMeta, nil, fmt.Errorf("decode the namespace from JSON: %w", err)
+	if err := json.Unmarshal(value, whole); err != nil {
+		return o.TypeMeta, o.ObjectMeta, nil, fmt.Errorf("decode the %s from JSON: %w", o.Kind, err)
 	}
-	return o.TypeMeta, o.ObjectMeta, &namespace, nil
+	return o.TypeMeta, o.ObjectMeta, whole, nil
 }
 
 // readProtobuf relies on metadata being field 1 of every type that is kept, as it is in
 // PartialObjectMetadata.
-func readProtobuf(value []byte) (kind metav1.TypeMeta, meta metav1.ObjectMeta, namespace *corev1.Namespace, err error) {
+func readProtobuf(value []byte) (kind metav1.TypeMeta, meta metav1.ObjectMeta, whole readable, err error) {
 	var envelope runtime.Unknown
 	if err := envelope.Unmarshal(value); err != nil {
 		return kind, meta, nil, fmt.Errorf("decode its envelope from protobuf: %w", err)
@@ -117,11 +154,10 @@ func readProtobuf(value []byte) (kind metav1.TypeMeta, meta metav1.ObjectMeta, n
 	if err := o.Unmarshal(envelope.Raw); err != nil {
 		return kind, meta, nil, fmt.Errorf("decode its metadata from protobuf: %w", err)
 	}
-	if isNamespace(kind) {
-		namespace = &corev1.Namespace{}
-		if err := namespace.Unmarshal(envelope.Raw); err != nil {
-			return kind, meta, nil, fmt.Errorf("decode the namespace from protobuf: %w", err)
+	if whole = wholeOf(kind); whole != nil {
+		if err := whole.Unmarshal(envelope.Raw); err != nil {
+			return kind, meta, nil, fmt.Errorf("decode the %s from protobuf: %w", kind.Kind, err)
 		}
 	}
-	return kind, o.ObjectMeta, namespace, nil
+	return kind, o.ObjectMeta, whole, nil
 }

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -124,6 +125,30 @@ func TestNamespacesHaveFinalizersOfTheirSpecAndConditions(t *testing.T) {
 	}
 }
 
+func TestQuotasHaveTheirCounts(t *testing.T) {
+	const certificates = "count/podcertificaterequests.certificates.k8s.io"
+	five := resource.MustParse("5")
+	q := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "q", Namespace: "n", UID: "u"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{certificates: five, "count/configmaps": five, "count/secrets": five, corev1.ResourcePods: five}},
+		Status: corev1.ResourceQuotaStatus{
+			Used: corev1.ResourceList{"count/configmaps": resource.MustParse("2"), "count/secrets": resource.MustParse("0"), "count/services": five, corev1.ResourcePods: five},
+		},
+	}
+	q.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ResourceQuota"))
+	two, none := int64(2), int64(0)
+	want := history.Object{APIVersion: "v1", Kind: "ResourceQuota", Namespace: "n", Name: "q", UID: "u", Counts: []history.Count{
+		{Resource: "configmaps", Used: &two}, {Group: "certificates.k8s.io", Resource: "podcertificaterequests"}, {Resource: "secrets", Used: &none},
+	}}
+	for name, as := range map[string]runtime.Encoder{"protobuf": inProtobuf, "JSON": inJSON} {
+		if got, err := decode(encoded(t, as, q)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestWhatIsNoObjectIsAnError(t *testing.T) {
 	truncated := encoded(t, inProtobuf, configMap("x", "u"))
 	for name, c := range map[string]struct{ value, why string }{
@@ -134,7 +159,7 @@ func TestWhatIsNoObjectIsAnError(t *testing.T) {
 		"a broken envelope":  {"k8s\x00\x0a\xff", "its envelope"},
 		"truncated protobuf": {string(truncated[:len(truncated)/2]), ""},
 		"an empty envelope":  {"k8s\x00", "no kind or no UID"},
-		"a broken namespace": {`{"apiVersion":"v1","kind":"Namespace","metadata":{"uid":"u"},"spec":{"finalizers":1}}`, "the namespace from JSON"},
+		"a broken namespace": {`{"apiVersion":"v1","kind":"Namespace","metadata":{"uid":"u"},"spec":{"finalizers":1}}`, "the Namespace from JSON"},
 	} {
 		if o, err := decode([]byte(c.value)); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s is read as %+v, %v; want an error with %q", name, o, err, c.why)

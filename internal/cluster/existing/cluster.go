@@ -22,7 +22,8 @@ import (
 
 const requestTimeout = 10 * time.Second
 
-// Versions asks every server for its version, by name. The error names the server.
+// Versions asks every server for its version. It returns the versions by server name. An error
+// names the server.
 func Versions(ctx context.Context, endpoints []Endpoint) (map[string]string, error) {
 	versions := map[string]string{}
 	for _, e := range endpoints {
@@ -59,12 +60,13 @@ type Cluster struct {
 type server struct {
 	Endpoint
 	version     string
-	probed      []rest.Interface // they have to be ready: the kube-apiserver, and the proxy if that is another process
+	probed      []rest.Interface // clients of the programs that must be ready: the kube-apiserver, and the proxy if it is another process
 	serving     atomic.Int64
 	incarnation int
 }
 
-// New prepares the clients. No connection is made before Start. Close ends what Start began.
+// New prepares the clients. No connection is made before Start. Close ends everything that Start
+// began.
 func New(endpoints []Endpoint, versions map[string]string, recorder lifecycle.Recorder, status func(string, ...any)) (*Cluster, error) {
 	c := &Cluster{endpoints: endpoints, servers: map[string]*server{}, recorder: recorder, status: status, stop: func() {}}
 	for _, e := range endpoints {
@@ -85,7 +87,7 @@ func New(endpoints []Endpoint, versions map[string]string, recorder lifecycle.Re
 	return c, nil
 }
 
-// Start finds out whether every server is ready, and watches the servers until Close.
+// Start checks that every server is ready, and watches the servers until Close.
 func (c *Cluster) Start(ctx context.Context) error {
 	all, probing := errgroup.WithContext(ctx)
 	for _, s := range c.servers {
@@ -108,13 +110,13 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the watching of servers. It may be called more than once.
+// Close stops watching the servers. It may be called more than once.
 func (c *Cluster) Close() {
 	c.stop()
 	c.watching.Wait()
 }
 
-// URL is what clients dial.
+// URL is the URL of a server for clients.
 func (c *Cluster) URL(name string) (string, error) {
 	s, err := c.server(name)
 	if err != nil {
@@ -123,7 +125,7 @@ func (c *Cluster) URL(name string) (string, error) {
 	return s.Endpoint.FrontDoor.Host, nil
 }
 
-// Direct is for requests to the kube-apiserver itself.
+// Direct is the configuration for requests to the kube-apiserver itself.
 func (c *Cluster) Direct(name string) (*rest.Config, error) {
 	s, err := c.server(name)
 	if err != nil {
@@ -132,7 +134,7 @@ func (c *Cluster) Direct(name string) (*rest.Config, error) {
 	return rest.CopyConfig(s.Endpoint.Direct), nil
 }
 
-// FrontDoor is for requests to what clients meet.
+// FrontDoor is the configuration for requests to the program that clients reach.
 func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
 	s, err := c.server(name)
 	if err != nil {
@@ -141,20 +143,20 @@ func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
 	return rest.CopyConfig(s.Endpoint.FrontDoor), nil
 }
 
-// Admin is the user of the kubeconfig, without a host, who trusts the authorities of all servers.
+// Admin is the user of the kubeconfig, without a host. It trusts the authorities of all servers.
 func (c *Cluster) Admin() *rest.Config {
 	config := rest.CopyConfig(c.endpoints[0].FrontDoor)
 	config.Host, config.CAData = "", authorities(c.endpoints)
 	return config
 }
 
-// User is refused: the load has one identity, that of the kubeconfig.
+// User is refused, because the load has only the identity of the kubeconfig.
 func (c *Cluster) User(string) (*rest.Config, error) { return nil, errReadOnly }
 
 // Anonymous trusts the cluster and has no identity.
 func (c *Cluster) Anonymous() *rest.Config { return rest.AnonymousClientConfig(c.Admin()) }
 
-// Hops are none: the audit logs of these servers cannot be read.
+// Hops returns none, because the audit logs of these servers cannot be read.
 func (c *Cluster) Hops(time.Time) ([]history.Hop, error) { return nil, nil }
 
 // RecordPanics does nothing, for the same reason.
@@ -162,7 +164,7 @@ func (c *Cluster) RecordPanics() {}
 
 var errReadOnly = errors.New("the servers are somebody else's: nothing is changed on them")
 
-// StartServer and the following methods would change a server, and are refused.
+// StartServer and the following methods would change a server, so they are refused.
 func (c *Cluster) StartServer(context.Context, string, string) error   { return errReadOnly }
 func (c *Cluster) StopServer(context.Context, string) error            { return errReadOnly }
 func (c *Cluster) KillServer(context.Context, string) error            { return errReadOnly }

@@ -1,8 +1,8 @@
 // Package existing judges kube-apiservers that run already and belong to somebody else. It only
-// reads, and dials only what the kubeconfig names.
+// reads, and connects only to addresses in the kubeconfig.
 //
-// It sees neither the processes of the servers nor their audit logs. So it cannot judge how often a
-// request was passed on, as whom, and how often it was carried out.
+// It cannot see the processes of the servers or their audit logs. So it cannot judge how often a
+// request was passed on, as which user, and how often it was carried out.
 package existing
 
 import (
@@ -24,27 +24,28 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Endpoint is where one server is.
+// Endpoint says how to reach one server.
 type Endpoint struct {
-	// Name is that of the context. Reports call the server by it.
+	// Name is the name of the context. Reports use it as the name of the server.
 	Name string
-	// FrontDoor is what clients dial; Direct is the kube-apiserver itself. They differ where the
-	// proxy is a process of its own. Both ignore proxies of the environment.
+	// FrontDoor is for requests of clients. Direct is for requests to the kube-apiserver itself.
+	// They differ if the proxy is a separate process. Both ignore proxies of the environment.
 	FrontDoor, Direct *rest.Config
 }
 
 // ErrUnreadable is wrapped by the errors about a kubeconfig that cannot be read.
 var ErrUnreadable = errors.New("read kubeconfig")
 
-// Endpoints reads one endpoint for each context from a kubeconfig, which may be a list of files as
-// in $KUBECONFIG. Without contexts it takes all, in alphabetical order. direct names, in the same
-// order, the contexts of the kube-apiservers behind the proxy; nil if the proxy is part of them.
+// Endpoints reads one endpoint for each context from a kubeconfig. file may be a list of files as
+// in $KUBECONFIG. If contexts is empty, Endpoints takes all contexts, in alphabetical order. direct
+// names, in the same order, the contexts of the kube-apiservers behind the proxy. It is nil if the
+// proxy is part of the kube-apiserver.
 //
 // All contexts must have one user, so that only the servers differ. An error wraps [ErrUnreadable]
 // if a file cannot be read. Any other error is wrong usage, and says what to change.
 func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
 	files := filepath.SplitList(file)
-	for _, f := range files { // client-go takes a missing file for an empty one
+	for _, f := range files { // client-go treats a missing file as an empty one
 		opened, err := os.Open(f)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
@@ -63,7 +64,7 @@ func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
 		if context == nil {
 			return nil, fmt.Errorf("kubeconfig %s has no context %q: it has %s", file, name, strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
 		}
-		if user := context.AuthInfo; user != "" && config.AuthInfos[user] == nil { // client-go would ask as nobody
+		if user := context.AuthInfo; user != "" && config.AuthInfos[user] == nil { // client-go would send anonymous requests
 			return nil, fmt.Errorf("kubeconfig %s, context %q: there is no user %q: correct the name, or add the user", file, name, user)
 		}
 	}
@@ -100,8 +101,8 @@ func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
 	return endpoints, checkDistinct(endpoints)
 }
 
-// checkUsable refuses what the load cannot use, or must not. It switches off proxies of the
-// environment and loads the files that the configuration names.
+// checkUsable refuses configurations that the load cannot or must not use. It switches off proxies
+// of the environment and loads the files that the configuration names.
 func checkUsable(c *rest.Config) error {
 	u, err := url.Parse(c.Host)
 	switch {
@@ -114,7 +115,7 @@ func checkUsable(c *rest.Config) error {
 	case c.Proxy != nil:
 		return errors.New("it has a proxy-url: the servers are dialled directly only")
 	}
-	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // client-go would follow HTTPS_PROXY
+	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // client-go would use HTTPS_PROXY
 	if err := rest.LoadTLSFiles(c); err != nil {
 		return err
 	}
@@ -127,10 +128,10 @@ func checkDistinct(endpoints []Endpoint) error {
 	first := endpoints[0]
 	seen := map[string]string{}
 	for _, endpoint := range endpoints {
-		if (len(endpoint.FrontDoor.CAData) == 0) != (len(first.FrontDoor.CAData) == 0) { // the load has one bundle, or none and trusts the system's
+		if (len(endpoint.FrontDoor.CAData) == 0) != (len(first.FrontDoor.CAData) == 0) { // the load has one bundle, or the system's
 			return fmt.Errorf("of the contexts %q and %q one has a certificate authority and the other has not: give it for all, or for none", first.Name, endpoint.Name)
 		}
-		for _, c := range []*rest.Config{endpoint.FrontDoor, endpoint.Direct} { // one kube-apiserver behind two proxies would count as two, too
+		for _, c := range []*rest.Config{endpoint.FrontDoor, endpoint.Direct} { // one server behind two proxies would count as two
 			if other := seen[address(c)]; other != "" && other != endpoint.Name {
 				return fmt.Errorf("contexts %q and %q lead to the same server, %s: give each server a context of its own, not the load balancer's", other, endpoint.Name, c.Host)
 			}
@@ -148,7 +149,7 @@ func checkDistinct(endpoints []Endpoint) error {
 	return nil
 }
 
-// address is the host:port of a configuration, however its URL is written.
+// address is the host:port of a configuration. It is the same for different spellings of a URL.
 func address(c *rest.Config) string {
 	u, err := url.Parse(c.Host)
 	if err != nil { // checkUsable refuses it
@@ -157,14 +158,15 @@ func address(c *rest.Config) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), "443"))
 }
 
-// user is the part of a configuration that says who asks.
+// user is the part of a configuration that identifies the user.
 func user(c *rest.Config) any {
 	return []any{
 		c.Username, c.Password, c.BearerToken, c.BearerTokenFile, string(c.CertData), string(c.KeyData), c.Impersonate, c.ExecProvider, c.AuthProvider,
 	}
 }
 
-// authorities are those of all endpoints: the load has one configuration for all servers.
+// authorities are the authorities of all endpoints, because the load has one configuration for all
+// servers.
 func authorities(endpoints []Endpoint) []byte {
 	var all [][]byte
 	for _, endpoint := range endpoints {

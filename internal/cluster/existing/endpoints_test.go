@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/pki"
 )
 
-// authority is a CA in PEM: of that name, made anew each time.
+// authority is a new CA with that name, in PEM.
 func authority(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -22,8 +22,8 @@ func authority(t *testing.T, name string) string {
 	return filepath.Join(dir, name+".crt")
 }
 
-// kubeconfig has the contexts a, b and c, each with a cluster and a user of its own name; with
-// changes some line by another.
+// kubeconfig has the contexts a, b and c, each with a cluster and a user of the same name. replace
+// holds pairs of an old and a new text.
 func kubeconfig(t *testing.T, replace ...string) string {
 	t.Helper()
 	ca := authority(t, "ca")
@@ -79,7 +79,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// Where the proxy is a process of its own, the kube-apiservers behind it are asked what they serve.
+// If the proxy is a separate process, the truth comes from the kube-apiservers behind it.
 func TestDirectWays(t *testing.T) {
 	path := kubeconfig(t, "- name: c\n  context:", "- name: b-own\n  context: {cluster: c, user: c}\n- name: a-own\n  context: {cluster: own, user: c}\n- name: c\n  context:",
 		"users:\n", "- name: own\n  cluster: {server: 'https://127.0.0.9:6444'}\nusers:\n")
@@ -92,7 +92,8 @@ func TestDirectWays(t *testing.T) {
 	}
 }
 
-// Who asks one kube-apiserver what two of them serve would take what one serves for what both do.
+// If one kube-apiserver answered for two servers, the resources of one would count as those of
+// both.
 func TestDirectWaysThatLeadToOneServerAreRefused(t *testing.T) {
 	path := kubeconfig(t, "- name: c\n  context:", "- name: own\n  context: {cluster: own, user: c}\n- name: again\n  context: {cluster: own, user: c}\n- name: c\n  context:",
 		"users:\n", "- name: own\n  cluster: {server: 'https://127.0.0.9:6444'}\nusers:\n")
@@ -106,7 +107,7 @@ func TestDirectWaysThatLeadToOneServerAreRefused(t *testing.T) {
 	}
 }
 
-// A list of files is one configuration, as for kubectl.
+// A list of files forms one configuration, as for kubectl.
 func TestEndpointsOfSeveralFiles(t *testing.T) {
 	first := kubeconfig(t, "- name: c\n  context: {cluster: c, user: c}\n", "")
 	second := kubeconfig(t, "- name: a\n  context: {cluster: a, user: a}\n", "", "- name: b\n  context: {cluster: b, user: b}\n", "")
@@ -116,7 +117,7 @@ func TestEndpointsOfSeveralFiles(t *testing.T) {
 	}
 }
 
-// Nothing may be dialled that the kubeconfig does not name.
+// No address may be used that the kubeconfig does not name.
 func TestNoWayFollowsTheEnvironment(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	endpoints, err := Endpoints(kubeconfig(t), nil, nil)

@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// watchInterval is how often a server is asked whether it is ready.
+	// watchInterval is the interval at which a server is asked whether it is ready.
 	watchInterval = time.Second
-	// failureThreshold is how many probes in a row must fail before a server counts as gone.
+	// failureThreshold is how many consecutive probes must fail before a server counts as gone.
 	failureThreshold = 3
 )
 
-// Serving is the incarnation of a server that is ready now, 0 if none is. It never waits. Restarts
-// cannot be seen from outside: an incarnation is a time without a gap in being ready.
+// Serving is the incarnation of a server that is ready now, or 0 if it is not ready. It never
+// waits. Restarts cannot be seen from outside, so an incarnation is a time in which the server is
+// ready without a gap.
 func (c *Cluster) Serving(name string) int {
 	s, err := c.server(name)
 	if err != nil {
@@ -73,8 +74,8 @@ func (c *Cluster) becameReady(s *server) {
 	s.serving.Store(int64(s.incarnation))
 }
 
-// becameUnready ends an incarnation. It records an orderly stop, since the owner of the server may
-// have stopped it: the server is not blamed for what nobody saw.
+// becameUnready ends an incarnation. It records an orderly stop, because the owner of the server
+// may have stopped it. So the server is not blamed for a crash that nobody saw.
 func (c *Cluster) becameUnready(s *server, since history.Time, why error) {
 	s.serving.Store(0)
 	c.status("%s: is not ready any more: %v", s.Name, why)

@@ -16,7 +16,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// ledger keeps what was recorded.
+// ledger keeps the recorded states.
 type ledger struct {
 	mu    sync.Mutex
 	start time.Time
@@ -33,7 +33,7 @@ func (l *ledger) Lifecycle(r history.Lifecycle) {
 	l.all = append(l.all, r)
 }
 
-// told is what was recorded of a server.
+// told returns the recorded states of a server.
 func (l *ledger) told(server string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +46,7 @@ func (l *ledger) told(server string) string {
 	return strings.Join(words, ", ")
 }
 
-// endpoint answers /readyz and /version on loopback, and nothing else.
+// endpoint answers only /readyz and /version, on loopback.
 func endpoint(t *testing.T, ready *atomic.Bool) Endpoint {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,7 +80,8 @@ func until(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// A server that is gone for a while is noticed, and nobody is blamed: that would be a crash.
+// If a server is gone for a while, the run notices it. No server is blamed, because that would be a
+// crash.
 func TestAServerThatComesAndGoes(t *testing.T) {
 	var ready atomic.Bool
 	ready.Store(true)
@@ -124,7 +125,7 @@ func TestStartNeedsEveryServer(t *testing.T) {
 	}
 }
 
-// Servers that are somebody else's are not changed, whatever a plan may say.
+// Servers that somebody else owns are never changed, whatever a plan says.
 func TestNothingIsChanged(t *testing.T) {
 	var ready atomic.Bool
 	ready.Store(true)

@@ -1,4 +1,4 @@
-// Package lease reads the endpoint leases of servers from etcd: where peers reach them.
+// Package lease reads the endpoint leases of servers from etcd. They have the addresses for peers.
 package lease
 
 import (
@@ -17,15 +17,16 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// Where etcd has endpoint leases: those of kube-apiservers (CreatePeerEndpointLeaseReconciler in
-// k8s.io/kubernetes, pkg/controlplane/apiserver/peer.go), and those of sidecars, which are Leases.
+// The prefixes of endpoint leases in etcd: those of kube-apiservers
+// (CreatePeerEndpointLeaseReconciler in k8s.io/kubernetes, pkg/controlplane/apiserver/peer.go), and
+// those of sidecars, which are Leases.
 const (
 	builtinLeases = "/registry/peerserverleases/"
 	sidecarLeases = "/registry/leases/" + peers.Namespace + "/"
 )
 
-// Advertised is the host:port in the endpoint lease of a server with an apiserver identity; empty
-// if there is no such lease.
+// Advertised returns the host:port in the endpoint lease of a server, by its apiserver identity. It
+// is empty if there is no such lease.
 func Advertised(ctx context.Context, from etcd.Gateway, id string) (string, error) {
 	for _, key := range []string{builtinLeases + id, sidecarLeases + peers.EndpointLeaseName(proxy.ServerID(id))} {
 		found, err := from.Get(ctx, key)
@@ -44,8 +45,8 @@ func Advertised(ctx context.Context, from etcd.Gateway, id string) (string, erro
 	return "", nil
 }
 
-// address is the host:port in an endpoint lease as etcd keeps it; empty if the lease has expired.
-// etcd removes an expired lease of a kube-apiserver, and keeps that of a sidecar.
+// address returns the host:port in an endpoint lease as stored in etcd. It is empty if the lease
+// has expired. etcd removes an expired lease of a kube-apiserver, and keeps that of a sidecar.
 func address(encoded []byte, now time.Time) (string, error) {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(encoded, nil, nil)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Start starts a server that does not run, with a version ("": the one that it had), and returns
-// when it is ready. A refusal of its setup is a [scenario.RefusedError]: it does not run then.
+// Start starts a server that does not run, with a version ("": its last version), and returns when
+// it is ready. If the server refuses its setup, the error is a [scenario.RefusedError], and the
+// server does not run.
 func (s *Server[P]) Start(ctx context.Context, version string) error {
 	s.Lock()
 	defer s.Unlock()
@@ -26,7 +27,7 @@ func (s *Server[P]) Start(ctx context.Context, version string) error {
 }
 
 func (s *Server[P]) start(ctx context.Context, version string) error {
-	if last := s.Last(); last != nil { // it may have crashed a moment ago
+	if last := s.Last(); last != nil { // it may have crashed just now
 		if err := s.killRest(ctx, last); err != nil {
 			return err
 		}
@@ -41,7 +42,8 @@ func (s *Server[P]) start(ctx context.Context, version string) error {
 	return s.launch(ctx, s.Begin(), programs)
 }
 
-// Adopt makes processes that something else starts the first incarnation, and waits for it.
+// Adopt makes processes that another program starts the first incarnation, and waits until it is
+// ready.
 func (s *Server[P]) Adopt(ctx context.Context) error {
 	s.Lock()
 	defer s.Unlock()
@@ -58,7 +60,7 @@ func (s *Server[P]) adopt(ctx context.Context) error {
 	return s.launch(ctx, i, programs)
 }
 
-// launch starts the programs of an incarnation one after the other, and records that it is ready.
+// launch starts the programs of an incarnation one after another, and records that it is ready.
 func (s *Server[P]) launch(ctx context.Context, i *Incarnation[P], programs []Program[P]) error {
 	for n, program := range programs {
 		if n == 0 {
@@ -73,7 +75,8 @@ func (s *Server[P]) launch(ctx context.Context, i *Incarnation[P], programs []Pr
 	return nil
 }
 
-// run starts one program and waits until it is ready. The first process begins the incarnation.
+// run starts one program and waits until it is ready. The incarnation begins with its first
+// process.
 func (s *Server[P]) run(ctx context.Context, i *Incarnation[P], program Program[P]) error {
 	p, err := program.Start(ctx, i)
 	if err != nil {
@@ -101,7 +104,7 @@ func (s *Server[P]) setReady(i *Incarnation[P]) {
 	s.Status("%s: %s is ready", s.Name, i.Version)
 }
 
-// startFailed says what a failed start is: a refusal, a crash, or the failure of the run.
+// startFailed classifies a failed start: a refusal, a crash, or the failure of the run.
 func (s *Server[P]) startFailed(ctx context.Context, i *Incarnation[P], err error) error {
 	if len(i.Processes()) == 0 || !i.Ended() {
 		return err
@@ -110,7 +113,7 @@ func (s *Server[P]) startFailed(ctx context.Context, i *Incarnation[P], err erro
 	if s.Setup().Refusable() && len(first.Log().Panics(-1)) == 0 {
 		return s.refused(ctx, i, first.Log().Tail(4))
 	}
-	if s.Up() { // a version that cannot start beside the others is a finding
+	if s.Up() { // if a version cannot start beside the others, this is a finding
 		s.crash(i, first)
 		err = errors.Join(err, s.killRest(ctx, i))
 	}
@@ -128,7 +131,7 @@ func (s *Server[P]) refused(ctx context.Context, i *Incarnation[P], why string) 
 	return &scenario.RefusedError{Server: s.Name, Why: why}
 }
 
-// Stop asks a server to end gracefully and returns when it has.
+// Stop asks a server to end gracefully and returns when it has ended.
 func (s *Server[P]) Stop(ctx context.Context) error {
 	if err := s.lockRunning("stop"); err != nil {
 		return err
@@ -137,7 +140,7 @@ func (s *Server[P]) Stop(ctx context.Context) error {
 	return s.stop(ctx, "")
 }
 
-// stop ends the present incarnation. next is the version that is to replace it, "" if none is.
+// stop ends the present incarnation. next is the version that replaces it, or "".
 func (s *Server[P]) stop(ctx context.Context, next string) error {
 	i := s.Last()
 	s.expectEnd(i)
@@ -146,7 +149,7 @@ func (s *Server[P]) stop(ctx context.Context, next string) error {
 	if err != nil {
 		return err
 	}
-	if len(failed) > 0 { // it was asked to stop, and died of something else
+	if len(failed) > 0 { // the process had to stop, but ended with a failure
 		s.crash(i, failed[0])
 		return nil
 	}
@@ -155,8 +158,8 @@ func (s *Server[P]) stop(ctx context.Context, next string) error {
 	return nil
 }
 
-// terminate ends one process after the other gracefully, the last started first. It returns those
-// that failed.
+// terminate ends the processes gracefully one after another, the last started first. It returns the
+// processes that failed.
 func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next string) (failed []P, err error) {
 	for _, p := range slices.Backward(i.Processes()) {
 		if err := s.Backend.Terminate(ctx, p, next); err != nil {
@@ -173,7 +176,7 @@ func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next strin
 }
 
 // Replace stops a server gracefully and starts a version ("" for the same) in its place, with the
-// same host, address and identity, as an upgrade does. It refuses servers with a setup.
+// same host, address and identity, like an upgrade. It returns an error for a server with a setup.
 func (s *Server[P]) Replace(ctx context.Context, version string) error {
 	if err := s.lockRunning("replace"); err != nil {
 		return err
@@ -189,7 +192,7 @@ func (s *Server[P]) Replace(ctx context.Context, version string) error {
 	return s.start(ctx, version)
 }
 
-// Kill ends a server as a power cut would.
+// Kill ends a server like a power cut.
 func (s *Server[P]) Kill(ctx context.Context) error {
 	if err := s.lockRunning("kill"); err != nil {
 		return err
@@ -208,7 +211,7 @@ func (s *Server[P]) Kill(ctx context.Context) error {
 	return nil
 }
 
-// signal pauses or resumes a server. A paused server keeps its connections and answers nothing.
+// signal pauses or resumes a server. A paused server keeps its connections and does not answer.
 func (s *Server[P]) signal(ctx context.Context, verb string, signal syscall.Signal, state history.State) error {
 	if err := s.lockRunning(verb); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// trapping is a process that answers SIGTERM by writing its name into a file before it ends with a
-// code. It returns once that is so.
+// trapping starts a process that, at SIGTERM, writes its name into a file and ends with a code. It
+// returns when the process has set this trap.
 func trapping(t *testing.T, name, code, file string) *program {
 	t.Helper()
 	p := shell(t, "trap 'echo "+name+" >> "+file+"; exit "+code+"' TERM; echo up; while :; do sleep 0.01; done")
@@ -54,8 +54,8 @@ func TestStopEndsTheLastStartedFirst(t *testing.T) {
 	}
 }
 
-// A server that dies of something else while it stops has crashed, and the rest of it is stopped
-// all the same.
+// If one process of a server fails while the server stops, the server has crashed. Its other
+// processes are stopped too.
 func TestStopTellsWhichDidNotEndWell(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "order")
 	s, r := serverOf(t)
@@ -110,7 +110,7 @@ func TestKillEndsEveryProcessPausedOrNot(t *testing.T) {
 	}
 }
 
-// started is a server whose programs are scripts; all of them say at once that they are ready.
+// started returns a server whose programs are scripts; each counts as ready at once.
 func started(t *testing.T, scripts ...string) (*Server[*program], *recording, *signals) {
 	t.Helper()
 	ready := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -136,7 +136,7 @@ func TestReplaceStopsAndStartsAnotherVersionInTheSamePlace(t *testing.T) {
 	if err := s.Start(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "it is running already") {
 		t.Errorf("a server that runs was started: %v", err)
 	}
-	awaitUp(t, s.Last().Processes()[0]) // it has set its trap
+	awaitUp(t, s.Last().Processes()[0]) // then it has set its trap
 	if err := s.Replace(t.Context(), "v1.38.0"); err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +151,8 @@ func TestReplaceStopsAndStartsAnotherVersionInTheSamePlace(t *testing.T) {
 	}
 }
 
-// What cannot work may be refused. A server that ends at its start with a setup by which it should
-// work has crashed.
+// A server may refuse a setup that cannot work. If it ends at its start with a setup that should
+// work, it has crashed.
 func TestOnlyAWrongSetupIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		setup   *scenario.Setup
@@ -180,7 +180,7 @@ func TestOnlyAWrongSetupIsRefused(t *testing.T) {
 	}
 }
 
-// A version that cannot start beside the others is a finding, and leaves nothing behind.
+// If a version cannot start beside the others, this is a finding, and no process remains.
 func TestAFailedStartIsACrashOnceAllServersWereUp(t *testing.T) {
 	s, r, b := started(t, "exec sleep 1000", "echo 'error: no'; exit 1")
 	b.programs[1].URL = "http://127.0.0.1:0"

@@ -18,7 +18,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Get copies the answer to a GET. Any status but 200 is an error: the server is not ready.
+// Get sends a GET and copies the answer. Any status except 200 is an error: the server is not
+// ready.
 func Get(ctx context.Context, client *http.Client, url string, into io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -37,7 +38,7 @@ func Get(ctx context.Context, client *http.Client, url string, into io.Writer) e
 }
 
 // VersionAt asks the kube-apiserver at a URL for its version, and for the minor version that it
-// says to emulate, such as "1.36". That is empty if it says none.
+// reports to emulate, such as "1.36". The latter is empty if the server reports none.
 func VersionAt(ctx context.Context, client *http.Client, url string) (version, emulates string, err error) {
 	var body bytes.Buffer
 	err = Get(ctx, client, url+"/version", &body)
@@ -54,8 +55,9 @@ func VersionAt(ctx context.Context, client *http.Client, url string) (version, e
 	return info.GitVersion, emulates, nil
 }
 
-// Identity is the apiserver identity of a kube-apiserver on a host of that name: a hash of two
-// strings, each after its length. Source: NewConfig in k8s.io/apiserver/pkg/server/config.go.
+// Identity returns the apiserver identity of a kube-apiserver on a host with that name. It is a
+// hash of two strings, each preceded by its length. Source: NewConfig in
+// k8s.io/apiserver/pkg/server/config.go.
 func Identity(hostname string) string {
 	var data []byte
 	for _, part := range []string{hostname, "kube-apiserver"} {
@@ -66,8 +68,8 @@ func Identity(hostname string) string {
 	return "apiserver-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:16]))
 }
 
-// Subject is the proxy of a server with a setup, in a run about a subject. A server whose proxy is
-// switched off is a kube-apiserver alone, whatever the subject.
+// Subject returns the subject for a server with a setup, in a run about a subject. A server whose
+// proxy is switched off is only a kube-apiserver, for any subject.
 func Subject(run string, setup *scenario.Setup) string {
 	switch {
 	case setup == nil:

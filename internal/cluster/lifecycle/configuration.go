@@ -12,12 +12,12 @@ import (
 )
 
 // gateOnSince is the first version whose feature gate is on by default. A server that emulates an
-// older version has the default of that.
-// Source: UnknownVersionInteroperabilityProxy in k8s.io/apiserver/pkg/features/kube_features.go.
+// older version has the default of that version. Source: UnknownVersionInteroperabilityProxy in
+// k8s.io/apiserver/pkg/features/kube_features.go.
 const gateOnSince = "v1.36"
 
-// Configured is what the flags of a server of a version say: those of its kube-apiserver and,
-// unless there is none, those of its sidecar. Server, Incarnation and At are left empty.
+// Configured returns the content of the flags of a server: those of its kube-apiserver and of its
+// sidecar, if it has one. Server, Incarnation and At stay empty.
 func Configured(version string, setup *scenario.Setup, apiserver, sidecar []string) history.Configuration {
 	own := flagsOf(apiserver)
 	c := history.Configuration{Setup: setup.String(), Proxy: history.ProxyOff, Emulates: own.value("emulated-version")}
@@ -47,7 +47,7 @@ func Configured(version string, setup *scenario.Setup, apiserver, sidecar []stri
 	return c
 }
 
-// defaultGate reports whether the feature is on where no flag says anything about it.
+// defaultGate reports whether the feature is on if no flag sets it.
 func defaultGate(version, emulates string) bool {
 	behaves := version
 	if emulates != "" {
@@ -56,7 +56,7 @@ func defaultGate(version, emulates string) bool {
 	return semver.Compare(semver.MajorMinor(behaves), gateOnSince) >= 0
 }
 
-// flags are the values of each flag of a command line, in its order.
+// flags are the values of each flag of a command line, in order.
 type flags map[string][]string
 
 func flagsOf(args []string) flags {
@@ -70,7 +70,7 @@ func flagsOf(args []string) flags {
 	return all
 }
 
-// value is that of a flag that is given once; of one given several times, the last one counts.
+// value returns the value of a flag. If the flag is given several times, the last one counts.
 func (f flags) value(name string) string {
 	if all := f[name]; len(all) > 0 {
 		return all[len(all)-1]
@@ -78,7 +78,7 @@ func (f flags) value(name string) string {
 	return ""
 }
 
-// gate reports whether --feature-gates switches a feature on; otherwise is what holds if it does
+// gate reports whether --feature-gates switches a feature on. It returns otherwise if the flag does
 // not name the feature.
 func (f flags) gate(name string, otherwise bool) bool {
 	for _, list := range f["feature-gates"] {
@@ -91,8 +91,8 @@ func (f flags) gate(name string, otherwise bool) bool {
 	return otherwise
 }
 
-// configured records what the flags of an incarnation say. Servers that something else has started
-// have no known flags.
+// configured records the content of the flags of an incarnation. The flags are unknown if another
+// program has started the server.
 func (s *Server[P]) configured(i *Incarnation[P], programs []Program[P]) {
 	var lines [2][]string
 	for n, program := range programs[:min(len(programs), len(lines))] {

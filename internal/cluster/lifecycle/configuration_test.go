@@ -40,7 +40,7 @@ func TestConfigured(t *testing.T) {
 	}
 }
 
-// What a process was told is recorded before it has done anything, also if it never becomes ready.
+// The flags are recorded before a process has done anything, also if it never becomes ready.
 func TestTheFlagsOfEveryProcessAreRecorded(t *testing.T) {
 	s, r, b := started(t, "exit 3")
 	b.programs[0].Args = []string{"--peer-advertise-port=1"}

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Process is one running program, wherever it runs.
+// Process is one running program, on any backend.
 type Process interface {
-	// Name is for people: the program, and the server that it belongs to.
+	// Name is for people: the program and its server.
 	Name() string
 	// Done is closed when the process has ended.
 	Done() <-chan struct{}
-	// Exit says how the process has ended, such as "exit status 3"; ok is false if it failed. It is
-	// valid once Done is closed.
+	// Exit says how the process has ended, such as "exit status 3"; ok is false if the process
+	// failed. It is valid once Done is closed.
 	Exit() (how string, ok bool)
 	// Log is the output of the process.
 	Log() Log
@@ -32,7 +32,8 @@ func Ending(p Process) string {
 	return how + "; its log is empty"
 }
 
-// AwaitEnd returns when a process has ended, or with an error when ctx or the time is over.
+// AwaitEnd returns when a process has ended. It returns an error when ctx ends or the limit has
+// passed.
 func AwaitEnd(ctx context.Context, p Process, limit time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("still running after %s", limit))
 	defer cancel()
@@ -44,7 +45,7 @@ func AwaitEnd(ctx context.Context, p Process, limit time.Duration) error {
 	}
 }
 
-// Group is processes that start one after the other. It is over when the first of them ends.
+// Group is a set of processes that start one after another. It is over when the first of them ends.
 type Group[P Process] struct {
 	processes []P // in the order in which they were started
 	over      chan struct{}
@@ -52,10 +53,10 @@ type Group[P Process] struct {
 	first     P
 }
 
-// NewGroup is a group without processes.
+// NewGroup returns a group without processes.
 func NewGroup[P Process]() *Group[P] { return &Group[P]{over: make(chan struct{})} }
 
-// Add makes a running process part of the group.
+// Add adds a running process to the group.
 func (g *Group[P]) Add(p P) {
 	g.processes = append(g.processes, p)
 	go func() {
@@ -67,10 +68,10 @@ func (g *Group[P]) Add(p P) {
 	}()
 }
 
-// Processes are those of the group, in the order in which they were started.
+// Processes returns the processes of the group, in the order in which they were started.
 func (g *Group[P]) Processes() []P { return g.processes }
 
-// Living are the processes that have not ended.
+// Living returns the processes that have not ended.
 func (g *Group[P]) Living() []P {
 	var living []P
 	for _, p := range g.processes {
@@ -83,10 +84,11 @@ func (g *Group[P]) Living() []P {
 	return living
 }
 
-// Over is closed when the first of the processes has ended. Others may still run.
+// Over returns a channel that is closed when the first of the processes has ended. Others may still
+// run.
 func (g *Group[P]) Over() <-chan struct{} { return g.over }
 
-// First is the process that ended first. It is valid once the group is over.
+// First returns the process that ended first. It is valid once the group is over.
 func (g *Group[P]) First() P { return g.first }
 
 // Ended reports whether the group is over, or has no processes yet.
@@ -102,7 +104,7 @@ func (g *Group[P]) Ended() bool {
 	}
 }
 
-// AwaitEnd returns when every process has ended. Each may take as long as limit says.
+// AwaitEnd returns when every process has ended. The limit applies to each process.
 func (g *Group[P]) AwaitEnd(ctx context.Context, limit time.Duration) error {
 	for _, p := range g.processes {
 		if err := AwaitEnd(ctx, p, limit); err != nil {
@@ -110,13 +112,13 @@ func (g *Group[P]) AwaitEnd(ctx context.Context, limit time.Duration) error {
 		}
 	}
 	if len(g.processes) > 0 {
-		<-g.over // closed a moment later than the first Done
+		<-g.over // it is closed a moment after the first Done
 	}
 	return nil
 }
 
-// AwaitReady calls ready until it succeeds, a process of the group ends, or the time is over. It
-// asks often, because the rest of a run waits for it.
+// AwaitReady calls ready until it succeeds, a process of the group ends, or the limit has passed.
+// It calls ready often, because the rest of a run waits for it.
 func (g *Group[P]) AwaitReady(ctx context.Context, p P, limit time.Duration, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not ready after %s", limit))
 	defer cancel()

@@ -54,7 +54,7 @@ func TestAProcessThatDiesTakesTheWaitForAnotherWithIt(t *testing.T) {
 	}
 }
 
-// A group is over with the first of its processes, and those that are left can be found.
+// A group is over when its first process ends, and the other processes can still be found.
 func TestAGroupIsOverWithItsFirstProcess(t *testing.T) {
 	first, second := shell(t, "exit 3"), shell(t, "exec sleep 1000")
 	g := groupOf(first, second)

@@ -28,7 +28,7 @@ func OpenLog(path string) (*os.File, Log, error) {
 	return file, Log{path, from}, nil
 }
 
-// Tail is the last lines of the log, "" if it is empty or cannot be read.
+// Tail returns the last lines of the log; "" if it is empty or cannot be read.
 func (l Log) Tail(lines int) string {
 	content, err := l.read()
 	if err != nil {
@@ -38,9 +38,9 @@ func (l Log) Tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// Panics are the lines about a panic, up to a byte of the file (negative: to the end).
-// Source: HandleCrash in k8s.io/apimachinery/pkg/util/runtime logs "Observed a panic"; net/http
-// logs "http: panic serving" of a handler; the others are the Go runtime's.
+// Panics returns the lines about a panic, up to a byte of the file (negative: to the end). Source:
+// HandleCrash in k8s.io/apimachinery/pkg/util/runtime logs "Observed a panic"; net/http logs "http:
+// panic serving" for a handler; the others are the Go runtime's.
 func (l Log) Panics(to int64) []string {
 	content, err := l.read()
 	if err != nil {
@@ -59,7 +59,7 @@ func (l Log) Panics(to int64) []string {
 	return found
 }
 
-// shortened is a line without the stack that structured logs put into it.
+// shortened returns a line without the stack that structured logs put into it.
 func shortened(line string) string {
 	const most = 300
 	line, _, _ = strings.Cut(line, `\ngoroutine `)

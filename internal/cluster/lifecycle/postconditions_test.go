@@ -11,9 +11,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Every call in every state of a server either fails and changes nothing, or leaves the server as
-// its name says: running or not, ready or not, with all of its processes or none, and with the
-// records that tell of it. Only a crash is recorded as one.
+// The test makes every call in every state of a server. A call either fails and changes nothing, or
+// leaves the server in the state of its name: running or not, ready or not, with all of its
+// processes or none, and with the matching records. Only a crash is recorded as a crash.
 func TestEveryCallInEveryState(t *testing.T) {
 	const (
 		script  = "trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done"
@@ -31,7 +31,7 @@ func TestEveryCallInEveryState(t *testing.T) {
 			if err := s.all.StartServer(ctx, "a", ""); err != nil {
 				return err
 			}
-			for _, p := range s.Last().Processes() { // until they have set their traps
+			for _, p := range s.Last().Processes() { // wait until they have set their traps
 				awaitUp(t, p)
 			}
 			return nil
@@ -44,7 +44,7 @@ func TestEveryCallInEveryState(t *testing.T) {
 			if err := i.Processes()[1].cmd.Process.Signal(syscall.SIGKILL); err != nil {
 				return err
 			}
-			s.tasks.Wait() // until the watcher has ended the other process
+			s.tasks.Wait() // wait until the watcher has ended the other process
 			return nil
 		},
 	}
@@ -56,7 +56,7 @@ func TestEveryCallInEveryState(t *testing.T) {
 		"pause":   func(ctx context.Context, s server) error { return s.all.PauseServer(ctx, "a") },
 		"resume":  func(ctx context.Context, s server) error { return s.all.ResumeServer(ctx, "a") },
 	}
-	// after is what a call that succeeds leaves.
+	// after is the state of a server after a call that succeeds.
 	type after struct {
 		runs    bool
 		version string
@@ -71,7 +71,7 @@ func TestEveryCallInEveryState(t *testing.T) {
 			"stop": down(stops...), "kill": down(history.StateKilled), "replace": up("v1.38.0", slices.Concat(stops, starts)...),
 			"pause": up("v1.37.1", history.StatePaused), "resume": up("v1.37.1", history.StateResumed),
 		},
-		"paused": { // one that is paused cannot end gracefully
+		"paused": { // a paused server cannot end gracefully
 			"kill": down(history.StateKilled), "pause": up("v1.37.1", history.StatePaused), "resume": up("v1.37.1", history.StateResumed),
 		},
 		never: {"start": up("v1.38.0", starts...)}, "stopped": {"start": up("v1.38.0", starts...)},
@@ -80,7 +80,7 @@ func TestEveryCallInEveryState(t *testing.T) {
 	for state, reach := range bring {
 		for call, do := range calls {
 			if state == "paused" && (call == "stop" || call == "replace") {
-				continue // TestStopGivesUpOnAProcessThatWillNotEnd
+				continue // TestStopGivesUpOnAProcessThatWillNotEnd tests these calls
 			}
 			t.Run(state+", "+call, func(t *testing.T) {
 				t.Parallel()
@@ -114,7 +114,7 @@ func TestEveryCallInEveryState(t *testing.T) {
 						t.Errorf("recorded %v, want %v", states, w.states)
 					}
 				}
-				// Whoever watched an end that was asked for has seen no crash.
+				// A watcher must not record a requested end as a crash.
 				s.Discard()
 				s.tasks.Wait()
 				crashes := 0
@@ -131,7 +131,7 @@ func TestEveryCallInEveryState(t *testing.T) {
 	}
 }
 
-// check holds a server to what a call that succeeded leaves.
+// check checks the state of a server after a call that succeeded.
 func (s *Server[P]) check(t *testing.T, err error, runs bool, version string, begins bool, first *Incarnation[P]) {
 	t.Helper()
 	if err != nil {

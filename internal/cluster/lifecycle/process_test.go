@@ -13,7 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// program is a process of this machine.
+// program is a process on this machine.
 type program struct {
 	name string
 	cmd  *exec.Cmd
@@ -27,7 +27,7 @@ func (p *program) Done() <-chan struct{} { return p.done }
 func (p *program) Log() Log              { return p.log }
 func (p *program) Exit() (string, bool)  { return p.cmd.ProcessState.String(), p.err == nil }
 
-// shell starts a process that is called kube-apiserver "a", with a log of its own.
+// shell starts a process with the name kube-apiserver "a" and its own log.
 func shell(t *testing.T, script string) *program {
 	t.Helper()
 	return shellInto(t, filepath.Join(t.TempDir(), "a.log"), script)
@@ -57,7 +57,7 @@ func shellInto(t *testing.T, logPath, script string) *program {
 	return p
 }
 
-// ended is a process that has ended.
+// ended returns a process that has ended.
 func ended(t *testing.T, logPath, script string) *program {
 	t.Helper()
 	p := shellInto(t, logPath, script)
@@ -73,7 +73,7 @@ func groupOf(processes ...*program) *Group[*program] {
 	return g
 }
 
-// recording keeps what is recorded.
+// recording keeps all records.
 type recording struct {
 	mu      sync.Mutex
 	entries []history.Lifecycle
@@ -92,7 +92,7 @@ func (r *recording) Configuration(c history.Configuration) {
 }
 func (r *recording) Now() history.Time { return time.Second }
 
-// states are those recorded, in order.
+// states returns the recorded states, in order.
 func (r *recording) states() []history.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,8 +103,7 @@ func (r *recording) states() []history.State {
 	return all
 }
 
-// signals is a backend that signals processes of this machine, and starts the programs that it is
-// given.
+// signals is a backend that signals processes on this machine, and starts the given programs.
 type signals struct{ programs []Program[*program] }
 
 func (b *signals) Programs(string) ([]Program[*program], error) { return b.programs, nil }

@@ -15,50 +15,51 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Recorder receives what happens to servers. [history.Recorder] is one.
+// Recorder receives the records about servers. [history.Recorder] is one.
 type Recorder interface {
 	Lifecycle(history.Lifecycle)
 	Configuration(history.Configuration)
 	Now() history.Time
 }
 
-// Config is what the servers of a cluster have in common. All fields but Restarts are needed.
+// Config is the configuration that the servers of a cluster share. All fields except Restarts are
+// required.
 type Config struct {
 	Recorder Recorder
 	Status   func(format string, args ...any) // one line for people
-	// Client asks servers whether they are ready, around links and faults.
+	// Client asks servers whether they are ready, past all links and faults.
 	Client *http.Client
-	// ReadyTimeout bounds the start of a program until it is ready, StopTimeout the end of a
-	// process.
+	// ReadyTimeout is the time limit until a started program is ready. StopTimeout is the time
+	// limit for the end of a process.
 	ReadyTimeout, StopTimeout time.Duration
-	// Context ends with the cluster: crashes after that are not recorded.
+	// Context ends with the cluster. Later crashes are not recorded.
 	Context context.Context
-	// Restarts is set if something else, such as a kubelet, restarts crashed servers: until this
-	// context ends, a crashed server is waited for.
+	// Restarts is set if another program, such as a kubelet, restarts crashed servers. Until this
+	// context ends, the run waits for a crashed server to come back.
 	Restarts context.Context
 
 	tasks sync.WaitGroup // these watch servers
 	up    atomic.Bool
 }
 
-// MarkUp notes that all servers have been ready at once. After that a failed start is a crash, and
-// not the failure of the run.
+// MarkUp records that all servers were ready at the same time. After that a failed start is a
+// crash, and not the failure of the run.
 func (c *Config) MarkUp() { c.up.Store(true) }
 
-// Up reports whether all servers have been ready at once.
+// Up reports whether all servers were ready at the same time.
 func (c *Config) Up() bool { return c.up.Load() }
 
-// Wait returns when no server is watched any more. Context must have ended.
+// Wait returns when no server is watched any more. Context must have ended before.
 func (c *Config) Wait() { c.tasks.Wait() }
 
 // Backend runs the processes of one server.
 type Backend[P Process] interface {
-	// Programs are those of the server with that version and [Server.Setup], in the order of their
-	// start: each waits until the one before is ready. Programs starts nothing.
+	// Programs returns the programs of the server with that version and [Server.Setup], in the
+	// order of their start. Each starts when the one before is ready. Programs starts nothing.
 	Programs(version string) ([]Program[P], error)
 	// Terminate asks a process to end gracefully. next is the version that replaces it, if any.
 	Terminate(ctx context.Context, p P, next string) error
-	// KillProcesses ends processes at once. Nothing starts them again.
+	// KillProcesses ends processes at once. No program starts them again.
 	KillProcesses(ctx context.Context, living []P) error
 	// Signal sends a signal to processes.
 	Signal(ctx context.Context, living []P, signal syscall.Signal) error
@@ -66,52 +67,54 @@ type Backend[P Process] interface {
 
 // Program is one program of a server.
 type Program[P Process] struct {
-	// Start starts the program in an incarnation, or waits for it if the incarnation is adopted.
+	// Start starts the program in an incarnation. If the incarnation is adopted, Start waits for
+	// the program instead.
 	Start func(ctx context.Context, i *Incarnation[P]) (P, error)
-	// URL is where the program answers, around links and faults. It is ready when /readyz says 200.
+	// URL is the address at which the program answers, past all links and faults. The program is
+	// ready when /readyz answers 200.
 	URL string
 	// Args is its command line, without the name of the program, for the record; nil: unknown. The
-	// first program is a kube-apiserver, the second one its sidecar.
+	// first program is a kube-apiserver, and the second is its sidecar.
 	Args []string
-	// Check finds out whether the program that is ready is the right one. nil: it is not checked.
+	// Check checks that the ready program is the right one; nil: no check.
 	Check func(ctx context.Context, i *Incarnation[P]) error
 }
 
-// Server is one apiserver through all its incarnations. Its lock is held through each change of
+// Server is one apiserver through all its incarnations. Its lock is held during each change of
 // state.
 type Server[P Process] struct {
 	sync.Mutex
 	*Config
 	Name    string
-	Version string // of the present incarnation, or the last one; of the first, before that
+	Version string // of the present or last incarnation; before the first, of the first
 	Backend Backend[P]
 
 	incarnations []*Incarnation[P]
 	ready        atomic.Pointer[Incarnation[P]] // the incarnation that is ready; nil if none is
-	setup        atomic.Pointer[scenario.Setup] // of the present incarnation, or the last one
+	setup        atomic.Pointer[scenario.Setup] // of the present or last incarnation
 	next         *scenario.Setup                // of the next start
 }
 
-// Incarnation is one life of a server, from its first process to the end of the last.
+// Incarnation is one life of a server, from the start of its first process to the end of its last.
 type Incarnation[P Process] struct {
 	*Group[P]
 	Number   int // from 1
 	Version  string
-	Emulates string // the minor version that it is told to behave like, "1.36"; empty: its own
-	Reports  string // the minor version that it says at /version to emulate; empty: none, or not asked yet
-	Adopted  bool   // something else has started its processes: kubeadm, or a kubelet
+	Emulates string // the minor version that it must emulate, "1.36"; empty: its own
+	Reports  string // the emulated minor version that it reports at /version; empty: none, or not asked yet
+	Adopted  bool   // another program has started its processes: kubeadm, or a kubelet
 	expected atomic.Bool
 	crashed  atomic.Bool // its end has been recorded as a crash
 }
 
-// Begin makes the next incarnation, of [Server.Version] and [Server.Setup].
+// Begin creates the next incarnation, with [Server.Version] and [Server.Setup].
 func (s *Server[P]) Begin() *Incarnation[P] {
 	i := &Incarnation[P]{Group: NewGroup[P](), Number: len(s.incarnations) + 1, Version: s.Version, Emulates: s.Setup().Like()}
 	s.incarnations = append(s.incarnations, i)
 	return i
 }
 
-// Last is the present incarnation, or the last one; nil before the first.
+// Last returns the present or last incarnation; nil before the first.
 func (s *Server[P]) Last() *Incarnation[P] {
 	if len(s.incarnations) == 0 {
 		return nil
@@ -125,16 +128,18 @@ func (s *Server[P]) Runs() bool {
 	return last != nil && !last.Ended()
 }
 
-// Ready is the incarnation that is ready at this moment, nil if none is. It never waits.
+// Ready returns the incarnation that is ready now; nil if none is. It never waits.
 func (s *Server[P]) Ready() *Incarnation[P] { return s.ready.Load() }
 
-// Setup is that of the present or last incarnation; nil: as the subject says. It never waits.
+// Setup returns the setup of the present or last incarnation; nil: the subject's configuration. It
+// never waits.
 func (s *Server[P]) Setup() *scenario.Setup { return s.setup.Load() }
 
-// Configure gives the next incarnation a setup; nil: as the subject says. The lock must be held.
+// Configure gives the next incarnation a setup; nil: the subject's configuration. The lock must be
+// held.
 func (s *Server[P]) Configure(setup *scenario.Setup) { s.next = setup }
 
-// ApplySetup makes the setup of the next incarnation the present one. Start does this by itself.
+// ApplySetup makes the setup of the next incarnation the present one. Start does this itself.
 func (s *Server[P]) ApplySetup() {
 	s.setup.Store(s.next)
 	s.next = nil
@@ -146,7 +151,7 @@ func (s *Server[P]) record(i *Incarnation[P], state history.State, detail string
 	})
 }
 
-// Discard ends what runs without a record: the run is over.
+// Discard kills all processes without a record, because the run is over.
 func (s *Server[P]) Discard() {
 	s.Lock()
 	defer s.Unlock()
@@ -156,14 +161,15 @@ func (s *Server[P]) Discard() {
 	}
 }
 
-// expectEnd notes that the end of an incarnation is asked for: it is no crash.
+// expectEnd records that the end of an incarnation is requested, so that it does not count as a
+// crash.
 func (s *Server[P]) expectEnd(i *Incarnation[P]) {
 	s.ready.Store(nil)
 	i.expected.Store(true)
 }
 
-// killRest ends the remaining processes of an incarnation. A signal that fails, because they end,
-// is no error.
+// killRest kills the remaining processes of an incarnation. A failed signal is not an error,
+// because it only means that a process is ending.
 func (s *Server[P]) killRest(ctx context.Context, i *Incarnation[P]) error {
 	if living := i.Living(); len(living) > 0 {
 		_ = s.Backend.Signal(ctx, living, syscall.SIGKILL)
@@ -171,8 +177,8 @@ func (s *Server[P]) killRest(ctx context.Context, i *Incarnation[P]) error {
 	return i.AwaitEnd(ctx, s.StopTimeout)
 }
 
-// watch waits for the end of an incarnation that was ready. If nobody asked for that end, it
-// records a crash and ends the other processes: no scenario means half a server.
+// watch waits for the end of an incarnation that was ready. If this end was not requested, it
+// records a crash and kills the other processes, because no scenario is about half a server.
 func (s *Server[P]) watch(i *Incarnation[P]) {
 	select {
 	case <-i.Over():
@@ -189,7 +195,8 @@ func (s *Server[P]) watch(i *Incarnation[P]) {
 	}
 }
 
-// awaitRestart adopts a crashed server that something else starts again, unless a step was faster.
+// awaitRestart adopts a crashed server that another program starts again, unless a step has started
+// it first.
 func (s *Server[P]) awaitRestart(crashed *Incarnation[P]) {
 	s.Lock()
 	defer s.Unlock()
@@ -201,7 +208,7 @@ func (s *Server[P]) awaitRestart(crashed *Incarnation[P]) {
 	}
 }
 
-// crash records, once, that an incarnation ended unasked, with the end of process p.
+// crash records, once, that an incarnation ended without a request, with the end of process p.
 func (s *Server[P]) crash(i *Incarnation[P], p P) {
 	detail := p.Name() + ": "
 	if panics := p.Log().Panics(-1); len(panics) > 0 { // the last lines of that log are a stack
@@ -214,7 +221,7 @@ func (s *Server[P]) crash(i *Incarnation[P], p P) {
 	}
 }
 
-// recordPanics records, as crashes, panics that incarnations survived and left in their logs.
+// recordPanics records, as crashes, the panics in the logs of incarnations that survived them.
 func (s *Server[P]) recordPanics() {
 	s.Lock()
 	defer s.Unlock()
@@ -229,8 +236,8 @@ func (s *Server[P]) recordPanics() {
 	}
 }
 
-// logEnd is the byte at which the output in l ends in its file, which later ones share; -1 if it
-// ends with the file.
+// logEnd returns the byte at which the output in l ends in its file, which later incarnations
+// share; -1 if the output ends with the file.
 func logEnd[P Process](l Log, later []*Incarnation[P]) int64 {
 	for _, i := range later {
 		for _, p := range i.Processes() {

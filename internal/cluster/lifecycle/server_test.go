@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// incarnate makes an incarnation of processes.
+// incarnate makes an incarnation from processes.
 func incarnate(s *Server[*program], processes ...*program) *Incarnation[*program] {
 	i := s.Begin()
 	for _, p := range processes {
@@ -29,7 +29,7 @@ func TestACrashOfEitherProcessIsOneCrash(t *testing.T) {
 			i := incarnate(s, shell(t, scripts[0]), shell(t, scripts[1]))
 			s.ready.Store(i)
 			s.watch(i)
-			s.crash(i, i.First()) // must not tell of it twice
+			s.crash(i, i.First()) // must not record it twice
 			if s.Ready() != nil {
 				t.Error("it is still said to be ready")
 			}
@@ -64,7 +64,7 @@ func TestAnEndThatWasAskedForIsNoCrash(t *testing.T) {
 	}
 }
 
-// The end of a run must not wait for servers, nor take their end for a crash.
+// The end of a run must not wait for servers, and must not record their end as a crash.
 func TestWatchingEndsWithItsContext(t *testing.T) {
 	s, r := serverOf(t)
 	i := incarnate(s, shell(t, "exec sleep 1000"))
@@ -78,7 +78,7 @@ func TestWatchingEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A late watcher of an old incarnation must not take the new one for gone.
+// A late watcher of an old incarnation must not mark the new incarnation as ended.
 func TestTheEndOfAnOldIncarnationLeavesTheNewOneServing(t *testing.T) {
 	s, _ := serverOf(t)
 	old := incarnate(s, shell(t, "exit 0"))
@@ -99,7 +99,7 @@ func TestPanicsOfEveryProcessAreRecordedWithTheirIncarnation(t *testing.T) {
 	incarnate(s, ended(t, sidecar, "echo 'all is well'"))
 	all := Servers[*program, *Server[*program]]{s}
 	all.RecordPanics()
-	all.RecordPanics() // must not tell of it twice
+	all.RecordPanics() // must not record it twice
 	if len(r.entries) != 1 || r.entries[0].Incarnation != 1 || !strings.Contains(r.entries[0].Detail, "1 panics; the first: http: panic serving") {
 		t.Errorf("recorded: %+v, want the one panic of the first sidecar", r.entries)
 	}
@@ -113,8 +113,8 @@ func TestAServerThatNeverStartedDoesNotRun(t *testing.T) {
 	}
 }
 
-// A kubelet starts a crashed server again. That is its next incarnation, unless the run is over
-// meanwhile.
+// A kubelet starts a crashed server again. This is the server's next incarnation, unless the run
+// has ended meanwhile.
 func TestACrashedServerIsAwaitedWhereSomethingStartsItAgain(t *testing.T) {
 	s, r, b := started(t, "exit 3")
 	crash, run := b.programs[0], b.programs[0]

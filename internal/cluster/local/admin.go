@@ -17,8 +17,9 @@ import (
 )
 
 // adminTransport makes the administrator's connections around links and faults, for readiness and
-// ground truth. It must work with servers that nobody else trusts. So it does not verify by an
-// authority: the certificate must be one that the run has issued for a server.
+// ground truth. It must work with servers that nobody else trusts. So it does not verify the
+// authority of a certificate. Instead, the certificate must be one that the run has issued for a
+// server.
 type adminTransport struct {
 	*http.Transport
 
@@ -26,8 +27,8 @@ type adminTransport struct {
 	issued map[[sha256.Size]byte]bool // certificates
 }
 
-// newAdminTransport uses the client certificate in two files. present is where a server listens
-// now.
+// newAdminTransport uses the client certificate in two files. present returns the address at which
+// a server listens now.
 func newAdminTransport(certFile, keyFile string, present func(netip.AddrPort) netip.AddrPort) (*adminTransport, error) {
 	admin, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
@@ -50,7 +51,7 @@ func newAdminTransport(certFile, keyFile string, present func(netip.AddrPort) ne
 	return t, nil
 }
 
-// accept trusts the certificate in a file, which the run has issued for a server.
+// accept trusts the certificate in a file. The run has issued it for a server.
 func (t *adminTransport) accept(file string) error {
 	certs, err := cert.CertsFromFile(file)
 	if err != nil {
@@ -74,7 +75,7 @@ func (t *adminTransport) verify(state tls.ConnectionState) error {
 	return nil
 }
 
-// certificateTimeout bounds a handshake that is made to see a certificate.
+// certificateTimeout limits a handshake that only reads a certificate.
 const certificateTimeout = 5 * time.Second
 
 func (t *adminTransport) certificateAt(ctx context.Context, at netip.AddrPort) (*x509.Certificate, error) {

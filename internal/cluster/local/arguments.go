@@ -13,18 +13,18 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// APIServerArguments returns the command line of a kube-apiserver, without the program's name. It
-// is a function of its arguments alone: it touches no file and starts nothing.
+// APIServerArguments returns the command line of a kube-apiserver, without the program's name. The
+// result depends only on its arguments: it touches no file and starts nothing.
 func APIServerArguments(version, subject string, p Place, f Files) ([]string, error) {
 	subject, p = p.configured(subject)
 	serving := p.serving()
 	if subject == scenario.SubjectReference {
-		serving = Place{Name: p.Name}.serving() // the setup is about the certificate of the sidecar
+		serving = Place{Name: p.Name}.serving() // the setup is about the sidecar's certificate
 	}
 	args := append(p.advertiseArguments(),
-		// Not loopback alone, even behind a sidecar: the harness asks from outside the host what
-		// the server itself serves. Others cannot: the sandbox forwards nothing, and the switch
-		// leads to p.Real only.
+		// The server does not listen on loopback alone, even behind a sidecar, because the harness
+		// asks from outside the host what the server itself serves. Other programs cannot reach it:
+		// the sandbox forwards nothing, and the switch leads only to p.Real.
 		"--bind-address=0.0.0.0",
 		"--secure-port="+strconv.Itoa(int(p.Own.Port())),
 		"--tls-cert-file="+f.key(serving+".crt"),
@@ -39,10 +39,11 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		"--service-account-signing-key-file="+f.key("service-account.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--authorization-mode=Node,RBAC",
-		// Every API of a version, so that versions differ in both directions: without betas a newer
-		// server serves all that an older one serves.
+		// All APIs of a version are on, so that versions differ in both directions. Without betas,
+		// a newer server would serve everything that an older one serves.
 		"--runtime-config=api/all=true",
-		// No scenario is about the kubernetes Service, and the servers' reconcilers would fight.
+		// No scenario tests the kubernetes Service, and the servers' reconcilers would overwrite
+		// each other.
 		"--endpoint-reconciler-type=none",
 		"--audit-policy-file="+f.auditPolicy(),
 		"--audit-log-path="+f.audit(p.Name),
@@ -63,9 +64,10 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 	return slices.Concat(args, without, mvp), err
 }
 
-// mvpArguments switch the built-in proxy on or off explicitly, so that a run does not change its
-// meaning with a default: that of a version, or of the version that a server emulates (off up to
-// 1.35). The proxy itself is that of the server's own version, whatever it emulates.
+// mvpArguments explicitly switch the built-in proxy on or off, so that a run does not change its
+// meaning with a default. The default depends on the version, or on the version that a server
+// emulates (off up to 1.35). The proxy code is that of the server's own version, whatever the
+// server emulates.
 func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 	if p.kubeadm(subject) {
 		return nil, nil
@@ -79,7 +81,7 @@ func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 		return []string{"--feature-gates=" + scenario.Gate + "=false"}, nil
 	case scenario.SubjectNone:
 		if !atLeast(version, "v1.28") {
-			return nil, nil // no such gate yet
+			return nil, nil // this version does not have the gate yet
 		}
 		return []string{"--feature-gates=" + scenario.Gate + "=false"}, nil
 	case scenario.SubjectBuiltin:
@@ -96,7 +98,7 @@ func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 	}
 }
 
-// frontProxyArguments let servers and sidecars prove who they are and for whom they ask.
+// frontProxyArguments let servers and sidecars prove their identity and name the user of a request.
 func frontProxyArguments(p Place, f Files) []string {
 	return []string{
 		"--proxy-client-cert-file=" + f.key(p.frontProxy()+".crt"),
@@ -109,14 +111,16 @@ func frontProxyArguments(p Place, f Files) []string {
 	}
 }
 
-// ProxyArguments is the command line of the sidecar of a kube-apiserver, without its name.
+// ProxyArguments is the command line of the sidecar of a kube-apiserver, without the program's
+// name.
 func ProxyArguments(p Place, f Files) []string {
 	args := []string{
 		"proxy",
 		"--policy=reference",
 		"--bind-address=0.0.0.0",
 		"--secure-port=" + strconv.Itoa(int(p.Real.Port())),
-		// To clients and peers it is the server: the same certificate, the same authorities.
+		// For clients and peers the sidecar is the server, so it has the same certificate and
+		// authorities.
 		"--tls-cert-file=" + f.key(p.serving()+".crt"),
 		"--tls-private-key-file=" + f.key(p.serving()+".key"),
 		"--client-ca-file=" + f.key("ca.crt"),
@@ -134,8 +138,8 @@ func ProxyArguments(p Place, f Files) []string {
 	return slices.Concat(args, address, p.peerCAArguments(f), frontProxyArguments(p, f))
 }
 
-// kubeadm reports whether the kube-apiserver gets only those flags for its own proxy that kubeadm
-// gives it. If the subject is none, its proxy stays switched off.
+// kubeadm reports whether the kube-apiserver gets only those flags of its own proxy that kubeadm
+// sets. If the subject is none, its proxy stays switched off.
 func (p Place) kubeadm(subject string) bool {
 	return p.setup().Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
 }
@@ -144,17 +148,17 @@ func loopbackOf(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port())
 }
 
-// alphaGates switch the proxy of 1.28 to 1.32 on. It uses StorageVersion objects, whose API is one
-// of those that --runtime-config=api/all=true serves.
-// Source: KEP-4020, "Alpha"; k8s.io/apiserver/pkg/features.
+// alphaGates switch on the proxy of 1.28 to 1.32. That proxy uses StorageVersion objects, whose API
+// --runtime-config=api/all=true switches on. Source: KEP-4020, "Alpha";
+// k8s.io/apiserver/pkg/features.
 const alphaGates = scenario.Gate + "=true,StorageVersionAPI=true,APIServerIdentity=true"
 
-// isAlpha reports whether a version has the proxy as designed for 1.28. 1.33 has neither design.
+// isAlpha reports whether a version has the proxy with the design of 1.28. 1.33 has neither design.
 func isAlpha(version string) bool { return atLeast(version, "v1.28") && !atLeast(version, "v1.33") }
 
-// CheckDesigns refuses versions whose own proxies do not know each other: those of 1.28 to 1.32
-// learn from StorageVersion objects what peers serve, later ones from discovery. Whether a version
-// has a proxy at all is for [APIServerArguments] to say.
+// CheckDesigns refuses versions whose own proxies cannot find each other. Proxies of 1.28 to 1.32
+// learn from StorageVersion objects what peers serve, later ones from discovery.
+// [APIServerArguments] checks whether a version has a proxy at all.
 func CheckDesigns(from, to string) error {
 	if isAlpha(from) == isAlpha(to) {
 		return nil
@@ -164,9 +168,9 @@ func CheckDesigns(from, to string) error {
 		from, to, scenario.SubjectReference)
 }
 
-// withoutArguments switch off the APIs that a version is to do without; see [release.Parse]. A
-// group version that is named wins over api/all=true.
-// Source: k8s.io/apiserver/pkg/server/resourceconfig/helpers.go, MergeAPIResourceConfigs
+// withoutArguments switch off the APIs that a version must not serve; see [release.Parse]. An
+// explicit group version overrides api/all=true. Source:
+// k8s.io/apiserver/pkg/server/resourceconfig/helpers.go, MergeAPIResourceConfigs
 func withoutArguments(version string) ([]string, error) {
 	r, err := release.Parse(version)
 	if err != nil || len(r.Without) == 0 {
@@ -181,7 +185,7 @@ func (p Place) frontProxy() string {
 	return variant(frontProxyName, "-"+p.Name, p.setup().FrontProxy)
 }
 
-// variant names a certificate that is not the usual one. of tells the servers apart.
+// variant names a certificate that differs from the usual one. of distinguishes the servers.
 func variant(usual, of string, c scenario.Certificate) string {
 	if c == "" {
 		return usual
@@ -189,7 +193,7 @@ func variant(usual, of string, c scenario.Certificate) string {
 	return usual + of + "-" + string(c)
 }
 
-// allowedFrontProxies are the common names of the front proxies that the server believes.
+// allowedFrontProxies are the common names of the front proxies that the server trusts.
 func (p Place) allowedFrontProxies() string {
 	if p.setup().FrontProxy == scenario.CertificateOther {
 		return frontProxyName + "," + otherFrontProxyName
@@ -209,7 +213,8 @@ func (p Place) peerCAArguments(f Files) []string {
 	}
 }
 
-// peerAddressArguments advertise the server to its peers, by the flags that are for nothing else.
+// peerAddressArguments advertise the server to its peers, with the flags made only for this
+// purpose.
 func (p Place) peerAddressArguments() []string {
 	at := p.Advertised
 	if p.setup().Advertise == scenario.AdvertiseWrong {
@@ -227,7 +232,7 @@ func (p Place) peerAddressArguments() []string {
 	}
 }
 
-// advertiseArguments advertise the server by the flag that every kube-apiserver has.
+// advertiseArguments advertise the server with the flag that every kube-apiserver has.
 func (p Place) advertiseArguments() []string {
 	if p.setup().Advertise == scenario.AdvertiseHost {
 		return nil

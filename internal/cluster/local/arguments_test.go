@@ -20,8 +20,8 @@ func flag(args []string, name string) (string, bool) {
 	return "", false
 }
 
-// hasFlags checks the values of flags, "-" for one that shall be absent, and that none is given
-// twice.
+// hasFlags checks the values of flags, and that no flag is given twice. "-" means that a flag must
+// be absent.
 func hasFlags(t *testing.T, args []string, wanted map[string]string) {
 	t.Helper()
 	for name, want := range wanted {
@@ -103,12 +103,12 @@ func TestProxyArguments(t *testing.T) {
 		t.Fatalf("it begins with %q, want the command, proxy", args)
 	}
 	hasFlags(t, args[1:], map[string]string{
-		// The door that the switch leads to, under the address that the switch owns.
+		// The sidecar listens where the switch leads to. It advertises the address of the switch.
 		"secure-port": "6443", "bind-address": "0.0.0.0", "peer-advertise-ip": "198.19.0.2", "peer-advertise-port": "6443",
-		// To others it is the server.
+		// For others the sidecar is the server.
 		"tls-cert-file": "keys/serving-b.crt", "tls-private-key-file": "keys/serving-b.key", "client-ca-file": "keys/ca.crt", "peer-ca-file": "keys/ca.crt",
 		"proxy-client-cert-file": "keys/front-proxy-client.crt", "requestheader-allowed-names": "front-proxy-client",
-		// Over loopback: not by any link, and around the switch.
+		// The sidecar reaches its server over loopback, not over a link and not through the switch.
 		"upstream": "https://127.0.0.1:6444", "upstream-ca-file": "keys/ca.crt", "kubeconfig": "keys/own-kubeconfig-b",
 		"access-log": "logs/b-access.jsonl", "find-direct-peers": "false",
 	})
@@ -132,7 +132,7 @@ func TestComponents(t *testing.T) {
 				if len(got[i].Args) == 0 {
 					t.Errorf("%s has no arguments", got[i].Program)
 				}
-				got[i].Args = nil // which have tests of their own
+				got[i].Args = nil // other tests check the arguments
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("components, in the order in which they are started (-want +got):\n%s", diff)
@@ -166,8 +166,8 @@ func TestEtcdTrustsNobodyWithoutACertificate(t *testing.T) {
 	}
 }
 
-// The proxy of 1.28 to 1.32 needs what no other does, and a version that is to do without an API is
-// told so in the end: what is said first holds for all others.
+// The proxy of 1.28 to 1.32 has needs that no other proxy has. The flags that switch off an API
+// come last, after those that apply to all APIs.
 func TestAlphaArguments(t *testing.T) {
 	p := Places(scenario.SubjectBuiltin, []history.Server{{Name: "a"}})[0]
 	args, err := APIServerArguments("v1.30.14+without.batch.v1", scenario.SubjectBuiltin, p, Files{})

@@ -18,17 +18,18 @@ import (
 const (
 	// balancerName is the context of the load balancer in kubeconfigs.
 	balancerName = "balancer"
-	// balancedFor is how long the load balancer leaves a connection with one server. Load balancers
-	// close connections by age to spread the load; a client of HTTP/2 keeps to one server otherwise.
+	// balancedFor is how long the load balancer keeps a connection to one server. Load balancers
+	// close connections by age to spread the load. Otherwise a client of HTTP/2 stays with one
+	// server.
 	balancedFor = 3 * time.Second
 )
 
 // BalancerURL implements [cluster.Balancer].
 func (*Cluster) BalancerURL() string { return "https://" + balancerAddress.String() }
 
-// balance starts the load balancer over all servers, which uses the clients' links. It listens at two
-// addresses: at one it closes connections by age, at the other never. Before its first connection it
-// asks no server anything. end ends it.
+// balance starts the load balancer over all servers, which uses the clients' links. It listens at
+// two addresses: at one it closes connections by age, at the other it never closes them. Before its
+// first connection it sends no requests to servers. end ends it.
 func (c *Cluster) balance() (end func(), err error) {
 	for _, own := range []netip.AddrPort{balancerAddress, steadyAddress} {
 		if err := sandbox.Own(own.Addr()); err != nil {

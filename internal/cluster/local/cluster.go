@@ -25,30 +25,30 @@ import (
 )
 
 const (
-	// readyTimeout is generous: a loaded two-core machine takes a tenth of it.
+	// readyTimeout is generous: a loaded two-core machine needs a tenth of it.
 	readyTimeout = 2 * time.Minute
 	// stopTimeout exceeds kube-apiserver's limit for requests in flight (--request-timeout, 60 s).
 	stopTimeout = 75 * time.Second
 )
 
-// Config says what to bring up.
+// Config says what to start.
 type Config struct {
 	Subject string
 	Servers []history.Server // names and first versions
-	// APIServers maps versions to kube-apiserver binaries, and Controllers to those of
-	// kube-controller-manager, and Tests to those of e2e.test; Etcd is the etcd binary. Nothing is
-	// fetched from here: the sandbox has no way out.
+	// APIServers maps versions to kube-apiserver binaries, Controllers to those of
+	// kube-controller-manager, and Tests to those of e2e.test. Etcd is the etcd binary. Nothing can
+	// be fetched from here, because the sandbox has no network access.
 	APIServers  map[string]string
 	Controllers map[string]string
 	Tests       map[string]string
 	Etcd        string
-	Proxy       string // the executable that has the commands 'proxy' and 'extension': this one
+	Proxy       string // the executable with the commands 'proxy' and 'extension': this program
 	Files       Files
 	Recorder    lifecycle.Recorder
 	Status      func(format string, args ...any) // one line for people; nil is silent
-	// Failed is called from a goroutine of its own when a program that servers need, and that is no
-	// server, has ended by itself: [fault.Etcd], [ProgramExtension] or [ProgramControllers]. Nil:
-	// nobody is told.
+	// Failed is called from its own goroutine when a program that servers need ends by itself:
+	// [fault.Etcd], [ProgramExtension] or [ProgramControllers], but not a server. Nil means no
+	// call.
 	Failed func(part string, err error)
 }
 
@@ -62,7 +62,7 @@ type Cluster struct {
 	fabric    *fabric.Fabric
 	log       io.Closer // of the fabric
 	admin     *adminTransport
-	askEtcd   func() (*http.Client, error) // the harness itself; it is made once
+	askEtcd   func() (*http.Client, error) // a client for the harness itself; made once
 
 	authorities *authorities
 	interposers interposers
@@ -72,7 +72,7 @@ type Cluster struct {
 	unbalance   func() // ends the load balancer; nil before it was started
 }
 
-// New creates the hosts, keys and links of a cluster; no server runs yet. Call it in a sandbox.
+// New creates the hosts, keys and links of a cluster. No server runs yet. Call it in a sandbox.
 func New(config Config) (*Cluster, error) {
 	if config.Status == nil {
 		config.Status = func(string, ...any) {}
@@ -154,7 +154,7 @@ func (c *Cluster) makeCredentials(places []Place) (err error) {
 func (c *Cluster) Inject(ctx context.Context, f fault.Fault) (cluster.ActiveFault, error) {
 	active, err := c.fabric.Inject(ctx, f)
 	if err != nil {
-		return nil, err // and no nil *fabric.Active, which would not be nil as an ActiveFault
+		return nil, err // not a nil *fabric.Active, which would not equal nil as an ActiveFault
 	}
 	return active, nil
 }
@@ -189,7 +189,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends all processes, links and hosts. It may be called at any time, repeatedly.
+// Close ends all processes, links and hosts. It may be called at any time, and more than once.
 func (c *Cluster) Close() {
 	var all sync.WaitGroup
 	for _, s := range c.Servers {
@@ -211,7 +211,7 @@ func (c *Cluster) Close() {
 		_ = c.fabric.Close()
 		c.fabric = nil
 	}
-	if c.log != nil { // the fabric writes to it until it is closed
+	if c.log != nil { // the fabric writes to it until the fabric is closed
 		_ = c.log.Close()
 	}
 }
@@ -234,8 +234,8 @@ func (c *Cluster) around(name string, address func(Place) netip.AddrPort) (*rest
 	return &rest.Config{Host: "https://" + address(s.place).String(), Transport: c.admin}, nil
 }
 
-// present is where the program at an address listens at present: a server whose proxy is switched
-// off has no program behind the sidecar.
+// present returns where the program of an address listens now. If the proxy of a server is switched
+// off, no program listens behind a sidecar.
 func (c *Cluster) present(at netip.AddrPort) netip.AddrPort {
 	for _, s := range c.Servers {
 		if s.place.Own == at {
@@ -245,7 +245,7 @@ func (c *Cluster) present(at netip.AddrPort) netip.AddrPort {
 	return at
 }
 
-// URL is what clients dial: the advertised address of a server, through the client's link.
+// URL is the URL for clients: the advertised address of a server, through the client's link.
 func (c *Cluster) URL(name string) (string, error) {
 	s, err := c.Find(name)
 	if err != nil {

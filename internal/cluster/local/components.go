@@ -7,26 +7,27 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Programs of a run.
+// These are the programs of a run.
 const (
 	ProgramAPIServer = "kube-apiserver"
-	ProgramProxy     = "skewproof proxy"     // the reference proxy as a sidecar; this very executable
-	ProgramExtension = "skewproof extension" // the extension apiserver; this very executable
+	ProgramProxy     = "skewproof proxy"     // the reference proxy as a sidecar: this executable
+	ProgramExtension = "skewproof extension" // the extension apiserver: this executable
 )
 
-// Component is one program of a server. It is a description: nothing runs.
+// Component describes one program of a server. Nothing runs.
 type Component struct {
 	Program string
-	// Args is the command line without the program's name. ProgramProxy's begins with "proxy".
+	// Args is the command line without the program's name. That of ProgramProxy begins with
+	// "proxy".
 	Args []string
-	// Log is the file that gets its output.
+	// Log is the file for its output.
 	Log string
-	// URL is where it answers, around the links. It is ready when URL/readyz says 200.
+	// URL is where it answers, around the links. It is ready when URL/readyz answers 200.
 	URL string
 }
 
-// Components returns the programs that make one server of that version, in the order in which they
-// are started: each when the one before it is ready. It is a function of its arguments alone.
+// Components returns the programs of one server of that version, in the order in which they start:
+// each starts when the one before it is ready. The result depends only on the arguments.
 func Components(version, subject string, p Place, f Files) ([]Component, error) {
 	args, err := APIServerArguments(version, subject, p, f)
 	if err != nil {
@@ -40,7 +41,7 @@ func Components(version, subject string, p Place, f Files) ([]Component, error) 
 	return all, nil
 }
 
-// binary is the executable of a program; the version is that of a kube-apiserver.
+// binary returns the executable of a program. version is that of a kube-apiserver.
 func (c *Config) binary(program, version string) (string, error) {
 	if program != ProgramAPIServer {
 		if c.Proxy == "" {
@@ -54,9 +55,9 @@ func (c *Config) binary(program, version string) (string, error) {
 	return "", errors.New("no binary of that version was prepared")
 }
 
-// Provide lets servers of a version be started with the kube-apiserver at path. A version that the
-// run has already stays as it is; then path may be empty. Provide must not be called while a server
-// is being started.
+// Provide makes it possible to start servers of a version, with the kube-apiserver at path. If the
+// run already has the version, Provide changes nothing, and path may be empty. Provide must not be
+// called while a server is starting.
 func (c *Cluster) Provide(version, path string) error {
 	if _, ok := c.config.APIServers[version]; ok {
 		return nil

@@ -18,8 +18,9 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Configure gives the next incarnation of a server a setup; nil: none. It makes the certificates,
-// the decoy and the addresses of all servers that the setup needs. The server must not be running.
+// Configure gives the next incarnation of a server a setup, or none if setup is nil. It makes the
+// certificates, the decoy and the addresses of all servers that the setup needs. The server must
+// not be running.
 func (c *Cluster) Configure(name string, setup *scenario.Setup) error {
 	s, err := c.Find(name)
 	if err != nil {
@@ -52,7 +53,7 @@ func (c *Cluster) Configure(name string, setup *scenario.Setup) error {
 	return nil
 }
 
-// sourceAt is the server whose host has an address, [fault.Client] if none has.
+// sourceAt is the server whose host has an address, or [fault.Client] if no server has it.
 func (c *Cluster) sourceAt(a netip.Addr) string {
 	for _, s := range c.Servers {
 		if s.place.Real.Addr() == a {
@@ -62,7 +63,7 @@ func (c *Cluster) sourceAt(a netip.Addr) string {
 	return fault.Client
 }
 
-// issue makes the certificates that a setup calls for, anew each time.
+// issue makes the certificates that a setup needs, new ones each time.
 func (c *Cluster) issue(p Place) error {
 	setup := p.setup()
 	if setup.PeerCA == scenario.TrustStranger || setup.Serving == scenario.CertificateStranger || setup.FrontProxy == scenario.CertificateStranger {
@@ -87,8 +88,8 @@ func (c *Cluster) issue(p Place) error {
 	return nil
 }
 
-// Dialled is how many connections a server or [fault.Client] has made so far to a server, at the
-// address where it is or at the one that it advertises.
+// Dialled is how many connections a server or [fault.Client] has made so far to a server, at its
+// real address or at the address that it advertises.
 func (c *Cluster) Dialled(from, to string) int {
 	count := 0
 	for _, d := range c.dials(to) {
@@ -120,8 +121,8 @@ func (c *Cluster) dials(to string) []history.Dial {
 
 const effectTimeout = 5 * time.Second
 
-// Effect is what can be seen of the configuration of a server's present incarnation. Dials are all
-// so far, also those of earlier incarnations.
+// Effect is the visible effect of the configuration of a server's present incarnation. Dials are
+// all so far, including those of earlier incarnations.
 func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, error) {
 	s, err := c.Find(name)
 	if err != nil {

@@ -18,27 +18,27 @@ import (
 const (
 	// ProgramControllers is the program that runs Kubernetes' controllers.
 	ProgramControllers = "kube-controller-manager"
-	controllersUser    = "system:kube-controller-manager" // RBAC's default roles are bound to it
+	controllersUser    = "system:kube-controller-manager" // RBAC's default roles are bound to this user
 	controllersTimeout = 90 * time.Second
-	// controllersRestarts is how often it may end by itself until the run is over. It ends whenever a
-	// connection breaks while it starts its controllers.
+	// controllersRestarts is how often the program may end by itself before the run is over. It
+	// ends whenever a connection breaks while it starts its controllers.
 	controllersRestarts = 5
 )
 
-// controllersHost is the /30 between the run and the host of the controllers: the one before those
-// of the servers. controllersAddress is where they answer, for probes alone.
+// controllersHost is the /30 between the run and the host of the controllers. It is the one before
+// those of the servers. controllersAddress is where the controllers answer, only for probes.
 var (
 	controllersHost    = netip.PrefixFrom(hostBlock, 30)
 	controllersAddress = netip.AddrPortFrom(hostBlock.Next().Next(), 10257) // their usual port
 )
 
-// controllers is kube-controller-manager with a host of its own, as in a cluster whose controllers
-// are no part of a server's node. Its connections go through the clients' links.
+// controllers is kube-controller-manager on its own host, as in a cluster whose controllers are not
+// on a server's node. Its connections go through the clients' links.
 type controllers struct {
 	mu      sync.Mutex
-	host    *sandbox.Host // nil before it is needed
+	host    *sandbox.Host // nil until it is needed
 	program *dependency   // nil if it does not run
-	again   int           // how often it was started again, since the run asked for it
+	again   int           // how often it was restarted since the run asked for it
 	begin   func() (*process, error)
 }
 
@@ -86,7 +86,7 @@ func (c *Cluster) startControllers(ctx context.Context, version, through string)
 	return err
 }
 
-// restartControllers starts the program again after it ended by itself, as a kubelet does with its
+// restartControllers starts the program again after it ended by itself, as a kubelet does with a
 // static pod.
 func (c *Cluster) restartControllers(ended *dependency) {
 	r := &c.controllers
@@ -158,8 +158,8 @@ func (r *controllers) close() {
 }
 
 // ControllersArguments is the command line of kube-controller-manager, without the program's name.
-// Each controller is a user of its own, as kubeadm has it, so that audit
-// logs tell which one did what.
+// Each controller is a user of its own, as with kubeadm, so that audit logs show which controller
+// did what.
 func ControllersArguments(f Files) []string {
 	kubeconfig := f.key("controllers.kubeconfig")
 	return []string{
@@ -173,7 +173,7 @@ func ControllersArguments(f Files) []string {
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + f.key("service-account.key"),
 		"--root-ca-file=" + f.key("ca.crt"),
-		// There is one. Losing a lease while its server is cut off would end it.
+		// There is only one. If it lost a lease while its server is cut off, it would end.
 		"--leader-elect=false",
 	}
 }

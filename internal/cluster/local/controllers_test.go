@@ -48,7 +48,7 @@ func TestControllersThatWereStoppedAreNotStartedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked.watch(c.restartControllers)
-	// One that ends by itself while it is being replaced is not the run's any more.
+	// If a program ends by itself while it is being replaced, it no longer belongs to the run.
 	replaced := dependencyOf(ProgramControllers, shell(t, "exit 1"))
 	replaced.watch(c.restartControllers)
 }

@@ -15,19 +15,20 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The common names of front-proxy certificates: allowed by every server, and by its own only.
+// These are the common names of front-proxy certificates. Every server allows the first. Only the
+// server that has a certificate with the second name allows that name.
 const (
 	frontProxyName      = "front-proxy-client"
 	otherFrontProxyName = "front-proxy-of-another"
 )
 
-// strangerAuthority is the authority that nobody trusts, by the name of its files.
+// strangerAuthority is the file name of the authority that nobody trusts.
 const strangerAuthority = "stranger-ca"
 
 type authorities struct {
 	servers      *pki.Authority // and clients
 	frontProxies *pki.Authority
-	stranger     *pki.Authority // nobody trusts it; nil before it is needed
+	stranger     *pki.Authority // nobody trusts it; nil until it is needed
 }
 
 func credentials(places []Place, f Files) (*authorities, error) {
@@ -52,12 +53,13 @@ func credentials(places []Place, f Files) (*authorities, error) {
 		pki.Request
 	}
 	issues := []issue{
-		// etcd's gateway for JSON dials etcd itself with this certificate.
+		// etcd's JSON gateway connects to etcd itself with this certificate.
 		{etcd, "etcd-server", pki.Request{CommonName: "etcd", Server: true, Client: true, Addresses: []netip.Addr{loopback, etcdAdvertised.Addr()}}},
 		{etcd, "etcd-client", pki.Request{CommonName: "kube-apiserver", Client: true}},
 		{frontProxy, frontProxyName, frontProxyRequest()},
 		{ca, "admin", users.AdminRequest},
-		// A name of its own, so that audit logs tell a sidecar's own requests from those of others.
+		// The sidecar has its own name, so that audit logs distinguish its own requests from
+		// others.
 		{ca, "proxy", pki.Request{CommonName: "skewproof-proxy", Organization: []string{"system:masters"}, Client: true}},
 	}
 	for _, p := range places {
@@ -72,7 +74,7 @@ func credentials(places []Place, f Files) (*authorities, error) {
 		return nil, err
 	}
 	for _, p := range places {
-		// A sidecar asks the kube-apiserver beside it, over the host's own loopback.
+		// A sidecar reaches its kube-apiserver over the host's own loopback.
 		if err := writeKubeconfig(f.ownKubeconfig(p.Name), "proxy", f, way{p.Name, loopbackOf(p.Own)}); err != nil {
 			return nil, err
 		}
@@ -84,14 +86,15 @@ func servingRequest(p Place) pki.Request {
 	return pki.Request{
 		CommonName: p.Name,
 		Server:     true,
-		// Peers verify kubernetes.default.svc; clients dial the advertised address, or one of the load
-		// balancer.
+		// Peers verify kubernetes.default.svc. Clients connect to the advertised address, or to an
+		// address of the load balancer.
 		DNSNames:  []string{p.Name, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
 		Addresses: []netip.Addr{loopback, p.Advertised.Addr(), p.Real.Addr(), balancerAddress.Addr(), steadyAddress.Addr(), netip.MustParseAddr("10.96.0.1")},
 	}
 }
 
-// frontProxyRequest is for the certificate by which servers prove that they may speak for users.
+// frontProxyRequest requests the certificate with which servers prove that they may speak for
+// users.
 func frontProxyRequest() pki.Request { return pki.Request{CommonName: frontProxyName, Client: true} }
 
 // issueVariant issues a certificate that differs in one way from the one requested.
@@ -121,13 +124,13 @@ func (a *authorities) makeStranger(dir string) error {
 	return err
 }
 
-// way is a way to a server, by the name of its context.
+// way is a path to a server, with the name of its context.
 type way struct {
 	context string
 	address netip.AddrPort
 }
 
-// waysIn are all ways to the servers of a run: see [Files.Kubeconfig].
+// waysIn returns all paths to the servers of a run: see [Files.Kubeconfig].
 func waysIn(places []Place) (ways []way) {
 	for _, p := range places {
 		ways = append(ways, way{p.Name, p.Advertised}, way{p.Name + "-direct", p.Own})
@@ -135,8 +138,8 @@ func waysIn(places []Place) (ways []way) {
 	return append(ways, way{balancerName, balancerAddress})
 }
 
-// writeKubeconfig writes a kubeconfig of a user, with a context for each way; the first is the
-// current one. The keys include the user's.
+// writeKubeconfig writes a kubeconfig of a user, with a context for each way. The first context is
+// the current one. The keys must include the user's.
 func writeKubeconfig(path, user string, f Files, ways ...way) error {
 	config := clientcmdapi.NewConfig()
 	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificate: f.key(user + ".crt"), ClientKey: f.key(user + ".key")}

@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// decoy is an address that a server may wrongly advertise. It counts who dials it, and resets
-// connections.
+// decoy is an address that a server may wrongly advertise. It counts the connections of each source
+// and resets them.
 type decoy struct {
 	listener net.Listener
-	source   func(netip.Addr) string // who dials from an address
+	source   func(netip.Addr) string // the server or client that connects from an address
 	over     chan struct{}
 
 	mu      sync.Mutex
 	dialled map[string]int // by source
 }
 
-// newDecoy listens at the address, which must be the run's own.
+// newDecoy listens at the address. The address must belong to the run.
 func newDecoy(at netip.AddrPort, source func(netip.Addr) string) (*decoy, error) {
 	listener, err := net.Listen("tcp", at.String())
 	if err != nil {
@@ -44,7 +44,7 @@ func (d *decoy) accept() {
 		d.mu.Lock()
 		d.dialled[from]++
 		d.mu.Unlock()
-		_ = conn.(*net.TCPConn).SetLinger(0) // a reset: a refusal would not show who dialled
+		_ = conn.(*net.TCPConn).SetLinger(0) // makes a reset; if the port refused connections, the source would not show
 		_ = conn.Close()
 	}
 }

@@ -21,31 +21,32 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// dependency is a program that is no server, and without which the run is over: etcd, the extension
-// apiserver, or the controllers.
+// dependency is a program that is not a server, and without which the run is over: etcd, the
+// extension apiserver, or the controllers.
 type dependency struct {
 	*process
-	expected atomic.Bool // its end was asked for
+	expected atomic.Bool // the run asked for its end
 }
 
-// start is how a dependency starts.
+// start says how a dependency starts.
 type start struct {
 	name   string // for people, and for Config.Failed
 	binary string
 	args   []string
 	log    string // the name of its log
-	// on starts it on a host; (*exec.Cmd).Start: in the run's own namespace.
+	// on starts it on a host. (*exec.Cmd).Start starts it in the run's own namespace.
 	on func(*exec.Cmd) error
-	// ready is the URL that answers the client with 200 when the program is ready.
+	// ready is the URL that answers client with 200 when the program is ready.
 	ready  string
 	client *http.Client
 	limit  time.Duration
-	// ended is called if it ends by itself after it was ready; nil: the run is over then.
+	// ended is called if it ends by itself after it was ready. If ended is nil, the run is then
+	// over.
 	ended func(*dependency)
 }
 
-// startDependency starts a program and returns when it is ready. The program is returned, and may
-// run, even if there is an error.
+// startDependency starts a program and returns when it is ready. Even with an error, it may return
+// a program that runs.
 func (c *Cluster) startDependency(ctx context.Context, s start) (*dependency, error) {
 	p, err := startProcess(s.name, s.binary, s.args, c.config.Files.log(s.log), s.on)
 	if err != nil {
@@ -73,7 +74,8 @@ func (d *dependency) watch(ended func(*dependency)) {
 	}
 }
 
-// failed tells the run that a dependency ended by itself: no server is to blame after that.
+// failed tells the run that a dependency ended by itself. Later failures of servers are not their
+// fault.
 func (c *Cluster) failed(d *dependency) {
 	c.config.Failed(d.name, fmt.Errorf("%s ended though nobody had asked it to: %s", d.name, lifecycle.Ending(d.process)))
 }
@@ -95,15 +97,17 @@ func (d *dependency) kill() {
 
 const extensionTimeout = 20 * time.Second
 
-// extensionServer is the program behind aggregated APIs. It runs while there is an aggregated API.
+// extensionServer is the program that serves aggregated APIs. It runs as long as there is an
+// aggregated API.
 type extensionServer struct {
 	mu       sync.Mutex
 	prepared bool // its address and certificate exist
 	program  *dependency
 }
 
-// Extend lets an extension apiserver serve these APIs and no others, and returns its address and
-// authority. It returns when the APIs are served; without any API the program has ended.
+// Extend makes an extension apiserver serve exactly these APIs, and returns its address and
+// authority. It returns when the APIs are served. If there are no APIs, the program has ended when
+// Extend returns.
 func (c *Cluster) Extend(ctx context.Context, apis []scenario.Definition) (address netip.AddrPort, ca []byte, err error) {
 	c.extension.mu.Lock()
 	defer c.extension.mu.Unlock()

@@ -28,7 +28,7 @@ func TestAnEndOfEtcdThatWasAskedForIsNotReported(t *testing.T) {
 	asked, other := dependencyOf(fault.Etcd, shell(t, "exec sleep 1000")), dependencyOf("another", shell(t, "exec sleep 1000"))
 	c.etcd = asked
 	c.Close()
-	asked.watch(c.failed) // returns, since etcd has ended
+	asked.watch(c.failed) // returns, because etcd has ended
 	go other.watch(c.failed)
 	if err := other.signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ type closing int
 
 func (c *closing) Close() error { *c++; return nil }
 
-// A program that makes one cluster after another must not run out of files.
+// A program that makes many clusters one after another must not run out of file descriptors.
 func TestCloseClosesTheLogOfTheLinks(t *testing.T) {
 	var log closing
 	(&Cluster{log: &log}).Close()

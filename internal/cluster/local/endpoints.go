@@ -14,9 +14,10 @@ import (
 
 const publishTimeout = 10 * time.Second
 
-// publishEndpoints writes the EndpointSlice of the Service kubernetes, in which a sidecar looks for
-// servers without one. The servers here do not write it: those behind a sidecar have another port
-// than those without, and would overwrite each other's. Everybody dials the port written here.
+// publishEndpoints writes the EndpointSlice of the Service kubernetes. A sidecar looks there for
+// servers without a sidecar. The servers here do not write it: a server behind a sidecar has
+// another port than one without, so they would overwrite each other's entries. All clients connect
+// to the port that is written here.
 func (c *Cluster) publishEndpoints(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -47,7 +48,7 @@ func (c *Cluster) publishEndpoints(ctx context.Context) error {
 	return nil
 }
 
-// endpointSlice has the addresses that clients and peers dial.
+// endpointSlice has the addresses to which clients and peers connect.
 func endpointSlice(places []Place) *discoveryv1.EndpointSlice {
 	port, name := int32(securePort), "https"
 	slice := &discoveryv1.EndpointSlice{

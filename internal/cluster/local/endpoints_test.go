@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Sidecars find the servers where everybody dials them, whether or not they have a sidecar.
+// Sidecars find the servers at the addresses that all clients use, with or without a sidecar.
 func TestEndpointSliceHasWhatEverybodyDials(t *testing.T) {
 	for _, subject := range scenario.Subjects {
 		places := Places(subject, []history.Server{{Name: "a"}, {Name: "b"}})

@@ -11,7 +11,8 @@ import (
 	"github.com/skewproof/skewproof/internal/interpose"
 )
 
-// interposers stand between servers and their peers, by server. The zero value is ready for use.
+// interposers are the programs between servers and their peers, by server. The zero value is ready
+// for use.
 type interposers struct {
 	mu  sync.Mutex
 	all map[string]*interposed
@@ -19,13 +20,13 @@ type interposers struct {
 
 type interposed struct {
 	*interpose.Interposer
-	paths map[string]bool // of the documents that are broken
-	end   func()          // ends the detour of the peers; nil while there is none
+	paths map[string]bool // of the broken documents
+	end   func()          // ends the redirection of the peers; nil while there is none
 }
 
-// BreakDiscovery lets fetches of a discovery document (/api or /apis) of a server by its peers fail
-// in that way, until [Cluster.RestoreDiscovery]. New connections of peers go through a program that
-// has the server's keys; open ones are reset.
+// BreakDiscovery makes peers' fetches of a discovery document (/api or /apis) of a server fail in
+// that way, until [Cluster.RestoreDiscovery]. New connections of peers go through a program that
+// has the server's keys. Open connections are reset.
 func (c *Cluster) BreakDiscovery(name, path string, how fault.DiscoveryFailure) error {
 	s, err := c.Find(name)
 	if err != nil {
@@ -55,7 +56,7 @@ func (c *Cluster) BreakDiscovery(name, path string, how fault.DiscoveryFailure) 
 	return nil
 }
 
-// RestoreDiscovery lets the fetches succeed again, and returns how many have failed.
+// RestoreDiscovery makes the fetches succeed again, and returns how many have failed.
 func (c *Cluster) RestoreDiscovery(name, path string) (failed int, err error) {
 	c.interposers.mu.Lock()
 	defer c.interposers.mu.Unlock()
@@ -89,7 +90,8 @@ func (c *Cluster) interposerConfig(s *server) interpose.Config {
 // peerName is the name under which peers verify a server's certificate.
 const peerName = "kubernetes.default.svc"
 
-// pool is an authority of the run. If it cannot be read, the pool is empty and handshakes fail.
+// pool holds an authority of the run. If the authority cannot be read, the pool is empty and
+// handshakes fail.
 func (c *Cluster) pool(authority string) *x509.CertPool {
 	pool := x509.NewCertPool()
 	if content, err := os.ReadFile(c.config.Files.key(authority + ".crt")); err == nil {

@@ -1,5 +1,5 @@
-// Package local runs a control plane of real kube-apiserver processes of any mix of versions around
-// one etcd. Each server has a host of its own inside the run's sandbox.
+// Package local runs a control plane of real kube-apiserver processes around one etcd, with any mix
+// of versions. Each server has its own host inside the run's sandbox.
 package local
 
 import (
@@ -12,18 +12,18 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Addresses are from 198.18.0.0/15, which RFC 2544 reserves for benchmarks between devices. It is
-// routed nowhere: even a packet that escaped would have nowhere to go.
+// These addresses are from 198.18.0.0/15, which RFC 2544 reserves for benchmarks between devices.
+// Nobody routes this range, so even a packet that left the sandbox would reach nothing.
 var (
 	hostBlock       = netip.MustParseAddr("198.18.0.0")   // a /30 for each server: between the run and its host
-	advertisedBlock = netip.MustParseAddr("198.19.0.0")   // an address for each server, which the switch listens at
-	decoyBlock      = netip.MustParseAddr("198.19.254.0") // an address for each server, at which no server is; see decoy
+	advertisedBlock = netip.MustParseAddr("198.19.0.0")   // an address for each server, at which the switch listens
+	decoyBlock      = netip.MustParseAddr("198.19.254.0") // an address for each server, at which there is no server; see decoy
 	// extensionAddress is where the extension apiserver listens: in the run's own namespace, like
 	// etcd. Every host reaches it through its gateway.
 	extensionAddress = netip.MustParseAddrPort("198.19.254.1:8443")
 	etcdAdvertised   = netip.MustParseAddrPort("198.19.255.1:2379")
 	balancerAddress  = netip.MustParseAddrPort("198.19.255.2:6443") // of the load balancer over all servers
-	steadyAddress    = netip.MustParseAddrPort("198.19.255.3:6443") // of the same, where it closes no connection
+	steadyAddress    = netip.MustParseAddrPort("198.19.255.3:6443") // of the load balancer too, but here it closes no connection
 	etcdReal         = netip.MustParseAddrPort("127.0.0.1:2379")
 	loopback         = netip.MustParseAddr("127.0.0.1")
 	toxiproxyAPI     = netip.MustParseAddrPort("127.0.0.1:8474") // toxiproxy's own default
@@ -31,28 +31,29 @@ var (
 
 const (
 	securePort = 6443
-	// behindPort is where a kube-apiserver listens that has a sidecar in front of it.
+	// behindPort is the port of a kube-apiserver behind a sidecar.
 	behindPort = 6444
 	// decoyPort is a port on which nothing listens.
 	decoyPort = 6440
-	// MaxServers is the room in the address plan; memory ends earlier (about 350 MiB a server).
+	// MaxServers is the room in the address plan. Memory runs out earlier (about 350 MiB a server).
 	MaxServers = 63
 )
 
-// Place is where a server lives.
+// Place says where a server lives.
 type Place struct {
 	Name string
 	// ID is the apiserver identity: the name of its identity lease.
 	ID string
 	// Subnet is the /30 between the run and the server's host.
 	Subnet netip.Prefix
-	// Advertised is the address that peers and clients dial. The switch listens there.
+	// Advertised is the address to which peers and clients connect. The switch listens there.
 	Advertised netip.AddrPort
-	// Real is where the switch leads to: the sidecar if there is one, otherwise the kube-apiserver.
+	// Real is the address to which the switch leads: the sidecar if there is one, otherwise the
+	// kube-apiserver.
 	Real netip.AddrPort
 	// Own is where the kube-apiserver itself listens.
 	Own netip.AddrPort
-	// Setup is the configuration of the server beside the subject's; nil: none.
+	// Setup is the configuration of the server in addition to the subject's. nil means none.
 	Setup *scenario.Setup
 }
 
@@ -98,7 +99,7 @@ func (p Place) decoy() netip.AddrPort {
 	return netip.AddrPortFrom(offset(decoyBlock, int(octets[3])), securePort)
 }
 
-// setup is that of the place, never nil.
+// setup is the setup of the place. It is never nil.
 func (p Place) setup() scenario.Setup {
 	if p.Setup == nil {
 		return scenario.Setup{}
@@ -106,8 +107,8 @@ func (p Place) setup() scenario.Setup {
 	return *p.Setup
 }
 
-// configured is the subject and the place with the setup applied: a kube-apiserver without a
-// sidecar listens at the address that the switch leads to.
+// configured returns the subject and the place after applying the setup. Without a sidecar, a
+// kube-apiserver listens at the address to which the switch leads.
 func (p Place) configured(subject string) (string, Place) {
 	subject = lifecycle.Subject(subject, p.Setup)
 	if subject != scenario.SubjectReference {
@@ -116,7 +117,8 @@ func (p Place) configured(subject string) (string, Place) {
 	return subject, p
 }
 
-// featureVersion is the version that decides a kube-apiserver's flags: one that it emulates.
+// featureVersion is the version that decides a kube-apiserver's flags: the emulated one, if there
+// is one.
 func (p Place) featureVersion(version string) string {
 	if emulated := p.Setup.Like(); emulated != "" {
 		return "v" + emulated
@@ -144,9 +146,9 @@ func (f Files) audit(server string) string  { return filepath.Join(f.Logs, serve
 func (f Files) access(server string) string { return filepath.Join(f.Logs, server+"-access.jsonl") }
 func (f Files) auditPolicy() string         { return filepath.Join(f.Keys, "audit-policy.yaml") }
 
-// Kubeconfig has a context for each way to a server, for the administrator: NAME is what clients
-// meet, through the client's link, and NAME-direct the kube-apiserver itself, around links and
-// sidecar. A server whose setup switches the sidecar off has the first way only.
+// Kubeconfig has a context for each path to a server, for the administrator. NAME is the path of
+// clients, through the client's link. NAME-direct is the path to the kube-apiserver itself, around
+// links and sidecar. If a setup switches the sidecar of a server off, only the first path works.
 func (f Files) Kubeconfig() string { return filepath.Join(f.Keys, "kubeconfig") }
 
 func (f Files) ownKubeconfig(server string) string {

@@ -50,7 +50,7 @@ func TestOnlyAPlaceWithASidecarHasTwoAddresses(t *testing.T) {
 	}
 }
 
-// The identities were read off real servers v1.36.3 and v1.37.1 on hosts of these names.
+// Real servers v1.36.3 and v1.37.1 on hosts with these names had these identities.
 func TestPlaceKnowsTheIdentityThatTheServerWillTake(t *testing.T) {
 	for name, want := range map[string]string{
 		"a": "apiserver-2tpgmlbwcz6wvzejdfn7mej2p4",
@@ -62,7 +62,7 @@ func TestPlaceKnowsTheIdentityThatTheServerWillTake(t *testing.T) {
 	}
 }
 
-// The ways to a server differ in where they lead, and in nothing else.
+// The paths to a server differ only in their addresses.
 func TestTheKubeconfigHasEveryWayToAServer(t *testing.T) {
 	for subject, want := range map[string]map[string]string{
 		scenario.SubjectBuiltin: {
@@ -87,7 +87,7 @@ func TestTheKubeconfigHasEveryWayToAServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := rest.TransportFor(way); err != nil || way.Insecure { // it reads the keys
+			if _, err := rest.TransportFor(way); err != nil || way.Insecure { // this reads the keys
 				t.Errorf("%s, context %s: error %v, insecure: %v", subject, context, err, way.Insecure)
 			}
 			got[context] = way.Host

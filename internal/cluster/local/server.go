@@ -21,13 +21,13 @@ import (
 	"github.com/skewproof/skewproof/internal/sandbox"
 )
 
-// server is one apiserver through all its incarnations, and its host. Its lock guards the decoy.
+// server is one apiserver with all its incarnations, and its host. Its lock guards the decoy.
 type server struct {
 	lifecycle.Server[*process]
 	cluster *Cluster
 	place   Place // without a setup
 	host    *sandbox.Host
-	decoy   *decoy // an address that it may wrongly advertise; nil if it never has
+	decoy   *decoy // an address that it may wrongly advertise; nil if it never has one
 }
 
 type incarnation = lifecycle.Incarnation[*process]
@@ -45,7 +45,7 @@ func (s *server) withSetup() Place {
 	return p
 }
 
-// own is where the kube-apiserver itself listens at present.
+// own is where the kube-apiserver itself listens now.
 func (s *server) own() netip.AddrPort {
 	_, p := s.withSetup().configured(s.cluster.config.Subject)
 	return p.Own
@@ -104,7 +104,7 @@ func (s *server) startComponent(c Component, version string) (*process, error) {
 	return startProcess(name, binary, c.Args, c.Log, s.host.Start)
 }
 
-// checkVersion refuses a binary of another version than the one that it was given for; see
+// checkVersion refuses a binary whose version differs from the expected one; see
 // [binaries.StandsFor].
 func (s *server) checkVersion(ctx context.Context, url string, i *incarnation) error {
 	version, reports, err := lifecycle.VersionAt(ctx, s.Client, url)
@@ -115,7 +115,7 @@ func (s *server) checkVersion(ctx context.Context, url string, i *incarnation) e
 	return err
 }
 
-// checkCertificate checks that a server with a certificate of its own shows it.
+// checkCertificate checks that a server with a special certificate presents it.
 func (s *server) checkCertificate(ctx context.Context) error {
 	place := s.withSetup()
 	if place.setup().Serving == "" {
@@ -149,8 +149,8 @@ func (s *server) close() {
 	}
 }
 
-// Queued implements [cluster.Queuer] with what Linux counts for each thread, if it does (proc(5),
-// schedstat).
+// Queued implements [cluster.Queuer] with Linux's counts for each thread, if there are any
+// (proc(5), schedstat).
 func (c *Cluster) Queued(name string) time.Duration {
 	s, err := c.Find(name)
 	if err != nil || s.Ready() == nil {
@@ -165,13 +165,13 @@ func (c *Cluster) Queued(name string) time.Duration {
 	return sum
 }
 
-// queued is how long the threads of a process have waited for a CPU; threads that have ended are
-// not counted. proc is the directory of processes. The second number in a schedstat is the wait in
+// queued is how long the threads of a process have waited for a CPU, without threads that have
+// ended. proc is the directory of processes. The second number in a schedstat is the wait in
 // nanoseconds.
 func queued(proc string, pid int) time.Duration {
 	threads, err := filepath.Glob(filepath.Join(proc, strconv.Itoa(pid), "task", "*", "schedstat"))
 	if err != nil {
-		return 0 // the pattern is right
+		return 0 // cannot happen: the pattern is valid
 	}
 	var sum time.Duration
 	for _, path := range threads {
@@ -194,10 +194,10 @@ type process struct {
 	cmd  *exec.Cmd
 	log  lifecycle.Log
 	done chan struct{}
-	err  error // valid once done is closed
+	err  error // valid after done is closed
 }
 
-// startProcess starts path with args by calling start, which is cmd.Start or a host's own.
+// startProcess starts path with args by calling start, which is cmd.Start or a host's method.
 func startProcess(name, path string, args []string, logPath string, start func(*exec.Cmd) error) (*process, error) {
 	file, log, err := lifecycle.OpenLog(logPath)
 	if err != nil {
@@ -206,7 +206,7 @@ func startProcess(name, path string, args []string, logPath string, start func(*
 	defer func() { _ = file.Close() }()
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = file, file
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent"} // nothing of the user's environment, no proxies
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent"} // without the user's environment and its proxies
 	if err := start(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

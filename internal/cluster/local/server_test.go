@@ -62,7 +62,7 @@ func TestQueuedIsTheTimeOfWaitingOfAllThreads(t *testing.T) {
 	}
 }
 
-// unrecorded is a recorder of nothing.
+// unrecorded is a recorder that records nothing.
 type unrecorded struct{}
 
 func (unrecorded) Lifecycle(history.Lifecycle)         {}
@@ -77,7 +77,7 @@ type running struct {
 
 func (r running) Programs(string) ([]lifecycle.Program[*process], error) { return r.programs, nil }
 
-// ready makes processes a server of a cluster that is ready.
+// ready makes a ready server of a cluster from processes.
 func ready(t *testing.T, c *Cluster, processes ...*process) *server {
 	t.Helper()
 	answers := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -127,7 +127,7 @@ func TestQueuedIsOfTheServersProcesses(t *testing.T) {
 			}
 		}
 	}
-	for range 100 { // until nothing is counted between two looks
+	for range 100 { // until no thread waits between two reads
 		before := waited(first) + waited(second)
 		if got := c.Queued("a"); got == before || got == waited(first)+waited(second) {
 			return
@@ -136,12 +136,12 @@ func TestQueuedIsOfTheServersProcesses(t *testing.T) {
 	t.Errorf("the server has waited %s, its processes %s and %s", c.Queued("a"), waited(first), waited(second))
 }
 
-// More threads than processors, all of which want to run, wait for one another.
+// If there are more runnable threads than processors, threads wait for each other.
 func TestQueuedGrowsWhereProcessorsAreWanted(t *testing.T) {
 	if none := queued("/proc", -1); none != 0 {
 		t.Errorf("a process that there is not has waited %s", none)
 	}
-	if _, err := os.Stat("/proc/self/schedstat"); err != nil { // a kernel that does not count
+	if _, err := os.Stat("/proc/self/schedstat"); err != nil { // this kernel does not count
 		if got := queued("/proc", os.Getpid()); got != 0 {
 			t.Errorf("%s, though this kernel does not count", got)
 		}
@@ -169,8 +169,8 @@ func TestQueuedGrowsWhereProcessorsAreWanted(t *testing.T) {
 	}
 }
 
-// A server that says another version than the one that it runs as would make every verdict
-// worthless. A build of changed source is taken for its minor, as --binary takes it.
+// If a server reported another version than the expected one, every verdict would be worthless. A
+// build of changed source counts as its minor version, as with --binary.
 func TestServersOfAnotherVersionAreRefused(t *testing.T) {
 	c := &Cluster{}
 	s := ready(t, c, shell(t, "exec sleep 1000"))

@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// A server that emulates another version has its own proxy, whatever the other's default is, and
-// only flags that the other has.
+// A server that emulates another version has the proxy of its own version, whatever the emulated
+// version's default is. It has only flags that the emulated version has.
 func TestAServerThatEmulatesHasTheFlagsOfBoth(t *testing.T) {
 	gate := scenario.Gate + "="
 	for _, c := range []struct {
@@ -45,11 +45,12 @@ func TestAServerThatEmulatesHasTheFlagsOfBoth(t *testing.T) {
 	}
 }
 
-// What every setup makes of the command lines: flag → value, "-" for one that shall be absent.
+// The test checks the effect of every setup on the command lines: flag → value, "-" for a flag that
+// must be absent.
 func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 	for name, c := range map[string]struct {
 		setup              scenario.Setup
-		apiserver, sidecar map[string]string // of the subjects builtin and reference
+		apiserver, sidecar map[string]string // for the subjects builtin and reference
 	}{
 		"trusts a stranger": {scenario.Setup{PeerCA: scenario.TrustStranger},
 			map[string]string{"peer-ca-file": "keys/stranger-ca.crt", "client-ca-file": "keys/ca.crt"}, map[string]string{"peer-ca-file": "keys/stranger-ca.crt"}},
@@ -100,11 +101,11 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				door := components[len(components)-1] // the program that clients and peers meet
+				door := components[len(components)-1] // the program that clients and peers reach
 				hasFlags(t, door.Args, want)
 				if subject == scenario.SubjectReference {
-					// What clients meet is the sidecar's: the certificate behind it is its own
-					// affair, and stays good.
+					// Clients reach the sidecar. The certificate of the server behind it does not
+					// matter to them, and stays valid.
 					hasFlags(t, components[0].Args, map[string]string{"tls-cert-file": "keys/serving-b.crt"})
 				}
 			}
@@ -178,7 +179,7 @@ func TestCertificatesAreWrongInTheOneWayThatIsAskedFor(t *testing.T) {
 		file        string
 		authority   string
 		serverName  string
-		want, other string // in the errors of verifying it by the right authority, and by the stranger's; "" means none
+		want, other string // parts of the errors when it is verified with the right authority and with the stranger's; "" means no error
 	}{
 		"expired":              {scenario.Setup{Serving: scenario.CertificateExpired}, "serving-b-expired", "ca", "kubernetes.default.svc", "expired", ""},
 		"a stranger's":         {scenario.Setup{Serving: scenario.CertificateStranger}, "serving-b-stranger", "ca", "kubernetes.default.svc", "unknown authority", ""},
@@ -207,8 +208,8 @@ func TestCertificatesAreWrongInTheOneWayThatIsAskedFor(t *testing.T) {
 	}
 }
 
-// The administrator is let in by servers that nobody else can trust, and by nobody who merely says
-// to be one.
+// The administrator trusts servers that nobody else can trust, but no program that only claims to
+// be one.
 func TestTheAdministratorKnowsEveryCertificateOfAServer(t *testing.T) {
 	_, c, p := issued(t, scenario.Setup{Serving: scenario.CertificateExpired}, "serving-b-expired")
 	f := c.config.Files
@@ -223,12 +224,12 @@ func TestTheAdministratorKnowsEveryCertificateOfAServer(t *testing.T) {
 			}
 		}))
 		s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert}
-		s.Config.ErrorLog = log.New(io.Discard, "", 0) // that it is not believed is what is tested
+		s.Config.ErrorLog = log.New(io.Discard, "", 0) // the test causes handshake errors on purpose
 		s.StartTLS()
 		t.Cleanup(s.Close)
 		return s
 	}
-	good, impostor := server(p.serving()), server("admin") // signed by the right authority, for another purpose
+	good, impostor := server(p.serving()), server("admin") // the right authority signed it, but for another purpose
 	client := &http.Client{Transport: c.admin}
 	defer client.CloseIdleConnections()
 	if response, err := client.Get(good.URL); err != nil {
@@ -254,7 +255,7 @@ func TestADecoyCountsWhoDialsItAndResetsTheConnection(t *testing.T) {
 	for range 3 {
 		conn, err := net.Dial("tcp", a.listener.Addr().String())
 		if err != nil {
-			continue // turned away before it was let in
+			continue // the connection was reset while it was made
 		}
 		if n, err := conn.Read(make([]byte, 1)); err == nil {
 			t.Errorf("it was answered with %d bytes", n)

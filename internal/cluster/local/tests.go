@@ -20,17 +20,17 @@ import (
 // ProgramTests is the program that runs Kubernetes' own end-to-end tests.
 const ProgramTests = "e2e.test"
 
-// testsHost is the /30 between the run and the host of the tests: after those of the servers.
+// testsHost is the /30 between the run and the host of the tests. It is after those of the servers.
 var testsHost = netip.MustParsePrefix("198.18.1.0/30")
 
-// interruptedFor is how long tests get to write their results after they were interrupted. A spec
-// that is interrupted still removes what it has created.
+// interruptedFor is how long tests may take to write their results after an interrupt. An
+// interrupted spec still removes the objects that it created.
 const interruptedFor = 2 * time.Minute
 
-// tests is e2e.test with a host of its own. Its connections go through the clients' links.
+// tests is e2e.test on its own host. Its connections go through the clients' links.
 type tests struct {
 	mu      sync.Mutex
-	host    *sandbox.Host // nil before it is needed
+	host    *sandbox.Host // nil until it is needed
 	program *process      // nil if it does not run
 }
 
@@ -53,7 +53,7 @@ func (c *Cluster) startTests(version, through string, t scenario.Tests) error {
 	if r.program != nil {
 		return errors.New("tests run already")
 	}
-	to, err := c.wayThrough(through, steadyAddress) // a spec fails if a request of it is cut off
+	to, err := c.wayThrough(through, steadyAddress) // a spec fails if one of its requests is cut off
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func (c *Cluster) startTests(version, through string, t scenario.Tests) error {
 	return err
 }
 
-// wayThrough is the way of a client through a server, or, without a name, through the load balancer
-// at that address.
+// wayThrough is the path of a client through a server, or through the load balancer at that address
+// if the name is empty.
 func (c *Cluster) wayThrough(server string, balanced netip.AddrPort) (way, error) {
 	if server == "" {
 		return way{balancerName, balanced}, nil
@@ -92,7 +92,7 @@ func (c *Cluster) AwaitTests(ctx context.Context, limit time.Duration) error {
 	}
 	c.tests.program = nil
 	if err := lifecycle.AwaitEnd(ctx, program, limit); err != nil {
-		// Ginkgo writes the results that it has when it is interrupted.
+		// When Ginkgo is interrupted, it writes the results that it has.
 		err = errors.Join(err, program.signal(syscall.SIGINT))
 		if ctx.Err() != nil || lifecycle.AwaitEnd(ctx, program, interruptedFor) != nil {
 			err = errors.Join(err, program.signal(syscall.SIGKILL))
@@ -124,12 +124,13 @@ func (r *tests) close() {
 func (f Files) testReports() string     { return filepath.Join(f.Logs, "e2e") }
 func (f Files) testsKubeconfig() string { return f.key("tests.kubeconfig") }
 
-// TestResults is the file, in JUnit XML, in which [ProgramTests] leaves its results.
-// Source: k8s.io/kubernetes test/e2e/framework/test_context.go, AfterReadingAllFlags
+// TestResults is the file, in JUnit XML, to which [ProgramTests] writes its results. Source:
+// k8s.io/kubernetes test/e2e/framework/test_context.go, AfterReadingAllFlags
 func (f Files) TestResults() string { return filepath.Join(f.testReports(), "junit_01.xml") }
 
 // TestsArguments is the command line of Kubernetes' own end-to-end tests, without the program's
-// name. There are no nodes: their number is given, or the tests would refuse to begin without one.
+// name. There are no nodes. Their number is given, because otherwise the tests refuse to begin
+// without nodes.
 func TestsArguments(f Files, t scenario.Tests) []string {
 	args := []string{
 		"--kubeconfig=" + f.testsKubeconfig(),
@@ -140,7 +141,7 @@ func TestsArguments(f Files, t scenario.Tests) []string {
 		"--report-dir=" + f.testReports(),
 		"--ginkgo.no-color",
 		"--ginkgo.seed=1",      // the same order every time
-		"--ginkgo.timeout=24h", // [Cluster.AwaitTests] ends them before
+		"--ginkgo.timeout=24h", // [Cluster.AwaitTests] ends them earlier
 	}
 	for _, spec := range t.Specs {
 		// Ginkgo matches the name of the suite and the full name of the spec.

@@ -16,7 +16,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Ginkgo joins all --ginkgo.focus with "|", and matches the suite's name, a space and a spec's name.
+// Ginkgo joins all --ginkgo.focus with "|". It matches the suite's name, a space and a spec's name.
 func TestOnlyTheChosenSpecsMatchTheFocusOfTests(t *testing.T) {
 	chosen := []string{"[sig-node] ConfigMap should work (a|b) [Conformance]", "[sig-apps] Job should be. deleted"}
 	var focus []string
@@ -52,7 +52,7 @@ func TestTheArgumentsOfTests(t *testing.T) {
 	}
 }
 
-// The host of the tests has addresses of its own.
+// The host of the tests has addresses that no other host has.
 func TestTheHostOfTestsIsNoOther(t *testing.T) {
 	servers := make([]history.Server, MaxServers)
 	for i := range servers {
@@ -68,7 +68,7 @@ func TestTheHostOfTestsIsNoOther(t *testing.T) {
 	}
 }
 
-// testsDoing is a cluster in which a shell script has the place of e2e.test. $1 is the file of results.
+// testsDoing is a cluster in which a shell script replaces e2e.test. $1 is the file of results.
 func testsDoing(t *testing.T, script string) *Cluster {
 	t.Helper()
 	c := &Cluster{config: Config{Files: Files{Keys: t.TempDir(), Logs: t.TempDir()}}}
@@ -99,7 +99,7 @@ func TestTestsAreAwaited(t *testing.T) {
 	}
 }
 
-// Tests that take too long are asked to end, so that they write the results that they have.
+// Tests that take too long get an interrupt, so that they write the results that they have.
 func TestTestsThatTakeTooLongAreEnded(t *testing.T) {
 	c := testsDoing(t, `trap 'echo results > "$1"; exit 0' INT; echo ready; while :; do sleep 0.01; done`)
 	program := c.tests.program

@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// accessRecord is what is read of a line of a sidecar's access log, under the log's stable names
-// (proxy/sidecar, AccessRecord). The tests write lines with the sidecar's own type.
+// accessRecord has the fields of a line in a sidecar's access log that are read, under the log's
+// stable names (proxy/sidecar, AccessRecord). The tests write lines with the sidecar's own type.
 type accessRecord struct {
 	AuditID  string    `json:"auditID"`
 	Start    time.Time `json:"start"`
@@ -24,15 +24,16 @@ type accessRecord struct {
 	Status   int       `json:"status"`
 }
 
-// handled is what a server logged of one request: a hop, the request, and to whom it was passed on.
+// handled is a server's log of one request: a hop, the content of the request, and the peer to
+// which it was forwarded.
 type handled struct {
 	history.Hop
 	requested requested
-	peer      string // the peer whose answer a sidecar passed back, as an apiserver identity; empty if none was
+	peer      string // the peer whose answer the sidecar sent to the client, as an apiserver identity; empty if there is none
 }
 
-// readAccessLog reads a sidecar's access log. A killed sidecar leaves out the requests that it was
-// handling, and may leave a last line that is cut short.
+// readAccessLog reads a sidecar's access log. If a sidecar was killed, the requests in progress are
+// missing, and the last line may be incomplete.
 func readAccessLog(log io.Reader, server string, epoch time.Time) ([]handled, error) {
 	var all []handled
 	err := readRecords(log, func(r accessRecord) {
@@ -53,7 +54,7 @@ func readAccessLog(log io.Reader, server string, epoch time.Time) ([]handled, er
 	return all, err
 }
 
-// byOperation are the indices of requests by their ID, in time order.
+// byOperation returns the indices of requests by their ID, in time order.
 func byOperation(all []handled) map[string][]int {
 	indices := map[string][]int{}
 	for i, r := range all {
@@ -65,13 +66,14 @@ func byOperation(all []handled) map[string][]int {
 	return indices
 }
 
-// merge merges the two logs of a server. The sidecar logs every request that it gets, and the
-// kube-apiserver logs those again that the sidecar hands to it: they are counted once. What only
-// the kube-apiserver has logged is kept: the sidecar was killed meanwhile, or the request did not
-// come through it. Only the kube-apiserver logs in full what was requested, and by whom.
+// merge merges the two logs of a server. The sidecar logs every request that it receives. If it
+// forwards a request to the kube-apiserver, the kube-apiserver logs the request too; merge counts
+// it once. A request that only the kube-apiserver has logged is kept: either the sidecar was killed
+// meanwhile, or the request did not come through the sidecar. Only the kube-apiserver logs the
+// whole request and the whole user.
 func merge(access, audit []handled) []handled {
 	indices := byOperation(access)
-	matched := make([]bool, len(access)) // to a record of the kube-apiserver
+	matched := make([]bool, len(access)) // whether a record of the kube-apiserver matches
 	both := slices.Clone(access)
 	for _, a := range audit {
 		i := matching(a.Hop, indices[a.Operation], access, matched)
@@ -81,11 +83,11 @@ func merge(access, audit []handled) []handled {
 		case !matched[i]:
 			matched[i] = true
 			both[i].requested = a.requested
-			if both[i].User == "" && a.User != "" { // a bearer token's, which the sidecar had no need to learn
+			if both[i].User == "" && a.User != "" { // the user of a bearer token, whom the sidecar did not need to know
 				both[i].User, both[i].Unauthenticated = a.User, ""
 			}
 			both[i].Unauthenticated = cmp.Or(a.Unauthenticated, both[i].Unauthenticated)
-			if both[i].User == a.User { // the access log has the name only
+			if both[i].User == a.User { // the access log has only the user's name
 				both[i].Groups, both[i].UID, both[i].Extra = a.Groups, a.UID, a.Extra
 			}
 		}
@@ -93,9 +95,10 @@ func merge(access, audit []handled) []handled {
 	return both
 }
 
-// matching finds the sidecar's record of a request that the kube-apiserver has logged: one that was
-// under way when the kube-apiserver got it. Otherwise, an earlier one that has no match yet: the
-// client went away, and the kube-apiserver took the request up late. -1 if there is none.
+// matching returns the index of the sidecar's record of a request that the kube-apiserver has
+// logged. This request was in progress at the sidecar when the kube-apiserver received it. If there
+// is none, matching returns an earlier record without a match: the client has closed the request,
+// and the kube-apiserver handled it late. It returns -1 if there is no such record.
 func matching(h history.Hop, candidates []int, access []handled, matched []bool) int {
 	late := -1
 	for _, i := range candidates {
@@ -114,15 +117,16 @@ func matching(h history.Hop, candidates []int, access []handled, matched []bool)
 // auditPrecision is the precision of times in audit logs (metav1.MicroTime).
 const auditPrecision = time.Microsecond
 
-// endInOrder ends every hop no later than the hop that passed it on and got its answer. A sidecar
-// logs the end of a request when the answer has left it, and the process that waits for that answer
-// may write its record first. names maps apiserver identities to servers.
+// endInOrder changes the end of every hop so that it is not later than the end of the hop that
+// forwarded the request and got its answer. A sidecar logs the end of a request when it has sent
+// the answer, and the process that waits for this answer may write its record first. names maps
+// apiserver identities to servers.
 func endInOrder(all []handled, names map[string]string) []history.Hop {
 	out := make([]history.Hop, len(all))
 	for _, same := range byOperation(all) {
 		for n, i := range same {
 			out[i] = all[i].Hop
-			for _, j := range same[:n] { // these are in order already
+			for _, j := range same[:n] { // the earlier hops are already corrected
 				by := out[j]
 				if out[i].Rerouted && names[all[j].peer] == out[i].Server && out[i].Start <= by.End {
 					out[i].End = min(out[i].End, by.End)

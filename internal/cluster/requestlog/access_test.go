@@ -16,7 +16,7 @@ import (
 
 const ms = time.Millisecond
 
-// line is a record of request x1 in an access log, from and to in ms after the epoch.
+// line returns a record of request x1 in an access log. from and to are in ms after the epoch.
 func line(t *testing.T, from, to int, change func(*sidecar.AccessRecord)) string {
 	t.Helper()
 	r := sidecar.AccessRecord{
@@ -122,8 +122,8 @@ func TestMergeKnowsTheQueryFromTheKubeAPIServer(t *testing.T) {
 		merge([]handled{at(1, 9, door), at(11, 19, door)}, []handled{at(2, 3, behind), at(4, 8, again)}))
 }
 
-// A kube-apiserver that takes the user for another than the sidecar did tells of another: its
-// groups are not those of the sidecar's.
+// If the kube-apiserver sees another user than the sidecar, it describes another user: its groups
+// are not those of the sidecar's user.
 func TestMergeKnowsTheUserFromTheKubeAPIServer(t *testing.T) {
 	told := func(user string) handled {
 		p := handled{Hop: hop("b", 2, 8, true)}
@@ -135,8 +135,8 @@ func TestMergeKnowsTheUserFromTheKubeAPIServer(t *testing.T) {
 	door := handled{Hop: hop("b", 1, 9, true)}
 	compare(t, []handled{whole}, merge([]handled{door}, []handled{told("jane")}))
 	compare(t, []handled{door}, merge([]handled{door}, []handled{told("somebody-else")}))
-	// A sidecar does not learn of every token whose it is. Then a 401, of an aggregated API say, looks
-	// to it as if the token was bad.
+	// A sidecar does not learn the user of every token. Then a 401, for example of an aggregated
+	// API, looks to the sidecar as if the token was invalid.
 	unlearnt := door
 	unlearnt.User, unlearnt.Status, unlearnt.Unauthenticated = "", 401, notAuthenticated
 	known := whole
@@ -188,8 +188,7 @@ func write(t *testing.T, path string, lines ...string) {
 	}
 }
 
-// accounts are those of servers with sidecars, in a directory of their own, with nothing in them
-// yet.
+// accounts returns the logs of servers with sidecars, in a new directory. The logs are empty.
 func accounts(t *testing.T, servers ...string) (all []Logs) {
 	t.Helper()
 	dir := t.TempDir()
@@ -199,8 +198,8 @@ func accounts(t *testing.T, servers ...string) (all []Logs) {
 	return all
 }
 
-// One request, as three servers tell of it: b passed it on to c, which refused it, and then to a,
-// whose kube-apiserver served it.
+// Three servers log one request. b forwarded it to c, which refused it, and then to a, whose
+// kube-apiserver served it.
 func TestHopsOfARunWithSidecars(t *testing.T) {
 	all := accounts(t, "a", "b", "c")
 	id := func(name string) string { return "apiserver-" + name }
@@ -219,7 +218,7 @@ func TestHopsOfARunWithSidecars(t *testing.T) {
 	refused := hop("c", 1010, 1020, true)
 	refused.Status = 503
 	served := hop("a", 1030, 1300, true)
-	served.Groups = noGroups // as the kube-apiserver behind the sidecar tells
+	served.Groups = noGroups // as in the log of the kube-apiserver behind the sidecar
 	compare(t, []history.Hop{served, hop("b", 1000, 1300, false), refused}, got)
 }
 

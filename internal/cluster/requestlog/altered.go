@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// requested is what a server logged of the content of a request. The zero value says nothing.
+// requested is a server's log of the content of a request. In the zero value nothing is known.
 type requested struct {
-	verb         string // of the API, as k8s.io/apiserver makes it out of the method, the path and the query
+	verb         string // the API verb that k8s.io/apiserver derives from the method, the path and the query
 	uri          string // path and query
-	withoutQuery bool   // the log leaves the query out
-	agent        string // User-Agent; empty if the log leaves it out
+	withoutQuery bool   // the log does not have the query
+	agent        string // User-Agent; empty if the log does not have it
 }
 
-// markAltered notes, in every record of a request that a peer passed on, what differs from the
-// request that the client sent. Both have the same ID. Nothing is noted where no record of the
-// client's request is left. A client that repeats a request sends the same.
+// markAltered notes, in every record of a forwarded request, the difference from the client's
+// request. Both have the same ID. It notes nothing if there is no record of the client's request. A
+// client that repeats a request sends the same content.
 func markAltered(all []handled) []handled {
 	sent := map[string][]requested{} // by the client
 	for _, r := range all {
@@ -40,9 +40,10 @@ func markAltered(all []handled) []handled {
 	return out
 }
 
-// unlike says what differs from the request before, in the form of [history.Hop.Altered]. Paths and
-// queries are equal if they mean the same: upstream's proxy sorts and encodes the query's
-// parameters anew. What one of the two does not say is no difference.
+// unlike returns the difference from the request before, in the form of [history.Hop.Altered].
+// Paths and queries are equal if they have the same meaning, because upstream's proxy sorts and
+// encodes the query's parameters anew. A field that one of the two logs does not have is no
+// difference.
 func (a requested) unlike(before requested) string {
 	var parts, differences []string
 	add := func(part, difference string) {
@@ -67,7 +68,7 @@ func (a requested) unlike(before requested) string {
 	return strings.Join(parts, " and ") + ": " + strings.Join(differences, ", ")
 }
 
-// segments are those of a path. A slash inside a segment (%2F) does not end it.
+// segments returns the segments of a path. A slash in a segment (%2F) does not end it.
 func segments(u *url.URL) []string {
 	all := strings.Split(u.EscapedPath(), "/")
 	for i, s := range all {
@@ -78,8 +79,8 @@ func segments(u *url.URL) []string {
 	return all
 }
 
-// unlikeQuery says how a query differs from the one before; "" if it does not. The order of a
-// parameter's values counts, the order of the parameters does not.
+// unlikeQuery describes how a query differs from the one before; "" if it does not. The order of a
+// parameter's values matters, but the order of the parameters does not.
 func unlikeQuery(got, was url.Values) string {
 	lost, added := maps.Clone(was), maps.Clone(got)
 	maps.DeleteFunc(lost, func(name string, values []string) bool { return slices.Equal(values, got[name]) })

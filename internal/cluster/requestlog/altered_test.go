@@ -71,8 +71,8 @@ func TestContrasted(t *testing.T) {
 	}
 }
 
-// What two kube-apiservers tell of one request, the second of which lacks what the first was
-// requested.
+// Two kube-apiservers log one request. The request to the second lacks a part of the request to the
+// first.
 func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
 	all := accounts(t, "a", "b")
 	requested := strings.NewReplacer("/api/v1/pods", `/api/v1/pods?limit=5`)
@@ -87,15 +87,14 @@ func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
 	compare(t, []history.Hop{told("a", 1000, 1250, true, "query: without limit=5"), told("b", 1000, 1250, false, "")}, got)
 }
 
-// told is a hop of the request of these tests, as an audit log tells it.
+// told returns a hop of the request of these tests, as in an audit log.
 func told(server string, from, to int, rerouted bool, altered string) history.Hop {
 	h := hop(server, from, to, rerouted)
 	h.Status, h.Altered, h.Groups = 503, altered, noGroups
 	return h
 }
 
-// On kind a peer comes from the same address as the clients, which an audit record tells of only
-// once.
+// On kind a peer has the same address as the clients. An audit record has this address only once.
 func TestHopsKnowThatClientsSendARequestToOneServer(t *testing.T) {
 	all := accounts(t, "a", "b")
 	requested := strings.NewReplacer("/api/v1/pods", `/api/v1/pods?limit=5`)
@@ -110,8 +109,8 @@ func TestHopsKnowThatClientsSendARequestToOneServer(t *testing.T) {
 	compare(t, []history.Hop{told("a", 1001, 1240, true, "query: without limit=5"), told("b", 1000, 1250, false, "")}, got)
 }
 
-// Of what a sidecar passed on, its log has no query: only what the kube-apiserver behind the other
-// one was requested is known in full.
+// A sidecar's log has no query. So only the log of the kube-apiserver behind the second sidecar has
+// the whole request.
 func TestHopsOfSidecarsSayWhichPathWasAltered(t *testing.T) {
 	all := accounts(t, "a", "b")
 	write(t, all[1].Access, line(t, 1000, 1300, func(r *sidecar.AccessRecord) { r.Path = "/api/v1/nodes" }))

@@ -16,15 +16,15 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// readAuditLog reads a kube-apiserver's audit log and joins the stages of each request. A killed
-// server leaves requests without their last stage, and perhaps a last line cut short.
+// readAuditLog reads a kube-apiserver's audit log and joins the stages of each request. If a server
+// was killed, the last stage of some requests may be missing, and the last line may be incomplete.
 //
-// sources is how many addresses a request has that no peer passed on: its client's, and any
-// sidecar's.
+// sources is the number of addresses of a request that no peer forwarded: the address of its
+// client, and those of sidecars.
 func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([]handled, error) {
 	var all []handled
 	open := map[string][]int{}    // indices of hops by audit ID; more than one if a server saw the same request twice
-	agents := map[string]string{} // one copy of each: there are few, and many records
+	agents := map[string]string{} // one copy of each: there are few agents and many records
 	asked := func(event auditv1.Event) requested {
 		agent, ok := agents[event.UserAgent]
 		if !ok {
@@ -43,7 +43,8 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 				Hop: history.Hop{
 					Operation: id, Server: server, Start: start, End: start,
 					User: event.User.Username, Groups: digestGroups(event.User.Groups), UID: event.User.UID, Extra: digestExtra(event.User.Extra),
-					// A proxy adds the address that it has the request from to X-Forwarded-For.
+					// A proxy adds the address from which it received the request to
+					// X-Forwarded-For.
 					Rerouted: len(event.SourceIPs) > sources,
 				},
 				requested: asked(event),
@@ -58,7 +59,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 					},
 					requested: asked(event),
 				})
-			default: // the process may be killed before the last stage
+			default: // recorded here too, because the process may be killed before the last stage
 				for _, i := range open[id] {
 					if all[i].Start == received {
 						all[i].Status = code(event)
@@ -69,7 +70,8 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 			if len(open[id]) == 0 {
 				return // its first stage is not in this log
 			}
-			// Of nested requests with one ID the inner one, received last, ends first.
+			// Among nested requests with one ID, the inner request, which was received last, ends
+			// first.
 			last := len(open[id]) - 1
 			i := open[id][last]
 			open[id] = slices.Delete(open[id], last, last+1)
@@ -80,7 +82,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 	return all, err
 }
 
-// code is the status of the answer; 0 if the event has none.
+// code returns the status of the answer; 0 if the event has none.
 func code(event auditv1.Event) int {
 	if event.ResponseStatus == nil {
 		return 0
@@ -88,7 +90,7 @@ func code(event auditv1.Event) int {
 	return int(event.ResponseStatus.Code)
 }
 
-// reason is why the sender of the request was not authenticated, in the server's words.
+// reason returns the server's text about why it could not authenticate the sender of the request.
 func reason(event auditv1.Event) string {
 	if event.ResponseStatus == nil {
 		return notAuthenticated
@@ -98,16 +100,16 @@ func reason(event auditv1.Event) string {
 
 const notAuthenticated = "Authentication failed"
 
-// digestGroups is the same for the same set of groups (k8s.io/apiserver, user.Info).
+// digestGroups returns the same digest for the same set of groups (k8s.io/apiserver, user.Info).
 func digestGroups(groups []string) string {
 	sorted := slices.Clone(groups)
 	slices.Sort(sorted)
 	return digest(slices.Compact(sorted))
 }
 
-// digestExtra is the same for the same fields with the same values; "" if there are none. Keys are
-// compared in lower case, as headers carry them from one server to the next (KEP-4020, proxy
-// transport between apiservers and authn; --requestheader-extra-headers-prefix).
+// digestExtra returns the same digest for the same fields with the same values; "" if there are
+// none. Keys are compared in lower case, because headers carry them from one server to the next
+// (KEP-4020, proxy transport between apiservers and authn; --requestheader-extra-headers-prefix).
 func digestExtra(extra map[string]authnv1.ExtraValue) string {
 	if len(extra) == 0 {
 		return ""
@@ -123,7 +125,8 @@ func digestExtra(extra map[string]authnv1.ExtraValue) string {
 	return digest(lower)
 }
 
-// digest is a short hash, for comparisons within one run. JSON writes the keys of a map in order.
+// digest returns a short hash, for comparisons within one run. JSON writes the keys of a map in
+// order.
 func digest(v any) string {
 	encoded, err := json.Marshal(v)
 	if err != nil {

@@ -51,8 +51,7 @@ func TestAudited(t *testing.T) {
 	}
 }
 
-// Who somebody is taken for is more than a name: what was said of it must be the same on both sides
-// of a hop, in whatever order it was said.
+// A user is more than a name. All attributes must be the same on both sides of a hop, in any order.
 func TestAuditedTellsAllOfTheUser(t *testing.T) {
 	user := func(text string) history.Hop {
 		t.Helper()

@@ -1,5 +1,5 @@
-// Package requestlog reads what servers log of the requests that they handled: kube-apiservers in
-// audit logs, sidecars in access logs. It merges both into one list, whatever the servers run on.
+// Package requestlog reads the logs of the requests that servers handled: the audit logs of
+// kube-apiservers and the access logs of sidecars. It merges both into one list, for every backend.
 package requestlog
 
 import (
@@ -16,29 +16,29 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// AuditPolicy makes a kube-apiserver log every request, once when it comes and once when it is
-// answered, and nothing of the bodies: who served what is all that is read. It logs a long-running
-// request once more, when its answer begins, and a request whose sender it cannot authenticate at
-// that stage alone: so no stage is left out.
+// AuditPolicy makes a kube-apiserver log every request, once when it is received and once when it
+// is answered, without the bodies: the run only needs to know which server served which request.
+// The kube-apiserver logs a long-running request once more, when its answer begins. It logs a
+// request whose sender it cannot authenticate only at this stage. So the policy omits no stage.
 const AuditPolicy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n"
 
-// Logs are where one server logs the requests that it handled.
+// Logs names the files in which one server logs the requests that it handled.
 type Logs struct {
 	Server string
-	ID     string // its apiserver identity, by which others name it
+	ID     string // its apiserver identity, by which the logs of other servers name it
 	Audit  string // the kube-apiserver's audit log
 	Access string // the access log of the sidecar in front of it; empty if there is none
 }
 
-// Records are what the servers of a run logged of the requests that they handled, by whoever they
-// were sent: one record for each time that a server handled one.
+// Records are the logs of all requests that the servers of a run handled, from any sender. There is
+// one record for each time that a server handled a request.
 type Records struct {
 	all   []handled
 	names map[string]string // of servers, by apiserver identity
 }
 
-// Read reads the logs of the servers of a run. epoch is the wall time of the run's start. A log that
-// does not exist is empty.
+// Read reads the logs of the servers of a run. epoch is the wall time of the start of the run. A
+// log that does not exist is empty.
 func Read(servers []Logs, epoch time.Time) (Records, error) {
 	var all []handled
 	names := map[string]string{}
@@ -53,14 +53,14 @@ func Read(servers []Logs, epoch time.Time) (Records, error) {
 	return Records{markRerouted(all), names}, nil
 }
 
-// Hops are the records with what a peer altered on the way.
+// Hops returns the records as hops, each with the changes that a peer made to the request.
 func (r Records) Hops() []history.Hop { return endInOrder(markAltered(r.all), r.names) }
 
-// markRerouted marks a request as passed on at every server but the first one: a client sends a
-// request to one server only. An audit record alone cannot always tell. It leaves out an address
-// that is the same as the one before (k8s.io/apimachinery, pkg/util/net, SourceIPs), and on kind
-// all connections to a node come from one address; and if the sidecar of one server is switched
-// off, requests of peers reach it over one address less.
+// markRerouted marks a request as forwarded at every server except the first, because a client
+// sends a request to one server only. An audit record alone is not always enough, for two reasons.
+// It leaves out an address that equals the one before (k8s.io/apimachinery, pkg/util/net,
+// SourceIPs), and on kind all connections to a node come from one address. And if the sidecar of
+// one server is switched off, a peer's request reaches this server over one address less.
 func markRerouted(all []handled) []handled {
 	first := map[string]handled{}
 	for _, r := range all {
@@ -94,7 +94,7 @@ func (l Logs) read(epoch time.Time) ([]handled, error) {
 	return merge(access, audit), nil
 }
 
-// readLog reads a log. A log that does not exist is empty: its writer was never started.
+// readLog reads a log. A log that does not exist is empty, because its writer was never started.
 func readLog(path string, read func(io.Reader) ([]handled, error)) ([]handled, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -107,8 +107,8 @@ func readLog(path string, read func(io.Reader) ([]handled, error)) ([]handled, e
 	return read(f)
 }
 
-// readRecords hands each record of a log of JSON lines to do, in order. A killed process may leave
-// a line cut short, in which its successor goes on: the complete records in it count.
+// readRecords calls do for each record of a log of JSON lines, in order. A killed process may leave
+// an incomplete line, which its successor continues. The complete records in such a line count.
 func readRecords[T any](log io.Reader, do func(T)) error {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 16<<20)
@@ -129,9 +129,10 @@ func readRecords[T any](log io.Reader, do func(T)) error {
 	return lines.Err()
 }
 
-// completeRecords are the records in a line that ends with a record: two if only the newline
-// between them is missing. A line that does not end with a record is returned as it is. Nothing
-// inside a record can be taken for a record: it would not reach to the end of the line.
+// completeRecords returns the records in a line that ends with a record. There are two if only the
+// newline between them is missing. A line that does not end with a record is returned unchanged. A
+// part of a record cannot be mistaken for a record, because it would not reach to the end of the
+// line.
 func completeRecords(line []byte) [][]byte {
 	if json.Valid(line) {
 		return [][]byte{line}

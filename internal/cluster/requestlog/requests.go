@@ -10,14 +10,15 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// itself is the user as whom a kube-apiserver sends requests to itself, and to no other server.
+// itself is the user of the requests that a kube-apiserver sends to itself. It sends no such
+// request to another server.
 const itself = "system:apiserver"
 
-// Requests are the records of requests that the load did not send: what controllers, kubectl and
-// the steps of a run wrote or tried to write, and what they asked for in vain. load tells the IDs of
-// the load's requests; own is the user as whom the steps of the run send theirs. Left out are reads
-// that succeeded, what servers send to themselves, and what says nothing of objects: health,
-// reviews of access, leases, events and the status of nodes.
+// Requests returns the records of requests that the load did not send: the writes and attempted
+// writes of controllers, kubectl and the steps of a run, and their failed reads. load reports
+// whether an ID belongs to the load; own is the user of the steps of the run. Successful reads and
+// requests of servers to themselves are left out. Requests that have nothing to do with objects are
+// left out too: health, reviews of access, leases, events and the status of nodes.
 func (r Records) Requests(load func(id string) bool, own string) []history.Request {
 	var out []history.Request
 	for _, h := range r.all {
@@ -34,12 +35,12 @@ func (r Records) Requests(load func(id string) bool, own string) []history.Reque
 	return out
 }
 
-// writes reports whether the request was to change something.
+// writes reports whether the request should change something.
 func (h handled) writes() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, h.requested.verb)
 }
 
-// request is the record in the form of the history. It is not ok if the log has no valid path.
+// request returns the record in the form of the history. ok is false if the log has no valid path.
 func (h handled) request() (out history.Request, ok bool) {
 	u, err := url.ParseRequestURI(h.requested.uri)
 	if err != nil {
@@ -47,7 +48,7 @@ func (h handled) request() (out history.Request, ok bool) {
 	}
 	about := workload.Describe(&http.Request{Method: http.MethodGet, URL: u})
 	if about.GVR.Resource == "namespaces" && about.GVR.Group == "" {
-		about.Namespace = "" // the path of a namespace is like that of what is in it
+		about.Namespace = "" // the path of a namespace looks like the path of its contents
 	}
 	return history.Request{
 		ID: h.Operation, Server: h.Server, Start: h.Start, End: h.End, Status: h.Status, User: h.User, Agent: h.requested.agent,
@@ -56,11 +57,12 @@ func (h handled) request() (out history.Request, ok bool) {
 	}, true
 }
 
-// unrelated reports whether a request has nothing to do with objects that somebody may miss.
+// unrelated reports whether a request has nothing to do with objects that controllers or users
+// need.
 func unrelated(r history.Request) bool {
 	path, _, _ := strings.Cut(r.Path, "?")
 	switch r.GVR.Group {
-	case "authentication.k8s.io", "authorization.k8s.io": // reviews, which are not kept
+	case "authentication.k8s.io", "authorization.k8s.io": // reviews, which are not stored
 		return true
 	case "coordination.k8s.io":
 		return r.GVR.Resource == "leases"

@@ -17,7 +17,7 @@ const (
 	collectorAgent = "kube-controller-manager/v1.37.1 (linux/amd64) kubernetes/abc/" + collector
 )
 
-// asked is the log of a request of the garbage collector that was answered.
+// asked returns the log of an answered request of the garbage collector.
 func asked(id, verb, uri string, status int) string {
 	return strings.NewReplacer("x1", id, `"list"`, `"`+verb+`"`, "/api/v1/pods", uri, "503", fmt.Sprint(status),
 		`"username":"jane"`, `"username":"`+collector+`"`, `"sourceIPs"`, `"userAgent":"`+collectorAgent+`","sourceIPs"`,
@@ -86,7 +86,7 @@ func TestRequestsTellWhatOthersWroteAndAskedInVain(t *testing.T) {
 	}, records.Requests(func(id string) bool { return strings.HasPrefix(id, "load-") }, "admin"))
 }
 
-// A sidecar answers some requests itself: only its access log tells of those.
+// A sidecar answers some requests itself. Only its access log has these.
 func TestRequestsTellWhatASidecarAnswered(t *testing.T) {
 	both := logged(t, "b")
 	both.Access = filepath.Join(t.TempDir(), "access.log")
@@ -104,7 +104,7 @@ func TestRequestsTellWhatASidecarAnswered(t *testing.T) {
 	}
 }
 
-// The server that passed a request on and the one that handled it each have a record of it.
+// The server that forwarded a request and the server that handled it each have a record of it.
 func TestRequestsThatArePassedOnAreToldByBothServers(t *testing.T) {
 	front := asked("1", "delete", "/api/v1/namespaces/n/pods/x", 200)
 	behind := strings.NewReplacer("01.000000Z", "01.100000Z", "01.250000Z", "01.200000Z", `["198.18.0.5"]`, `["198.18.0.5","198.18.0.6"]`).Replace(front)

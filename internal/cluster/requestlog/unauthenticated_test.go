@@ -24,7 +24,7 @@ import (
 )
 
 // TestARealAuditLogTellsOfFailedAuthentication sends requests through kube-apiserver's own filters,
-// with the policy that servers get.
+// with the policy that servers use.
 func TestARealAuditLogTellsOfFailedAuthentication(t *testing.T) {
 	rules, err := policy.LoadPolicyFromBytes([]byte(AuditPolicy))
 	if err != nil {
@@ -36,7 +36,7 @@ func TestARealAuditLogTellsOfFailedAuthentication(t *testing.T) {
 	serve := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		if r.URL.Query().Has("watch") {
-			watched = written.String() // as a server leaves it that is killed now
+			watched = written.String() // the log of a server that is killed now
 		}
 	}))
 	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
@@ -135,8 +135,8 @@ func TestHopsTellOfFailedAuthentication(t *testing.T) {
 			t.Errorf("%v, %+v", err, got)
 		}
 		for _, other := range []func(*sidecar.AccessRecord){
-			func(r *sidecar.AccessRecord) { r.Status = 401 },             // of somebody who is known, by a peer
-			func(r *sidecar.AccessRecord) { r.Status, r.User = 503, "" }, // nobody was asked who it is
+			func(r *sidecar.AccessRecord) { r.Status = 401 },             // the user is known: a peer answered 401
+			func(r *sidecar.AccessRecord) { r.Status, r.User = 503, "" }, // the sidecar did not need to know the user
 		} {
 			got, err := readAccessLog(strings.NewReader(line(t, 1, 9, other)), "b", epoch)
 			if err != nil || len(got) != 1 || got[0].Unauthenticated != "" {

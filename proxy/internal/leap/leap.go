@@ -1,4 +1,5 @@
-// Package leap makes times as [time.Now] returns them after somebody has set the clock (for tests).
+// Package leap makes times like those of [time.Now] after somebody has changed the clock (for
+// tests).
 package leap
 
 import (
@@ -6,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// layout is that of a [time.Time] (GOROOT, time/time.go). A test checks that it still is.
+// layout is the memory layout of a [time.Time] (GOROOT, time/time.go). A test checks that it still
+// is.
 type layout struct {
 	wall uint64 // 1 bit: it has a monotonic reading; 33 bits of seconds; 30 bits of nanoseconds
 	ext  int64  // the monotonic reading
@@ -18,10 +20,10 @@ const (
 	secondBits   = 30
 )
 
-// Wall returns a time whose wall clock is ahead by whole seconds, or behind, and whose monotonic
-// clock is the same. There is no other way to make one: where a process may set the clock, it would
-// set that of the machine. It panics if the time has no monotonic reading, as those of [time.Now]
-// have.
+// Wall returns a time whose wall clock is ahead by whole seconds, or behind if ahead is negative.
+// Its monotonic clock does not change. There is no other way to make such a time: if a process may
+// set the clock, it sets the clock of the machine. Wall panics if the time has no monotonic
+// reading. Times of [time.Now] have one.
 func Wall(t time.Time, ahead time.Duration) time.Time {
 	l := (*layout)(unsafe.Pointer(&t))
 	if l.wall&hasMonotonic == 0 {

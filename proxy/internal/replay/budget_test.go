@@ -14,8 +14,8 @@ func bodyOf(budget *Budget, caller, content string) *Body {
 	return New(httptest.NewRequest("POST", "/", strings.NewReader(content)), Options{Bound: Bound, Budget: budget, Caller: caller, Now: time.Now})
 }
 
-// One caller may keep a quarter of the budget. Its other bodies arrive all the same, but cannot be
-// sent again. Another caller's can.
+// One caller may keep a quarter of the budget. Its other bodies arrive too, but cannot be sent
+// again. The bodies of another caller can.
 func TestBudgetIsShared(t *testing.T) {
 	const size, n = 1 << 10, 64
 	budget := &Budget{Bytes: n * size}
@@ -60,7 +60,7 @@ func TestBudgetIsShared(t *testing.T) {
 	}
 }
 
-// What is kept grows with what has arrived, not with what was announced.
+// The number of stored bytes grows with the bytes that have arrived, not with the announced length.
 func TestBudgetIsTakenForWhatArrived(t *testing.T) {
 	budget := NewBudget()
 	for _, arrived := range []int{0, 1, 600, 5000, Bound - 1} {
@@ -84,7 +84,7 @@ func TestBudgetIsTakenForWhatArrived(t *testing.T) {
 	}
 }
 
-// A body of unknown length, or a long one, is neither read first nor kept.
+// A long body, or one of unknown length, is not read in advance and not stored.
 func TestOnlyShortBodiesAreReadFirst(t *testing.T) {
 	for _, length := range []int64{-1, Bound + 1} {
 		budget := NewBudget()
@@ -105,7 +105,7 @@ func TestOnlyShortBodiesAreReadFirst(t *testing.T) {
 		if _, err := reader.Read(make([]byte, 100)); err != nil {
 			t.Fatal(err)
 		}
-		if keeps := budget.Used() > 0; keeps != (length < 0) { // it is known of the second that it cannot be sent again
+		if keeps := budget.Used() > 0; keeps != (length < 0) { // a body that is known to be too long cannot be sent again
 			t.Errorf("length %d: %d bytes are kept of the first 100", length, budget.Used())
 		}
 		b.Close()
@@ -116,7 +116,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A client that sends, or for which a reader waits, is told from one that is idle.
+// Idle distinguishes an idle client from one that sends, or for which a reader waits.
 func TestIdle(t *testing.T) {
 	now := time.Unix(1000, 0)
 	reader, writer := io.Pipe()
@@ -161,7 +161,7 @@ func TestIdle(t *testing.T) {
 	want("after more", false, time.Minute)
 }
 
-// After the answer, nothing is kept for a request that is read slowly.
+// After the answer, nothing is stored for a request that is read slowly.
 func TestAnsweredKeepsNothing(t *testing.T) {
 	budget := NewBudget()
 	b := bodyOf(budget, "a", "content")
@@ -175,7 +175,7 @@ func TestAnsweredKeepsNothing(t *testing.T) {
 	if _, err := r.Read(make([]byte, 3)); err != nil {
 		t.Fatal(err)
 	}
-	b.Answered() // before the whole body was sent
+	b.Answered() // before the whole body is sent
 	if got, err := io.ReadAll(r); string(got) != "tent" || err != nil {
 		t.Errorf("the rest of the body is %q, error %v", got, err)
 	}
@@ -184,7 +184,7 @@ func TestAnsweredKeepsNothing(t *testing.T) {
 	}
 }
 
-// A server may answer before anybody reads the body.
+// A server may answer before any reader reads the body.
 func TestAnsweredBeforeAnyReaderKeepsNothing(t *testing.T) {
 	budget := NewBudget()
 	b := bodyOf(budget, "a", "content")

@@ -30,7 +30,7 @@ func TestWhichRequestsHaveABody(t *testing.T) {
 	}
 }
 
-// counted counts what is read of it.
+// counted counts the bytes that are read from it.
 type counted struct {
 	io.Reader
 	read int
@@ -42,8 +42,8 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// What is at most as long as the bound is read at once, and nothing of what is longer, or of
-// unknown length. Whoever reads then gets all of it, as often as the bound allows.
+// A body of at most the bound is read in advance. Nothing is read of a longer body or of one with
+// unknown length. A reader then gets the whole body, as often as the bound allows.
 func TestPrefetchReadsUpToTheBound(t *testing.T) {
 	const bound = 3000 // several times the first buffer
 	for _, unknown := range []bool{false, true} {
@@ -98,7 +98,7 @@ func TestPrefetchReadsUpToTheBound(t *testing.T) {
 	}
 }
 
-// What a body takes does not grow with the number of parts in which it comes.
+// The memory for a body does not grow with the number of parts in which it arrives.
 func TestManySmallPartsTakeNoMoreThanTheBound(t *testing.T) {
 	budget := NewBudget()
 	content := strings.Repeat("x", 1000)
@@ -121,8 +121,8 @@ func TestManySmallPartsTakeNoMoreThanTheBound(t *testing.T) {
 	}
 }
 
-// A body that is shorter than was said is the client's error, and one of unknown length is not
-// short.
+// A body that is shorter than announced is the client's error. A body of unknown length cannot be
+// too short.
 func TestBodiesShorterThanSaid(t *testing.T) {
 	for _, c := range []struct {
 		length int64
@@ -141,7 +141,7 @@ func TestBodiesShorterThanSaid(t *testing.T) {
 	}
 }
 
-// What a reader is given together with the end of the body comes first.
+// If bytes come together with the end of the body, a reader gets the bytes first.
 func TestTheEndComesAfterTheLastByte(t *testing.T) {
 	b := New(&http.Request{Body: io.NopCloser(iotest.DataErrReader(strings.NewReader("ab"))), ContentLength: -1}, Options{Bound: 10, Now: time.Now})
 	r, err := b.Open()
@@ -168,7 +168,7 @@ func TestTheEndComesAfterTheLastByte(t *testing.T) {
 	}
 }
 
-// A client is idle since its last byte; the end of the body is no byte.
+// A client is idle since its last byte. The end of the body is not a byte.
 func TestIdleSinceTheLastByte(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -187,7 +187,7 @@ func TestIdleSinceTheLastByte(t *testing.T) {
 			_, err := reader.Read(make([]byte, 10))
 			read <- err
 		}()
-		synctest.Wait() // until the goroutine above asks the client
+		synctest.Wait() // until the goroutine above waits for the client
 		if waiting, _ := b.Idle(now); !waiting {
 			t.Error("a reader waits for the client, and nobody is told")
 		}
@@ -220,7 +220,8 @@ type fails struct{ err error }
 
 func (f fails) Read(p []byte) (int, error) { return copy(p, "x"), f.err }
 
-// The end comes with the first reading that finds no more, and an error with the bytes before it.
+// A reader gets the end with the first Read that finds no more bytes. It gets an error together
+// with the bytes before it.
 func TestEndsAndErrorsComeAtOnce(t *testing.T) {
 	read := func(from io.Reader) (n int, err error) {
 		b := New(&http.Request{Body: io.NopCloser(from), ContentLength: -1}, Options{Bound: 10, Now: time.Now})

@@ -12,31 +12,31 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/share"
 )
 
-// Bound is how many bytes of a request's body are kept for another attempt. A longer body cannot be
-// sent again once more than this was read.
+// Bound is how many bytes of a request's body are stored for another attempt. When more bytes than
+// this were read, the body cannot be sent again.
 const Bound = 64 << 10
 
 var (
 	// ErrClosed is the error of reading from a reader, or a body, that was closed.
 	ErrClosed = errors.New("read from a request body that was closed")
-	// ErrSpent means that the beginning of the body is no longer kept.
+	// ErrSpent means that the beginning of the body is no longer stored.
 	ErrSpent = errors.New("too much of the request's body was read for it to be sent again")
 )
 
-// Budget bounds the bytes that all bodies together keep, and each caller's part of them. It is safe
+// Budget bounds the bytes that all bodies together store, and the part of each caller. It is safe
 // for concurrent use.
 type Budget struct {
 	Bytes int
 	pool  share.Pool
 }
 
-// NewBudget returns a budget of 64 MiB: the short bodies of 1,024 requests.
+// NewBudget returns a budget of 64 MiB: enough for the short bodies of 1,024 requests.
 func NewBudget() *Budget { return &Budget{Bytes: 64 << 20} }
 
-// Used returns how many bytes are kept now.
+// Used returns how many bytes are stored now.
 func (b *Budget) Used() int { return b.pool.Used() }
 
-// Options say how much of a body is kept, and for whom.
+// Options say how much of a body is stored, and for which caller.
 type Options struct {
 	Bound  int // in bytes
 	Budget *Budget
@@ -45,28 +45,28 @@ type Options struct {
 }
 
 // Body is a request's body that several attempts can read from its beginning, as long as it is
-// short and the budget allows it. What is kept grows with what has arrived, because a client can
-// announce a body and not send it.
+// short and the budget allows it. The number of stored bytes grows with the bytes that have
+// arrived, because a client can announce a body and not send it.
 //
 // A transport may still read in a goroutine after its RoundTrip has failed. So each attempt has its
-// own reader. A reader that was closed while it waited leaves what it read to the next reader.
+// own reader. If a reader is closed while it waits, the next reader gets the bytes that it read.
 //
-// The nil Body is that of a request without one. Its methods but Open may be called.
+// A nil Body is the body of a request without one. Its methods except Open may be called.
 type Body struct {
 	Options
 	from   io.Reader
 	length int64
 	turn   sync.Mutex // held while waiting for the client, which may take long
 
-	waiting atomic.Bool // for the client
-	mu      sync.Mutex  // guards what follows; taken after turn
+	waiting atomic.Bool // a reader waits for the client
+	mu      sync.Mutex  // guards the fields below; locked after turn
 	read    int         // bytes from the client
 	last    time.Time   // when bytes last came; zero: never
 	kept    []byte
-	taken   int // of the budget
+	taken   int // bytes of the budget
 	newest  *Reader
-	spent   bool  // the beginning is no longer kept
-	err     error // of reading from the client
+	spent   bool  // the beginning is no longer stored
+	err     error // the error of reading from the client
 }
 
 // New returns the body of a request; nil if it has none. The caller must close it.
@@ -80,10 +80,10 @@ func New(r *http.Request, o Options) *Body {
 	return &Body{Options: o, from: r.Body, length: r.ContentLength}
 }
 
-// Prefetch reads a body that is short by its announced length, before a peer or a connection is
-// occupied. It does nothing with a body of another length. If the caller has no share of the budget
-// left, it stops, and the rest is read on demand. Its error is the client's. It must not be called
-// while a reader reads.
+// Prefetch reads a body whose announced length is short, before the request occupies a peer or a
+// connection. It does nothing for a body of another length. If the caller's share of the budget is
+// used up, Prefetch stops, and readers read the rest on demand. Its error is the client's. It must
+// not be called while a reader reads.
 func (b *Body) Prefetch() error {
 	if b == nil || b.length < 0 || b.length > int64(b.Bound) {
 		return nil
@@ -109,19 +109,19 @@ func (b *Body) Prefetch() error {
 	}
 }
 
-// arrived notes what came from the client.
+// arrived records the bytes and the error that came from the client.
 func (b *Body) arrived(n int, err error) {
 	b.read += n
 	b.err = err
 	if err == io.EOF && b.length >= 0 && int64(b.read) < b.length {
-		b.err = io.ErrUnexpectedEOF // a reader that is not net/http's
+		b.err = io.ErrUnexpectedEOF // from a reader that is not net/http's
 	}
 	if n > 0 {
 		b.last = b.Now()
 	}
 }
 
-// grow makes room for n more bytes to keep, and reports whether the budget allows it.
+// grow makes room to store n more bytes, and reports whether the budget allows it.
 func (b *Body) grow(n int) bool {
 	have, need := cap(b.kept), len(b.kept)+n
 	if need <= have {
@@ -140,7 +140,7 @@ func (b *Body) grow(n int) bool {
 	return true
 }
 
-// drop forgets what is kept.
+// drop deletes the stored bytes.
 func (b *Body) drop() {
 	b.spent, b.kept = true, nil
 	if b.Budget != nil && b.taken > 0 {
@@ -149,7 +149,8 @@ func (b *Body) drop() {
 	b.taken = 0
 }
 
-// Answered drops what is kept if the last reader has read all of it: there is no other attempt.
+// Answered deletes the stored bytes if the last reader has read all of them: there is no other
+// attempt.
 func (b *Body) Answered() {
 	if b == nil {
 		return
@@ -161,7 +162,7 @@ func (b *Body) Answered() {
 	}
 }
 
-// Close drops what is kept. Readers then fail.
+// Close deletes the stored bytes. Readers then fail.
 func (b *Body) Close() {
 	if b == nil {
 		return
@@ -172,8 +173,9 @@ func (b *Body) Close() {
 }
 
 // Attach makes a request send the body from its beginning. The request has GetBody only if the
-// whole body is kept. A transport should send others on a connection that it does not share: if a
-// connection is closed for the sake of another request, it cannot repeat these.
+// whole body is stored. A transport should send a request without GetBody on a connection of its
+// own: if another request causes the connection to be closed, the transport cannot send the body
+// again.
 func (b *Body) Attach(r *http.Request) error {
 	if b == nil {
 		r.Body, r.GetBody, r.ContentLength = nil, nil, 0
@@ -219,10 +221,10 @@ func clientErr(err error) error {
 	return err
 }
 
-// forever is the idle time of a body of which nothing has come.
+// forever is the idle time of a body if no byte has come.
 const forever = time.Duration(1<<63 - 1)
 
-// Idle returns whether a reader waits for the client, and how long the client has sent nothing.
+// Idle returns whether a reader waits for the client, and for how long the client has sent nothing.
 func (b *Body) Idle(now time.Time) (waiting bool, idle time.Duration) {
 	if b == nil {
 		return false, forever
@@ -264,7 +266,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	b := r.body
 	b.turn.Lock()
 	defer b.turn.Unlock()
-	if n, err, known := r.kept(p); known { // another reader may have read them
+	if n, err, known := r.kept(p); known { // another reader may have read these bytes
 		return n, err
 	}
 	b.waiting.Store(true)
@@ -273,7 +275,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return r.took(p[:n], err)
 }
 
-// kept reads bytes that came earlier. known is false if the client must be asked.
+// kept reads stored bytes. known is false if the reader must wait for the client.
 func (r *Reader) kept(p []byte) (n int, err error, known bool) {
 	b := r.body
 	b.mu.Lock()
@@ -293,7 +295,7 @@ func (r *Reader) kept(p []byte) (n int, err error, known bool) {
 	return 0, nil, false
 }
 
-// took stores what came from the client.
+// took stores the bytes that came from the client.
 func (r *Reader) took(p []byte, err error) (int, error) {
 	b := r.body
 	b.mu.Lock()
@@ -318,7 +320,7 @@ func (r *Reader) took(p []byte, err error) (int, error) {
 }
 
 // Close ends this reader at once, even while a Read waits. It does not close the client's body: the
-// server does that, and it would wait for the rest of the body.
+// server does this, and closing would wait for the rest of the body.
 func (r *Reader) Close() error {
 	r.closed.Store(true)
 	return nil

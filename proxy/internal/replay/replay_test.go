@@ -15,7 +15,7 @@ func TestBodyReplay(t *testing.T) {
 	const bound = 10
 	for name, c := range map[string]struct {
 		length int
-		first  int // how much the first reading takes, -1 for all
+		first  int // how many bytes the first reading takes, -1 for all
 		again  bool
 	}{
 		"not at all":         {100, 0, true},
@@ -94,7 +94,7 @@ func TestBodyKeepsBytesOfClosedReader(t *testing.T) {
 		_, err := given.Read(make([]byte, 8))
 		ended <- err
 	}()
-	for !given.Waiting() { // closed earlier, it would not have read
+	for !given.Waiting() { // if it were closed earlier, it would not have read
 		runtime.Gosched()
 	}
 	go func() {

@@ -1,15 +1,16 @@
-// Package share divides a capacity among callers, so that no caller can use up what others need.
+// Package share divides a capacity among callers, so that no caller can use up the others' share.
 package share
 
 import "sync"
 
-// left is how many times a caller's part must still be free for the caller to take more. So a
-// caller gets at most a quarter of what those before it have left, and four that take all they can
-// leave a third to others. (This is the "dynamic threshold" of shared switch buffers, Choudhury and
-// Hahne, 1998.)
+// left says when a caller may take more: the free capacity must be more than left times the units
+// that the caller has. So a caller gets at most a quarter of the capacity that the callers before
+// it have not taken. After four callers that take all they can, a third is left for others. (This
+// is the "dynamic threshold" of shared switch buffers, Choudhury and Hahne, 1998.)
 const left = 3
 
-// Pool counts what callers have taken. The zero value is unused. It is safe for concurrent use.
+// Pool counts what callers have taken. The zero value is a pool of which nothing is taken. It is
+// safe for concurrent use.
 type Pool struct {
 	mu   sync.Mutex
 	used int
@@ -17,7 +18,7 @@ type Pool struct {
 }
 
 // Take takes n units for a caller, and reports whether the capacity and the caller's share allow
-// it. A caller that has nothing gets n units as long as that many are free.
+// it. A caller that has nothing gets n units as long as n units are free.
 func (p *Pool) Take(caller string, n, capacity int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -32,7 +33,7 @@ func (p *Pool) Take(caller string, n, capacity int) bool {
 	return true
 }
 
-// Give gives n units back that the caller has taken. It deletes callers that have nothing left.
+// Give returns n units that the caller has taken. It deletes a caller that has nothing left.
 func (p *Pool) Give(caller string, n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

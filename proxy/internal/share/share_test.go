@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// If 16 callers take as much as they get, and give nothing back, the next one still gets something.
+// If 16 callers take as many units as they can and give none back, the next caller still gets some.
 func TestEveryCallerGetsSomething(t *testing.T) {
 	const capacity = 400
 	for _, greedy := range []int{1, 2, 4, 8, 16} {

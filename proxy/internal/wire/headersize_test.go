@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A transport lists the names of trailers in a header.
+// A transport lists the names of trailers in a header, so these names count.
 func TestNamesOfTrailersAreHeaders(t *testing.T) {
 	target := &url.URL{Path: "/apis/x/v1/gadgets"}
 	headers := http.Header{"A": strings.Split(strings.Repeat("x", 30000), "")}

@@ -37,7 +37,7 @@ func TestLongRunningRequests(t *testing.T) {
 	}
 }
 
-// A body is read first unless one of the reasons against it holds; each of them is enough.
+// A body is read first, unless there is a reason against it. Each of the reasons alone is enough.
 func TestBodiesAreReadFirst(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -81,13 +81,14 @@ func TestHeadersThatRepeatRequests(t *testing.T) {
 	}
 }
 
-// Only what begins as a bearer protocol is one; what has that text elsewhere stays.
+// A protocol is a bearer protocol only if it begins like one. A protocol with this text elsewhere
+// stays.
 func TestBearerProtocolsAreDropped(t *testing.T) {
 	const name = "Sec-Websocket-Protocol"
 	for _, c := range []struct{ given, want []string }{
 		{nil, nil},
 		{[]string{"v4.channel.k8s.io"}, []string{"v4.channel.k8s.io"}},
-		{[]string{"a,  b", "c"}, []string{"a,  b", "c"}}, // as it came
+		{[]string{"a,  b", "c"}, []string{"a,  b", "c"}}, // unchanged
 		{[]string{BearerProtocol + "dG9rZW4"}, nil},
 		{[]string{BearerProtocol}, nil},
 		{[]string{"a, " + BearerProtocol + "dG9rZW4, b", "c"}, []string{"a, b, c"}},
@@ -150,7 +151,7 @@ func TestTokensOfLists(t *testing.T) {
 	if got, want := slices.Collect(Tokens([]string{" a ,, b", "", ",", "c"})), []string{"a", "b", "c"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	for token := range Tokens([]string{"a, b", "c"}) { // it stops where the reader does
+	for token := range Tokens([]string{"a, b", "c"}) { // Tokens stops when its reader stops
 		if token != "a" {
 			t.Errorf("%q after the end", token)
 		}
@@ -176,14 +177,14 @@ func TestErrorsOfTheOtherSide(t *testing.T) {
 	}
 }
 
-// What is as large as the limit is sent, and what is one byte larger is not, whichever part of the
-// request the byte is in.
+// A request of exactly the limit is sent. A request that is one byte larger is not sent, whatever
+// part of the request has the byte.
 func TestHeadersUpToTheLimit(t *testing.T) {
 	target := &url.URL{Path: "/x"}
 	fixed := addedHeaders + len("/x")
 	for _, c := range []struct {
 		name   string
-		header func(n int) http.Header // that counts n
+		header func(n int) http.Header // makes headers that count n bytes
 	}{
 		{"one value", func(n int) http.Header {
 			return http.Header{"Name": {strings.Repeat("v", n-headerOverhead-len("Name"))}}

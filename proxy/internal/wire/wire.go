@@ -1,5 +1,5 @@
-// Package wire has what the handler, the sources and the sidecar do alike: header sizes, forbidden
-// headers, requests of some kinds, and TLS alerts.
+// Package wire has code that the handler, the sources and the sidecar share: header sizes,
+// forbidden headers, kinds of requests, and TLS alerts.
 package wire
 
 import (
@@ -39,9 +39,9 @@ func Anonymous(u user.Info) bool {
 	return u.GetName() == user.Anonymous || slices.Contains(u.GetGroups(), user.AllUnauthenticated)
 }
 
-// ReadFirst reports whether a short body is read before the request is sent on, so that a slow
-// client occupies nobody but this server. It is not if the client waits to be told to send it (RFC
-// 9110, 10.1.1), nor if nothing is known of the caller, nor if the answer may last for ever.
+// ReadFirst reports whether a short body is read before the request is forwarded, so that a slow
+// client occupies only this server. It returns false if the client waits until it is told to send
+// the body (RFC 9110, 10.1.1), if the caller is unknown, or if the answer may last for ever.
 func ReadFirst(r *http.Request, unknown, stream bool) bool {
 	return !stream && !unknown && !httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
 }
@@ -51,8 +51,9 @@ func ThroughProxy(info *apirequest.RequestInfo) bool {
 	return info.Verb == "proxy" || info.Subresource == "proxy"
 }
 
-// KeepFromRepeating lower-cases the headers that make net/http repeat a request that may have been
-// carried out (Request.isReplayable): Kubernetes does not honour them.
+// KeepFromRepeating changes some headers to lower case. With these headers, net/http repeats a
+// request that may have been carried out (Request.isReplayable), but Kubernetes does not honour
+// them.
 func KeepFromRepeating(h http.Header) {
 	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
 		if values, ok := h[name]; ok {
@@ -63,13 +64,13 @@ func KeepFromRepeating(h http.Header) {
 	}
 }
 
-// BearerProtocol begins the WebSocket protocol in which a browser sends a bearer token
+// BearerProtocol is the beginning of the WebSocket protocol in which a browser sends a bearer token
 // (k8s.io/apiserver, authentication/request/websocket).
 const BearerProtocol = "base64url.bearer.authorization.k8s.io."
 
-// DropTokenProtocols removes bearer tokens from the WebSocket protocols that a request offers:
-// another server is told who the user is, and must not get what proves it. The authenticator of the
-// API machinery removes a token only if it authenticated the caller.
+// DropTokenProtocols removes bearer tokens from the WebSocket protocols that a request offers.
+// Another server is told the user, and must not get the token that proves this user. The
+// authenticator of the API machinery removes a token only if the token authenticated the caller.
 func DropTokenProtocols(h http.Header) {
 	const name = "Sec-Websocket-Protocol"
 	if !slices.ContainsFunc(h[name], func(p string) bool { return strings.Contains(p, BearerProtocol) }) {
@@ -83,9 +84,9 @@ func DropTokenProtocols(h http.Header) {
 	h[name] = []string{strings.Join(kept, ", ")}
 }
 
-// CheckSendable returns a Status of 400 for a request that no HTTP transport sends: HTTP/2 servers
-// accept methods and names of trailers that are no tokens (RFC 9110, 9.1 and 5.1), and clients
-// refuse them. It says nothing about the server that the request is for.
+// CheckSendable returns a Status of 400 for a request that no HTTP transport sends. HTTP/2 servers
+// accept methods and names of trailers that are not tokens (RFC 9110, 9.1 and 5.1), but clients
+// refuse to send them. The error says nothing about the server to which the request would be sent.
 func CheckSendable(r *http.Request) error {
 	if r.Method != "" && !httpguts.ValidHeaderFieldName(r.Method) { // both are tokens
 		return apierrors.NewBadRequest("the request's method is not valid")
@@ -98,9 +99,9 @@ func CheckSendable(r *http.Request) error {
 	return nil
 }
 
-// KeysThatDifferInCase returns two keys of extra attributes that differ in the case of letters
-// only, or nothing. Header names have no case (RFC 9110, 5.1), so the reader would take them for
-// one key.
+// KeysThatDifferInCase returns two keys of extra attributes that differ only in the case of
+// letters, or nothing. Header names have no case (RFC 9110, 5.1), so the recipient would take them
+// for one key.
 func KeysThatDifferInCase(extra map[string][]string) (one, other string) {
 	if len(extra) < 2 {
 		return "", ""
@@ -129,44 +130,46 @@ func Tokens(lists []string) iter.Seq[string] {
 	}
 }
 
-// Is reports whether an error is, or wraps, one of the type T.
+// Is reports whether an error is, or wraps, an error of the type T.
 func Is[T error](err error) bool {
 	var target T
 	return errors.As(err, &target)
 }
 
-// SentAlert reports whether the other side ended a TLS connection with an alert, as a server does
-// that refuses our certificate. In TLS 1.3 it may come instead of an answer. On TCP crypto/tls does
-// not export the alert's type; tls.AlertError is for QUIC.
+// SentAlert reports whether the other side ended a TLS connection with an alert. A server that
+// refuses our certificate does this. In TLS 1.3 the alert may come instead of an answer. For TCP,
+// crypto/tls does not export the type of the alert: tls.AlertError is for QUIC.
 func SentAlert(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"
 }
 
 const (
-	// maxHeaderList is the size of headers that a kube-apiserver surely takes, in bytes
+	// maxHeaderList is the size of headers, in bytes, that every kube-apiserver accepts
 	// (k8s.io/apiserver, secure_serving.go).
 	maxHeaderList = http.DefaultMaxHeaderBytes
-	// headerOverhead is counted for each header beside its name and value (RFC 9113, 6.5.2).
+	// headerOverhead is counted for each header in addition to its name and value (RFC 9113,
+	// 6.5.2).
 	headerOverhead = 32
-	// addedHeaders is room for the headers that a transport adds.
+	// addedHeaders is the space for the headers that a transport adds.
 	addedHeaders = 1 << 10
 )
 
-// CheckHeaderSize returns a Status of 431 if a request's target and headers, with its trailers'
-// names, are larger than a kube-apiserver takes by HTTP/2. HTTP/1.1 counts less for short headers.
-// Forwarding such a request would look like the other server's fault, and may break a connection
-// that many requests share (golang.org/x/net/http2, Framer.readMetaFrame).
+// CheckHeaderSize returns a Status of 431 if a request's target and headers, with the names of its
+// trailers, are larger than a kube-apiserver accepts over HTTP/2. HTTP/1.1 counts less for short
+// headers. If such a request were forwarded, the failure would look like the other server's fault.
+// It could also break a connection that many requests share (golang.org/x/net/http2,
+// Framer.readMetaFrame).
 func CheckHeaderSize(target *url.URL, headers ...http.Header) error {
 	size := addedHeaders + len(target.RequestURI())
 	for _, h := range headers {
 		for name, values := range h { // in any order
-			if len(values) == 0 { // of a trailer, which has none yet: its name is in a list
+			if len(values) == 0 { // a trailer has no value yet: its name is in a list
 				size += len(name) + 1
 			}
 			for _, v := range values {
 				size += headerOverhead + len(name) + len(v)
-				if strings.EqualFold(name, "Cookie") { // a transport makes a header of each (RFC 9113, 8.2.3)
+				if strings.EqualFold(name, "Cookie") { // a transport makes one header from each cookie (RFC 9113, 8.2.3)
 					size += strings.Count(v, ";") * (headerOverhead + len(name))
 				}
 			}
