@@ -47,7 +47,7 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 		{"matrix --binary kube-apiserver@v1.38.0=/bin/true", "--binary kube-apiserver@v1.38.0=/bin/true: no pair of versions has it"},
 		{"matrix --binary kube-apiserver@v1.37.1=nosuch --pairs v1.36.3..v1.37.1", "stat nosuch: no such file or directory"},
 		{"clients --clients kubectl@v1.37.1,kubectl@v1.37.1", "--clients names kubectl@v1.37.1 twice"},
-		{"clients --clients latest", "--clients: "},
+		{"clients --clients latest", `--clients names "latest": write COMPONENT@VERSION, such as kubectl@v1.35.4`},
 		{"clients --from v1.37.1", "--from and --to are both v1.37.1"},
 		{"clients --binary kube-apiserver@v1.38.0=/bin/true", "no server of this run is that; it has kube-apiserver@v1.36.3"},
 		{"run quiet --dry-run --label " + strings.Repeat("x", 201), "--label has 201 bytes"},
