@@ -140,12 +140,19 @@ func (c *Clients) choose() error {
 		return run.Usagef("--clients is empty: name clients such as %s", DefaultClients()[0])
 	}
 	for _, name := range c.Clients {
-		ref, err := binaries.ParseRef(name)
+		component, version, ok := strings.Cut(name, "@")
+		if !ok {
+			return run.Usagef("--clients names %q: write COMPONENT@VERSION, such as %s", name, DefaultClients()[0])
+		}
+		ref := binaries.Ref{Component: binaries.Component(component)}
+		if ref.Component != binaries.Kubectl && !slices.Contains(clientLibraries, ref.Component) {
+			return run.Usagef("--clients names %s, which is no client: want kubectl, client-go or controller-runtime", name)
+		}
+		var err error
+		ref.Version, err = binaries.ParseVersion(ref.Component, version)
 		switch {
 		case err != nil:
 			return run.Usagef("--clients: %w", err)
-		case ref.Component != binaries.Kubectl && !slices.Contains(clientLibraries, ref.Component):
-			return run.Usagef("--clients names %s, which is no client: want kubectl, client-go or controller-runtime", name)
 		case slices.Contains(c.refs, ref):
 			return run.Usagef("--clients names %s twice", name)
 		case ref.Component != binaries.Kubectl && !slices.Contains(libraries.Versions(string(ref.Component)), string(ref.Version)):

@@ -39,8 +39,10 @@ func TestWrongClients(t *testing.T) {
 	for says, c := range map[string]Clients{
 		"--clients is empty":                       {},
 		"--clients names kubectl@v1.37.1 twice":    {Clients: []string{"kubectl@v1.37.1", "kubectl@v1.37.1"}},
-		"--clients: ":                              {Clients: []string{"latest"}},
+		`--clients names "latest": write COMP`:     {Clients: []string{"latest"}},
+		"--clients: kubectl \"latest\"":            {Clients: []string{"kubectl@latest"}},
 		"names etcd@v3.6.8, which is no client":    {Clients: []string{"etcd@v3.6.8"}},
+		"names foo@v1.0.0, which is no client":     {Clients: []string{"foo@v1.0.0"}},
 		"has a program for client-go of v0.":       {Clients: []string{"client-go@v0.1.0"}},
 		`--focus "(": `:                            {Clients: DefaultClients(), Focus: "("},
 		"no operation of the clients has such a":   {Clients: []string{"kubectl@v1.37.1"}, Focus: "^dynamic informer$"},
