@@ -25,7 +25,7 @@ func TestAProcessThatEndsBeforeItIsReadySaysWhy(t *testing.T) {
 }
 
 func TestAwaitReadyGivesUpWithTheLastAnswer(t *testing.T) {
-	p := shell(t, "echo starting; sleep 1000")
+	p := shell(t, "echo starting; exec sleep 1000")
 	err := groupOf(p).AwaitReady(t.Context(), p, 300*time.Millisecond, func(context.Context) error { return errors.New("503 Service Unavailable") })
 	if err == nil || !strings.Contains(err.Error(), "503 Service Unavailable") || !strings.Contains(err.Error(), "not ready after") {
 		t.Fatalf("got %v, want an error with the last answer", err)
@@ -33,7 +33,7 @@ func TestAwaitReadyGivesUpWithTheLastAnswer(t *testing.T) {
 }
 
 func TestAwaitReadyEndsWithItsContext(t *testing.T) {
-	p := shell(t, "sleep 1000")
+	p := shell(t, "exec sleep 1000")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	asked := errors.New("interrupted")
 	err := groupOf(p).AwaitReady(ctx, p, time.Hour, func(context.Context) error {
