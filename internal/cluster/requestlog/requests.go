@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/workload"
 )
@@ -16,10 +17,17 @@ const itself = "system:apiserver"
 
 // Requests returns the records of requests that the load did not send: the writes and attempted
 // writes of controllers, kubectl and the steps of a run, and their failed reads. load reports
-// whether an ID belongs to the load; own is the user of the steps of the run. Successful reads and
-// requests of servers to themselves are left out. Requests that have nothing to do with objects are
-// left out too: health, reviews of access, leases, events and the status of nodes.
+// whether an ID belongs to the load. own is the user of the steps of the run, whose User-Agent is
+// [users.Agent]. Successful reads and requests of servers to themselves are left out. Requests that
+// have nothing to do with objects are left out too: health, reviews of access, leases, events and
+// the status of nodes.
 func (r Records) Requests(load func(id string) bool, own string) []history.Request {
+	agents := map[string]string{} // of a request that was passed on, only the peer's record has the agent
+	for _, h := range r.all {
+		if h.requested.agent != "" {
+			agents[h.Operation] = h.requested.agent
+		}
+	}
 	var out []history.Request
 	for _, h := range r.all {
 		if h.User == itself || !h.writes() && h.Status < http.StatusBadRequest || load(h.Operation) {
@@ -29,7 +37,7 @@ func (r Records) Requests(load func(id string) bool, own string) []history.Reque
 		if !ok || unrelated(request) {
 			continue
 		}
-		request.Own = h.User == own
+		request.Own = h.User == own && agents[h.Operation] == users.Agent
 		out = append(out, request)
 	}
 	return out

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/proxy/sidecar"
 )
@@ -45,7 +47,8 @@ func TestRequestsTellWhatOthersWroteAndAskedInVain(t *testing.T) {
 		asked("8", "get", "/apis/certificates.k8s.io/v1beta1", 404),
 		asked("load-1", "delete", "/api/v1/namespaces/n/pods/x", 200),
 		asked("9", "patch", "/api/v1/namespaces/n/configmaps/c", 409),
-		strings.ReplaceAll(asked("10", "create", "/api/v1/namespaces/n/pods", 503), `"username":"`+collector, `"username":"admin`),
+		strings.NewReplacer(collector, "admin", collectorAgent, users.Agent).Replace(asked("10", "create", "/api/v1/namespaces/n/pods", 503)),
+		strings.NewReplacer(collector, "admin", collectorAgent, "e2e.test/v1.37.1").Replace(asked("21", "create", "/api/v1/namespaces/n/pods", 201)),
 		strings.NewReplacer("jane", itself, `"list"`, `"create"`).Replace(received+"\n"+complete),
 		asked("11", "update", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager", 200),
 		asked("12", "create", "/apis/events.k8s.io/v1/namespaces/n/events", 201),
@@ -69,7 +72,9 @@ func TestRequestsTellWhatOthersWroteAndAskedInVain(t *testing.T) {
 	bundles := history.GVR{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "clustertrustbundles"}
 	core := func(resource string) history.GVR { return history.GVR{Version: "v1", Resource: resource} }
 	own := one("10", "create", "/api/v1/namespaces/n/pods", 503, history.Request{GVR: core("pods"), Namespace: "n", Own: true})
-	own.User = "admin"
+	own.User, own.Agent = "admin", users.Agent
+	sameUser := one("21", "create", "/api/v1/namespaces/n/pods", 201, history.Request{GVR: core("pods"), Namespace: "n"})
+	sameUser.User, sameUser.Agent = "admin", "e2e.test/v1.37.1"
 	compare(t, []history.Request{
 		one("1", "delete", "/apis/apps/v1/namespaces/n/deployments/d?propagationPolicy=Background", 200,
 			history.Request{GVR: history.GVR{Group: "apps", Version: "v1", Resource: "deployments"}, Namespace: "n", Name: "d"}),
@@ -79,7 +84,7 @@ func TestRequestsTellWhatOthersWroteAndAskedInVain(t *testing.T) {
 		one("7", "update", "/api/v1/namespaces/n/finalize", 200, history.Request{GVR: core("namespaces"), Subresource: "finalize", Name: "n"}),
 		one("8", "get", "/apis/certificates.k8s.io/v1beta1", 404, history.Request{GVR: history.GVR{Group: "certificates.k8s.io", Version: "v1beta1"}}),
 		one("9", "patch", "/api/v1/namespaces/n/configmaps/c", 409, history.Request{GVR: core("configmaps"), Namespace: "n", Name: "c"}),
-		own,
+		own, sameUser,
 		one("18", "patch", "/api/v1/nodes/n1", 200, history.Request{GVR: core("nodes"), Name: "n1"}),
 		one("19", "create", "/apis/coordination.k8s.io/v1alpha2/namespaces/n/leasecandidates", 201,
 			history.Request{GVR: history.GVR{Group: "coordination.k8s.io", Version: "v1alpha2", Resource: "leasecandidates"}, Namespace: "n"}),
@@ -112,7 +117,10 @@ func TestRequestsThatArePassedOnAreToldByBothServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := records.Requests(func(string) bool { return false }, "admin")
+	got := records.Requests(func(string) bool { return false }, collector)
+	if slices.ContainsFunc(got, func(r history.Request) bool { return r.Own }) {
+		t.Errorf("another program of that user is taken for the run: %+v", got)
+	}
 	if len(got) != 2 || got[0].ID != got[1].ID || got[0].Server != "b" || got[0].Rerouted || got[1].Server != "a" || !got[1].Rerouted {
 		t.Errorf("%+v", got)
 	}

@@ -15,6 +15,10 @@ import (
 // AdminRequest is for the administrator's certificate, which is issued under the name "admin".
 var AdminRequest = pki.Request{CommonName: "admin", Organization: []string{"system:masters"}, Client: true}
 
+// Agent is the User-Agent of the administrator's requests that the run itself sends. Programs that
+// the run starts with the administrator's kubeconfig, such as kubectl and e2e.test, have their own.
+const Agent = "skewproof"
+
 // Users are those whom an authority has issued certificates to.
 type Users struct{ Authority *pki.Authority }
 
@@ -25,7 +29,9 @@ func (u Users) config(certificate, key string) *rest.Config {
 // Admin is the administrator's identity, without a host.
 func (u Users) Admin() *rest.Config {
 	admin := filepath.Join(u.Authority.Dir, "admin")
-	return u.config(admin+".crt", admin+".key")
+	config := u.config(admin+".crt", admin+".key")
+	config.UserAgent = Agent
+	return config
 }
 
 // User is the identity of a user with a client certificate, without a host and without any rights.
