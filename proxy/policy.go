@@ -36,14 +36,14 @@ type KnowledgePolicy struct {
 	// fetches replaces all knowledge (upstream: syncPeerDiscoveryCache).
 	KeepLastGood bool
 
-	// ForgetOnRestart drops what was learnt from a peer when a new process, perhaps of another
-	// version, has its identity. Without it, old knowledge stays until a round of fetches replaces
-	// it.
+	// ForgetOnRestart drops a peer's document when a new process, perhaps of another version, gets
+	// the peer's identity. Without it, the old document stays until a round of fetches replaces it.
 	ForgetOnRestart bool
 
-	// FailClosed answers 503 rather than 404 while a peer may serve a request: before the first
-	// synchronisation, while some live peer is unknown, and while the lease watch has stalled. /api
-	// and /apis answer 503 before it too. Without it, what is unknown counts as absent.
+	// FailClosed answers 503, not 404, while a peer may serve the request: before the first
+	// synchronisation, while nothing is known of some live peer, and while the lease watch has
+	// stalled. Before the first synchronisation, /api and /apis answer 503 too. Without it, what is
+	// unknown counts as absent.
 	FailClosed bool
 
 	// WaitForPeers makes synchronisation, and so readiness, wait until every peer that was live at
@@ -56,7 +56,7 @@ type KnowledgePolicy struct {
 	// it. Zero: for ever (upstream takes every identity lease for a live server).
 	StaleAfter time.Duration
 
-	// Extensions says which custom resources and aggregated APIs are not taken from peers.
+	// Extensions says which custom resources and aggregated APIs in peers' documents are ignored.
 	Extensions ExtensionPolicy
 }
 
@@ -97,8 +97,8 @@ func ParseExtensionPolicy(name string) (ExtensionPolicy, error) {
 
 // RoutingPolicy says what is done with a request.
 type RoutingPolicy struct {
-	// Subresources routes by group, version, resource and subresource. Without it, a subresource
-	// goes where its resource is served.
+	// Subresources routes by group, version, resource and subresource. Without it, a request for a
+	// subresource is routed as one for its resource.
 	Subresources bool
 
 	// DiscoveryPaths sends requests for /apis/<group>, /apis/<group>/<version> and their OpenAPI
@@ -109,28 +109,31 @@ type RoutingPolicy struct {
 	// Without it, the local server answers 404.
 	RefuseAtHop bool
 
-	// Attempts is how many peers a request tries before an answer begins. Zero, one: no failover.
+	// Attempts is the number of peers that are tried for one request until an answer begins. Zero
+	// or one: no failover.
 	Attempts int
 
 	// Ejection is how long an unreachable peer is avoided if another peer can serve. Zero: never.
 	Ejection time.Duration
 
-	// DialTimeout bounds getting a connection. Zero: the transport's own limit, 30 s upstream.
+	// DialTimeout is the longest time to get a connection. Zero: the transport's own limit, which is
+	// 30 s upstream.
 	DialTimeout time.Duration
 
-	// AttemptTimeout bounds the time to an answer's headers, also for a watch. It does not bound
-	// exec, attach, port-forward, proxy, logs and upgraded connections. Zero: no bound.
+	// AttemptTimeout is the longest time until the headers of an answer arrive, also for a watch. It
+	// does not apply to exec, attach, port-forward, proxy, logs and upgraded connections. Zero: no
+	// limit.
 	AttemptTimeout time.Duration
 
-	// WriteTimeout is the AttemptTimeout of requests that are not repeatable. It should be longer:
-	// each admission webhook may take 30 s, and the outcome of an abandoned write is unknown. Zero:
-	// no bound.
+	// WriteTimeout is the AttemptTimeout of requests that must not be repeated. It should be longer,
+	// because each admission webhook may take 30 s, and nobody knows whether an abandoned write was
+	// carried out. Zero: no limit.
 	WriteTimeout time.Duration
 
-	// InFlight bounds the requests, streams excepted, that wait for the answer of one peer. One
-	// user may have a quarter of what others have left, and the control plane (system:masters,
-	// nodes, kube-system) a quarter more. A short body is read before its request counts. Zero: no
-	// bound.
+	// InFlight is the largest number of requests that wait for the answer of one peer, without
+	// streams. One user may have a quarter of the free places, and the control plane
+	// (system:masters, nodes, kube-system) has a quarter more. A request with a short body counts
+	// only once the body was read. Zero: no limit.
 	InFlight int
 }
 
@@ -140,9 +143,9 @@ type DiscoveryPolicy struct {
 	// discovery is the local server's.
 	Merge bool
 
-	// NewestFirst orders groups and versions as the newest server that knows them, in linear time.
-	// Without it, the order is a topological consensus of all servers (from 1.35: apimachinery,
-	// pkg/util/sort).
+	// NewestFirst orders groups and versions as the newest server that knows them does, in linear
+	// time. Without it, the order is a topological consensus of all servers (from 1.35:
+	// apimachinery, pkg/util/sort).
 	NewestFirst bool
 
 	// Everywhere also merges /api, the older formats (v2beta1, the legacy lists) and /openapi/v3.
@@ -152,24 +155,24 @@ type DiscoveryPolicy struct {
 
 // FetchingPolicy says when the discovery of peers is fetched, and when that of the local server.
 type FetchingPolicy struct {
-	// Interval is how often every peer is asked without other reason, plus or minus the fraction
-	// Jitter (0.1 is a tenth). Zero: only after lease events.
+	// Interval is the time between two regular fetches from a peer, plus or minus the fraction
+	// Jitter (0.1 is a tenth). Zero: there are no regular fetches, only those after lease events.
 	Interval time.Duration
 	Jitter   float64
 
-	// AfterChange is how often every peer is asked for a while after custom resources or aggregated
-	// APIs have changed, since peers' documents are about to change too. Zero: never.
+	// AfterChange is the time between two fetches from a peer for a while after custom resources or
+	// aggregated APIs have changed, because peers' documents will change too. Zero: no such fetches.
 	AfterChange time.Duration
 
 	// WhenTold publishes a digest of what the server serves in its endpoint lease, and asks a peer
 	// at once when its digest changes. Without it, such a change waits for the next regular round.
 	WhenTold bool
 
-	// Direct is how often a server without a proxy of its own is asked, which publishes neither an
-	// address nor a digest. Zero: it is not asked.
+	// Direct is the time between two fetches from a server without a proxy of its own. Such a server
+	// publishes neither an address nor a digest. Zero: it is not asked.
 	Direct time.Duration
 
-	// Timeout bounds the fetch of one document. Zero: the limits of the transport.
+	// Timeout is the longest time for the fetch of one document. Zero: the limits of the transport.
 	Timeout time.Duration
 
 	// Together asks all peers at the same time. Without it, they are asked one after the other, so
@@ -179,12 +182,14 @@ type FetchingPolicy struct {
 	// OnlyChanged asks only the peer of a lease event. Without it, every event starts a full round.
 	OnlyChanged bool
 
-	// FirstRetry is the delay after the first failure, LastRetry the longest; each is twice the one
-	// before. Retries is how many there are before the event is dropped. Zero Retries: no limit.
+	// FirstRetry is the delay after the first failure. Each further delay is twice the one before,
+	// and LastRetry is the longest. Retries is the number of retries before the event is dropped.
+	// Zero Retries: no limit.
 	FirstRetry, LastRetry time.Duration
 	Retries               int
 
-	// LocalInterval is how often the local server is asked what it serves. Zero: never.
+	// LocalInterval is the time between two fetches of the local server's own discovery. Zero: it is
+	// not fetched.
 	LocalInterval time.Duration
 
 	// Accept is the Accept header of a fetch from a peer.
@@ -198,28 +203,27 @@ type Quirks struct {
 	// Table cannot crash: [Table.Crashed] says so, and the caller decides what to do.
 	CrashOnFailedFetch bool
 
-	// ExtensionGrace is how long a former extension is not taken from peers, whose discovery may be
-	// older than its deletion. ExtensionsExact needs none: it knows each document's age. Zero:
-	// none.
+	// ExtensionGrace is the time for which a deleted extension is ignored in peers' documents, which
+	// may be older than the deletion. ExtensionsExact needs no grace, because it knows the age of
+	// each document. Zero: no grace.
 	ExtensionGrace time.Duration
 
-	// ExtensionReapInterval is how often graces that have ended are looked for. ExtensionsFiltered
-	// also looks when an extension changes, and at the end of a grace that began while no such look
-	// was due. Zero: a grace ends exactly on time.
+	// ExtensionReapInterval is the time between two searches for graces that have ended.
+	// ExtensionsFiltered also searches when an extension changes, and at the end of a grace that
+	// began while no search was due. Zero: a grace ends exactly on time.
 	ExtensionReapInterval time.Duration
 
 	// AllMustResolve answers 503 if the address of any capable peer is unknown (1.28 to 1.32).
 	AllMustResolve bool
 
-	// TrustAnyHop believes the hop header of a resource request from anybody. Peers then get merged
-	// discovery too, unless they ask for profile=nopeer. Without it, only peers are believed.
+	// TrustAnyHop believes the hop header of a resource request from any client. Peers then get
+	// merged discovery too, unless they ask for profile=nopeer. Without it, only peers are believed.
 	TrustAnyHop bool
 
-	// PlainErrors answers a failed attempt with the transport's error as text/plain, addresses
-	// included. It also forwards more headers than a peer takes, which fails, and passes on a
-	// peer's 401 for this server's own credentials. Without it, the answer is a metav1.Status
-	// without addresses, too many headers are answered with 431, and such a 401 is a failed
-	// attempt.
+	// PlainErrors answers a failed attempt with the transport's error as text/plain, with addresses.
+	// It also forwards more headers than a peer accepts, which fails. And it returns to the client a
+	// peer's 401 for this server's own credentials. Without it, the answer is a metav1.Status without
+	// addresses, the answer to too many headers is 431, and such a 401 is a failed attempt.
 	PlainErrors bool
 
 	// EncodeQuery sends peers the query parsed and sorted. Without it, they get the client's bytes.
@@ -233,20 +237,20 @@ type Quirks struct {
 	// /api failed is not asked again, and counts as serving nothing there.
 	LastErrorOnly bool
 
-	// EmptyIsDocument takes the body of a 200 for the document, however it ended. An empty body, or
-	// one that broke off before its first byte, lists nothing, and the fetch is not retried. A body
-	// that broke off later cannot be decoded, and the fetch fails. Without it, any such body is a
-	// failure. (Upstream: aggregateDiscovery ignores the error of copying the body.)
+	// EmptyIsDocument takes the body of a 200 as the document, however it ended. An empty body, or a
+	// body that broke off before its first byte, lists nothing, and the fetch is not retried. A body
+	// that broke off later cannot be decoded, and the fetch fails. Without it, each of these bodies
+	// is a failure. (Upstream: aggregateDiscovery ignores the error of copying the body.)
 	EmptyIsDocument bool
 
-	// LocalByInterval routes by what the local server listed when LocalInterval last elapsed.
-	// Discovery shows what it lists now (upstream: localDiscoveryCacheTicker). Without it, so does
-	// routing.
+	// LocalByInterval routes by what the local server listed when LocalInterval last elapsed, while
+	// discovery shows what it lists now (upstream: localDiscoveryCacheTicker). Without it, routing
+	// uses what it lists now, too.
 	LocalByInterval bool
 
-	// UpgradesWithoutIdentity passes on a request for an upgrade (WebSocket, SPDY) without the
-	// user's identity headers. The peer sees the front-proxy certificate alone, and answers 401.
-	// (Upstream: the round tripper that adds the headers is not asked. UpgradeAwareHandler takes
-	// the connection from it, and writes the request itself.)
+	// UpgradesWithoutIdentity forwards a request for an upgrade (WebSocket, SPDY) without the user's
+	// identity headers. The peer sees only the front-proxy certificate, and answers 401. (Upstream:
+	// the round tripper that adds the headers is not used. UpgradeAwareHandler takes its connection
+	// and writes the request itself.)
 	UpgradesWithoutIdentity bool
 }

@@ -25,52 +25,61 @@ func TestPolicyTable(t *testing.T) {
 
 // head is the beginning of the page. It cannot be a raw string, because it has code spans.
 const head = "# Policies\n\n" +
-	"The places in which released kube-apiservers and the reference differ are switches of `proxy.Policy`, one each. This\n" +
-	"page is made from the source (`go test ./proxy -run TestPolicyTable -update`).\n\n" +
-	"`upstream-1.37` is held to the real upstream code: `TestBehavesLikeUpstream` drives it and the real upstream code\n" +
-	"through the same random histories in virtual time. The older presets differ from it by the switches shown, as read in\n" +
-	"the source of the versions that they name. Of v1.36.3 pkg/util/peerproxy of k8s.io/apiserver is that of v1.37.1, byte\n" +
-	"for byte; in pkg/endpoints/discovery/aggregated four files differ, by CBOR and by when metrics are registered.\n\n" +
-	"A user may sensibly choose every switch but those under Quirks, which reproduce mistakes of releases.\n\n" +
-	"Switches stand here as `skewproof explore --change SWITCH=VALUE` takes them. An empty cell is false, 0, 0s or nothing.\n\n"
+	"Released kube-apiservers and the reference differ in the switches of `proxy.Policy`. This page is\n" +
+	"made from the source (`go test ./proxy -run TestPolicyTable -update`).\n" +
+	"\n" +
+	"`TestBehavesLikeUpstream` compares `upstream-1.37` with the real upstream code: it drives both\n" +
+	"through the same random histories in virtual time. The older presets differ from it by the switches\n" +
+	"shown, which were read in the source of these versions. pkg/util/peerproxy of k8s.io/apiserver is\n" +
+	"the same in v1.36.3 and v1.37.1, byte for byte. In pkg/endpoints/discovery/aggregated four files\n" +
+	"differ, by CBOR and by the moment at which metrics are registered.\n" +
+	"\n" +
+	"A user may sensibly choose every switch except those under Quirks, which reproduce mistakes of\n" +
+	"releases.\n" +
+	"\n" +
+	"The tables have the switches as `skewproof explore --change SWITCH=VALUE` takes them. An empty cell\n" +
+	"is false, 0, 0s or nothing.\n" + "\n"
 
 // unlike lists the differences that no switch covers. TestListedDifferencesAreThere shows the
 // differences of the first two lists, except where the text names another reason. The tests in
 // unmodelled_test.go show the first difference of the third list.
-const unlike = `No switch covers what is the same under every preset here, and not quite as upstream does it.
+const unlike = `Some behaviour is the same under every preset, and differs from upstream. No switch covers it.
 
-Requests that are passed on:
+Requests that are forwarded:
 
-- X-Forwarded-Host, -Proto and -Uri are not added; Accept-Encoding is always explicit; the trailer of a request is
-  dropped.
-- No header that begins with X-Remote- is passed on, whatever follows; a Connection header cannot take the Audit-ID
-  away.
-- HTML is not rewritten, nor is Location (upstream: to the peer's own address). What a filter of this server has set
-  (Audit-ID, Cache-Control) does not stand twice in the answer. An informational answer (1xx) takes no header away that
-  a filter has set; this is not compared.
-- An identity that headers cannot carry unchanged is 403, a missing one 500 (upstream: an empty 200). A client that
-  breaks off its body is 400, one whose time is over 504 (upstream: 503, if anybody still reads it).
-- CONNECT asks for no resource. A client may not upgrade to another HTTP (h2c); upgrades are not compared, as upstream
-  dials for them itself.
+- The proxy does not add X-Forwarded-Host, -Proto and -Uri. It always sends Accept-Encoding. It
+  drops the trailer of a request.
+- It forwards no header that begins with X-Remote-. A Connection header cannot remove the Audit-ID.
+- It does not change HTML or Location (upstream: to the peer's own address). A header that a filter
+  of this server has set (Audit-ID, Cache-Control) is in the answer once. An informational answer
+  (1xx) removes no header that a filter has set; this is not compared.
+- It answers 403 if headers cannot carry an identity unchanged, and 500 if there is no identity
+  (upstream: an empty 200). It answers 400 if a client breaks off its body, and 504 if its time is
+  over (upstream: 503, if anybody still reads the answer).
+- CONNECT is not a request for a resource. A client may not upgrade to another HTTP (h2c). Upgrades
+  are not compared, because upstream dials for them itself.
 
 Merged discovery:
 
-- It answers GET and HEAD (upstream: every method). Vary names Accept-Encoding as well, and bodies are compressed from 4
-  KiB on (upstream: 128).
-- Every encoding has an entity tag of its own (upstream: that of the JSON for all). If-None-Match may be a list, weak,
-  or "*".
+- It answers GET and HEAD (upstream: every method). Vary also names Accept-Encoding. It compresses
+  bodies of 4 KiB and more (upstream: 128 KiB).
+- Every encoding has its own entity tag (upstream: the tag of the JSON for all). If-None-Match may
+  be a list, weak, or "*".
 
-What upstream does and no preset:
+Upstream does this, and no preset does:
 
-- When the last custom resource of a group is deleted, the merged document keeps the group until something else changes.
-  Only the peers' documents are filtered again then, if there are any. In a kube-apiserver the group's APIService goes
-  too, and that makes the document anew (finding 10).
-- It looks for graces that have ended at every event of a definition or an APIService, the presets at those that change
-  what exists: up to five minutes later.
-- Its merged document has at once whatever changes in the local server's own; the presets have it when they are told
-  (proxy.LocalFetched). In a kube-apiserver with custom resources or aggregated APIs, their controllers make both anew
-  every few minutes, whatever StaleWhenAlone says.
-- When several leases exist at its start, how many of them the first round of fetches sees is a race.
+- When the last custom resource of a group is deleted, the merged document keeps the group until
+  something else changes. Only the peers' documents, if there are any, are filtered again at that
+  time. In a kube-apiserver the group's APIService is deleted too, and then the document is made
+  again (finding 10).
+- Upstream searches for graces that have ended at every event of a definition or an APIService. The
+  presets search at those events that change what exists: up to five minutes later.
+- Upstream's merged document contains every change of the local server's own document at once. The
+  presets learn of it when they are told (proxy.LocalFetched). In a kube-apiserver with custom
+  resources or aggregated APIs, their controllers make both again every few minutes, whatever
+  StaleWhenAlone says.
+- If several leases exist at the start, chance decides how many of them upstream's first round of
+  fetches sees.
 `
 
 func policyTable(t *testing.T) string {
@@ -109,12 +118,12 @@ func policyTable(t *testing.T) string {
 // docLink matches a link in a Go comment, such as [Table.Crashed].
 var docLink = regexp.MustCompile(`\[([A-Z][\w.]*)\]`)
 
-// item returns a text as a list item, in lines of up to 120 characters.
+// item returns a text as a list item, in lines of up to 100 characters.
 func item(text string) string {
 	var b strings.Builder
 	line := "-"
 	for _, word := range strings.Fields(text) {
-		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > 120 {
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > 100 {
 			b.WriteString(line + "\n")
 			line = " "
 		}
