@@ -27,7 +27,7 @@ func (t *Table) foreign(r Resource) bool {
 	if local.index.Resource(r.Group, r.Version, r.Resource, "") {
 		return t.policy.Routing.Subresources && !local.index.Resource(r.Group, r.Version, r.Resource, r.Subresource)
 	}
-	return t.builtIn(local.groups, r)
+	return t.builtIn(local.groups, r, t.nativeHere)
 }
 
 // native reports whether a peer's document lists a resource that is built in there, although there is
@@ -37,13 +37,14 @@ func (t *Table) native(p *peer, d document, r Resource) bool {
 		return false
 	}
 	r.Subresource = ""
-	return slices.Contains(p.native, r) || t.builtIn(d.groups, r)
+	return slices.Contains(p.native, r) || t.builtIn(d.groups, r, p.native)
 }
 
 // builtIn reports whether a document is that of a server which has the group version of a resource
-// built in: it lists something in it that is no extension. If all of a built-in group version's
-// resources have the names of custom resources, the document does not show it.
-func (t *Table) builtIn(groups discovery.Groups, r Resource) bool {
+// built in: it lists something in it that is no extension, or is known to be built in there. If all of
+// a built-in group version's resources have the names of custom resources that are older than what
+// this server knows, nothing shows it.
+func (t *Table) builtIn(groups discovery.Groups, r Resource, native []Resource) bool {
 	for _, g := range groups {
 		if g.Name != r.Group {
 			continue
@@ -51,7 +52,8 @@ func (t *Table) builtIn(groups discovery.Groups, r Resource) bool {
 		for _, v := range g.Versions {
 			if v.Version == r.Version {
 				return slices.ContainsFunc(v.Resources, func(o apidiscoveryv2.APIResourceDiscovery) bool {
-					return !t.extensions.exclude(Resource{Group: r.Group, Version: r.Version, Resource: o.Resource}, time.Time{})
+					one := Resource{Group: r.Group, Version: r.Version, Resource: o.Resource}
+					return !t.extensions.exclude(one, time.Time{}) || slices.Contains(native, one)
 				})
 			}
 		}
@@ -59,7 +61,7 @@ func (t *Table) builtIn(groups discovery.Groups, r Resource) bool {
 	return false
 }
 
-// noteNative remembers which peers listed a custom resource well before its definition was seen: it
+// noteNative remembers which servers listed a custom resource well before its definition was seen: it
 // is built in there. A document that is not older than that by a margin proves nothing, since the
 // peer may have seen the definition first. t has the new definitions, before has not.
 func (t *Table) noteNative(before *Table, at time.Time) {
@@ -70,10 +72,14 @@ func (t *Table) noteNative(before *Table, at time.Time) {
 		if r.Resource == "" || contains(before.extensions.active, r) {
 			continue
 		}
+		listedBefore := func(d document) bool {
+			return d.known() && d.since.Add(trustedAfter).Before(at) && d.index.Resource(r.Group, r.Version, r.Resource, "") && !before.extensions.exclude(r, d.at)
+		}
+		if listedBefore(t.local[RootGroups]) && !slices.Contains(t.nativeHere, r) {
+			t.nativeHere = append(slices.Clip(t.nativeHere), r)
+		}
 		for i, p := range t.peers {
-			d := p.learnt[RootGroups]
-			if !d.known() || !d.since.Add(trustedAfter).Before(at) || !d.index.Resource(r.Group, r.Version, r.Resource, "") ||
-				before.extensions.exclude(r, d.at) || slices.Contains(p.native, r) {
+			if !listedBefore(p.learnt[RootGroups]) || slices.Contains(p.native, r) {
 				continue
 			}
 			changed := t.change(i)

@@ -104,6 +104,7 @@ func TestACustomResourceInABuiltInGroupVersion(t *testing.T) {
 			localServes(jobs), peer, at(time.Minute, widget), PeerAppeared{ID: "a", Incarnation: "2"},
 			Fetched{Results: []FetchResult{serves("a", "2", widget)}, At: epoch.Add(90 * time.Second)}, at(2 * time.Minute),
 		}, NotFound, false},
+		{"built in here, of a custom resource's name", []Event{localServes(builtIn), peer, at(time.Minute, builtIn, widget)}, Forward, true},
 		{"built in here, nobody serves it", []Event{localServes(builtIn), at(0, widget)}, NotFound, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -297,7 +297,7 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 			next.local[root].at = e.At
 			continue
 		}
-		next.local[root] = document{groups: groups, index: discovery.NewIndex(groups), at: e.At}
+		next.local[root] = document{groups: groups, index: discovery.NewIndex(groups), at: e.At, since: e.At}
 		changed = true
 	}
 	next.localKnown, next.version = true, e.Version

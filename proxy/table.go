@@ -29,6 +29,7 @@ type Table struct {
 
 	peers      []*peer // sorted by identity; the values behind the pointers are never changed
 	extensions extensions
+	nativeHere []Resource // as peer.native, of the local server, whose process does not change
 	storage    map[schema.GroupVersionResource][]ServerID
 
 	documents uint64 // see DocumentGeneration
