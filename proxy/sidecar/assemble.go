@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -190,8 +191,16 @@ func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metric
 			s.sources.RefreshLocal()
 		},
 	}
-	s.probe.process = processOf{s.upstream, s.probe.get}.name
-	s.toLocal.admit = (&processGuard{process: s.probe.process, get: s.probe.get, names: s.headers, log: s.log}).admit
+	of := processOf{s.upstream, s.probe.get}
+	s.probe.process = of.name
+	present := func(ctx context.Context) (string, error) {
+		name, err := of.loopbackCertificate(ctx)
+		if errors.Is(err, errNotIdentified) { // to find out otherwise takes too long for each connection
+			return s.probe.Incarnation(), nil
+		}
+		return name, err
+	}
+	s.toLocal.admit = (&processGuard{process: present, get: s.probe.get, names: s.headers, log: s.log}).admit
 	s.headers.changed = s.toLocal.use
 	if len(s.static) == 0 {
 		s.publisher = &peers.Publisher{

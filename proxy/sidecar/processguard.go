@@ -19,10 +19,11 @@ import (
 // processGuard keeps callers' requests from a new process of the local server until the header names
 // have been compared with that process's. A process may have been started with other --requestheader
 // flags than the one before, and may read an identity from a header that clients can send. The guard
-// judges new connections only: an open connection leads to the process that it has always led to. It
-// is safe for concurrent use.
+// judges new connections only: an open connection leads to the process that it has always led to. A
+// server that does not identify its process by a certificate counts as a new one when the probe has
+// noticed it, up to a second later. It is safe for concurrent use.
 type processGuard struct {
-	process func(context.Context) (string, error) // the name of the present process, see processOf
+	process func(context.Context) (string, error) // the name of the present process
 	get     func(ctx context.Context, path string) (*http.Response, error)
 	names   *headerNames
 	log     *slog.Logger
@@ -30,7 +31,7 @@ type processGuard struct {
 	mu     sync.Mutex
 	began  time.Time // when the last check began
 	last   error     // its result
-	passed string    // the process that was last admitted
+	passed *string   // the process that was last admitted; nil: none
 	logged bool      // that the present process is not admitted yet
 }
 
@@ -78,7 +79,7 @@ func (g *processGuard) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if process == g.passed {
+	if g.passed != nil && process == *g.passed {
 		return nil
 	}
 	if err := g.compare(ctx); err != nil {
@@ -88,7 +89,7 @@ func (g *processGuard) check(ctx context.Context) error {
 		}
 		return unknownNames()
 	}
-	g.passed, g.logged = process, false
+	g.passed, g.logged = &process, false
 	return nil
 }
 
