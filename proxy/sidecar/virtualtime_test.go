@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -11,11 +12,12 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 )
 
@@ -39,11 +41,19 @@ func TestAnswersOfReviewsAreKeptForATime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, asked := fake.NewClientset(), 0
-				client.PrependReactor("create", "subjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+				asked := 0
+				client, err := kubernetes.NewForConfig(&rest.Config{Host: "https://127.0.0.1:1", QPS: -1, Transport: fakeTransport(func(r *http.Request) (*http.Response, error) {
 					asked++
-					return true, &authorizationv1.SubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: c.allowed}}, c.err
-				})
+					if c.err != nil {
+						return nil, c.err
+					}
+					answer := answers(http.StatusCreated, fmt.Sprintf(`{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":%t}}`, c.allowed))
+					answer.Header = http.Header{"Content-Type": {"application/json"}}
+					return answer, nil
+				})})
+				if err != nil {
+					t.Fatal(err)
+				}
 				a, err := newAuthorization(client.AuthorizationV1())
 				if err != nil {
 					t.Fatal(err)
