@@ -43,6 +43,7 @@ func (r *running) askTogether(n int, path string, headers ...string) (answered f
 			client = r.client(nil, true)
 			r.get(client, "/version") // a connection, on which the requests then are
 		}
+		by := client
 		asking.Go(func() {
 			request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, "https://"+r.front+path, nil)
 			if err != nil {
@@ -52,7 +53,7 @@ func (r *running) askTogether(n int, path string, headers ...string) (answered f
 			for h := 0; h < len(headers); h += 2 {
 				request.Header.Set(headers[h], headers[h+1])
 			}
-			answer, err := client.Do(request)
+			answer, err := by.Do(request)
 			if err != nil {
 				r.t.Error(err)
 				return

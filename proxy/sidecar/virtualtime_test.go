@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,7 +89,10 @@ func TestOwnCredentialsAreAskedForInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, asked, name := fake.NewClientset(), 0, selfUser.Name
 		var failure error
+		var mu sync.Mutex // of these
 		client.PrependReactor("create", "selfsubjectreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			asked++
 			return true, &authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: name}}}, failure
 		})
@@ -115,13 +119,17 @@ func TestOwnCredentialsAreAskedForInTime(t *testing.T) {
 			{nil, moment{credentialsRetry, 13}, false},
 		} {
 			if s.change != nil {
+				mu.Lock()
 				s.change()
+				mu.Unlock()
 			}
 			time.Sleep(s.after)
 			synctest.Wait()
+			mu.Lock()
 			if asked != s.asked || own.lost() != s.lost {
 				t.Errorf("stage %d: asked %d times, lost %t; want %d, %t", i+1, asked, own.lost(), s.asked, s.lost)
 			}
+			mu.Unlock()
 		}
 		cancel()
 		<-ended
@@ -133,7 +141,10 @@ func TestOwnCredentialsAreAskedForInTime(t *testing.T) {
 func TestFlagsAreLookedAtInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, code := 0, http.StatusOK
+		var mu sync.Mutex // of these
 		server := fakeTransport(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			if r.URL.Path == "/livez" {
 				return answers(http.StatusOK, "[+]ping ok\n"), nil
 			}
@@ -163,13 +174,17 @@ func TestFlagsAreLookedAtInTime(t *testing.T) {
 			{nil, moment{flagsRetry, 9}, true},
 		} {
 			if s.change != nil {
+				mu.Lock()
 				s.change()
+				mu.Unlock()
 			}
 			time.Sleep(s.after)
 			synctest.Wait()
+			mu.Lock()
 			if asked != s.asked || flags.known() != s.known {
 				t.Errorf("stage %d: asked %d times, known %t; want %d, %t", i+1, asked, flags.known(), s.asked, s.known)
 			}
+			mu.Unlock()
 		}
 		cancel()
 		<-ended
