@@ -167,6 +167,7 @@ type prowJob struct {
 	Decorate         *bool             `json:"decorate,omitempty"`
 	DecorationConfig map[string]string `json:"decoration_config,omitempty"`
 	PathAlias        string            `json:"path_alias,omitempty"`
+	Labels           map[string]string `json:"labels,omitempty"`
 	ExtraRefs        []prowRefs        `json:"extra_refs,omitempty"`
 	Annotations      map[string]string `json:"annotations,omitempty"`
 	Spec             *corev1.PodSpec   `json:"spec"`
@@ -182,26 +183,33 @@ type prowRefs struct {
 
 // The Prow jobs decode strictly, and the commands in them are ones that the program takes.
 func TestProwJobs(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(repository, "docs/prow/skewproof.yaml"))
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob(filepath.Join(repository, "docs/prow/*.yaml"))
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d files of jobs, %v", len(files), err)
 	}
-	var config struct {
-		Periodics  []prowJob            `json:"periodics"`
-		Presubmits map[string][]prowJob `json:"presubmits"`
-	}
-	if err := yaml.UnmarshalStrict(content, &config); err != nil {
-		t.Fatal(err)
-	}
-	jobs := slices.Concat(config.Periodics, slices.Concat(slices.Collect(maps.Values(config.Presubmits))...))
-	if len(jobs) < 2 {
-		t.Fatalf("%d jobs, want a periodic and a presubmit", len(jobs))
-	}
-	for _, job := range jobs {
-		for _, c := range job.Spec.Containers {
-			for _, command := range commands(strings.Join(c.Args, " ")) {
-				if problem := checkCommand(t, command); problem != "" && !strings.HasPrefix(command, "make -C ") {
-					t.Errorf("%s: %s: %s", job.Name, command, problem)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config struct {
+			Periodics  []prowJob            `json:"periodics"`
+			Presubmits map[string][]prowJob `json:"presubmits"`
+		}
+		if err := yaml.UnmarshalStrict(content, &config); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		jobs := slices.Concat(config.Periodics, slices.Concat(slices.Collect(maps.Values(config.Presubmits))...))
+		if len(jobs) == 0 {
+			t.Errorf("%s has no job", file)
+		}
+		for _, job := range jobs {
+			for _, c := range job.Spec.Containers {
+				line := strings.TrimPrefix(strings.Join(c.Args, " "), "bash -c ")
+				for _, command := range commands(line) {
+					if problem := checkCommand(t, command); problem != "" && !strings.HasPrefix(command, "make -C ") {
+						t.Errorf("%s: %s: %s: %s", file, job.Name, command, problem)
+					}
 				}
 			}
 		}
