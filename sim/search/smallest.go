@@ -189,9 +189,15 @@ func (s *Smallest) toAdd(ctx context.Context, set []int, at int) ([]int, error) 
 			rest = append(rest, i)
 		}
 	}
+	near := true
 	removes := func(more []int) (bool, error) {
-		outcomes, err := s.ground.run(ctx, s.with(slices.Concat(set, more)), s.places[at:at+1], true)
+		outcomes, err := s.ground.run(ctx, s.with(slices.Concat(set, more)), s.places[at:at+1], near)
 		return err == nil && !s.violates(at, outcomes[0]), err
+	}
+	if all, err := removes(rest); err != nil {
+		return nil, err
+	} else if !all { // on other tapes something stays whatever is changed: its own one must do
+		near = false
 	}
 	best, fewest := []int(nil), len(s.places)+1
 	for _, i := range rest {
