@@ -227,10 +227,10 @@ func (k ViolationKind) String() string {
 	return "NEW: " + k.Signature.String()
 }
 
-// Compare orders the findings of a search: violations of KEP demands first, then NEW violations,
-// then by number of the finding.
+// Compare orders the findings of a search: violations of KEP demands first, then by what removes
+// them, then NEW violations, then by number of the finding.
 func (f CampaignFinding) Compare(o CampaignFinding) int {
-	return cmp.Or(cmp.Compare(f.Grade, o.Grade), cmp.Compare(f.Finding, o.Finding), f.ViolationKind.Signature.Compare(o.ViolationKind.Signature))
+	return cmp.Or(cmp.Compare(f.Grade, o.Grade), cmp.Compare(f.Removal.Key(), o.Removal.Key()), cmp.Compare(f.Finding, o.Finding), f.ViolationKind.Signature.Compare(o.ViolationKind.Signature))
 }
 
 // CampaignFinding is a violation that a search found.
@@ -254,6 +254,9 @@ type CampaignFinding struct {
 	// written.
 	File  string          `json:"file,omitempty"`
 	Repro json.RawMessage `json:"repro,omitempty"`
+	// Removal is the cause by experiment: what removes the violation. nil: this was not tried.
+	// Findings with the same removal stand together.
+	Removal *Removal `json:"removal,omitempty"`
 	// Shrunk is false if there was no time to look for the smallest schedule.
 	Shrunk bool `json:"shrunk"`
 }

@@ -184,6 +184,7 @@ func (s *Simulator) completed(op *operation, failure history.Failure) {
 	s.trace.add(op.End, eventAnswered, op.at, x.status, uint64(len(op.Failure)))
 	s.history.Operations = append(s.history.Operations, op.Operation)
 	s.seen(op)
+	s.counts.completed(op)
 	s.doubt(op)
 }
 

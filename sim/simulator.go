@@ -66,6 +66,7 @@ type Simulator struct {
 	asked       []int // number of requests, by server
 	requests    int
 	reached     Reached
+	counts      Counts
 	suspect     bool
 
 	// Caches of values that are the same in every run.
@@ -105,6 +106,8 @@ type Result struct {
 	Hash, Shape uint64
 	// Reached are the interesting states that the run reached.
 	Reached Reached
+	// Counts are how much servers asked one another.
+	Counts Counts
 	// Suspect is false only if no invariant can be violated. Then the history need not be judged.
 	Suspect bool
 	// Events is the number of simulated events, and Until the virtual time at the end.
@@ -165,7 +168,7 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 		s.history.End.Error = fmt.Sprintf("the simulator gives a run %s of virtual time, and after that %s", maxRun, left)
 	}
 	result := &Result{
-		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Suspect: s.suspect, Events: s.loop.Steps(), Until: s.loop.Now(), names: s.names,
+		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Counts: s.counts, Suspect: s.suspect, Events: s.loop.Steps(), Until: s.loop.Now(), names: s.names,
 	}
 	if o.Trace {
 		result.trace = append([]entry(nil), s.trace.entries...)
@@ -208,6 +211,7 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	}
 	s.of, s.tape = c, t
 	s.trace.reset(o.Trace)
+	s.counts = Counts{}
 	clear(s.objects)
 	clear(s.population)
 	clear(s.labelled)

@@ -228,12 +228,12 @@ func (r *Request) Payload() []byte {
 // Sender returns the name for Operation.Client: the kind of client that sends the request.
 func (r *Request) Sender() string {
 	switch {
-	case r.Forged != "":
-		return ClientForger
-	case r.Upgrade && r.Protocol == ProtocolSPDY:
+	case r.Upgrade && r.Protocol == ProtocolSPDY: // with a forged header, too: it is answered as an upgrade
 		return history.ClientSPDY
 	case r.Upgrade:
 		return ClientSocket
+	case r.Forged != "":
+		return ClientForger
 	}
 	return r.Client
 }

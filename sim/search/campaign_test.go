@@ -22,7 +22,7 @@ func written(t *testing.T, c *reports.Campaign) (*reports.Campaign, error) {
 }
 
 func TestACampaignIsReadBack(t *testing.T) {
-	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 20, Version: "v1", Machine: "one"})
+	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 20, CauseRuns: 60, Version: "v1", Machine: "one"})
 	dir := t.TempDir()
 	if err := reports.WriteCampaign(dir, c); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestACampaignSaysWhatItExercised(t *testing.T) {
 }
 
 func TestABrokenCampaignIsRefused(t *testing.T) {
-	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 5})
+	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 5, CauseRuns: -1})
 	for what, change := range map[string]func(c *reports.Campaign){
 		"another kind":             func(c *reports.Campaign) { c.Kind = "RunReport" },
 		"another version":          func(c *reports.Campaign) { c.APIVersion = "skewproof/v2" },
