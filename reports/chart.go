@@ -115,19 +115,35 @@ func (s scale) x(at Seconds) float64 {
 	return round(chartLeft + float64(min(max(at, 0), s.end)/s.end)*(chartRight-chartLeft))
 }
 
-// ticks returns at most ten round instants.
+// roundSteps are distances between ticks that people count in.
+var roundSteps = []Seconds{
+	0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 6 * 3600, 12 * 3600,
+}
+
+// ticks returns at most eleven round instants.
 func (s scale) ticks() []tick {
-	step := Seconds(0.001)
-	for n := 0; s.end/step > 10; n++ {
-		step *= []Seconds{2, 2.5, 2}[n%3]
+	step := roundSteps[len(roundSteps)-1]
+	if n := slices.IndexFunc(roundSteps, func(step Seconds) bool { return s.end/step <= 10 }); n >= 0 {
+		step = roundSteps[n]
+	}
+	for s.end/step > 10 {
+		step *= 2
 	}
 	var out []tick
 	for n := range 11 {
 		if at := Seconds(n) * step; at <= s.end {
-			out = append(out, tick{s.x(at), strconv.FormatFloat(float64(at), 'g', 6, 64) + " s"})
+			out = append(out, tick{s.x(at), tickLabel(at)})
 		}
 	}
 	return out
+}
+
+// tickLabel writes a round instant without needless zeros: "0", "2.5 s", "4m", "1h30m".
+func tickLabel(at Seconds) string {
+	if at < 60 {
+		return strconv.FormatFloat(float64(at), 'g', 6, 64) + " s"
+	}
+	return lasting(at)
 }
 
 func (s scale) width(start, end Seconds) float64 { return max(1, round(s.x(end)-s.x(start))) }

@@ -45,6 +45,14 @@ type Evidence struct {
 	Objects []Object `json:"objects,omitempty"`
 	// Process is set if a change of a server's process is the violation.
 	Process *Process `json:"process,omitempty"`
+	// Around are requests within two seconds of the violation that is shown, in time order: those
+	// about the same resource and to the same server first. AroundTotal counts all. Only violations
+	// that a page shows in full have them.
+	Around      []Nearby `json:"around,omitempty"`
+	AroundTotal int      `json:"aroundTotal,omitempty"`
+	// Log are lines of the servers' logs in the same time, in time order. LogTotal counts all.
+	Log      []LogLine `json:"log,omitempty"`
+	LogTotal int       `json:"logTotal,omitempty"`
 }
 
 // Object is the state of an object in etcd.

@@ -194,6 +194,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 		Reproduce:   h.Run.Reproduce,
 		Environment: h.Run.Environment,
 	}
+	wrong := judgedWrong(verdicts, opts.Strict)
 	r.Timeline = newTimeline(h, facts, end, r.Faults, r.Invariants)
 	r.Servers = newServers(h, r.Timeline.Lanes)
 	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict, Known: opts.Known}
@@ -205,10 +206,25 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 			r.Verdict.Inconclusive = append(r.Verdict.Inconclusive, i.Name)
 		}
 	}
+	r.surround(h, facts, wrong)
 	r.account()
 	r.miss(opts.Findings)
 	r.Verdict.Sentence = headline(r)
 	return r
+}
+
+// judgedWrong are the operations that an invariant that counts judged wrong.
+func judgedWrong(verdicts []invariant.Verdict, strict bool) map[*history.Operation]bool {
+	wrong := map[*history.Operation]bool{}
+	for _, v := range verdicts {
+		if v.Grade != invariant.GradeCore && !strict {
+			continue
+		}
+		for _, o := range v.Wrong {
+			wrong[o] = true
+		}
+	}
+	return wrong
 }
 
 // inOrder returns the records in time order and does not change the list.
@@ -220,7 +236,7 @@ func newInvariants(verdicts []invariant.Verdict, known findings.Catalogue) []Inv
 	out := []Invariant{}
 	for _, v := range verdicts {
 		i := Invariant{Verdict: v}
-		i.Verdict.Evidence = nil
+		i.Verdict.Evidence, i.Wrong = nil, nil
 		for _, e := range v.Evidence {
 			i.Evidence = append(i.Evidence, newEvidence(e))
 		}
