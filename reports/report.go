@@ -195,7 +195,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 		Environment: h.Run.Environment,
 	}
 	wrong := judgedWrong(verdicts, opts.Strict)
-	r.Timeline = newTimeline(h, facts, end, r.Faults, r.Invariants)
+	r.Timeline = newTimeline(h, facts, end, r.Faults, r.Invariants, wrong)
 	r.Servers = newServers(h, r.Timeline.Lanes)
 	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict, Known: opts.Known}
 	for _, i := range r.Invariants {
