@@ -37,6 +37,12 @@ type exhibit struct {
 	Contrast  *differenceView
 }
 
+// Swipes reports whether even the narrow picture is wider than a small screen.
+func (x exhibit) Swipes() bool {
+	const smallScreen = 345
+	return x.Pictures[len(x.Pictures)-1].Width > smallScreen
+}
+
 // violationsView is what the page says of all violations.
 type violationsView struct {
 	Cards []cardView

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"flag"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/golden"
@@ -15,8 +17,20 @@ import (
 
 var sample = flag.String("sample", "", "directory to write a report of realistic size to, for looking at")
 
+// small is the report of smallRun, with what server b logged when it gave its wrong answer.
 func small() RunReport {
-	return New(smallRun(), smallVerdicts(), Options{Version: "v0.1.0", Findings: findings.All()})
+	r := New(smallRun(), smallVerdicts(), Options{Version: "v0.1.0", Findings: findings.All()})
+	logs := map[string]string{"b": klog("I", 0.1, 0) + "started\n" + klog("E", 12.1, 0) + "\"no peer <a> can serve it\"\n"}
+	err := r.CollectLogs(func(name string) (io.ReadCloser, error) {
+		if text, ok := logs[name]; ok {
+			return io.NopCloser(strings.NewReader(text)), nil
+		}
+		return nil, fs.ErrNotExist
+	})
+	if err != nil {
+		panic(err)
+	}
+	return r
 }
 
 func TestGolden(t *testing.T) {

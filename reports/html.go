@@ -87,6 +87,9 @@ type runDocument struct {
 	RunReport
 	head
 	Chart      chart
+	Speed      *speedChart // nil if nothing was measured
+	Figures    []laneFigures
+	Peered     peerTable
 	Matrix     []matrixSection
 	Violations violationsView
 	Groups     invariantGroups
@@ -129,6 +132,10 @@ func WriteHTML(w io.Writer, r RunReport) error {
 		RunReport: r, head: runHead, Chart: newChart(r), Matrix: newMatrix(r), Violations: newViolations(r), Groups: newInvariantGroups(r), Links: map[string]string{},
 	}
 	d.Files.JSON, d.Files.JUnit = JSONFile, JUnitFile
+	d.Figures, d.Peered = newFigures(r), newPeerTable(r)
+	if c, ok := newSpeedChart(r); ok {
+		d.Speed = &c
+	}
 	of := newCardOf(r)
 	for _, name := range r.Verdict.Failed {
 		d.Links[name] = of.link(name, 0)

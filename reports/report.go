@@ -60,6 +60,8 @@ type RunReport struct {
 	Pressure []invariant.Pressure `json:"pressure,omitempty"`
 	// Counts are the operations by server, class and status, in that order.
 	Counts []Count `json:"counts"`
+	// Peers say who was asked and who answered, sorted by both.
+	Peers []Peer `json:"peers,omitempty"`
 	// Latencies are by class and way, in that order.
 	Latencies []Latency `json:"latencies"`
 	// Discovery is what the last merged discovery listed. It is absent if merged discovery was not
@@ -195,6 +197,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 		Environment: h.Run.Environment,
 	}
 	wrong := judgedWrong(verdicts, opts.Strict)
+	r.Peers = newPeers(facts, wrong)
 	r.Timeline = newTimeline(h, facts, end, r.Faults, r.Invariants, wrong)
 	r.Servers = newServers(h, r.Timeline.Lanes)
 	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict, Known: opts.Known}

@@ -16,7 +16,7 @@ type seqLayout struct {
 
 var (
 	seqWide   = seqLayout{id: "wide", axis: 92, spacing: 220, margin: 112}
-	seqNarrow = seqLayout{id: "narrow", axis: 66, spacing: 104, margin: 54}
+	seqNarrow = seqLayout{id: "narrow", axis: 62, spacing: 92, margin: 46}
 )
 
 const (

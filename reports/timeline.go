@@ -39,6 +39,8 @@ type Lane struct {
 	Rows []ClassRow `json:"rows,omitempty"`
 	// Turns are changes from 503 to wrong answers, at most one for each class.
 	Turns []Turn `json:"turns,omitempty"`
+	// Speeds are how long its requests took, by slice of time and way.
+	Speeds []Speed `json:"speeds,omitempty"`
 	// Late are the times of its slow probes. Probes avoid all links and faults.
 	Late []LateBand `json:"late,omitempty"`
 	// Marks show when invariants were violated on this server.
@@ -123,9 +125,9 @@ func runEnd(h *history.History) time.Duration {
 func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, faults []Fault, invariants []Invariant, wrong map[*history.Operation]bool) Timeline {
 	width := bucketWidth(end, len(h.Run.Servers))
 	t := Timeline{EndSeconds: seconds(end), BucketSeconds: seconds(width), Lanes: []Lane{}}
-	answers := countAnswers(facts, width, wrong)
+	answers, speed := countAnswers(facts, width, wrong), speeds(facts, width)
 	for _, s := range h.Run.Servers {
-		lane := Lane{Server: s.Name, States: stateBands(h, s.Name, end)}
+		lane := Lane{Server: s.Name, States: stateBands(h, s.Name, end), Speeds: speed[s.Name]}
 		if a := answers[s.Name]; a != nil {
 			a.into(&lane)
 		}
