@@ -90,6 +90,7 @@ type runDocument struct {
 	Speed      *speedChart // nil if nothing was measured
 	Figures    []laneFigures
 	Peered     peerTable
+	Omitted    omitted
 	Matrix     []matrixSection
 	Violations violationsView
 	Groups     invariantGroups
@@ -140,5 +141,6 @@ func WriteHTML(w io.Writer, r RunReport) error {
 	for _, name := range r.Verdict.Failed {
 		d.Links[name] = of.link(name, 0)
 	}
+	d.RunReport, d.Omitted = bounded(r)
 	return writePage(w, runPage, d)
 }

@@ -56,13 +56,13 @@ func newLane(r RunReport, of cardOf, l Lane, s scale, top float64, versions []ve
 			title = r.Faults[n].title()
 		}
 		x, w := s.x(f.StartSeconds), s.width(f.StartSeconds, f.EndSeconds)
-		v.Behind = append(v.Behind, rect{X: x, Y: top - 5, W: w, H: v.Height + 10, Class: "fault", Title: title})
+		v.Behind = joinedTo(v.Behind, len(l.Faults), rect{X: x, Y: top - 5, W: w, H: v.Height + 10, Class: "fault", Title: title})
 	}
 	for _, b := range l.States {
-		v.States = append(v.States, newState(b, s, top, versions))
+		v.States = joinedState(v.States, len(l.States), newState(b, s, top, versions))
 	}
 	for _, b := range l.Late {
-		v.Late = append(v.Late, newLate(b, s, top+bandHeight-4))
+		v.Late = joinedTo(v.Late, len(l.Late), newLate(b, s, top+bandHeight-4))
 	}
 	v.Marks = newMarks(r, of, l.Marks, s, top+bandHeight+2)
 	for _, b := range l.Buckets {
@@ -74,6 +74,33 @@ func newLane(r RunReport, of cardOf, l Lane, s scale, top float64, versions []ve
 		y += classRowHeight
 	}
 	return v
+}
+
+// mostSpans is how many spans of one kind a lane draws one by one. Of more, those that cannot be told
+// apart become one.
+const mostSpans = 100
+
+// joinedTo appends a rectangle, or widens the last one if there are many of them and both lie within a
+// few pixels.
+func joinedTo(all []rect, of int, next rect) []rect {
+	n := len(all) - 1
+	if of <= mostSpans || n < 0 || next.X > all[n].X+all[n].W+2 && next.X > all[n].X+chartWidth/mostSpans {
+		return append(all, next)
+	}
+	all[n].W = max(all[n].W, round(next.X+next.W-all[n].X))
+	all[n].Title = "several, the last: " + next.Title
+	return all
+}
+
+// joinedState does the same for the states of a process.
+func joinedState(all []stateView, of int, next stateView) []stateView {
+	n := len(all) - 1
+	if of <= mostSpans || n < 0 || next.W > chartWidth/mostSpans || all[n].W > chartWidth/mostSpans {
+		return append(all, next)
+	}
+	all[n].W = max(all[n].W, round(next.X+next.W-all[n].X))
+	all[n].Title, all[n].Label, all[n].Class, all[n].Hatch = "several states, the last: "+next.Title, "", "down", true
+	return all
 }
 
 // rowsGap is the distance between the bars and the rows.
