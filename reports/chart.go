@@ -27,6 +27,7 @@ const (
 
 // chart is the layout of the timeline. The template only writes the layout out.
 type chart struct {
+	End                 Seconds // the end of the time axis
 	Width, Height       float64
 	Left, Right, Bottom float64
 	Ticks               []tick
@@ -55,6 +56,7 @@ type rect struct {
 func newChart(r RunReport) chart {
 	c := chart{Width: chartWidth, Left: chartLeft, Right: chartRight, Bucket: r.Timeline.BucketSeconds}
 	scale := newScale(r.Timeline.EndSeconds)
+	c.End = scale.end
 	c.Ticks = scale.ticks()
 	y := 26.0
 	c.StepsTop = y

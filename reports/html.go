@@ -79,7 +79,7 @@ func writePage(w io.Writer, page *template.Template, document any) error {
 
 var (
 	runPage = newPage("", "report")
-	runHead = newHead(asset("report.js"))
+	runHead = newHead(append(asset("report.js"), asset("chart.js")...))
 )
 
 // runDocument is the input of the template of a run: the report and its computed layout.

@@ -34,6 +34,7 @@ type stateView struct {
 
 // bar shows the outcomes of one bucket, stacked.
 type bar struct {
+	From  Seconds
 	Title string
 	Parts []rect
 }
@@ -191,7 +192,7 @@ func newMarks(r RunReport, of cardOf, marks []Mark, s scale, y float64) []markVi
 // successes stays visible.
 func newBar(b Bucket, s scale, width Seconds, base float64, peak int) bar {
 	x, w := s.x(b.StartSeconds), s.width(b.StartSeconds, b.StartSeconds+width)
-	var out bar
+	out := bar{From: b.StartSeconds}
 	var kinds []string
 	y := base
 	for _, k := range b.kinds() {

@@ -17,6 +17,7 @@ const (
 // speedChart shows latency and error rate of each server over time. It has the time axis of the
 // timeline.
 type speedChart struct {
+	End                 Seconds // the end of the time axis
 	Width, Height       float64
 	Left, Right, Bottom float64
 	Ticks               []tick
@@ -40,7 +41,7 @@ type speedLine struct{ Class, Title, Path string }
 func newSpeedChart(r RunReport) (c speedChart, ok bool) {
 	c = speedChart{Width: chartWidth, Left: chartLeft, Right: chartRight}
 	s := newScale(r.Timeline.EndSeconds)
-	c.Ticks = s.ticks()
+	c.End, c.Ticks = s.end, s.ticks()
 	fastest, slowest := Seconds(math.Inf(1)), Seconds(0)
 	for _, l := range r.Timeline.Lanes {
 		for _, sp := range l.Speeds {
