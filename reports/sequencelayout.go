@@ -96,7 +96,7 @@ func (s sequence) draw(l seqLayout, number string) seqView {
 			a.Time, previous = seqText{X: l.axis, Y: a.Y + 4, Anchor: "end", Text: t}, t
 		}
 		v.Arrows = append(v.Arrows, a)
-		y += 8
+		y += 16
 	}
 	v.Height = round(y + 12)
 	for n := range v.Lanes {
