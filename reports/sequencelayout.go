@@ -59,6 +59,9 @@ type seqArrow struct {
 
 // draw lays the sequence out. number makes the id unique.
 func (s sequence) draw(l seqLayout, number string) seqView {
+	if len(s.Lanes) > 3 && l.id == seqWide.id { // so that four lanes fit into a page
+		l.spacing, l.margin = 180, 92
+	}
 	v := seqView{ID: "sequence-" + number + "-" + l.id, Class: l.id, Tell: s.Tell(), Omitted: s.Omitted}
 	v.Width = l.axis + l.spacing*float64(len(s.Lanes)-1) + l.margin + l.spacing/2
 	x := func(lane int) float64 { return round(l.axis + l.spacing*(float64(lane)+.5)) }
