@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/cluster"
@@ -83,6 +84,9 @@ type job struct {
 
 // begin records the environment of the run and writes the manifest.
 func (j *job) begin(got programs, environment ...string) error {
+	if own := j.Spec.own().Words(); len(own) > 0 {
+		environment = append(environment, "flags of the user's own for every kube-apiserver: "+strings.Join(own, " "))
+	}
 	j.Run.Environment, j.Run.Binaries = environment, got.identities
 	return j.Dir.writeManifest(j.manifest(got))
 }
