@@ -80,6 +80,8 @@ type job struct {
 	Run    history.Run
 	Dir    Dir
 	status func(format string, args ...any)
+	// documents makes the sandboxed half record what the first server serves, and then end.
+	documents bool
 }
 
 // begin records the environment of the run and writes the manifest.
@@ -94,7 +96,7 @@ func (j *job) begin(got programs, environment ...string) error {
 func (j *job) manifest(got programs) manifest {
 	return manifest{
 		Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Controllers: got.controllers, Tests: got.tests, Etcd: got.etcd, Keep: j.Spec.Keep,
-		NoLoad: j.Spec.NoLoad, At: j.Spec.At,
+		NoLoad: j.Spec.NoLoad, At: j.Spec.At, Documents: j.documents,
 	}
 }
 

@@ -67,6 +67,9 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 		return err
 	}
 	defer made.Close()
+	if m.Documents && err == nil {
+		return dir.writeDocuments(ctx, made, m.Run.Servers[0].Name)
+	}
 	if !m.Keep || ctx.Err() != nil {
 		return err
 	}
