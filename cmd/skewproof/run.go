@@ -54,7 +54,7 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 		Args: func(cmd *cobra.Command, names []string) error {
 			switch len(names) {
 			case 0:
-				return usage("name a scenario: 'skewproof list' shows them all; begin with 'skewproof run rolling-upgrade', or with "+
+				return usage("name a scenario: 'skewproof list' shows them all; begin with 'skewproof run rolling-upgrade', or with " +
 					"'skewproof run rolling-upgrade --backend sim', which takes seconds and no binaries")
 			case 1:
 				return nil
