@@ -24,7 +24,7 @@ func sample() *History {
 			Schema: SchemaVersion, Scenario: "rolling-upgrade", Sentence: "Upgrades.", Backend: "local", Subject: "builtin", External: true, From: "v1.36.3",
 			To: "v1.37.1", Seed: 7, QPS: 200, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 			Servers: []Server{{Name: "a", ID: "apiserver-x", Version: "v1.36.3", Address: "10.0.0.1:6443", Args: []string{"--v=2"}, ProxyArgs: []string{"proxy", "--v=1"}}, {Name: "b", Version: "v1.37.1"}},
-			About:   []string{"NoLoop"}, Pressure: Pressure{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, Bounds: DefaultBounds, Reproduce: "skewproof run", Environment: []string{"linux <amd64>"},
+			About:   []string{"NoLoop"}, Control: []string{"NoLoop"}, Pressure: Pressure{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, Bounds: DefaultBounds, Reproduce: "skewproof run", Environment: []string{"linux <amd64>"},
 			Own: &OwnFlags{RuntimeConfig: new("api/ga=true"), Flags: []string{"v=4"}}, Label: "a patch", Unjudged: "no load was sent", Binaries: []Binary{{Component: "etcd", Version: "v3.6.8", Says: "etcd Version: 3.6.8", SHA256: "0a", Own: true}},
 		},
 		Operations: []Operation{{
@@ -34,7 +34,7 @@ func sample() *History {
 			ContentType: "a/b", ETag: `"e"`, Document: "sha256:1",
 		}},
 		Hops:      []Hop{{Operation: "1", Server: "a", Start: 1, End: 2, Status: 404, User: "admin", Groups: "g", UID: "u", Extra: "x", Unauthenticated: "no", Rerouted: true, From: "b", Altered: "path"}},
-		Steps:     []Step{{Index: 1, Sentence: "cut", Start: 3, End: 4, Error: "no", Disturbs: true}},
+		Steps:     []Step{{Index: 1, Sentence: "cut", Start: 3, End: 4, Error: "no", Refused: "its names are taken", Effect: "etcd compacted", Disturbs: true}},
 		Faults:    []Fault{{ID: 1, Kind: "cut", From: "a", To: "b", Server: "c", Blocks: true, Detail: "d", Distrust: DistrustServing, Start: 3, End: 4, Evidence: Evidence{1, 2, 3, 4, 5, 6, 7}}},
 		Lifecycle: []Lifecycle{{Server: "a", Incarnation: 1, Version: "v1.36.3", Emulates: "1.35", Reports: "1.35", State: StateReady, At: 1, Detail: "d"}},
 		Served:    []Served{{Server: "a", Incarnation: 1, At: 2, Confirmed: 1, Document: "sha256:1"}},

@@ -239,6 +239,9 @@ func (p *Plan) describe() history.Run {
 	if own := s.own(); len(own.Words()) > 0 {
 		run.Own = &own
 	}
+	if p.Scenario.Control.Subject == s.Subject {
+		run.Control = slices.Clone(p.Scenario.Control.Invariants)
+	}
 	for _, server := range p.Schedule.Servers {
 		run.Servers = append(run.Servers, history.Server{Name: server.Name, Version: server.Version})
 	}

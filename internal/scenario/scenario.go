@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
@@ -112,6 +111,7 @@ const (
 	CreateQuota      Action = "create-quota"     // create a ResourceQuota that counts Step.Objects
 	DeleteOwners     Action = "delete-owners"    // delete the owners among Step.Objects, as Step.Propagation says
 	DeleteNamespace  Action = "delete-namespace" // delete the namespace of Step.Objects
+	ReleaseObjects   Action = "release-objects"  // remove the finalizers of Step.Objects that are held
 	// RewriteObjects reads, updates and patches the owners among Step.Objects through Step.Server.
 	RewriteObjects Action = "rewrite-objects"
 	// CollectObjects waits until controllers have deleted everything that they must delete, for at
@@ -148,29 +148,12 @@ type Step struct {
 	Tests *Tests `json:"tests,omitempty"`
 }
 
-// Definition is a custom resource, or a resource of an aggregated API.
-type Definition struct {
-	Group    string   `json:"group"`
-	Resource string   `json:"resource"`
-	Versions []string `json:"versions"` // all served versions of the resource
-	// Aggregated is true for an APIService with a Service, false for a CustomResourceDefinition.
-	Aggregated bool `json:"aggregated,omitempty"`
-}
-
-// String returns, for example, "widgets.example.com (v1, v2)".
-func (d Definition) String() string {
-	s := fmt.Sprintf("%s.%s (%s)", d.Resource, d.Group, strings.Join(d.Versions, ", "))
-	if d.Aggregated {
-		s += ", aggregated"
-	}
-	return s
-}
-
 // Disturbs reports whether the step changes or harms the cluster. Changing objects is normal use of
 // a cluster, and no disturbance.
 func (s Step) Disturbs() bool {
 	return !slices.Contains([]Action{
-		Soak, Outlast, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects, StartTests, AwaitTests,
+		Soak, Outlast, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, CollectObjects, StartTests,
+		AwaitTests,
 	}, s.Action)
 }
 
@@ -217,6 +200,8 @@ func (s Step) String() string {
 		return fmt.Sprintf("delete the owners in %s, propagation %s", s.Objects.Name, s.Propagation)
 	case DeleteNamespace:
 		return fmt.Sprintf("delete namespace %s", s.Objects.Name)
+	case ReleaseObjects:
+		return fmt.Sprintf("remove the finalizers that hold the owners in %s", s.Objects.Name)
 	case RewriteObjects:
 		return fmt.Sprintf("read, update and patch the owners in %s through %s", s.Objects.Name, s.Server)
 	case CollectObjects:
@@ -225,6 +210,8 @@ func (s Step) String() string {
 		return fmt.Sprintf("start %d specs of Kubernetes' own tests %s as clients of %s", len(s.Tests.Specs), s.Version, s.through())
 	case AwaitTests:
 		return fmt.Sprintf("wait until the tests have ended, for %s at most", s.For)
+	case CompactEtcd, DefragmentEtcd, DeleteLease:
+		return s.administers()
 	case BreakDiscovery:
 		return s.spoils()
 	case RestoreDiscovery:

@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The directories and files of a node that runs add to.
+// Directories and files that a run adds to a node.
 const (
 	pkiDir       = "/etc/kubernetes/pki" // kubeadm's
 	manifestsDir = "/etc/kubernetes/manifests"
@@ -24,7 +24,7 @@ const (
 	auditPolicy  = filesDir + "/audit-policy.yaml"
 )
 
-// Argument is one argument of a kube-apiserver, and why it is given.
+// Argument is one argument of a kube-apiserver, with its reason.
 type Argument struct {
 	Name, Value string
 	Why         string
@@ -32,8 +32,9 @@ type Argument struct {
 	Observing bool
 }
 
-// APIServerArguments are those that a kube-apiserver gets beside kubeadm's. oldest is the oldest
-// version that has to understand them; setup may be nil. flags are the user's own.
+// APIServerArguments returns the arguments that a kube-apiserver gets in addition to kubeadm's.
+// oldest is the oldest version that must understand them. setup may be nil. flags are the user's
+// own.
 func APIServerArguments(oldest, subject string, setup *scenario.Setup, flags history.OwnFlags) ([]Argument, error) {
 	own, err := ownArguments(oldest, subject, setup, flags)
 	var arguments []Argument
@@ -57,10 +58,11 @@ func APIServerArguments(oldest, subject string, setup *scenario.Setup, flags his
 // allAPIs switches on every API that a version has.
 const allAPIs = "api/all=true"
 
-// ownNames are all that ownArguments may give; kubeadm may give some of them too.
+// ownNames are the names of all arguments that ownArguments may return. kubeadm may set some of
+// them.
 var ownNames = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
 
-// ownArguments are those in which servers may differ: the ones about their proxies.
+// ownArguments returns the arguments about proxies. Servers may differ in them.
 func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.OwnFlags) ([]Argument, error) {
 	var arguments []Argument
 	kubeadm := setup != nil && setup.Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
@@ -107,8 +109,9 @@ func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.O
 	return arguments, nil
 }
 
-// ProxyArguments is the command line of the sidecar in front of a kube-apiserver, without the
-// program's name. It has the server's certificate and authorities: to others it is the server.
+// ProxyArguments returns the command line of the sidecar in front of a kube-apiserver, without the
+// program's name. The sidecar has the certificate and the authorities of the server, because
+// clients and peers take it for the server.
 func ProxyArguments() []string {
 	return []string{
 		"proxy",
@@ -126,8 +129,8 @@ func ProxyArguments() []string {
 		"--requestheader-client-ca-file=" + pkiDir + "/front-proxy-ca.crt",
 		"--requestheader-allowed-names=front-proxy-client",
 		"--access-log=" + accessLog,
-		// Servers with and without a sidecar have different ports there, and overwrite each other's in the
-		// kubernetes Service: whether a server is found would depend on the moment.
+		// Servers with and without a sidecar have different ports there. They would overwrite each
+		// other's port in the kubernetes Service, so the port would depend on who wrote last.
 		"--find-direct-peers=false",
 	}
 }

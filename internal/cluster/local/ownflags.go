@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -32,7 +33,7 @@ func (p Place) withOwn(mvp []string) []string {
 // reserved lists the flags that a run sets for some subject, setup or version, and the flags by
 // which it starts, finds, observes and stops a server.
 func reserved() []string {
-	setup := scenario.Setup{EmulatedVersion: "1.36"}
+	setup := scenario.Setup{EmulatedVersion: "1.36", Goaway: scenario.On, ShutdownDelay: time.Second, WatchTermination: time.Second}
 	args, err := APIServerArguments("v1.37.1", scenario.SubjectBuiltin, Place{Setup: &setup}, Files{})
 	if err != nil { // cannot happen, because the arguments are constant
 		panic(err)
