@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/kind"
@@ -24,12 +27,16 @@ func newBinaries() *cobra.Command {
 }
 
 func newBinariesList() *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the cached binaries",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, damaged := (&binaries.Store{}).List() // the error names damaged entries; the table still lists the others
+			if output != "" {
+				return errors.Join(writeBinaries(cmd.OutOrStdout(), output, all), damaged)
+			}
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, b := range all {
 				fmt.Fprintf(table, "%s\t%s\t%d MB\t%s\n", b.Component, b.Version, b.Size/1e6, b.How)
@@ -37,6 +44,43 @@ func newBinariesList() *cobra.Command {
 			return errors.Join(table.Flush(), damaged)
 		},
 	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "wide, json or yaml")
+	return cmd
+}
+
+// cached is a binary in the cache, for programs.
+type cached struct {
+	binaries.Binary
+	Path string `json:"path"`
+}
+
+// writeBinaries writes a list of binaries in a form that --output names.
+func writeBinaries(out io.Writer, form string, all []binaries.Binary) error {
+	listed := make([]cached, 0, len(all))
+	for _, b := range all {
+		listed = append(listed, cached{b, b.Path})
+	}
+	switch form {
+	case "wide":
+		for _, b := range all {
+			if _, err := fmt.Fprintf(out, "%s %s, %s\n    %s\n    sha256:%s\n    %s\n", b.Component, b.Version, b.Platform, b.Path, b.SHA256, b.How); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(listed)
+	case "yaml":
+		text, err := yaml.Marshal(listed)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(text)
+		return err
+	}
+	return usage("--output %q: want wide, json or yaml", form)
 }
 
 func newBinariesGet() *cobra.Command {

@@ -1,11 +1,17 @@
 package main
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/suite"
+	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // withCompletion makes a shell complete the names that the commands below root take: scenarios,
@@ -17,12 +23,27 @@ func withCompletion(root *cobra.Command) {
 			"subject": cobra.FixedCompletions(scenario.Subjects, cobra.ShellCompDirectiveNoFileComp),
 			"backend": cobra.FixedCompletions(
 				[]string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim, scenario.BackendExisting}, cobra.ShellCompDirectiveNoFileComp),
-			"from": completeVersions,
-			"to":   completeVersions,
+			"from":      completeVersions,
+			"to":        completeVersions,
+			"record":    completeVersions,
+			"policy":    cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp),
+			"scenarios": completeList(scenarioNames),
+			"subjects":  completeList(func() []string { return scenario.Subjects }),
+			"pairs":     completeList(pairs),
+			"labels":    cobra.FixedCompletions(labels(), cobra.ShellCompDirectiveNoFileComp),
+			"output":    completeOutput,
+			"known":     completeFindings,
 		} {
 			if cmd.Flags().Lookup(flag) != nil {
 				if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 					panic(err) // the flag exists, and nothing else completes it
+				}
+			}
+		}
+		for _, flag := range []string{"from-policy", "to-policy"} {
+			if cmd.Flags().Lookup(flag) != nil {
+				if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+					panic(err) // as above
 				}
 			}
 		}
@@ -31,6 +52,72 @@ func withCompletion(root *cobra.Command) {
 			cmd.ValidArgsFunction = completeScenarios
 		}
 	}
+}
+
+// policies are the presets of the proxy, and none for the feature switched off.
+func policies() []string {
+	names := []string{scenario.SubjectNone}
+	for _, p := range proxy.Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func scenarioNames() (names []string) {
+	for _, s := range scenarios.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// pairs are the pairs of recorded versions that are neighbours, and those of the matrix.
+func pairs() []string {
+	all := suite.MatrixPairs()
+	names := recorded.Names()
+	for i := 1; i < len(names); i++ {
+		all = append(all, names[i-1]+".."+names[i])
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// labels are the labels of all scenarios and families, without the names of scenarios.
+func labels() (all []string) {
+	for _, s := range scenarios.All() {
+		all = slices.Concat(all, s.Labels, s.Family.Labels())
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// completeList completes the last word of a list that is separated by commas, and leaves out the
+// words that are there already.
+func completeList(words func() []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		before := ""
+		if at := strings.LastIndexByte(typed, ','); at >= 0 {
+			before = typed[:at+1]
+		}
+		var all []cobra.Completion
+		for _, word := range words() {
+			if !slices.Contains(strings.Split(before, ","), word) {
+				all = append(all, before+word)
+			}
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// completeOutput completes the forms that a command's help names.
+func completeOutput(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	usage := cmd.Flags().Lookup("output").Usage
+	words := strings.FieldsFunc(usage, func(r rune) bool { return r == ' ' || r == ',' })
+	return slices.DeleteFunc(words, func(word string) bool { return word == "or" }), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFindings completes files with findings of the user's own.
+func completeFindings(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return []cobra.Completion{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
 func completeScenarios(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {

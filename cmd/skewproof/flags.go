@@ -33,7 +33,33 @@ func registerRun(flags *pflag.FlagSet, s *run.Spec) {
 	flags.BoolVar(&s.Strict, "strict", false, "let invariants beyond the KEP count as well")
 	suite.RegisterKnown(flags, &s.Known)
 	registerPlan(flags, s)
+	registerOwn(flags, s)
 }
+
+// registerOwn declares the flags about flags of the user's own.
+func registerOwn(flags *pflag.FlagSet, s *run.Spec) {
+	flags.StringArrayVar(&s.APIServerFlags, "kube-apiserver-flag", nil, "a flag of your own for every kube-apiserver, as NAME=VALUE (local and kind only); may be repeated")
+	flags.Var(textFlag{&s.RuntimeConfig}, "runtime-config", "which APIs every kube-apiserver has, as its flag of that name takes them; empty for those that are on by default "+
+		"(local and kind only)")
+	show(flags, "runtime-config", "api/all=true")
+}
+
+// textFlag is the flag of a text that may be empty, and is optional.
+type textFlag struct{ text **string }
+
+func (f textFlag) String() string {
+	if f.text == nil || *f.text == nil {
+		return ""
+	}
+	return **f.text
+}
+
+func (f textFlag) Set(word string) error {
+	*f.text = &word
+	return nil
+}
+
+func (textFlag) Type() string { return "string" }
 
 // registerPlan declares the flags that say how a scenario is carried out, on every backend.
 func registerPlan(flags *pflag.FlagSet, s *run.Spec) {

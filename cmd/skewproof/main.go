@@ -43,14 +43,14 @@ func execute(words []string) int {
 		return exitPass
 	case errors.As(err, &exit):
 		if exit.err != nil {
-			fmt.Fprintln(os.Stderr, "skewproof:", exit.err)
+			fmt.Fprintln(os.Stderr, "skewproof:", reports.Printable(exit.err.Error()))
 		}
 		return exit.code
 	case strings.HasPrefix(err.Error(), "unknown command"): // cobra has no error type for this
-		fmt.Fprintln(os.Stderr, "skewproof:", unknownCommand(root, err))
+		fmt.Fprintln(os.Stderr, "skewproof:", reports.Printable(unknownCommand(root, err).Error()))
 		return exitUsage
 	default:
-		fmt.Fprintln(os.Stderr, "skewproof:", err)
+		fmt.Fprintln(os.Stderr, "skewproof:", reports.Printable(err.Error()))
 		return exitNotRun
 	}
 }
@@ -170,7 +170,7 @@ bench, diff, parity and replay answer another question by 0 to 2; their --help s
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.AddCommand(
 		newList(), newRun(), newJudge(), newReports(), newDiff(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(), newUpstream(), newClients(),
-		newReplay(), newShell(), newStep(), newBinaries(), newKindClean(), newProxy(), newDoctor(), newVersion(),
+		newReplay(), newShell(), newStep(), newBinaries(), newKindClean(), newPlan(), newProxy(), newDoctor(), newVersion(),
 	)
 	root.AddCommand(newHidden()...)
 	withCompletion(root)

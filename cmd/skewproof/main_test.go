@@ -128,6 +128,8 @@ func TestTheReproducingCommandIsTheRun(t *testing.T) {
 			Scenario: "quiet", Backend: "existing", Kubeconfig: "/my own/config", Contexts: []string{"a,b", `c"d`}, DirectContexts: []string{"-x", "y z"},
 			QPS: 20, Strict: true,
 		},
+		{Scenario: "quiet", Backend: "kind", RuntimeConfig: new(""), APIServerFlags: []string{"v=4", "feature-gates=A=true,B=false"}},
+		{Scenario: "quiet", Backend: "local", RuntimeConfig: new("api/ga=true,batch/v1=false")},
 		{Scenario: "quiet", Backend: "local"},
 	} {
 		words := want.Words()

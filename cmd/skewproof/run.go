@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,16 @@ harm a control plane are refused, and what cannot be seen without its logs is no
   skewproof run quiet --backend existing --kubeconfig FILE --contexts cp-1,cp-2,cp-3
   skewproof run quiet --keep                       # look around with 'skewproof shell', act with 'skewproof step'
   skewproof run quiet --keep --no-load --at 0      # a cluster to try things on, at once; nothing is judged`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: func(cmd *cobra.Command, names []string) error {
+			switch len(names) {
+			case 0:
+				return usage("name a scenario: 'skewproof list' shows them all; begin with 'skewproof run rolling-upgrade', or with " +
+					"'skewproof run rolling-upgrade --backend sim', which takes seconds and no binaries")
+			case 1:
+				return nil
+			}
+			return usage("a run is of one scenario, not of %s; 'skewproof bench' and 'skewproof conformance --labels' take several", strings.Join(names, ", "))
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Scenario = args[0]
 			if cmd.Flags().Changed("at") {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strconv"
+
 	"github.com/spf13/cobra"
 
 	"github.com/skewproof/skewproof/internal/run"
@@ -13,6 +15,7 @@ import (
 
 func newConformance() *cobra.Command {
 	var s suite.Conformance
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "conformance",
 		Short: "Run the conformance suite: many scenarios, each with its negative control, and one report",
@@ -34,6 +37,9 @@ Labels are those of 'skewproof list -o json', families and names, in Ginkgo's la
 			if err := begin(cmd, &s.Options, s.Spec); err != nil {
 				return err
 			}
+			if dryRun {
+				return s.DryRun(cmd.OutOrStdout())
+			}
 			report, err := s.Run(cmd.Context())
 			if err == nil && s.Spec.Known != "" && report.OnlyKnown() {
 				return nil
@@ -42,6 +48,11 @@ Labels are those of 'skewproof list -o json', families and names, in Ginkgo's la
 		},
 	}
 	s.Register(cmd.Flags())
+	registerQPS(cmd.Flags(), &s.Spec, "")
+	cmd.Flags().Var(seedFlag{&s.Spec.Seed}, "seed", "seed of the load's choices in every run; in sim of everything that is left to chance")
+	show(cmd.Flags(), "seed", strconv.Itoa(run.DefaultSeed))
+	registerOwn(cmd.Flags(), &s.Spec)
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print which runs there would be and the command line of each, and start nothing")
 	cmd.Flags().StringVar(&s.Labels, "labels", "", "which scenarios, by labels")
 	registerParallel(cmd.Flags(), &s.Parallel)
 	return cmd

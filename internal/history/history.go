@@ -62,6 +62,8 @@ type Run struct {
 	Bounds      Bounds   `json:"bounds"`
 	Reproduce   string   `json:"reproduce"` // the command line that repeats the run
 	Environment []string `json:"environment,omitempty"`
+	// Own are flags of the user's own for every kube-apiserver; nil if there are none.
+	Own *OwnFlags `json:"own,omitempty"`
 	// Label is the user's name for the tested system; empty if the user gave no name.
 	Label string `json:"label,omitempty"`
 	// Binaries are the program files that the run started. Only the backend local has such files.

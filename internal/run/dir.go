@@ -50,6 +50,8 @@ type manifest struct {
 	Keep   bool              `json:"keep,omitempty"`
 	NoLoad bool              `json:"noLoad,omitempty"`
 	At     *int              `json:"at,omitempty"` // see [Spec]
+	// Documents says that nothing is wanted but the discovery documents of the first server.
+	Documents bool `json:"documents,omitempty"`
 }
 
 // FreshDir makes a directory for output, or checks that it is empty, and returns its absolute path.

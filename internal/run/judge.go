@@ -30,7 +30,7 @@ type Console struct {
 func (c Console) status() func(format string, args ...any) {
 	start := time.Now()
 	return func(format string, args ...any) {
-		_, _ = fmt.Fprintf(c.Progress, "%6.1fs  %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
+		_, _ = fmt.Fprintf(c.Progress, "%6.1fs  %s\n", time.Since(start).Seconds(), reports.Printable(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -41,7 +41,7 @@ func (*kindBackend) check(p *Plan) error {
 func (b *kindBackend) describe(p *Plan, run *history.Run) {
 	for i := range run.Servers {
 		s := &run.Servers[i]
-		arguments, err := kind.APIServerArguments(p.Spec.From, p.Spec.Subject, p.Schedule.Servers[i].Setup)
+		arguments, err := kind.APIServerArguments(p.Spec.From, p.Spec.Subject, p.Schedule.Servers[i].Setup, p.Spec.own())
 		if err != nil {
 			return // check has already returned this error
 		}
@@ -62,6 +62,7 @@ func (b *kindBackend) describe(p *Plan, run *history.Run) {
 func (*kindBackend) dryRun(p *Plan, out io.Writer) error {
 	configuration := kind.Configuration{
 		Name: kind.Prefix + "…", Image: kind.ImageName(p.Schedule.Versions()), Subject: p.Spec.Subject, Files: "OUT/kind", Names: []string{"GATEWAY"},
+		Own: p.Spec.own(),
 	}
 	if p.Spec.Subject == scenario.SubjectReference {
 		configuration.Proxy = "SKEWPROOF"
@@ -99,7 +100,7 @@ func (b *kindBackend) carryOut(ctx context.Context, j *job, judge func(cut error
 		return err
 	}
 	config := b.config
-	config.Servers, config.Status = j.Run.Servers, j.status
+	config.Servers, config.Own, config.Status = j.Run.Servers, j.Spec.own(), j.status
 	config.Files = kind.Files{Keys: filepath.Join(j.Dir.scratch(), "keys"), Nodes: j.Dir.File("kind"), Logs: j.Dir.logs()}
 	// Root in the containers may be another user outside, and must be able to read the files of the
 	// nodes.

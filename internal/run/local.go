@@ -33,7 +33,7 @@ func (localBackend) check(p *Plan) error {
 func (localBackend) describe(p *Plan, run *history.Run) {
 	for i, place := range local.Places(run.Subject, run.Servers) {
 		s := &run.Servers[i]
-		place.Setup = p.Schedule.Servers[i].Setup
+		place.Setup, place.Flags = p.Schedule.Servers[i].Setup, p.Spec.own()
 		s.ID, s.Address = place.ID, place.Advertised.String()
 		components, _ := local.Components(s.Version, run.Subject, place, local.Files{Keys: "keys", Data: "etcd", Logs: "logs"}) // see check
 		for _, c := range components {
@@ -52,7 +52,7 @@ func (localBackend) dryRun(p *Plan, out io.Writer) error {
 	fmt.Fprintf(out, "\netcd\n  %s\n", strings.Join(local.EtcdArguments(files), "\n  "))
 	for i, place := range local.Places(run.Subject, run.Servers) {
 		for _, s := range starts(p.Schedule, p.Schedule.Servers[i]) {
-			place.Setup = s.Setup
+			place.Setup, place.Flags = s.Setup, p.Spec.own()
 			components, err := local.Components(s.Version, run.Subject, place, files)
 			if err != nil {
 				return wrong(err)

@@ -166,6 +166,9 @@ func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 	if err := checkLabel(s.Label); err != nil {
 		return err
 	}
+	if err := local.CheckOwn(s.own()); err != nil {
+		return err
+	}
 	return CheckQPS(s.QPS)
 }
 
@@ -232,6 +235,9 @@ func (p *Plan) describe() history.Run {
 		Scenario: p.Scenario.Name, Sentence: p.Scenario.Happens, Backend: s.Backend, Subject: s.Subject, From: s.From, To: s.To,
 		Seed: *s.Seed, QPS: s.QPS, About: slices.Clone(p.Scenario.About), Pressure: p.Schedule.Pressure, Bounds: p.Schedule.Bounds,
 		Reproduce: s.Command(), Label: s.Label, Unjudged: p.unjudged(),
+	}
+	if own := s.own(); len(own.Words()) > 0 {
+		run.Own = &own
 	}
 	if p.Scenario.Control.Subject == s.Subject {
 		run.Control = slices.Clone(p.Scenario.Control.Invariants)

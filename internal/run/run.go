@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/cluster"
@@ -79,10 +80,15 @@ type job struct {
 	Run    history.Run
 	Dir    Dir
 	status func(format string, args ...any)
+	// documents makes the sandboxed half record what the first server serves, and then end.
+	documents bool
 }
 
 // begin records the environment of the run and writes the manifest.
 func (j *job) begin(got programs, environment ...string) error {
+	if own := j.Spec.own().Words(); len(own) > 0 {
+		environment = append(environment, "flags of the user's own for every kube-apiserver: "+strings.Join(own, " "))
+	}
 	j.Run.Environment, j.Run.Binaries = environment, got.identities
 	return j.Dir.writeManifest(j.manifest(got))
 }
@@ -90,7 +96,7 @@ func (j *job) begin(got programs, environment ...string) error {
 func (j *job) manifest(got programs) manifest {
 	return manifest{
 		Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Controllers: got.controllers, Tests: got.tests, Etcd: got.etcd, Keep: j.Spec.Keep,
-		NoLoad: j.Spec.NoLoad, At: j.Spec.At,
+		NoLoad: j.Spec.NoLoad, At: j.Spec.At, Documents: j.documents,
 	}
 }
 

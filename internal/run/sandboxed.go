@@ -45,6 +45,10 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	if err := sandbox.Setup(sandbox.Config{Scratch: dir.scratch(), Hosts: hosts}); err != nil {
 		return err
 	}
+	var own history.OwnFlags
+	if m.Run.Own != nil {
+		own = *m.Run.Own
+	}
 	self, err := os.Executable() // the sidecars also run this program
 	if err != nil {
 		return err
@@ -55,7 +59,7 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	var steps step.Executor
 	made, err := record(run, dir, m, engine.Options{Status: status, Steps: &steps}, func(recorder *history.Recorder) (*local.Cluster, error) {
 		return local.New(local.Config{
-			Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Controllers: m.Controllers, Tests: m.Tests, Etcd: m.Etcd, Proxy: self,
+			Subject: m.Run.Subject, Servers: m.Run.Servers, Own: own, APIServers: m.APIServers, Controllers: m.Controllers, Tests: m.Tests, Etcd: m.Etcd, Proxy: self,
 			Files: dir.files(), Recorder: recorder, Status: status, Failed: func(part string, why error) { abandon(recordLoss(recorder, part, why)) },
 		})
 	})
@@ -63,6 +67,9 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 		return err
 	}
 	defer made.Close()
+	if m.Documents && err == nil {
+		return dir.writeDocuments(ctx, made, m.Run.Servers[0].Name)
+	}
 	if !m.Keep || ctx.Err() != nil {
 		return err
 	}

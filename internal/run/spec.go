@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/shell"
 )
@@ -46,6 +47,10 @@ type Spec struct {
 	// From and To are the older and the newer version of kube-apiserver. They may be the same.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
+	// APIServerFlags are flags of the user's own for every kube-apiserver, as NAME=VALUE, and
+	// RuntimeConfig is their --runtime-config; see [history.OwnFlags].
+	APIServerFlags []string `json:"apiserverFlags,omitempty"`
+	RuntimeConfig  *string  `json:"runtimeConfig,omitempty"`
 	// Etcd is the version of etcd.
 	Etcd string `json:"etcd,omitempty"`
 	// Servers is the number of kube-apiservers. Default: [DefaultServers], or more if the scenario
@@ -131,6 +136,12 @@ func (s Spec) flags() []flag {
 	if s.Servers != 0 {
 		add("servers", strconv.Itoa(s.Servers))
 	}
+	if s.RuntimeConfig != nil {
+		all = append(all, flag{"runtime-config=" + *s.RuntimeConfig, ""})
+	}
+	for _, own := range s.APIServerFlags {
+		add(ownFlag, own)
+	}
 	add("kubeconfig", s.Kubeconfig)
 	add("contexts", list(s.Contexts))
 	add("direct-contexts", list(s.DirectContexts))
@@ -199,6 +210,17 @@ func (s Spec) Words() []string {
 	return words
 }
 
+// These are the flags about flags of the user's own.
+const (
+	ownFlag           = "kube-apiserver-flag"
+	runtimeConfigFlag = "runtime-config"
+)
+
+// own returns the flags of the user's own for every kube-apiserver.
+func (s Spec) own() history.OwnFlags {
+	return history.OwnFlags{RuntimeConfig: s.RuntimeConfig, Flags: s.APIServerFlags}
+}
+
 // ownFlags are the flags of a command with a custom plan, if they are set.
 func (s Spec) ownFlags() []string {
 	if s.NoLoad { // Kubernetes' own tests are the load, and run on only one backend
@@ -216,9 +238,9 @@ var meaningless = map[string]struct {
 	why   string
 }{
 	scenario.BackendKind: {[]string{"binary", "etcd"}, ": the node image has the programs"},
-	scenario.BackendSim:  {[]string{"keep", "no-load", "at", "binary", "etcd"}, ", which starts no program"},
+	scenario.BackendSim:  {[]string{"keep", "no-load", "at", "binary", "etcd", ownFlag, runtimeConfigFlag}, ", which starts no program"},
 	scenario.BackendExisting: {
-		[]string{"subject", "from", "to", "servers", "etcd", "binary", "keep", "no-load", "at", "dry-run"}, ": the servers are what they are, and somebody else's",
+		[]string{"subject", "from", "to", "servers", "etcd", "binary", "keep", "no-load", "at", "dry-run", ownFlag, runtimeConfigFlag}, ": the servers are what they are, and somebody else's",
 	},
 }
 
@@ -226,6 +248,7 @@ var meaningless = map[string]struct {
 // something.
 func (s Spec) Refuses(name string) error {
 	backend := cmp.Or(s.Backend, scenario.BackendLocal)
+	name, _, _ = strings.Cut(name, "=")
 	if m := meaningless[backend]; slices.Contains(m.flags, name) {
 		return Usagef("--%s means nothing with --backend %s%s", name, backend, m.why)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -206,6 +207,29 @@ func (c *Conformance) Run(ctx context.Context) (reports.ConformanceReport, error
 		fmt.Fprintf(c.Console.Progress, "%d of %d: %s, %.0f s: %s\n", i+1, len(cases), k.Name, k.Took().Seconds(), cmp.Or(why, string(result)))
 	}
 	return c.Conclude(cases, unproven, began, true)
+}
+
+// DryRun prints which runs the suite would carry out, with the command line of each. It starts
+// nothing and makes no directory.
+func (c *Conformance) DryRun(out io.Writer) error {
+	cases, _, err := c.Cases()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, c.expected(cases))
+	for _, k := range cases {
+		line := "not run"
+		switch {
+		case k.plan != nil && k.wanted:
+			line = k.Spec.Command()
+		case k.plan != nil:
+			line = "not run: " + string(reports.ResultSkipped)
+		}
+		if _, err := fmt.Fprintf(out, "%s\n    %s\n", k.Name, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PrepareCases is [Options.Prepare] for cases.

@@ -38,6 +38,8 @@ type Finding struct {
 	Symptom string `json:"symptom"`
 	// Impact says what the consequences are, and for whom.
 	Impact string `json:"impact,omitempty"`
+	// Upgrade says what the defect means for an upgrade; nil if it has no part in one.
+	Upgrade *Upgrade `json:"upgrade,omitempty"`
 	// Demands are the parts of KEP-4020 that the defect breaks: "G1" to "G4" (docs/findings.md), or
 	// a section.
 	Demands []string `json:"demands,omitempty"`
@@ -193,6 +195,9 @@ func (f Finding) validate() error {
 		return fmt.Errorf("finding %d: grade %q; it is core or extended", f.Number, f.Grade)
 	case f.Disclosure != Public && f.Disclosure != PrivateFirst && f.Disclosure != Withdrawn:
 		return fmt.Errorf("finding %d: disclosure %q; it is %q, %q or %q", f.Number, f.Disclosure, Public, PrivateFirst, Withdrawn)
+	}
+	if err := f.Upgrade.validate(); err != nil {
+		return fmt.Errorf("finding %d: upgrade: %w", f.Number, err)
 	}
 	known := invariant.All()
 	for i, m := range f.Matches {

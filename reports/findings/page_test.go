@@ -134,7 +134,16 @@ func page(f Finding) string {
 			fmt.Fprintf(&b, "| %s | %s |\n", row.what, strings.Join(strings.Fields(row.text), " "))
 		}
 	}
-	for _, part := range []struct{ title, text string }{{"Impact", f.Impact}, {"Cause", f.Cause}, {"How it was confirmed", f.Confirmed}} {
+	if f.Impact != "" {
+		fmt.Fprintf(&b, "\n## Impact\n\n%s\n", wrapped(f.Impact, ""))
+	}
+	if u := f.Upgrade; u != nil {
+		b.WriteString("\n## In an upgrade\n\n| | |\n|---|---|\n")
+		for _, row := range [][2]string{{"when", u.When}, {"deleted", u.Deleted}, {"hangs or stays behind", u.Hangs}, {"who notices", u.Noticed}, {"for how long", u.Lasts}} {
+			fmt.Fprintf(&b, "| %s | %s |\n", row[0], strings.Join(strings.Fields(row[1]), " "))
+		}
+	}
+	for _, part := range []struct{ title, text string }{{"Cause", f.Cause}, {"How it was confirmed", f.Confirmed}} {
 		if part.text != "" {
 			fmt.Fprintf(&b, "\n## %s\n\n%s\n", part.title, wrapped(part.text, ""))
 		}

@@ -15,6 +15,11 @@ func TestCutOfNothing(t *testing.T) {
 	if err != nil || len(paths) != 2*len(Names()) {
 		t.Fatalf("documents %q (%v), want two of each of %q", paths, err, Names())
 	}
+	defaults, err := fs.Glob(documents, "documents/default/*.json")
+	if err != nil || len(defaults) == 0 {
+		t.Fatalf("no documents of defaults (%v)", err)
+	}
+	paths = append(paths, defaults...)
 	for _, path := range paths {
 		body, err := documents.ReadFile(path)
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-//go:embed documents/*.json
+//go:embed documents/*.json documents/default/*.json
 var documents embed.FS
 
 // customGroup is the group of the custom resource that existed on the recorded servers. It does not
@@ -93,29 +93,14 @@ func Get(name string) (*Version, error) {
 	}
 	read, ok := releases()[name]
 	if !ok {
-		return nil, fmt.Errorf("release %q: what it serves is not recorded; ask for one of %s, or record it as sim/recorded/documents/README.md says",
+		return nil, fmt.Errorf("release %q: what it serves is not recorded; ask for one of %s, or record it: sim/recorded/documents/README.md says how",
 			name, strings.Join(Names(), ", "))
 	}
 	return read()
 }
 
 func load(name string) (*Version, error) {
-	own := func(gvr history.GVR) bool { return gvr.Group != customGroup }
-	var bodies [2][]byte
-	for root, what := range [2]string{proxy.RootCore: "api", proxy.RootGroups: "apis"} {
-		body, err := documents.ReadFile("documents/" + name + "-" + what + ".json")
-		if err == nil {
-			bodies[root], err = cut(body, own)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read what release %s serves at /%s: %w", name, what, err)
-		}
-	}
-	v, err := parse(name, bodies)
-	if err != nil {
-		return nil, fmt.Errorf("read what release %s serves: %w", name, err)
-	}
-	return v, nil
+	return readFolder(documents, "documents", name)
 }
 
 // parse makes a version from the bodies of both roots.

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -32,23 +33,37 @@ type Argument struct {
 }
 
 // APIServerArguments returns the arguments that a kube-apiserver gets in addition to kubeadm's.
-// oldest is the oldest version that must understand them. setup may be nil.
-func APIServerArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, error) {
-	own, err := ownArguments(oldest, subject, setup)
-	return append([]Argument{
-		{"runtime-config", "api/all=true", "Every API a version has, so that versions differ in both directions.", true},
+// oldest is the oldest version that must understand them. setup may be nil. flags are the user's
+// own.
+func APIServerArguments(oldest, subject string, setup *scenario.Setup, flags history.OwnFlags) ([]Argument, error) {
+	own, err := ownArguments(oldest, subject, setup, flags)
+	var arguments []Argument
+	switch apis := flags.APIs(allAPIs); {
+	case apis == allAPIs:
+		arguments = append(arguments, Argument{"runtime-config", apis, "Every API a version has, so that versions differ in both directions.", true})
+	case apis != "":
+		arguments = append(arguments, Argument{"runtime-config", apis, "The user's own.", true})
+	}
+	arguments = append(arguments, []Argument{
 		{"audit-policy-file", auditPolicy, "The audit logs tell who served which request, and who passed it on.", true},
 		{"audit-log-path", auditLog, "", true},
 		{"audit-log-maxsize", "4096", "", true},
-	}, own...), err
+	}...)
+	for _, f := range flags.Others() {
+		arguments = append(arguments, Argument{f[0], f[1], "The user's own.", true})
+	}
+	return append(arguments, own...), err
 }
+
+// allAPIs switches on every API that a version has.
+const allAPIs = "api/all=true"
 
 // ownNames are the names of all arguments that ownArguments may return. kubeadm may set some of
 // them.
 var ownNames = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
 
 // ownArguments returns the arguments about proxies. Servers may differ in them.
-func ownArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, error) {
+func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.OwnFlags) ([]Argument, error) {
 	var arguments []Argument
 	kubeadm := setup != nil && setup.Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
 	if semver.Compare(oldest, "v1.34") >= 0 && !kubeadm {
@@ -64,8 +79,11 @@ func ownArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, er
 	}
 	gate := func(value, why string) {
 		if !kubeadm {
-			arguments = append(arguments, Argument{Name: "feature-gates", Value: scenario.Gate + "=" + value, Why: why})
+			arguments = append(arguments, Argument{Name: history.FeatureGates, Value: flags.Gates(scenario.Gate + "=" + value), Why: why})
 		}
+	}
+	if gates := flags.Gates(""); kubeadm && gates != "" {
+		arguments = append(arguments, Argument{Name: history.FeatureGates, Value: gates, Why: "The user's own."})
 	}
 	switch lifecycle.Subject(subject, setup) {
 	case scenario.SubjectBuiltin:

@@ -28,6 +28,7 @@ type Config struct {
 	Image    string // of every node; see [FindImage]
 	Subject  string
 	Servers  []history.Server // names and first versions
+	Own      history.OwnFlags // flags of the user's own for every kube-apiserver
 	Proxy    string           // the executable that has the command 'proxy', linked statically; for subject reference only
 	Files    Files
 	Recorder lifecycle.Recorder

@@ -15,6 +15,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/cluster/requestlog"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -26,6 +27,8 @@ type Configuration struct {
 	Image   string   // of every node: it has the kube-apiservers of all versions, and the other programs of the oldest one
 	Subject string
 	Nodes   []Node
+	// Own are flags of the user's own for every kube-apiserver.
+	Own history.OwnFlags
 	// Files is the directory on this machine that is mounted in the nodes: [Configuration.Tree].
 	Files string
 	// Proxy is the reference proxy's static executable on this machine, for subject reference.
@@ -128,9 +131,9 @@ func (c *Configuration) rendered() (rendered, error) {
 
 // arguments returns the arguments that all kube-apiservers have. The others are in patches.
 func (c *Configuration) arguments() ([]Argument, error) {
-	common, err := APIServerArguments(c.Oldest(), c.Subject, c.Nodes[0].Setup)
+	common, err := APIServerArguments(c.Oldest(), c.Subject, c.Nodes[0].Setup, c.Own)
 	for _, n := range c.Nodes[1:] {
-		all, failed := APIServerArguments(c.Oldest(), c.Subject, n.Setup)
+		all, failed := APIServerArguments(c.Oldest(), c.Subject, n.Setup, c.Own)
 		err = errors.Join(err, failed)
 		common = slices.DeleteFunc(common, func(a Argument) bool { return !slices.Contains(all, a) })
 	}
@@ -208,13 +211,21 @@ func (c *Configuration) podPatch(n Node) string {
 // there are none. [Configuration.YAML] returns the errors.
 func (c *Configuration) argumentPatch(n Node) (lines string) {
 	common, _ := c.arguments()
-	all, _ := APIServerArguments(c.Oldest(), c.Subject, n.Setup)
+	all, _ := APIServerArguments(c.Oldest(), c.Subject, n.Setup, c.Own)
 	for _, a := range all {
 		if !slices.Contains(common, a) {
-			lines += "- {op: add, path: /spec/containers/0/command/-, value: --" + a.Name + "=" + a.Value + "}\n"
+			lines += "- {op: add, path: /spec/containers/0/command/-, value: " + flowScalar("--"+a.Name+"="+a.Value) + "}\n"
 		}
 	}
 	return lines
+}
+
+// flowScalar quotes a value that would otherwise not be one scalar in a flow mapping of YAML.
+func flowScalar(value string) string {
+	if strings.ContainsAny(value, " ,:{}[]\"'#&*!|>%@`\\") {
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 // apiserverImage returns the image of a version. The nodes have it, so nothing is pulled.

@@ -122,6 +122,7 @@ func awaitBoot(ctx context.Context, node string) error {
 func (c *Cluster) writeFiles() ([]byte, error) {
 	configuration := Configuration{
 		Name: c.config.Name, Image: c.config.Image, Subject: c.config.Subject, Files: c.config.Files.Nodes, Names: []string{c.gateway.String()},
+		Own: c.config.Own,
 	}
 	if c.config.Subject == scenario.SubjectReference {
 		configuration.Proxy = c.config.Proxy

@@ -94,7 +94,7 @@ func (s *server) arguments(pod string) ([]string, error) {
 	if len(s.manifests[pod]) == 0 {
 		return nil, nil
 	}
-	own, err := ownArguments(s.cluster.oldest, s.cluster.config.Subject, s.Setup())
+	own, err := ownArguments(s.cluster.oldest, s.cluster.config.Subject, s.Setup(), s.cluster.config.Own)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func manifestPath(pod string) string { return manifestsDir + "/" + pod + ".yaml"
 func (s *server) writeManifest(ctx context.Context, pod, version string, incarnation int) error {
 	var change func(*corev1.Container)
 	if pod == apiserverPod {
-		own, err := ownArguments(s.cluster.oldest, s.cluster.config.Subject, s.Setup())
+		own, err := ownArguments(s.cluster.oldest, s.cluster.config.Subject, s.Setup(), s.cluster.config.Own)
 		if err != nil {
 			return err
 		}

@@ -8,13 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // given is the value of each argument that a kube-apiserver gets beside kubeadm's.
 func given(t *testing.T, subject string, setup *scenario.Setup) map[string]string {
 	t.Helper()
-	arguments, err := APIServerArguments("v1.36.3", subject, setup)
+	arguments, err := APIServerArguments("v1.36.3", subject, setup, history.OwnFlags{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestServersThatDifferHaveTheirArgumentsInPatches(t *testing.T) {
 // where it listens: or its kubelet would kill it.
 func TestASetupReplacesTheOneBefore(t *testing.T) {
 	own := func(setup *scenario.Setup) func(*corev1.Container) {
-		arguments, err := ownArguments("v1.36.3", scenario.SubjectReference, setup)
+		arguments, err := ownArguments("v1.36.3", scenario.SubjectReference, setup, history.OwnFlags{})
 		if err != nil {
 			t.Fatal(err)
 		}

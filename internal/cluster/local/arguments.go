@@ -39,9 +39,6 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		"--service-account-signing-key-file="+f.key("service-account.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--authorization-mode=Node,RBAC",
-		// All APIs of a version are on, so that versions differ in both directions. Without betas,
-		// a newer server would serve everything that an older one serves.
-		"--runtime-config=api/all=true",
 		// No scenario tests the kubernetes Service, and the servers' reconcilers would overwrite
 		// each other.
 		"--endpoint-reconciler-type=none",
@@ -50,6 +47,11 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		"--audit-log-maxsize=4096",
 	)
 	args = append(args, frontProxyArguments(p, f)...)
+	// All APIs of a version are on, so that versions differ in both directions. Without betas, a
+	// newer server would serve everything that an older one serves.
+	if apis := p.Flags.APIs("api/all=true"); apis != "" {
+		args = append(args, "--runtime-config="+apis)
+	}
 	if emulated := p.setup().EmulatedVersion; emulated != "" {
 		args = append(args, "--emulated-version="+emulated)
 	}
@@ -61,7 +63,7 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		return nil, err
 	}
 	mvp, err := mvpArguments(version, subject, p, f)
-	return slices.Concat(args, without, mvp, p.drainArguments()), err
+	return slices.Concat(args, without, p.withOwn(mvp), p.drainArguments()), err
 }
 
 // drainArguments say how the kube-apiserver ends connections, and how it stops.

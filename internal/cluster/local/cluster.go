@@ -35,6 +35,7 @@ const (
 type Config struct {
 	Subject string
 	Servers []history.Server // names and first versions
+	Own     history.OwnFlags // flags of the user's own for every kube-apiserver
 	// APIServers maps versions to kube-apiserver binaries, Controllers to those of
 	// kube-controller-manager, and Tests to those of e2e.test. Etcd is the etcd binary. Nothing can
 	// be fetched from here, because the sandbox has no network access.
@@ -113,6 +114,7 @@ func (c *Cluster) build() error {
 		Destinations: []fabric.Destination{{Name: fault.Etcd, Advertised: etcdAdvertised, Real: etcdReal}},
 	}
 	for i, p := range places {
+		p.Flags = c.config.Own
 		host, err := sandbox.NewHost(p.Name, p.Subnet)
 		if err != nil {
 			return err

@@ -55,6 +55,8 @@ type Place struct {
 	Own netip.AddrPort
 	// Setup is the configuration of the server in addition to the subject's. nil means none.
 	Setup *scenario.Setup
+	// Flags are flags of the user's own for the kube-apiserver.
+	Flags history.OwnFlags
 }
 
 // Places returns where each server will live, in order.

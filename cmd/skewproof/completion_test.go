@@ -1,0 +1,69 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// completed returns what a shell offers after the words, without descriptions.
+func completed(t *testing.T, words ...string) (offers []string) {
+	t.Helper()
+	out, err := call(t, append([]string{"__complete"}, words...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(out, "\n") {
+		offer, _, _ := strings.Cut(line, "\t")
+		offers = append(offers, offer)
+	}
+	return offers
+}
+
+func TestCompletionOfNamesAndLists(t *testing.T) {
+	for _, c := range []struct {
+		words []string
+		want  string
+		not   string
+	}{
+		{[]string{"run", ""}, "rolling-upgrade", ""},
+		{[]string{"explore", "--policy", ""}, "upstream-1.37", ""},
+		{[]string{"ablate", "--from-policy", ""}, "reference", ""},
+		{[]string{"matrix", "--scenarios", "quiet,"}, "quiet,rolling-upgrade", "quiet,quiet"},
+		{[]string{"matrix", "--subjects", ""}, "reference", ""},
+		{[]string{"matrix", "--pairs", "v1.35.4..v1.36.3,"}, "v1.35.4..v1.36.3,v1.36.3..v1.37.1", "v1.35.4..v1.36.3,v1.35.4..v1.36.3"},
+		{[]string{"conformance", "--labels", ""}, "smoke", "rolling-upgrade"},
+		{[]string{"plan", "--from", "v1.36.3", "-o", ""}, "markdown", "or"},
+	} {
+		got := completed(t, c.words...)
+		if !slices.Contains(got, c.want) || c.not != "" && slices.Contains(got, c.not) {
+			t.Errorf("%q: %q, want %q and not %q", c.words, got, c.want, c.not)
+		}
+	}
+}
+
+// A run without a scenario leads on.
+func TestBareRunLeadsOn(t *testing.T) {
+	for words, want := range map[string]string{"run": "skewproof run rolling-upgrade --backend sim", "run quiet canary-upgrade": "quiet, canary-upgrade"} {
+		if _, err := call(t, strings.Fields(words)...); codeOf(t, err) != exitUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", words, err, want)
+		}
+	}
+}
+
+// A dry run of the suite shows every run with its flags, and leaves nothing.
+func TestADryRunOfTheSuite(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out, err := call(t, "conformance", "--backend", "sim", "--labels", "quiet", "--qps", "77", "--seed", "9", "--dry-run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"skewproof run quiet --backend sim", "--qps 77", "--seed 9", "--subject none"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it lacks %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "rolling-upgrade") {
+		t.Errorf("it has a scenario that was not chosen:\n%s", out)
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/upgrade"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+// planForms are the forms of a plan.
+var planForms = map[string]func(io.Writer, reports.UpgradePlan) error{
+	"text": reports.WritePlanText, "markdown": reports.WritePlanMarkdown, "html": reports.WritePlanHTML, "json": reports.WritePlanJSON,
+}
+
+func newPlan() *cobra.Command {
+	var from, to, form, version, dir string
+	var asked upgrade.Flags
+	own := binaries.Overrides{}
+	cmd := &cobra.Command{
+		Use:   "plan --from VERSION --to VERSION",
+		Short: "Say what an upgrade changes, what protects it, and what to do in which order",
+		Long: `Say what an upgrade of the kube-apiservers from one version to another changes, what protects clients while both versions run, which known
+defects apply, and what to do in which order. No cluster is asked and nothing is started.
+
+What versions serve was recorded from real kube-apiservers. --record starts the kube-apiserver of a version in a sandbox, once with every API on
+and once with the defaults, and records what it serves; later plans read the recording.
+
+--feature-gates and --peer-ca-file say which flags your servers have, beside those that kubeadm gives.`,
+		Example: `  skewproof plan --from v1.36.3 --to v1.37.1
+  skewproof plan --from v1.35.4 --to v1.36.3 -o html > plan.html
+  skewproof plan --from v1.36.3 --to v1.37.1 --peer-ca-file /etc/kubernetes/pki/ca.crt -o markdown
+  skewproof plan --record v1.38.0 --binary kube-apiserver@v1.38.0=PATH`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dir == "" {
+				var err error
+				if dir, err = recordings(); err != nil {
+					return err
+				}
+			}
+			if version != "" {
+				if from != "" || to != "" {
+					return usage("--record records one version; make the plan in a second command, without --record")
+				}
+				return record(cmd.Context(), version, dir, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			if from == "" || to == "" {
+				return usage("a plan needs --from and --to, such as --from %s --to %s", run.DefaultFrom, run.DefaultTo)
+			}
+			write, ok := planForms[form]
+			if !ok {
+				return usage("-o %q: want text, markdown, html or json", form)
+			}
+			older, newer, err := upgrade.Find(from, to, dir)
+			if err != nil {
+				return err
+			}
+			return write(cmd.OutOrStdout(), upgrade.Make(upgrade.Options{
+				From: older, To: newer, Flags: asked, Findings: findings.All(), Version: run.Version(),
+			}))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&from, "from", "", "the version that all servers run before the upgrade")
+	flags.StringVar(&to, "to", "", "the version that all servers run after it")
+	flags.StringVarP(&form, "output", "o", "text", "text, markdown, html or json")
+	flags.StringVar(&asked.FeatureGates, "feature-gates", "", "the --feature-gates of your kube-apiservers")
+	flags.StringVar(&asked.PeerCAFile, "peer-ca-file", "", "the --peer-ca-file of your kube-apiservers, if they have one")
+	flags.StringVar(&version, "record", "", "record what this version serves")
+	flags.StringVar(&dir, "documents", "", "directory of recordings, in addition to those of released versions (default skewproof/recorded in the user's cache directory)")
+	flags.Var(&own, "binary", "with --record: a kube-apiserver of your own, as kube-apiserver@VERSION=PATH")
+	return cmd
+}
+
+// recordings is the directory of the user's own recordings.
+func recordings() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the directory of recordings: %w; give --documents", err)
+	}
+	return filepath.Join(cache, "skewproof", "recorded"), nil
+}
+
+// record records what a version serves, with every API on and by default.
+func record(ctx context.Context, version, dir string, own binaries.Overrides, out, progress io.Writer) error {
+	var documents [2][2][]byte
+	for i, defaults := range []bool{false, true} {
+		var err error
+		if documents[i], err = run.Documents(ctx, version, defaults, own, progress); err != nil {
+			return fmt.Errorf("record what kube-apiserver %s serves: %w", version, err)
+		}
+	}
+	if err := recorded.Write(dir, version, documents[0], documents[1]); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "Recorded what %s serves, with every API on and by default: %s\n", version, dir)
+	return err
+}

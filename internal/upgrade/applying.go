@@ -1,0 +1,88 @@
+package upgrade
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
+)
+
+// applying returns the findings that apply to a pair of versions with the configuration that was
+// asked for, or with the one to which the checklist leads. The harmful ones come first.
+func applying(all findings.Catalogue, p reports.UpgradePlan, asked, then reports.PlanProtection) []reports.PlanFinding {
+	found := []reports.PlanFinding{}
+	for _, f := range all {
+		flags, servers := reports.PlanYourFlags, serversWith(f, p, asked)
+		if len(servers) == 0 {
+			flags, servers = reports.PlanProxyOn, serversWith(f, p, then)
+		}
+		if len(servers) == 0 {
+			continue
+		}
+		u := f.Upgrade
+		found = append(found, reports.PlanFinding{
+			Number: f.Number, Title: f.Title, Page: fmt.Sprintf("docs/findings.md, finding %d", f.Number), Servers: strings.Join(servers, " and "), Flags: flags,
+			When: line(u.When), Deleted: line(u.Deleted), Hangs: line(u.Hangs), Noticed: line(u.Noticed), Lasts: line(u.Lasts), Harms: harms(*u),
+		})
+	}
+	slices.SortStableFunc(found, func(a, b reports.PlanFinding) int {
+		switch {
+		case a.Harms == b.Harms:
+			return 0
+		case a.Harms:
+			return -1
+		}
+		return 1
+	})
+	return found
+}
+
+// harms reports whether a finding deletes something or leaves something behind.
+func harms(u findings.Upgrade) bool { return line(u.Deleted) != "Nothing." }
+
+func line(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// serversWith returns the versions whose servers show a finding in this upgrade.
+func serversWith(f findings.Finding, p reports.UpgradePlan, c reports.PlanProtection) (servers []string) {
+	if f.Upgrade == nil || !needed(*f.Upgrade, p) {
+		return nil
+	}
+	sides := []reports.PlanSide{c.Old, c.New}
+	for i, s := range sides {
+		peer, lacks := sides[1-i], p.Appears
+		if i == 1 {
+			lacks = p.Vanishes
+		}
+		if len(lacks) == 0 && f.Upgrade.Proxy != findings.EffectAny {
+			continue // this server lacks nothing that only its peers serve
+		}
+		if !s.Starts || !f.Upgrade.Includes(s.Version) || !effective(f.Upgrade.Proxy, s, peer) || slices.Contains(servers, s.Version) {
+			continue
+		}
+		servers = append(servers, s.Version)
+	}
+	return servers
+}
+
+// needed reports whether the pair of versions has what a finding needs. A plan does not know the
+// cluster, so it takes custom resources for granted.
+func needed(u findings.Upgrade, p reports.UpgradePlan) bool {
+	if u.Needs != findings.NeedSubresources {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.Subresource != "" })
+}
+
+func effective(e findings.Effect, s, peer reports.PlanSide) bool {
+	switch e {
+	case findings.EffectOn:
+		return s.PassesOn && peer.Gate
+	case findings.EffectOff:
+		return s.Gate && !s.PassesOn
+	case findings.EffectRollout:
+		return s.PassesOn && !peer.Gate
+	}
+	return true
+}

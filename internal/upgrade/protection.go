@@ -1,0 +1,154 @@
+package upgrade
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/reports"
+)
+
+// peerCA is the authority that has signed the serving certificates of kubeadm.
+const peerCA = "/etc/kubernetes/pki/ca.crt"
+
+// gateOn switches the feature on.
+const gateOn = scenario.Gate + "=true"
+
+// protections returns what the configuration that was asked for does, and then usual ones.
+func protections(from, to string, asked Flags) []reports.PlanProtection {
+	usual := []struct {
+		words string
+		flags Flags
+	}{
+		{"kubeadm's defaults, and none about peers", Flags{}},
+		{"`--feature-gates=" + gateOn + "`", Flags{FeatureGates: gateOn}},
+		{"`--peer-ca-file`", Flags{PeerCAFile: peerCA}},
+		{"`--feature-gates=" + gateOn + "` and `--peer-ca-file`", Flags{FeatureGates: gateOn, PeerCAFile: peerCA}},
+	}
+	words := "`" + strings.ReplaceAll(strings.Join(asked.words(), " "), "`", "'") + "`"
+	for _, u := range usual {
+		if u.flags == asked {
+			words = u.words
+		}
+	}
+	all := []reports.PlanProtection{protection(from, to, words, asked)}
+	all[0].Asked = true
+	for _, u := range usual {
+		if u.flags != asked {
+			all = append(all, protection(from, to, u.words, u.flags))
+		}
+	}
+	return all
+}
+
+func protection(from, to, words string, flags Flags) reports.PlanProtection {
+	p := reports.PlanProtection{Configuration: words, Old: sideOf(from, flags), New: sideOf(to, flags)}
+	same := designOf(from) == designOf(to)
+	p.Ways = [2]reports.PlanRoute{route(p.Old, p.New, same), route(p.New, p.Old, same)}
+	switch a, b := p.Ways[0].Protected, p.Ways[1].Protected; {
+	case !p.Old.Starts || !p.New.Starts:
+		p.Sentence = "With these flags not every server starts."
+	case a && b:
+		p.Sentence = "With these flags servers pass requests on to each other, in both directions."
+	case a:
+		p.Sentence = fmt.Sprintf("With these flags only requests at %s for what only %s has are passed on.", from, to)
+	case b:
+		p.Sentence = fmt.Sprintf("With these flags only requests at %s for what only %s has are passed on.", to, from)
+	default:
+		p.Sentence = "With these flags no server passes requests on: each answers 404 for what only the other version has."
+	}
+	return p
+}
+
+// design is how servers find out what their peers serve.
+type design int
+
+const (
+	noDesign design = iota
+	storageVersions
+	peerDiscovery
+)
+
+// designOf returns the design of a version. Source: docs/policies.md, and CheckDesigns of the
+// backend local.
+func designOf(version string) design {
+	policy, err := presetOf(version)
+	switch {
+	case semver.Compare(semver.MajorMinor(version), "v1.28") < 0 || semver.MajorMinor(version) == "v1.33":
+		return noDesign
+	case err == nil && policy.Knowledge.StorageVersions:
+		return storageVersions
+	}
+	return peerDiscovery
+}
+
+// presetOf returns the policy that behaves like a version. For a version that is newer than all that
+// are known, it returns the newest policy and an error.
+func presetOf(version string) (proxy.Policy, error) {
+	policy, err := run.PresetOf(version)
+	if err != nil && semver.Compare(version, "v1.34") > 0 {
+		all := proxy.Presets()
+		policy = all[len(all)-2] // the last one is the reference
+	}
+	return policy, err
+}
+
+func sideOf(version string, flags Flags) reports.PlanSide {
+	s := reports.PlanSide{Version: version, Flags: flags.words(), Starts: true}
+	if s.Flags == nil {
+		s.Flags = []string{}
+	}
+	args := slices.Clone(s.Flags)
+	set := lifecycle.Configured(version, nil, args, nil)
+	s.Gate = set.Proxy == history.ProxyOwn
+	policy, _ := presetOf(version)
+	design := designOf(version)
+	switch {
+	case design == noDesign && (s.Gate || flags.PeerCAFile != ""):
+		s.Gate, s.Why = false, "It has no Mixed Version Proxy that works: versions before v1.28 have none, and v1.33 has neither of the two designs."
+	case design == noDesign:
+		s.Why = "It has no Mixed Version Proxy that works."
+	case !s.Gate && flags.PeerCAFile != "":
+		s.Starts = false
+		s.Why = "kube-apiserver refuses to start: `--peer-ca-file` requires the feature gate `" + scenario.Gate + "`, which is off."
+	case !s.Gate:
+		s.Why = "The feature gate `" + scenario.Gate + "` is off. It is on by default from v1.36. Without it peers do not find the server either."
+	case set.PeerCA == "":
+		s.Why = "`--peer-ca-file` is not given. Then the server has no proxy, although its feature gate is on, and its log does not say so (finding 12)."
+	case design == storageVersions && !strings.Contains(flags.FeatureGates, "StorageVersionAPI=true"):
+		s.Why = "The design of v1.28 to v1.32 needs the feature gate `StorageVersionAPI` and `--runtime-config=internal.apiserver.k8s.io/v1alpha1=true`, too."
+	default:
+		s.PassesOn, s.Merges = true, policy.Discovery.Merge
+		if !s.Merges {
+			s.Why = "It passes requests on, but its discovery does not show what its peers serve: that came with v1.35."
+		}
+	}
+	return s
+}
+
+// route tells what becomes of requests at one server for what only a peer of the other version has.
+func route(at, peer reports.PlanSide, same bool) reports.PlanRoute {
+	r := reports.PlanRoute{At: at.Version, For: peer.Version}
+	switch {
+	case !at.Starts || !peer.Starts:
+		r.Sentence = "not every server starts"
+	case !at.PassesOn:
+		r.Sentence = "not protected: answers 404"
+	case !same:
+		r.Sentence = "not protected: the two versions have designs that do not find each other"
+	case !peer.Gate:
+		r.Sentence = "not protected: peers without the feature gate are not found, and the answer is 404 (finding 14)"
+	case !at.Merges:
+		r.Protected, r.Sentence = true, "passed on; not in discovery"
+	default:
+		r.Protected, r.Sentence = true, "passed on, and in discovery"
+	}
+	return r
+}

@@ -1,0 +1,162 @@
+// Package upgrade makes the plan of an upgrade for operators: what differs between two versions of
+// kube-apiserver, what protects clients while both run, which known defects apply, and what to do in
+// which order. It asks no cluster. It knows what versions serve from recordings, and the defects
+// from the findings.
+package upgrade
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+// Options say which upgrade is wanted.
+type Options struct {
+	// From and To are the older and the newer recording.
+	From, To recorded.Recording
+	Flags    Flags
+	// Findings are the known defects.
+	Findings findings.Catalogue
+	// Version is that of skewproof.
+	Version string
+}
+
+// Flags are the flags of all kube-apiservers that decide about the Mixed Version Proxy, in addition
+// to those that kubeadm gives. The zero value is kubeadm's defaults.
+type Flags struct {
+	FeatureGates string
+	PeerCAFile   string
+}
+
+func (f Flags) words() (words []string) {
+	if f.FeatureGates != "" {
+		words = append(words, "--"+history.FeatureGates+"="+f.FeatureGates)
+	}
+	if f.PeerCAFile != "" {
+		words = append(words, "--peer-ca-file="+f.PeerCAFile)
+	}
+	return words
+}
+
+// Find finds the recordings of a pair of versions. To must not be older than from. An error about
+// the versions is of the kind [run.KindUsage].
+func Find(from, to string, directories ...string) (older, newer recorded.Recording, err error) {
+	if semver.IsValid(from) && semver.IsValid(to) && semver.Compare(to, from) < 0 {
+		return older, newer, run.Usagef("%w; a plan says how to go back", run.WrongOrder(from, to, true, true))
+	}
+	for _, side := range []struct {
+		flag, version string
+		to            *recorded.Recording
+	}{{"--from", from, &older}, {"--to", to, &newer}} {
+		if *side.to, err = recorded.Find(side.version, directories...); err != nil {
+			hint := ""
+			if semver.IsValid(side.version) {
+				hint = fmt.Sprintf("; record it with 'skewproof plan --record %s'", side.version)
+			}
+			return older, newer, run.Usagef("%s %w%s", side.flag, err, hint)
+		}
+	}
+	return older, newer, nil
+}
+
+// Make makes the plan.
+func Make(o Options) reports.UpgradePlan {
+	from, to := o.From.All.Name, o.To.All.Name
+	p := reports.UpgradePlan{
+		APIVersion: reports.APIVersion, Kind: reports.KindPlan, SkewproofVersion: o.Version, From: from, To: to,
+		Appears: only(o.To, o.From), Vanishes: only(o.From, o.To), Preferred: preferred(o.From, o.To), Everything: everything,
+		Protection: protections(from, to, o.Flags),
+	}
+	asked := p.Protection[0]
+	p.Notes = notes(o, p)
+	p.Avoid = avoid(p)
+	then := leadsTo(p, asked)
+	p.Findings = applying(o.Findings, p, asked, then)
+	p.Sentence = sentence(p, asked)
+	p.Checklist = checklist(p, asked, then)
+	p.Metrics = metrics(from, to)
+	p.Stop, p.Back = stop(p), back(p)
+	p.Rehearsal = rehearsal(o.Findings, p, asked)
+	return p
+}
+
+// byDefault are the resources of a list that servers have without --runtime-config.
+func byDefault(all []reports.PlanResource) []reports.PlanResource {
+	return slices.DeleteFunc(slices.Clone(all), func(r reports.PlanResource) bool { return r.On == reports.PlanByRuntimeConfig })
+}
+
+func sentence(p reports.UpgradePlan, asked reports.PlanProtection) string {
+	appears, vanishes := len(byDefault(p.Appears)), len(byDefault(p.Vanishes))
+	if len(p.Appears)+len(p.Vanishes) == 0 {
+		return fmt.Sprintf("%s and %s serve the same resources, so no server lacks what another one serves.", p.From, p.To)
+	}
+	differ := fmt.Sprintf("%s and %s differ only in resources that have to be switched on", p.From, p.To)
+	if appears+vanishes > 0 {
+		differ = fmt.Sprintf("While both versions run, only %s serves %s, and only %s serves %s", p.To, counted(appears, "resource"), p.From, counted(vanishes, "resource"))
+	}
+	harm := ""
+	if n := len(slices.DeleteFunc(slices.Clone(p.Findings), func(f reports.PlanFinding) bool { return !f.Harms || f.Flags != reports.PlanYourFlags })); n > 0 {
+		harm = fmt.Sprintf(" %s may delete objects or leave some behind.", counted(n, "known defect"))
+	}
+	return differ + ". " + asked.Sentence + harm
+}
+
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	switch n {
+	case 0:
+		return "no " + noun
+	case 1:
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func notes(o Options, p reports.UpgradePlan) (notes []string) {
+	if p.From == p.To {
+		notes = append(notes, "Both versions are the same. This plan is for a change of flags.")
+	}
+	if skips(p.From, p.To) {
+		notes = append(notes, fmt.Sprintf("Kubernetes supports kube-apiservers side by side that are one minor version apart. %s and %s are further apart: upgrade one minor version at a time.", p.From, p.To))
+	}
+	for _, r := range []recorded.Recording{o.From, o.To} {
+		if r.Default == nil {
+			notes = append(notes, fmt.Sprintf("It is not recorded what %s serves by default, so the plan cannot say which resources need `--runtime-config`. `skewproof plan --record %s` records it.", r.All.Name, r.All.Name))
+		}
+		if _, err := presetOf(r.All.Name); err != nil {
+			notes = append(notes, fmt.Sprintf("No finding was checked with %s: the plan takes it for the newest version that is known.", r.All.Name))
+		}
+	}
+	return slices.Compact(append(notes, "Custom resources and aggregated APIs are not in the recordings. Resources behind feature gates that are off by default are not either."))
+}
+
+// skips reports whether two versions are more than one minor version apart.
+func skips(from, to string) bool {
+	var major, a, b int
+	if _, err := fmt.Sscanf(semver.MajorMinor(from), "v%d.%d", &major, &a); err != nil {
+		return false
+	}
+	if _, err := fmt.Sscanf(semver.MajorMinor(to), "v%d.%d", &major, &b); err != nil {
+		return false
+	}
+	return b-a > 1
+}
+
+func avoid(p reports.UpgradePlan) []string {
+	var all []string
+	if len(p.Appears) > 0 {
+		all = append(all, fmt.Sprintf("Use nothing that only %s serves until the last server is upgraded: no object of it, no controller, no chart. A 404 then harms nobody.", p.To))
+	}
+	if len(p.Vanishes) > 0 {
+		all = append(all, fmt.Sprintf("Move clients away from what only %s serves before the first server is upgraded. Objects stay: they are served in the other versions of the table.", p.From))
+	}
+	return append(all, "Delete no namespace, no owner of other objects and no CustomResourceDefinition between the first and the last step.",
+		"Upgrade one server at a time, and keep the time in which both versions run short.")
+}

@@ -1,0 +1,333 @@
+package upgrade
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	peermetrics "k8s.io/apiserver/pkg/util/peerproxy/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"sigs.k8s.io/yaml"
+
+	"github.com/skewproof/skewproof/internal/golden"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+func planOf(t testing.TB, from, to string, flags Flags) reports.UpgradePlan {
+	t.Helper()
+	older, newer, err := Find(from, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Make(Options{From: older, To: newer, Flags: flags, Findings: findings.All(), Version: "v0.1.0"})
+}
+
+func TestGoldenPlans(t *testing.T) {
+	for _, pair := range [][2]string{{"v1.36.3", "v1.37.1"}, {"v1.35.4", "v1.36.3"}} {
+		p := planOf(t, pair[0], pair[1], Flags{})
+		for ending, write := range map[string]func(io.Writer, reports.UpgradePlan) error{
+			"txt": reports.WritePlanText, "md": reports.WritePlanMarkdown, "html": reports.WritePlanHTML, "json": reports.WritePlanJSON,
+		} {
+			var b bytes.Buffer
+			if err := write(&b, p); err != nil {
+				t.Fatal(err)
+			}
+			golden.Hold(t, filepath.Join("testdata", pair[0]+"-"+pair[1]+"."+ending), b.String())
+		}
+	}
+}
+
+// What a plan lists as appearing is in TO's document and not in FROM's, by the documents alone; and
+// the other way round. Nothing is left out.
+func TestWhatDiffersIsInOneDocumentOnly(t *testing.T) {
+	lists := func(v *recorded.Version, r reports.PlanResource) bool {
+		found := v.Find(history.GVR{Group: r.Group, Version: r.Version, Resource: r.Resource})
+		return found != nil && (r.Subresource == "" || slices.ContainsFunc(found.Subresources, func(s history.Subresource) bool { return s.Name == r.Subresource }))
+	}
+	for i, from := range recorded.Names() {
+		for _, to := range recorded.Names()[i:] {
+			older, newer, err := Find(from, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := planOf(t, from, to, Flags{})
+			for _, side := range []struct {
+				all        []reports.PlanResource
+				has, lacks recorded.Recording
+			}{{p.Appears, newer, older}, {p.Vanishes, older, newer}} {
+				names := map[string]bool{}
+				for _, r := range side.all {
+					names[r.Name()] = true
+					has, lacks := side.has.All, side.lacks.All
+					if r.On == reports.PlanByDefault {
+						has, lacks = side.has.Default, side.lacks.Default
+					}
+					if !lists(has, r) || lists(lacks, r) {
+						t.Errorf("%s → %s: %s (%s) is not in exactly one document", from, to, r.Name(), r.On)
+					}
+				}
+				for _, r := range side.has.All.Document.Resources {
+					one := reports.PlanResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+					if !lists(side.lacks.All, one) && !names[one.Name()] {
+						t.Errorf("%s → %s: %s is missing", from, to, one.Name())
+					}
+				}
+			}
+		}
+	}
+}
+
+// Every resource that differs between two releases has users, or is known to have none.
+func TestUsersAreCurated(t *testing.T) {
+	without := []string{
+		"flowcontrol.apiserver.k8s.io prioritylevelconfigurations",
+		"resource.k8s.io podschedulingcontexts", "resource.k8s.io resourceclaimparameters", "resource.k8s.io resourceclasses", "resource.k8s.io resourceclassparameters",
+	}
+	names := recorded.Names()
+	for i := 1; i < len(names); i++ {
+		p := planOf(t, names[i-1], names[i], Flags{})
+		for _, r := range slices.Concat(p.Appears, p.Vanishes) {
+			if len(r.Users) == 0 && !slices.Contains(without, r.Group+" "+r.Resource) {
+				t.Errorf("nobody uses %s", r.Name())
+			}
+			for _, u := range r.Users {
+				if u.Who == "" || u.Does == "" || u.Source == "" {
+					t.Errorf("%s: user %+v", r.Name(), u)
+				}
+			}
+		}
+	}
+}
+
+func TestTheSameVersionTwice(t *testing.T) {
+	p := planOf(t, "v1.37.1", "v1.37.1", Flags{FeatureGates: gateOn, PeerCAFile: peerCA})
+	if len(p.Appears)+len(p.Vanishes)+len(p.Preferred) != 0 || !strings.Contains(p.Sentence, "no server lacks") {
+		t.Errorf("%+v", p)
+	}
+	for _, f := range p.Findings {
+		if f.Harms {
+			t.Errorf("finding %d applies, although no server lacks anything", f.Number)
+		}
+	}
+}
+
+func TestWrongVersions(t *testing.T) {
+	for _, c := range [][3]string{
+		{"v1.37.1", "v1.36.3", "--to v1.36.3 is older than --from v1.37.1"},
+		{"v1.36.3", "v1.99.0", "--to v1.99.0: it is not recorded what this release serves; recorded are v1.30.14, v1.34.4"},
+		{"v1.36.3", "v1.99.0", "record it with 'skewproof plan --record v1.99.0'"},
+		{"1.36.3", "v1.37.1", `--from version "1.36.3": want one like v1.37.1`},
+		{"v1.36.3", "../../etc", `--to version "../../etc"`},
+	} {
+		_, _, err := Find(c[0], c[1])
+		if err == nil || !strings.Contains(err.Error(), c[2]) || run.KindOf(err) != run.KindUsage {
+			t.Errorf("%s → %s: error %v, want %q", c[0], c[1], err, c[2])
+		}
+	}
+}
+
+// Protection follows from flags and versions.
+func TestProtection(t *testing.T) {
+	both := Flags{FeatureGates: gateOn, PeerCAFile: peerCA}
+	for _, c := range []struct {
+		from, to string
+		flags    Flags
+		want     [2]bool
+		says     string
+	}{
+		{"v1.36.3", "v1.37.1", Flags{}, [2]bool{}, "no server passes requests on"},                             // kubeadm's defaults
+		{"v1.36.3", "v1.37.1", Flags{FeatureGates: gateOn}, [2]bool{}, "no server"},                            // no authority
+		{"v1.36.3", "v1.37.1", Flags{PeerCAFile: peerCA}, [2]bool{true, true}, "in both directions"},           // on by default
+		{"v1.35.4", "v1.36.3", Flags{}, [2]bool{}, "no server"},                                                // off at the old side
+		{"v1.35.4", "v1.36.3", Flags{PeerCAFile: peerCA}, [2]bool{}, "not every server starts"},                // refused by validation
+		{"v1.35.4", "v1.36.3", both, [2]bool{true, true}, "in both directions"},                                //
+		{"v1.34.4", "v1.35.4", both, [2]bool{true, true}, "in both directions"},                                // not merged at the old side
+		{"v1.30.14", "v1.34.4", both, [2]bool{}, "no server passes"},                                           // two designs
+		{"v1.36.3", "v1.37.1", Flags{strings.ReplaceAll(gateOn, "true", "false"), ""}, [2]bool{}, "no server"}, // switched off
+	} {
+		got := protection(c.from, c.to, "", c.flags)
+		if [2]bool{got.Ways[0].Protected, got.Ways[1].Protected} != c.want || !strings.Contains(got.Sentence, c.says) {
+			t.Errorf("%s → %s with %+v: %+v, want %v, %q", c.from, c.to, c.flags, got, c.want, c.says)
+		}
+		for _, s := range []reports.PlanSide{got.Old, got.New} {
+			if !s.PassesOn && s.Why == "" {
+				t.Errorf("%s → %s with %+v: nobody says why %s does not pass requests on", c.from, c.to, c.flags, s.Version)
+			}
+		}
+	}
+	old := protection("v1.34.4", "v1.35.4", "", both).Old
+	if old.Merges || !strings.Contains(old.Why, "v1.35") {
+		t.Errorf("v1.34 merges discovery: %+v", old)
+	}
+}
+
+// Findings apply by version, by the effect of the proxy, and by what differs.
+func TestFindingsThatApply(t *testing.T) {
+	on := Flags{FeatureGates: gateOn, PeerCAFile: peerCA}
+	for _, c := range []struct {
+		from, to string
+		flags    Flags
+		with     []int
+		without  []int
+	}{
+		{"v1.36.3", "v1.37.1", Flags{}, []int{12, 21}, []int{1, 2, 5, 13, 14, 25}},
+		{"v1.36.3", "v1.37.1", on, []int{1, 2, 6, 13, 25}, []int{5, 8, 12, 14, 19}},
+		{"v1.35.4", "v1.36.3", on, []int{1, 6}, []int{2, 5, 12}}, // no subresource differs
+		{"v1.34.4", "v1.35.4", on, []int{5, 8}, []int{12, 19}},
+	} {
+		p := planOf(t, c.from, c.to, c.flags)
+		has := func(n int) bool {
+			return slices.ContainsFunc(p.Findings, func(f reports.PlanFinding) bool { return f.Number == n && f.Flags == reports.PlanYourFlags })
+		}
+		for _, n := range c.with {
+			if !has(n) {
+				t.Errorf("%s → %s with %+v: finding %d does not apply", c.from, c.to, c.flags, n)
+			}
+		}
+		for _, n := range c.without {
+			if has(n) {
+				t.Errorf("%s → %s with %+v: finding %d applies", c.from, c.to, c.flags, n)
+			}
+		}
+	}
+}
+
+// Who follows the checklist meets other defects than before.
+func TestFindingsAfterTheChecklist(t *testing.T) {
+	for _, f := range planOf(t, "v1.36.3", "v1.37.1", Flags{}).Findings {
+		if want := f.Number != 12 && f.Number != 21; (f.Flags == reports.PlanProxyOn) != want {
+			t.Errorf("finding %d applies %s", f.Number, f.Flags)
+		}
+	}
+	for _, f := range planOf(t, "v1.34.4", "v1.35.4", Flags{}).Findings {
+		if f.Flags == reports.PlanProxyOn {
+			t.Errorf("finding %d applies %s, and the checklist leaves the proxy of v1.34 off", f.Number, f.Flags)
+		}
+	}
+}
+
+// clusterConfiguration is the part of kubeadm's v1beta4 ClusterConfiguration that a plan may use.
+// Source: k8s.io/kubernetes cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go.
+type clusterConfiguration struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	APIServer  struct {
+		ExtraArgs []struct {
+			Name  string `json:"name"`
+			Value string `json:"value"`
+		} `json:"extraArgs"`
+	} `json:"apiServer"`
+}
+
+// The lines for kubeadm are in the form of v1beta4, and with them the pair is protected.
+func TestKubeadmsLinesProtect(t *testing.T) {
+	files := 0
+	for _, pair := range [][2]string{{"v1.36.3", "v1.37.1"}, {"v1.35.4", "v1.36.3"}, {"v1.34.4", "v1.35.4"}, {"v1.30.14", "v1.34.4"}} {
+		for _, step := range planOf(t, pair[0], pair[1], Flags{}).Checklist {
+			if step.File == "" {
+				continue
+			}
+			files++
+			var c clusterConfiguration
+			if err := yaml.UnmarshalStrict([]byte(step.File), &c); err != nil {
+				t.Fatalf("%v in\n%s", err, step.File)
+			}
+			if c.APIVersion != "kubeadm.k8s.io/v1beta4" || c.Kind != "ClusterConfiguration" {
+				t.Errorf("it is %s, %s", c.APIVersion, c.Kind)
+			}
+			var flags Flags
+			for _, a := range c.APIServer.ExtraArgs {
+				switch a.Name {
+				case "feature-gates":
+					flags.FeatureGates = a.Value
+				case "peer-ca-file":
+					flags.PeerCAFile = a.Value
+				case "requestheader-uid-headers":
+				default:
+					t.Errorf("%v: --%s is not about peers", pair, a.Name)
+				}
+			}
+			if got := protection(pair[0], pair[1], "", flags); !got.Ways[0].Protected || !got.Ways[1].Protected {
+				t.Errorf("%v: with the lines of the plan: %s\n%s", pair, got.Sentence, step.File)
+			}
+		}
+	}
+	if files != 2 { // v1.34 crashes with the feature on, and designs do not mix
+		t.Errorf("%d plans have lines for kubeadm, want 2", files)
+	}
+	for _, step := range planOf(t, "v1.36.3", "v1.37.1", Flags{PeerCAFile: peerCA}).Checklist {
+		if step.File != "" {
+			t.Errorf("a protected pair is to be protected again:\n%s", step.File)
+		}
+	}
+}
+
+// The metrics about peers exist in upstream's own code.
+func TestMetricsAreUpstreams(t *testing.T) {
+	peermetrics.Register()
+	peermetrics.IncPeerProxiedRequest(t.Context(), "200", "g", "v", "r")
+	peermetrics.IncPeerProxyError(t.Context(), "proxy_transport", "g", "v", "r")
+	peermetrics.IncPeerDiscoverySyncError(t.Context(), "fetch_discovery")
+	gathered, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := map[string]bool{}
+	for _, family := range gathered {
+		real[family.GetName()] = true
+	}
+	for _, m := range allMetrics {
+		if strings.Contains(m.Name, "peer_proxy") || strings.Contains(m.Name, "peer_discovery") || strings.Contains(m.Name, "rerouted") {
+			if !real[m.Name] {
+				t.Errorf("upstream has no metric %s", m.Name)
+			}
+		}
+		if m.Since == "" || m.Bad == "" || m.Means == "" || strings.ToLower(m.Name) != m.Name {
+			t.Errorf("%+v", m)
+		}
+	}
+	if got := metrics("v1.34.4", "v1.35.4"); slices.ContainsFunc(got, func(m reports.PlanMetric) bool { return m.Since == "1.36" }) {
+		t.Errorf("v1.35 has metrics of v1.36: %+v", got)
+	}
+}
+
+// Every command of the rehearsal names a scenario, and both versions.
+func TestTheRehearsalCanBeRun(t *testing.T) {
+	p := planOf(t, "v1.36.3", "v1.37.1", Flags{PeerCAFile: peerCA})
+	if len(p.Rehearsal) != mostScenarios {
+		t.Errorf("%d scenarios", len(p.Rehearsal))
+	}
+	for _, s := range p.Rehearsal[1:] {
+		if _, err := scenarios.Find(s.Name); err != nil || !strings.Contains(s.Command, "--from v1.36.3 --to v1.37.1") {
+			t.Errorf("%s: %s (%v)", s.Name, s.Command, err)
+		}
+	}
+}
+
+// docs/operators.md shows the beginning of a real plan.
+func TestOperatorsPageShowsARealPlan(t *testing.T) {
+	var b bytes.Buffer
+	if err := reports.WritePlanText(&b, planOf(t, "v1.36.3", "v1.37.1", Flags{})); err != nil {
+		t.Fatal(err)
+	}
+	excerpt, _, ok := strings.Cut(b.String(), "\nWHAT VANISHES")
+	if !ok {
+		t.Fatal("the plan has no part about what vanishes")
+	}
+	golden.Hold(t, "../../docs/operators.md", strings.Replace(operators(t), "EXCERPT", strings.TrimSpace(excerpt), 1))
+}
+
+// operators is docs/operators.md with EXCERPT for its excerpt.
+func operators(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf(operatorsPage, run.DefaultFrom, run.DefaultTo)
+}

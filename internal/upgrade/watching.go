@@ -1,0 +1,62 @@
+package upgrade
+
+import (
+	"slices"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/reports"
+)
+
+// allMetrics are metrics of kube-apiserver. Source: k8s.io/apiserver pkg/util/peerproxy/metrics,
+// pkg/endpoints/discovery/aggregated/metrics.go and pkg/endpoints/metrics.
+var allMetrics = []reports.PlanMetric{
+	{Name: "apiserver_rerouted_request_total", Since: "1.28", Bad: "0 at every server while clients use what differs; or thousands more in a minute",
+		Means: "0: no request is passed on, so the proxy has no effect. Thousands: requests go round between servers (finding 23)."},
+	{Name: "apiserver_peer_proxy_errors_total", Since: "1.36", Bad: "rising for longer than 15 s",
+		Means: "`type=\"proxy_transport\"`: a peer cannot be reached; `type=\"endpoint_resolution\"`: a peer has no address. Clients get 503."},
+	{Name: "apiserver_peer_discovery_sync_errors_total", Since: "1.36", Bad: "rising while no server restarts",
+		Means: "The server does not know what a peer serves, and answers 404 for it (findings 1, 6, 11, 13, 35)."},
+	{Name: "aggregator_discovery_peer_aggregated_cache_misses_total", Since: "1.35", Bad: "rising while no server restarts",
+		Means: "Merged discovery changes again and again."},
+	{Name: "apiserver_request_total", Since: "1.14", Bad: "a rate of `code=\"404\"` or `code=\"503\"` above that of the day before, for a group in the tables",
+		Means: "404: clients are told that it does not exist. 503: the peer that has it cannot be reached; clients try again."},
+	{Name: "apiserver_requested_deprecated_apis", Since: "1.19", Bad: "1 for a version that vanishes", Means: "A client still asks for it."},
+}
+
+// metrics are those that one of the two versions has.
+func metrics(from, to string) []reports.PlanMetric {
+	newest := to
+	if semver.Compare(from, to) > 0 {
+		newest = from
+	}
+	return slices.DeleteFunc(slices.Clone(allMetrics), func(m reports.PlanMetric) bool {
+		return semver.Compare(semver.MajorMinor(newest), "v"+m.Since) < 0
+	})
+}
+
+// stop says when not to go on with the next server.
+func stop(p reports.UpgradePlan) []string {
+	all := []string{
+		"A server is not ready five minutes after its start, or restarts by itself.",
+		"`apiserver_request_total{code=\"404\"}` rises for a group in the tables, at any server.",
+		"A namespace stays in `Terminating`, or objects vanish that nobody deleted.",
+		"Two servers list different resources two minutes after the last step, with the proxy on.",
+		"The network between control-plane nodes fails. Do not restart another server before it is whole (findings 1 and 6).",
+	}
+	if len(p.Findings) == 0 {
+		all = all[:4]
+	}
+	return all
+}
+
+// back says how to go back.
+func back(p reports.UpgradePlan) []string {
+	return []string{
+		"While only some servers are upgraded, the safest way is forward: when all servers have one version, no server lacks anything.",
+		"To go back, delete first every object that only `" + p.To + "` serves: older servers can neither read nor delete it, and it stays in etcd.",
+		"Then put the saved manifest of kube-apiserver back on the upgraded nodes, the last upgraded one first. kubeadm has no downgrade.",
+		"Objects that `" + p.To + "` has written in a version that `" + p.From + "` does not know cannot be read any more. If there are any, restore the snapshot of etcd on all members.",
+		"A server that comes back as an older version serves less than its peers believe: wait after each one until its lease is renewed (finding 22).",
+	}
+}

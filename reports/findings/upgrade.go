@@ -1,0 +1,81 @@
+package findings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/semver"
+)
+
+// Upgrade says in an operator's words what a finding means for an upgrade. All five sentences are
+// set.
+type Upgrade struct {
+	// Since and Until are the oldest and the newest minor version, such as "1.35", of the servers
+	// that answer wrongly. An empty Until is the newest version that is known.
+	Since string `json:"since"`
+	Until string `json:"until,omitempty"`
+	// Proxy says how the Mixed Version Proxy of these servers is configured.
+	Proxy Effect `json:"proxy"`
+	// Needs is what the cluster or the pair of versions must have in addition; empty for nothing.
+	Needs Need `json:"needs,omitempty"`
+	// When is what triggers the defect. Deleted is what is deleted, and Hangs what waits, stays
+	// behind or fails. Noticed is who notices it, and by what. Lasts is for how long.
+	When    string `json:"when"`
+	Deleted string `json:"deleted"`
+	Hangs   string `json:"hangs"`
+	Noticed string `json:"noticed"`
+	Lasts   string `json:"lasts"`
+}
+
+// Effect is the effect of a server's own Mixed Version Proxy.
+type Effect string
+
+// These are all effects.
+const (
+	EffectOn      Effect = "on"      // the proxy passes requests on
+	EffectOff     Effect = "off"     // it is switched off, or has no effect
+	EffectRollout Effect = "rollout" // it is on, and off at other servers
+	EffectAny     Effect = "any"
+)
+
+// Need is a condition of a finding.
+type Need string
+
+// These are all conditions.
+const (
+	NeedSubresources    Need = "subresources"     // the versions have a resource with different subresources
+	NeedCustomResources Need = "custom resources" // the cluster has custom resources or aggregated APIs
+)
+
+// Includes reports whether servers of a version, such as "v1.36.3", have the defect, as far as its
+// version decides.
+func (u Upgrade) Includes(version string) bool {
+	minor := semver.MajorMinor(version)
+	return semver.Compare(minor, "v"+u.Since) >= 0 && (u.Until == "" || semver.Compare(minor, "v"+u.Until) <= 0)
+}
+
+func (u *Upgrade) validate() error {
+	if u == nil {
+		return nil
+	}
+	for _, minor := range []string{u.Since, cmp.Or(u.Until, u.Since)} {
+		if v := "v" + minor; !semver.IsValid(v) || semver.MajorMinor(v) != v {
+			return fmt.Errorf("%q is no minor version such as 1.35", minor)
+		}
+	}
+	switch u.Proxy {
+	case EffectOn, EffectOff, EffectRollout, EffectAny:
+	default:
+		return fmt.Errorf("proxy %q; it is on, off, rollout or any", u.Proxy)
+	}
+	switch u.Needs {
+	case "", NeedSubresources, NeedCustomResources:
+	default:
+		return fmt.Errorf("needs %q; it is empty, %q or %q", u.Needs, NeedSubresources, NeedCustomResources)
+	}
+	if u.When == "" || u.Deleted == "" || u.Hangs == "" || u.Noticed == "" || u.Lasts == "" {
+		return errors.New("it says when, what is deleted, what hangs, who notices, and for how long")
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// KindPlan is the kind of an [UpgradePlan].
+const KindPlan = "UpgradePlan"
+
+// UpgradePlan is what an operator has to know before the kube-apiservers of a control plane are
+// upgraded from one version to another. Texts are Markdown with code in backquotes and nothing else.
+// Names come from recorded documents, and are treated as hostile.
+type UpgradePlan struct {
+	// APIVersion: always [APIVersion].
+	APIVersion string `json:"apiVersion"`
+	// Kind: always [KindPlan].
+	Kind string `json:"kind"`
+	// SkewproofVersion: the version of skewproof that made the plan.
+	SkewproofVersion string `json:"skewproofVersion"`
+	// From: the older version.
+	From string `json:"from"`
+	// To: the newer version.
+	To string `json:"to"`
+	// Sentence is the answer in one sentence.
+	Sentence string `json:"sentence"`
+	// Notes: what the plan cannot say.
+	Notes []string `json:"notes,omitempty"`
+	// Avoid says how to be safe whatever the protection.
+	Avoid []string `json:"avoid"`
+	// Appears and Vanishes are resources and subresources that only To, or only From, serves.
+	Appears []PlanResource `json:"appears"`
+	// Vanishes: what only From serves.
+	Vanishes []PlanResource `json:"vanishes"`
+	// Preferred are the groups whose preferred version changes.
+	Preferred []PlanPreferred `json:"preferred"`
+	// Everything are users of every resource that discovery lists.
+	Everything []PlanUser `json:"everything"`
+	// Protection has the configuration that was asked for first, and then usual ones.
+	Protection []PlanProtection `json:"protection"`
+	// Findings are the known defects that apply to the configuration that was asked for, or to the
+	// one to which the checklist leads.
+	Findings []PlanFinding `json:"findings"`
+	// Checklist: the steps, in order.
+	Checklist []PlanStep `json:"checklist"`
+	// Metrics: what to watch.
+	Metrics []PlanMetric `json:"metrics"`
+	// Stop: when not to go on.
+	Stop []string `json:"stop"`
+	// Back: how to go back.
+	Back []string `json:"back"`
+	// Rehearsal: scenarios that rehearse the upgrade.
+	Rehearsal []PlanScenario `json:"rehearsal"`
+}
+
+// PlanResource is a resource, or a subresource, that only one of two versions serves.
+type PlanResource struct {
+	// Group: empty: the core group.
+	Group string `json:"group"`
+	// Version: the version of the group.
+	Version string `json:"version"`
+	// Resource: its plural name.
+	Resource string `json:"resource"`
+	// Subresource: empty for the resource itself.
+	Subresource string `json:"subresource,omitempty"`
+	// On says which servers serve it: [PlanByDefault], [PlanByRuntimeConfig], or [PlanNotRecorded] if
+	// that is not known.
+	On string `json:"on"`
+	// Other are the versions of the group in which the other version serves the resource; empty if it
+	// does not.
+	Other []string `json:"other,omitempty"`
+	// Users: who is known to use it.
+	Users []PlanUser `json:"users,omitempty"`
+}
+
+// These are the values of [PlanResource.On].
+const (
+	PlanByDefault       = "by default"
+	PlanByRuntimeConfig = "only with --runtime-config"
+	PlanNotRecorded     = "not recorded"
+)
+
+// Name is group/version/resource/subresource, as in a URL.
+func (r PlanResource) Name() string {
+	name := r.Version + "/" + r.Resource
+	if r.Group != "" {
+		name = r.Group + "/" + name
+	}
+	if r.Subresource != "" {
+		name += "/" + r.Subresource
+	}
+	return name
+}
+
+// PlanUser uses a resource. Source is where that can be read.
+type PlanUser struct {
+	// Who: a program.
+	Who string `json:"who"`
+	// Does: what it does with the resource.
+	Does string `json:"does"`
+	// Source: where that can be read.
+	Source string `json:"source"`
+}
+
+// PlanPreferred is a group whose preferred version changes.
+type PlanPreferred struct {
+	// Group: the name of the group.
+	Group string `json:"group"`
+	// From: its first version in the discovery of the older version.
+	From string `json:"from"`
+	// To: the same of the newer version.
+	To string `json:"to"`
+}
+
+// PlanProtection is what the Mixed Version Proxy does with a configuration of both versions.
+type PlanProtection struct {
+	// Configuration says in words which flags the servers have.
+	Configuration string `json:"configuration"`
+	// Asked is true for the configuration of the command line.
+	Asked bool `json:"asked,omitempty"`
+	// Old: the older version with these flags.
+	Old PlanSide `json:"old"`
+	// New: the newer version with these flags.
+	New PlanSide `json:"new"`
+	// Ways are those of requests.
+	// Ways: at an older server for what only To has, and the other way round.
+	Ways [2]PlanRoute `json:"ways"`
+	// Sentence sums it up.
+	Sentence string `json:"sentence"`
+}
+
+// PlanSide is one version's part in a protection.
+type PlanSide struct {
+	// Version: the version of the servers.
+	Version string `json:"version"`
+	// Flags: their flags about peers.
+	Flags []string `json:"flags"`
+	// Starts is false if kube-apiserver refuses these flags.
+	Starts bool `json:"starts"`
+	// Gate is true if the feature is on. Then peers find the server.
+	Gate bool `json:"gate"`
+	// PassesOn is true if the server passes requests on to peers. Merges is true if its discovery
+	// shows what its peers serve.
+	PassesOn bool `json:"passesOn"`
+	Merges   bool `json:"merges"`
+	// Why says why the server does not pass requests on.
+	Why string `json:"why,omitempty"`
+}
+
+// PlanRoute is a way of requests from servers of one version to servers of the other one.
+type PlanRoute struct {
+	// At: the version of the server that is asked.
+	At string `json:"at"`
+	// For: the version that alone has what is asked for.
+	For string `json:"for"`
+	// Protected: true if the request is passed on.
+	Protected bool `json:"protected"`
+	// Sentence: what becomes of the request.
+	Sentence string `json:"sentence"`
+}
+
+// These are the values of [PlanFinding.Flags].
+const (
+	PlanYourFlags = "with your flags"
+	PlanProxyOn   = "once the checklist has switched the proxy on"
+)
+
+// PlanFinding is a known defect, in an operator's words.
+type PlanFinding struct {
+	// Number: the number of the finding.
+	Number int `json:"number"`
+	// Title: its title.
+	Title string `json:"title"`
+	// Page: where to read more.
+	Page string `json:"page"`
+	// Servers: which servers answer wrongly.
+	Servers string `json:"servers"`
+	// Flags says with which flags the defect applies: [PlanYourFlags] or [PlanProxyOn].
+	Flags string `json:"flags"`
+	// When: what triggers it.
+	When string `json:"when"`
+	// Deleted: what is deleted.
+	Deleted string `json:"deleted"`
+	// Hangs: what waits, stays behind or fails.
+	Hangs string `json:"hangs"`
+	// Noticed: who notices it, and by what.
+	Noticed string `json:"noticed"`
+	// Lasts: for how long.
+	Lasts string `json:"lasts"`
+	// Harms is true if the defect may delete something or leave something behind.
+	Harms bool `json:"harms"`
+}
+
+// PlanStep is one step of the checklist.
+type PlanStep struct {
+	// Title: what to do.
+	Title string `json:"title"`
+	// Text: how, and why.
+	Text string `json:"text"`
+	// Commands: command lines.
+	Commands []string `json:"commands,omitempty"`
+	// File is content for a file of kubeadm; empty if there is none.
+	File string `json:"file,omitempty"`
+}
+
+// PlanMetric is a metric to watch on every kube-apiserver.
+type PlanMetric struct {
+	// Name: as at /metrics.
+	Name string `json:"name"`
+	// Since: the oldest minor version that has it.
+	Since string `json:"since"`
+	// Bad: the value at which to worry.
+	Bad string `json:"bad"`
+	// Means: what that value means.
+	Means string `json:"means"`
+}
+
+// PlanScenario is a scenario that rehearses the upgrade.
+type PlanScenario struct {
+	// Name: the name of the scenario.
+	Name string `json:"name"`
+	// Why: what it rehearses.
+	Why string `json:"why"`
+	// Command: the command line.
+	Command string `json:"command"`
+}
+
+// WritePlanJSON writes the plan for programs.
+func WritePlanJSON(w io.Writer, p UpgradePlan) error {
+	content, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	_, err = w.Write(append(content, '\n'))
+	return err
+}

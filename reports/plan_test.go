@@ -1,0 +1,190 @@
+package reports
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// hostile is a name that a server, or a recording, may have.
+const hostileName = "<script>alert(1)</script>`|*x*_y_[l](javascript:1)\x1b[31m\u202e\n# h\n| a | b |"
+
+func hostilePlan() UpgradePlan {
+	h := hostileName
+	users := []PlanUser{{Who: "w", Does: "d", Source: h}}
+	resource := PlanResource{Group: h, Version: h, Resource: h, Subresource: h, On: PlanByDefault, Other: []string{h}, Users: users}
+	side := PlanSide{Version: h, Flags: []string{h}, Why: "w"}
+	return UpgradePlan{
+		From: h, To: h, SkewproofVersion: h, Sentence: "One. `code`", Avoid: []string{"a"}, Appears: []PlanResource{resource}, Vanishes: []PlanResource{resource},
+		Preferred: []PlanPreferred{{h, h, h}}, Everything: users, Protection: []PlanProtection{{Configuration: "`" + h + "`", Asked: true, Old: side, New: side}},
+		Findings:  []PlanFinding{{Number: 1, Title: h, Servers: h, When: h, Deleted: h, Hangs: h, Noticed: h, Lasts: h}},
+		Checklist: []PlanStep{{Title: h, Text: h, Commands: []string{h, "```"}, File: h}}, Metrics: []PlanMetric{{h, h, h, h}}, Stop: []string{h}, Back: []string{h},
+		Rehearsal: []PlanScenario{{h, h, h}},
+	}
+}
+
+// Names in a page are text: no element, attribute or link comes from them.
+func TestHostileNamesAreInertInThePageOfAPlan(t *testing.T) {
+	var b bytes.Buffer
+	if err := WritePlanHTML(&b, hostilePlan()); err != nil {
+		t.Fatal(err)
+	}
+	page, err := html.Parse(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range page.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if n.Data == "script" || n.Data == "img" || n.Data == "iframe" {
+			t.Errorf("there is an element %s", n.Data)
+		}
+		for _, a := range n.Attr {
+			if strings.HasPrefix(a.Key, "on") || a.Key == "href" && !strings.HasPrefix(a.Val, "#part-") {
+				t.Errorf("%s has %s=%q", n.Data, a.Key, a.Val)
+			}
+		}
+	}
+	if !strings.Contains(b.String(), "&lt;script&gt;alert(1)") {
+		t.Error("the names are not there at all")
+	}
+}
+
+// Names in Markdown cannot end a line, a cell or their code.
+func TestHostileNamesAreInertInMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := WritePlanMarkdown(&b, hostilePlan()); err != nil {
+		t.Fatal(err)
+	}
+	out := b.String()
+	for _, never := range []string{"\x1b", "\u202e"} {
+		if strings.Contains(out, never) {
+			t.Errorf("the Markdown has %q", never)
+		}
+	}
+	fence := ""
+	for _, line := range strings.Split(out, "\n") {
+		if run := longestRun(line, '`'); fence == "" && run >= 3 && strings.Trim(line, " `") == "" {
+			fence = strings.TrimSpace(line)
+			continue
+		}
+		if fence != "" {
+			if strings.TrimSpace(line) == fence {
+				fence = ""
+			}
+			continue
+		}
+		if strings.HasPrefix(line, "# h") || strings.HasPrefix(line, "| a | b |") {
+			t.Errorf("a name ended its line: %s", line)
+		}
+		if strings.HasPrefix(line, "|") {
+			cells := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|")
+			if head := 3; cells < head {
+				t.Errorf("a row has %d bars: %s", cells, line)
+			}
+		}
+		if outside := withoutCode(line); strings.Contains(outside, "<script") || strings.Contains(outside, "[l](") {
+			t.Errorf("there is markup outside code: %s", line)
+		}
+	}
+	if fence != "" {
+		t.Error("a block of code does not end")
+	}
+}
+
+// withoutCode removes code spans and escaped characters from a line of Markdown.
+func withoutCode(line string) string {
+	var b strings.Builder
+	for line != "" {
+		switch {
+		case line[0] == '\\' && len(line) > 1:
+			line = line[2:]
+		case line[0] == '`':
+			n := len(line) - len(strings.TrimLeft(line, "`"))
+			_, after, ok := strings.Cut(line[n:], line[:n])
+			if !ok {
+				return b.String() + line
+			}
+			line = after
+		default:
+			b.WriteByte(line[0])
+			line = line[1:]
+		}
+	}
+	return b.String()
+}
+
+func TestHostileNamesAreInertInATerminal(t *testing.T) {
+	var b bytes.Buffer
+	if err := WritePlanText(&b, hostilePlan()); err != nil {
+		t.Fatal(err)
+	}
+	for _, never := range []string{"\x1b", "\u202e", "\n# h"} {
+		if strings.Contains(b.String(), never) {
+			t.Errorf("the text has %q", never)
+		}
+	}
+}
+
+func TestMarkdownText(t *testing.T) {
+	for in, want := range map[string]string{
+		"a_b*c":    `a\_b\*c`,
+		"<b>":      `\<b\>`,
+		"a|b":      `a\|b`,
+		"a\nb":     "a b",
+		"`x`":      "\\`x\\`",
+		"a\u202eb": "ab",
+	} {
+		if got := markdownText(in); got != want {
+			t.Errorf("%q is %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{"a": "`a`", "a`b": "``a`b``", "`": "`` ` ``", "": "` `"} {
+		if got := (planText{{in, true}}).markdown(false); in != "" && got != want {
+			t.Errorf("code %q is %q, want %q", in, got, want)
+		}
+	}
+	if got := (planText{{"a|b", true}}).markdown(true); got != "`a\\|b`" {
+		t.Errorf("a bar in a cell: %q", got)
+	}
+}
+
+func TestProse(t *testing.T) {
+	want := planText{{"a ", false}, {"b", true}, {" c", false}}
+	if got := prose("a `b` c"); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A terminal gets lines that fit, and no word is lost.
+func TestFilled(t *testing.T) {
+	text := strings.Repeat("word ", 100)
+	out := filled("  - ", text)
+	for _, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
+		if len(line) > planWidth || !strings.HasPrefix(line, "  - ") && !strings.HasPrefix(line, "    ") {
+			t.Errorf("line %q", line)
+		}
+	}
+	if got := strings.Count(out, "word"); got != 100 {
+		t.Errorf("%d words of 100", got)
+	}
+}
+
+func FuzzMarkdownStaysInItsLine(f *testing.F) {
+	f.Add(hostileName)
+	f.Add("``a`")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, out := range []string{markdownText(s), planText{{s, true}}.markdown(true)} {
+			if strings.ContainsAny(out, "\n\r\x1b") {
+				t.Errorf("%q becomes %q", s, out)
+			}
+		}
+		if code := (planText{{s, true}}).markdown(false); withoutCode(code) != "" {
+			t.Errorf("%q leaves its code: %q", s, code)
+		}
+	})
+}
