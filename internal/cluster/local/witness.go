@@ -13,11 +13,16 @@ import (
 
 // Objects implements [cluster.Witness].
 func (c *Cluster) Objects(ctx context.Context, now func() history.Time, emit func(history.Object)) error {
-	client, err := c.askEtcd()
+	gateway, err := c.gateway()
 	if err != nil {
 		return err
 	}
-	return etcd.Gateway{Client: client, Address: etcdReal.String()}.Watch(ctx, now, emit)
+	return gateway.Watch(ctx, now, emit)
+}
+
+func (c *Cluster) gateway() (etcd.Gateway, error) {
+	client, err := c.askEtcd()
+	return etcd.Gateway{Client: client, Address: etcdReal.String()}, err
 }
 
 // Requests implements [cluster.Witness].
