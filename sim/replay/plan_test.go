@@ -101,7 +101,7 @@ func TestAPlanForRealProcesses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := repro(c.steps, c.requests...)
-			plan := planOf(r)
+			plan := planOf(&r.Case, patient)
 			if diff := cmp.Diff(c.want, sentences(plan.Steps)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
@@ -132,7 +132,7 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 		{Action: scenario.Heal, Label: "black hole"},
 		inject("third hole", fault.Fault{Kind: fault.LimitData, Bytes: 5, Direction: fault.Down}),
 	}, sim.Request{Server: "a", Request: workload.Request{Verb: "get", GVR: onlyNewer, Forged: workload.ForgedHop}})
-	plan := planOf(r)
+	plan := planOf(&r.Case, patient)
 	want := []string{"request 1", "step 4, timeout"}
 	if len(plan.Refused) != len(want) {
 		t.Fatalf("refused %d, want %d: %q", len(plan.Refused), len(want), plan.Refused)
@@ -160,13 +160,13 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 // convergence.
 func TestFailingDiscoveryIsRestored(t *testing.T) {
 	aggregated := &scenario.Definition{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1"}, Aggregated: true}
-	plan := planOf(repro([]scenario.Step{
+	plan := planOf(&repro([]scenario.Step{
 		{Action: scenario.BreakDiscovery, Server: "a", Path: "/apis"},
 		{Action: scenario.Define, Definition: aggregated},
 		{Action: scenario.BreakDiscovery, Server: "a", Path: "/api", Failure: fault.CutShort},
 		{Action: scenario.RestoreDiscovery, Server: "a", Path: "/apis"},
 		{Action: scenario.Undefine, Definition: aggregated},
-	}, sim.Request{Server: "a", Request: workload.Request{Verb: "get", GVR: onlyNewer}}))
+	}, sim.Request{Server: "a", Request: workload.Request{Verb: "get", GVR: onlyNewer}}).Case, patient)
 	if len(plan.Refused) > 0 {
 		t.Errorf("refused: %q", plan.Refused)
 	}

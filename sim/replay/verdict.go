@@ -95,6 +95,9 @@ func judgeRequested(h *history.History, r *search.Repro) []invariant.Verdict {
 // keepRequested keeps the operations on the resources that the file asks for, and discovery if the
 // file asks for it.
 func keepRequested(h *history.History, r *search.Repro) {
+	if len(r.Case.Requests) == 0 { // a load found it, and not a request of the file
+		return
+	}
 	h.Operations = slices.DeleteFunc(h.Operations, func(o history.Operation) bool {
 		for _, q := range r.Case.Requests {
 			if q.GVR == o.GVR && q.Subresource == o.Subresource && (q.Verb == history.VerbDiscovery) == (o.Verb == history.VerbDiscovery) {

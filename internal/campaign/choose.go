@@ -1,0 +1,82 @@
+package campaign
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/sim/replay"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// schedule is a schedule that may be carried out.
+type schedule struct {
+	seed     uint64
+	from, to string
+	plan     scenario.Plan
+}
+
+// chooser makes schedules from seeds, by the generator of the simulator.
+type chooser struct {
+	next       uint64 // the next seed
+	candidates uint64 // how many seeds there are for each schedule
+	pairs      []pair
+}
+
+// pair is two versions with their generator. It takes turns with other pairs.
+type pair struct {
+	from, to  string
+	generator *search.Generator
+}
+
+// newChooser makes the generators. versions are in ascending order.
+func newChooser(spec search.Spec, versions []string, first, candidates uint64) (*chooser, error) {
+	c := &chooser{next: first, candidates: max(candidates, 1)}
+	for i, from := range versions {
+		for _, to := range versions[i+1:] {
+			spec.From, spec.To = from, to
+			g, err := search.NewGenerator(spec)
+			if err != nil {
+				return nil, fmt.Errorf("versions %s and %s: %w", from, to, err)
+			}
+			c.pairs = append(c.pairs, pair{from, to, g})
+		}
+	}
+	return c, nil
+}
+
+// of is the schedule of a seed. It depends on nothing else.
+func (c *chooser) of(seed uint64) (schedule, error) {
+	p := c.pairs[seed%uint64(len(c.pairs))]
+	drawn, _ := p.generator.Case(seed)
+	// The memory of the case is used again for the next one.
+	encoded, err := json.Marshal(replay.ScheduleOf(drawn))
+	if err != nil {
+		return schedule{}, err
+	}
+	s := schedule{seed: seed, from: p.from, to: p.to}
+	if err := json.Unmarshal(encoded, &s.plan); err != nil {
+		return schedule{}, err
+	}
+	if err := s.plan.Validate(); err != nil {
+		return schedule{}, fmt.Errorf("the schedule of seed %d: %w", seed, err)
+	}
+	return s, nil
+}
+
+// choose returns, of the schedules of the next seeds, the one that promises most of what was not
+// reached; of equals the first.
+func (c *chooser) choose(reached Coverage) (best schedule, err error) {
+	most := -1
+	for range c.candidates {
+		s, err := c.of(c.next)
+		c.next++
+		if err != nil {
+			return schedule{}, err
+		}
+		if n := reached.Promise(s.plan); n > most {
+			best, most = s, n
+		}
+	}
+	return best, nil
+}
