@@ -237,8 +237,8 @@ func (c *Campaign) useCluster(ctx context.Context) (err error) {
 	}
 	c.sessions = append(c.sessions, note)
 	err = cluster.Close()
-	if !broken && err == nil {
-		err = cluster.Discard()
+	if !broken && err == nil || ctx.Err() != nil {
+		err = cluster.Discard() // nobody needs its logs
 	}
 	if c.failures++; note.Schedules > 0 {
 		c.failures = 0

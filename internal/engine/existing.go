@@ -39,7 +39,7 @@ func kind(s scenario.Server) string { return strings.TrimSpace(s.Version + " " +
 
 // settled returns what exists when it does not change any more.
 func (s *Session) settled(ctx context.Context) (existing, error) {
-	deadline, since := time.Now().Add(vanishing), time.Now()
+	deadline, since := time.Now().Add(s.patience), time.Now()
 	var last []string
 	for {
 		keys, err := s.cluster.Keys(ctx)
@@ -52,7 +52,7 @@ func (s *Session) settled(ctx context.Context) (existing, error) {
 		case time.Since(since) >= unchanged:
 			return existing{keys: keys, served: map[string]string{}}, nil
 		case time.Now().After(deadline):
-			return existing{}, fmt.Errorf("what is in etcd still changes %s after all servers were ready", vanishing)
+			return existing{}, fmt.Errorf("what is in etcd still changes %s after all servers were ready", s.patience)
 		}
 		if err := (clock{}).Sleep(ctx, glance); err != nil {
 			return existing{}, err
@@ -75,7 +75,7 @@ func (s *Session) clean(ctx context.Context) error {
 // difference returns, in sentences, how the cluster differs from the beginning of the session, if
 // the difference does not vanish in time.
 func (s *Session) difference(ctx context.Context, servers []scenario.Server) (left []string, err error) {
-	for deadline := time.Now().Add(vanishing); ; {
+	for deadline := time.Now().Add(s.patience); ; {
 		if left, err = s.compare(ctx, servers); len(left) == 0 && err == nil || time.Now().After(deadline) {
 			return left, err
 		}

@@ -33,6 +33,7 @@ type Session struct {
 	epoch    time.Time
 	began    existing
 	last     *runner // of the plan before; nil if there was none
+	patience time.Duration
 }
 
 // Schedule is one plan for a session.
@@ -58,7 +59,7 @@ type Result struct {
 // NewSession starts the servers and notes what exists. Servers of every version that schedules may
 // start must be among them, because each version creates objects of its own.
 func NewSession(ctx context.Context, servers []scenario.Server, c Reusable, recorder history.Collector, o Options) (*Session, error) {
-	s := &Session{cluster: c, recorder: recorder, options: o, epoch: time.Now().Add(-recorder.Now())}
+	s := &Session{cluster: c, recorder: recorder, options: o, epoch: time.Now().Add(-recorder.Now()), patience: vanishing}
 	for _, server := range servers {
 		s.servers = append(s.servers, server.Name)
 	}
@@ -124,20 +125,21 @@ func (s *Session) reset(ctx context.Context, next *runner) (left []string, err e
 	for _, server := range next.plan.Servers {
 		versions[server.Name] = server.Version
 	}
+	refused := make(chan string, len(s.servers))
 	err = s.each(ctx, func(ctx context.Context, name string) error {
 		err := s.cluster.StartServer(ctx, name, versions[name])
 		if refusal := (*scenario.RefusedError)(nil); errors.As(err, &refusal) {
-			return nil // see below
+			refused <- name
+			return nil
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range s.servers {
-		if s.cluster.Serving(name) == 0 {
-			next.steps.Refused(name)
-		}
+	close(refused)
+	for name := range refused {
+		next.steps.Refused(name)
 	}
 	if err := s.cluster.ForgetRequests(); err != nil {
 		return nil, err

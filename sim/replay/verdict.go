@@ -71,7 +71,7 @@ func JudgeReal(out io.Writer, r *search.Repro, h *history.History) invariant.Out
 	v := VerdictOn(judgeRequested(h, r), r)
 	fmt.Fprintf(out, "\nOn what the file asks for, %s\n", Recognise(r, v))
 	if e := sameKind(r, v); e != nil {
-		fmt.Fprintf(out, "  in the simulator:  %s\n  on real processes: %s\n", r.Sentence, e.Sentence)
+		fmt.Fprintf(out, "  in the file:       %s\n  on real processes: %s\n", r.Sentence, e.Sentence)
 	}
 	return v.Outcome
 }
