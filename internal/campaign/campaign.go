@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/mod/semver"
@@ -80,7 +81,7 @@ type Real struct{ *run.Sessions }
 
 // Open implements [Clusters].
 func (r Real) Open(ctx context.Context, out string) (Cluster, error) {
-	return r.Sessions.Open(ctx, out, io.Discard)
+	return r.Sessions.Open(ctx, out)
 }
 
 // Campaign is a search that is carried out once.
@@ -103,7 +104,9 @@ type Campaign struct {
 	fresh        []*newFinding  // NEW ones, in the order in which they were seen
 	sessions     []reports.RealSession
 	opened       int // clusters so far, also those for repeating
-	failures     int // clusters in a row that broke off
+	failures     int // clusters in a row that carried out no schedule
+	// pending is a schedule that its cluster could not be used for. It is carried out on the next.
+	pending *schedule
 }
 
 // newFinding is a kind of violation that no finding explains.
@@ -209,13 +212,12 @@ func (c *Campaign) useCluster(ctx context.Context) (err error) {
 	broken := false
 	for c.wants(ctx) && note.Schedules < perCluster {
 		c.explored = before + time.Since(began)
-		s, err := c.chooser.choose(c.reached)
+		s, err := c.nextSchedule()
 		if err != nil {
 			return errors.Join(err, cluster.Close())
 		}
 		result, err := c.carryOut(ctx, cluster, s, seeds)
-		if ctx.Err() != nil {
-			note.Ended = "the campaign was interrupted"
+		if err != nil && ctx.Err() != nil {
 			break
 		}
 		if err != nil {
@@ -224,15 +226,18 @@ func (c *Campaign) useCluster(ctx context.Context) (err error) {
 			break
 		}
 		if len(result.Left) > 0 {
-			note.Ended = fmt.Sprintf("it was not used for the schedule of seed %d: %s", s.seed, join(result.Left))
+			note.Ended = fmt.Sprintf("it was not used for the schedule of seed %d: %s", s.seed, strings.Join(result.Left, "; "))
 			c.Progress("%s", note.Ended)
-			c.chooser.next = s.seed // the schedule is carried out on the next cluster
+			c.pending = &s
 			break
 		}
 		seeds = append(seeds, s.seed)
 		note.Schedules++
 	}
-	if note.Schedules == perCluster {
+	switch {
+	case ctx.Err() != nil:
+		note.Ended = "the campaign was interrupted"
+	case note.Schedules == perCluster:
 		note.Ended = "it had carried out as many schedules as a cluster may"
 	}
 	c.sessions = append(c.sessions, note)
@@ -247,6 +252,15 @@ func (c *Campaign) useCluster(ctx context.Context) (err error) {
 		return fmt.Errorf("%d clusters in a row carried out no schedule; the last: %s", c.failures, note.Ended)
 	}
 	return nil // that a cluster did not end well is told in its note
+}
+
+// nextSchedule is the one that is still to be carried out, or that is chosen.
+func (c *Campaign) nextSchedule() (schedule, error) {
+	if s := c.pending; s != nil {
+		c.pending = nil
+		return *s, nil
+	}
+	return c.chooser.choose(c.reached)
 }
 
 // carryOut carries out a schedule, judges it, and counts what it came to. before are the schedules

@@ -239,8 +239,8 @@ func TestAnInterruptedCampaign(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, err := c.Run(ctx)
-	if err != nil || found.Complete || found.Schedules != 1 || found.Real.Sessions[0].Ended != "the campaign was interrupted" {
-		t.Errorf("%+v, %v", found, err)
+	if err != nil || found.Complete || found.Schedules != 2 || found.Real.Sessions[0].Ended != "the campaign was interrupted" {
+		t.Errorf("%d schedules, complete: %t, clusters %+v, %v", found.Schedules, found.Complete, found.Real.Sessions, err)
 	}
 }
 

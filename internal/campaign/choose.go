@@ -65,9 +65,9 @@ func (c *chooser) of(seed uint64) (schedule, error) {
 }
 
 // choose returns, of the schedules of the next seeds, the one that promises most of what was not
-// reached; of equals the first.
+// reached for the time that it takes; of equals the first.
 func (c *chooser) choose(reached Coverage) (best schedule, err error) {
-	most := -1
+	most := -1.0
 	for range c.candidates {
 		s, err := c.of(c.next)
 		c.next++

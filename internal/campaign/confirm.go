@@ -67,7 +67,7 @@ func (c *Campaign) shows(ctx context.Context, on Cluster, f *newFinding, s sched
 	c.opened++
 	j, result, err := c.judge(ctx, on, s, fmt.Sprintf("again-%d", c.opened))
 	if err == nil && len(result.Left) > 0 {
-		err = fmt.Errorf("the cluster could not be used again: %s", join(result.Left))
+		err = fmt.Errorf("the cluster could not be used again: %s", strings.Join(result.Left, "; "))
 	}
 	if err != nil {
 		return false, err

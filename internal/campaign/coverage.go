@@ -111,10 +111,11 @@ func (c Coverage) Add(f *invariant.Facts, h *history.History, p scenario.Plan) {
 	}
 }
 
-// promised are the situations that a plan leads to, if it goes as it should.
-func promised(p scenario.Plan) map[situation]bool {
+// promised are the situations that a plan leads to, if it goes as it should, and about how long it
+// takes.
+func promised(p scenario.Plan) (all map[situation]bool, takes time.Duration) {
 	const start = 5 * time.Second // how long a start takes
-	all := map[situation]bool{}
+	all = map[situation]bool{}
 	on := map[string]string{} // the kinds of the faults that are on, by what ends them
 	transition, until, now := none, time.Duration(0), time.Duration(0)
 	pass := func(d time.Duration) {
@@ -160,19 +161,22 @@ func promised(p scenario.Plan) map[situation]bool {
 			}
 		}
 	}
-	return all
+	return all, now
 }
 
-// Promise is how many cells that were not reached a plan leads to.
-func (c Coverage) Promise(p scenario.Plan) (unreached int) {
-	for at := range promised(p) { // in any order: it is a sum
+// Promise is how many cells that were not reached a plan leads to, for each second that it takes.
+func (c Coverage) Promise(p scenario.Plan) float64 {
+	const reset = 15 * time.Second // before every schedule, whatever it does
+	situations, takes := promised(p)
+	unreached := 0
+	for at := range situations { // in any order: it is a sum
 		for _, class := range invariant.CrossingClasses() {
 			if c[cell{at, class}] == 0 {
 				unreached++
 			}
 		}
 	}
-	return unreached
+	return float64(unreached) / (takes + reset).Seconds()
 }
 
 // Report lists the cells that were reached, in the order of faults, transitions and classes.

@@ -52,9 +52,13 @@ func simulate(t *testing.T, parts ...part) (h *history.History, began []history.
 	for _, p := range parts {
 		first = append(first, len(c.Steps))
 		c.Steps = append(c.Steps, p...)
-	}
-	for i := 1; i <= len(c.Steps); i++ {
-		if c.Steps[i-1].Action != scenario.Soak {
+		if p[0].Action != scenario.Soak {
+			continue // nothing is asked between two schedules
+		}
+		for i := first[len(first)-1] + 1; i <= len(c.Steps); i++ {
+			if c.Steps[i-1].Action == scenario.Soak {
+				continue
+			}
 			for _, after := range []time.Duration{time.Second, 7 * time.Second, 9 * time.Second} {
 				c.Requests = append(c.Requests, sim.Request{Step: i, After: after, Server: "b", Request: workload.Request{Verb: "list", GVR: onlyNewer}})
 			}

@@ -21,7 +21,15 @@ import (
 type existing struct {
 	keys   []string
 	served map[string]string // by kind: the names of all resources, subresources and verbs
+	// builtIn are the keys of the APIServices of the group versions that some server serves by
+	// itself. Servers create those of their own version, and delete others: which of them exist
+	// depends on which server looked last (autoRegisterController in kube-aggregator,
+	// pkg/controllers/autoregister).
+	builtIn map[string]bool
 }
+
+// apiServices is the prefix of the keys of APIServices.
+const apiServices = "/registry/apiregistration.k8s.io/apiservices/"
 
 const (
 	// vanishing is how long a difference may take to vanish. A peer's endpoint lease expires after
@@ -50,7 +58,7 @@ func (s *Session) settled(ctx context.Context) (existing, error) {
 		case !slices.Equal(keys, last):
 			last, since = keys, time.Now()
 		case time.Since(since) >= unchanged:
-			return existing{keys: keys, served: map[string]string{}}, nil
+			return existing{keys: keys, served: map[string]string{}, builtIn: map[string]bool{}}, nil
 		case time.Now().After(deadline):
 			return existing{}, fmt.Errorf("what is in etcd still changes %s after all servers were ready", s.patience)
 		}
@@ -94,19 +102,24 @@ func (s *Session) compare(ctx context.Context, servers []scenario.Server) (left 
 		return nil, err
 	}
 	for _, key := range without(keys, s.began.keys) {
-		left = append(left, key+" is in etcd, and was not")
+		if !s.began.builtIn[key] {
+			left = append(left, key+" is in etcd, and was not")
+		}
 	}
 	for _, key := range without(s.began.keys, keys) {
-		left = append(left, key+" is not in etcd any more")
+		if !s.began.builtIn[key] {
+			left = append(left, key+" is not in etcd any more")
+		}
 	}
 	for _, server := range servers {
 		if s.cluster.Serving(server.Name) == 0 {
 			continue
 		}
-		serves, err := s.serves(ctx, server.Name)
+		document, err := s.serves(ctx, server.Name)
 		if err != nil {
 			return nil, err
 		}
+		serves := strings.Join(names(document), "\n")
 		was, ok := s.began.served[kind(server)]
 		if !ok {
 			s.began.served[kind(server)], was = serves, serves
@@ -118,21 +131,42 @@ func (s *Session) compare(ctx context.Context, servers []scenario.Server) (left 
 	return left[:min(len(left), maxLeft)], nil
 }
 
-// serves names, in lines, all that a server serves itself.
-func (s *Session) serves(ctx context.Context, server string) (string, error) {
+// serves is what a server serves itself.
+func (s *Session) serves(ctx context.Context, server string) (history.Document, error) {
 	client, err := asking(s.cluster.Direct, server)
 	if err != nil {
-		return "", err
+		return history.Document{}, err
 	}
 	attempt, cancel := context.WithTimeout(ctx, truthTimeout)
 	defer cancel()
 	document, err := traffic.Discover(attempt, client)
 	if err != nil {
-		return "", fmt.Errorf("ask %s what it serves: %w", server, err)
+		return document, fmt.Errorf("ask %s what it serves: %w", server, err)
 	}
-	return strings.Join(names(document), "\n"), nil
+	return document, nil
 }
 
+// note notes what servers of these versions serve at the beginning.
+func (s *Session) note(ctx context.Context, servers []scenario.Server) error {
+	for _, server := range servers {
+		document, err := s.serves(ctx, server.Name)
+		if err != nil {
+			return err
+		}
+		s.began.learn(kind(server), document)
+	}
+	return nil
+}
+
+// learn notes what servers of a kind serve at the beginning.
+func (e *existing) learn(kind string, d history.Document) {
+	e.served[kind] = strings.Join(names(d), "\n")
+	for _, r := range d.Resources {
+		e.builtIn[apiServices+r.Version+"."+r.Group] = true
+	}
+}
+
+// names names all that a document lists, sorted.
 func names(d history.Document) []string {
 	all := map[string]bool{}
 	for _, r := range d.Resources {

@@ -73,6 +73,9 @@ func NewSession(ctx context.Context, servers []scenario.Server, c Reusable, reco
 	if s.began, err = s.settled(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.note(ctx, servers); err != nil {
+		return nil, err
+	}
 	o.Status("%d servers ready after %s; %d keys in etcd", len(servers), recorder.Now().Round(100*time.Millisecond), len(s.began.keys))
 	return s, nil
 }

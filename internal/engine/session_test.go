@@ -47,7 +47,7 @@ func (k *kept) StartServer(_ context.Context, name, version string) error {
 func sessionOn(k *kept, keys ...string) *Session {
 	return &Session{
 		cluster: k, recorder: history.NewCollector(history.Run{Servers: []history.Server{{Name: "a"}}}, nil), servers: []string{"a"},
-		options: Options{Status: func(string, ...any) {}}, began: existing{keys: keys, served: map[string]string{}}, patience: time.Second,
+		options: Options{Status: func(string, ...any) {}}, began: existing{keys: keys, served: map[string]string{}, builtIn: map[string]bool{}}, patience: time.Second,
 	}
 }
 
@@ -63,6 +63,8 @@ func TestASessionWithALeftoverIsNotReused(t *testing.T) {
 		"an object":                {[]string{"/registry/stable.example.com/widgets/left", "/registry/x"}, "", "widgets/left is in etcd, and was not"},
 		"an object is missing":     {nil, "", "/registry/x is not in etcd any more"},
 		"a lease that expires":     {[]string{"/registry/peerserverleases/old", "/registry/x"}, "/registry/peerserverleases/old", ""},
+		"an APIService of servers": {[]string{apiServices + "v1.storage.k8s.io", "/registry/x"}, "", ""},
+		"another APIService":       {[]string{apiServices + "v1.stable.example.com", "/registry/x"}, "", "v1.stable.example.com is in etcd"},
 		"what the load created":    {[]string{"/registry/configmaps/skewproof/skewproof-a-12", "/registry/x"}, "", ""},
 		"what looks like a load":   {[]string{"/registry/configmaps/skewproof/skewproof-a", "/registry/x"}, "", "skewproof-a is in etcd"},
 		"the Service of a gateway": {[]string{"/registry/services/specs/" + extension.ServiceNamespace + "/" + extension.ServiceName, "/registry/x"}, "", ""},
@@ -70,6 +72,7 @@ func TestASessionWithALeftoverIsNotReused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := &kept{keys: c.keys, expires: c.expires}
 			s := sessionOn(k, "/registry/x")
+			s.began.learn("v2", history.Document{Resources: []history.Resource{{GVR: history.GVR{Group: "storage.k8s.io", Version: "v1", Resource: "x"}}}})
 			left, err := s.reset(t.Context(), newRunner(plan, k, &witness{Recorder: s.recorder.Recorder}, s.options))
 			if err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -106,12 +107,16 @@ type sessionRequest struct {
 	Dir  Dir           `json:"dir"`
 }
 
-// Open starts the cluster of a session. Its logs are below out, which must not exist. Progress shows
-// what the servers do; it may be [io.Discard].
-func (s *Sessions) Open(ctx context.Context, out string, progress io.Writer) (*Session, error) {
+// Open starts the cluster of a session. Its logs are below out, which must not exist; session.log
+// says what was done.
+func (s *Sessions) Open(ctx context.Context, out string) (*Session, error) {
 	dir, err := NewDir(out, "", "", time.Now())
 	if err != nil {
 		return nil, err
+	}
+	progress, err := os.Create(filepath.Join(dir.logs(), "session.log"))
+	if err != nil {
+		return nil, fmt.Errorf("write to output directory: %w; choose another with --out", err)
 	}
 	m := sessionManifest{Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, APIServers: s.got.apiservers, Etcd: s.got.etcd}
 	for _, server := range s.spec.first() {
@@ -131,6 +136,7 @@ func (s *Sessions) Open(ctx context.Context, out string, progress io.Writer) (*S
 	ctx, cancel := context.WithCancel(ctx)
 	session := &Session{dir: dir, end: cancel, ask: ask, answers: json.NewDecoder(heard), heard: heard, ended: make(chan error, 1)}
 	go func() {
+		defer func() { _ = progress.Close() }()
 		code, err := sandbox.Enter(ctx, sandbox.Command{
 			Args: []string{SessionCommand, string(dir)}, Stdin: requests, Stdout: progress, Stderr: progress, ExtraFiles: []*os.File{answer},
 			Started: func(pid int) {
