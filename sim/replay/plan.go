@@ -37,8 +37,9 @@ type Pace struct {
 // patient is the pace at which a file is repeated: the load comes to every request of the file.
 var patient = Pace{Settled: search.Bounds.Staleness + 4*time.Second, Shortest: 2 * time.Second, Longest: time.Minute, Observed: 15 * time.Second}
 
-// Brisk is the pace of a search on real servers: a schedule takes seconds.
-var Brisk = Pace{Settled: search.Bounds.Convergence, Shortest: time.Second, Longest: 8 * time.Second, Observed: 2 * time.Second, Converge: true}
+// Brisk is the pace of a search on real servers: a schedule takes seconds. The longest wait is longer
+// than the staleness bound, so that ignorance excuses no answer at its end.
+var Brisk = Pace{Settled: search.Bounds.Convergence, Shortest: time.Second, Longest: 6500 * time.Millisecond, Observed: 2 * time.Second, Converge: true}
 
 // Options say what the real servers of a plan can do.
 type Options struct {
