@@ -21,6 +21,7 @@ type realFlags struct {
 	spec       run.Spec
 	versions   []string
 	candidates uint64
+	repeats    int
 	shrinkRuns int
 }
 
@@ -30,7 +31,7 @@ var (
 	onlyLocal = map[string]string{
 		"subject": "the simulator searches a --policy", "versions": "the simulator searches --from and --to", "qps": "a schedule in the simulator has --requests and no load",
 		"etcd": "the simulator starts no program", "binary": "the simulator starts no program", "label": "the simulator tests a policy",
-		"candidates": "the simulator runs every seed", "shrink-runs": "the simulator shrinks as long as it takes",
+		"candidates": "the simulator runs every seed", "repeats": "the simulator gives the same run again", "shrink-runs": "the simulator shrinks as long as it takes",
 	}
 	onlySim = map[string]string{
 		"policy": "real servers have a --subject", "change": "the policy of a real kube-apiserver cannot be changed", "from": "give --versions", "to": "give --versions",
@@ -44,6 +45,7 @@ func (f *realFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.spec.Subject, "subject", scenario.SubjectBuiltin, "whose proxy is tested (local only)")
 	flags.StringSliceVar(&f.versions, "versions", []string{run.DefaultFrom, run.DefaultTo}, "the versions of kube-apiserver, of which each schedule has two (local only)")
 	flags.Uint64Var(&f.candidates, "candidates", campaign.DefaultCandidates, "choose each schedule among so many seeds, by what was not reached yet (local only)")
+	flags.IntVar(&f.repeats, "repeats", campaign.DefaultRepeats, "how often a schedule with a NEW violation is repeated, on a new cluster each time (local only)")
 	flags.IntVar(&f.shrinkRuns, "shrink-runs", campaign.DefaultShrinkRuns, "how many runs may look for a smaller schedule of each NEW violation (local only)")
 }
 
@@ -70,6 +72,9 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 	if r.shrinkRuns < 0 {
 		return usage("--shrink-runs %d: want 0 or more", r.shrinkRuns)
 	}
+	if r.repeats < 0 {
+		return usage("--repeats %d: want 0 or more", r.repeats)
+	}
 	if r.candidates < 1 || r.candidates > 1000 {
 		return usage("--candidates %d: want 1 to 1000", r.candidates)
 	}
@@ -86,7 +91,7 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 	r.spec.Servers = f.spec.Servers
 	o := campaign.Options{
 		Spec: r.spec, Versions: slices.Clone(r.versions), First: f.options.First, Seeds: f.options.Seeds, For: f.options.For, Candidates: r.candidates,
-		Repeats: campaign.DefaultRepeats, ShrinkRuns: r.shrinkRuns, Findings: known, Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
+		Repeats: r.repeats, ShrinkRuns: r.shrinkRuns, Findings: known, Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
 		Version: run.Version(), Machine: strings.Join(run.Machine(), ", "), Progress: run.Console{Progress: progress}.Status(),
 	}
 	if _, err := campaign.New(o, nil); err != nil { // before anything is fetched

@@ -72,6 +72,7 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 		{"explore --backend local --versions v1.36.3,v1.99.0", "v1.99.0"},
 		{"explore --backend local --subject mine", `--subject "mine": the backend local has builtin, reference, none`},
 		{"explore --backend local --candidates 0", "--candidates 0: want 1 to 1000"},
+		{"explore --backend local --repeats -1", "--repeats -1: want 0 or more"},
 		{"explore --backend local --shrink-runs -1", "--shrink-runs -1: want 0 or more"},
 		{"explore --backend local --servers 0", "0 servers: want 1 to 100"},
 		{"explore --backend local --servers 64", "--servers 64: campaign needs 0 to 63 on the backend local"},

@@ -13,7 +13,7 @@ import (
 func TestCampaignOnRealProcesses(t *testing.T) {
 	needsCluster(t)
 	dir := filepath.Join(t.TempDir(), "campaign")
-	r := run(t, "explore", "--backend", "local", "--seeds", "3", "--candidates", "1", "--first", "1", "--shrink-runs", "0", "--out", dir)
+	r := run(t, "explore", "--backend", "local", "--seeds", "3", "--candidates", "1", "--first", "18", "--repeats", "0", "--out", dir)
 	t.Logf("exit code %d\n%s", r.code, r.output)
 	c, err := reports.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
 	if err != nil {
@@ -33,8 +33,8 @@ func TestCampaignOnRealProcesses(t *testing.T) {
 		t.Errorf("no request met a fault, or none followed a change: %+v", c.Real.Coverage)
 	}
 	for _, f := range c.Findings {
-		if f.Real != nil && f.Real.Repeated != 3 {
-			t.Errorf("%s was repeated %d times", f.ViolationKind, f.Real.Repeated)
+		if f.Finding == 0 {
+			t.Logf("NEW: %s: %s", f.ViolationKind, f.Sentence)
 		}
 	}
 	if !strings.Contains(r.output, "3 of 3 schedules") {

@@ -178,20 +178,25 @@ func Enclosing(p scenario.Plan) []scenario.Step {
 	return steps
 }
 
-// trafficOf is a load that sends what the case asks for.
+// trafficOf is a load of the kind of the first request of a case: so loads of all kinds are as
+// frequent as such requests are.
 func trafficOf(c *sim.Case) scenario.Traffic {
-	has := func(of func(r sim.Request) bool) bool { return slices.ContainsFunc(c.Requests, of) }
-	switch {
-	case has(func(r sim.Request) bool { return r.Upgrade }):
-		return scenario.UpgradeTraffic
-	case has(func(r sim.Request) bool { return r.Forged != "" }):
+	if len(c.Requests) == 0 {
+		return scenario.GeneralTraffic
+	}
+	switch r := c.Requests[0]; {
+	case r.Forged != "":
 		return scenario.HostileTraffic
-	case has(func(r sim.Request) bool { return r.Verb == history.VerbDiscovery }):
-		return scenario.DiscoveryTraffic
-	case has(func(r sim.Request) bool { return r.Verb == history.VerbTable }):
-		return scenario.FormatTraffic
-	case has(func(r sim.Request) bool { return r.Verb == "watch" && r.For > 3*time.Second }):
+	case r.Upgrade:
+		return scenario.UpgradeTraffic
+	case r.Verb == "watch":
 		return scenario.WatchTraffic
+	case r.Subresource != "":
+		return scenario.SubresourceTraffic
+	case r.Verb == history.VerbDiscovery:
+		return scenario.DiscoveryTraffic
+	case r.Verb == history.VerbTable, r.Verb == "patch":
+		return scenario.FormatTraffic
 	}
 	return scenario.GeneralTraffic
 }

@@ -262,3 +262,32 @@ func TestOtherRequestsArePressureToo(t *testing.T) {
 		}
 	}
 }
+
+// A schedule for a search on real servers waits for conditions at both ends, and for little else. The
+// first request decides which load there is.
+func TestAScheduleForASearch(t *testing.T) {
+	c := repro([]scenario.Step{
+		cutOff("b", "a"), soaking(time.Minute), to(scenario.Kill, "c"), soaking(time.Millisecond), to(scenario.Restart, "b"),
+	}, sim.Request{Step: 1, After: time.Hour, Server: "b", Request: workload.Request{Verb: "watch", Upgrade: true, GVR: onlyNewer}}).Case
+	p := ScheduleOf(&c)
+	const first, last = "the servers agree and answer, or until 20s after the last disturbance", "the servers agree and answer, or until 25s after the last disturbance"
+	want := []string{"until " + first, "cut, b→a", "for 6.5s", "kill c", "for 1s", "restart b", "for 2s", "heal: ba", "start c", "until " + last}
+	got := sentences(p.Steps)
+	for i := range got {
+		got[i] = strings.TrimPrefix(got[i], "let the load run ")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if p.Traffic != scenario.UpgradeTraffic || p.Validate() != nil {
+		t.Errorf("the load is %q, %v", p.Traffic, p.Validate())
+	}
+	again := Enclosed(p, Enclosing(p))
+	if diff := cmp.Diff(p, again); diff != "" {
+		t.Errorf("its own steps, enclosed (-want +got):\n%s", diff)
+	}
+	less := Enclosed(p, []scenario.Step{{Action: scenario.Heal, Label: "ba"}, to(scenario.Kill, "c")})
+	if got := sentences(less.Steps); !slices.Equal(got, []string{"until " + first, "kill c", "start c", "until " + last}) {
+		t.Errorf("fewer steps, enclosed: %q", got)
+	}
+}
