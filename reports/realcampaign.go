@@ -169,8 +169,8 @@ func (t *terminal) writeReal(c *Campaign) {
 
 // writeCoverage writes the table of coverage.
 func writeCoverage(w io.Writer, r *RealCampaign) {
-	fmt.Fprintf(w, "\n%-20s %-12s %8s %10s\n", "fault", "transition", "classes", "requests")
+	fmt.Fprintf(w, "\n%-20s %-18s %8s %10s\n", "fault", "transition", "classes", "requests")
 	for _, row := range r.CoverageRows() {
-		fmt.Fprintf(w, "%-20s %-12s %8d %10s\n", row.Fault, row.Transition, row.Classes, grouped(int(row.Requests)))
+		fmt.Fprintf(w, "%-20s %-18s %8d %10s\n", row.Fault, row.Transition, row.Classes, grouped(int(row.Requests)))
 	}
 }

@@ -41,7 +41,7 @@ func TestACampaignOnRealServersIsShown(t *testing.T) {
 			}
 		}
 	}
-	for _, says := range []string{"by itself a schedule takes 1.5 times as long", "3 of 1,694 cells", "the model does not know: NEW: Available", "cut                  restart             1          7"} {
+	for _, says := range []string{"by itself a schedule takes 1.5 times as long", "3 of 1,694 cells", "the model does not know: NEW: Available", "cut                  restart                   1          7"} {
 		if !strings.Contains(text.String(), says) {
 			t.Errorf("the text does not say %q:\n%s", says, text.String())
 		}

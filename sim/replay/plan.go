@@ -145,6 +145,9 @@ var leastPressure = history.Pressure{Operations: 500}
 func ScheduleOf(c *sim.Case) scenario.Plan {
 	bare := *c
 	bare.Requests = nil // only steps decide how long it waits
+	for n := len(bare.Steps); n > 0 && bare.Steps[n-1].Action == scenario.Outlast; n-- {
+		bare.Steps = bare.Steps[:n-1] // the plan waits for a condition
+	}
 	p := planOf(&bare, Brisk)
 	p.Traffic = trafficOf(c)
 	return p.Plan

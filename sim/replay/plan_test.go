@@ -268,6 +268,7 @@ func TestOtherRequestsArePressureToo(t *testing.T) {
 func TestAScheduleForASearch(t *testing.T) {
 	c := repro([]scenario.Step{
 		cutOff("b", "a"), soaking(time.Minute), to(scenario.Kill, "c"), soaking(time.Millisecond), to(scenario.Restart, "b"),
+		{Action: scenario.Outlast, For: 25 * time.Second},
 	}, sim.Request{Step: 1, After: time.Hour, Server: "b", Request: workload.Request{Verb: "watch", Upgrade: true, GVR: onlyNewer}}).Case
 	p := ScheduleOf(&c)
 	const first, last = "the servers agree and answer, or until 20s after the last disturbance", "the servers agree and answer, or until 25s after the last disturbance"
