@@ -29,6 +29,8 @@ func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
 		return e.Objects.Rewrite(ctx, *s.Objects, s.Server)
 	case scenario.DeleteNamespace:
 		return e.Objects.DeleteNamespace(ctx, *s.Objects)
+	case scenario.ReleaseObjects:
+		return e.Objects.Release(ctx, *s.Objects)
 	}
 	return e.collect(ctx, s.For)
 }

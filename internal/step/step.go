@@ -67,6 +67,8 @@ type Objects interface {
 	Rewrite(ctx context.Context, o scenario.Objects, through string) error
 	// DeleteNamespace asks for the deletion of the namespace and does not wait for it.
 	DeleteNamespace(ctx context.Context, o scenario.Objects) error
+	// Release removes the finalizers that Create has given to objects that are held.
+	Release(ctx context.Context, o scenario.Objects) error
 	// Collected reports whether everything is gone that must go after the deletions so far.
 	Collected(ctx context.Context) (bool, error)
 }
@@ -208,7 +210,7 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 	case scenario.Heal:
 		return e.heal(ctx, s.Label)
 	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.CreateQuota, scenario.DeleteOwners, scenario.DeleteNamespace,
-		scenario.RewriteObjects, scenario.CollectObjects:
+		scenario.ReleaseObjects, scenario.RewriteObjects, scenario.CollectObjects:
 		return e.control(ctx, s)
 	case scenario.StartTests:
 		return e.Cluster.(cluster.Tester).StartTests(ctx, s.Version, s.Server, *s.Tests) // see Prepare

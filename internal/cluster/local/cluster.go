@@ -191,12 +191,12 @@ func (c *Cluster) Start(ctx context.Context) error {
 
 // Close ends all processes, links and hosts. It may be called at any time, and more than once.
 func (c *Cluster) Close() {
+	c.controllers.close() // before the servers end: it tells what it measured
 	var all sync.WaitGroup
 	for _, s := range c.Servers {
 		all.Go(s.close)
 	}
 	all.Wait()
-	c.controllers.close()
 	c.tests.close()
 	if c.unbalance != nil {
 		c.unbalance()
