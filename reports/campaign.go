@@ -106,13 +106,33 @@ type SearchSpec struct {
 	// From and To are the versions whose recorded documents the servers serve.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Servers is the number of servers.
+	// Versions are all versions of the servers, oldest first, if they are more than From and To.
+	Versions []string `json:"versions,omitempty"`
+	// Servers is the number of servers. 0 means that each schedule has 1 to 5.
 	Servers int `json:"servers"`
 	// Resources is how many resources are served. They are those that differ most between the
 	// versions. 0 means all that both versions serve.
 	Resources int `json:"resources"`
 	// Requests is the number of requests in a random schedule. 0 means the default.
 	Requests int `json:"requests,omitempty"`
+}
+
+// AllVersions returns the versions of the servers, oldest first.
+func (s SearchSpec) AllVersions() []string {
+	if len(s.Versions) > 0 {
+		return s.Versions
+	}
+	return []string{s.From, s.To}
+}
+
+// Shape says how many servers there are, and of which versions.
+func (s SearchSpec) Shape() string {
+	count := "1 to 5 apiservers"
+	if s.Servers > 0 {
+		count = counted(s.Servers, "apiserver")
+	}
+	all := s.AllVersions()
+	return count + " of " + strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
 }
 
 // String returns the policy with its changes.
@@ -351,7 +371,12 @@ func (c *Campaign) Command() string {
 	for _, change := range s.Changes {
 		words = append(words, "--change", change)
 	}
-	words = append(words, "--from", s.From, "--to", s.To, "--servers", strconv.Itoa(s.Servers), "--resources", strconv.Itoa(s.Resources))
+	if len(s.Versions) > 0 {
+		words = append(words, "--versions", strings.Join(s.Versions, ","))
+	} else {
+		words = append(words, "--from", s.From, "--to", s.To)
+	}
+	words = append(words, "--servers", strconv.Itoa(s.Servers), "--resources", strconv.Itoa(s.Resources))
 	if c.Method == MethodAll {
 		words = append(words, "--events", strconv.Itoa(c.Events()))
 	} else {

@@ -124,7 +124,7 @@ func (d campaignDocument) Lead() string {
 			how = covered(d.Campaign) + " schedules of a bounded number of events"
 		}
 	}
-	return fmt.Sprintf("%s on %s of %s and %s, which serve %s, in the simulator.", how, counted(d.Spec.Servers, "apiserver"), d.Spec.From, d.Spec.To, resources)
+	return fmt.Sprintf("%s on %s, which serve %s, in the simulator.", how, d.Spec.Shape(), resources)
 }
 
 // First is the id of the first finding about an invariant. It is empty if there is none.

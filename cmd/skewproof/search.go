@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,6 +40,8 @@ func (f *searchFlags) register(flags *pflag.FlagSet, command string) {
 	f.given = flags.Changed
 	flags.StringVar(&f.spec.From, "from", run.DefaultFrom, "the older version; what it serves must be recorded")
 	flags.StringVar(&f.spec.To, "to", run.DefaultTo, "the newer version")
+	flags.StringSliceVar(&f.spec.Versions, "versions", nil,
+		fmt.Sprintf("all versions instead of --from and --to, with commas between them: 2 to %d", search.MaxVersions))
 	flags.StringArrayVar(&f.spec.Changes, "change", nil, "set a switch of the policy, as SWITCH=VALUE (docs/policies.md lists them); may be repeated")
 	flags.IntVar(&f.options.Workers, "workers", 0, "how many schedules are run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "directory for what is found (default _out/"+command+"-POLICY-TIME)")
@@ -55,7 +58,7 @@ func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, command string) {
 
 // registerRandom declares the flags of searches of random schedules.
 func (f *searchFlags) registerRandom(flags *pflag.FlagSet) {
-	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d", search.MaxServers))
+	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d; 0 for 1 to 5, as each schedule draws", search.MaxServers))
 	flags.IntVar(&f.spec.Resources, "resources", 6, "how many resources are served, the most telling first; 0 for all, which is slower")
 	flags.IntVar(&f.spec.Requests, "requests", search.DefaultRequests, "how many requests a schedule has")
 	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
@@ -63,6 +66,13 @@ func (f *searchFlags) registerRandom(flags *pflag.FlagSet) {
 
 // complete fills in values that no flag sets, and refuses combinations of flags that are wrong.
 func (f *searchFlags) complete(progress io.Writer) error {
+	if all := f.spec.Versions; len(all) > 0 {
+		if f.given("from") || f.given("to") {
+			return usage("--versions %s: give it without --from and --to", strings.Join(all, ","))
+		}
+		slices.SortFunc(all, semver.Compare)
+		f.spec.From, f.spec.To = all[0], all[len(all)-1]
+	}
 	if semver.IsValid(f.spec.From) && semver.IsValid(f.spec.To) && semver.Compare(f.spec.To, f.spec.From) < 0 {
 		return run.WrongOrder(f.spec.From, f.spec.To, f.given("from"), f.given("to"))
 	}
