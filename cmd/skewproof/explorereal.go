@@ -19,7 +19,6 @@ import (
 // realFlags are the flags of 'skewproof explore --backend local'.
 type realFlags struct {
 	spec       run.Spec
-	versions   []string
 	candidates uint64
 	repeats    int
 	shrinkRuns int
@@ -29,7 +28,7 @@ type realFlags struct {
 // reason.
 var (
 	onlyLocal = map[string]string{
-		"subject": "the simulator searches a --policy", "versions": "the simulator searches --from and --to", "qps": "a schedule in the simulator has --requests and no load",
+		"subject": "the simulator searches a --policy", "qps": "a schedule in the simulator has --requests and no load",
 		"etcd": "the simulator starts no program", "binary": "the simulator starts no program", "label": "the simulator tests a policy",
 		"candidates": "the simulator runs every seed", "repeats": "the simulator gives the same run again", "shrink-runs": "the simulator shrinks as long as it takes",
 	}
@@ -43,7 +42,6 @@ var (
 func (f *realFlags) register(flags *pflag.FlagSet) {
 	registerReal(flags, &f.spec, backendLocal)
 	flags.StringVar(&f.spec.Subject, "subject", scenario.SubjectBuiltin, "whose proxy is tested (local only)")
-	flags.StringSliceVar(&f.versions, "versions", []string{run.DefaultFrom, run.DefaultTo}, "the versions of kube-apiserver, of which each schedule has two (local only)")
 	flags.Uint64Var(&f.candidates, "candidates", campaign.DefaultCandidates, "choose each schedule among so many seeds, by what was not reached yet (local only)")
 	flags.IntVar(&f.repeats, "repeats", campaign.DefaultRepeats, "how often a schedule with a NEW violation is repeated, on a new cluster each time (local only)")
 	flags.IntVar(&f.shrinkRuns, "shrink-runs", campaign.DefaultShrinkRuns, "how many runs may look for a smaller schedule of each NEW violation (local only)")
@@ -89,8 +87,12 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 		r.spec.Etcd = binaries.DefaultEtcd
 	}
 	r.spec.Servers = f.spec.Servers
+	versions := f.spec.Versions
+	if len(versions) == 0 {
+		versions = []string{run.DefaultFrom, run.DefaultTo}
+	}
 	o := campaign.Options{
-		Spec: r.spec, Versions: slices.Clone(r.versions), First: f.options.First, Seeds: f.options.Seeds, For: f.options.For, Candidates: r.candidates,
+		Spec: r.spec, Versions: slices.Clone(versions), First: f.options.First, Seeds: f.options.Seeds, For: f.options.For, Candidates: r.candidates,
 		Repeats: r.repeats, ShrinkRuns: r.shrinkRuns, Findings: known, Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
 		Version: run.Version(), Machine: strings.Join(run.Machine(), ", "), Progress: run.Console{Progress: progress}.Status(),
 	}
@@ -98,7 +100,7 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 		return &exitError{exitUsage, err}
 	}
 	sessions, err := run.SessionSpec{
-		Subject: r.spec.Subject, Versions: r.versions, Servers: r.spec.Servers, Etcd: r.spec.Etcd, QPS: r.spec.QPS, Binaries: r.spec.Binaries,
+		Subject: r.spec.Subject, Versions: versions, Servers: r.spec.Servers, Etcd: r.spec.Etcd, QPS: r.spec.QPS, Binaries: r.spec.Binaries,
 	}.Prepare(ctx, progress)
 	if err != nil {
 		return err

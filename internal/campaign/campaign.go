@@ -127,7 +127,13 @@ func New(o Options, clusters Clusters) (*Campaign, error) {
 	if o.Versions = slices.Compact(o.Versions); len(o.Versions) < 2 {
 		return nil, errors.New("--versions: want at least two different versions, such as v1.36.3,v1.37.1")
 	}
+	if o.Spec.Servers < 1 {
+		return nil, fmt.Errorf("--servers %d: a cluster of real servers is kept for many schedules, which all have as many servers; want 1 or more", o.Spec.Servers)
+	}
 	spec := search.Spec{Policy: o.Spec.Subject, From: o.Versions[0], To: o.Versions[len(o.Versions)-1], Servers: o.Spec.Servers, Resources: 6}
+	if len(o.Versions) > 2 {
+		spec.Versions = o.Versions
+	}
 	chooser, err := newChooser(spec, o.Versions, max(o.First, 1), o.Candidates)
 	if err != nil {
 		return nil, err

@@ -20,41 +20,29 @@ type schedule struct {
 type chooser struct {
 	next       uint64 // the next seed
 	candidates uint64 // how many seeds there are for each schedule
-	pairs      []pair
+	from, to   string // the oldest and the newest version
+	generator  *search.Generator
 }
 
-// pair is two versions with their generator. It takes turns with other pairs.
-type pair struct {
-	from, to  string
-	generator *search.Generator
-}
-
-// newChooser makes the generators. versions are in ascending order.
+// newChooser makes the generator. versions are in ascending order.
 func newChooser(spec search.Spec, versions []string, first, candidates uint64) (*chooser, error) {
-	c := &chooser{next: first, candidates: max(candidates, 1)}
-	for i, from := range versions {
-		for _, to := range versions[i+1:] {
-			spec.From, spec.To = from, to
-			g, err := search.NewGenerator(spec)
-			if err != nil {
-				return nil, fmt.Errorf("versions %s and %s: %w", from, to, err)
-			}
-			c.pairs = append(c.pairs, pair{from, to, g})
-		}
+	spec.From, spec.To, spec.Versions = versions[0], versions[len(versions)-1], nil
+	if len(versions) > 2 {
+		spec.Versions = versions
 	}
-	return c, nil
+	g, err := search.NewGenerator(spec)
+	return &chooser{next: first, candidates: max(candidates, 1), from: spec.From, to: spec.To, generator: g}, err
 }
 
 // of is the schedule of a seed. It depends on nothing else.
 func (c *chooser) of(seed uint64) (schedule, error) {
-	p := c.pairs[seed%uint64(len(c.pairs))]
-	drawn, _ := p.generator.Case(seed)
+	drawn, _ := c.generator.Case(seed)
 	// The memory of the case is used again for the next one.
 	encoded, err := json.Marshal(replay.ScheduleOf(drawn))
 	if err != nil {
 		return schedule{}, err
 	}
-	s := schedule{seed: seed, from: p.from, to: p.to}
+	s := schedule{seed: seed, from: c.from, to: c.to}
 	if err := json.Unmarshal(encoded, &s.plan); err != nil {
 		return schedule{}, err
 	}

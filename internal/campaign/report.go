@@ -21,6 +21,9 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 		FirstSeed: max(c.First, 1), Wanted: c.Seeds, Of: 1, Strict: c.Judging.Strict, Complete: complete,
 		Shards: []reports.Shard{{Index: 1, Schedules: c.done, ElapsedSeconds: c.explored.Round(time.Millisecond).Seconds(), Workers: 1, Machine: c.Machine}},
 	}
+	if len(c.Versions) > 2 {
+		doc.Spec.Versions = c.Versions
+	}
 	c.tally.Fill(doc)
 	doc.Real = &reports.RealCampaign{
 		Subject: c.Spec.Subject, Versions: c.Versions, QPS: c.Spec.QPS, Sessions: c.sessions, Operations: c.operations, PassedOn: c.passedOn,
@@ -38,14 +41,14 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 			doc.Real.Gaps = append(doc.Real.Gaps, f.ViolationKind.String())
 		}
 		doc.Findings[i].Seed, doc.Findings[i].Sentence, doc.Findings[i].Shrunk, doc.Findings[i].Real = f.schedule.seed, f.Sentence, f.shrunk, &f.real
-		c.addRepro(&doc.Findings[i], f, n+1)
+		c.addRepro(&doc.Findings[i], f, n+1, doc.Spec)
 	}
 	doc.Conclude()
 	return doc
 }
 
 // addRepro adds the repro file of a finding.
-func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, n int) {
+func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, n int, doc reports.SearchSpec) {
 	shown := c.caseOf(f.schedule)
 	to.Story, to.Disturbances = search.StoryOf(&shown)
 	policy := c.Spec.Subject
@@ -57,7 +60,7 @@ func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, n int) {
 		policy = p.Name
 	}
 	repro := &search.Repro{
-		Schema: search.ReproSchema, Commit: c.Version, Spec: search.Spec{Policy: policy, From: f.schedule.from, To: f.schedule.to, Servers: len(shown.Servers)},
+		Schema: search.ReproSchema, Commit: c.Version, Spec: search.Spec{Policy: policy, From: f.schedule.from, To: f.schedule.to, Servers: len(shown.Servers), Versions: doc.Versions},
 		Seed: f.schedule.seed, Invariant: f.Signature.Invariant, Cause: f.Cause, Sentence: f.Sentence, Signature: f.Signature, Case: shown, Hash: search.HashText(0),
 		Found: &search.Found{
 			Subject: c.Spec.Subject, Versions: c.Versions, QPS: c.Spec.QPS, Run: f.real.Run, Confirmed: f.real.Confirmed, Repeated: f.real.Repeated,

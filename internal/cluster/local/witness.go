@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/cluster/etcd"
 	"github.com/skewproof/skewproof/internal/cluster/requestlog"
 	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/history"
@@ -18,11 +17,6 @@ func (c *Cluster) Objects(ctx context.Context, now func() history.Time, emit fun
 		return err
 	}
 	return gateway.Watch(ctx, now, emit)
-}
-
-func (c *Cluster) gateway() (etcd.Gateway, error) {
-	client, err := c.askEtcd()
-	return etcd.Gateway{Client: client, Address: etcdReal.String()}, err
 }
 
 // Requests implements [cluster.Witness].
