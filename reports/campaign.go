@@ -85,6 +85,8 @@ type Campaign struct {
 	Findings []CampaignFinding `json:"findings"`
 	// Checks are the search's checks of itself.
 	Checks SelfChecks `json:"checks"`
+	// Real is what only a campaign on real servers has (MethodReal).
+	Real *RealCampaign `json:"real,omitempty"`
 	// Troubles are schedules that could not be run.
 	Troubles []Trouble `json:"troubles,omitempty"`
 	// Verdict follows from all other fields.
@@ -259,6 +261,8 @@ type CampaignFinding struct {
 	Removal *Removal `json:"removal,omitempty"`
 	// Shrunk is false if there was no time to look for the smallest schedule.
 	Shrunk bool `json:"shrunk"`
+	// Real is what only a finding on real servers has.
+	Real *RealFinding `json:"real,omitempty"`
 }
 
 // SelfChecks are a search's checks of itself.
@@ -358,6 +362,9 @@ func (c *Campaign) states(of func(Reach) bool) (n int) {
 
 // Command is the command line that runs the search again, even if the defaults change later.
 func (c *Campaign) Command() string {
+	if c.Real != nil {
+		return c.realCommand()
+	}
 	s := c.Spec
 	words := []string{"skewproof", "explore"}
 	if c.Method == MethodAll {

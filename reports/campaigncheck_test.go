@@ -50,6 +50,17 @@ func TestContradictionsOfACampaign(t *testing.T) {
 		{"another invariant", func(c *Campaign) { c.Invariants[1].Name = "x" }, `its invariant 2 is "x"`},
 		{"a kind of requests more", func(c *Campaign) { c.Invariants[0].Requests = append(c.Invariants[0].Requests, RequestCount{}) }, "kinds of requests"},
 		{"a finding", found("NoLoop", "a.json", "{}"), ""},
+		{"real servers, and random", func(c *Campaign) { c.Real = &RealCampaign{} }, `its method is "random"`},
+		{"no real servers", func(c *Campaign) { c.Method = MethodReal }, `its method is "real"`},
+		{"real servers", func(c *Campaign) { c.Method, c.Real = MethodReal, &RealCampaign{} }, ""},
+		{"a run elsewhere", func(c *Campaign) {
+			c.Method, c.Real = MethodReal, &RealCampaign{}
+			c.Findings = []CampaignFinding{{Invariant: "NoLoop", Grade: invariant.GradeCore, Real: &RealFinding{Run: "../x"}}}
+		}, "on real servers is wrong"},
+		{"more confirmed than repeated", func(c *Campaign) {
+			c.Method, c.Real = MethodReal, &RealCampaign{}
+			c.Findings = []CampaignFinding{{Invariant: "NoLoop", Grade: invariant.GradeCore, Real: &RealFinding{Confirmed: 2, Repeated: 1}}}
+		}, "on real servers is wrong"},
 		{"a finding without a file", found("NoLoop", "", ""), ""},
 		{"a finding of no invariant", found("NoLop", "a.json", "{}"), `the invariant "NoLop"`},
 		{"a finding without the file that it has", found("NoLoop", "", "{}"), "no plain name"},

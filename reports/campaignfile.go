@@ -79,6 +79,14 @@ func (c *Campaign) check() error {
 			return err
 		}
 	}
+	if (c.Real != nil) != (c.Method == MethodReal) {
+		return fmt.Errorf("its method is %q, which does not fit what it says of real servers", c.Method)
+	}
+	for _, f := range c.Findings {
+		if r := f.Real; r != nil && (strings.ContainsAny(r.Run, `/\\`) || r.Run == ".." || r.Confirmed > r.Repeated) {
+			return fmt.Errorf("what it says of a finding on real servers is wrong: run %q, seen in %d of %d", r.Run, r.Confirmed, r.Repeated)
+		}
+	}
 	if outcome := c.conclusion().Outcome; outcome != c.Verdict.Outcome {
 		return fmt.Errorf("its verdict is %q, and what it found makes %q: the file was altered", c.Verdict.Outcome, outcome)
 	}
@@ -110,6 +118,9 @@ func (d campaignDocument) Lead() string {
 		resources = counted(n, "resource") + " that tell the versions apart"
 	}
 	how := "Random schedules of faults, restarts and upgrades"
+	if r := d.Real; r != nil {
+		return fmt.Sprintf("%s on %s of %s, as processes, by the subject %s.", how, counted(d.Spec.Servers, "apiserver"), strings.Join(r.Versions, ", "), r.Subject)
+	}
 	if d.Method == MethodAll {
 		how = "Every schedule of a bounded number of events"
 		if d.Scope != nil && d.Schedules != d.Scope.Schedules {
@@ -150,8 +161,12 @@ func covered(c *Campaign) string {
 func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(c.Verdict.Outcome, string(c.Verdict.Outcome), c.Verdict.Sentence+".")
-	fmt.Fprintf(t, "%s: %s schedules in %.0f s (%.0f a second), about %s different traces, %d of the %d interesting states that are possible reached\n",
-		c.Spec, grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(), c.PossibleStates())
+	if c.Real != nil {
+		t.writeReal(c)
+	} else {
+		fmt.Fprintf(t, "%s: %s schedules in %.0f s (%.0f a second), about %s different traces, %d of the %d interesting states that are possible reached\n",
+			c.Spec, grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(), c.PossibleStates())
+	}
 	if c.Scope != nil {
 		fmt.Fprintf(t, "%s schedules of up to %d events of %d kinds\n", covered(c), c.Scope.Events, len(c.Scope.Alphabet))
 	}
@@ -172,7 +187,9 @@ func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 	if len(idle) > 0 {
 		fmt.Fprintf(t, "not exercised: %s\n", strings.Join(idle, ", "))
 	}
-	fmt.Fprintf(t, "%s schedules run twice, %s with another trace\n", grouped(int(c.Checks.Repeated)), grouped(int(c.Checks.Differed)))
+	if c.Real == nil {
+		fmt.Fprintf(t, "%s schedules run twice, %s with another trace\n", grouped(int(c.Checks.Repeated)), grouped(int(c.Checks.Differed)))
+	}
 	for _, x := range c.Troubles {
 		fmt.Fprintf(t, "%s could not be carried out, the first with seed %d: %s\n", counted(int(x.Schedules), "schedule"), x.Seed, plain(x.Sentence))
 	}
@@ -181,6 +198,9 @@ func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 			fmt.Fprintf(t, "\n%s\n", plain(f.Removal.String()))
 		}
 		t.finding(f)
+	}
+	if c.Real != nil {
+		writeCoverage(t, c.Real)
 	}
 	return t.end(w, CampaignHTML, CampaignJSON)
 }
@@ -196,6 +216,13 @@ func (t *terminal) finding(f CampaignFinding) {
 		fmt.Fprintf(t, "    %s\n", plain(line))
 	}
 	fmt.Fprintf(t, "  %s\n", plain(f.Sentence))
+	if f.Real != nil {
+		fmt.Fprintf(t, "  %s", f.Confirmation())
+		if f.Real.Model != "" {
+			fmt.Fprintf(t, " Simulator: %s.", plain(f.Real.Model))
+		}
+		fmt.Fprintln(t)
+	}
 	if f.File != "" && t.Dir != "" {
 		fmt.Fprintf(t, "  skewproof replay %s\n", filepath.Join(t.Dir, f.File))
 	}

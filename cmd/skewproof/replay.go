@@ -10,10 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/skewproof/skewproof/internal/cluster/kind"
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/shell"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/replay"
@@ -29,6 +31,8 @@ type replayFlags struct {
 	file    string
 	trace   string
 	lenient bool
+	// scenario is the name of a scenario to print. It is empty if the file is to be run.
+	scenario string
 }
 
 func newReplay() *cobra.Command {
@@ -41,17 +45,21 @@ func newReplay() *cobra.Command {
 In the simulator it is the same run, byte for byte: the trace is compared by its hash. Where code or policy have changed since, that is
 said, and whether the invariant is still violated.
 
-On the backend local the same steps are carried out on real kube-apiservers of the file's versions: waits take real time (2 s to 1 min),
-the load of 'skewproof run' takes the place of the file's requests, and at the end everything is healed. What real processes cannot be made
-to do is named and refused; with --lenient it is left out.
+On the backends local and kind the same steps are carried out on real kube-apiservers of the file's versions: waits take real time (2 s to
+1 min), the load of 'skewproof run' takes the place of the file's requests, and at the end everything is healed. What real processes cannot be
+made to do is named and refused; with --lenient it is left out. A file that 'skewproof explore --backend local' wrote has the very steps and
+waits that were carried out.
+
+With --as-scenario the file is not run: a Go file for the package scenarios is printed, with its plan for real servers.
 
 Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be judged.`,
 		Example: `  skewproof replay _out/explore/NoFalseNotFound-1.json
-  skewproof replay NoFalseNotFound-1.json --backend local --out _out/real`,
+  skewproof replay NoFalseNotFound-1.json --backend local --out _out/real
+  skewproof replay NoFalseNotFound-1.json --as-scenario restart-under-cut > scenarios/restart_under_cut.go`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.file, f.given = args[0], cmd.Flags().Changed
-			if f.backend == backendLocal {
+			if f.backend != backendSim {
 				if err := checkGiven(cmd.Flags(), f.spec); err != nil {
 					return err
 				}
@@ -60,18 +68,28 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.backend, "backend", backendSim, "what the schedule is run on: sim or local")
+	flags.StringVar(&f.backend, "backend", backendSim, "what the schedule is run on: sim, local or kind")
+	flags.StringVar(&f.scenario, "as-scenario", "", "print a scenario of this name, as a Go file, and run nothing")
 	flags.StringVar(&f.out, "out", "", "directory for history and reports (without it none are written in sim, and on local _out/replay-SUBJECT-TIME is used)")
 	flags.StringVar(&f.trace, "trace", "", "write the trace to this file (sim only)")
-	flags.BoolVar(&f.lenient, "lenient", false, "leave out what real processes cannot be made to do, rather than refuse the file (local only)")
+	flags.BoolVar(&f.lenient, "lenient", false, "leave out what real processes cannot be made to do, rather than refuse the file (local and kind only)")
 	registerReal(flags, &f.spec, backendLocal)
 	return cmd
 }
 
 func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error {
-	foreign := map[string][]string{backendSim: {"lenient", "qps", "etcd", "binary", "label"}, backendLocal: {"trace"}}
+	foreign := map[string][]string{
+		backendSim: {"lenient", "qps", "etcd", "binary", "label"}, backendLocal: {"trace"}, scenario.BackendKind: {"trace", "etcd", "binary"},
+	}
+	if f.given("as-scenario") {
+		if f.given("backend") || f.given("out") || f.given("trace") {
+			return usage("--as-scenario prints the plan for real servers and runs nothing: leave out --backend, --out and --trace")
+		}
+		foreign[backendSim] = nil // it is about the plan for real servers
+		f.backend = backendLocal
+	}
 	if _, ok := foreign[f.backend]; !ok {
-		return usage("--backend %q: want %s or %s", f.backend, backendSim, backendLocal)
+		return usage("--backend %q: want %s, %s or %s", f.backend, backendSim, backendLocal, scenario.BackendKind)
 	}
 	for _, name := range foreign[f.backend] {
 		if f.given(name) {
@@ -82,10 +100,27 @@ func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error
 	if err != nil {
 		return notRun(err)
 	}
-	if f.backend == backendLocal {
+	switch {
+	case f.given("as-scenario"):
+		return f.printScenario(r, out)
+	case f.backend != backendSim:
 		return f.replayReal(ctx, r, out, progress)
 	}
 	return f.replaySimulated(r, out)
+}
+
+// printScenario prints the plan of the file as a scenario.
+func (f *replayFlags) printScenario(r *search.Repro, out io.Writer) error {
+	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: local.MaxServers, Lenient: f.lenient, Preset: run.PresetOf})
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	file, err := replay.AsScenario(f.scenario, r, plan)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	_, err = out.Write(file)
+	return notRun(err)
 }
 
 // replaySimulated runs the file in the simulator and prints what happened.
@@ -164,7 +199,7 @@ func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, prog
 	}
 	f.spec.Own = &run.Own{
 		Name:    "replay",
-		Happens: fmt.Sprintf("What broke %s in the simulator (policy %s, seed %d) is done to real processes.", r.Invariant, r.Spec.Policy, r.Seed),
+		Happens: fmt.Sprintf("The schedule that broke %s (policy %s, seed %d) is carried out on real processes.", r.Invariant, r.Spec.Policy, r.Seed),
 		About:   []string{r.Invariant}, Plan: plan.Plan, Command: f.words(),
 	}
 	result, ran := f.spec.Run(ctx, run.Console{Out: out, Progress: progress, Color: isTerminal(out)})
@@ -184,12 +219,19 @@ func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, prog
 
 // realPlan makes the plan, fills in the values that the file decides, and checks everything else.
 func (f *replayFlags) realPlan(r *search.Repro) (*replay.Plan, error) {
-	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: local.MaxServers, Lenient: f.lenient, Preset: run.PresetOf})
+	room := local.MaxServers
+	if f.backend == scenario.BackendKind {
+		room = kind.MaxServers
+	}
+	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: room, Lenient: f.lenient, Preset: run.PresetOf})
 	if err != nil {
 		return nil, err
 	}
 	f.spec.Backend, f.spec.Out, f.spec.Subject, f.spec.From, f.spec.To = f.backend, f.out, plan.Subject, r.Spec.From, r.Spec.To
 	f.spec.Servers, f.spec.Seed = len(plan.Servers), &r.Seed
+	if r.Found != nil && f.spec.QPS == 0 {
+		f.spec.QPS = r.Found.QPS
+	}
 	checked := f.spec
 	checked.Own = &run.Own{Name: "replay of " + f.file, Plan: plan.Plan}
 	_, err = checked.Plan()

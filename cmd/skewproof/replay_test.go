@@ -148,7 +148,7 @@ func TestReplayRefuses(t *testing.T) {
 	}{
 		"no file":                  {[]string{file + "-missing"}, exitNotRun, "no such file"},
 		"a broken file":            {[]string{broken}, exitNotRun, "not a repro file"},
-		"an unknown backend":       {[]string{file, "--backend", "moon"}, exitUsage, "want sim or local"},
+		"an unknown backend":       {[]string{file, "--backend", "moon"}, exitUsage, "want sim, local or kind"},
 		"leniency in sim":          {[]string{file, "--lenient"}, exitUsage, "--lenient means nothing with --backend sim"},
 		"load in sim":              {[]string{file, "--qps", "3"}, exitUsage, "--qps means nothing"},
 		"a trace of real life":     {[]string{file, "--backend", "local", "--trace", "x"}, exitUsage, "--trace means nothing with --backend local"},
@@ -204,5 +204,17 @@ func TestTheReproducingCommandOfAReplay(t *testing.T) {
 	}
 	if got := command.Flags().Lookup("binary").Value.String(); !strings.Contains(got, "/opt/patched/kube-apiserver") || command.Flags().Arg(0) != "found.json" {
 		t.Errorf("binary %s, file %q", got, command.Flags().Arg(0))
+	}
+}
+
+// The printed scenario is a file for the package scenarios.
+func TestReplayPrintsAScenario(t *testing.T) {
+	file := writeRepro(t, forgotten(t))
+	out, err := call(t, "replay", file, "--as-scenario", "restart-under-cut")
+	if err != nil || !strings.HasPrefix(out, "package scenarios\n") || !strings.Contains(out, "var restartUnderCut = scenario.Scenario{") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	if _, err := call(t, "replay", file, "--as-scenario", "Not A Name"); exitCodeOf(err) != exitUsage {
+		t.Errorf("a wrong name: %v", err)
 	}
 }

@@ -134,6 +134,9 @@ func newHidden() []*cobra.Command {
 		hidden(run.SandboxedCommand+" DIR", 1, func(cmd *cobra.Command, args []string) error {
 			return run.Sandboxed(cmd.Context(), run.Dir(args[0]), console(cmd))
 		}),
+		hidden(run.SessionCommand+" DIR", 1, func(cmd *cobra.Command, args []string) error {
+			return run.Sessioned(cmd.Context(), run.Dir(args[0]), cmd.InOrStdin(), console(cmd))
+		}),
 		hidden(run.CheckSandboxCommand+" SCRATCH", 1, func(_ *cobra.Command, args []string) error { return sandbox.Try(args[0]) }),
 	}
 }

@@ -149,21 +149,34 @@ func finish(dir string, c *reports.Campaign, out io.Writer) error {
 
 func newExplore() *cobra.Command {
 	var f searchFlags
+	var real realFlags
+	var backend string
 	cmd := &cobra.Command{
 		Use:   "explore",
-		Short: "Search random schedules in the simulator for one that violates an invariant",
-		Long: `Search random schedules of faults, restarts, upgrades and custom resources in the simulator for one that violates an invariant.
+		Short: "Search random schedules for one that violates an invariant: in the simulator, or on real kube-apiservers",
+		Long: `Search random schedules of faults, restarts, upgrades and custom resources for one that violates an invariant.
+
+In the simulator hundreds of schedules are run a second.
 
 Each seed gives a schedule: the same one under every policy, on every machine. What is found stops nothing: at the end one violation of each
 kind is shrunk to a small schedule and written as a repro file, which 'skewproof replay' runs again. One schedule in a hundred is run
-twice and compared. Ctrl-C ends the search, and what was found until then is written.`,
+twice and compared. Ctrl-C ends the search, and what was found until then is written.
+
+On the backend local the same schedules are carried out on real kube-apiservers of --versions, one after the other on a cluster that is kept:
+between two schedules every server is started anew, and what exists is compared with the beginning. A violation that no finding explains is
+repeated on new clusters, shrunk by running it again, tried in the simulator, and written as a repro file with its run beside it.`,
 		Example: `  skewproof explore                                    # the reference, for a minute
   skewproof explore --policy upstream-1.37 --seeds 20000
   skewproof explore --policy upstream-1.37 --change Knowledge.KeepLastGood=true --for 5m
-  skewproof explore --seeds 1000000 --shard 3/8 --out shard-3`,
+  skewproof explore --seeds 1000000 --shard 3/8 --out shard-3
+  skewproof explore --backend local --for 2h --known
+  skewproof explore --backend local --versions v1.35.4,v1.36.3,v1.37.1 --subject reference --seeds 50`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := &f.options
+			if err := refuseOn(backend, f.given); err != nil {
+				return err
+			}
 			switch seeds, forTime := f.given("seeds"), f.given("for"); {
 			case seeds && forTime:
 				return usage("--seeds and --for: give how many schedules, or for how long, and not both")
@@ -174,12 +187,17 @@ twice and compared. Ctrl-C ends the search, and what was found until then is wri
 			case seeds:
 				o.For = 0
 			}
+			if backend == backendLocal {
+				return real.run(cmd.Context(), &f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
 			return f.run(cmd.Context(), "explore", cmd.OutOrStdout(), cmd.ErrOrStderr(), func() (*search.Search, error) { return search.Explore(f.spec, *o) })
 		},
 	}
 	flags := cmd.Flags()
 	f.registerPolicy(flags, "explore")
 	f.registerRandom(flags)
+	real.register(flags)
+	flags.StringVar(&backend, "backend", backendSim, "what the schedules are run on: sim or local")
 	flags.Uint64Var(&f.options.Seeds, "seeds", 0, "how many schedules are run, over all shards, rather than for how long")
 	flags.DurationVar(&f.options.For, "for", time.Minute, "for how long schedules are run, where --seeds does not say how many")
 	return cmd

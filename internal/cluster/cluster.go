@@ -17,8 +17,8 @@ import (
 
 // Cluster is what the executor of steps (package step) needs from a backend. Abilities that only
 // some backends have are in interfaces of their own: [Advertiser], [Balancer], [Configurer],
-// [Controllers], [DiscoveryBreaker], [Extender], [Queuer], [Tester], [Witness]. Methods that only
-// real requests need are in [Reachable].
+// [Controllers], [DiscoveryBreaker], [Extender], [Keeper], [Queuer], [Tester], [Witness]. Methods that
+// only real requests need are in [Reachable].
 //
 // Start must be called first, once. Only [Configurer.Configure] and [Configurer.Dialled] may be
 // called before it.
@@ -170,6 +170,17 @@ type Witness interface {
 	// [history.Request]. epoch is the wall time of the run's start. load reports whether an ID is
 	// that of a request of the load.
 	Requests(epoch time.Time, load func(id string) bool) ([]history.Request, error)
+}
+
+// Keeper is a [Cluster] that can be used for several plans, one after the other: what is in its etcd
+// can be compared and cleaned up, around all links and servers.
+type Keeper interface {
+	// Keys are the keys of everything that servers keep in etcd, sorted, without events.
+	Keys(ctx context.Context) ([]string, error)
+	// RemoveKeys removes these keys from etcd. It is not an error if one does not exist.
+	RemoveKeys(ctx context.Context, keys []string) error
+	// ForgetRequests empties the logs from which Hops and Requests read.
+	ForgetRequests() error
 }
 
 // Queuer is a [Cluster] that knows how long the threads of a server's processes were runnable

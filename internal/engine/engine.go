@@ -62,54 +62,78 @@ func ended(cause, err error) error {
 	return errors.Join(cause, err)
 }
 
-func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, record *witness, o Options) (err error) {
+func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, record *witness, o Options) error {
 	began := record.Now()
-	var load sender
-	config := step.Config{
-		Cluster: cluster, Clock: clock{record.Recorder}, Recorder: record, Definer: definer.New(cluster, plan.Names()), Status: o.Status,
-		Begin: func(i int, s *scenario.Step) { o.Status("step %d of %d: %s", i+1, len(plan.Steps), s) },
-	}
-	if plan.ReadsEtcd() {
-		config.Objects = ownership.New(cluster, plan.Names(), func() map[string]history.Document { return load.served() })
-	}
-	steps := cmp.Or(o.Steps, new(step.Executor))
-	if err := steps.Prepare(config, plan.Servers, plan.Steps); err != nil {
+	r := newRunner(plan, cluster, record, o)
+	if err := r.prepare(); err != nil {
 		return err
 	}
 	if err := cluster.Start(ctx); err != nil {
 		return err
 	}
 	o.Status("%d servers ready after %s", len(plan.Servers), (record.Now() - began).Round(100*time.Millisecond))
-	endObjects := func() error { return nil }
+	return r.carryOut(ctx)
+}
+
+// runner carries out one plan.
+type runner struct {
+	Options
+	plan    scenario.Plan
+	cluster cluster.Reachable
+	record  *witness
+	config  step.Config
+	steps   *step.Executor
+	load    sender // nil before carryOut
+}
+
+func newRunner(plan scenario.Plan, cluster cluster.Reachable, record *witness, o Options) *runner {
+	r := &runner{Options: o, plan: plan, cluster: cluster, record: record, steps: cmp.Or(o.Steps, new(step.Executor))}
+	r.config = step.Config{
+		Cluster: cluster, Clock: clock{record.Recorder}, Recorder: record, Definer: definer.New(cluster, plan.Names()), Status: o.Status,
+		Begin: func(i int, s *scenario.Step) { o.Status("step %d of %d: %s", i+1, len(plan.Steps), s) },
+	}
 	if plan.ReadsEtcd() {
-		if endObjects, err = watchObjects(ctx, cluster, record.Recorder); err != nil {
+		r.config.Objects = ownership.New(cluster, plan.Names(), func() map[string]history.Document { return r.load.served() })
+	}
+	return r
+}
+
+// prepare configures the servers, none of which runs, and refuses steps that the cluster cannot
+// carry out.
+func (r *runner) prepare() error { return r.steps.Prepare(r.config, r.plan.Servers, r.plan.Steps) }
+
+// carryOut carries out the plan on servers that run.
+func (r *runner) carryOut(ctx context.Context) (err error) {
+	recorder := r.record.Recorder
+	endObjects := func() error { return nil }
+	if r.plan.ReadsEtcd() {
+		if endObjects, err = watchObjects(ctx, r.cluster, recorder); err != nil {
 			return err
 		}
 	}
-	load, err = newSender(ctx, plan, cluster, record.Recorder, o)
-	if err != nil {
+	if r.load, err = newSender(ctx, r.plan, r.cluster, recorder, r.Options); err != nil {
 		return errors.Join(err, endObjects())
 	}
-	defer load.close()
-	steps.Load = load
-	defer func() { steps.Load = idle{} }() // for steps after Run
-	endInformers, err := inform(plan, cluster, load.served, record.Recorder)
+	defer r.load.close()
+	r.steps.Load = r.load
+	defer func() { r.steps.Load = idle{} }() // for steps after this
+	endInformers, err := inform(r.plan, r.cluster, r.load.served, recorder)
 	if err != nil {
 		return errors.Join(err, endObjects())
 	}
 	loading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var loaded sync.WaitGroup
-	loaded.Go(func() { load.run(loading) })
-	err = steps.Run(loading, plan.Steps)
-	if !o.LeaveOn {
-		steps.Heal()
+	loaded.Go(func() { r.load.run(loading) })
+	err = r.steps.Run(loading, r.plan.Steps)
+	if !r.LeaveOn {
+		r.steps.Heal()
 	}
 	cancel()
 	loaded.Wait()
 	endInformers()
-	if !o.LeaveOn {
-		steps.Finish()
+	if !r.LeaveOn {
+		r.steps.Finish()
 	}
 	return errors.Join(err, endObjects())
 }

@@ -99,11 +99,19 @@ func (h *History) add(first bool, line []byte) error {
 	if first != (rec.Run != nil) {
 		return errors.New(`a history has exactly one "run" record, and it is the first`)
 	}
+	if rec.Run != nil && rec.Run.Schema != SchemaVersion {
+		return fmt.Errorf("schema %q: this skewproof reads %q only", rec.Run.Schema, SchemaVersion)
+	}
+	if !h.take(rec) {
+		return errors.New("not a history record: its kind is unknown")
+	}
+	return nil
+}
+
+// take adds a record. It returns false for a record without a kind.
+func (h *History) take(rec record) bool {
 	switch {
 	case rec.Run != nil:
-		if rec.Run.Schema != SchemaVersion {
-			return fmt.Errorf("schema %q: this skewproof reads %q only", rec.Run.Schema, SchemaVersion)
-		}
 		h.Run = *rec.Run
 	case rec.Operation != nil:
 		h.Operations = append(h.Operations, *rec.Operation)
@@ -136,9 +144,9 @@ func (h *History) add(first bool, line []byte) error {
 	case rec.End != nil:
 		h.End = *rec.End
 	default:
-		return errors.New("not a history record: its kind is unknown")
+		return false
 	}
-	return nil
+	return true
 }
 
 // check rejects records that contradict each other.

@@ -141,13 +141,16 @@ func (d Dir) isDirectory() error {
 	return nil
 }
 
-func (d Dir) writeManifest(m manifest) error {
-	content, err := json.MarshalIndent(m, "", "  ")
+func (d Dir) writeManifest(m manifest) error { return d.writeJSON(d.manifest(), m) }
+
+// writeJSON writes a document into a file of the directory.
+func (d Dir) writeJSON(path string, document any) error {
+	content, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(d.manifest(), append(content, '\n'), 0o644); err != nil {
-		_ = os.Remove(d.manifest()) // a half-written manifest must not look complete
+	if err := os.WriteFile(path, append(content, '\n'), 0o644); err != nil {
+		_ = os.Remove(path) // a half-written document must not look complete
 		return fmt.Errorf("write to output directory: %w; free some space, or choose another directory with --out", err)
 	}
 	return nil

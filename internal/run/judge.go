@@ -34,6 +34,9 @@ func (c Console) status() func(format string, args ...any) {
 	}
 }
 
+// Status returns a function that prints a line to Progress, with the time since Status was called.
+func (c Console) Status() func(format string, args ...any) { return c.status() }
+
 // Show shows a result by calling write. If saved is not nil, the result could not be saved in dir.
 // Show still shows it, because it may have taken hours to get the result.
 func (c Console) Show(dir string, saved error, write func(reports.SummaryOptions) error) error {

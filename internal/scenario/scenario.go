@@ -86,16 +86,19 @@ type Action string
 const (
 	Soak    Action = "soak"    // let the load run for Step.For
 	Outlast Action = "outlast" // let the load run until Step.For has passed since the last disturbance
-	Sweep   Action = "sweep"   // ask every server for everything that merged discovery lists
-	Start   Action = "start"   // start a server that is not running, as Step.Version if given
-	Stop    Action = "stop"    // stop a server gracefully
-	Kill    Action = "kill"    // kill -9
-	Pause   Action = "pause"   // SIGSTOP
-	Resume  Action = "resume"  // SIGCONT
-	Restart Action = "restart" // stop gracefully, start the same version again
-	Replace Action = "replace" // stop gracefully, start Step.Version on the same identity
-	Inject  Action = "inject"  // switch Step.Fault on
-	Heal    Action = "heal"    // switch the fault with Step.Label off
+	// Converge lets the load run until the servers answer as they must, or until Step.For has passed
+	// since the last disturbance. Where the load cannot tell, it is Outlast.
+	Converge Action = "converge"
+	Sweep    Action = "sweep"   // ask every server for everything that merged discovery lists
+	Start    Action = "start"   // start a server that is not running, as Step.Version if given
+	Stop     Action = "stop"    // stop a server gracefully
+	Kill     Action = "kill"    // kill -9
+	Pause    Action = "pause"   // SIGSTOP
+	Resume   Action = "resume"  // SIGCONT
+	Restart  Action = "restart" // stop gracefully, start the same version again
+	Replace  Action = "replace" // stop gracefully, start Step.Version on the same identity
+	Inject   Action = "inject"  // switch Step.Fault on
+	Heal     Action = "heal"    // switch the fault with Step.Label off
 
 	Define           Action = "define"                    // create the custom resource (or aggregated API) of Step.Definition, or give it other versions
 	Undefine         Action = "undefine"                  // delete it
@@ -152,8 +155,8 @@ type Step struct {
 // a cluster, and no disturbance.
 func (s Step) Disturbs() bool {
 	return !slices.Contains([]Action{
-		Soak, Outlast, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, CollectObjects, StartTests,
-		AwaitTests,
+		Soak, Outlast, Converge, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, CollectObjects,
+		StartTests, AwaitTests,
 	}, s.Action)
 }
 
@@ -168,6 +171,8 @@ func (s Step) String() string {
 		return fmt.Sprintf("let the load run for %s", s.For)
 	case Outlast:
 		return fmt.Sprintf("let the load run until %s after the last disturbance", s.For)
+	case Converge:
+		return fmt.Sprintf("let the load run until the servers agree and answer, or until %s after the last disturbance", s.For)
 	case Sweep:
 		return "ask every server for everything that discovery lists"
 	case Replace:

@@ -156,7 +156,7 @@ func (s *State) BlockedPaths(about string) []BlockedPath {
 // changes nothing and returns the reason as an error.
 func (s *State) Apply(step Step) error {
 	switch step.Action {
-	case Soak, Outlast, Sweep:
+	case Soak, Outlast, Converge, Sweep:
 		return nil
 	case Inject:
 		return s.inject(step)

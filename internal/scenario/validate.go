@@ -56,7 +56,7 @@ func (s Step) Validate() error {
 		return fmt.Errorf("%s %s: a setup is for what starts a server", s.Action, s.Server)
 	}
 	switch s.Action {
-	case Soak, Outlast, CollectObjects, AwaitTests:
+	case Soak, Outlast, Converge, CollectObjects, AwaitTests:
 		if s.For <= 0 {
 			return fmt.Errorf("%s %s: want a positive time", s.Action, s.For)
 		}

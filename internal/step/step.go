@@ -220,6 +220,8 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 		return e.Clock.Sleep(ctx, s.For)
 	case scenario.Outlast:
 		return e.Clock.Sleep(ctx, e.disturbed+s.For-e.Clock.Now())
+	case scenario.Converge:
+		return e.converge(ctx, s.For)
 	case scenario.Sweep:
 		return e.Load.Sweep(ctx)
 	case scenario.Inject:

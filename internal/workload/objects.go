@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -39,7 +40,7 @@ func (c *Chooser) nextOfLife(r history.Resource) Request {
 	switch {
 	case len(live) == 0, len(live) < maxLive && n < 20:
 		c.made++
-		name := fmt.Sprintf("skewproof-%s-%d", c.Lane, c.made)
+		name := objectName(c.Lane, c.made)
 		c.live[r.GVR] = append(live, name)
 		create := about(r, name, "create")
 		create.Body = object(r, name, metadata{})
@@ -92,4 +93,25 @@ func (c *Chooser) perhapsTyped(r Request) Request {
 		r.Client = ClientTyped
 	}
 	return r
+}
+
+// objectName names the n-th object that a lane creates.
+func objectName(lane string, n int) string { return fmt.Sprintf("%s%s-%d", objectPrefix, lane, n) }
+
+// objectPrefix begins the names of all objects that the load creates and deletes.
+const objectPrefix = "skewproof-"
+
+// Created reports whether a name is that of an object that a load creates and deletes. What is set
+// up for a load has other names.
+func Created(name string) bool {
+	rest, ok := strings.CutPrefix(name, objectPrefix)
+	if !ok {
+		return false
+	}
+	i := strings.LastIndexByte(rest, '-')
+	if i < 1 {
+		return false
+	}
+	_, err := strconv.ParseUint(rest[i+1:], 10, 32)
+	return err == nil
 }

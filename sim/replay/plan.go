@@ -19,9 +19,27 @@ import (
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// settledBefore is how long, in addition to the staleness bound, the control plane is left alone
-// before the first step.
-const settledBefore = 4 * time.Second
+// Pace says how long a plan waits, since real leases and retries need real time, and nobody waits
+// for an hour.
+type Pace struct {
+	// Settled is how long the control plane is left alone before the first step. If Converge is set,
+	// that is at most as long as until it has converged.
+	Settled time.Duration
+	// Shortest and Longest bound the waits between two steps.
+	Shortest, Longest time.Duration
+	// Observed is how long the load goes on after the time of a request of the case: it requests all
+	// resources in turn, and needs some time to come to that of the case.
+	Observed time.Duration
+	// Converge ends the waits at the beginning and at the end as soon as the servers have converged.
+	Converge bool
+}
+
+// patient is the pace at which a file is repeated: the load comes to every request of the file.
+var patient = Pace{Settled: search.Bounds.Staleness + 4*time.Second, Shortest: 2 * time.Second, Longest: time.Minute, Observed: 15 * time.Second}
+
+// Brisk is the pace of a search on real servers: a schedule takes seconds. The longest wait is longer
+// than the staleness bound, so that ignorance excuses no answer at its end.
+var Brisk = Pace{Settled: search.Bounds.Convergence, Shortest: time.Second, Longest: 6500 * time.Millisecond, Observed: 2 * time.Second, Converge: true}
 
 // Options say what the real servers of a plan can do.
 type Options struct {
@@ -57,10 +75,16 @@ func NewPlan(r *search.Repro, o Options) (*Plan, error) {
 	if n := len(r.Case.Servers); n > o.MaxServers {
 		return fail(fmt.Errorf("it has %d servers, and there is room for %d", n, o.MaxServers))
 	}
-	p := planOf(r)
+	p := planOf(&r.Case, patient)
+	if r.Found != nil { // the file has the very steps
+		p = planAsFound(r)
+	}
 	subject, unlike, err := subjectOf(r.Spec, p.Versions(), o.Preset)
 	if err != nil {
 		return fail(err)
+	}
+	if r.Found != nil { // by servers like these
+		subject, unlike = r.Found.Subject, nil
 	}
 	p.Subject, p.Refused = subject, append(unlike, p.Refused...)
 	if len(p.Refused) > 0 && !o.Lenient {
@@ -104,10 +128,86 @@ func subjectOf(spec search.Spec, versions []string, preset func(string) (proxy.P
 	return scenario.SubjectBuiltin, unlike, nil
 }
 
+// planAsFound is the plan of a file that was found on real servers.
+func planAsFound(r *search.Repro) *Plan {
+	p := &Plan{Plan: scenario.Plan{Servers: r.Case.Servers, Steps: r.Case.Steps, Bounds: search.Bounds, Pressure: leastPressure}}
+	if r.Case.Load != nil {
+		p.Traffic = r.Case.Load.Traffic
+	}
+	return p
+}
+
+// leastPressure is the load below which a run of a file proves nothing.
+var leastPressure = history.Pressure{Operations: 500}
+
+// ScheduleOf makes the plan of a case for a search on real servers. It leaves out what real servers
+// cannot be made to do.
+func ScheduleOf(c *sim.Case) scenario.Plan {
+	bare := *c
+	bare.Requests = nil // only steps decide how long it waits
+	for n := len(bare.Steps); n > 0 && bare.Steps[n-1].Action == scenario.Outlast; n-- {
+		bare.Steps = bare.Steps[:n-1] // the plan waits for a condition
+	}
+	p := planOf(&bare, Brisk)
+	p.Traffic = trafficOf(c)
+	return p.Plan
+}
+
+// Enclosed is a plan at the pace of [Brisk] with other steps: it waits until the servers have
+// converged, carries out the steps, undoes what they leave behind, and waits again.
+func Enclosed(p scenario.Plan, steps []scenario.Step) scenario.Plan {
+	whole := Plan{state: scenario.NewState(p.Servers), Plan: p}
+	whole.Steps = nil
+	whole.add(scenario.Step{Action: scenario.Converge, For: Brisk.Settled})
+	for _, s := range steps {
+		if whole.state.Apply(s) == nil {
+			whole.add(s)
+		}
+	}
+	whole.restore()
+	whole.add(scenario.Step{Action: scenario.Converge, For: p.Bounds.Convergence + 5*time.Second})
+	return whole.Plan
+}
+
+// Enclosing are the steps of a plan without those that [Enclosed] adds at both ends.
+func Enclosing(p scenario.Plan) []scenario.Step {
+	steps := p.Steps
+	if len(steps) > 0 && steps[0].Action == scenario.Converge {
+		steps = steps[1:]
+	}
+	if n := len(steps); n > 0 && steps[n-1].Action == scenario.Converge {
+		steps = steps[:n-1]
+	}
+	return steps
+}
+
+// trafficOf is a load of the kind of the first request of a case: so loads of all kinds are as
+// frequent as such requests are.
+func trafficOf(c *sim.Case) scenario.Traffic {
+	if len(c.Requests) == 0 {
+		return scenario.GeneralTraffic
+	}
+	switch r := c.Requests[0]; {
+	case r.Forged != "":
+		return scenario.HostileTraffic
+	case r.Upgrade:
+		return scenario.UpgradeTraffic
+	case r.Verb == "watch":
+		return scenario.WatchTraffic
+	case r.Subresource != "":
+		return scenario.SubresourceTraffic
+	case r.Verb == history.VerbDiscovery:
+		return scenario.DiscoveryTraffic
+	case r.Verb == history.VerbTable, r.Verb == "patch":
+		return scenario.FormatTraffic
+	}
+	return scenario.GeneralTraffic
+}
+
 // planOf makes the plan. It refuses only requests and faults, not the subject.
-func planOf(r *search.Repro) *Plan {
-	p := &Plan{state: scenario.NewState(r.Case.Servers), Plan: scenario.Plan{Servers: r.Case.Servers, Bounds: search.Bounds, Pressure: history.Pressure{Operations: 500}}}
-	for i, request := range r.Case.Requests {
+func planOf(c *sim.Case, pace Pace) *Plan {
+	p := &Plan{state: scenario.NewState(c.Servers), Plan: scenario.Plan{Servers: c.Servers, Bounds: search.Bounds, Pressure: leastPressure}}
+	for i, request := range c.Requests {
 		if request.Upgrade {
 			p.Traffic = scenario.UpgradeTraffic
 		}
@@ -115,24 +215,31 @@ func planOf(r *search.Repro) *Plan {
 			p.refuse("request %d, %s: the load forges nothing", i+1, request)
 		}
 	}
-	all := moments(&r.Case)
+	all := moments(c, pace.Observed)
 	for i, m := range all {
 		least := time.Duration(0)
-		if m.index < 0 {
-			least = p.Bounds.Staleness + settledBefore
-		} else {
-			p.step(m.index, r.Case.Steps[m.index])
+		switch {
+		case m.index >= 0:
+			p.step(m.index, c.Steps[m.index])
+		case pace.Converge:
+			p.add(scenario.Step{Action: scenario.Converge, For: pace.Settled})
+		default:
+			least = pace.Settled
 		}
 		if i == len(all)-1 {
-			least = max(least, observed)
+			least = max(least, pace.Observed)
 		}
-		p.wait(max(least, m.scaled()))
-		if m.wait > longestWait {
-			p.Changed = append(p.Changed, fmt.Sprintf("after step %d it waits %s, not %s", m.index+1, longestWait, m.wait))
+		p.wait(max(least, m.scaled(pace)))
+		if m.wait > pace.Longest {
+			p.Changed = append(p.Changed, fmt.Sprintf("after step %d it waits %s, not %s", m.index+1, pace.Longest, m.wait))
 		}
 	}
 	p.restore()
-	p.add(scenario.Step{Action: scenario.Outlast, For: p.Bounds.Convergence + 5*time.Second})
+	end := scenario.Step{Action: scenario.Outlast, For: p.Bounds.Convergence + 5*time.Second}
+	if pace.Converge {
+		end.Action = scenario.Converge
+	}
+	p.add(end)
 	return p
 }
 
@@ -196,16 +303,6 @@ func (p *Plan) restore() {
 	}
 }
 
-// The bounds of the waits between two steps of a plan. Real leases and retries need real time, and
-// nobody waits for an hour.
-const (
-	shortestWait = 2 * time.Second
-	longestWait  = time.Minute
-	// observed is how long the load goes on after the time of a request of the file: it requests all
-	// resources in turn, and needs this long to come to that of the file.
-	observed = 15 * time.Second
-)
-
 // moment is a step of a case other than a wait; the first moment is the beginning.
 type moment struct {
 	index int // of the step; -1 is the beginning
@@ -215,8 +312,9 @@ type moment struct {
 	wait, until time.Duration
 }
 
-// moments lists the steps of a case other than waits. A step is taken to need no time itself.
-func moments(c *sim.Case) []moment {
+// moments lists the steps of a case other than waits. A step is taken to need no time itself. A
+// request takes so long to be observed.
+func moments(c *sim.Case, observed time.Duration) []moment {
 	all := []moment{{index: -1}}
 	ends := make([]time.Duration, len(c.Steps)+1) // of the steps, counted from 1
 	now := time.Duration(0)
@@ -248,10 +346,10 @@ func moments(c *sim.Case) []moment {
 }
 
 // scaled is how long a plan waits after a moment.
-func (m moment) scaled() time.Duration {
+func (m moment) scaled(pace Pace) time.Duration {
 	d := max(m.wait, m.until)
 	if d == 0 {
 		return 0
 	}
-	return min(max(d, shortestWait), longestWait)
+	return min(max(d, pace.Shortest), pace.Longest)
 }

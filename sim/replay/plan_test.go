@@ -101,7 +101,7 @@ func TestAPlanForRealProcesses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := repro(c.steps, c.requests...)
-			plan := planOf(r)
+			plan := planOf(&r.Case, patient)
 			if diff := cmp.Diff(c.want, sentences(plan.Steps)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
@@ -132,7 +132,7 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 		{Action: scenario.Heal, Label: "black hole"},
 		inject("third hole", fault.Fault{Kind: fault.LimitData, Bytes: 5, Direction: fault.Down}),
 	}, sim.Request{Server: "a", Request: workload.Request{Verb: "get", GVR: onlyNewer, Forged: workload.ForgedHop}})
-	plan := planOf(r)
+	plan := planOf(&r.Case, patient)
 	want := []string{"request 1", "step 4, timeout"}
 	if len(plan.Refused) != len(want) {
 		t.Fatalf("refused %d, want %d: %q", len(plan.Refused), len(want), plan.Refused)
@@ -160,13 +160,13 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 // convergence.
 func TestFailingDiscoveryIsRestored(t *testing.T) {
 	aggregated := &scenario.Definition{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1"}, Aggregated: true}
-	plan := planOf(repro([]scenario.Step{
+	plan := planOf(&repro([]scenario.Step{
 		{Action: scenario.BreakDiscovery, Server: "a", Path: "/apis"},
 		{Action: scenario.Define, Definition: aggregated},
 		{Action: scenario.BreakDiscovery, Server: "a", Path: "/api", Failure: fault.CutShort},
 		{Action: scenario.RestoreDiscovery, Server: "a", Path: "/apis"},
 		{Action: scenario.Undefine, Definition: aggregated},
-	}, sim.Request{Server: "a", Request: workload.Request{Verb: "get", GVR: onlyNewer}}))
+	}, sim.Request{Server: "a", Request: workload.Request{Verb: "get", GVR: onlyNewer}}).Case, patient)
 	if len(plan.Refused) > 0 {
 		t.Errorf("refused: %q", plan.Refused)
 	}
@@ -260,5 +260,35 @@ func TestOtherRequestsArePressureToo(t *testing.T) {
 		if v := VerdictOn(judgeRequested(withOthers(others), r), r); v.Outcome != want {
 			t.Errorf("with %d other requests it is %s (%s), want %s", others, v.Outcome, v.Reason, want)
 		}
+	}
+}
+
+// A schedule for a search on real servers waits for conditions at both ends, and for little else. The
+// first request decides which load there is.
+func TestAScheduleForASearch(t *testing.T) {
+	c := repro([]scenario.Step{
+		cutOff("b", "a"), soaking(time.Minute), to(scenario.Kill, "c"), soaking(time.Millisecond), to(scenario.Restart, "b"),
+		{Action: scenario.Outlast, For: 25 * time.Second},
+	}, sim.Request{Step: 1, After: time.Hour, Server: "b", Request: workload.Request{Verb: "watch", Upgrade: true, GVR: onlyNewer}}).Case
+	p := ScheduleOf(&c)
+	const first, last = "the servers agree and answer, or until 20s after the last disturbance", "the servers agree and answer, or until 25s after the last disturbance"
+	want := []string{"until " + first, "cut, b→a", "for 6.5s", "kill c", "for 1s", "restart b", "for 2s", "heal: ba", "start c", "until " + last}
+	got := sentences(p.Steps)
+	for i := range got {
+		got[i] = strings.TrimPrefix(got[i], "let the load run ")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if p.Traffic != scenario.UpgradeTraffic || p.Validate() != nil {
+		t.Errorf("the load is %q, %v", p.Traffic, p.Validate())
+	}
+	again := Enclosed(p, Enclosing(p))
+	if diff := cmp.Diff(p, again); diff != "" {
+		t.Errorf("its own steps, enclosed (-want +got):\n%s", diff)
+	}
+	less := Enclosed(p, []scenario.Step{{Action: scenario.Heal, Label: "ba"}, to(scenario.Kill, "c")})
+	if got := sentences(less.Steps); !slices.Equal(got, []string{"until " + first, "kill c", "start c", "until " + last}) {
+		t.Errorf("fewer steps, enclosed: %q", got)
 	}
 }

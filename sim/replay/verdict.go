@@ -71,7 +71,7 @@ func JudgeReal(out io.Writer, r *search.Repro, h *history.History) invariant.Out
 	v := VerdictOn(judgeRequested(h, r), r)
 	fmt.Fprintf(out, "\nOn what the file asks for, %s\n", Recognise(r, v))
 	if e := sameKind(r, v); e != nil {
-		fmt.Fprintf(out, "  in the simulator:  %s\n  on real processes: %s\n", r.Sentence, e.Sentence)
+		fmt.Fprintf(out, "  in the file:       %s\n  on real processes: %s\n", r.Sentence, e.Sentence)
 	}
 	return v.Outcome
 }
@@ -95,6 +95,9 @@ func judgeRequested(h *history.History, r *search.Repro) []invariant.Verdict {
 // keepRequested keeps the operations on the resources that the file asks for, and discovery if the
 // file asks for it.
 func keepRequested(h *history.History, r *search.Repro) {
+	if len(r.Case.Requests) == 0 { // a load found it, and not a request of the file
+		return
+	}
 	h.Operations = slices.DeleteFunc(h.Operations, func(o history.Operation) bool {
 		for _, q := range r.Case.Requests {
 			if q.GVR == o.GVR && q.Subresource == o.Subresource && (q.Verb == history.VerbDiscovery) == (o.Verb == history.VerbDiscovery) {

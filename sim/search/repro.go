@@ -44,6 +44,28 @@ type Repro struct {
 	Tape map[string][]uint32 `json:"tape,omitempty"`
 	// Hash is of the trace, in hexadecimal.
 	Hash string `json:"hash"`
+	// Found says where the violation was seen, if that was on real servers. Then the steps of the
+	// case are those that were carried out there, and its load is that of the run.
+	Found *Found `json:"found,omitempty"`
+}
+
+// Found says of a violation that it was seen on real servers.
+type Found struct {
+	// Subject is whose proxy was tested, and Versions are the versions of the programs.
+	Subject  string   `json:"subject"`
+	Versions []string `json:"versions"`
+	// QPS is the rate of the load.
+	QPS float64 `json:"qps"`
+	// Run is the directory of the run that shows it, beside the file.
+	Run string `json:"run,omitempty"`
+	// Confirmed of Repeated runs on a new cluster each showed it again.
+	Confirmed int `json:"confirmed"`
+	Repeated  int `json:"repeated"`
+	// After are the seeds of the schedules that were carried out before on the same cluster. It is
+	// empty if a new cluster showed the violation.
+	After []uint64 `json:"after,omitempty"`
+	// Model says whether the simulator shows the violation too.
+	Model string `json:"model,omitempty"`
 }
 
 // Bounds are the times that invariants allow in the simulator: those of real runs.

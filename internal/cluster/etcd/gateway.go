@@ -38,6 +38,7 @@ type rangeRequest struct {
 	Limit     int64  `json:"limit,string,omitempty"`
 	Revision  int64  `json:"revision,string,omitempty"` // 0: the newest
 	CountOnly bool   `json:"count_only,omitempty"`
+	KeysOnly  bool   `json:"keys_only,omitempty"`
 }
 
 type rangeResponse struct {
@@ -69,9 +70,15 @@ const pageSize = 500
 // list reads all keys with a prefix as they are at one revision, which it returns, in the order of
 // keys.
 func (g Gateway) list(ctx context.Context, prefix string) (all []keyValue, revision int64, err error) {
-	from := []byte(prefix)
+	return g.page(ctx, prefix, rangeRequest{})
+}
+
+// page is list with other fields of its requests.
+func (g Gateway) page(ctx context.Context, prefix string, r rangeRequest) (all []keyValue, revision int64, err error) {
+	r.Key, r.RangeEnd, r.Limit = []byte(prefix), endOf(prefix), pageSize
 	for {
-		page, err := g.read(ctx, rangeRequest{Key: from, RangeEnd: endOf(prefix), Limit: pageSize, Revision: revision})
+		r.Revision = revision
+		page, err := g.read(ctx, r)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -82,7 +89,7 @@ func (g Gateway) list(ctx context.Context, prefix string) (all []keyValue, revis
 		if !page.More || len(page.KVs) == 0 {
 			return all, revision, nil
 		}
-		from = append(bytes.Clone(page.KVs[len(page.KVs)-1].Key), 0)
+		r.Key = append(bytes.Clone(page.KVs[len(page.KVs)-1].Key), 0)
 	}
 }
 

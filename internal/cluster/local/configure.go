@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/cluster/etcd"
 	"github.com/skewproof/skewproof/internal/cluster/lease"
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/fault"
@@ -152,10 +151,10 @@ func (c *Cluster) Advertised(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	client, err := c.askEtcd()
+	gateway, err := c.gateway()
 	if err != nil {
 		return "", err
 	}
 	id := lifecycle.Identity(cmp.Or(s.withSetup().setup().HostnameOf, name))
-	return lease.Advertised(ctx, etcd.Gateway{Client: client, Address: etcdReal.String()}, id)
+	return lease.Advertised(ctx, gateway, id)
 }

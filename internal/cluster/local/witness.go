@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/cluster/etcd"
 	"github.com/skewproof/skewproof/internal/cluster/requestlog"
 	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/history"
@@ -13,11 +12,11 @@ import (
 
 // Objects implements [cluster.Witness].
 func (c *Cluster) Objects(ctx context.Context, now func() history.Time, emit func(history.Object)) error {
-	client, err := c.askEtcd()
+	gateway, err := c.gateway()
 	if err != nil {
 		return err
 	}
-	return etcd.Gateway{Client: client, Address: etcdReal.String()}.Watch(ctx, now, emit)
+	return gateway.Watch(ctx, now, emit)
 }
 
 // Requests implements [cluster.Witness].

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/campaign"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// realFlags are the flags of 'skewproof explore --backend local'.
+type realFlags struct {
+	spec       run.Spec
+	candidates uint64
+	repeats    int
+	shrinkRuns int
+}
+
+// onlyLocal and onlySim are the flags of explore that mean nothing on the other backend, with the
+// reason.
+var (
+	onlyLocal = map[string]string{
+		"subject": "the simulator searches a --policy", "qps": "a schedule in the simulator has --requests and no load",
+		"etcd": "the simulator starts no program", "binary": "the simulator starts no program", "label": "the simulator tests a policy",
+		"candidates": "the simulator runs every seed", "repeats": "the simulator gives the same run again", "shrink-runs": "the simulator shrinks as long as it takes",
+	}
+	onlySim = map[string]string{
+		"policy": "real servers have a --subject", "change": "the policy of a real kube-apiserver cannot be changed", "from": "give --versions", "to": "give --versions",
+		"workers": "one cluster is used at a time", "shard": "give each part another --first", "resources": "real servers serve all resources",
+		"requests": "real servers are under a load, of --qps",
+	}
+)
+
+func (f *realFlags) register(flags *pflag.FlagSet) {
+	registerReal(flags, &f.spec, backendLocal)
+	flags.StringVar(&f.spec.Subject, "subject", scenario.SubjectBuiltin, "whose proxy is tested (local only)")
+	flags.Uint64Var(&f.candidates, "candidates", campaign.DefaultCandidates, "choose each schedule among so many seeds, by what was not reached yet (local only)")
+	flags.IntVar(&f.repeats, "repeats", campaign.DefaultRepeats, "how often a schedule with a NEW violation is repeated, on a new cluster each time (local only)")
+	flags.IntVar(&f.shrinkRuns, "shrink-runs", campaign.DefaultShrinkRuns, "how many runs may look for a smaller schedule of each NEW violation (local only)")
+}
+
+// refuse refuses flags that mean nothing on a backend.
+func refuseOn(backend string, given func(string) bool) error {
+	refused := onlyLocal
+	switch backend {
+	case backendSim:
+	case backendLocal:
+		refused = onlySim
+	default:
+		return usage("--backend %q: want %s or %s", backend, backendSim, backendLocal)
+	}
+	for name, why := range refused { // in any order: one is as wrong as another
+		if given(name) {
+			return usage("--%s means nothing with --backend %s: %s", name, backend, why)
+		}
+	}
+	return nil
+}
+
+// run carries out a campaign on real servers. f has the flags that both backends share.
+func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Writer) error {
+	if r.shrinkRuns < 0 {
+		return usage("--shrink-runs %d: want 0 or more", r.shrinkRuns)
+	}
+	if r.repeats < 0 {
+		return usage("--repeats %d: want 0 or more", r.repeats)
+	}
+	if r.candidates < 1 || r.candidates > 1000 {
+		return usage("--candidates %d: want 1 to 1000", r.candidates)
+	}
+	known, err := (run.Judging{Known: f.known}).Findings(r.spec.Subject)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if r.spec.QPS == 0 {
+		r.spec.QPS = run.DefaultQPS
+	}
+	if r.spec.Etcd == "" {
+		r.spec.Etcd = binaries.DefaultEtcd
+	}
+	r.spec.Servers = f.spec.Servers
+	versions := f.spec.Versions
+	if len(versions) == 0 {
+		versions = []string{run.DefaultFrom, run.DefaultTo}
+	}
+	o := campaign.Options{
+		Spec: r.spec, Versions: slices.Clone(versions), First: f.options.First, Seeds: f.options.Seeds, For: f.options.For, Candidates: r.candidates,
+		Repeats: r.repeats, ShrinkRuns: r.shrinkRuns, Findings: known, Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
+		Version: run.Version(), Machine: strings.Join(run.Machine(), ", "), Progress: run.Console{Progress: progress}.Status(),
+	}
+	if _, err := campaign.New(o, nil); err != nil { // before anything is fetched
+		return &exitError{exitUsage, err}
+	}
+	sessions, err := run.SessionSpec{
+		Subject: r.spec.Subject, Versions: versions, Servers: r.spec.Servers, Etcd: r.spec.Etcd, QPS: r.spec.QPS, Binaries: r.spec.Binaries,
+	}.Prepare(ctx, progress)
+	if err != nil {
+		return err
+	}
+	if o.Out, err = newCampaignDir(f.out, "explore-"+r.spec.Subject, time.Now()); err != nil {
+		return err
+	}
+	c, err := campaign.New(o, campaign.Real{Sessions: sessions})
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	found, err := c.Run(ctx)
+	if err != nil {
+		return notRun(err)
+	}
+	found.Real.Environment = sessions.Environment()
+	if err := finish(o.Out, found, out); err == nil || f.known == "" || !found.OnlyKnown() {
+		return err
+	}
+	fmt.Fprintln(progress, "Findings explain all violations.")
+	return nil
+}

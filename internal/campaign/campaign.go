@@ -1,0 +1,356 @@
+// Package campaign searches for violations on real kube-apiservers. It chooses schedules from seeds
+// as the simulator does, carries them out on clusters that are kept for many schedules, judges each,
+// and prefers what was not reached. What no finding explains it repeats on new clusters, shrinks, and
+// tries in the simulator.
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// These are the defaults of [Options].
+const (
+	DefaultCandidates = 8
+	DefaultRepeats    = 3
+	DefaultShrinkRuns = 6
+	// perCluster is how many schedules are carried out on one cluster.
+	perCluster = 40
+	// mostConfirmed is how many kinds of NEW violations are repeated and shrunk.
+	mostConfirmed = 20
+	// mostFailures is how many clusters in a row may break off before a schedule is done.
+	mostFailures = 3
+)
+
+// Options say what is searched, for how long, and how.
+type Options struct {
+	// Spec is what each schedule runs: subject, rate, etcd, binaries, number of servers.
+	Spec run.Spec
+	// Versions are at least two, in ascending order.
+	Versions []string
+	// First is the first seed. Seeds is how many schedules are carried out; 0: for the time For.
+	First, Seeds uint64
+	For          time.Duration
+	// Candidates is among how many seeds each schedule is chosen.
+	Candidates uint64
+	// Repeats is how often a schedule with a NEW violation is repeated on a new cluster. ShrinkRuns
+	// bounds the runs to shrink it; 0 shrinks nothing.
+	Repeats, ShrinkRuns int
+	// Findings explain violations. Judging is how the kept runs are judged.
+	Findings findings.Catalogue
+	Judging  run.Judging
+	// Out is the directory of the campaign, which exists.
+	Out string
+	// Progress takes a line for people.
+	Progress func(format string, args ...any)
+	// Version and Machine are what the campaign says of the program and of where it ran.
+	Version, Machine string
+}
+
+// Cluster is a cluster that is kept for several schedules. [run.Session] is one.
+type Cluster interface {
+	CarryOut(ctx context.Context, p *run.Plan, dir run.Dir) (run.ScheduleResult, error)
+	Close() error
+	Discard() error
+}
+
+// Clusters starts clusters. The logs of a cluster are below out.
+type Clusters interface {
+	Open(ctx context.Context, out string) (Cluster, error)
+}
+
+// Real are clusters of processes.
+type Real struct{ *run.Sessions }
+
+// Open implements [Clusters].
+func (r Real) Open(ctx context.Context, out string) (Cluster, error) {
+	return r.Sessions.Open(ctx, out)
+}
+
+// Campaign is a search that is carried out once.
+type Campaign struct {
+	Options
+	clusters Clusters
+	chooser  *chooser
+	reached  Coverage
+	tally    search.Tally
+	began    time.Time
+	explored time.Duration // without repeating and shrinking
+
+	done         uint64
+	operations   uint64
+	passedOn     uint64
+	overloaded   uint64
+	took, resets time.Duration // of the schedules that were carried out
+	alone        []time.Duration
+	known        map[int]uint64 // schedules by finding
+	fresh        []*newFinding  // NEW ones, in the order in which they were seen
+	sessions     []reports.RealSession
+	opened       int // clusters so far, also those for repeating
+	failures     int // clusters in a row that carried out no schedule
+	// pending is a schedule that its cluster could not be used for. It is carried out on the next.
+	pending *schedule
+}
+
+// newFinding is a kind of violation that no finding explains.
+type newFinding struct {
+	search.Violation
+	schedule schedule
+	run      string   // the directory of its run, below Out
+	after    []uint64 // the schedules before on its cluster
+	real     reports.RealFinding
+	repro    *search.Repro
+	shrunk   bool
+	tried    bool // it was repeated, or cannot be
+}
+
+// New checks the options.
+func New(o Options, clusters Clusters) (*Campaign, error) {
+	slices.SortFunc(o.Versions, semver.Compare)
+	if o.Versions = slices.Compact(o.Versions); len(o.Versions) < 2 {
+		return nil, errors.New("--versions: want at least two different versions, such as v1.36.3,v1.37.1")
+	}
+	if o.Spec.Servers < 1 {
+		return nil, fmt.Errorf("--servers %d: a cluster of real servers is kept for many schedules, which all have as many servers; want 1 or more", o.Spec.Servers)
+	}
+	spec := search.Spec{Policy: o.Spec.Subject, From: o.Versions[0], To: o.Versions[len(o.Versions)-1], Servers: o.Spec.Servers, Resources: 6}
+	if len(o.Versions) > 2 {
+		spec.Versions = o.Versions
+	}
+	chooser, err := newChooser(spec, o.Versions, max(o.First, 1), o.Candidates)
+	if err != nil {
+		return nil, err
+	}
+	c := &Campaign{Options: o, clusters: clusters, chooser: chooser, reached: Coverage{}, tally: search.NewTally(spec), known: map[int]uint64{}}
+	probe, err := chooser.of(max(o.First, 1))
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.planOf(probe) // whatever is wrong with the options is wrong with every schedule
+	return c, err
+}
+
+// planOf is the run of a schedule.
+func (c *Campaign) planOf(s schedule) (*run.Plan, error) {
+	spec := c.Spec
+	seed := s.seed
+	spec.Backend, spec.From, spec.To, spec.Servers, spec.Seed = scenario.BackendLocal, s.from, s.to, len(s.plan.Servers), &seed
+	spec.Own = &run.Own{
+		Name: "campaign", Happens: fmt.Sprintf("A random schedule of a campaign on real servers (seed %d).", s.seed), Plan: s.plan,
+		Command: c.command(s.seed),
+	}
+	return spec.Plan()
+}
+
+// command are the words that carry out one schedule alone.
+func (c *Campaign) command(seed uint64) []string {
+	return []string{
+		"explore", "--subject", c.Spec.Subject, "--versions", join(c.Versions), "--servers", fmt.Sprint(c.Spec.Servers),
+		"--first", fmt.Sprint(seed), "--seeds", "1", "--candidates", "1",
+	}
+}
+
+// Run carries out the campaign until it has run all its schedules, its time is over, or ctx ends. An
+// error says that not one cluster could be used.
+func (c *Campaign) Run(ctx context.Context) (*reports.Campaign, error) {
+	c.began = time.Now()
+	var failed error
+	for c.wants(ctx) && failed == nil {
+		failed = c.useCluster(ctx)
+		c.confirmAll(ctx)
+	}
+	if failed != nil && c.done == 0 && ctx.Err() == nil {
+		return nil, failed
+	}
+	if failed != nil && ctx.Err() == nil {
+		c.tally.Trouble(failed.Error(), c.chooser.next)
+	}
+	complete := failed == nil && (c.Seeds > 0 && c.done >= c.Seeds || c.Seeds == 0 && c.explored >= c.For)
+	return c.report(complete), nil
+}
+
+// wants reports whether more schedules are to be carried out.
+func (c *Campaign) wants(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if c.Seeds > 0 {
+		return c.done < c.Seeds
+	}
+	return c.explored < c.For
+}
+
+// open starts a cluster. name says what for.
+func (c *Campaign) open(ctx context.Context, name string) (Cluster, error) {
+	c.opened++
+	return c.clusters.Open(ctx, filepath.Join(c.Out, fmt.Sprintf("%s-%d", name, c.opened)))
+}
+
+// useCluster carries out schedules on a new cluster until it cannot be used any longer. An error ends
+// the campaign.
+func (c *Campaign) useCluster(ctx context.Context) (err error) {
+	began := time.Now()
+	before := c.explored
+	defer func() { c.explored = before + time.Since(began) }()
+	cluster, err := c.open(ctx, "cluster")
+	if err != nil {
+		return err
+	}
+	note := reports.RealSession{Ended: "the campaign ended"}
+	var seeds []uint64
+	broken := false
+	for c.wants(ctx) && note.Schedules < perCluster {
+		c.explored = before + time.Since(began)
+		s, err := c.nextSchedule()
+		if err != nil {
+			return errors.Join(err, cluster.Close())
+		}
+		result, err := c.carryOut(ctx, cluster, s, seeds)
+		if err != nil && ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			note.Ended, broken = "it broke off: "+err.Error(), true
+			c.tally.Trouble(note.Ended, s.seed)
+			break
+		}
+		if len(result.Left) > 0 {
+			note.Ended = fmt.Sprintf("it was not used for the schedule of seed %d: %s", s.seed, strings.Join(result.Left, "; "))
+			c.Progress("%s", note.Ended)
+			c.pending = &s
+			break
+		}
+		seeds = append(seeds, s.seed)
+		note.Schedules++
+	}
+	switch {
+	case ctx.Err() != nil:
+		note.Ended = "the campaign was interrupted"
+	case note.Schedules == perCluster:
+		note.Ended = "it had carried out as many schedules as a cluster may"
+	}
+	c.sessions = append(c.sessions, note)
+	err = cluster.Close()
+	if !broken && err == nil || ctx.Err() != nil {
+		err = cluster.Discard() // nobody needs its logs
+	}
+	if c.failures++; note.Schedules > 0 {
+		c.failures = 0
+	}
+	if c.failures >= mostFailures {
+		return fmt.Errorf("%d clusters in a row carried out no schedule; the last: %s", c.failures, note.Ended)
+	}
+	return nil // that a cluster did not end well is told in its note
+}
+
+// nextSchedule is the one that is still to be carried out, or that is chosen.
+func (c *Campaign) nextSchedule() (schedule, error) {
+	if s := c.pending; s != nil {
+		c.pending = nil
+		return *s, nil
+	}
+	return c.chooser.choose(c.reached)
+}
+
+// carryOut carries out a schedule, judges it, and counts what it came to. before are the schedules
+// before on the cluster.
+func (c *Campaign) carryOut(ctx context.Context, on Cluster, s schedule, before []uint64) (run.ScheduleResult, error) {
+	judged, result, err := c.judge(ctx, on, s, fmt.Sprintf("schedule-%d", s.seed))
+	if err != nil || len(result.Left) > 0 {
+		return result, err
+	}
+	keep := false
+	for _, v := range judged.violations {
+		if v.Finding != 0 {
+			c.known[v.Finding]++
+			continue
+		}
+		if !slices.ContainsFunc(c.fresh, func(f *newFinding) bool { return f.ViolationKind == v.ViolationKind }) {
+			c.fresh = append(c.fresh, &newFinding{Violation: v, schedule: s, run: filepath.Base(string(judged.dir)), after: slices.Clone(before)})
+			keep = true
+		}
+	}
+	c.count(s, judged, result)
+	if !keep {
+		return result, os.RemoveAll(string(judged.dir))
+	}
+	_, err = judged.dir.Judge(c.Judging, run.Console{Out: io.Discard, Progress: io.Discard})
+	judged.dir.Tidy()
+	return result, err
+}
+
+// judgement is a schedule that was carried out and judged.
+type judgement struct {
+	dir        run.Dir
+	history    *history.History
+	verdicts   []invariant.Verdict
+	violations []search.Violation
+}
+
+// judge carries out a schedule on a cluster and judges it. Its run is in a directory of that name.
+func (c *Campaign) judge(ctx context.Context, on Cluster, s schedule, name string) (j judgement, result run.ScheduleResult, err error) {
+	plan, err := c.planOf(s)
+	if err != nil {
+		return j, result, err
+	}
+	if j.dir, err = run.NewDir(filepath.Join(c.Out, name), "", "", time.Now()); err != nil {
+		return j, result, err
+	}
+	result, err = on.CarryOut(ctx, plan, j.dir)
+	if err == nil && result.Error != "" {
+		err = errors.New(result.Error)
+	}
+	if err != nil || len(result.Left) > 0 {
+		return j, result, errors.Join(err, os.RemoveAll(string(j.dir)))
+	}
+	if j.history, err = history.ReadFile(j.dir.History()); err != nil {
+		return j, result, err
+	}
+	j.verdicts = invariant.Judge(j.history)
+	j.violations = search.Violations(c.Findings, j.verdicts)
+	return j, result, nil
+}
+
+// count counts a schedule that was carried out.
+func (c *Campaign) count(s schedule, j judgement, result run.ScheduleResult) {
+	facts := invariant.NewFacts(j.history)
+	c.reached.Add(facts, j.history, s.plan)
+	passed := uint64(0)
+	for _, handled := range facts.Handled() {
+		if handled.Way == invariant.WayPassedOn {
+			passed++
+		}
+	}
+	c.done++
+	c.operations += uint64(len(j.history.Operations))
+	c.passedOn += passed
+	c.took += result.Took
+	c.resets += result.Reset
+	if slices.ContainsFunc(j.verdicts, func(v invariant.Verdict) bool { return v.Overloaded > 0 }) {
+		c.overloaded++
+	}
+	c.tally.Add(s.seed, passed > 0, j.verdicts, j.violations)
+	of := ""
+	if c.Seeds > 0 {
+		of = fmt.Sprintf(" of %d", c.Seeds)
+	}
+	c.Progress("%d%s schedules, seed %d took %.0f s; %d of %d cells reached; violations of %d known kinds, %d NEW; %d clusters", c.done, of, s.seed,
+		result.Took.Seconds(), len(c.reached), cells(), len(c.known), len(c.fresh), len(c.sessions)+1)
+}

@@ -1,0 +1,44 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/skewproof/skewproof/internal/cluster"
+)
+
+var _ cluster.Keeper = (*Cluster)(nil)
+
+// Keys implements [cluster.Keeper].
+func (c *Cluster) Keys(ctx context.Context) ([]string, error) {
+	gateway, err := c.gateway()
+	if err != nil {
+		return nil, err
+	}
+	return gateway.Keys(ctx)
+}
+
+// RemoveKeys implements [cluster.Keeper].
+func (c *Cluster) RemoveKeys(ctx context.Context, keys []string) error {
+	gateway, err := c.gateway()
+	if err != nil {
+		return err
+	}
+	return gateway.Remove(ctx, keys)
+}
+
+// ForgetRequests implements [cluster.Keeper]. The servers append to their logs, so that a log may
+// be emptied while its server runs.
+func (c *Cluster) ForgetRequests() error {
+	for _, s := range c.Servers {
+		for _, log := range []string{c.config.Files.audit(s.Name), c.config.Files.access(s.Name)} {
+			if err := os.Truncate(log, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("empty the log of requests of server %q: %w", s.Name, err)
+			}
+		}
+	}
+	return nil
+}

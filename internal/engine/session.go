@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/skewproof/skewproof/internal/cluster"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/step"
+)
+
+// Reusable is a cluster on which several plans can be carried out, one after the other.
+type Reusable interface {
+	cluster.Reachable
+	cluster.Configurer
+	cluster.Keeper
+}
+
+// Session carries out plans on one cluster, one after the other. Before each plan every server is
+// started anew, since servers remember failures for a long time, and what exists is compared with
+// what existed at the beginning of the session. A plan therefore finds what it would find on a new
+// cluster. A Session is not safe for concurrent use.
+type Session struct {
+	cluster  Reusable
+	recorder history.Collector
+	options  Options
+	servers  []string
+	epoch    time.Time
+	began    existing
+	last     *runner // of the plan before; nil if there was none
+	patience time.Duration
+}
+
+// Schedule is one plan for a session.
+type Schedule struct {
+	Plan scenario.Plan
+	// Seed decides the choices of the load.
+	Seed uint64
+}
+
+// Result is what became of a schedule.
+type Result struct {
+	// From and To are the part of the session's history that is about the schedule.
+	From, To history.Time
+	// Reset is how long it took to get the cluster ready for the schedule.
+	Reset time.Duration
+	// Left names what differs from the beginning of the session, and would not vanish. If there is
+	// anything, the schedule was not carried out and the session is over.
+	Left []string
+	// Err says why the schedule was cut short. Then the session is over too.
+	Err error
+}
+
+// NewSession starts the servers and notes what exists. Servers of every version that schedules may
+// start must be among them, because each version creates objects of its own.
+func NewSession(ctx context.Context, servers []scenario.Server, c Reusable, recorder history.Collector, o Options) (*Session, error) {
+	s := &Session{cluster: c, recorder: recorder, options: o, epoch: time.Now().Add(-recorder.Now()), patience: vanishing}
+	for _, server := range servers {
+		s.servers = append(s.servers, server.Name)
+	}
+	if err := c.Start(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := identities(ctx, c, s.servers[0]); err != nil { // creates what the load needs
+		return nil, err
+	}
+	var err error
+	if s.began, err = s.settled(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.note(ctx, servers); err != nil {
+		return nil, err
+	}
+	o.Status("%d servers ready after %s; %d keys in etcd", len(servers), recorder.Now().Round(100*time.Millisecond), len(s.began.keys))
+	return s, nil
+}
+
+// CarryOut makes the cluster ready, carries out a schedule, and records it. The cluster is left as
+// the schedule left it.
+func (s *Session) CarryOut(ctx context.Context, schedule Schedule) Result {
+	began := s.recorder.Now()
+	o := s.options
+	o.Seed, o.Steps = schedule.Seed, new(step.Executor)
+	record := &witness{Recorder: s.recorder.Recorder}
+	r := newRunner(schedule.Plan, s.cluster, record, o)
+	left, err := s.reset(ctx, r)
+	if err != nil || len(left) > 0 {
+		return Result{Left: left, Err: err}
+	}
+	result := Result{From: s.recorder.Now()}
+	result.Reset = result.From - began
+	s.last = r
+	result.Err = ended(context.Cause(ctx), r.carryOut(ctx))
+	s.cluster.RecordPanics()
+	hops, err := s.cluster.Hops(s.epoch)
+	record.tell(hops)
+	result.Err = errors.Join(result.Err, err)
+	if schedule.Plan.ReadsEtcd() {
+		result.Err = errors.Join(result.Err, tellRequests(s.cluster, s.recorder.Recorder, s.epoch))
+	}
+	result.To = s.recorder.Now()
+	return result
+}
+
+// reset ends what the plan before has left, starts every server as the next plan wants it, and
+// compares what exists.
+func (s *Session) reset(ctx context.Context, next *runner) (left []string, err error) {
+	if s.last != nil {
+		if err := s.undo(ctx); err != nil {
+			return nil, fmt.Errorf("undo what a schedule has left: %w", err)
+		}
+	}
+	if err := s.each(ctx, s.stop); err != nil {
+		return nil, err
+	}
+	if err := s.clean(ctx); err != nil {
+		return nil, err
+	}
+	if err := next.prepare(); err != nil {
+		return nil, err
+	}
+	versions := map[string]string{}
+	for _, server := range next.plan.Servers {
+		versions[server.Name] = server.Version
+	}
+	refused := make(chan string, len(s.servers))
+	err = s.each(ctx, func(ctx context.Context, name string) error {
+		err := s.cluster.StartServer(ctx, name, versions[name])
+		if refusal := (*scenario.RefusedError)(nil); errors.As(err, &refusal) {
+			refused <- name
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	close(refused)
+	for name := range refused {
+		next.steps.Refused(name)
+	}
+	if err := s.cluster.ForgetRequests(); err != nil {
+		return nil, err
+	}
+	left, err = s.difference(ctx, next.plan.Servers)
+	s.recorder.Forget(s.recorder.Now())
+	return left, err
+}
+
+// undo carries out the steps after which nothing of the last plan is on, and is not recorded.
+func (s *Session) undo(ctx context.Context) error {
+	var errs []error
+	for _, step := range s.last.steps.State().Undo() {
+		if step.Action == scenario.Start || step.Action == scenario.Restart {
+			continue // all servers are started anyway
+		}
+		_, err := s.last.steps.Do(ctx, step)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// each calls do for every server, in parallel.
+func (s *Session) each(ctx context.Context, do func(ctx context.Context, server string) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, name := range s.servers {
+		group.Go(func() error { return do(ctx, name) })
+	}
+	return group.Wait()
+}
+
+// stop ends a server gracefully, so that its leases are gone, unless it does not run.
+func (s *Session) stop(ctx context.Context, name string) error {
+	if s.cluster.Serving(name) == 0 {
+		return nil
+	}
+	return s.cluster.StopServer(ctx, name)
+}

@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/extension"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// kept is a cluster whose etcd is a list. Its servers never get ready, so that nobody asks them.
+type kept struct {
+	Reusable
+	keys    []string
+	removed []string
+	acts    []string
+	expires string // a key that vanishes when it has been seen a few times
+	looks   int
+}
+
+func (k *kept) Keys(context.Context) ([]string, error) {
+	if k.looks++; k.looks > 2 {
+		k.keys = slices.DeleteFunc(k.keys, func(key string) bool { return key == k.expires })
+	}
+	return slices.Clone(k.keys), nil
+}
+
+func (k *kept) RemoveKeys(_ context.Context, keys []string) error {
+	k.removed = append(k.removed, keys...)
+	k.keys = slices.DeleteFunc(k.keys, func(key string) bool { return slices.Contains(keys, key) })
+	return nil
+}
+
+func (k *kept) ForgetRequests() error { k.acts = append(k.acts, "forget"); return nil }
+func (k *kept) Serving(string) int    { return 0 }
+func (k *kept) StartServer(_ context.Context, name, version string) error {
+	k.acts = append(k.acts, "start "+name+" "+version)
+	return nil
+}
+
+// sessionOn is a session on a cluster of one server, at whose beginning these keys existed.
+func sessionOn(k *kept, keys ...string) *Session {
+	return &Session{
+		cluster: k, recorder: history.NewCollector(history.Run{Servers: []history.Server{{Name: "a"}}}, nil), servers: []string{"a"},
+		options: Options{Status: func(string, ...any) {}}, began: existing{keys: keys, served: map[string]string{}, builtIn: map[string]bool{}}, patience: time.Second,
+	}
+}
+
+// What a schedule has left behind ends the session: the next schedule is not carried out on it.
+func TestASessionWithALeftoverIsNotReused(t *testing.T) {
+	plan := scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1"}}}
+	for name, c := range map[string]struct {
+		keys    []string
+		expires string
+		want    string // a part of what is left
+	}{
+		"nothing":                  {[]string{"/registry/x"}, "", ""},
+		"an object":                {[]string{"/registry/stable.example.com/widgets/left", "/registry/x"}, "", "widgets/left is in etcd, and was not"},
+		"an object is missing":     {nil, "", "/registry/x is not in etcd any more"},
+		"a lease that expires":     {[]string{"/registry/peerserverleases/old", "/registry/x"}, "/registry/peerserverleases/old", ""},
+		"an APIService of servers": {[]string{apiServices + "v1.storage.k8s.io", "/registry/x"}, "", ""},
+		"another APIService":       {[]string{apiServices + "v1.stable.example.com", "/registry/x"}, "", "v1.stable.example.com is in etcd"},
+		"what the load created":    {[]string{"/registry/configmaps/skewproof/skewproof-a-12", "/registry/x"}, "", ""},
+		"what looks like a load":   {[]string{"/registry/configmaps/skewproof/skewproof-a", "/registry/x"}, "", "skewproof-a is in etcd"},
+		"the Service of a gateway": {[]string{"/registry/services/specs/" + extension.ServiceNamespace + "/" + extension.ServiceName, "/registry/x"}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := &kept{keys: c.keys, expires: c.expires}
+			s := sessionOn(k, "/registry/x")
+			s.began.learn("v2", history.Document{Resources: []history.Resource{{GVR: history.GVR{Group: "storage.k8s.io", Version: "v1", Resource: "x"}}}})
+			left, err := s.reset(t.Context(), newRunner(plan, k, &witness{Recorder: s.recorder.Recorder}, s.options))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(left, "; "); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("left: %q, want %q", got, c.want)
+			}
+			if !slices.Equal(k.acts, []string{"start a v1", "forget"}) {
+				t.Errorf("it did %q", k.acts)
+			}
+		})
+	}
+}
+
+func TestASessionCarriesOutNothingOnALeftover(t *testing.T) {
+	k := &kept{keys: []string{"/registry/left"}}
+	s := sessionOn(k)
+	result := s.CarryOut(t.Context(), Schedule{Plan: scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1"}}}})
+	if len(result.Left) != 1 || result.To != 0 || result.Err != nil {
+		t.Errorf("got %+v, want one leftover and nothing carried out", result)
+	}
+}
+
+func TestSettledWaitsUntilNothingChanges(t *testing.T) {
+	k := &kept{keys: []string{"/registry/a", "/registry/b"}, expires: "/registry/b"}
+	s := sessionOn(k)
+	s.patience = time.Minute
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("no time"))
+	if _, err := s.settled(ctx); err == nil || !strings.Contains(err.Error(), "no time") {
+		t.Errorf("got %v, want the reason why it was ended", err)
+	}
+}
+
+func TestWhatChanged(t *testing.T) {
+	d := func(names ...string) (doc history.Document) {
+		for _, n := range names {
+			doc.Resources = append(doc.Resources, history.Resource{GVR: history.GVR{Version: "v1", Resource: n}, Verbs: []string{"get"}, Subresources: []history.Subresource{{Name: "status"}}})
+		}
+		return doc
+	}
+	was, is := strings.Join(names(d("pods", "nodes")), "\n"), strings.Join(names(d("nodes", "secrets")), "\n")
+	const want = "also v1/secrets [get], also v1/secrets/status [], not v1/pods [get], not v1/pods/status []"
+	if got := changed(was, is); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if strings.Join(names(d("nodes", "pods")), "\n") != was {
+		t.Error("the order of a document matters")
+	}
+}

@@ -1,0 +1,45 @@
+package history
+
+import (
+	"io"
+	"slices"
+)
+
+// Collector is a [Recorder] that keeps its records in memory, for a run whose parts are looked at
+// while it goes on ([Slice]).
+type Collector struct{ *Recorder }
+
+// NewCollector starts a history in memory. now is as for [NewRecorder].
+func NewCollector(run Run, now func() Time) Collector {
+	r := NewRecorder(io.Discard, Run{}, now)
+	run.Schema = SchemaVersion
+	r.kept = &History{Run: run, Documents: map[string]Document{}}
+	return Collector{r}
+}
+
+// Part is a part of what was recorded so far: see [Slice].
+func (c Collector) Part(p Part) (*History, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept.sort()
+	return Slice(c.kept, p)
+}
+
+// Forget drops what cannot matter to a part that begins at from or later, so that a long run does
+// not fill the memory. Forget also restarts the counts of [Recorder.Asked], [Recorder.Sent] and
+// [Recorder.UnderWay].
+func (c Collector) Forget(from Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.kept
+	k.Operations = slices.DeleteFunc(k.Operations, func(o Operation) bool { return o.Start < from })
+	k.Hops = slices.DeleteFunc(k.Hops, func(h Hop) bool { return h.Start < from })
+	k.Requests = slices.DeleteFunc(k.Requests, func(q Request) bool { return q.Start < from })
+	k.Steps = slices.DeleteFunc(k.Steps, func(s Step) bool { return s.Start < from })
+	k.Faults = slices.DeleteFunc(k.Faults, func(f Fault) bool { return f.End < from })
+	k.SlowProbes = slices.DeleteFunc(k.SlowProbes, func(p SlowProbe) bool { return p.End < from })
+	k.Leases = slices.DeleteFunc(k.Leases, func(l Lease) bool { return l.Last < from })
+	k.Effects = slices.DeleteFunc(k.Effects, func(e Effect) bool { return e.At < from })
+	clear(c.asked)
+	clear(c.sent)
+}

@@ -1,0 +1,219 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/sandbox"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// SessionCommand is the hidden command of this program that keeps the cluster of a session in a
+// sandbox: "session DIR" calls [Sessioned].
+const SessionCommand = "session"
+
+// SessionSpec says what the clusters of sessions are like. A session keeps one cluster, and carries
+// out many schedules on it, one after the other. Zero fields are as in [Spec].
+type SessionSpec struct {
+	Subject string
+	// Versions are all versions that schedules may start.
+	Versions []string
+	Servers  int
+	Etcd     string
+	QPS      float64
+	Binaries binaries.Overrides
+}
+
+// Sessions makes sessions. It has everything that their clusters need.
+type Sessions struct {
+	spec        SessionSpec
+	got         programs
+	environment []string
+}
+
+// Prepare finds out whether the machine can do it, and gets the binaries.
+func (s SessionSpec) Prepare(ctx context.Context, progress io.Writer) (*Sessions, error) {
+	if err := sandbox.Check(ctx, sandbox.Command{Args: []string{CheckSandboxCommand}}); err != nil {
+		return nil, err
+	}
+	all := Spec{Binaries: s.Binaries}
+	got, err := all.get(ctx, needed{apiservers: s.Versions, etcd: s.Etcd}, progress)
+	if err != nil {
+		return nil, err
+	}
+	return &Sessions{spec: s, got: got, environment: append(Machine(), got.provenance...)}, nil
+}
+
+// Environment describes the machine and the binaries.
+func (s *Sessions) Environment() []string { return slices.Clone(s.environment) }
+
+// sessionManifest is what the sandboxed half of a session needs to know.
+type sessionManifest struct {
+	Run        history.Run       `json:"run"` // with the servers as they are first started
+	APIServers map[string]string `json:"apiservers"`
+	Etcd       string            `json:"etcd"`
+}
+
+// first are the servers of a session as they are first started: at least one of every version.
+func (s SessionSpec) first() (servers []scenario.Server) {
+	for i := range s.Servers {
+		servers = append(servers, scenario.Server{Name: scenario.ServerName(i), Version: s.Versions[i%len(s.Versions)]})
+	}
+	return servers
+}
+
+// Session is a cluster in a sandbox, on which schedules are carried out. It is not safe for
+// concurrent use.
+type Session struct {
+	dir     Dir
+	end     context.CancelFunc
+	ask     *os.File
+	answers *json.Decoder
+	heard   *os.File
+	ended   chan error
+}
+
+// ScheduleResult is what became of a schedule in a session.
+type ScheduleResult struct {
+	// Took is how long the schedule took, with the reset before it, which took Reset.
+	Took  time.Duration `json:"took"`
+	Reset time.Duration `json:"reset"`
+	// Operations is how many requests were recorded.
+	Operations int `json:"operations"`
+	// Left names what differed from the beginning of the session. If there is anything, the schedule
+	// was not carried out, and needs a new session.
+	Left []string `json:"left,omitempty"`
+	// Error says why the schedule was not carried out to its end. It is empty if it was.
+	Error string `json:"error,omitempty"`
+}
+
+// Over reports whether the session carries out no more schedules.
+func (r ScheduleResult) Over() bool { return len(r.Left) > 0 || r.Error != "" }
+
+// sessionRequest asks for one schedule, whose history is written into Dir.
+type sessionRequest struct {
+	Run  history.Run   `json:"run"`
+	Plan scenario.Plan `json:"plan"`
+	Dir  Dir           `json:"dir"`
+}
+
+// Open starts the cluster of a session. Its logs are below out, which must not exist; session.log
+// says what was done.
+func (s *Sessions) Open(ctx context.Context, out string) (*Session, error) {
+	dir, err := NewDir(out, "", "", time.Now())
+	if err != nil {
+		return nil, err
+	}
+	progress, err := os.Create(filepath.Join(dir.logs(), "session.log"))
+	if err != nil {
+		return nil, fmt.Errorf("write to output directory: %w; choose another with --out", err)
+	}
+	m := sessionManifest{Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, APIServers: s.got.apiservers, Etcd: s.got.etcd}
+	for _, server := range s.spec.first() {
+		m.Run.Servers = append(m.Run.Servers, history.Server{Name: server.Name, Version: server.Version})
+	}
+	if err := dir.writeJSON(dir.manifest(), m); err != nil {
+		return nil, err
+	}
+	requests, ask, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	heard, answer, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, requests.Close(), ask.Close())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	session := &Session{dir: dir, end: cancel, ask: ask, answers: json.NewDecoder(heard), heard: heard, ended: make(chan error, 1)}
+	go func() {
+		defer func() { _ = progress.Close() }()
+		code, err := sandbox.Enter(ctx, sandbox.Command{
+			Args: []string{SessionCommand, string(dir)}, Stdin: requests, Stdout: progress, Stderr: progress, ExtraFiles: []*os.File{answer},
+			Started: func(pid int) {
+				_, _ = requests.Close(), answer.Close() // the sandboxed half has its own copies
+				_ = os.WriteFile(dir.pid(), []byte(strconv.Itoa(pid)+"\n"), 0o600)
+			},
+		})
+		_, _ = requests.Close(), answer.Close()
+		if err == nil && code != 0 {
+			err = fmt.Errorf("the session ended with code %d", code)
+		}
+		session.ended <- err
+	}()
+	if ready, err := session.next(); err != nil || ready.Error != "" {
+		if err == nil {
+			err = errors.New(ready.Error)
+		}
+		closed := session.Close()
+		return nil, fmt.Errorf("start the cluster of a session: %w; logs are in %s", errors.Join(err, closed), dir.logs())
+	}
+	return session, nil
+}
+
+// CarryOut carries out a schedule and writes its history into dir, unless something is left of the
+// schedules before. The plan must be that of a [Spec] with [Own]. An error says that the session has
+// broken off.
+func (s *Session) CarryOut(ctx context.Context, p *Plan, dir Dir) (ScheduleResult, error) {
+	request := sessionRequest{Run: p.describe(), Plan: p.Schedule, Dir: dir}
+	if err := json.NewEncoder(s.ask).Encode(request); err != nil {
+		return ScheduleResult{}, fmt.Errorf("ask the session for a schedule: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, scheduleLimit(p.Schedule))
+	defer cancel()
+	defer context.AfterFunc(limited, s.end)()
+	result, err := s.next()
+	if err != nil && ctx.Err() == nil && limited.Err() != nil {
+		err = fmt.Errorf("it took more than %s", scheduleLimit(p.Schedule))
+	}
+	return result, err
+}
+
+// next reads the next answer.
+func (s *Session) next() (r ScheduleResult, err error) {
+	if err = s.answers.Decode(&r); errors.Is(err, io.EOF) {
+		err = errors.New("it ended without an answer")
+	}
+	return r, err
+}
+
+// scheduleLimit is how long a schedule may take before the session is ended. It is generous, because
+// the machine may be loaded.
+func scheduleLimit(p scenario.Plan) time.Duration {
+	limit := 5 * time.Minute
+	for _, s := range p.Steps {
+		limit += 2*s.For + 20*time.Second
+	}
+	return limit
+}
+
+// Close ends the cluster and returns when nothing of it runs any more.
+func (s *Session) Close() error {
+	_ = s.ask.Close() // the end of file ends the session
+	var err error
+	select {
+	case err = <-s.ended:
+	case <-time.After(sessionGrace):
+		s.end()
+		err = <-s.ended
+	}
+	s.end()
+	_ = s.heard.Close()
+	s.dir.Tidy()
+	return err
+}
+
+// sessionGrace is how long the cluster of a session may take to end by itself.
+const sessionGrace = 30 * time.Second
+
+// Discard removes the logs of a session that is closed.
+func (s *Session) Discard() error { return os.RemoveAll(string(s.dir)) }
