@@ -37,7 +37,8 @@ var (
 	controllers = []scenario.Scenario{
 		garbageCollection, foregroundDeletion, namespaceDeletion, namespaceDeletionDuringPartition, controllersBehindBalancer,
 		controllersRollingUpgrade, controllersRollback, controllersCanary, controllersWrongPeerCA, controllerDiscovery, quota,
-		controllersCRDLifecycle, informers, storageVersion,
+		controllersCRDLifecycle, leaderElection, informers, storageVersion,
+		storageVersionMigration,
 	}
 	scale = []scenario.Scenario{manyPeers, manyResources, longCampaign}
 )

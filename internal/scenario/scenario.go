@@ -104,8 +104,8 @@ const (
 	RestoreDiscovery Action = "restore-discovery"         // make these fetches succeed again
 
 	// StartControllers starts kube-controller-manager of Step.Version as a client of Step.Server,
-	// or of the load balancer over all servers if Step.Server is empty. A running one is stopped
-	// first.
+	// or of the load balancer over all servers if Step.Server is empty. Running ones are stopped
+	// first. With Step.Elect, it starts one beside those that run, with leader election.
 	StartControllers Action = "start-controllers"
 	StopControllers  Action = "stop-controllers"
 	CreateObjects    Action = "create-objects"   // create Step.Objects
@@ -114,6 +114,9 @@ const (
 	DeleteNamespace  Action = "delete-namespace" // delete the namespace of Step.Objects
 	// RewriteObjects reads, updates and patches the owners among Step.Objects through Step.Server.
 	RewriteObjects Action = "rewrite-objects"
+	// MigrateObjects asks through Step.Server for a migration of the storage version of each owner's
+	// resource among Step.Objects, and waits until it has ended, for at most Step.For.
+	MigrateObjects Action = "migrate-objects"
 	// CollectObjects waits until controllers have deleted everything that they must delete, for at
 	// most Step.For.
 	CollectObjects Action = "collect-objects"
@@ -144,6 +147,8 @@ type Step struct {
 	// Objects are the objects that the step creates, changes or deletes; see [Objects].
 	Objects     *Objects    `json:"objects,omitempty"`
 	Propagation Propagation `json:"propagation,omitempty"`
+	// Elect makes StartControllers start controllers with leader election, beside those that run.
+	Elect bool `json:"elect,omitempty"`
 	// Tests are the specs that StartTests runs.
 	Tests *Tests `json:"tests,omitempty"`
 }
@@ -170,7 +175,7 @@ func (d Definition) String() string {
 // a cluster, and no disturbance.
 func (s Step) Disturbs() bool {
 	return !slices.Contains([]Action{
-		Soak, Outlast, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects, StartTests, AwaitTests,
+		Soak, Outlast, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, MigrateObjects, CollectObjects, StartTests, AwaitTests,
 	}, s.Action)
 }
 
@@ -203,6 +208,9 @@ func (s Step) String() string {
 	case Undefine:
 		return fmt.Sprintf("delete the definition of %s.%s", s.Definition.Resource, s.Definition.Group)
 	case StartControllers:
+		if s.Elect {
+			return fmt.Sprintf("start more controllers %s with leader election, as clients of %s", s.Version, s.through())
+		}
 		return fmt.Sprintf("start the controllers %s as clients of %s", s.Version, s.through())
 	case StopControllers:
 		return "stop the controllers"
@@ -219,6 +227,8 @@ func (s Step) String() string {
 		return fmt.Sprintf("delete namespace %s", s.Objects.Name)
 	case RewriteObjects:
 		return fmt.Sprintf("read, update and patch the owners in %s through %s", s.Objects.Name, s.Server)
+	case MigrateObjects:
+		return fmt.Sprintf("migrate the storage versions of the owners in %s through %s, and wait for %s at most", s.Objects.Name, s.Server, s.For)
 	case CollectObjects:
 		return fmt.Sprintf("wait until the controllers have deleted what has to go, for %s at most", s.For)
 	case StartTests:

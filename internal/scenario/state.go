@@ -176,7 +176,7 @@ func (s *State) Apply(step Step) error {
 		return nil
 	case BreakDiscovery, RestoreDiscovery:
 		return s.document(step)
-	case CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, CollectObjects:
+	case CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, MigrateObjects, CollectObjects:
 		return s.changeObjects(step)
 	case StartControllers, StopControllers:
 		return s.control(step)

@@ -65,6 +65,11 @@ type Objects interface {
 	// Rewrite reads the owners through a server, as its clients reach it, and updates and patches
 	// them in every way. It is not an error if the server refuses.
 	Rewrite(ctx context.Context, o scenario.Objects, through string) error
+	// Migrate asks for a migration of the storage version of each owner's resource: through a server,
+	// as its clients reach it, or around it if it refuses.
+	Migrate(ctx context.Context, o scenario.Objects, through string) error
+	// Migrated reports whether these migrations have succeeded or failed.
+	Migrated(ctx context.Context, o scenario.Objects) (bool, error)
 	// DeleteNamespace asks for the deletion of the namespace and does not wait for it.
 	DeleteNamespace(ctx context.Context, o scenario.Objects) error
 	// Collected reports whether everything is gone that must go after the deletions so far.
@@ -205,7 +210,7 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 		return e.inject(ctx, s)
 	case scenario.Heal:
 		return e.heal(ctx, s.Label)
-	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.CreateQuota, scenario.DeleteOwners, scenario.DeleteNamespace,
+	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.CreateQuota, scenario.DeleteOwners, scenario.DeleteNamespace, scenario.MigrateObjects,
 		scenario.RewriteObjects, scenario.CollectObjects:
 		return e.control(ctx, s)
 	case scenario.StartTests:

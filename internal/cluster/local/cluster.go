@@ -67,7 +67,8 @@ type Cluster struct {
 	authorities *authorities
 	interposers interposers
 	extension   extensionServer
-	controllers controllers
+	controllers controllers // without leader election
+	candidates  candidates
 	tests       tests
 	unbalance   func() // ends the load balancer; nil before it was started
 }
@@ -80,7 +81,7 @@ func New(config Config) (*Cluster, error) {
 	if config.Failed == nil {
 		config.Failed = func(string, error) {}
 	}
-	c := &Cluster{config: config}
+	c := &Cluster{config: config, controllers: controllers{name: controllersName, subnet: controllersHost}}
 	if err := c.build(); err != nil {
 		c.Close()
 		return nil, err
@@ -196,7 +197,9 @@ func (c *Cluster) Close() {
 		all.Go(s.close)
 	}
 	all.Wait()
-	c.controllers.close()
+	for _, r := range append(c.candidates.list(), &c.controllers) {
+		r.close()
+	}
 	c.tests.close()
 	if c.unbalance != nil {
 		c.unbalance()
