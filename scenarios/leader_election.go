@@ -7,10 +7,6 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// leaderMoves is how long it takes at most until other controllers lead, and have looked at what
-// there is: the lease, its retries, and the start of the controllers.
-const leaderMoves = 35 * time.Second
-
 var leaderElection = scenario.Scenario{
 	Name: "leader-election",
 	Happens: "Two kube-controller-managers with leader election are clients of the second and of the third server. The first server is " +
@@ -42,16 +38,15 @@ var leaderElection = scenario.Scenario{
 
 		heal := plan.Suffer(fault.Fault{Kind: fault.Cut, From: fault.Client, To: "b"})
 		cutOff.delete(plan)
-		plan.Soak(leaderMoves)
+		plan.Collect() // by the controllers that take over
 		heal()
-		plan.Collect()
+		plan.Soak(5 * time.Second)
 
 		plan.Kill("c")
 		killed.delete(plan)
-		plan.Soak(leaderMoves)
+		plan.Collect() // by those that take over again
 		plan.Start("c")
 		plan.Settle(5 * time.Second)
-		plan.Collect()
 
 		for _, server := range plan.Names()[1:] {
 			plan.Replace(server, p.To)
