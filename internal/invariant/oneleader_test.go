@@ -1,7 +1,6 @@
 package invariant
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -70,7 +69,7 @@ func TestOneLeader(t *testing.T) {
 func TestTheServerOfAHolder(t *testing.T) {
 	for identity, want := range map[string]string{"kcm-b_1": "b", "kcm-b-2_x_y": "b-2", "kcm-b": "b", "node_1": "", "": "", "controllers_kcm-b": ""} {
 		if got := candidateOf(identity); got != want {
-			t.Error(fmt.Sprintf("%q: %q, want %q", identity, got, want))
+			t.Errorf("%q: %q, want %q", identity, got, want)
 		}
 	}
 }

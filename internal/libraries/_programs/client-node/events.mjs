@@ -1,5 +1,5 @@
 import * as k8s from '@kubernetes/client-node';
-import { parseResource, state } from './names.mjs';
+import { parseResource, reason, state } from './names.mjs';
 
 // patience is how long a watch may take to tell what is waited for, in milliseconds.
 const patience = 15_000;
@@ -46,7 +46,7 @@ export async function follow(config, resource, name, event) {
     setTimeout(() => informer.start().catch((again) => (trouble = again)), 500);
   });
   await informer.start();
-  await within(told, event, () => trouble?.message);
+  await within(told, event, () => trouble && reason(trouble));
 }
 
 // remove deletes an object while a watch looks at it.
@@ -68,7 +68,7 @@ export async function remove(config, resource, name) {
     (err) => (trouble = err),
   );
   await client.deleteClusterCustomObject({ ...of, name });
-  await within(told, 'DELETED', () => trouble?.message);
+  await within(told, 'DELETED', () => trouble && reason(trouble));
   watch.abort();
   console.log(`deleted ${name}`);
 }

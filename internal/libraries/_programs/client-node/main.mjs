@@ -9,6 +9,7 @@ import * as k8s from '@kubernetes/client-node';
 import { version } from '@kubernetes/client-node/package.json';
 import { discover } from './discovery.mjs';
 import { follow, remove } from './events.mjs';
+import { reason } from './names.mjs';
 import { apply, custom, object, typed } from './writes.mjs';
 
 const operations = {
@@ -42,17 +43,6 @@ async function main(words) {
   config.loadFromDefault();
   config.setCurrentContext(context);
   await operation.act(config, ...rest);
-}
-
-// reason is the message of the server if there is one.
-function reason(err) {
-  let body = err?.body;
-  try {
-    body = typeof body === 'string' ? JSON.parse(body) : body;
-  } catch {
-    // The body is no Status: it is shown as it is.
-  }
-  return body?.message ?? (typeof body === 'string' && body.trim() ? body.trim() : undefined) ?? err?.message ?? String(err);
 }
 
 main(process.argv.slice(2)).then(

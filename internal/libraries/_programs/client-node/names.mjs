@@ -23,3 +23,14 @@ export async function input() {
 export function labelled(object, value) {
   return { ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, [state]: value } } };
 }
+
+// reason is the message of the server if there is one.
+export function reason(err) {
+  let body = err?.body;
+  try {
+    body = typeof body === 'string' ? JSON.parse(body) : body;
+  } catch {
+    // The body is no Status: it is shown as it is.
+  }
+  return body?.message ?? (typeof body === 'string' && body.trim() ? body.trim() : undefined) ?? err?.message ?? String(err);
+}
