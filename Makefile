@@ -48,6 +48,8 @@ PATH_THROUGH ?=
 FOCUS        ?=
 # The directory of an earlier 'make upstream-e2e PATH_THROUGH=direct', whose results are taken.
 DIRECT       ?=
+# About how many mutants of each package 'make mutation' tests; all if empty.
+SAMPLE ?=
 # A page that gets what was found: docs/mutation.md ('make mutation') or docs/clients.md ('make clients').
 PAGE ?=
 
@@ -135,8 +137,8 @@ parity: build ## Run every scenario on real processes and in the simulator, and 
 mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found
 	go test ./sim/mutants -count=1 -timeout 60m -v -args -full
 
-mutation: ## Change one operator at a time with gremlins, and show which changes no test notices; fails below 90 % (hours) [PKG PAGE]
-	go run ./internal/mutation -gremlins $(GREMLINS) $(if $(PAGE),-page $(PAGE)) $(or $(PKG),$(MUTATED))
+mutation: ## Change one operator at a time with gremlins, and show which changes no test notices; fails below 90 % (hours, or SAMPLE=100 mutants of each package) [PKG PAGE SAMPLE]
+	go run ./internal/mutation -gremlins $(GREMLINS) $(if $(SAMPLE),-sample $(SAMPLE)) $(if $(PAGE),-page $(PAGE)) $(or $(PKG),$(MUTATED))
 
 fuzz: ## Fuzz what parses input, one fuzzer after the other, with the race detector [PKG FUZZTIME]
 	@set -e; for package in $(or $(PKG),$$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')); do \

@@ -30,7 +30,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	if f.stream || f.protocol != "" {
 		allowed = 0 // otherwise a hundred users of exec who wait for a slow node would block every GET
 	}
-	began := f.h.now()
+	began, answers := f.h.now(), f.h.answers.of(d.Peer)
 	leave, ok := f.h.inFlight.enter(d.Peer, f.user, allowed)
 	if !ok {
 		f.failed(ctx, AttemptResult{Peer: d.Peer, Outcome: NotDelivered, Err: errBusy, Busy: true}, "too many requests to it are in flight")
@@ -64,7 +64,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 			f.blameClient()
 			return true
 		}
-		if watch.tried(err) {
+		if watch.tried(err) && !f.onlySlow(err, d.Peer, answers) {
 			f.reportFailure(d)
 		}
 		f.failed(ctx, result, trouble)
@@ -80,6 +80,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		f.failed(ctx, result, trouble)
 		return false
 	}
+	f.h.answers.add(d.Peer)
 	f.h.store.Observe(PeerAnswered{ID: d.Peer})
 	if f.policy.Routing.RefuseAtHop && f.refuses(d, answer) {
 		result.Outcome, result.Err = Refused, errRefused
@@ -113,6 +114,14 @@ func (f *forwarding) refuses(d Decision, answer *http.Response) bool {
 	}
 	media, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	return answer.StatusCode == http.StatusNotFound && err == nil && media == "text/plain"
+}
+
+// onlySlow reports whether an attempt took too long, and the peer has meanwhile answered other
+// requests: before is the number of its answers when the attempt began. Then the peer is well. The
+// request may wait in a queue of the caller's priority level, and a caller with many such requests
+// must not make everybody avoid the peer.
+func (f *forwarding) onlySlow(err error, peer ServerID, before uint64) bool {
+	return errors.Is(err, errNoAnswerInTime) && f.h.answers.of(peer) != before
 }
 
 // failed records an attempt that got no answer.

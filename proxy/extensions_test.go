@@ -90,6 +90,28 @@ func TestAggregatedAPIOwnsItsGroupVersion(t *testing.T) {
 	}
 }
 
+// A group or version is not routed to a peer if all that the peer lists of it has been deleted. What
+// else it lists there keeps it.
+func TestDiscoveryOfADeletedCustomResource(t *testing.T) {
+	gears := Resource{Group: widget.Group, Version: widget.Version, Resource: "gears"}
+	for name, c := range map[string]struct {
+		listed []Resource
+		want   Action
+	}{
+		"the deleted one alone":     {[]Resource{widget}, NotFound},
+		"the deleted one and gears": {[]Resource{widget, gears}, Forward},
+	} {
+		then := table(Reference(), append(peersLive("a"), localServes(jobs), Synced{},
+			Fetched{Results: []FetchResult{serves("a", "1", c.listed...)}, At: epoch},
+			Extensions{CustomResources: []schema.GroupVersionResource{custom(widget)}, At: epoch}, Extensions{At: epoch.Add(time.Minute)})...)
+		for _, r := range []Resource{{Group: widget.Group}, {Group: widget.Group, Version: widget.Version}} {
+			if got := then.Decide(Request{Kind: KindDiscovery, Resource: r}, nil, epoch, first); got.Action != c.want {
+				t.Errorf("%s: %v: %+v, want %v", name, r, got, c.want)
+			}
+		}
+	}
+}
+
 // TestUnservedVersions: upstream also excludes versions that a definition lists but does not serve.
 func TestUnservedVersions(t *testing.T) {
 	events := append(peersLive("a"), localServes(jobs), Synced{},

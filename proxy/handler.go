@@ -128,6 +128,7 @@ type Handler struct {
 	identifies bool
 
 	inFlight  inFlight
+	answers   answerCounts
 	bodies    *replay.Budget
 	documents [roots]documentCache
 

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,53 @@ func pieces(t *Table) map[string]string {
 		all["storage "+gvr.Resource] = fmt.Sprint(ids)
 	}
 	return all
+}
+
+// Every field of a table's state is a piece, so that [TestWhatResetsWhat] sees every change, or is
+// listed here with the reason why it is none. After full, a table has a value in each of them.
+func TestPiecesAreTheWholeState(t *testing.T) {
+	full := table(Reference(), full()...)
+	for of, fields := range map[reflect.Type]map[string]string{
+		reflect.TypeFor[Table](): {
+			"policy": "-never changes", "self": "-never changes", "began": "began", "synced": "synced", "watchStalled": "watch stalled",
+			"crashed": "-the reference never crashes", "local": "local /api", "localKnown": "local known",
+			"routed": "-with LocalByInterval only", "routedUntil": "-with LocalByInterval only", "version": "local version",
+			"peers": "a known", "extensions": "extension", "storage": "storage gadgets", "documents": "-see changes",
+		},
+		reflect.TypeFor[peer](): {
+			"id": "a known", "live": "a live", "incarnation": "a incarnation", "version": "a version", "address": "a address",
+			"direct": "-see the case of a server without a proxy", "learnt": "a /api", "before": "b /api before", "ejected": "a ejected until",
+		},
+		reflect.TypeFor[document](): {
+			"groups": "/api", "at": "/api at", "failed": "/apis failed",
+			"told": "-the document before it is shared", "index": "-made from groups", "version": "before, version",
+		},
+		reflect.TypeFor[extensions](): {
+			"policy": "-never changes", "current": "-what active is made from", "look": "-with ExtensionsFiltered only", "active": "extension", "retired": "retired widgetsv1",
+		},
+	} {
+		for i := range of.NumField() {
+			name := of.Field(i).Name
+			piece, known := fields[name]
+			if !known {
+				t.Errorf("%s.%s is new: make it a piece, give it a value in full, and list it here", of.Name(), name)
+			}
+			delete(fields, name)
+			if strings.HasPrefix(piece, "-") {
+				continue
+			}
+			found := false
+			for has := range pieces(full) {
+				found = found || strings.Contains(has, piece)
+			}
+			if !found {
+				t.Errorf("%s.%s: after full there is no piece %q", of.Name(), name, piece)
+			}
+		}
+		for name := range fields {
+			t.Errorf("%s has no field %s any more", of.Name(), name)
+		}
+	}
 }
 
 // changes returns the pieces that differ between two tables, with their values afterwards; "-"

@@ -14,7 +14,7 @@ const NotReached = "not run: the suite was ended before it, or focused on others
 // InProfile is the result of a judged run in one profile, from the invariants of that grade.
 func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 	p := ProfileResult{Result: ResultSkipped}
-	var reasons []string
+	var reasons, unshown []string
 	for _, i := range r.Invariants {
 		if i.Grade != grade {
 			continue
@@ -30,6 +30,9 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 			p.Findings = append(p.Findings, i.Findings...)
 		case invariant.OutcomeInconclusive:
 			p.Undecided = append(p.Undecided, i.Name)
+			if i.Control {
+				unshown = append(unshown, i.Name+": "+i.Reason)
+			}
 			if i.matters() {
 				reasons = append(reasons, i.Name+": "+i.Reason)
 			}
@@ -39,6 +42,8 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 	p.Findings = slices.Compact(p.Findings)
 	p.OnlyKnown = len(p.Violated) > 0 && p.New == 0 && len(p.Findings) > 0
 	switch {
+	case len(unshown) > 0:
+		p.Result, p.Reason = ResultInconclusive, strings.Join(unshown, "; ")
 	case len(p.Violated) > 0:
 		p.Result, p.Reason = ResultFailed, "violated: "+strings.Join(p.Violated, ", ")
 		if slices.Equal(r.Verdict.Failed, p.Violated) {

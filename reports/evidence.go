@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -43,8 +44,43 @@ type Evidence struct {
 	// Objects are the objects in etcd that a controller did harm to: the owner or the namespace
 	// first, then what belongs to it.
 	Objects []Object `json:"objects,omitempty"`
+	// Misled is the answer that misled the controller, if it did harm and the history has the answer.
+	Misled *Misled `json:"misled,omitempty"`
 	// Process is set if a change of a server's process is the violation.
 	Process *Process `json:"process,omitempty"`
+}
+
+// Misled is the answer that misled a controller: the controller asked the server, the server gave
+// this answer, and Evidence.Cause is the consequence.
+type Misled struct {
+	// Controller is the user as whom the controller asked. Agent is its User-Agent; it is empty if no
+	// log has it.
+	Controller string `json:"controller"`
+	Agent      string `json:"agent,omitempty"`
+	// Server is the server that gave the answer. AtSeconds is when it was asked.
+	Server    string  `json:"server"`
+	AtSeconds Seconds `json:"atSeconds"`
+	// ID is the Audit-ID. Verb, Path and Status are from the server's log.
+	ID     string `json:"id"`
+	Verb   string `json:"verb"`
+	Path   string `json:"path"`
+	Status int    `json:"status"`
+	// Lacks is the resource that the answer denies (404) or does not list (a discovery document), as
+	// "group/version/resource".
+	Lacks string `json:"lacks"`
+	// Basis says how it is known what a discovery document does not list. It is empty for a 404.
+	Basis string `json:"basis,omitempty"`
+}
+
+// Name is the last part of the user name, which names the controller: "namespace-controller".
+func (m Misled) Name() string { return m.Controller[strings.LastIndex(m.Controller, ":")+1:] }
+
+// Answer says in a few words what was wrong with the answer.
+func (m Misled) Answer() string {
+	if m.Basis != "" {
+		return fmt.Sprintf("%d without %s", m.Status, m.Lacks)
+	}
+	return fmt.Sprintf("%d for %s", m.Status, m.Lacks)
 }
 
 // Object is the state of an object in etcd.
@@ -206,6 +242,12 @@ func newEvidence(e invariant.Evidence) Evidence {
 			APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID, Revision: o.Revision, AtSeconds: seconds(o.At),
 			Gone: o.Gone, Deleting: o.Deleting, Finalizers: o.Finalizers, Conditions: o.Conditions,
 		})
+	}
+	if m := e.Misled; m != nil {
+		out.Misled = &Misled{
+			Controller: m.Controller, Agent: m.Agent, Server: m.Server, AtSeconds: seconds(m.At), ID: m.ID, Verb: m.Verb, Path: m.Path, Status: m.Status,
+			Lacks: m.Lacks.String(), Basis: m.Basis,
+		}
 	}
 	if l := e.Lifecycle; l != nil {
 		out.Process = &Process{

@@ -35,3 +35,27 @@ func TestHarmIsShownWithItsObjects(t *testing.T) {
 		}
 	}
 }
+
+// The page leads from the controller over the wrong answer to the consequence.
+func TestTheAnswerThatMisledIsShown(t *testing.T) {
+	const user = "system:serviceaccount:kube-system:namespace-controller"
+	bundles := history.GVR{Group: "certificates.k8s.io", Version: "v1", Resource: "clustertrustbundles"}
+	shown := func(m invariant.Misled) string {
+		r := small()
+		m.Controller, m.Server, m.At, m.ID, m.Verb, m.Lacks = user, "b", at(3), "id-1", "get", bundles
+		r.Invariants[0].Evidence[0] = newEvidence(invariant.Evidence{Sentence: "It stayed.", Cause: "Secret n/y stayed", Count: 1, Misled: &m})
+		return strings.Join(strings.Fields(text(render(t, r))), " ")
+	}
+	document := shown(invariant.Misled{Path: "/apis", Status: 200, Agent: "kcm/v1", Basis: "b does not serve it itself"})
+	for _, want := range []string{
+		"namespace-controller → b → 200 without certificates.k8s.io/v1/clustertrustbundles → Secret n/y stayed",
+		"get /apis at 3.0 s, Audit-ID id-1, kcm/v1", "does not serve it itself",
+	} {
+		if !strings.Contains(document, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if want, page := "→ b → 404 for certificates.k8s.io/v1/clustertrustbundles → Secret", shown(invariant.Misled{Path: "/apis/certificates.k8s.io/v1", Status: 404}); !strings.Contains(page, want) {
+		t.Errorf("the page does not say %q", want)
+	}
+}

@@ -140,6 +140,11 @@ func inconclusiveSentence(r RunReport) string {
 		return "not judged: " + sentence(r.Metadata.Unjudged)
 	}
 	for _, i := range r.Invariants {
+		if i.Control && i.Outcome != invariant.OutcomeFail {
+			return sentence(i.Reason)
+		}
+	}
+	for _, i := range r.Invariants {
 		if i.Outcome == invariant.OutcomeInconclusive && i.matters() && r.Decides(i) {
 			return fmt.Sprintf("the run proves nothing about %s: %s", i.Name, sentence(i.Reason))
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,9 @@ import (
 )
 
 // WriteJUnit writes the report as JUnit XML: one suite for the run, one test case for each
-// invariant.
+// invariant, and the case [OverallCase]. The names depend only on the scenario, the backend, the
+// subject and the invariant, so that a dashboard can follow a case from run to run. No value is a
+// path of the machine.
 //
 // It agrees with the overall verdict, so a run that proved nothing is never green:
 //
@@ -53,6 +56,16 @@ func EncodeJUnit(suite reporters.JUnitTestSuite) ([]byte, error) {
 	return append([]byte(xml.Header), append(content, '\n')...), err
 }
 
+// OverallCase is the name of the test case that shows the overall verdict. It is always there,
+// because a run can prove nothing although no other case fails.
+const OverallCase = "verdict"
+
+// absolutePath matches the directory of an absolute path in a command line.
+var absolutePath = regexp.MustCompile(`(^|[ ='"])/(?:[^ '"/]+/)+`)
+
+// WithoutPaths shortens each absolute path in a command line to its last part, after an ellipsis.
+func WithoutPaths(command string) string { return absolutePath.ReplaceAllString(command, "$1…/") }
+
 func junit(r RunReport) reporters.JUnitTestSuite {
 	m := r.Metadata
 	suite := reporters.JUnitTestSuite{
@@ -67,24 +80,32 @@ func junit(r RunReport) reporters.JUnitTestSuite {
 			{Name: "from", Value: m.From},
 			{Name: "to", Value: m.To},
 			{Name: "seed", Value: strconv.FormatUint(m.Seed, 10)},
-			{Name: "reproduce", Value: r.Reproduce},
+			{Name: "reproduce", Value: WithoutPaths(r.Reproduce)},
 			{Name: "skewproofVersion", Value: m.SkewproofVersion},
 		}},
 	}
 	suite.Properties.Properties = append(suite.Properties.Properties, m.Properties()...)
-	inconclusive := r.Verdict.Outcome == invariant.OutcomeInconclusive
 	for _, i := range r.Invariants {
-		c := testCase(r, i)
-		suite.TestCases = append(suite.TestCases, c)
-		inconclusive = inconclusive && c.Error == nil
+		suite.TestCases = append(suite.TestCases, testCase(r, i))
 	}
-	if inconclusive { // no case says so, as when the run ended early; the result must not be green
-		suite.TestCases = append(suite.TestCases, reporters.JUnitTestCase{
-			Name: "verdict", Classname: suite.Package, Status: "inconclusive",
-			Error: &reporters.JUnitError{Message: r.Verdict.Sentence, Type: "inconclusive"},
-		})
-	}
+	suite.TestCases = append(suite.TestCases, overall(r, suite.Package))
 	return suite
+}
+
+// overall is the case of the overall verdict.
+func overall(r RunReport, classname string) reporters.JUnitTestCase {
+	v := r.Verdict
+	c := reporters.JUnitTestCase{Name: OverallCase, Classname: classname, Status: string(v.Outcome)}
+	switch {
+	case v.Outcome == invariant.OutcomePass:
+	case v.Known && r.OnlyKnown():
+		c.Skipped = &reporters.JUnitSkipped{Message: "known: " + v.Sentence}
+	case v.Outcome == invariant.OutcomeFail:
+		c.Failure = &reporters.JUnitFailure{Message: v.Sentence, Type: "violated"}
+	default:
+		c.Error = &reporters.JUnitError{Message: v.Sentence, Type: "inconclusive"}
+	}
+	return c
 }
 
 func testCase(r RunReport, i Invariant) reporters.JUnitTestCase {

@@ -119,3 +119,18 @@ func TestJUnitCarriesEvidence(t *testing.T) {
 		t.Errorf("what does not count has no evidence in its output:\n%s", got)
 	}
 }
+
+// A JUnit file is kept and compared by other machines, so it has no directory of this one.
+func TestWithoutPaths(t *testing.T) {
+	for command, want := range map[string]string{
+		"skewproof run quiet --subject builtin":                                    "skewproof run quiet --subject builtin",
+		"skewproof run quiet --binary kube-apiserver@v1.37.1=/home/me/bin/patched": "skewproof run quiet --binary kube-apiserver@v1.37.1=…/patched",
+		"skewproof run quiet --binary 'a=/home/my files/x'":                        "skewproof run quiet --binary 'a=…/my files/x'",
+		"skewproof replay /tmp/a/b.json --known=/etc/own.yaml":                     "skewproof replay …/b.json --known=…/own.yaml",
+		"skewproof replay _out/x/b.json":                                           "skewproof replay _out/x/b.json",
+	} {
+		if got := WithoutPaths(command); got != want {
+			t.Errorf("%s is shortened to %s, want %s", command, got, want)
+		}
+	}
+}

@@ -144,7 +144,7 @@ type Invariant struct {
 }
 
 // matters reports whether the run is inconclusive if this invariant, which counts, is inconclusive.
-func (i Invariant) matters() bool { return i.About || i.Overloaded > 0 || i.Unruled > 0 }
+func (i Invariant) matters() bool { return i.About || i.Control || i.Overloaded > 0 || i.Unruled > 0 }
 
 // Decides reports whether the invariant counts towards the verdict. Extended invariants count if
 // strict.

@@ -18,12 +18,14 @@ var foregroundDeletion = scenario.Scenario{
 	Family:           scenario.Controllers,
 	Limits:           withControllers,
 	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"DeletionEnds"}},
-	Plan: controlled(func(plan *scenario.Plan, p scenario.Parameters) {
-		plan.StartControllers(p.From, "b")
-		plan.Soak(10 * time.Second)
-		plan.CreateObjects(collected)
-		plan.Soak(5 * time.Second)
+	Plan:             controlled(collectingForeground.alone),
+}
+
+// collectingForeground has controllers delete the dependents of owners before the owners.
+var collectingForeground = task{
+	prepare: createForControllers(5 * time.Second),
+	act: func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.DeleteOwners(collected, scenario.Foreground)
-		plan.Collect()
-	}),
+	},
+	finish: collect,
 }

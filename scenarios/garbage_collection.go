@@ -18,14 +18,30 @@ var garbageCollection = scenario.Scenario{
 	Family:           scenario.Controllers,
 	Limits:           withControllers,
 	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected"}},
-	Plan: controlled(func(plan *scenario.Plan, p scenario.Parameters) {
-		plan.StartControllers(p.From, "b")
-		plan.Soak(10 * time.Second)
-		plan.CreateObjects(collected)
-		plan.Soak(10 * time.Second)
+	Plan:             controlled(collecting.alone),
+}
+
+// collecting has controllers collect the dependents of deleted owners, after a new start.
+var collecting = task{
+	prepare: createForControllers(10 * time.Second),
+	act: func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.StartControllers(p.From, "b")
 		plan.Soak(20 * time.Second)
 		plan.DeleteOwners(collected, scenario.Background)
-		plan.Collect()
-	}),
+	},
+	finish: collect,
 }
+
+// createForControllers starts controllers as clients of the second server and creates objects, which
+// the controllers can watch for some time.
+func createForControllers(watch time.Duration) steps {
+	return func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.StartControllers(p.From, "b")
+		plan.Soak(10 * time.Second)
+		plan.CreateObjects(collected)
+		plan.Soak(watch)
+	}
+}
+
+// collect waits until controllers have deleted what has to go.
+func collect(plan *scenario.Plan, _ scenario.Parameters) { plan.Collect() }

@@ -21,7 +21,7 @@ var informers = scenario.Scenario{
 	Labels:           []string{"slow"},
 	Limits:           withControllers,
 	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoLostEvents"}},
-	Plan: planned(firstTo, pressure{Operations: 1000, Events: 6}, func(plan *scenario.Plan, p scenario.Parameters) {
+	Plan: planned(firstTo, pressureOfInformers, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Informers = true
 		first, second, third := watched("first"), watched("second"), watched("third")
 		plan.StartControllers(p.From, "")
@@ -44,6 +44,28 @@ var informers = scenario.Scenario{
 		plan.DeleteOwners(third, scenario.Background)
 		plan.ConvergeAfter(reflectorsWait)
 	}),
+}
+
+var pressureOfInformers = pressure{Operations: 1000, Events: 6}
+
+// informing has informers follow objects that are created and deleted.
+var informing = task{
+	prepare: func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.Informers = true
+		plan.StartControllers(p.From, "")
+		plan.Settle(2 * time.Second)
+		plan.CreateObjects(watched("before"))
+		plan.Soak(5 * time.Second)
+	},
+	act: func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.CreateObjects(watched("meanwhile"))
+		plan.DeleteOwners(watched("before"), scenario.Background)
+	},
+	finish: func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Settle(5 * time.Second)
+		plan.DeleteOwners(watched("meanwhile"), scenario.Background)
+		plan.ConvergeAfter(reflectorsWait)
+	},
 }
 
 // reflectorsWait is the longest wait of a client-go reflector before it lists or watches again.

@@ -9,8 +9,8 @@ import (
 var namespaceDeletion = scenario.Scenario{
 	Name: "namespace-deletion",
 	Happens: "Only the first server runs TO. The controllers are clients of the second. A namespace is deleted that has an object of a kind " +
-		"in it that only the first serves.",
-	Holds:            "The namespace goes, and nothing of it is left in etcd.",
+		"in it that only the first serves. This object and another one have a finalizer, which is removed later.",
+	Holds:            "The namespace stays while the finalizers are there. Then it goes, and nothing of it is left in etcd.",
 	Source:           "KEP-4020, motivation: a namespace that is deleted leaves behind what discovery does not list",
 	About:            []string{"NothingLeftBehind", "NoWrongfulDeletion", "DeletionEnds"},
 	MinServers:       2,
@@ -21,9 +21,13 @@ var namespaceDeletion = scenario.Scenario{
 	Plan: controlled(func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.StartControllers(p.From, "b")
 		plan.Soak(10 * time.Second)
-		plan.CreateObjects(collected)
+		held := collected
+		held.Held = true
+		plan.CreateObjects(held)
 		plan.Soak(5 * time.Second)
-		plan.DeleteNamespace(collected)
+		plan.DeleteNamespace(held)
+		plan.Soak(15 * time.Second)
+		plan.ReleaseObjects(held)
 		plan.Collect()
 	}),
 }

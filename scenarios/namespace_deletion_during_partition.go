@@ -18,17 +18,14 @@ var namespaceDeletionDuringPartition = scenario.Scenario{
 	Family:           scenario.Controllers,
 	Limits:           withControllers,
 	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NothingLeftBehind"}},
-	Plan: controlled(func(plan *scenario.Plan, p scenario.Parameters) {
-		plan.StartControllers(p.From, "b")
-		plan.Soak(10 * time.Second)
-		plan.CreateObjects(collected)
-		plan.Inject("b to a", cut("b", "a"))
-		plan.Soak(5 * time.Second)
-		plan.Restart("c")
-		plan.Soak(10 * time.Second)
+	Plan:             controlled(emptying.during(partition)),
+}
+
+// emptying has controllers delete a namespace with what is in it.
+var emptying = task{
+	prepare: createForControllers(5 * time.Second),
+	act: func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.DeleteNamespace(collected)
-		plan.Soak(20 * time.Second)
-		plan.Heal("b to a")
-		plan.Collect()
-	}),
+	},
+	finish: collect,
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // ways returns the links of the faults, such as "b→a".
@@ -49,4 +50,38 @@ func TestWhatIsSufferedIsRelievedInReverse(t *testing.T) {
 	if err := plan.Validate(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A partition is around the middle part of a task, and nothing else differs from the scenario without
+// it.
+func TestAPartitionIsAroundTheMiddle(t *testing.T) {
+	p := parameters(3, "v1.36.3", "v1.37.1")
+	for _, s := range []struct{ whole, without []string }{
+		{sentences(garbageCollectionDuringPartition.Plan(p)), sentences(garbageCollection.Plan(p))},
+		{sentences(foregroundDeletionDuringPartition.Plan(p)), sentences(foregroundDeletion.Plan(p))},
+		{sentences(quotaDuringPartition.Plan(p)), sentences(quota.Plan(p))},
+	} {
+		from, to := slices.Index(s.whole, "cut, b→a"), slices.Index(s.whole, "heal: b to a")
+		restart := slices.Index(s.whole, "restart c")
+		deleted := slices.Index(s.whole, "delete the owners in collected, propagation Background")
+		if deleted < 0 {
+			deleted = slices.Index(s.whole, "delete the owners in collected, propagation Foreground")
+		}
+		if from < 0 || restart < from || deleted < restart || to < deleted {
+			t.Fatalf("cut at %d, restart at %d, deletion at %d, healed at %d: %q", from, restart, deleted, to, s.whole)
+		}
+		around := slices.Delete(slices.Clone(s.whole), to-1, to+1)
+		around = slices.Delete(around, from, restart+2)
+		if !slices.Equal(around, s.without) {
+			t.Errorf("without the partition it is\n%q, want\n%q", around, s.without)
+		}
+	}
+}
+
+// sentences are the steps of a plan, for people.
+func sentences(plan scenario.Plan) (all []string) {
+	for _, s := range plan.Steps {
+		all = append(all, s.String())
+	}
+	return all
 }

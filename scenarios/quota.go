@@ -1,8 +1,6 @@
 package scenarios
 
 import (
-	"time"
-
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -18,15 +16,21 @@ var quota = scenario.Scenario{
 	Family:           scenario.Controllers,
 	Limits:           withControllers,
 	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"QuotaFollows"}},
-	Plan: controlled(func(plan *scenario.Plan, p scenario.Parameters) {
-		plan.StartControllers(p.From, "b")
-		plan.Soak(10 * time.Second)
-		plan.CreateObjects(collected)
-		plan.Soak(countersLag)
+	Plan:             controlled(counting.alone),
+}
+
+// counting has controllers count objects, some of which are deleted.
+var counting = task{
+	prepare: func(plan *scenario.Plan, p scenario.Parameters) {
+		createForControllers(countersLag)(plan, p)
 		plan.CreateQuota(collected)
 		plan.OutlastCollection()
+	},
+	act: func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.DeleteOwners(collected, scenario.Background)
+	},
+	finish: func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Collect()
 		plan.OutlastCollection()
-	}),
+	},
 }

@@ -21,19 +21,34 @@ var storageVersion = scenario.Scenario{
 		Reason:   "because only there the run reads etcd",
 	},
 	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoFalseNotFound"}},
-	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		kept := scenario.Objects{Name: "kept", Dependents: 1}
-		plan.Settle(2 * time.Second)
-		plan.CreateObjects(kept)
-		rewrite := func() {
-			for _, server := range plan.Names()[1:] {
-				plan.RewriteObjects(kept, server)
-			}
-			plan.Soak(5 * time.Second)
-		}
-		rewrite()
+	Plan: planned(firstTo, pressureOfRewrites, rewriting.during(func(plan *scenario.Plan, _ func()) {
 		plan.Restart("a")
+	})),
+}
+
+var (
+	pressureOfRewrites = pressure{Operations: 1000, Skewed: 100}
+	rewritten          = scenario.Objects{Name: "kept", Dependents: 1}
+)
+
+// rewriting reads, updates and patches objects through each server but the first. It does so before,
+// during and after what a scenario puts around its middle part.
+var rewriting = task{
+	prepare: func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.Settle(2 * time.Second)
+		plan.CreateObjects(rewritten)
+		rewrite(plan, p)
+	},
+	act: rewrite,
+	finish: func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Settle(5 * time.Second)
-		rewrite()
-	}),
+		rewrite(plan, p)
+	},
+}
+
+func rewrite(plan *scenario.Plan, _ scenario.Parameters) {
+	for _, server := range plan.Names()[1:] {
+		plan.RewriteObjects(rewritten, server)
+	}
+	plan.Soak(5 * time.Second)
 }

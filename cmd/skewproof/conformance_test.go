@@ -77,7 +77,7 @@ func conformed(t *testing.T, words ...string) (int, reports.ConformanceReport, s
 		t.Fatal(err)
 	}
 	for _, s := range report.Scenarios {
-		_, after, found := bytes.Cut(junit, []byte("[It] conformance "+s.Family+" "+s.Name+" "))
+		_, after, found := bytes.Cut(junit, []byte(`name="`+s.Name+`" classname="conformance.`+s.Family+`"`))
 		if !found {
 			t.Errorf("the JUnit file has no stable name of the scenario %s in the order of the catalogue", s.Name)
 		}

@@ -14,7 +14,7 @@ func newShell() *cobra.Command {
 		Short: "Enter the sandbox of a run that was started with --keep",
 		Long: `Enter the sandbox of a run that was started with --keep, in the present directory. KUBECONFIG names a file with two contexts for
 each server: 'b' is what clients of b meet (its sidecar, if it has one), over the link that faults are injected into; 'b-direct' is its
-kube-apiserver itself, around all links. The keys are in $SKEWPROOF_KEYS. Toxiproxy's own client finds the links at $TOXIPROXY_URL.`,
+kube-apiserver itself, around all links. The context 'balancer' is a load balancer over all servers, over the same links as 'b'. The keys are in $SKEWPROOF_KEYS. Toxiproxy's own client finds the links at $TOXIPROXY_URL.`,
 		Example: `  skewproof shell _out/quiet-builtin-20261121-101500
   skewproof shell DIR -- kubectl --context b get --raw /apis
   skewproof shell DIR -- toxiproxy-cli list`,

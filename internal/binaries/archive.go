@@ -11,7 +11,8 @@ import (
 )
 
 // extractFile writes one entry of a .tar.gz to a new file. It reads the whole archive, and refuses
-// it if any entry would leave the directory: no release process makes such an archive.
+// the archive if any entry has a path outside the directory, because no release process makes such
+// an archive.
 func extractFile(archive, entry, to string) error {
 	f, err := os.Open(archive)
 	if err != nil {

@@ -22,10 +22,11 @@ import (
 // firstEtcdModule is the first version whose server is a module under its import path.
 const firstEtcdModule = "v3.5.0"
 
-// buildLock is held by whoever builds anything: two at once take as long and twice the memory.
+// buildLock is held during every build. Two builds at once take as long as one after the other, and
+// twice the memory.
 const buildLock = "build"
 
-// etcdMain is etcd's own main.go, which is in a module that is not published under its import path.
+// etcdMain replaces etcd's own main.go, whose module is not published under its import path.
 const etcdMain = `package main
 
 import (
@@ -37,15 +38,15 @@ import (
 func main() { etcdmain.Main(os.Args) }
 `
 
-// downloadedModule is what is used of the answer of "go mod download -json".
+// downloadedModule has the used fields of the output of "go mod download -json".
 type downloadedModule struct {
 	GoMod  string // path of the cached go.mod
 	Error  string
-	Origin *struct{ Hash string } // not every module proxy tells it
+	Origin *struct{ Hash string } // nil if the module proxy does not send it
 }
 
-// build stages a binary built from the modules in the Go module proxy. The user's checksum database
-// verifies them.
+// build builds a binary from modules of the Go module proxy, and stages it. The user's checksum
+// database verifies the modules.
 func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
 	if ref.Component == Etcd && semver.Compare(string(ref.Version), firstEtcdModule) < 0 {
 		return "", fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
@@ -102,7 +103,7 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 	return fmt.Sprintf("built from the module %s@%s with %s", ref.Component.module(), ref.Version, info.GoVersion), nil
 }
 
-// command is the go command that builds the program, with what flags follow.
+// command returns the arguments of the go command that builds the program. Further flags follow.
 func (p program) command() []string {
 	switch {
 	case p.tests():
@@ -113,8 +114,8 @@ func (p program) command() []string {
 	return []string{"build"}
 }
 
-// downloadModule downloads and verifies the module, in a module of its own: no go.mod above the
-// cache counts.
+// downloadModule downloads and verifies the module. It does so in a temporary module, so that a
+// go.mod above the cache has no effect.
 func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (downloadedModule, error) {
 	empty := fmt.Sprintf("module %s\n", ref.Component.buildModulePath())
 	if err := os.WriteFile(filepath.Join(tool.dir, "go.mod"), []byte(empty), 0o644); err != nil {
@@ -159,13 +160,15 @@ func writeSource(src string, ref Ref, upstreamGoMod string) (pkg string, err err
 	return ".", os.WriteFile(filepath.Join(src, "main.go"), []byte(etcdMain), 0o644)
 }
 
-// stagingPrefix begins the paths in Kubernetes' go.mod of modules in its own tree. Every release
-// publishes them with a tag of their own (staging/README.md there), so they can be built.
+// stagingPrefix is the prefix of paths in Kubernetes' go.mod to modules in its own tree. Every
+// release also publishes these modules with their own tags (staging/README.md there), so they can
+// be built.
 const stagingPrefix = "./staging/src/"
 
-// buildModule makes the go.mod of the temporary module that a component is built in, from the
-// component's own go.mod. It copies the go and godebug lines: they decide the defaults of GODEBUG
-// and are read from the main module only (go.dev/doc/godebug). Without them a build differs.
+// buildModule makes the go.mod of the temporary module in which a component is built, from the
+// component's own go.mod. It copies the go and godebug lines. They set the defaults of GODEBUG, and
+// go reads them only from the main module (go.dev/doc/godebug). Without them the build would
+// differ.
 func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	up, err := modfile.Parse(ref.Component.module()+"/go.mod", upstream, nil)
 	if err != nil {
@@ -195,17 +198,17 @@ func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	return m.Format()
 }
 
-// stagingVersion is the version of a release's staging modules: v0.37.1 for v1.37.1.
+// stagingVersion returns the version of a release's staging modules, such as v0.37.1 for v1.37.1.
 func stagingVersion(v Version) string { return "v0." + strings.TrimPrefix(string(v), "v1.") }
 
-// fullCommit is a git commit as the module proxy tells it.
+// fullCommit matches a git commit as the module proxy writes it.
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// linkerFlags set the version of a binary: a kube-apiserver knows only its minor version by itself,
-// and says v0.0.0-master. The variables are those of upstream's hack/lib/version.sh. An unknown
-// commit ("") and the build date are left out: /version then has its defaults. etcd's version is in
-// its source (api/version/version.go); only the commit is set. The other variables are those of
-// containerd's Makefile and of the CNI plugins' build_linux.sh.
+// linkerFlags returns the flags that set the version of a binary. Without them a kube-apiserver
+// knows only its minor version, and prints v0.0.0-master. The variables are from upstream's
+// hack/lib/version.sh. An unknown commit ("") and the build date are left out, and /version has its
+// defaults. etcd's version is in its source (api/version/version.go), so only the commit is set.
+// The other variables are from containerd's Makefile and from the CNI plugins' build_linux.sh.
 func linkerFlags(ref Ref, commit string) string {
 	flags := []string{"-s", "-w"}
 	set := func(name, value string) { flags = append(flags, "-X", name+"="+value) }

@@ -19,16 +19,16 @@ import (
 // The layout of a cache:
 //
 //	<component>/<version>/<os>-<arch>/<component>   the binary
-//	<component>/<version>/<os>-<arch>/origin.json   what is known of it
+//	<component>/<version>/<os>-<arch>/origin.json   its record: origin, hash, size
 //	.locks/<component>@<version>.lock, .locks/build.lock
-//	.tmp/<component>@<version>/                     work of the holder of that lock
+//	.tmp/<component>@<version>/                     workspace of the process that holds the lock
 const (
 	locksDir   = ".locks"
 	tmpDir     = ".tmp"
 	originFile = "origin.json"
 )
 
-// errNotCached means that there is no such entry. A damaged entry is another error.
+// errNotCached means that the cache has no such entry. For a damaged entry there is another error.
 var errNotCached = errors.New("not in the cache")
 
 func lockName(ref Ref) string { return string(ref.Component) + "@" + string(ref.Version) }
@@ -37,9 +37,9 @@ func entryDir(dir string, ref Ref) string {
 	return filepath.Join(dir, string(ref.Component), string(ref.Version), platform())
 }
 
-// readEntry returns a cached binary after hashing it, which takes 0.1 to 0.3 s for a
-// kube-apiserver, which is in the page cache then for its start. Size and time alone would not show
-// lost blocks.
+// readEntry returns a cached binary after it has checked its hash, because size and time alone
+// would not show lost blocks. For a kube-apiserver this takes 0.1 to 0.3 s. The binary is then in
+// the page cache, so it starts faster.
 func readEntry(dir string, ref Ref) (Binary, error) {
 	b, err := describeEntry(entryDir(dir, ref))
 	if err != nil {
@@ -61,7 +61,7 @@ func readEntry(dir string, ref Ref) (Binary, error) {
 	return b, nil
 }
 
-// describeEntry reads what is known of a cached binary without reading the binary.
+// describeEntry reads the record of a cached binary, and not the binary.
 func describeEntry(entry string) (Binary, error) {
 	if _, err := os.Lstat(entry); errors.Is(err, os.ErrNotExist) {
 		return Binary{}, errNotCached
@@ -90,8 +90,8 @@ func describeEntry(entry string) (Binary, error) {
 	return b, nil
 }
 
-// writeEntry moves what a workspace has staged to its place in the cache, in one rename: a reader
-// sees the whole entry or none. It replaces a damaged one.
+// writeEntry moves a staged entry to its place in the cache in one rename, so that a reader sees
+// the whole entry or none. It replaces a damaged entry.
 func writeEntry(dir string, ref Ref, work workspace, from Origin, how string) (Binary, error) {
 	if err := os.Chmod(work.binary(), 0o755); err != nil {
 		return Binary{}, err
@@ -143,7 +143,7 @@ func hashFile(path string) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }
 
-// syncPath forces a file, or the names in a directory, to the disk.
+// syncPath flushes a file, or the names in a directory, to the disk.
 func syncPath(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -153,7 +153,7 @@ func syncPath(path string) error {
 }
 
 // workspace is a directory in the cache in which one binary is fetched. It is on the file system of
-// the cache, and its name depends on the binary only: it is cleared after a kill.
+// the cache. Its name depends only on the binary, so that the next fetch clears it after a kill.
 type workspace struct {
 	root string
 	name string // of the binary
@@ -172,7 +172,8 @@ func (w workspace) reset() error {
 	return errors.Join(os.RemoveAll(w.root), os.MkdirAll(w.stage(), 0o755))
 }
 
-// remove is tried again for a moment: killed processes may still create files.
+// remove removes the workspace. It tries again for a moment, because killed processes may still
+// create files.
 func (w workspace) remove() {
 	for range 20 {
 		if os.RemoveAll(w.root) == nil {
@@ -182,12 +183,13 @@ func (w workspace) remove() {
 	}
 }
 
-// lockPoll is how often a lock that another process holds is tried again. A wait in flock(2) cannot
-// be cancelled.
+// lockPoll is the interval at which lock tries again while another process holds the lock. It
+// polls, because a wait in flock(2) cannot be cancelled.
 const lockPoll = 200 * time.Millisecond
 
-// lock takes the named lock of the cache, which excludes other processes and other goroutines of
-// this one. While it waits it says for whom. The kernel releases it when its holder ends.
+// lock takes the named lock of the cache. The lock excludes other processes and other goroutines of
+// this process. While lock waits, it reports who holds the lock. The kernel releases the lock when
+// its holder ends.
 func (s *Store) lock(ctx context.Context, dir, name string, p progress) (unlock func(), err error) {
 	l, held, err := tryLock(dir, name)
 	if err == nil && !held {
@@ -210,7 +212,8 @@ func (s *Store) lock(ctx context.Context, dir, name string, p progress) (unlock 
 	}, nil
 }
 
-// tryLock takes a lock if nobody holds it. The file stays: another process may hold a lock on it.
+// tryLock takes a lock if it is free. The file is never removed, because another process may hold a
+// lock on it.
 func tryLock(dir, name string) (l *flock.Flock, held bool, err error) {
 	l = flock.New(filepath.Join(dir, locksDir, name+".lock"))
 	if err = os.MkdirAll(filepath.Dir(l.Path()), 0o755); err == nil {

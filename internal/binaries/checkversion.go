@@ -12,11 +12,12 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// versionTimeout bounds one call of a binary for its version, also on machines that swap.
+// versionTimeout bounds one call of a binary for its version. It is generous, for machines that
+// swap.
 const versionTimeout = 30 * time.Second
 
-// checkVersion asks the binary for its version. Build metadata in the answer is ignored (SemVer
-// 2.0.0, section 10): distributions add it.
+// checkVersion returns an error if the binary prints another version. It ignores build metadata
+// (SemVer 2.0.0, section 10), because distributions add it.
 func checkVersion(ctx context.Context, ref Ref, path string) error {
 	says, got, err := version(ctx, ref.Component, path)
 	if err == nil && semver.Canonical(got) != string(ref.Version) {
@@ -25,15 +26,16 @@ func checkVersion(ctx context.Context, ref Ref, path string) error {
 	return err
 }
 
-// StandsFor reports whether a binary that says a version may be used for another. A build of
-// changed source is a pre-release to SemVer ("v1.37.1-dirty", "v1.37.2-rc.0.12+8f3c2d1"): it may
-// stand for any version of its minor. Another release may not: it is a wrong path rather than a
-// patch. Build metadata is ignored.
+// StandsFor reports whether a binary that prints one version may be used as another version. In
+// SemVer a build of changed source is a pre-release ("v1.37.1-dirty", "v1.37.2-rc.0.12+8f3c2d1").
+// It may be used as any version of its minor. Another release may not: then the path is probably
+// wrong. StandsFor ignores build metadata.
 func StandsFor(version, says string) bool {
 	return semver.Canonical(says) == version || semver.Prerelease(says) != "" && semver.MajorMinor(says) == semver.MajorMinor(version)
 }
 
-// checkOwnVersion is checkVersion for a binary of the user's own. It returns what the binary says.
+// checkOwnVersion is checkVersion for a binary that the user gave. It returns what the binary
+// prints.
 func checkOwnVersion(ctx context.Context, ref Ref, path string) (says string, err error) {
 	says, got, err := version(ctx, ref.Component, path)
 	switch {
@@ -48,7 +50,7 @@ func checkOwnVersion(ctx context.Context, ref Ref, path string) (says string, er
 	}
 }
 
-// Says returns the first line of what a binary says of its version, such as "Kubernetes v1.37.1".
+// Says returns the first line that a binary prints about its version, such as "Kubernetes v1.37.1".
 func Says(ctx context.Context, b Binary) (string, error) {
 	says, _, err := version(ctx, b.Component, b.Path)
 	if err != nil {
@@ -57,7 +59,7 @@ func Says(ctx context.Context, b Binary) (string, error) {
 	return says, nil
 }
 
-// version is the first line that the binary says of its version, and the version in it.
+// version returns the first line that the binary prints about its version, and the version in it.
 func version(ctx context.Context, c Component, path string) (says, version string, err error) {
 	output, err := versionOutput(ctx, c, path)
 	if err != nil {
@@ -93,8 +95,8 @@ func versionOutput(ctx context.Context, c Component, path string) (string, error
 	}
 }
 
-// versionIn is the version in the output of a binary, such as "Kubernetes v1.37.1" or "etcd
-// Version: 3.6.8"; "" if there is none. A commit may follow it.
+// versionIn returns the version in the output of a binary, such as "Kubernetes v1.37.1" or "etcd
+// Version: 3.6.8". A commit may follow the version. versionIn returns "" if there is no version.
 func versionIn(c Component, output string) string {
 	for line := range strings.Lines(output) {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(line), programs[c].answer)

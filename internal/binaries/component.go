@@ -34,31 +34,32 @@ const (
 	// E2ETest is Kubernetes' own end-to-end tests, which run against a control plane.
 	E2ETest Component = "e2e.test"
 
-	// ClientGo, ControllerRuntime and ClientNode are programs of skewproof's own that use these
-	// libraries; their versions are those of the library. ClientNode uses the JavaScript client, and
-	// takes Node.js to be made and to run. See package libraries.
+	// ClientGo, ControllerRuntime and ClientNode are skewproof's own programs that use these libraries.
+	// Their version is the version of the library. ClientNode uses the JavaScript client, and takes
+	// Node.js to be made and to run. See package libraries.
 	ClientGo          Component = "client-go"
 	ControllerRuntime Component = "controller-runtime"
 	ClientNode        Component = "client-node"
 )
 
 type project struct {
-	module   string // that it is published as
+	module   string // under which it is published
 	major    string // of all its releases
 	example  string // a version of it
 	releases string // where people find them
-	download bool   // a Store knows where its binaries are
+	download bool   // a Store knows where its binaries are published
 	tags     string // build tags
 	library  bool   // package libraries has the source of a program that uses it
 	npm      bool   // it is published as an npm package, and not as a Go module
 }
 
-// Where the components are published as Go modules, and as releases.
+// The Go modules and the releases of the components.
 var (
 	kubernetes = &project{module: "k8s.io/kubernetes", major: "v1", example: "v1.37.1", releases: "https://kubernetes.io/releases", download: true}
 	etcd       = &project{module: "go.etcd.io/etcd/server/v3", major: "v3", example: DefaultEtcd, releases: "https://github.com/etcd-io/etcd/releases",
 		download: true}
-	// The tags are those of kind's images/base/Dockerfile: snapshotters that nothing selects.
+	// These are the tags of kind's images/base/Dockerfile. They leave out snapshotters that kind
+	// does not use.
 	containerd = &project{module: "github.com/containerd/containerd/v2", major: "v2", example: "v2.3.4",
 		releases: "https://github.com/containerd/containerd/releases", tags: "no_aufs no_zfs no_btrfs no_devmapper"}
 	cniPlugins = &project{module: "github.com/containernetworking/plugins", major: "v1", example: "v1.9.1",
@@ -72,12 +73,12 @@ var (
 
 type program struct {
 	*project
-	pkg    string   // to build, below the module; "": its main function is written by us
-	ask    []string // arguments with which it prints its version
-	answer string   // comes before the version in a line of that output
+	pkg    string   // to build, below the module; "" means that skewproof has its own main function
+	ask    []string // arguments that make it print its version
+	answer string   // the text before the version in a line of that output
 }
 
-// tests reports whether the program is the tests of its package, and not its main function.
+// tests reports whether the program is the test binary of its package.
 func (p program) tests() bool { return strings.HasPrefix(p.pkg, "test/") }
 
 var programs = map[Component]program{
@@ -104,7 +105,7 @@ var programs = map[Component]program{
 	CNIPtp:       {cniPlugins, "plugins/main/ptp", nil, "CNI ptp plugin "},
 }
 
-// Components are all components that a [Store] knows, by name.
+// Components returns the names of all components that a [Store] knows.
 func Components() []Component { return slices.Sorted(maps.Keys(programs)) }
 
 // ParseComponent returns the component of that name. The error wraps [ErrBadRef].
@@ -121,5 +122,5 @@ func ParseComponent(name string) (Component, error) {
 
 func (c Component) module() string { return programs[c].module }
 
-// buildModulePath cannot be looked up anywhere, and nothing tries to: it is the main module.
+// buildModulePath is the path of the main module of a build. Nothing looks it up.
 func (c Component) buildModulePath() string { return "skewproof.build/" + string(c) }

@@ -17,19 +17,22 @@ import (
 	"time"
 )
 
-// A host that does not answer is asked once, for a few seconds: a build is the alternative.
+// A host that does not answer is asked once, for a few seconds, because a build can replace a
+// download.
 const (
 	dialTimeout   = 3 * time.Second // name lookup included
 	headerTimeout = 5 * time.Second
 	stallTimeout  = 30 * time.Second // without a byte
 
-	// maxDownload bounds a download from a wrong address. A kube-apiserver has a tenth of it.
+	// maxDownload bounds a download from a wrong address. It is ten times the size of a
+	// kube-apiserver.
 	maxDownload = 1 << 30
 	// maxChecksums bounds a checksum file: a line for each of a few dozen files.
 	maxChecksums = 1 << 20
 )
 
-// release is where one version of a component is published, and with which file name its checksum.
+// release says where one version of a component is published, and under which file name its
+// checksum.
 type release struct {
 	url, file string
 	sumsURL   string
@@ -87,7 +90,8 @@ func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progres
 	return "downloaded from " + rel.url, nil
 }
 
-// newClient has timeouts for every phase but the body, which fetchFile watches.
+// newClient returns a client with a timeout for every phase except the body. fetchFile watches the
+// body.
 func newClient(headers time.Duration) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -130,8 +134,8 @@ func get(ctx context.Context, client *http.Client, url string) (*http.Response, 
 	return nil, err
 }
 
-// fetchChecksum reads the SHA-256 of a release: the only word of the file, or the first of the line
-// that ends in the name of the file (sha256sum(1)). limit bounds the download.
+// fetchChecksum reads the SHA-256 of a release: the only word of the checksum file, or the first
+// word of the line that ends with the name of the file (sha256sum(1)). limit bounds the download.
 func fetchChecksum(ctx context.Context, client *http.Client, rel release, limit time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not come within %s", limit))
 	defer cancel()
@@ -161,7 +165,7 @@ func fetchChecksum(ctx context.Context, client *http.Client, rel release, limit 
 	return "", fmt.Errorf("%s has no checksum for %s", rel.sumsURL, rel.file)
 }
 
-// fetchFile writes what is at url to a new file and returns its SHA-256.
+// fetchFile downloads a URL to a new file and returns its SHA-256.
 func fetchFile(ctx context.Context, client *http.Client, url, to string, stall time.Duration, received *atomic.Int64) (sum string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -190,7 +194,7 @@ func fetchFile(ctx context.Context, client *http.Client, url, to string, stall t
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// meteredReader counts bytes, and calls alive whenever some came.
+// meteredReader counts bytes, and calls alive whenever it has read some.
 type meteredReader struct {
 	r     io.Reader
 	n     *atomic.Int64

@@ -9,29 +9,30 @@ import (
 	"syscall"
 )
 
-// ErrUnavailable is wrapped by every error of [Store.Get] about a binary that was named correctly:
-// no such release, no network, no Go, no disk space, a read-only cache, a wrong override.
+// ErrUnavailable is wrapped by every error of [Store.Get] about a binary whose name is correct:
+// there is no such release, no network, no Go, no disk space, a read-only cache, or a wrong
+// override.
 var ErrUnavailable = errors.New("could not be had")
 
 // errNoRelease is wrapped by the failure of an attempt that found no such version.
 var errNoRelease = errors.New("no such release")
 
-// errChecksum is wrapped by the failure of an attempt that got other bytes than were published.
+// errChecksum is wrapped by the failure of an attempt that got other bytes than the published ones.
 var errChecksum = errors.New("WRONG CHECKSUM")
 
-// Attempt is one origin that a binary was tried to be had from, and why that failed.
+// Attempt is one origin from which a Store tried to get a binary, and why that failed.
 type Attempt struct {
 	Origin Origin // OriginDownload or OriginBuild
 	Err    error
 }
 
-// UnavailableError lists all that was tried. It wraps [ErrUnavailable] and each attempt's error.
+// UnavailableError lists all attempts. It wraps [ErrUnavailable] and each attempt's error.
 type UnavailableError struct {
 	Ref      Ref
 	Attempts []Attempt // in the order in which they were made
 }
 
-// Error has a headline, a line or more for each attempt, and what can be done about it.
+// Error returns a headline, one or more lines for each attempt, and what the user can do.
 func (e *UnavailableError) Error() string {
 	var b strings.Builder
 	headline := ErrUnavailable
@@ -62,7 +63,7 @@ func diskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// cacheError is about the cache itself: every other origin would fail with it too.
+// cacheError is an error of the cache itself. Every other origin would fail with it too.
 type cacheError struct {
 	dir string
 	err error
@@ -83,12 +84,12 @@ func (e *cacheError) Error() string {
 
 func (e *cacheError) Unwrap() []error { return []error{ErrUnavailable, e.err} }
 
-// errModuleProxy is wrapped when the module proxy could not be asked at all.
+// errModuleProxy is wrapped if the module proxy could not be reached.
 var errModuleProxy = errors.New("the Go module proxy cannot be reached (GOPROXY)")
 
-// goMessages are known messages of the go command, and their causes. The first that is found
-// counts: it is the cause of later ones. (The go command has no error codes. The texts are those of
-// cmd/go/internal/modfetch, modload and work.)
+// goMessages are known messages of the go command, and their causes. The first message that matches
+// counts, because later messages follow from it. (The go command has no error codes. The texts are
+// from cmd/go/internal/modfetch, modload and work.)
 var goMessages = []struct {
 	texts []string
 	err   error
@@ -105,7 +106,8 @@ var goMessages = []struct {
 	{[]string{"signal: killed"}, errors.New("a part of the build was killed, most likely because memory ran out (it takes about 4 GB)")},
 }
 
-// causeOf is the cause of a failure by the output of the go command; nil if none is known.
+// causeOf returns the cause of a failure, according to the output of the go command. It is nil if
+// the cause is unknown.
 func causeOf(output string) error {
 	for _, m := range goMessages {
 		for _, text := range m.texts {
@@ -125,8 +127,8 @@ func moduleError(module, output string) error {
 	return fmt.Errorf("get the module %s: %s", module, output)
 }
 
-// buildError is about the build. A module that is missing then is another one than the component's:
-// some Kubernetes releases lack one of their staging modules.
+// buildError is an error of the build. If a module is missing then, it is not the component's
+// module: some Kubernetes releases lack one of their staging modules.
 func buildError(ref Ref, err error) error {
 	var failed *goError
 	if !errors.As(err, &failed) {

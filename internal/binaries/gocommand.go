@@ -15,11 +15,11 @@ import (
 type goCommand struct {
 	path string
 	dir  string
-	tmp  string // for what go itself would leave in the system's temporary directory if it were killed
+	tmp  string // temporary directory of go, because a killed go command leaves files there
 }
 
-// run returns what go wrote to standard output. The error ends with the last lines of its standard
-// error. When ctx ends, go and everything it has started are killed.
+// run runs go and returns its standard output. An error ends with the last lines of its standard
+// error. When ctx ends, run kills go and all its children.
 func (g goCommand) run(ctx context.Context, args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, g.path, args...)
@@ -35,7 +35,8 @@ func (g goCommand) run(ctx context.Context, args ...string) ([]byte, error) {
 	return stdout.Bytes(), err
 }
 
-// environment sets what would change the outcome. All else (GOPROXY, GOSUMDB, …) is the user's.
+// environment returns the user's environment with fixed values for the variables that would change
+// the result. GOPROXY, GOSUMDB and others stay the user's.
 func (g goCommand) environment() []string {
 	return []string{
 		"CGO_ENABLED=0",
@@ -48,7 +49,7 @@ func (g goCommand) environment() []string {
 	}
 }
 
-// verb is what an error calls a go command: its arguments up to the first flag.
+// verb returns the name of a go command for errors: its arguments up to the first flag.
 func verb(args []string) string {
 	if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") }); i >= 0 {
 		args = args[:i]
@@ -76,12 +77,12 @@ func lastLines(output string) string {
 
 func (e *goError) Unwrap() error { return e.err }
 
-// runGroup runs a command in a process group of its own and kills the whole group when the context
-// of the command ends: go does not pass signals on to its compilers. SIGKILL is safe: the Go caches
-// are made for it, and the caller removes the temporary files.
+// runGroup runs a command in its own process group. When the context of the command ends, runGroup
+// kills the whole group, because go does not pass signals on to its compilers. SIGKILL is safe: the
+// Go caches are made for it, and the caller removes the temporary files.
 func runGroup(cmd *exec.Cmd) error {
-	// Pdeathsig is for a kill -9 of this process. The kernel sends it when the *thread* that started
-	// the child ends (prctl(2), PR_SET_PDEATHSIG).
+	// Pdeathsig is for a kill -9 of this process. The kernel sends it when the *thread* that
+	// started the child ends (prctl(2), PR_SET_PDEATHSIG).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

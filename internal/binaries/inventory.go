@@ -13,8 +13,8 @@ import (
 )
 
 // List returns the binaries in the cache, of all platforms, by component and then from the oldest
-// version to the newest. It does not hash. The error names damaged entries, which are not in the
-// list. A cache that does not exist yet is empty.
+// version to the newest. It does not check hashes. The error names damaged entries, which are not
+// in the list. If the cache does not exist yet, the list is empty.
 func (s *Store) List() ([]Binary, error) {
 	dir, err := s.dir()
 	if err != nil {
@@ -40,9 +40,9 @@ func (s *Store) List() ([]Binary, error) {
 	return list, errors.Join(damaged...)
 }
 
-// Prune removes from the cache all binaries but those to keep, of all platforms, damaged entries,
-// and what killed processes have left. It returns what it removed. A binary that another process is
-// fetching stays, and the error names it. A binary that is being executed runs on.
+// Prune removes from the cache all binaries except those to keep, of all platforms. It also removes
+// damaged entries and files of killed processes. It returns what it removed. A binary that another
+// process is fetching stays, and the error names it. A running binary goes on running.
 func (s *Store) Prune(keep ...Ref) ([]Binary, error) {
 	dir, err := s.dir()
 	if err != nil {
@@ -97,7 +97,7 @@ func removeLocked(dir string, ref Ref, path string) error {
 	return nil
 }
 
-// entryDirs finds the <component>/<version>/<platform> directories.
+// entryDirs returns the <component>/<version>/<platform> directories.
 func entryDirs(dir string) ([]string, error) {
 	var found []string
 	for _, c := range Components() {

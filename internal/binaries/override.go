@@ -16,8 +16,8 @@ import (
 // OverrideEnv is the environment variable that [OverridesFromEnv] reads.
 const OverrideEnv = "SKEWPROOF_BINARIES"
 
-// Overrides are binaries of the user's own, by component and version. Set, String and Type make it
-// a pflag.Value for a repeatable flag. A nil Overrides can be read but not Set.
+// Overrides are paths of the user's binaries, by component and version. Set, String and Type make
+// it a pflag.Value for a repeatable flag. A nil Overrides can be read but not Set.
 type Overrides map[Ref]string
 
 // ParseOverride reads "kube-apiserver@v1.37.1=/path/to/it". [Overrides.Check] looks for the file.
@@ -70,10 +70,10 @@ func (o Overrides) String() string {
 	return strings.Join(fields, ",")
 }
 
-// Type is what a usage text calls the value.
+// Type returns the name of the value for a usage text.
 func (o Overrides) Type() string { return "COMPONENT@VERSION=PATH" }
 
-// Of returns those of the overrides that are for these binaries.
+// Of returns the overrides for these binaries.
 func (o Overrides) Of(refs []Ref) Overrides {
 	some := Overrides{}
 	for _, ref := range refs {
@@ -84,8 +84,8 @@ func (o Overrides) Of(refs []Ref) Overrides {
 	return some
 }
 
-// Check returns an error if the file given for a binary does not exist or may not be executed; nil
-// if none is given. The version of the file is checked when it is used.
+// Check returns an error if the file given for a binary does not exist or is not executable. It
+// returns nil if no file is given. The version of the file is checked later, when the file is used.
 func (o Overrides) Check(ref Ref) error {
 	path, ok := o[ref]
 	if !ok {

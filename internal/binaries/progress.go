@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// progressInterval is how often a long task reports that it is still going on: short enough for
-// somebody who watches, long enough for a CI log.
+// progressInterval is the interval at which a long task reports that it still runs. It is short
+// enough for a person who watches, and long enough for a CI log.
 const progressInterval = 15 * time.Second
 
-// progress writes lines about one binary for people. Errors of the writer are ignored.
+// progress writes lines about one binary for people. It ignores errors of the writer.
 type progress struct {
 	mu    *sync.Mutex // of the Store: several binaries may be fetched at once
 	w     io.Writer
@@ -29,8 +29,8 @@ func (p progress) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.w, "%s: %s\n", p.ref, fmt.Sprintf(format, args...))
 }
 
-// during reports a task at once, and then at every interval with the time that it has taken, until
-// done is called. detail (nil: none) is added at every interval.
+// during reports a task at once, and then at every interval with the elapsed time, until done is
+// called. It adds the result of detail at every interval; nil means none.
 func (p progress) during(what string, detail func() string) (done func()) {
 	p.say("%s", what)
 	start := time.Now()

@@ -1,9 +1,10 @@
 // Package binaries gets kube-apiserver and etcd of any released version, and the other programs of
-// a node: from a path of the user's, from the cache, from the official release, or, where that
-// cannot be reached, from the published Go modules, by a build.
+// a node. It takes a binary from the user's path, from the cache, or from the official release. If
+// the release cannot be reached, it builds the binary from the published Go modules.
 //
-// The cache outlives the checkout and is shared by all processes of a user. Binaries enter it
-// atomically and under a lock, after a check of their version, and are hashed again at each use.
+// The cache outlives the checkout, and all processes of a user share it. A binary enters it
+// atomically, under a lock, after a check of its version. Each use checks the hash of the binary
+// again.
 package binaries
 
 import (
@@ -19,7 +20,7 @@ import (
 	"time"
 )
 
-// Where releases are published: the defaults of [Store.KubernetesURL] and [Store.EtcdURL].
+// These are the defaults of [Store.KubernetesURL] and [Store.EtcdURL].
 const (
 	DefaultKubernetesURL = "https://dl.k8s.io/release"
 	DefaultEtcdURL       = "https://github.com/etcd-io/etcd/releases/download"
@@ -50,20 +51,20 @@ type Binary struct {
 	Fetched   time.Time `json:"fetched"`          // when it entered the cache; zero for one of the user's own
 }
 
-// Store gets binaries. The zero value works and uses the user's cache. A Store must not be copied
-// or changed once it is in use; its methods may then be called concurrently. Processes may share a
+// Store gets binaries. The zero value works and uses the user's cache. A Store in use must not be
+// copied or changed. Its methods may be called concurrently. Several processes may share a
 // directory.
 type Store struct {
 	// Dir is the root of the cache; "" means DefaultDir.
 	Dir string
-	// Overrides are used instead of everything else. nil: none.
+	// Overrides replace all other origins. nil means none.
 	Overrides Overrides
-	// Progress receives whole lines about what is being done; nil: silence.
+	// Progress receives whole lines about the progress. nil means silence.
 	Progress io.Writer
 	// KubernetesURL and EtcdURL serve the releases; "" means the official place.
 	KubernetesURL, EtcdURL string
-	// Go is the go command that builds; "" means the one in PATH. It sees the user's environment
-	// (GOPROXY, GOSUMDB, GOTOOLCHAIN, …), except for what would change the outcome.
+	// Go is the go command for builds. "" means the one in PATH. It gets the user's environment
+	// (GOPROXY, GOSUMDB, GOTOOLCHAIN, …), except for variables that would change the result.
 	Go string
 
 	mu     sync.Mutex // serializes Progress
@@ -77,7 +78,8 @@ type limits struct {
 	progress time.Duration
 }
 
-// DefaultDir is skewproof/binaries in the user's cache directory ($XDG_CACHE_HOME, or ~/.cache).
+// DefaultDir returns skewproof/binaries in the user's cache directory ($XDG_CACHE_HOME, or
+// ~/.cache).
 func DefaultDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -86,13 +88,13 @@ func DefaultDir() (string, error) {
 	return filepath.Join(dir, "skewproof", "binaries"), nil
 }
 
-// platform is the one that binaries are fetched for: that of this process, which is to run them.
+// platform is the platform of the binaries: that of this process, which runs them.
 func platform() string { return runtime.GOOS + "-" + runtime.GOARCH }
 
-// Get returns the binary of that component and version, and fetches it if need be: seconds for a
-// download, minutes for a build. The error wraps [ErrBadVersion] or [ErrBadRef] if the name is
-// wrong (then nothing was done), [ErrUnavailable] if there is no such binary, or the cause of ctx,
-// which stops everything and leaves nothing behind.
+// Get returns the binary of a component and version. If the binary is not cached, Get fetches it,
+// which takes seconds for a download and minutes for a build. The error wraps [ErrBadVersion] or
+// [ErrBadRef] if the name is wrong (then Get has done nothing), [ErrUnavailable] if there is no
+// such binary, or the cause of ctx. When ctx ends, Get stops everything and leaves nothing behind.
 func (s *Store) Get(ctx context.Context, c Component, version string) (Binary, error) {
 	ref, err := NewRef(c, version)
 	if err != nil {
@@ -105,8 +107,8 @@ func (s *Store) Get(ctx context.Context, c Component, version string) (Binary, e
 	if err != nil {
 		return Binary{}, err
 	}
-	// The usual case takes no lock, so that it works on a read-only cache. A damaged entry is found
-	// again under the lock, and reported there.
+	// The usual case takes no lock, so that it works with a read-only cache. A damaged entry is
+	// found again under the lock, and reported then.
 	if b, err := readEntry(dir, ref); err == nil {
 		return b, nil
 	}

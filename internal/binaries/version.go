@@ -8,12 +8,12 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// ErrBadVersion is wrapped by errors about a version that is not written like that of a release,
-// such as "1.37", "v1.37" or "latest". It is wrong usage: nothing was looked up.
+// ErrBadVersion is wrapped by errors about a version that has not the form of a release's version,
+// such as "1.37", "v1.37" or "latest". This is wrong usage: nothing was looked up.
 var ErrBadVersion = errors.New("not the version of a release")
 
-// ErrBadRef is wrapped by errors about a component or an override that is not written as it should
-// be. It is wrong usage: nothing was looked up.
+// ErrBadRef is wrapped by errors about the form of a component or an override. This is wrong usage:
+// nothing was looked up.
 var ErrBadRef = errors.New("wrong usage")
 
 // DefaultEtcd is the etcd of a run unless the user asks for another. All kube-apiservers of a run
@@ -21,16 +21,17 @@ var ErrBadRef = errors.New("wrong usage")
 // with etcd 3.6, and earlier ones work with it: their part of its API has not changed since 3.4.
 const DefaultEtcd = "v3.6.8"
 
-// maxVersion bounds what becomes part of a file name. Released ones are far shorter.
+// maxVersion bounds the length of a version, because it becomes part of a file name. Released
+// versions are far shorter.
 const maxVersion = 64
 
-// Version is the version of a release: "v", major, minor and patch, and a pre-release if there is
-// one, as in "v1.37.1" and "v1.38.0-rc.1". It is made by [ParseVersion]; the zero value is none.
+// Version is the version of a release: "v", major, minor and patch, and possibly a pre-release, as
+// in "v1.37.1" and "v1.38.0-rc.1". [ParseVersion] makes it. The zero value is not a version.
 type Version string
 
-// ParseVersion checks that s is written like a released version of the component; whether it was
-// released is not checked. Build metadata ("+k3s1") is refused: no release has it. The error wraps
-// [ErrBadVersion].
+// ParseVersion checks that s has the form of a version of the component. It does not check whether
+// that version was released. It refuses build metadata ("+k3s1"), because no release has any. The
+// error wraps [ErrBadVersion].
 func ParseVersion(c Component, s string) (Version, error) {
 	if err := checkVersionForm(c, s); err != nil {
 		return "", fmt.Errorf("%s %q: %w: %w", c, s, ErrBadVersion, err)

@@ -27,7 +27,7 @@ func TestHeldCluster(t *testing.T) {
 		return
 	}
 	needsTools(t, "nsenter")
-	held := beginBy(t, []string{"sh", "-c", `trap "" INT && exec "$@"`, "sh"}, "The cluster stays up", "--keep", "--no-load", "--at", "0", "--servers", "2")
+	held := beginBy(t, []string{"sh", "-c", `trap "" INT && exec "$@"`, "sh"}, "The cluster stays up", "--keep", "--no-load", "--at", "1", "--servers", "2")
 	held.again(t, time.Minute, "healthy")
 	for _, c := range []struct{ step, says, then string }{
 		{"list", "a v1.37.1 runs\nb v1.36.3 runs\n", ""},
@@ -36,6 +36,8 @@ func TestHeldCluster(t *testing.T) {
 		{"heal cut b a", "heal: cut b a\ndone in ", "healed"},
 		{"cut client b", "cut, client→b\ndone in ", "client→b cut"},
 		{"heal", "heal: cut client b\ndone in ", "healed"},
+		{"restart b", "restart b\ndone in ", "healed"},
+		{"replace a v1.37.1", "replace a by v1.37.1\ndone in ", "a replaced"},
 		{"replace b v1.37.1", "replace b by v1.37.1\ndone in ", "replaced"},
 		{"kill a", "kill a\ndone in ", ""},
 		{"list", "a v1.37.1 does not run\nb v1.37.1 runs\n", ""},
@@ -67,7 +69,7 @@ func TestHeldCluster(t *testing.T) {
 		}
 	}
 	h, err := history.ReadFile(filepath.Join(held.dir, "history.jsonl"))
-	if err != nil || len(h.Operations) != 0 || len(h.Steps) != 0 {
+	if err != nil || len(h.Operations) != 0 || len(h.Steps) != 1 {
 		t.Errorf("%d operations and %d steps are recorded, error %v", len(h.Operations), len(h.Steps), err)
 	}
 	report, err := reports.Read(filepath.Join(held.dir, reports.JSONFile))
@@ -97,22 +99,26 @@ func heldInside(t *testing.T, when string) {
 	switch when {
 	case "healthy":
 		becomes("b", onlyNewer, http.StatusOK)
+		becomes("balancer", onlyNewer, http.StatusOK)
 		becomes("b-direct", "/api/v1/namespaces/"+workload.Namespace, http.StatusNotFound) // nothing has prepared a load
 	case "b→a cut":
 		becomes("b", onlyNewer, http.StatusServiceUnavailable)
 		becomes("a", onlyNewer, http.StatusOK)
 	case "client→b cut":
 		becomes("b", "/version", 0)
+		becomes("balancer", "/version", http.StatusOK)
 		becomes("b-direct", "/version", http.StatusOK)
 	case "healed":
 		becomes("b", onlyNewer, http.StatusOK)
-	case "replaced":
-		client, err := discovery.NewDiscoveryClientForConfig(insideConfig(t, "b-direct"))
+	case "replaced", "a replaced":
+		server := map[string]string{"replaced": "b", "a replaced": "a"}[when]
+		client, err := discovery.NewDiscoveryClientForConfig(insideConfig(t, server+"-direct"))
 		must(t, err)
 		version, err := client.ServerVersion()
 		if err != nil || version.GitVersion != "v1.37.1" {
-			t.Errorf("b is %v, error %v", version, err)
+			t.Errorf("%s is %v, error %v", server, version, err)
 		}
+		becomes("b", onlyNewer, http.StatusOK)
 	default:
 		t.Fatalf("nobody looks when it is %q", when)
 	}

@@ -22,6 +22,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -40,8 +41,9 @@ var soakFor = flag.Duration("soak", 2*time.Minute, "how long TestSoak lasts, wit
 // A long soak must show that nothing grows. A short one may be too short for that.
 const longSoak = 15 * time.Minute
 
-// Every kind of hostile client attacks every server at once, beside the usual load. No request of
-// the load fails, everything that a run judges holds, and afterwards the sidecars use what they
+// Every kind of hostile client attacks every server at once, beside the usual load. Meanwhile the
+// kube-apiservers close connections at random, and certificates are rotated. No request of the load
+// fails, everything that a run judges holds, and afterwards the sidecars use what they
 // used before.
 func TestSoak(t *testing.T) {
 	if isInside() {
@@ -50,8 +52,8 @@ func TestSoak(t *testing.T) {
 	}
 	needsTools(t, "nsenter")
 	const margin = 30 * time.Second // for the half inside to begin and to end
-	running := begin(t, "let the load run for "+(*soakFor+margin).String(),
-		"--subject", "reference", "--servers", "2", "--qps", "60", "--soak", (*soakFor + margin).String(), "--keep")
+	flags := []string{"--subject", "reference", "--servers", "2", "--qps", "60", "--soak", (*soakFor + margin).String(), "--keep"}
+	running := begin(t, "let the load run for "+(*soakFor+margin).String(), append(flags, withGoaways(t, newPair.from, newPair.to)...)...)
 	defer keep(t, running.dir, samplesFile, reports.HTMLFile, reports.JSONFile)
 	running.again(t, *soakFor+5*time.Minute, "-soak="+soakFor.String())
 	eventually(t, "the run has a verdict", 5*time.Minute, func() bool { return strings.Contains(running.out.String(), "The cluster stays up") })
@@ -132,7 +134,13 @@ func soak(t *testing.T, whole time.Duration) {
 	for i, target := range targets {
 		attacks.Go(func() { done[i] = hostile.Attack(attacked, hostile.All(), target) })
 	}
+	rotated := 0
+	attacks.Go(func() { rotated = rotateCertificates(attacked, t, watch.sidecars) })
 	attacks.Wait()
+	t.Logf("certificates were rotated %d times", rotated)
+	if rotated == 0 && whole-2*beside > 2*rotateEvery {
+		t.Error("no certificate was rotated")
+	}
 	during := watch.since(began + hostile.Settled(hostile.All()))
 	ended := watch.now()
 
@@ -172,16 +180,17 @@ func hostileTargets(t *testing.T) (all []hostile.Target) {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(insideConfig(t, "a"))
 	must(t, err)
-	var tokens []string
-	for i := range 4 {
-		name := fmt.Sprint("skewproof-hostile-", i)
-		accounts := admin.CoreV1().ServiceAccounts(workload.Namespace)
-		_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		must(t, err)
-		token, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-		must(t, err)
-		tokens = append(tokens, token.Status.Token)
+	tokens, readers := hostileAccounts(t, admin, "skewproof-hostile", 4), hostileAccounts(t, admin, "skewproof-hostile-reader", 2)
+	_, err = admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "skewproof-hostile-reader"},
+		Rules: []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}}, metav1.CreateOptions{})
+	must(t, err)
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "skewproof-hostile-reader"},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "skewproof-hostile-reader"}}
+	for i := range readers {
+		binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: workload.Namespace, Name: fmt.Sprint("skewproof-hostile-reader-", i)})
 	}
+	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{})
+	must(t, err)
 	for _, s := range sidecarsOfRun(t) {
 		config := insideConfig(t, s.name)
 		trust, err := rest.TLSConfigFor(rest.AnonymousClientConfig(config))
@@ -189,7 +198,7 @@ func hostileTargets(t *testing.T) (all []hostile.Target) {
 		at, err := url.Parse(config.Host)
 		must(t, err)
 		all = append(all, hostile.Target{
-			Address: at.Host, TLS: trust, Tokens: tokens,
+			Address: at.Host, TLS: trust, Tokens: tokens, Readers: readers,
 			Resources: []string{
 				"/api/v1/namespaces/" + workload.Namespace + "/configmaps", // every server's own
 				"/apis/resource.k8s.io/v1/devicetaintrules",                // only the newer server's
@@ -199,6 +208,21 @@ func hostileTargets(t *testing.T) (all []hostile.Target) {
 		})
 	}
 	return all
+}
+
+// hostileAccounts makes service accounts without rights, and returns their tokens.
+func hostileAccounts(t *testing.T, admin kubernetes.Interface, prefix string, n int) (tokens []string) {
+	t.Helper()
+	for i := range n {
+		name := fmt.Sprint(prefix, "-", i)
+		accounts := admin.CoreV1().ServiceAccounts(workload.Namespace)
+		_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		must(t, err)
+		token, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		must(t, err)
+		tokens = append(tokens, token.Status.Token)
+	}
+	return tokens
 }
 
 // The measures of a sidecar that are watched.

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// The Service of the program. Its certificate must be valid for NAME.NAMESPACE.svc.
+// The Service of the program. The serving certificate must be valid for NAME.NAMESPACE.svc.
 const (
 	ServiceName      = "extension"
 	ServiceNamespace = "default"
@@ -29,18 +29,18 @@ type API struct {
 	Versions []string `json:"versions"`
 }
 
-// Config says where and how it serves. All fields are needed.
+// Config says where and how the program serves. All fields must be set.
 type Config struct {
 	Address           string // host:port to listen on
 	CertFile, KeyFile string // its serving certificate
-	// ClientCAFile is the authority of front proxies, and AllowedName the common name of the one
-	// that may speak for others.
+	// ClientCAFile is the authority of front proxies. AllowedName is the common name of the front
+	// proxy that may act for users.
 	ClientCAFile, AllowedName string
 	// APIs is the file of the APIs to serve, as [WriteAPIs] writes it. It is read for each request.
 	APIs string
 }
 
-// shutdownPatience is how long running requests may take after ctx has ended.
+// shutdownPatience is the time that running requests have after ctx has ended.
 const shutdownPatience = 3 * time.Second
 
 // Run serves until ctx ends.

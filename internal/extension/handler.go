@@ -17,7 +17,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// Verbs are those of every resource.
+// Verbs are the verbs of every resource.
 var Verbs = []string{"create", "delete", "get", "list", "watch"}
 
 var requestInfo = &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
@@ -62,8 +62,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// user returns the user for whom a front proxy asks; "" if the client is not a front proxy. Without
-// an X-Remote-User header a kube-apiserver asks for itself, to check the program's availability.
+// user returns the user for whom a front proxy sends the request. It is empty if the client is not
+// a front proxy. A request without X-Remote-User is the kube-apiserver's own: it checks whether the
+// program is available.
 func (h *handler) user(r *http.Request) string {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || r.TLS.VerifiedChains[0][0].Subject.CommonName != h.allowed {
 		return ""
@@ -120,7 +121,7 @@ func groupsOf(apis []API) discovery.Groups {
 	return groups
 }
 
-// notFound answers like the mux of an apiserver that does not know the path.
+// notFound answers as the mux of an apiserver answers for an unknown path.
 func notFound(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
 
 func fail(w http.ResponseWriter, err *apierrors.StatusError) {

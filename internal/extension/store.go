@@ -19,8 +19,8 @@ import (
 
 const maxObject = 1 << 20
 
-// store is the objects of all resources, each served in all versions. The zero value is empty. It
-// is safe for concurrent use.
+// store has the objects of all resources. Each object is served in all versions. The zero value is
+// empty. A store is safe for concurrent use.
 type store struct {
 	mu       sync.Mutex
 	revision int
@@ -101,7 +101,7 @@ func (s *store) create(w http.ResponseWriter, r *http.Request, gr schema.GroupRe
 	answer(w, http.StatusCreated, as(&object, gv, gr.Resource))
 }
 
-// watch sends no objects: it keeps the stream open for timeoutSeconds, and ends with a bookmark.
+// watch keeps the stream open for timeoutSeconds, and ends it with a bookmark. It sends no objects.
 func (s *store) watch(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion, kind string) {
 	seconds, err := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
 	if err != nil || seconds < 1 {

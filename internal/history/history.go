@@ -43,22 +43,25 @@ type History struct {
 
 // Run is the first record of every history. It describes the run.
 type Run struct {
-	Schema      string    `json:"schema"`
-	Scenario    string    `json:"scenario"`
-	Sentence    string    `json:"sentence,omitempty"` // what the scenario does, for people
-	Backend     string    `json:"backend"`
-	Subject     string    `json:"subject"`
-	From        string    `json:"from"`
-	To          string    `json:"to"`
-	Seed        uint64    `json:"seed"`
-	QPS         float64   `json:"qps"` // intended requests per second, over all servers
-	StartedAt   time.Time `json:"startedAt"`
-	Servers     []Server  `json:"servers"`
-	About       []string  `json:"about"`    // invariants that the scenario tests: they must not be inconclusive
-	Pressure    Pressure  `json:"pressure"` // the minimum load for which a verdict counts
-	Bounds      Bounds    `json:"bounds"`
-	Reproduce   string    `json:"reproduce"` // the command line that repeats the run
-	Environment []string  `json:"environment,omitempty"`
+	Schema    string    `json:"schema"`
+	Scenario  string    `json:"scenario"`
+	Sentence  string    `json:"sentence,omitempty"` // what the scenario does, for people
+	Backend   string    `json:"backend"`
+	Subject   string    `json:"subject"`
+	From      string    `json:"from"`
+	To        string    `json:"to"`
+	Seed      uint64    `json:"seed"`
+	QPS       float64   `json:"qps"` // intended requests per second, over all servers
+	StartedAt time.Time `json:"startedAt"`
+	Servers   []Server  `json:"servers"`
+	About     []string  `json:"about"` // invariants that the scenario tests: they must not be inconclusive
+	// Control are the invariants that the run must violate, because its subject is the one on which
+	// its scenario must fail. Empty: the run is no negative control.
+	Control     []string `json:"control,omitempty"`
+	Pressure    Pressure `json:"pressure"` // the minimum load for which a verdict counts
+	Bounds      Bounds   `json:"bounds"`
+	Reproduce   string   `json:"reproduce"` // the command line that repeats the run
+	Environment []string `json:"environment,omitempty"`
 	// Label is the user's name for the tested system; empty if the user gave no name.
 	Label string `json:"label,omitempty"`
 	// Binaries are the program files that the run started. Only the backend local has such files.

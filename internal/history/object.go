@@ -75,7 +75,8 @@ func (c Count) String() string {
 // Request is a server's own record, from its audit log, of a request that the load did not send.
 // Its sender is a controller, kubectl, or a step of the run. A forwarded request has a record at
 // each server, with the same ID. Successful reads, and requests of servers to themselves, are left
-// out.
+// out. Controllers' successful reads of merged discovery (/api and /apis) are kept, because they
+// tell controllers which kinds exist. Histories of older runs do not have them.
 type Request struct {
 	ID          string `json:"id"` // Audit-ID
 	Server      string `json:"server"`

@@ -11,6 +11,10 @@ const restOfAnswers = 2 * time.Second
 func All() []Client {
 	return []Client{
 		{"ask anonymously on a shared connection", 1, 3 * time.Second, anonymous},
+		{"ask anonymously for merged discovery", 1, 3 * time.Second, discovering},
+		{"make up tokens", 1, 3 * time.Second, makingUpTokens},
+		{"use methods that are none", 1, 2 * time.Second, oddMethods},
+		{"ask for discovery within a time that is none", 1, 2 * time.Second, oddTimeouts},
 		{"announce bodies and send none", 2, time.Second, announcing},
 		{"announce bodies on the paths of streams", 2, time.Second, occupying},
 		{"send bodies a byte a second", 1, time.Second, trickling},
@@ -25,6 +29,8 @@ func All() []Client {
 		{"flood with PING", 1, 10 * time.Second, flooding(100_000, ping)},
 		{"send CONTINUATION without end", 1, 5 * time.Second, continuing},
 		{"open watches and leave", 1, 5 * time.Second, watching},
+		{"watch with rights, and read nothing", 1, 5 * time.Second, watchingDeaf},
+		{"list with rights, and leave", 1, 5 * time.Second, leaving},
 		{"ask for upgrades and send something else", 1, time.Second, upgrading},
 		{"connect and say nothing", 10, time.Second, idling},
 	}

@@ -3,7 +3,8 @@
 // "Hostile clients" in docs/proxy.md. In runs with them, honest clients must not notice the
 // attacks.
 //
-// They have no rights: each sends its requests anonymously, or as a user who may do nothing.
+// Most have no rights: each sends its requests anonymously, or as a user who may do nothing. Some
+// may read.
 package hostile
 
 import (
@@ -23,6 +24,8 @@ type Target struct {
 	TLS *tls.Config
 	// Tokens are bearer tokens of users without rights.
 	Tokens []string
+	// Readers are bearer tokens of users who may list and watch Resources.
+	Readers []string
 	// Resources are the paths of collections. The server should serve some of them itself, and
 	// others through a peer.
 	Resources []string
@@ -146,3 +149,4 @@ func (c *endedConn) Close() error {
 
 func (t *Target) resource(i int) string { return t.Resources[i%len(t.Resources)] }
 func (t *Target) token(i int) string    { return t.Tokens[i%len(t.Tokens)] }
+func (t *Target) reader(i int) string   { return t.Readers[i%len(t.Readers)] }

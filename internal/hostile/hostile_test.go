@@ -47,7 +47,7 @@ func newObserver(t *testing.T) (*observer, Target) {
 	roots.AddCert(o.Certificate())
 	return o, Target{
 		Address: o.Listener.Addr().String(), TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: "example.com"},
-		Tokens: []string{"one", "two"}, Resources: []string{"/apis/example.com/v1/widgets", "/apis/example.com/v2/gadgets"},
+		Tokens: []string{"one", "two"}, Readers: []string{"three"}, Resources: []string{"/apis/example.com/v1/widgets", "/apis/example.com/v2/gadgets"},
 		Pod: "/api/v1/namespaces/n/pods/p", Large: "/large",
 	}
 }
@@ -123,7 +123,26 @@ func TestClients(t *testing.T) {
 	posted := func(r *http.Request) bool { return r.Method == http.MethodPost && r.ContentLength == 3_000_000 }
 	sees := map[string]func(*observer) bool{
 		"ask anonymously on a shared connection": func(o *observer) bool { return o.asked(anonymous) >= 80 },
-		"announce bodies and send none":          func(o *observer) bool { return o.waits(50) && o.asked(posted) >= 50 && o.bodies.Load() == 0 },
+		"ask anonymously for merged discovery": func(o *observer) bool {
+			return o.asked(func(r *http.Request) bool { return anonymous(r) && r.URL.Path == "/apis" }) > 20
+		},
+		"make up tokens": func(o *observer) bool {
+			made := map[string]bool{}
+			return o.asked(func(r *http.Request) bool { // counts the different tokens
+				token := r.Header.Get("Authorization")
+				known := made[token]
+				made[token] = true
+				return strings.HasPrefix(token, "Bearer made-up-") && !known
+			}) >= streams
+		},
+		"use methods that are none": func(o *observer) bool {
+			return o.asked(func(r *http.Request) bool { return r.Method == "(" }) > 20
+		},
+		"ask for discovery within a time that is none": func(o *observer) bool {
+			timeout := func(r *http.Request) bool { return r.URL.Path == "/apis" && r.URL.Query().Get("timeout") == "x" }
+			return o.asked(timeout) > o.asked(func(r *http.Request) bool { return timeout(r) && anonymous(r) }) && o.asked(anonymous) > 0
+		},
+		"announce bodies and send none": func(o *observer) bool { return o.waits(50) && o.asked(posted) >= 50 && o.bodies.Load() == 0 },
 		"announce bodies on the paths of streams": func(o *observer) bool {
 			return o.waiting.Load() >= 50 && o.asked(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/pods/p/exec") }) > 10
 		},
@@ -150,6 +169,14 @@ func TestClients(t *testing.T) {
 		"flood with PING":               func(o *observer) bool { return o.ended.Load() > 0 && o.received.Load() > 10_000*17 },
 		"send CONTINUATION without end": func(o *observer) bool { return o.ended.Load() > 0 && o.asked(anything) == 0 },
 		"open watches and leave":        func(o *observer) bool { return o.gone.Load() >= 200 },
+		"watch with rights, and read nothing": func(o *observer) bool {
+			return o.asked(func(r *http.Request) bool {
+				return r.URL.Query().Has("watch") && r.Header.Get("Authorization") == "Bearer three"
+			}) >= streams
+		},
+		"list with rights, and leave": func(o *observer) bool {
+			return o.gone.Load() >= streams && o.asked(func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer three" }) >= streams
+		},
 		"ask for upgrades and send something else": func(o *observer) bool {
 			return o.asked(func(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }) > 3
 		},

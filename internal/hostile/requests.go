@@ -13,18 +13,10 @@ import (
 
 // anonymous sends many requests without credentials on one HTTP/2 connection.
 func anonymous(ctx context.Context, t *Target, i int) error {
-	s, err := t.open(ctx, "", false)
-	if err != nil {
+	return asking(ctx, t, "", func(s *session, n int) error {
+		_, err := s.ask("GET", t.resource(i+n), true)
 		return err
-	}
-	defer func() { _ = s.Close() }()
-	for n := range 80 {
-		if _, err := s.ask("GET", t.resource(i+n), true); err != nil {
-			return nil
-		}
-	}
-	rest(ctx, restOfAnswers)
-	return nil
+	})
 }
 
 // asNobody is the end of a request's first line and the start of its headers, without credentials.

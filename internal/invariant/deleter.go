@@ -86,42 +86,6 @@ func (f *Facts) deleters(o *object, change history.Object) []*history.Request {
 	return out
 }
 
-// collectors are the controllers that delete objects which they consider left over, no matter who
-// made them (k8s.io/kubernetes, cmd/kube-controller-manager/names). Their user name ends with these
-// names, or their user agent if all controllers share one user. Any other controller deletes only
-// what it has made.
-var collectors = []string{"generic-garbage-collector", "namespace-controller"}
-
-func collects(q *history.Request) bool {
-	return slices.ContainsFunc(collectors, func(name string) bool {
-		return strings.HasSuffix(q.User, ":"+name) || strings.HasSuffix(q.Agent, "/"+name) || strings.HasSuffix(q.Agent, ":"+name)
-	})
-}
-
-// denial is the last 404 in a time with which a server told the sender of a request that the whole
-// resource, or an object with that name, does not exist. It is nil if there is no such 404.
-func (f *Facts) denial(to *history.Request, gvr history.GVR, name string, during window) *history.Request {
-	var last *history.Request
-	for i := range f.requests {
-		q := &f.requests[i]
-		if to == nil || q.Start >= during.to {
-			break
-		}
-		about := q.GVR.Group == gvr.Group && q.GVR != (history.GVR{}) && (q.GVR.Resource == gvr.Resource || q.GVR.Resource == "") &&
-			(q.GVR.Resource != "" || q.GVR.Version == "" || q.GVR.Version == gvr.Version) && (q.Name == name || q.Name == "") && q.Subresource == ""
-		if about && q.Status == http.StatusNotFound && !q.Rerouted && during.overlaps(window{q.Start, q.End}) && sameSender(q, to) {
-			last = q
-		}
-	}
-	return last
-}
-
-// sameSender compares users, and also user agents if both are known. The access logs of sidecars do
-// not have user agents.
-func sameSender(a, b *history.Request) bool {
-	return a.User == b.User && (a.Agent == b.Agent || a.Agent == "" || b.Agent == "")
-}
-
 // answered turns a request of a controller into an observation. So a wrong answer to a controller
 // is shown and signed like a wrong answer to the load.
 func (f *Facts) answered(q *history.Request) *observation {
@@ -158,40 +122,57 @@ func sender(q *history.Request) string {
 	return q.User + " (" + program + ")"
 }
 
-// harm is a wrong act of a controller on an object. act is the request for it. denial is the wrong
-// answer that misled the controller, or nil if the history has none. unseen is the resource of an
-// object that the controller should have seen but did not see.
+// harm is a wrong act of a controller on an object, or work that a controller did not do. act is the
+// request for it. misled is the wrong answer that misled the controller. Either is nil if the
+// history has none. unseen is the resource of an object that the controller should have seen but did
+// not see.
 type harm struct {
 	wrong, cause string
 	at           history.Time
 	object       history.Object
 	unseen       history.GVR
-	act, denial  *history.Request
+	act          *history.Request
+	misled       *wrongAnswer
 	graph        []history.Object // owners first
 	sentence     string
 }
 
 // harmed counts a violation by a controller. Its signature is that of the answer that misled the
-// controller, because that answer went wrong first. If no server's log has such an answer, the
-// signature names only the role of the server through which the controller acted.
+// controller, because that answer went wrong first. A discovery document is no answer about the
+// resource that it lacks: then, and if no server's log has such an answer, the signature names the
+// role of the server through which the controller saw the cluster.
 func (t *tally) harmed(h harm) {
 	f := t.facts
 	b := breach{Signature: Signature{Mechanism: MechanismController, Wrong: h.wrong}, at: h.at, cause: h.cause, about: h.object.APIVersion + " " + h.object.Kind}
+	denied := h.misled != nil && !h.misled.document
 	var misled *observation
+	if h.misled != nil {
+		misled = f.answered(h.misled.request)
+	}
 	switch {
-	case h.denial != nil:
-		misled = f.answered(h.denial)
+	case denied:
 		b = t.breach(misled, misled.situation, h.wrong, h.cause)
 		b.at, b.about = h.at, h.object.APIVersion+" "+h.object.Kind
+	case h.misled != nil:
+		b.asked = h.misled.request.Server
+		b.Signature = f.blind(h.misled.request, h.misled.about, h.wrong)
 	case h.act != nil:
 		b.asked = h.act.Server
 		b.Signature = f.blind(h.act, h.unseen, h.wrong)
 	}
 	t.violation(b, func() Evidence {
 		var e Evidence
-		if misled != nil {
+		switch {
+		case denied:
 			e = f.show(misled, misled.situation, answer(misled.op))
 			h.sentence += " Before that, " + e.Sentence
+		case h.misled != nil:
+			unseen := f.blinded(h.misled.request, h.misled.about)
+			e = Evidence{Operations: []history.Operation{*misled.op}, Hops: misled.hops, Candidates: f.candidates(unseen, unseen.situation)}
+			h.sentence += " " + h.misled.sentence()
+		}
+		if h.misled != nil {
+			e.Misled = h.misled.shown()
 		}
 		e.Sentence, e.GVR, e.Subresource, e.Objects = h.sentence, f.gvrOf(h.object), "", h.graph
 		if h.act != nil {
@@ -206,12 +187,17 @@ func (t *tally) harmed(h harm) {
 // the circumstances under which the server of that controller may not have known that other servers
 // serve the resource.
 func (f *Facts) blind(act *history.Request, gvr history.GVR, wrong string) Signature {
-	about := *act
-	about.GVR, about.Subresource = gvr, ""
-	o := f.answered(&about)
+	o := f.blinded(act, gvr)
 	s := f.signature(o, o.situation, wrong)
 	s.Mechanism, s.Answer, s.Way, s.Target = MechanismController, "", "", ""
 	return s
+}
+
+// blinded is the observation of a request as if it had been about another resource.
+func (f *Facts) blinded(act *history.Request, gvr history.GVR) *observation {
+	about := *act
+	about.GVR, about.Subresource = gvr, ""
+	return f.answered(&about)
 }
 
 // deletedBy says for people who asked for the deletion, and through which server.

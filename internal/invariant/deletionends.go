@@ -84,7 +84,7 @@ func (t *tally) stuck(state, began history.Object, due, ended history.Time) {
 		waits = "has the finalizers " + strings.Join(state.Finalizers, ", ")
 	}
 	t.harmed(harm{
-		wrong: wrong, cause: fmt.Sprintf("%s could not be deleted in time", titled(state)), at: due, object: state, graph: t.facts.waitsFor(state, due),
+		wrong: wrong, cause: fmt.Sprintf("%s could not be deleted in time", titled(state)), at: due, object: state, misled: t.facts.stoppedBy(state, began.At, due), graph: t.facts.waitsFor(state, due),
 		sentence: fmt.Sprintf("%s began to be deleted at %s (revision %d of etcd), and the last disturbance was over at %s. It had to be gone by %s; %s. It %s.",
 			titled(state), clock(began.At), began.Revision, clock(t.facts.lastDisturbance()), clock(due), what, waits),
 	})
@@ -105,4 +105,19 @@ func (f *Facts) waitsFor(state history.Object, at history.Time) []history.Object
 		}
 	}
 	return out
+}
+
+// stoppedBy returns the answer that kept the controller from what a deletion waits for: the object
+// itself, or an object that is in it or depends on it. It is nil if the history has no such answer.
+func (f *Facts) stoppedBy(state history.Object, began, due history.Time) *wrongAnswer {
+	controller := garbageCollector
+	if isNamespace(state) {
+		controller = namespaceController
+	}
+	for _, waits := range f.waitsFor(state, due) {
+		if misled := f.keptFrom(controller, f.objects.byUID[waits.UID], began, due); misled != nil {
+			return misled
+		}
+	}
+	return nil
 }

@@ -71,7 +71,7 @@ func (i Invariant) verdict(t *tally) Verdict {
 	for j := range v.Evidence {
 		v.Evidence[j].Signature.Invariant = i.Name
 	}
-	v.About = slices.Contains(f.run.About, i.Name)
+	v.About, v.Control = slices.Contains(f.run.About, i.Name), slices.Contains(f.run.Control, i.Name)
 	if v.About {
 		doubts = append(doubts, f.missingPressure(i.pressure)...)
 		doubts = append(doubts, f.ineffectiveFaults()...)
@@ -85,6 +85,9 @@ func (i Invariant) verdict(t *tally) Verdict {
 		v.Outcome = OutcomeFail
 	case len(doubts) > 0:
 		v.Outcome, v.Reason = OutcomeInconclusive, strings.Join(doubts, "; ")
+	case v.Control:
+		v.Outcome, v.Unshown = OutcomeInconclusive, true
+		v.Reason = "this run is the negative control of its scenario, and must violate " + i.Name + ". It did not, so it does not show that the scenario can fail"
 	default:
 		v.Outcome = OutcomePass
 	}
@@ -115,12 +118,16 @@ func (f *Facts) truncation() []string {
 	return nil
 }
 
-// Overall combines all verdicts. A failed core invariant fails the run, even if the scenario does
+// Overall combines all verdicts. A negative control that does not violate what it must is
+// inconclusive, even if it violates something else. In any other run, a failed core invariant fails the run, even if the scenario does
 // not test that invariant. Otherwise the run is inconclusive if nothing passed. The run is also
 // inconclusive if one of these core invariants is inconclusive: an invariant that the scenario
 // tests, one for which the machine was too slow, or one that took out a systematic share of the
 // requests that had to cross. If strict is set, extended invariants count like core ones.
 func Overall(vs []Verdict, strict bool) Outcome {
+	if slices.ContainsFunc(vs, func(v Verdict) bool { return v.Control && v.Outcome != OutcomeFail }) {
+		return OutcomeInconclusive
+	}
 	overall := OutcomeInconclusive
 	undecided := false
 	for _, v := range vs {

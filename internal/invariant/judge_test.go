@@ -275,6 +275,7 @@ func TestOverall(t *testing.T) {
 		pass, fail     = OutcomePass, OutcomeFail
 		inc            = OutcomeInconclusive
 	)
+	control := func(g Grade, o Outcome) Verdict { return Verdict{Grade: g, Outcome: o, Control: true} }
 	for _, c := range []struct {
 		name         string
 		verdicts     []Verdict
@@ -288,6 +289,9 @@ func TestOverall(t *testing.T) {
 		{"a failure counts whatever it is about", []Verdict{v(core, inc, true), v(core, pass, true), v(core, fail, false)}, fail, fail},
 		{"an extended failure", []Verdict{v(core, pass, true), v(extended, fail, true)}, pass, fail},
 		{"an extended one is open", []Verdict{v(core, pass, true), v(extended, inc, true)}, pass, inc},
+		{"a control fails as it must", []Verdict{control(core, fail), v(core, pass, true)}, fail, fail},
+		{"a control does not fail, and something else does", []Verdict{control(core, inc), v(core, fail, true)}, inc, inc},
+		{"a control fails in part", []Verdict{control(core, fail), control(extended, inc)}, inc, inc},
 		{"only an extended one passes", []Verdict{v(core, inc, false), v(extended, pass, true)}, inc, pass},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -298,5 +302,38 @@ func TestOverall(t *testing.T) {
 				t.Errorf("strict: %s, want %s", got, c.strict)
 			}
 		})
+	}
+}
+
+// A negative control shows that a scenario can fail. If it does not fail, it shows nothing.
+func TestANegativeControlMustFail(t *testing.T) {
+	const name = "NoFalseNotFound"
+	for _, c := range []struct {
+		why           string
+		control       []string
+		status        int
+		asks          bool
+		want, overall Outcome
+		unshown       bool
+	}{
+		{"no control, and it holds", nil, 200, true, OutcomePass, OutcomePass, false},
+		{"no control, and it is violated", nil, 404, true, OutcomeFail, OutcomeFail, false},
+		{"it is violated as it must be", []string{name}, 404, true, OutcomeFail, OutcomeFail, false},
+		{"it holds", []string{name}, 200, true, OutcomeInconclusive, OutcomeInconclusive, true},
+		{"nothing tests it", []string{name}, 200, false, OutcomeInconclusive, OutcomeInconclusive, false},
+		{"another one must be violated", []string{"NoCrash"}, 404, true, OutcomeFail, OutcomeInconclusive, false},
+	} {
+		s := tell()
+		s.h.Run.Control = c.control
+		if c.asks {
+			s.askEvery(50, 60, "b", gadgets, c.status)
+		}
+		v := verdictOf(t, s.h, name)
+		if v.Outcome != c.want || v.Unshown != c.unshown || strings.Contains(v.Reason, "negative control") != c.unshown {
+			t.Errorf("%s: %s, unshown is %t: %s", c.why, v.Outcome, v.Unshown, v.Reason)
+		}
+		if got := Overall(Judge(s.h), false); got != c.overall {
+			t.Errorf("%s: the run is %s, want %s", c.why, got, c.overall)
+		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 var nothingLeftBehind = Invariant{
 	Name:     "NothingLeftBehind",
 	Grade:    GradeCore,
-	Sentence: "When a namespace is gone, everything in it is gone from etcd.",
+	Sentence: "When a namespace is gone, everything in it is gone from etcd. Nothing that was in it went before its finalizers were removed.",
 	Source: "KEP-4020, Motivation: a false 404 misleads the namespace controller into leaving objects behind; Kubernetes' documentation of " +
-		"namespaces: deleting a namespace deletes everything under it",
+		"namespaces: deleting a namespace deletes everything under it; and of finalizers",
 	judge: judgeNothingLeftBehind,
 }
 
@@ -21,7 +21,15 @@ func judgeNothingLeftBehind(f *Facts) *tally {
 	t := newTally(f)
 	namespaces := 0
 	for _, o := range f.objects.all {
-		if gone := o.last(); isNamespace(gone) && gone.Gone {
+		if !isNamespace(o.last()) {
+			continue
+		}
+		if _, goes := o.deletion(); goes {
+			for _, content := range f.contents(o) {
+				t.ruleFinalizers(content)
+			}
+		}
+		if gone := o.last(); gone.Gone {
 			namespaces++
 			for _, content := range f.contents(o) {
 				if left, exists := content.at(gone.Revision); exists {
@@ -82,9 +90,14 @@ func (t *tally) leftBehind(namespace, content *object, left history.Object) {
 			break
 		}
 	}
+	by, decided := controllerNamed(namespaceController), gone.At
+	if act != nil {
+		by, decided = sentLike(act), act.Start
+	}
+	misled := lastOf(f.denied(by, f.gvrOf(left), "", namespace.until(gone)), f.unlisted(by, f.gvrOf(left), window{decided, decided}))
 	t.harmed(harm{
 		wrong: "an object stayed when its namespace was gone", cause: fmt.Sprintf("%s stayed when its namespace was gone", titled(left)),
-		at: gone.At, object: left, unseen: f.gvrOf(left), act: act, denial: f.denial(act, f.gvrOf(left), "", namespace.until(gone)), graph: []history.Object{gone, left},
+		at: gone.At, object: left, unseen: f.gvrOf(left), act: act, misled: misled, graph: []history.Object{gone, left},
 		sentence: strings.Join(sentence, " "),
 	})
 }

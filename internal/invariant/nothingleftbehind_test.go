@@ -13,6 +13,19 @@ func TestNothingLeftBehind(t *testing.T) {
 	full := func() *story { return tell(name).put(10, namespace("n")).put(11, configMap("x"), secret) }
 	again := namespace("n")
 	again.UID = "uid-again"
+	guarded := func(finalizers []string) history.Object {
+		o := configMap("z")
+		if o.Finalizers = finalizers; finalizers == nil {
+			o.Finalizers = []string{"some/finalizer"}
+		}
+		return o
+	}
+	// held has a namespace that goes, with an object in it that has finalizers.
+	held := func(finalizers []string) *story {
+		return tell(name).put(10, namespace("n")).put(11, guarded(finalizers)).mark(20, "n").mark(20.5, "z")
+	}
+	passesHeld := want{outcome: OutcomePass, checked: 1}
+	early := want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "ConfigMap n/z went before its finalizers were removed"}
 	unexercised := want{outcome: OutcomeInconclusive, reason: "not exercised"}
 	checkStories(t, name, []storyCase{
 		{"empty when it goes", full().mark(20, "n").remove(21, "x", "y").remove(22, "n"), want{outcome: OutcomePass, checked: 2, fact: "namespaces that were deleted: 1"}},
@@ -44,6 +57,22 @@ func TestNothingLeftBehind(t *testing.T) {
 		{"without a namespace", full().put(12, gadget("z")).mark(20, "n").remove(21, "x", "y").remove(22, "n"),
 			want{outcome: OutcomePass, checked: 2}},
 		{"gone before it was deleted", full().remove(15, "x", "y").mark(20, "n").remove(22, "n"), unexercised},
+		{"released, and gone", held(nil).request(22, "b", "", "patch", configMaps, "n", "z", 200, own).remove(22, "z"), passesHeld},
+		{"released by somebody else", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 200).remove(22, "z"), passesHeld},
+		{"released by a request that got no answer", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 0).remove(22, "z"), passesHeld},
+		{"released by the load", held(nil).request(21, "b", cleaner, "delete", configMaps, "n", "y", 200).ask(22, "b", configMaps, 200, on("patch", "z")).remove(22, "z"), passesHeld},
+		{"gone with its finalizers", held(nil).request(22, "b", cleaner, "delete", configMaps, "n", "z", 200).remove(22, "z"), early},
+		{"gone with its finalizers, and nobody knows by whom", held(nil).request(21, "b", cleaner, "delete", configMaps, "n", "y", 200).remove(22, "z"), early},
+		{"gone while its namespace stays", held(nil).request(22, "b", cleaner, "delete", configMaps, "n", "z", 200).remove(22, "z"), early},
+		{"a collector wrote it", held(nil).request(22, "b", cleaner, "update", configMaps, "n", "z", 200).remove(22, "z"), early},
+		{"the garbage collector removes its own finalizer", held([]string{"foregroundDeletion"}).request(22, "b", collector, "patch", configMaps, "n", "z", 200).remove(22, "z"), passesHeld},
+		{"it does so in vain", held([]string{"foregroundDeletion"}).request(22, "b", collector, "patch", configMaps, "n", "z", 409).remove(22, "z"), early},
+		{"another object was released", held(nil).request(22, "b", "jane", "update", configMaps, "n", "y", 200).remove(22, "z"), early},
+		{"its status was written", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 200, func(q *history.Request) { q.Subresource = "status" }).remove(22, "z"), early},
+		{"it was written in a dry run", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 200, func(q *history.Request) { q.Path += "?dryRun=All" }).remove(22, "z"), early},
+		{"it was written before", held(nil).request(12, "b", "jane", "update", configMaps, "n", "z", 200).remove(22, "z"), early},
+		{"no server's log is there", held(nil).remove(22, "z"), want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "unknown for all"}},
+		{"its namespace does not go", tell(name).put(10, namespace("n")).put(11, guarded(nil)).request(22, "b", cleaner, "delete", configMaps, "n", "z", 200).remove(22, "z"), unexercised},
 		{"it only goes", full().mark(20, "n"), unexercised},
 		{"nothing was in it", tell(name).put(10, namespace("n")).mark(20, "n").remove(21, "n"), unexercised},
 	})

@@ -53,12 +53,12 @@ func judgeNoWrongfulDeletion(f *Facts) *tally {
 }
 
 // meant reports whether the deletion of this very object was intended, whatever its owners are. It
-// is true in three cases: the load or a step of the run asked for it; its namespace or its
-// definition was being deleted; or a controller that collects nothing asked for it, such as that of
-// a ReplicaSet which needs fewer Pods.
+// is true in three cases: the load, a step of the run or a person asked for it; its namespace or its
+// definition was being deleted; or a controller asked for it that manages such objects for such an
+// owner, such as that of a ReplicaSet which needs fewer Pods.
 func (f *Facts) meant(o *object, change history.Object) bool {
 	return f.loadDeleted(o, change) || f.namespaceGoes(change) || f.definitionGoes(change) ||
-		slices.ContainsFunc(f.deleters(o, change), func(q *history.Request) bool { return q.Own || !collects(q) })
+		slices.ContainsFunc(f.deleters(o, change), func(q *history.Request) bool { return q.Own || mayPrune(q, change) })
 }
 
 // namespaceGoes reports whether the namespace of an object was being deleted, or gone, when the
@@ -105,7 +105,7 @@ func (t *tally) deletedWrongfully(o *object, change history.Object, owner *objec
 	}
 	t.harmed(harm{
 		wrong: "an object was deleted whose owner exists", cause: fmt.Sprintf("%s was deleted, though its owner %s exists", titled(change), titled(is)),
-		at: change.At, object: change, unseen: f.gvrOf(is), act: act, denial: f.denial(act, f.gvrOf(is), is.Name, owner.until(change)), graph: []history.Object{is, change},
+		at: change.At, object: change, unseen: f.gvrOf(is), act: act, misled: f.denied(sentLike(act), f.gvrOf(is), is.Name, owner.until(change)), graph: []history.Object{is, change},
 		sentence: strings.Join([]string{
 			fmt.Sprintf("%s was deleted at %s (revision %d of etcd), though its owner %s exists.", titled(change), clock(change.At), change.Revision, titled(is)),
 			deletedBy(act), graph + ".",

@@ -25,6 +25,19 @@ func TestNoWrongfulDeletion(t *testing.T) {
 	defined := func() *story {
 		return tell(name).put(5, definition("owns.g.io"), definition("others.g.io")).put(10, owner).put(11, custom)
 	}
+	// pod has a Pod of a ReplicaSet.
+	pod := func() *story {
+		set := history.Object{Key: "/registry/replicasets/n/rs", APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "n", Name: "rs", UID: "uid-rs"}
+		p := configMap("p", set)
+		p.Kind, p.Key = "Pod", "/registry/pods/n/p"
+		return tell(name).put(10, set).put(11, p)
+	}
+	podFails := want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "Pod n/p was deleted, though its owner ReplicaSet n/rs exists"}
+	agent := func(name string) func(*history.Request) {
+		return func(q *history.Request) {
+			q.Agent = "kube-controller-manager/v1.37.1 (linux/amd64) kubernetes/abc/" + name
+		}
+	}
 	fails := want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "ConfigMap n/x was deleted, though its owner Gadget o exists"}
 	unexercised := want{outcome: OutcomeInconclusive, reason: "not exercised"}
 	passes := want{outcome: OutcomePass, checked: 1}
@@ -62,8 +75,22 @@ func TestNoWrongfulDeletion(t *testing.T) {
 		{"a step of the run asked for it", born().request(40, "b", "", "delete", configMaps, "n", "x", 200, own).remove(40.01, "x"), unexercised},
 		{"a step of the run asked for another one", born().request(40, "b", "", "delete", configMaps, "n", "y", 200, own).remove(40.01, "x"), fails},
 		{"a step of the run asked in vain", born().request(40, "b", "", "delete", configMaps, "n", "x", 409, own).remove(40.01, "x"), fails},
-		{"a controller that has made it asked for it", born().request(40, "b", replicas, "delete", configMaps, "n", "x", 200).remove(40.01, "x"), unexercised},
-		{"a controller that has made it asked in vain", byCollector(born().request(39, "b", replicas, "delete", configMaps, "n", "x", 409)), fails},
+		{"somebody who is no part of Kubernetes asked for it", born().request(40, "b", "jane", "delete", configMaps, "n", "x", 200).remove(40.01, "x"), unexercised},
+		{"a controller that manages other objects asked for it", born().request(40, "b", replicas, "delete", configMaps, "n", "x", 200).remove(40.01, "x"), fails},
+		{"a controller that deletes nothing asked for it",
+			born().request(40, "b", "system:serviceaccount:kube-system:root-ca-cert-publisher", "delete", configMaps, "n", "x", 200).remove(40.01, "x"), fails},
+		{"the controller that has made it asked for it", pod().request(40, "b", replicas, "delete", pods, "n", "p", 200).remove(40.01, "p"), unexercised},
+		{"that controller begins its deletion", pod().request(40, "b", replicas, "delete", pods, "n", "p", 200).mark(40.01, "p"), unexercised},
+		{"that controller asked in vain", pod().request(39, "b", replicas, "delete", pods, "n", "p", 409).remove(40.01, "p"), podFails},
+		{"the controller of another kind of owner asked for it",
+			pod().request(40, "b", "system:serviceaccount:kube-system:daemon-set-controller", "delete", pods, "n", "p", 200).remove(40.01, "p"), podFails},
+		{"that controller shares the user of all controllers", pod().request(40, "b", "system:kube-controller-manager", "delete", pods, "n", "p", 200, agent("replicaset-controller")).
+			remove(40.01, "p"), unexercised},
+		{"no agent says which controller it was", pod().request(40, "b", "system:kube-controller-manager", "delete", pods, "n", "p", 200, agent("")).remove(40.01, "p"), podFails},
+		{"its kubelet asked for it", pod().request(40, "b", "system:node:n1", "delete", pods, "n", "p", 200).remove(40.01, "p"), unexercised},
+		{"a kubelet asked for something else", born().request(40, "b", "system:node:n1", "delete", configMaps, "n", "x", 200).remove(40.01, "x"), fails},
+		{"the scheduler made room", pod().request(40, "b", "system:kube-scheduler", "delete", pods, "n", "p", 200).remove(40.01, "p"), unexercised},
+		{"a controller asked in vain", byCollector(born().request(39, "b", replicas, "delete", configMaps, "n", "x", 409)), fails},
 		{"a controller only changed it", byCollector(born().request(39, "b", replicas, "patch", configMaps, "n", "x", 200)), fails},
 		{"the garbage collector shares the user of all controllers",
 			born().request(40, "b", "system:kube-controller-manager", "delete", configMaps, "n", "x", 200, func(q *history.Request) {

@@ -133,9 +133,13 @@ func (t *tally) miscounted(quota history.Object, count history.Count, steady ste
 	if used, known := usedOf(quota, count); known {
 		says = fmt.Sprintf("says that %d are used", used)
 	}
+	var misled *wrongAnswer
+	if versions := t.facts.versionsOf(history.GVR{Group: count.Group, Resource: count.Resource}); len(versions) > 0 {
+		misled = t.facts.unlisted(controllerNamed(quotaController), versions[0], window{due, due})
+	}
 	t.harmed(harm{
 		wrong: "a quota does not say how many objects there are", cause: fmt.Sprintf("%s miscounts %s", titled(quota), count),
-		at: due, object: quota, graph: []history.Object{quota},
+		at: due, object: quota, misled: misled, graph: []history.Object{quota},
 		sentence: fmt.Sprintf("Since %s, namespace %s has had %d objects of %s, and the last disturbance was over at %s. At %s the status of %s %s.",
 			clock(steady.from), quota.Namespace, steady.number, count, clock(t.facts.lastDisturbance()), clock(due), titled(quota), says),
 	})

@@ -32,6 +32,11 @@ type Verdict struct {
 	// About is true if the scenario tests this invariant. Then the outcome must not be
 	// inconclusive.
 	About bool `json:"about"`
+	// Control is true if the run is the negative control of its scenario and must violate this
+	// invariant. If it does not, the run is inconclusive, whatever else it violates. Unshown is true
+	// if the invariant was judged and held in such a run.
+	Control bool `json:"control,omitempty"`
+	Unshown bool `json:"unshown,omitempty"`
 	// Sentence says what must hold, for a non-programmer. Source is the clause that demands it.
 	Sentence string `json:"sentence"`
 	Source   string `json:"source,omitempty"`
@@ -108,6 +113,8 @@ type Evidence struct {
 	// Objects are the objects that a controller did harm to: the owners or the namespace first,
 	// then what belongs to them.
 	Objects []history.Object `json:"objects,omitempty"`
+	// Misled is the answer that misled the controller, if it did harm and the history has the answer.
+	Misled *Misled `json:"misled,omitempty"`
 	// Lifecycle is set if a change of a process is the violation.
 	Lifecycle *history.Lifecycle `json:"lifecycle,omitempty"`
 }

@@ -32,6 +32,7 @@ type state struct {
 	Switched switched
 	Binary   string // the switched test binary
 	Quick    string // a pattern of the tests that end quickly; the others run after them
+	Sample   int    // about how many mutants are tested; 0: all
 }
 
 func (s state) save(file string) error {
@@ -93,6 +94,9 @@ func (s state) judge(args []string) (int, error) {
 	binary, environment := s.Binary, ""
 	found, err := s.find(".")
 	number, has := s.Switched.Numbers[found]
+	if err == nil && !s.samples(found) {
+		return exitNotViable, leaveOut(os.Getenv(stateVariable)) // see row.add
+	}
 	switch {
 	case err == nil && has && number == notViable:
 		return exitNotViable, nil

@@ -69,6 +69,7 @@ type campaign struct {
 	scratch   string // a directory for what is built
 	threshold float64
 	workers   int
+	sample    int // about how many mutants of each package are tested; 0: all
 }
 
 func measureAll(ctx context.Context) (enough bool, err error) {
@@ -76,8 +77,12 @@ func measureAll(ctx context.Context) (enough bool, err error) {
 	module := flag.String("gremlins", "", "module and version of gremlins' command")
 	page := flag.String("page", "", "a page whose table gets the results")
 	flag.Float64Var(&c.threshold, "threshold", 90, "percent of the mutants that tests must kill, for each package")
+	flag.IntVar(&c.sample, "sample", 0, "test about so many mutants of each package, the same ones each time, and leave the others out; 0: all")
 	flag.IntVar(&c.workers, "workers", 2, "how many mutants are tested at a time")
 	flag.Parse()
+	if c.sample < 0 {
+		return false, errors.New("-sample must not be negative")
+	}
 	if *module == "" || flag.NArg() == 0 {
 		return false, errors.New("name gremlins' module with -gremlins, and packages; 'make mutation' does both")
 	}
@@ -170,7 +175,7 @@ func (c campaign) measure(ctx context.Context, p goPackage) (row, error) {
 	if err != nil {
 		return r, err
 	}
-	stateFile, err := prepare(ctx, p.Dir, scratch)
+	stateFile, err := prepare(ctx, p.Dir, scratch, c.sample)
 	if err != nil {
 		return r, err
 	}
@@ -191,17 +196,20 @@ func (c campaign) measure(ctx context.Context, p goPackage) (row, error) {
 		return r, err
 	}
 	r.Took = time.Since(began)
+	if r.LeftOut, err = leftOut(stateFile); err != nil {
+		return r, err
+	}
 	return r, r.add(result)
 }
 
 // prepare builds the switched test binary of the package in dir, sees that its tests pass with no
 // mutant on, and puts a go command for gremlins into scratch. It returns the file with its state.
-func prepare(ctx context.Context, dir, scratch string) (string, error) {
+func prepare(ctx context.Context, dir, scratch string, sample int) (string, error) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
 		return "", err
 	}
-	s := state{Go: goCommand, Path: os.Getenv("PATH"), Binary: filepath.Join(scratch, "switched.test")}
+	s := state{Go: goCommand, Path: os.Getenv("PATH"), Binary: filepath.Join(scratch, "switched.test"), Sample: sample}
 	if s.Switched, err = putSwitches(goCommand, dir); err != nil {
 		return "", err
 	}

@@ -233,7 +233,7 @@ func TestBounded(t *testing.T) {
 // The go command that gremlins gets tells what becomes of each mutant by its exit code.
 func TestGoCommandJudgesMutants(t *testing.T) {
 	dir := module(t, map[string]string{"fixture.go": judged, "fixture_test.go": judging})
-	stateFile, err := prepare(t.Context(), dir, t.TempDir())
+	stateFile, err := prepare(t.Context(), dir, t.TempDir(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,9 +274,50 @@ func TestGoCommandJudgesMutants(t *testing.T) {
 	})
 }
 
+// A sample is about as large as it should be, is the same each time, and has mutants of all files.
+// What is left out is counted.
+func TestSample(t *testing.T) {
+	s := state{Switched: switched{Numbers: map[mutant]number{}}, Sample: 100}
+	var all []mutant
+	for n := range 1000 {
+		m := mutant{File: fmt.Sprintf("file-%d.go", n/100), Token: n % 100, Now: "<="}
+		all = append(all, m)
+		s.Switched.Numbers[m] = number(n)
+	}
+	count := func() (n int, files map[string]bool) {
+		files = map[string]bool{}
+		for _, m := range all {
+			if s.samples(m) {
+				n++
+				files[m.File] = true
+			}
+		}
+		return n, files
+	}
+	n, files := count()
+	if again, _ := count(); n < 70 || n > 130 || again != n || len(files) != 10 {
+		t.Errorf("%d mutants of %d files, and %d the next time, want about 100 of 10", n, len(files), again)
+	}
+	for _, sample := range []int{0, 1000, 2000} {
+		s.Sample = sample
+		if n, _ := count(); n != len(all) {
+			t.Errorf("a sample of %d has %d of %d", sample, n, len(all))
+		}
+	}
+	stateFile := filepath.Join(t.TempDir(), "state")
+	for want := range 3 {
+		if n, err := leftOut(stateFile); n != want || err != nil {
+			t.Errorf("%d are left out, %v; want %d", n, err, want)
+		}
+		if err := leaveOut(stateFile); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestNoMutantsAreSoughtWhereTestsFail(t *testing.T) {
 	dir := module(t, map[string]string{"fixture.go": judged, "fixture_test.go": strings.Replace(judging, "Double(2) != 4", "Double(2) != 5", 1)})
-	if _, err := prepare(t.Context(), dir, t.TempDir()); err == nil || !strings.Contains(err.Error(), "the tests fail without any mutant") {
+	if _, err := prepare(t.Context(), dir, t.TempDir(), 0); err == nil || !strings.Contains(err.Error(), "the tests fail without any mutant") {
 		t.Errorf("got %v", err)
 	}
 }

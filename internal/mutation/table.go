@@ -39,12 +39,15 @@ type row struct {
 	Package                                      string
 	Mutants, Killed, Lived, NotCovered, TimedOut int
 	NotViable                                    int // not among the mutants: the compiler finds them
+	LeftOut                                      int // by a sample; not among the mutants either
 	Took                                         time.Duration
 	Day                                          string
 }
 
-// add counts a report. gremlins leaves out of its totals what timed out.
+// add counts a report. gremlins leaves out of its totals what timed out. What a sample has left out
+// is among those that are not viable in the report.
 func (r *row) add(result report) error {
+	r.NotViable -= r.LeftOut
 	for _, file := range result.Files {
 		for _, m := range file.Mutations {
 			switch m.Status {
@@ -78,8 +81,12 @@ func (r row) efficacy() float64 { return 100 * float64(r.Killed) / float64(r.Kil
 const heading = "| package | mutants | killed | lived | timed out | not covered | efficacy | took | day |\n|---|---|---|---|---|---|---|---|---|\n"
 
 func (r row) String() string {
-	return fmt.Sprintf("| `%s` | %d | %d | %d | %d | %d | %.1f %% | %s | %s |\n",
-		r.Package, r.Mutants, r.Killed, r.Lived, r.TimedOut, r.NotCovered, r.efficacy(), r.Took.Round(time.Second), r.Day)
+	mutants := fmt.Sprint(r.Mutants)
+	if r.LeftOut > 0 {
+		mutants = fmt.Sprintf("%d of %d", r.Killed+r.Lived+r.TimedOut, r.Mutants+r.LeftOut)
+	}
+	return fmt.Sprintf("| `%s` | %s | %d | %d | %d | %d | %.1f %% | %s | %s |\n",
+		r.Package, mutants, r.Killed, r.Lived, r.TimedOut, r.NotCovered, r.efficacy(), r.Took.Round(time.Second), r.Day)
 }
 
 // replaceRows puts rows into the table of a page; rows of other packages stay.

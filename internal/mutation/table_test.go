@@ -27,6 +27,17 @@ func TestRowCountsEveryStatus(t *testing.T) {
 	}
 }
 
+// Of a sample, the row says how many mutants were tested, and of how many.
+func TestRowOfASample(t *testing.T) {
+	r := row{Package: "p", Took: time.Minute, Day: "2026-01-02", LeftOut: 3}
+	if err := r.add(reported(t, "KILLED", "LIVED", "TIMED OUT", "NOT COVERED", "NOT VIABLE", "NOT VIABLE", "NOT VIABLE", "NOT VIABLE")); err != nil {
+		t.Fatal(err)
+	}
+	if want := "| `p` | 3 of 7 | 1 | 1 | 1 | 1 | 50.0 % | 1m0s | 2026-01-02 |\n"; r.String() != want || r.NotViable != 1 {
+		t.Errorf("%d are not viable; got %swant %s", r.NotViable, r, want)
+	}
+}
+
 // A run that tested nothing must not look like one in which nothing survived.
 func TestRowRefuses(t *testing.T) {
 	for name, statuses := range map[string][]string{"what is not known": {"KILLED", "RUNNABLE"}, "nothing that was tested": {"NOT COVERED", "TIMED OUT"}} {

@@ -115,6 +115,9 @@ func (c *Objects) createOwner(ctx context.Context, o scenario.Objects, r history
 		made.namespace = o.Name
 	}
 	wanted := object(apiVersion(r), r.Kind, made.namespace, made.name)
+	if o.Held && made.namespace != "" {
+		wanted.SetFinalizers([]string{holds})
+	}
 	fields := map[string]any{} // a custom resource needs none
 	if o.Of == nil {
 		var err error

@@ -273,3 +273,34 @@ func TestOrphansAreDoneWhenNobodyOwnsThem(t *testing.T) {
 		t.Errorf("dependents without owners: collected is %t, %v", done, err)
 	}
 }
+
+// Objects that are held have a finalizer if they are in the namespace, and lose it when they are
+// released.
+func TestObjectsAreHeldUntilTheyAreReleased(t *testing.T) {
+	c, s, _ := newObjects(t, documents(bundles, requests))
+	o := scenario.Objects{Name: "x", Dependents: 1, Held: true}
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	finalizers := map[string]any{}
+	for path, o := range s.objects {
+		if f := o["metadata"].(map[string]any)["finalizers"]; f != nil {
+			finalizers[path] = f
+		}
+	}
+	const request, own = "/apis/certificates.k8s.io/v1/namespaces/x/podcertificaterequests/x-owner", "/api/v1/namespaces/x/configmaps/x-owner"
+	if diff := cmp.Diff(map[string]any{request: []any{holds}, own: []any{holds}}, finalizers); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := c.Release(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	const released = ` application/merge-patch+json {"metadata":{"finalizers":null}}`
+	if diff := cmp.Diff([]string{"PATCH " + request + released, "PATCH " + own + released}, s.written); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.written = nil
+	if err := c.Release(t.Context(), scenario.Objects{Name: "other", Held: true}); err != nil || s.written != nil {
+		t.Errorf("%v, %v", err, s.written)
+	}
+}

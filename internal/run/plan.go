@@ -233,6 +233,9 @@ func (p *Plan) describe() history.Run {
 		Seed: *s.Seed, QPS: s.QPS, About: slices.Clone(p.Scenario.About), Pressure: p.Schedule.Pressure, Bounds: p.Schedule.Bounds,
 		Reproduce: s.Command(), Label: s.Label, Unjudged: p.unjudged(),
 	}
+	if p.Scenario.Control.Subject == s.Subject {
+		run.Control = slices.Clone(p.Scenario.Control.Invariants)
+	}
 	for _, server := range p.Schedule.Servers {
 		run.Servers = append(run.Servers, history.Server{Name: server.Name, Version: server.Version})
 	}

@@ -295,3 +295,16 @@ func TestPresetsOfVersions(t *testing.T) {
 		}
 	}
 }
+
+// Only a run of the subject on which its scenario must fail is a negative control.
+func TestANegativeControlSaysWhatItMustViolate(t *testing.T) {
+	for subject, want := range map[string]bool{"none": true, "builtin": false, "reference": false} {
+		p, err := Spec{Scenario: "garbage-collection", Subject: subject}.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.describe().Control; slices.Equal(got, []string{"OrphansCollected"}) != want || len(got) > 0 != want {
+			t.Errorf("%s must violate %v", subject, got)
+		}
+	}
+}

@@ -18,6 +18,9 @@ type Objects struct {
 	// Of is the custom resource of the only owner, which a step before has defined. Nil: the owners
 	// are of the resources above.
 	Of *Definition `json:"of,omitempty"`
+	// Held is true if each owner in the namespace has a finalizer that no controller removes. They
+	// and the namespace cannot go before a step releases them.
+	Held bool `json:"held,omitempty"`
 }
 
 // Propagation says what happens to the dependents of deleted owners, by the names in the API.
@@ -52,6 +55,9 @@ func (s Step) validObjects() error {
 	if err := s.Objects.validate(); err != nil {
 		return fmt.Errorf("%s: %w", s.Action, err)
 	}
+	if s.Action == ReleaseObjects && !s.Objects.Held {
+		return fmt.Errorf("%s %s: they are not held", s.Action, s.Objects.Name)
+	}
 	if s.Action == MigrateObjects && s.For <= 0 {
 		return fmt.Errorf("%s %s: want a positive time", s.Action, s.For)
 	}
@@ -76,6 +82,9 @@ func (plan *Plan) DeleteNamespace(o Objects) { plan.Add(Step{Action: DeleteNames
 func (plan *Plan) MigrateObjects(o Objects, through string) {
 	plan.Add(Step{Action: MigrateObjects, Objects: &o, Server: through, For: plan.Bounds.Collection})
 }
+
+// ReleaseObjects removes the finalizers that hold objects.
+func (plan *Plan) ReleaseObjects(o Objects) { plan.Add(Step{Action: ReleaseObjects, Objects: &o}) }
 
 // Collect waits until controllers have deleted everything that they must delete. It waits for at
 // most Bounds.Collection.
@@ -134,6 +143,12 @@ func (s *State) changeObjects(step Step) error {
 	name := step.Objects.Name
 	created := slices.Contains(s.objects, name)
 	switch {
+	case step.Action == ReleaseObjects:
+		i := slices.Index(s.held, name)
+		if i < 0 {
+			return fmt.Errorf("%s: no step before has created %s, or they were released", step.Action, name)
+		}
+		s.held = slices.Delete(s.held, i, i+1)
 	case (step.Action == RewriteObjects || step.Action == MigrateObjects) && s.server(step.Server) == nil:
 		return fmt.Errorf("%s: no server %q in the plan", step.Action, step.Server)
 	case step.Action != CreateObjects && !created:
@@ -142,6 +157,9 @@ func (s *State) changeObjects(step Step) error {
 		return fmt.Errorf("%s: %s exists already", step.Action, name)
 	case step.Action == CreateObjects:
 		s.objects = append(s.objects, name)
+		if step.Objects.Held {
+			s.held = append(s.held, name)
+		}
 	case step.Action == DeleteNamespace:
 		s.objects = slices.DeleteFunc(s.objects, func(o string) bool { return o == name })
 	}
@@ -164,5 +182,5 @@ func (s *State) control(step Step) error {
 
 // AboutControllers reports whether the step is about controllers, or about objects for them.
 func (s Step) AboutControllers() bool {
-	return slices.Contains([]Action{StartControllers, StopControllers, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, MigrateObjects, CollectObjects}, s.Action)
+	return slices.Contains([]Action{StartControllers, StopControllers, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, MigrateObjects, CollectObjects}, s.Action)
 }

@@ -8,12 +8,13 @@ import (
 )
 
 func TestObjectsAndControllersInAPlan(t *testing.T) {
-	o := &Objects{Name: "x", Dependents: 2}
+	o, held := &Objects{Name: "x", Dependents: 2}, &Objects{Name: "held", Dependents: 2, Held: true}
 	create := Step{Action: CreateObjects, Objects: o}
 	whole := []Step{
 		{Action: StartControllers, Version: "v1.36.3"}, {Action: StartControllers, Version: "v1.36.3", Server: "b"}, create,
 		{Action: CreateQuota, Objects: o}, {Action: RewriteObjects, Objects: o, Server: "b"}, {Action: DeleteOwners, Objects: o, Propagation: Orphan}, {Action: DeleteOwners, Objects: o, Propagation: Foreground},
-		{Action: DeleteNamespace, Objects: o}, {Action: CollectObjects, For: time.Minute}, create, {Action: StopControllers},
+		{Action: DeleteNamespace, Objects: o}, {Action: CollectObjects, For: time.Minute}, create,
+		{Action: CreateObjects, Objects: held}, {Action: DeleteNamespace, Objects: held}, {Action: ReleaseObjects, Objects: held}, {Action: StopControllers},
 	}
 	plan := Plan{Servers: stateServers, Steps: whole}
 	if err := plan.Validate(); err != nil {
@@ -42,7 +43,7 @@ func TestObjectsAndControllersInAPlan(t *testing.T) {
 }
 
 func TestObjectsAndControllersThatCannotBe(t *testing.T) {
-	o := &Objects{Name: "x", Dependents: 1}
+	o, held := &Objects{Name: "x", Dependents: 1}, &Objects{Name: "x", Dependents: 1, Held: true}
 	create := Step{Action: CreateObjects, Objects: o}
 	for want, steps := range map[string][]Step{
 		"no name of the objects":                  {{Action: CreateObjects}},
@@ -52,6 +53,9 @@ func TestObjectsAndControllersThatCannotBe(t *testing.T) {
 		"no step before has created x":            {{Action: DeleteNamespace, Objects: o}},
 		"create-quota: no step before":            {{Action: CreateQuota, Objects: o}},
 		"delete-owners: no step before":           {create, {Action: DeleteNamespace, Objects: o}, {Action: DeleteOwners, Objects: o, Propagation: Orphan}},
+		"release-objects x: they are not held":    {create, {Action: ReleaseObjects, Objects: o}},
+		"release-objects: no step before":         {create, {Action: ReleaseObjects, Objects: held}},
+		"or they were released":                   {{Action: CreateObjects, Objects: held}, {Action: ReleaseObjects, Objects: held}, {Action: ReleaseObjects, Objects: held}},
 		`propagation "": want one of`:             {create, {Action: DeleteOwners, Objects: o}},
 		"migrate-objects 0s: want a positive":     {create, {Action: MigrateObjects, Objects: o, Server: "b"}},
 		`migrate-objects: no server "z"`:          {create, {Action: MigrateObjects, Objects: o, Server: "z", For: time.Minute}},

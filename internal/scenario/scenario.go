@@ -112,6 +112,7 @@ const (
 	CreateQuota      Action = "create-quota"     // create a ResourceQuota that counts Step.Objects
 	DeleteOwners     Action = "delete-owners"    // delete the owners among Step.Objects, as Step.Propagation says
 	DeleteNamespace  Action = "delete-namespace" // delete the namespace of Step.Objects
+	ReleaseObjects   Action = "release-objects"  // remove the finalizers of Step.Objects that are held
 	// RewriteObjects reads, updates and patches the owners among Step.Objects through Step.Server.
 	RewriteObjects Action = "rewrite-objects"
 	// MigrateObjects asks through Step.Server for a migration of the storage version of each owner's
@@ -175,7 +176,8 @@ func (d Definition) String() string {
 // a cluster, and no disturbance.
 func (s Step) Disturbs() bool {
 	return !slices.Contains([]Action{
-		Soak, Outlast, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, MigrateObjects, CollectObjects, StartTests, AwaitTests,
+		Soak, Outlast, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, MigrateObjects, CollectObjects, StartTests,
+		AwaitTests,
 	}, s.Action)
 }
 
@@ -225,6 +227,8 @@ func (s Step) String() string {
 		return fmt.Sprintf("delete the owners in %s, propagation %s", s.Objects.Name, s.Propagation)
 	case DeleteNamespace:
 		return fmt.Sprintf("delete namespace %s", s.Objects.Name)
+	case ReleaseObjects:
+		return fmt.Sprintf("remove the finalizers that hold the owners in %s", s.Objects.Name)
 	case RewriteObjects:
 		return fmt.Sprintf("read, update and patch the owners in %s through %s", s.Objects.Name, s.Server)
 	case MigrateObjects:

@@ -16,6 +16,7 @@ type State struct {
 	on      []Step // steps whose effect is still on, in order
 
 	objects     []string // of [Objects] that exist, by name
+	held        []string // of those that have finalizers, by name; their namespace may be going
 	controllers bool     // they run
 	tests       bool     // they run
 }
@@ -46,6 +47,7 @@ func NewState(servers []Server) *State {
 // Reset returns to the state before the first step of a plan. It keeps the allocated memory.
 func (s *State) Reset(servers []Server) {
 	s.servers, s.on, s.objects, s.controllers, s.tests = s.servers[:0], s.on[:0], s.objects[:0], false, false
+	s.held = s.held[:0]
 	for _, server := range servers {
 		s.servers = append(s.servers, serverState{Server: server})
 	}
@@ -176,7 +178,7 @@ func (s *State) Apply(step Step) error {
 		return nil
 	case BreakDiscovery, RestoreDiscovery:
 		return s.document(step)
-	case CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, RewriteObjects, MigrateObjects, CollectObjects:
+	case CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, MigrateObjects, CollectObjects:
 		return s.changeObjects(step)
 	case StartControllers, StopControllers:
 		return s.control(step)

@@ -1,5 +1,5 @@
-// Package steady judges whether what a process uses, such as its goroutines, grows while the load on
-// it stays the same.
+// Package steady judges whether the resources that a process uses, such as goroutines, grow while
+// its load stays the same.
 package steady
 
 import (
@@ -12,21 +12,21 @@ import (
 
 // Sample is a measurement.
 type Sample struct {
-	At    time.Duration `json:"at"` // since some moment
+	At    time.Duration `json:"at"` // since the same moment for all samples
 	Value float64       `json:"value"`
 }
 
-// Limits say what counts as growth. All fields are needed, of Share and Amount one.
+// Limits define growth. All fields must be set, except that one of Share and Amount is enough.
 type Limits struct {
-	// Share and Amount are what the value may grow by from the first third of the time to the last:
-	// a share of the first, or an amount. The greater one counts.
+	// Share and Amount limit the growth from the first third of the time to the last third: a share
+	// of the first level, or an amount. The greater limit counts.
 	Share, Amount float64
-	// Samples and Time are the least for which there is a verdict.
+	// Samples and Time are the minimum for a verdict.
 	Samples int
 	Time    time.Duration
 }
 
-// Outcome is that of a verdict.
+// Outcome is the outcome of a verdict.
 type Outcome string
 
 // The outcomes.
@@ -36,22 +36,22 @@ const (
 	Inconclusive Outcome = "inconclusive"
 )
 
-// Verdict is what the samples show.
+// Verdict is the result of the judgement.
 type Verdict struct {
 	Outcome Outcome
 	// Reason says why it is inconclusive, or what was seen.
 	Reason string
 }
 
-// Judge compares the levels of three thirds of the time. The value grows if the last third is higher
-// than the first by more than the limit, and still rises in the end: what rises once and then stays
-// is a cache that has filled. Where the levels of the last two thirds are not known as exactly as the
-// limit, a growth of that size could not be seen, and only a greater one is found. The order of the
-// samples does not matter.
+// Judge divides the time into three thirds and compares their levels. The value grows if the last
+// third is higher than the first by more than the limit, and still rises at the end. A value that
+// rises once and then stays is a cache that has filled. If the levels of the last two thirds are
+// less exact than the limit, Judge cannot see a growth of that size, and finds only a greater one.
+// The order of the samples does not matter.
 //
-// A level is the mean of what is left when the greatest and the least values are cut off at quantiles
-// (a Winsorized mean), so that a peak does not count. Its error is that of batch means: samples
-// that follow each other are not independent, batches of many are nearly so.
+// A level is a Winsorized mean: the greatest and the least values are cut off at quantiles, so that
+// a peak does not count. Its error is computed from batch means, because consecutive samples are
+// not independent, but batches of many samples nearly are.
 func Judge(samples []Sample, l Limits) Verdict {
 	samples = slices.SortedFunc(slices.Values(samples), func(a, b Sample) int { return cmp.Compare(a.At, b.At) })
 	if len(samples) < max(3, l.Samples) {
@@ -95,10 +95,10 @@ func Judge(samples []Sample, l Limits) Verdict {
 	}
 }
 
-// batches is into how many parts a third is divided, if it has samples enough.
+// batches is the number of parts of a third, if it has enough samples.
 const batches = 8
 
-// mean is the Winsorized mean of values in the order of time, and its standard error.
+// mean returns the Winsorized mean of values in the order of time, and its standard error.
 func mean(values []float64) (level, doubt float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	low, high := quantile(sorted, 0.15), quantile(sorted, 0.85)
@@ -117,7 +117,7 @@ func mean(values []float64) (level, doubt float64) {
 	return level, math.Sqrt(doubt / float64(parts-1) / float64(parts))
 }
 
-// Median is the value in the middle, NaN without samples.
+// Median returns the median value. It is NaN without samples.
 func Median(samples []Sample) float64 {
 	if len(samples) == 0 {
 		return math.NaN()
@@ -130,7 +130,7 @@ func Median(samples []Sample) float64 {
 	return quantile(values, 0.5)
 }
 
-// quantile of sorted values.
+// quantile returns a quantile of sorted values.
 func quantile(sorted []float64, q float64) float64 {
 	return sorted[int(q*float64(len(sorted)-1)+0.5)]
 }

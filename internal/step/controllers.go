@@ -37,6 +37,8 @@ func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
 		return e.await(ctx, s.For, func(ctx context.Context) (bool, error) { return e.Objects.Migrated(ctx, *s.Objects) })
 	case scenario.DeleteNamespace:
 		return e.Objects.DeleteNamespace(ctx, *s.Objects)
+	case scenario.ReleaseObjects:
+		return e.Objects.Release(ctx, *s.Objects)
 	}
 	return e.await(ctx, s.For, e.Objects.Collected)
 }

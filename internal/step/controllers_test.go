@@ -46,6 +46,9 @@ func (c *controlled) Migrate(_ context.Context, o scenario.Objects, through stri
 func (c *controlled) Migrated(context.Context, scenario.Objects) (bool, error) {
 	return c.now >= c.collected, nil
 }
+func (c *controlled) Release(_ context.Context, o scenario.Objects) error {
+	return c.act("release " + o.Name)
+}
 func (c *controlled) Collected(context.Context) (bool, error) { return c.now >= c.collected, nil }
 
 // carryOut carries out steps about controllers.
@@ -60,18 +63,19 @@ func (c *controlled) carryOut(t *testing.T, objects step.Objects, steps ...scena
 }
 
 func TestStepsAboutControllersReachTheCluster(t *testing.T) {
-	c, o := &controlled{}, &scenario.Objects{Name: "x", Dependents: 1}
+	c, o := &controlled{}, &scenario.Objects{Name: "x", Dependents: 1, Held: true}
 	err := c.carryOut(t, c,
 		scenario.Step{Action: scenario.StartControllers, Version: "v1.36.3", Server: "b"}, scenario.Step{Action: scenario.CreateObjects, Objects: o},
 		scenario.Step{Action: scenario.StartControllers, Version: "v1.36.3", Server: "a", Elect: true},
 		scenario.Step{Action: scenario.MigrateObjects, Objects: o, Server: "b", For: time.Minute},
 		scenario.Step{Action: scenario.RewriteObjects, Objects: o, Server: "b"}, scenario.Step{Action: scenario.CreateQuota, Objects: o},
 		scenario.Step{Action: scenario.DeleteOwners, Objects: o, Propagation: scenario.Foreground},
-		scenario.Step{Action: scenario.DeleteNamespace, Objects: o}, scenario.Step{Action: scenario.StopControllers})
+		scenario.Step{Action: scenario.DeleteNamespace, Objects: o}, scenario.Step{Action: scenario.ReleaseObjects, Objects: o},
+		scenario.Step{Action: scenario.StopControllers})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"start controllers v1.36.3 through b", "create x", "start candidate v1.36.3 through a", "migrate x through b", "rewrite x through b", "create quota x", "delete owners x Foreground", "delete namespace x", "stop controllers"}
+	want := []string{"start controllers v1.36.3 through b", "create x", "start candidate v1.36.3 through a", "migrate x through b", "rewrite x through b", "create quota x", "delete owners x Foreground", "delete namespace x", "release x", "stop controllers"}
 	if diff := cmp.Diff(want, c.acts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

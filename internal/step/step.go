@@ -72,6 +72,8 @@ type Objects interface {
 	Migrated(ctx context.Context, o scenario.Objects) (bool, error)
 	// DeleteNamespace asks for the deletion of the namespace and does not wait for it.
 	DeleteNamespace(ctx context.Context, o scenario.Objects) error
+	// Release removes the finalizers that Create has given to objects that are held.
+	Release(ctx context.Context, o scenario.Objects) error
 	// Collected reports whether everything is gone that must go after the deletions so far.
 	Collected(ctx context.Context) (bool, error)
 }
@@ -210,8 +212,8 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 		return e.inject(ctx, s)
 	case scenario.Heal:
 		return e.heal(ctx, s.Label)
-	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.CreateQuota, scenario.DeleteOwners, scenario.DeleteNamespace, scenario.MigrateObjects,
-		scenario.RewriteObjects, scenario.CollectObjects:
+	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.CreateQuota, scenario.DeleteOwners, scenario.DeleteNamespace,
+		scenario.ReleaseObjects, scenario.RewriteObjects, scenario.MigrateObjects, scenario.CollectObjects:
 		return e.control(ctx, s)
 	case scenario.StartTests:
 		return e.Cluster.(cluster.Tester).StartTests(ctx, s.Version, s.Server, *s.Tests) // see Prepare

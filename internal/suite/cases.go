@@ -280,6 +280,8 @@ func finishControl(c *reports.ControlRun, f Finished) {
 	for _, must := range c.MustViolate {
 		switch {
 		case slices.Contains(core.Violated, must) || slices.Contains(extended.Violated, must):
+		case slices.ContainsFunc(f.Report.Invariants, func(i reports.Invariant) bool { return i.Name == must && i.Unshown }):
+			unseen = append(unseen, must)
 		case slices.Contains(core.Undecided, must) || slices.Contains(extended.Undecided, must):
 			undecided = append(undecided, must)
 		default:

@@ -241,6 +241,11 @@ func TestWhatAScenarioComesTo(t *testing.T) {
 // harness is blind, or the run shows nothing.
 func TestWhatAControlRunComesTo(t *testing.T) {
 	passed, failed, open := invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive
+	unshown := func(name string) reports.Invariant {
+		i := core(name, open)
+		i.Control, i.Unshown = true, true
+		return i
+	}
 	for name, c := range map[string]struct {
 		run  Finished
 		want reports.Result
@@ -260,6 +265,7 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 		"violated a part of it, nothing said of the rest": {
 			Finished{Code: 1, Report: report(failed, core("NoFalseNotFound", passed), core("Converges", open))}, reports.ResultFailed,
 		},
+		"held in its own control":  {Finished{Code: 2, Report: report(open, core("NoFalseNotFound", failed), unshown("Converges"))}, reports.ResultFailed},
 		"passed":                   {Finished{Code: 0, Report: report(passed, core("NoFalseNotFound", passed), core("Converges", passed))}, reports.ResultFailed},
 		"proved nothing of it":     {Finished{Code: 2, Report: report(open, core("NoFalseNotFound", open), core("Converges", open))}, reports.ResultInconclusive},
 		"could not be carried out": {Finished{Code: 3, Problem: "no etcd"}, reports.ResultInconclusive},

@@ -2,8 +2,8 @@ package upstreame2e
 
 import "github.com/skewproof/skewproof/reports"
 
-// Compare puts together what the chosen specs came to on a path, and directly: nil if the path is
-// the direct one. The report classifies them.
+// Compare combines the results of the chosen specs on a path with their results on the direct path,
+// which are nil if the path is the direct one. The report classifies them.
 func Compare(chosen []string, on Results, direct map[string]Result, expected Catalogue, in Circumstances) []reports.UpstreamSpec {
 	specs := make([]reports.UpstreamSpec, 0, len(chosen))
 	for _, name := range chosen {
@@ -20,7 +20,7 @@ func Compare(chosen []string, on Results, direct map[string]Result, expected Cat
 	return specs
 }
 
-// of is the result of a spec. One without a result was not run.
+// of returns the result of a spec. A spec without a result was not run.
 func (r Results) of(name string) Result {
 	if result, ok := r.Specs[name]; ok {
 		if result.Outcome == reports.SpecNotRun && r.Setup != "" {
@@ -31,7 +31,7 @@ func (r Results) of(name string) Result {
 	return Result{Outcome: reports.SpecNotRun, Message: "the tests left no result of it"}
 }
 
-// Saved are the results of an earlier suite, by the full name of the spec.
+// Saved returns the results of an earlier suite, by the full name of the spec.
 func Saved(u reports.UpstreamTests) map[string]Result {
 	all := map[string]Result{}
 	for _, s := range u.Specs {

@@ -23,7 +23,7 @@ type Expected struct {
 	// From and Tests are the versions of the older server and of the tests with which it fails.
 	From  []string `json:"from,omitempty"`
 	Tests []string `json:"tests,omitempty"`
-	// Reason is why.
+	// Reason says why the spec fails.
 	Reason string `json:"reason"`
 }
 
@@ -46,8 +46,8 @@ func DefaultExpected() (Catalogue, error) {
 	return c, nil
 }
 
-// ParseExpected reads a catalogue. Unknown fields, entries without a spec or a reason, and paths,
-// subjects or versions that there are not, are errors.
+// ParseExpected reads a catalogue. It is an error if there are unknown fields, entries without a
+// spec or a reason, or unknown paths, subjects or versions.
 func ParseExpected(data []byte) (Catalogue, error) {
 	var c Catalogue
 	if err := yaml.UnmarshalStrict(data, &c); err != nil {
@@ -90,7 +90,8 @@ func (e Expected) check() error {
 	return nil
 }
 
-// Why is why a spec is expected to fail in these circumstances; empty if it is expected to pass.
+// Why returns why a spec is expected to fail in these circumstances. It is empty if the spec is
+// expected to pass.
 func (c Catalogue) Why(spec string, in Circumstances) string {
 	covers := func(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
 	for _, e := range c {
@@ -102,7 +103,7 @@ func (c Catalogue) Why(spec string, in Circumstances) string {
 	return ""
 }
 
-// Unknown are the entries for tests of that version whose spec is not among all of them.
+// Unknown returns the entries for tests of a version whose spec is not among all specs.
 func (c Catalogue) Unknown(all []string, tests string) (names []string) {
 	for _, e := range c {
 		if slices.Contains(e.Tests, semver.MajorMinor(tests)) && !slices.Contains(all, e.Spec) {

@@ -34,12 +34,12 @@ func List(ctx context.Context, binary string) ([]string, error) {
 	return names, nil
 }
 
-// listed is a line of the list: where the spec is written, and its full name.
+// listed matches a line of the list: the place of the spec in the source, and its full name.
 // Source: k8s.io/kubernetes test/e2e/framework/test_context.go, listTestInformation
 var listed = regexp.MustCompile(`^    (\S+:\d+): (.*\S)\s*$`)
 
-// ParseList reads what e2e.test --list-tests prints. It refuses a list that is empty or names a spec
-// twice: such a name would not tell which spec is meant.
+// ParseList reads the output of e2e.test --list-tests. It refuses an empty list, and a list with a
+// name twice, because such a name would be ambiguous.
 func ParseList(output string) ([]string, error) {
 	var names []string
 	for line := range strings.Lines(output) {

@@ -16,25 +16,25 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// maxResults bounds a file of results, in bytes: a file of all specs has a megabyte.
+// maxResults bounds a file of results, in bytes. A file with all specs has a megabyte.
 const maxResults = 256 << 20
 
-// maxMessage bounds what is kept of why a spec failed, in bytes.
+// maxMessage bounds the stored message of a failed spec, in bytes.
 const maxMessage = 4 << 10
 
-// Result is what one spec came to.
+// Result is the result of one spec.
 type Result struct {
 	Outcome reports.SpecOutcome
-	// Message is why it failed, was skipped or was not run; empty if it passed.
+	// Message says why it failed, was skipped or was not run. It is empty if it passed.
 	Message string
 	Took    time.Duration
 }
 
-// Results are what a run of the tests came to.
+// Results are the results of a run of the tests.
 type Results struct {
 	// Specs are the results by the full name of the spec.
 	Specs map[string]Result
-	// Setup is why the setup of the whole suite failed; empty if it did not.
+	// Setup says why the setup of the whole suite failed. It is empty if the setup succeeded.
 	Setup string
 	// Took is how long the suite took.
 	Took time.Duration
@@ -54,9 +54,9 @@ func ReadResultsFile(path string) (Results, error) {
 	return r, nil
 }
 
-// ReadResults reads results in JUnit XML, as e2e.test writes them. It refuses what contradicts
-// itself: counts that differ from the cases, a spec that is there twice, a status that it does not
-// know, and a status that the elements of a case do not bear out.
+// ReadResults reads results in JUnit XML, as e2e.test writes them. It refuses a file that
+// contradicts itself: counts that differ from the cases, a spec that occurs twice, an unknown
+// status, and a status that contradicts the elements of its case.
 // Source: k8s.io/kubernetes test/e2e/framework/internal/junit; ginkgo/v2 reporters/junit_report.go
 func ReadResults(r io.Reader) (Results, error) {
 	limited := &io.LimitedReader{R: r, N: maxResults + 1}
@@ -103,7 +103,7 @@ func ReadResults(r io.Reader) (Results, error) {
 	return results, nil
 }
 
-// atEnd is an error if anything but white space follows.
+// atEnd returns an error if anything except white space follows.
 func atEnd(decoder *xml.Decoder) error {
 	for {
 		token, err := decoder.Token()
@@ -119,7 +119,7 @@ func atEnd(decoder *xml.Decoder) error {
 	}
 }
 
-// resultOf is the result of a case. The states are those of ginkgo/v2/types.SpecState.
+// resultOf returns the result of a case. The states are those of ginkgo/v2/types.SpecState.
 func resultOf(c reporters.JUnitTestCase) (Result, error) {
 	took, err := seconds(c.Time)
 	if err != nil {
@@ -163,7 +163,7 @@ func resultOf(c reporters.JUnitTestCase) (Result, error) {
 	return r, nil
 }
 
-// skipped tells a spec that skipped itself, with a reason, from one that was never begun.
+// skipped distinguishes a spec that skipped itself with a reason from a spec that never began.
 func skipped(why string) (reports.SpecOutcome, string) {
 	if reason, itself := strings.CutPrefix(why, "skipped - "); itself {
 		return reports.SpecSkipped, message(reason)
@@ -171,7 +171,7 @@ func skipped(why string) (reports.SpecOutcome, string) {
 	return reports.SpecNotRun, why
 }
 
-// message joins what is said, without empty parts, and not longer than is worth keeping.
+// message joins the parts that are not empty, and shortens the result to maxMessage.
 func message(parts ...string) string {
 	said := strings.TrimSpace(strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n"))
 	said = strings.ToValidUTF8(said, "?")

@@ -1,5 +1,5 @@
-// Package upstreame2e chooses specs of Kubernetes' own end-to-end tests, reads what they came to, and
-// says what that means for a Mixed Version Proxy. It starts nothing but the listing of the specs.
+// Package upstreame2e chooses specs of Kubernetes' own end-to-end tests, reads their results, and
+// says what these mean for a Mixed Version Proxy. It starts e2e.test only to list the specs.
 package upstreame2e
 
 import (
@@ -17,7 +17,7 @@ import (
 //go:embed specs/*.yaml
 var specs embed.FS
 
-// Rule is a pattern over the full names of specs, and why it is there.
+// Rule is a pattern over the full names of specs, with a reason.
 type Rule struct {
 	Pattern string `json:"pattern"` // RE2
 	Reason  string `json:"reason"`
@@ -43,8 +43,8 @@ func DefaultSelection() (Selection, error) {
 	return s, nil
 }
 
-// ParseSelection reads a selection. Unknown fields, rules without a reason and patterns that are no
-// regular expressions are errors.
+// ParseSelection reads a selection. It is an error if there are unknown fields, rules without a
+// reason, or patterns that are not regular expressions.
 func ParseSelection(data []byte) (Selection, error) {
 	var s Selection
 	if err := yaml.UnmarshalStrict(data, &s); err != nil {
@@ -76,9 +76,9 @@ func (r *Rule) compile() (err error) {
 	return nil
 }
 
-// Choose returns those of the specs that the selection names and that match focus, which may be nil,
-// in their order; and how many specs in focus each rule of Skip left out. The first rule that
-// matches counts. It is an error if nothing is left.
+// Choose returns the specs that the selection names and that match focus, in their order. focus may
+// be nil. Choose also returns how many specs in focus each rule of Skip left out; only the first
+// matching rule counts a spec. It is an error if no spec is left.
 func (s Selection) Choose(all []string, focus *regexp.Regexp) (chosen []string, left []reports.UpstreamLeft, err error) {
 	counts := make([]int, len(s.Skip))
 	for _, name := range all {
@@ -106,7 +106,7 @@ func matches(rules []Rule, name string) bool {
 	return slices.ContainsFunc(rules, func(r Rule) bool { return r.re.MatchString(name) })
 }
 
-// Unmatched are the patterns that match none of the specs, in their order.
+// Unmatched returns the patterns that match no spec, in their order.
 func (s Selection) Unmatched(all []string) (patterns []string) {
 	for _, r := range slices.Concat(s.Focus, s.Skip) {
 		if !slices.ContainsFunc(all, r.re.MatchString) {

@@ -15,11 +15,10 @@ import (
 )
 
 func TestProxyImage(t *testing.T) {
-	program := staticProgram(t)
 	var archives [2][]byte
 	for i := range archives {
 		to := filepath.Join(t.TempDir(), "image.tar")
-		if err := writeProxyImage(to, []string{program}); err != nil {
+		if err := writeProxyImage(to, []string{staticProgram(t)}); err != nil { // each in a directory of its own
 			t.Fatal(err)
 		}
 		var err error
@@ -28,7 +27,7 @@ func TestProxyImage(t *testing.T) {
 		}
 	}
 	if !bytes.Equal(archives[0], archives[1]) {
-		t.Error("the same program gave two images")
+		t.Error("the same source in two directories gave two images")
 	}
 
 	_, entries := readTar(t, bytes.NewReader(archives[0]))

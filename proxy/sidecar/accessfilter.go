@@ -63,7 +63,7 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}}
 	defer func() { // this also runs when the handler panics to abort the connection
 		a.observer.leave(request)
-		if request.caller != nil {
+		if a.log != nil && request.caller != nil { // the name may have to be waited for
 			request.User = request.caller.name(r.Context())
 		}
 		request.Status = answer.status

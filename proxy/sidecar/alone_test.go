@@ -17,8 +17,8 @@ import (
 )
 
 // Requests that each occupy a connection to the local server are bounded, in total and for each
-// user (a quarter of the free places). Requests that share connections are not bounded, and streams
-// are not either.
+// user (a quarter of the free places). Requests that share connections are not bounded, and
+// upgrades, whose clients have a connection each, are not either.
 func TestRequestsWithConnectionsOfTheirOwnAreBound(t *testing.T) {
 	arrived, released := make(chan struct{}, 4*aloneBound), make(chan struct{})
 	l := newLocal(mustURL(t, "https://127.0.0.1:1"), fakeTransport(func(r *http.Request) (*http.Response, error) {
@@ -63,20 +63,22 @@ func TestRequestsWithConnectionsOfTheirOwnAreBound(t *testing.T) {
 	if n := fill("user"); n != aloneBound/4 {
 		t.Errorf("one user has %d requests at a time, want %d", n, aloneBound/4)
 	}
-	if begin("user", false, common, strings.NewReader(strings.Repeat("x", replay.Bound+1))) {
-		t.Error("a long body, which cannot be sent again, does not count")
-	}
+	long := func() io.Reader { return strings.NewReader(strings.Repeat("x", replay.Bound+1)) }
 	for name, c := range map[string]struct {
 		anonymous bool
 		target    string
 		body      io.Reader
+		counts    bool
 	}{
-		"shares a connection": {false, common, strings.NewReader("short")},
-		"a stream":            {true, "/api/v1/namespaces/n/pods/p/exec", nil},
-		"an upload to a pod":  {false, "/api/v1/namespaces/n/pods/p/proxy/upload", strings.NewReader(strings.Repeat("x", replay.Bound+1))},
+		"a long body, which cannot be sent again": {false, common, long(), true},
+		"a stream that is not answered yet":       {true, "/api/v1/namespaces/n/pods/p/exec", nil, true},
+		"a request to a pod":                      {false, "/api/v1/namespaces/n/pods/p/proxy/upload", nil, true},
+		"an upload to a pod":                      {false, "/api/v1/namespaces/n/pods/p/proxy/upload", long(), true},
+		"a request that shares a connection":      {false, common, strings.NewReader("short"), false},
+		"a stream of a known user":                {false, "/api/v1/namespaces/n/pods/p/exec", nil, false},
 	} {
-		if !begin("user", c.anonymous, c.target, c.body) {
-			t.Errorf("%s counts", name)
+		if counted := !begin("user", c.anonymous, c.target, c.body); counted != c.counts {
+			t.Errorf("%s: counts %t, want %t", name, counted, c.counts)
 		}
 	}
 	total := aloneBound / 4
@@ -91,8 +93,8 @@ func TestRequestsWithConnectionsOfTheirOwnAreBound(t *testing.T) {
 	}
 	close(released)
 	running.Wait()
-	if l.alone.Used() != 0 || l.alone.Callers() != 0 {
-		t.Errorf("%d requests of %d users still count", l.alone.Used(), l.alone.Callers())
+	if l.alone.places.Used() != 0 || l.alone.places.Callers() != 0 {
+		t.Errorf("%d requests of %d users still count", l.alone.places.Used(), l.alone.places.Callers())
 	}
 	if !begin("user", true, common, nil) {
 		t.Error("a user whose requests have ended gets no place")

@@ -58,6 +58,8 @@ type apiserver struct {
 	older                       bool                                  // there is no SelfSubjectReview, as before v1.28
 	process                     *tls.Certificate                      // the loopback certificate; nil: not a kube-apiserver
 	started                     string                                // the start time of its process
+	metrics                     string                                // further metrics
+	publishes                   *identityNames                        // the published names of headers; nil: headers
 	seen                        []seen
 	tokenReviews, accessReviews int         // the number of reviews that callers asked for
 	byToken                     int         // requests with the kubeconfig's credentials
@@ -199,7 +201,7 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprint(w, "livez check passed\n")
 	case path == "/metrics":
-		fmt.Fprintf(w, "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %s\n", a.started)
+		fmt.Fprintf(w, "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %s\n%s", a.started, a.metrics)
 	case path == "/version":
 		a.write(w, "application/json", map[string]string{"gitVersion": "v1.37.1"})
 	case a.openAPI != nil && strings.HasPrefix(path, "/openapi/v3"):
@@ -214,6 +216,8 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 			items = nil
 		}
 		a.list(w, r, items)
+	case path == "/api/v1/namespaces/kube-system/configmaps/"+authenticationConfig && !a.unpublished:
+		a.write(w, "application/json", a.authenticationConfig())
 	case path == "/apis/authentication.k8s.io/v1/selfsubjectreviews":
 		switch {
 		case a.older:

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -80,11 +81,12 @@ func (a *apiserver) authenticationConfig() map[string]any {
 		}
 		return string(text)
 	}
+	names := cmp.Or(a.publishes, a.headers)
 	return map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]string{"name": authenticationConfig, "namespace": "kube-system", "resourceVersion": "1"},
 		"data": map[string]string{
-			"requestheader-client-ca-file": "a certificate", "requestheader-username-headers": list(a.headers.user), "requestheader-uid-headers": list(a.headers.uid),
-			"requestheader-group-headers": list(a.headers.group), "requestheader-extra-headers-prefix": list(a.headers.extra),
+			"requestheader-client-ca-file": "a certificate", "requestheader-username-headers": list(names.user), "requestheader-uid-headers": list(names.uid),
+			"requestheader-group-headers": list(names.group), "requestheader-extra-headers-prefix": list(names.extra),
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -48,10 +49,10 @@ type sidecar struct {
 	publisher  *peers.Publisher // nil if the peers are given by --peer
 	serverTLS  *serverTLS
 	toPeers    *transport
-	toLocal    *transport
-	plain      *transport // to the local server, without a client certificate
-	toProbe    *transport
-	toAPI      connections.Set // only with --kubeconfig: otherwise the clients use toLocal
+	toLocal    *transport      // for callers' requests; see processGuard
+	plain      *transport      // to the local server, without a client certificate
+	forSelf    *transport      // to the local server, for the sidecar's own requests
+	toAPI      connections.Set // only with --kubeconfig: otherwise the clients use forSelf
 	accessLog  *accessLog
 	typed      kubernetes.Interface // how the sidecar itself uses the API of the local server
 	untyped    dynamic.Interface
@@ -93,9 +94,9 @@ func (s *sidecar) transports() {
 	s.plain = newTransport(localDial, 0, plainTLS)
 	s.toPeers = newTransport(s.policy.Routing.DialTimeout, silence, peerTLS)
 	s.toLocal = newTransport(localDial, 0, localTLS)
-	s.toProbe = newTransport(localDial, 0, localTLS)
+	s.forSelf = newTransport(localDial, 0, localTLS)
 	s.serverTLS = newServerTLS(s.completed)
-	c.changed = []func(){s.toPeers.renew, s.toLocal.renew, s.plain.renew, s.toProbe.renew, s.serverTLS.renew}
+	c.changed = []func(){s.toPeers.renew, s.toLocal.renew, s.plain.renew, s.forSelf.renew, s.serverTLS.renew}
 }
 
 func (s *sidecar) assemble(ctx context.Context) error {
@@ -167,7 +168,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metrics, fetched func(int), names *identityNames) error {
 	config := peers.Config{
 		Store: s.store, Dynamic: s.untyped, Static: s.static, Direct: s.direct, Address: s.advertised,
-		PeerTransport: s.toPeers, LocalTransport: s.toLocal, LocalURL: s.upstream, Identity: written,
+		PeerTransport: s.toPeers, LocalTransport: s.forSelf, LocalURL: s.upstream, Identity: written,
 		Metrics: metrics, FetchAnswered: fetched, Logger: s.log,
 	}
 	if len(s.static) == 0 {
@@ -182,7 +183,7 @@ func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metric
 	}
 	s.probe = &probe{
 		upstream: s.upstream, server: string(s.server), log: s.log,
-		client: &http.Client{Transport: asSelf{http1{s.toProbe}, names}},
+		client: &http.Client{Transport: asSelf{http1{s.forSelf}, names}},
 		changed: func() {
 			s.store.Observe(proxy.LocalLost{At: time.Now()}) // the new process may be of another version
 			s.own.suspect()
@@ -190,7 +191,17 @@ func (s *sidecar) knowledge(written proxy.IdentityHeaders, metrics *peers.Metric
 			s.sources.RefreshLocal()
 		},
 	}
-	s.probe.process = processOf{s.upstream, s.probe.get}.name
+	of := processOf{s.upstream, s.probe.get}
+	s.probe.process = of.name
+	present := func(ctx context.Context) (string, error) {
+		name, err := of.loopbackCertificate(ctx)
+		if errors.Is(err, errNotIdentified) { // to find out otherwise takes too long for each connection
+			return s.probe.Incarnation(), nil
+		}
+		return name, err
+	}
+	s.toLocal.admit = (&processGuard{process: present, get: s.probe.get, names: s.headers, log: s.log}).admit
+	s.headers.changed = s.toLocal.use
 	if len(s.static) == 0 {
 		s.publisher = &peers.Publisher{
 			Client: s.typed, Server: s.server, Address: s.advertised,
@@ -245,14 +256,14 @@ func (s *sidecar) report() PeersReport {
 
 // clients makes the clients with which the sidecar itself uses the API of the local server.
 func (s *sidecar) clients(names *identityNames) (err error) {
-	config := &rest.Config{Host: s.upstream.String(), Transport: asSelf{s.toLocal, names}, QPS: -1, UserAgent: userAgent}
+	config := &rest.Config{Host: s.upstream.String(), Transport: asSelf{s.forSelf, names}, QPS: -1, UserAgent: userAgent}
 	asserting, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make a client of the local kube-apiserver: %w", err)
 	}
 	s.headers = &headerNames{own: names, client: asserting, log: s.log}
 	s.own = newOwnCredentials(asserting.AuthenticationV1().SelfSubjectReviews(), s.log)
-	s.flags = newLocalFlags(s.Options, s.upstream, http1{s.plain}, asSelf{http1{s.toProbe}, names}, s.log)
+	s.flags = newLocalFlags(s.Options, s.upstream, http1{s.plain}, asSelf{http1{s.forSelf}, names}, s.log)
 	if s.Kubeconfig != "" {
 		if config, err = clientcmd.BuildConfigFromFlags("", s.Kubeconfig); err != nil {
 			return fmt.Errorf("read --kubeconfig %s: %w", s.Kubeconfig, err)

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook/metrics"
 	"k8s.io/client-go/kubernetes/scheme"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/skewproof/skewproof/proxy/internal/share"
 )
 
 const (
@@ -31,6 +33,9 @@ const (
 	// freely, so this also bounds the memory of the cache. Tokens and certificates have shorter
 	// identities.
 	maxIdentity = 16 << 10
+	// maxAccessReviews bounds the reviews that wait for an answer. The sidecar asks as
+	// system:masters, whom the local server's flow control does not limit.
+	maxAccessReviews = 100
 )
 
 // authorization asks the local server whether it would let a caller do what a request asks for
@@ -39,6 +44,7 @@ const (
 type authorization struct {
 	server        authorizer.UnconditionalAuthorizer
 	impersonation http.Handler // finds the user that a request impersonates
+	reviews       share.Pool   // of maxAccessReviews, by caller
 }
 
 func newAuthorization(client authorizationclient.AuthorizationV1Interface) (*authorization, error) {
@@ -125,8 +131,11 @@ func (a *authorization) review(ctx context.Context, attributes authorizer.Attrib
 	decision, reason, err := authorizer.DecisionNoOpinion, "", error(nil)
 	if size := identitySize(attributes.GetUser()) + len(attributes.GetName()); size > maxIdentity {
 		err = fmt.Errorf("the identity has %d bytes, and at most %d are reviewed", size, maxIdentity)
+	} else if seat := callerFrom(ctx).seat(); !a.reviews.Take(seat, 1, maxAccessReviews) {
+		err = errors.New("too many reviews of this caller's requests wait for an answer")
 	} else {
 		decision, reason, err = a.server.Authorize(ctx, attributes)
+		a.reviews.Give(seat, 1)
 	}
 	if err != nil {
 		err = fmt.Errorf("ask the local kube-apiserver whether the caller may do this (create subjectaccessreviews): %w", err)

@@ -42,6 +42,9 @@ func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	}
 	defer answer.Body.Close()
 	if provesAuthorization(answer.StatusCode) {
+		if answer.ProtoMajor == 1 { // read it, so that the next question needs no new connection
+			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxBuffered))
+		}
 		answer.Body.Close()
 		g.proxy.ServeHTTP(w, r)
 		return

@@ -2,14 +2,22 @@ package sidecar
 
 import (
 	"context"
+	"crypto/tls"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/skewproof/skewproof/proxy"
 )
@@ -69,5 +77,46 @@ func TestAuthorizerAndHandlerAgreeOnHops(t *testing.T) {
 				t.Errorf("%s: %q from a peer, where any hop is trusted: merged false, want true", header, value)
 			}
 		}
+	}
+}
+
+// If the question whether a caller may see discovery fails, nobody sees merged discovery, and the
+// answer says whose fault it is.
+func TestGateStaysClosedAfterAnError(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	timedOut, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	for name, c := range map[string]struct {
+		ctx        context.Context
+		err        error
+		code       int // 0: the connection is aborted
+		retryAfter bool
+	}{
+		"no connection":        {t.Context(), &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, http.StatusServiceUnavailable, true},
+		"broken off":           {t.Context(), io.ErrUnexpectedEOF, http.StatusServiceUnavailable, true}, // a GET may be repeated
+		"a broken certificate": {t.Context(), &tls.CertificateVerificationError{}, http.StatusServiceUnavailable, true},
+		"own credentials":      {t.Context(), fmt.Errorf("x: %w", errOwnCredentials), http.StatusServiceUnavailable, true},
+		"too many":             {t.Context(), errTooManyAlone, http.StatusTooManyRequests, true},
+		"names have changed":   {t.Context(), errNamesChanged, http.StatusServiceUnavailable, true},
+		"large headers":        {t.Context(), &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusRequestHeaderFieldsTooLarge}}, http.StatusRequestHeaderFieldsTooLarge, false},
+		"out of time":          {timedOut, context.DeadlineExceeded, http.StatusGatewayTimeout, false},
+		"the client has left":  {ended, context.Canceled, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			merged := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the merged document was sent") })
+			gate := &discoveryAuthorizer{proxy: merged, merges: true, local: newLocal(&url.URL{Scheme: "https", Host: "local.test"},
+				fakeTransport(func(*http.Request) (*http.Response, error) { return nil, c.err }), &headerNames{own: standardNames}, slog.New(slog.DiscardHandler))}
+			w := httptest.NewRecorder()
+			defer func() {
+				if aborted := recover() == http.ErrAbortHandler; aborted != (c.code == 0) {
+					t.Errorf("aborted %t", aborted)
+				}
+				if c.code != 0 && (w.Code != c.code || (w.Header().Get("Retry-After") != "") != c.retryAfter) {
+					t.Errorf("%d %v %s, want %d", w.Code, w.Header(), w.Body, c.code)
+				}
+			}()
+			withInfo(gate).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis", nil).WithContext(c.ctx))
+		})
 	}
 }

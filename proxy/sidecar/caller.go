@@ -37,6 +37,10 @@ type caller struct {
 	wanted    bool      // learn the user as soon as the local server has accepted the token
 	of        *identities
 
+	// cleaned are the published names whose headers were removed from the request for the local
+	// server; nil if none were published. It is set for both cases.
+	cleaned atomic.Pointer[identityNames]
+
 	found    atomic.Pointer[user.Info]
 	learning sync.Once
 	learnt   chan struct{} // nil until learn; closed when found is set or will never be set

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +39,8 @@ const authenticationConfig = "extension-apiserver-authentication"
 type headerNames struct {
 	own       *identityNames
 	published atomic.Pointer[identityNames] // by the servers; nil until it has been read and agrees with own
+	comparing sync.Mutex                    // held while published changes
+	changed   func(*identityNames)          // called before published changes; nil: nothing is called
 	client    kubernetes.Interface
 	log       *slog.Logger
 }
@@ -44,12 +48,14 @@ type headerNames struct {
 // compared reports whether the names have been compared and agree.
 func (n *headerNames) compared() bool { return n.published.Load() != nil }
 
-// drop deletes the headers with one of these names, or with a standard name, in every spelling.
-func (n *headerNames) drop(h http.Header) {
+// drop deletes the headers with one of these names, or with a standard name, in every spelling. It
+// returns the published names whose headers it deleted.
+func (n *headerNames) drop(h http.Header) *identityNames {
 	published := n.published.Load()
 	maps.DeleteFunc(h, func(key string, _ []string) bool {
 		return n.own.match(key) || standardNames.match(key) || published != nil && published.match(key)
 	})
+	return published
 }
 
 // Run watches the ConfigMap until ctx ends. It returns an error if the names disagree when they are
@@ -89,9 +95,20 @@ func (n *headerNames) Run(ctx context.Context) error {
 	return nil
 }
 
+// read compares the names with those that are published now.
+func (n *headerNames) read(ctx context.Context) error {
+	now, err := n.client.CoreV1().ConfigMaps(peers.Namespace).Get(ctx, authenticationConfig, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read the ConfigMap %s/%s: %w", peers.Namespace, authenticationConfig, err)
+	}
+	return n.compare(now.Data)
+}
+
 // compare compares the names with published names. It returns an error if they disagree and never
 // agreed before. Later, new published names are only added to the headers that are removed.
 func (n *headerNames) compare(data map[string]string) error {
+	n.comparing.Lock()
+	defer n.comparing.Unlock()
 	published, err := readNames(data)
 	if err == nil {
 		err = n.own.disagreement(published)
@@ -104,8 +121,13 @@ func (n *headerNames) compare(data map[string]string) error {
 		n.log.Error("the published --requestheader flags have changed: headers of all published names are removed, but the proxy will not start again with its flags",
 			"error", err)
 	}
-	if before := n.published.Load(); before != nil { // a server may still read a name that it once read
-		published = published.with(before)
+	before := n.published.Load()
+	published = published.with(cmp.Or(before, &identityNames{})) // a server may still read a name that it once read
+	if before != nil && published.equal(before) {
+		return nil
+	}
+	if n.changed != nil {
+		n.changed(published)
 	}
 	n.published.Store(published)
 	return nil
@@ -165,11 +187,19 @@ func (n *identityNames) disagreement(published *identityNames) error {
 	return errors.Join(wrong...)
 }
 
-// with returns the names of both n and other.
+func (n *identityNames) equal(other *identityNames) bool {
+	return slices.Equal(n.user, other.user) && slices.Equal(n.uid, other.uid) && slices.Equal(n.group, other.group) && slices.Equal(n.extra, other.extra)
+}
+
+// with returns the names of both n and other, each once and sorted.
 func (n *identityNames) with(other *identityNames) *identityNames {
+	both := func(a, b []string) []string {
+		all := slices.Concat(a, b)
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
 	return &identityNames{
-		user: slices.Concat(n.user, other.user), uid: slices.Concat(n.uid, other.uid),
-		group: slices.Concat(n.group, other.group), extra: slices.Concat(n.extra, other.extra),
+		user: both(n.user, other.user), uid: both(n.uid, other.uid), group: both(n.group, other.group), extra: both(n.extra, other.extra),
 	}
 }
 

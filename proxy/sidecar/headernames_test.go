@@ -65,6 +65,7 @@ func TestPublishedHeadersAreRemoved(t *testing.T) {
 		}
 		a.maps <- string(object)
 	}
+	a.set(func() { a.unpublished = false })
 	publish("ADDED")
 	r.awaitReady()
 	a.set(func() { a.headers = forwarding })

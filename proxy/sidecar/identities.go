@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// maxTokens is the largest number of tokens in a cache.
+	// maxTokens is the largest number of tokens in each cache.
 	maxTokens     = 8192
 	reviewTimeout = 5 * time.Second
 	// refusedTTL is how long a refusal is cached. It is long enough to limit the reviews of a
@@ -58,15 +58,17 @@ type identities struct {
 	ttl    time.Duration // how long a user is remembered
 	log    *slog.Logger
 
-	secret   [sha256.Size]byte     // of this process: the keys of the caches reveal nothing about tokens
-	known    *cache.LRUExpireCache // of outcome
+	secret [sha256.Size]byte     // of this process: the keys of the caches reveal nothing about tokens
+	known  *cache.LRUExpireCache // of user.Info
+	// unknown is apart from known, so that tokens that a client makes up push out no known user.
+	unknown  *cache.LRUExpireCache // of error
 	accepted *cache.LRUExpireCache // of struct{}
 	asking   singleflight.Group
 	reviews  share.Pool
 	warned   atomic.Bool // a warning was logged that a caller may not ask for its own identity
 }
 
-// outcome is the cached knowledge of a token: a user or an error.
+// outcome is the knowledge of a token: a user or an error.
 type outcome struct {
 	user user.Info
 	err  error
@@ -77,7 +79,7 @@ func newIdentities(
 ) *identities {
 	i := &identities{
 		self: self, tokens: tokens, ttl: ttl, log: log,
-		known: cache.NewLRUExpireCache(maxTokens), accepted: cache.NewLRUExpireCache(maxTokens),
+		known: cache.NewLRUExpireCache(maxTokens), unknown: cache.NewLRUExpireCache(maxTokens), accepted: cache.NewLRUExpireCache(maxTokens),
 	}
 	_, _ = rand.Read(i.secret[:]) // never fails
 	return i
@@ -106,14 +108,14 @@ func (i *identities) forget(tokens []bearer) {
 	for _, b := range tokens {
 		i.accepted.Remove(b.key)
 		i.known.Remove(b.key)
+		i.unknown.Remove(b.key)
 	}
 }
 
 // user returns the user of a token if it is cached.
 func (i *identities) user(b bearer) (user.Info, bool) {
 	if found, ok := i.known.Get(b.key); ok {
-		o := found.(outcome)
-		return o.user, o.err == nil
+		return found.(user.Info), true
 	}
 	return nil, false
 }
@@ -121,9 +123,11 @@ func (i *identities) user(b bearer) (user.Info, bool) {
 // identify returns the user of a token. The error is errTokenRefused or a Status. Callers that ask
 // for the same token at the same time share one review. address is the client's address.
 func (i *identities) identify(ctx context.Context, b bearer, address string) (user.Info, error) {
-	if found, ok := i.known.Get(b.key); ok {
-		o := found.(outcome)
-		return o.user, o.err
+	if u, ok := i.user(b); ok {
+		return u, nil
+	}
+	if err, ok := i.unknown.Get(b.key); ok {
+		return nil, err.(error)
 	}
 	asked := i.asking.DoChan(b.key, func() (any, error) {
 		if !i.reviews.Take(address, 1, maxReviews) {
@@ -134,8 +138,13 @@ func (i *identities) identify(ctx context.Context, b bearer, address string) (us
 		asking, cancel := context.WithTimeout(withToken(context.Background(), b.token, i.isAccepted(b)), reviewTimeout)
 		defer cancel()
 		o, remember := i.ask(asking, b.token)
-		if remember > 0 {
-			i.known.Add(b.key, o, remember)
+		switch {
+		case remember <= 0:
+		case o.err != nil:
+			i.unknown.Add(b.key, o.err, remember)
+			i.known.Remove(b.key)
+		default:
+			i.known.Add(b.key, o.user, remember)
 		}
 		switch {
 		case o.err == errTokenRefused:

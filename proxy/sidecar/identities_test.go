@@ -81,14 +81,21 @@ func TestHowLongTokensAreRemembered(t *testing.T) {
 func TestTokensThatAreMadeUpAreBounded(t *testing.T) {
 	s := &reviewer{users: map[string]string{"good": "bot"}}
 	i := newIdentities(s, nil, time.Minute, slog.New(slog.DiscardHandler))
+	honest := i.bearer("good")
+	if u, err := i.identify(t.Context(), honest, "192.0.2.2"); err != nil || u.GetName() != "bot" {
+		t.Fatalf("%v, %v", u, err)
+	}
 	for n := range maxTokens + 100 {
-		i.accept(i.bearer(fmt.Sprint(n)))
+		i.accept(i.bearer(fmt.Sprint("accepted ", n)))
 		_, _ = i.identify(t.Context(), i.bearer(fmt.Sprint(n)), "192.0.2.1")
 	}
-	if known, accepted := len(i.known.Keys()), len(i.accepted.Keys()); known > maxTokens || accepted > maxTokens {
-		t.Errorf("%d outcomes and %d accepted tokens are kept, want at most %d", known, accepted, maxTokens)
+	if unknown, accepted := len(i.unknown.Keys()), len(i.accepted.Keys()); unknown != maxTokens || accepted != maxTokens {
+		t.Errorf("%d refused and %d accepted tokens are kept, want %d", unknown, accepted, maxTokens)
 	}
-	for _, key := range i.known.Keys() {
+	if u, ok := i.user(honest); !ok || u.GetName() != "bot" {
+		t.Errorf("the user of a good token (%v) was pushed out by tokens that were made up", u)
+	}
+	for _, key := range append(i.known.Keys(), i.unknown.Keys()...) {
 		if s := fmt.Sprint(key); len(s) != 32 {
 			t.Fatalf("a key is %q, want a hash", s)
 		}
@@ -107,8 +114,8 @@ func TestTokensThatAreMadeUpAreBounded(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		if refused == 0 {
-			t.Errorf("one client has all %d reviews", maxReviews)
+		if refused != maxReviews-maxReviews/4 {
+			t.Errorf("one client has %d of %d reviews, want a quarter", maxReviews-refused, maxReviews)
 		}
 		go func() {
 			if u, err := i.identify(context.Background(), i.bearer("good"), "192.0.2.2"); err != nil || u.GetName() != "bot" {

@@ -21,7 +21,6 @@ import (
 
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/internal/replay"
-	"github.com/skewproof/skewproof/proxy/internal/share"
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
@@ -38,12 +37,13 @@ type local struct {
 	proxy     *httputil.ReverseProxy
 	failing   atomic.Bool // the last request got no answer
 	bodies    *replay.Budget
-	alone     share.Pool // the places of aloneBound, by caller
+	alone     *bounded
 }
 
 func newLocal(upstream *url.URL, rt http.RoundTripper, names *headerNames, log *slog.Logger) *local {
-	rt = boundHeaders{rt}
-	l := &local{upstream: upstream, transport: rt, names: names, log: log, bodies: replay.NewBudget()}
+	alone := &bounded{RoundTripper: rt}
+	rt = boundHeaders{alone}
+	l := &local{upstream: upstream, transport: rt, names: names, log: log, bodies: replay.NewBudget(), alone: alone}
 	l.proxy = &httputil.ReverseProxy{
 		Rewrite:      func(p *httputil.ProxyRequest) { l.direct(p.Out, p.In) },
 		Transport:    rt,
@@ -67,7 +67,7 @@ func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := callerFrom(r.Context())
 	body := replay.New(r, replay.Options{Bound: replay.Bound, Budget: l.bodies, Caller: c.seat(), Now: time.Now})
 	if body == nil {
-		l.send(w, r, c)
+		l.send(w, r)
 		return
 	}
 	defer body.Close()
@@ -80,21 +80,11 @@ func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.unavailable(w, r, err)
 		return
 	}
-	l.send(w, r, c)
+	l.send(w, r)
 }
 
-// aloneBound bounds the requests that each occupy a connection to the local server, except streams.
-// A kube-apiserver itself serves 600 requests at a time by default.
-const aloneBound = 1000
-
-func (l *local) send(w http.ResponseWriter, r *http.Request, c *caller) {
+func (l *local) send(w http.ResponseWriter, r *http.Request) {
 	if needsOwnConnection(r) && !longRunning(r) {
-		seat := c.seat() // read it once, because the user may become known meanwhile
-		if !l.alone.Take(seat, 1, aloneBound) {
-			answerError(w, r, apierrors.NewTooManyRequests("too many requests of this user are in flight", 1))
-			return
-		}
-		defer l.alone.Give(seat, 1)
 		w = withoutContinue{w}
 	}
 	l.proxy.ServeHTTP(w, r)
@@ -131,8 +121,9 @@ func (l *local) direct(out, in *http.Request) {
 	}
 	wire.KeepFromRepeating(out.Header) // needed because the transport can send a short body again
 	dropHop(out.Header)
-	l.names.drop(out.Header)
-	if c := callerFrom(in.Context()); !c.own() {
+	c := callerFrom(in.Context())
+	c.cleaned.Store(l.names.drop(out.Header))
+	if !c.own() {
 		out.Header.Del("Authorization")
 		l.names.own.set(out, c.asserted)
 		return

@@ -144,7 +144,7 @@ func (s *sidecar) watchForCrash(ctx context.Context) error {
 
 // close closes everything that assemble has opened.
 func (s *sidecar) close() {
-	for _, t := range []*transport{s.toPeers, s.toLocal, s.plain, s.toProbe} {
+	for _, t := range []*transport{s.toPeers, s.toLocal, s.plain, s.forSelf} {
 		t.close()
 	}
 	s.toAPI.Close()

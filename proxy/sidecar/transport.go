@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"context"
 	"crypto/tls"
 	"maps"
 	"net"
@@ -32,9 +33,13 @@ const (
 // new certificates and authorities, on new connections. It is safe for concurrent use. It ignores
 // HTTP proxies from the environment.
 type transport struct {
-	config  func() *tls.Config
-	dial    time.Duration // bounds dialling, and the TLS handshake separately; zero: 30 s and 10 s, as upstream
-	ping    time.Duration // silence before an HTTP/2 ping; zero: no pings
+	config func() *tls.Config
+	dial   time.Duration // bounds dialling, and the TLS handshake separately; zero: 30 s and 10 s, as upstream
+	ping   time.Duration // silence before an HTTP/2 ping; zero: no pings
+	// admit is called for each new connection before it is used, with the names of [transport.use].
+	// nil: all connections are used, by all requests.
+	admit   func(context.Context, *identityNames) error
+	names   atomic.Pointer[identityNames]
 	conns   connections.Set
 	current atomic.Pointer[transports]
 
@@ -48,7 +53,10 @@ const keepRetired = 4
 
 // transports has two transports, because HTTP/2 has no Upgrade (RFC 9113, 8.6), and Go falls back
 // to HTTP/1.1 only for WebSockets and not for SPDY. [throughProxy] gives another reason.
-type transports struct{ http2, http1 *http.Transport }
+type transports struct {
+	http2, http1 *http.Transport
+	names        *identityNames // of admit
+}
 
 // newTransport returns a transport. Use pings for peers, not for the local server. If the local
 // server's process ends, the kernel reports this at once. If the process is only paused, its
@@ -62,9 +70,10 @@ func newTransport(dial, ping time.Duration, config func() *tls.Config) *transpor
 // renew makes new requests use the present certificates and authorities. Old connections are closed
 // after their last requests.
 func (t *transport) renew() {
-	next := &transports{http2: t.new(true), http1: t.new(false)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	names := t.names.Load()
+	next := &transports{http2: t.new(true, names), http1: t.new(false, names), names: names}
 	if old := t.current.Swap(next); old != nil {
 		t.retired = append(t.retired, old)
 	}
@@ -74,7 +83,7 @@ func (t *transport) renew() {
 	t.retired = slices.Delete(t.retired, 0, max(0, len(t.retired)-keepRetired))
 }
 
-func (t *transport) new(http2 bool) *http.Transport {
+func (t *transport) new(http2 bool, names *identityNames) *http.Transport {
 	dialer := &net.Dialer{
 		Timeout:         t.dial,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence, Interval: pingAnswer, Count: 2},
@@ -94,7 +103,7 @@ func (t *transport) new(http2 bool) *http.Transport {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(http2)
 	return &http.Transport{
-		DialContext:         t.conns.Dialer(dialer),
+		DialContext:         t.admitted(names, t.conns.Dialer(dialer)),
 		TLSClientConfig:     config,
 		TLSHandshakeTimeout: handshake,
 		DisableCompression:  true, // the client's own Accept-Encoding decides
@@ -108,8 +117,37 @@ func (t *transport) new(http2 bool) *http.Transport {
 	}
 }
 
+// admitted returns a dialer that closes connections that are not admitted.
+func (t *transport) admitted(
+	names *identityNames, dial func(context.Context, string, string) (net.Conn, error),
+) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil || t.admit == nil {
+			return conn, err
+		}
+		if err := t.admit(ctx, names); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		return conn, nil
+	}
+}
+
+// use makes requests from now on use new connections, which are admitted for these names.
+func (t *transport) use(names *identityNames) {
+	t.names.Store(names)
+	t.renew()
+}
+
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	current := t.current.Load()
+	if t.admit != nil && current.names != callerFrom(r.Context()).cleaned.Load() {
+		if r.Body != nil {
+			_ = r.Body.Close() // a RoundTripper must
+		}
+		return nil, errNamesChanged
+	}
 	switch {
 	case !repeatable(r) && !throughProxy(r):
 		return current.http1.RoundTrip(expecting(r))
@@ -124,6 +162,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // not know (see [caller.apart]) and, with --goaway-chance, after any request. It then ignores
 // requests that came later. The client sends these again on another connection, if it can.
 func needsOwnConnection(r *http.Request) bool { return apart(r) || !repeatable(r) }
+
+// occupiesConnection reports whether a request for the local server has a connection of its own that
+// no open connection of its client stands for: a client sends a hundred such requests on one HTTP/2
+// connection. An upgrade is not among them, because HTTP/2 has none.
+func occupiesConnection(r *http.Request) bool { return needsOwnConnection(r) || throughProxy(r) }
 
 // apart is [caller.apart]. For a request to a peer, the sidecar asserts the user, and only this
 // user counts.

@@ -67,6 +67,10 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		Invariant: "NothingLeftBehind", Mechanism: invariant.MechanismController, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
 		Wrong: "an object stayed when its namespace was gone",
 	}
+	leaks := invariant.Signature{
+		Invariant: "OrphansCollected", Mechanism: invariant.MechanismController, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
+		Wrong: "an orphan was not collected",
+	}
 	flags := invariant.Signature{Invariant: "ConfigurationTakesEffect", Mechanism: invariant.MechanismConfiguration}
 	with := func(s invariant.Signature, changes ...change) invariant.Signature {
 		for _, c := range changes {
@@ -93,7 +97,11 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		reach       = func(r invariant.Reach, o invariant.Obstacle) change {
 			return func(s *invariant.Signature) { s.Reach, s.Obstacle = r, o }
 		}
-		cut = reach(invariant.ReachNone, invariant.ObstacleLink)
+		cut      = reach(invariant.ReachNone, invariant.ObstacleLink)
+		wrongCA  = reach(invariant.ReachNone, invariant.ObstacleConfiguration)
+		whole404 = func(s *invariant.Signature) {
+			s.Mechanism, s.Answer, s.Way = invariant.MechanismResource, "404 resource", invariant.WayAnswered
+		}
 	)
 	for _, c := range []struct {
 		name    string
@@ -125,9 +133,22 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"a controller that leaves an object of a misconfigured peer behind", 13, with(blind, reach(invariant.ReachNone, invariant.ObstacleConfiguration))},
 		{"a controller that deletes after a 404 for a misconfigured peer", 13, with(misled, reach(invariant.ReachNone, invariant.ObstacleConfiguration))},
 		{"a controller that deletes after 500 for a misconfigured peer", 0, with(misled, reach(invariant.ReachNone, invariant.ObstacleConfiguration), status("500"))},
-		{"an orphan that stays beside a misconfigured peer", 0,
-			with(blind, of("OrphansCollected"), wrong("an orphan was not collected"), reach(invariant.ReachNone, invariant.ObstacleConfiguration))},
-		{"a controller that does so late", 0, with(blind, of("DeletionEnds"), wrong("a deletion does not end"), cut, changed(invariant.ChangeOther))},
+		{"a controller that leaks the dependents of a misconfigured peer's owner", 13, with(leaks, wrongCA)},
+		{"a controller that leaks them while the link is cut, after another server restarted", 1, with(leaks, cut, changed(invariant.ChangeOther))},
+		{"a controller that leaks them after the asked server restarted", 6, with(leaks, cut, changed(invariant.ChangeAsked))},
+		{"a controller that leaks them while the link is cut", 0, with(leaks, cut)},
+		{"a controller that leaks them after another server restarted", 0, with(leaks, changed(invariant.ChangeOther))},
+		{"a controller that leaks them with an unusual setup", 0, with(leaks, cut, changed(invariant.ChangeOther), setUp("asked server: with the flags of kubeadm"))},
+		{"a controller that leaks them, and nobody knows what it was told", 0, invariant.Signature{Invariant: "OrphansCollected", Mechanism: invariant.MechanismController, Wrong: "an orphan was not collected"}},
+		{"a controller that leaks them and was passed on", 0, with(leaks, wrongCA, passedOn)},
+		{"a controller that was told 503", 0, with(leaks, wrongCA, status("503 no connection"))},
+		{"something else is wrong with an orphan", 0, with(leaks, wrongCA, wrong("an orphan was collected late"))},
+		{"a deletion that does not end", 13, with(leaks, of("DeletionEnds"), wrong("a deletion did not end"), wrongCA)},
+		{"a deletion that does not end, by 404", 1, with(leaks, of("DeletionEnds"), wrong("a deletion did not end"), whole404, cut, changed(invariant.ChangeOther))},
+		{"a namespace that stays and does not say why", 13, with(leaks, of("DeletionEnds"), wrong("the deletion of a namespace did not end, and its conditions do not say why"), wrongCA)},
+		{"a quota that does not follow", 1, with(leaks, of("QuotaFollows"), wrong("a quota does not say how many objects there are"), cut, changed(invariant.ChangeCapable))},
+		{"a quota that does not follow, without a reason", 0, with(leaks, of("QuotaFollows"), wrong("a quota does not say how many objects there are"))},
+		{"a namespace that is emptied in part after the asked server restarted", 6, with(blind, cut, changed(invariant.ChangeAsked))},
 		{"the same with 500", 0, with(whole, cut, status("500"), changed(invariant.ChangeOther))},
 		{"merged discovery forgets likewise", 1, with(document, before(invariant.ObstacleLink), changed(invariant.ChangeOther))},
 		{"merged discovery forgets without a reason", 0, document},

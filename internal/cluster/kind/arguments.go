@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The directories and files of a node that runs add to.
+// Directories and files that a run adds to a node.
 const (
 	pkiDir       = "/etc/kubernetes/pki" // kubeadm's
 	manifestsDir = "/etc/kubernetes/manifests"
@@ -23,7 +23,7 @@ const (
 	auditPolicy  = filesDir + "/audit-policy.yaml"
 )
 
-// Argument is one argument of a kube-apiserver, and why it is given.
+// Argument is one argument of a kube-apiserver, with its reason.
 type Argument struct {
 	Name, Value string
 	Why         string
@@ -31,8 +31,8 @@ type Argument struct {
 	Observing bool
 }
 
-// APIServerArguments are those that a kube-apiserver gets beside kubeadm's. oldest is the oldest
-// version that has to understand them; setup may be nil.
+// APIServerArguments returns the arguments that a kube-apiserver gets in addition to kubeadm's.
+// oldest is the oldest version that must understand them. setup may be nil.
 func APIServerArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, error) {
 	own, err := ownArguments(oldest, subject, setup)
 	return append([]Argument{
@@ -43,10 +43,11 @@ func APIServerArguments(oldest, subject string, setup *scenario.Setup) ([]Argume
 	}, own...), err
 }
 
-// ownNames are all that ownArguments may give; kubeadm may give some of them too.
+// ownNames are the names of all arguments that ownArguments may return. kubeadm may set some of
+// them.
 var ownNames = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
 
-// ownArguments are those in which servers may differ: the ones about their proxies.
+// ownArguments returns the arguments about proxies. Servers may differ in them.
 func ownArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, error) {
 	var arguments []Argument
 	kubeadm := setup != nil && setup.Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
@@ -90,8 +91,9 @@ func ownArguments(oldest, subject string, setup *scenario.Setup) ([]Argument, er
 	return arguments, nil
 }
 
-// ProxyArguments is the command line of the sidecar in front of a kube-apiserver, without the
-// program's name. It has the server's certificate and authorities: to others it is the server.
+// ProxyArguments returns the command line of the sidecar in front of a kube-apiserver, without the
+// program's name. The sidecar has the certificate and the authorities of the server, because
+// clients and peers take it for the server.
 func ProxyArguments() []string {
 	return []string{
 		"proxy",
@@ -109,8 +111,8 @@ func ProxyArguments() []string {
 		"--requestheader-client-ca-file=" + pkiDir + "/front-proxy-ca.crt",
 		"--requestheader-allowed-names=front-proxy-client",
 		"--access-log=" + accessLog,
-		// Servers with and without a sidecar have different ports there, and overwrite each other's in the
-		// kubernetes Service: whether a server is found would depend on the moment.
+		// Servers with and without a sidecar have different ports there. They would overwrite each
+		// other's port in the kubernetes Service, so the port would depend on who wrote last.
 		"--find-direct-peers=false",
 	}
 }

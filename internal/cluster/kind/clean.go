@@ -26,7 +26,7 @@ func remove(ctx context.Context, cluster string) error {
 	return errors.Join(errs...)
 }
 
-// Leftovers are the clusters of runs: of those that were killed, and of those under way.
+// Leftovers returns the names of the clusters of runs: of killed runs and of active ones.
 func Leftovers(ctx context.Context) ([]string, error) {
 	if _, err := FindEngine(ctx); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func Leftovers(ctx context.Context) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// Clean removes a cluster that a run left behind, and the directory of the run's keys, which it
-// returns if it still existed. It refuses names that no run gives.
+// Clean removes a cluster that a run left behind, and the directory of the run's keys. It returns
+// this directory if it still existed. It refuses a name that is not that of a run's cluster.
 func Clean(ctx context.Context, cluster string) (keys string, err error) {
 	if !ours(cluster) {
 		return "", errors.New("cluster " + cluster + " was not made by skewproof: use 'kind delete cluster'")

@@ -22,7 +22,7 @@ import (
 	"github.com/skewproof/skewproof/internal/pki"
 )
 
-// Config says what to bring up.
+// Config says what to start.
 type Config struct {
 	Name     string // of the cluster and its network; see [NewName]
 	Image    string // of every node; see [FindImage]
@@ -59,14 +59,14 @@ type Cluster struct {
 	gateway   netip.Addr // our address on the cluster's network
 	fabric    *fabric.Fabric
 	linksLog  *os.File
-	etcd      struct { // the harness asks it
+	etcd      struct { // for the harness itself
 		sync.Mutex
 		client *http.Client // nil until first needed
 	}
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	// endRestarts is called when the run is over: nobody waits for kubelets any more.
+	// endRestarts ends all waiting for kubelets. It is called when the run is over.
 	endRestarts context.CancelFunc
 }
 
@@ -123,7 +123,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
-// Name is that of the kind cluster.
+// Name returns the name of the kind cluster.
 func (c *Cluster) Name() string { return c.config.Name }
 
 // Up reports whether all servers have been ready at once.
@@ -138,14 +138,14 @@ func (c *Cluster) Inject(ctx context.Context, f fault.Fault) (cluster.ActiveFaul
 	return active, nil
 }
 
-// RecordPanics records, as crashes at the end of the run, panics that servers survived and left in
-// their logs. It does not wait for a server that has crashed to come back, which may take minutes.
+// RecordPanics records panics that servers survived and logged, as crashes at the end of the run.
+// It does not wait until a crashed server is back, because that may take minutes.
 func (c *Cluster) RecordPanics() {
 	c.endRestarts()
 	c.Servers.RecordPanics()
 }
 
-// URL is what clients dial: the fault fabric, through the client's link.
+// URL returns the URL for clients. It leads to the fault fabric, through the client's link.
 func (c *Cluster) URL(name string) (string, error) {
 	if _, err := c.Find(name); err != nil {
 		return "", err

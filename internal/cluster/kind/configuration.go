@@ -18,12 +18,12 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Configuration is a cluster to be made. It renders to files for kind and kubeadm, such as those in
+// Configuration describes a cluster. It renders to files for kind and kubeadm, such as those in
 // kindconfigs.
 type Configuration struct {
 	Title   []string // lines of comment at the top
 	Name    string   // of the cluster; empty leaves it to kind
-	Image   string   // of every node: it holds the kube-apiservers of all versions, and all else of the oldest
+	Image   string   // of every node: it has the kube-apiservers of all versions, and the other programs of the oldest one
 	Subject string
 	Nodes   []Node
 	// Files is the directory on this machine that is mounted in the nodes: [Configuration.Tree].
@@ -74,8 +74,9 @@ var clusterYAML = template.Must(template.New("cluster").Funcs(template.FuncMap{
 	},
 }).Parse(clusterTemplate))
 
-// Oldest is the oldest version in the image, by its tag: that of kubeadm, kubelets and controllers.
-// If the tag names no versions, it is the oldest version of the nodes.
+// Oldest returns the oldest version in the image, according to the tag of the image. kubeadm,
+// kubelets and controllers have this version. If the tag names no versions, Oldest returns the
+// oldest version of the nodes.
 func (c *Configuration) Oldest() string {
 	_, tag, _ := strings.Cut(c.Image, ":")
 	versions := strings.Split(tag, "_")
@@ -86,7 +87,7 @@ func (c *Configuration) Oldest() string {
 	return versions[0]
 }
 
-// VersionList is each version of the nodes once, the oldest first, with spaces between them.
+// VersionList returns the versions of the nodes, each once, the oldest first, separated by spaces.
 func (c *Configuration) VersionList() string {
 	return strings.Join(compact(c.versions()), " ")
 }
@@ -109,7 +110,7 @@ func (c *Configuration) KubeadmAPI() string {
 	return "v1beta4"
 }
 
-// SANs replace those that kind sets, and therefore contain them.
+// SANs returns the names for the serving certificates. They replace kind's, so they contain kind's.
 func (c *Configuration) SANs() []string {
 	return append([]string{"localhost", "127.0.0.1"}, c.Names...)
 }
@@ -125,7 +126,7 @@ func (c *Configuration) rendered() (rendered, error) {
 	return rendered{c, arguments, filesDir, recordsDir, proxyProgram, manifestsDir + "/" + proxyPod + ".yaml"}, err
 }
 
-// arguments are those that all kube-apiservers have. The others are in patches.
+// arguments returns the arguments that all kube-apiservers have. The others are in patches.
 func (c *Configuration) arguments() ([]Argument, error) {
 	common, err := APIServerArguments(c.Oldest(), c.Subject, c.Nodes[0].Setup)
 	for _, n := range c.Nodes[1:] {
@@ -136,7 +137,7 @@ func (c *Configuration) arguments() ([]Argument, error) {
 	return common, err
 }
 
-// YAML is the cluster as kind reads it.
+// YAML returns the configuration of the cluster in the form that kind reads.
 func (c *Configuration) YAML() ([]byte, error) {
 	r, err := c.rendered()
 	if err != nil {
@@ -149,7 +150,8 @@ func (c *Configuration) YAML() ([]byte, error) {
 	return append(bytes.TrimSpace(b.Bytes()), '\n'), nil
 }
 
-// ExtraArgs is what an operator puts into the configuration of kubeadm for an existing cluster.
+// ExtraArgs returns the lines that an operator adds to kubeadm's configuration of an existing
+// cluster.
 func (c *Configuration) ExtraArgs() ([]byte, error) {
 	r, err := c.rendered()
 	if err != nil {
@@ -172,7 +174,7 @@ func (c *Configuration) ExtraArgs() ([]byte, error) {
 	return []byte(strings.ReplaceAll(b.String(), "\n      ", "\n  ") + "\n"), nil
 }
 
-// Tree is the files to mount in the nodes, by path: the audit policy and kubeadm's patches.
+// Tree returns the files to mount in the nodes, by path: the audit policy and kubeadm's patches.
 func (c *Configuration) Tree() map[string]string {
 	tree := map[string]string{"audit-policy.yaml": requestlog.AuditPolicy}
 	for _, n := range c.Nodes {
@@ -202,8 +204,8 @@ func (c *Configuration) podPatch(n Node) string {
 	return patch
 }
 
-// argumentPatch adds the arguments that only some nodes have; "" if there are none.
-// [Configuration.YAML] returns the errors.
+// argumentPatch returns the patch with the arguments that only some nodes have. It is empty if
+// there are none. [Configuration.YAML] returns the errors.
 func (c *Configuration) argumentPatch(n Node) (lines string) {
 	common, _ := c.arguments()
 	all, _ := APIServerArguments(c.Oldest(), c.Subject, n.Setup)
@@ -215,5 +217,5 @@ func (c *Configuration) argumentPatch(n Node) (lines string) {
 	return lines
 }
 
-// apiserverImage is the image of a version. The nodes have it: nothing is pulled.
+// apiserverImage returns the image of a version. The nodes have it, so nothing is pulled.
 func apiserverImage(version string) string { return "registry.k8s.io/kube-apiserver:" + version }

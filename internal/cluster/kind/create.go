@@ -12,7 +12,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// create makes network and cluster. kind takes no context: when ctx ends, create removes the nodes.
+// create makes the network and the cluster. When ctx ends, create removes the nodes, because kind
+// takes no context.
 func (c *Cluster) create(ctx context.Context) (err error) {
 	if c.gateway, err = createNetwork(ctx, c.config.Name, c.config.Files.Keys); err != nil {
 		return err
@@ -105,8 +106,8 @@ func (c *Cluster) prepare(ctx context.Context) error {
 	return c.interpose(ctx)
 }
 
-// awaitBoot waits until systemd has brought a node up. On cgroup v1 kind does not, and kubeadm may
-// come too early.
+// awaitBoot waits until systemd has started a node. On cgroup v1 kind does not wait, and kubeadm
+// may start too early.
 // Source: NodeReachedCgroupsReadyRegexp in
 // sigs.k8s.io/kind/pkg/cluster/internal/providers/common/cgroups.go.
 func awaitBoot(ctx context.Context, node string) error {

@@ -22,15 +22,16 @@ import (
 
 const chain = "SKEWPROOF"
 
-// redirects are those of one node to the fabric.
+// redirects are the redirections of one node to the fabric.
 type redirects struct {
 	own   netip.Addr                        // the node's address
 	peers map[netip.AddrPort]netip.AddrPort // address of another node → where the fabric listens for it
 	etcd  netip.AddrPort                    // where the fabric listens for etcd
 }
 
-// rules are the arguments of iptables, one call a line. Loopback addresses may leave a node only if
-// its interface allows it, and are replaced by the node's own address.
+// rules returns the arguments of iptables, one call for each line. A packet with a loopback address
+// leaves a node only if the node's interface allows it. The rules replace that address by the
+// address of the node.
 func (r redirects) rules() []string {
 	rules := []string{"-N " + chain, "-A OUTPUT -p tcp -j " + chain}
 	for _, dialled := range slices.SortedFunc(maps.Keys(r.peers), netip.AddrPort.Compare) {
@@ -50,7 +51,7 @@ func (r redirects) apply(ctx context.Context, node string) error {
 	if _, err := script(ctx, node, lines); err != nil {
 		return fmt.Errorf("redirect the connections of node %s to the fault fabric: %w", node, err)
 	}
-	// Otherwise a firewall on this machine would show only minutes later.
+	// Check now: otherwise a firewall on this machine would be noticed only after minutes.
 	if _, err := script(ctx, node, `timeout 5 bash -c "exec 3<>/dev/tcp/$1/$2"`, r.etcd.Addr().String(), fmt.Sprint(r.etcd.Port())); err != nil {
 		return fmt.Errorf("node %s cannot reach the fault fabric at %s, which is this machine's address on the cluster's network: "+
 			"does a firewall (ufw, firewalld) refuse what comes from Docker's bridges?", node, r.etcd)
@@ -95,8 +96,9 @@ func (c *Cluster) redirects(s *server) redirects {
 	return r
 }
 
-// checkInterposed demands that no node has a connection to another node's secure port around the
-// fabric. Such a connection shows the node's own address at the other end, and not ours.
+// checkInterposed returns an error if a node has a connection to the secure port of another node
+// that bypasses the fabric. The far end of such a connection has the address of the node instead of
+// ours.
 func (c *Cluster) checkInterposed(ctx context.Context) error {
 	for _, s := range c.Servers {
 		out, err := inNode(ctx, s.place.Node, "ss", "--tcp", "--numeric", "--no-header", "state", "established", "sport", "=", fmt.Sprint(securePort))
@@ -112,8 +114,8 @@ func (c *Cluster) checkInterposed(ctx context.Context) error {
 	return nil
 }
 
-// connectedFrom reports whether an address is among the far ends that ss(8) lists. A listener for
-// both IP families shows IPv4 addresses in the form of IPv6.
+// connectedFrom reports whether ss(8) lists an address as a far end. For a listener of both IP
+// families, ss shows IPv4 addresses in IPv6 form.
 func connectedFrom(listed string, address netip.Addr) bool {
 	for line := range strings.Lines(listed) {
 		fields := strings.Fields(line)

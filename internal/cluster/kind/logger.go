@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 )
 
-// logger writes all that kind logs to a file, and its stages for people too. kind calls it between
-// its stages and goes on when it returns, so stage can do something in between.
+// logger writes kind's log to a file, and shows kind's stages to people. kind calls it between its
+// stages and continues when it returns, so that stage can do something in between.
 type logger struct {
 	mu     sync.Mutex
 	all    io.Writer

@@ -19,12 +19,12 @@ const (
 	proxyPod     = "skewproof-proxy"
 )
 
-// incarnationAnnotation makes the manifests of two incarnations differ: a kubelet starts a static
-// pod anew only when its manifest has changed.
+// incarnationAnnotation makes the manifests of two incarnations differ, because a kubelet restarts
+// a static pod only when its manifest has changed.
 const incarnationAnnotation = "skewproof/incarnation"
 
-// edit makes a static pod's manifest that of an incarnation, whose first container runs that image.
-// change may make further changes to that container; nil: none.
+// edit returns the manifest of a static pod for an incarnation. Its first container runs the image.
+// change makes further changes to that container; nil means none.
 func edit(manifest []byte, image string, incarnation int, change func(*corev1.Container)) ([]byte, error) {
 	var pod corev1.Pod
 	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {
@@ -41,8 +41,8 @@ func edit(manifest []byte, image string, incarnation int, change func(*corev1.Co
 	return yaml.Marshal(pod)
 }
 
-// commandLine is the command line, without the program's name, of the first container of a
-// static-pod manifest after a change of that container.
+// commandLine returns the command line of the first container of a static-pod manifest after a
+// change of that container, without the program's name.
 func commandLine(manifest []byte, change func(*corev1.Container)) ([]string, error) {
 	var pod corev1.Pod
 	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {
@@ -55,7 +55,8 @@ func commandLine(manifest []byte, change func(*corev1.Container)) ([]string, err
 	return pod.Spec.Containers[0].Command[1:], nil
 }
 
-// setUp replaces a kube-apiserver's arguments in which servers may differ, and the probed port.
+// setUp replaces the probed port of a kube-apiserver, and its arguments in which servers may
+// differ.
 func setUp(container *corev1.Container, own []Argument) {
 	port := strconv.Itoa(securePort)
 	container.Command = slices.DeleteFunc(container.Command, func(argument string) bool {
@@ -77,8 +78,8 @@ func setUp(container *corev1.Container, own []Argument) {
 	}
 }
 
-// ProxyManifest is the static pod of the sidecar. It needs no image: the program is a static file
-// of the node and runs in the image of a kube-apiserver.
+// ProxyManifest returns the static pod of the sidecar. It needs no image of its own: the program is
+// a static file of the node, and runs in the image of a kube-apiserver.
 func ProxyManifest(version string) ([]byte, error) {
 	var mounts []corev1.VolumeMount
 	var volumes []corev1.Volume
@@ -108,7 +109,7 @@ func proxyLabels() map[string]string {
 	return map[string]string{"component": proxyPod, "tier": "control-plane"}
 }
 
-// podYAML writes a pod without the empty fields that its type always has.
+// podYAML writes a pod as YAML, without the empty fields that its type always has.
 func podYAML(pod corev1.Pod) ([]byte, error) {
 	manifest, err := yaml.Marshal(pod)
 	for _, empty := range []string{"    resources: {}\n", "status: {}\n"} {

@@ -8,22 +8,23 @@ import (
 	"strings"
 )
 
-// runLabel marks the networks and containers that a run makes; its value is the cluster's name.
-// kind marks its containers with labels of its own.
+// runLabel marks the networks and containers of a run. Its value is the name of the cluster. kind
+// marks its containers with its own labels.
 const runLabel = "skewproof.cluster"
 
-// keysLabel is a label of a run's network: the directory with the keys of the run, for [Clean].
+// keysLabel is a label of a run's network. Its value is the directory with the run's keys, for
+// [Clean].
 const keysLabel = "skewproof.keys"
 
 // kindLabel is kind's mark of the containers of a cluster. Source:
 // sigs.k8s.io/kind/pkg/cluster/internal/providers/docker/constants.go.
 const kindLabel = "io.x-k8s.kind.cluster"
 
-// networkVariable tells kind which network to use. It takes one that exists as it is.
+// networkVariable tells kind which network to use. kind uses an existing network unchanged.
 // Source: Provision in sigs.k8s.io/kind/pkg/cluster/internal/providers/docker/provider.go.
 const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 
-// createNetwork makes the network of a cluster and returns our address on it, that of the bridge.
+// createNetwork makes the network of a cluster and returns our address on it: that of the bridge.
 func createNetwork(ctx context.Context, name, keys string) (netip.Addr, error) {
 	if _, err := Docker(ctx, nil, "network", "create", "--driver=bridge", "--label", runLabel+"="+name, "--label", keysLabel+"="+keys, name); err != nil {
 		return netip.Addr{}, fmt.Errorf("create the cluster's network: %w", err)
@@ -43,7 +44,7 @@ func createNetwork(ctx context.Context, name, keys string) (netip.Addr, error) {
 	return gateway, err
 }
 
-// ownAddresses are those of this machine, or of this network namespace.
+// ownAddresses returns the addresses of this machine, or of this network namespace.
 func ownAddresses() (map[netip.Addr]bool, error) {
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
@@ -58,14 +59,15 @@ func ownAddresses() (map[netip.Addr]bool, error) {
 	return own, nil
 }
 
-// notHere says that the engine's networks are not on this machine.
+// notHere returns the error that the engine's networks are not on this machine.
 func notHere(gateway string) error {
 	return fmt.Errorf("containers cannot be reached from here: the Docker engine's own address, %s, is none of this machine's\n"+
 		"  It is in a virtual machine (Docker Desktop), on another machine, or in another network namespace ('.ci/docker run COMMAND' runs a command in that of '.ci/docker start')",
 		gateway)
 }
 
-// addresses are those of the containers of a cluster that have one, by container.
+// addresses returns the addresses of the containers of a cluster, by container. A container without
+// an address is left out.
 func addresses(ctx context.Context, cluster string) (map[string]netip.Addr, error) {
 	out, err := Docker(ctx, nil, "network", "inspect", "--format", `{{range .Containers}}{{.Name}} {{.IPv4Address}}{{"\n"}}{{end}}`, cluster)
 	if err != nil {

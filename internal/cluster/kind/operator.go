@@ -52,10 +52,16 @@ func OperatorProxyManifest() ([]byte, error) {
 				Args: operatorArguments(),
 				Env: []corev1.EnvVar{{
 					Name: "NODE_ADDRESS", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.hostIP"}},
+				}, {
+					// Go's garbage collector runs more often near the limit.
+					Name: "GOMEMLIMIT", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.memory"}},
 				}},
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-					corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
-				}},
+				// The limit keeps a sidecar that needs too much from taking the memory of the
+				// kube-apiserver and of etcd.
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")},
+				},
 				SecurityContext: &corev1.SecurityContext{
 					// The keys that kubeadm makes can only be read by root.
 					RunAsUser: new(int64), AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,

@@ -17,15 +17,16 @@ import (
 // Prefix begins the names of the cluster, the nodes and the network of a run.
 const Prefix = "skewproof-"
 
-// MaxServers is what etcd is meant for: more than seven members make it slower and no safer.
+// MaxServers is the largest useful number of etcd members: more make etcd slower and not safer.
 const MaxServers = 7
 
 const (
-	// securePort is what the load balancer, kubelets, controllers and peers dial at a node.
+	// securePort is the port of a node that the load balancer, kubelets, controllers and peers
+	// dial.
 	securePort = 6443
-	// behindPort is where a kube-apiserver listens that has a sidecar in front of it.
+	// behindPort is the port of a kube-apiserver behind a sidecar.
 	behindPort = 6444
-	// etcdPort is where the etcd member of a node is dialled by its kube-apiserver.
+	// etcdPort is the port of a node's etcd member, which the node's kube-apiserver dials.
 	etcdPort = 2379
 )
 
@@ -36,7 +37,7 @@ type Place struct {
 	ID   string // the apiserver identity: the name of its identity lease
 }
 
-// NewName is a name for a cluster that no other run has.
+// NewName returns a name for a cluster that no other run has.
 func NewName() (string, error) {
 	random := make([]byte, 4)
 	if _, err := rand.Read(random); err != nil {
@@ -60,5 +61,5 @@ func Places(cluster string, servers []history.Server) []Place {
 	return places
 }
 
-// ours reports whether a cluster or network was made by a run. Others are never touched.
+// ours reports whether a run made a cluster or network. A run never touches others.
 func ours(name string) bool { return strings.HasPrefix(name, Prefix) }

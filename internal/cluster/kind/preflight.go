@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a node needs, in bytes: kube-apiserver, etcd, controllers and kubelet take 390 MiB of memory
-// and 0.6 GB of disk, measured; the rest is for load and logs.
+// The needs of a node, in bytes. By measurement, kube-apiserver, etcd, controllers and kubelet take
+// 390 MiB of memory and 0.6 GB of disk. The rest is for load and logs.
 const (
 	memoryPerNode = 600 << 20
 	diskPerNode   = 1 << 30
@@ -42,7 +42,7 @@ type Found struct {
 }
 
 // Check finds out in about a second whether the engine can run the cluster. proxy is the executable
-// of the sidecar if the subject needs it. Errors say what to do.
+// of the sidecar; it is empty if the subject needs none. Errors say what to do.
 func Check(ctx context.Context, versions []string, servers int, proxy string) (Found, error) {
 	e, err := FindEngine(ctx)
 	if err != nil {
@@ -109,7 +109,8 @@ func FindEngine(ctx context.Context) (Engine, error) {
 	return e, nil
 }
 
-// check reports what the engine lacks. disk is the free space in bytes, -1 if unknown.
+// check returns an error that says what the engine lacks. disk is the free space in bytes; -1 means
+// unknown.
 func (e Engine) check(servers int, disk int64) error {
 	memory, space := uint64(servers)*memoryPerNode, int64(servers)*diskPerNode
 	switch {
@@ -123,7 +124,8 @@ func (e Engine) check(servers int, disk int64) error {
 	return nil
 }
 
-// FreeSpace is that of a directory in bytes; -1 if it is on another machine.
+// FreeSpace returns the free space of a directory in bytes. It is -1 if the directory is on another
+// machine.
 func FreeSpace(dir string) int64 {
 	var s unix.Statfs_t
 	if dir == "" || unix.Statfs(dir, &s) != nil {
@@ -132,13 +134,14 @@ func FreeSpace(dir string) int64 {
 	return int64(s.Bavail) * s.Bsize
 }
 
-// checkReachable demands that this process and the engine share a network: load, faults and ground
-// truth dial the nodes' addresses, and nodes dial one of ours. Every engine has a network called
-// bridge, whose gateway is an address of the engine's machine. createNetwork checks again.
+// checkReachable returns an error if this process and the engine do not share a network. Load,
+// faults and ground truth dial the nodes' addresses, and nodes dial one of ours. Every engine has a
+// network called bridge, whose gateway is an address of the engine's machine. createNetwork checks
+// again.
 func checkReachable(ctx context.Context) error {
 	gateways, err := dockerLines(ctx, "network", "inspect", "bridge", "--format", "{{range .IPAM.Config}}{{.Gateway}} {{end}}")
 	if err != nil || len(gateways) == 0 {
-		return err // an engine without it can only be tried
+		return err // an engine without that network can only be tried
 	}
 	own, err := ownAddresses()
 	if err != nil {
@@ -152,8 +155,8 @@ func checkReachable(ctx context.Context) error {
 	return notHere(strings.Join(gateways, ", "))
 }
 
-// checkStatic demands an executable that needs no other file: nodes have none of this machine's
-// libraries.
+// checkStatic returns an error if an executable needs other files, because nodes have none of this
+// machine's libraries.
 func checkStatic(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -168,35 +171,38 @@ func checkStatic(path string) error {
 	return nil
 }
 
-// nodeRepository is where 'make kind-images' puts node images. Their tags name the kube-apiservers
-// in them, the oldest first: everything else in the image is of that version.
+// nodeRepository is the repository of the node images that 'make kind-images' makes. A tag names
+// the versions of kube-apiserver in the image, the oldest first. All other programs in the image
+// have the oldest version.
 const nodeRepository = "skewproof/node"
 
-// LoadBalancerImage is what kind puts in front of several control-plane nodes.
+// LoadBalancerImage is the image of kind's load balancer for several control-plane nodes.
 // Source: Image in sigs.k8s.io/kind/pkg/cluster/internal/loadbalancer/const.go.
 const LoadBalancerImage = "docker.io/envoyproxy/envoy:v1.36.2"
 
-// StandInImage gets that name too, by 'make kind-images', where Envoy cannot be pulled.
+// StandInImage replaces that image if Envoy cannot be pulled: 'make kind-images' gives it both
+// names.
 const StandInImage = "skewproof/loadbalancer:dev"
 
-// PodImage is an image in every node image, for pods that need neither a registry nor a network. Its
-// one program is kindconfigs/image/inpod; a pod must not pull the image (PullNever).
+// PodImage is an image in every node image, for pods that need neither a registry nor a network.
+// Its only program is kindconfigs/image/inpod. A pod must not pull the image (PullNever).
 const PodImage = "docker.io/skewproof/inpod:latest"
 
-// ImageName is the node image that holds exactly these versions.
+// ImageName returns the name of the node image with exactly these versions.
 func ImageName(versions []string) string {
 	return nodeRepository + ":" + strings.Join(compact(versions), "_")
 }
 
-// compact sorts versions, the oldest first, and names each once.
+// compact sorts versions, the oldest first, and removes duplicates.
 func compact(versions []string) []string {
 	sorted := slices.Clone(versions)
 	semver.Sort(sorted)
 	return slices.Compact(sorted)
 }
 
-// chooseImage finds among tags of node images one that has all versions, and as few others as
-// possible: with an older one the nodes' other programs would be older. ok is false without one.
+// chooseImage returns the tag of a node image that has all versions and as few others as possible.
+// With a further, older version, the other programs of the nodes would be older. ok is false if no
+// image has all versions.
 func chooseImage(tags, versions []string) (image string, ok bool) {
 	best := 0
 	for _, tag := range tags {
@@ -211,7 +217,7 @@ func chooseImage(tags, versions []string) (image string, ok bool) {
 	return nodeRepository + ":" + image, image != ""
 }
 
-// FindImage finds a node image in the engine.
+// FindImage returns a node image of the engine that has all versions.
 func FindImage(ctx context.Context, versions []string) (string, error) {
 	tags, err := dockerLines(ctx, "image", "ls", "--format", "{{.Tag}}", nodeRepository)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 var _ cluster.Witness = (*Cluster)(nil) // the engine only asks whether it is one
 
-// Objects implements [cluster.Witness]. It reads the first node's etcd member, which lives as long as
-// the node.
+// Objects implements [cluster.Witness]. It reads the first node's etcd member, which lives as long
+// as the node.
 func (c *Cluster) Objects(ctx context.Context, now func() history.Time, emit func(history.Object)) error {
 	client, err := c.etcdClient(ctx)
 	if err != nil {

@@ -192,14 +192,14 @@ func (c *Cluster) Start(ctx context.Context) error {
 
 // Close ends all processes, links and hosts. It may be called at any time, and more than once.
 func (c *Cluster) Close() {
+	for _, r := range append(c.candidates.list(), &c.controllers) {
+		r.close() // before the servers end: it tells what it measured
+	}
 	var all sync.WaitGroup
 	for _, s := range c.Servers {
 		all.Go(s.close)
 	}
 	all.Wait()
-	for _, r := range append(c.candidates.list(), &c.controllers) {
-		r.close()
-	}
 	c.tests.close()
 	if c.unbalance != nil {
 		c.unbalance()

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/pki"
 	"github.com/skewproof/skewproof/internal/sandbox"
@@ -58,6 +60,10 @@ type controllers struct {
 	host    *sandbox.Host // nil until it is needed
 	program *dependency   // nil if it does not run
 	again   int           // how often it was restarted since the run asked for it
+	started int           // how often the run asked for it
+	// measure writes what the running program has measured into the logs; nil if it never ran.
+	measure func(context.Context) error
+	status  func(format string, args ...any)
 	begin   func() (*process, error)
 }
 
@@ -144,8 +150,18 @@ func (c *Cluster) startControllers(ctx context.Context, r *controllers, version,
 	if err := writeKubeconfig(files.key(r.name+".kubeconfig"), "controllers", files, to); err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.pool("ca")}}}
-	defer client.CloseIdleConnections()
+	admin, err := tls.LoadX509KeyPair(files.key("admin.crt"), files.key("admin.key"))
+	if err != nil {
+		return fmt.Errorf("prepare to read its metrics: %w", err)
+	}
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: c.pool("ca"), Certificates: []tls.Certificate{admin}}, DisableKeepAlives: true,
+	}}
+	r.started++
+	file := files.metrics(r.name, r.started)
+	r.measure, r.status = func(ctx context.Context) error {
+		return saveMetrics(ctx, client, "https://"+r.address().String()+"/metrics", file)
+	}, c.config.Status
 	args := append(r.arguments(files), migratorGate(version)...)
 	r.again = 0
 	r.begin = func() (*process, error) {
@@ -228,13 +244,40 @@ func (r *controllers) stop(ctx context.Context) error {
 	if program == nil {
 		return nil
 	}
+	r.keepMetrics(ctx)
 	return program.stop(ctx)
+}
+
+// metricsTimeout is how long the end of the program may wait for its metrics.
+const metricsTimeout = 5 * time.Second
+
+// keepMetrics saves the metrics of the program, which end with it. A run goes on without them,
+// because no verdict depends on them.
+func (r *controllers) keepMetrics(ctx context.Context) {
+	if r.measure == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
+	defer cancel()
+	if err := r.measure(ctx); err != nil {
+		r.status("the metrics of %s are not in the logs: %v", ProgramControllers, err)
+	}
+}
+
+// saveMetrics writes the metrics at a URL to a file.
+func saveMetrics(ctx context.Context, client *http.Client, url, file string) error {
+	var metrics bytes.Buffer
+	if err := lifecycle.Get(ctx, client, url, &metrics); err != nil {
+		return err
+	}
+	return os.WriteFile(file, metrics.Bytes(), 0o600)
 }
 
 func (r *controllers) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.program != nil {
+		r.keepMetrics(context.Background())
 		r.program.kill()
 		r.program = nil
 	}
@@ -277,6 +320,7 @@ func (r *controllers) arguments(f Files) []string {
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + f.key("service-account.key"),
 		"--root-ca-file=" + f.key("ca.crt"),
+		"--client-ca-file=" + f.key("ca.crt"), // so that the administrator may read its metrics
 		// Where there is only one, it would end if it lost a lease while its server is cut off.
 		"--leader-elect=" + strconv.FormatBool(r.elect),
 	}

@@ -1,6 +1,11 @@
 package local
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +18,7 @@ func TestControllersArguments(t *testing.T) {
 	hasFlags(t, args, map[string]string{
 		"kubeconfig": "keys/controllers.kubeconfig", "authentication-kubeconfig": "keys/controllers.kubeconfig", "authorization-kubeconfig": "keys/controllers.kubeconfig",
 		"bind-address": "198.18.0.2", "secure-port": "10257", "use-service-account-credentials": "true", "leader-elect": "false",
-		"root-ca-file": "keys/ca.crt", "service-account-private-key-file": "keys/service-account.key",
+		"root-ca-file": "keys/ca.crt", "client-ca-file": "keys/ca.crt", "service-account-private-key-file": "keys/service-account.key",
 	})
 }
 
@@ -89,4 +94,36 @@ func TestControllersThatWereStoppedAreNotStartedAgain(t *testing.T) {
 	// If a program ends by itself while it is being replaced, it no longer belongs to the run.
 	replaced := dependencyOf(ProgramControllers, shell(t, "exit 1"))
 	replaced.watch(func(d *dependency) { c.restartControllers(r, d) })
+}
+
+// What the controllers measured is saved before they end, and a run goes on without it.
+func TestMetricsAreKeptWhenControllersEnd(t *testing.T) {
+	answers := http.StatusOK
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(answers)
+		_, _ = w.Write([]byte("workqueue_depth 1\n"))
+	}))
+	defer server.Close()
+	files := Files{Logs: t.TempDir()}
+	for n, end := range []func(*Cluster) error{
+		func(c *Cluster) error { return c.StopControllers(t.Context()) },
+		func(c *Cluster) error { c.controllers.close(); return nil },
+	} {
+		c := &Cluster{config: Config{Status: t.Logf}}
+		r := &c.controllers
+		told := ""
+		r.status = func(format string, args ...any) { told = fmt.Sprintf(format, args...) }
+		for _, answers = range []int{http.StatusOK, http.StatusForbidden} {
+			file := files.metrics("controllers", 10*n+answers)
+			r.measure = func(ctx context.Context) error { return saveMetrics(ctx, server.Client(), server.URL+"/metrics", file) }
+			r.program = dependencyOf(ProgramControllers, shell(t, "exec sleep 1000"))
+			if err := end(c); err != nil || r.program != nil {
+				t.Fatalf("%v, still there: %t", err, r.program != nil)
+			}
+			content, _ := os.ReadFile(file)
+			if kept := answers == http.StatusOK; kept != (string(content) == "workqueue_depth 1\n") || kept != (told == "") {
+				t.Errorf("answered %d: %q is in the logs; told %q", answers, content, told)
+			}
+		}
+	}
 }

@@ -144,7 +144,10 @@ func (f Files) key(name string) string      { return filepath.Join(f.Keys, name)
 func (f Files) log(name string) string      { return filepath.Join(f.Logs, name+".log") }
 func (f Files) audit(server string) string  { return filepath.Join(f.Logs, server+"-audit.jsonl") }
 func (f Files) access(server string) string { return filepath.Join(f.Logs, server+"-access.jsonl") }
-func (f Files) auditPolicy() string         { return filepath.Join(f.Keys, "audit-policy.yaml") }
+func (f Files) metrics(controllers string, start int) string {
+	return filepath.Join(f.Logs, fmt.Sprintf("%s-%d.metrics", controllers, start))
+}
+func (f Files) auditPolicy() string { return filepath.Join(f.Keys, "audit-policy.yaml") }
 
 // Kubeconfig has a context for each path to a server, for the administrator. NAME is the path of
 // clients, through the client's link. NAME-direct is the path to the kube-apiserver itself, around

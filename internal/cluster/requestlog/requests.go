@@ -18,9 +18,10 @@ const itself = "system:apiserver"
 // Requests returns the records of requests that the load did not send: the writes and attempted
 // writes of controllers, kubectl and the steps of a run, and their failed reads. load reports
 // whether an ID belongs to the load. own is the user of the steps of the run, whose User-Agent is
-// [users.Agent]. Successful reads and requests of servers to themselves are left out. Requests that
-// have nothing to do with objects are left out too: health, reviews of access, leases, events and
-// the status of nodes.
+// [users.Agent]. Other successful reads are left out, except controllers' reads of discovery, which
+// tell them what exists. Requests of servers to themselves are left out. Requests that have nothing
+// to do with objects are left out too: health, reviews of access, leases, events and the status of
+// nodes.
 func (r Records) Requests(load func(id string) bool, own string) []history.Request {
 	agents := map[string]string{} // of a request that was passed on, only the peer's record has the agent
 	for _, h := range r.all {
@@ -30,11 +31,11 @@ func (r Records) Requests(load func(id string) bool, own string) []history.Reque
 	}
 	var out []history.Request
 	for _, h := range r.all {
-		if h.User == itself || !h.writes() && h.Status < http.StatusBadRequest || load(h.Operation) {
+		if h.User == itself || load(h.Operation) {
 			continue
 		}
 		request, ok := h.request()
-		if !ok || unrelated(request) {
+		if !ok || unrelated(request) || !h.writes() && h.Status < http.StatusBadRequest && !discovers(request) {
 			continue
 		}
 		request.Own = h.User == own && agents[h.Operation] == users.Agent
@@ -46,6 +47,15 @@ func (r Records) Requests(load func(id string) bool, own string) []history.Reque
 // writes reports whether the request should change something.
 func (h handled) writes() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, h.requested.verb)
+}
+
+// discovers reports whether a controller got a discovery document, or learned that its copy is
+// still right. With --use-service-account-credentials, as with kubeadm, every controller is a
+// service account in kube-system.
+func discovers(r history.Request) bool {
+	path, _, _ := strings.Cut(r.Path, "?")
+	controller := r.User == "system:kube-controller-manager" || strings.HasPrefix(r.User, "system:serviceaccount:kube-system:")
+	return controller && r.Verb == "get" && (r.Status == http.StatusOK || r.Status == http.StatusNotModified) && (path == "/api" || path == "/apis")
 }
 
 // request returns the record in the form of the history. ok is false if the log has no valid path.

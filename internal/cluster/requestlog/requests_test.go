@@ -60,6 +60,11 @@ func TestRequestsTellWhatOthersWroteAndAskedInVain(t *testing.T) {
 		asked("18", "patch", "/api/v1/nodes/n1", 200),
 		asked("19", "create", "/apis/coordination.k8s.io/v1alpha2/namespaces/n/leasecandidates", 201),
 		asked("20", "delete", "not a path", 200),
+		asked("22", "get", "/apis", 200),
+		asked("23", "get", "/api?timeout=32s", 304),
+		asked("24", "get", "/apis/apps/v1", 200),
+		strings.NewReplacer(collector, "system:serviceaccount:default:somebody").Replace(asked("25", "get", "/apis", 200)),
+		strings.NewReplacer(collector, "admin").Replace(asked("26", "get", "/apis", 200)),
 	)}, epoch)
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +93,8 @@ func TestRequestsTellWhatOthersWroteAndAskedInVain(t *testing.T) {
 		one("18", "patch", "/api/v1/nodes/n1", 200, history.Request{GVR: core("nodes"), Name: "n1"}),
 		one("19", "create", "/apis/coordination.k8s.io/v1alpha2/namespaces/n/leasecandidates", 201,
 			history.Request{GVR: history.GVR{Group: "coordination.k8s.io", Version: "v1alpha2", Resource: "leasecandidates"}, Namespace: "n"}),
+		one("22", "get", "/apis", 200, history.Request{}),
+		one("23", "get", "/api?timeout=32s", 304, history.Request{}),
 	}, records.Requests(func(id string) bool { return strings.HasPrefix(id, "load-") }, "admin"))
 }
 

@@ -19,14 +19,14 @@ var AdminRequest = pki.Request{CommonName: "admin", Organization: []string{"syst
 // the run starts with the administrator's kubeconfig, such as kubectl and e2e.test, have their own.
 const Agent = "skewproof"
 
-// Users are those whom an authority has issued certificates to.
+// Users are users with certificates of an authority.
 type Users struct{ Authority *pki.Authority }
 
 func (u Users) config(certificate, key string) *rest.Config {
 	return &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: u.Authority.CertFile(), CertFile: certificate, KeyFile: key}}
 }
 
-// Admin is the administrator's identity, without a host.
+// Admin returns the administrator's identity, without a host.
 func (u Users) Admin() *rest.Config {
 	admin := filepath.Join(u.Authority.Dir, "admin")
 	config := u.config(admin+".crt", admin+".key")
@@ -34,7 +34,8 @@ func (u Users) Admin() *rest.Config {
 	return config
 }
 
-// User is the identity of a user with a client certificate, without a host and without any rights.
+// User returns the identity of a user with a client certificate, without a host and without any
+// rights.
 func (u Users) User(name string) (*rest.Config, error) {
 	pair, err := u.Authority.Issue("user-"+name, pki.Request{CommonName: name, Client: true})
 	if err != nil {
@@ -43,10 +44,12 @@ func (u Users) User(name string) (*rest.Config, error) {
 	return u.config(pair.Cert, pair.Key), nil
 }
 
-// Anonymous trusts the cluster and has no identity of its own: for bearer tokens.
+// Anonymous returns a configuration that trusts the cluster and has no identity. It is for bearer
+// tokens.
 func (u Users) Anonymous() *rest.Config { return u.config("", "") }
 
-// EtcdClient is a client for etcd, from etcd-ca.crt, etcd-client.crt and etcd-client.key in dir.
+// EtcdClient returns a client for etcd, from etcd-ca.crt, etcd-client.crt and etcd-client.key in
+// dir.
 func EtcdClient(dir string) (*http.Client, error) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// repository is the root of the repository, seen from this package.
+const repository = "../.."
+
+// documents are the files that show command lines to people.
+func documents(t *testing.T) (all []string) {
+	t.Helper()
+	for _, pattern := range []string{"README.md", "ARCHITECTURE.md", "docs/*.md", "docs/findings/*.md", ".github/*.md", "kindconfigs/*.md"} {
+		found, err := filepath.Glob(filepath.Join(repository, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+// A console block shows command lines after a "$ ". A backslash continues a line.
+var consoleLine = regexp.MustCompile(`(?m)^\$ ((?:.*\\\n)*.+)$`)
+
+// Every command line in a document is one that the program, or the Makefile, takes.
+func TestCommandsInDocuments(t *testing.T) {
+	checked := 0
+	for _, document := range documents(t) {
+		content, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range consoleLine.FindAllStringSubmatch(string(content), -1) {
+			for _, command := range commands(line[1]) {
+				if problem := checkCommand(t, command); problem != "" {
+					t.Errorf("%s: %s: %s", document, command, problem)
+				}
+				checked++
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d command lines were found", checked)
+	}
+}
+
+// quotedOrOperator matches text in quotes, or an operator between two commands.
+var quotedOrOperator = regexp.MustCompile(`'[^']*'|"[^"]*"| (?:&&|\|\||\|) `)
+
+// commands splits a line at the operators that are not in quotes.
+func commands(line string) []string {
+	const operator = "\x00"
+	return strings.Split(quotedOrOperator.ReplaceAllStringFunc(line, func(found string) string {
+		if strings.HasPrefix(found, " ") {
+			return operator
+		}
+		return found
+	}), operator)
+}
+
+// checkCommand says what is wrong with a command line; "" if nothing is, or if it is that of another
+// program.
+func checkCommand(t *testing.T, command string) string {
+	t.Helper()
+	words := split(t, command)
+	for len(words) > 0 && regexp.MustCompile(`^[A-Z_]+=`).MatchString(words[0]) {
+		words = words[1:]
+	}
+	switch {
+	case len(words) == 0:
+		return ""
+	case slices.Contains([]string{"skewproof", "bin/skewproof"}, words[0]):
+		return checkWords(words[1:])
+	case words[0] == "make":
+		return checkMake(t, words[1:])
+	}
+	return ""
+}
+
+// split returns the words that a shell makes of a command line, without its comment.
+func split(t *testing.T, command string) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "bash", "-fc", "printf '%s\\0' "+command).Output()
+	if err != nil {
+		t.Fatalf("split %q: %v", command, err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+// checkWords says why the program does not take these words. It carries out nothing.
+func checkWords(words []string) string {
+	root := newRoot()
+	command, rest, err := root.Find(words)
+	if err == nil {
+		err = command.ParseFlags(rest)
+	}
+	if errors.Is(err, pflag.ErrHelp) {
+		return ""
+	}
+	if err == nil {
+		err = command.ValidateArgs(command.Flags().Args())
+	}
+	if err == nil && command.HasSubCommands() && command != root && len(rest) > 0 && !command.Runnable() {
+		return "there is no such command"
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// checkMake says which target or variable the Makefile lacks.
+func checkMake(t *testing.T, words []string) string {
+	t.Helper()
+	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range words {
+		pattern := `(?m)^` + regexp.QuoteMeta(word) + `:`
+		if name, _, isVariable := strings.Cut(word, "="); isVariable {
+			pattern = `(?m)^` + regexp.QuoteMeta(name) + `\s*[?:]?=`
+		}
+		if !regexp.MustCompile(pattern).Match(makefile) {
+			return "the Makefile has no " + word
+		}
+	}
+	return ""
+}
+
+func TestCheckOfCommandsFinds(t *testing.T) {
+	for _, wrong := range []string{
+		"skewproof rnu quiet", "skewproof run quiet --sbuject none", "skewproof run", "bin/skewproof replay", "make scenrio", "make scenario NANE=x",
+		"skewproof binaries fetch v1.36.3",
+	} {
+		if checkCommand(t, wrong) == "" {
+			t.Errorf("%s is taken for right", wrong)
+		}
+	}
+	for _, right := range []string{"skewproof run quiet --subject none # comment", "make scenario NAME=quiet", "curl --nothing", "CGO_ENABLED=0 go build"} {
+		if problem := checkCommand(t, right); problem != "" {
+			t.Errorf("%s: %s", right, problem)
+		}
+	}
+}
+
+// prowJob has the fields of Prow's JobBase, Periodic and Presubmit
+// (sigs.k8s.io/prow/pkg/config/jobs.go) that the jobs of this repository use.
+type prowJob struct {
+	Name             string            `json:"name"`
+	Interval         string            `json:"interval,omitempty"`
+	AlwaysRun        *bool             `json:"always_run,omitempty"`
+	Optional         bool              `json:"optional,omitempty"`
+	Decorate         *bool             `json:"decorate,omitempty"`
+	DecorationConfig map[string]string `json:"decoration_config,omitempty"`
+	PathAlias        string            `json:"path_alias,omitempty"`
+	Labels           map[string]string `json:"labels,omitempty"`
+	ExtraRefs        []prowRefs        `json:"extra_refs,omitempty"`
+	Annotations      map[string]string `json:"annotations,omitempty"`
+	Spec             *corev1.PodSpec   `json:"spec"`
+}
+
+// prowRefs has the fields of Prow's Refs (sigs.k8s.io/prow/pkg/apis/prowjobs/v1).
+type prowRefs struct {
+	Org     string `json:"org"`
+	Repo    string `json:"repo"`
+	BaseRef string `json:"base_ref"`
+	WorkDir bool   `json:"workdir,omitempty"`
+}
+
+// The Prow jobs decode strictly, and the commands in them are ones that the program takes.
+func TestProwJobs(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(repository, "docs/prow/*.yaml"))
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d files of jobs, %v", len(files), err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config struct {
+			Periodics  []prowJob            `json:"periodics"`
+			Presubmits map[string][]prowJob `json:"presubmits"`
+		}
+		if err := yaml.UnmarshalStrict(content, &config); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		jobs := slices.Concat(config.Periodics, slices.Concat(slices.Collect(maps.Values(config.Presubmits))...))
+		if len(jobs) == 0 {
+			t.Errorf("%s has no job", file)
+		}
+		for _, job := range jobs {
+			for _, c := range job.Spec.Containers {
+				line := strings.TrimPrefix(strings.Join(c.Args, " "), "bash -c ")
+				for _, command := range commands(line) {
+					if problem := checkCommand(t, command); problem != "" && !strings.HasPrefix(command, "make -C ") {
+						t.Errorf("%s: %s: %s: %s", file, job.Name, command, problem)
+					}
+				}
+			}
+		}
+	}
+}
