@@ -51,7 +51,7 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 	case failClosed && t.watchStalled:
 		return Decision{Action: Unavailable, Reason: ReasonWatchStalled}
 	}
-	if unknown := t.unknown(r); failClosed && len(unknown) > 0 && !t.extensions.exclude(r.Resource, time.Time{}) {
+	if unknown := t.unknown(r); failClosed && len(unknown) > 0 && (!t.extensions.exclude(r.Resource, time.Time{}) || t.foreign(r.Resource)) {
 		return Decision{Action: Unavailable, Reason: ReasonUnknown, Peers: unknown}
 	}
 	return Decision{Action: NotFound, Reason: ReasonNobody}
@@ -68,7 +68,7 @@ func (t *Table) servedHere(r Request, now time.Time) bool {
 			return true
 		}
 	}
-	return t.policy.Knowledge.Extensions == ExtensionsExact && t.extensions.serves(r)
+	return t.policy.Knowledge.Extensions == ExtensionsExact && t.extensions.serves(r) && !(r.Kind != KindDiscovery && t.foreign(r.Resource))
 }
 
 // capable returns the peers that can serve a request.
@@ -76,7 +76,7 @@ func (t *Table) capable(r Request) []*peer {
 	var capable []*peer
 	for _, p := range t.peers {
 		if slices.ContainsFunc(p.learnt[:], func(d document) bool {
-			return listed(d.index, r, t.policy.Routing.Subresources) && !t.excluded(r, d)
+			return listed(d.index, r, t.policy.Routing.Subresources) && !t.excluded(r, p, d)
 		}) {
 			capable = append(capable, p)
 		}
@@ -86,9 +86,9 @@ func (t *Table) capable(r Request) []*peer {
 
 // excluded reports whether a document that lists a resource must not be used to route a request for
 // it. A group or version is excluded if all of its resources are excluded.
-func (t *Table) excluded(r Request, d document) bool {
+func (t *Table) excluded(r Request, p *peer, d document) bool {
 	if r.Kind != KindDiscovery {
-		return t.extensions.exclude(r.Resource, d.at)
+		return t.extensions.exclude(r.Resource, d.at) && !t.foreign(r.Resource) && !t.native(p, d, r.Resource)
 	}
 	for _, g := range d.groups {
 		if g.Name != r.Resource.Group {
@@ -99,7 +99,8 @@ func (t *Table) excluded(r Request, d document) bool {
 				continue
 			}
 			open := func(name string) bool {
-				return !t.extensions.exclude(Resource{Group: g.Name, Version: v.Version, Resource: name}, d.at)
+				one := Resource{Group: g.Name, Version: v.Version, Resource: name}
+				return !t.extensions.exclude(one, d.at) || t.foreign(one) || t.native(p, d, one)
 			}
 			if len(v.Resources) == 0 && open("") || slices.ContainsFunc(v.Resources, func(r apidiscoveryv2.APIResourceDiscovery) bool { return open(r.Resource) }) {
 				return false

@@ -204,6 +204,7 @@ func (t *Table) extended(e Extensions) *Table {
 		return next
 	}
 	if policy != ExtensionsCutOut {
+		next.noteNative(t, e.At)
 		next.bumpUnlessAlone()
 		return next
 	}
@@ -266,7 +267,11 @@ func (t *Table) forgetRetired() {
 			return slices.ContainsFunc(p.learnt[:], old) || slices.ContainsFunc(p.before[:], old)
 		})
 	}
+	before := len(t.extensions.retired)
 	t.extensions.retired = slices.DeleteFunc(slices.Clone(t.extensions.retired), func(r retired) bool { return !outdated(r) })
+	if len(t.extensions.retired) < before && len(t.extensions.active) > 0 {
+		t.documents++ // what is built in at a peer may show now (see builtIn)
+	}
 }
 
 // Wake returns the time at which the next [Tick] changes something; ok is false if no Tick will.

@@ -73,6 +73,88 @@ func TestExtensionLifeCycle(t *testing.T) {
 	}
 }
 
+// A custom resource may have the group version of built-in resources. A server that has the group
+// version built in does not serve the custom resource, but a peer may: one that lacks the group
+// version, or one that has that resource built in.
+func TestACustomResourceInABuiltInGroupVersion(t *testing.T) {
+	builtIn := Resource{Group: widget.Group, Version: widget.Version, Resource: "builtins"}
+	at := func(d time.Duration, list ...Resource) Event {
+		e := Extensions{At: epoch.Add(d)}
+		for _, r := range list {
+			e.CustomResources = append(e.CustomResources, custom(r))
+		}
+		return e
+	}
+	peer := Fetched{Results: []FetchResult{serves("a", "1", widget)}, At: epoch}
+	for _, c := range []struct {
+		name   string
+		events []Event
+		want   Action
+		listed bool // the peer's document counts in discovery
+	}{
+		{"built in here, without the resource", []Event{localServes(builtIn), peer, at(0, widget)}, Forward, true},
+		{"built in here, with the resource", []Event{localServes(builtIn, widget), peer, at(0, widget)}, ServeLocally, true},
+		{"not built in here", []Event{localServes(jobs), peer, at(0, widget)}, ServeLocally, false},
+		{"another custom resource here", []Event{localServes(gadgetOf(widget)), peer, at(0, widget, gadgetOf(widget))}, ServeLocally, false},
+		{"built in here, deleted since", []Event{localServes(builtIn), peer, at(0, widget), at(time.Minute)}, NotFound, false},
+		{"built in at the peer alone", []Event{localServes(jobs), Fetched{Results: []FetchResult{serves("a", "1", widget, builtIn)}, At: epoch}, at(0, widget), at(time.Minute)}, Forward, true},
+		{"the peer listed it long before it was defined", []Event{localServes(jobs), peer, at(time.Minute, widget), at(2 * time.Minute)}, Forward, true},
+		{"the peer listed it shortly before it was defined", []Event{localServes(jobs), peer, at(5*time.Second, widget), at(2 * time.Minute)}, NotFound, false},
+		{"the peer that listed it has restarted", []Event{
+			localServes(jobs), peer, at(time.Minute, widget), PeerAppeared{ID: "a", Incarnation: "2"},
+			Fetched{Results: []FetchResult{serves("a", "2", widget)}, At: epoch.Add(90 * time.Second)}, at(2 * time.Minute),
+		}, NotFound, false},
+		{"built in here, of a custom resource's name", []Event{localServes(builtIn), peer, at(time.Minute, builtIn, widget)}, Forward, true},
+		{"built in here, nobody serves it", []Event{localServes(builtIn), at(0, widget)}, NotFound, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			events := append(peersLive("a"), Synced{}, Fetched{Results: []FetchResult{serves("a", "1", jobs)}, At: epoch})
+			now := table(Reference(), append(events, c.events...)...)
+			if got := now.Decide(request(widget), nil, epoch, first); got.Action != c.want {
+				t.Errorf("decision %+v, want action %d", got, c.want)
+			}
+			listed := false
+			for _, s := range now.Sources(RootGroups) {
+				for _, g := range s.Groups {
+					for _, v := range g.Versions {
+						for _, r := range v.Resources {
+							listed = listed || !s.Local && g.Name == widget.Group && v.Version == widget.Version && r.Resource == widget.Resource
+						}
+					}
+				}
+			}
+			if listed != c.listed {
+				t.Errorf("the peer's document counts: %v, want %v", listed, c.listed)
+			}
+		})
+	}
+}
+
+// A custom resource without a subresource is not served in place of a built-in resource that has it.
+func TestASubresourceThatOnlyTheBuiltInResourceHas(t *testing.T) {
+	status := widget
+	status.Subresource = "status"
+	events := append(peersLive("a"), Synced{}, localServes(widget), Fetched{Results: []FetchResult{serves("a", "1", widget, status)}, At: epoch},
+		Extensions{CustomResources: []schema.GroupVersionResource{custom(widget)}, At: epoch})
+	now := table(Reference(), events...)
+	if got := now.Decide(request(status), nil, epoch, first); got.Action != Forward {
+		t.Errorf("the subresource: %+v, want forwarded to the peer that has it", got)
+	}
+	if got := now.Decide(request(widget), nil, epoch, first); got.Action != ServeLocally {
+		t.Errorf("the resource: %+v, want served locally", got)
+	}
+	ghost := widget
+	ghost.Subresource = "ghost"
+	if got := now.Decide(request(ghost), nil, epoch, first); got.Action != NotFound {
+		t.Errorf("a subresource of nobody: %+v, want not found", got)
+	}
+}
+
+func gadgetOf(r Resource) Resource {
+	r.Resource = "gadgets"
+	return r
+}
+
 func TestAggregatedAPIOwnsItsGroupVersion(t *testing.T) {
 	now := table(Reference(), append(peersLive("a"), localServes(jobs), Synced{},
 		Fetched{Results: []FetchResult{serves("a", "1", widget)}, At: epoch},

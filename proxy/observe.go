@@ -203,7 +203,7 @@ func (t *Table) forgetLearnt() (changed bool) {
 	for i := range t.peers {
 		changed = changed || t.peers[i].contributes()
 		p := t.change(i)
-		p.learnt, p.before = [roots]document{}, [roots]document{}
+		p.learnt, p.before, p.native = [roots]document{}, [roots]document{}, nil
 	}
 	t.peers = slices.DeleteFunc(t.peers, func(p *peer) bool { return !p.live && p.address == "" })
 	return changed
@@ -252,7 +252,10 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 			again.groups = t.share(Root(root), result.ID, groups)
 			again.index = discovery.NewIndex(again.groups)
 		}
-		p.learnt[root] = document{groups: again.groups, told: told, index: again.index, at: at}
+		if Root(root) == RootGroups && !p.learnt[root].known() {
+			p.native = nil // it was about the previous process
+		}
+		p.learnt[root] = document{groups: again.groups, told: told, index: again.index, at: at, since: at}
 		p.before[root] = document{}
 		changed = true
 	}
@@ -302,7 +305,7 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 			next.local[root].at = e.At
 			continue
 		}
-		next.local[root] = document{groups: groups, index: discovery.NewIndex(groups), at: e.At}
+		next.local[root] = document{groups: groups, index: discovery.NewIndex(groups), at: e.At, since: e.At}
 		changed = true
 	}
 	next.localKnown, next.version = true, e.Version

@@ -29,6 +29,7 @@ type Table struct {
 
 	peers      []*peer // sorted by identity; the values behind the pointers are never changed
 	extensions extensions
+	nativeHere []Resource // as peer.native, of the local server, whose process does not change
 	storage    map[schema.GroupVersionResource][]ServerID
 
 	documents uint64 // see DocumentGeneration
@@ -40,6 +41,7 @@ type document struct {
 	told   discovery.Groups // the document as it came: groups may share parts with other documents
 	index  *discovery.Index
 	at     time.Time // zero: never learnt
+	since  time.Time // when this content was first learnt
 	failed string    // why the last fetch failed, "" if it did not
 
 	version string // the version of the server that served it, see peer.shown
@@ -58,6 +60,9 @@ type peer struct {
 	learnt      [roots]document
 	before      [roots]document // the documents of the previous process, until the present process has answered
 	ejected     time.Time       // the peer is avoided until then
+	// native are resources that the process listed before their definition was seen, so they are built
+	// in there. They last as long as its documents.
+	native []Resource
 }
 
 // NewTable returns the table of the server self. The table knows nothing yet.
@@ -146,7 +151,8 @@ func (t *Table) Sources(root Root) []discovery.Source {
 			if t.policy.Knowledge.Extensions == ExtensionsExact && t.local[root].index.Resource(gvr.Group, gvr.Version, gvr.Resource, "") {
 				return false
 			}
-			return t.extensions.exclude(Resource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource}, shown.at)
+			one := Resource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource}
+			return t.extensions.exclude(one, shown.at) && !t.foreign(one) && !t.native(p, shown, one)
 		})
 		sources = append(sources, discovery.Source{Server: string(p.id), Version: shown.version, Groups: groups})
 	}

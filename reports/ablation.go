@@ -22,6 +22,9 @@ type Ablation struct {
 	Kind string `json:"kind"`
 	// SkewproofVersion is the version of the program that searched.
 	SkewproofVersion string `json:"skewproofVersion"`
+	// Inputs is a hash of what the result depends on: the switches of both policies, the schedules
+	// and the simulator.
+	Inputs string `json:"inputs"`
 	// Spec says what was searched. Its policy is that of From.
 	Spec SearchSpec `json:"spec"`
 	// To is the name of the other policy.
@@ -260,6 +263,9 @@ func WriteAblationMarkdown(w io.Writer, a *Ablation) error {
 			b.WriteString("\n## What this says\n\n")
 		}
 		fmt.Fprintf(&b, "- %s\n", f)
+	}
+	if a.Inputs != "" {
+		fmt.Fprintf(&b, "\nInputs: %s.\n", a.Inputs)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

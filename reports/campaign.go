@@ -104,13 +104,33 @@ type SearchSpec struct {
 	// From and To are the versions whose recorded documents the servers serve.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Servers is the number of servers.
+	// Versions are all versions of the servers, oldest first, if they are more than From and To.
+	Versions []string `json:"versions,omitempty"`
+	// Servers is the number of servers. 0 means that each schedule has 1 to 5.
 	Servers int `json:"servers"`
 	// Resources is how many resources are served. They are those that differ most between the
 	// versions. 0 means all that both versions serve.
 	Resources int `json:"resources"`
 	// Requests is the number of requests in a random schedule. 0 means the default.
 	Requests int `json:"requests,omitempty"`
+}
+
+// AllVersions returns the versions of the servers, oldest first.
+func (s SearchSpec) AllVersions() []string {
+	if len(s.Versions) > 0 {
+		return s.Versions
+	}
+	return []string{s.From, s.To}
+}
+
+// Shape says how many servers there are, and of which versions.
+func (s SearchSpec) Shape() string {
+	count := "1 to 5 apiservers"
+	if s.Servers > 0 {
+		count = counted(s.Servers, "apiserver")
+	}
+	all := s.AllVersions()
+	return count + " of " + strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
 }
 
 // String returns the policy with its changes.
@@ -207,10 +227,10 @@ func (k ViolationKind) String() string {
 	return "NEW: " + k.Signature.String()
 }
 
-// Compare orders the findings of a search: violations of KEP demands first, then NEW violations,
-// then by number of the finding.
+// Compare orders the findings of a search: violations of KEP demands first, then by what removes
+// them, then NEW violations, then by number of the finding.
 func (f CampaignFinding) Compare(o CampaignFinding) int {
-	return cmp.Or(cmp.Compare(f.Grade, o.Grade), cmp.Compare(f.Finding, o.Finding), f.ViolationKind.Signature.Compare(o.ViolationKind.Signature))
+	return cmp.Or(cmp.Compare(f.Grade, o.Grade), cmp.Compare(f.Removal.Key(), o.Removal.Key()), cmp.Compare(f.Finding, o.Finding), f.ViolationKind.Signature.Compare(o.ViolationKind.Signature))
 }
 
 // CampaignFinding is a violation that a search found.
@@ -234,6 +254,9 @@ type CampaignFinding struct {
 	// written.
 	File  string          `json:"file,omitempty"`
 	Repro json.RawMessage `json:"repro,omitempty"`
+	// Removal is the cause by experiment: what removes the violation. nil: this was not tried.
+	// Findings with the same removal stand together.
+	Removal *Removal `json:"removal,omitempty"`
 	// Shrunk is false if there was no time to look for the smallest schedule.
 	Shrunk bool `json:"shrunk"`
 }
@@ -344,7 +367,12 @@ func (c *Campaign) Command() string {
 	for _, change := range s.Changes {
 		words = append(words, "--change", change)
 	}
-	words = append(words, "--from", s.From, "--to", s.To, "--servers", strconv.Itoa(s.Servers), "--resources", strconv.Itoa(s.Resources))
+	if len(s.Versions) > 0 {
+		words = append(words, "--versions", strings.Join(s.Versions, ","))
+	} else {
+		words = append(words, "--from", s.From, "--to", s.To)
+	}
+	words = append(words, "--servers", strconv.Itoa(s.Servers), "--resources", strconv.Itoa(s.Resources))
 	if c.Method == MethodAll {
 		words = append(words, "--events", strconv.Itoa(c.Events()))
 	} else {

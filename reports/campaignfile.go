@@ -75,6 +75,9 @@ func (c *Campaign) check() error {
 		if strings.ContainsAny(f.File, `/\`) || f.File == ".." || f.File == "" && len(f.Repro) > 0 {
 			return fmt.Errorf("a finding's file %q is no plain name", f.File)
 		}
+		if err := f.Removal.Check(); err != nil {
+			return err
+		}
 	}
 	if outcome := c.conclusion().Outcome; outcome != c.Verdict.Outcome {
 		return fmt.Errorf("its verdict is %q, and what it found makes %q: the file was altered", c.Verdict.Outcome, outcome)
@@ -113,7 +116,14 @@ func (d campaignDocument) Lead() string {
 			how = covered(d.Campaign) + " schedules of a bounded number of events"
 		}
 	}
-	return fmt.Sprintf("%s on %s of %s and %s, which serve %s, in the simulator.", how, counted(d.Spec.Servers, "apiserver"), d.Spec.From, d.Spec.To, resources)
+	return fmt.Sprintf("%s on %s, which serve %s, in the simulator.", how, d.Spec.Shape(), resources)
+}
+
+// NewRemoval reports whether something else removes a finding than the one before it, so that what
+// removes it must be said.
+func (c *Campaign) NewRemoval(n int) bool {
+	f := &c.Findings[n]
+	return f.Removal != nil && (n == 0 || c.Findings[n-1].Removal == nil || f.Removal.String() != c.Findings[n-1].Removal.String())
 }
 
 // First is the id of the first finding about an invariant. It is empty if there is none.
@@ -166,7 +176,10 @@ func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 	for _, x := range c.Troubles {
 		fmt.Fprintf(t, "%s could not be carried out, the first with seed %d: %s\n", counted(int(x.Schedules), "schedule"), x.Seed, plain(x.Sentence))
 	}
-	for _, f := range c.Findings {
+	for n, f := range c.Findings {
+		if c.NewRemoval(n) {
+			fmt.Fprintf(t, "\n%s\n", plain(f.Removal.String()))
+		}
 		t.finding(f)
 	}
 	return t.end(w, CampaignHTML, CampaignJSON)

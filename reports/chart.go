@@ -20,12 +20,14 @@ const (
 	marksHeight = 12.0 // the violations on it
 	barsHeight  = 58.0 // the outcomes on it
 	laneGap     = 20.0
+	mostLanes   = 40
 	axisHeight  = 30.0
 	charWidth   = 6.4 // of the 11.5 px labels, a generous estimate
 )
 
 // chart is the layout of the timeline. The template only writes the layout out.
 type chart struct {
+	End                 Seconds // the end of the time axis
 	Width, Height       float64
 	Left, Right, Bottom float64
 	Ticks               []tick
@@ -35,6 +37,7 @@ type chart struct {
 	Versions            []versionKey
 	Peak                int // the number of requests in the fullest bucket; it sets the height of the bars
 	Bucket              Seconds
+	LanesOmitted        int  // the servers for which there is no lane
 	AnyLate             bool // a server answered a probe of the run late
 }
 
@@ -53,6 +56,7 @@ type rect struct {
 func newChart(r RunReport) chart {
 	c := chart{Width: chartWidth, Left: chartLeft, Right: chartRight, Bucket: r.Timeline.BucketSeconds}
 	scale := newScale(r.Timeline.EndSeconds)
+	c.End = scale.end
 	c.Ticks = scale.ticks()
 	y := 26.0
 	c.StepsTop = y
@@ -68,10 +72,12 @@ func newChart(r RunReport) chart {
 			c.Peak = max(c.Peak, b.Total())
 		}
 	}
-	for _, l := range r.Timeline.Lanes {
-		c.Lanes = append(c.Lanes, newLane(r, l, scale, y, versions, c.Peak))
-		y += bandHeight + marksHeight + barsHeight + laneGap
+	of := newCardOf(r)
+	for _, l := range r.Timeline.Lanes[:min(len(r.Timeline.Lanes), mostLanes)] {
+		c.Lanes = append(c.Lanes, newLane(r, of, l, scale, y, versions, c.Peak))
+		y += l.height() + laneGap
 	}
+	c.LanesOmitted = len(r.Timeline.Lanes) - len(c.Lanes)
 	c.Bottom = y - laneGap + 6
 	c.Height = c.Bottom + axisHeight
 	return c
@@ -115,19 +121,35 @@ func (s scale) x(at Seconds) float64 {
 	return round(chartLeft + float64(min(max(at, 0), s.end)/s.end)*(chartRight-chartLeft))
 }
 
-// ticks returns at most ten round instants.
+// roundSteps are distances between ticks that people count in.
+var roundSteps = []Seconds{
+	0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 6 * 3600, 12 * 3600,
+}
+
+// ticks returns at most eleven round instants.
 func (s scale) ticks() []tick {
-	step := Seconds(0.001)
-	for n := 0; s.end/step > 10; n++ {
-		step *= []Seconds{2, 2.5, 2}[n%3]
+	step := roundSteps[len(roundSteps)-1]
+	if n := slices.IndexFunc(roundSteps, func(step Seconds) bool { return s.end/step <= 10 }); n >= 0 {
+		step = roundSteps[n]
+	}
+	for s.end/step > 10 {
+		step *= 2
 	}
 	var out []tick
 	for n := range 11 {
 		if at := Seconds(n) * step; at <= s.end {
-			out = append(out, tick{s.x(at), strconv.FormatFloat(float64(at), 'g', 6, 64) + " s"})
+			out = append(out, tick{s.x(at), tickLabel(at)})
 		}
 	}
 	return out
+}
+
+// tickLabel writes a round instant without needless zeros: "0", "2.5 s", "4m", "1h30m".
+func tickLabel(at Seconds) string {
+	if at < 60 {
+		return strconv.FormatFloat(float64(at), 'g', 6, 64) + " s"
+	}
+	return lasting(at)
 }
 
 func (s scale) width(start, end Seconds) float64 { return max(1, round(s.x(end)-s.x(start))) }
@@ -143,12 +165,19 @@ type span struct {
 	rect
 	Label          string
 	LabelX, LabelY float64
+	at             Seconds
+	together       int  // the number of events that share the tick
 	Before         bool // the label is before the span, because there is no room behind it
 }
 
 // stepSpans places the steps in as few rows as their labels allow. It returns where the next row
 // begins.
 func stepSpans(steps []Step, s scale, top float64) ([]span, float64) {
+	if len(steps) > mostLabelled {
+		return events(len(steps), func(n int) (Seconds, Seconds, string) {
+			return steps[n].StartSeconds, steps[n].EndSeconds, steps[n].title(n)
+		}, "step", s, top)
+	}
 	var rows rows
 	var out []span
 	for n, step := range steps {
@@ -157,7 +186,7 @@ func stepSpans(steps []Step, s scale, top float64) ([]span, float64) {
 		if step.Error != "" {
 			v.Class = "step failed"
 		}
-		v.Title = fmt.Sprintf("step %d: %s, %s to %s", n+1, step.Sentence, clock(step.StartSeconds), clock(step.EndSeconds))
+		v.Title = step.title(n)
 		rows.place(&v, top)
 		out = append(out, v)
 	}
@@ -166,6 +195,11 @@ func stepSpans(steps []Step, s scale, top float64) ([]span, float64) {
 
 // faultSpans places the faults in the same way.
 func faultSpans(faults []Fault, s scale, top float64) ([]span, float64) {
+	if len(faults) > mostLabelled {
+		return events(len(faults), func(n int) (Seconds, Seconds, string) {
+			return faults[n].StartSeconds, faults[n].EndSeconds, faults[n].title()
+		}, "fault-bar", s, top)
+	}
 	var rows rows
 	var out []span
 	for _, f := range faults {
@@ -178,6 +212,31 @@ func faultSpans(faults []Fault, s scale, top float64) ([]span, float64) {
 		out = append(out, v)
 	}
 	return out, top + float64(len(rows))*rowHeight
+}
+
+// mostLabelled is how many steps or faults have labels and rows. More of them are events in one row.
+const mostLabelled = 14
+
+// events draws many spans as ticks in one row. Those that begin within a pixel or two share a tick.
+func events(count int, of func(n int) (start, end Seconds, title string), class string, s scale, top float64) ([]span, float64) {
+	var out []span
+	for n := range count {
+		start, end, title := of(n)
+		x := s.x(start)
+		if last := len(out) - 1; last >= 0 && x-out[last].X < 3 {
+			out[last].together++
+			out[last].Title = fmt.Sprintf("%d events from %s on, the last: %s", out[last].together, clock(out[last].at), title)
+			continue
+		}
+		out = append(out, span{
+			rect: rect{X: x, Y: top + 5, W: min(max(2, s.width(start, end)), 3), H: rowHeight - 10, Class: class, Title: title}, at: start, together: 1,
+		})
+	}
+	return out, top + rowHeight
+}
+
+func (s Step) title(n int) string {
+	return fmt.Sprintf("step %d: %s, %s to %s", n+1, s.Sentence, clock(s.StartSeconds), clock(s.EndSeconds))
 }
 
 func (f Fault) title() string {

@@ -48,6 +48,14 @@ type Evidence struct {
 	Misled *Misled `json:"misled,omitempty"`
 	// Process is set if a change of a server's process is the violation.
 	Process *Process `json:"process,omitempty"`
+	// Around are requests within two seconds of the violation that is shown, in time order: those
+	// about the same resource and to the same server first. AroundTotal counts all. Only violations
+	// that a page shows in full have them.
+	Around      []Nearby `json:"around,omitempty"`
+	AroundTotal int      `json:"aroundTotal,omitempty"`
+	// Log are lines of the servers' logs in the same time, in time order. LogTotal counts all.
+	Log      []LogLine `json:"log,omitempty"`
+	LogTotal int       `json:"logTotal,omitempty"`
 }
 
 // Misled is the answer that misled a controller: the controller asked the server, the server gave

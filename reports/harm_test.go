@@ -29,7 +29,7 @@ func TestHarmIsShownWithItsObjects(t *testing.T) {
 			t.Errorf("JUnit's file does not say %q:\n%s", want, junit)
 		}
 	}
-	for _, want := range []string{"Namespace n at 3.0 s (revision 7): being deleted", "ConfigMap n/x at 4.0 s (revision 8): removed"} {
+	for _, want := range []string{"Namespace n at 3.000 s (revision 7): being deleted", "ConfigMap n/x at 4.000 s (revision 8): removed"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -14,11 +14,11 @@ func headline(r RunReport) string {
 	switch r.Verdict.Outcome {
 	case invariant.OutcomeFail:
 		if i, ok := worst(r); ok {
-			return failureSentence(r, i)
+			return failureSentence(r, i) + leftOut(r)
 		}
-		return "an invariant was violated."
+		return "an invariant was violated." + leftOut(r)
 	case invariant.OutcomePass:
-		return passSentence(r)
+		return passSentence(r) + leftOut(r)
 	default:
 		return inconclusiveSentence(r)
 	}
@@ -133,6 +133,27 @@ func passSentence(r RunReport) string {
 		s += fmt.Sprintf("; %d had nothing to judge or too little", n)
 	}
 	return s + "."
+}
+
+// leftOut says how many wrong answers do not count because the machine was overloaded. It is "" if
+// there are none. A verdict without this figure would look better than the run was.
+func leftOut(r RunReport) string {
+	var parts []string
+	most := 0
+	for _, i := range r.Invariants {
+		if i.Overloaded > 0 {
+			parts = append(parts, fmt.Sprintf("%s (%s)", counted(i.Overloaded, "wrong answer"), i.Name))
+			most = max(most, i.Overloaded)
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return ""
+	case len(parts) > 3:
+		return fmt.Sprintf(" Left out, because the machine was overloaded: up to %s by each of %d invariants.", counted(most, "wrong answer"), len(parts))
+	default:
+		return " Left out, because the machine was overloaded: " + conjunction(parts) + "."
+	}
 }
 
 func inconclusiveSentence(r RunReport) string {

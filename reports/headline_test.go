@@ -127,6 +127,31 @@ func TestHeadline(t *testing.T) {
 			change:   func(h *history.History) { h.Run.Unjudged = "no load was sent" },
 			want:     "not judged: no load was sent.",
 		},
+		{
+			name: "wrong answers left out of a pass",
+			verdicts: []invariant.Verdict{
+				{Name: "X", Grade: core, Outcome: invariant.OutcomePass, Checked: 1},
+				{Name: "E", Grade: extended, Outcome: invariant.OutcomeInconclusive, Overloaded: 3, Reason: "the machine was overloaded"},
+			},
+			want: "1 of 2 invariants held over 14 requests to 3 servers; 1 had nothing to judge or too little. " +
+				"Left out, because the machine was overloaded: 3 wrong answers (E).",
+		},
+		{
+			name: "wrong answers left out of a fail",
+			verdicts: []invariant.Verdict{
+				{Name: "X", Grade: core, Outcome: invariant.OutcomeFail, Violations: 1, Overloaded: 1},
+				{Name: "Y", Grade: core, Outcome: invariant.OutcomeInconclusive, Overloaded: 2},
+			},
+			want: "X was violated once. Left out, because the machine was overloaded: 1 wrong answer (X) and 2 wrong answers (Y).",
+		},
+		{
+			name: "wrong answers left out by many invariants",
+			verdicts: []invariant.Verdict{
+				{Name: "X", Grade: core, Outcome: invariant.OutcomeFail, Violations: 1, Overloaded: 1},
+				{Name: "Y", Grade: core, Overloaded: 2}, {Name: "Z", Grade: core, Overloaded: 7}, {Name: "W", Grade: core, Overloaded: 1},
+			},
+			want: "X was violated once. Left out, because the machine was overloaded: up to 7 wrong answers by each of 4 invariants.",
+		},
 		{name: "no verdict", want: "nothing was proved either way."},
 	} {
 		t.Run(c.name, func(t *testing.T) {

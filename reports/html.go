@@ -27,7 +27,7 @@ func asset(name string) []byte {
 func newPage(folder, name string) *template.Template {
 	return template.Must(template.New(name+".html.tmpl").Funcs(template.FuncMap{
 		"sign": sign, "mark": mark, "capital": capital, "sentence": sentence, "firstLine": firstLine,
-		"clock": clock, "lasting": lasting, "grouped": grouped, "counted": counted, "times": times, "covered": covered,
+		"names": names, "checked": checked, "clock": clock, "moment": moment, "lasting": lasting, "grouped": grouped, "counted": counted, "times": times, "covered": covered,
 		"identified": identified,
 		"next":       func(n int) int { return n + 1 },
 		"count":      func(n uint64) string { return grouped(int(n)) },
@@ -79,7 +79,7 @@ func writePage(w io.Writer, page *template.Template, document any) error {
 
 var (
 	runPage = newPage("", "report")
-	runHead = newHead(asset("report.js"))
+	runHead = newHead(append(asset("report.js"), asset("chart.js")...))
 )
 
 // runDocument is the input of the template of a run: the report and its computed layout.
@@ -87,20 +87,31 @@ type runDocument struct {
 	RunReport
 	head
 	Chart      chart
+	Speed      *speedChart // nil if nothing was measured
+	Figures    []laneFigures
+	Peered     peerTable
+	Omitted    omitted
 	Matrix     []matrixSection
-	Violations []violated
+	Violations violationsView
+	Groups     invariantGroups
+	Links      map[string]string // from the name of a failed invariant to its first card
 	Files      struct{ JSON, JUnit string }
 }
 
-// violated is a failed invariant with its evidence.
-type violated struct {
+// invariantRow is a row of the table of invariants. Link leads to the violations, if there are any.
+type invariantRow struct {
 	Invariant
 	Decides bool
-	// Shown are described in full. Listed are named by their signatures. Hidden is the number of
-	// kinds that are only in the history.
-	Shown  []instance
-	Listed []Evidence
-	Hidden int
+	Link    string
+}
+
+// Rows are the rows of a table of invariants.
+func (d runDocument) Rows(all []Invariant) []invariantRow {
+	var out []invariantRow
+	for _, i := range all {
+		out = append(out, invariantRow{i, d.RunReport.Decides(i), d.Links[i.Name]})
+	}
+	return out
 }
 
 // at is the time of the violation that is shown.
@@ -111,12 +122,6 @@ func (e Evidence) at() Seconds {
 	return e.FirstSeconds
 }
 
-// instance is a piece of evidence, with the circumstances of the violation that is shown.
-type instance struct {
-	Evidence
-	Meanwhile string
-}
-
 // WriteHTML writes the report as one self-contained page. The page loads nothing and needs no
 // scripts.
 //
@@ -124,19 +129,18 @@ type instance struct {
 // html/template escapes them, and a content security policy allows only the page's own style and
 // script, by hash.
 func WriteHTML(w io.Writer, r RunReport) error {
-	d := runDocument{RunReport: r, head: runHead, Chart: newChart(r), Matrix: newMatrix(r)}
-	d.Files.JSON, d.Files.JUnit = JSONFile, JUnitFile
-	for _, i := range r.Invariants {
-		if i.Outcome != invariant.OutcomeFail {
-			continue
-		}
-		v := violated{Invariant: i, Decides: r.Decides(i), Hidden: max(0, i.Kinds-len(i.Evidence))}
-		var told []Evidence
-		told, v.Listed = i.told()
-		for _, e := range told {
-			v.Shown = append(v.Shown, instance{e, circumstances(r, e.at(), e.at())})
-		}
-		d.Violations = append(d.Violations, v)
+	d := runDocument{
+		RunReport: r, head: runHead, Chart: newChart(r), Matrix: newMatrix(r), Violations: newViolations(r), Groups: newInvariantGroups(r), Links: map[string]string{},
 	}
+	d.Files.JSON, d.Files.JUnit = JSONFile, JUnitFile
+	d.Figures, d.Peered = newFigures(r), newPeerTable(r)
+	if c, ok := newSpeedChart(r); ok {
+		d.Speed = &c
+	}
+	of := newCardOf(r)
+	for _, name := range r.Verdict.Failed {
+		d.Links[name] = of.link(name, 0)
+	}
+	d.RunReport, d.Omitted = bounded(r)
 	return writePage(w, runPage, d)
 }

@@ -112,6 +112,11 @@ func TestHostileStringsStayText(t *testing.T) {
 	if poisoned.Servers[0].Name != hostile || poisoned.Invariants[0].Evidence[0].Requests[0].Message != hostile {
 		t.Fatal("the report was not poisoned: this test would prove nothing")
 	}
+	e := poisoned.Invariants[0].Evidence[0]
+	if e.Log[0].Text != hostile || e.Around[0].Path != hostile || e.Around[0].Handled[0] != hostile || poisoned.Peers[0].By != hostile ||
+		poisoned.Timeline.Lanes[0].Rows[0].Class != hostile {
+		t.Fatal("what servers wrote near the violation was not poisoned: this test would prove nothing")
+	}
 	doc := render(t, poisoned)
 	if n := len(elements(doc, "script")); n != 1 {
 		t.Errorf("the poisoned page has %d scripts, want its own one", n)

@@ -20,6 +20,7 @@ type laneView struct {
 	Late           []rect
 	Marks          []markView
 	Bars           []bar
+	Rows           []rowView
 }
 
 // stateView is a time in one state. Its colour is that of the version. It is hatched unless the
@@ -33,6 +34,7 @@ type stateView struct {
 
 // bar shows the outcomes of one bucket, stacked.
 type bar struct {
+	From  Seconds
 	Title string
 	Parts []rect
 }
@@ -44,9 +46,9 @@ type markView struct {
 	Points string // a triangle at the first violation
 }
 
-func newLane(r RunReport, l Lane, s scale, top float64, versions []versionKey, peak int) laneView {
+func newLane(r RunReport, of cardOf, l Lane, s scale, top float64, versions []versionKey, peak int) laneView {
 	v := laneView{
-		Server: l.Server, Top: top, Height: bandHeight + marksHeight + barsHeight, BandMid: top + bandHeight/2,
+		Server: l.Server, Top: top, Height: l.height(), BandMid: top + bandHeight/2,
 		BarsTop: top + bandHeight + marksHeight, BarsY: top + bandHeight + marksHeight + barsHeight,
 	}
 	for _, f := range l.Faults {
@@ -55,21 +57,63 @@ func newLane(r RunReport, l Lane, s scale, top float64, versions []versionKey, p
 			title = r.Faults[n].title()
 		}
 		x, w := s.x(f.StartSeconds), s.width(f.StartSeconds, f.EndSeconds)
-		v.Behind = append(v.Behind, rect{X: x, Y: top - 5, W: w, H: v.Height + 10, Class: "fault", Title: title})
+		v.Behind = joinedTo(v.Behind, len(l.Faults), rect{X: x, Y: top - 5, W: w, H: v.Height + 10, Class: "fault", Title: title})
 	}
 	for _, b := range l.States {
-		v.States = append(v.States, newState(b, s, top, versions))
+		v.States = joinedState(v.States, len(l.States), newState(b, s, top, versions))
 	}
 	for _, b := range l.Late {
-		v.Late = append(v.Late, newLate(b, s, top+bandHeight-4))
+		v.Late = joinedTo(v.Late, len(l.Late), newLate(b, s, top+bandHeight-4))
 	}
-	for _, m := range l.Marks {
-		v.Marks = append(v.Marks, newMark(r, m, s, top+bandHeight+2))
-	}
+	v.Marks = newMarks(r, of, l.Marks, s, top+bandHeight+2)
 	for _, b := range l.Buckets {
 		v.Bars = append(v.Bars, newBar(b, s, r.Timeline.BucketSeconds, v.BarsY, peak))
 	}
+	y := v.BarsY + rowsGap
+	for _, row := range l.Rows {
+		v.Rows = append(v.Rows, newRow(l.Server, row, s, r.Timeline.BucketSeconds, y))
+		y += classRowHeight
+	}
 	return v
+}
+
+// mostSpans is how many spans of one kind a lane draws one by one. Of more, those that cannot be told
+// apart become one.
+const mostSpans = 100
+
+// joinedTo appends a rectangle, or widens the last one if there are many of them and both lie within a
+// few pixels.
+func joinedTo(all []rect, of int, next rect) []rect {
+	n := len(all) - 1
+	if of <= mostSpans || n < 0 || next.X > all[n].X+all[n].W+2 && next.X > all[n].X+chartWidth/mostSpans {
+		return append(all, next)
+	}
+	all[n].W = max(all[n].W, round(next.X+next.W-all[n].X))
+	all[n].Title = "several, the last: " + next.Title
+	return all
+}
+
+// joinedState does the same for the states of a process.
+func joinedState(all []stateView, of int, next stateView) []stateView {
+	n := len(all) - 1
+	if of <= mostSpans || n < 0 || next.W > chartWidth/mostSpans || all[n].W > chartWidth/mostSpans {
+		return append(all, next)
+	}
+	all[n].W = max(all[n].W, round(next.X+next.W-all[n].X))
+	all[n].Title, all[n].Label, all[n].Class, all[n].Hatch = "several states, the last: "+next.Title, "", "down", true
+	return all
+}
+
+// rowsGap is the distance between the bars and the rows.
+const rowsGap = 5
+
+// height is the height of the lane in the chart.
+func (l Lane) height() float64 {
+	h := bandHeight + marksHeight + barsHeight
+	if len(l.Rows) > 0 {
+		h += rowsGap + classRowHeight*float64(len(l.Rows))
+	}
+	return h
 }
 
 func newState(b StateBand, s scale, top float64, versions []versionKey) stateView {
@@ -104,19 +148,43 @@ func newLate(b LateBand, s scale, y float64) rect {
 	return rect{X: s.x(b.StartSeconds), Y: y, W: s.width(b.StartSeconds, b.EndSeconds), H: 4, Class: "late", Title: title}
 }
 
-func newMark(r RunReport, m Mark, s scale, y float64) markView {
-	x, w := s.x(m.FirstSeconds), s.width(m.FirstSeconds, m.LastSeconds)
-	v := markView{
-		rect: rect{X: x, Y: y + 3, W: w, H: 3, Class: "mark", Title: fmt.Sprintf("%s violated %s, %s to %s",
-			m.Invariant, times(m.Count), clock(m.FirstSeconds), clock(m.LastSeconds))},
-		Href:   "#" + m.Invariant,
-		Points: fmt.Sprintf("%g,%g %g,%g %g,%g", round(x-4), y, round(x+4), y, x, y+8),
+// newMarks draws one mark for each card that the lane belongs to. The mark leads to the card.
+func newMarks(r RunReport, of cardOf, marks []Mark, s scale, y float64) []markView {
+	type joined struct {
+		Mark
+		names   []string
+		decides bool
 	}
-	n := slices.IndexFunc(r.Invariants, func(i Invariant) bool { return i.Name == m.Invariant })
-	if n >= 0 && !r.Decides(r.Invariants[n]) {
-		v.Class = "mark extended"
+	var all []joined
+	var links []string
+	for _, m := range marks {
+		link := of.link(m.Invariant, m.Evidence)
+		at := slices.Index(links, link)
+		if at < 0 {
+			at = len(all)
+			links, all = append(links, link), append(all, joined{Mark: m})
+		}
+		j := &all[at]
+		j.FirstSeconds, j.LastSeconds = min(j.FirstSeconds, m.FirstSeconds), max(j.LastSeconds, m.LastSeconds)
+		j.names = appendNew(j.names, m.Invariant)
+		n := slices.IndexFunc(r.Invariants, func(i Invariant) bool { return i.Name == m.Invariant })
+		j.decides = j.decides || n >= 0 && r.Decides(r.Invariants[n])
 	}
-	return v
+	var out []markView
+	for n, j := range all {
+		x, w := s.x(j.FirstSeconds), s.width(j.FirstSeconds, j.LastSeconds)
+		v := markView{
+			rect: rect{X: x, Y: y + 3, W: w, H: 3, Class: "mark", Title: fmt.Sprintf("%s violated, %s to %s",
+				conjunction(j.names), clock(j.FirstSeconds), clock(j.LastSeconds))},
+			Href:   links[n],
+			Points: fmt.Sprintf("%g,%g %g,%g %g,%g", round(x-4), y, round(x+4), y, x, y+8),
+		}
+		if !j.decides {
+			v.Class = "mark extended"
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 // newBar stacks the outcomes of one bucket. The kinds that a reviewer looks for are at the bottom,
@@ -124,22 +192,10 @@ func newMark(r RunReport, m Mark, s scale, y float64) markView {
 // successes stays visible.
 func newBar(b Bucket, s scale, width Seconds, base float64, peak int) bar {
 	x, w := s.x(b.StartSeconds), s.width(b.StartSeconds, b.StartSeconds+width)
-	var out bar
+	out := bar{From: b.StartSeconds}
 	var kinds []string
 	y := base
-	for _, k := range []struct {
-		count       int
-		class, name string
-	}{
-		{b.MissingResource, "missing-resource", "404 resource"},
-		{b.NoResponse, "no-response", "no response"},
-		{b.ServerError, "server-error", "other 5xx"},
-		{b.Unavailable, "unavailable", "503"},
-		{b.UnservedResource, "unserved-resource", "404 resource that nobody serves"},
-		{b.MissingObject, "missing-object", "404 object"},
-		{b.Other, "other", "other status"},
-		{b.Success, "success", "2xx or 304"},
-	} {
+	for _, k := range b.kinds() {
 		if k.count == 0 {
 			continue
 		}

@@ -27,19 +27,23 @@ type Latency struct {
 }
 
 func newLatencies(facts *invariant.Facts) []Latency {
-	took := map[invariant.Handled][]time.Duration{}
-	requests := map[invariant.Handled]int{}
+	type kind struct {
+		class invariant.Class
+		way   invariant.Way
+	}
+	took := map[kind][]time.Duration{}
+	requests := map[kind]int{}
 	for o, handled := range facts.Handled() {
-		requests[handled]++
-		whole := o.Failure == history.FailureNone && o.Status >= 200 && o.Status < http.StatusMultipleChoices
-		if whole && o.Verb != "watch" && !o.AsksForUpgrade() {
-			took[handled] = append(took[handled], o.End-o.Start)
+		k := kind{handled.Class, handled.Way}
+		requests[k]++
+		if measured(o) {
+			took[k] = append(took[k], o.End-o.Start)
 		}
 	}
 	out := []Latency{}
-	for handled, n := range requests { // in any order
-		l := Latency{Class: handled.Class, Way: handled.Way, Requests: n, Measured: len(took[handled])}
-		if all := took[handled]; len(all) > 0 {
+	for k, n := range requests { // in any order
+		l := Latency{Class: k.class, Way: k.way, Requests: n, Measured: len(took[k])}
+		if all := took[k]; len(all) > 0 {
 			slices.Sort(all)
 			l.P50Seconds, l.P99Seconds = seconds(percentile(all, 50)), seconds(percentile(all, 99))
 		}
@@ -49,6 +53,13 @@ func newLatencies(facts *invariant.Facts) []Latency {
 		return cmp.Or(cmp.Compare(order(a.Class), order(b.Class)), cmp.Compare(a.Way, b.Way))
 	})
 	return out
+}
+
+// measured reports whether the time that the operation took says something about the server: it
+// succeeded, and is neither a watch nor an upgrade.
+func measured(o *history.Operation) bool {
+	whole := o.Failure == history.FailureNone && o.Status >= 200 && o.Status < http.StatusMultipleChoices
+	return whole && o.Verb != "watch" && !o.AsksForUpgrade()
 }
 
 // percentile is the smallest of the sorted durations that p percent of them do not exceed.

@@ -88,21 +88,6 @@ func sign(o invariant.Outcome) string {
 	}
 }
 
-// clock writes an instant of the run: "12.3 s".
-func clock(s Seconds) string { return strconv.FormatFloat(float64(s), 'f', 1, 64) + " s" }
-
-// lasting writes a duration in the unit that is easiest to read: "1.4 ms", "23.0 s", "105 min".
-func lasting(s Seconds) string {
-	switch {
-	case s < 1:
-		return strconv.FormatFloat(float64(s)*1000, 'f', 1, 64) + " ms"
-	case s >= 600:
-		return strconv.FormatFloat(float64(s)/60, 'f', 0, 64) + " min"
-	default:
-		return clock(s)
-	}
-}
-
 // Answer describes the response: status, reason and message, or why there is none.
 func (q Request) Answer() string {
 	parts := []string{}

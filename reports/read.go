@@ -195,8 +195,12 @@ func (t Timeline) check() error {
 				return fmt.Errorf("timeline of %q, states[%d]: %w", l.Server, n, err)
 			}
 		}
-		for n, b := range l.Buckets {
-			counts := []int{b.Success, b.MissingObject, b.UnservedResource, b.MissingResource, b.Unavailable, b.ServerError, b.NoResponse, b.Other}
+		all := l.Buckets
+		for _, r := range l.Rows {
+			all = append(slices.Clip(all), r.Buckets...)
+		}
+		for n, b := range all {
+			counts := []int{b.Wrong, b.Success, b.MissingObject, b.UnservedResource, b.MissingResource, b.Unavailable, b.ServerError, b.NoResponse, b.Other}
 			if slices.Min(counts) < 0 || slices.Max(counts) > most {
 				return fmt.Errorf("timeline of %q, buckets[%d]: a count that no run can have", l.Server, n)
 			}

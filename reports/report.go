@@ -60,6 +60,8 @@ type RunReport struct {
 	Pressure []invariant.Pressure `json:"pressure,omitempty"`
 	// Counts are the operations by server, class and status, in that order.
 	Counts []Count `json:"counts"`
+	// Peers say who was asked and who answered, sorted by both.
+	Peers []Peer `json:"peers,omitempty"`
 	// Latencies are by class and way, in that order.
 	Latencies []Latency `json:"latencies"`
 	// Discovery is what the last merged discovery listed. It is absent if merged discovery was not
@@ -194,7 +196,9 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 		Reproduce:   h.Run.Reproduce,
 		Environment: h.Run.Environment,
 	}
-	r.Timeline = newTimeline(h, facts, end, r.Faults, r.Invariants)
+	wrong := judgedWrong(verdicts, opts.Strict)
+	r.Peers = newPeers(facts, wrong)
+	r.Timeline = newTimeline(h, facts, end, r.Faults, r.Invariants, wrong)
 	r.Servers = newServers(h, r.Timeline.Lanes)
 	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict, Known: opts.Known}
 	for _, i := range r.Invariants {
@@ -205,10 +209,25 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 			r.Verdict.Inconclusive = append(r.Verdict.Inconclusive, i.Name)
 		}
 	}
+	r.surround(h, facts, wrong)
 	r.account()
 	r.miss(opts.Findings)
 	r.Verdict.Sentence = headline(r)
 	return r
+}
+
+// judgedWrong are the operations that an invariant that counts judged wrong.
+func judgedWrong(verdicts []invariant.Verdict, strict bool) map[*history.Operation]bool {
+	wrong := map[*history.Operation]bool{}
+	for _, v := range verdicts {
+		if v.Grade != invariant.GradeCore && !strict {
+			continue
+		}
+		for _, o := range v.Wrong {
+			wrong[o] = true
+		}
+	}
+	return wrong
 }
 
 // inOrder returns the records in time order and does not change the list.
@@ -220,7 +239,7 @@ func newInvariants(verdicts []invariant.Verdict, known findings.Catalogue) []Inv
 	out := []Invariant{}
 	for _, v := range verdicts {
 		i := Invariant{Verdict: v}
-		i.Verdict.Evidence = nil
+		i.Verdict.Evidence, i.Wrong = nil, nil
 		for _, e := range v.Evidence {
 			i.Evidence = append(i.Evidence, newEvidence(e))
 		}

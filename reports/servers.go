@@ -23,6 +23,8 @@ type Server struct {
 	// ProxyArgs are the arguments of the sidecar in front of it. It is empty if there is no
 	// sidecar.
 	ProxyArgs []string `json:"proxyArgs,omitempty"`
+	// Omitted is how many incarnations a page leaves out.
+	Omitted int `json:"-"`
 }
 
 // Ran lists the versions the server ran: "v1.36.3 → v1.37.1", "v1.37.1 × 3" for three starts.

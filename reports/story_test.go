@@ -135,6 +135,7 @@ func smallRun() *history.History {
 	add(13, "b", "create", configMaps, 500, "", "")
 	add(13.1, "c", "create", configMaps, 403, "", "")
 	add(13.2, "c", "watch", configMaps, 200, "", history.FailureReset)
+	h.Hops = []history.Hop{{Operation: "op-10", Server: "b", Start: at(12.001), End: at(12.003), Status: 404, User: "admin"}}
 	return h
 }
 

@@ -63,8 +63,9 @@ func plain(s string) string {
 	}, s)
 }
 
-// WriteSummary writes for a terminal the verdict, a line for each invariant, and the files with
-// more details.
+// WriteSummary writes for a terminal the verdict, a line for each invariant that failed or proved too
+// little, a line for all that held, a line for all that the run does not test, and the files with more
+// details.
 func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(r.Verdict.Outcome, string(r.Verdict.Outcome), r.Verdict.Sentence)
@@ -72,13 +73,21 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 	if r.Metadata.Unjudged != "" { // each invariant would repeat this
 		return t.end(w, HTMLFile, JSONFile, JUnitFile)
 	}
+	groups := newInvariantGroups(r)
 	width := 0
-	for _, i := range r.Invariants {
+	for _, i := range groups.Open {
 		width = max(width, len(i.Name))
 	}
-	for _, i := range r.Invariants {
+	for _, i := range groups.Open {
 		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Outcome), width, plain(i.Name), plain(shortReason(r, i)))
 		fmt.Fprintln(t, strings.TrimRight(line, " "))
+	}
+	if len(groups.Held) > 0 {
+		fmt.Fprintf(t, "%s %s held over %s checks: %s\n", t.sign(invariant.OutcomePass), counted(len(groups.Held), "invariant"),
+			grouped(checked(groups.Held)), plain(names(groups.Held)))
+	}
+	if len(groups.Idle) > 0 {
+		fmt.Fprintf(t, "– No request in this run tests %s: %s\n", counted(len(groups.Idle), "invariant"), plain(names(groups.Idle)))
 	}
 	if o, ok := r.largestUnruled(); ok {
 		fmt.Fprintf(t, "\nOf the requests that had to be passed on, no invariant rules on %s of %s (%s, %s): %s.\n",
@@ -105,8 +114,6 @@ func (r RunReport) largestUnruled() (largest invariant.TakenOut, ok bool) {
 func shortReason(r RunReport, i Invariant) string {
 	s := ""
 	switch i.Outcome {
-	case invariant.OutcomePass:
-		s = grouped(i.Checked) + " checked"
 	case invariant.OutcomeFail:
 		s = "violated " + i.Accounted()
 		if i.Checked > 0 {

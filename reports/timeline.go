@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -12,6 +11,9 @@ import (
 // maxBuckets is the largest number of buckets of a lane. With more, a bucket would be too narrow to
 // see.
 const maxBuckets = 120
+
+// fewServers is the number of servers up to which a lane has maxBuckets.
+const fewServers = 10
 
 // Timeline shows what happened to every server, and on it, over time.
 type Timeline struct {
@@ -33,6 +35,12 @@ type Lane struct {
 	Faults []FaultBand `json:"faults,omitempty"`
 	// Buckets are the outcomes of its requests, by the time of the answer, without empty buckets.
 	Buckets []Bucket `json:"buckets,omitempty"`
+	// Rows are the same answers by class of request, without classes that were not asked for.
+	Rows []ClassRow `json:"rows,omitempty"`
+	// Turns are changes from 503 to wrong answers, at most one for each class.
+	Turns []Turn `json:"turns,omitempty"`
+	// Speeds are how long its requests took, by slice of time and way.
+	Speeds []Speed `json:"speeds,omitempty"`
 	// Late are the times of its slow probes. Probes avoid all links and faults.
 	Late []LateBand `json:"late,omitempty"`
 	// Marks show when invariants were violated on this server.
@@ -59,10 +67,13 @@ type LateBand struct {
 	QueuedSeconds Seconds `json:"queuedSeconds,omitempty"`
 }
 
-// Bucket counts the answers of one server in one slice of time, by kind of answer.
+// Bucket counts the answers of one server in one slice of time, by kind of answer. Each answer counts
+// once.
 type Bucket struct {
 	// StartSeconds is the beginning of the slice, which is [Timeline.BucketSeconds] long.
 	StartSeconds Seconds `json:"startSeconds"`
+	// Wrong counts answers of any status that an invariant that counts judged wrong.
+	Wrong int `json:"wrong,omitempty"`
 	// Success counts 2xx and 304.
 	Success int `json:"success,omitempty"`
 	// MissingObject counts 404 for an object that does not exist, of a resource that the server
@@ -70,8 +81,8 @@ type Bucket struct {
 	MissingObject int `json:"missingObject,omitempty"`
 	// UnservedResource counts 404 for a resource that no live server serves, as it should be.
 	UnservedResource int `json:"unservedResource,omitempty"`
-	// MissingResource counts every other 404 for a resource. Invariants say whether such a 404 is
-	// false, because servers may not know each other yet.
+	// MissingResource counts every other 404 for a resource. It was not judged wrong, for example
+	// because servers need not know each other yet.
 	MissingResource int `json:"missingResource,omitempty"`
 	// Unavailable counts 503.
 	Unavailable int `json:"unavailable,omitempty"`
@@ -111,12 +122,15 @@ func runEnd(h *history.History) time.Duration {
 	return end
 }
 
-func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, faults []Fault, invariants []Invariant) Timeline {
-	width := bucketWidth(end)
+func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, faults []Fault, invariants []Invariant, wrong map[*history.Operation]bool) Timeline {
+	width := bucketWidth(end, len(h.Run.Servers))
 	t := Timeline{EndSeconds: seconds(end), BucketSeconds: seconds(width), Lanes: []Lane{}}
-	buckets := outcomesOverTime(facts, width)
+	answers, speed := countAnswers(facts, width, wrong), speeds(facts, width)
 	for _, s := range h.Run.Servers {
-		lane := Lane{Server: s.Name, States: stateBands(h, s.Name, end), Buckets: buckets[s.Name]}
+		lane := Lane{Server: s.Name, States: stateBands(h, s.Name, end), Speeds: speed[s.Name]}
+		if a := answers[s.Name]; a != nil {
+			a.into(&lane)
+		}
 		for _, f := range faults {
 			if f.concerns(s.Name) {
 				lane.Faults = append(lane.Faults, FaultBand{Fault: f.ID, StartSeconds: f.StartSeconds, EndSeconds: f.EndSeconds})
@@ -143,47 +157,30 @@ func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, 
 	return t
 }
 
-// bucketWidth is the smallest round width that needs no more than maxBuckets.
-func bucketWidth(end time.Duration) time.Duration {
+// bucketWidth is the smallest round width that needs no more than maxBuckets. With many servers the
+// buckets are wider, so that the page stays small.
+func bucketWidth(end time.Duration, servers int) time.Duration {
+	most := time.Duration(maxBuckets)
+	if servers > fewServers {
+		most = max(12, maxBuckets*fewServers/time.Duration(servers))
+	}
 	for unit := 100 * time.Millisecond; ; unit *= 10 {
 		for _, factor := range []time.Duration{1, 2, 5} {
 			// The division avoids an overflow, because a saved history may end at any time.
-			if width := unit * factor; (end-1)/maxBuckets < width {
+			if width := unit * factor; (end-1)/most < width {
 				return width
 			}
 		}
 	}
 }
 
-func outcomesOverTime(facts *invariant.Facts, width time.Duration) map[string][]Bucket {
-	counts := map[string]map[int64]*Bucket{}
-	for o, handled := range facts.Handled() {
-		slice := int64(o.End / width)
-		if counts[o.Server] == nil {
-			counts[o.Server] = map[int64]*Bucket{}
-		}
-		if counts[o.Server][slice] == nil {
-			counts[o.Server][slice] = &Bucket{StartSeconds: seconds(time.Duration(slice) * width)}
-		}
-		counts[o.Server][slice].add(o, handled.Class)
-	}
-	out := map[string][]Bucket{}
-	for server, ofServer := range counts {
-		for _, b := range ofServer {
-			if b.Total() > 0 {
-				out[server] = append(out[server], *b)
-			}
-		}
-		slices.SortFunc(out[server], func(a, b Bucket) int { return cmp.Compare(a.StartSeconds, b.StartSeconds) })
-	}
-	return out
-}
-
 // add counts one operation. A request that the run cancelled without an answer says nothing about
 // the server. A success that broke off counts only if the run broke it off, as with watches.
-func (b *Bucket) add(o *history.Operation, class invariant.Class) {
+func (b *Bucket) add(o *history.Operation, class invariant.Class, wrong bool) {
 	success := o.Status >= 200 && o.Status < 300 || o.Status == 304
 	switch {
+	case wrong:
+		b.Wrong++
 	case o.Status == 0 && o.Failure == history.FailureCanceled:
 	case success && (o.Failure == history.FailureNone || o.Failure == history.FailureCanceled):
 		b.Success++
@@ -206,5 +203,5 @@ func (b *Bucket) add(o *history.Operation, class invariant.Class) {
 
 // Total is how many requests the bucket counts.
 func (b Bucket) Total() int {
-	return b.Success + b.MissingObject + b.UnservedResource + b.MissingResource + b.Unavailable + b.ServerError + b.NoResponse + b.Other
+	return b.Wrong + b.Success + b.MissingObject + b.UnservedResource + b.MissingResource + b.Unavailable + b.ServerError + b.NoResponse + b.Other
 }

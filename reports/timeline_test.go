@@ -20,7 +20,7 @@ func TestBucketWidth(t *testing.T) {
 		{history.Forever, 100_000_000 * time.Second},
 	} {
 		t.Run(c.end.String(), func(t *testing.T) {
-			if got := bucketWidth(c.end); got != c.want {
+			if got := bucketWidth(c.end, 3); got != c.want {
 				t.Errorf("bucketWidth is %v, want %v", got, c.want)
 			}
 		})
@@ -68,6 +68,15 @@ func TestStateBands(t *testing.T) {
 				t.Errorf("bands (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// With many servers, the buckets of all of them together are no more than with a few.
+func TestBucketsOfManyServers(t *testing.T) {
+	for servers, want := range map[int]time.Duration{10: time.Second, 50: 5 * time.Second, 1000: 10 * time.Second} {
+		if got := bucketWidth(90*time.Second, servers); got != want {
+			t.Errorf("%d servers: bucketWidth is %v, want %v", servers, got, want)
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ const maxTemplates = 8192
 
 func (s *Simulator) templateOf(r *workload.Request) *template {
 	key := *r
-	key.User, key.Cached, key.Then, key.Pick, key.Before = "", "", "", 0, 0 // the server does not see these
+	key.User, key.Cached, key.Then, key.Pick, key.Before, key.Slow = "", "", "", 0, 0, false // the server does not see these
 	if t, ok := s.templates[key]; ok {
 		return t
 	}
@@ -84,6 +84,9 @@ func newTemplate(r *workload.Request) *template {
 	}
 	maps.Copy(header, r.ForgedHeader())
 	t.request = &http.Request{Method: r.Method(), URL: t.url, Header: header, Host: "kubernetes", ProtoMajor: 2, RemoteAddr: "client:1"}
+	if r.HTTP1 {
+		t.request.ProtoMajor, t.request.ProtoMinor = 1, 1
+	}
 	if r.Upgrade {
 		maps.Copy(header, upgradeHeader(r.Protocol))
 		t.request.ProtoMajor, t.request.ProtoMinor = 1, 1
@@ -181,6 +184,7 @@ func (s *Simulator) completed(op *operation, failure history.Failure) {
 	s.trace.add(op.End, eventAnswered, op.at, x.status, uint64(len(op.Failure)))
 	s.history.Operations = append(s.history.Operations, op.Operation)
 	s.seen(op)
+	s.counts.completed(op)
 	s.doubt(op)
 }
 

@@ -115,12 +115,10 @@ func (d *driver) Observe(context.Context, ...string) {}
 
 // Define and Undefine implement [step.Definer].
 func (d *driver) Define(_ context.Context, what scenario.Definition) error {
-	d.s.define(what, true)
-	return nil
+	return d.s.define(what, true)
 }
 
 // Undefine deletes a definition.
 func (d *driver) Undefine(_ context.Context, what scenario.Definition) error {
-	d.s.define(what, false)
-	return nil
+	return d.s.define(what, false)
 }

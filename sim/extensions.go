@@ -1,11 +1,8 @@
 package sim
 
 import (
-	"cmp"
 	"slices"
 
-	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -21,15 +18,8 @@ type resourceKey struct{ group, version, resource, subresource string }
 // extended has the resources that a server serves in addition to those of its version: the custom
 // resources and aggregated APIs that it has seen.
 type extended struct {
-	seen  []scenario.Definition
-	cache *extendedDocument // nil if none is seen; then the version's own document is right
-}
-
-// extendedDocument is the discovery of a server with extensions.
-type extendedDocument struct {
-	version  *recorded.Version
-	roots    [2]discovery.Groups
-	document history.Document
+	seen  []definition
+	cache *extendedDocument // nil if none is served; then the version's own document is right
 }
 
 // extensionVerbs are the verbs of every custom resource.
@@ -37,20 +27,28 @@ var extensionVerbs = []string{"create", "delete", "deletecollection", "get", "li
 
 // serves returns the verbs of a resource, and whether the server serves the resource itself.
 func (srv *server) serves(k resourceKey) ([]string, bool) {
-	if verbs, ok := srv.s.index(srv.version)[k]; ok {
-		return verbs, true
+	if srv.extends(k) {
+		return extensionVerbs, true
 	}
-	return extensionVerbs, srv.extends(k)
+	verbs, ok := srv.s.index(srv.version)[k]
+	if !ok || srv.hides(k) {
+		return nil, false
+	}
+	return verbs, true
 }
 
 // extends reports whether the server serves the resource as an extension.
-func (srv *server) extends(k resourceKey) bool {
-	for _, d := range srv.seen {
-		if d.Group == k.group && d.Resource == k.resource && k.subresource == "" && slices.Contains(d.Versions, k.version) {
-			return true
-		}
-	}
-	return false
+func (srv *server) extends(k resourceKey) bool { return srv.cache != nil && srv.cache.extra[k] }
+
+// hides reports whether an aggregated API has taken the place of the resource's built-in group
+// version.
+func (srv *server) hides(k resourceKey) bool {
+	return srv.cache != nil && srv.cache.hidden[groupVersion{k.group, k.version}]
+}
+
+// lists reports whether the server serves the resource of a template.
+func (srv *server) lists(t *template, k resourceKey) bool {
+	return srv.extends(k) || t.servedBy(srv.s, srv.version, k) && !srv.hides(k)
 }
 
 // index returns the resources of a version with their verbs, for lookups.
@@ -84,17 +82,14 @@ func (srv *server) document() history.Document {
 	return srv.cache.document
 }
 
-// define changes the definitions in etcd. Each server sees the change after its own delay.
-func (s *Simulator) define(d scenario.Definition, exists bool) {
-	s.extensions = slices.DeleteFunc(slices.Clone(s.extensions), func(o scenario.Definition) bool { return o.Group == d.Group && o.Resource == d.Resource })
+// define changes the definitions in etcd. Each server sees the change after its own delay. The error
+// is a [scenario.RefusedDefinition].
+func (s *Simulator) define(d scenario.Definition, exists bool) (err error) {
 	if exists {
-		s.extensions = append(s.extensions, d)
+		s.extensions, err = apply(s.extensions, d)
+	} else {
+		s.extensions = remove(s.extensions, d)
 	}
-	// kube-apiserver lists the resources of a group version by name, and not in the order in which
-	// they were defined.
-	slices.SortFunc(s.extensions, func(a, b scenario.Definition) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
-	})
 	now := s.extensions
 	for _, srv := range s.servers {
 		if srv.phase == down || srv.cutOff {
@@ -102,24 +97,20 @@ func (s *Simulator) define(d scenario.Definition, exists bool) {
 		}
 		srv.notify(func() { srv.see(now) })
 	}
+	return err
 }
 
 // see replaces the extensions that the server has seen. The server serves exactly these from now
 // on.
-func (srv *server) see(now []scenario.Definition) {
-	if slices.EqualFunc(srv.seen, now, func(a, b scenario.Definition) bool {
-		return a.Group == b.Group && a.Resource == b.Resource && slices.Equal(a.Versions, b.Versions)
-	}) {
+func (srv *server) see(now []definition) {
+	if slices.EqualFunc(srv.seen, now, definition.equal) {
 		return
 	}
 	s := srv.s
 	s.reached.note(ReachedExtension)
 	s.trace.add(s.loop.Now(), eventExtensions, srv.index, len(now), 0)
 	srv.seen = now
-	srv.cache = nil
-	if len(now) > 0 {
-		srv.cache = s.extend(srv.version, now)
-	}
+	srv.cache = s.extend(srv.version, now)
 	if srv.phase == running {
 		srv.tellServed()
 		srv.tellPeers()
@@ -127,20 +118,30 @@ func (srv *server) see(now []scenario.Definition) {
 	if !srv.on {
 		return
 	}
-	e := proxy.Extensions{At: s.wall()}
-	for _, d := range now {
-		for _, v := range d.Versions {
-			if d.Aggregated {
-				e.Aggregated = append(e.Aggregated, schema.GroupVersion{Group: d.Group, Version: v})
-			} else {
-				e.CustomResources = append(e.CustomResources, schema.GroupVersionResource{Group: d.Group, Version: v, Resource: d.Resource})
-			}
-		}
-	}
 	if srv.policy.Knowledge.Extensions != proxy.ExtensionsIgnored {
+		e := extensionsOf(now)
+		e.At = s.wall()
 		srv.observe(e)
 	}
 	srv.learnLocal()
+}
+
+// extensionsOf returns the definitions in the form of the sidecar's sources (proxy/peers).
+func extensionsOf(now []definition) (e proxy.Extensions) {
+	for _, d := range now {
+		for _, v := range d.Versions {
+			gvr := schema.GroupVersionResource{Group: d.Group, Version: v, Resource: d.Resource}
+			switch {
+			case d.Aggregated:
+				e.Aggregated = append(e.Aggregated, gvr.GroupVersion())
+			case d.established:
+				e.CustomResources = append(e.CustomResources, gvr)
+			default:
+				e.Unserved = append(e.Unserved, gvr)
+			}
+		}
+	}
+	return e
 }
 
 // learnLocal tells the table which resources the local server serves.
@@ -150,47 +151,6 @@ func (srv *server) learnLocal() {
 		srv.tell(proxy.LocalFetched{Version: srv.release, Roots: roots, At: srv.s.wall()})
 		srv.pump()
 	}
-}
-
-// extend makes the documents of a version with extensions. The extensions follow the built-in
-// resources, as kube-apiserver lists them.
-func (s *Simulator) extend(v *recorded.Version, definitions []scenario.Definition) *extendedDocument {
-	key := v.Document.Hash
-	for _, d := range definitions {
-		key += "+" + d.String()
-	}
-	if e, ok := s.extended[key]; ok {
-		return e
-	}
-	e := &extendedDocument{version: v, roots: v.Roots, document: history.Document{Hash: key, Bytes: v.Document.Bytes}}
-	e.roots[1] = slices.Clone(v.Roots[1])
-	e.document.Resources = slices.Clone(v.Document.Resources)
-	for _, d := range definitions {
-		g := slices.IndexFunc(e.roots[1], func(g apidiscoveryv2.APIGroupDiscovery) bool { return g.Name == d.Group })
-		if g < 0 {
-			g = len(e.roots[1])
-			e.roots[1] = append(e.roots[1], apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: d.Group}})
-		}
-		group := &e.roots[1][g]
-		group.Versions = slices.Clone(group.Versions)
-		for _, version := range d.Versions {
-			v := slices.IndexFunc(group.Versions, func(v apidiscoveryv2.APIVersionDiscovery) bool { return v.Version == version })
-			if v < 0 {
-				v = len(group.Versions)
-				group.Versions = append(group.Versions, apidiscoveryv2.APIVersionDiscovery{Version: version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent})
-			}
-			of := &group.Versions[v]
-			of.Resources = append(slices.Clip(of.Resources), apidiscoveryv2.APIResourceDiscovery{
-				Resource: d.Resource, ResponseKind: &metav1.GroupVersionKind{Group: d.Group, Version: version, Kind: d.Resource},
-				Scope: apidiscoveryv2.ScopeCluster, SingularResource: d.Resource, Verbs: extensionVerbs,
-			})
-			e.document.Resources = append(e.document.Resources, history.Resource{
-				GVR: history.GVR{Group: d.Group, Version: version, Resource: d.Resource}, Kind: d.Resource, Verbs: extensionVerbs,
-			})
-		}
-	}
-	s.extended[key] = e
-	return e
 }
 
 // storageVersionObjects returns the resources in the StorageVersion objects. Each server whose

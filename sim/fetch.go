@@ -208,6 +208,7 @@ func (f *fetch) done(failed string) {
 	b := f.q.b
 	s := b.srv.s
 	b.results[f.q.peer].Roots[f.root].Failed = failed
+	s.counts.Fetches++
 	s.trace.add(s.loop.Now(), eventFetched, b.srv.index, f.target().index, uint64(f.root)<<1|bit(failed == ""))
 	s.loop.Schedule(s.loop.Now(), b.gate, (*endedFetch)(f))
 }

@@ -79,6 +79,7 @@ type observer struct{ *server }
 func (o observer) Decided(_ context.Context, r proxy.Request, d proxy.Decision, tried int) {
 	s := o.s
 	s.trace.add(s.loop.Now(), eventDecided, o.index, int(d.Action)<<8|tried, hashString(string(d.Reason))^hashString(string(d.Peer)))
+	s.counts.decided(d, tried)
 	if state, ok := decided[d.Reason]; ok {
 		s.reached.note(state)
 	}
@@ -111,6 +112,7 @@ func (o observer) believed(r proxy.Request, peer int) {
 func (o observer) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptResult) {
 	s := o.s
 	s.trace.add(s.loop.Now(), eventAttempted, o.index, a.Code<<4|int(a.Outcome), hashString(string(a.Peer)))
+	s.counts.Attempts++
 	switch {
 	case a.Answered && a.Code == 404:
 		s.reached.note(ReachedMiss)

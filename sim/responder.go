@@ -109,6 +109,7 @@ func (w *responder) end(aborted bool) {
 		return
 	}
 	w.WriteHeader(http.StatusOK)
+	x.goAway()
 	if w.begun {
 		w.send()
 		x.back(0, part{ends: true})

@@ -57,6 +57,7 @@ type server struct {
 	handler  http.Handler
 	proxy    *proxy.Handler // nil with the feature off
 	incoming []*exchange    // requests in progress
+	drained  vtime.Time     // until when it serves after it was told to stop
 
 	broken [2]brokenDocument // its discovery documents, by root
 	knowledge
@@ -72,7 +73,9 @@ const (
 )
 
 // listening reports whether the process accepts connections.
-func (srv *server) listening() bool { return srv.phase == running }
+func (srv *server) listening() bool {
+	return srv.phase == running || srv.phase == stopping && srv.s.loop.Now() < srv.drained
+}
 
 // start begins a new process of a release, which serves the resources of v. The process becomes
 // ready by itself.
@@ -254,7 +257,8 @@ func (srv *server) stop() {
 	srv.unsight()
 	srv.phase = stopping
 	srv.leave()
-	s.loop.After(stopsWithin, srv.gate, func() {
+	srv.drained = s.loop.Now() + srv.drain()
+	s.loop.At(srv.drained+stopsWithin, srv.gate, func() {
 		srv.phase = down
 		srv.gate.Close()
 		srv.hangUp()
@@ -262,6 +266,26 @@ func (srv *server) stop() {
 		s.driver.wake()
 	})
 }
+
+// drain is how long the process serves after it was told to stop and has removed its leases
+// (preparedGenericAPIServer.Run in k8s.io/apiserver, pkg/server/genericapiserver.go). A sidecar does
+// not wait for its kube-apiserver.
+func (srv *server) drain() time.Duration {
+	if srv.setup == nil || srv.sidecar() {
+		return 0
+	}
+	return srv.setup.ShutdownDelay
+}
+
+// goAway makes the client of a connection dial anew, by chance, after an answer.
+func (x *exchange) goAway() {
+	if setup := x.target.setup; setup != nil && setup.Goaway == scenario.On && x.s.tape.OneIn(tape.Delays, goawayOneIn) {
+		x.link.warm = false
+	}
+}
+
+// goawayOneIn is [scenario.GoawayChance].
+const goawayOneIn = 50
 
 // redial repeats the dialling of exchanges that waited for a handshake with a paused process.
 func (s *Simulator) redial(srv *server) {

@@ -49,15 +49,11 @@ type Simulator struct {
 	tape  *tape.Tape
 	trace trace
 
-	servers    []*server
-	names      []string
-	serverIDs  []proxy.ServerID
-	addresses  []string
-	byName     map[string]int
-	byID       map[proxy.ServerID]int
-	byAddress  map[string]int
+	servers []*server
+	naming
+	namings    []naming // of earlier cases: a search may have one number of servers after the other
 	links      []link
-	extensions []scenario.Definition
+	extensions []definition // in etcd, in the order in which they were created
 	objects    map[object]bool
 	population map[schema.GroupResource]int // number of objects, and of the labelled objects of large lists
 	labelled   map[schema.GroupResource]int
@@ -70,6 +66,7 @@ type Simulator struct {
 	asked       []int // number of requests, by server
 	requests    int
 	reached     Reached
+	counts      Counts
 	suspect     bool
 
 	// Caches of values that are the same in every run.
@@ -109,6 +106,8 @@ type Result struct {
 	Hash, Shape uint64
 	// Reached are the interesting states that the run reached.
 	Reached Reached
+	// Counts are how much servers asked one another.
+	Counts Counts
 	// Suspect is false only if no invariant can be violated. Then the history need not be judged.
 	Suspect bool
 	// Events is the number of simulated events, and Until the virtual time at the end.
@@ -169,7 +168,7 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 		s.history.End.Error = fmt.Sprintf("the simulator gives a run %s of virtual time, and after that %s", maxRun, left)
 	}
 	result := &Result{
-		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Suspect: s.suspect, Events: s.loop.Steps(), Until: s.loop.Now(), names: s.names,
+		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Counts: s.counts, Suspect: s.suspect, Events: s.loop.Steps(), Until: s.loop.Now(), names: s.names,
 	}
 	if o.Trace {
 		result.trace = append([]entry(nil), s.trace.entries...)
@@ -212,6 +211,7 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	}
 	s.of, s.tape = c, t
 	s.trace.reset(o.Trace)
+	s.counts = Counts{}
 	clear(s.objects)
 	clear(s.population)
 	clear(s.labelled)
@@ -257,18 +257,19 @@ func (s *Simulator) Recycle(r *Result) { s.recycled, r.History = r.History, nil 
 // resize makes room for the servers of a case.
 func (s *Simulator) resize(c *Case) {
 	n := len(c.Servers)
-	for len(s.servers) < n {
-		s.servers = append(s.servers, &server{})
+	s.servers = slices.Grow(s.servers[:0], n)[:n] // of an earlier case, or nil
+	for i := range s.servers {
+		if s.servers[i] == nil {
+			s.servers[i] = &server{}
+		}
 	}
-	s.servers = s.servers[:n]
 	if !slices.EqualFunc(c.Servers, s.names, func(server scenario.Server, name string) bool { return server.Name == name }) {
 		s.name(c)
 	}
+	s.asked = slices.Grow(s.asked[:0], n)[:n]
 	clear(s.asked)
 	ends := n + 2
-	if len(s.links) != ends*ends {
-		s.links = make([]link, ends*ends)
-	}
+	s.links = slices.Grow(s.links[:0], ends*ends)[:ends*ends]
 	for from := range ends {
 		for to := range ends {
 			l := &s.links[from*ends+to]
@@ -278,17 +279,39 @@ func (s *Simulator) resize(c *Case) {
 	}
 }
 
+// naming are the names of the servers of a case, and what follows from them. It is immutable.
+type naming struct {
+	names     []string
+	serverIDs []proxy.ServerID
+	addresses []string
+	byName    map[string]int
+	byID      map[proxy.ServerID]int
+	byAddress map[string]int
+}
+
+// mostNamings bounds the namings that are kept.
+const mostNamings = 8
+
 // name takes the names of the servers from a case.
 func (s *Simulator) name(c *Case) {
+	for _, known := range s.namings {
+		if slices.EqualFunc(c.Servers, known.names, func(server scenario.Server, name string) bool { return server.Name == name }) {
+			s.naming = known
+			return
+		}
+	}
 	n := len(c.Servers)
-	s.names, s.serverIDs, s.addresses, s.asked = nil, nil, nil, make([]int, n)
-	s.byName, s.byID, s.byAddress = make(map[string]int, n), make(map[proxy.ServerID]int, n), make(map[string]int, n)
+	s.naming = naming{byName: make(map[string]int, n), byID: make(map[proxy.ServerID]int, n), byAddress: make(map[string]int, n)}
 	for i, server := range c.Servers {
 		id, address := proxy.ServerID("apiserver-"+server.Name), server.Name+":"+securePort
 		s.names, s.serverIDs, s.addresses = append(s.names, server.Name), append(s.serverIDs, id), append(s.addresses, address)
 		s.byName[server.Name], s.byID[id], s.byAddress[address] = i, i, i
 		s.byAddress[decoy(server.Name)+":"+securePort], s.byAddress[own(server.Name)+":"+securePort] = i, i // the obstacle is on the link
 	}
+	if len(s.namings) == mostNamings {
+		s.namings = s.namings[:0]
+	}
+	s.namings = append(s.namings, s.naming)
 }
 
 // requestsAfter sends the requests that follow a step.

@@ -36,7 +36,7 @@ func (s *Simulator) situate(op *operation) {
 		if srv.phase != running {
 			continue
 		}
-		if !op.template.servedBy(s, srv.version, k) && !srv.extends(k) {
+		if !srv.lists(op.template, k) {
 			continue
 		}
 		if srv == asked {

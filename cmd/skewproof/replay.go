@@ -96,7 +96,7 @@ func (f *replayFlags) replaySimulated(r *search.Repro, out io.Writer) error {
 	}
 	v := replay.VerdictOn(verdicts, r)
 	replay.WriteStory(out, r, result.History, v)
-	fmt.Fprintf(out, "\n%s\n%s\n", replay.Recognise(r, v), replay.CompareTraces(r, result.Hash, run.Version()))
+	fmt.Fprintf(out, "\n%s\n%s\n%s\n", replay.Recognise(r, v), r.Removal, replay.CompareTraces(r, result.Hash, run.Version()))
 	if f.trace != "" {
 		if err := writeTrace(f.trace, result); err != nil {
 			return notRun(err)

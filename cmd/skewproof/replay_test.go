@@ -130,7 +130,7 @@ func TestReplayWritesReportsAndTrace(t *testing.T) {
 func TestReplayRefuses(t *testing.T) {
 	file := writeRepro(t, forgotten(t))
 	broken := filepath.Join(t.TempDir(), "broken.json")
-	if err := os.WriteFile(broken, []byte(`{"schema":"skewproof/repro/v1alpha3","invariant":"NoLoop"`), 0o600); err != nil {
+	if err := os.WriteFile(broken, []byte(`{"schema":"skewproof/repro/v1alpha4","invariant":"NoLoop"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	changed := forgotten(t)

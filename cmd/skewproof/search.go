@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,8 +19,10 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -39,6 +42,8 @@ func (f *searchFlags) register(flags *pflag.FlagSet, command string) {
 	f.given = flags.Changed
 	flags.StringVar(&f.spec.From, "from", run.DefaultFrom, "the older version; what it serves must be recorded")
 	flags.StringVar(&f.spec.To, "to", run.DefaultTo, "the newer version")
+	flags.StringSliceVar(&f.spec.Versions, "versions", nil,
+		fmt.Sprintf("all versions instead of --from and --to, with commas between them: 2 to %d", search.MaxVersions))
 	flags.StringArrayVar(&f.spec.Changes, "change", nil, "set a switch of the policy, as SWITCH=VALUE (docs/policies.md lists them); may be repeated")
 	flags.IntVar(&f.options.Workers, "workers", 0, "how many schedules are run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "directory for what is found (default _out/"+command+"-POLICY-TIME)")
@@ -55,7 +60,7 @@ func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, command string) {
 
 // registerRandom declares the flags of searches of random schedules.
 func (f *searchFlags) registerRandom(flags *pflag.FlagSet) {
-	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d", search.MaxServers))
+	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d; 0 for 1 to 5, as each schedule draws", search.MaxServers))
 	flags.IntVar(&f.spec.Resources, "resources", 6, "how many resources are served, the most telling first; 0 for all, which is slower")
 	flags.IntVar(&f.spec.Requests, "requests", search.DefaultRequests, "how many requests a schedule has")
 	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
@@ -63,6 +68,13 @@ func (f *searchFlags) registerRandom(flags *pflag.FlagSet) {
 
 // complete fills in values that no flag sets, and refuses combinations of flags that are wrong.
 func (f *searchFlags) complete(progress io.Writer) error {
+	if all := f.spec.Versions; len(all) > 0 {
+		if f.given("from") || f.given("to") {
+			return usage("--versions %s: give it without --from and --to", strings.Join(all, ","))
+		}
+		slices.SortFunc(all, semver.Compare)
+		f.spec.From, f.spec.To = all[0], all[len(all)-1]
+	}
 	if semver.IsValid(f.spec.From) && semver.IsValid(f.spec.To) && semver.Compare(f.spec.To, f.spec.From) < 0 {
 		return run.WrongOrder(f.spec.From, f.spec.To, f.given("from"), f.given("to"))
 	}
@@ -235,20 +247,35 @@ N of them, by the same skewproof with the same flags.`,
 func newAblate() *cobra.Command {
 	var f searchFlags
 	var to string
+	var smallest, onlySchedules bool
 	cmd := &cobra.Command{
 		Use:   "ablate",
 		Short: "Find out which single switch between two policies removes which violations",
 		Long: `Find out which single switch between two policies removes which violations.
 
 For each switch in which the policies differ, the same random schedules are run under the first policy with that switch alone as in the second, and under
-the second with that switch alone as in the first. The table is printed, and written as text, Markdown and JSON.`,
+the second with that switch alone as in the first. The table is printed, and written as text, Markdown and JSON.
+
+With --smallest it looks for the smallest set of changes that leaves the first policy without a violation of a core invariant, over the schedules
+and over every scenario that the simulator runs. No change of the set can be left out.`,
 		Example: `  skewproof ablate
+  skewproof ablate --smallest
   skewproof ablate --from-policy upstream-1.36 --to-policy upstream-1.37 --seeds 500`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			progress := cmd.ErrOrStderr()
 			if err := f.complete(progress); err != nil {
 				return err
+			}
+			if smallest {
+				all := scenarios.All()
+				if onlySchedules {
+					all = nil
+				}
+				return f.smallest(cmd.Context(), to, all, cmd.OutOrStdout(), progress)
+			}
+			if onlySchedules {
+				return usage("--only-schedules means nothing without --smallest")
 			}
 			ablation, err := search.Ablate(f.spec, to, f.options)
 			if err != nil {
@@ -275,8 +302,27 @@ the second with that switch alone as in the first. The table is printed, and wri
 	flags := cmd.Flags()
 	f.register(flags, "ablate")
 	flags.StringVar(&f.spec.Policy, "from-policy", "upstream-1.37", "the policy to begin with")
+	flags.BoolVar(&smallest, "smallest", false, "look for the smallest set of changes that leaves no core violation")
+	flags.BoolVar(&onlySchedules, "only-schedules", false, "with --smallest: leave out the scenarios, which take most of the time")
 	flags.StringVar(&to, "to-policy", "reference", "the policy to compare it with")
 	f.registerRandom(flags)
 	flags.Uint64Var(&f.options.Seeds, "seeds", search.DefaultAblationSeeds, "how many schedules are run under each policy")
 	return cmd
+}
+
+// smallest looks for the smallest set of changes and writes it.
+func (f *searchFlags) smallest(ctx context.Context, to string, all []scenario.Scenario, out, progress io.Writer) error {
+	s, err := search.NewSmallest(f.spec, to, f.options, all)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	dir, err := f.prepare("smallest")
+	if err != nil {
+		return err
+	}
+	found, err := s.Run(ctx, func(what string) { fmt.Fprintln(progress, what) })
+	if err != nil {
+		return notRun(err)
+	}
+	return tell(out, dir, reports.WriteSmallest(dir, found), func(reports.SummaryOptions) error { return reports.WriteSmallestText(out, found) })
 }

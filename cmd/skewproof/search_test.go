@@ -105,7 +105,7 @@ func TestSearchesRefuseWrongFlags(t *testing.T) {
 		{"explore --change Routing.Attempts=many", "Routing.Attempts"},
 		{"explore --from v1.37.1 --to v1.36.3", "is older than"},
 		{"explore --to v9.9.9", "not recorded"},
-		{"explore --servers 0", "1 to 100"},
+		{"explore --servers -1", "1 to 100"},
 		{"explore --servers 101", "1 to 100"},
 		{"explore --resources -1", "resources"},
 		{"explore --requests -1", "requests"},
@@ -168,5 +168,31 @@ func TestTheReproducingCommandIsTheSearch(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%s\ngives %v, want %v", c.Command(), got, want)
+	}
+}
+
+func TestThreeVersionsAreSearched(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "found")
+	_, err := call(t, "explore", "--policy", "reference", "--versions", "v1.37.1,v1.35.4,v1.36.3", "--servers", "0", "--seeds", "20", "--out", dir)
+	if code := exitCodeOf(err); code == exitUsage || code == exitNotRun {
+		t.Fatalf("exit code %d: %v", code, err)
+	}
+	c, err := reports.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(c.Spec.Versions, " "); got != "v1.35.4 v1.36.3 v1.37.1" || c.Spec.From != "v1.35.4" || c.Spec.To != "v1.37.1" {
+		t.Errorf("searched were %s, from %s to %s", got, c.Spec.From, c.Spec.To)
+	}
+	if want := "--versions v1.35.4,v1.36.3,v1.37.1 --servers 0"; !strings.Contains(c.Command(), want) {
+		t.Errorf("the command is %s, want %s in it", c.Command(), want)
+	}
+	for what, args := range map[string][]string{
+		"--from beside it": {"--versions", "v1.36.3,v1.37.1", "--from", "v1.35.4"}, "one": {"--versions", "v1.37.1"}, "none that is recorded": {"--versions", "v1.36.3,v1.99.9"},
+		"four": {"--versions", "v1.30.14,v1.35.4,v1.36.3,v1.37.1"},
+	} {
+		if _, err := call(t, append([]string{"explore", "--seeds", "1"}, args...)...); exitCodeOf(err) != exitUsage {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -120,6 +120,16 @@ type DiscoveryBreaker interface {
 	RestoreDiscovery(server, path string) (failed int, err error)
 }
 
+// Administrator is a [Cluster] to whose etcd and leases things can be done that administrators do.
+// Each method says what it did, for the record of the step.
+type Administrator interface {
+	// CompactEtcd removes all past revisions, DefragmentEtcd rewrites the file.
+	CompactEtcd(ctx context.Context) (effect string, err error)
+	DefragmentEtcd(ctx context.Context) (effect string, err error)
+	// DeleteLease deletes the identity lease of a server. It is not an error if there is none.
+	DeleteLease(ctx context.Context, server string) (effect string, err error)
+}
+
 // Extender is a [Cluster] that can run a program which serves aggregated APIs.
 type Extender interface {
 	// Extend makes an extension apiserver serve these APIs. When the program serves, Extend returns

@@ -50,7 +50,7 @@ func (d *Definer) register(ctx context.Context, what scenario.Definition) error 
 			return err
 		}
 		for _, version := range what.Versions {
-			if err := applied(ctx, client.Resource(apiServices), apiService(what.Group, version, address, ca)); err != nil {
+			if err := applied(ctx, client.Resource(apiServices), apiService(what, version, address, ca)); err != nil {
 				return err
 			}
 		}
@@ -132,12 +132,27 @@ func service(address netip.AddrPort) *unstructured.Unstructured {
 	}}
 }
 
-func apiService(group, version string, address netip.AddrPort, ca []byte) *unstructured.Unstructured {
+// preferredPriority is the versionPriority of the preferred version, above that of the others.
+const (
+	versionPriority   = int64(15)
+	preferredPriority = int64(20)
+)
+
+// automanaged is the label by which kube-apiservers know the APIServices of their own APIs. Without
+// a value, no server takes back a group version that it has built in (autoregister_controller.go in
+// k8s.io/kube-aggregator, pkg/controllers/autoregister).
+const automanaged = "kube-aggregator.kubernetes.io/automanaged"
+
+func apiService(of scenario.Definition, version string, address netip.AddrPort, ca []byte) *unstructured.Unstructured {
+	group, priority := of.Group, versionPriority
+	if version == of.Preferred {
+		priority = preferredPriority
+	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiServices.GroupVersion().String(), "kind": "APIService",
-		"metadata": map[string]any{"name": version + "." + group},
+		"metadata": map[string]any{"name": version + "." + group, "labels": map[string]any{automanaged: ""}},
 		"spec": map[string]any{
-			"group": group, "version": version, "groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
+			"group": group, "version": version, "groupPriorityMinimum": int64(1000), "versionPriority": priority,
 			"caBundle": base64.StdEncoding.EncodeToString(ca),
 			"service":  map[string]any{"name": extension.ServiceName, "namespace": extension.ServiceNamespace, "port": int64(address.Port())},
 		},

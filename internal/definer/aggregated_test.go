@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/skewproof/skewproof/internal/extension"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // The registration must lead to where the program is, by a name that its certificate is good for.
@@ -22,7 +23,7 @@ func TestARegistrationLeadsToTheProgram(t *testing.T) {
 		}
 		return s
 	}
-	at, registered := service(address), apiService("metrics.example.com", "v1", address, []byte("PEM"))
+	at, registered := service(address), apiService(scenario.Definition{Group: "metrics.example.com"}, "v1", address, []byte("PEM"))
 	if got := registered.GetName(); got != "v1.metrics.example.com" {
 		t.Errorf("its name is %s: the API wants VERSION.GROUP", got)
 	}

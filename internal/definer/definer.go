@@ -2,6 +2,7 @@
 package definer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,14 +40,19 @@ const (
 	definitionInterval = 100 * time.Millisecond
 )
 
-// storedVersion is the storage version of every custom resource. It is never served, so that all
-// served versions can be removed: the API refuses to remove a storage version.
-const storedVersion = "stored"
-
 // Define creates the custom resource of a definition, or changes its versions, and waits until one
 // server has established it; the others follow. For an aggregated API it registers the APIServices
-// and tells the extension apiserver.
+// and tells the extension apiserver. The error is a [scenario.RefusedDefinition] if a server says
+// that the definition is invalid, or if its names are taken.
 func (d *Definer) Define(ctx context.Context, what scenario.Definition) error {
+	err := d.define(ctx, what)
+	if refused := (*takenNames)(nil); errors.As(err, &refused) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+		return &scenario.RefusedDefinition{Definition: what.String(), Why: err.Error()}
+	}
+	return err
+}
+
+func (d *Definer) define(ctx context.Context, what scenario.Definition) error {
 	if what.Aggregated {
 		return d.register(ctx, what)
 	}
@@ -58,10 +64,22 @@ func (d *Definer) Define(ctx context.Context, what scenario.Definition) error {
 		}
 		return wait.PollUntilContextCancel(ctx, definitionInterval, true, func(ctx context.Context) (bool, error) {
 			now, err := api.Get(ctx, object.GetName(), metav1.GetOptions{})
-			return err == nil && conditionHolds(now, "Established"), err
+			if err != nil {
+				return false, err
+			}
+			if why := condition(now, "NamesAccepted", "False"); why != "" && !conditionHolds(now, "Established") {
+				return false, &takenNames{why}
+			}
+			return conditionHolds(now, "Established"), nil
 		})
 	})
 }
+
+// takenNames says that another definition of the group has a name that this one asks for. No server
+// serves the definition until the other is gone.
+type takenNames struct{ why string }
+
+func (e *takenNames) Error() string { return e.why }
 
 // Undefine deletes the custom resource of a definition and waits until it is gone. It is not an
 // error if the resource does not exist.
@@ -94,8 +112,8 @@ func (d *Definer) throughAny(ctx context.Context, do func(context.Context, dynam
 			continue
 		}
 		err := d.through(ctx, server, do)
-		if err == nil || ctx.Err() != nil {
-			return err
+		if taken := (*takenNames)(nil); err == nil || ctx.Err() != nil || errors.As(err, &taken) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+			return err // the next server would say the same
 		}
 		errs = append(errs, fmt.Errorf("through %s: %w", server, err))
 	}
@@ -124,13 +142,22 @@ func (d *Definer) through(ctx context.Context, server string, do func(context.Co
 func customResource(d scenario.Definition) *unstructured.Unstructured {
 	version := func(name string, served bool) map[string]any {
 		return map[string]any{
-			"name": name, "served": served, "storage": !served,
+			"name": name, "served": served, "storage": name == d.StorageVersion(),
 			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
 		}
 	}
-	versions := []any{version(storedVersion, false)}
+	var versions []any
+	if d.Storage == "" {
+		versions = append(versions, version(scenario.StoredVersion, false))
+	}
 	for _, name := range d.Versions {
 		versions = append(versions, version(name, true))
+	}
+	names := map[string]any{"plural": d.Resource, "singular": d.Resource, "kind": d.KindName(), "listKind": d.KindName() + "List"}
+	for field, values := range map[string][]string{"shortNames": d.ShortNames, "categories": d.Categories} {
+		if len(values) > 0 {
+			names[field] = words(values)
+		}
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": definitions.GroupVersion().String(),
@@ -142,21 +169,37 @@ func customResource(d scenario.Definition) *unstructured.Unstructured {
 		},
 		"spec": map[string]any{
 			"group": d.Group, "scope": "Cluster", "versions": versions,
-			"names": map[string]any{"plural": d.Resource, "singular": d.Resource, "kind": d.Resource, "listKind": d.Resource + "List"},
+			"names": names,
 		},
 	}}
 }
 
 // conditionHolds reports whether a condition in the status of a definition is true.
-func conditionHolds(definition *unstructured.Unstructured, condition string) bool {
+func conditionHolds(definition *unstructured.Unstructured, kind string) bool {
+	return condition(definition, kind, "True") != ""
+}
+
+// condition returns the message of a condition, or its kind if it has none; "" if the condition does
+// not have that status.
+func condition(definition *unstructured.Unstructured, kind, status string) string {
 	conditions, _, err := unstructured.NestedSlice(definition.Object, "status", "conditions")
 	if err != nil {
-		return false
+		return ""
 	}
 	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == condition && c["status"] == "True" {
-			return true
+		if c, ok := c.(map[string]any); ok && c["type"] == kind && c["status"] == status {
+			message, _ := c["message"].(string)
+			return cmp.Or(message, kind)
 		}
 	}
-	return false
+	return ""
+}
+
+// words returns a list as decoded JSON has it.
+func words(values []string) []any {
+	all := make([]any, len(values))
+	for i, v := range values {
+		all[i] = v
+	}
+	return all
 }

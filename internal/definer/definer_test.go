@@ -33,7 +33,7 @@ func TestACustomResourceServesItsVersionsAndStoresAnother(t *testing.T) {
 			stored = append(stored, v["name"].(string))
 		}
 	}
-	if strings.Join(served, " ") != "v1 v2" || strings.Join(stored, " ") != storedVersion {
+	if strings.Join(served, " ") != "v1 v2" || strings.Join(stored, " ") != scenario.StoredVersion {
 		t.Errorf("it serves %q and stores %q", served, stored)
 	}
 }
@@ -78,5 +78,38 @@ func TestDefineNeedsAReadyServerAndAnExtensionAPIServer(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error that says %q", err, want)
 		}
+	}
+}
+
+func TestNamesAndStorageOfADefinition(t *testing.T) {
+	d := scenario.Definition{
+		Group: "resource.k8s.io", Resource: "devicetaintrules", Versions: []string{"v1", "v9"}, Kind: "DeviceTaintRule", ShortNames: []string{"dtr"},
+		Categories: []string{"all"}, Storage: "v9",
+	}
+	object := customResource(d)
+	for path, want := range map[string]string{"kind": "DeviceTaintRule", "listKind": "DeviceTaintRuleList", "plural": "devicetaintrules"} {
+		if got, _, _ := unstructured.NestedString(object.Object, "spec", "names", path); got != want {
+			t.Errorf("its %s is %q, want %q", path, got, want)
+		}
+	}
+	for path, want := range map[string]string{"shortNames": "dtr", "categories": "all"} {
+		if got, _, _ := unstructured.NestedStringSlice(object.Object, "spec", "names", path); strings.Join(got, " ") != want {
+			t.Errorf("its %s are %q, want %q", path, got, want)
+		}
+	}
+	if object.GetAnnotations()["api-approved.kubernetes.io"] == "" {
+		t.Error("it is not approved: no server would take it into a protected group")
+	}
+	versions, _, _ := unstructured.NestedSlice(object.Object, "spec", "versions")
+	var all []string
+	for _, v := range versions {
+		v := v.(map[string]any)
+		all = append(all, v["name"].(string))
+		if v["served"] != true || v["storage"] != (v["name"] == "v9") {
+			t.Errorf("version %v", v)
+		}
+	}
+	if strings.Join(all, " ") != "v1 v9" {
+		t.Errorf("its versions are %q: one of them is stored, so there is no other", all)
 	}
 }

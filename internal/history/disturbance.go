@@ -7,6 +7,12 @@ type Step struct {
 	Start    Time   `json:"start"`
 	End      Time   `json:"end"`
 	Error    string `json:"error,omitempty"`
+	// Refused says why the control plane did not accept the step, such as a definition whose names
+	// are taken. This is no failure of the run, and no fault.
+	Refused string `json:"refused,omitempty"`
+	// Effect says what the step did, where the step alone does not say so: "etcd compacted at
+	// revision 812".
+	Effect string `json:"effect,omitempty"`
 	// Disturbs is true if the step changes the cluster or injects a fault. Steady state and
 	// convergence are measured from the end of the last such step.
 	Disturbs bool `json:"disturbs,omitempty"`

@@ -62,3 +62,25 @@ func TestClassesCanBeLeftEarly(t *testing.T) {
 		break
 	}
 }
+
+// A verdict names the operations that it found wrong, and no others.
+func TestVerdictNamesWrongOperations(t *testing.T) {
+	h := tell().cut("b", "a", 15, 40).ask(20, "b", gadgets, 404).ask(21, "b", gadgets, 503).ask(22, "b", pods, 404, sub("resize")).h
+	v := noFalseNotFound.Judge(NewFacts(h))
+	if want := []*history.Operation{&h.Operations[0], &h.Operations[2]}; !slices.Equal(v.Wrong, want) {
+		t.Errorf("%d operations are wrong, want the first and the third", len(v.Wrong))
+	}
+}
+
+func TestHandledSaysWhatARequestTests(t *testing.T) {
+	h := tell().ask(20, "b", gadgets, 404).ask(21, "b", pods, 404, sub("resize")).discover(22, "a", "/apis", mergedDoc).h
+	h.Hops = append(h.Hops, history.Hop{Operation: h.Operations[0].ID, Server: "b", Start: sec(20), End: sec(20.001)})
+	var got []Mechanism
+	hops := 0
+	for _, handled := range NewFacts(h).Handled() {
+		got, hops = append(got, handled.Mechanism), hops+len(handled.Hops)
+	}
+	if want := []Mechanism{MechanismResource, MechanismSubresource, MechanismDiscovery}; !slices.Equal(got, want) || hops != 1 {
+		t.Errorf("mechanisms %q and %d hops, want %q and 1", got, hops, want)
+	}
+}

@@ -218,18 +218,22 @@ const (
 	ClassUnknown    Class = "unknown"    // the served resources changed meanwhile or are unknown
 )
 
-// Handled says who could have served a request, and who handled it.
+// Handled says who could have served a request, what it tests, and who handled it.
 type Handled struct {
 	Class Class
 	Way   Way
+	// Mechanism is the part of the proxy that the request tests, whatever the answer is.
+	Mechanism Mechanism
+	// Hops are the servers' own records of the request, in time order.
+	Hops []history.Hop
 }
 
-// Handled yields every operation of the history with its class and way, in time order. Callers must
-// not change the operations.
+// Handled yields every operation of the history with the facts about its handling, in time order.
+// Callers must not change the operations or their hops.
 func (f *Facts) Handled() iter.Seq2[*history.Operation, Handled] {
 	return func(yield func(*history.Operation, Handled) bool) {
 		for _, o := range f.observations {
-			if !yield(o.op, Handled{o.class(), o.way()}) {
+			if !yield(o.op, Handled{o.class(), o.way(), f.requested(o), o.hops}) {
 				return
 			}
 		}

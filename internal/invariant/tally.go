@@ -25,7 +25,8 @@ const (
 // breach is one violation.
 type breach struct {
 	Signature
-	asked string // the server that was asked
+	op    *history.Operation // the wrong operation, or nil
+	asked string             // the server that was asked
 	at    history.Time
 	about string // the resource, if the breach is about one
 	cause string // what is wrong, for people
@@ -102,6 +103,9 @@ func (t *tally) violation(b breach, show func() Evidence) {
 		return
 	}
 	t.verdict.Violations++
+	if b.op != nil {
+		t.verdict.Wrong = append(t.verdict.Wrong, b.op)
+	}
 	g := t.groups[b.Signature]
 	if g == nil {
 		g = &group{Evidence: Evidence{First: b.at, Last: b.at}, size: b.size + 1, about: map[string]bool{}, asked: map[string]bool{}}
@@ -137,7 +141,7 @@ func (t *tally) overloaded(at history.Time) bool { return t.timed && t.facts.ove
 // wrong, without server names, for the signature. cause says the same for people.
 func (t *tally) breach(o *observation, s situation, wrong, cause string) breach {
 	return breach{
-		Signature: t.facts.signature(o, s, wrong), asked: o.op.Server, at: o.op.End, about: o.resource.name(), cause: cause, size: t.facts.size(o),
+		Signature: t.facts.signature(o, s, wrong), op: o.op, asked: o.op.Server, at: o.op.End, about: o.resource.name(), cause: cause, size: t.facts.size(o),
 	}
 }
 

@@ -80,6 +80,8 @@ func newTimeline(records []history.Lifecycle) timeline {
 	}
 	var line timeline
 	var interrupted span // the span that the present pause interrupts
+	var lastLeft history.State
+	var ready bool // the present incarnation was
 	for _, r := range records {
 		// The run may notice the end of an incarnation after it started the next one.
 		if r.Incarnation < current.incarnation {
@@ -88,13 +90,19 @@ func newTimeline(records []history.Lifecycle) timeline {
 		next := span{window: window{r.At, forever}, incarnation: r.Incarnation, version: cmp.Or(r.Version, current.version), emulates: r.Emulates}
 		switch r.State {
 		case history.StateStarting:
-			next.phase = phaseStarting
+			next.phase, ready = phaseStarting, false
 		case history.StateReady:
-			next.phase, next.up = phaseReady, true
+			next.phase, next.up, ready = phaseReady, true, true
 		case history.StateStopping:
 			next.phase = phaseStopping
 		case history.StateStopped, history.StateKilled, history.StateCrashed:
 			next.phase, next.left = phaseDown, r.State
+			// A process that ends before it was ready, such as one that refuses its configuration,
+			// does not remove the leases of a process that was killed before.
+			if lost := lastLeft == history.StateKilled || lastLeft == history.StateCrashed; lost && !ready && r.State == history.StateStopped {
+				next.left = lastLeft
+			}
+			lastLeft = next.left
 		case history.StatePaused:
 			if current.phase == phaseDown || current.phase == phasePaused {
 				continue

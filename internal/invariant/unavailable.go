@@ -55,8 +55,8 @@ func judgeUnavailable(f *Facts) *tally {
 // ground truth or the fault is not what the history says. An older connection cannot explain the
 // response, because a blocking fault lets no response through on any connection.
 func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
-	if o.resource == nil || o.localDocument() || o.op.Failure == history.FailureCanceled {
-		return rulingNone, ""
+	if o.resource == nil || o.localDocument() || o.op.Failure == history.FailureCanceled || f.proxyOff(o.op.Server, o.window) {
+		return rulingNone, "" // a server without a proxy knows of no peer, whatever happens to links
 	}
 	w := f.untilBound(o)
 	s := o.situation

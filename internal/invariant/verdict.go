@@ -64,6 +64,9 @@ type Verdict struct {
 	// MaxEvidence. Kinds is the number of signatures.
 	Kinds    int        `json:"kinds,omitempty"`
 	Evidence []Evidence `json:"evidence,omitempty"`
+	// Wrong are the operations of the history that Violations counts. Violations that are not about
+	// one operation are left out. It is not saved, because it can be as large as the history.
+	Wrong []*history.Operation `json:"-"`
 }
 
 // MaxEvidence bounds Verdict.Evidence, because a defect that looks different each time must not

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
@@ -154,24 +153,6 @@ type Step struct {
 	Tests *Tests `json:"tests,omitempty"`
 }
 
-// Definition is a custom resource, or a resource of an aggregated API.
-type Definition struct {
-	Group    string   `json:"group"`
-	Resource string   `json:"resource"`
-	Versions []string `json:"versions"` // all served versions of the resource
-	// Aggregated is true for an APIService with a Service, false for a CustomResourceDefinition.
-	Aggregated bool `json:"aggregated,omitempty"`
-}
-
-// String returns, for example, "widgets.example.com (v1, v2)".
-func (d Definition) String() string {
-	s := fmt.Sprintf("%s.%s (%s)", d.Resource, d.Group, strings.Join(d.Versions, ", "))
-	if d.Aggregated {
-		s += ", aggregated"
-	}
-	return s
-}
-
 // Disturbs reports whether the step changes or harms the cluster. Changing objects is normal use of
 // a cluster, and no disturbance.
 func (s Step) Disturbs() bool {
@@ -239,6 +220,8 @@ func (s Step) String() string {
 		return fmt.Sprintf("start %d specs of Kubernetes' own tests %s as clients of %s", len(s.Tests.Specs), s.Version, s.through())
 	case AwaitTests:
 		return fmt.Sprintf("wait until the tests have ended, for %s at most", s.For)
+	case CompactEtcd, DefragmentEtcd, DeleteLease:
+		return s.administers()
 	case BreakDiscovery:
 		return s.spoils()
 	case RestoreDiscovery:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Setup is the difference between the configuration of a server and the subject's configuration,
@@ -31,7 +32,27 @@ type Setup struct {
 	Direct bool `json:"direct,omitempty"`
 	// EmulatedVersion is the minor version, such as "1.36", of --emulated-version; empty: its own.
 	EmulatedVersion string `json:"emulatedVersion,omitempty"`
+	// Goaway is on for a server that asks HTTP/2 clients after random requests to connect anew
+	// (--goaway-chance, with [GoawayChance]).
+	Goaway Switch `json:"goaway,omitempty"`
+	// ShutdownDelay is how long a server that is stopped goes on to serve, after it has left
+	// (--shutdown-delay-duration). Zero: not at all.
+	ShutdownDelay time.Duration `json:"shutdownDelay,omitempty"`
+	// WatchTermination is how long a server that is stopped waits for its watches to end
+	// (--shutdown-watch-termination-grace-period). Zero: not at all.
+	WatchTermination time.Duration `json:"watchTermination,omitempty"`
 }
+
+// GoawayChance is the chance that a kube-apiserver takes for [Setup.Goaway]: the largest that it
+// accepts (0.02, k8s.io/apiserver/pkg/server/options/server_run_options.go).
+const GoawayChance = "0.02"
+
+// LongDrain is a shutdown delay that is longer than the staleness bound, so that peers have noticed
+// that the server has left while it still serves.
+const LongDrain = 7 * time.Second
+
+// longestDrain bounds delays. A step that stops a server waits for them.
+const longestDrain = 15 * time.Second
 
 // Switch overrides the subject's configuration. The zero value does not.
 type Switch string
@@ -113,12 +134,23 @@ func (s *Setup) String() string {
 		{string(s.Flags), "with the flags of " + string(s.Flags)},
 		{s.HostnameOf, "with the host name of " + s.HostnameOf},
 		{s.EmulatedVersion, "emulating " + s.EmulatedVersion},
+		{string(s.Goaway), "its request to connect anew switched " + string(s.Goaway)},
+		{inWords(s.ShutdownDelay), "serving for " + s.ShutdownDelay.String() + " after it was told to stop"},
+		{inWords(s.WatchTermination), "waiting up to " + s.WatchTermination.String() + " for watches when it is told to stop"},
 	} {
 		if part.value != "" {
 			words = append(words, part.words)
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// inWords is the text of a duration; "" for none.
+func inWords(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
 }
 
 func (s *Setup) validate() error {
@@ -132,6 +164,9 @@ func (s *Setup) validate() error {
 		oneOf("front-proxy certificate", s.FrontProxy, CertificateExpired, CertificateStranger, CertificateOther, CertificateRotated),
 		oneOf("advertising", s.Advertise, AdvertiseNothing, AdvertiseHost, AdvertiseIP, AdvertisePort, AdvertiseWrong),
 		oneOf("flags", s.Flags, FlagsKubeadm),
+		oneOf("request to connect anew", s.Goaway, On),
+		drain("shutdown delay", s.ShutdownDelay),
+		drain("wait for watches", s.WatchTermination),
 	} {
 		if known != nil {
 			return known
@@ -139,6 +174,13 @@ func (s *Setup) validate() error {
 	}
 	if *s == (Setup{}) {
 		return errors.New("setup: it is empty; leave it out")
+	}
+	return nil
+}
+
+func drain(what string, d time.Duration) error {
+	if d < 0 || d > longestDrain || d%time.Second != 0 {
+		return fmt.Errorf("setup: %s %s: want whole seconds up to %s", what, d, longestDrain)
 	}
 	return nil
 }

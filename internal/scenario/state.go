@@ -184,6 +184,8 @@ func (s *State) Apply(step Step) error {
 		return s.control(step)
 	case StartTests, AwaitTests:
 		return s.test(step)
+	case CompactEtcd, DefragmentEtcd, DeleteLease:
+		return s.administer(step)
 	default:
 		return s.act(step)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/skewproof/skewproof/internal/fault"
 )
@@ -87,7 +86,7 @@ func (s Step) Validate() error {
 			return fmt.Errorf("%s: no version given", s.Action)
 		}
 		return s.Tests.validate()
-	case Sweep, Heal, Stop, Kill, Pause, Resume, StopControllers:
+	case Sweep, Heal, Stop, Kill, Pause, Resume, StopControllers, CompactEtcd, DefragmentEtcd, DeleteLease:
 	default:
 		return fmt.Errorf("unknown action %q", s.Action)
 	}
@@ -106,18 +105,6 @@ func (s Step) validFault() error {
 	}
 	if s.Fault.From == fault.Client && s.Fault.To == fault.Etcd {
 		return fmt.Errorf("inject %s: there is no such link: %q is dialled by servers only", s.Fault, fault.Etcd)
-	}
-	return nil
-}
-
-func (d *Definition) validate() error {
-	switch {
-	case d == nil:
-		return errors.New("define: no definition given")
-	case !strings.Contains(d.Group, "."):
-		return fmt.Errorf("define %s: the group %q of a custom resource needs a dot", d, d.Group)
-	case d.Resource == "" || len(d.Versions) == 0:
-		return fmt.Errorf("define %s: a resource and its versions are needed", d)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ var forms = map[Action]string{
 	Start: "SERVER [VERSION]", Stop: "SERVER", Kill: "SERVER", Pause: "SERVER", Resume: "SERVER",
 	Restart: "SERVER [VERSION]", Replace: "SERVER VERSION", Inject: "KIND FROM TO [PARAMETER=VALUE …]", Heal: "[LABEL]",
 	BreakDiscovery: "SERVER PATH [breaks-off | cut-short]", RestoreDiscovery: "SERVER PATH",
+	CompactEtcd: "", DefragmentEtcd: "", DeleteLease: "SERVER",
 }
 
 // ParseStep parses a step as users write it:
@@ -25,6 +26,8 @@ var forms = map[Action]string{
 //	inject cut b a     the same
 //	heal cut b a       the label of a fault is the words with which it was injected
 //	heal               everything: the Label is then empty
+//	compact-etcd       likewise defragment-etcd
+//	delete-lease b     the identity lease of b
 //	break-discovery a /apis [cut-short], restore-discovery a /apis
 //
 // The result is valid ([Step.Validate]). A [State] says whether it can be carried out.
@@ -57,6 +60,7 @@ func ParseStep(words []string) (Step, error) {
 		if len(rest) > 2 {
 			step.Failure = fault.DiscoveryFailure(rest[2])
 		}
+	case most == 0:
 	default:
 		step.Server = rest[0]
 		if len(rest) > 1 {

@@ -41,7 +41,7 @@ func TestAStepIsReadFromWords(t *testing.T) {
 
 func TestWordsThatAreNoStep(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                             "no action given: write one of bandwidth, break-discovery, cut",
+		"":                             "no action given: write one of bandwidth, break-discovery, compact-etcd",
 		"restrat b":                    `unknown action "restrat": did you mean "restart"?`,
 		"dance b":                      `unknown action "dance": use one of`,
 		"sweep":                        `unknown action "sweep"`,

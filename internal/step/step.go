@@ -46,7 +46,8 @@ type Load interface {
 // Definer creates and deletes definitions of resources (see [scenario.Definition]). Servers serve
 // these in addition to the built-in resources.
 type Definer interface {
-	// Define creates a definition, or changes its versions, and returns when one server has it.
+	// Define creates a definition, or changes its versions, and returns when one server has it. The
+	// error is a [scenario.RefusedDefinition] if the control plane does not accept it.
 	Define(ctx context.Context, d scenario.Definition) error
 	// Undefine deletes a definition and returns when one server lacks it. It is not an error if the
 	// definition does not exist.
@@ -108,6 +109,7 @@ type Executor struct {
 	disturbed history.Time
 	faults    int // the number of faults so far, which gives their IDs
 	on        []active
+	effect    string // of the present step, see history.Step.Effect
 }
 
 // These errors name what a backend cannot do, and say what to do instead.
@@ -115,6 +117,7 @@ var (
 	errNoSetups      = errors.New("this backend cannot start servers with a setup of their own: choose another scenario, or backend local or sim")
 	errNoControllers = errors.New("this backend runs no controllers: choose another scenario, or backend local")
 	errNoTests       = errors.New("this backend cannot run Kubernetes' own tests: choose backend local")
+	errNoAdmin       = errors.New("this backend has no etcd of its own to which an administrator could do that: choose backend local or sim")
 	errNoBreaker     = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
 )
 
@@ -129,6 +132,7 @@ func (e *Executor) Prepare(config Config, servers []scenario.Server, steps []sce
 	_, breaks := e.Cluster.(cluster.DiscoveryBreaker)
 	_, controls := e.Cluster.(cluster.Controllers)
 	_, tests := e.Cluster.(cluster.Tester)
+	_, administers := e.Cluster.(cluster.Administrator)
 	for i := range steps {
 		switch {
 		case steps[i].Setup != nil && !configures:
@@ -137,6 +141,8 @@ func (e *Executor) Prepare(config Config, servers []scenario.Server, steps []sce
 			return errNoBreaker
 		case steps[i].AboutControllers() && (!controls || e.Objects == nil):
 			return errNoControllers
+		case steps[i].Action.Administers() && !administers:
+			return errNoAdmin
 		case steps[i].AboutTests() && !tests:
 			return errNoTests
 		}
@@ -174,7 +180,9 @@ func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 		if e.Begin != nil {
 			e.Begin(i, s)
 		}
+		e.effect = ""
 		err := e.do(ctx, s)
+		record.Effect = e.effect
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -182,7 +190,11 @@ func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 		if record.Disturbs {
 			e.disturbed = record.End
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case refuses(err):
+			record.Refused, err = err.Error(), nil
+		default:
 			record.Error = err.Error()
 		}
 		e.Recorder.Step(record)
@@ -194,6 +206,13 @@ func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 		}
 	}
 	return nil
+}
+
+// refuses reports whether an error says that the control plane does not accept a definition, which
+// is no failure of the step.
+func refuses(err error) bool {
+	var refused *scenario.RefusedDefinition
+	return errors.As(err, &refused)
 }
 
 func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
@@ -219,6 +238,8 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 		return e.Cluster.(cluster.Tester).StartTests(ctx, s.Version, s.Server, *s.Tests) // see Prepare
 	case scenario.AwaitTests:
 		return e.Cluster.(cluster.Tester).AwaitTests(ctx, s.For)
+	case scenario.CompactEtcd, scenario.DefragmentEtcd, scenario.DeleteLease:
+		return e.administer(ctx, s)
 	case scenario.BreakDiscovery:
 		return e.breakDiscovery(s)
 	case scenario.RestoreDiscovery:
@@ -228,11 +249,11 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 		if s.Action == scenario.Undefine {
 			do = e.Definer.Undefine
 		}
-		if err := do(ctx, *s.Definition); err != nil {
-			return err
+		err := do(ctx, *s.Definition)
+		if err == nil || refuses(err) { // a refused definition may have taken some of its names
+			e.Load.Observe(ctx, e.names...)
 		}
-		e.Load.Observe(ctx, e.names...)
-		return nil
+		return err
 	}
 	if err := e.act(ctx, s, setup, refused); err != nil {
 		return err

@@ -145,6 +145,7 @@ func newClient(target Target, identity Identity, recorder Recorder, documents *s
 	if c.socket, err = newSocket(config, conns, record); err != nil {
 		return nil, err
 	}
+	record.http1 = c.socket.plain
 
 	typed := rest.CopyConfig(config)
 	typed.ContentType = runtime.ContentTypeProtobuf

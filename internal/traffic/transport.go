@@ -30,6 +30,7 @@ const auditIDHeader = "Audit-ID"
 // the response, and returns errors as [noResponse], which client-go does not recognise.
 type recordingTransport struct {
 	next     http.RoundTripper
+	http1    http.RoundTripper // for requests by HTTP/1.1, see workload.Request.HTTP1
 	server   string
 	user     string
 	recorder Recorder
@@ -80,7 +81,12 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	if err != nil {
 		return nil, err
 	}
-	resp, err := t.next.RoundTrip(req)
+	asked := &attemptOf(req.Context()).request
+	next := t.next
+	if asked.HTTP1 && t.http1 != nil {
+		next = t.http1
+	}
+	resp, err := next.RoundTrip(req)
 	answered(err)
 	if err != nil {
 		return nil, t.failed(&op, req.Context(), held, err)
@@ -96,6 +102,9 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 			body: resp.Body, op: op, transport: t, ctx: req.Context(),
 		}
 		return resp, nil
+	}
+	if asked.Slow {
+		resp.Body = &slowBody{resp.Body, req.Context()}
 	}
 	body, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()

@@ -91,6 +91,9 @@ func (c *Chooser) Use(probes []Probe) {
 // mostRefused is the maximum number of requests in a row that the sender cannot send.
 const mostRefused = 16
 
+// variedShare says that one in so many requests of format traffic is varied ([Vary]).
+const variedShare = 4
+
 // Next returns the next request.
 func (c *Chooser) Next() Request {
 	user := c.Users[c.Choices.IntN(len(c.Users))]
@@ -100,6 +103,9 @@ func (c *Chooser) Next() Request {
 			r = Request{Verb: history.VerbDiscovery, Path: "/apis"}
 			break
 		}
+	}
+	if c.Profile == scenario.FormatTraffic && r.Client == "" && c.Choices.IntN(variedShare) == 0 {
+		Vary(&r, 2, c.Choices)
 	}
 	r.User = cmp.Or(r.User, user)
 	r.Client = cmp.Or(r.Client, ClientREST)

@@ -46,6 +46,12 @@ const (
 // become a timeout.
 const Timeout = 35 * time.Second
 
+// SlowRead is how a slow client reads: so many bytes, and then a pause.
+const (
+	SlowRead  = 4096
+	SlowPause = 20 * time.Millisecond
+)
+
 // Request is one request of a client, as data. Values are comparable. Empty fields follow from the
 // verb: see Header and Payload.
 type Request struct {
@@ -86,6 +92,11 @@ type Request struct {
 	Cached Cached `json:"cached,omitempty"`
 	Then   Then   `json:"then,omitempty"`
 	Pick   int    `json:"pick,omitempty"`
+	// HTTP1 sends the request by HTTP/1.1 on a connection of its own. Otherwise it shares an HTTP/2
+	// connection with other requests.
+	HTTP1 bool `json:"http1,omitempty"`
+	// Slow reads the answer slowly ([SlowRead]). A simulated client reads as fast as it can.
+	Slow bool `json:"slow,omitempty"`
 	// Before is the number of objects on the earlier pages.
 	Before int `json:"before,omitempty"`
 }
@@ -217,12 +228,12 @@ func (r *Request) Payload() []byte {
 // Sender returns the name for Operation.Client: the kind of client that sends the request.
 func (r *Request) Sender() string {
 	switch {
-	case r.Forged != "":
-		return ClientForger
-	case r.Upgrade && r.Protocol == ProtocolSPDY:
+	case r.Upgrade && r.Protocol == ProtocolSPDY: // with a forged header, too: it is answered as an upgrade
 		return history.ClientSPDY
 	case r.Upgrade:
 		return ClientSocket
+	case r.Forged != "":
+		return ClientForger
 	}
 	return r.Client
 }
@@ -237,8 +248,19 @@ func (r *Request) String() string {
 	if r.Upgrade {
 		s += ", by " + cmp.Or(r.Protocol, "WebSocket")
 	}
-	if r.Forged != "" {
-		s += ", with a forged header (" + r.Forged + ")"
+	if r.Query != "" {
+		s += "?" + r.Query
+	}
+	for _, part := range []struct {
+		is    bool
+		words string
+	}{
+		{r.HTTP1, "by HTTP/1.1"}, {r.Slow, "reading slowly"}, {len(r.Body) >= LargeBody, "with a large body"},
+		{r.Forged != "", "with a forged header (" + r.Forged + ")"},
+	} {
+		if part.is {
+			s += ", " + part.words
+		}
 	}
 	return s
 }

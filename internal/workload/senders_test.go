@@ -150,3 +150,16 @@ func sendAll(t *testing.T, plan []scenario.Server, profile scenario.Traffic, cho
 	}
 	return lines(profile, record.operations)
 }
+
+// An upgrade with a forged header is answered as an upgrade, and so must be known as one.
+func TestAForgedUpgradeIsAnUpgrade(t *testing.T) {
+	for want, r := range map[string]workload.Request{
+		workload.ClientSocket: {Verb: "watch", Upgrade: true, Forged: workload.ForgedHop},
+		history.ClientSPDY:    {Verb: "watch", Upgrade: true, Protocol: workload.ProtocolSPDY, Forged: workload.ForgedHop},
+		workload.ClientForger: {Verb: "watch", Forged: workload.ForgedHop},
+	} {
+		if got := r.Sender(); got != want {
+			t.Errorf("%s is sent by %s, want %s", &r, got, want)
+		}
+	}
+}

@@ -46,7 +46,14 @@ type Version struct {
 	Bodies [2][]byte
 
 	cuts cuts
+	// groupVersions are those of the whole release, of which this may be a part.
+	groupVersions []history.GVR
 }
+
+// GroupVersions returns the group versions that the release has built in, each once, as GVRs without
+// a resource. Those of a version from [Version.Small] are the group versions of the whole release.
+// The caller must not change them.
+func (v *Version) GroupVersions() []history.GVR { return v.groupVersions }
 
 // reading parses one release at its first call.
 type reading = func() (*Version, error)
@@ -122,8 +129,15 @@ func parse(name string, bodies [2][]byte) (*Version, error) {
 		v.Roots[root] = groups
 	}
 	var err error
-	v.Document, err = answer.ParseRoots(bodies[proxy.RootCore], bodies[proxy.RootGroups])
-	return v, err
+	if v.Document, err = answer.ParseRoots(bodies[proxy.RootCore], bodies[proxy.RootGroups]); err != nil {
+		return nil, err
+	}
+	for _, r := range v.Document.Resources {
+		if gv := (history.GVR{Group: r.Group, Version: r.Version}); !slices.Contains(v.groupVersions, gv) {
+			v.groupVersions = append(v.groupVersions, gv)
+		}
+	}
+	return v, nil
 }
 
 // reduced caches a reading for each release with some of its APIs switched off, by name.

@@ -120,6 +120,9 @@ func (v *Version) Find(gvr history.GVR) *history.Resource {
 	return &v.Document.Resources[i]
 }
 
+// Lacking lists the resources that one release serves and another does not, in the order of [Skew].
+func Lacking(serves, lacks *Version) []history.GVR { return changeOf(lacks, serves).came }
+
 // ranked sorts resources by their verbs and by how easily objects can be created, then by
 // stability, then by the order of the document.
 func ranked(resources []history.Resource) []history.GVR {

@@ -62,6 +62,10 @@ func (a *Ablation) Run(ctx context.Context, progress func(policy string, done, o
 		APIVersion: reports.APIVersion, Kind: reports.AblationKind, SkewproofVersion: o.Version, Spec: reports.SearchSpec(a.from), To: a.to.Policy,
 		Schedules: o.Seeds, FirstSeed: max(o.First, 1), Switches: len(a.there),
 	}
+	var err error
+	if r.Inputs, err = Inputs(a.from); err != nil {
+		return nil, err
+	}
 	done := 0
 	count := func(spec Spec) ([]uint64, error) {
 		if progress != nil {

@@ -37,6 +37,9 @@ type Options struct {
 	// ShrinkRuns bounds the runs to shrink one violation; 0 is DefaultShrinkRuns, below 0 nothing is
 	// shrunk.
 	ShrinkRuns int
+	// CauseRuns bounds the runs to find out what removes one violation that was shrunk; 0 is
+	// DefaultCauseRuns, below 0 that is not tried.
+	CauseRuns int
 	// Version and Machine are what the campaign says of the program and of where it ran.
 	Version, Machine string
 }
@@ -67,6 +70,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ShrinkRuns == 0 {
 		o.ShrinkRuns = DefaultShrinkRuns
+	}
+	if o.CauseRuns == 0 {
+		o.CauseRuns = DefaultCauseRuns
 	}
 	return o
 }

@@ -24,8 +24,13 @@ const (
 	kindReplace   // by the other version
 	kindDefine    // custom resources and aggregated APIs
 	kindDiscovery // a discovery document of a server fails
+	kindConfigure // another configuration
+	kindAdmin     // what an administrator does to leases and etcd
 	kinds
 )
+
+// rare kinds are in fewer swarms than others, since what they do hides what others show, and costs.
+func rare(kind int) bool { return kind == kindConfigure }
 
 // The number of disturbances in a case. Those that undo one are not counted.
 const (
@@ -43,14 +48,14 @@ func (g *Generator) disturb() {
 	}
 	there := make([]int, 0, kinds)
 	for k := range kinds {
-		if g.chance(3) {
+		if g.chance(3) && (!rare(k) || g.chance(3)) {
 			there = append(there, k)
 		}
 	}
 	g.first = len(g.c.Steps)
 	upgrade := 0 // servers that the rolling upgrade replaces
 	if g.rolling {
-		upgrade = min(g.spec.Servers, mostReplaced)
+		upgrade = min(len(g.names), mostReplaced)
 	}
 	steps := 0
 	if len(there) > 0 {
@@ -61,9 +66,13 @@ func (g *Generator) disturb() {
 		case replaced < upgrade && (done == steps || g.chance(2)):
 			server := replaced
 			if g.last {
-				server = g.spec.Servers - 1 - replaced
+				server = len(g.names) - 1 - replaced
 			}
-			g.replace(server)
+			if len(g.versions) > 2 && g.upgrades { // to one version after the other is drawn by replace
+				g.becomes(server, g.versions[len(g.versions)-1])
+			} else {
+				g.replace(server)
+			}
 			replaced++
 		case g.chance(4) && g.undo():
 		default:
@@ -80,7 +89,7 @@ func (g *Generator) disturbOnce(kind int) {
 		g.disturbLink(kind)
 		return
 	}
-	server := g.fault(g.spec.Servers)
+	server := g.fault(len(g.names))
 	name := g.names[server]
 	switch kind {
 	case kindEtcd:
@@ -88,7 +97,7 @@ func (g *Generator) disturbOnce(kind int) {
 	case kindClient:
 		g.inject(g.anyFault(fault.Client, name))
 	case kindDefine:
-		g.define(&definitions[g.fault(len(definitions))])
+		g.define(g.definition())
 	case kindDiscovery:
 		path := paths[g.fault(len(paths))]
 		if !g.add(scenario.Step{Action: scenario.RestoreDiscovery, Server: name, Path: path}) {
@@ -96,6 +105,14 @@ func (g *Generator) disturbOnce(kind int) {
 		}
 	case kindReplace:
 		g.replace(server)
+	case kindConfigure:
+		g.configure(server)
+	case kindAdmin:
+		step := scenario.Step{Action: administrations[g.fault(len(administrations))]}
+		if step.Action == scenario.DeleteLease {
+			step.Server = name
+		}
+		g.add(step)
 	default:
 		g.add(scenario.Step{Action: processActions[kind], Server: name})
 	}
@@ -106,9 +123,13 @@ var processActions = [kinds]scenario.Action{
 	kindKill: scenario.Kill, kindStop: scenario.Stop, kindPause: scenario.Pause, kindRestart: scenario.Restart,
 }
 
+// administrations are what an administrator does. Those that have an effect in the simulator come
+// more often.
+var administrations = [...]scenario.Action{scenario.DeleteLease, scenario.DeleteLease, scenario.DeleteLease, scenario.CompactEtcd, scenario.DefragmentEtcd}
+
 // disturbLink adds a fault on the links between two servers.
 func (g *Generator) disturbLink(kind int) {
-	n := g.spec.Servers
+	n := len(g.names)
 	if n < 2 {
 		return
 	}
@@ -138,7 +159,7 @@ const isolates = 5
 // partition cuts both directions between two servers, or off one from all, or all from one.
 func (g *Generator) partition(a, b int) {
 	shape := g.fault(3)
-	if shape == 0 || g.spec.Servers > isolates {
+	if shape == 0 || len(g.names) > isolates {
 		g.inject(fault.Fault{Kind: fault.Cut, From: g.names[a], To: g.names[b]})
 		g.inject(fault.Fault{Kind: fault.Cut, From: g.names[b], To: g.names[a]})
 		return
@@ -154,10 +175,18 @@ func (g *Generator) partition(a, b int) {
 	}
 }
 
-// replace gives a server that runs the other version, or starts one that has ended with it.
+// replace gives a server that runs another version, or starts one that has ended with it.
 func (g *Generator) replace(server int) {
-	newer := g.versionAfter(len(g.c.Steps), server) == g.spec.To
-	step := scenario.Step{Action: scenario.Replace, Server: g.names[server], Version: g.spec.version(!newer)}
+	to := g.versionAfter(len(g.c.Steps), server) + 1
+	if len(g.versions) > 2 {
+		to += g.fault(len(g.versions) - 1)
+	}
+	g.becomes(server, g.reduced(to%len(g.versions)))
+}
+
+// becomes gives a server a version, or starts one that has ended with it.
+func (g *Generator) becomes(server int, version string) {
+	step := scenario.Step{Action: scenario.Replace, Server: g.names[server], Version: version}
 	if !g.add(step) {
 		step.Action = scenario.Start
 		g.add(step)
@@ -166,24 +195,6 @@ func (g *Generator) replace(server int) {
 
 // paths are those of the discovery documents.
 var paths = [2]string{"/api", "/apis"}
-
-// definitions are the custom resources and aggregated APIs that cases define. The second is the
-// first with other versions.
-var definitions = [...]scenario.Definition{
-	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v1"}},
-	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v1", "v2"}},
-	{Group: "stable.example.com", Resource: "gadgets", Versions: []string{"v1"}},
-	{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1beta1"}, Aggregated: true},
-}
-
-// define creates or deletes a definition, or gives its resource other versions.
-func (g *Generator) define(d *scenario.Definition) {
-	step := scenario.Step{Action: scenario.Define, Definition: d}
-	if slices.ContainsFunc(g.state.On(), func(o scenario.Step) bool { return o.Definition == d }) {
-		step.Action = scenario.Undefine
-	}
-	g.add(step)
-}
 
 // healing lists the steps that heal the faults that are on, in the order in which they were
 // injected. The list is valid until the next call.
@@ -234,6 +245,9 @@ func (g *Generator) recover() {
 		}
 		if !g.add(scenario.Step{Action: scenario.Resume, Server: name}) {
 			g.add(scenario.Step{Action: scenario.Start, Server: name})
+		}
+		if kind, _ := g.state.Setup(name).Wrong(); kind != "" || g.state.Setup(name).Refusable() {
+			g.add(scenario.Step{Action: scenario.Restart, Server: name})
 		}
 	}
 	g.add(scenario.Step{Action: scenario.Outlast, For: Bounds.Convergence + margin})

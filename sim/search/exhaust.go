@@ -125,8 +125,8 @@ func alphabet(servers int) []event {
 	}
 	return append(all, event{
 		words: "define a custom resource, or delete it",
-		first: scenario.Step{Action: scenario.Undefine, Definition: &definitions[0]},
-		or:    scenario.Step{Action: scenario.Define, Definition: &definitions[0]},
+		first: scenario.Step{Action: scenario.Undefine, Definition: &plainDefinitions[0]},
+		or:    scenario.Step{Action: scenario.Define, Definition: &plainDefinitions[0]},
 	})
 }
 

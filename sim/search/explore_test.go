@@ -87,7 +87,7 @@ func deterministic(t *testing.T, c *reports.Campaign) string {
 
 func TestACampaignDependsOnItsSeedsAlone(t *testing.T) {
 	spec := specOf("upstream-1.37", 3)
-	o := Options{First: 90, Seeds: 25, Workers: 1, ShrinkRuns: 3}
+	o := Options{First: 90, Seeds: 25, Workers: 1, ShrinkRuns: 3, CauseRuns: 60}
 	first := explored(t, spec, o)
 	before := runtime.GOMAXPROCS(1)
 	second := explored(t, spec, o)
@@ -108,7 +108,7 @@ func TestACampaignDependsOnItsSeedsAlone(t *testing.T) {
 // shrinkPlain shrinks what concerns plain requests, so that this is quick.
 func shrinkPlain(t *testing.T, c *reports.Campaign) {
 	t.Helper()
-	s, err := Explore(Spec(c.Spec), Options{Seeds: 1, ShrinkRuns: 800})
+	s, err := Explore(Spec(c.Spec), Options{Seeds: 1, ShrinkRuns: 800, CauseRuns: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func reproOf(t *testing.T, f reports.CampaignFinding) *Repro {
 
 // A repro must give the same violation, and the same trace to the byte, when it is read back.
 func TestAReproOfASearchCanBeReplayed(t *testing.T) {
-	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 60})
+	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 60, CauseRuns: -1})
 	if len(c.Findings) == 0 {
 		t.Fatal("nothing found")
 	}

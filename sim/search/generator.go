@@ -1,9 +1,12 @@
 package search
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
@@ -17,19 +20,28 @@ import (
 // faults it has, since some faults hide what others show. A tape of zeros gives a case without
 // disturbances.
 type Generator struct {
-	spec    Spec
-	names   []string
-	targets targets
+	spec        Spec
+	versions    []string   // oldest first
+	minors      []string   // of the versions
+	partial     [][]string // of each version, what is left with some of its APIs switched off
+	all         []string   // the names of as many servers as a case can have
+	definitions []scenario.Definition
+	targets     targets
 
 	// The case that is being made. Its memory is used again for the next one.
 	tape    *tape.Tape
 	c       sim.Case
-	state   scenario.State  // after the steps so far
-	faults  []fault.Fault   // to which steps point, maxFaults at most
-	undoing []scenario.Step // see healing
+	names   []string         // of its servers
+	state   scenario.State   // after the steps so far
+	faults  []fault.Fault    // to which steps point, maxFaults at most
+	setups  []scenario.Setup // to which steps and servers point, maxSetups at most
+	undoing []scenario.Step  // see healing
 
 	rolling   bool // servers are replaced one after the other,
 	last      bool // the last one first
+	upgrades  bool // they all become the newest version
+	defines   bool // something is defined
+	reduces   bool // a server has an API switched off
 	discovers bool // discovery is requested too
 	first     int  // the step that disturbs first; before it all is quiet
 	heals     int  // the step from which on all is healed
@@ -41,13 +53,20 @@ func NewGenerator(spec Spec) (*Generator, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	g := &Generator{spec: spec, tape: &tape.Tape{}, faults: make([]fault.Fault, 0, maxFaults)}
+	g := &Generator{spec: spec, versions: spec.versions(), tape: &tape.Tape{}, faults: make([]fault.Fault, 0, maxFaults), setups: make([]scenario.Setup, 0, maxSetups)}
 	var err error
-	if g.targets, err = newTargets(spec); err != nil {
+	if g.definitions, err = definitionsOf(spec); err != nil {
 		return nil, err
 	}
-	for i := range spec.Servers {
-		g.names = append(g.names, scenario.ServerName(i))
+	if g.targets, err = newTargets(spec, g.definitions); err != nil {
+		return nil, err
+	}
+	g.partial = partialVersions(g.versions, g.targets)
+	for _, v := range g.versions {
+		g.minors = append(g.minors, scenario.MinorVersion(v))
+	}
+	for i := range cmp.Or(spec.Servers, mostDrawn) {
+		g.all = append(g.all, scenario.ServerName(i))
 	}
 	return g, nil
 }
@@ -83,8 +102,16 @@ func (g *Generator) work(n int) int { return g.tape.Choose(tape.Workload, n) }
 func (g *Generator) clear() {
 	g.c.Servers, g.c.Steps, g.c.Requests = g.c.Servers[:0], g.c.Steps[:0], g.c.Requests[:0]
 	g.c.Settled = !g.chance(10)
-	g.faults = g.faults[:0]
+	g.faults, g.setups, g.defines, g.reduces = g.faults[:0], g.setups[:0], false, false
+	g.names = g.all
+	if g.spec.Servers == 0 {
+		g.names = g.all[:serverCounts[g.fault(len(serverCounts))]]
+	}
 }
+
+// serverCounts are the numbers of servers that a case may have where the spec gives none. If one of two
+// servers leaves, there is no peer, so two are a case of their own.
+var serverCounts = [...]int{3, 3, 3, 3, 2, 2, 2, 4, 5, 1}
 
 // Layouts of versions. There are few, since a simulator brings up each combination of versions only
 // once.
@@ -95,6 +122,7 @@ const (
 	everyOtherIsNewer
 	allAreOlder // to be upgraded
 	allAreNewer // after an upgrade
+	shuffled
 	layouts
 )
 
@@ -104,7 +132,10 @@ func (g *Generator) assignVersions() {
 	if g.chance(2) {
 		layout = g.fault(layouts)
 	}
-	n := g.spec.Servers
+	n := len(g.names)
+	if n > mostDrawn && layout == shuffled {
+		layout = halfAreNewer // a simulator keeps what it brings up
+	}
 	for i, name := range g.names {
 		newer := false
 		switch layout {
@@ -119,22 +150,39 @@ func (g *Generator) assignVersions() {
 		case allAreNewer:
 			newer = true
 		}
-		g.c.Servers = append(g.c.Servers, scenario.Server{Name: name, Version: g.spec.version(newer)})
+		version := g.spec.version(newer)
+		if layout == shuffled {
+			version = g.versions[g.fault(len(g.versions))]
+		}
+		g.c.Servers = append(g.c.Servers, scenario.Server{Name: name, Version: version})
+	}
+	if g.chance(24) { // a server that differs from its first start on
+		i := g.fault(n)
+		g.c.Servers[i].Setup = g.setup(g.c.Servers[i].Version)
+	}
+	if g.chance(24) {
+		i := g.fault(n)
+		if all := g.partial[slices.Index(g.versions, g.c.Servers[i].Version)]; len(all) > 0 && g.c.Servers[i].Setup == nil {
+			g.c.Servers[i].Version, g.reduces = all[g.fault(len(all))], true
+		}
 	}
 	g.state.Reset(g.c.Servers)
 	// Servers of one version forward nothing, so they are upgraded or downgraded.
 	g.rolling = layout == allAreOlder || layout == allAreNewer || g.chance(6)
 	g.last = g.chance(2)
+	g.upgrades = layout == allAreOlder || g.chance(2)
 }
 
-// versionAfter is the version of a server after so many steps.
-func (g *Generator) versionAfter(steps, server int) string {
+// versionAfter is the version of a server after so many steps, as its place among the versions.
+func (g *Generator) versionAfter(steps, server int) int {
+	version := g.c.Servers[server].Version
 	for i := steps - 1; i >= 0; i-- {
 		if s := &g.c.Steps[i]; s.Version != "" && s.Server == g.names[server] {
-			return s.Version
+			version = s.Version
+			break
 		}
 	}
-	return g.c.Servers[server].Version
+	return slices.Index(g.versions, release.Of(version))
 }
 
 // add appends a step if it is possible, and reports whether it is.
@@ -154,6 +202,9 @@ var (
 		300 * time.Millisecond, 100 * time.Millisecond, 10 * time.Millisecond, 0, 0, 0, 15 * time.Second,
 	}
 	longSoaks = [...]time.Duration{20 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute}
+	// graces are around and above the time for which upstream's proxy goes on to keep a deleted
+	// definition out of what peers serve (5 minutes).
+	graces = [...]time.Duration{6 * time.Minute, 5 * time.Minute, 11 * time.Minute}
 )
 
 // soak adds a wait before the next step, or none.

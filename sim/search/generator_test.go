@@ -120,6 +120,7 @@ func TestAllShapesComeUp(t *testing.T) {
 	for _, a := range []scenario.Action{
 		scenario.Soak, scenario.Outlast, scenario.Start, scenario.Stop, scenario.Kill, scenario.Pause, scenario.Resume, scenario.Restart,
 		scenario.Replace, scenario.Inject, scenario.Heal, scenario.Define, scenario.Undefine, scenario.BreakDiscovery, scenario.RestoreDiscovery,
+		scenario.DeleteLease, scenario.CompactEtcd, scenario.DefragmentEtcd,
 	} {
 		if actions[a] < seeds/100 {
 			t.Errorf("%s: %d times in %d cases", a, actions[a], seeds)
@@ -159,8 +160,10 @@ func TestZeroIsHealthy(t *testing.T) {
 
 func TestWhatCannotBeSearchedIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*Spec){
-		"no server": func(s *Spec) { s.Servers = 0 }, "too many servers": func(s *Spec) { s.Servers = 101 }, "negative": func(s *Spec) { s.Resources = -1 },
-		"requests": func(s *Spec) { s.Requests = -1 }, "version": func(s *Spec) { s.To = "v9.9.9" },
+		"negative servers": func(s *Spec) { s.Servers = -1 }, "too many servers": func(s *Spec) { s.Servers = 101 }, "negative": func(s *Spec) { s.Resources = -1 },
+		"one version": func(s *Spec) { s.Versions = []string{older} }, "other ends": func(s *Spec) { s.Versions = []string{older, older, newer, newer} },
+		"versions that are not from and to": func(s *Spec) { s.Versions = []string{"v1.35.4", newer} },
+		"requests":                          func(s *Spec) { s.Requests = -1 }, "version": func(s *Spec) { s.To = "v9.9.9" },
 	} {
 		spec := specOf("reference", 3)
 		change(&spec)

@@ -13,12 +13,13 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
 // ReproSchema names the layout of a repro file. Readers refuse any other.
-const ReproSchema = "skewproof/repro/v1alpha3"
+const ReproSchema = "skewproof/repro/v1alpha4"
 
 // Repro is a run that violated an invariant. The same case on the same tape gives the same trace.
 type Repro struct {
@@ -33,6 +34,9 @@ type Repro struct {
 	Invariant string `json:"invariant"`
 	Cause     string `json:"cause"`
 	Sentence  string `json:"sentence"`
+	// Removal is the cause of the violation, by experiment: which switches of the policy remove it.
+	// nil: this was not tried.
+	Removal *reports.Removal `json:"removal,omitempty"`
 	// Signature is that of the violation, by which it is recognised.
 	Signature invariant.Signature `json:"signature"`
 	// Case and Tape are the run.
@@ -52,15 +56,20 @@ func (r *Repro) Replay(trace bool) (*sim.Result, []invariant.Verdict, error) {
 		return nil, nil, err
 	}
 	defer s.Close()
-	var records [tape.Streams][]uint32
-	for s := range tape.Streams {
-		records[s] = r.Tape[s.String()]
-	}
-	result, err := s.Run(&r.Case, tape.Of(records), sim.Options{Trace: trace, Run: r.run()})
+	result, err := s.Run(&r.Case, tape.Of(r.records()), sim.Options{Trace: trace, Run: r.run()})
 	if err != nil {
 		return nil, nil, err
 	}
 	return result, invariant.Judge(result.History), nil
+}
+
+// records are the choices of the tape, by stream.
+func (r *Repro) records() [tape.Streams][]uint32 {
+	var records [tape.Streams][]uint32
+	for s := range tape.Streams {
+		records[s] = r.Tape[s.String()]
+	}
+	return records
 }
 
 // run is what the history of a repro begins with.
@@ -126,6 +135,9 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 	if _, err := invariantNamed(r.Invariant); err != nil {
 		return nil, err
 	}
+	if err := r.checkRemoval(); err != nil {
+		return nil, err
+	}
 	var streams []string
 	for s := range tape.Streams {
 		streams = append(streams, s.String())
@@ -142,6 +154,19 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 		return nil, err
 	}
 	return r, r.Case.Validate()
+}
+
+// checkRemoval refuses a cause that is none: changes that no policy has.
+func (r *Repro) checkRemoval() error {
+	if r.Removal == nil {
+		return nil
+	}
+	for _, set := range r.Removal.Sets {
+		if _, _, err := (Spec{Policy: r.Spec.Policy, Changes: set}).Build(); err != nil {
+			return fmt.Errorf("what removes its violation: %w", err)
+		}
+	}
+	return r.Removal.Check()
 }
 
 // Encode returns the content of the file.

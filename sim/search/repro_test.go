@@ -72,7 +72,7 @@ func TestABrokenReproFileIsRefused(t *testing.T) {
 			t.Errorf("%s: accepted", what)
 		}
 	}
-	for _, text := range []string{"", "[]", "{}", `{"schema":"skewproof/repro/v1alpha3","more":1}`, strings.Repeat(" ", maxRepro<<20+1)} {
+	for _, text := range []string{"", "[]", "{}", `{"schema":"skewproof/repro/v1alpha4","more":1}`, strings.Repeat(" ", maxRepro<<20+1)} {
 		if _, err := decoded([]byte(text)); err == nil {
 			t.Errorf("%.40q: accepted", text)
 		}
@@ -102,7 +102,7 @@ func FuzzReadRepro(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(body)
-	f.Add([]byte(`{"schema":"skewproof/repro/v1alpha3","spec":{"policy":"none","from":"v1.36.3","to":"v1.37.1","servers":1,"resources":1},
+	f.Add([]byte(`{"schema":"skewproof/repro/v1alpha4","spec":{"policy":"none","from":"v1.36.3","to":"v1.37.1","servers":1,"resources":1},
 		"invariant":"NoLoop","case":{"servers":[{"name":"a","version":"v1.36.3"}],"steps":[]},"hash":"0"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decoded(body)

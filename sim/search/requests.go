@@ -1,13 +1,12 @@
 package search
 
 import (
-	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/sim"
-	"github.com/skewproof/skewproof/sim/recorded"
+	"github.com/skewproof/skewproof/sim/tape"
 )
 
 // addRequests adds the requests.
@@ -17,7 +16,7 @@ func (g *Generator) addRequests() {
 	// often: only the answers of several servers in turn, after recovery, show whether the servers
 	// agree.
 	g.discovers = g.work(4) == 3
-	if compared := min(g.spec.Servers, left/4, 4); g.discovers && compared > 1 {
+	if compared := min(len(g.names), left/4, 4); g.discovers && compared > 1 {
 		path := paths[1-g.work(4)/3]
 		for i := range compared {
 			g.c.Requests = append(g.c.Requests, sim.Request{
@@ -63,11 +62,23 @@ func (g *Generator) request() sim.Request {
 		return r
 	}
 	g.chooseTarget(&r)
+	if g.work(8) == 7 {
+		workload.Vary(&r.Request, rarelyAnotherMediaType, workChoices{g.tape})
+	}
 	if g.work(24) == 23 {
 		r.Forged = workload.ForgedHop
 	}
 	return r
 }
+
+// rarelyAnotherMediaType says that one in so many varied requests asks for another media type: such
+// an answer is always judged in full, which costs as much as several schedules.
+const rarelyAnotherMediaType = 32
+
+// workChoices are the choices of the workload, for package workload.
+type workChoices struct{ *tape.Tape }
+
+func (c workChoices) IntN(n int) int { return c.Choose(tape.Workload, n) }
 
 // chooseTarget chooses the resource and the server: in most cases one that must forward the
 // request.
@@ -75,11 +86,11 @@ func (g *Generator) chooseTarget(r *sim.Request) {
 	t := &g.targets
 	what := &t.shared
 	switch n := g.work(20); {
-	case n < 13:
+	case n < 13 && !(n < 4 && g.defines):
 		what = &t.skewed
-	case n < 16:
+	case n >= 13 && n < 16:
 	case n < 18:
-		what = &extensions
+		what = &t.extensions
 	default:
 		what = &t.nobody
 	}
@@ -90,7 +101,7 @@ func (g *Generator) chooseTarget(r *sim.Request) {
 	r.GVR, r.Subresource = one.gvr, one.subresource
 	r.Name = objects[g.work(len(objects))]
 	server := g.work(len(g.names))
-	if one.older != one.newer {
+	if what == &t.skewed {
 		server = g.serverWithout(one, r.Step, server)
 	}
 	r.Server = g.names[server]
@@ -105,7 +116,7 @@ func (g *Generator) serverWithout(one *target, step, from int) int {
 	}
 	for i := range g.names {
 		server := (from + i) % len(g.names)
-		if newer := g.versionAfter(step, server) == g.spec.To; newer && !one.newer || !newer && !one.older {
+		if !one.served.has(g.versionAfter(step, server)) {
 			return server
 		}
 	}
@@ -135,81 +146,4 @@ func (g *Generator) chooseVerb(r *sim.Request) {
 		n := g.work(3 * len(watchTimes))
 		r.For, r.Upgrade = watchTimes[n/3], n%3 == 2
 	}
-}
-
-// target is a resource or a subresource to ask for.
-type target struct {
-	gvr         history.GVR
-	subresource string
-	// older and newer are whether that version serves it.
-	older, newer bool
-}
-
-// targets are what the requests of a spec ask for.
-type targets struct {
-	skewed []target // one version serves it and the other does not
-	shared []target // both do
-	nobody []target // no version does
-}
-
-// extensions are the resources of definitions. Whether a server serves them depends on the steps.
-var extensions = func() (all []target) {
-	for _, d := range definitions {
-		for _, v := range d.Versions {
-			all = append(all, target{gvr: history.GVR{Group: d.Group, Version: v, Resource: d.Resource}})
-		}
-	}
-	return all
-}()
-
-// newTargets sorts the spec's resources and their subresources by who serves them.
-func newTargets(spec Spec) (targets, error) {
-	t := targets{nobody: []target{
-		{gvr: history.GVR{Group: "nobody.example.com", Version: "v1", Resource: "ghosts"}},
-		{gvr: history.GVR{Version: "v1", Resource: "ghosts"}},
-	}}
-	gvrs, err := spec.GVRs()
-	if err != nil {
-		return t, err
-	}
-	older, err := recorded.Get(spec.From)
-	if err != nil {
-		return t, err
-	}
-	newer, err := recorded.Get(spec.To)
-	if err != nil {
-		return t, err
-	}
-	for _, gvr := range gvrs {
-		for _, sub := range subresources(gvr, older, newer) {
-			one := target{gvr, sub, serves(older, gvr, sub), serves(newer, gvr, sub)}
-			switch {
-			case one.older != one.newer:
-				t.skewed = append(t.skewed, one)
-			case one.older:
-				t.shared = append(t.shared, one)
-			}
-		}
-		t.nobody = append(t.nobody, target{gvr: gvr, subresource: "ghost"})
-	}
-	return t, nil
-}
-
-// subresources are those of a resource in any of the versions, after "", the resource itself.
-func subresources(gvr history.GVR, versions ...*recorded.Version) []string {
-	all := []string{""}
-	for _, v := range versions {
-		r := v.Find(gvr)
-		for i := 0; r != nil && i < len(r.Subresources); i++ {
-			if name := r.Subresources[i].Name; !slices.Contains(all, name) {
-				all = append(all, name)
-			}
-		}
-	}
-	return all
-}
-
-func serves(v *recorded.Version, gvr history.GVR, subresource string) bool {
-	r := v.Find(gvr)
-	return r != nil && (subresource == "" || slices.ContainsFunc(r.Subresources, func(s history.Subresource) bool { return s.Name == subresource }))
 }

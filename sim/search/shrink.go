@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim"
@@ -236,6 +237,7 @@ func (s *Search) shrinkAll(ctx context.Context, c *reports.Campaign) {
 			shrunk.Add(1)
 		}
 	}, func() Progress { return Progress{Shrunk: int(shrunk.Load()), ToShrink: len(c.Findings)} })
+	slices.SortStableFunc(c.Findings, reports.CampaignFinding.Compare) // by the causes
 	nameRepros(c)
 }
 
@@ -268,6 +270,9 @@ func (s *Search) shrinkOne(ctx context.Context, f *reports.CampaignFinding) {
 		return
 	}
 	repro.Seed, repro.Commit = f.Seed, s.options.Version
+	if runs > 0 && s.options.CauseRuns > 0 {
+		s.explain(ctx, f, repro)
+	}
 	var encoded bytes.Buffer
 	e := json.NewEncoder(&encoded)
 	e.SetEscapeHTML(false)
@@ -277,6 +282,15 @@ func (s *Search) shrinkOne(ctx context.Context, f *reports.CampaignFinding) {
 	f.Repro, f.Sentence = bytes.TrimSpace(encoded.Bytes()), repro.Sentence
 	f.Story, f.Disturbances = story(&repro.Case)
 	f.Shrunk = runs > 0 && ctx.Err() == nil
+}
+
+// explain finds out which switches remove a violation that was shrunk. An error leaves that unknown.
+func (s *Search) explain(ctx context.Context, f *reports.CampaignFinding, r *Repro) {
+	removal, err := Removal(ctx, r.Spec, r.Case, r.records(), *f, s.options.Findings, s.options.CauseRuns)
+	if err != nil {
+		removal = &reports.Removal{To: proxy.Reference().Name, Unknown: err.Error()}
+	}
+	f.Removal, r.Removal = removal, removal
 }
 
 // recorded is the case of a seed with the choices that its run made.

@@ -29,7 +29,7 @@ func burdened() sim.Case {
 		Steps: []scenario.Step{
 			soak(7 * time.Second), {Action: scenario.Pause, Server: "d"}, cut("slow", "d", "c"), soak(1777 * time.Millisecond),
 			{Action: scenario.Inject, Label: "it", Fault: &fault.Fault{Kind: fault.Reset, From: "b", To: "a", Direction: fault.Up}}, soak(13 * time.Second),
-			{Action: scenario.Define, Definition: &definitions[0]}, {Action: scenario.Kill, Server: "c"}, soak(3 * time.Second), {Action: scenario.Start, Server: "c"},
+			{Action: scenario.Define, Definition: &plainDefinitions[0]}, {Action: scenario.Kill, Server: "c"}, soak(3 * time.Second), {Action: scenario.Start, Server: "c"},
 			soak(11 * time.Second), {Action: scenario.Heal, Label: "it"}, {Action: scenario.Heal, Label: "slow"},
 			{Action: scenario.Resume, Server: "d"}, soak(40 * time.Second),
 		},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
@@ -26,11 +27,15 @@ type Spec reports.SearchSpec
 // DefaultRequests is how many requests a generated case has where its Spec does not say.
 const DefaultRequests = 20
 
-// MaxServers and MaxRequests bound what is searched.
+// MaxServers, MaxRequests and MaxVersions bound what is searched.
 const (
 	MaxServers  = 100
 	MaxRequests = 10_000
+	MaxVersions = 3
 )
+
+// mostDrawn is the largest number of servers of a case where the spec gives none.
+const mostDrawn = 5
 
 // String is the policy with its changes.
 func (s Spec) String() string { return reports.SearchSpec(s).String() }
@@ -47,8 +52,12 @@ func (s Spec) requests() int { return cmp.Or(s.Requests, DefaultRequests) }
 // check reports what is wrong with the numbers of a spec. [Spec.Setup] checks its names.
 func (s Spec) check() error {
 	switch {
-	case s.Servers < 1 || s.Servers > MaxServers:
-		return fmt.Errorf("%d servers: want 1 to %d", s.Servers, MaxServers)
+	case s.Servers < 0 || s.Servers > MaxServers:
+		return fmt.Errorf("%d servers: want 1 to %d, or 0 for a number that each schedule draws", s.Servers, MaxServers)
+	case len(s.Versions) > MaxVersions || len(s.Versions) == 1:
+		return fmt.Errorf("%d versions: want 2 to %d", len(s.Versions), MaxVersions)
+	case len(s.Versions) > 0 && (s.Versions[0] != s.From || s.Versions[len(s.Versions)-1] != s.To):
+		return fmt.Errorf("versions %s: the first must be %s, and the last %s", strings.Join(s.Versions, ", "), s.From, s.To)
 	case s.Resources < 0:
 		return fmt.Errorf("%d resources: want 0 (all) or more", s.Resources)
 	case s.Requests < 0 || s.Requests > MaxRequests:
@@ -57,7 +66,10 @@ func (s Spec) check() error {
 	return nil
 }
 
-// version is one of the two versions.
+// versions are all versions, oldest first.
+func (s Spec) versions() []string { return reports.SearchSpec(s).AllVersions() }
+
+// version is the newest or the oldest version.
 func (s Spec) version(newer bool) string {
 	if newer {
 		return s.To
@@ -108,15 +120,21 @@ func (s Spec) Setup() (sim.Setup, error) {
 	if err != nil {
 		return sim.Setup{}, err
 	}
-	for _, name := range []string{s.From, s.To} {
+	definitions, err := definitionsOf(s)
+	if err != nil {
+		return sim.Setup{}, err
+	}
+	small := func(name string) (*recorded.Version, error) {
 		v, err := recorded.Get(name)
-		if err != nil {
+		if err == nil && s.Resources > 0 {
+			v = v.Small(append(slices.Clip(gvrs), companions(v, definitions)...))
+		}
+		return v, err
+	}
+	for _, name := range s.versions() {
+		if versions[name], err = small(name); err != nil {
 			return sim.Setup{}, err
 		}
-		if s.Resources > 0 {
-			v = v.Small(gvrs)
-		}
-		versions[name] = v
 	}
 	return sim.Setup{
 		Policy:  func(string) (proxy.Policy, bool) { return policy, on },
@@ -125,16 +143,43 @@ func (s Spec) Setup() (sim.Setup, error) {
 			if v, ok := versions[name]; ok {
 				return v, nil
 			}
-			return nil, fmt.Errorf("version %s is not one of the two that are searched, %s and %s", name, s.From, s.To)
+			if versions[release.Of(name)] != nil { // with some of its APIs switched off
+				v, err := small(name)
+				if err == nil {
+					versions[name] = v
+				}
+				return v, err
+			}
+			return nil, fmt.Errorf("version %s is not one of those that are searched, %s", name, strings.Join(s.versions(), ", "))
 		},
 	}, nil
 }
 
 // GVRs are the resources that are requested; those in which the versions differ most come first.
+// Three versions are compared in pairs.
 func (s Spec) GVRs() ([]history.GVR, error) {
-	all, err := recorded.Skew(s.From, s.To)
-	if err != nil {
-		return nil, err
+	var pairs [][]history.GVR
+	versions := s.versions()
+	for newer := len(versions) - 1; newer > 0; newer-- { // first the oldest and the newest
+		for older := range newer {
+			these, err := recorded.Skew(versions[older], versions[newer])
+			if err != nil {
+				return nil, err
+			}
+			pairs = append(pairs, these)
+		}
+	}
+	var all []history.GVR
+	for i, more := 0, true; more; i++ { // the i-th of each pair
+		more = false
+		for _, these := range pairs {
+			if i < len(these) {
+				more = true
+				if !slices.Contains(all, these[i]) {
+					all = append(all, these[i])
+				}
+			}
+		}
 	}
 	if s.Resources > 0 {
 		all = all[:min(s.Resources, len(all))]

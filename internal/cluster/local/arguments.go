@@ -61,7 +61,22 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		return nil, err
 	}
 	mvp, err := mvpArguments(version, subject, p, f)
-	return slices.Concat(args, without, mvp), err
+	return slices.Concat(args, without, mvp, p.drainArguments()), err
+}
+
+// drainArguments say how the kube-apiserver ends connections, and how it stops.
+func (p Place) drainArguments() (args []string) {
+	setup := p.setup()
+	if setup.Goaway == scenario.On {
+		args = append(args, "--goaway-chance="+scenario.GoawayChance)
+	}
+	if d := setup.ShutdownDelay; d > 0 {
+		args = append(args, "--shutdown-delay-duration="+d.String())
+	}
+	if d := setup.WatchTermination; d > 0 {
+		args = append(args, "--shutdown-watch-termination-grace-period="+d.String())
+	}
+	return args
 }
 
 // mvpArguments explicitly switch the built-in proxy on or off, so that a run does not change its

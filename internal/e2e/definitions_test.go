@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// definitionSteps define what collides with built-in resources of one version, and with each other.
+// After each, real kube-apiservers and the simulator must serve the same.
+func definitionSteps() []scenario.Step {
+	const migration, resources, storage, own = "storagemigration.k8s.io", "resource.k8s.io", "storage.k8s.io", "stable.example.com"
+	def := func(group, resource string, versions ...string) scenario.Definition {
+		return scenario.Definition{Group: group, Resource: resource, Versions: versions}
+	}
+	gadgets, gizmos, gears := def(own, "gadgets", "v1"), def(own, "gizmos", "v1beta1", "v1"), def(own, "gears", "v2")
+	gadgets.Kind, gadgets.ShortNames, gadgets.Storage = "Gadget", []string{"g"}, "v1"
+	gizmos.Kind, gizmos.Categories = "Gadget", []string{"all"}
+	gears.ShortNames = []string{"g"}
+	dropped := gadgets
+	dropped.Versions, dropped.Storage = []string{"v2"}, "v2"
+	gauges := def(migration, "gauges", "v1")
+	gauges.Aggregated = true
+	preferring := def("metrics.example.com", "gauges", "v1beta1", "v1")
+	preferring.Aggregated, preferring.Preferred = true, "v1beta1"
+	var steps []scenario.Step
+	add := func(action scenario.Action, d scenario.Definition) {
+		steps = append(steps, scenario.Step{Action: action, Definition: &d}, scenario.Step{Action: scenario.Soak, For: 5 * time.Second})
+	}
+	for _, d := range []scenario.Definition{
+		gadgets,
+		gizmos,  // refused: the kind of gadgets
+		gears,   // refused: the short name of gadgets
+		dropped, // refused: gadgets are stored as v1
+		def(migration, "storageversionmigrations", "v1"),   // the newer has it built in
+		def(migration, "gizmos", "v1", "v9"),               // the newer has the version built in
+		def(resources, "devicetaintrules", "v1"),           // both have the version, and the newer the resource
+		def(storage, "volumeattributesclasses", "v1beta1"), // the older has it built in
+		preferring,
+		gauges, // takes the place of the newer's own version
+	} {
+		add(scenario.Define, d)
+	}
+	add(scenario.Undefine, gadgets) // now gizmos and gears have their names
+	add(scenario.Undefine, gauges)
+	add(scenario.Undefine, def(migration, "gizmos", "v1"))
+	return steps
+}
+
+// outcome is what each server serves in the groups of the definitions when a step is over, and
+// whether it was refused.
+func outcomes(t *testing.T, h *history.History, definitions int) []string {
+	t.Helper()
+	groups := map[string]bool{}
+	for _, s := range definitionSteps() {
+		if s.Definition != nil {
+			groups[s.Definition.Group] = true
+		}
+	}
+	var all []string
+	for i, s := range h.Steps {
+		if !strings.HasPrefix(s.Sentence, "define ") && !strings.HasPrefix(s.Sentence, "delete the definition") {
+			continue
+		}
+		until := h.End.At
+		if next := slices.IndexFunc(h.Steps[i+1:], func(s history.Step) bool { return s.Disturbs }); next >= 0 {
+			until = h.Steps[i+1+next].Start
+		}
+		said := fmt.Sprintf("%s, refused %t", s.Sentence, s.Refused != "")
+		for _, server := range []string{"a", "b"} {
+			var last *history.Served
+			for j := range h.Served {
+				if served := &h.Served[j]; served.Server == server && served.At < until && (last == nil || served.At >= last.At) {
+					last = served
+				}
+			}
+			if last == nil {
+				t.Fatalf("%s: no document of %s", s.Sentence, server)
+			}
+			said += "\n  " + server + ":"
+			for _, r := range h.Documents[last.Document].Resources {
+				if groups[r.Group] {
+					said += " " + r.GVR.String() + "=" + r.Kind
+				}
+			}
+		}
+		all = append(all, said)
+	}
+	if len(all) != definitions {
+		t.Fatalf("%d steps about definitions, want %d", len(all), definitions)
+	}
+	return all
+}
+
+// The simulator's model of definitions is that of real kube-apiservers: which are refused, which
+// server serves what, and in which order discovery lists it.
+func TestDefinitionsFromTheSkew(t *testing.T) {
+	needsCluster(t)
+	steps := definitionSteps()
+	r := &search.Repro{
+		Schema: search.ReproSchema, Spec: search.Spec{Policy: "none", From: "v1.36.3", To: "v1.37.1", Servers: 2},
+		Invariant: "NoFalseNotFound", Signature: invariant.Signature{Invariant: "NoFalseNotFound"}, Hash: "0",
+		Case: sim.Case{Servers: []scenario.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}}, Steps: steps},
+	}
+	simulated, _, err := r.Replay(false)
+	must(t, err)
+	body, err := r.Encode()
+	must(t, err)
+	file, dir := filepath.Join(t.TempDir(), "definitions.json"), filepath.Join(t.TempDir(), "run")
+	must(t, os.WriteFile(file, body, 0o600))
+	ran := run(t, "replay", file, "--backend", "local", "--out", dir)
+	t.Logf("exit code %d\n%s", ran.code, ran.output)
+	h, err := history.ReadFile(filepath.Join(dir, "history.jsonl"))
+	must(t, err)
+	want, got := outcomes(t, simulated.History, len(steps)/2), outcomes(t, h, len(steps)/2)
+	for i := range want {
+		if want[i] != got[i] {
+			t.Errorf("in the simulator:\n%s\non real servers:\n%s", want[i], got[i])
+		}
+	}
+}

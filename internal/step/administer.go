@@ -1,0 +1,26 @@
+package step
+
+import (
+	"context"
+
+	"github.com/skewproof/skewproof/internal/cluster"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// administer does what an administrator does to etcd or to a lease, and keeps what it came to for
+// the record of the step.
+func (e *Executor) administer(ctx context.Context, s *scenario.Step) (err error) {
+	of, ok := e.Cluster.(cluster.Administrator)
+	if !ok {
+		return errNoAdmin // a step of a held cluster, which Prepare has not seen
+	}
+	switch s.Action {
+	case scenario.CompactEtcd:
+		e.effect, err = of.CompactEtcd(ctx)
+	case scenario.DefragmentEtcd:
+		e.effect, err = of.DefragmentEtcd(ctx)
+	default:
+		e.effect, err = of.DeleteLease(ctx, s.Server)
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package proxy
+
+import (
+	"slices"
+	"time"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// A custom resource may have the group, version and even the name of a resource that some servers
+// have built in. kube-apiservers decide by group version: one that has it built in serves the
+// built-in resources and no custom resource in it, and any other serves the custom resource (see the
+// director in k8s.io/apiserver, pkg/server/handler.go). So under ExtensionsExact a custom resource
+// that exists is not always served here, and a peer's resource of its name is not always the custom
+// resource.
+
+// foreign reports whether a custom resource that exists, or a subresource of it, is not served here,
+// and may be served by a peer: the local server has the group version built in, without that
+// resource, or it serves the custom resource without that subresource.
+func (t *Table) foreign(r Resource) bool {
+	if t.policy.Knowledge.Extensions != ExtensionsExact || !t.extensions.covers(r) {
+		return false
+	}
+	local := t.local[RootGroups]
+	if local.index.Resource(r.Group, r.Version, r.Resource, "") {
+		return t.policy.Routing.Subresources && !local.index.Resource(r.Group, r.Version, r.Resource, r.Subresource)
+	}
+	return t.builtIn(local.groups, r, t.nativeHere)
+}
+
+// native reports whether a peer's document lists a resource that is built in there, although there is
+// or was a custom resource of its name.
+func (t *Table) native(p *peer, d document, r Resource) bool {
+	if t.policy.Knowledge.Extensions != ExtensionsExact {
+		return false
+	}
+	r.Subresource = ""
+	return slices.Contains(p.native, r) || t.builtIn(d.groups, r, p.native)
+}
+
+// builtIn reports whether a document is that of a server which has the group version of a resource
+// built in: it lists something in it that is no extension, or is known to be built in there. If all of
+// a built-in group version's resources have the names of custom resources that are older than what
+// this server knows, nothing shows it.
+func (t *Table) builtIn(groups discovery.Groups, r Resource, native []Resource) bool {
+	for _, g := range groups {
+		if g.Name != r.Group {
+			continue
+		}
+		for _, v := range g.Versions {
+			if v.Version == r.Version {
+				return slices.ContainsFunc(v.Resources, func(o apidiscoveryv2.APIResourceDiscovery) bool {
+					one := Resource{Group: r.Group, Version: r.Version, Resource: o.Resource}
+					return !t.extensions.exclude(one, time.Time{}) || slices.Contains(native, one)
+				})
+			}
+		}
+	}
+	return false
+}
+
+// noteNative remembers which servers listed a custom resource well before its definition was seen: it
+// is built in there. A document that is not older than that by a margin proves nothing, since the
+// peer may have seen the definition first. t has the new definitions, before has not.
+func (t *Table) noteNative(before *Table, at time.Time) {
+	if t.policy.Knowledge.Extensions != ExtensionsExact {
+		return
+	}
+	for _, r := range t.extensions.active {
+		if r.Resource == "" || contains(before.extensions.active, r) {
+			continue
+		}
+		listedBefore := func(d document) bool {
+			return d.known() && d.since.Add(trustedAfter).Before(at) && d.index.Resource(r.Group, r.Version, r.Resource, "") && !before.extensions.exclude(r, d.at)
+		}
+		if listedBefore(t.local[RootGroups]) && !slices.Contains(t.nativeHere, r) {
+			t.nativeHere = append(slices.Clip(t.nativeHere), r)
+		}
+		for i, p := range t.peers {
+			if !listedBefore(p.learnt[RootGroups]) || slices.Contains(p.native, r) {
+				continue
+			}
+			changed := t.change(i)
+			changed.native = append(slices.Clip(changed.native), r)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package search
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+// DefaultCauseRuns bounds by default the runs to find the cause of one violation. All pairs of
+// switches of 1.37 take some 1,500.
+const DefaultCauseRuns = 6000
+
+// The schedules near one. A switch that only changes the times of what happens may remove a
+// violation from the schedule itself. Then it comes back at other times.
+const (
+	nearSchedules = 16 // besides the schedule itself
+	fewestShown   = 3  // of them, with the schedule itself: if fewer show the violation, they tell nothing
+)
+
+// Removal finds out by experiment which switches, turned to what they are in the reference, remove
+// the violation want from a case: the smallest sets, up to two switches, or else one set from which
+// none can be left out. It ends after so many runs, or with ctx. It is deterministic unless ctx
+// ends.
+func Removal(
+	ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want reports.CampaignFinding, known findings.Catalogue, runs int,
+) (*reports.Removal, error) {
+	r := &remover{ctx: ctx, spec: spec, want: want, known: known, left: runs, tried: map[string]bool{}}
+	to := proxy.Reference()
+	var err error
+	if r.invariant, err = invariantNamed(want.Invariant); err != nil {
+		return nil, err
+	}
+	from, feature, err := spec.Build()
+	if err != nil {
+		return nil, err
+	}
+	found := &reports.Removal{To: to.Name}
+	if !feature {
+		found.Unknown = "the policy has no switches, because the feature is off"
+		return found, nil
+	}
+	r.changes = differences(from, to)
+	r.near = near(c, on)
+	found.Schedules = len(r.near)
+	if found.Shown, err = r.baseline(); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.ended():
+		found.Unknown = "the search for them was ended early"
+	case found.Shown < fewestShown:
+		found.Unknown = "hardly any schedule near this one shows it"
+	default:
+		if found.Sets, found.Smallest, err = r.search(); err != nil {
+			return nil, err
+		}
+		if r.ended() {
+			found.Sets, found.Smallest, found.Unknown = nil, false, "the search for them was ended early"
+		}
+	}
+	return found, nil
+}
+
+// remover tries sets of changes on schedules near one.
+type remover struct {
+	ctx       context.Context
+	spec      Spec
+	want      reports.CampaignFinding
+	known     findings.Catalogue
+	invariant invariant.Invariant
+	changes   []string // that make the reference of the spec
+	left      int      // runs
+
+	near   []nearby
+	before []reports.ViolationKind // that the near schedules show without a change
+	tried  map[string]bool         // sets, by whether they remove the violation
+}
+
+// nearby is a schedule near the one that is examined.
+type nearby struct {
+	sim.Case
+	seed uint64                 // of its tape; 0 for the schedule itself,
+	own  [tape.Streams][]uint32 // which is run on its own one
+}
+
+// near lists a schedule and those near it: at the beginning with other choices of delays and peers
+// only, then with other times too.
+func near(c sim.Case, on [tape.Streams][]uint32) []nearby {
+	all := []nearby{{Case: c, own: on}}
+	for seed := uint64(1); seed <= nearSchedules; seed++ {
+		v := nearby{Case: clone(c), seed: seed}
+		if seed > nearSchedules/2 {
+			v.shift(tape.Seeded(seed))
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// shift changes every time of a case by up to a quarter.
+func (v *nearby) shift(t *tape.Tape) {
+	shifted := func(d time.Duration) time.Duration { return d + d*time.Duration(t.Choose(tape.Faults, 9)-4)/16 }
+	for i := range v.Steps {
+		v.Steps[i].For = shifted(v.Steps[i].For)
+	}
+	for i := range v.Requests {
+		v.Requests[i].After = shifted(v.Requests[i].After)
+	}
+}
+
+func (v *nearby) newTape() *tape.Tape {
+	if v.seed == 0 {
+		return tape.Of(v.own)
+	}
+	return tape.Seeded(v.seed)
+}
+
+// ended reports whether there are no runs left, or no time.
+func (r *remover) ended() bool { return r.left <= 0 || r.ctx.Err() != nil }
+
+// shows lists the kinds of violations of the invariant that a schedule shows.
+func (r *remover) shows(s *sim.Simulator, v *nearby) []reports.ViolationKind {
+	r.left--
+	result, err := s.Run(&v.Case, v.newTape(), sim.Options{Run: r.spec.history(0)})
+	if err != nil {
+		return nil // a near schedule that cannot be carried out shows nothing
+	}
+	defer s.Recycle(result)
+	if !result.Suspect {
+		return nil
+	}
+	var kinds []reports.ViolationKind
+	for _, found := range violations(r.known, []invariant.Verdict{r.invariant.Judge(invariant.NewFacts(result.History))}) {
+		kinds = append(kinds, found.ViolationKind)
+	}
+	return kinds
+}
+
+// baseline runs the near schedules without a change, and counts those that show the violation.
+// Those come first from then on, because sets that do not remove it are found out soonest by them.
+func (r *remover) baseline() (shown int, err error) {
+	s, err := newSimulator(r.spec)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	var telling, others []nearby
+	for i := range r.near {
+		kinds := r.shows(s, &r.near[i])
+		for _, k := range kinds {
+			if k != r.want.ViolationKind && !slices.Contains(r.before, k) {
+				r.before = append(r.before, k)
+			}
+		}
+		if slices.Contains(kinds, r.want.ViolationKind) {
+			telling = append(telling, r.near[i])
+		} else {
+			others = append(others, r.near[i])
+		}
+	}
+	r.near = append(telling, others...)
+	return len(telling), nil
+}
+
+// removes reports whether no near schedule shows the violation with the changes, nor another
+// violation of the invariant in its place.
+func (r *remover) removes(set []int) (bool, error) {
+	key := make([]byte, len(r.changes))
+	for _, i := range set {
+		key[i] = 1
+	}
+	if is, ok := r.tried[string(key)]; ok {
+		return is, nil
+	}
+	spec := r.spec
+	for _, i := range set {
+		spec = spec.with(r.changes[i])
+	}
+	s, err := newSimulator(spec)
+	if err != nil {
+		return false, err
+	}
+	defer s.Close()
+	for i := range r.near {
+		if r.ended() {
+			return false, nil
+		}
+		if slices.ContainsFunc(r.shows(s, &r.near[i]), func(k reports.ViolationKind) bool { return !slices.Contains(r.before, k) }) {
+			r.tried[string(key)] = false
+			return false, nil
+		}
+	}
+	r.tried[string(key)] = true
+	return true, nil
+}
+
+// search looks for the sets: single changes, then pairs, then what is left of all of them when none
+// can be left out any more (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing
+// Input", 2002). smallest is whether no smaller set does.
+func (r *remover) search() (sets [][]string, smallest bool, err error) {
+	all := make([]int, len(r.changes))
+	for i := range all {
+		all[i] = i
+	}
+	try := func(set ...int) {
+		if err != nil || r.ended() {
+			return
+		}
+		var removed bool
+		if removed, err = r.removes(set); removed {
+			sets = append(sets, r.named(set))
+		}
+	}
+	for i := range all {
+		try(i)
+	}
+	for i := 0; i < len(all) && len(sets) == 0; i++ {
+		for j := range i {
+			try(j, i)
+		}
+	}
+	if len(sets) > 0 || err != nil || r.ended() {
+		return sets, true, err
+	}
+	if removed, err := r.removes(all); err != nil || !removed {
+		return nil, false, err
+	}
+	set, err := r.reduce(all)
+	return [][]string{r.named(set)}, len(set) == 3, err
+}
+
+// reduce leaves out changes as long as the others remove the violation: half of them, a quarter,
+// and at last one by one.
+func (r *remover) reduce(set []int) ([]int, error) {
+	for size := (len(set) + 1) / 2; size > 0; {
+		smaller := false
+		for from := 0; from < len(set) && !r.ended(); {
+			rest := slices.Delete(slices.Clone(set), from, min(from+size, len(set)))
+			removed, err := r.removes(rest)
+			if err != nil {
+				return nil, err
+			}
+			if removed {
+				set, smaller = rest, true
+			} else {
+				from += size
+			}
+		}
+		if !smaller || size > 1 {
+			size /= 2
+		}
+		if r.ended() {
+			break
+		}
+	}
+	return set, nil
+}
+
+func (r *remover) named(set []int) []string {
+	var names []string
+	for _, i := range set {
+		names = append(names, r.changes[i])
+	}
+	return names
+}

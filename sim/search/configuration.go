@@ -1,0 +1,104 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/skewproof/skewproof/internal/release"
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// maxSetups bounds the setups of a case.
+const maxSetups = 16
+
+// setups are what one start of a server may have unlike the others: one setting wrong, half set,
+// missing, or right but another than before.
+var setups = [...]scenario.Setup{
+	{Proxy: scenario.Off},
+	{PeerCA: scenario.TrustStranger},
+	{PeerCA: scenario.TrustMissing},
+	{FrontProxy: scenario.CertificateStranger},
+	{FrontProxy: scenario.CertificateExpired},
+	{FrontProxy: scenario.CertificateOther},
+	{FrontProxy: scenario.CertificateRotated},
+	{Serving: scenario.CertificateStranger},
+	{Serving: scenario.CertificateExpired},
+	{Serving: scenario.CertificateOther},
+	{Serving: scenario.CertificateRotated},
+	{Advertise: scenario.AdvertiseNothing},
+	{Advertise: scenario.AdvertiseHost},
+	{Advertise: scenario.AdvertiseIP},
+	{Advertise: scenario.AdvertisePort},
+	{Advertise: scenario.AdvertiseWrong},
+	{Flags: scenario.FlagsKubeadm},
+	{ShutdownDelay: scenario.LongDrain},
+	{Goaway: scenario.On},
+	{Serving: scenario.CertificateRotated, FrontProxy: scenario.CertificateRotated},
+	{PeerCA: scenario.TrustStranger, Advertise: scenario.AdvertiseWrong},
+}
+
+// setup draws a setup for a server that starts as a version; nil if there is no room.
+func (g *Generator) setup(version string) *scenario.Setup {
+	if len(g.setups) == maxSetups {
+		return nil
+	}
+	s := setups[g.fault(len(setups))]
+	if g.chance(4) { // it serves what an older version serves
+		if older := g.emulable(version); older != "" {
+			s = scenario.Setup{EmulatedVersion: older}
+		}
+	}
+	g.setups = append(g.setups, s)
+	return &g.setups[len(g.setups)-1]
+}
+
+// emulable returns a minor version that a server of the version can emulate, and whose release the
+// simulator knows because a server of the case begins with it; "" if there is none.
+func (g *Generator) emulable(version string) string {
+	at := slices.Index(g.versions, release.Of(version))
+	for _, s := range g.c.Servers {
+		if other := slices.Index(g.versions, s.Version); other >= 0 && other < at {
+			return g.minors[other]
+		}
+	}
+	return ""
+}
+
+// configure restarts a server with a setup, or without the one that it has.
+func (g *Generator) configure(server int) {
+	name := g.names[server]
+	step := scenario.Step{Action: scenario.Restart, Server: name}
+	if g.state.Setup(name) == nil || g.chance(2) {
+		step.Setup = g.setup(g.versions[g.versionAfter(len(g.c.Steps), server)])
+	}
+	if !g.add(step) {
+		step.Action = scenario.Start
+		g.add(step)
+	}
+}
+
+// reduced is a version with one of its group versions switched off, in one of 24 cases; mostly the
+// version itself. A definition would bring such a group version back, so a case has either.
+func (g *Generator) reduced(version int) string {
+	if all := g.partial[version]; len(all) > 0 && g.chance(24) && !g.defines {
+		g.reduces = true
+		return all[g.fault(len(all))]
+	}
+	return g.versions[version]
+}
+
+// partialVersions are the versions of a spec, each with one group version of a skewed resource
+// switched off (--runtime-config).
+func partialVersions(versions []string, t targets) [][]string {
+	all := make([][]string, len(versions))
+	for _, one := range t.skewed {
+		for i, v := range versions {
+			if !one.served.has(i) || one.subresource != "" || one.gvr.Group == "" || v != release.Of(v) {
+				continue
+			}
+			if name := v + "+without." + one.gvr.Group + "." + one.gvr.Version; !slices.Contains(all[i], name) {
+				all[i] = append(all[i], name)
+			}
+		}
+	}
+	return all
+}

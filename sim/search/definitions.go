@@ -1,0 +1,130 @@
+package search
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+// plainDefinitions are custom resources and aggregated APIs in groups of their own. Neighbours have
+// other versions of the same resource, or names that another has taken.
+var plainDefinitions = []scenario.Definition{
+	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v1"}},
+	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v1", "v2"}},
+	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v2"}},
+	{Group: "stable.example.com", Resource: "gadgets", Versions: []string{"v1"}, Kind: "Gadget", ShortNames: []string{"g"}, Storage: "v1"},
+	{Group: "stable.example.com", Resource: "gizmos", Versions: []string{"v1beta1", "v1"}, Kind: "Gadget", Categories: []string{"all"}}, // the kind of gadgets
+	{Group: "stable.example.com", Resource: "gears", Versions: []string{"v2"}, ShortNames: []string{"g", "widgets"}},                    // the names of two others
+	{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1beta1"}, Aggregated: true},
+	{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1beta1", "v1"}, Aggregated: true, Preferred: "v1beta1"},
+}
+
+// mostSkewedDefinitions bounds the resources in which versions differ and of which definitions are
+// made.
+const mostSkewedDefinitions = 4
+
+// definitionsOf are the definitions that cases of a spec draw from. Most are about a resource that
+// some versions have built in and others do not: the same resource as a custom resource, in the same
+// version or in a later one; another resource in the same group version; and an aggregated API in the
+// same group. An aggregated API in the place of a built-in group version is left out: it takes the
+// built-in resources away, and while servers learn of it one after the other, a history does not say
+// which answers are right.
+//
+// Half of a case's definitions are plain, since the choice 0 comes first.
+func definitionsOf(spec Spec) ([]scenario.Definition, error) {
+	all := slices.Clone(plainDefinitions)
+	var skewed []history.GVR
+	versions := spec.versions()
+	for newer := len(versions) - 1; newer > 0; newer-- {
+		for older := range newer {
+			for _, pair := range [...][2]int{{newer, older}, {older, newer}} {
+				has, err := recorded.Get(versions[pair[0]])
+				if err != nil {
+					return nil, err
+				}
+				lacks, err := recorded.Get(versions[pair[1]])
+				if err != nil {
+					return nil, err
+				}
+				these := recorded.Lacking(has, lacks)
+				for _, gvr := range these[:min(len(these), mostSkewedDefinitions/2)] {
+					if strings.Contains(gvr.Group, ".") && !slices.Contains(skewed, gvr) { // other groups take no definitions
+						skewed = append(skewed, gvr)
+					}
+				}
+			}
+		}
+	}
+	for _, gvr := range skewed[:min(len(skewed), mostSkewedDefinitions)] {
+		all = append(all,
+			scenario.Definition{Group: gvr.Group, Resource: gvr.Resource, Versions: []string{gvr.Version}},
+			scenario.Definition{Group: gvr.Group, Resource: gvr.Resource, Versions: []string{gvr.Version, laterVersion}, Storage: laterVersion},
+			scenario.Definition{Group: gvr.Group, Resource: "gizmos", Versions: []string{gvr.Version, laterVersion}, Categories: []string{"all"}},
+			scenario.Definition{Group: gvr.Group, Resource: "gauges", Versions: []string{laterAggregated}, Aggregated: true},
+		)
+	}
+	return all, nil
+}
+
+// companions are what a small document of a release must list as well, because definitions are in
+// its group versions: the built-in resource of a definition's name, and one other of the group
+// version. Otherwise the document would not show that the group version is built in, as that of the
+// whole release does.
+func companions(v *recorded.Version, definitions []scenario.Definition) (all []history.GVR) {
+	for _, d := range definitions {
+		for _, version := range d.Versions {
+			other := false
+			for _, r := range v.Document.Resources {
+				switch {
+				case r.Group != d.Group || r.Version != version:
+				case r.Resource == d.Resource:
+					all = append(all, r.GVR)
+				case !other:
+					other = true
+					all = append(all, r.GVR)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// laterVersion and laterAggregated are versions that no release has.
+const laterVersion, laterAggregated = "v9", "v8"
+
+// definition draws a definition.
+func (g *Generator) definition() *scenario.Definition {
+	if g.chance(3) { // what is there already, so that definitions change and go
+		for _, o := range g.state.On() {
+			if o.Action == scenario.Define {
+				return o.Definition
+			}
+		}
+	}
+	if skewed := g.definitions[len(plainDefinitions):]; len(skewed) > 0 && g.fault(2) == 1 {
+		return &skewed[g.fault(len(skewed))]
+	}
+	return &g.definitions[g.fault(len(plainDefinitions))]
+}
+
+// define creates or deletes a definition, or gives its resource other versions.
+func (g *Generator) define(d *scenario.Definition) {
+	if g.reduces {
+		return
+	}
+	g.defines = true
+	step := scenario.Step{Action: scenario.Define, Definition: d}
+	if slices.ContainsFunc(g.state.On(), func(o scenario.Step) bool { return o.Definition == d }) {
+		step.Action = scenario.Undefine
+	} else if d.Aggregated && slices.ContainsFunc(g.state.On(), func(o scenario.Step) bool {
+		return o.Definition != nil && o.Definition.Aggregated && o.Definition.Group == d.Group && o.Definition.Resource != d.Resource
+	}) {
+		return // the extension apiserver of real runs serves one resource of a group
+	}
+	if g.add(step) && step.Action == scenario.Undefine && g.chance(8) {
+		g.add(scenario.Step{Action: scenario.Soak, For: graces[g.fault(len(graces))]})
+	}
+}
