@@ -223,7 +223,7 @@ func TestGenerationFollowsKnowledge(t *testing.T) {
 		{"a failed fetch, upstream 1.35", Upstream135(), Fetched{Results: []FetchResult{failedFetch("a")}, At: epoch}, true},
 		{"a failed fetch of the last peer, upstream", Upstream137(), Fetched{Results: []FetchResult{failedFetch("a")}, At: epoch}, false},
 		{"the peer leaves", Reference(), PeerGone{"a"}, true},
-		{"the peer restarts: shown as before until it has answered", Reference(), PeerAppeared{ID: "a", Incarnation: "2"}, false},
+		{"the peer restarts: shown as before, and marked, until it has answered", Reference(), PeerAppeared{ID: "a", Incarnation: "2"}, true},
 		{"the local server restarts", Reference(), LocalLost{epoch}, true},
 		{"a custom resource appears", Reference(), Extensions{CustomResources: []schema.GroupVersionResource{custom(widget)}, At: epoch}, true},
 		{"an address", Reference(), PeerAddress{ID: "a", Address: "x:1"}, false},

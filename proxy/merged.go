@@ -33,7 +33,11 @@ func (c *documentCache) get(t *Table, root Root, newestFirst bool) (document *di
 	if newestFirst {
 		merge = discovery.Merge
 	}
-	document = discovery.NewDocument(root.Path(), merge(t.Sources(root)))
+	groups := merge(t.Sources(root))
+	if root == RootGroups && t.marks() {
+		groups = append(slices.Clip(groups), incompleteMark)
+	}
+	document = discovery.NewDocument(root.Path(), groups)
 	if c.document == nil || c.generation < generation { // never replace a newer document
 		c.document, c.generation = document, generation
 	}
@@ -87,6 +91,10 @@ func (e *exchange) serveRoot(root Root) bool {
 	}
 	if !e.table.LocalKnown() {
 		return false
+	}
+	if e.policy.Discovery.Incomplete == IncompleteRefused && e.table.Incomplete() {
+		e.refuseIncomplete()
+		return true
 	}
 	document := e.document(root)
 	// Only the local server knows its own address, which is part of the legacy format of /api.
@@ -148,6 +156,10 @@ func (e *exchange) document(root Root) *discovery.Document {
 func (e *exchange) serveGroup() bool {
 	if !e.table.LocalKnown() {
 		return false
+	}
+	if isMark(e.request.Resource.Group, e.request.Resource.Version) && e.table.marks() {
+		e.refuseIncomplete()
+		return true
 	}
 	root := e.request.Resource.root()
 	document := e.document(root)

@@ -11,6 +11,14 @@ import (
 // Observe returns the table after an event. It returns the receiver itself if the event changes
 // nothing.
 func (t *Table) Observe(e Event) *Table {
+	next := t.observe(e)
+	if next != t && next.documents == t.documents && next.Incomplete() != t.Incomplete() {
+		next.documents++ // a mark comes or goes
+	}
+	return next
+}
+
+func (t *Table) observe(e Event) *Table {
 	switch e := e.(type) {
 	case PeerAppeared:
 		return t.appeared(e)

@@ -76,7 +76,7 @@ func (e *exchange) peersOnly() []string {
 		document, _ := e.h.documents[root].get(e.table, root, e.policy.Discovery.NewestFirst)
 		for _, g := range document.Groups() {
 			for _, v := range g.Versions {
-				if !e.table.local[root].index.Version(g.Name, v.Version) {
+				if !e.table.local[root].index.Version(g.Name, v.Version) && !isMark(g.Name, v.Version) {
 					missing = append(missing, openAPIPath(root, g.Name, v.Version))
 				}
 			}

@@ -88,11 +88,17 @@ func (e ExtensionPolicy) String() string { return nameOf(extensionPolicies, int(
 
 // ParseExtensionPolicy reads "ignored", "cut-out", "filtered" or "exact".
 func ParseExtensionPolicy(name string) (ExtensionPolicy, error) {
-	i := slices.Index(extensionPolicies, name)
+	i, err := parseName(extensionPolicies, name)
+	return ExtensionPolicy(i), err
+}
+
+// parseName returns the position of a name, or an error that lists the names.
+func parseName(names []string, name string) (int, error) {
+	i := slices.Index(names, name)
 	if i < 0 {
-		return 0, fmt.Errorf("want %s or %s", strings.Join(extensionPolicies[:len(extensionPolicies)-1], ", "), extensionPolicies[len(extensionPolicies)-1])
+		return 0, fmt.Errorf("want %s or %s", strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
 	}
-	return ExtensionPolicy(i), nil
+	return i, nil
 }
 
 // RoutingPolicy says what is done with a request.
@@ -151,6 +157,42 @@ type DiscoveryPolicy struct {
 	// Everywhere also merges /api, the older formats (v2beta1, the legacy lists) and /openapi/v3.
 	// Without it, only v2 at /apis is merged.
 	Everywhere bool
+
+	// Incomplete says how discovery is answered while nothing is known of some live peer, or while
+	// the lease watch has stalled, so that it may lack what exists: as-complete, as if nothing else
+	// existed; marked, with a group version that is Stale; or refused, with 503. It counts only with
+	// FailClosed, and from the end of the first synchronisation on.
+	Incomplete IncompletePolicy
+}
+
+// IncompletePolicy says how merged discovery is answered that may lack what some live peer serves.
+// Choose [IncompleteMarked].
+type IncompletePolicy int
+
+const (
+	// IncompleteAsComplete answers what is known, as if nothing else existed. The deletion of a
+	// namespace then leaves behind what only the unknown peer serves. It is the zero value.
+	IncompleteAsComplete IncompletePolicy = iota
+	// IncompleteMarked answers what is known, and lists a group version without resources that is
+	// Stale: [IncompleteGroup]/[IncompleteVersion]. Its own resource list is answered 503. To a
+	// client, it looks like an aggregated API that is not available. Clients of client-go then use
+	// what is listed, and know that something is missing.
+	IncompleteMarked
+	// IncompleteRefused answers 503 at /api and /apis.
+	IncompleteRefused
+)
+
+var incompletePolicies = []string{"as-complete", "marked", "refused"}
+
+// String is the name that [ParseIncompletePolicy] reads.
+func (i IncompletePolicy) String() string {
+	return nameOf(incompletePolicies, int(i), "IncompletePolicy")
+}
+
+// ParseIncompletePolicy reads "as-complete", "marked" or "refused".
+func ParseIncompletePolicy(name string) (IncompletePolicy, error) {
+	i, err := parseName(incompletePolicies, name)
+	return IncompletePolicy(i), err
 }
 
 // FetchingPolicy says when the discovery of peers is fetched, and when that of the local server.

@@ -19,7 +19,7 @@ const policiesPage = "../docs/policies.md"
 
 // TestPolicyTable keeps the page that lists every switch with its meaning and its value in every
 // preset.
-func TestPolicyTable(t *testing.T) {
+func TestPolicyPage(t *testing.T) {
 	golden.Hold(t, policiesPage, policyTable(t))
 }
 
@@ -140,6 +140,8 @@ func cell(v any) string {
 		}
 		return ""
 	case ExtensionPolicy:
+		return v.String()
+	case IncompletePolicy:
 		return v.String()
 	case time.Duration:
 		if v == 0 {

@@ -35,7 +35,7 @@ func Reference() Policy {
 			WriteTimeout:   25 * time.Second,
 			InFlight:       400,
 		},
-		Discovery: DiscoveryPolicy{Merge: true, NewestFirst: true, Everywhere: true},
+		Discovery: DiscoveryPolicy{Merge: true, NewestFirst: true, Everywhere: true, Incomplete: IncompleteMarked},
 		Fetching: FetchingPolicy{
 			Interval:      30 * time.Second,
 			Jitter:        0.2,

@@ -14,6 +14,7 @@ import (
 var unseen = map[string]string{
 	"Knowledge.WaitForPeers": "it ends with synchronisation, and both are compared after that only",
 	"Routing.DialTimeout":    "whoever makes the transport heeds it (package sidecar): there are no connections here",
+	"Discovery.Incomplete":   "nothing without FailClosed, which TestWhatIsIncomplete turns on",
 	"Fetching.Jitter":        "a share of Interval, which the preset has not",
 	"Fetching.OnlyChanged":   "nothing without KeepLastGood: a round that replaces all must go through all",
 	"Fetching.AfterChange":   "nothing without OnlyChanged and KeepLastGood",

@@ -90,7 +90,8 @@ func (t *Table) Local(root Root) discovery.Groups { return t.local[root].groups 
 // if it would not.
 func (t *Table) Crashed() string { return t.crashed }
 
-// DocumentGeneration changes whenever the result of [Table.Sources] may have changed.
+// DocumentGeneration changes whenever the result of [Table.Sources] or [Table.Incomplete] may have
+// changed.
 func (t *Table) DocumentGeneration() uint64 { return t.documents }
 
 // PeerView has a table's knowledge of one peer.

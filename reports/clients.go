@@ -48,7 +48,7 @@ type ClientsTable struct {
 
 // ClientProgram is a program that people use, or a library in a program of skewproof's own.
 type ClientProgram struct {
-	// Name is "kubectl", "client-go" or "controller-runtime".
+	// Name is "kubectl", "client-go", "controller-runtime" or "client-node".
 	Name string `json:"name"`
 	// Versions are those with which its operations were carried out.
 	Versions []string `json:"versions"`
@@ -68,6 +68,8 @@ type ClientsMetadata struct {
 	To   string `json:"to"`
 	// Complete is false if the run was ended before every operation was tried.
 	Complete bool `json:"complete"`
+	// LeftOut are the clients that this machine cannot have, each with the reason.
+	LeftOut []string `json:"leftOut,omitempty"`
 	Tested
 }
 

@@ -102,6 +102,9 @@ func WriteClientsText(w io.Writer, t ClientsTable, opts SummaryOptions) error {
 	out.verdict(outcomes[t.Result], string(t.Result), t.Sentence)
 	t.Metadata.summarize(out)
 	fmt.Fprintf(out, "through a server of %s beside one of %s; direct: at that of %s itself\n", plain(t.Metadata.From), plain(t.Metadata.To), plain(t.Metadata.To))
+	for _, left := range t.Metadata.LeftOut {
+		fmt.Fprintf(out, "left out: %s\n", plain(left))
+	}
 	out.WriteString("✓ works   ✗ does not   · not run   ↷ an older server cannot do it by itself\n")
 	for _, c := range t.Clients {
 		t.writeProgram(out, c)
@@ -163,20 +166,28 @@ kubectl keeps what it reads of discovery for six hours. A stale discovery cache 
 kubectl made when all servers ran %[1]s. It must not hide what the upgrade has added: kubectl reads
 discovery again if the cache does not have what it is asked for.
 
-client-go and controller-runtime are libraries. A small program of skewproof's own is built with each
-of their versions, from the Go modules ([its source](../internal/libraries/_programs)). That of
-controller-runtime runs a manager with a cache and one controller.
+client-go, controller-runtime and client-node (the JavaScript client, @kubernetes/client-node) are
+libraries. A small program of skewproof's own is built with each of their versions
+([source](../internal/libraries/_programs)): from the Go modules, and from the npm registry. That of
+controller-runtime runs a manager with a cache and one controller. That of client-node takes Node.js,
+and is left out where Node.js or npm is not there. Version 2 of it needs Node.js 22.
 
 `
 
 // clientsNotRun ends the introduction.
-const clientsNotRun = "Not run: the Python and Java clients, which are not published as Go modules.\n\n"
+const clientsNotRun = `Not run: the Python and Java clients. Their registries (PyPI and Maven Central) cannot be reached from
+the machine that makes this page.
+
+`
 
 // WriteClientsPage writes the table as a page of the documentation. It has no date.
 func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	var page strings.Builder
 	fmt.Fprintf(&page, clientsIntroduction, t.Metadata.From, t.Metadata.To)
 	page.WriteString(clientsNotRun)
+	for _, left := range t.Metadata.LeftOut {
+		fmt.Fprintf(&page, "Left out: %s.\n\n", inTable(left))
+	}
 	fmt.Fprintf(&page, "%s.\n", strings.ReplaceAll(capital(t.Sentence), "; ", ";\n"))
 	for _, c := range t.Clients {
 		fmt.Fprintf(&page, "\n## %s\n\nVersions: %s.\n\n| operation | what has to come of it | %s |\n|---|---%s|\n", c.Name, strings.Join(c.Versions, ", "),

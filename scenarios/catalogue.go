@@ -37,8 +37,8 @@ var (
 	controllers = []scenario.Scenario{
 		garbageCollection, foregroundDeletion, namespaceDeletion, namespaceDeletionDuringPartition, controllersBehindBalancer,
 		controllersRollingUpgrade, controllersRollback, controllersCanary, controllersWrongPeerCA, controllerDiscovery, quota,
-		controllersCRDLifecycle, informers, storageVersion, garbageCollectionDuringPartition, foregroundDeletionDuringPartition, quotaDuringPartition,
-		informersDuringPartition, storageVersionDuringPartition,
+		controllersCRDLifecycle, leaderElection, informers, storageVersion, storageVersionMigration, garbageCollectionDuringPartition,
+		foregroundDeletionDuringPartition, quotaDuringPartition, informersDuringPartition, storageVersionDuringPartition,
 	}
 	scale = []scenario.Scenario{manyPeers, manyResources, longCampaign}
 )

@@ -166,8 +166,9 @@ func newClients() *cobra.Command {
 		Short: "Show what kubectl and client libraries can do through an older server, with each subject",
 		Long: `Show what clients of several versions can do through an older server of a control plane of two versions, with no proxy, the builtin one and
 the reference; and at the newer server itself, which shows what a client can do at all. Clients are kubectl (get, explain, apply, edit, patch, delete,
-wait, diff, rollout and more), a program that uses client-go (discovery, the dynamic and the typed client, informers), and one that uses
-controller-runtime (a manager with a cache and a controller). These programs are built from the Go modules, once: 3 minutes for each version.
+wait, diff, rollout and more), a program that uses client-go (discovery, the dynamic and the typed client, informers), one that uses
+controller-runtime (a manager with a cache and a controller), and one that uses the JavaScript client (KubernetesObjectApi, informers). These programs
+are built from the Go modules, once: 3 minutes for each version. That in JavaScript takes Node.js and npm, and is left out where they are not there.
 Whether an operation worked is seen by the client's exit code and output, and by the object as the newer server has it afterwards.
 
 Exit code 0: through the reference everything works that works at the newer server itself, and without a proxy every operation on what only the newer

@@ -30,7 +30,7 @@ Exit codes: 1 if a spec failed that passes directly, or the run violated an inva
 		Example: `  skewproof upstream-e2e --path direct --out _out/direct
   skewproof upstream-e2e --path old --subject reference --direct _out/direct
   skewproof upstream-e2e --path balancer --subject builtin
-  skewproof upstream-e2e --path old --focus 'ConfigMap|ResourceQuota'`,
+  skewproof upstream-e2e --path old --focus 'ConfigMap|ResourceQuota' --direct-only-failed`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := begin(cmd, &u.Options, u.Spec); err != nil {
@@ -50,6 +50,7 @@ Exit codes: 1 if a spec failed that passes directly, or the run violated an inva
 	flags.StringVar(&u.Tests, "tests", "", "the version of the tests (default that of --to)")
 	flags.StringVar(&u.Focus, "focus", "", "a regular expression that chooses among the specs of the selection by their full names")
 	flags.StringVar(&u.Direct, "direct", "", "the directory of an earlier run with --path direct and the same versions, whose results are taken")
+	flags.BoolVar(&u.OnlyFailed, "direct-only-failed", false, "run the path direct afterwards, and only with the specs that failed (half the time)")
 	flags.StringVar(&u.Spec.Etcd, "etcd", "", "etcd version")
 	show(flags, "etcd", binaries.DefaultEtcd)
 	suite.RegisterBinaries(flags, &u.Spec, "")

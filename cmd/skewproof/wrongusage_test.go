@@ -57,6 +57,8 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 		{"upstream-e2e --path sideways", `--path "sideways": want direct, old or balancer`},
 		{"upstream-e2e --path direct --subject builtin", "--subject builtin: on the path direct no server has a proxy"},
 		{"upstream-e2e --path direct --direct nosuch", "--direct is for the paths old and balancer"},
+		{"upstream-e2e --path direct --direct-only-failed", "--direct-only-failed is for the paths old and balancer"},
+		{"upstream-e2e --direct nosuch --direct-only-failed", "--direct and --direct-only-failed exclude each other"},
 		{"upstream-e2e --direct nosuch", "--direct: read the results of Kubernetes' tests: open nosuch/upstream-e2e.json: no such file or directory"},
 		{"upstream-e2e --focus (", `--focus "(": error parsing regexp: missing closing )`},
 		{"upstream-e2e --tests newest", "--tests: "},

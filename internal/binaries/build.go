@@ -56,6 +56,9 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 			return "", err
 		}
 	}
+	if programs[ref.Component].npm {
+		return s.buildNode(ctx, ref, work, p)
+	}
 	path, err := exec.LookPath(cmp.Or(s.Go, "go"))
 	if err != nil {
 		return "", fmt.Errorf("it takes the go command, which is not there: %w; install Go (https://go.dev/dl)", err)

@@ -34,10 +34,12 @@ const (
 	// E2ETest is Kubernetes' own end-to-end tests, which run against a control plane.
 	E2ETest Component = "e2e.test"
 
-	// ClientGo and ControllerRuntime are skewproof's own programs that use these libraries. Their
-	// version is the version of the library. See package libraries.
+	// ClientGo, ControllerRuntime and ClientNode are skewproof's own programs that use these libraries.
+	// Their version is the version of the library. ClientNode uses the JavaScript client, and takes
+	// Node.js to be made and to run. See package libraries.
 	ClientGo          Component = "client-go"
 	ControllerRuntime Component = "controller-runtime"
+	ClientNode        Component = "client-node"
 )
 
 type project struct {
@@ -48,6 +50,7 @@ type project struct {
 	download bool   // a Store knows where its binaries are published
 	tags     string // build tags
 	library  bool   // package libraries has the source of a program that uses it
+	npm      bool   // it is published as an npm package, and not as a Go module
 }
 
 // The Go modules and the releases of the components.
@@ -64,6 +67,8 @@ var (
 	clientGo          = &project{module: "k8s.io/client-go", major: "v0", example: "v0.37.1", releases: "https://github.com/kubernetes/client-go/tags", library: true}
 	controllerRuntime = &project{module: "sigs.k8s.io/controller-runtime", major: "v0", example: "v0.25.2",
 		releases: "https://github.com/kubernetes-sigs/controller-runtime/releases", library: true}
+	clientNode = &project{module: "@kubernetes/client-node", major: "v1", example: "v1.4.0",
+		releases: "https://github.com/kubernetes-client/javascript/releases", library: true, npm: true}
 )
 
 type program struct {
@@ -92,6 +97,7 @@ var programs = map[Component]program{
 	E2ETest:           {kubernetes, "test/e2e", []string{"--version"}, ""},
 	ClientGo:          {clientGo, "", []string{"--version"}, "client-go "},
 	ControllerRuntime: {controllerRuntime, "", []string{"--version"}, "controller-runtime "},
+	ClientNode:        {clientNode, "", []string{"--version"}, "client-node "},
 	// A plugin without a command prints its version.
 	CNIHostLocal: {cniPlugins, "plugins/ipam/host-local", nil, "CNI host-local plugin "},
 	CNILoopback:  {cniPlugins, "plugins/main/loopback", nil, "CNI loopback plugin "},

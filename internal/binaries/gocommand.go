@@ -66,9 +66,13 @@ type goError struct {
 const tailLines = 20
 
 func (e *goError) Error() string {
-	lines := strings.Split(strings.TrimSpace(e.output), "\n")
-	lines = lines[max(0, len(lines)-tailLines):]
-	return fmt.Sprintf("go %s: %v; its last lines:\n%s", e.verb, e.err, strings.Join(lines, "\n"))
+	return fmt.Sprintf("go %s: %v; its last lines:\n%s", e.verb, e.err, lastLines(e.output))
+}
+
+// lastLines are the last lines of an output.
+func lastLines(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
 func (e *goError) Unwrap() error { return e.err }

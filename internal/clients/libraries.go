@@ -56,6 +56,32 @@ func clientGoOperations() (all []Operation) {
 	return all
 }
 
+// clientNodeOperations are what programs in JavaScript do.
+func clientNodeOperations() (all []Operation) {
+	made := create(bundle("made"))
+	labelIt, deleteIt := "label "+bundles+" {name} --overwrite "+labelled+"=labelled", "delete "+bundles+" {name}"
+	for _, o := range []Operation{
+		crossing("discovery in JavaScript, one request for each group version", "It lists the resource.").
+			do(library("discovery").says("certificates.k8s.io/v1 clustertrustbundles\n")),
+		crossing("KubernetesObjectApi", "It creates, reads, lists, replaces and patches the object, whose resource it finds by its kind.").
+			do(library("object {name}").input(bundle("made")).says("written {name} patched")).truth(label("patched")),
+		crossing("KubernetesObjectApi, server-side apply", "The object is created, then changed.").
+			do(library("apply {name}").input(bundle("made")).says("state made", "state applied")).truth(label("applied")),
+		crossing("CustomObjectsApi", "It creates, gets, lists, replaces and patches the object, by the path of its resource.").
+			do(library("custom " + bundleResource + " {name}").input(bundle("made")).says("written {name} patched")).truth(label("patched")),
+		crossing("Watch and delete in JavaScript", "The object is gone, and the watch says so.").setup(made).
+			do(library("delete " + bundleResource + " {name}").says("deleted {name}")).truth(gone(bundles, "{name}")),
+		crossing("informer in JavaScript", "It tells that the object is there, changed and deleted, as another client does it.").setup(made).
+			do(library("inform "+bundleResource+" {name} UPDATED").after("ADDED").meanwhile(labelIt).says("UPDATED {name} labelled"),
+				library("inform "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled", "DELETED {name} labelled")),
+		row("CoreV1Api", "It creates, reads, replaces, patches, lists and deletes a ConfigMap.").
+			do(library("typed default {name}").says("written and deleted {name}")).truth(gone("configmaps", "{name}", "-n", "default")),
+	} {
+		all = append(all, o.by(binaries.ClientNode))
+	}
+	return all
+}
+
 // controlled is a kind whose objects a controller of controller-runtime reconciles.
 type controlled struct {
 	what string // in the names of operations

@@ -43,7 +43,7 @@ const labelPath = `{.metadata.labels.skewproof\.example/state}`
 // Operations are all operations, in the order in which they are shown. An object's name is free
 // before its operation begins.
 func Operations() []Operation {
-	return slices.Concat(kubectlOperations(), clientGoOperations(), controllerRuntimeOperations())
+	return slices.Concat(kubectlOperations(), clientGoOperations(), controllerRuntimeOperations(), clientNodeOperations())
 }
 
 // kubectlOperations are what people do with kubectl.

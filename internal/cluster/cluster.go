@@ -142,9 +142,14 @@ type Extender interface {
 type Controllers interface {
 	// StartControllers starts a kube-controller-manager of a version as a client of a server, or of
 	// a load balancer over all servers if the name is empty. It first stops one that runs. It
-	// returns when the program is healthy. The run is over if the program later ends by itself.
+	// returns when the program is healthy. The run is over if the program later ends by itself too
+	// often.
 	StartControllers(ctx context.Context, version, through string) error
-	// StopControllers stops the kube-controller-manager, if it runs, and returns when it has ended.
+	// StartCandidate starts a kube-controller-manager with leader election, as a client of a server,
+	// beside those that run already. It first stops one that is a client of the same server. Such a
+	// program ends by itself whenever it loses its leadership, and is started again.
+	StartCandidate(ctx context.Context, version, through string) error
+	// StopControllers stops every kube-controller-manager that runs, and returns when all have ended.
 	StopControllers(ctx context.Context) error
 }
 

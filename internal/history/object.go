@@ -23,16 +23,27 @@ type Object struct {
 	Finalizers []string `json:"finalizers,omitempty"` // for a namespace, also those of its spec
 	Owners     []Owner  `json:"owners,omitempty"`
 	// Conditions are the types of the true conditions of a Namespace, such as
-	// "NamespaceContentRemaining". They are empty for other objects.
+	// "NamespaceContentRemaining", and of a StorageVersionMigration, such as "Succeeded". They are
+	// empty for other objects.
 	Conditions []string `json:"conditions,omitempty"`
 	// Counts of a ResourceQuota are its limits of the number of objects of a resource, sorted by
 	// resource. Others have none here.
 	Counts []Count `json:"counts,omitempty"`
+	// Holder is the identity of the holder of a Lease: kube-controller-manager's is the name of its
+	// host, "_" and a UUID. It is empty if nobody holds the Lease, and for other objects.
+	Holder string `json:"holder,omitempty"`
+	// Migrates is the resource that a StorageVersionMigration is about, without a version. It is nil
+	// for other objects.
+	Migrates *GVR `json:"migrates,omitempty"`
 	// Fields are the paths of all fields with a value, such as "spec.containers[0].image", except
 	// the metadata fields that servers write. They are empty if the program that recorded the
 	// object did not know its type, and in histories of older runs.
 	Fields []string `json:"fields,omitempty"`
 }
+
+// CandidatePrefix begins the name of the host of controllers with leader election, before the name of
+// the server whose clients they are: "kcm-b". The identity in the Lease begins with it.
+const CandidatePrefix = "kcm-"
 
 // Owner is an owner reference. An owner is identified by its UID.
 type Owner struct {

@@ -70,5 +70,7 @@ func All() []Invariant {
 		quotaFollows,
 		noLostEvents,
 		noFieldLost,
+		migrationsSucceed,
+		oneLeader,
 	}
 }

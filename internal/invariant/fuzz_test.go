@@ -234,7 +234,7 @@ func chaos(rng *rand.Rand) *history.History {
 		s.h.Hops[i].Groups, s.h.Hops[i].UID, s.h.Hops[i].Extra = pick("", "g", "g", "h"), pick("", "", "u"), pick("", "x", "x")
 	}
 	if rng.IntN(3) == 0 {
-		s.rewritten(rng.IntN(2) == 0).counted(rng.IntN(2) == 0)
+		s.rewritten(rng.IntN(2) == 0).counted(rng.IntN(2) == 0).migrated(rng.IntN(2) == 0).led(rng.IntN(2) == 0)
 	}
 	for _, server := range []string{"b", ""}[:rng.IntN(3)] {
 		s.chatter(rng, server)

@@ -58,7 +58,7 @@ func rich(wrong bool, about ...string) *story {
 		s.discover(179, "b", "/apis", doc("disorderly", inGroup("flows", "v1beta1", "v1")...))
 		s.ask(180, "b", gadgets, 201, verb("create")).hop("b", 0, 10, false, answering(201)).hop("a", 1, 4, true, answering(201)).hop("a", 5, 9, true, answering(201))
 	}
-	return s.rewritten(wrong).counted(wrong).informed(wrong)
+	return s.rewritten(wrong).counted(wrong).informed(wrong).migrated(wrong).led(wrong)
 }
 
 func names() []string {
@@ -83,13 +83,13 @@ func TestCatalogue(t *testing.T) {
 		"AnsweredAlike", "PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
 		"AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn",
 		"GroupVersionsDescribed", "ConfigurationTakesEffect", "Available", "NoCrash", "Converges",
-		"NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows", "NoLostEvents", "NoFieldLost",
+		"NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows", "NoLostEvents", "NoFieldLost", "MigrationsSucceed", "OneLeader",
 	}
 	if !slices.Equal(names(), want) {
 		t.Errorf("catalogue %v, want %v", names(), want)
 	}
 	for _, i := range All() {
-		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != slices.Contains([]string{"Available", "OpenAPIDescribes", "LegacyListsOwn", "GroupVersionsDescribed"}, i.Name) {
+		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != slices.Contains([]string{"Available", "OpenAPIDescribes", "LegacyListsOwn", "GroupVersionsDescribed", "OneLeader"}, i.Name) {
 			t.Errorf("%s: grade %q, sentence %q, source %q", i.Name, i.Grade, i.Sentence, i.Source)
 		}
 	}

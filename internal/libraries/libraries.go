@@ -1,7 +1,7 @@
 // Package libraries has the source of programs that use client libraries as people do: one program
-// for each library, in directories of _programs, with a go.mod and a go.sum for each version of the
-// library that it is built with. The go command skips these directories: each program is a module
-// of its own.
+// for each library, in directories of _programs, with a go.mod and a go.sum, or a package.json and a
+// package-lock.json, for each version of the library that it is built with. The go command skips
+// these directories: each program is a module of its own.
 package libraries
 
 import (
@@ -21,6 +21,13 @@ var programs embed.FS
 
 const root = "_programs"
 
+// manifests are the files of one version of a program, by their extension in _programs. sources are
+// the extensions of the files that all versions share.
+var (
+	manifests = map[string]string{".mod": "go.mod", ".sum": "go.sum", ".json": "package.json", ".lock": "package-lock.json"}
+	sources   = []string{".go", ".mjs"}
+)
+
 // Versions are the versions of a library that its program is built with, the oldest first; none of
 // a library that there is not.
 func Versions(library string) (all []string) {
@@ -29,8 +36,8 @@ func Versions(library string) (all []string) {
 		return nil
 	}
 	for _, e := range entries {
-		if version, ok := strings.CutSuffix(e.Name(), ".mod"); ok {
-			all = append(all, version)
+		if ext := path.Ext(e.Name()); ext == ".mod" || ext == ".json" {
+			all = append(all, strings.TrimSuffix(e.Name(), ext))
 		}
 	}
 	slices.SortFunc(all, semver.Compare)
@@ -44,8 +51,8 @@ type File struct {
 	Content []byte
 }
 
-// Source is the source of the program of a library at one of its [Versions], with its go.mod and
-// go.sum, by name. The error says which versions there are.
+// Source is the source of the program of a library at one of its [Versions], with the files that
+// name what it is built from, by name. The error says which versions there are.
 func Source(library, version string) (files []File, err error) {
 	if !slices.Contains(Versions(library), version) {
 		return nil, fmt.Errorf("skewproof has a program for %s of %s only", library, strings.Join(Versions(library), ", "))
@@ -56,14 +63,12 @@ func Source(library, version string) (files []File, err error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		as := e.Name()
-		switch as {
-		case version + ".mod", version + ".sum":
-			as = "go" + path.Ext(as)
-		default:
-			if path.Ext(as) != ".go" {
-				continue
-			}
+		as, ext := e.Name(), path.Ext(e.Name())
+		switch {
+		case strings.TrimSuffix(as, ext) == version && manifests[ext] != "":
+			as = manifests[ext]
+		case !slices.Contains(sources, ext):
+			continue
 		}
 		content, err := programs.ReadFile(path.Join(dir, e.Name()))
 		if err != nil {

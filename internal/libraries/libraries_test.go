@@ -1,6 +1,8 @@
 package libraries
 
 import (
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +43,44 @@ func TestEveryVersionIsWhole(t *testing.T) {
 					t.Errorf("the source of %s %s has %s", library, version, name)
 				}
 			}
+		}
+	}
+}
+
+// The lock file of a program for Node.js has a hash for every package, and names no registry: npm
+// asks the one that it is configured for.
+func TestEveryVersionForNodeIsLocked(t *testing.T) {
+	versions := Versions("client-node")
+	if len(versions) == 0 {
+		t.Error("client-node has no versions")
+	}
+	for _, version := range versions {
+		files, err := Source("client-node", version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := map[string]string{}
+		for _, f := range files {
+			content[f.Name] = string(f.Content)
+		}
+		var wants struct{ Dependencies, DevDependencies map[string]string }
+		var lock struct {
+			Packages map[string]struct{ Version, Resolved, Integrity string }
+		}
+		if err := errors.Join(json.Unmarshal([]byte(content["package.json"]), &wants), json.Unmarshal([]byte(content["package-lock.json"]), &lock)); err != nil {
+			t.Fatal(err)
+		}
+		exact := strings.TrimPrefix(version, "v")
+		if wants.Dependencies["@kubernetes/client-node"] != exact || lock.Packages["node_modules/@kubernetes/client-node"].Version != exact {
+			t.Errorf("%s: package.json or its lock file asks for another version", version)
+		}
+		for name, p := range lock.Packages {
+			if name != "" && (p.Integrity == "" || p.Resolved != "") {
+				t.Errorf("%s: %s has the integrity %q, and names a registry: %q", version, name, p.Integrity, p.Resolved)
+			}
+		}
+		if len(lock.Packages) < 2 || content["main.mjs"] == "" {
+			t.Errorf("%s: the source lacks packages, or its main.mjs", version)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (localBackend) dryRun(p *Plan, out io.Writer) error {
 	}
 	if versions := p.Schedule.ControllerVersions(); len(versions) > 0 {
 		fmt.Fprintf(out, "\n%s, %s, on a host of its own\n  %s\n", local.ProgramControllers, strings.Join(versions, ", "),
-			strings.Join(local.ControllersArguments(files), "\n  "))
+			strings.Join(local.ControllersArguments(files, p.Schedule.Elects()), "\n  "))
 	}
 	for _, s := range p.Schedule.Steps {
 		if s.Action == scenario.StartTests {

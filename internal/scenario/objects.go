@@ -58,6 +58,9 @@ func (s Step) validObjects() error {
 	if s.Action == ReleaseObjects && !s.Objects.Held {
 		return fmt.Errorf("%s %s: they are not held", s.Action, s.Objects.Name)
 	}
+	if s.Action == MigrateObjects && s.For <= 0 {
+		return fmt.Errorf("%s %s: want a positive time", s.Action, s.For)
+	}
 	if s.Action == DeleteOwners && !slices.Contains(Propagations, s.Propagation) {
 		return fmt.Errorf("%s %s: propagation %q: want one of %q", s.Action, s.Objects.Name, s.Propagation, Propagations)
 	}
@@ -74,6 +77,11 @@ func (plan *Plan) RewriteObjects(o Objects, through string) {
 	plan.Add(Step{Action: RewriteObjects, Objects: &o, Server: through})
 }
 func (plan *Plan) DeleteNamespace(o Objects) { plan.Add(Step{Action: DeleteNamespace, Objects: &o}) }
+
+// MigrateObjects waits for at most Bounds.Collection.
+func (plan *Plan) MigrateObjects(o Objects, through string) {
+	plan.Add(Step{Action: MigrateObjects, Objects: &o, Server: through, For: plan.Bounds.Collection})
+}
 
 // ReleaseObjects removes the finalizers that hold objects.
 func (plan *Plan) ReleaseObjects(o Objects) { plan.Add(Step{Action: ReleaseObjects, Objects: &o}) }
@@ -92,11 +100,22 @@ func (plan *Plan) StartControllers(version, through string) {
 	plan.Add(Step{Action: StartControllers, Version: version, Server: through})
 }
 
+// StartCandidate starts controllers with leader election, beside those that run already. They are
+// clients of that server, and the only ones of it.
+func (plan *Plan) StartCandidate(version, through string) {
+	plan.Add(Step{Action: StartControllers, Version: version, Server: through, Elect: true})
+}
+
 // StopControllers stops the controllers.
 func (plan *Plan) StopControllers() { plan.Add(Step{Action: StopControllers}) }
 
 // HasControllers reports whether the plan starts controllers.
 func (plan *Plan) HasControllers() bool { return len(plan.ControllerVersions()) > 0 }
+
+// Elects reports whether the plan starts controllers with leader election.
+func (plan *Plan) Elects() bool {
+	return slices.ContainsFunc(plan.Steps, func(s Step) bool { return s.Elect })
+}
 
 // ReadsEtcd reports whether the run must read etcd to know which objects exist. It must if the plan
 // has controllers, informers, or objects for them.
@@ -130,7 +149,7 @@ func (s *State) changeObjects(step Step) error {
 			return fmt.Errorf("%s: no step before has created %s, or they were released", step.Action, name)
 		}
 		s.held = slices.Delete(s.held, i, i+1)
-	case step.Action == RewriteObjects && s.server(step.Server) == nil:
+	case (step.Action == RewriteObjects || step.Action == MigrateObjects) && s.server(step.Server) == nil:
 		return fmt.Errorf("%s: no server %q in the plan", step.Action, step.Server)
 	case step.Action != CreateObjects && !created:
 		return fmt.Errorf("%s: no step before has created %s", step.Action, name)
@@ -152,6 +171,8 @@ func (s *State) control(step Step) error {
 	switch {
 	case step.Action == StartControllers && step.Server != "" && s.server(step.Server) == nil:
 		return fmt.Errorf("%s: no server %q in the plan", step.Action, step.Server)
+	case step.Elect && (step.Action != StartControllers || step.Server == ""):
+		return fmt.Errorf("%s: leader election is for controllers that are clients of one server", step.Action)
 	case step.Action == StopControllers && !s.controllers:
 		return fmt.Errorf("%s: no controllers run", step.Action)
 	}
@@ -161,5 +182,5 @@ func (s *State) control(step Step) error {
 
 // AboutControllers reports whether the step is about controllers, or about objects for them.
 func (s Step) AboutControllers() bool {
-	return slices.Contains([]Action{StartControllers, StopControllers, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, CollectObjects}, s.Action)
+	return slices.Contains([]Action{StartControllers, StopControllers, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, MigrateObjects, CollectObjects}, s.Action)
 }

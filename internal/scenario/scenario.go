@@ -106,8 +106,8 @@ const (
 	RestoreDiscovery Action = "restore-discovery"         // make these fetches succeed again
 
 	// StartControllers starts kube-controller-manager of Step.Version as a client of Step.Server,
-	// or of the load balancer over all servers if Step.Server is empty. A running one is stopped
-	// first.
+	// or of the load balancer over all servers if Step.Server is empty. Running ones are stopped
+	// first. With Step.Elect, it starts one beside those that run, with leader election.
 	StartControllers Action = "start-controllers"
 	StopControllers  Action = "stop-controllers"
 	CreateObjects    Action = "create-objects"   // create Step.Objects
@@ -117,6 +117,9 @@ const (
 	ReleaseObjects   Action = "release-objects"  // remove the finalizers of Step.Objects that are held
 	// RewriteObjects reads, updates and patches the owners among Step.Objects through Step.Server.
 	RewriteObjects Action = "rewrite-objects"
+	// MigrateObjects asks through Step.Server for a migration of the storage version of each owner's
+	// resource among Step.Objects, and waits until it has ended, for at most Step.For.
+	MigrateObjects Action = "migrate-objects"
 	// CollectObjects waits until controllers have deleted everything that they must delete, for at
 	// most Step.For.
 	CollectObjects Action = "collect-objects"
@@ -147,6 +150,8 @@ type Step struct {
 	// Objects are the objects that the step creates, changes or deletes; see [Objects].
 	Objects     *Objects    `json:"objects,omitempty"`
 	Propagation Propagation `json:"propagation,omitempty"`
+	// Elect makes StartControllers start controllers with leader election, beside those that run.
+	Elect bool `json:"elect,omitempty"`
 	// Tests are the specs that StartTests runs.
 	Tests *Tests `json:"tests,omitempty"`
 }
@@ -155,8 +160,8 @@ type Step struct {
 // a cluster, and no disturbance.
 func (s Step) Disturbs() bool {
 	return !slices.Contains([]Action{
-		Soak, Outlast, Converge, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, CollectObjects,
-		StartTests, AwaitTests,
+		Soak, Outlast, Converge, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, MigrateObjects,
+		CollectObjects, StartTests, AwaitTests,
 	}, s.Action)
 }
 
@@ -191,6 +196,9 @@ func (s Step) String() string {
 	case Undefine:
 		return fmt.Sprintf("delete the definition of %s.%s", s.Definition.Resource, s.Definition.Group)
 	case StartControllers:
+		if s.Elect {
+			return fmt.Sprintf("start more controllers %s with leader election, as clients of %s", s.Version, s.through())
+		}
 		return fmt.Sprintf("start the controllers %s as clients of %s", s.Version, s.through())
 	case StopControllers:
 		return "stop the controllers"
@@ -209,6 +217,8 @@ func (s Step) String() string {
 		return fmt.Sprintf("remove the finalizers that hold the owners in %s", s.Objects.Name)
 	case RewriteObjects:
 		return fmt.Sprintf("read, update and patch the owners in %s through %s", s.Objects.Name, s.Server)
+	case MigrateObjects:
+		return fmt.Sprintf("migrate the storage versions of the owners in %s through %s, and wait for %s at most", s.Objects.Name, s.Server, s.For)
 	case CollectObjects:
 		return fmt.Sprintf("wait until the controllers have deleted what has to go, for %s at most", s.For)
 	case StartTests:

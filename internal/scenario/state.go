@@ -178,7 +178,7 @@ func (s *State) Apply(step Step) error {
 		return nil
 	case BreakDiscovery, RestoreDiscovery:
 		return s.document(step)
-	case CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, CollectObjects:
+	case CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, MigrateObjects, CollectObjects:
 		return s.changeObjects(step)
 	case StartControllers, StopControllers:
 		return s.control(step)

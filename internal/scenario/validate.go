@@ -75,7 +75,7 @@ func (s Step) Validate() error {
 		if err := s.Setup.validate(); err != nil {
 			return fmt.Errorf("%s %s: %w", s.Action, s.Server, err)
 		}
-	case CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects:
+	case CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, MigrateObjects:
 		return s.validObjects()
 	case StartControllers:
 		if s.Version == "" {

@@ -16,6 +16,9 @@ func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
 	controllers := e.Cluster.(cluster.Controllers) // see Prepare
 	switch s.Action {
 	case scenario.StartControllers:
+		if s.Elect {
+			return controllers.StartCandidate(ctx, s.Version, s.Server)
+		}
 		return controllers.StartControllers(ctx, s.Version, s.Server)
 	case scenario.StopControllers:
 		return controllers.StopControllers(ctx)
@@ -27,20 +30,25 @@ func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
 		return e.Objects.DeleteOwners(ctx, *s.Objects, s.Propagation)
 	case scenario.RewriteObjects:
 		return e.Objects.Rewrite(ctx, *s.Objects, s.Server)
+	case scenario.MigrateObjects:
+		if err := e.Objects.Migrate(ctx, *s.Objects, s.Server); err != nil {
+			return err
+		}
+		return e.await(ctx, s.For, func(ctx context.Context) (bool, error) { return e.Objects.Migrated(ctx, *s.Objects) })
 	case scenario.DeleteNamespace:
 		return e.Objects.DeleteNamespace(ctx, *s.Objects)
 	case scenario.ReleaseObjects:
 		return e.Objects.Release(ctx, *s.Objects)
 	}
-	return e.collect(ctx, s.For)
+	return e.await(ctx, s.For, e.Objects.Collected)
 }
 
-// collect waits until everything that must be deleted is gone. It gives controllers a little more
-// time than invariants allow, because invariants judge whether an object remains.
-func (e *Executor) collect(ctx context.Context, limit time.Duration) error {
+// await waits until controllers are done. It gives them a little more time than invariants allow,
+// because invariants judge what they have not done.
+func (e *Executor) await(ctx context.Context, limit time.Duration, ready func(context.Context) (bool, error)) error {
 	limit += 5 * time.Second
 	for began := e.Clock.Now(); e.Clock.Now()-began < limit; {
-		done, err := e.Objects.Collected(ctx)
+		done, err := ready(ctx)
 		if done || err != nil {
 			return err
 		}

@@ -21,6 +21,9 @@ type controlled struct {
 func (c *controlled) StartControllers(_ context.Context, version, through string) error {
 	return c.act("start controllers " + version + " through " + through)
 }
+func (c *controlled) StartCandidate(_ context.Context, version, through string) error {
+	return c.act("start candidate " + version + " through " + through)
+}
 func (c *controlled) StopControllers(context.Context) error { return c.act("stop controllers") }
 func (c *controlled) Create(_ context.Context, o scenario.Objects) error {
 	return c.act("create " + o.Name)
@@ -36,6 +39,12 @@ func (c *controlled) Rewrite(_ context.Context, o scenario.Objects, through stri
 }
 func (c *controlled) DeleteNamespace(_ context.Context, o scenario.Objects) error {
 	return c.act("delete namespace " + o.Name)
+}
+func (c *controlled) Migrate(_ context.Context, o scenario.Objects, through string) error {
+	return c.act("migrate " + o.Name + " through " + through)
+}
+func (c *controlled) Migrated(context.Context, scenario.Objects) (bool, error) {
+	return c.now >= c.collected, nil
 }
 func (c *controlled) Release(_ context.Context, o scenario.Objects) error {
 	return c.act("release " + o.Name)
@@ -57,6 +66,8 @@ func TestStepsAboutControllersReachTheCluster(t *testing.T) {
 	c, o := &controlled{}, &scenario.Objects{Name: "x", Dependents: 1, Held: true}
 	err := c.carryOut(t, c,
 		scenario.Step{Action: scenario.StartControllers, Version: "v1.36.3", Server: "b"}, scenario.Step{Action: scenario.CreateObjects, Objects: o},
+		scenario.Step{Action: scenario.StartControllers, Version: "v1.36.3", Server: "a", Elect: true},
+		scenario.Step{Action: scenario.MigrateObjects, Objects: o, Server: "b", For: time.Minute},
 		scenario.Step{Action: scenario.RewriteObjects, Objects: o, Server: "b"}, scenario.Step{Action: scenario.CreateQuota, Objects: o},
 		scenario.Step{Action: scenario.DeleteOwners, Objects: o, Propagation: scenario.Foreground},
 		scenario.Step{Action: scenario.DeleteNamespace, Objects: o}, scenario.Step{Action: scenario.ReleaseObjects, Objects: o},
@@ -64,7 +75,7 @@ func TestStepsAboutControllersReachTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"start controllers v1.36.3 through b", "create x", "rewrite x through b", "create quota x", "delete owners x Foreground", "delete namespace x", "release x", "stop controllers"}
+	want := []string{"start controllers v1.36.3 through b", "create x", "start candidate v1.36.3 through a", "migrate x through b", "rewrite x through b", "create quota x", "delete owners x Foreground", "delete namespace x", "release x", "stop controllers"}
 	if diff := cmp.Diff(want, c.acts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -72,16 +83,25 @@ func TestStepsAboutControllersReachTheCluster(t *testing.T) {
 
 // The wait ends when the controllers are done, or a little after the time that they may take.
 func TestCollect(t *testing.T) {
-	collect := scenario.Step{Action: scenario.CollectObjects, For: time.Minute}
-	for name, c := range map[string]struct{ done, ends time.Duration }{
-		"at once": {0, 0}, "soon": {3 * time.Second, 3 * time.Second}, "never": {time.Hour, 65 * time.Second},
+	o := &scenario.Objects{Name: "x", Dependents: 1}
+	const began = 2 * time.Second // the steps before the second wait take that
+	for name, c := range map[string]struct{ done, collected, migrated time.Duration }{
+		"at once": {0, 0, began}, "soon": {3 * time.Second, 3 * time.Second, 3 * time.Second}, "never": {time.Hour, 65 * time.Second, began + 65*time.Second},
 	} {
 		f := &controlled{collected: c.done}
-		if err := f.carryOut(t, f, collect); err != nil {
+		if err := f.carryOut(t, f, scenario.Step{Action: scenario.CollectObjects, For: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
-		if f.now != c.ends {
-			t.Errorf("%s: the wait ended after %s, want %s", name, f.now, c.ends)
+		if f.now != c.collected {
+			t.Errorf("%s: the wait for a collection ended after %s, want %s", name, f.now, c.collected)
+		}
+		f = &controlled{collected: c.done}
+		if err := f.carryOut(t, f, scenario.Step{Action: scenario.CreateObjects, Objects: o},
+			scenario.Step{Action: scenario.MigrateObjects, Objects: o, Server: "b", For: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		if f.now != c.migrated {
+			t.Errorf("%s: the wait for a migration ended at %s, want %s", name, f.now, c.migrated)
 		}
 	}
 }

@@ -66,6 +66,11 @@ type Objects interface {
 	// Rewrite reads the owners through a server, as its clients reach it, and updates and patches
 	// them in every way. It is not an error if the server refuses.
 	Rewrite(ctx context.Context, o scenario.Objects, through string) error
+	// Migrate asks for a migration of the storage version of each owner's resource: through a server,
+	// as its clients reach it, or around it if it refuses.
+	Migrate(ctx context.Context, o scenario.Objects, through string) error
+	// Migrated reports whether these migrations have succeeded or failed.
+	Migrated(ctx context.Context, o scenario.Objects) (bool, error)
 	// DeleteNamespace asks for the deletion of the namespace and does not wait for it.
 	DeleteNamespace(ctx context.Context, o scenario.Objects) error
 	// Release removes the finalizers that Create has given to objects that are held.
@@ -229,7 +234,7 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 	case scenario.Heal:
 		return e.heal(ctx, s.Label)
 	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.CreateQuota, scenario.DeleteOwners, scenario.DeleteNamespace,
-		scenario.ReleaseObjects, scenario.RewriteObjects, scenario.CollectObjects:
+		scenario.ReleaseObjects, scenario.RewriteObjects, scenario.MigrateObjects, scenario.CollectObjects:
 		return e.control(ctx, s)
 	case scenario.StartTests:
 		return e.Cluster.(cluster.Tester).StartTests(ctx, s.Version, s.Server, *s.Tests) // see Prepare

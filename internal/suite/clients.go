@@ -3,6 +3,7 @@ package suite
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,7 +36,7 @@ func DefaultClients() (all []string) {
 	return all
 }
 
-var clientLibraries = []binaries.Component{binaries.ClientGo, binaries.ControllerRuntime}
+var clientLibraries = []binaries.Component{binaries.ClientGo, binaries.ControllerRuntime, binaries.ClientNode}
 
 func named(c binaries.Component, version string) string { return string(c) + "@" + version }
 
@@ -74,6 +75,11 @@ func (c *Clients) Run(ctx context.Context) (reports.ClientsTable, error) {
 		return reports.ClientsTable{}, err
 	}
 	to := plans[0].Spec.To
+	left, err := c.leaveOut(ctx)
+	if err != nil {
+		_ = os.Remove(c.Out)
+		return reports.ClientsTable{}, err
+	}
 	paths, identities, err := run.FetchClients(ctx, c.own, c.needed(to), c.Console.Progress)
 	if err != nil {
 		_ = os.Remove(c.Out)
@@ -87,10 +93,43 @@ func (c *Clients) Run(ctx context.Context) (reports.ClientsTable, error) {
 	table := reports.NewClientsTable(reports.ClientsMetadata{
 		StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: run.Version(),
 		From: plans[0].Spec.From, To: to, Tested: reports.Tested{Label: c.Spec.Label, Binaries: append(c.Binaries, identities...)},
-		Complete: ctx.Err() == nil,
+		Complete: ctx.Err() == nil, LeftOut: left,
 	}, c.programs(), c.rows(), cells)
 	table.Reproduce, table.Environment = c.Reproduce, run.Machine()
 	return table, c.render(table)
+}
+
+// leaveOut leaves out the clients that this machine cannot have and that need not be there: those
+// that take Node.js. It returns each with the reason. It is an error if no client is left.
+func (c *Clients) leaveOut(ctx context.Context) (left []string, err error) {
+	var refs []binaries.Ref
+	for _, ref := range c.refs {
+		if ref.Component == binaries.ClientNode {
+			_, _, err := run.FetchClients(ctx, c.own, []binaries.Ref{ref}, c.Console.Progress)
+			if errors.Is(err, binaries.ErrUnavailable) && ctx.Err() == nil {
+				left = append(left, fmt.Sprintf("%s %s: %s", ref.Component, ref.Version, whyUnavailable(err)))
+				fmt.Fprintf(c.Console.Progress, "left out: %s\n", left[len(left)-1])
+				continue
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		refs = append(refs, ref)
+	}
+	if len(refs) == 0 {
+		return nil, fmt.Errorf("no client is left: %s", strings.Join(left, "; "))
+	}
+	c.refs = refs
+	c.operations = slices.DeleteFunc(c.operations, func(o clients.Operation) bool { return len(c.versions(o.Program)) == 0 })
+	return left, nil
+}
+
+// whyUnavailable is why a client cannot be had, in one line.
+func whyUnavailable(err error) string {
+	if why := new(binaries.UnavailableError); errors.As(err, &why) && len(why.Attempts) > 0 {
+		err = why.Attempts[len(why.Attempts)-1].Err
+	}
+	return clients.FirstLine(err.Error())
 }
 
 // needed are the clients of the table, and the kubectl that prepares and looks.
@@ -146,7 +185,7 @@ func (c *Clients) choose() error {
 		}
 		ref := binaries.Ref{Component: binaries.Component(component)}
 		if ref.Component != binaries.Kubectl && !slices.Contains(clientLibraries, ref.Component) {
-			return run.Usagef("--clients names %s, which is no client: want kubectl, client-go or controller-runtime", name)
+			return run.Usagef("--clients names %s, which is no client: want kubectl, client-go, controller-runtime or client-node", name)
 		}
 		var err error
 		ref.Version, err = binaries.ParseVersion(ref.Component, version)

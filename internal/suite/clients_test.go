@@ -105,3 +105,36 @@ func TestClientsWithoutServers(t *testing.T) {
 		t.Errorf("a table without servers is %s", table.Result)
 	}
 }
+
+// Where there is no Node.js, what takes it is left out with the reason, and everything else stays.
+func TestClientsThatTakeNodeAreLeftOutWithoutIt(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	c := Clients{Options: Options{Console: silent}, Clients: DefaultClients()}
+	if _, err := c.plans(); err != nil {
+		t.Fatal(err)
+	}
+	before := len(c.refs)
+	left, err := c.leaveOut(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 1 || !strings.HasPrefix(left[0], "client-node v") || !strings.Contains(left[0], "it takes Node.js and npm") {
+		t.Errorf("left out: %q", left)
+	}
+	if len(c.refs) != before-1 || len(c.versions("client-node")) != 0 || len(c.versions("client-go")) == 0 {
+		t.Errorf("clients %v", c.refs)
+	}
+	for _, row := range c.rows() {
+		if row.Program == "client-node" {
+			t.Errorf("%s is still there", row.Name)
+		}
+	}
+	only := Clients{Options: Options{Console: silent}, Clients: []string{"client-node@v1.4.0"}}
+	if _, err := only.plans(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := only.leaveOut(t.Context()); err == nil || !strings.Contains(err.Error(), "no client is left: client-node v1.4.0") {
+		t.Errorf("nothing but it: %v", err)
+	}
+}

@@ -71,7 +71,7 @@ func testedBy(t *testing.T, does string, u Upstream, fails map[string][]string) 
 	if err := u.check(); err != nil {
 		t.Fatal(err)
 	}
-	runs, err := u.runs(upstreamSpecs, true)
+	runs, err := u.runs(upstreamSpecs, !u.OnlyFailed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +111,35 @@ func TestPlantedFailuresOfKubernetesTests(t *testing.T) {
 			}
 			if want := 2; tc.path != reports.PathDirect && len(got.Runs) != want {
 				t.Errorf("%d runs, want %d: directly and on the path", len(got.Runs), want)
+			}
+		})
+	}
+}
+
+// With OnlyFailed, the direct path runs after the tested one, and only if a spec failed there.
+func TestOnlyFailedSpecsRunDirectly(t *testing.T) {
+	const tests = "runs Kubernetes' tests"
+	for name, tc := range map[string]struct {
+		fails map[string][]string
+		want  reports.Result
+		class reports.SpecClass // of the second spec
+		runs  []string
+	}{
+		"nothing fails":    {nil, reports.ResultPassed, reports.ClassPassed, []string{"old"}},
+		"one on the path":  {map[string][]string{"old": {upstreamSpecs[1]}}, reports.ResultFailed, reports.ClassFailed, []string{"old", "direct"}},
+		"one on both":      {map[string][]string{"old": {upstreamSpecs[1]}, "direct": {upstreamSpecs[1]}}, reports.ResultPassed, reports.ClassDirectly, []string{"old", "direct"}},
+		"one directly":     {map[string][]string{"direct": {upstreamSpecs[1]}}, reports.ResultPassed, reports.ClassPassed, []string{"old"}},
+		"another directly": {map[string][]string{"old": {upstreamSpecs[1]}, "direct": {upstreamSpecs[0]}}, reports.ResultFailed, reports.ClassFailed, []string{"old", "direct"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := testedBy(t, tests, Upstream{Path: reports.PathOld, OnlyFailed: true}, tc.fails)
+			var runs []string
+			for _, r := range got.Runs {
+				runs = append(runs, r.Path)
+			}
+			if got.Result != tc.want || got.Specs[1].Class != tc.class || !slices.Equal(runs, tc.runs) {
+				t.Errorf("%s (%s), the second spec is of the class %q, runs %q; want %s, %q, %q",
+					got.Result, got.Sentence, got.Specs[1].Class, runs, tc.want, tc.class, tc.runs)
 			}
 		})
 	}
@@ -213,7 +242,7 @@ func TestACommandLineRepeatsARunOfKubernetesTests(t *testing.T) {
 	if err := u.check(); err != nil {
 		t.Fatal(err)
 	}
-	runs, err := u.runs(upstreamSpecs, true)
+	runs, err := u.runs(upstreamSpecs, !u.OnlyFailed)
 	if err != nil {
 		t.Fatal(err)
 	}

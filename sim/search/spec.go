@@ -264,6 +264,12 @@ func (s Switch) set(text string) error {
 			return err
 		}
 		s.value.SetInt(int64(e))
+	case proxy.IncompletePolicy:
+		i, err := proxy.ParseIncompletePolicy(text)
+		if err != nil {
+			return err
+		}
+		s.value.SetInt(int64(i))
 	case string:
 		s.value.SetString(text)
 	default:

@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	migrationv1 "k8s.io/api/storagemigration/v1"
+	migrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -25,14 +28,20 @@ var noise = []string{
 	objects + "masterleases/",     // addresses of servers in the Service "kubernetes"
 	objects + "peerserverleases/", // addresses of servers for their peers
 	objects + "ranges/",           // which ports and addresses of Services are taken: no objects, without a UID
-	objects + "leases/",           // Leases: identities of servers, leaders of controllers, heartbeats of nodes
+	objects + "leases/",           // Leases: identities of servers, heartbeats of nodes, leaders of controllers but for one
 	objects + "events/",
 }
+
+// leaderLease is the Lease by which kube-controller-managers agree on their leader.
+const leaderLease = objects + "leases/kube-system/kube-controller-manager"
 
 // recorded reports whether changes of a key are recorded.
 func recorded(key string) bool {
 	if !strings.HasPrefix(key, objects) {
 		return false // such as compact_rev_key, by which kube-apiservers agree on what to compact
+	}
+	if key == leaderLease {
+		return true
 	}
 	for _, prefix := range noise {
 		if strings.HasPrefix(key, prefix) {
@@ -50,7 +59,8 @@ var protobufPrefix = []byte("k8s\x00")
 var errEncoding = errors.New("it is neither JSON nor in kube-apiserver's protobuf envelope: run without encryption at rest and without CBOR in etcd")
 
 // decode reads the metadata of an object as etcd keeps it, of a Namespace also its finalizers and
-// conditions, and of a ResourceQuota its counts. Revision, At, Key and Gone are left zero.
+// conditions, of a ResourceQuota its counts, of a Lease its holder, and of a StorageVersionMigration
+// its resource and its conditions. Revision, At, Key and Gone are left zero.
 func decode(value []byte) (history.Object, error) {
 	read := readJSON
 	switch raw, isProtobuf := bytes.CutPrefix(value, protobufPrefix); {
@@ -88,8 +98,27 @@ func decode(value []byte) (history.Object, error) {
 		}
 	case *corev1.ResourceQuota:
 		o.Counts = countsOf(whole)
+	case *migrationv1.StorageVersionMigration:
+		o.Migrates = &history.GVR{Group: whole.Spec.Resource.Group, Resource: whole.Spec.Resource.Resource}
+		o.Conditions = append(o.Conditions, trueConditions(whole.Status.Conditions)...)
+	case *migrationv1beta1.StorageVersionMigration:
+		o.Migrates = &history.GVR{Group: whole.Spec.Resource.Group, Resource: whole.Spec.Resource.Resource}
+		o.Conditions = append(o.Conditions, trueConditions(whole.Status.Conditions)...)
+	case *coordinationv1.Lease:
+		if whole.Spec.HolderIdentity != nil {
+			o.Holder = *whole.Spec.HolderIdentity
+		}
 	}
 	return o, nil
+}
+
+func trueConditions(all []metav1.Condition) (types []string) {
+	for _, c := range all {
+		if c.Status == metav1.ConditionTrue {
+			types = append(types, c.Type)
+		}
+	}
+	return types
 }
 
 // countsOf are the limits of a quota that count objects of a resource: those whose names begin with
@@ -122,6 +151,12 @@ func wholeOf(t metav1.TypeMeta) readable {
 		return &corev1.Namespace{}
 	case t.APIVersion == "v1" && t.Kind == "ResourceQuota":
 		return &corev1.ResourceQuota{}
+	case t.APIVersion == "coordination.k8s.io/v1" && t.Kind == "Lease":
+		return &coordinationv1.Lease{}
+	case t.APIVersion == "storagemigration.k8s.io/v1" && t.Kind == "StorageVersionMigration":
+		return &migrationv1.StorageVersionMigration{}
+	case t.APIVersion == "storagemigration.k8s.io/v1beta1" && t.Kind == "StorageVersionMigration":
+		return &migrationv1beta1.StorageVersionMigration{}
 	default:
 		return nil
 	}

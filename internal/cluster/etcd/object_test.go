@@ -7,7 +7,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	migrationv1 "k8s.io/api/storagemigration/v1"
+	migrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,6 +78,9 @@ func TestMetadataOfEveryBuiltInTypeIsRead(t *testing.T) {
 			APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: "n", Name: "x", UID: "u", Deleting: true, Finalizers: []string{"one", "two"},
 			Owners: []history.Owner{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "v", Blocks: true}, {APIVersion: "g/v2", Kind: "K", Name: "k", UID: "w"}},
 		}
+		if gvk.Kind == "StorageVersionMigration" && gvk.Version != "v1alpha1" {
+			want.Migrates = &history.GVR{}
+		}
 		for name, as := range map[string]runtime.Encoder{"protobuf": inProtobuf, "JSON": inJSON} {
 			got, err := decode(encoded(t, as, o))
 			if err != nil {
@@ -125,6 +131,46 @@ func TestNamespacesHaveFinalizersOfTheirSpecAndConditions(t *testing.T) {
 	}
 }
 
+func TestLeasesHaveTheirHolder(t *testing.T) {
+	holder := "kcm-b_1234"
+	for _, held := range []*string{&holder, nil} {
+		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "l", Namespace: "n", UID: "u"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: held}}
+		l.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
+		want := history.Object{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: "n", Name: "l", UID: "u"}
+		if held != nil {
+			want.Holder = holder
+		}
+		for name, as := range map[string]runtime.Encoder{"protobuf": inProtobuf, "JSON": inJSON} {
+			if got, err := decode(encoded(t, as, l)); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
+			}
+		}
+	}
+}
+
+func TestMigrationsHaveTheirResourceAndConditions(t *testing.T) {
+	meta := metav1.ObjectMeta{Name: "m", UID: "u"}
+	things := metav1.GroupResource{Group: "x.k8s.io", Resource: "things"}
+	conditions := []metav1.Condition{{Type: "Running", Status: metav1.ConditionFalse}, {Type: "Succeeded", Status: metav1.ConditionTrue}}
+	older := &migrationv1beta1.StorageVersionMigration{ObjectMeta: meta, Spec: migrationv1beta1.StorageVersionMigrationSpec{Resource: things},
+		Status: migrationv1beta1.StorageVersionMigrationStatus{Conditions: conditions}}
+	older.SetGroupVersionKind(migrationv1beta1.SchemeGroupVersion.WithKind("StorageVersionMigration"))
+	newer := &migrationv1.StorageVersionMigration{ObjectMeta: meta, Spec: migrationv1.StorageVersionMigrationSpec{Resource: things},
+		Status: migrationv1.StorageVersionMigrationStatus{Conditions: conditions}}
+	newer.SetGroupVersionKind(migrationv1.SchemeGroupVersion.WithKind("StorageVersionMigration"))
+	for version, o := range map[string]runtime.Object{"v1beta1": older, "v1": newer} {
+		want := history.Object{
+			APIVersion: "storagemigration.k8s.io/" + version, Kind: "StorageVersionMigration", Name: "m", UID: "u", Conditions: []string{"Succeeded"},
+			Migrates: &history.GVR{Group: "x.k8s.io", Resource: "things"},
+		}
+		for name, as := range map[string]runtime.Encoder{"protobuf": inProtobuf, "JSON": inJSON} {
+			if got, err := decode(encoded(t, as, o)); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s, %s: %+v, %v; want %+v", version, name, got, err, want)
+			}
+		}
+	}
+}
+
 func TestQuotasHaveTheirCounts(t *testing.T) {
 	const certificates = "count/podcertificaterequests.certificates.k8s.io"
 	five := resource.MustParse("5")
@@ -170,7 +216,7 @@ func TestWhatIsNoObjectIsAnError(t *testing.T) {
 func TestNoiseIsNotRecorded(t *testing.T) {
 	for key, want := range map[string]bool{
 		"/registry/configmaps/default/x": true, "/registry/stable.example.com/things/n/x": true, "/registry/namespaces/n": true,
-		"/registry/leases/kube-system/apiserver-x": false, "/registry/ranges/servicenodeports": false, "/registry/masterleases/198.18.0.1": false, "/registry/peerserverleases/apiserver-x": false,
+		"/registry/leases/kube-system/apiserver-x": false, "/registry/leases/kube-system/kube-controller-manager": true, "/registry/ranges/servicenodeports": false, "/registry/masterleases/198.18.0.1": false, "/registry/peerserverleases/apiserver-x": false,
 		"/registry/events/default/x.1": false, "compact_rev_key": false, "/registry/eventsinks/x": true,
 	} {
 		if got := recorded(key); got != want {

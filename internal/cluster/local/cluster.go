@@ -68,7 +68,8 @@ type Cluster struct {
 	authorities *authorities
 	interposers interposers
 	extension   extensionServer
-	controllers controllers
+	controllers controllers // without leader election
+	candidates  candidates
 	tests       tests
 	unbalance   func() // ends the load balancer; nil before it was started
 }
@@ -81,7 +82,7 @@ func New(config Config) (*Cluster, error) {
 	if config.Failed == nil {
 		config.Failed = func(string, error) {}
 	}
-	c := &Cluster{config: config}
+	c := &Cluster{config: config, controllers: controllers{name: controllersName, subnet: controllersHost}}
 	if err := c.build(); err != nil {
 		c.Close()
 		return nil, err
@@ -193,7 +194,9 @@ func (c *Cluster) Start(ctx context.Context) error {
 
 // Close ends all processes, links and hosts. It may be called at any time, and more than once.
 func (c *Cluster) Close() {
-	c.controllers.close() // before the servers end: it tells what it measured
+	for _, r := range append(c.candidates.list(), &c.controllers) {
+		r.close() // before the servers end: it tells what it measured
+	}
 	var all sync.WaitGroup
 	for _, s := range c.Servers {
 		all.Go(s.close)

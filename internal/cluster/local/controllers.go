@@ -6,14 +6,19 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/pki"
 	"github.com/skewproof/skewproof/internal/sandbox"
 )
@@ -22,22 +27,35 @@ const (
 	// ProgramControllers is the program that runs Kubernetes' controllers.
 	ProgramControllers = "kube-controller-manager"
 	controllersUser    = "system:kube-controller-manager" // RBAC's default roles are bound to this user
+	controllersName    = "controllers"
 	controllersTimeout = 90 * time.Second
 	// controllersRestarts is how often the program may end by itself before the run is over. It
-	// ends whenever a connection breaks while it starts its controllers.
+	// ends whenever a connection breaks while it starts its controllers. With leader election it
+	// also ends whenever its server is out of reach for longer than a lease may be renewed.
 	controllersRestarts = 5
+	candidatesRestarts  = 50
+	// restartDelay is the time until a program with leader election is started again.
+	restartDelay = time.Second
 )
 
 // controllersHost is the /30 between the run and the host of the controllers. It is the one before
-// those of the servers. controllersAddress is where the controllers answer, only for probes.
+// those of the servers. Those of candidates are in a block of their own, in the order of the servers
+// whose clients they are.
 var (
-	controllersHost    = netip.PrefixFrom(hostBlock, 30)
-	controllersAddress = netip.AddrPortFrom(hostBlock.Next().Next(), 10257) // their usual port
+	controllersHost = netip.PrefixFrom(hostBlock, 30)
+	candidatesBlock = netip.MustParseAddr("198.18.2.0")
 )
+
+// controllersPort is where the controllers answer, only for probes: their usual port.
+const controllersPort = 10257
 
 // controllers is kube-controller-manager on its own host, as in a cluster whose controllers are not
 // on a server's node. Its connections go through the clients' links.
 type controllers struct {
+	name   string // of the host, of the logs, and of the files in the directory of keys
+	subnet netip.Prefix
+	elect  bool
+
 	mu      sync.Mutex
 	host    *sandbox.Host // nil until it is needed
 	program *dependency   // nil if it does not run
@@ -49,34 +67,87 @@ type controllers struct {
 	begin   func() (*process, error)
 }
 
+// address is where the program answers.
+func (r *controllers) address() netip.AddrPort {
+	return netip.AddrPortFrom(r.subnet.Addr().Next().Next(), controllersPort)
+}
+
+// candidates are the controllers with leader election, by the server whose clients they are.
+type candidates struct {
+	mu  sync.Mutex
+	all map[string]*controllers
+}
+
+// of returns the candidate that is a client of the n-th server.
+func (c *candidates) of(server string, n int) *controllers {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil {
+		c.all = map[string]*controllers{}
+	}
+	if c.all[server] == nil {
+		c.all[server] = &controllers{name: CandidateHost(server), subnet: netip.PrefixFrom(offset(candidatesBlock, 4*n), 30), elect: true}
+	}
+	return c.all[server]
+}
+
+func (c *candidates) list() (all []*controllers) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, server := range slices.Sorted(maps.Keys(c.all)) {
+		all = append(all, c.all[server])
+	}
+	return all
+}
+
+// CandidateHost is the name of the host of the controllers with leader election that are clients of
+// a server. Their identity in the Lease begins with it.
+func CandidateHost(server string) string { return history.CandidatePrefix + server }
+
 // StartControllers implements [cluster.Controllers].
 func (c *Cluster) StartControllers(ctx context.Context, version, through string) error {
-	r := &c.controllers
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.stop(ctx); err != nil {
+	if err := c.StopControllers(ctx); err != nil {
 		return err
 	}
-	if err := c.startControllers(ctx, version, through); err != nil {
+	return c.begin(ctx, &c.controllers, version, through)
+}
+
+// StartCandidate implements [cluster.Controllers].
+func (c *Cluster) StartCandidate(ctx context.Context, version, through string) error {
+	i := slices.IndexFunc(c.config.Servers, func(s history.Server) bool { return s.Name == through })
+	if i < 0 {
+		return fmt.Errorf("start %s %s: no server %q", ProgramControllers, version, through)
+	}
+	return c.begin(ctx, c.candidates.of(through, i), version, through)
+}
+
+func (c *Cluster) begin(ctx context.Context, r *controllers, version, through string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err := r.stop(ctx)
+	if err == nil {
+		err = c.startControllers(ctx, r, version, through)
+	}
+	if err != nil {
 		return fmt.Errorf("start %s %s: %w", ProgramControllers, version, err)
 	}
 	return nil
 }
 
-func (c *Cluster) startControllers(ctx context.Context, version, through string) error {
-	r, files := &c.controllers, c.config.Files
+func (c *Cluster) startControllers(ctx context.Context, r *controllers, version, through string) error {
+	files := c.config.Files
 	binary, ok := c.config.Controllers[version]
 	if !ok {
 		return errors.New("no binary of that version was prepared")
 	}
-	if err := c.prepareControllers(); err != nil {
+	if err := c.prepareControllers(r); err != nil {
 		return err
 	}
 	to, err := c.wayThrough(through, balancerAddress)
 	if err != nil {
 		return err
 	}
-	if err := writeKubeconfig(files.key("controllers.kubeconfig"), "controllers", files, to); err != nil {
+	if err := writeKubeconfig(files.key(r.name+".kubeconfig"), "controllers", files, to); err != nil {
 		return err
 	}
 	admin, err := tls.LoadX509KeyPair(files.key("admin.crt"), files.key("admin.key"))
@@ -87,17 +158,19 @@ func (c *Cluster) startControllers(ctx context.Context, version, through string)
 		TLSClientConfig: &tls.Config{RootCAs: c.pool("ca"), Certificates: []tls.Certificate{admin}}, DisableKeepAlives: true,
 	}}
 	r.started++
-	file := files.metrics(r.started)
+	file := files.metrics(r.name, r.started)
 	r.measure, r.status = func(ctx context.Context) error {
-		return saveMetrics(ctx, client, "https://"+controllersAddress.String()+"/metrics", file)
+		return saveMetrics(ctx, client, "https://"+r.address().String()+"/metrics", file)
 	}, c.config.Status
+	args := append(r.arguments(files), migratorGate(version)...)
 	r.again = 0
 	r.begin = func() (*process, error) {
-		return startProcess(ProgramControllers, binary, ControllersArguments(files), files.log("controllers"), r.host.Start)
+		return startProcess(ProgramControllers, binary, args, files.log(r.name), r.host.Start)
 	}
 	program, err := c.startDependency(ctx, start{
-		name: ProgramControllers, binary: binary, args: ControllersArguments(files), log: "controllers", on: r.host.Start,
-		ready: "https://" + controllersAddress.String() + "/healthz", client: client, limit: controllersTimeout, ended: c.restartControllers,
+		name: ProgramControllers, binary: binary, args: args, log: r.name, on: r.host.Start,
+		ready: "https://" + r.address().String() + "/healthz", client: client, limit: controllersTimeout,
+		ended: func(d *dependency) { c.restartControllers(r, d) },
 	})
 	r.program = program
 	return err
@@ -105,51 +178,64 @@ func (c *Cluster) startControllers(ctx context.Context, version, through string)
 
 // restartControllers starts the program again after it ended by itself, as a kubelet does with a
 // static pod.
-func (c *Cluster) restartControllers(ended *dependency) {
-	r := &c.controllers
+func (c *Cluster) restartControllers(r *controllers, ended *dependency) {
+	limit := controllersRestarts
+	if r.elect {
+		limit = candidatesRestarts
+		time.Sleep(restartDelay)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.program != ended {
 		return
 	}
-	if r.again++; r.again > controllersRestarts {
+	if r.again++; r.again > limit {
 		c.failed(ended)
 		return
 	}
 	how, _ := ended.Exit()
-	c.config.Status("%s ended by itself (%s): start it again, as a kubelet does", ended.name, how)
+	c.config.Status("%s ended by itself (%s): start it again, as a kubelet does", r.name, how)
 	p, err := r.begin()
 	if err != nil {
 		c.config.Failed(ended.name, fmt.Errorf("start %s again: %w", ended.name, err))
 		return
 	}
 	r.program = &dependency{process: p}
-	go r.program.watch(c.restartControllers)
+	go r.program.watch(func(d *dependency) { c.restartControllers(r, d) })
 }
 
 // prepareControllers makes the host and the certificates, once.
-func (c *Cluster) prepareControllers() error {
-	r := &c.controllers
+func (c *Cluster) prepareControllers(r *controllers) error {
 	if r.host != nil {
 		return nil
 	}
-	host, err := sandbox.NewHost("controllers", controllersHost)
+	host, err := sandbox.NewHost(r.name, r.subnet)
 	if err != nil {
 		return err
 	}
 	r.host = host
-	if _, err := c.authorities.servers.Issue("controllers", pki.Request{CommonName: controllersUser, Client: true}); err != nil {
-		return err
+	c.candidates.mu.Lock()
+	defer c.candidates.mu.Unlock()
+	if _, err := os.Stat(c.config.Files.key("controllers.crt")); errors.Is(err, os.ErrNotExist) { // all are the same user
+		if _, err := c.authorities.servers.Issue("controllers", pki.Request{CommonName: controllersUser, Client: true}); err != nil {
+			return err
+		}
 	}
-	_, err = c.authorities.servers.Issue("controllers-serving", pki.Request{CommonName: "controllers", Server: true, Addresses: []netip.Addr{controllersAddress.Addr()}})
+	_, err = c.authorities.servers.Issue(r.name+"-serving", pki.Request{CommonName: r.name, Server: true, Addresses: []netip.Addr{r.address().Addr()}})
 	return err
 }
 
 // StopControllers implements [cluster.Controllers].
 func (c *Cluster) StopControllers(ctx context.Context) error {
-	c.controllers.mu.Lock()
-	defer c.controllers.mu.Unlock()
-	return c.controllers.stop(ctx)
+	for _, r := range append(c.candidates.list(), &c.controllers) {
+		r.mu.Lock()
+		err := r.stop(ctx)
+		r.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *controllers) stop(ctx context.Context) error {
@@ -201,24 +287,41 @@ func (r *controllers) close() {
 	}
 }
 
-// ControllersArguments is the command line of kube-controller-manager, without the program's name.
-// Each controller is a user of its own, as with kubeadm, so that audit logs show which controller
-// did what.
-func ControllersArguments(f Files) []string {
-	kubeconfig := f.key("controllers.kubeconfig")
+// migratorGate switches the controller of storage version migrations on where it is off by default
+// (k8s.io/kubernetes, pkg/features: beta and off in 1.35 and 1.36, on from 1.37). It does nothing
+// while there is no StorageVersionMigration.
+func migratorGate(version string) []string {
+	switch semver.MajorMinor(version) {
+	case "v1.35", "v1.36":
+		return []string{"--feature-gates=StorageVersionMigrator=true"}
+	}
+	return nil
+}
+
+// ControllersArguments is the command line of kube-controller-manager, without the program's name,
+// with leader election or without.
+func ControllersArguments(f Files, elect bool) []string {
+	r := controllers{name: controllersName, subnet: controllersHost, elect: elect}
+	return r.arguments(f)
+}
+
+// arguments is the command line. Each controller is a user of its own, as with kubeadm, so that
+// audit logs show which controller did what.
+func (r *controllers) arguments(f Files) []string {
+	kubeconfig := f.key(r.name + ".kubeconfig")
 	return []string{
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
-		"--bind-address=" + controllersAddress.Addr().String(),
-		"--secure-port=" + strconv.Itoa(int(controllersAddress.Port())),
-		"--tls-cert-file=" + f.key("controllers-serving.crt"),
-		"--tls-private-key-file=" + f.key("controllers-serving.key"),
+		"--bind-address=" + r.address().Addr().String(),
+		"--secure-port=" + strconv.Itoa(controllersPort),
+		"--tls-cert-file=" + f.key(r.name+"-serving.crt"),
+		"--tls-private-key-file=" + f.key(r.name+"-serving.key"),
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + f.key("service-account.key"),
 		"--root-ca-file=" + f.key("ca.crt"),
 		"--client-ca-file=" + f.key("ca.crt"), // so that the administrator may read its metrics
-		// There is only one. If it lost a lease while its server is cut off, it would end.
-		"--leader-elect=false",
+		// Where there is only one, it would end if it lost a lease while its server is cut off.
+		"--leader-elect=" + strconv.FormatBool(r.elect),
 	}
 }

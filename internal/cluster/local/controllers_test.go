@@ -8,15 +8,53 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 func TestControllersArguments(t *testing.T) {
-	args := ControllersArguments(Files{Keys: "keys"})
+	args := ControllersArguments(Files{Keys: "keys"}, false)
 	hasFlags(t, args, map[string]string{
 		"kubeconfig": "keys/controllers.kubeconfig", "authentication-kubeconfig": "keys/controllers.kubeconfig", "authorization-kubeconfig": "keys/controllers.kubeconfig",
 		"bind-address": "198.18.0.2", "secure-port": "10257", "use-service-account-credentials": "true", "leader-elect": "false",
 		"root-ca-file": "keys/ca.crt", "client-ca-file": "keys/ca.crt", "service-account-private-key-file": "keys/service-account.key",
 	})
+}
+
+func TestMigrationsAreSwitchedOnWhereTheyAreOff(t *testing.T) {
+	for version, want := range map[string]int{"v1.34.4": 0, "v1.35.4": 1, "v1.36.3": 1, "v1.37.1": 0, "v1.38.0-alpha.0.57": 0} {
+		if got := migratorGate(version); len(got) != want {
+			t.Errorf("%s: %q", version, got)
+		}
+	}
+}
+
+func TestCandidatesHaveHostsAndFilesOfTheirOwn(t *testing.T) {
+	servers := make([]history.Server, MaxServers)
+	for i := range servers {
+		servers[i].Name = scenario.ServerName(i)
+	}
+	var all candidates
+	for i, s := range servers {
+		r := all.of(s.Name, i)
+		if r != all.of(s.Name, i) {
+			t.Errorf("%s: another one when it is asked for again", s.Name)
+		}
+		hasFlags(t, r.arguments(Files{Keys: "keys"}), map[string]string{
+			"kubeconfig": "keys/kcm-" + s.Name + ".kubeconfig", "bind-address": r.address().Addr().String(), "leader-elect": "true",
+		})
+		for _, other := range all.list() {
+			if other != r && other.subnet.Overlaps(r.subnet) {
+				t.Errorf("%s shares %s with %s", r.name, r.subnet, other.name)
+			}
+		}
+		for _, p := range Places(scenario.SubjectNone, servers) {
+			if p.Subnet.Overlaps(r.subnet) || testsHost.Overlaps(r.subnet) || controllersHost.Overlaps(r.subnet) {
+				t.Errorf("%s shares %s with another host", r.name, r.subnet)
+			}
+		}
+	}
 }
 
 func TestControllersThatEndAreStartedAgainAFewTimes(t *testing.T) {
@@ -31,7 +69,7 @@ func TestControllersThatEndAreStartedAgainAFewTimes(t *testing.T) {
 		return p, nil
 	}
 	r.program = dependencyOf(ProgramControllers, shell(t, "exit 1"))
-	go r.program.watch(c.restartControllers)
+	go r.program.watch(func(d *dependency) { c.restartControllers(r, d) })
 	if got := <-lost; !strings.HasPrefix(got, "kube-controller-manager: ") || !strings.Contains(got, "exit status 1") || !strings.Contains(got, "unexpected EOF") {
 		t.Errorf("told: %s", got)
 	}
@@ -52,10 +90,10 @@ func TestControllersThatWereStoppedAreNotStartedAgain(t *testing.T) {
 	if err := c.StopControllers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	asked.watch(c.restartControllers)
+	asked.watch(func(d *dependency) { c.restartControllers(r, d) })
 	// If a program ends by itself while it is being replaced, it no longer belongs to the run.
 	replaced := dependencyOf(ProgramControllers, shell(t, "exit 1"))
-	replaced.watch(c.restartControllers)
+	replaced.watch(func(d *dependency) { c.restartControllers(r, d) })
 }
 
 // What the controllers measured is saved before they end, and a run goes on without it.
@@ -76,7 +114,7 @@ func TestMetricsAreKeptWhenControllersEnd(t *testing.T) {
 		told := ""
 		r.status = func(format string, args ...any) { told = fmt.Sprintf(format, args...) }
 		for _, answers = range []int{http.StatusOK, http.StatusForbidden} {
-			file := files.metrics(10*n + answers)
+			file := files.metrics("controllers", 10*n+answers)
 			r.measure = func(ctx context.Context) error { return saveMetrics(ctx, server.Client(), server.URL+"/metrics", file) }
 			r.program = dependencyOf(ProgramControllers, shell(t, "exec sleep 1000"))
 			if err := end(c); err != nil || r.program != nil {

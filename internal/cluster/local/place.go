@@ -146,8 +146,8 @@ func (f Files) key(name string) string      { return filepath.Join(f.Keys, name)
 func (f Files) log(name string) string      { return filepath.Join(f.Logs, name+".log") }
 func (f Files) audit(server string) string  { return filepath.Join(f.Logs, server+"-audit.jsonl") }
 func (f Files) access(server string) string { return filepath.Join(f.Logs, server+"-access.jsonl") }
-func (f Files) metrics(start int) string {
-	return filepath.Join(f.Logs, fmt.Sprintf("controllers-%d.metrics", start))
+func (f Files) metrics(controllers string, start int) string {
+	return filepath.Join(f.Logs, fmt.Sprintf("%s-%d.metrics", controllers, start))
 }
 func (f Files) auditPolicy() string { return filepath.Join(f.Keys, "audit-policy.yaml") }
 

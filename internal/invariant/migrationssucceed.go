@@ -1,0 +1,68 @@
+package invariant
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// migrationsSucceed judges every StorageVersionMigration of a resource of which etcd has objects.
+var migrationsSucceed = Invariant{
+	Name:  "MigrationsSucceed",
+	Grade: GradeCore,
+	Sentence: "Within a bounded time after a storage version migration was asked for and the last disturbance is over, it has succeeded, " +
+		"whichever server the controller is a client of.",
+	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, and discovery is complete on every server: the " +
+		"controller reads discovery, lists the objects and applies each again; KEP-4192 (storage version migration). The bound is that of " +
+		"OrphansCollected",
+	judge: judgeMigrationsSucceed,
+}
+
+func judgeMigrationsSucceed(f *Facts) *tally {
+	t := newTimedTally(f)
+	early := 0
+	for _, o := range f.objects.all {
+		asked := o.first()
+		if asked.Migrates == nil || !f.exists(*asked.Migrates) {
+			continue
+		}
+		due := f.due(asked.At)
+		state, exists := o.before(due)
+		succeeded, failed := slices.Contains(state.Conditions, "Succeeded"), slices.Contains(state.Conditions, "Failed")
+		switch {
+		case succeeded:
+			t.rule(nil, rulingRight)
+		case f.finish < due && !failed:
+			early++
+			t.rule(nil, rulingOut)
+		case !exists || state.Deleting:
+			t.rule(nil, rulingNone)
+		default:
+			t.rule(nil, rulingWrong)
+			what := "it has neither succeeded nor failed by " + clock(due)
+			if failed {
+				what = "it has failed"
+			}
+			t.harmed(harm{
+				wrong: "a migration did not succeed", cause: fmt.Sprintf("the migration of %s did not succeed", withoutVersion(*asked.Migrates)), at: due, object: state,
+				graph: []history.Object{state},
+				sentence: fmt.Sprintf("%s, which migrates %s, was asked for at %s (revision %d of etcd), and the last disturbance was over at %s: %s.",
+					titled(state), withoutVersion(*asked.Migrates), clock(asked.At), asked.Revision, clock(f.lastDisturbance()), what),
+			})
+		}
+	}
+	t.fact("migrations for which the run ended too early", early)
+	t.doubtLate(early)
+	return t
+}
+
+// exists reports whether etcd ever had an object of a resource, in any version.
+func (f *Facts) exists(of history.GVR) bool {
+	return slices.ContainsFunc(f.objects.all, func(o *object) bool { return f.isOf(of, o.first()) })
+}
+
+// withoutVersion is a resource as people write it: "widgets.apps".
+func withoutVersion(r history.GVR) string {
+	return history.Count{Group: r.Group, Resource: r.Resource}.String()
+}

@@ -1,0 +1,50 @@
+package invariant
+
+import (
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// migrationOf is a migration of a resource in some state.
+func migrationOf(group, resource string, conditions ...string) history.Object {
+	return history.Object{
+		APIVersion: "storagemigration.k8s.io/v1", Kind: "StorageVersionMigration", Name: "m", UID: "uid-m", Conditions: conditions,
+		Migrates: &history.GVR{Group: group, Resource: resource},
+	}
+}
+
+// migrated has a migration of gadgets, which fails if it is wrong.
+func (s *story) migrated(wrong bool) *story {
+	ended := "Succeeded"
+	if wrong {
+		ended = "Failed"
+	}
+	return s.put(30, migrationOf("apps", "gadgets")).put(35, migrationOf("apps", "gadgets", ended))
+}
+
+func TestMigrationsSucceed(t *testing.T) {
+	const name = "MigrationsSucceed"
+	asked := func(group, resource string) *story {
+		return tell(name).ask(190, "a", widgets, 200).put(10, gadget("o")).put(30, migrationOf(group, resource))
+	}
+	ours := func() *story { return asked("apps", "gadgets") }
+	is := func(conditions ...string) func(*history.Object) {
+		return func(o *history.Object) { o.Conditions = conditions }
+	}
+	unexercised := want{outcome: OutcomeInconclusive, reason: "not exercised"}
+	checkStories(t, name, []storyCase{
+		{"it succeeds", ours().change(31, "m", is("Running")).change(35, "m", is("Succeeded")), want{outcome: OutcomePass, checked: 1}},
+		{"just in time", ours().change(90, "m", is("Succeeded")), want{outcome: OutcomePass, checked: 1}},
+		{"too late", ours().change(90.1, "m", is("Succeeded")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "the migration of gadgets.apps did not succeed", sentence: "it has neither succeeded nor failed by 1m30s"}},
+		{"it fails", ours().change(35, "m", is("Failed")), want{outcome: OutcomeFail, checked: 1, violations: 1, sentence: "it has failed"}},
+		{"it runs for ever", ours().change(31, "m", is("Running")), want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"nobody looks at it", ours(), want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"of a resource that nobody has", asked("skewproof.invalid", "nosuchthings"), unexercised},
+		{"it is deleted", ours().remove(40, "m"), unexercised},
+		{"a fault is on until late", ours().cut("b", "a", 20, 120).change(179, "m", is("Succeeded")), want{outcome: OutcomePass, checked: 1}},
+		{"the run ends too early", ours().cut("b", "a", 20, 150), want{outcome: OutcomeInconclusive, reason: "too early for 1 object", fact: "the run ended too early: 1"}},
+		{"none", tell(name).ask(190, "a", widgets, 200).put(10, gadget("o")), unexercised},
+	})
+}
