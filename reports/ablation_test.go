@@ -45,6 +45,8 @@ func readAblation(t *testing.T, page string) *Ablation {
 		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"), " | ")
 		name, value, _ := strings.Cut(cells[0], "=")
 		switch {
+		case strings.HasPrefix(line, "Inputs: "):
+			a.Inputs = strings.Trim(strings.TrimPrefix(line, "Inputs: "), ".")
 		case !strings.HasPrefix(line, "| "):
 		case name == "change":
 			tables, base, a.Columns = tables+1, nil, readColumns(cells[1:])

@@ -58,7 +58,9 @@ type SmallestRow struct {
 
 // SmallestCount is how many schedules violate an invariant.
 type SmallestCount struct {
+	// Invariant is the name of the invariant.
 	Invariant string `json:"invariant"`
+	// Schedules is the number of schedules that violate it.
 	Schedules uint64 `json:"schedules"`
 }
 
