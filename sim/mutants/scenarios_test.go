@@ -118,7 +118,7 @@ func TestEveryInvariantHasFoundSomething(t *testing.T) {
 		// and real runs prove the invariants about those.
 		case slices.Contains([]string{
 			"OpenAPIDescribes", "GroupVersionsDescribed", "NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows",
-			"NoLostEvents", "NoFieldLost",
+			"NoLostEvents", "NoFieldLost", "OneLeader", "MigrationsSucceed",
 		}, inv.Name):
 			if found {
 				t.Errorf("%s has found a mutant: it needs no exemption", inv.Name)
