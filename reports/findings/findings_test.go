@@ -195,6 +195,8 @@ func TestPredicatesAreNarrow(t *testing.T) {
 			s.Mechanism, s.Answer, s.Wrong = invariant.MechanismGroupDocument, "404", ""
 		})},
 		{"what was deleted comes back", 18, with(document, wrong("/apis lists what no server serves"), changed(invariant.ChangeDeletion))},
+		{"a version that comes back stands in the wrong place", 18, with(document, of("VersionOrder"), wrong("versions of a group out of order"), changed(invariant.ChangeDeletion))},
+		{"versions out of order without a deletion", 0, with(document, of("VersionOrder"), wrong("versions of a group out of order"))},
 		{"something comes that was never there", 0, with(document, wrong("/apis lists what no server serves"))},
 		{"refused by a peer that starts", 20, with(whole, of("AuthorizedAlike"), passedOn, status("403"), wrong("refused what another server allowed"), changed(invariant.ChangeCapable))},
 		{"refused by a peer that starts, while another one could have answered", 20, with(whole, of("AuthorizedAlike"), passedOn, target(invariant.TargetRestarted), status("403"), wrong("refused what another server allowed"), changed(invariant.ChangeOther))},
