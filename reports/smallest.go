@@ -1,8 +1,11 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -102,8 +105,12 @@ func (r SmallestRow) needed() string {
 
 // title says what was looked for.
 func (s *Smallest) title() string {
-	return fmt.Sprintf("The smallest set of changes found that leaves %s (%s and %s, %d servers) without a violation of a core invariant in %d schedules, from seed %d on, and %d scenarios: %d of the %d switches in which it differs from %s",
-		s.Spec, s.Spec.From, s.Spec.To, s.Spec.Servers, s.Schedules, s.FirstSeed, s.Scenarios, len(s.Rows), s.Switches, s.To)
+	without := "without a violation of a core invariant"
+	if len(s.Left) > 0 {
+		without = "without a violation of a core invariant that all changes together remove"
+	}
+	return fmt.Sprintf("The smallest set of changes found that leaves %s (%s and %s, %d servers) %s in %d schedules, from seed %d on, and %d scenarios: %d of the %d switches in which it differs from %s",
+		s.Spec, s.Spec.From, s.Spec.To, s.Spec.Servers, without, s.Schedules, s.FirstSeed, s.Scenarios, len(s.Rows), s.Switches, s.To)
 }
 
 func (s *Smallest) table() [][]string {
@@ -117,13 +124,32 @@ func (s *Smallest) table() [][]string {
 // notes are what stands below the table.
 func (s *Smallest) notes() []string {
 	var notes []string
-	for _, left := range s.Left {
-		notes = append(notes, "Not removed even by all changes at once: "+left+".")
+	if len(s.Left) > 0 {
+		notes = append(notes, fmt.Sprintf("%s stay even with all changes at once, and the search leaves them out: %s",
+			counted(len(s.Left), "violation"), s.leftByInvariant()))
 	}
 	if len(s.NotRun) > 0 {
 		notes = append(notes, "The simulator does not run the scenarios "+strings.Join(s.NotRun, ", ")+".")
 	}
 	return append(notes, "Inputs: "+s.Inputs+".")
+}
+
+// leftByInvariant counts what is left by the invariant that is violated, the most frequent first,
+// with the first example of each.
+func (s *Smallest) leftByInvariant() string {
+	counts, first := map[string]int{}, map[string]string{}
+	for _, left := range s.Left {
+		where, name, _ := strings.Cut(left, ": ")
+		if counts[name]++; counts[name] == 1 {
+			first[name] = where
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
+	var all []string
+	for _, name := range names {
+		all = append(all, fmt.Sprintf("%s (%d, first in %s)", name, counts[name], first[name]))
+	}
+	return strings.Join(all, ", ") + "."
 }
 
 // WriteSmallest writes the set into dir as text, Markdown and JSON, like [WriteAblation].
