@@ -116,7 +116,6 @@ type newFinding struct {
 	run      string   // the directory of its run, below Out
 	after    []uint64 // the schedules before on its cluster
 	real     reports.RealFinding
-	repro    *search.Repro
 	shrunk   bool
 	tried    bool // it was repeated, or cannot be
 }
