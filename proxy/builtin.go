@@ -63,9 +63,10 @@ func (t *Table) builtIn(groups discovery.Groups, r Resource, native []Resource) 
 
 // noteNative remembers which servers listed a custom resource well before its definition was seen: it
 // is built in there. A document that is not older than that by a margin proves nothing, since the
-// peer may have seen the definition first. t has the new definitions, before has not.
+// peer may have seen the definition first. Definitions that come before [Synced] may be older than any
+// document, so they prove nothing either. t has the new definitions, before has not.
 func (t *Table) noteNative(before *Table, at time.Time) {
-	if t.policy.Knowledge.Extensions != ExtensionsExact {
+	if t.policy.Knowledge.Extensions != ExtensionsExact || !before.synced {
 		return
 	}
 	for _, r := range t.extensions.active {
@@ -76,7 +77,7 @@ func (t *Table) noteNative(before *Table, at time.Time) {
 			return d.known() && d.since.Add(trustedAfter).Before(at) && d.index.Resource(r.Group, r.Version, r.Resource, "") && !before.extensions.exclude(r, d.at)
 		}
 		if listedBefore(t.local[RootGroups]) && !slices.Contains(t.nativeHere, r) {
-			t.nativeHere = append(slices.Clip(t.nativeHere), r)
+			t.nativeHere, t.nativeVersion = append(slices.Clip(t.nativeHere), r), t.version
 		}
 		for i, p := range t.peers {
 			if !listedBefore(p.learnt[RootGroups]) || slices.Contains(p.native, r) {

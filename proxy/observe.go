@@ -308,6 +308,9 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 		next.local[root] = document{groups: groups, index: discovery.NewIndex(groups), at: e.At, since: e.At}
 		changed = true
 	}
+	if t.nativeVersion != e.Version {
+		next.nativeHere, next.nativeVersion = nil, "" // it was about another version
+	}
 	next.localKnown, next.version = true, e.Version
 	if changed {
 		next.documents++

@@ -46,6 +46,13 @@ func pieces(t *Table) map[string]string {
 		}
 		return strings.Join(found, "+")
 	}
+	names := func(resources []Resource) string {
+		var found []string
+		for _, r := range resources {
+			found = append(found, r.Resource)
+		}
+		return strings.Join(found, "+")
+	}
 	put("began", seconds(t.began))
 	flag("synced", t.synced)
 	flag("watch stalled", t.watchStalled)
@@ -56,7 +63,10 @@ func pieces(t *Table) map[string]string {
 	for root, d := range t.local {
 		put("local "+Root(root).Path(), list(d.groups))
 		put("local "+Root(root).Path()+" at", seconds(d.at))
+		put("local "+Root(root).Path()+" since", seconds(d.since))
 	}
+	put("native here", names(t.nativeHere))
+	put("native here, version", t.nativeVersion)
 	for _, p := range t.peers {
 		name := string(p.id) + " "
 		all[name+"known"] = "yes"
@@ -66,9 +76,11 @@ func pieces(t *Table) map[string]string {
 		put(name+"address", p.address)
 		flag(name+"direct", p.direct)
 		put(name+"ejected until", seconds(p.ejected))
+		put(name+"native", names(p.native))
 		for root := range roots {
 			put(name+root.Path(), list(p.learnt[root].groups))
 			put(name+root.Path()+" at", seconds(p.learnt[root].at))
+			put(name+root.Path()+" since", seconds(p.learnt[root].since))
 			put(name+root.Path()+" failed", p.learnt[root].failed)
 			put(name+root.Path()+" before", list(p.before[root].groups))
 			put(name+root.Path()+" before, version", p.before[root].version)
@@ -96,13 +108,15 @@ func TestPiecesAreTheWholeState(t *testing.T) {
 			"crashed": "-the reference never crashes", "local": "local /api", "localKnown": "local known",
 			"routed": "-with LocalByInterval only", "routedUntil": "-with LocalByInterval only", "version": "local version",
 			"peers": "a known", "extensions": "extension", "storage": "storage gadgets", "documents": "-see changes",
+			"nativeHere": "native here", "nativeVersion": "native here, version",
 		},
 		reflect.TypeFor[peer](): {
 			"id": "a known", "live": "a live", "incarnation": "a incarnation", "version": "a version", "address": "a address",
 			"direct": "-see the case of a server without a proxy", "learnt": "a /api", "before": "b /api before", "ejected": "a ejected until",
+			"native": "a native",
 		},
 		reflect.TypeFor[document](): {
-			"groups": "/api", "at": "/api at", "failed": "/apis failed",
+			"groups": "/api", "at": "/api at", "since": "/api since", "failed": "/apis failed",
 			"told": "-the document before it is shared", "index": "-made from groups", "version": "before, version",
 		},
 		reflect.TypeFor[extensions](): {
@@ -163,28 +177,94 @@ func of(id ServerID, incarnation, version string, core, groups RootResult) Fetch
 
 func lists(apis ...Resource) RootResult { return RootResult{Groups: groups(apis...)} }
 
+// podsOfA is one value, as a fetcher returns it again after a 304.
+var podsOfA = lists(pods)
+
 // full is a history after which a table has every piece of its state. Peer a has not restarted, but
 // the last fetch of its /apis has failed. Peer b has restarted and has not answered since. Both are
-// avoided. One of two extensions was deleted while both peers' documents were older than the
-// deletion.
+// avoided. One of the extensions was deleted while both peers' documents were older than the
+// deletion. Jobs became a custom resource long after all servers listed them, so they are built in
+// there.
 func full() []Event {
 	failed := RootResult{Failed: "no connection"}
+	metrics := []schema.GroupVersion{{Group: "metrics.k8s.io", Version: "v1"}}
 	return slices.Concat([]Event{
-		Extensions{CustomResources: []schema.GroupVersionResource{custom(widget)}, Aggregated: []schema.GroupVersion{{Group: "metrics.k8s.io", Version: "v1"}}, At: epoch},
+		Extensions{CustomResources: []schema.GroupVersionResource{custom(widget)}, Aggregated: metrics, At: epoch},
 		LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(jobs)}, At: epoch},
 	}, peersLive("a", "b"), []Event{
 		Fetched{At: epoch, Results: []FetchResult{
-			of("a", "1", "v1.37.1", lists(pods), lists(jobs, gadget)), of("b", "1", "v1.35.4", lists(pods), lists(jobs)),
+			of("a", "1", "v1.37.1", podsOfA, lists(jobs, gadget)), of("b", "1", "v1.35.4", lists(pods), lists(jobs)),
 		}},
-		Fetched{At: seconds(2), Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), failed)}},
-		Extensions{Aggregated: []schema.GroupVersion{{Group: "metrics.k8s.io", Version: "v1"}}, At: seconds(3)},
+		Fetched{At: seconds(2), Results: []FetchResult{of("a", "1", "v1.37.1", podsOfA, failed)}},
+		Extensions{Aggregated: metrics, At: seconds(3)},
+		Synced{},
+		Extensions{CustomResources: []schema.GroupVersionResource{custom(jobs)}, Aggregated: metrics, At: seconds(11)},
 		PeerAppeared{ID: "b", Incarnation: "2"},
 		StorageVersions{Served: map[schema.GroupVersionResource][]ServerID{custom(gadget): {"a"}}},
-		Synced{},
 		LeaseWatch{Stalled: true},
-		PeerFailed{ID: "a", At: seconds(4)},
-		PeerFailed{ID: "b", At: seconds(4)},
+		PeerFailed{ID: "a", At: seconds(12)},
+		PeerFailed{ID: "b", At: seconds(12)},
 	})
+}
+
+// A server that listed a resource well before a custom resource of that name was defined has it built
+// in. This is known of a process of a peer until that process ends, and of this server until it is
+// another version. A document counts from when its content was first learnt, and not from the last
+// fetch.
+func TestWhatResetsWhatIsBuiltIn(t *testing.T) {
+	first := lists(gadget)
+	learnt := slices.Concat([]Event{
+		LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: epoch},
+	}, peersLive("a"), []Event{
+		Synced{},
+		Fetched{At: epoch, Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), first)}},
+	})
+	unchanged := Fetched{At: seconds(9), Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), first)}} // after a 304
+	defined := func(at int) Event {
+		return Extensions{CustomResources: []schema.GroupVersionResource{custom(gadget)}, At: seconds(at)}
+	}
+	again := func(incarnation string, at int, apis ...Resource) Event {
+		return Fetched{At: seconds(at), Results: []FetchResult{of("a", incarnation, "v1.37.1", lists(pods), lists(apis...))}}
+	}
+	for name, c := range map[string]struct {
+		events     []Event
+		peer, here string
+	}{
+		"defined a margin later":                {[]Event{defined(11)}, "gadgets", "gadgets"},
+		"defined sooner":                        {[]Event{defined(10)}, "", ""},
+		"fetched again meanwhile, and the same": {[]Event{unchanged, defined(11)}, "gadgets", "gadgets"},
+		"fetched again meanwhile, and other":    {[]Event{again("1", 9, gadget, jobs), defined(11)}, "", "gadgets"},
+		"fetched again afterwards, and other":   {[]Event{defined(11), again("1", 12, gadget, jobs)}, "gadgets", "gadgets"},
+		"deleted and defined again":             {[]Event{defined(11), Extensions{At: seconds(12)}, defined(13)}, "gadgets", "gadgets"},
+		"the peer restarts and answers":         {[]Event{defined(11), PeerAppeared{"a", "2"}, again("2", 12, gadget)}, "", "gadgets"},
+		"the peer leaves and another one comes": {[]Event{defined(11), PeerGone{"a"}, PeerAppeared{"a", "2"}}, "", "gadgets"},
+		"the local server is lost and comes back": {[]Event{defined(11), LocalLost{seconds(12)},
+			LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", "gadgets"},
+		"the local server comes back as another version": {[]Event{defined(11), LocalLost{seconds(12)},
+			LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := pieces(table(Reference(), slices.Concat(learnt, c.events)...))
+			if is["a native"] != c.peer || is["native here"] != c.here {
+				t.Errorf("built in at the peer: %q, want %q; here: %q, want %q", is["a native"], c.peer, is["native here"], c.here)
+			}
+		})
+	}
+}
+
+// A server that starts may see its peers' documents before the definitions that were there all along.
+// The order of the two proves nothing then.
+func TestDefinitionsFromBeforeTheStartShowNothingBuiltIn(t *testing.T) {
+	is := pieces(table(Reference(), slices.Concat([]Event{
+		LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: epoch},
+	}, peersLive("a"), []Event{
+		Fetched{At: epoch, Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), lists(gadget))}},
+		Extensions{CustomResources: []schema.GroupVersionResource{custom(gadget)}, At: seconds(60)},
+		Synced{},
+	})...))
+	if is["a native"] != "" || is["native here"] != "" {
+		t.Errorf("built in at the peer: %q, here: %q; want nothing", is["a native"], is["native here"])
+	}
 }
 
 // Every event changes the pieces that it is about and no other pieces. Pieces that a case does not
@@ -200,19 +280,19 @@ func TestWhatResetsWhat(t *testing.T) {
 		{"the lease of a peer as it was", PeerAppeared{"a", "1"}, nil},
 		{"a peer restarts", PeerAppeared{"a", "2"}, map[string]string{
 			"a incarnation": "2", "a version": "-", "a ejected until": "-",
-			"a /api": "-", "a /api at": "-", "a /api before": "pods", "a /api before, version": "v1.37.1",
-			"a /apis": "-", "a /apis at": "-", "a /apis failed": "-", "a /apis before": "jobs+gadgets", "a /apis before, version": "v1.37.1",
+			"a /api": "-", "a /api at": "-", "a /api since": "-", "a /api before": "pods", "a /api before, version": "v1.37.1",
+			"a /apis": "-", "a /apis at": "-", "a /apis since": "-", "a /apis failed": "-", "a /apis before": "jobs+gadgets", "a /apis before, version": "v1.37.1",
 		}},
 		{"a peer restarts again before it has answered", PeerAppeared{"b", "3"}, map[string]string{"b incarnation": "3", "b ejected until": "-"}},
 		{"a new peer", PeerAppeared{"c", "1"}, map[string]string{"c known": "yes", "c live": "yes", "c incarnation": "1"}},
 		{"the lease of the server itself", PeerAppeared{"self", "2"}, nil},
 		{"a peer leaves", PeerGone{"a"}, map[string]string{
 			"a known": "-", "a live": "-", "a incarnation": "-", "a version": "-", "a address": "-", "a ejected until": "-",
-			"a /api": "-", "a /api at": "-", "a /apis": "-", "a /apis at": "-", "a /apis failed": "-", "documents": "new",
+			"a /api": "-", "a /api at": "-", "a /api since": "-", "a /apis": "-", "a /apis at": "-", "a /apis since": "-", "a /apis failed": "-", "a native": "-", "documents": "new",
 		}},
 		{"a peer leaves that has not answered since it restarted", PeerGone{"b"}, map[string]string{
 			"b known": "-", "b live": "-", "b incarnation": "-", "b address": "-", "b ejected until": "-",
-			"b /api before": "-", "b /api before, version": "-", "b /apis before": "-", "b /apis before, version": "-", "documents": "new",
+			"b /api before": "-", "b /api before, version": "-", "b /apis before": "-", "b /apis before, version": "-", "b native": "-", "documents": "new",
 		}},
 		{"a peer leaves that nobody knows", PeerGone{"c"}, nil},
 		{"a peer moves", PeerAddress{ID: "a", Address: "a:7443"}, map[string]string{"a address": "a:7443", "a ejected until": "-"}},
@@ -228,35 +308,38 @@ func TestWhatResetsWhat(t *testing.T) {
 		{"a peer answers that nobody knows", PeerAnswered{"c"}, nil},
 		{"a peer publishes another digest", PeerChanged{"a"}, nil},
 		{"fetched from a peer whose fetch had failed", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "v1.37.2", lists(pods), lists(jobs))}}, map[string]string{
-			"a version": "v1.37.2", "a /api at": "20", "a /apis": "jobs", "a /apis at": "20", "a /apis failed": "-", "documents": "new",
+			"a version": "v1.37.2", "a /api at": "20", "a /api since": "20", "a /apis": "jobs", "a /apis at": "20", "a /apis since": "20", "a /apis failed": "-", "documents": "new",
+		}},
+		{"fetched the same again", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "v1.37.1", podsOfA, failed("no connection"))}}, map[string]string{
+			"a /api at": "20", "documents": "new",
 		}},
 		{"fetched from a restarted peer", Fetched{At: seconds(20), Results: []FetchResult{of("b", "2", "v1.36.3", lists(pods), lists(jobs))}}, map[string]string{
-			"b version": "v1.36.3", "b /api": "pods", "b /api at": "20", "b /api before": "-", "b /api before, version": "-",
-			"b /apis": "jobs", "b /apis at": "20", "b /apis before": "-", "b /apis before, version": "-", "documents": "new",
+			"b version": "v1.36.3", "b /api": "pods", "b /api at": "20", "b /api since": "20", "b /api before": "-", "b /api before, version": "-",
+			"b /apis": "jobs", "b /apis at": "20", "b /apis since": "20", "b /apis before": "-", "b /apis before, version": "-", "b native": "-", "documents": "new",
 		}},
 		{"one document fetched from a restarted peer", Fetched{At: seconds(20), Results: []FetchResult{of("b", "2", "v1.36.3", lists(pods), failed("EOF"))}}, map[string]string{
-			"b version": "v1.36.3", "b /api": "pods", "b /api at": "20", "b /api before": "-", "b /api before, version": "-",
+			"b version": "v1.36.3", "b /api": "pods", "b /api at": "20", "b /api since": "20", "b /api before": "-", "b /api before, version": "-",
 			"b /apis failed": "EOF", "documents": "new",
 		}},
 		{"fetched from the process before", Fetched{At: seconds(20), Results: []FetchResult{of("b", "1", "v1.35.4", lists(pods), lists(gadget))}}, nil},
 		{"fetched so late that no document is older than the deletion", Fetched{At: seconds(13), Results: []FetchResult{
 			of("a", "1", "v1.37.1", lists(pods), lists(jobs, gadget)), of("b", "2", "v1.35.4", lists(pods), lists(jobs))}}, map[string]string{
-			"a /api at": "13", "a /apis at": "13", "a /apis failed": "-",
-			"b version": "v1.35.4", "b /api": "pods", "b /api at": "13", "b /api before": "-", "b /api before, version": "-",
-			"b /apis": "jobs", "b /apis at": "13", "b /apis before": "-", "b /apis before, version": "-",
+			"a /api at": "13", "a /api since": "13", "a /apis at": "13", "a /apis since": "13", "a /apis failed": "-",
+			"b version": "v1.35.4", "b /api": "pods", "b /api at": "13", "b /api since": "13", "b /api before": "-", "b /api before, version": "-",
+			"b /apis": "jobs", "b /apis at": "13", "b /apis since": "13", "b /apis before": "-", "b /apis before, version": "-", "b native": "-",
 			"retired widgetsv1": "-", "documents": "new",
 		}},
 		{"fetched a moment too early for that", Fetched{At: seconds(12), Results: []FetchResult{
 			of("a", "1", "v1.37.1", lists(pods), lists(jobs, gadget)), of("b", "2", "v1.35.4", lists(pods), lists(jobs))}}, map[string]string{
-			"a /api at": "12", "a /apis at": "12", "a /apis failed": "-",
-			"b version": "v1.35.4", "b /api": "pods", "b /api at": "12", "b /api before": "-", "b /api before, version": "-",
-			"b /apis": "jobs", "b /apis at": "12", "b /apis before": "-", "b /apis before, version": "-", "documents": "new",
+			"a /api at": "12", "a /api since": "12", "a /apis at": "12", "a /apis since": "12", "a /apis failed": "-",
+			"b version": "v1.35.4", "b /api": "pods", "b /api at": "12", "b /api since": "12", "b /api before": "-", "b /api before, version": "-",
+			"b /apis": "jobs", "b /apis at": "12", "b /apis since": "12", "b /apis before": "-", "b /apis before, version": "-", "b native": "-", "documents": "new",
 		}},
 		{"a version alone", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "v1.37.2", failed("no connection"), failed("no connection"))}}, map[string]string{
 			"a version": "v1.37.2", "a /api failed": "no connection", "documents": "new",
 		}},
 		{"the failure as before, and no version", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "", lists(pods), failed("no connection"))}}, map[string]string{
-			"a /api at": "20", "documents": "new",
+			"a /api at": "20", "a /api since": "20", "documents": "new",
 		}},
 		{"another failure", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "", failed("EOF"), failed("EOF"))}}, map[string]string{
 			"a /api failed": "EOF", "a /apis failed": "EOF",
@@ -264,16 +347,17 @@ func TestWhatResetsWhat(t *testing.T) {
 		{"fetched from a peer that has left", Fetched{At: seconds(20), Results: []FetchResult{of("c", "1", "v1.37.1", lists(pods), lists(gadget))}}, nil},
 		{"fetched from the server itself", Fetched{At: seconds(20), Results: []FetchResult{of("self", "1", "v1.37.1", lists(pods), lists(gadget))}}, nil},
 		{"the local server as it was", LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(jobs)}, At: seconds(20)}, map[string]string{
-			"local /api at": "20", "local /apis at": "20", "documents": "new", // equal, but not the same value
+			"local /api at": "20", "local /api since": "20", "local /apis at": "20", "local /apis since": "20", "documents": "new", // equal, but not the same value
 		}},
 		{"the local server is another version", LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(20)}, map[string]string{
-			"local version": "v1.37.1", "local /api at": "20", "local /apis": "gadgets", "local /apis at": "20", "documents": "new",
+			"local version": "v1.37.1", "local /api at": "20", "local /api since": "20", "local /apis": "gadgets", "local /apis at": "20", "local /apis since": "20",
+			"native here": "-", "native here, version": "-", "documents": "new",
 		}},
 		{"the local server is lost", LocalLost{seconds(20)}, map[string]string{
-			"local known": "-", "local version": "-", "local /api": "-", "local /api at": "-", "local /apis": "-", "local /apis at": "-", "documents": "new",
+			"local known": "-", "local version": "-", "local /api": "-", "local /api at": "-", "local /api since": "-", "local /apis": "-", "local /apis at": "-", "local /apis since": "-", "documents": "new",
 		}},
-		{"the last extension goes", Extensions{At: seconds(20)}, map[string]string{"extension ": "-", "retired v1": "20–", "documents": "new"}},
-		{"a deleted extension returns", Extensions{CustomResources: []schema.GroupVersionResource{custom(widget)}, Aggregated: []schema.GroupVersion{{Group: "metrics.k8s.io", Version: "v1"}}, At: seconds(20)},
+		{"the last extension goes", Extensions{At: seconds(20)}, map[string]string{"extension ": "-", "retired v1": "20–", "extension jobs": "-", "retired jobsv1": "20–", "documents": "new"}},
+		{"a deleted extension returns", Extensions{CustomResources: []schema.GroupVersionResource{custom(jobs), custom(widget)}, Aggregated: []schema.GroupVersion{{Group: "metrics.k8s.io", Version: "v1"}}, At: seconds(20)},
 			map[string]string{"extension widgets": "yes", "documents": "new"}},
 		{"other storage versions", StorageVersions{}, map[string]string{"storage gadgets": "-"}},
 		{"synced again", Synced{}, nil},
