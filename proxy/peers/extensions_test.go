@@ -212,10 +212,15 @@ func (x *extended) expect(step, gv, resource string, want proxy.Action) {
 }
 
 // TestCustomResourceLifeCycle runs under both policies that filter. The peer's document lists the
-// resource all the time. Only for the resource that a peer has built in, the peer is one that has the
-// whole group version built in: such a server serves no custom resources in it.
+// custom resource all the time and nothing else in its group version. kube-apiservers decide by group
+// version: one that has something built in in v1 serves no custom resource in v1, and its discovery
+// lists none (the director in k8s.io/apiserver, pkg/server/handler.go, and BuiltinSource before
+// CRDSource in pkg/endpoints/discovery/aggregated). So a document with gadgets, which nobody defined,
+// and widgets in one group version says that its server has both built in. They outlive the definition.
 func TestCustomResourceLifeCycle(t *testing.T) {
 	late := []string{"apps/v1 deployments", "example.com/v1 widgets", "example.com/v2 widgets"}
+	without := []string{"apps/v1 deployments", "example.com/v1 gadgets", "example.com/v2 widgets"}
+	both := []string{"apps/v1 deployments", "example.com/v1 widgets gadgets", "example.com/v2 widgets"}
 	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
 		t.Run(policy.Name, func(t *testing.T) {
 			withExtensions(t, policy, func(t *testing.T, x *extended) {
@@ -233,7 +238,7 @@ func TestCustomResourceLifeCycle(t *testing.T) {
 						t.Fatalf("created: %s went to the peer", v)
 					}
 				}
-				x.fetched("apps/v1 deployments", "example.com/v1 gadgets", "example.com/v2 widgets")
+				x.fetched(without...)
 				x.expect("created: what is built in beside it", "example.com/v1", "gadgets", beside)
 
 				x.put(definition("example.com", "widgets", []string{"v1"}, "NamesAccepted", "Established"))
@@ -243,12 +248,19 @@ func TestCustomResourceLifeCycle(t *testing.T) {
 				x.remove(customResourceDefinitions, "widgets.example.com")
 				x.fetched(late...)
 				x.expect("deleted", "example.com/v1", "widgets", proxy.NotFound)
+				x.fetched(both...)
+				x.expect("deleted, but built in at the peer", "example.com/v1", "widgets", beside)
+				x.expect("deleted, what is built in beside it", "example.com/v1", "gadgets", beside)
+				x.fetched(late...)
+				x.expect("deleted, and not built in", "example.com/v1", "widgets", proxy.NotFound)
 
 				time.Sleep(11 * time.Minute) // five minutes of grace, and upstream may look five minutes later
 				synctest.Wait()
 				x.fetched(late...)
 				x.expect("after the grace a peer that lists it means it", "example.com/v1", "widgets", proxy.Forward)
 				x.expect("after the grace", "example.com/v2", "widgets", proxy.Forward)
+				x.fetched(both...)
+				x.expect("after the grace", "example.com/v1", "gadgets", proxy.Forward)
 			})
 		})
 	}
