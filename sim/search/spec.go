@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -116,6 +117,7 @@ func (s Spec) Setup() (sim.Setup, error) {
 		return sim.Setup{}, err
 	}
 	versions := map[string]*recorded.Version{}
+	var mu sync.Mutex // of versions: several simulators share a setup
 	gvrs, err := s.GVRs()
 	if err != nil {
 		return sim.Setup{}, err
@@ -140,6 +142,8 @@ func (s Spec) Setup() (sim.Setup, error) {
 		Policy:  func(string) (proxy.Policy, bool) { return policy, on },
 		Sidecar: s.Policy == proxy.Reference().Name, // whatever its changes: a change stands for what that switch does, and nothing else
 		Version: func(name string) (*recorded.Version, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			if v, ok := versions[name]; ok {
 				return v, nil
 			}
