@@ -119,11 +119,12 @@ func (f *Facts) truncation() []string {
 }
 
 // Overall combines all verdicts. A negative control that does not violate what it must is
-// inconclusive, even if it violates something else. In any other run, a failed core invariant fails the run, even if the scenario does
-// not test that invariant. Otherwise the run is inconclusive if nothing passed. The run is also
-// inconclusive if one of these core invariants is inconclusive: an invariant that the scenario
-// tests, one for which the machine was too slow, or one that took out a systematic share of the
-// requests that had to cross. If strict is set, extended invariants count like core ones.
+// inconclusive, even if it violates something else. In any other run, a failed core invariant fails
+// the run, even if the scenario does not test that invariant. Otherwise the run is inconclusive if
+// nothing passed. The run is also inconclusive if one of these core invariants is inconclusive: an
+// invariant that the scenario tests, one for which the machine was too slow, or one that took out a
+// systematic share of the requests that had to cross. If strict is set, extended invariants count
+// like core ones.
 func Overall(vs []Verdict, strict bool) Outcome {
 	if slices.ContainsFunc(vs, func(v Verdict) bool { return v.Control && v.Outcome != OutcomeFail }) {
 		return OutcomeInconclusive
