@@ -16,7 +16,7 @@ func forgetting(change func(n int, o *history.Operation)) *history.History {
 	h := smallRun()
 	h.Operations = nil
 	for n := range 40 {
-		o := history.Operation{ID: fmt.Sprintf("op-%d", n), Server: "b", Verb: "list", GVR: trustBundles, Start: at(5.2 + float64(n)*0.2), Status: 503}
+		o := history.Operation{ID: fmt.Sprintf("op-%d", n), Start: at(5.2 + float64(n)*0.2), Sent: &history.Sent{Server: "b", Verb: "list", GVR: trustBundles}, Received: &history.Received{Status: 503}}
 		if n >= 20 {
 			o.Status, o.Missing = 404, history.MissingResource
 		}
@@ -114,13 +114,13 @@ func TestRowClasses(t *testing.T) {
 		mechanism invariant.Mechanism
 		want      string
 	}{
-		{history.Operation{GVR: configMaps}, invariant.MechanismResource, "whole resources"},
-		{history.Operation{GVR: configMaps, Subresource: "status"}, invariant.MechanismResource, "whole resources"},
-		{history.Operation{GVR: configMaps, Verb: "watch"}, invariant.MechanismWatch, "whole resources"},
-		{history.Operation{GVR: configMaps, Subresource: "status"}, invariant.MechanismSubresource, "subresources"},
-		{history.Operation{GVR: configMaps, Subresource: "exec", Client: history.ClientSPDY}, invariant.MechanismSubresource, "upgrades"},
-		{history.Operation{Path: "/apis", Verb: history.VerbDiscovery}, invariant.MechanismDiscovery, "discovery"},
-		{history.Operation{GVR: history.GVR{Group: "apps", Version: "v1"}}, invariant.MechanismGroupDocument, "discovery"},
+		{history.Operation{Sent: &history.Sent{GVR: configMaps}, Received: &history.Received{}}, invariant.MechanismResource, "whole resources"},
+		{history.Operation{Sent: &history.Sent{GVR: configMaps, Subresource: "status"}, Received: &history.Received{}}, invariant.MechanismResource, "whole resources"},
+		{history.Operation{Sent: &history.Sent{GVR: configMaps, Verb: "watch"}, Received: &history.Received{}}, invariant.MechanismWatch, "whole resources"},
+		{history.Operation{Sent: &history.Sent{GVR: configMaps, Subresource: "status"}, Received: &history.Received{}}, invariant.MechanismSubresource, "subresources"},
+		{history.Operation{Sent: &history.Sent{GVR: configMaps, Subresource: "exec", Client: history.ClientSPDY}, Received: &history.Received{}}, invariant.MechanismSubresource, "upgrades"},
+		{history.Operation{Sent: &history.Sent{Path: "/apis", Verb: history.VerbDiscovery}, Received: &history.Received{}}, invariant.MechanismDiscovery, "discovery"},
+		{history.Operation{Sent: &history.Sent{GVR: history.GVR{Group: "apps", Version: "v1"}}, Received: &history.Received{}}, invariant.MechanismGroupDocument, "discovery"},
 	} {
 		if got := rowClass(&c.op, c.mechanism); got != c.want {
 			t.Errorf("%+v is in the row %q, want %q", c.op, got, c.want)

@@ -12,7 +12,7 @@ func TestHeadline(t *testing.T) {
 	wrong := func(first, last float64, change func(*invariant.Evidence)) []invariant.Verdict {
 		e := invariant.Evidence{
 			Sentence: "it went wrong", Count: 213, First: at(first), Last: at(last), Asked: "b", Resources: []string{"g/v1/x"}, ResourcesTotal: 1,
-			Operations: []history.Operation{{Server: "b", Status: 404}}, Candidates: []invariant.Candidate{{Server: "a"}},
+			Operations: []history.Operation{{Sent: &history.Sent{Server: "b"}, Received: &history.Received{Status: 404}}}, Candidates: []invariant.Candidate{{Server: "a"}},
 		}
 		if change != nil {
 			change(&e)
@@ -65,7 +65,7 @@ func TestHeadline(t *testing.T) {
 			name: "many resources, several candidates, no answer",
 			verdicts: wrong(6, 7, func(e *invariant.Evidence) {
 				e.Resources, e.ResourcesTotal = []string{"g/v1/x", "g/v1/y"}, 31
-				e.Operations = []history.Operation{{Server: "b", Failure: history.FailureTimeout}}
+				e.Operations = []history.Operation{{Sent: &history.Sent{Server: "b"}, Received: &history.Received{Failure: history.FailureTimeout}}}
 				e.Candidates = []invariant.Candidate{{Server: "a"}, {Server: "b"}}
 			}),
 			want: "while b→a was cut, b gave no complete response to 213 requests for 31 resources (g/v1/x among them), which a and b itself were serving.",

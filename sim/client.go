@@ -104,7 +104,10 @@ func newTemplate(r *workload.Request) *template {
 
 // operation is one request of a client that is in progress.
 type operation struct {
-	history.Operation
+	history.Operation // its parts are the two below
+	sent              history.Sent
+	received          history.Received
+
 	s        *Simulator
 	template *template
 	x        *exchange
@@ -130,7 +133,7 @@ func (s *Simulator) launch(op *operation, purpose history.Purpose) {
 		r.Request = s.session(r).Resolve(r.Request)
 	}
 	op.template, op.lasts = s.templateOf(&r.Request), max(time.Second, r.For.Truncate(time.Second))
-	op.Operation = op.template.begins
+	op.sent = *op.template.begins.Sent
 	op.ID, op.Purpose, op.User, op.Server, op.Start = s.operationID(), purpose, cmp.Or(r.User, workload.Admin), r.Server, s.loop.Now()
 	if r.Forged != "" {
 		s.reached.note(ReachedForged)
@@ -182,7 +185,7 @@ func (s *Simulator) completed(op *operation, failure history.Failure) {
 	s.outstanding--
 	s.asked[op.at]++
 	s.trace.add(op.End, eventAnswered, op.at, x.status, uint64(len(op.Failure)))
-	s.history.Operations = append(s.history.Operations, op.Operation)
+	s.history.Operations = append(s.history.Operations, s.sharing.Operation(op.Operation))
 	s.seen(op)
 	s.counts.completed(op)
 	s.doubt(op)

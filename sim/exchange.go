@@ -51,11 +51,12 @@ type exchange struct {
 	held         []func() // called when that fault is healed
 	shaking      bool     // waits for a handshake with a stopped process
 	fetched      fetched
-	brought      int  // number of bytes of a document that a fetch has received
-	root         int  // of a fetch of discovery: which document; -1 for a request
-	gone         bool // the requester has given up, or the exchange is over
-	arrived      bool // the target has it
-	hop          int  // index of its record in the history, -1 if there is none
+	brought      int           // number of bytes of a document that a fetch has received
+	root         int           // of a fetch of discovery: which document; -1 for a request
+	gone         bool          // the requester has given up, or the exchange is over
+	arrived      bool          // the target has it
+	hop          int           // index of its record in the history, -1 if there is none
+	entry        history.Entry // of that record
 }
 
 // requester waits for an answer.
@@ -353,13 +354,14 @@ func (x *exchange) record() {
 		hop.Altered = x.altered()
 		hop.Groups, hop.UID, hop.Extra = attributes(x.request.Header)
 	}
-	h.Hops = append(h.Hops, hop)
+	h.Hops = append(h.Hops, x.s.sharing.Hop(hop))
 	x.suspectHop(&hop)
 }
 
 // newHop returns the target's account of a request that arrives now.
 func (x *exchange) newHop() history.Hop {
-	hop := history.Hop{Operation: x.op.ID, Server: x.target.name, Start: x.s.loop.Now(), End: x.s.loop.Now()}
+	x.entry = history.Entry{Server: x.target.name}
+	hop := history.Hop{Operation: x.op.ID, Start: x.s.loop.Now(), End: x.s.loop.Now(), Entry: &x.entry}
 	if x.parent != nil {
 		hop.Rerouted, hop.From = true, x.parent.target.name
 	}

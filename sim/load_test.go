@@ -82,7 +82,7 @@ func TestAnOlderDocumentThatCannotBeReadSaysWhy(t *testing.T) {
 	for body, want := range map[string]string{`{"kind":"APIVersions","versions":["v1"]}`: "", `{"kind":"Status"}`: `got kind "Status"`, "welcome": "invalid character"} {
 		s := &Simulator{history: &history.History{Documents: map[string]history.Document{}}}
 		op := &operation{
-			Operation: history.Operation{Verb: history.VerbLegacy, Path: "/api", Status: http.StatusOK},
+			Operation: history.Operation{Sent: &history.Sent{Verb: history.VerbLegacy, Path: "/api"}, Received: &history.Received{Status: http.StatusOK}},
 			x:         &exchange{s: s, status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(body)},
 		}
 		s.read(op)

@@ -69,11 +69,18 @@ func (x *exchange) noteStatus(status int) {
 	if x.hop < 0 {
 		return
 	}
-	hop := &x.s.history.Hops[x.hop]
-	hop.Status = status
+	x.entry.Status = status
 	if status == http.StatusUnauthorized && x.parent != nil {
-		hop.User, hop.Groups, hop.UID, hop.Extra, hop.Unauthenticated = "", "", "", "", unauthenticated
+		x.entry.User, x.entry.Groups, x.entry.UID, x.entry.Extra, x.entry.Unauthenticated = "", "", "", "", unauthenticated
 	}
+	x.amend()
+}
+
+// amend writes the entry of the exchange to its hop.
+func (x *exchange) amend() {
+	hop := &x.s.history.Hops[x.hop]
+	hop.Entry = &x.entry
+	*hop = x.s.sharing.Hop(*hop)
 }
 
 func (w *responder) send() {
@@ -93,7 +100,8 @@ func (w *responder) end(aborted bool) {
 		hop := &x.s.history.Hops[x.hop]
 		hop.End = x.s.loop.Now()
 		if hop.Status == 0 {
-			hop.Status = w.status
+			x.entry.Status = w.status
+			x.amend()
 		}
 	}
 	if w.taken != nil {

@@ -178,7 +178,7 @@ func (s *Simulator) unauthorized(x *exchange) bool {
 	if x.root < 0 {
 		hop := x.newHop()
 		hop.Status, hop.Unauthenticated = http.StatusUnauthorized, unauthenticated
-		s.history.Hops = append(s.history.Hops, hop)
+		s.history.Hops = append(s.history.Hops, s.sharing.Hop(hop))
 	}
 	x.back(headerBytes+len(body), part{status: http.StatusUnauthorized, header: header, said: len(body), ends: true})
 	return true

@@ -80,6 +80,7 @@ type Simulator struct {
 
 	// Memory that a run uses and the next run reuses.
 	exchanges  kept[exchange]
+	sharing    history.Sharing
 	operations kept[operation]
 	rounds     kept[round]
 	recycled   *history.History
@@ -414,6 +415,7 @@ func (s *Simulator) newExchange() *exchange {
 func (s *Simulator) newOperation() *operation {
 	op := s.operations.next()
 	*op = operation{s: s, situation: situation{capable: op.capable[:0]}}
+	op.Sent, op.Received = &op.sent, &op.received
 	return op
 }
 

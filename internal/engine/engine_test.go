@@ -24,7 +24,7 @@ func TestAFaultOfAProcessTouchesWhatIsAskedMeanwhile(t *testing.T) {
 	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
 	w := &witness{Recorder: recorder}
 	ask := func(from, to history.Time) {
-		recorder.Operation(history.Operation{Server: "a", Start: from, End: to, Status: 200})
+		recorder.Operation(history.Operation{Start: from, End: to, Sent: &history.Sent{Server: "a"}, Received: &history.Received{Status: 200}})
 	}
 	suffer := func(kind scenario.Action, from, to history.Time) {
 		w.Fault(history.Fault{Kind: string(kind), Server: "a", Start: from, End: to})
@@ -57,7 +57,7 @@ func TestAFaultOfAProcessTouchesWhatIsAskedMeanwhile(t *testing.T) {
 func TestRequestsThroughALink(t *testing.T) {
 	hop := func(operation, server string, at int, rerouted bool) history.Hop {
 		start := history.Time(at) * time.Second
-		return history.Hop{Operation: operation, Server: server, Start: start, End: start + 100*time.Millisecond, Rerouted: rerouted}
+		return history.Hop{Operation: operation, Start: start, End: start + 100*time.Millisecond, Entry: &history.Entry{Server: server, Rerouted: rerouted}}
 	}
 	hops := []history.Hop{
 		hop("early", "b", 1, false), hop("early", "a", 1, true),
@@ -128,7 +128,7 @@ func TestRequestsMeetAFaultUpToItsEdges(t *testing.T) {
 	}{
 		{5, 9, 0}, {5, 10, 1}, {5, 11, 1}, {5, 30, 1}, {12, 14, 1}, {19, 30, 1}, {20, 30, 1}, {21, 30, 0},
 	} {
-		hops := []history.Hop{{Operation: "1", Server: "b", Start: c.from, End: c.to}}
+		hops := []history.Hop{{Operation: "1", Start: c.from, End: c.to, Entry: &history.Entry{Server: "b"}}}
 		if got := requestsThrough(history.Fault{From: fault.Client, To: "b", Start: start, End: end}, hops); got != c.want {
 			t.Errorf("a request from %d to %d met %d times the fault from %d to %d, want %d", c.from, c.to, got, start, end, c.want)
 		}
@@ -190,7 +190,7 @@ type telling struct {
 func (c *telling) RecordPanics() { c.asked++ }
 func (c *telling) Hops(epoch time.Time) ([]history.Hop, error) {
 	c.epoch = epoch
-	return []history.Hop{{Operation: "1", Server: "a"}}, errors.New("read the audit log of a: line 7 is no JSON")
+	return []history.Hop{{Operation: "1", Entry: &history.Entry{Server: "a"}}}, errors.New("read the audit log of a: line 7 is no JSON")
 }
 
 // A log that cannot be read may contain a loop. A log that nobody searches may contain a panic.

@@ -79,9 +79,21 @@ const (
 func (o *Operation) AsksForUpgrade() bool { return o.Client == ClientSocket || o.Client == ClientSPDY }
 
 // Operation is one request as its client saw it.
+//
+// Histories have millions of operations, and most of them ask for the same and are answered alike.
+// So those of a history that was read, or that comes from the simulator, share Sent and Received:
+// never change these two there. Neither is nil.
 type Operation struct {
 	// ID is unique in the run. It is sent as the Audit-ID, which joins the operation with its Hops.
-	ID          string  `json:"id"`
+	ID string `json:"id"`
+	*Sent
+	Start Time `json:"start"`
+	End   Time `json:"end"`
+	*Received
+}
+
+// Sent is what a client asked for.
+type Sent struct {
 	Purpose     Purpose `json:"purpose"`
 	Client      string  `json:"client"` // which client sent it, such as "dynamic", [ClientSocket] or [ClientSPDY]
 	User        string  `json:"user"`   // the user who sent it
@@ -94,10 +106,15 @@ type Operation struct {
 	Path        string  `json:"path"` // path and query as sent
 	// Rerouted is true if the client itself set the header by which peers mark forwarded requests.
 	Rerouted bool `json:"rerouted,omitempty"`
+	// Accept is the Accept header; empty means JSON or anything.
+	Accept string `json:"accept,omitempty"`
+	// ContentType is the media type of the request's body. It is empty if the request has no body,
+	// and in histories that are older than this field.
+	ContentType string `json:"contentType,omitempty"`
+}
 
-	Start Time `json:"start"`
-	End   Time `json:"end"`
-
+// Received is what a client was answered.
+type Received struct {
 	Status     int     `json:"status,omitempty"` // HTTP status code; 0 if no response header arrived
 	Reason     string  `json:"reason,omitempty"` // metav1.Status.Reason
 	Message    string  `json:"message,omitempty"`
@@ -114,13 +131,8 @@ type Operation struct {
 	Items int  `json:"items,omitempty"`
 	More  bool `json:"more,omitempty"`
 
-	// Accept is the Accept header; empty means JSON or anything. MediaType is that of the response,
-	// without parameters; empty means JSON or none.
-	Accept    string `json:"accept,omitempty"`
+	// MediaType is the media type of the response, without parameters; empty means JSON or none.
 	MediaType string `json:"mediaType,omitempty"`
-	// ContentType is the media type of the request's body. It is empty if the request has no body,
-	// and in histories that are older than this field.
-	ContentType string `json:"contentType,omitempty"`
 
 	ETag string `json:"etag,omitempty"`
 	// Document is the Hash of the discovery document in the response; for a 304, of the one that
@@ -129,15 +141,24 @@ type Operation struct {
 	Document string `json:"document,omitempty"`
 }
 
+// NewOperation returns an operation without any content, which shares nothing.
+func NewOperation() Operation { return Operation{Sent: &Sent{}, Received: &Received{}} }
+
 // Hop is one server's own record of an operation: an entry of its audit log, or of the access log
-// of its sidecar.
+// of its sidecar. Hops share entries as operations share what they have in common: see [Operation].
+// Entry is never nil.
 type Hop struct {
 	Operation string `json:"operation"` // Operation.ID
-	Server    string `json:"server"`
-	Start     Time   `json:"start"` // in audit logs, stage RequestReceived
-	End       Time   `json:"end"`   // in audit logs, stage ResponseComplete; equal to Start if that event is missing
-	Status    int    `json:"status,omitempty"`
-	User      string `json:"user,omitempty"` // the user whom the server authenticated
+	*Entry
+	Start Time `json:"start"` // in audit logs, stage RequestReceived
+	End   Time `json:"end"`   // in audit logs, stage ResponseComplete; equal to Start if that event is missing
+}
+
+// Entry is what a server writes about a request, except when.
+type Entry struct {
+	Server string `json:"server"`
+	Status int    `json:"status,omitempty"`
+	User   string `json:"user,omitempty"` // the user whom the server authenticated
 	// Groups is a digest of that user's groups, in any order; UID is the user's UID; Extra is a
 	// digest of the extra fields. If the writer knows them, Groups is not empty, and an empty UID
 	// or Extra means that the user has none. If the writer does not know them, all three are empty.

@@ -37,6 +37,7 @@ func ReadFile(path string) (*History, error) {
 // or a full disk leaves one. Read ignores it.
 func Read(r io.Reader) (*History, error) {
 	h := &History{Documents: map[string]Document{}}
+	var sharing Sharing
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 1<<20), maxLine)
 	lines.Split(wholeLines)
@@ -53,7 +54,7 @@ func Read(r io.Reader) (*History, error) {
 		if !whole && records > 0 && !json.Valid(line) {
 			break
 		}
-		if err := h.add(records == 0, line); err != nil {
+		if err := h.add(records == 0, line, &sharing); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		records++
@@ -83,7 +84,7 @@ func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) 
 	return 0, nil, nil
 }
 
-func (h *History) add(first bool, line []byte) error {
+func (h *History) add(first bool, line []byte, sharing *Sharing) error {
 	var rec record
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
@@ -101,6 +102,12 @@ func (h *History) add(first bool, line []byte) error {
 	}
 	if rec.Run != nil && rec.Run.Schema != SchemaVersion {
 		return fmt.Errorf("schema %q: this skewproof reads %q only", rec.Run.Schema, SchemaVersion)
+	}
+	switch {
+	case rec.Operation != nil:
+		*rec.Operation = sharing.Operation(*rec.Operation)
+	case rec.Hop != nil:
+		*rec.Hop = sharing.Hop(*rec.Hop)
 	}
 	if !h.take(rec) {
 		return errors.New("not a history record: its kind is unknown")

@@ -27,17 +27,12 @@ func sample() *History {
 			About:   []string{"NoLoop"}, Control: []string{"NoLoop"}, Pressure: Pressure{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, Bounds: DefaultBounds, Reproduce: "skewproof run", Environment: []string{"linux <amd64>"},
 			Own: &OwnFlags{RuntimeConfig: new("api/ga=true"), Flags: []string{"v=4"}}, Label: "a patch", Unjudged: "no load was sent", Binaries: []Binary{{Component: "etcd", Version: "v3.6.8", Says: "etcd Version: 3.6.8", SHA256: "0a", Own: true}},
 		},
-		Operations: []Operation{{
-			ID: "1", Purpose: PurposeLoad, Client: "dynamic", User: "admin", Server: "a", Verb: "update", GVR: GVR{"apps", "v1", "deployments"},
-			Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…?a=b&c", Rerouted: true, Start: 1, End: 2, Status: 404, Reason: "NotFound", Message: "m",
-			Body: BodyStatus, Content: ContentWhole, Missing: MissingObject, RetryAfter: "1", Failure: FailureReset, Error: "EOF", Events: 3, Items: 4, More: true, Accept: "a/b", MediaType: "a/b",
-			ContentType: "a/b", ETag: `"e"`, Document: "sha256:1",
-		}},
-		Hops:      []Hop{{Operation: "1", Server: "a", Start: 1, End: 2, Status: 404, User: "admin", Groups: "g", UID: "u", Extra: "x", Unauthenticated: "no", Rerouted: true, From: "b", Altered: "path"}},
-		Steps:     []Step{{Index: 1, Sentence: "cut", Start: 3, End: 4, Error: "no", Refused: "its names are taken", Effect: "etcd compacted", Disturbs: true}},
-		Faults:    []Fault{{ID: 1, Kind: "cut", From: "a", To: "b", Server: "c", Blocks: true, Detail: "d", Distrust: DistrustServing, Start: 3, End: 4, Evidence: Evidence{1, 2, 3, 4, 5, 6, 7}}},
-		Lifecycle: []Lifecycle{{Server: "a", Incarnation: 1, Version: "v1.36.3", Emulates: "1.35", Reports: "1.35", State: StateReady, At: 1, Detail: "d"}},
-		Served:    []Served{{Server: "a", Incarnation: 1, At: 2, Confirmed: 1, Document: "sha256:1"}},
+		Operations: []Operation{{ID: "1", Start: 1, End: 2, Sent: &Sent{Purpose: PurposeLoad, Client: "dynamic", User: "admin", Server: "a", Verb: "update", GVR: GVR{"apps", "v1", "deployments"}, Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…?a=b&c", Rerouted: true, Accept: "a/b", ContentType: "a/b"}, Received: &Received{Status: 404, Reason: "NotFound", Message: "m", Body: BodyStatus, Content: ContentWhole, Missing: MissingObject, RetryAfter: "1", Failure: FailureReset, Error: "EOF", Events: 3, Items: 4, More: true, MediaType: "a/b", ETag: `"e"`, Document: "sha256:1"}}},
+		Hops:       []Hop{{Operation: "1", Start: 1, End: 2, Entry: &Entry{Server: "a", Status: 404, User: "admin", Groups: "g", UID: "u", Extra: "x", Unauthenticated: "no", Rerouted: true, From: "b", Altered: "path"}}},
+		Steps:      []Step{{Index: 1, Sentence: "cut", Start: 3, End: 4, Error: "no", Refused: "its names are taken", Effect: "etcd compacted", Disturbs: true}},
+		Faults:     []Fault{{ID: 1, Kind: "cut", From: "a", To: "b", Server: "c", Blocks: true, Detail: "d", Distrust: DistrustServing, Start: 3, End: 4, Evidence: Evidence{1, 2, 3, 4, 5, 6, 7}}},
+		Lifecycle:  []Lifecycle{{Server: "a", Incarnation: 1, Version: "v1.36.3", Emulates: "1.35", Reports: "1.35", State: StateReady, At: 1, Detail: "d"}},
+		Served:     []Served{{Server: "a", Incarnation: 1, At: 2, Confirmed: 1, Document: "sha256:1"}},
 		Effects: []Effect{{
 			Server: "a", Incarnation: 1, At: 8, Setup: "s", Certificate: "c", Advertised: "10.0.0.1:6443", Dials: []Dial{{From: "b", Address: "10.0.0.1:6443", Connections: 2}},
 		}},
@@ -162,9 +157,9 @@ func assertFilled(t *testing.T, v reflect.Value, path string) {
 func TestReadSortsByTime(t *testing.T) {
 	var b bytes.Buffer
 	r := NewRecorder(&b, sample().Run, func() Time { return 9 })
-	r.Operation(Operation{ID: "late", Server: "a", Start: 5, End: 6})
-	r.Operation(Operation{ID: "b", Server: "a", Start: 1, End: 2})
-	r.Operation(Operation{ID: "a", Server: "a", Start: 1, End: 2})
+	r.Operation(Operation{ID: "late", Start: 5, End: 6, Sent: &Sent{Server: "a"}, Received: &Received{}})
+	r.Operation(Operation{ID: "b", Start: 1, End: 2, Sent: &Sent{Server: "a"}, Received: &Received{}})
+	r.Operation(Operation{ID: "a", Start: 1, End: 2, Sent: &Sent{Server: "a"}, Received: &Received{}})
 	r.Lifecycle(Lifecycle{Server: "a", State: StateReady, At: 2})
 	r.Lifecycle(Lifecycle{Server: "a", State: StateStarting, At: 1})
 	if err := r.Close(nil); err != nil {
@@ -214,7 +209,7 @@ func TestRecorderIsSafeForConcurrentUse(t *testing.T) {
 				if i%2 == 0 {
 					status = 200
 				}
-				r.Operation(Operation{Server: "a", Start: r.Now(), End: Forever, Status: status})
+				r.Operation(Operation{Start: r.Now(), End: Forever, Sent: &Sent{Server: "a"}, Received: &Received{Status: status}})
 			}
 		})
 	}
@@ -254,7 +249,7 @@ func TestRecorderKeepsTheFirstWriteError(t *testing.T) {
 	for _, room := range []int{0, 64 << 10, 256 << 10} {
 		r := NewRecorder(&full{room}, sample().Run, nil)
 		for range 10_000 {
-			r.Operation(Operation{Server: "a", Path: strings.Repeat("x", 100)})
+			r.Operation(Operation{Sent: &Sent{Server: "a", Path: strings.Repeat("x", 100)}, Received: &Received{}})
 		}
 		if err := r.Err(); !errors.Is(err, errFull) {
 			t.Errorf("room %d: Err: %v", room, err)

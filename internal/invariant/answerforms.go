@@ -28,7 +28,7 @@ func class(op *history.Operation) string {
 			return "200"
 		}
 	case http.StatusNotFound:
-		return answerKind(&history.Operation{Status: op.Status, Missing: op.Missing})
+		return answerKind(&history.Operation{Sent: op.Sent, Received: &history.Received{Status: op.Status, Missing: op.Missing}})
 	}
 	return fmt.Sprint(op.Status)
 }

@@ -234,13 +234,13 @@ func TestWhichMediaTypesWereAskedFor(t *testing.T) {
 		{"application/cbor", "application/cbor-seq", rulingRight}, {"application/cbor-seq", "application/cbor", rulingWrong},
 		{"application/cbor", "application/cbor-seq2", rulingWrong},
 	} {
-		op := &history.Operation{Status: 200}
+		op := &history.Operation{Sent: &history.Sent{}, Received: &history.Received{Status: 200}}
 		media(c.accept, c.got)(op)
 		if got := ruleInKind(op); got != c.want {
 			t.Errorf("asked for %q, got %q: %v, want %v", c.accept, c.got, got, c.want)
 		}
 	}
-	nothing := &history.Operation{Status: 200, Accept: "text/html"}
+	nothing := &history.Operation{Sent: &history.Sent{Accept: "text/html"}, Received: &history.Received{Status: 200}}
 	if got := ruleInKind(nothing); got != rulingNone {
 		t.Errorf("no body: %v, want %v", got, rulingNone)
 	}

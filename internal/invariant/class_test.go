@@ -74,7 +74,7 @@ func TestVerdictNamesWrongOperations(t *testing.T) {
 
 func TestHandledSaysWhatARequestTests(t *testing.T) {
 	h := tell().ask(20, "b", gadgets, 404).ask(21, "b", pods, 404, sub("resize")).discover(22, "a", "/apis", mergedDoc).h
-	h.Hops = append(h.Hops, history.Hop{Operation: h.Operations[0].ID, Server: "b", Start: sec(20), End: sec(20.001)})
+	h.Hops = append(h.Hops, history.Hop{Operation: h.Operations[0].ID, Start: sec(20), End: sec(20.001), Entry: &history.Entry{Server: "b"}})
 	var got []Mechanism
 	hops := 0
 	for _, handled := range NewFacts(h).Handled() {

@@ -89,10 +89,7 @@ func (f *Facts) deleters(o *object, change history.Object) []*history.Request {
 // answered turns a request of a controller into an observation. So a wrong answer to a controller
 // is shown and signed like a wrong answer to the load.
 func (f *Facts) answered(q *history.Request) *observation {
-	op := &history.Operation{
-		ID: q.ID, Client: q.Agent, User: q.User, Server: q.Server, Verb: q.Verb, GVR: q.GVR, Subresource: q.Subresource, Namespace: q.Namespace,
-		Name: q.Name, Path: q.Path, Start: q.Start, End: q.End, Status: q.Status,
-	}
+	op := &history.Operation{ID: q.ID, Start: q.Start, End: q.End, Sent: &history.Sent{Client: q.Agent, User: q.User, Server: q.Server, Verb: q.Verb, GVR: q.GVR, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Path: q.Path}, Received: &history.Received{Status: q.Status}}
 	o := &observation{op: op, asked: f.byName[q.Server], window: window{q.Start, q.End}, likewise: q.Start}
 	if q.GVR != (history.GVR{}) {
 		o.resource = f.resource(key{q.GVR, q.Subresource})
@@ -105,9 +102,7 @@ func (f *Facts) answered(q *history.Request) *observation {
 		}
 	}
 	for _, same := range f.byID[q.ID] {
-		o.hops = append(o.hops, history.Hop{
-			Operation: same.ID, Server: same.Server, Start: same.Start, End: same.End, Status: same.Status, User: same.User, Rerouted: same.Rerouted,
-		})
+		o.hops = append(o.hops, history.Hop{Operation: same.ID, Start: same.Start, End: same.End, Entry: &history.Entry{Server: same.Server, Status: same.Status, User: same.User, Rerouted: same.Rerouted}})
 	}
 	slices.SortFunc(o.hops, func(a, b history.Hop) int { return hopOrder(q.Server, a, b) })
 	return o

@@ -198,7 +198,9 @@ func (f *Facts) indexHops(h *history.History) {
 	}
 	for _, o := range f.observations {
 		slices.SortFunc(o.hops, func(a, b history.Hop) int { return hopOrder(o.op.Server, a, b) })
-		o.hops = slices.Compact(o.hops)
+		o.hops = slices.CompactFunc(o.hops, func(a, b history.Hop) bool {
+			return a.Start == b.Start && a.End == b.End && *a.Entry == *b.Entry
+		})
 	}
 }
 

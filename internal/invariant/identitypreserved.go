@@ -78,11 +78,11 @@ func ruleIdentity(o *observation) (ruling, history.Hop) {
 	}
 	switch {
 	case seen:
-		return rulingRight, history.Hop{}
+		return rulingRight, history.Hop{Entry: &history.Entry{}}
 	case o.forwarded() && !refused:
-		return rulingUnknown, history.Hop{}
+		return rulingUnknown, history.Hop{Entry: &history.Entry{}}
 	default:
-		return rulingNone, history.Hop{}
+		return rulingNone, history.Hop{Entry: &history.Entry{}}
 	}
 }
 

@@ -52,7 +52,7 @@ func revisionOf(resourceVersion string) (int64, bool) {
 // asks treats all requests of an informer in w as one request.
 func (f *Facts) asks(i *informer, w window) *observation {
 	return &observation{
-		op:    &history.Operation{Server: i.server, Verb: "watch", GVR: i.gvr, Start: w.from, End: w.to},
+		op:    &history.Operation{Start: w.from, End: w.to, Sent: &history.Sent{Server: i.server, Verb: "watch", GVR: i.gvr}, Received: &history.Received{}},
 		asked: f.byName[i.server], window: w, likewise: w.from, resource: f.resource(key{GVR: i.gvr}),
 	}
 }

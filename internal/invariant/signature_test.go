@@ -261,11 +261,11 @@ func TestSignaturesTellUpstreamsReasons(t *testing.T) {
 		op   history.Operation
 		want string
 	}{
-		"no connection":    {history.Operation{Message: "error trying to reach service: EOF\n"}, "503 no connection"},
-		"no address":       {history.Operation{Message: "Error getting ip and port info of the remote server while proxying"}, "503 no address"},
-		"of an upgrade":    {history.Operation{Client: history.ClientSocket, Body: history.BodyText, Message: "EOF\n"}, "503 no connection"},
-		"another, of that": {history.Operation{Client: history.ClientSocket, Body: history.BodyStatus, Message: "apiserver is shutting down"}, "503"},
-		"another":          {history.Operation{Body: history.BodyText, Message: "apiserver is shutting down"}, "503"},
+		"no connection":    {history.Operation{Sent: &history.Sent{}, Received: &history.Received{Message: "error trying to reach service: EOF\n"}}, "503 no connection"},
+		"no address":       {history.Operation{Sent: &history.Sent{}, Received: &history.Received{Message: "Error getting ip and port info of the remote server while proxying"}}, "503 no address"},
+		"of an upgrade":    {history.Operation{Sent: &history.Sent{Client: history.ClientSocket}, Received: &history.Received{Body: history.BodyText, Message: "EOF\n"}}, "503 no connection"},
+		"another, of that": {history.Operation{Sent: &history.Sent{Client: history.ClientSocket}, Received: &history.Received{Body: history.BodyStatus, Message: "apiserver is shutting down"}}, "503"},
+		"another":          {history.Operation{Sent: &history.Sent{}, Received: &history.Received{Body: history.BodyText, Message: "apiserver is shutting down"}}, "503"},
 	} {
 		c.op.Status = 503
 		if got := answerKind(&c.op); got != c.want {

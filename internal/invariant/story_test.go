@@ -173,10 +173,7 @@ func (s *story) distrust(how history.Distrust, from, to string, start, end float
 
 // ask adds an operation of 10 ms. A 404 is about the resource, unless an option changes that.
 func (s *story) ask(at float64, server string, g history.GVR, status int, options ...func(*history.Operation)) *story {
-	op := history.Operation{
-		ID: fmt.Sprintf("op-%04d", len(s.h.Operations)), Purpose: history.PurposeLoad, Client: "dynamic", Server: server, Verb: "list", GVR: g,
-		Path: "/" + g.String(), Start: sec(at), End: sec(at + 0.01), Status: status,
-	}
+	op := history.Operation{ID: fmt.Sprintf("op-%04d", len(s.h.Operations)), Start: sec(at), End: sec(at + 0.01), Sent: &history.Sent{Purpose: history.PurposeLoad, Client: "dynamic", Server: server, Verb: "list", GVR: g, Path: "/" + g.String()}, Received: &history.Received{Status: status}}
 	if status == 404 {
 		op.Missing = history.MissingResource
 	}
@@ -206,7 +203,7 @@ func (s *story) discover(at float64, server, path string, d history.Document, op
 func (s *story) hop(server string, from, to int, rerouted bool, options ...func(*history.Hop)) *story {
 	op := s.h.Operations[len(s.h.Operations)-1]
 	at := func(ms int) history.Time { return op.Start + history.Time(ms)*time.Millisecond }
-	hop := history.Hop{Operation: op.ID, Server: server, Start: at(from), End: at(to), Rerouted: rerouted}
+	hop := history.Hop{Operation: op.ID, Start: at(from), End: at(to), Entry: &history.Entry{Server: server, Rerouted: rerouted}}
 	for _, o := range options {
 		o(&hop)
 	}

@@ -36,12 +36,7 @@ func TestOperationOfAnAnswer(t *testing.T) {
 		t.Errorf("lasted from %s to %s", op.Start, op.End)
 	}
 	op.ID, op.Start, op.End = "", 0, 0
-	want := history.Operation{
-		Purpose: history.PurposeSweep, Client: workload.ClientDynamic, User: workload.Admin, Server: "a", Verb: "get",
-		GVR: history.GVR{Version: "v1", Resource: "configmaps"}, Namespace: workload.Namespace, Name: "x",
-		Path: "/api/v1/namespaces/skewproof/configmaps/x", Status: http.StatusNotFound, Reason: "NotFound",
-		Message: `configmaps "x" not found`, Body: history.BodyStatus, Content: history.ContentWhole, Missing: history.MissingObject,
-	}
+	want := history.Operation{Sent: &history.Sent{Purpose: history.PurposeSweep, Client: workload.ClientDynamic, User: workload.Admin, Server: "a", Verb: "get", GVR: history.GVR{Version: "v1", Resource: "configmaps"}, Namespace: workload.Namespace, Name: "x", Path: "/api/v1/namespaces/skewproof/configmaps/x"}, Received: &history.Received{Status: http.StatusNotFound, Reason: "NotFound", Message: `configmaps "x" not found`, Body: history.BodyStatus, Content: history.ContentWhole, Missing: history.MissingObject}}
 	if op != want {
 		t.Errorf("got  %+v\nwant %+v", op, want)
 	}

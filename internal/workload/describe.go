@@ -20,7 +20,7 @@ var RequestInfo = &request.RequestInfoFactory{
 // Describe starts the operation of a request, with its resource and verb as the API machinery
 // parses them.
 func Describe(req *http.Request) history.Operation {
-	op := history.Operation{Path: req.URL.RequestURI()}
+	op := history.Operation{Sent: &history.Sent{Path: req.URL.RequestURI()}, Received: &history.Received{}}
 	info, err := RequestInfo.NewRequestInfo(req)
 	if err != nil {
 		op.Verb = strings.ToLower(req.Method)

@@ -21,7 +21,7 @@ func library(hash string) (history.Document, bool) { return things, hash == thin
 // given gives the session an answer to a request for the merged document.
 func given(s *Session, r Request, status int, etag, document string) (history.Operation, Request, bool) {
 	r = s.Resolve(r)
-	op := history.Operation{Verb: r.Verb, Status: status, ETag: etag, Document: document}
+	op := history.Operation{Sent: &history.Sent{Verb: r.Verb}, Received: &history.Received{Status: status, ETag: etag, Document: document}}
 	next, more := s.Answered(&r, &op, nil, library)
 	return op, next, more
 }
@@ -79,7 +79,7 @@ func TestAListIsCountedOverItsPages(t *testing.T) {
 	r := Request{Verb: "list", GVR: things.Resources[0].GVR, Query: "labelSelector=x&limit=37", Then: ThenPages}
 	var s Session
 	for page, want := range []int{37, 74, 100} {
-		op := history.Operation{Verb: "list", Status: http.StatusOK}
+		op := history.Operation{Sent: &history.Sent{Verb: "list"}, Received: &history.Received{Status: http.StatusOK}}
 		token := "a/b"
 		if want == 100 {
 			token = ""
@@ -94,7 +94,7 @@ func TestAListIsCountedOverItsPages(t *testing.T) {
 		r = next
 	}
 	for name, op := range map[string]history.Operation{
-		"refused": {Verb: "list", Status: http.StatusServiceUnavailable}, "cut off": {Verb: "list", Status: http.StatusOK, Failure: history.FailureReset},
+		"refused": {Sent: &history.Sent{Verb: "list"}, Received: &history.Received{Status: http.StatusServiceUnavailable}}, "cut off": {Sent: &history.Sent{Verb: "list"}, Received: &history.Received{Status: http.StatusOK, Failure: history.FailureReset}},
 	} {
 		if _, more := s.Answered(&r, &op, list(1, "next"), library); more || op.Items != 0 {
 			t.Errorf("a list that was %s has %d objects, and more: %t", name, op.Items, more)

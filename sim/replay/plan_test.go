@@ -210,11 +210,11 @@ func TestSubjectsOfPolicies(t *testing.T) {
 // Real servers serve much that a file does not ask for. What they do wrong there is not the file's
 // violation.
 func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
-	asked := history.Operation{ID: "asked", Verb: "get", GVR: onlyNewer}
-	document := history.Operation{ID: "document", Verb: history.VerbDiscovery, Path: "/apis"}
+	asked := history.Operation{ID: "asked", Sent: &history.Sent{Verb: "get", GVR: onlyNewer}, Received: &history.Received{}}
+	document := history.Operation{ID: "document", Sent: &history.Sent{Verb: history.VerbDiscovery, Path: "/apis"}, Received: &history.Received{}}
 	others := []history.Operation{
-		{ID: "other resource", Verb: "get", GVR: history.GVR{Version: "v1", Resource: "pods"}}, {ID: "subresource", Verb: "get", GVR: onlyNewer, Subresource: "status"},
-		{ID: "discovery of a group", Verb: history.VerbDiscovery, GVR: history.GVR{Group: onlyNewer.Group}},
+		{ID: "other resource", Sent: &history.Sent{Verb: "get", GVR: history.GVR{Version: "v1", Resource: "pods"}}, Received: &history.Received{}}, {ID: "subresource", Sent: &history.Sent{Verb: "get", GVR: onlyNewer, Subresource: "status"}, Received: &history.Received{}},
+		{ID: "discovery of a group", Sent: &history.Sent{Verb: history.VerbDiscovery, GVR: history.GVR{Group: onlyNewer.Group}}, Received: &history.Received{}},
 	}
 	for name, c := range map[string]struct {
 		request sim.Request
@@ -248,7 +248,7 @@ func TestOtherRequestsArePressureToo(t *testing.T) {
 		h.Served = []history.Served{{Server: "a", Incarnation: 1, At: 1, Document: "all"}}
 		add := func(g history.GVR) {
 			at := 20*time.Second + time.Duration(len(h.Operations))*time.Millisecond
-			h.Operations = append(h.Operations, history.Operation{ID: strconv.Itoa(len(h.Operations)), Server: "a", Verb: "list", GVR: g, Status: 200, Start: at, End: at})
+			h.Operations = append(h.Operations, history.Operation{ID: strconv.Itoa(len(h.Operations)), Start: at, End: at, Sent: &history.Sent{Server: "a", Verb: "list", GVR: g}, Received: &history.Received{Status: 200}})
 		}
 		add(onlyNewer)
 		for range others {

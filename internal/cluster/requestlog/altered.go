@@ -25,7 +25,7 @@ func markAltered(all []handled) []handled {
 			sent[r.Operation] = append(sent[r.Operation], r.requested)
 		}
 	}
-	out := slices.Clone(all)
+	out := cloned(all)
 	for i := range out {
 		r := &out[i]
 		if !r.Rerouted {

@@ -61,10 +61,9 @@ func TestContrasted(t *testing.T) {
 		"sent to two servers, which is not ours": {sent(full), sent(short)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told []handled
-			for _, p := range all {
-				p.Altered = ""
-				told = append(told, p)
+			told := cloned(all)
+			for i := range told {
+				told[i].Altered = ""
 			}
 			compare(t, all, markAltered(told))
 		})

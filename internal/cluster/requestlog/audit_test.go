@@ -22,9 +22,9 @@ func TestAudited(t *testing.T) {
 	rerouted := strings.ReplaceAll(received, `["198.18.0.5"]`, `["198.18.0.5","198.18.0.6"]`)
 	inner := strings.ReplaceAll(rerouted, "10:00:01.000000Z", "10:00:01.100000Z")
 	innerDone := strings.NewReplacer(`10:00:01.000000Z`, `10:00:01.100000Z`, `10:00:01.250000Z`, `10:00:01.200000Z`, `503`, `404`).Replace(complete)
-	whole := history.Hop{Operation: "x1", Server: "b", Start: time.Second, End: 1250 * time.Millisecond, Status: 503, User: "jane"}
-	nested := history.Hop{Operation: "x1", Server: "b", Start: 1100 * time.Millisecond, End: 1200 * time.Millisecond, Status: 404, User: "jane", Rerouted: true}
-	open := history.Hop{Operation: "x1", Server: "b", Start: time.Second, End: time.Second, User: "jane"}
+	whole := history.Hop{Operation: "x1", Start: time.Second, End: 1250 * time.Millisecond, Entry: &history.Entry{Server: "b", Status: 503, User: "jane"}}
+	nested := history.Hop{Operation: "x1", Start: 1100 * time.Millisecond, End: 1200 * time.Millisecond, Entry: &history.Entry{Server: "b", Status: 404, User: "jane", Rerouted: true}}
+	open := history.Hop{Operation: "x1", Start: time.Second, End: time.Second, Entry: &history.Entry{Server: "b", User: "jane"}}
 	listed := func(h history.Hop) handled {
 		h.Groups = noGroups
 		return handled{Hop: h, requested: requested{verb: "list", uri: "/api/v1/pods"}}
@@ -65,8 +65,8 @@ func TestAuditedTellsAllOfTheUser(t *testing.T) {
 	if whole.User != "jane" || whole.UID != "7" || whole.Groups == "" || whole.Extra == "" {
 		t.Errorf("%+v", whole)
 	}
-	if same := user(`{"username":"jane","uid":"7","groups":["y","x"],"extra":{"k":["c"],"scopes":["b","a"]}}`); same != whole {
-		t.Errorf("in another order it is %+v rather than %+v", same, whole)
+	if same := user(`{"username":"jane","uid":"7","groups":["y","x"],"extra":{"k":["c"],"scopes":["b","a"]}}`); *same.Entry != *whole.Entry {
+		t.Errorf("in another order it is %+v rather than %+v", same.Entry, whole.Entry)
 	}
 	if bare := user(`{"username":"jane"}`); bare.UID != "" || bare.Groups == "" || bare.Groups == whole.Groups || bare.Extra != "" {
 		t.Errorf("of one without all that: %+v", bare)

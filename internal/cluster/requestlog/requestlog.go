@@ -68,10 +68,20 @@ func markRerouted(all []handled) []handled {
 			first[r.Operation] = r
 		}
 	}
-	out := slices.Clone(all)
+	out := cloned(all)
 	for i := range out {
 		f := first[out[i].Operation]
 		out[i].Rerouted = out[i].Rerouted || !f.Rerouted && out[i].Server != f.Server && out[i].Start > f.Start
+	}
+	return out
+}
+
+// cloned copies records, so that the copies may be changed.
+func cloned(all []handled) []handled {
+	out := slices.Clone(all)
+	for i := range out {
+		entry := *out[i].Entry
+		out[i].Entry = &entry
 	}
 	return out
 }
