@@ -91,6 +91,8 @@ var usual = map[string]invariant.Outcome{
 	"QuotaFollows":             invariant.OutcomeInconclusive,
 	"NoLostEvents":             invariant.OutcomeInconclusive, // there are no informers
 	"NoFieldLost":              invariant.OutcomeInconclusive, // etcd is not read
+	"MigrationsSucceed":        invariant.OutcomeInconclusive, // nothing is migrated
+	"OneLeader":                invariant.OutcomeInconclusive, // there is no election
 }
 
 // upgraded is what a rolling upgrade comes to, on whatever it is run.
