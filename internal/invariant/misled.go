@@ -22,14 +22,24 @@ const (
 	quotaController     = "resourcequota-controller"
 )
 
+// metadataInformers is the client by which the garbage collector and the quota controller list and
+// watch all resources (k8s.io/kubernetes, cmd/kube-controller-manager/app, CreateControllerContext).
+const metadataInformers = "metadata-informers"
+
 // senders is a predicate over the senders of requests.
 type senders func(*history.Request) bool
 
-// controllerNamed matches the requests of a controller. Its user name ends with its name, or its
-// user agent if all controllers share one user.
+// controllerNamed matches the requests of a controller, and those of its informers. Its user name
+// ends with its name, or its user agent if all controllers share one user.
 func controllerNamed(name string) senders {
+	names := []string{name}
+	if name == garbageCollector || name == quotaController {
+		names = append(names, metadataInformers)
+	}
 	return func(q *history.Request) bool {
-		return strings.HasSuffix(q.User, ":"+name) || strings.HasSuffix(q.Agent, "/"+name) || strings.HasSuffix(q.Agent, ":"+name)
+		return slices.ContainsFunc(names, func(name string) bool {
+			return strings.HasSuffix(q.User, ":"+name) || strings.HasSuffix(q.Agent, "/"+name) || strings.HasSuffix(q.Agent, ":"+name)
+		})
 	}
 }
 

@@ -71,6 +71,10 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		Invariant: "OrphansCollected", Mechanism: invariant.MechanismController, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
 		Wrong: "an orphan was not collected",
 	}
+	uninformed := invariant.Signature{
+		Invariant: "NoLostEvents", Mechanism: invariant.MechanismInformer, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
+		Wrong: "an event did not come in time",
+	}
 	flags := invariant.Signature{Invariant: "ConfigurationTakesEffect", Mechanism: invariant.MechanismConfiguration}
 	with := func(s invariant.Signature, changes ...change) invariant.Signature {
 		for _, c := range changes {
@@ -139,6 +143,13 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"a controller that leaks them while the link is cut", 0, with(leaks, cut)},
 		{"a controller that leaks them after another server restarted", 0, with(leaks, changed(invariant.ChangeOther))},
 		{"a controller that leaks them with an unusual setup", 0, with(leaks, cut, changed(invariant.ChangeOther), setUp("asked server: with the flags of kubeadm"))},
+		{"an informer that a server has refused since the link was cut", 1, with(uninformed, status("404 resource"), changed(invariant.ChangeOther), before(invariant.ObstacleLink))},
+		{"an informer that a server has refused since then, with an unusual setup", 0, with(uninformed, status("404 resource"), changed(invariant.ChangeOther), before(invariant.ObstacleLink), setUp("asked server: with the flags of kubeadm"))},
+		{"an informer that gets 503", 0, with(uninformed, status("503 no connection"), changed(invariant.ChangeOther), before(invariant.ObstacleLink))},
+		{"an informer that is not refused", 0, with(uninformed, changed(invariant.ChangeOther), before(invariant.ObstacleLink))},
+		{"an informer that is refused without a cut", 0, with(uninformed, status("404 resource"), changed(invariant.ChangeOther))},
+		{"an informer that is refused without a restart", 0, with(uninformed, status("404 resource"), before(invariant.ObstacleLink))},
+		{"an informer that is refused, and loses an event", 0, with(uninformed, status("404 resource"), changed(invariant.ChangeOther), before(invariant.ObstacleLink), wrong("an event was lost"))},
 		{"a controller that leaks them, and nobody knows what it was told", 0, invariant.Signature{Invariant: "OrphansCollected", Mechanism: invariant.MechanismController, Wrong: "an orphan was not collected"}},
 		{"a controller that leaks them and was passed on", 0, with(leaks, wrongCA, passedOn)},
 		{"a controller that was told 503", 0, with(leaks, wrongCA, status("503 no connection"))},
