@@ -215,12 +215,12 @@ func (c *operatorsCluster) adopted(ctx context.Context, t *testing.T) {
 	}
 }
 
-// servesNewer checks that an in-cluster client gets what only the newer kube-apiserver serves at the
-// endpoint of node i.
+// servesNewer checks that an in-cluster client gets a resource that only the newer kube-apiserver
+// serves, at the endpoint of node i.
 func (c *operatorsCluster) servesNewer(ctx context.Context, t *testing.T, i int) {
 	t.Helper()
 	client := as(t, c.pod, c.endpoints[i])
-	eventually(t, "an in-cluster client of "+c.endpoints[i]+" gets what only the newer kube-apiserver serves", time.Minute, func() bool {
+	eventually(t, "an in-cluster client of "+c.endpoints[i]+" gets a resource that only the newer kube-apiserver serves", time.Minute, func() bool {
 		_, err := client.Discovery().RESTClient().Get().AbsPath(onlyNewer).DoRaw(ctx)
 		return err == nil
 	})
@@ -232,7 +232,7 @@ func (c *operatorsCluster) servesNewer(ctx context.Context, t *testing.T, i int)
 }
 
 // withoutSidecars checks that nothing is left of the sidecars: the endpoints of the kubernetes
-// Service are the kube-apiservers' own, and the older one has not what only the newer one serves.
+// Service are the kube-apiservers' own, and the older one answers 404 for a resource of the newer one.
 func (c *operatorsCluster) withoutSidecars(ctx context.Context, t *testing.T) {
 	t.Helper()
 	if now := serviceEndpoints(ctx, t, c.admin); !slices.Equal(now, slices.Sorted(slices.Values(c.endpoints))) {

@@ -29,7 +29,8 @@ import (
 // operatorFiles are the files that an operator copies, from this directory.
 const operatorFiles = "../../kindconfigs/kubeadm"
 
-// onlyNewer is what a v1.37 kube-apiserver serves by default, and a v1.36 one does not.
+// onlyNewer is a resource that a v1.37 kube-apiserver serves by default and a v1.36 kube-apiserver
+// does not.
 const onlyNewer = "/apis/resource.k8s.io/v1/devicetaintrules"
 
 // operatorsCluster is a cluster of two nodes that have the operators' files.
@@ -41,8 +42,8 @@ type operatorsCluster struct {
 	pod        *rest.Config // of an in-cluster client
 }
 
-// The files in kindconfigs/kubeadm are used as they are: kubeadm makes a cluster of two nodes with
-// them, and the kubernetes Service leads in-cluster clients to the sidecars.
+// The test uses the files in kindconfigs/kubeadm unchanged: kubeadm makes a cluster of two nodes
+// with them, and the kubernetes Service leads in-cluster clients to the sidecars.
 func TestOperatorsFilesOnKind(t *testing.T) {
 	needsKind(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
@@ -52,7 +53,7 @@ func TestOperatorsFilesOnKind(t *testing.T) {
 	c.sidecarEndsAlone(ctx, t)
 }
 
-// sidecarEndsAlone checks that the end of a sidecar is not the end of its kube-apiserver.
+// sidecarEndsAlone checks that the end of a sidecar does not end its kube-apiserver.
 func (c *operatorsCluster) sidecarEndsAlone(ctx context.Context, t *testing.T) {
 	t.Helper()
 	before := started(ctx, t, c.nodes[0], "kube-apiserver")
@@ -68,7 +69,7 @@ func (c *operatorsCluster) sidecarEndsAlone(ctx context.Context, t *testing.T) {
 	}
 }
 
-// started is the ID of the process of that name in a node.
+// started is the ID of the process with that name in a node.
 func started(ctx context.Context, t *testing.T, node, process string) string {
 	t.Helper()
 	id, err := kind.Docker(ctx, nil, "exec", node, "pgrep", "-x", process)
@@ -90,7 +91,8 @@ func startOperatorsCluster(ctx context.Context, t *testing.T, sidecars bool) *op
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	configuration := operatorsConfiguration(t, name, sidecars)
 
-	// The network's label and the cluster's name let 'kind-clean' find what a killed test leaves.
+	// By the network's label and the cluster's name, 'kind-clean' finds what a killed test leaves
+	// behind.
 	_, err = kind.Docker(ctx, nil, "network", "create", "--driver=bridge", "--label", "skewproof.cluster="+name, "--label", "skewproof.keys="+dir, name)
 	must(t, err)
 	t.Cleanup(func() {
@@ -138,8 +140,8 @@ func imagePatch(version string) string {
 	return "- {op: replace, path: /spec/containers/0/image, value: 'registry.k8s.io/kube-apiserver:" + version + "'}\n"
 }
 
-// operatorsConfiguration is kind's configuration. All that is about sidecars comes from the
-// operators' files, unchanged. [nodeFiles] puts the others on the nodes.
+// operatorsConfiguration is kind's configuration. Everything about sidecars is copied unchanged from
+// the operators' files; [nodeFiles] puts the other files on the nodes.
 func operatorsConfiguration(t *testing.T, name string, sidecars bool) []byte {
 	t.Helper()
 	var b strings.Builder
@@ -183,7 +185,7 @@ func load(ctx context.Context, t *testing.T, node, image string, files []byte) {
 	must(t, err)
 }
 
-// serviceEndpoints are the addresses to which kube-proxy would send in-cluster clients.
+// serviceEndpoints are the addresses to which kube-proxy sends in-cluster clients.
 func serviceEndpoints(ctx context.Context, t *testing.T, admin *kubernetes.Clientset) (all []string) {
 	t.Helper()
 	eventually(t, "every kube-apiserver is an endpoint of the kubernetes Service", time.Minute, func() bool {
@@ -203,8 +205,8 @@ func serviceEndpoints(ctx context.Context, t *testing.T, admin *kubernetes.Clien
 	return all
 }
 
-// podConfig is what a pod has: the token of a service account, and the cluster's authority. The
-// account may read what [onlyNewer] names.
+// podConfig is the configuration of a client in a pod: the token of a service account, and the
+// cluster's authority. The account may read [onlyNewer].
 func podConfig(ctx context.Context, t *testing.T, admin *kubernetes.Clientset, config *rest.Config) *rest.Config {
 	t.Helper()
 	subject := rbacv1.Subject{Kind: "ServiceAccount", Namespace: "kube-system", Name: "default"}
@@ -217,7 +219,7 @@ func podConfig(ctx context.Context, t *testing.T, admin *kubernetes.Clientset, c
 	must(t, err)
 	return &rest.Config{
 		BearerToken: token.Status.Token,
-		// Pods ask for the name that every cluster's serving certificates have.
+		// Pods use the name that is in the serving certificates of every cluster.
 		TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData, ServerName: "kubernetes.default.svc"},
 	}
 }
@@ -231,7 +233,7 @@ func as(t *testing.T, config *rest.Config, endpoint string) *kubernetes.Clientse
 	return clients
 }
 
-// kindLog shows kind's stages, and calls stage between them until it returns true.
+// kindLog shows kind's stages, and calls stage at each of them until stage returns true.
 type kindLog struct {
 	log.NoopLogger
 	t     *testing.T
