@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"time"
 
@@ -31,29 +32,55 @@ type answer struct {
 	Error  string    `json:"error,omitempty"` // for people
 }
 
-// ask requests the paths in turn until ctx ends, and writes an [answer] for each request. client-go
-// repeats a request whose answer has Retry-After, as it does for everybody; every other failure is
-// written, and the next request is the retry.
+// ask requests the paths in turn until ctx ends, and writes an [answer] for each request: by turns
+// on a connection that is kept, as client-go does, and on a new one. A connection that is kept stays
+// at one server for as long as the server runs, so it never meets the others. client-go repeats a
+// request whose answer has Retry-After; every other failure is written, and the next request is the
+// retry.
 func ask(ctx context.Context, paths []string, out io.Writer) (int, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	if err != nil {
 		return exitFailed, fmt.Errorf("find the cluster: %w; it is that of the pod, or of $%s", err, clientcmd.RecommendedConfigPathEnvVar)
 	}
 	config.Timeout, config.QPS = askTimeout, -1 // client-go's own limit is below one request for each askEvery
-	clients, err := kubernetes.NewForConfig(config)
+	kept, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return exitFailed, err
 	}
-	return askBy(ctx, clients.Discovery().RESTClient(), paths, out)
+	fresh, err := kubernetes.NewForConfig(closing(config))
+	if err != nil {
+		return exitFailed, err
+	}
+	return askBy(ctx, []rest.Interface{kept.Discovery().RESTClient(), fresh.Discovery().RESTClient()}, paths, out)
 }
 
-func askBy(ctx context.Context, client rest.Interface, paths []string, out io.Writer) (int, error) {
+// closing is the configuration of a client that closes its connection after each request.
+func closing(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.NextProtos = []string{"http/1.1"} // with other protocols it would share the connections of config
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			r = r.Clone(r.Context())
+			r.Close = true
+			return next.RoundTrip(r)
+		})
+	})
+	return config
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements [http.RoundTripper].
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// askBy asks for each path by each client.
+func askBy(ctx context.Context, clients []rest.Interface, paths []string, out io.Writer) (int, error) {
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
 	lines := json.NewEncoder(out)
-	for i := 0; ; i = (i + 1) % len(paths) {
-		a := answer{At: time.Now(), Path: paths[i]}
-		err := client.Get().AbsPath(a.Path).Do(ctx).StatusCode(&a.Status).Error()
+	for i := 0; ; i = (i + 1) % (len(paths) * len(clients)) {
+		a := answer{At: time.Now(), Path: paths[i/len(clients)]}
+		err := clients[i%len(clients)].Get().AbsPath(a.Path).Do(ctx).StatusCode(&a.Status).Error()
 		if ctx.Err() != nil {
 			return 0, nil
 		}

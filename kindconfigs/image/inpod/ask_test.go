@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asks runs "inpod ask" against a server, for as many answers as there are paths.
+// asks runs "inpod ask" against a server, until each path was asked for twice.
 func asks(t *testing.T, server http.HandlerFunc, paths ...string) (all []answer) {
 	t.Helper()
 	s := httptest.NewServer(server)
@@ -34,7 +34,7 @@ current-context: c}`, s.URL), 0o600); err != nil {
 	t.Setenv("KUBECONFIG", kubeconfig)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	out := &stopAfter{lines: len(paths), stop: stop}
+	out := &stopAfter{lines: 2 * len(paths), stop: stop}
 	if code, err := run(ctx, append([]string{"ask"}, paths...), strings.NewReader(""), out); code != 0 || err != nil {
 		t.Fatalf("code %d, error %v", code, err)
 	}
@@ -66,8 +66,11 @@ func (s *stopAfter) Write(line []byte) (int, error) {
 }
 
 func TestAnswersAreTold(t *testing.T) {
-	var refusals atomic.Int32
+	var refusals, closed atomic.Int32
 	got := asks(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Close {
+			closed.Add(1)
+		}
 		switch r.URL.Path {
 		case "/ok":
 		case "/retried":
@@ -90,9 +93,15 @@ func TestAnswersAreTold(t *testing.T) {
 	for _, a := range got {
 		all = append(all, told{a.Path, a.Status, a.Error != ""})
 	}
-	want := []told{{"/ok", 200, false}, {"/absent", 404, true}, {"/retried", 200, false}, {"/unavailable", 503, true}}
+	var want []told
+	for _, a := range []told{{"/ok", 200, false}, {"/absent", 404, true}, {"/retried", 200, false}, {"/unavailable", 503, true}} {
+		want = append(want, a, a)
+	}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
+	}
+	if n := closed.Load(); int(n) != len(want)/2 {
+		t.Errorf("%d of %d requests closed their connection, want half of them", n, len(want))
 	}
 }
 
