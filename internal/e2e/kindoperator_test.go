@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,52 +33,38 @@ const operatorFiles = "../../kindconfigs/kubeadm"
 // does not.
 const onlyNewer = "/apis/resource.k8s.io/v1/devicetaintrules"
 
+// operatorsCluster is a cluster of two nodes that have the operators' files.
+type operatorsCluster struct {
+	nodes      []string // the first has the newer kube-apiserver
+	endpoints  []string // of the kubernetes Service, host:port, one for each node
+	kubeconfig string   // of the administrator, through the load balancer
+	admin      *kubernetes.Clientset
+	pod        *rest.Config // of an in-cluster client
+}
+
 // The test uses the files in kindconfigs/kubeadm unchanged: kubeadm makes a cluster of two nodes
 // with them, and the kubernetes Service leads in-cluster clients to the sidecars.
 func TestOperatorsFilesOnKind(t *testing.T) {
 	needsKind(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-	nodes, config := startOperatorsCluster(ctx, t)
-	admin, err := kubernetes.NewForConfig(config)
-	must(t, err)
+	c := startOperatorsCluster(ctx, t, true)
+	c.adopted(ctx, t)
+	c.sidecarEndsAlone(ctx, t)
+}
 
-	endpoints := serviceEndpoints(ctx, t, admin)
-	if len(endpoints) != len(nodes) {
-		t.Fatalf("the kubernetes Service has the endpoints %v, want one for each of %v", endpoints, nodes)
-	}
-	pod := podConfig(ctx, t, admin, config)
-	for _, endpoint := range endpoints {
-		client := as(t, pod, endpoint)
-		eventually(t, "an in-cluster client of "+endpoint+" gets a resource that only the newer kube-apiserver serves", time.Minute, func() bool {
-			_, err := client.Discovery().RESTClient().Get().AbsPath(onlyNewer).DoRaw(ctx)
-			return err == nil
-		})
-		for range 20 {
-			if _, err := client.Discovery().RESTClient().Get().AbsPath(onlyNewer).DoRaw(ctx); err != nil {
-				t.Errorf("an in-cluster client asks %s for %s: %v", endpoint, onlyNewer, err)
-			}
-		}
-	}
-	for _, node := range nodes {
-		listeners, err := kind.Docker(ctx, nil, "exec", node, "cat", "/proc/net/tcp", "/proc/net/tcp6")
-		must(t, err)
-		for _, everywhere := range []string{" 00000000:192B ", " " + strings.Repeat("0", 32) + ":192B "} { // port 6443
-			if strings.Contains(listeners, everywhere) {
-				t.Errorf("something listens on all addresses of %s at port 6443: clients can bypass the sidecar", node)
-			}
-		}
-	}
-	// The end of a sidecar must not end its kube-apiserver.
-	before := started(ctx, t, nodes[0], "kube-apiserver")
-	_, err = kind.Docker(ctx, nil, "exec", nodes[0], "pkill", "-KILL", "-x", "skewproof")
+// sidecarEndsAlone checks that the end of a sidecar does not end its kube-apiserver.
+func (c *operatorsCluster) sidecarEndsAlone(ctx context.Context, t *testing.T) {
+	t.Helper()
+	before := started(ctx, t, c.nodes[0], "kube-apiserver")
+	_, err := kind.Docker(ctx, nil, "exec", c.nodes[0], "pkill", "-KILL", "-x", "skewproof")
 	must(t, err)
-	client := as(t, pod, endpoints[0])
+	client := as(t, c.pod, c.endpoints[0])
 	eventually(t, "the kubelet starts the sidecar again", 3*time.Minute, func() bool {
 		_, err := client.Discovery().RESTClient().Get().AbsPath(onlyNewer).DoRaw(ctx)
 		return err == nil
 	})
-	if after := started(ctx, t, nodes[0], "kube-apiserver"); after != before {
+	if after := started(ctx, t, c.nodes[0], "kube-apiserver"); after != before {
 		t.Errorf("the kube-apiserver was restarted with its sidecar: process %s, before %s", after, before)
 	}
 }
@@ -89,9 +77,8 @@ func started(ctx context.Context, t *testing.T, node, process string) string {
 	return id
 }
 
-// startOperatorsCluster returns the nodes of a cluster whose first kube-apiserver is the newer one,
-// and a configuration of the cluster's administrator.
-func startOperatorsCluster(ctx context.Context, t *testing.T) (nodes []string, admin *rest.Config) {
+// startOperatorsCluster makes the cluster, with or without a sidecar on each node.
+func startOperatorsCluster(ctx context.Context, t *testing.T, sidecars bool) *operatorsCluster {
 	t.Helper()
 	name, err := kind.NewName()
 	must(t, err)
@@ -102,7 +89,7 @@ func startOperatorsCluster(ctx context.Context, t *testing.T) (nodes []string, a
 		t.Fatalf("make image: %v\n%s", err, out)
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	configuration := operatorsCluster(t, dir, name)
+	configuration := operatorsConfiguration(t, name, sidecars)
 
 	// By the network's label and the cluster's name, 'kind-clean' finds what a killed test leaves
 	// behind.
@@ -113,13 +100,13 @@ func startOperatorsCluster(ctx context.Context, t *testing.T) (nodes []string, a
 		must(t, err)
 	})
 	t.Setenv("KIND_EXPERIMENTAL_DOCKER_NETWORK", name)
-	nodes = []string{name + "-control-plane", name + "-control-plane2"}
+	nodes := []string{name + "-control-plane", name + "-control-plane2"}
 	log := &kindLog{t: t, stage: func() bool {
 		if running, err := kind.Docker(ctx, nil, "ps", "--quiet", "--filter", "name="+name+"-control-plane"); err != nil || strings.Count(running, "\n") != 1 {
 			return false
 		}
-		for _, node := range nodes {
-			load(ctx, t, node, image)
+		for i, node := range nodes {
+			load(ctx, t, node, image, nodeFiles(t, imagePatch(operatorVersions[i]), sidecars))
 		}
 		return true
 	}}
@@ -127,43 +114,50 @@ func startOperatorsCluster(ctx context.Context, t *testing.T) (nodes []string, a
 		cluster.CreateWithRawConfig(configuration), cluster.CreateWithKubeconfigPath(kubeconfig), cluster.CreateWithRetain(true))
 	if err != nil {
 		for _, node := range nodes {
-			logs, _ := kind.Docker(ctx, nil, "exec", node, "sh", "-c", "tail -n 40 /var/log/pods/*/*/*.log; journalctl -u kubelet --no-pager | tail -n 40")
-			t.Log(node + ":\n" + logs)
+			tellNode(t, node)
 		}
 		t.Fatalf("make a cluster with the operators' files: %v", err)
 	}
-	admin, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	must(t, err)
-	return nodes, admin
+	admin, err := kubernetes.NewForConfig(config)
+	must(t, err)
+	c := &operatorsCluster{nodes: nodes, kubeconfig: kubeconfig, admin: admin, pod: podConfig(ctx, t, admin, config)}
+	for _, node := range nodes {
+		c.endpoints = append(c.endpoints, net.JoinHostPort(nodeAddress(ctx, t, admin, node), "6443"))
+	}
+	if now := serviceEndpoints(ctx, t, admin); !slices.Equal(now, slices.Sorted(slices.Values(c.endpoints))) {
+		t.Fatalf("the kubernetes Service has the endpoints %v, want %v", now, c.endpoints)
+	}
+	return c
 }
 
-// operatorsCluster is kind's configuration. Everything about the sidecar is copied unchanged from
-// the operators' files.
-func operatorsCluster(t *testing.T, dir, name string) []byte {
+// operatorVersions are those of the kube-apiservers, by node.
+var operatorVersions = []string{newPair.to, newPair.from}
+
+// imagePatch is kubeadm's patch of a kube-apiserver's static pod that chooses its version.
+func imagePatch(version string) string {
+	return "- {op: replace, path: /spec/containers/0/image, value: 'registry.k8s.io/kube-apiserver:" + version + "'}\n"
+}
+
+// operatorsConfiguration is kind's configuration. Everything about sidecars is copied unchanged from
+// the operators' files; [nodeFiles] puts the other files on the nodes.
+func operatorsConfiguration(t *testing.T, name string, sidecars bool) []byte {
 	t.Helper()
-	absolute, err := filepath.Abs(operatorFiles)
-	must(t, err)
-	kubeadm, err := os.ReadFile(filepath.Join(absolute, "reference.yaml"))
-	must(t, err)
-	versions := []string{newPair.from, newPair.to}
 	var b strings.Builder
 	fmt.Fprintf(&b, "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nname: %s\nnetworking: {disableDefaultCNI: true, kubeProxyMode: none}\n", name)
-	fmt.Fprintf(&b, "kubeadmConfigPatches:\n- |\n%s", indented(string(kubeadm)))
-	b.WriteString("- |\n  kind: InitConfiguration\n  skipPhases: [preflight, addon/kube-proxy, addon/coredns]\n  timeouts: {kubernetesAPICall: 4m0s}\n" +
-		"- |\n  kind: JoinConfiguration\n  timeouts: {kubernetesAPICall: 4m0s, tlsBootstrap: 8m0s}\n" +
-		"- |\n  kind: KubeletConfiguration\n  failCgroupV1: false\nnodes:\n")
-	for i, version := range []string{newPair.to, newPair.from} {
-		patches := filepath.Join(dir, fmt.Sprint("patches", i))
-		must(t, os.Mkdir(patches, 0o755))
-		must(t, os.CopyFS(patches, os.DirFS(filepath.Join(absolute, "patches"))))
-		must(t, os.WriteFile(filepath.Join(patches, "kube-apiserver1+json.yaml"),
-			[]byte("- {op: replace, path: /spec/containers/0/image, value: 'registry.k8s.io/kube-apiserver:"+version+"'}\n"), 0o644))
-		fmt.Fprintf(&b, "- role: control-plane\n  image: %s\n  extraMounts:\n", kind.ImageName(versions))
-		fmt.Fprintf(&b, "  - {hostPath: %s, containerPath: /patches, readOnly: true}\n", patches)
-		fmt.Fprintf(&b, "  - {hostPath: %s, containerPath: /etc/kubernetes/manifests/skewproof-proxy.yaml, readOnly: true}\n",
-			filepath.Join(absolute, "skewproof-proxy.yaml"))
-		b.WriteString("  kubeadmConfigPatches:\n  - |\n    kind: InitConfiguration\n    patches: {directory: /patches}\n" +
-			"  - |\n    kind: JoinConfiguration\n    patches: {directory: /patches}\n")
+	b.WriteString("kubeadmConfigPatches:\n")
+	if sidecars {
+		kubeadm, err := os.ReadFile(filepath.Join(operatorFiles, "reference.yaml"))
+		must(t, err)
+		fmt.Fprintf(&b, "- |\n%s", indented(string(kubeadm)))
+	}
+	fmt.Fprintf(&b, "- |\n  kind: InitConfiguration\n  patches: {directory: /%s}\n", nodePatchesDir)
+	b.WriteString("  skipPhases: [preflight, addon/kube-proxy, addon/coredns]\n  timeouts: {kubernetesAPICall: 4m0s}\n")
+	fmt.Fprintf(&b, "- |\n  kind: JoinConfiguration\n  patches: {directory: /%s}\n", nodePatchesDir)
+	b.WriteString("  timeouts: {kubernetesAPICall: 4m0s, tlsBootstrap: 8m0s}\n- |\n  kind: KubeletConfiguration\n  failCgroupV1: false\nnodes:\n")
+	for range operatorVersions {
+		fmt.Fprintf(&b, "- {role: control-plane, image: '%s'}\n", kind.ImageName([]string{newPair.from, newPair.to}))
 	}
 	return []byte(b.String())
 }
@@ -172,8 +166,9 @@ func indented(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ") + "\n"
 }
 
-// load waits until the containerd of a node runs, and loads the sidecar's image into it.
-func load(ctx context.Context, t *testing.T, node, image string) {
+// load waits until a node's containerd is up, and gives the node the sidecar's image and a tar
+// archive of files.
+func load(ctx context.Context, t *testing.T, node, image string, files []byte) {
 	t.Helper()
 	eventually(t, node+" takes the image", 2*time.Minute, func() bool {
 		archive, err := os.Open(image)
@@ -186,6 +181,8 @@ func load(ctx context.Context, t *testing.T, node, image string) {
 		_, err = kind.Docker(ctx, archive, "exec", "--interactive", node, "ctr", "--namespace=k8s.io", "images", "import", "-")
 		return err == nil
 	})
+	_, err := kind.Docker(ctx, bytes.NewReader(files), "exec", "--interactive", node, "tar", "-x", "-C", "/")
+	must(t, err)
 }
 
 // serviceEndpoints are the addresses to which kube-proxy sends in-cluster clients.
