@@ -11,7 +11,7 @@ const (
 	plotWidth  = 560.0
 	plotHeight = 240.0
 	plotLeft   = 64.0
-	plotRight  = 544.0
+	plotRight  = 528.0
 	plotTop    = 14.0
 	plotBottom = 196.0
 )
