@@ -150,6 +150,11 @@ func (s *Search) seed(place uint64) uint64 {
 	return o.First + place*uint64(o.Shards) + uint64(o.Shard-1)
 }
 
+// place returns the place of a seed in this shard.
+func (s *Search) place(seed uint64) uint64 {
+	return (seed - s.options.First) / uint64(s.options.Shards)
+}
+
 // Run runs the schedules, judges them by every invariant, and shrinks one violation of each
 // signature. It ends with ctx, after the number of schedules, after the time, or after a hundred
 // panics in each worker.

@@ -122,6 +122,14 @@ func TestShardsAreTheWhole(t *testing.T) {
 	if len(merged.Shards) != 3 || merged.Shards[0].Index != 1 {
 		t.Errorf("shards %+v", merged.Shards)
 	}
+	last := whole.Growth[len(whole.Growth)-1]
+	if last.Schedules != 53 || last.Traces != whole.Traces || last.Shapes != whole.Shapes || last.Kinds != len(whole.Findings) || len(whole.Growth) != 7 {
+		t.Errorf("the whole grew to %+v", whole.Growth)
+	}
+	if merged.Growth != nil {
+		t.Errorf("the merged shards grew: %+v", merged.Growth)
+	}
+	whole.Growth = nil
 	merged.Of = 1
 	for i := range merged.Findings { // the seed that shows a finding may belong to another shard at first
 		merged.Findings[i].Repro, whole.Findings[i].Repro = nil, nil

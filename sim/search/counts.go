@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"maps"
+	"math/bits"
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -16,9 +17,16 @@ type counts struct {
 	reached           []reports.Reach          // by state
 	invariants        []reports.InvariantCount // in the order of the catalogue
 	traces, shapes    sketch
+	grown             []grown // by the number of bits of the place of a schedule in its shard
 	found             map[reports.ViolationKind]*finding
 	troubles          map[string]*reports.Trouble
 	checks            reports.SelfChecks
+}
+
+// grown counts the schedules at places with the same number of bits: 0, 1, 2 to 3, 4 to 7, and so on.
+type grown struct {
+	schedules      uint64
+	traces, shapes sketch
 }
 
 // finding is a violation, with the seed of a schedule that shows it.
@@ -43,9 +51,13 @@ func newCounts(spec Spec) *counts {
 	return n
 }
 
-// run counts a schedule that was run.
-func (n *counts) run(r *sim.Result) {
+// run counts a schedule that was run, and its place in its shard.
+func (n *counts) run(r *sim.Result, place uint64) {
 	n.schedules++
+	g := n.grownAt(bits.Len64(place))
+	g.schedules++
+	g.traces.Add(r.Hash)
+	g.shapes.Add(r.Shape)
 	n.traces.Add(r.Hash)
 	n.shapes.Add(r.Shape)
 	for state := range n.reached {
@@ -53,6 +65,36 @@ func (n *counts) run(r *sim.Result) {
 			n.reached[state].Schedules++
 		}
 	}
+}
+
+func (n *counts) grownAt(size int) *grown {
+	for len(n.grown) <= size {
+		n.grown = append(n.grown, grown{})
+	}
+	return &n.grown[size]
+}
+
+// growth says how the counts of the only shard of a campaign grew. Its findings are complete.
+func (n *counts) growth(c *reports.Campaign) (points []reports.GrowthPoint) {
+	var sum grown
+	for size, g := range n.grown {
+		if g.schedules == 0 {
+			continue
+		}
+		sum.schedules += g.schedules
+		sum.traces.Merge(g.traces)
+		sum.shapes.Merge(g.shapes)
+		point := reports.GrowthPoint{
+			Schedules: sum.schedules, Traces: min(sum.traces.Count(), sum.schedules), Shapes: min(sum.shapes.Count(), sum.schedules),
+		}
+		for _, f := range c.Findings {
+			if bits.Len64((f.Seed-c.FirstSeed)/uint64(c.Of)) <= size {
+				point.Kinds++
+			}
+		}
+		points = append(points, point)
+	}
+	return points
 }
 
 // judge counts the invariants that a schedule tested and violated, and its violations. verdicts are
@@ -147,6 +189,12 @@ func (n *counts) add(o *counts) {
 	}
 	n.traces.Merge(o.traces)
 	n.shapes.Merge(o.shapes)
+	for size, theirs := range o.grown {
+		mine := n.grownAt(size)
+		mine.schedules += theirs.schedules
+		mine.traces.Merge(theirs.traces)
+		mine.shapes.Merge(theirs.shapes)
+	}
 	c, d := &n.checks, o.checks
 	c.Repeated, c.Differed, c.FirstDiffered = c.Repeated+d.Repeated, c.Differed+d.Differed, earlier(c.FirstDiffered, d.FirstDiffered)
 	c.Doubted, c.Wrong, c.FirstWrong = c.Doubted+d.Doubted, c.Wrong+d.Wrong, earlier(c.FirstWrong, d.FirstWrong)
@@ -208,6 +256,7 @@ func (n *counts) fill(c *reports.Campaign) {
 		c.Findings = append(c.Findings, f.CampaignFinding)
 	}
 	slices.SortFunc(c.Findings, func(a, b reports.CampaignFinding) int { return a.Compare(b) })
+	c.Growth = n.growth(c)
 	c.Troubles = nil
 	for _, text := range slices.Sorted(maps.Keys(n.troubles)) {
 		c.Troubles = append(c.Troubles, *n.troubles[text])

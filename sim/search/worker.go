@@ -86,7 +86,7 @@ func (w *worker) one(seed uint64) {
 		found = violations(w.search.options.Findings, verdicts)
 	}
 	w.note(func(n *counts) {
-		n.run(result)
+		n.run(result, w.search.place(seed))
 		if sampled {
 			n.repeated(seed, differs)
 		}
