@@ -27,11 +27,12 @@ import (
 // operatorFiles are the files that an operator copies, from this directory.
 const operatorFiles = "../../kindconfigs/kubeadm"
 
-// onlyNewer is what a v1.37 kube-apiserver serves by default, and a v1.36 one does not.
+// onlyNewer is a resource that a v1.37 kube-apiserver serves by default and a v1.36 kube-apiserver
+// does not.
 const onlyNewer = "/apis/resource.k8s.io/v1/devicetaintrules"
 
-// The files in kindconfigs/kubeadm are used as they are: kubeadm makes a cluster of two nodes with
-// them, and the kubernetes Service leads in-cluster clients to the sidecars.
+// The test uses the files in kindconfigs/kubeadm unchanged: kubeadm makes a cluster of two nodes
+// with them, and the kubernetes Service leads in-cluster clients to the sidecars.
 func TestOperatorsFilesOnKind(t *testing.T) {
 	needsKind(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
@@ -47,7 +48,7 @@ func TestOperatorsFilesOnKind(t *testing.T) {
 	pod := podConfig(ctx, t, admin, config)
 	for _, endpoint := range endpoints {
 		client := as(t, pod, endpoint)
-		eventually(t, "an in-cluster client of "+endpoint+" gets what only the newer kube-apiserver serves", time.Minute, func() bool {
+		eventually(t, "an in-cluster client of "+endpoint+" gets a resource that only the newer kube-apiserver serves", time.Minute, func() bool {
 			_, err := client.Discovery().RESTClient().Get().AbsPath(onlyNewer).DoRaw(ctx)
 			return err == nil
 		})
@@ -66,7 +67,7 @@ func TestOperatorsFilesOnKind(t *testing.T) {
 			}
 		}
 	}
-	// The end of a sidecar is not the end of its kube-apiserver.
+	// The end of a sidecar must not end its kube-apiserver.
 	before := started(ctx, t, nodes[0], "kube-apiserver")
 	_, err = kind.Docker(ctx, nil, "exec", nodes[0], "pkill", "-KILL", "-x", "skewproof")
 	must(t, err)
@@ -80,7 +81,7 @@ func TestOperatorsFilesOnKind(t *testing.T) {
 	}
 }
 
-// started is the ID of the process of that name in a node.
+// started is the ID of the process with that name in a node.
 func started(ctx context.Context, t *testing.T, node, process string) string {
 	t.Helper()
 	id, err := kind.Docker(ctx, nil, "exec", node, "pgrep", "-x", process)
@@ -89,7 +90,7 @@ func started(ctx context.Context, t *testing.T, node, process string) string {
 }
 
 // startOperatorsCluster returns the nodes of a cluster whose first kube-apiserver is the newer one,
-// and a configuration of its administrator.
+// and a configuration of the cluster's administrator.
 func startOperatorsCluster(ctx context.Context, t *testing.T) (nodes []string, admin *rest.Config) {
 	t.Helper()
 	name, err := kind.NewName()
@@ -103,7 +104,8 @@ func startOperatorsCluster(ctx context.Context, t *testing.T) (nodes []string, a
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	configuration := operatorsCluster(t, dir, name)
 
-	// The network's label and the cluster's name let 'kind-clean' find what a killed test leaves.
+	// By the network's label and the cluster's name, 'kind-clean' finds what a killed test leaves
+	// behind.
 	_, err = kind.Docker(ctx, nil, "network", "create", "--driver=bridge", "--label", "skewproof.cluster="+name, "--label", "skewproof.keys="+dir, name)
 	must(t, err)
 	t.Cleanup(func() {
@@ -135,8 +137,8 @@ func startOperatorsCluster(ctx context.Context, t *testing.T) (nodes []string, a
 	return nodes, admin
 }
 
-// operatorsCluster is kind's configuration. All that is about the sidecar comes from the operators'
-// files, unchanged.
+// operatorsCluster is kind's configuration. Everything about the sidecar is copied unchanged from
+// the operators' files.
 func operatorsCluster(t *testing.T, dir, name string) []byte {
 	t.Helper()
 	absolute, err := filepath.Abs(operatorFiles)
@@ -170,7 +172,7 @@ func indented(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ") + "\n"
 }
 
-// load waits until a node's containerd is up, and gives it the sidecar's image.
+// load waits until the containerd of a node runs, and loads the sidecar's image into it.
 func load(ctx context.Context, t *testing.T, node, image string) {
 	t.Helper()
 	eventually(t, node+" takes the image", 2*time.Minute, func() bool {
@@ -186,7 +188,7 @@ func load(ctx context.Context, t *testing.T, node, image string) {
 	})
 }
 
-// serviceEndpoints are the addresses to which kube-proxy would send in-cluster clients.
+// serviceEndpoints are the addresses to which kube-proxy sends in-cluster clients.
 func serviceEndpoints(ctx context.Context, t *testing.T, admin *kubernetes.Clientset) (all []string) {
 	t.Helper()
 	eventually(t, "every kube-apiserver is an endpoint of the kubernetes Service", time.Minute, func() bool {
@@ -206,8 +208,8 @@ func serviceEndpoints(ctx context.Context, t *testing.T, admin *kubernetes.Clien
 	return all
 }
 
-// podConfig is what a pod has: the token of a service account, and the cluster's authority. The
-// account may read what [onlyNewer] names.
+// podConfig is the configuration of a client in a pod: the token of a service account, and the
+// cluster's authority. The account may read [onlyNewer].
 func podConfig(ctx context.Context, t *testing.T, admin *kubernetes.Clientset, config *rest.Config) *rest.Config {
 	t.Helper()
 	subject := rbacv1.Subject{Kind: "ServiceAccount", Namespace: "kube-system", Name: "default"}
@@ -220,7 +222,7 @@ func podConfig(ctx context.Context, t *testing.T, admin *kubernetes.Clientset, c
 	must(t, err)
 	return &rest.Config{
 		BearerToken: token.Status.Token,
-		// Pods ask for the name that every cluster's serving certificates have.
+		// Pods use the name that is in the serving certificates of every cluster.
 		TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData, ServerName: "kubernetes.default.svc"},
 	}
 }
@@ -234,7 +236,7 @@ func as(t *testing.T, config *rest.Config, endpoint string) *kubernetes.Clientse
 	return clients
 }
 
-// kindLog shows kind's stages, and calls stage between them until it returns true.
+// kindLog shows kind's stages, and calls stage at each of them until stage returns true.
 type kindLog struct {
 	log.NoopLogger
 	t     *testing.T

@@ -8,8 +8,8 @@ import (
 
 const sec = time.Second
 
-// session is a history of two schedules. Between them a was replaced, and b was killed in the first
-// one and started again.
+// session is a history of two schedules. Server a is replaced between them. Server b is killed and
+// started again in the first one.
 func session() *History {
 	doc := func(hash string) Document { return Document{Hash: hash} }
 	life := func(server string, n int, version string, state State, at Time) Lifecycle {
@@ -129,7 +129,8 @@ func TestSliceSaysWhatBeganReadyAndWasNot(t *testing.T) {
 	}
 }
 
-// A collector that is cut again and again, and forgets, gives what one slice of everything gives.
+// A collector that is sliced repeatedly, and forgets in between, must give the same parts as one
+// slice of everything.
 func TestACollectorForgetsOnlyWhatNoLaterPartNeeds(t *testing.T) {
 	h := session()
 	c := NewCollector(h.Run, func() Time { return 0 })
@@ -169,7 +170,7 @@ func TestACollectorForgetsOnlyWhatNoLaterPartNeeds(t *testing.T) {
 	}
 }
 
-// Cutting a part of a part is cutting the part.
+// A slice of a slice must be the slice.
 func TestSlicesOfSlices(t *testing.T) {
 	for from := range 20 * Time(1) {
 		for to := from; to <= 20; to++ {

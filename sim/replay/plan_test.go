@@ -26,7 +26,7 @@ func cutOff(from, to string) scenario.Step {
 	return scenario.Step{Action: scenario.Inject, Label: from + to, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
 }
 
-// preset is that of the version's minor.
+// preset returns the preset of the version's minor.
 func preset(version string) (proxy.Policy, error) {
 	return proxy.PresetNamed("upstream-" + strings.TrimPrefix(semver.MajorMinor(version), "v"))
 }
@@ -156,8 +156,8 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 	}
 }
 
-// A discovery document that still fails at the end of a file is restored before the plan waits for
-// convergence.
+// A discovery document that fails until the end of a file must be restored before the plan waits
+// for convergence.
 func TestFailingDiscoveryIsRestored(t *testing.T) {
 	aggregated := &scenario.Definition{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1"}, Aggregated: true}
 	plan := planOf(&repro([]scenario.Step{
@@ -207,8 +207,8 @@ func TestSubjectsOfPolicies(t *testing.T) {
 	}
 }
 
-// Real servers serve much that a file does not ask for. What they do wrong there is not the file's
-// violation.
+// Real servers serve many resources that a file does not request. A violation on one of them is not
+// the file's violation.
 func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
 	asked := history.Operation{ID: "asked", Verb: "get", GVR: onlyNewer}
 	document := history.Operation{ID: "document", Verb: history.VerbDiscovery, Path: "/apis"}
@@ -233,7 +233,7 @@ func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
 	}
 }
 
-// What is left out of the judgement has been pressure all the same.
+// Operations that are not judged still count as pressure.
 func TestOtherRequestsArePressureToo(t *testing.T) {
 	r := repro(nil, sim.Request{Request: workload.Request{Verb: "list", GVR: onlyNewer}})
 	r.Invariant = "NoFalseNotFound"
@@ -263,8 +263,8 @@ func TestOtherRequestsArePressureToo(t *testing.T) {
 	}
 }
 
-// A schedule for a search on real servers waits for conditions at both ends, and for little else. The
-// first request decides which load there is.
+// A schedule for a search on real servers waits for conditions at both ends, and otherwise only for
+// short times. The first request decides the kind of load.
 func TestAScheduleForASearch(t *testing.T) {
 	c := repro([]scenario.Step{
 		cutOff("b", "a"), soaking(time.Minute), to(scenario.Kill, "c"), soaking(time.Millisecond), to(scenario.Restart, "b"),

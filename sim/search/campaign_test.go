@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// written is a campaign as it is read back from its file, to be merged.
+// written is a campaign that was read back from its file, to be merged.
 func written(t *testing.T, c *reports.Campaign) (*reports.Campaign, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func TestACampaignIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range c.Findings { // the repro file is that of the campaign, as its Encode writes it
+	for _, f := range c.Findings { // the repro file is the campaign's own, as its Encode writes it
 		body, err := os.ReadFile(filepath.Join(dir, f.File))
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func TestACampaignIsReadBack(t *testing.T) {
 	}
 }
 
-// Silence about what was never put to the test must not look like a proof: the simulator has no
+// A report that does not mention untested invariants would look like a proof. The simulator has no
 // OpenAPI documents.
 func TestACampaignSaysWhatItExercised(t *testing.T) {
 	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: -1})
@@ -101,7 +101,7 @@ func TestABrokenCampaignIsRefused(t *testing.T) {
 	}
 }
 
-// What shards find together must be what one search finds.
+// Together, shards must find exactly what one search finds.
 func TestShardsAreTheWhole(t *testing.T) {
 	spec := specOf("upstream-1.37", 3)
 	o := Options{Seeds: 53, ShrinkRuns: -1, Version: "v1"}
@@ -123,7 +123,7 @@ func TestShardsAreTheWhole(t *testing.T) {
 		t.Errorf("shards %+v", merged.Shards)
 	}
 	merged.Of = 1
-	for i := range merged.Findings { // the seed that a finding is shown by may be another shard's first
+	for i := range merged.Findings { // the seed that shows a finding may belong to another shard at first
 		merged.Findings[i].Repro, whole.Findings[i].Repro = nil, nil
 		merged.Findings[i].File, whole.Findings[i].File = "", ""
 		merged.Findings[i].Story, whole.Findings[i].Story = nil, nil

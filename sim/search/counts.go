@@ -10,7 +10,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// counts are what schedules came to: those of a worker, of all workers, or of shards.
+// counts are the counted results of schedules: of a worker, of all workers, or of shards.
 type counts struct {
 	schedules, judged uint64
 	reached           []reports.Reach          // by state
@@ -21,7 +21,7 @@ type counts struct {
 	checks            reports.SelfChecks
 }
 
-// finding is a violation, with the seed of the schedule that it is shown by.
+// finding is a violation, with the seed of a schedule that shows it.
 type finding struct {
 	reports.CampaignFinding
 	shownBy uint64
@@ -74,7 +74,7 @@ func (n *counts) judge(seed uint64, verdicts []invariant.Verdict, violations []V
 			}
 		}
 	}
-	seen := map[reports.ViolationKind]bool{} // a finding violates several invariants, core ones first
+	seen := map[reports.ViolationKind]bool{} // a finding violates several invariants; core ones come first
 	for _, v := range violations {
 		if n.found[v.ViolationKind] == nil && len(n.found) >= mostKinds {
 			n.trouble("there are more kinds of violations than are told apart", seed)
@@ -93,8 +93,8 @@ func (n *counts) judge(seed uint64, verdicts []invariant.Verdict, violations []V
 	}
 }
 
-// mostKinds bounds the signatures and the troubles that are counted separately, and so the memory
-// for them.
+// mostKinds is the maximum number of signatures, and of troubles, that are counted separately. It
+// limits the memory for them.
 const mostKinds = 1000
 
 // trouble counts a schedule that could not be run.
@@ -114,7 +114,8 @@ func (n *counts) repeated(seed uint64, differs bool) {
 	}
 }
 
-// doubted counts a history that was judged though no invariant seemed to object to it.
+// doubted counts a history that was judged although no check of the simulator had raised a
+// suspicion.
 func (n *counts) doubted(seed uint64, wrong bool) {
 	n.checks.Doubted++
 	if wrong {
@@ -123,7 +124,7 @@ func (n *counts) doubted(seed uint64, wrong bool) {
 	}
 }
 
-// earlier is the smaller of two seeds, of which 0 is none.
+// earlier returns the smaller of two seeds; 0 means that there is no seed.
 func earlier(a, b uint64) uint64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -149,15 +150,15 @@ func (n *counts) add(o *counts) {
 	c, d := &n.checks, o.checks
 	c.Repeated, c.Differed, c.FirstDiffered = c.Repeated+d.Repeated, c.Differed+d.Differed, earlier(c.FirstDiffered, d.FirstDiffered)
 	c.Doubted, c.Wrong, c.FirstWrong = c.Doubted+d.Doubted, c.Wrong+d.Wrong, earlier(c.FirstWrong, d.FirstWrong)
-	for _, f := range o.found { // in any order: the smallest is kept
+	for _, f := range o.found { // the order does not matter, because the smallest is kept
 		n.addFinding(*f)
 	}
-	for _, x := range o.troubles { // in any order
+	for _, x := range o.troubles { // the order does not matter
 		n.addTrouble(*x)
 	}
 }
 
-// addFinding adds the schedules of a finding, and shows it by the smaller of both schedules.
+// addFinding adds the schedules of a finding, and keeps the smaller of the two schedules.
 func (n *counts) addFinding(f finding) {
 	mine := n.found[f.ViolationKind]
 	if mine == nil {
@@ -171,8 +172,8 @@ func (n *counts) addFinding(f finding) {
 	mine.Schedules, mine.Seed = schedules, seed
 }
 
-// smallerThan reports whether the schedule of a finding is smaller than that of another. One
-// without a repro is the largest.
+// smallerThan reports whether the schedule of a finding is smaller than that of another. A finding
+// without a repro counts as the largest.
 func (f *finding) smallerThan(o *finding) bool {
 	if (f.Repro == nil) != (o.Repro == nil) {
 		return f.Repro != nil
@@ -189,7 +190,7 @@ func (n *counts) addTrouble(x reports.Trouble) {
 	mine.Schedules, mine.Seed = mine.Schedules+x.Schedules, min(mine.Seed, x.Seed)
 }
 
-// fill fills in what a campaign counts. Its shards are there already.
+// fill writes the counts into a campaign, which already has its shards.
 func (n *counts) fill(c *reports.Campaign) {
 	c.Schedules, c.ElapsedSeconds, c.SchedulesPerSecond = n.schedules, 0, 0
 	for _, s := range c.Shards {
@@ -203,7 +204,7 @@ func (n *counts) fill(c *reports.Campaign) {
 	c.PassedOn, c.Judged, c.Checks = n.reached[sim.ReachedProxied].Schedules, n.judged, n.checks
 	c.Reached, c.Invariants = n.reached, n.invariants
 	c.Findings = make([]reports.CampaignFinding, 0, len(n.found))
-	for _, f := range n.found { // in any order
+	for _, f := range n.found { // the order does not matter
 		c.Findings = append(c.Findings, f.CampaignFinding)
 	}
 	slices.SortFunc(c.Findings, func(a, b reports.CampaignFinding) int { return a.Compare(b) })
@@ -214,7 +215,7 @@ func (n *counts) fill(c *reports.Campaign) {
 	slices.SortStableFunc(c.Troubles, func(a, b reports.Trouble) int { return cmp.Compare(a.Seed, b.Seed) })
 }
 
-// countsOf are the counts that a campaign was filled in with.
+// countsOf returns the counts with which a campaign was filled.
 func countsOf(c *reports.Campaign) *counts {
 	n := newCounts(Spec(c.Spec))
 	o := &counts{
