@@ -41,6 +41,8 @@ type Facts struct {
 	requests     []history.Request             // by time
 	byID         map[string][]*history.Request // requests
 	removals     map[string][]*observation     // operations that may have deleted an object, by its name
+	exclusions   []exclusion                   // by the start, see indexExclusions
+	builtIns     map[groupVersion]bool         // filled by builtInAnywhere
 	overloads    []window                      // see indexOverload
 	overload     history.Time                  // total time in which the machine was overloaded
 	pressure     history.Pressure              // the pressure that the servers were really under
@@ -67,7 +69,7 @@ func NewFacts(h *history.History) *Facts {
 	f := &Facts{
 		run: h.Run, bounds: boundsOf(h.Run), end: h.End,
 		faults: map[link][]history.Fault{}, byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
-		setups: map[process]string{}, unions: map[string]map[element]bool{}, complete: map[completenessKey]completeness{},
+		setups: map[process]string{}, unions: map[string]map[element]bool{}, builtIns: map[groupVersion]bool{}, complete: map[completenessKey]completeness{},
 		removals: map[string][]*observation{},
 	}
 	for hash, d := range h.Documents {
@@ -79,6 +81,7 @@ func NewFacts(h *history.History) *Facts {
 	f.indexFaults(h)
 	f.indexReconnects(h)
 	f.indexServers(h)
+	f.indexExclusions()
 	f.indexOverload(h)
 	f.indexOperations(h)
 	f.indexHops(h)

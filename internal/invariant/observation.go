@@ -130,11 +130,14 @@ func (f *Facts) situate(o *observation, w window) situation {
 	}
 	for _, srv := range f.servers {
 		c := o.resource.during(srv, w)
+		hidden, since := f.unannounced(srv.name, w)
 		switch {
 		case srv == o.asked:
 			s.local, s.localSince = c.claim, c.from
+		case c.claim == claimYes && hidden:
+			s.unsure = append(s.unsure, srv)
 		case c.claim == claimYes:
-			s.capable = append(s.capable, peer{srv, c.from})
+			s.capable = append(s.capable, peer{srv, max(c.from, since)})
 		case c.claim == claimUnknown:
 			s.unsure = append(s.unsure, srv)
 		case c.lost == history.StateKilled || c.lost == history.StateCrashed:

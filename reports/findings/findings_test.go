@@ -94,6 +94,8 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		target      = func(of invariant.Target) change { return func(s *invariant.Signature) { s.Target = of } }
 		started     = func(ago invariant.Started) change { return func(s *invariant.Signature) { s.Started = ago } }
 		elsewhere   = func(o invariant.Obstacle) change { return func(s *invariant.Signature) { s.Elsewhere = o } }
+		newer       = func(s *invariant.Signature) { s.Roles = invariant.RoleNewer }
+		extension   = func(e invariant.Extension) change { return func(s *invariant.Signature) { s.Extension = e } }
 		setUp       = func(text string) change { return func(s *invariant.Signature) { s.Setup = text } }
 		of          = func(name string) change { return func(s *invariant.Signature) { s.Invariant = name } }
 		wrong       = func(text string) change { return func(s *invariant.Signature) { s.Wrong = text } }
@@ -120,6 +122,8 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"the same for 503", 1, with(whole, cut, of(unavailable), wrong("404 rather than 503"), changed(invariant.ChangeOther))},
 		{"the same, said by a peer that served it before it restarted", 22, with(whole, cut, passedOn, target(invariant.TargetRestarted), changed(invariant.ChangeOther))},
 		{"said by a peer without the subresource", 22, with(whole, subresource, passedOn, target(invariant.TargetPart))},
+		{"404 while it is cut, after an identity lease was deleted", 1, with(whole, cut, changed(invariant.ChangeLease))},
+		{"404 after an identity lease was deleted", 0, with(whole, changed(invariant.ChangeLease))},
 		{"said by a peer that serves it", 0, with(whole, passedOn, target(invariant.TargetServes), changed(invariant.ChangeOther))},
 		{"said by a peer that never served it", 0, with(whole, passedOn, target(invariant.TargetNever), changed(invariant.ChangeCapable))},
 		{"404 while it and another are out of reach", 1, with(whole, cut, elsewhere(invariant.ObstacleProcess))},
@@ -232,6 +236,17 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"learned later than that", 0, with(whole, changed(invariant.ChangeCapable), func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
 		{"learned later than that, while another is out of reach", 35, with(whole, changed(invariant.ChangeCapable), started(invariant.StartedLately), elsewhere(invariant.ObstacleLink))},
 		{"another is out of reach, and nothing was started", 0, with(whole, changed(invariant.ChangeOther), elsewhere(invariant.ObstacleLink))},
+		{"a custom resource is in its group version", 38, with(whole, extension(invariant.ExtensionVersion))},
+		{"the same of a newer server", 38, with(whole, newer, extension(invariant.ExtensionVersion))},
+		{"404 rather than 503, with a custom resource in its group version", 38, with(whole, cut, of(unavailable), wrong("404 rather than 503"), extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and the versions are the same", 0, with(whole, same, extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and the server itself serves it", 0, with(whole, itself, extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and a peer answers 404", 0, with(whole, passedOn, target(invariant.TargetServes), extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and the answer is 500", 0, with(whole, status("500"), extension(invariant.ExtensionVersion))},
+		{"merged discovery lacks what is beside a custom resource", 38, with(document, extension(invariant.ExtensionVersion))},
+		{"/api lacks it", 0, with(document, wrong("/api lacks what is served"), extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and discovery lists too much", 0, with(document, wrong("/apis lists what no server serves"), extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and versions are out of order", 0, with(document, of("VersionOrder"), wrong("versions of a group out of order"), extension(invariant.ExtensionVersion))},
 		{"soon after, though nothing was restarted", 0, with(whole, func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
 	} {
 		f, known := All().Explain(c.s)
@@ -330,6 +345,7 @@ func TestEveryFindingIsNeeded(t *testing.T) {
 			s.Roles, s.Way, s.Reach = first(m.Roles), first(m.Ways), first(m.Reach)
 			s.Obstacle, s.Before, s.Elsewhere = first(m.Obstacles), first(m.Before), first(m.Elsewhere)
 			s.Change, s.Since, s.Target, s.Started = first(m.Changes), first(m.Since), first(m.Targets), first(m.Started)
+			s.Extension = first(m.Extensions)
 			if got, ok := All().Explain(s); !ok || got.Number != f.Number {
 				t.Errorf("finding %d, match %d: %s is explained by finding %d", f.Number, i+1, s, got.Number)
 			}
