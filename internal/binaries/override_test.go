@@ -21,7 +21,7 @@ func TestParseOverride(t *testing.T) {
 		"/opt/kube-apiserver":       ErrBadRef,
 		"kube-apiserver=/opt/x":     ErrBadRef,
 		"kube-apiserver@v1.37.1=":   ErrBadRef,
-		"kube-proxy@v1.37.1=/opt/x": ErrBadRef,
+		"cloud-controller-manager@v1.37.1=/opt/x": ErrBadRef,
 		"etcd@3.6.8=/opt/etcd":      ErrBadVersion,
 	} {
 		if _, _, err := ParseOverride(in); !errors.Is(err, want) {

@@ -79,7 +79,7 @@ func TestParseRef(t *testing.T) {
 	}
 	for in, want := range map[string]error{
 		"kube-apiserver":         ErrBadRef,
-		"kube-proxy@v1.37.1":     ErrBadRef,
+		"cloud-controller-manager@v1.37.1":     ErrBadRef,
 		"kube-apiserver@":        ErrBadVersion,
 		"kube-apiserver@1.37":    ErrBadVersion,
 		"etcd@v3.6.8@v3.6.9":     ErrBadVersion,
