@@ -16,6 +16,8 @@ type SummaryOptions struct {
 	Color bool
 	// Dir is where [WriteAll] wrote the report. If it is empty, the summary has no paths.
 	Dir string
+	// Wide asks for a line for every invariant of a run, also for those that held or were not tested.
+	Wide bool
 }
 
 // terminal collects a text for a terminal.
@@ -54,7 +56,7 @@ func (t *terminal) end(w io.Writer, files ...string) error {
 
 // WriteSummary writes for a terminal the verdict, a line for each invariant that failed or proved too
 // little, a line for all that held, a line for all that the run does not test, and the files with more
-// details.
+// details. With opts.Wide, every invariant has a line.
 func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(r.Verdict.Outcome, string(r.Verdict.Outcome), r.Verdict.Sentence)
@@ -63,6 +65,9 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 		return t.end(w, HTMLFile, JSONFile, JUnitFile)
 	}
 	groups := newInvariantGroups(r)
+	if opts.Wide {
+		groups = invariantGroups{Open: r.Invariants}
+	}
 	width := 0
 	for _, i := range groups.Open {
 		width = max(width, len(i.Name))
@@ -108,6 +113,8 @@ func shortReason(r RunReport, i Invariant) string {
 		if i.Checked > 0 {
 			s += ", " + grouped(i.Checked) + " checked"
 		}
+	case invariant.OutcomePass:
+		s = "held over " + counted(i.Checked, "check")
 	default:
 		s = i.Reason
 	}

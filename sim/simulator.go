@@ -113,6 +113,8 @@ type Result struct {
 	// Events is the number of simulated events, and Until the virtual time at the end.
 	Events int
 	Until  vtime.Time
+	// Stopped is true if Options.Stop ended the run.
+	Stopped bool
 
 	trace []entry
 	names []string
@@ -132,6 +134,9 @@ type Options struct {
 	// StopAtError ends the run at the first step that fails, as on real servers. The end of the
 	// history gives the reason. Otherwise the run goes on.
 	StopAtError bool
+	// Stop, once it is closed, ends the run early. The history then has what was recorded until then,
+	// and its end says that the run was stopped. nil never ends a run.
+	Stop <-chan struct{}
 	// Run is the start of the history; the simulator fills in its servers. Zero: empty.
 	Run history.Run
 }
@@ -155,7 +160,13 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 		return nil, err
 	}
 	s.loop.Go(nil, s.driver.run)
-	s.loop.RunWhile(func() bool { return (!s.driver.over || s.outstanding > 0) && s.loop.Now() < maxRun })
+	stopped := false
+	s.loop.RunWhile(func() bool {
+		if s.loop.Steps()%stopEvery == 0 {
+			stopped = closed(o.Stop)
+		}
+		return !stopped && (!s.driver.over || s.outstanding > 0) && s.loop.Now() < maxRun
+	})
 	if !s.driver.over {
 		s.driver.steps.Finish()
 	}
@@ -164,17 +175,42 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 		srv.unsight()
 	}
 	s.history.End.At, s.history.End.Complete = s.loop.Now(), true
-	if left := s.left(c); left != "" && s.history.End.Error == "" {
+	switch left := s.left(c); {
+	case s.history.End.Error != "":
+	case stopped:
+		s.history.End.Error = stoppedBefore(left)
+	case left != "":
 		s.history.End.Error = fmt.Sprintf("the simulator gives a run %s of virtual time, and after that %s", maxRun, left)
 	}
 	result := &Result{
-		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Counts: s.counts, Suspect: s.suspect, Events: s.loop.Steps(), Until: s.loop.Now(), names: s.names,
+		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Counts: s.counts, Suspect: s.suspect, Events: s.loop.Steps(), Until: s.loop.Now(), Stopped: stopped, names: s.names,
 	}
 	if o.Trace {
 		result.trace = append([]entry(nil), s.trace.entries...)
 	}
 	s.loop.Reset()
 	return result, nil
+}
+
+// stopEvery is the number of events between two looks at Options.Stop. It takes milliseconds.
+const stopEvery = 1 << 10
+
+// closed reports whether a channel is closed.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// stoppedBefore is the error of a run that was stopped. left is what it has not finished.
+func stoppedBefore(left string) string {
+	if left == "" {
+		return "the run was stopped before its last answers came"
+	}
+	return "the run was stopped: " + left
 }
 
 // left says what a run has not finished; "" if it has finished.

@@ -33,14 +33,14 @@ func registerRun(flags *pflag.FlagSet, s *run.Spec) {
 	flags.BoolVar(&s.Strict, "strict", false, "let invariants beyond the KEP count as well")
 	suite.RegisterKnown(flags, &s.Known)
 	registerPlan(flags, s)
-	registerOwn(flags, s)
+	registerOwn(flags, s, "local and kind only")
 }
 
-// registerOwn declares the flags about flags of the user's own.
-func registerOwn(flags *pflag.FlagSet, s *run.Spec) {
-	flags.StringArrayVar(&s.APIServerFlags, "kube-apiserver-flag", nil, "a flag of your own for every kube-apiserver, as NAME=VALUE (local and kind only); may be repeated")
-	flags.Var(textFlag{&s.RuntimeConfig}, "runtime-config", "which APIs every kube-apiserver has, as its flag of that name takes them; empty for those that are on by default "+
-		"(local and kind only)")
+// registerOwn declares the flags about the user's own flags for kube-apiservers. where says to which
+// runs they apply.
+func registerOwn(flags *pflag.FlagSet, s *run.Spec, where string) {
+	flags.StringArrayVar(&s.APIServerFlags, "kube-apiserver-flag", nil, "a flag of your own for every kube-apiserver, as NAME=VALUE ("+where+"); may be repeated")
+	flags.Var(textFlag{&s.RuntimeConfig}, "runtime-config", "which APIs every kube-apiserver has, as its flag of that name takes them; empty for those that are on by default ("+where+")")
 	show(flags, "runtime-config", "api/all=true")
 }
 

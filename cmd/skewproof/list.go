@@ -47,19 +47,20 @@ func newList() *cobra.Command {
 		Use:   "list [NAME…]",
 		Short: "List the scenarios in their families, or describe those that are named",
 		Long: `List the scenarios in their families: how many minutes a run on real processes takes, and the labels. Scenarios that do not run on
-processes have no minutes. With names, or -o wide, each scenario is described: what happens, what must hold, which invariants it is about,
-and on what it must fail.`,
+processes have no minutes. On a terminal with too few rows, the list has several columns, and letters for the labels.
+
+With names, or -o wide, each scenario is described: what happens, what must hold, which invariants it is about, and on what it must fail.
+
+--labels chooses scenarios. Families are labels too.`,
 		Example: `  skewproof list
   skewproof list rolling-upgrade
-  skewproof list --labels 'network && !slow'
+  skewproof list --labels network
+  skewproof list --labels 'controllers && !slow'
   skewproof list -o json`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			form, ok := listings[output]
 			if !ok {
 				return usage("--output %q: want wide, name, json or yaml", output)
-			}
-			if len(names) > 0 && output == "" {
-				form = listWide
 			}
 			for _, name := range names {
 				if _, err := scenarios.Find(name); err != nil {
@@ -73,6 +74,15 @@ and on what it must fail.`,
 			if len(names) > 0 {
 				all = slices.DeleteFunc(all, func(s suite.Listed) bool { return !slices.Contains(names, s.Name) })
 			}
+			if output == "" {
+				columns, rows, terminal := terminalSize(cmd.OutOrStdout())
+				switch {
+				case len(names) > 0:
+					form = listWide
+				case terminal && rows < len(all)+listMargin:
+					form = func(out io.Writer, all []suite.Listed) error { return listColumns(out, all, columns) }
+				}
+			}
 			return form(cmd.OutOrStdout(), all)
 		},
 		ValidArgsFunction: completeScenarios,
@@ -82,6 +92,10 @@ and on what it must fail.`,
 	return cmd
 }
 
+// listMargin is how many rows of a terminal the short list needs beside its scenarios: the families,
+// the last line, and the prompt.
+const listMargin = 12
+
 func listShort(out io.Writer, all []suite.Listed) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	var family scenario.Family
@@ -90,11 +104,7 @@ func listShort(out io.Writer, all []suite.Listed) error {
 			family = s.Family
 			fmt.Fprintf(table, "%s\tminutes\tlabels\n", strings.ToUpper(string(family)))
 		}
-		minutes := "-"
-		if s.Minutes > 0 {
-			minutes = fmt.Sprintf("%.1f", s.Minutes)
-		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\n", s.Name, minutes, strings.Join(s.Labels, ", "))
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", s.Name, minutesOf(s), strings.Join(s.Labels, ", "))
 	}
 	if err := table.Flush(); err != nil {
 		return err

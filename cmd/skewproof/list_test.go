@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,38 @@ func TestList(t *testing.T) {
 	} {
 		if _, err := call(t, strings.Fields(line)...); codeOf(t, err) != exitUsage || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", line, err, says)
+		}
+	}
+}
+
+// On a terminal that is 140 columns wide, all scenarios fit on one screen, each once, with a letter
+// for each of its labels.
+func TestListInColumnsFitsOneScreen(t *testing.T) {
+	all, err := suite.List("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for width, most := range map[int]int{140: 48, 200: 36, 20: len(all) + 12} {
+		var out strings.Builder
+		if err := listColumns(&out, all, width); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		if len(lines) > most {
+			t.Errorf("a terminal of width %d: %d lines, want at most %d", width, len(lines), most)
+		}
+		for _, line := range lines[:len(lines)-1] {
+			if len(line) > width && width >= 50 {
+				t.Errorf("a terminal of width %d: a line has %d characters: %s", width, len(line), line)
+			}
+		}
+		words := strings.Fields(out.String())
+		for _, s := range all {
+			if at := slices.Index(words, s.Name); at < 0 || words[at+1] != minutesOf(s) {
+				t.Errorf("a terminal of width %d: %s is not listed with its minutes", width, s.Name)
+			} else if letters := lettersOf(s); letters != "" && words[at+2] != letters || len(letters) != len(s.Labels) {
+				t.Errorf("a terminal of width %d: %s has labels %q, shown as %q", width, s.Name, s.Labels, words[at+2])
+			}
 		}
 	}
 }

@@ -74,16 +74,19 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 	flags.StringVar(&f.trace, "trace", "", "write the trace to this file (sim only)")
 	flags.BoolVar(&f.lenient, "lenient", false, "leave out what real processes cannot be made to do, rather than refuse the file (local and kind only)")
 	registerReal(flags, &f.spec, backendLocal)
+	registerOwn(flags, &f.spec, "local and kind only")
 	return cmd
 }
 
 func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error {
 	foreign := map[string][]string{
-		backendSim: {"lenient", "qps", "etcd", "binary", "label"}, backendLocal: {"trace"}, scenario.BackendKind: {"trace", "etcd", "binary"},
+		backendSim: {"lenient", "qps", "etcd", "binary", "label", "kube-apiserver-flag", "runtime-config"}, backendLocal: {"trace"}, scenario.BackendKind: {"trace", "etcd", "binary"},
 	}
 	if f.given("as-scenario") {
-		if f.given("backend") || f.given("out") || f.given("trace") {
-			return usage("--as-scenario prints the plan for real servers and runs nothing: leave out --backend, --out and --trace")
+		for _, name := range []string{"backend", "out", "trace", "kube-apiserver-flag", "runtime-config"} {
+			if f.given(name) {
+				return usage("--as-scenario prints the plan for real servers and runs nothing: leave out --%s", name)
+			}
 		}
 		foreign[backendSim] = nil // it is about the plan for real servers
 		f.backend = backendLocal

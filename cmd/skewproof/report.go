@@ -31,9 +31,9 @@ var rendered = []struct {
 
 func newJudge() *cobra.Command {
 	var j run.Judging
-	var drafts string
+	var drafts, output string
 	cmd := &cobra.Command{
-		Use:   "judge DIR...",
+		Use:   "judge DIR…",
 		Short: "Judge saved runs again, with no cluster, and write their reports anew",
 		Long: `Judge a saved run again, with no cluster, and write its reports anew; or all runs of a suite, but for its control runs. The reports of
 the suite itself stay as they are.
@@ -43,7 +43,8 @@ predicate takes what was seen and no more. A comment in it names the fields that
 
 Exit code 1: a run failed (with --known: by something NEW); 2: else, a run proved nothing.`,
 		Example: `  skewproof judge _out/quiet --write-known own.yaml
-  skewproof judge _out/quiet --known=own.yaml`,
+  skewproof judge _out/quiet --known=own.yaml
+  skewproof judge _out/quiet -o json`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			switch _, err := os.Lstat(drafts); { // checked before anything is judged
@@ -51,6 +52,9 @@ Exit code 1: a run failed (with --known: by something NEW); 2: else, a run prove
 				return usage("--write-known %s: it exists, and is not written over; choose another name, or remove it", drafts)
 			case drafts == "" && cmd.Flags().Changed("write-known"):
 				return usage("--write-known is empty: name the file to write")
+			}
+			if err := checkForm(output); err != nil {
+				return err
 			}
 			var dirs []run.Dir
 			for _, word := range words {
@@ -60,26 +64,30 @@ Exit code 1: a run failed (with --known: by something NEW); 2: else, a run prove
 				}
 				dirs = append(dirs, some...)
 			}
-			return judgeAll(cmd, dirs, j, drafts)
+			return judgeAll(cmd, dirs, j, drafts, output)
 		},
 	}
 	cmd.Flags().BoolVar(&j.Strict, "strict", false, "let invariants beyond the KEP count as well")
 	cmd.Flags().StringVar(&drafts, "write-known", "", "write findings that explain what is NEW to this file, which must not exist yet")
 	suite.RegisterKnown(cmd.Flags(), &j.Known)
+	registerForm(cmd.Flags(), &output)
 	return cmd
 }
 
 // judgeAll judges runs, and drafts findings from their NEW violations. The exit code is that of the
 // worst run.
-func judgeAll(cmd *cobra.Command, dirs []run.Dir, j run.Judging, drafts string) error {
+func judgeAll(cmd *cobra.Command, dirs []run.Dir, j run.Judging, drafts, output string) error {
 	var seen []findings.Seen
 	worst, more, next := invariant.OutcomePass, 0, 0
-	for _, dir := range dirs {
-		if len(dirs) > 1 {
+	for n, dir := range dirs {
+		if len(dirs) > 1 && !isDocument(output) {
 			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", dir)
 		}
-		report, err := dir.Judge(j, console(cmd))
+		report, err := dir.Judge(j, consoleFor(cmd, output))
 		if err != nil {
+			return err
+		}
+		if err := writeDocument(cmd.OutOrStdout(), output, dir.File(reports.JSONFile), n > 0); err != nil {
 			return err
 		}
 		some, cut := report.Unexplained()
@@ -128,6 +136,7 @@ func writeKnown(cmd *cobra.Command, path string, seen []findings.Seen, more, fir
 
 // newReports makes 'skewproof report', with 'skewproof report merge'.
 func newReports() *cobra.Command {
+	var output string
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Render the reports of a run, a search, a conformance suite, a version matrix or a table of clients again",
@@ -137,6 +146,9 @@ conformance suite, matrix.json of a version matrix, clients.json of a table of c
 The exit code is that of what is rendered.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {
+			if err := checkForm(output); err != nil {
+				return err
+			}
 			switch info, err := os.Stat(words[0]); {
 			case err != nil:
 				return fmt.Errorf("open report: %w", err)
@@ -144,9 +156,14 @@ The exit code is that of what is rendered.`,
 				return fmt.Errorf("open report: %s is a file; give the directory that it is in", words[0])
 			}
 			for _, r := range rendered {
-				switch _, err := os.Stat(filepath.Join(words[0], r.file)); {
+				path := filepath.Join(words[0], r.file)
+				switch _, err := os.Stat(path); {
 				case err == nil:
-					return r.again(words[0], console(cmd))
+					result := r.again(words[0], consoleFor(cmd, output))
+					if err := verdictOnly(result); err != nil {
+						return err
+					}
+					return errors.Join(writeDocument(cmd.OutOrStdout(), output, path, false), result)
 				case !errors.Is(err, fs.ErrNotExist):
 					return fmt.Errorf("open report: %w", err)
 				}
@@ -158,6 +175,7 @@ The exit code is that of what is rendered.`,
 				reports.JSONFile, reports.CampaignJSON, reports.ConformanceFile, reports.MatrixJSON, reports.ClientsJSON)
 		},
 	}
+	registerForm(cmd.Flags(), &output)
 	cmd.AddCommand(newMerge())
 	return cmd
 }

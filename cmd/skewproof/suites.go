@@ -51,7 +51,7 @@ Labels are those of 'skewproof list -o json', families and names, in Ginkgo's la
 	registerQPS(cmd.Flags(), &s.Spec, "")
 	cmd.Flags().Var(seedFlag{&s.Spec.Seed}, "seed", "seed of the load's choices in every run; in sim of everything that is left to chance")
 	show(cmd.Flags(), "seed", strconv.Itoa(run.DefaultSeed))
-	registerOwn(cmd.Flags(), &s.Spec)
+	registerOwn(cmd.Flags(), &s.Spec, "local and kind only")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print which runs there would be and the command line of each, and start nothing")
 	cmd.Flags().StringVar(&s.Labels, "labels", "", "which scenarios, by labels")
 	registerParallel(cmd.Flags(), &s.Parallel)
@@ -92,6 +92,7 @@ was left out, or was all that was run.`,
 	flags.StringSliceVar(&s.Pairs, "pairs", suite.MatrixPairs(), "pairs of versions as FROM..TO, separated by commas")
 	suite.RegisterKnown(flags, &s.Spec.Known)
 	suite.RegisterBinaries(flags, &s.Spec, "")
+	registerOwn(flags, &s.Spec, "local and kind only")
 	registerQPS(flags, &s.Spec, "")
 	registerParallel(flags, &s.Parallel)
 	flags.StringVar(&s.Out, "out", "", "directory for the tables and all runs (default _out/matrix-BACKEND-TIME)")
@@ -152,6 +153,7 @@ Exit code 0: every verdict agrees, or the disagreement is known; 1: one is not; 
 	}
 	flags := cmd.Flags()
 	registerPlan(flags, &s.Spec)
+	registerOwn(flags, &s.Spec, "the real runs only: in the simulator every API is on")
 	flags.StringSliceVar(&s.Subjects, "subject", scenario.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
 	flags.Lookup("out").Usage = "directory for all runs (default _out/parity-TIME)"
 	flags.StringVar(&s.Local, "local", "", "take from this directory the real runs that an earlier 'skewproof parity --out' left there; the others are carried out")

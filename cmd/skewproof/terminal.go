@@ -78,11 +78,30 @@ func (o standardOutput) Write(p []byte) (int, error) {
 }
 
 func isTerminal(w io.Writer) bool {
+	fd, ok := descriptor(w)
+	return ok && term.IsTerminal(fd)
+}
+
+// terminalSize returns the columns and rows of a terminal. ok is false if w is no terminal.
+func terminalSize(w io.Writer) (columns, rows int, ok bool) {
+	fd, ok := descriptor(w)
+	if !ok {
+		return 0, 0, false
+	}
+	columns, rows, err := term.GetSize(fd)
+	return columns, rows, err == nil
+}
+
+// descriptor is the file descriptor that w writes to, if there is one.
+func descriptor(w io.Writer) (fd int, ok bool) {
 	if o, ok := w.(standardOutput); ok {
 		w = o.file
 	}
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	if !ok {
+		return 0, false
+	}
+	return int(f.Fd()), true
 }
 
 // console is where a command shows its results.

@@ -24,6 +24,8 @@ type Console struct {
 	Out, Progress io.Writer
 	// Color is true if Out is a terminal.
 	Color bool
+	// Wide is [reports.SummaryOptions.Wide].
+	Wide bool
 }
 
 // status returns a function that prints a line to Progress, with the time since status was called.
@@ -43,7 +45,7 @@ func (c Console) Show(dir string, saved error, write func(reports.SummaryOptions
 	if saved != nil {
 		dir = ""
 	}
-	if err := write(reports.SummaryOptions{Dir: dir, Color: c.Color}); err != nil {
+	if err := write(reports.SummaryOptions{Dir: dir, Color: c.Color, Wide: c.Wide}); err != nil {
 		return errors.Join(err, saved)
 	}
 	if saved != nil {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -65,6 +66,9 @@ func (simBackend) dryRun(p *Plan, out io.Writer) error {
 
 func (simBackend) prepare(context.Context, *Plan) error { return nil }
 
+// errStopped is the error of a simulated run that a signal ended.
+var errStopped = errors.New("the run was stopped; its report covers what was recorded until then, and is no pass")
+
 // carryOut also prints how much virtual time passed.
 func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	if err := j.begin(programs{}, Simulated); err != nil {
@@ -79,14 +83,18 @@ func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) e
 	if err := j.Dir.SaveHistory(result.History); err != nil {
 		return err
 	}
-	judge(nil)
+	var cut error
+	if result.Stopped {
+		cut = errStopped
+	}
+	judge(cut)
 	fmt.Fprintf(j.Out, "\nSimulated %s of virtual time in %s: %d requests, %d events, trace %s.\n", result.Until.Round(time.Second),
 		took.Round(time.Millisecond), len(result.History.Operations), result.Events, search.HashText(result.Hash))
 	return nil
 }
 
-// simulate returns early when ctx ends. Then the simulator goes on until the process ends, but
-// nobody reads its result.
+// simulate carries out the plan. If ctx ends first, the history has what was recorded until then,
+// and its end says that the run was stopped.
 func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
 	simulator := sim.New(sim.Setup{
 		Version: recorded.Get,
@@ -96,23 +104,9 @@ func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
 			return policy, on
 		},
 	})
-	type outcome struct {
-		result *sim.Result
-		err    error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		c := sim.Case{Servers: j.Schedule.Servers, Steps: j.Schedule.Steps, Load: &sim.Load{QPS: j.Run.QPS, Traffic: j.Schedule.Traffic}}
-		result, err := simulator.Run(&c, tape.Seeded(j.Run.Seed), sim.Options{Run: j.Run, StopAtError: true})
-		simulator.Close()
-		done <- outcome{result, err}
-	}()
-	select {
-	case o := <-done:
-		return o.result, o.err
-	case <-ctx.Done():
-		return nil, errInterrupted
-	}
+	defer simulator.Close()
+	c := sim.Case{Servers: j.Schedule.Servers, Steps: j.Schedule.Steps, Load: &sim.Load{QPS: j.Run.QPS, Traffic: j.Schedule.Traffic}}
+	return simulator.Run(&c, tape.Seeded(j.Run.Seed), sim.Options{Run: j.Run, StopAtError: true, Stop: ctx.Done()})
 }
 
 // simulatedPolicy returns the policy of the proxy in a server of a version under a subject. on is

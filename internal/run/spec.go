@@ -199,7 +199,8 @@ func (s Spec) Words() []string {
 		words = slices.Clone(s.Own.Command)
 	}
 	for _, f := range s.flags() {
-		if slices.Contains([]string{"keep", "no-load", "at"}, f.name) || s.Own != nil && !slices.Contains(s.ownFlags(), f.name) {
+		name, _, _ := strings.Cut(f.name, "=")
+		if slices.Contains([]string{"keep", "no-load", "at"}, name) || s.Own != nil && !slices.Contains(s.ownFlags(), name) {
 			continue
 		}
 		words = append(words, "--"+f.name)
@@ -226,7 +227,7 @@ func (s Spec) ownFlags() []string {
 	if s.NoLoad { // Kubernetes' own tests are the load, and run on only one backend
 		return []string{"etcd", "binary", "label"}
 	}
-	return []string{"backend", "etcd", "qps", "binary", "label"}
+	return []string{"backend", "etcd", ownFlag, runtimeConfigFlag, "qps", "binary", "label"}
 }
 
 // Command is the command line that repeats the run, for a shell.

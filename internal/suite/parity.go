@@ -117,8 +117,8 @@ func (p *Parity) pairs() (pairs []*pair, err error) {
 			for _, backend := range parityBackends {
 				spec := p.Spec
 				spec.Scenario, spec.Subject, spec.Backend = name, subject, backend
-				if backend == scenario.BackendSim { // the simulator needs no programs
-					spec.Etcd, spec.Binaries = "", nil
+				if backend == scenario.BackendSim { // the simulator starts no programs
+					spec.Etcd, spec.Binaries, spec.APIServerFlags, spec.RuntimeConfig = "", nil, nil, nil
 				}
 				plan, err := spec.Plan()
 				if err != nil {
