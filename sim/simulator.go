@@ -133,9 +133,9 @@ type Options struct {
 	// StopAtError ends the run at the first step that fails, as on real servers. The end of the
 	// history gives the reason. Otherwise the run goes on.
 	StopAtError bool
-	// Stop, once it is closed, ends the run early. The history then has what was recorded until then,
-	// and its end says that the run was stopped. nil never ends a run.
-	Stop <-chan struct{}
+	// Stop, once it returns true, ends the run early. The history then has what was recorded until
+	// then, and its end says that the run was stopped. Nil never ends a run.
+	Stop func() bool
 	// Run is the start of the history; the simulator fills in its servers. Zero: empty.
 	Run history.Run
 }
@@ -161,8 +161,8 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	s.loop.Go(nil, s.driver.run)
 	stopped := false
 	s.loop.RunWhile(func() bool {
-		if s.loop.Steps()%stopEvery == 0 {
-			stopped = closed(o.Stop)
+		if o.Stop != nil && s.loop.Steps()%stopEvery == 0 {
+			stopped = o.Stop()
 		}
 		return !stopped && (!s.driver.over || s.outstanding > 0) && s.loop.Now() < maxRun
 	})

@@ -5,16 +5,6 @@ import "fmt"
 // stopEvery is the number of events between two looks at Options.Stop. It takes milliseconds.
 const stopEvery = 1 << 10
 
-// closed reports whether a channel is closed.
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 // stoppedBefore is the error of a run that was stopped. left is what it has not finished.
 func stoppedBefore(left string) string {
 	if left == "" {
