@@ -5,6 +5,7 @@ import (
 	"time"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
@@ -61,17 +62,29 @@ func (t *Table) builtIn(groups discovery.Groups, r Resource, native []Resource) 
 	return false
 }
 
-// noteNative remembers which servers listed a custom resource well before its definition was seen: it
-// is built in there. A document that is not older than that by a margin proves nothing, since the
-// peer may have seen the definition first. Definitions that come before [Synced] may be older than any
-// document, so they prove nothing either. t has the new definitions, before has not.
-func (t *Table) noteNative(before *Table, at time.Time) {
+// noteNative remembers which servers listed a custom resource well before its definition was
+// created and seen: it is built in there. t has the new definitions, and before has not. A document
+// that is not older by a margin proves nothing, since the peer may have seen the definition first.
+// Both times count because neither suffices:
+//
+//   - This server may see a definition late, for example while its local server is replaced. A
+//     definition that it sees before [Synced] may be older than any document.
+//   - The time of creation is by another server's clock, which may be wrong.
+//
+// A definition whose time of creation is not known proves nothing. Neither does a version that a
+// definition got later.
+func (t *Table) noteNative(before *Table, seen time.Time) {
 	if t.policy.Knowledge.Extensions != ExtensionsExact || !before.synced {
 		return
 	}
 	for _, r := range t.extensions.active {
-		if r.Resource == "" || contains(before.extensions.active, r) {
+		created, known := t.extensions.current.Created[schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}]
+		if !known || contains(before.extensions.active, r) {
 			continue
+		}
+		at := seen
+		if created.Before(seen) {
+			at = created
 		}
 		listedBefore := func(d document) bool {
 			return d.known() && d.since.Add(trustedAfter).Before(at) && d.index.Resource(r.Group, r.Version, r.Resource, "") && !before.extensions.exclude(r, d.at)

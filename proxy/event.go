@@ -92,6 +92,9 @@ type Extensions struct {
 	// CustomResources are the served versions of each CustomResourceDefinition, with the plural
 	// name.
 	CustomResources []schema.GroupVersionResource
+	// Created says when the definitions of CustomResources were created. These are whole seconds of
+	// another server's clock (metadata.creationTimestamp). No entry: it is not known.
+	Created map[schema.GroupVersionResource]time.Time
 	// Unserved are the versions that definitions list but do not serve. Upstream counts them too.
 	Unserved []schema.GroupVersionResource
 	// Aggregated are the group versions of APIServices that name a Service.

@@ -79,11 +79,7 @@ func TestExtensionLifeCycle(t *testing.T) {
 func TestACustomResourceInABuiltInGroupVersion(t *testing.T) {
 	builtIn := Resource{Group: widget.Group, Version: widget.Version, Resource: "builtins"}
 	at := func(d time.Duration, list ...Resource) Event {
-		e := Extensions{At: epoch.Add(d)}
-		for _, r := range list {
-			e.CustomResources = append(e.CustomResources, custom(r))
-		}
-		return e
+		return defines(int(d/time.Second), int(d/time.Second), list...)
 	}
 	peer := Fetched{Results: []FetchResult{serves("a", "1", widget)}, At: epoch}
 	for _, c := range []struct {

@@ -80,11 +80,14 @@ func eventFor(kind, detail byte, now time.Time) Event {
 	case 9:
 		return LocalLost{now}
 	case 10, 11:
-		e := Extensions{At: now}
+		e := Extensions{At: now, Created: map[schema.GroupVersionResource]time.Time{}}
 		for i, r := range served {
 			switch (i + int(kind%18)) % 3 {
 			case 0:
 				e.CustomResources = append(e.CustomResources, custom(r))
+				if ago := draw(4); ago < 3 { // else it is not known
+					e.Created[custom(r)] = now.Add(time.Duration(1-ago) * 2 * trustedAfter)
+				}
 			case 1:
 				e.Unserved = append(e.Unserved, custom(r))
 			default:

@@ -170,6 +170,16 @@ func changes(before, after *Table) map[string]string {
 
 func seconds(n int) time.Time { return epoch.Add(time.Duration(n) * time.Second) }
 
+// defines makes the event that custom resources were created, and that this server sees it.
+func defines(created, seen int, list ...Resource) Extensions {
+	e := Extensions{At: seconds(seen), Created: map[schema.GroupVersionResource]time.Time{}}
+	for _, r := range list {
+		e.CustomResources = append(e.CustomResources, custom(r))
+		e.Created[custom(r)] = seconds(created)
+	}
+	return e
+}
+
 // of makes the answers of a peer: its version, and its two documents.
 func of(id ServerID, incarnation, version string, core, groups RootResult) FetchResult {
 	return FetchResult{ID: id, Incarnation: incarnation, Version: version, Roots: [roots]RootResult{core, groups}}
@@ -198,73 +208,16 @@ func full() []Event {
 		Fetched{At: seconds(2), Results: []FetchResult{of("a", "1", "v1.37.1", podsOfA, failed)}},
 		Extensions{Aggregated: metrics, At: seconds(3)},
 		Synced{},
-		Extensions{CustomResources: []schema.GroupVersionResource{custom(jobs)}, Aggregated: metrics, At: seconds(11)},
+		Extensions{
+			CustomResources: []schema.GroupVersionResource{custom(jobs)}, Created: map[schema.GroupVersionResource]time.Time{custom(jobs): seconds(11)},
+			Aggregated: metrics, At: seconds(11),
+		},
 		PeerAppeared{ID: "b", Incarnation: "2"},
 		StorageVersions{Served: map[schema.GroupVersionResource][]ServerID{custom(gadget): {"a"}}},
 		LeaseWatch{Stalled: true},
 		PeerFailed{ID: "a", At: seconds(12)},
 		PeerFailed{ID: "b", At: seconds(12)},
 	})
-}
-
-// A server that listed a resource well before a custom resource of that name was defined has it built
-// in. This is known of a process of a peer until that process ends, and of this server until it is
-// another version. A document counts from when its content was first learnt, and not from the last
-// fetch.
-func TestWhatResetsWhatIsBuiltIn(t *testing.T) {
-	first := lists(gadget)
-	learnt := slices.Concat([]Event{
-		LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: epoch},
-	}, peersLive("a"), []Event{
-		Synced{},
-		Fetched{At: epoch, Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), first)}},
-	})
-	unchanged := Fetched{At: seconds(9), Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), first)}} // after a 304
-	defined := func(at int) Event {
-		return Extensions{CustomResources: []schema.GroupVersionResource{custom(gadget)}, At: seconds(at)}
-	}
-	again := func(incarnation string, at int, apis ...Resource) Event {
-		return Fetched{At: seconds(at), Results: []FetchResult{of("a", incarnation, "v1.37.1", lists(pods), lists(apis...))}}
-	}
-	for name, c := range map[string]struct {
-		events     []Event
-		peer, here string
-	}{
-		"defined a margin later":                {[]Event{defined(11)}, "gadgets", "gadgets"},
-		"defined sooner":                        {[]Event{defined(10)}, "", ""},
-		"fetched again meanwhile, and the same": {[]Event{unchanged, defined(11)}, "gadgets", "gadgets"},
-		"fetched again meanwhile, and other":    {[]Event{again("1", 9, gadget, jobs), defined(11)}, "", "gadgets"},
-		"fetched again afterwards, and other":   {[]Event{defined(11), again("1", 12, gadget, jobs)}, "gadgets", "gadgets"},
-		"deleted and defined again":             {[]Event{defined(11), Extensions{At: seconds(12)}, defined(13)}, "gadgets", "gadgets"},
-		"the peer restarts and answers":         {[]Event{defined(11), PeerAppeared{"a", "2"}, again("2", 12, gadget)}, "", "gadgets"},
-		"the peer leaves and another one comes": {[]Event{defined(11), PeerGone{"a"}, PeerAppeared{"a", "2"}}, "", "gadgets"},
-		"the local server is lost and comes back": {[]Event{defined(11), LocalLost{seconds(12)},
-			LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", "gadgets"},
-		"the local server comes back as another version": {[]Event{defined(11), LocalLost{seconds(12)},
-			LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			is := pieces(table(Reference(), slices.Concat(learnt, c.events)...))
-			if is["a native"] != c.peer || is["native here"] != c.here {
-				t.Errorf("built in at the peer: %q, want %q; here: %q, want %q", is["a native"], c.peer, is["native here"], c.here)
-			}
-		})
-	}
-}
-
-// A server that starts may see its peers' documents before the definitions that were there all along.
-// The order of the two proves nothing then.
-func TestDefinitionsFromBeforeTheStartShowNothingBuiltIn(t *testing.T) {
-	is := pieces(table(Reference(), slices.Concat([]Event{
-		LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: epoch},
-	}, peersLive("a"), []Event{
-		Fetched{At: epoch, Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), lists(gadget))}},
-		Extensions{CustomResources: []schema.GroupVersionResource{custom(gadget)}, At: seconds(60)},
-		Synced{},
-	})...))
-	if is["a native"] != "" || is["native here"] != "" {
-		t.Errorf("built in at the peer: %q, here: %q; want nothing", is["a native"], is["native here"])
-	}
 }
 
 // Every event changes the pieces that it is about and no other pieces. Pieces that a case does not

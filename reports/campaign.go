@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/internal/shell"
 )
 
 // CampaignKind, with [APIVersion], identifies a campaign. [ReadCampaign] refuses any other
@@ -83,6 +81,9 @@ type Campaign struct {
 	Judged uint64 `json:"judged"`
 	// Findings are the violations, one for each kind. Violations of KEP demands come first.
 	Findings []CampaignFinding `json:"findings"`
+	// Growth says how the results grew with the number of schedules, in that order. A campaign of
+	// several shards has none.
+	Growth []GrowthPoint `json:"growth,omitempty"`
 	// Checks are the search's checks of itself.
 	Checks SelfChecks `json:"checks"`
 	// Real is what only a campaign on real servers has (MethodReal).
@@ -265,6 +266,19 @@ type CampaignFinding struct {
 	Real *RealFinding `json:"real,omitempty"`
 }
 
+// GrowthPoint is what the first schedules of a campaign have in common.
+type GrowthPoint struct {
+	// Schedules is how many schedules are counted: the first ones.
+	Schedules uint64 `json:"schedules"`
+	// Kinds is how many kinds of violations they showed.
+	Kinds int `json:"kinds"`
+	// Traces and Shapes are as in [Campaign]. They are 0 on real servers.
+	Traces uint64 `json:"traces,omitempty"`
+	Shapes uint64 `json:"shapes,omitempty"`
+	// Cells is how many cells of the coverage were reached. It is 0 in the simulator.
+	Cells int `json:"cells,omitempty"`
+}
+
 // SelfChecks are a search's checks of itself.
 type SelfChecks struct {
 	// Repeated is how many schedules were run twice. Differed is how many of them gave another
@@ -287,121 +301,4 @@ type Trouble struct {
 	// Schedules is how many schedules had this trouble. Seed is that of the first one.
 	Schedules uint64 `json:"schedules"`
 	Seed      uint64 `json:"seed"`
-}
-
-// CampaignVerdict is the verdict on a campaign.
-type CampaignVerdict struct {
-	// Outcome is "pass", "fail" or "inconclusive".
-	Outcome invariant.Outcome `json:"outcome"`
-	// Sentence says why, in one sentence.
-	Sentence string `json:"sentence"`
-}
-
-// FewestStates is how many of the interesting states a random search must reach to pass.
-const FewestStates = 8
-
-// Conclude computes the verdict from all other fields.
-func (c *Campaign) Conclude() { c.Verdict = c.conclusion() }
-
-func (c *Campaign) conclusion() CampaignVerdict {
-	inconclusive := func(format string, args ...any) CampaignVerdict {
-		return CampaignVerdict{invariant.OutcomeInconclusive, fmt.Sprintf(format, args...)}
-	}
-	var violated []string
-	core := 0
-	for _, f := range c.Findings {
-		if c.Decides(f.Grade) {
-			core++
-			violated = appendNew(violated, f.Invariant)
-		}
-	}
-	states := c.States()
-	switch {
-	case core > 0:
-		return CampaignVerdict{invariant.OutcomeFail, fmt.Sprintf("%s violated, in %d different ways", strings.Join(violated, ", "), core)}
-	case c.Checks.Differed > 0:
-		return inconclusive("%d of %d schedules that were run twice gave two traces: the simulator cannot be trusted", c.Checks.Differed, c.Checks.Repeated)
-	case c.Checks.Wrong > 0:
-		return inconclusive("%d of %d histories that seemed to need no judging had a violation: others may be missed", c.Checks.Wrong, c.Checks.Doubted)
-	case len(c.Troubles) > 0:
-		return inconclusive("some schedules could not be carried out: %s", c.Troubles[0].Sentence)
-	case c.Schedules == 0:
-		return inconclusive("nothing was run")
-	case c.PassedOn == 0:
-		return inconclusive("in %d schedules no request was passed on to a peer", c.Schedules)
-	case c.Method == MethodRandom && states < FewestStates:
-		return inconclusive("only %d of the interesting states were reached in %d schedules; want at least %d", states, c.Schedules, FewestStates)
-	case !c.Complete:
-		return inconclusive("it was ended after %d schedules, without a violation until then", c.Schedules)
-	case len(c.Shards) < c.Of:
-		return CampaignVerdict{invariant.OutcomePass, fmt.Sprintf("no violation in %d schedules of shard %d of %d", c.Schedules, c.Shards[0].Index, c.Of)}
-	default:
-		return CampaignVerdict{invariant.OutcomePass, fmt.Sprintf("no violation in %d schedules", c.Schedules)}
-	}
-}
-
-// Decides reports whether an invariant of that grade counts towards the verdict.
-func (c *Campaign) Decides(g invariant.Grade) bool { return g == invariant.GradeCore || c.Strict }
-
-// States is how many of the interesting states were reached.
-func (c *Campaign) States() int { return c.states(func(r Reach) bool { return r.Schedules > 0 }) }
-
-// PossibleStates is how many interesting states can be reached under the policy.
-func (c *Campaign) PossibleStates() int {
-	return c.states(func(r Reach) bool { return r.Impossible == "" })
-}
-
-func (c *Campaign) states(of func(Reach) bool) (n int) {
-	for _, r := range c.Reached {
-		if of(r) {
-			n++
-		}
-	}
-	return n
-}
-
-// Command is the command line that runs the search again, even if the defaults change later.
-func (c *Campaign) Command() string {
-	if c.Real != nil {
-		return c.realCommand()
-	}
-	s := c.Spec
-	words := []string{"skewproof", "explore"}
-	if c.Method == MethodAll {
-		words = []string{"skewproof", "exhaust"}
-	}
-	words = append(words, "--policy", s.Policy)
-	for _, change := range s.Changes {
-		words = append(words, "--change", change)
-	}
-	if len(s.Versions) > 0 {
-		words = append(words, "--versions", strings.Join(s.Versions, ","))
-	} else {
-		words = append(words, "--from", s.From, "--to", s.To)
-	}
-	words = append(words, "--servers", strconv.Itoa(s.Servers), "--resources", strconv.Itoa(s.Resources))
-	if c.Method == MethodAll {
-		words = append(words, "--events", strconv.Itoa(c.Events()))
-	} else {
-		if s.Requests > 0 {
-			words = append(words, "--requests", strconv.Itoa(s.Requests))
-		}
-		words = append(words, "--first", strconv.FormatUint(c.FirstSeed, 10), "--seeds", strconv.FormatUint(cmp.Or(c.Wanted, c.Schedules), 10))
-	}
-	if c.Of > len(c.Shards) {
-		words = append(words, "--shard", fmt.Sprintf("%d/%d", c.Shards[0].Index, c.Of))
-	}
-	if c.Strict {
-		words = append(words, "--strict")
-	}
-	return shell.Line(words...)
-}
-
-// Events is the largest number of events of a schedule if every schedule is run. It is 0 for random
-// schedules.
-func (c *Campaign) Events() int {
-	if c.Scope == nil {
-		return 0
-	}
-	return c.Scope.Events
 }

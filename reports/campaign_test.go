@@ -49,6 +49,9 @@ func smallCampaign() *Campaign {
 				Invariant:     "Available", Grade: invariant.GradeExtended, Schedules: 12, Seed: 5, Sentence: "b was asked.",
 			},
 		},
+		Growth: []GrowthPoint{
+			{Schedules: 1, Traces: 1, Shapes: 1}, {Schedules: 128, Kinds: 2, Traces: 127, Shapes: 125}, {Schedules: 20000, Kinds: 2, Traces: 19987, Shapes: 19321},
+		},
 		Checks:   SelfChecks{Repeated: 200, Doubted: 90, Differed: 1, FirstDiffered: 300, Wrong: 1, FirstWrong: 400},
 		Troubles: []Trouble{{Sentence: "panic: of a test", Schedules: 2, Seed: 9}},
 		Verdict:  CampaignVerdict{Outcome: invariant.OutcomeFail, Sentence: "NoFalseNotFound violated, in 1 different ways"},

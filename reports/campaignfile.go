@@ -93,60 +93,6 @@ func (c *Campaign) check() error {
 	return nil
 }
 
-var (
-	campaignPage = newPage("campaign/", "campaign")
-	campaignHead = newHead(nil)
-)
-
-// campaignDocument is the input of the template.
-type campaignDocument struct {
-	*Campaign
-	head
-	ErrorPercent float64
-	JSON         string
-}
-
-// WriteCampaignHTML writes a campaign as one self-contained page without scripts; see [WriteHTML].
-func WriteCampaignHTML(w io.Writer, c *Campaign) error {
-	return writePage(w, campaignPage, campaignDocument{Campaign: c, head: campaignHead, ErrorPercent: 100 * DistinctError, JSON: CampaignJSON})
-}
-
-// Lead says in a sentence what was searched.
-func (d campaignDocument) Lead() string {
-	resources := "all resources of both versions"
-	if n := d.Spec.Resources; n > 0 {
-		resources = counted(n, "resource") + " that tell the versions apart"
-	}
-	how := "Random schedules of faults, restarts and upgrades"
-	if r := d.Real; r != nil {
-		return fmt.Sprintf("%s on %s of %s, as processes, by the subject %s.", how, counted(d.Spec.Servers, "apiserver"), strings.Join(r.Versions, ", "), r.Subject)
-	}
-	if d.Method == MethodAll {
-		how = "Every schedule of a bounded number of events"
-		if d.Scope != nil && d.Schedules != d.Scope.Schedules {
-			how = covered(d.Campaign) + " schedules of a bounded number of events"
-		}
-	}
-	return fmt.Sprintf("%s on %s, which serve %s, in the simulator.", how, d.Spec.Shape(), resources)
-}
-
-// NewRemoval reports whether something else removes a finding than the one before it, so that what
-// removes it must be said.
-func (c *Campaign) NewRemoval(n int) bool {
-	f := &c.Findings[n]
-	return f.Removal != nil && (n == 0 || c.Findings[n-1].Removal == nil || f.Removal.String() != c.Findings[n-1].Removal.String())
-}
-
-// First is the id of the first finding about an invariant. It is empty if there is none.
-func (d campaignDocument) First(invariant string) string {
-	for n, f := range d.Findings {
-		if f.Invariant == invariant {
-			return fmt.Sprintf("finding-%d", n+1)
-		}
-	}
-	return ""
-}
-
 // covered says how many schedules of its scope a campaign ran: "all 23,173", or "7 of the 14".
 func covered(c *Campaign) string {
 	all := grouped(int(c.Scope.Schedules))
@@ -165,7 +111,7 @@ func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 		t.writeReal(c)
 	} else {
 		fmt.Fprintf(t, "%s: %s schedules in %.0f s (%.0f a second), about %s different traces, %d of the %d interesting states that are possible reached\n",
-			c.Spec, grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(), c.PossibleStates())
+			plain(c.Spec.String()), grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(), c.PossibleStates())
 	}
 	if c.Scope != nil {
 		fmt.Fprintf(t, "%s schedules of up to %d events of %d kinds\n", covered(c), c.Scope.Events, len(c.Scope.Alphabet))
@@ -182,10 +128,10 @@ func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 		}
 	}
 	if len(never) > 0 {
-		fmt.Fprintf(t, "never reached: %s\n", strings.Join(never, ", "))
+		fmt.Fprintf(t, "never reached: %s\n", plain(strings.Join(never, ", ")))
 	}
 	if len(idle) > 0 {
-		fmt.Fprintf(t, "not exercised: %s\n", strings.Join(idle, ", "))
+		fmt.Fprintf(t, "not exercised: %s\n", plain(strings.Join(idle, ", ")))
 	}
 	if c.Real == nil {
 		fmt.Fprintf(t, "%s schedules run twice, %s with another trace\n", grouped(int(c.Checks.Repeated)), grouped(int(c.Checks.Differed)))
@@ -224,6 +170,6 @@ func (t *terminal) finding(f CampaignFinding) {
 		fmt.Fprintln(t)
 	}
 	if f.File != "" && t.Dir != "" {
-		fmt.Fprintf(t, "  skewproof replay %s\n", filepath.Join(t.Dir, f.File))
+		fmt.Fprintf(t, "  skewproof replay %s\n", filepath.Join(t.Dir, plain(f.File)))
 	}
 }

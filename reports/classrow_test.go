@@ -16,7 +16,9 @@ func forgetting(change func(n int, o *history.Operation)) *history.History {
 	h := smallRun()
 	h.Operations = nil
 	for n := range 40 {
-		o := history.Operation{ID: fmt.Sprintf("op-%d", n), Start: at(5.2 + float64(n)*0.2), Sent: &history.Sent{Server: "b", Verb: "list", GVR: trustBundles}, Received: &history.Received{Status: 503}}
+		o := history.Operation{ID: fmt.Sprintf("op-%d", n), Start: at(5.2 + float64(n)*0.2),
+			Sent:     &history.Sent{Server: "b", Verb: "list", GVR: trustBundles},
+			Received: &history.Received{Status: 503}}
 		if n >= 20 {
 			o.Status, o.Missing = 404, history.MissingResource
 		}

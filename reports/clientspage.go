@@ -183,14 +183,14 @@ the machine that makes this page.
 // WriteClientsPage writes the table as a page of the documentation. It has no date.
 func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	var page strings.Builder
-	fmt.Fprintf(&page, clientsIntroduction, t.Metadata.From, t.Metadata.To)
+	fmt.Fprintf(&page, clientsIntroduction, inTable(t.Metadata.From), inTable(t.Metadata.To))
 	page.WriteString(clientsNotRun)
 	for _, left := range t.Metadata.LeftOut {
 		fmt.Fprintf(&page, "Left out: %s.\n\n", inTable(left))
 	}
-	fmt.Fprintf(&page, "%s.\n", strings.ReplaceAll(capital(t.Sentence), "; ", ";\n"))
+	fmt.Fprintf(&page, "%s.\n", strings.ReplaceAll(capital(inTable(t.Sentence)), "; ", ";\n"))
 	for _, c := range t.Clients {
-		fmt.Fprintf(&page, "\n## %s\n\nVersions: %s.\n\n| operation | what has to come of it | %s |\n|---|---%s|\n", c.Name, strings.Join(c.Versions, ", "),
+		fmt.Fprintf(&page, "\n## %s\n\nVersions: %s.\n\n| operation | what has to come of it | %s |\n|---|---%s|\n", inTable(c.Name), inTable(strings.Join(c.Versions, ", ")),
 			strings.Join(ClientPaths, " | "), strings.Repeat("|---", len(ClientPaths)))
 		for _, o := range t.of(c.Name) {
 			name := o.Name
@@ -207,7 +207,7 @@ func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	if reasons := t.Reasons(); len(reasons) > 0 {
 		page.WriteString("\n## What clients say where something does not work\n\n| path | client | operation | versions | what it says |\n|---|---|---|---|---|\n")
 		for _, r := range reasons {
-			fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", r.Path, inTable(r.Program), inTable(r.Operation), inTable(r.Versions()), inTable(r.Reason))
+			fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", inTable(string(r.Path)), inTable(r.Program), inTable(r.Operation), inTable(r.Versions()), inTable(r.Reason))
 		}
 	}
 	_, err := io.WriteString(w, page.String())

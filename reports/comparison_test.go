@@ -340,7 +340,9 @@ func TestMergedDiscoveryIsWhatWasListedAtLast(t *testing.T) {
 		return d
 	}
 	asked := func(server, path, verb, hash string, at history.Time) history.Operation {
-		return history.Operation{End: at, Sent: &history.Sent{Server: server, Path: path, Verb: verb}, Received: &history.Received{Document: hash}}
+		return history.Operation{End: at,
+			Sent:     &history.Sent{Server: server, Path: path, Verb: verb},
+			Received: &history.Received{Document: hash}}
 	}
 	h := &history.History{
 		Documents: map[string]history.Document{"one": document("one", "x"), "both": document("both", "x", "y"), "more": document("more", "x", "y", "z")},
@@ -366,8 +368,17 @@ func TestMergedDiscoveryIsWhatWasListedAtLast(t *testing.T) {
 func TestErrorsAndWatchesHaveNoLatency(t *testing.T) {
 	h := &history.History{Run: history.Run{Servers: []history.Server{{Name: "a"}}}, End: history.End{Complete: true}}
 	for i, o := range []history.Operation{
-		{End: 3e9, Sent: &history.Sent{}, Received: &history.Received{Status: 200}}, {End: 1e9, Sent: &history.Sent{}, Received: &history.Received{Status: 200}}, {End: 20e9, Sent: &history.Sent{}, Received: &history.Received{Status: 503}}, {End: 30e9, Sent: &history.Sent{}, Received: &history.Received{Status: 200, Failure: history.FailureReset}},
-		{End: 50e9, Sent: &history.Sent{Verb: "watch"}, Received: &history.Received{Status: 200}}, {End: 60e9, Sent: &history.Sent{Client: history.ClientSocket}, Received: &history.Received{Status: 101}}, {End: 1e6, Sent: &history.Sent{}, Received: &history.Received{Status: 404}},
+		{End: 3e9,
+			Sent:     &history.Sent{},
+			Received: &history.Received{Status: 200}}, {End: 1e9, Sent: &history.Sent{},
+			Received: &history.Received{Status: 200}}, {End: 20e9, Sent: &history.Sent{},
+			Received: &history.Received{Status: 503}}, {End: 30e9, Sent: &history.Sent{},
+			Received: &history.Received{Status: 200, Failure: history.FailureReset}},
+		{End: 50e9,
+			Sent:     &history.Sent{Verb: "watch"},
+			Received: &history.Received{Status: 200}}, {End: 60e9, Sent: &history.Sent{Client: history.ClientSocket},
+			Received: &history.Received{Status: 101}}, {End: 1e6, Sent: &history.Sent{},
+			Received: &history.Received{Status: 404}},
 	} {
 		o.Server, o.ID, o.GVR, o.Path = "a", string(rune('0'+i)), history.GVR{Version: "v1", Resource: "pods"}, "/api/v1/pods"
 		h.Operations = append(h.Operations, o)

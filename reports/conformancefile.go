@@ -134,7 +134,7 @@ const ConformanceHTML = "conformance.html"
 
 var (
 	conformancePage = newPage("conformance/", "conformance")
-	conformanceHead = newHead(nil, "conformance/conformance.css")
+	conformanceHead = newHead(nil, "matrix/matrix.css", "conformance/conformance.css")
 )
 
 // conformanceDocument is the input of the template.
@@ -142,6 +142,7 @@ type conformanceDocument struct {
 	ConformanceReport
 	head
 	Lists       []conformanceList
+	Grid        conformanceGrid
 	YAML, JUnit string
 }
 
@@ -154,7 +155,7 @@ type conformanceList struct {
 // WriteConformanceHTML writes the report as one self-contained page without scripts, like
 // [WriteHTML]. The page links to the reports of the runs, which are in the same directory.
 func WriteConformanceHTML(w io.Writer, c ConformanceReport) error {
-	d := conformanceDocument{ConformanceReport: c, head: conformanceHead, YAML: ConformanceFile, JUnit: JUnitFile}
+	d := conformanceDocument{ConformanceReport: c, head: conformanceHead, Grid: newConformanceGrid(c), YAML: ConformanceFile, JUnit: JUnitFile}
 	for _, list := range []struct {
 		title string
 		of    func(ConformanceScenario) bool

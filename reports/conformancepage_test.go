@@ -3,10 +3,14 @@ package reports
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
+
+	"github.com/skewproof/skewproof/internal/invariant"
 )
 
 func renderConformance(t *testing.T, c ConformanceReport) *html.Node {
@@ -81,6 +85,36 @@ func TestConformanceEndedEarly(t *testing.T) {
 	for _, want := range []string{"Not run: many-peers.", "Inconclusive: rolling-upgrade."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+// The grid must tell held, violated and unknown apart, and leave out what was not run.
+func TestConformanceGrid(t *testing.T) {
+	c := smallConformance()
+	c.Scenarios[0].Extended.Findings = []int{7}
+	g := newConformanceGrid(c)
+	want := []gridCause{{0, 1}, {7, 2}, {2, 1}}
+	if diff := cmp.Diff(want, g.Causes); diff != "" {
+		t.Errorf("causes: %s", diff)
+	}
+	if len(g.Rows) != 2 || g.Rows[0].Scenario != "rolling-upgrade" || g.Rows[1].Scenario != "quiet" {
+		t.Fatalf("rows: %+v", g.Rows)
+	}
+	if diff := cmp.Diff([][]bool{{true, true, true}, {false, true, false}}, [][]bool{g.Rows[0].Causes, g.Rows[1].Causes}); diff != "" {
+		t.Errorf("who shows what: %s", diff)
+	}
+	for name, want := range map[string][2]invariant.Outcome{
+		"NoFalseNotFound": {invariant.OutcomeFail, invariant.OutcomePass},
+		"NoLoop":          {invariant.OutcomePass, invariant.OutcomeInconclusive},
+		"Available":       {invariant.OutcomeInconclusive, invariant.OutcomePass},
+	} {
+		i := slices.IndexFunc(g.Invariants, func(i invariant.Invariant) bool { return i.Name == name })
+		if i < 0 {
+			t.Fatalf("no column for %s", name)
+		}
+		if got := [2]invariant.Outcome{g.Rows[0].Verdicts[i], g.Rows[1].Verdicts[i]}; got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }

@@ -99,7 +99,9 @@ func hugeRun(requests int) *history.History {
 		h.Faults = append(h.Faults, history.Fault{ID: n + 10, Kind: "cut", From: fmt.Sprintf("server-%d", n%60), To: "server-1", Start: at(t), End: at(t + 0.05)})
 	}
 	for n := range requests {
-		o := history.Operation{ID: fmt.Sprintf("op-%d", n), Start: at(300 * float64(n) / float64(requests)), Sent: &history.Sent{Server: fmt.Sprintf("server-%d", n%60), Verb: "list", GVR: []history.GVR{configMaps, trustBundles}[n%2], Path: "/api"}, Received: &history.Received{Status: []int{200, 200, 503, 404, 200}[n%5]}}
+		o := history.Operation{ID: fmt.Sprintf("op-%d", n), Start: at(300 * float64(n) / float64(requests)),
+			Sent:     &history.Sent{Server: fmt.Sprintf("server-%d", n%60), Verb: "list", GVR: []history.GVR{configMaps, trustBundles}[n%2], Path: "/api"},
+			Received: &history.Received{Status: []int{200, 200, 503, 404, 200}[n%5]}}
 		o.End = o.Start + history.Time(n%7)*1e6
 		h.Operations = append(h.Operations, o)
 	}

@@ -67,13 +67,14 @@ func source(block []byte) string {
 }
 
 // writePage renders a page. It renders into memory first, because a page is small and a template
-// error must not leave half a page in w.
+// error must not leave half a page in w. No character of a page controls a terminal or the direction
+// of the text around it.
 func writePage(w io.Writer, page *template.Template, document any) error {
 	var b bytes.Buffer
 	if err := page.Execute(&b, document); err != nil {
 		return err
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(bytes.Map(printable, b.Bytes()))
 	return err
 }
 

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"bytes"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -36,7 +37,8 @@ func WriteJUnit(w io.Writer, r RunReport) error {
 	return err
 }
 
-// EncodeJUnit counts the cases of a suite, and encodes it as a JUnit XML document.
+// EncodeJUnit counts the cases of a suite, and encodes it as a JUnit XML document. Its texts are
+// [Printable], because viewers show them as they are.
 func EncodeJUnit(suite reporters.JUnitTestSuite) ([]byte, error) {
 	for _, c := range suite.TestCases {
 		suite.Tests++
@@ -53,7 +55,8 @@ func EncodeJUnit(suite reporters.JUnitTestSuite) ([]byte, error) {
 		Tests: suite.Tests, Disabled: suite.Skipped, Errors: suite.Errors, Failures: suite.Failures, Time: suite.Time,
 		TestSuites: []reporters.JUnitTestSuite{suite},
 	}, "", "  ")
-	return append([]byte(xml.Header), append(content, '\n')...), err
+	content = bytes.ReplaceAll(content, []byte("&#xD;"), []byte(" "))
+	return append([]byte(xml.Header), append(bytes.Map(printable, content), '\n')...), err
 }
 
 // OverallCase is the name of the test case that shows the overall verdict. It is always there,

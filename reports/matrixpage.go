@@ -83,7 +83,7 @@ func WriteMatrixText(w io.Writer, m VersionMatrix, opts SummaryOptions) error {
 		if i.Grade != invariant.GradeCore {
 			beyond = " (beyond the KEP)"
 		}
-		fmt.Fprintf(t, "  %s  %s%s\n", column(n), i.Name, beyond)
+		fmt.Fprintf(t, "  %s  %s%s\n", column(n), plain(i.Name), beyond)
 	}
 	t.WriteString("  ✓ held   ✗ violated   · nothing could be said\n")
 	for n, pair := range m.Pairs {

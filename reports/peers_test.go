@@ -13,10 +13,13 @@ func TestWhoWasAskedAndWhoAnswered(t *testing.T) {
 	h := smallRun()
 	h.Operations = nil
 	ask := func(id, server string, status int, failure history.Failure, handled ...string) {
-		o := history.Operation{ID: id, Start: at(12), End: at(12.1), Sent: &history.Sent{Server: server, Verb: "list", GVR: trustBundles}, Received: &history.Received{Status: status, Failure: failure}}
+		o := history.Operation{ID: id, Start: at(12), End: at(12.1),
+			Sent:     &history.Sent{Server: server, Verb: "list", GVR: trustBundles},
+			Received: &history.Received{Status: status, Failure: failure}}
 		h.Operations = append(h.Operations, o)
 		for n, s := range handled {
-			h.Hops = append(h.Hops, history.Hop{Operation: id, Start: o.Start + history.Time(n), End: o.End - history.Time(n), Entry: &history.Entry{Server: s, Rerouted: n > 0}})
+			h.Hops = append(h.Hops, history.Hop{Operation: id, Start: o.Start + history.Time(n), End: o.End - history.Time(n),
+				Entry: &history.Entry{Server: s, Rerouted: n > 0}})
 		}
 	}
 	ask("1", "b", 200, "", "b", "a")
@@ -52,7 +55,8 @@ func TestSpeedOverTime(t *testing.T) {
 		o := &h.Operations[n]
 		h.Hops = append(h.Hops, history.Hop{Operation: o.ID, Start: o.Start, End: o.End, Entry: &history.Entry{Server: o.Server}})
 		if o.Server == "b" && o.Start > at(70) {
-			h.Hops = append(h.Hops, history.Hop{Operation: o.ID, Start: o.Start + 1, End: o.End - 1, Entry: &history.Entry{Server: "a", Rerouted: true}})
+			h.Hops = append(h.Hops, history.Hop{Operation: o.ID, Start: o.Start + 1, End: o.End - 1,
+				Entry: &history.Entry{Server: "a", Rerouted: true}})
 			o.End = o.Start + at(0.5)
 		}
 	}

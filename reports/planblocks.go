@@ -54,7 +54,7 @@ func codes(names ...string) (t planText) {
 		if i > 0 {
 			t = append(t, planSpan{Text: ", "})
 		}
-		t = append(t, planSpan{oneLine(name), true})
+		t = append(t, planSpan{plain(name), true})
 	}
 	return t
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 )
 
 // WritePlanMarkdown writes the plan as Markdown (GitHub's), for a ticket or a wiki.
@@ -65,7 +64,7 @@ func (t planText) markdown(cell bool) string {
 			b.WriteString(markdownText(span.Text))
 			continue
 		}
-		text := oneLine(span.Text)
+		text := plain(span.Text)
 		// The fence is longer than any run of backquotes in the code (CommonMark 0.31.2, 6.1).
 		fence := strings.Repeat("`", longestRun(text, '`')+1)
 		if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") || text == "" {
@@ -82,7 +81,7 @@ func (t planText) markdown(cell bool) string {
 // markdownText escapes what Markdown or HTML in Markdown would read as markup.
 func markdownText(s string) string {
 	var b strings.Builder
-	for _, r := range oneLine(s) {
+	for _, r := range plain(s) {
 		if strings.ContainsRune("\\`*_[]<>|#&~", r) {
 			b.WriteByte('\\')
 		}
@@ -91,26 +90,12 @@ func markdownText(s string) string {
 	return b.String()
 }
 
-// oneLine makes a text one line without control characters, and without characters that change the
-// direction of the text around them.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsControl(r) || r == '\u2028' || r == '\u2029':
-			return ' '
-		case unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, s)
-}
-
 func fenced(code, indent string) string {
 	fence := strings.Repeat("`", max(3, longestRun(code, '`')+1))
 	var b strings.Builder
 	b.WriteString(indent + fence + "\n")
 	for line := range strings.SplitSeq(code, "\n") {
-		b.WriteString(strings.TrimRight(indent+oneLine(line), " ") + "\n")
+		b.WriteString(strings.TrimRight(indent+plain(line), " ") + "\n")
 	}
 	return b.String() + indent + fence + "\n"
 }

@@ -13,7 +13,7 @@ const planWidth = 100
 // WritePlanText writes the plan for a terminal.
 func WritePlanText(w io.Writer, p UpgradePlan) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Upgrade from %s to %s\n", oneLine(p.From), oneLine(p.To))
+	fmt.Fprintf(&b, "Upgrade from %s to %s\n", plain(p.From), plain(p.To))
 	for _, block := range p.blocks() {
 		b.WriteString("\n")
 		if block.Heading != "" {
@@ -32,7 +32,7 @@ func textBlock(block planBlock) string {
 		for _, row := range block.Table.Rows {
 			b.WriteString(filled("  ", row[0].text()))
 			for i, cell := range row[1:] {
-				b.WriteString(filled("      ", oneLine(block.Table.Head[i+1])+": "+cell.text()))
+				b.WriteString(filled("      ", plain(block.Table.Head[i+1])+": "+cell.text()))
 			}
 		}
 	case block.Code != "":
@@ -57,7 +57,7 @@ func textBlock(block planBlock) string {
 func (t planText) text() string {
 	var b strings.Builder
 	for _, span := range t {
-		b.WriteString(oneLine(span.Text))
+		b.WriteString(plain(span.Text))
 	}
 	return b.String()
 }
@@ -87,7 +87,7 @@ func filled(begin, text string) string {
 func indented(code, indent string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(code, "\n") {
-		b.WriteString(strings.TrimRight(indent+oneLine(line), " ") + "\n")
+		b.WriteString(strings.TrimRight(indent+plain(line), " ") + "\n")
 	}
 	return b.String()
 }

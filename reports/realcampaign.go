@@ -36,9 +36,9 @@ type RealCampaign struct {
 	// Overloaded is how many schedules had wrong answers that do not count, because the machine was
 	// overloaded.
 	Overloaded uint64 `json:"overloaded,omitempty"`
-	// Coverage is what was reached. Cells is how many cells there are.
+	// Coverage is what was reached. Axes are all values that a cell can have.
 	Coverage []CoverageCell `json:"coverage"`
-	Cells    int            `json:"cells"`
+	Axes     CoverageAxes   `json:"axes"`
 	// Gaps are the NEW violations that the simulator does not show with the presets of the versions.
 	Gaps []string `json:"gaps,omitempty"`
 }
@@ -50,6 +50,18 @@ type RealSession struct {
 	// Ended says why it was not used any longer.
 	Ended string `json:"ended"`
 }
+
+// CoverageAxes are all faults, transitions and classes of requests, in the order in which they are
+// shown.
+type CoverageAxes struct {
+	// Faults and Transitions begin with "none". Classes are the classes of pressure of requests.
+	Faults      []string `json:"faults"`
+	Transitions []string `json:"transitions"`
+	Classes     []string `json:"classes"`
+}
+
+// Cells is how many cells there are.
+func (a CoverageAxes) Cells() int { return len(a.Faults) * len(a.Transitions) * len(a.Classes) }
 
 // CoverageCell counts the requests that peers have to do with, while a fault was on and after a
 // transition.
@@ -158,7 +170,7 @@ func (t *terminal) writeReal(c *Campaign) {
 		fmt.Fprintf(t, "; by itself a schedule takes %.1f times as long", r.AloneSeconds/r.ScheduleSeconds)
 	}
 	fmt.Fprintf(t, "\n%s requests judged, %s of them passed on; %s of %s cells of coverage reached\n", grouped(int(r.Operations)), grouped(int(r.PassedOn)),
-		grouped(len(r.Coverage)), grouped(r.Cells))
+		grouped(len(r.Coverage)), grouped(r.Axes.Cells()))
 	for i, s := range r.Sessions {
 		fmt.Fprintf(t, "  cluster %d: %s; %s\n", i+1, counted(s.Schedules, "schedule"), plain(s.Ended))
 	}
@@ -171,6 +183,6 @@ func (t *terminal) writeReal(c *Campaign) {
 func writeCoverage(w io.Writer, r *RealCampaign) {
 	fmt.Fprintf(w, "\n%-20s %-18s %8s %10s\n", "fault", "transition", "classes", "requests")
 	for _, row := range r.CoverageRows() {
-		fmt.Fprintf(w, "%-20s %-18s %8d %10s\n", row.Fault, row.Transition, row.Classes, grouped(int(row.Requests)))
+		fmt.Fprintf(w, "%-20s %-18s %8d %10s\n", plain(row.Fault), plain(row.Transition), row.Classes, grouped(int(row.Requests)))
 	}
 }

@@ -115,7 +115,9 @@ func smallRun() *history.History {
 		{Server: "b", Start: at(17), End: at(19.5)},
 	}
 	add := func(t float64, server, verb string, g history.GVR, status int, missing history.Missing, failure history.Failure) {
-		h.Operations = append(h.Operations, history.Operation{ID: fmt.Sprintf("op-%d", len(h.Operations)+1), Start: at(t), End: at(t + 0.004), Sent: &history.Sent{Purpose: history.PurposeLoad, Client: "dynamic", User: "admin", Server: server, Verb: verb, GVR: g, Path: "/apis/" + g.String()}, Received: &history.Received{Status: status, Missing: missing, Failure: failure}})
+		h.Operations = append(h.Operations, history.Operation{ID: fmt.Sprintf("op-%d", len(h.Operations)+1), Start: at(t), End: at(t + 0.004),
+			Sent:     &history.Sent{Purpose: history.PurposeLoad, Client: "dynamic", User: "admin", Server: server, Verb: verb, GVR: g, Path: "/apis/" + g.String()},
+			Received: &history.Received{Status: status, Missing: missing, Failure: failure}})
 	}
 	add(3, "a", "list", trustBundles, 200, "", "")
 	add(3.1, "b", "list", configMaps, 200, "", "")
@@ -131,7 +133,8 @@ func smallRun() *history.History {
 	add(13, "b", "create", configMaps, 500, "", "")
 	add(13.1, "c", "create", configMaps, 403, "", "")
 	add(13.2, "c", "watch", configMaps, 200, "", history.FailureReset)
-	h.Hops = []history.Hop{{Operation: "op-10", Start: at(12.001), End: at(12.003), Entry: &history.Entry{Server: "b", Status: 404, User: "admin"}}}
+	h.Hops = []history.Hop{{Operation: "op-10", Start: at(12.001), End: at(12.003),
+		Entry: &history.Entry{Server: "b", Status: 404, User: "admin"}}}
 	return h
 }
 
@@ -255,7 +258,9 @@ func bigRun() *history.History {
 		t := float64(n) / 200
 		server := []string{"a", "b", "c"}[n%3]
 		g := resources[random.IntN(len(resources))]
-		o := history.Operation{ID: fmt.Sprintf("6f1d0c52-%08x", n), Start: at(t), End: at(t + 0.001 + random.ExpFloat64()*0.003), Sent: &history.Sent{Purpose: history.PurposeLoad, Client: "dynamic", User: "admin", Server: server, Verb: "list", GVR: g, Path: "/apis/" + g.String()}, Received: &history.Received{}}
+		o := history.Operation{ID: fmt.Sprintf("6f1d0c52-%08x", n), Start: at(t), End: at(t + 0.001 + random.ExpFloat64()*0.003),
+			Sent:     &history.Sent{Purpose: history.PurposeLoad, Client: "dynamic", User: "admin", Server: server, Verb: "list", GVR: g, Path: "/apis/" + g.String()},
+			Received: &history.Received{}}
 		answerLikeBuiltin(&o, t, t >= replaced[server]+5.7, t >= replaced["a"]+5.7, replaced[server], random)
 		h.Operations = append(h.Operations, o)
 	}

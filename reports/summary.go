@@ -54,17 +54,6 @@ func (t *terminal) end(w io.Writer, files ...string) error {
 	return err
 }
 
-// plain replaces control characters by spaces, because strings from servers must not control the
-// terminal.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
 // WriteSummary writes for a terminal the verdict, a line for each invariant that failed or proved too
 // little, a line for all that held, a line for all that the run does not test, and the files with more
 // details. With opts.Wide, every invariant has a line.

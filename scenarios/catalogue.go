@@ -43,9 +43,9 @@ var (
 	scale = []scenario.Scenario{manyPeers, manyResources, longCampaign}
 )
 
-// The controls: the invariants that a control plane of two versions violates without a proxy. A
-// control names only invariants that the plan gives many chances to fail. If the control of a
-// scenario passes by chance, the whole conformance run is inconclusive.
+// These are the controls: the invariants that a control plane of two versions violates without a
+// proxy. A control names only invariants that the plan gives many chances to fail. If the control
+// of a scenario passes by chance, the whole conformance run is inconclusive.
 var (
 	// mixedToTheEnd is for plans whose versions stay mixed to the end, for longer than
 	// Bounds.Convergence.

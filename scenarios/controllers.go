@@ -18,12 +18,12 @@ var withControllers = scenario.Limits{
 	Reason:   "because only there the run starts kube-controller-manager and reads etcd",
 }
 
-// collectorLooks is a little longer than the garbage collector waits until it looks for new and lost
-// kinds again: 30 seconds (k8s.io/kubernetes, cmd/kube-controller-manager/app/core.go).
+// collectorLooks is a little longer than 30 seconds, the interval at which the garbage collector
+// looks for new and lost kinds (k8s.io/kubernetes, cmd/kube-controller-manager/app/core.go).
 const collectorLooks = 35 * time.Second
 
-// countersLag is how long objects exist before a quota counts them. The quota controller counts a new
-// quota from what its informers have told it so far, and counts again only after a deletion, or after
+// countersLag is the time until a quota counts existing objects. The quota controller counts a new
+// quota from the events of its informers so far. It counts again only after a deletion, or after
 // five minutes (k8s.io/kubernetes, pkg/controller/resourcequota).
 const countersLag = 5 * time.Second
 
@@ -37,14 +37,14 @@ func controlled(steps func(*scenario.Plan, scenario.Parameters)) func(scenario.P
 	})
 }
 
-// work is what controllers have to do: they keep the dependents of owners until the owners are
-// deleted, and empty the namespaces that are deleted as a whole.
+// work is the work of controllers: they keep the dependents of owners until the owners are deleted,
+// and empty the namespaces that are deleted as a whole.
 type work struct {
 	owners     scenario.Objects
 	namespaces []scenario.Objects
 }
 
-// giveWork creates it. The names of all its namespaces begin with name.
+// giveWork creates the work. The names of all its namespaces begin with name.
 func giveWork(plan *scenario.Plan, name string, namespaces int) work {
 	w := work{owners: scenario.Objects{Name: name, Dependents: 3}}
 	plan.CreateObjects(w.owners)
@@ -55,8 +55,8 @@ func giveWork(plan *scenario.Plan, name string, namespaces int) work {
 	return w
 }
 
-// delete deletes the owners, then one namespace after the other. It waits in between, so that each
-// is deleted by another connection of controllers behind a load balancer.
+// delete deletes the owners, and then one namespace after the other. It waits between these
+// deletions, so that controllers behind a load balancer handle each on another connection.
 func (w work) delete(plan *scenario.Plan) {
 	plan.DeleteOwners(w.owners, scenario.Background)
 	for _, o := range w.namespaces {

@@ -28,7 +28,7 @@ var controllersRollingUpgrade = scenario.Scenario{
 			plan.Replace(server, p.To)
 			plan.Settle(5 * time.Second)
 			if i == len(plan.Servers)-1 {
-				break // nothing is skewed any more
+				break // then all versions are equal
 			}
 			work := giveWork(plan, fmt.Sprintf("upgrade-%d", i), 3)
 			plan.StartControllers(p.From, "")

@@ -32,7 +32,7 @@ var controllersWrongPeerCA = scenario.Scenario{
 		plan.Soak(15 * time.Second)
 		plan.Restart("b")
 		plan.Settle(5 * time.Second)
-		// The garbage collector asks again after delays that double up to 1000 seconds.
+		// The garbage collector retries after delays that double up to 1000 seconds.
 		plan.StartControllers(p.From, "b")
 		plan.Soak(15 * time.Second)
 		kept.delete(plan)

@@ -24,8 +24,8 @@ var etcdCutOffOneServer = scenario.Scenario{
 		heal := plan.Suffer(cut("a", fault.Etcd))
 		plan.Soak(25 * time.Second)
 		heal()
-		// The etcd client of a kube-apiserver waits before it connects again, for up to 24 s after
-		// such a cut.
+		// The etcd client of a kube-apiserver waits up to 24 s before it connects again after such
+		// a cut.
 		plan.ConvergeAfter(24 * time.Second)
 	}),
 }

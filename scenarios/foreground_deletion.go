@@ -21,7 +21,7 @@ var foregroundDeletion = scenario.Scenario{
 	Plan:             controlled(collectingForeground.alone),
 }
 
-// collectingForeground has controllers delete the dependents of owners before the owners.
+// collectingForeground lets controllers delete the dependents of owners before the owners.
 var collectingForeground = task{
 	prepare: createForControllers(5 * time.Second),
 	act: func(plan *scenario.Plan, _ scenario.Parameters) {

@@ -12,7 +12,7 @@ var garbageCollection = scenario.Scenario{
 		"one that all serve, get dependents. The controllers are started anew. Then the owners are deleted.",
 	Holds:            "The garbage collector deletes no dependent of an owner that lives, and all dependents of owners that are gone.",
 	Source:           "KEP-4020, motivation: garbage collection that is misled by a 404 deletes what it must not",
-	About:            []string{"NoWrongfulDeletion", "OrphansCollected"}, // no deletion takes time: objects are deleted in the background
+	About:            []string{"NoWrongfulDeletion", "OrphansCollected"}, // no deletion takes time, because objects are deleted in the background
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Controllers,
@@ -21,7 +21,7 @@ var garbageCollection = scenario.Scenario{
 	Plan:             controlled(collecting.alone),
 }
 
-// collecting has controllers collect the dependents of deleted owners, after a new start.
+// collecting lets controllers collect the dependents of deleted owners, after a new start.
 var collecting = task{
 	prepare: createForControllers(10 * time.Second),
 	act: func(plan *scenario.Plan, p scenario.Parameters) {
@@ -32,8 +32,8 @@ var collecting = task{
 	finish: collect,
 }
 
-// createForControllers starts controllers as clients of the second server and creates objects, which
-// the controllers can watch for some time.
+// createForControllers starts controllers as clients of the second server and creates objects. The
+// controllers can watch the objects for some time.
 func createForControllers(watch time.Duration) steps {
 	return func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.StartControllers(p.From, "b")
@@ -43,5 +43,5 @@ func createForControllers(watch time.Duration) steps {
 	}
 }
 
-// collect waits until controllers have deleted what has to go.
+// collect waits until controllers have deleted everything that they must delete.
 func collect(plan *scenario.Plan, _ scenario.Parameters) { plan.Collect() }

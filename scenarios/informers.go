@@ -48,7 +48,7 @@ var informers = scenario.Scenario{
 
 var pressureOfInformers = pressure{Operations: 1000, Events: 6}
 
-// informing has informers follow objects that are created and deleted.
+// informing lets informers follow objects that are created and deleted.
 var informing = task{
 	prepare: func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Informers = true

@@ -21,7 +21,7 @@ var mergedDiscoveryDeterministic = scenario.Scenario{
 	Plan: planned(firstTo, pressure{Operations: 3000, Skewed: 300, MergedDocuments: 400}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		plan.Settle(3 * time.Second)
-		plan.Define(widgets("v1")) // servers differ in where they find its group, see docs/findings.md, 7
+		plan.Define(widgets("v1")) // servers list its group at different places, see finding 7
 		plan.Settle(time.Second)
 		for _, order := range [][]string{{"a", "b", "c"}, {"a", "c", "b"}, {"b", "a", "c"}, {"b", "c", "a"}, {"c", "a", "b"}, {"c", "b", "a"}} {
 			for _, server := range order {

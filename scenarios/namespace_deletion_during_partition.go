@@ -21,7 +21,7 @@ var namespaceDeletionDuringPartition = scenario.Scenario{
 	Plan:             controlled(emptying.during(partition)),
 }
 
-// emptying has controllers delete a namespace with what is in it.
+// emptying lets controllers delete a namespace and its contents.
 var emptying = task{
 	prepare: createForControllers(5 * time.Second),
 	act: func(plan *scenario.Plan, _ scenario.Parameters) {

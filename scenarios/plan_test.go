@@ -52,8 +52,8 @@ func TestWhatIsSufferedIsRelievedInReverse(t *testing.T) {
 	}
 }
 
-// A partition is around the middle part of a task, and nothing else differs from the scenario without
-// it.
+// A partition must be around the middle part of a task. Nothing else may differ from the scenario
+// without the partition.
 func TestAPartitionIsAroundTheMiddle(t *testing.T) {
 	p := parameters(3, "v1.36.3", "v1.37.1")
 	for _, s := range []struct{ whole, without []string }{
@@ -78,7 +78,7 @@ func TestAPartitionIsAroundTheMiddle(t *testing.T) {
 	}
 }
 
-// sentences are the steps of a plan, for people.
+// sentences are the steps of a plan in words.
 func sentences(plan scenario.Plan) (all []string) {
 	for _, s := range plan.Steps {
 		all = append(all, s.String())

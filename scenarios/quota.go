@@ -19,7 +19,7 @@ var quota = scenario.Scenario{
 	Plan:             controlled(counting.alone),
 }
 
-// counting has controllers count objects, some of which are deleted.
+// counting lets controllers count objects. Some of these objects are deleted.
 var counting = task{
 	prepare: func(plan *scenario.Plan, p scenario.Parameters) {
 		createForControllers(countersLag)(plan, p)

@@ -31,8 +31,8 @@ var (
 	rewritten          = scenario.Objects{Name: "kept", Dependents: 1}
 )
 
-// rewriting reads, updates and patches objects through each server but the first. It does so before,
-// during and after what a scenario puts around its middle part.
+// rewriting reads, updates and patches objects through each server except the first. It does this
+// before, during and after the disturbance that a scenario puts around its middle part.
 var rewriting = task{
 	prepare: func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Settle(2 * time.Second)

@@ -6,6 +6,12 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
+// migrationBound is how long a migration of a resource that nobody writes may take on any cluster:
+// the controller waits until the garbage collector's watch has seen a newer revision. A
+// kube-apiserver sends such a bookmark once a minute (k8s.io/apiserver pkg/storage/cacher), and the
+// controller doubles its wait with every attempt.
+const migrationBound = 150 * time.Second
+
 var storageVersionMigration = scenario.Scenario{
 	Name: "storage-version-migration",
 	Happens: "Only the first server runs TO. The controllers are clients of the second. Through it, storage version migrations are asked for: " +
@@ -23,6 +29,7 @@ var storageVersionMigration = scenario.Scenario{
 	Limits:           withControllers,
 	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"MigrationsSucceed"}},
 	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.Bounds.Collection = migrationBound
 		plan.Settle(2 * time.Second)
 		plan.StartControllers(p.From, "b")
 		plan.Soak(10 * time.Second)

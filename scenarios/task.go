@@ -9,21 +9,21 @@ import (
 // steps adds steps to a plan.
 type steps func(*scenario.Plan, scenario.Parameters)
 
-// task is the work of a scenario in three parts, so that a disturbance can be put around the middle
-// one.
+// task is the work of a scenario in three parts, so that a scenario can put a disturbance around
+// the middle part.
 type task struct{ prepare, act, finish steps }
 
-// alone carries the task out without any disturbance.
+// alone carries out the task without a disturbance.
 func (t task) alone(plan *scenario.Plan, p scenario.Parameters) {
 	t.prepare(plan, p)
 	t.act(plan, p)
 	t.finish(plan, p)
 }
 
-// disturbance begins, lets something happen meanwhile, and ends.
+// disturbance begins, lasts while do is carried out, and ends.
 type disturbance func(plan *scenario.Plan, meanwhile func())
 
-// during carries the task out with a disturbance around its middle part.
+// during carries out the task with a disturbance around its middle part.
 func (t task) during(d disturbance) steps {
 	return func(plan *scenario.Plan, p scenario.Parameters) {
 		t.prepare(plan, p)
@@ -32,8 +32,8 @@ func (t task) during(d disturbance) steps {
 	}
 }
 
-// partition cuts the second server off from the first, and restarts the third meanwhile: a server
-// may then forget what it knows of one that it cannot reach.
+// partition cuts the second server off from the first, and restarts the third meanwhile, because a
+// server may then forget what it knows about a peer that it cannot reach.
 func partition(plan *scenario.Plan, meanwhile func()) {
 	plan.Inject("b to a", cut("b", "a"))
 	plan.Soak(5 * time.Second)
@@ -44,8 +44,8 @@ func partition(plan *scenario.Plan, meanwhile func()) {
 	plan.Heal("b to a")
 }
 
-// duringPartition is a scenario like another one, with a task that is carried out during a partition.
-// act says what the middle part of the task is: "the owners are deleted".
+// duringPartition is another scenario's task, carried out during a partition. act names the middle
+// part of the task: "the owners are deleted".
 func duringPartition(like scenario.Scenario, act, holds string, plan func(scenario.Parameters) scenario.Plan) scenario.Scenario {
 	s := like
 	s.Name += "-during-partition"
@@ -58,8 +58,8 @@ func duringPartition(like scenario.Scenario, act, holds string, plan func(scenar
 	return s
 }
 
-// These are works of controllers, informers and clients in a partition. Each control is that of the
-// scenario without it: the harm does not need a partition if there is no proxy.
+// These are tasks of controllers, informers and clients in a partition. The control of each is that
+// of the scenario without a partition, because without a proxy the harm does not need a partition.
 var (
 	garbageCollectionDuringPartition = duringPartition(garbageCollection, "the controllers are started anew and the owners are deleted",
 		"The garbage collector deletes no dependent of an owner that lives, and all dependents of owners that are gone, at the latest when the partition is over.",

@@ -35,5 +35,5 @@ var writesOnce = scenario.Scenario{
 	}),
 }
 
-// resets is how often connections are reset under the writes.
+// resets is the number of times that connections are reset during the writes.
 const resets = 15

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -11,6 +12,7 @@ import (
 // definition is a definition in etcd.
 type definition struct {
 	scenario.Definition
+	created  time.Time // by the wall clock; a change of the definition does not change it
 	accepted names
 	// established is true once all its names were accepted. It stays true. No server serves a custom
 	// resource before. An aggregated API has no names of its own, so it is always established.
@@ -73,20 +75,20 @@ func (d *definition) accept(all []definition) (refused string) {
 	return refused
 }
 
-// apply creates a definition or changes it, and returns what etcd holds then. The error says why the
-// control plane refuses it.
-func apply(all []definition, d scenario.Definition) ([]definition, error) {
-	next := definition{Definition: d, established: d.Aggregated}
+// apply creates a definition at a time, or changes it, and returns what etcd holds then. The error
+// says why the control plane refuses it.
+func apply(all []definition, d scenario.Definition, at time.Time) ([]definition, error) {
+	next := definition{Definition: d, created: at.Truncate(time.Second), established: d.Aggregated}
 	all = slices.Clone(all)
-	at := slices.IndexFunc(all, func(o definition) bool {
+	index := slices.IndexFunc(all, func(o definition) bool {
 		return o.Group == d.Group && o.Resource == d.Resource && o.Aggregated == d.Aggregated
 	})
-	if at >= 0 {
-		next = all[at]
+	if index >= 0 {
+		next = all[index]
 		next.Definition = d
 	}
 	if d.Aggregated {
-		return put(all, at, next), nil
+		return put(all, index, next), nil
 	}
 	for _, v := range next.stored {
 		if v != d.StorageVersion() && !slices.Contains(d.Versions, v) {
@@ -97,7 +99,7 @@ func apply(all []definition, d scenario.Definition) ([]definition, error) {
 		next.stored = append(slices.Clip(next.stored), d.StorageVersion())
 	}
 	why := next.accept(all)
-	all = put(all, at, next)
+	all = put(all, index, next)
 	if !next.established {
 		return all, refuseDefinition(d, why)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim/recorded"
@@ -21,7 +22,7 @@ func defined(t *testing.T, refused []string, all ...scenario.Definition) []defin
 	var etcd []definition
 	for _, d := range all {
 		var err error
-		etcd, err = apply(etcd, d)
+		etcd, err = apply(etcd, d, time.Time{})
 		var refusal *scenario.RefusedDefinition
 		if is := errors.As(err, &refusal); is != slices.Contains(refused, d.String()) || err != nil && !is {
 			t.Errorf("%s: error %v", d, err)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -86,7 +87,7 @@ func (srv *server) document() history.Document {
 // is a [scenario.RefusedDefinition].
 func (s *Simulator) define(d scenario.Definition, exists bool) (err error) {
 	if exists {
-		s.extensions, err = apply(s.extensions, d)
+		s.extensions, err = apply(s.extensions, d, s.wall())
 	} else {
 		s.extensions = remove(s.extensions, d)
 	}
@@ -127,7 +128,8 @@ func (srv *server) see(now []definition) {
 }
 
 // extensionsOf returns the definitions in the form of the sidecar's sources (proxy/peers).
-func extensionsOf(now []definition) (e proxy.Extensions) {
+func extensionsOf(now []definition) proxy.Extensions {
+	e := proxy.Extensions{Created: map[schema.GroupVersionResource]time.Time{}}
 	for _, d := range now {
 		for _, v := range d.Versions {
 			gvr := schema.GroupVersionResource{Group: d.Group, Version: v, Resource: d.Resource}
@@ -136,6 +138,7 @@ func extensionsOf(now []definition) (e proxy.Extensions) {
 				e.Aggregated = append(e.Aggregated, gvr.GroupVersion())
 			case d.established:
 				e.CustomResources = append(e.CustomResources, gvr)
+				e.Created[gvr] = d.created
 			default:
 				e.Unserved = append(e.Unserved, gvr)
 			}

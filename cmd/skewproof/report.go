@@ -77,6 +77,7 @@ Exit code 1: a run failed (with --known: by something NEW); 2: else, a run prove
 // judgeAll judges runs, and drafts findings from their NEW violations. The exit code is that of the
 // worst run.
 func judgeAll(cmd *cobra.Command, dirs []run.Dir, j run.Judging, drafts, output string) error {
+	limitMemory()
 	var seen []findings.Seen
 	worst, more, next := invariant.OutcomePass, 0, 0
 	for n, dir := range dirs {

@@ -94,6 +94,7 @@ harm a control plane are refused, and what cannot be seen without its logs is no
 
 // carryOut carries out a run. The verdict becomes the exit code.
 func carryOut(cmd *cobra.Command, s run.Spec) error {
+	limitMemory()
 	ctx := cmd.Context()
 	if s.Keep {
 		var cancel context.CancelFunc
@@ -132,6 +133,7 @@ func newHidden() []*cobra.Command {
 			return carryOut(cmd, s)
 		}),
 		hidden(run.SandboxedCommand+" DIR", 1, func(cmd *cobra.Command, args []string) error {
+			limitMemory()
 			return run.Sandboxed(cmd.Context(), run.Dir(args[0]), console(cmd))
 		}),
 		hidden(run.SessionCommand+" DIR", 1, func(cmd *cobra.Command, args []string) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -98,11 +97,9 @@ func (f *searchFlags) complete(progress io.Writer) error {
 
 // prepare makes the directory, and sets up the process for a search.
 func (f *searchFlags) prepare(kind string) (dir string, err error) {
-	utilruntime.ErrorHandlers = nil                // simulated apiservers cannot write all their answers, because faults break them
-	debug.SetGCPercent(1600)                       // a run makes much short-lived garbage; frequent collection would take half of the time
-	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // GOMEMLIMIT is not set
-		debug.SetMemoryLimit(1 << 30) // above this, garbage is collected more often
-	}
+	utilruntime.ErrorHandlers = nil // simulated apiservers cannot write all their answers, because faults break them
+	debug.SetGCPercent(1600)        // a run makes much short-lived garbage; frequent collection would take half of the time
+	limitMemory()
 	return newCampaignDir(f.out, kind+"-"+f.spec.Policy, time.Now())
 }
 

@@ -21,6 +21,7 @@ const (
 	Kubeadm               Component = "kubeadm"
 	Kubectl               Component = "kubectl"
 	Kubelet               Component = "kubelet"
+	KubeProxy             Component = "kube-proxy"
 
 	Containerd     Component = "containerd"
 	ContainerdShim Component = "containerd-shim-runc-v2"
@@ -87,6 +88,7 @@ var programs = map[Component]program{
 	KubeControllerManager: {kubernetes, "cmd/kube-controller-manager", []string{"--version"}, "Kubernetes "},
 	KubeScheduler:         {kubernetes, "cmd/kube-scheduler", []string{"--version"}, "Kubernetes "},
 	Kubelet:               {kubernetes, "cmd/kubelet", []string{"--version"}, "Kubernetes "},
+	KubeProxy:             {kubernetes, "cmd/kube-proxy", []string{"--version"}, "Kubernetes "},
 	Kubeadm:               {kubernetes, "cmd/kubeadm", []string{"version", "--output=short"}, ""},
 	Kubectl:               {kubernetes, "cmd/kubectl", []string{"version", "--client"}, "Client Version: "},
 	Etcd:                  {etcd, "", []string{"--version"}, "etcd Version: "},

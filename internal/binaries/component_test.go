@@ -17,6 +17,7 @@ func TestReleaseNamed(t *testing.T) {
 		{KubeControllerManager, "Kubernetes v1.36.3\n", "v1.36.3"},
 		{KubeScheduler, "Kubernetes v1.36.3\n", "v1.36.3"},
 		{Kubelet, "Kubernetes v1.36.3\n", "v1.36.3"},
+		{KubeProxy, "Kubernetes v1.36.3\n", "v1.36.3"},
 		{Kubeadm, "v1.36.3\n", "v1.36.3"},
 		{Kubectl, "Client Version: v1.36.3\nKustomize Version: v5.8.1\n", "v1.36.3"},
 		{E2ETest, "v1.37.1\n", "v1.37.1"},

@@ -209,7 +209,7 @@ func TestGetWrongUsage(t *testing.T) {
 	if _, err := s.Get(t.Context(), KubeAPIServer, "v1.37"); !errors.Is(err, ErrBadVersion) || errors.Is(err, ErrUnavailable) {
 		t.Errorf("version: got %v", err)
 	}
-	if _, err := s.Get(t.Context(), "kube-proxy", "v1.37.1"); !errors.Is(err, ErrBadRef) {
+	if _, err := s.Get(t.Context(), "cloud-controller-manager", "v1.37.1"); !errors.Is(err, ErrBadRef) {
 		t.Errorf("component: got %v", err)
 	}
 	checkNothingLeft(t, s.Dir)

@@ -21,6 +21,9 @@ var ErrBadRef = errors.New("wrong usage")
 // with etcd 3.6, and earlier ones work with it: their part of its API has not changed since 3.4.
 const DefaultEtcd = "v3.6.8"
 
+// OldestEtcd is the oldest etcd of a run.
+const OldestEtcd = "v3.6.0"
+
 // maxVersion bounds the length of a version, because it becomes part of a file name. Released
 // versions are far shorter.
 const maxVersion = 64

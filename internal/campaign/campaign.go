@@ -100,6 +100,7 @@ type Campaign struct {
 	overloaded   uint64
 	took, resets time.Duration // of the schedules that were carried out
 	alone        []time.Duration
+	growth       []reports.GrowthPoint
 	known        map[int]uint64 // schedules by finding
 	fresh        []*newFinding  // NEW ones, in the order in which they were seen
 	sessions     []reports.RealSession
@@ -346,10 +347,11 @@ func (c *Campaign) count(s schedule, j judgement, result run.ScheduleResult) {
 		c.overloaded++
 	}
 	c.tally.Add(s.seed, passed > 0, j.verdicts, j.violations)
+	c.growth = append(c.growth, reports.GrowthPoint{Schedules: c.done, Kinds: len(c.known) + len(c.fresh), Cells: len(c.reached)})
 	of := ""
 	if c.Seeds > 0 {
 		of = fmt.Sprintf(" of %d", c.Seeds)
 	}
 	c.Progress("%d%s schedules, seed %d took %.0f s; %d of %d cells reached; violations of %d known kinds, %d NEW; %d clusters", c.done, of, s.seed,
-		result.Took.Seconds(), len(c.reached), cells(), len(c.known), len(c.fresh), len(c.sessions)+1)
+		result.Took.Seconds(), len(c.reached), axes().Cells(), len(c.known), len(c.fresh), len(c.sessions)+1)
 }

@@ -51,8 +51,10 @@ var (
 	}
 )
 
-// cells is how many cells there are.
-func cells() int { return len(faultKinds) * len(transitions) * len(invariant.CrossingClasses()) }
+// axes are all values that a cell can have.
+func axes() reports.CoverageAxes {
+	return reports.CoverageAxes{Faults: faultKinds, Transitions: transitions, Classes: invariant.CrossingClasses()}
+}
 
 // lasting is for how long a transition matters to requests after it, as in signatures.
 const lasting = 30 * time.Second

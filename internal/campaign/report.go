@@ -25,9 +25,10 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 		doc.Spec.Versions = c.Versions
 	}
 	c.tally.Fill(doc)
+	doc.Growth = c.growth
 	doc.Real = &reports.RealCampaign{
 		Subject: c.Spec.Subject, Versions: c.Versions, QPS: c.Spec.QPS, Sessions: c.sessions, Operations: c.operations, PassedOn: c.passedOn,
-		Overloaded: c.overloaded, Coverage: c.reached.Report(), Cells: cells(),
+		Overloaded: c.overloaded, Coverage: c.reached.Report(), Axes: axes(),
 		ScheduleSeconds: mean(c.took, c.done), ResetSeconds: mean(c.resets, c.done), AloneSeconds: mean(sum(c.alone), uint64(len(c.alone))),
 	}
 	for n, f := range c.fresh {

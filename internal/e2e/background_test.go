@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// output is a buffer that is written by a process and read by a test.
+// output is a buffer that a process writes and a test reads.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -33,24 +33,24 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// underWay is a run that goes on while a test looks at it.
+// underWay is a run that continues while a test looks at it.
 type underWay struct {
 	out   *output
 	dir   string
 	cmd   *exec.Cmd
 	ended chan struct{}
-	err   error // valid once ended is closed
+	err   error // valid after ended is closed
 }
 
-// begin starts a quiet run and returns once the line has been seen. A run that ends before fails
-// the test at once.
+// begin starts a quiet run and returns when the line has been seen. If the run ends before that,
+// the test fails at once.
 func begin(t *testing.T, line string, flags ...string) *underWay {
 	t.Helper()
 	return beginBy(t, nil, line, flags...)
 }
 
-// beginBy is begin by way of another command, which is given skewproof's command line and becomes
-// it.
+// beginBy is like begin, but starts skewproof by another command, which gets skewproof's command
+// line and executes it.
 func beginBy(t *testing.T, by []string, line string, flags ...string) *underWay {
 	t.Helper()
 	needsCluster(t)
@@ -62,7 +62,7 @@ func beginBy(t *testing.T, by []string, line string, flags ...string) *underWay 
 		u.cmd.Args = append(slices.Clone(by), u.cmd.Args...)
 	}
 	u.cmd.Stdout, u.cmd.Stderr = u.out, u.out
-	u.cmd.WaitDelay = time.Minute // then it is killed: a test that fails must not leave a cluster behind either
+	u.cmd.WaitDelay = time.Minute // then the run is killed, because a failed test must not leave a cluster behind
 	if err := u.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func beginBy(t *testing.T, by []string, line string, flags ...string) *underWay 
 		u.err = u.cmd.Wait()
 		close(u.ended)
 	}()
-	t.Cleanup(func() { <-u.ended }) // the test's context is cancelled by then, which ends the run
-	eventually(t, fmt.Sprintf("%q is said", line), 3*time.Minute, func() bool {
+	t.Cleanup(func() { <-u.ended }) // by then the test's context is cancelled, which ends the run
+	eventually(t, fmt.Sprintf("the output contains %q", line), 3*time.Minute, func() bool {
 		select {
 		case <-u.ended:
 			t.Fatalf("skewproof ended before it said %q: %v; output:\n%s", line, u.err, u.out)
@@ -82,8 +82,8 @@ func beginBy(t *testing.T, by []string, line string, flags ...string) *underWay 
 	return u
 }
 
-// end sends the run a signal, waits until it has ended, and returns its exit code, -1 if the signal
-// was the end of it.
+// end sends the run a signal, waits until it has ended, and returns its exit code. The code is -1
+// if the signal itself ended the process.
 func (u *underWay) end(t *testing.T, signal syscall.Signal) int {
 	t.Helper()
 	if err := u.cmd.Process.Signal(signal); err != nil {
@@ -97,14 +97,14 @@ func (u *underWay) end(t *testing.T, signal syscall.Signal) int {
 	return exitCode(t, u.err)
 }
 
-// process is one process of the machine, with what /proc says of it.
+// process is one process of the machine, as /proc describes it.
 type process struct {
 	pid  string
 	args []string
 }
 
-// role is what the process is in a run: "run" and "sandboxed" are the two halves of skewproof, and
-// the others are called by the name of their program.
+// role is the role of the process in a run. "run" and "sandboxed" are the two halves of skewproof.
+// Every other process has the name of its program as its role.
 func (p process) role() string {
 	program := filepath.Base(p.args[0])
 	if program == filepath.Base(skewproof) && len(p.args) > 1 {
@@ -113,8 +113,8 @@ func (p process) role() string {
 	return program
 }
 
-// processesOf lists, by role, the processes whose command line names the directory of a run: both
-// halves of skewproof were given it, and etcd and kube-apiservers were given files below it.
+// processesOf lists, by role, the processes whose command line names the directory of a run. Both
+// halves of skewproof get this directory, and etcd and kube-apiservers get files in it.
 func processesOf(t *testing.T, dir string) map[string][]process {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -125,7 +125,7 @@ func processesOf(t *testing.T, dir string) map[string][]process {
 	for _, f := range files {
 		line, err := os.ReadFile(f)
 		if err != nil || !bytes.Contains(line, []byte(dir)) {
-			continue // it has ended meanwhile, or is somebody else's
+			continue // the process has ended meanwhile, or belongs to somebody else
 		}
 		p := process{pid: filepath.Base(filepath.Dir(f)), args: strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")}
 		found[p.role()] = append(found[p.role()], p)
@@ -133,7 +133,7 @@ func processesOf(t *testing.T, dir string) map[string][]process {
 	return found
 }
 
-// census says how many processes there are of each role.
+// census counts the processes of each role.
 func census(processes map[string][]process) string {
 	var roles []string
 	for role, all := range processes {
@@ -143,8 +143,8 @@ func census(processes map[string][]process) string {
 	return strings.Join(roles, ", ")
 }
 
-// consistsOf waits until the run has these processes and no other. For a moment there may be more: a
-// program that is about to be started still has the command line of the one that starts it.
+// consistsOf waits until the run has exactly these processes. For a moment there may be more,
+// because a program that is about to start still has the command line of its parent.
 func (u *underWay) consistsOf(t *testing.T, want string) map[string][]process {
 	t.Helper()
 	var found map[string][]process
@@ -163,7 +163,7 @@ func (u *underWay) consistsOf(t *testing.T, want string) map[string][]process {
 // wholeRun is the census of a run with three servers.
 const wholeRun = "1 etcd, 1 run, 1 sandboxed, 3 kube-apiserver"
 
-// nothingIsLeft waits until no process of the run is left.
+// nothingIsLeft waits until the run has no process left.
 func nothingIsLeft(t *testing.T, dir string) {
 	t.Helper()
 	eventually(t, "no process of the run is left", time.Minute, func() bool { return len(processesOf(t, dir)) == 0 })

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Whatever is wrong, a person is told what and what to do, the exit code says which kind it is, and
-// nothing is left behind.
+// Every wrong input gives an error that says what is wrong and what to do, and an exit code for
+// this kind of error. It leaves nothing behind.
 func TestBadInput(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
@@ -73,7 +73,7 @@ func TestAVersionThatDoesNotExist(t *testing.T) {
 	}
 }
 
-// within runs skewproof behind a shell line in a user namespace, where an ordinary user may mount
+// within runs skewproof after a shell line in a user namespace, in which an ordinary user may mount
 // and set limits.
 func within(t *testing.T, unshare []string, script string, args ...string) result {
 	t.Helper()
@@ -94,7 +94,7 @@ func TestAFullDiskEndsTheRun(t *testing.T) {
 }
 
 func TestNoNamespacesIsSaidWithTheWayOut(t *testing.T) {
-	// The inner shell is no longer root, and there may be no further user namespace below it.
+	// The inner shell is no longer root, and must not make a further user namespace.
 	r := within(t, []string{"--user", "--map-root-user"},
 		"echo 0 > /proc/sys/user/max_user_namespaces; exec setpriv --bounding-set=-all --inh-caps=-all \"$0\" \"$@\"",
 		"run", "quiet", "--out", filepath.Join(t.TempDir(), "run"))

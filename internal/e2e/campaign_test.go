@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Three schedules are carried out on real processes, on one cluster, and judged.
+// Three schedules are carried out on real processes of one cluster, and are judged.
 func TestCampaignOnRealProcesses(t *testing.T) {
 	needsCluster(t)
 	dir := filepath.Join(t.TempDir(), "campaign")

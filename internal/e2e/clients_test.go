@@ -7,8 +7,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Two operations of the table of clients: kubectl, and the JavaScript client where there is Node.js.
-// Both must work through the reference, and neither without a proxy.
+// The test runs two operations of the table of clients: kubectl, and the JavaScript client if the
+// machine has Node.js. Both must work through the reference, and both must fail without a proxy.
 func TestTableOfClients(t *testing.T) {
 	onlyWithAll(t)
 	needsCluster(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Flags are believed by what they do. Half of an address leads nowhere, and would be found in the
-// endpoint lease and dialled by peers if it were used; v1.37.1 leaves it aside for
-// --advertise-address with its own port.
+// The test checks flags by their effect. An incomplete peer address leads nowhere. If the server
+// used it, the address would be in the endpoint lease and peers would dial it. v1.37.1 ignores it,
+// and uses --advertise-address with its own port instead.
 func TestHalfAnAdvertisedAddressIsLeftAside(t *testing.T) {
 	r, _ := runScenario(t, "advertised-address-half")
 	h, err := history.ReadFile(filepath.Join(r.dir, "history.jsonl"))

@@ -8,8 +8,9 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// The harm itself, with a real kube-controller-manager as a client of the older server. Without a
-// proxy the garbage collector never learns that there is an owner, and leaves its dependents.
+// The test shows the harm itself, with a real kube-controller-manager as a client of the older
+// server. Without a proxy the garbage collector never learns that an owner exists, and does not
+// delete its dependents.
 func TestGarbageCollectionWithoutTheProxy(t *testing.T) {
 	needsCluster(t)
 	needsVersions(t, newPair.from, newPair.to)
@@ -25,7 +26,8 @@ func TestGarbageCollectionWithoutTheProxy(t *testing.T) {
 	}
 }
 
-// With the reference proxy before the older server it collects them, and nothing else.
+// With the reference proxy in front of the older server it deletes these dependents, and nothing
+// else.
 func TestGarbageCollectionWithReference(t *testing.T) {
 	s, err := scenarios.Find("garbage-collection")
 	if err != nil {

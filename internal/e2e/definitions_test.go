@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// definitionSteps define what collides with built-in resources of one version, and with each other.
-// After each, real kube-apiservers and the simulator must serve the same.
+// definitionSteps define resources that collide with built-in resources of one version, and with
+// each other. After each step, real kube-apiservers and the simulator must serve the same.
 func definitionSteps() []scenario.Step {
 	const migration, resources, storage, own = "storagemigration.k8s.io", "resource.k8s.io", "storage.k8s.io", "stable.example.com"
 	def := func(group, resource string, versions ...string) scenario.Definition {
@@ -42,23 +42,23 @@ func definitionSteps() []scenario.Step {
 		gizmos,  // refused: the kind of gadgets
 		gears,   // refused: the short name of gadgets
 		dropped, // refused: gadgets are stored as v1
-		def(migration, "storageversionmigrations", "v1"),   // the newer has it built in
-		def(migration, "gizmos", "v1", "v9"),               // the newer has the version built in
-		def(resources, "devicetaintrules", "v1"),           // both have the version, and the newer the resource
-		def(storage, "volumeattributesclasses", "v1beta1"), // the older has it built in
+		def(migration, "storageversionmigrations", "v1"),   // built in, in the newer version
+		def(migration, "gizmos", "v1", "v9"),               // the newer version has this version built in
+		def(resources, "devicetaintrules", "v1"),           // both have the version, and only the newer has the resource
+		def(storage, "volumeattributesclasses", "v1beta1"), // built in, in the older version
 		preferring,
-		gauges, // takes the place of the newer's own version
+		gauges, // replaces the newer server's built-in group version
 	} {
 		add(scenario.Define, d)
 	}
-	add(scenario.Undefine, gadgets) // now gizmos and gears have their names
+	add(scenario.Undefine, gadgets) // gizmos and gears now get their names
 	add(scenario.Undefine, gauges)
 	add(scenario.Undefine, def(migration, "gizmos", "v1"))
 	return steps
 }
 
-// outcome is what each server serves in the groups of the definitions when a step is over, and
-// whether it was refused.
+// outcomes returns what each server serves in the groups of the definitions after each step, and
+// whether the control plane refused the step.
 func outcomes(t *testing.T, h *history.History, definitions int) []string {
 	t.Helper()
 	groups := map[string]bool{}
@@ -102,8 +102,8 @@ func outcomes(t *testing.T, h *history.History, definitions int) []string {
 	return all
 }
 
-// The simulator's model of definitions is that of real kube-apiservers: which are refused, which
-// server serves what, and in which order discovery lists it.
+// The simulator models definitions like real kube-apiservers: which ones are refused, which server
+// serves them, and in which order discovery lists them.
 func TestDefinitionsFromTheSkew(t *testing.T) {
 	needsCluster(t)
 	steps := definitionSteps()

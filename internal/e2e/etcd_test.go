@@ -29,8 +29,8 @@ import (
 	"github.com/skewproof/skewproof/internal/pki"
 )
 
-// TestARealEtcdIsWatched checks that the answers of etcd's own gateway are read: every change is
-// told once and in order, although etcd is killed and started again meanwhile.
+// TestARealEtcdIsWatched reads the answers of etcd's own gateway. It checks that every change is
+// reported once and in order, even if etcd is killed and started again meanwhile.
 func TestARealEtcdIsWatched(t *testing.T) {
 	store := binaries.Store{}
 	program, err := store.Get(t.Context(), binaries.Etcd, binaries.DefaultEtcd)
@@ -108,7 +108,7 @@ func TestARealEtcdIsWatched(t *testing.T) {
 	}
 }
 
-// value is a ConfigMap as kube-apiserver keeps it.
+// value is a ConfigMap in the form in which kube-apiserver stores it.
 func value(t *testing.T, name string) string {
 	t.Helper()
 	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n", UID: types.UID("uid-" + name)}}
@@ -120,8 +120,8 @@ func value(t *testing.T, name string) string {
 	return string(encoded)
 }
 
-// realEtcd prepares an etcd on loopback. start starts it, waits until it answers, and returns what
-// kills it. Its data outlives it.
+// realEtcd prepares an etcd on loopback. start starts it, waits until it answers, and returns a
+// function that kills it. The data stays when etcd is killed.
 func realEtcd(t *testing.T, program string) (gateway etcd.Gateway, start func() (kill func())) {
 	t.Helper()
 	dir := t.TempDir()
@@ -171,7 +171,7 @@ func realEtcd(t *testing.T, program string) (gateway etcd.Gateway, start func() 
 	}
 }
 
-// free is an address on loopback that nobody listens on.
+// free returns an address on loopback at which nothing listens.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// A control plane that is kept up stands for one that is somebody else's: it is judged by what it
-// answers, and, as its own audit logs say, asked for nothing but to be read.
+// A control plane that the test keeps running stands for somebody else's. The run judges it by its
+// answers. The audit logs must show that the run only read from it.
 func TestServersThatRunAlready(t *testing.T) {
 	needsTools(t, "nsenter")
 	kept := begin(t, "The cluster stays up", "--keep", "--subject", "reference")
@@ -33,7 +33,7 @@ func TestServersThatRunAlready(t *testing.T) {
 	for name, want := range map[string]invariant.Outcome{
 		"NoFalseNotFound": invariant.OutcomePass, "TrueNotFound": invariant.OutcomePass, "DiscoveryDeterministic": invariant.OutcomePass,
 		"DiscoveryComplete": invariant.OutcomePass, "DiscoveryAccessible": invariant.OutcomePass, "Converges": invariant.OutcomePass,
-		// Logs and processes of other people's servers are not at hand.
+		// A run has no access to logs and processes of other people's servers.
 		"NoLoop": invariant.OutcomeInconclusive, "IdentityPreserved": invariant.OutcomeInconclusive,
 		"WritesOnce": invariant.OutcomeInconclusive, "NoCrash": invariant.OutcomeInconclusive,
 	} {
@@ -48,8 +48,8 @@ func TestServersThatRunAlready(t *testing.T) {
 	nothingIsLeft(t, kept.dir)
 }
 
-// onlyRead checks in the audit logs of a run what its administrator, in whose name everything from
-// outside is asked, has asked since then.
+// onlyRead checks the audit logs of a run for the requests of its administrator since then. All
+// requests from outside are sent as this administrator.
 func onlyRead(t *testing.T, dir string, since time.Time) {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(dir, "logs", "*-audit.jsonl"))
@@ -67,7 +67,7 @@ func onlyRead(t *testing.T, dir string, since time.Time) {
 		for lines.Scan() {
 			var e auditv1.Event
 			if json.Unmarshal(lines.Bytes(), &e) != nil || e.User.Username != "admin" || e.RequestReceivedTimestamp.Time.Before(since) {
-				continue // the last line may be half written
+				continue // the last line may be incomplete
 			}
 			switch e.Verb {
 			case "get", "list", "watch":

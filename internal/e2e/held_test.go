@@ -19,8 +19,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// People start a cluster to try things on, act on it, and end it from wherever it runs: here it is
-// started to ignore SIGINT, as shells start their background jobs.
+// A user starts a cluster to try things, acts on it, and ends it from another shell. The cluster is
+// started so that it ignores SIGINT, as shells start their background jobs.
 func TestHeldCluster(t *testing.T) {
 	if isInside() {
 		heldInside(t, flag.Arg(0))
@@ -82,7 +82,7 @@ func TestHeldCluster(t *testing.T) {
 	}
 }
 
-// heldInside asks, inside the sandbox, by each way to server b.
+// heldInside sends requests to server b, inside the sandbox, in every possible way.
 func heldInside(t *testing.T, when string) {
 	status := func(way, path string) (code int) {
 		config := insideConfig(t, way)
@@ -100,7 +100,7 @@ func heldInside(t *testing.T, when string) {
 	case "healthy":
 		becomes("b", onlyNewer, http.StatusOK)
 		becomes("balancer", onlyNewer, http.StatusOK)
-		becomes("b-direct", "/api/v1/namespaces/"+workload.Namespace, http.StatusNotFound) // nothing has prepared a load
+		becomes("b-direct", "/api/v1/namespaces/"+workload.Namespace, http.StatusNotFound) // no load was prepared
 	case "b→a cut":
 		becomes("b", onlyNewer, http.StatusServiceUnavailable)
 		becomes("a", onlyNewer, http.StatusOK)

@@ -20,11 +20,11 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// difference is what the front door answers instead, what the server then gets, and why. An empty
-// front is the same answer.
+// difference is the answer of the front door, what it passes on to the server, and the reason. An
+// empty front means the same answer.
 type difference struct{ front, passes, why string }
 
-// anything is passed on if it depends on which is first.
+// anything means that what is passed on depends on a race.
 const anything = "anything"
 
 const (
@@ -44,7 +44,8 @@ func write(headers, body string) string {
 	return "POST " + configMaps + "?dryRun=All HTTP/1.1\r\n" + postHeaders + headers + "\r\n" + body
 }
 
-// fields are those of a GET by HTTP/2, with some replaced, added, or, if the value is "-", removed.
+// fields are the fields of a GET by HTTP/2. Some are replaced or added. A field with the value "-"
+// is removed.
 func fields(changes ...string) []string {
 	all := []string{":method", "GET", ":scheme", "https", ":authority", "x", ":path", configMaps, "audit-id", "ID"}
 	for i := 0; i < len(changes); i += 2 {
@@ -65,7 +66,7 @@ func fields(changes ...string) []string {
 
 var chunked = fmt.Sprintf("%x\r\n%s\r\n0\r\n", len(aMap), aMap)
 
-// hostileRequests are sent to a kube-apiserver, and to the reference in front of it.
+// hostileRequests are sent to a kube-apiserver and to the reference in front of it.
 var hostileRequests = []rawRequest{
 	{name: "nothing special", text: ask(configMaps)},
 	{name: "nothing special, anonymous", text: ask(configMaps), by: "nobody"},
@@ -197,17 +198,17 @@ var hostileRequests = []rawRequest{
 	{name: "a tunnel of its own protocol, HTTP/2", fields: append([]string{":protocol", "websocket"}, fields(":method", "CONNECT")...)},
 }
 
-// compared is what a request led to at one of the two.
+// compared is the result of a request at one of the two.
 type compared struct {
 	ID     string
 	Answer rawAnswer
 }
 
-// answersVariable names the file in which the half inside the sandbox leaves the answers.
+// answersVariable names the file into which the half inside the sandbox writes the answers.
 const answersVariable = "SKEWPROOF_E2E_ANSWERS"
 
-// sendHostileRequests sends, inside the sandbox, each request to the server itself and to the front
-// door. It returns the two answers to each.
+// sendHostileRequests sends each request, inside the sandbox, to the server itself and to the front
+// door. It returns both answers to each request.
 func sendHostileRequests(t *testing.T) map[string][2]compared {
 	t.Helper()
 	tlsConfig, err := rest.TLSConfigFor(insideConfig(t, "a"))
@@ -233,9 +234,9 @@ func sendHostileRequests(t *testing.T) map[string][2]compared {
 	return answers
 }
 
-// A request that no honest client sends is answered by the reference as by the kube-apiserver
-// behind it, and that server gets the same request from the reference as from the client. Where
-// they differ, the table says why.
+// The reference must answer a request that no honest client sends in the same way as the
+// kube-apiserver behind it. That server must receive the same request from the reference as from
+// the client. The table gives the reason of every exception.
 func TestHostileRequestsAreAnsweredAsByAKubeAPIServer(t *testing.T) {
 	if isInside() {
 		content, err := json.Marshal(sendHostileRequests(t))
@@ -252,7 +253,7 @@ func TestHostileRequestsAreAnsweredAsByAKubeAPIServer(t *testing.T) {
 	must(t, err)
 	var answers map[string][2]compared
 	must(t, json.Unmarshal(content, &answers))
-	kept.end(t, syscall.SIGINT) // and the audit logs are complete
+	kept.end(t, syscall.SIGINT) // afterwards the audit logs are complete
 	passed := auditedRequests(t, filepath.Join(kept.dir, "logs", "a-audit.jsonl"))
 	agree := 0
 	for _, r := range hostileRequests {
@@ -286,7 +287,7 @@ func TestHostileRequestsAreAnsweredAsByAKubeAPIServer(t *testing.T) {
 	t.Logf("%d of %d are as the table says", agree, len(hostileRequests))
 }
 
-// auditedRequests returns what the server was asked for, by Audit-ID.
+// auditedRequests returns the requests that the server received, by Audit-ID.
 func auditedRequests(t *testing.T, path string) map[string]string {
 	t.Helper()
 	file, err := os.Open(path)

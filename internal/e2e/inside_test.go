@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/local"
 )
 
-// A test that must run inside the sandbox of a run does so as a copy of this test binary, which
-// 'skewproof shell' starts there. Both halves are one test function: see isInside and again.
+// A test that must run inside the sandbox of a run starts a copy of this test binary there, with
+// 'skewproof shell'. Both halves are one test function: see isInside and again.
 const (
 	insideVariable    = "SKEWPROOF_E2E_INSIDE" // the program under test
 	insideRunVariable = "SKEWPROOF_E2E_RUN"    // the directory of the run
@@ -39,19 +39,19 @@ func (u *underWay) again(t *testing.T, limit time.Duration, args ...string) {
 	words := []string{"shell", u.dir, "--", self, "-test.run=^" + t.Name() + "$", "-test.v", "-test.timeout=" + limit.String()}
 	inside := exec.CommandContext(ctx, skewproof, append(words, args...)...)
 	inside.Env = append(os.Environ(), insideVariable+"="+skewproof, insideRunVariable+"="+u.dir)
-	inside.WaitDelay = time.Second // the sandbox ends what is still running there
+	inside.WaitDelay = time.Second // when this process ends, the sandbox ends everything that is still running in it
 	said, err := inside.CombinedOutput()
 	if err != nil || !bytes.Contains(said, []byte("--- PASS: "+t.Name())) {
-		t.Errorf("inside the sandbox: %v\n%s", err, said) // the run itself is judged all the same
+		t.Errorf("inside the sandbox: %v\n%s", err, said) // the run itself is judged in any case
 		return
 	}
 	t.Logf("inside the sandbox:\n%s", said)
 }
 
-// insideKeys are the keys of the run in whose sandbox this process is.
+// insideKeys are the keys of the run whose sandbox this process is in.
 func insideKeys(name string) string { return filepath.Join(os.Getenv("SKEWPROOF_KEYS"), name) }
 
-// insideConfig is the administrator's configuration for a server, as kubectl reads it.
+// insideConfig is the administrator's configuration for a server, in the form that kubectl reads.
 func insideConfig(t *testing.T, server string) *rest.Config {
 	t.Helper()
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(),
@@ -60,7 +60,7 @@ func insideConfig(t *testing.T, server string) *rest.Config {
 	return config
 }
 
-// insideBinary is the kube-apiserver of a version that the run has.
+// insideBinary is the run's kube-apiserver of a version.
 func insideBinary(t *testing.T, version string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(insideRun(), "run.json"))
@@ -75,7 +75,8 @@ func insideBinary(t *testing.T, version string) string {
 	return manifest.APIServers[version]
 }
 
-// insideFiles are the files of a server that this test starts itself. Its logs are the test's own.
+// insideFiles are the files of a server that this test itself starts. The logs of this server
+// belong to the test.
 func insideFiles(t *testing.T) local.Files {
 	return local.Files{Keys: os.Getenv("SKEWPROOF_KEYS"), Logs: t.TempDir()}
 }

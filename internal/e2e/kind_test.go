@@ -16,11 +16,11 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// kindQPS is less than what is asked of local servers: beside them kubelets, controllers and two
-// more etcd members want the same processors.
+// kindQPS is less than the load on local servers, because kubelets, controllers and two more etcd
+// members use the same processors.
 const kindQPS = "100"
 
-// needsKind skips a test where no kind cluster can be had, and says what is missing.
+// needsKind skips a test on a machine that cannot have a kind cluster, and says what is missing.
 func needsKind(t *testing.T) {
 	t.Helper()
 	if _, err := kind.Check(t.Context(), []string{newPair.from, newPair.to}, 3, ""); err != nil {
@@ -28,7 +28,7 @@ func needsKind(t *testing.T) {
 	}
 }
 
-// onKind runs a scenario on a kind cluster, and checks that nothing of it is left.
+// onKind runs a scenario on a kind cluster, and checks that the cluster leaves nothing behind.
 func onKind(t *testing.T, name string, flags ...string) (result, reports.RunReport) {
 	t.Helper()
 	needsKind(t)
@@ -56,7 +56,7 @@ func leftovers(t *testing.T) []string {
 	return all
 }
 
-// keepsEvidence checks that a report has with it what the nodes tell of themselves.
+// keepsEvidence checks that a report contains the logs and states of the nodes.
 func keepsEvidence(t *testing.T, r result) {
 	t.Helper()
 	for _, pattern := range []string{"kind/cluster.yaml", "logs/nodes/*/kubeadm/kubeadm.conf", "logs/nodes/*/kubeadm/kube-apiserver.yaml",
@@ -70,10 +70,10 @@ func keepsEvidence(t *testing.T, r result) {
 	}
 }
 
-// The defect of finding 1 shows on nodes as it does without: the restart of an unrelated server
-// turns 503 into 404, and the cut bites. The core verdicts are those of real processes without nodes
-// around them. Available is not looked at: a machine that is busy with three nodes lets requests
-// wait, and that is no property of the proxy.
+// The defect of finding 1 appears on nodes as it does without nodes: the restart of an unrelated
+// server turns 503 into 404, and the cut has an effect. The core verdicts are those of real
+// processes without nodes. The test ignores Available, because a machine that is busy with three
+// nodes delays requests, and this is not a property of the proxy.
 func TestRestartDuringPartitionOnKind(t *testing.T) {
 	r, report := onKind(t, "restart-during-partition")
 	exits(t, r, fail)
@@ -82,8 +82,8 @@ func TestRestartDuringPartitionOnKind(t *testing.T) {
 	keepsEvidence(t, r)
 }
 
-// startOnKind starts a run, and returns when all of its containers are there: kind is at work in
-// them.
+// startOnKind starts a run, and returns when all its containers exist. kind is still setting them
+// up then.
 func startOnKind(t *testing.T, output *bytes.Buffer, dir string) *exec.Cmd {
 	t.Helper()
 	before := leftovers(t)
@@ -91,7 +91,7 @@ func startOnKind(t *testing.T, output *bytes.Buffer, dir string) *exec.Cmd {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "two nodes and their load balancer come into being", 2*time.Minute, func() bool {
+	eventually(t, "two nodes and their load balancer exist", 2*time.Minute, func() bool {
 		for _, name := range leftovers(t) {
 			all, err := exec.CommandContext(t.Context(), "docker", "ps", "--quiet", "--filter", "name="+name).Output()
 			if err == nil && bytes.Count(all, []byte("\n")) == 3 && !slices.Contains(before, name) {
@@ -103,7 +103,7 @@ func startOnKind(t *testing.T, output *bytes.Buffer, dir string) *exec.Cmd {
 	return cmd
 }
 
-// Ctrl-C as kind is at work must take with it what kind has made so far.
+// Ctrl-C during kind's work must remove everything that kind has made so far.
 func TestInterruptedOnKind(t *testing.T) {
 	needsKind(t)
 	before := leftovers(t)
@@ -120,8 +120,8 @@ func TestInterruptedOnKind(t *testing.T) {
 	}
 }
 
-// A run that is killed can clean up nothing, its keys neither. kind-clean is told which cluster it
-// is: others are none of this test's business.
+// A killed run cannot remove its cluster or its keys. The test tells kind-clean the name of this
+// cluster, because it must not remove others.
 func TestKilledOnKindIsCleanedUpAfter(t *testing.T) {
 	needsKind(t)
 	before := leftovers(t)

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,60 +29,47 @@ import (
 // operatorFiles are the files that an operator copies, from this directory.
 const operatorFiles = "../../kindconfigs/kubeadm"
 
-// onlyNewer is what a v1.37 kube-apiserver serves by default, and a v1.36 one does not.
+// onlyNewer is a resource that a v1.37 kube-apiserver serves by default and a v1.36 kube-apiserver
+// does not.
 const onlyNewer = "/apis/resource.k8s.io/v1/devicetaintrules"
 
-// The files in kindconfigs/kubeadm are used as they are: kubeadm makes a cluster of two nodes with
-// them, and the kubernetes Service leads in-cluster clients to the sidecars.
+// operatorsCluster is a cluster of two nodes that have the operators' files.
+type operatorsCluster struct {
+	nodes      []string // the first has the newer kube-apiserver
+	endpoints  []string // of the kubernetes Service, host:port, one for each node
+	kubeconfig string   // of the administrator, through the load balancer
+	admin      *kubernetes.Clientset
+	pod        *rest.Config // of an in-cluster client
+}
+
+// The test uses the files in kindconfigs/kubeadm unchanged: kubeadm makes a cluster of two nodes
+// with them, and the kubernetes Service leads in-cluster clients to the sidecars.
 func TestOperatorsFilesOnKind(t *testing.T) {
 	needsKind(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-	nodes, config := startOperatorsCluster(ctx, t)
-	admin, err := kubernetes.NewForConfig(config)
-	must(t, err)
+	c := startOperatorsCluster(ctx, t, true)
+	c.adopted(ctx, t)
+	c.sidecarEndsAlone(ctx, t)
+}
 
-	endpoints := serviceEndpoints(ctx, t, admin)
-	if len(endpoints) != len(nodes) {
-		t.Fatalf("the kubernetes Service has the endpoints %v, want one for each of %v", endpoints, nodes)
-	}
-	pod := podConfig(ctx, t, admin, config)
-	for _, endpoint := range endpoints {
-		client := as(t, pod, endpoint)
-		eventually(t, "an in-cluster client of "+endpoint+" gets what only the newer kube-apiserver serves", time.Minute, func() bool {
-			_, err := client.Discovery().RESTClient().Get().AbsPath(onlyNewer).DoRaw(ctx)
-			return err == nil
-		})
-		for range 20 {
-			if _, err := client.Discovery().RESTClient().Get().AbsPath(onlyNewer).DoRaw(ctx); err != nil {
-				t.Errorf("an in-cluster client asks %s for %s: %v", endpoint, onlyNewer, err)
-			}
-		}
-	}
-	for _, node := range nodes {
-		listeners, err := kind.Docker(ctx, nil, "exec", node, "cat", "/proc/net/tcp", "/proc/net/tcp6")
-		must(t, err)
-		for _, everywhere := range []string{" 00000000:192B ", " " + strings.Repeat("0", 32) + ":192B "} { // port 6443
-			if strings.Contains(listeners, everywhere) {
-				t.Errorf("something listens on all addresses of %s at port 6443: clients can bypass the sidecar", node)
-			}
-		}
-	}
-	// The end of a sidecar is not the end of its kube-apiserver.
-	before := started(ctx, t, nodes[0], "kube-apiserver")
-	_, err = kind.Docker(ctx, nil, "exec", nodes[0], "pkill", "-KILL", "-x", "skewproof")
+// sidecarEndsAlone checks that the end of a sidecar does not end its kube-apiserver.
+func (c *operatorsCluster) sidecarEndsAlone(ctx context.Context, t *testing.T) {
+	t.Helper()
+	before := started(ctx, t, c.nodes[0], "kube-apiserver")
+	_, err := kind.Docker(ctx, nil, "exec", c.nodes[0], "pkill", "-KILL", "-x", "skewproof")
 	must(t, err)
-	client := as(t, pod, endpoints[0])
+	client := as(t, c.pod, c.endpoints[0])
 	eventually(t, "the kubelet starts the sidecar again", 3*time.Minute, func() bool {
 		_, err := client.Discovery().RESTClient().Get().AbsPath(onlyNewer).DoRaw(ctx)
 		return err == nil
 	})
-	if after := started(ctx, t, nodes[0], "kube-apiserver"); after != before {
+	if after := started(ctx, t, c.nodes[0], "kube-apiserver"); after != before {
 		t.Errorf("the kube-apiserver was restarted with its sidecar: process %s, before %s", after, before)
 	}
 }
 
-// started is the ID of the process of that name in a node.
+// started is the ID of the process with that name in a node.
 func started(ctx context.Context, t *testing.T, node, process string) string {
 	t.Helper()
 	id, err := kind.Docker(ctx, nil, "exec", node, "pgrep", "-x", process)
@@ -88,9 +77,8 @@ func started(ctx context.Context, t *testing.T, node, process string) string {
 	return id
 }
 
-// startOperatorsCluster returns the nodes of a cluster whose first kube-apiserver is the newer one,
-// and a configuration of its administrator.
-func startOperatorsCluster(ctx context.Context, t *testing.T) (nodes []string, admin *rest.Config) {
+// startOperatorsCluster makes the cluster, with or without a sidecar on each node.
+func startOperatorsCluster(ctx context.Context, t *testing.T, sidecars bool) *operatorsCluster {
 	t.Helper()
 	name, err := kind.NewName()
 	must(t, err)
@@ -101,9 +89,10 @@ func startOperatorsCluster(ctx context.Context, t *testing.T) (nodes []string, a
 		t.Fatalf("make image: %v\n%s", err, out)
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	configuration := operatorsCluster(t, dir, name)
+	configuration := operatorsConfiguration(t, name, sidecars)
 
-	// The network's label and the cluster's name let 'kind-clean' find what a killed test leaves.
+	// By the network's label and the cluster's name, 'kind-clean' finds what a killed test leaves
+	// behind.
 	_, err = kind.Docker(ctx, nil, "network", "create", "--driver=bridge", "--label", "skewproof.cluster="+name, "--label", "skewproof.keys="+dir, name)
 	must(t, err)
 	t.Cleanup(func() {
@@ -111,13 +100,13 @@ func startOperatorsCluster(ctx context.Context, t *testing.T) (nodes []string, a
 		must(t, err)
 	})
 	t.Setenv("KIND_EXPERIMENTAL_DOCKER_NETWORK", name)
-	nodes = []string{name + "-control-plane", name + "-control-plane2"}
+	nodes := []string{name + "-control-plane", name + "-control-plane2"}
 	log := &kindLog{t: t, stage: func() bool {
 		if running, err := kind.Docker(ctx, nil, "ps", "--quiet", "--filter", "name="+name+"-control-plane"); err != nil || strings.Count(running, "\n") != 1 {
 			return false
 		}
-		for _, node := range nodes {
-			load(ctx, t, node, image)
+		for i, node := range nodes {
+			load(ctx, t, node, image, nodeFiles(t, imagePatch(operatorVersions[i]), sidecars))
 		}
 		return true
 	}}
@@ -125,43 +114,50 @@ func startOperatorsCluster(ctx context.Context, t *testing.T) (nodes []string, a
 		cluster.CreateWithRawConfig(configuration), cluster.CreateWithKubeconfigPath(kubeconfig), cluster.CreateWithRetain(true))
 	if err != nil {
 		for _, node := range nodes {
-			logs, _ := kind.Docker(ctx, nil, "exec", node, "sh", "-c", "tail -n 40 /var/log/pods/*/*/*.log; journalctl -u kubelet --no-pager | tail -n 40")
-			t.Log(node + ":\n" + logs)
+			tellNode(t, node)
 		}
 		t.Fatalf("make a cluster with the operators' files: %v", err)
 	}
-	admin, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	must(t, err)
-	return nodes, admin
+	admin, err := kubernetes.NewForConfig(config)
+	must(t, err)
+	c := &operatorsCluster{nodes: nodes, kubeconfig: kubeconfig, admin: admin, pod: podConfig(ctx, t, admin, config)}
+	for _, node := range nodes {
+		c.endpoints = append(c.endpoints, net.JoinHostPort(nodeAddress(ctx, t, admin, node), "6443"))
+	}
+	if now := serviceEndpoints(ctx, t, admin); !slices.Equal(now, slices.Sorted(slices.Values(c.endpoints))) {
+		t.Fatalf("the kubernetes Service has the endpoints %v, want %v", now, c.endpoints)
+	}
+	return c
 }
 
-// operatorsCluster is kind's configuration. All that is about the sidecar comes from the operators'
-// files, unchanged.
-func operatorsCluster(t *testing.T, dir, name string) []byte {
+// operatorVersions are those of the kube-apiservers, by node.
+var operatorVersions = []string{newPair.to, newPair.from}
+
+// imagePatch is kubeadm's patch of a kube-apiserver's static pod that chooses its version.
+func imagePatch(version string) string {
+	return "- {op: replace, path: /spec/containers/0/image, value: 'registry.k8s.io/kube-apiserver:" + version + "'}\n"
+}
+
+// operatorsConfiguration is kind's configuration. Everything about sidecars is copied unchanged from
+// the operators' files; [nodeFiles] puts the other files on the nodes.
+func operatorsConfiguration(t *testing.T, name string, sidecars bool) []byte {
 	t.Helper()
-	absolute, err := filepath.Abs(operatorFiles)
-	must(t, err)
-	kubeadm, err := os.ReadFile(filepath.Join(absolute, "reference.yaml"))
-	must(t, err)
-	versions := []string{newPair.from, newPair.to}
 	var b strings.Builder
 	fmt.Fprintf(&b, "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nname: %s\nnetworking: {disableDefaultCNI: true, kubeProxyMode: none}\n", name)
-	fmt.Fprintf(&b, "kubeadmConfigPatches:\n- |\n%s", indented(string(kubeadm)))
-	b.WriteString("- |\n  kind: InitConfiguration\n  skipPhases: [preflight, addon/kube-proxy, addon/coredns]\n  timeouts: {kubernetesAPICall: 4m0s}\n" +
-		"- |\n  kind: JoinConfiguration\n  timeouts: {kubernetesAPICall: 4m0s, tlsBootstrap: 8m0s}\n" +
-		"- |\n  kind: KubeletConfiguration\n  failCgroupV1: false\nnodes:\n")
-	for i, version := range []string{newPair.to, newPair.from} {
-		patches := filepath.Join(dir, fmt.Sprint("patches", i))
-		must(t, os.Mkdir(patches, 0o755))
-		must(t, os.CopyFS(patches, os.DirFS(filepath.Join(absolute, "patches"))))
-		must(t, os.WriteFile(filepath.Join(patches, "kube-apiserver1+json.yaml"),
-			[]byte("- {op: replace, path: /spec/containers/0/image, value: 'registry.k8s.io/kube-apiserver:"+version+"'}\n"), 0o644))
-		fmt.Fprintf(&b, "- role: control-plane\n  image: %s\n  extraMounts:\n", kind.ImageName(versions))
-		fmt.Fprintf(&b, "  - {hostPath: %s, containerPath: /patches, readOnly: true}\n", patches)
-		fmt.Fprintf(&b, "  - {hostPath: %s, containerPath: /etc/kubernetes/manifests/skewproof-proxy.yaml, readOnly: true}\n",
-			filepath.Join(absolute, "skewproof-proxy.yaml"))
-		b.WriteString("  kubeadmConfigPatches:\n  - |\n    kind: InitConfiguration\n    patches: {directory: /patches}\n" +
-			"  - |\n    kind: JoinConfiguration\n    patches: {directory: /patches}\n")
+	b.WriteString("kubeadmConfigPatches:\n")
+	if sidecars {
+		kubeadm, err := os.ReadFile(filepath.Join(operatorFiles, "reference.yaml"))
+		must(t, err)
+		fmt.Fprintf(&b, "- |\n%s", indented(string(kubeadm)))
+	}
+	fmt.Fprintf(&b, "- |\n  kind: InitConfiguration\n  patches: {directory: /%s}\n", nodePatchesDir)
+	b.WriteString("  skipPhases: [preflight, addon/kube-proxy, addon/coredns]\n  timeouts: {kubernetesAPICall: 4m0s}\n")
+	fmt.Fprintf(&b, "- |\n  kind: JoinConfiguration\n  patches: {directory: /%s}\n", nodePatchesDir)
+	b.WriteString("  timeouts: {kubernetesAPICall: 4m0s, tlsBootstrap: 8m0s}\n- |\n  kind: KubeletConfiguration\n  failCgroupV1: false\nnodes:\n")
+	for range operatorVersions {
+		fmt.Fprintf(&b, "- {role: control-plane, image: '%s'}\n", kind.ImageName([]string{newPair.from, newPair.to}))
 	}
 	return []byte(b.String())
 }
@@ -170,8 +166,9 @@ func indented(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ") + "\n"
 }
 
-// load waits until a node's containerd is up, and gives it the sidecar's image.
-func load(ctx context.Context, t *testing.T, node, image string) {
+// load waits until a node's containerd is up, and gives the node the sidecar's image and a tar
+// archive of files.
+func load(ctx context.Context, t *testing.T, node, image string, files []byte) {
 	t.Helper()
 	eventually(t, node+" takes the image", 2*time.Minute, func() bool {
 		archive, err := os.Open(image)
@@ -184,9 +181,11 @@ func load(ctx context.Context, t *testing.T, node, image string) {
 		_, err = kind.Docker(ctx, archive, "exec", "--interactive", node, "ctr", "--namespace=k8s.io", "images", "import", "-")
 		return err == nil
 	})
+	_, err := kind.Docker(ctx, bytes.NewReader(files), "exec", "--interactive", node, "tar", "-x", "-C", "/")
+	must(t, err)
 }
 
-// serviceEndpoints are the addresses to which kube-proxy would send in-cluster clients.
+// serviceEndpoints are the addresses to which kube-proxy sends in-cluster clients.
 func serviceEndpoints(ctx context.Context, t *testing.T, admin *kubernetes.Clientset) (all []string) {
 	t.Helper()
 	eventually(t, "every kube-apiserver is an endpoint of the kubernetes Service", time.Minute, func() bool {
@@ -206,8 +205,8 @@ func serviceEndpoints(ctx context.Context, t *testing.T, admin *kubernetes.Clien
 	return all
 }
 
-// podConfig is what a pod has: the token of a service account, and the cluster's authority. The
-// account may read what [onlyNewer] names.
+// podConfig is the configuration of a client in a pod: the token of a service account, and the
+// cluster's authority. The account may read [onlyNewer].
 func podConfig(ctx context.Context, t *testing.T, admin *kubernetes.Clientset, config *rest.Config) *rest.Config {
 	t.Helper()
 	subject := rbacv1.Subject{Kind: "ServiceAccount", Namespace: "kube-system", Name: "default"}
@@ -220,7 +219,7 @@ func podConfig(ctx context.Context, t *testing.T, admin *kubernetes.Clientset, c
 	must(t, err)
 	return &rest.Config{
 		BearerToken: token.Status.Token,
-		// Pods ask for the name that every cluster's serving certificates have.
+		// Pods use the name that is in the serving certificates of every cluster.
 		TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData, ServerName: "kubernetes.default.svc"},
 	}
 }
@@ -234,7 +233,7 @@ func as(t *testing.T, config *rest.Config, endpoint string) *kubernetes.Clientse
 	return clients
 }
 
-// kindLog shows kind's stages, and calls stage between them until it returns true.
+// kindLog shows kind's stages, and calls stage at each of them until stage returns true.
 type kindLog struct {
 	log.NoopLogger
 	t     *testing.T

@@ -21,24 +21,25 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// The objects of the test, in a namespace of their own. The name is also the value of the label app.
+// These are the objects of the test, in their own namespace. The name is also the value of the
+// label app.
 const (
 	podsNamespace  = "skewproof-pods"
-	daemonName     = "daemon"    // a DaemonSet, whose budget lets no pod go
-	replaceable    = "evictable" // a Deployment, whose budget lets one pod go at a time
+	daemonName     = "daemon"    // a DaemonSet, whose budget allows no eviction
+	replaceable    = "evictable" // a Deployment, whose budget allows one eviction at a time
 	indexedJob     = "indexed"   // an Indexed Job
 	jobCompletions = 16          // each takes workFor
-	jobParallelism = 2           // so that pods end and begin for as long as the upgrade lasts
+	jobParallelism = 2           // enough for pods to end and start during the whole upgrade
 	workFor        = "15s"       // see kindconfigs/image/inpod
 	replicas       = int32(2)    // of the Deployment
 	inPod          = "/usr/local/bin/inpod"
 )
 
 // Pods run on kubelets while the control plane is upgraded under load, with the controllers of the
-// cluster. Each pod goes on as if nothing happened, and kubectl's ways to it lead through every
-// server, both while the versions are mixed and afterwards.
+// cluster. Each pod must continue undisturbed. kubectl must reach the pods through every server,
+// both while the versions are mixed and afterwards.
 func TestPodsThroughAnUpgradeOnKind(t *testing.T) {
-	needsKind(t) // here, so that it is the whole test that is skipped
+	needsKind(t) // called here, so that the whole test is skipped
 	for _, subject := range []string{scenario.SubjectBuiltin, scenario.SubjectReference} {
 		t.Run(subject, func(t *testing.T) {
 			var w *kindPods
@@ -62,7 +63,7 @@ func TestPodsThroughAnUpgradeOnKind(t *testing.T) {
 	}
 }
 
-// upgradedOnKind checks the verdicts on the upgrade itself. Available is not looked at, as in
+// upgradedOnKind checks the verdicts on the upgrade itself. It ignores Available, like
 // [TestRestartDuringPartitionOnKind].
 func upgradedOnKind(t *testing.T, subject string, report reports.RunReport) {
 	t.Helper()
@@ -85,7 +86,7 @@ func upgradedOnKind(t *testing.T, subject string, report reports.RunReport) {
 	}
 }
 
-// kindPods are the pods of the test and what is known of them.
+// kindPods are the pods of the test and the facts that it has recorded about them.
 type kindPods struct {
 	t       *testing.T
 	cluster *kind.Cluster
@@ -94,10 +95,10 @@ type kindPods struct {
 	evicted []string      // UIDs
 }
 
-// own is the administrator's client around all links.
+// own is the administrator's client. It does not use the links.
 func (w *kindPods) own(t *testing.T) *kubernetes.Clientset { return client(t, w.cluster, "a") }
 
-// visit is called with the number of servers that were replaced.
+// visit is called with the number of servers replaced so far.
 func (w *kindPods) visit(replaced int) {
 	if replaced == 0 {
 		w.create(w.t)
@@ -108,13 +109,13 @@ func (w *kindPods) visit(replaced int) {
 	}
 }
 
-// create returns when all pods run and the budgets are known.
+// create creates the objects. It returns when all pods run and the status of the budgets is known.
 func (w *kindPods) create(t *testing.T) {
 	t.Helper()
 	ctx, admin := t.Context(), w.own(t)
 	_, err := admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: podsNamespace}}, metav1.CreateOptions{})
 	must(t, err)
-	eventually(t, "the namespace has what pods need", time.Minute, func() bool {
+	eventually(t, "the namespace has a service account and the cluster's authority", time.Minute, func() bool {
 		_, account := admin.CoreV1().ServiceAccounts(podsNamespace).Get(ctx, "default", metav1.GetOptions{})
 		_, authority := admin.CoreV1().ConfigMaps(podsNamespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		return account == nil && authority == nil
@@ -148,7 +149,7 @@ func (w *kindPods) create(t *testing.T) {
 	}, metav1.CreateOptions{})
 	must(t, err)
 	w.settled(t)
-	eventually(t, "every node is ready", 2*time.Minute, func() bool { // pods of DaemonSets do not wait for that
+	eventually(t, "every node is ready", 2*time.Minute, func() bool { // a DaemonSet does not wait for its pods
 		w.nodes = w.listNodes(t)
 		return len(disturbedNodes(w.nodes, w.nodes)) == 0
 	})
@@ -158,7 +159,7 @@ func (w *kindPods) create(t *testing.T) {
 	}
 }
 
-// settled waits until all pods run that are to run, and the budgets know it.
+// settled waits until all wanted pods run and the budgets count them.
 func (w *kindPods) settled(t *testing.T) {
 	t.Helper()
 	ctx, admin, nodes := t.Context(), w.own(t), int32(len(w.cluster.Servers))
@@ -167,7 +168,7 @@ func (w *kindPods) settled(t *testing.T) {
 			w.tell(t)
 		}
 	}()
-	eventually(t, "a pod of the DaemonSet on every node, both of the Deployment, and their budgets", 2*time.Minute, func() bool {
+	eventually(t, "the DaemonSet has a pod on every node, the Deployment has two, and their budgets count them", 2*time.Minute, func() bool {
 		daemon, err1 := admin.AppsV1().DaemonSets(podsNamespace).Get(ctx, daemonName, metav1.GetOptions{})
 		deployment, err2 := admin.AppsV1().Deployments(podsNamespace).Get(ctx, replaceable, metav1.GetOptions{})
 		kept, err3 := admin.PolicyV1().PodDisruptionBudgets(podsNamespace).Get(ctx, daemonName, metav1.GetOptions{})
@@ -178,7 +179,7 @@ func (w *kindPods) settled(t *testing.T) {
 	})
 }
 
-// tell logs why pods do not run.
+// tell logs the reasons why pods do not run.
 func (w *kindPods) tell(t *testing.T) {
 	for _, name := range []string{daemonName, replaceable, indexedJob} {
 		for _, pod := range w.list(t, name) {
@@ -192,7 +193,7 @@ func (w *kindPods) tell(t *testing.T) {
 	}
 }
 
-// over is called when the load has ended.
+// over is called after the end of the load.
 func (w *kindPods) over() {
 	w.t.Run("afterwards", func(t *testing.T) {
 		var job *batchv1.Job
@@ -215,7 +216,7 @@ func (w *kindPods) over() {
 	})
 }
 
-// list is every pod with the name as its label, by name.
+// list returns the pods whose label has the name, by pod name.
 func (w *kindPods) list(t *testing.T, name string) []corev1.Pod {
 	t.Helper()
 	all, err := w.own(t).CoreV1().Pods(podsNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
@@ -235,7 +236,7 @@ func labelled(name string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 }
 
-// podTemplate is for pods that run on any node, and end as soon as they are told to.
+// podTemplate makes pods that run on any node, and that end as soon as they are told to.
 func podTemplate(name string, restart corev1.RestartPolicy, args ...string) corev1.PodTemplateSpec {
 	grace := int64(5)
 	return corev1.PodTemplateSpec{

@@ -20,7 +20,8 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 )
 
-// through uses the pods by way of one server, as its clients meet it: its sidecar if it has one.
+// through uses the pods through one server, at the address that clients use. This is the sidecar if
+// the server has one.
 func (w *kindPods) through(t *testing.T, server string) {
 	config, err := w.cluster.FrontDoor(server)
 	must(t, err)
@@ -36,7 +37,8 @@ func (w *kindPods) through(t *testing.T, server string) {
 	t.Run("eviction", func(t *testing.T) { w.evict(t, clients) })
 }
 
-// execIn: bytes arrive both ways, and the end of the command is the client's end.
+// execIn checks that bytes arrive in both directions, and that the client ends when the command
+// ends.
 func execIn(t *testing.T, p streamProtocol, config *rest.Config, pod corev1.Pod) {
 	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	sent := random(64 << 10)
@@ -51,7 +53,7 @@ func execIn(t *testing.T, p streamProtocol, config *rest.Config, pod corev1.Pod)
 	}
 }
 
-// followLog: lines arrive that are written after the log was asked for, and none is missing.
+// followLog checks that lines written after the request arrive, and that no line is missing.
 func followLog(t *testing.T, clients *kubernetes.Clientset, pod corev1.Pod) {
 	options := &corev1.PodLogOptions{Follow: true, TailLines: new(int64(1))}
 	log, err := clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(limited(t))
@@ -80,14 +82,15 @@ func evictPod(t *testing.T, clients *kubernetes.Clientset, pod corev1.Pod) error
 	return clients.PolicyV1().Evictions(pod.Namespace).Evict(limited(t), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
 }
 
-// evictInVain: a server refuses what a budget forbids. That the pod lives on is seen afterwards.
+// evictInVain checks that a server refuses an eviction that a budget forbids. The caller checks
+// later that the pod still lives.
 func evictInVain(t *testing.T, clients *kubernetes.Clientset, pod corev1.Pod) {
 	if err := evictPod(t, clients, pod); !apierrors.IsTooManyRequests(err) || !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
 		t.Errorf("eviction of %s: %v, want 429 for its budget", pod.Name, err)
 	}
 }
 
-// evict: a pod that may go goes, and another one comes.
+// evict checks that a pod that may be evicted is deleted, and that a new pod replaces it.
 func (w *kindPods) evict(t *testing.T, clients *kubernetes.Clientset) {
 	all := w.list(t, replaceable)
 	i := slices.IndexFunc(all, func(p corev1.Pod) bool { return p.DeletionTimestamp == nil && readySince(p.Status.Conditions) != "" })

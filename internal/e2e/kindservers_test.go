@@ -20,7 +20,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// lives records what happens to servers.
+// lives records the changes of the servers' states.
 type lives struct {
 	mu    sync.Mutex
 	all   []history.Lifecycle
@@ -37,7 +37,7 @@ func (l *lives) Lifecycle(c history.Lifecycle) {
 	l.all = append(l.all, c)
 }
 
-// of are the states that a server has gone through.
+// of returns the states of a server so far, in order.
 func (l *lives) of(server string) (states []history.State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,8 +49,8 @@ func (l *lives) of(server string) (states []history.State) {
 	return states
 }
 
-// What scenarios do to servers is done to nodes in ways that kubelets must not undo, nor take long
-// to notice.
+// On nodes, the actions of scenarios on servers must be such that kubelets do not undo them and do
+// not take long to notice them.
 func TestServersOnKind(t *testing.T) {
 	needsKind(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
@@ -75,12 +75,13 @@ func TestServersOnKind(t *testing.T) {
 		t.Error("a does not answer after it was resumed")
 	}
 
-	// Nobody has asked for this end, so it is a crash, and the kubelet's restart another incarnation.
+	// No step asked for this end, so it is a crash, and the kubelet's restart is another
+	// incarnation.
 	node := kind.Places(c.Name(), []history.Server{{Name: "a"}})[0].Node
 	if out, err := exec.CommandContext(ctx, "docker", "exec", node, "pkill", "-KILL", "-x", "kube-apiserver").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	eventually(t, "the kubelet has started a again", 3*time.Minute, func() bool { return c.Serving("a") == 3 })
+	eventually(t, "the kubelet has started server a again", 3*time.Minute, func() bool { return c.Serving("a") == 3 })
 
 	must(t, c.ReplaceServer(ctx, "b", ""))
 	want := []history.State{history.StateStarting, history.StateReady, history.StateKilled, history.StateStarting, history.StateReady,
@@ -107,7 +108,7 @@ func TestServersOnKind(t *testing.T) {
 		if !record.Effective() {
 			t.Errorf("the cut had no effect: %+v", record)
 		}
-		eventually(t, "a writes again", time.Minute, func() bool { return writes(ctx, t, c, "a", "after-heal") })
+		eventually(t, "server a accepts writes again", time.Minute, func() bool { return writes(ctx, t, c, "a", "after-heal") })
 	})
 
 	hops, err := c.Hops(seen.start)
@@ -117,7 +118,7 @@ func TestServersOnKind(t *testing.T) {
 	}
 }
 
-// startKind brings up two nodes of the older version.
+// startKind starts two nodes of the older version.
 func startKind(ctx context.Context, t *testing.T) (*kind.Cluster, *lives) {
 	t.Helper()
 	found, err := kind.Check(ctx, []string{"v1.36.3", "v1.37.1"}, 2, "")
@@ -140,7 +141,8 @@ func startKind(ctx context.Context, t *testing.T) (*kind.Cluster, *lives) {
 	return c, seen
 }
 
-// answers reports whether a server answers within a few seconds what needs nobody else.
+// answers reports whether a server answers, within a few seconds, a request for which it needs no
+// other server.
 func answers(ctx context.Context, t *testing.T, c *kind.Cluster, server string) bool {
 	t.Helper()
 	attempt, cancel := context.WithTimeout(ctx, 5*time.Second)

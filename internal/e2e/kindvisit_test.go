@@ -18,13 +18,13 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// visited is a kind cluster that a test visits in the middle of a run. The load goes on meanwhile,
-// and the next step of the plan waits. The run reads etcd.
+// visited is a kind cluster on which a test acts in the middle of a run. The load continues
+// meanwhile, and the next step of the plan waits. The run reads etcd.
 type visited struct {
 	*kind.Cluster
 	recorder *history.Recorder
-	// visit is called when all servers are ready, with 0, and after each replacement of a server,
-	// with how many were replaced. over is called when the load has ended.
+	// visit is called with 0 when all servers are ready, and after each replacement of a server
+	// with the number of replaced servers. over is called after the end of the load.
 	visit func(replaced int)
 	over  func()
 
@@ -33,7 +33,7 @@ type visited struct {
 	unread       error        // why changes of objects are missing
 }
 
-// replacement is the time that the replacement of a server took.
+// replacement is the duration of the replacement of a server.
 type replacement struct{ start, end history.Time }
 
 // Start implements [cluster.Cluster].
@@ -64,7 +64,7 @@ func (v *visited) ReplaceServer(ctx context.Context, name, version string) error
 	return nil
 }
 
-// RecordPanics implements [cluster.Reachable]; it is called when the load has ended.
+// RecordPanics implements [cluster.Reachable]. It is called after the end of the load.
 func (v *visited) RecordPanics() {
 	if v.endObjects != nil {
 		v.over()
@@ -83,8 +83,8 @@ func (v *visited) Hops(epoch time.Time) ([]history.Hop, error) {
 	return hops, errors.Join(err, unread, v.unread)
 }
 
-// upgradeOnKind carries out the scenario rolling-upgrade on two nodes, with visits of a test. prepare
-// returns them once it has the cluster, of which nothing runs yet.
+// upgradeOnKind carries out the scenario rolling-upgrade on two nodes, with visits of a test.
+// prepare receives the cluster before anything runs, and returns the visits.
 func upgradeOnKind(t *testing.T, subject string, prepare func(*visited) (visit func(replaced int), over func())) (
 	h *history.History, report reports.RunReport, replacements []replacement,
 ) {
@@ -102,7 +102,7 @@ func upgradeOnKind(t *testing.T, subject string, prepare func(*visited) (visit f
 	for _, d := range []string{files.Keys, files.Nodes, files.Logs} {
 		must(t, os.Mkdir(d, 0o700))
 	}
-	must(t, os.Chmod(files.Nodes, 0o755)) // whoever root is in the nodes reads it
+	must(t, os.Chmod(files.Nodes, 0o755)) // root in the nodes, who may be another user here, must be able to read it
 	config := kind.Config{Subject: subject, Files: files, Status: t.Logf}
 	if subject == scenario.SubjectReference {
 		config.Proxy = staticSkewproof(t)
@@ -147,7 +147,7 @@ func upgradeOnKind(t *testing.T, subject string, prepare func(*visited) (visit f
 	return h, report, v.replacements
 }
 
-// staticSkewproof is the program under test as it can run in nodes.
+// staticSkewproof is the program under test, linked so that it runs in nodes.
 func staticSkewproof(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "skewproof")

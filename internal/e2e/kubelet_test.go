@@ -21,12 +21,13 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 )
 
-// kubelet serves what kube-apiservers ask kubelets for on behalf of clients of pods: exec, attach,
-// portForward and containerLogs. The protocols are those of container runtimes
-// (k8s.io/cri-streaming); the commands are processes of this machine, in its directory.
+// kubelet serves the requests that kube-apiservers send to kubelets for clients of pods: exec,
+// attach, portForward and containerLogs. The protocols are those of container runtimes
+// (k8s.io/cri-streaming). The commands are processes of this machine, in the directory of the
+// kubelet.
 //
-// Not for a pod's own use: it answers for any pod, and does not ask who connects, as it listens in
-// the sandbox of one test.
+// It is not safe for other uses: it answers for any pod and does not authenticate its clients,
+// because it listens only in the sandbox of one test.
 type kubelet struct {
 	address netip.AddrPort
 	dir     string
@@ -39,7 +40,7 @@ const (
 	streamCreation = 30 * time.Second
 )
 
-// sizesCommand writes a line for each size that its terminal gets, until its input ends.
+// sizesCommand writes a line for each size that its terminal gets. It ends with its input.
 const sizesCommand = "sizes"
 
 func startKubelet(t *testing.T, at netip.Addr) *kubelet {
@@ -109,13 +110,13 @@ func (k *kubelet) ExecInContainer(ctx context.Context, _, _, _ string, command [
 		cmd.Stderr = errOut
 	}
 	if in != nil {
-		// Not cmd.Stdin: Wait would wait for the client to close it.
+		// Do not set cmd.Stdin, because Wait would then wait for the client to close it.
 		stdin, err := cmd.StdinPipe()
 		if err != nil {
 			return err
 		}
 		go func() {
-			_, _ = io.Copy(stdin, in) // ends with the stream; a command may leave input unread
+			_, _ = io.Copy(stdin, in) // ends with the stream, because a command may not read all its input
 			_ = stdin.Close()
 		}()
 	}
@@ -148,7 +149,7 @@ func writeSizes(in io.Reader, out io.Writer, resize <-chan remotecommand.Termina
 	}
 }
 
-// AttachContainer implements [remotecommand.Attacher]: the process of the container sends its input
+// AttachContainer implements [remotecommand.Attacher]. The container's process sends its input
 // back.
 func (k *kubelet) AttachContainer(_ context.Context, _, _, _ string, in io.Reader, out, errOut io.WriteCloser,
 	_ bool, _ <-chan remotecommand.TerminalSize,
@@ -164,7 +165,8 @@ func (k *kubelet) AttachContainer(_ context.Context, _, _, _ string, in io.Reade
 	return err
 }
 
-// PortForward implements [portforward.PortForwarder], to a port of this machine's loopback.
+// PortForward implements [portforward.PortForwarder]. It forwards to a port of this machine's
+// loopback.
 func (k *kubelet) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
 	k.running.Add(1)
 	defer k.running.Add(-1)
@@ -185,13 +187,14 @@ func (k *kubelet) PortForward(ctx context.Context, _, _ string, port int32, stre
 	return err
 }
 
-// logs is what the container writes: a line each time that one is sent.
+// logs is the log of the container. Each value sent to it is one line.
 type logs struct {
 	mu    sync.Mutex
 	lines chan string
 }
 
-// write hands a line to the one who follows; it returns when that has taken it.
+// write passes a line to the client that follows the log, and returns when that client has taken
+// it.
 func (l *logs) write(t *testing.T, line string) {
 	t.Helper()
 	select {
@@ -207,7 +210,7 @@ func (l *logs) current() chan string {
 	return l.lines
 }
 
-// end is the end of the container: who follows has read everything.
+// end ends the container. Then the client that follows the log has read everything.
 func (l *logs) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

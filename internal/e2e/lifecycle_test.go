@@ -18,7 +18,7 @@ func TestNothingStaysBehind(t *testing.T) {
 	for name, c := range map[string]struct {
 		signal syscall.Signal
 		code   int
-		tidy   bool // the harness had the chance to tidy up files
+		tidy   bool // the harness could remove its files
 	}{
 		"Ctrl-C":  {syscall.SIGINT, notRun, true},
 		"SIGTERM": {syscall.SIGTERM, notRun, true},
@@ -65,7 +65,7 @@ func TestKeepAndShell(t *testing.T) {
 	}
 }
 
-// everythingIsThere looks around inside the sandbox as kubectl and toxiproxy's own client would.
+// everythingIsThere checks, inside the sandbox, what kubectl and toxiproxy's own client see.
 func everythingIsThere(t *testing.T) {
 	t.Helper()
 	for server, want := range map[string]string{"a": "v1.37.1", "b": "v1.36.3", "c": "v1.36.3"} {

@@ -21,7 +21,7 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// The exit codes that the README promises.
+// These are the exit codes that the README documents.
 const (
 	pass         = 0
 	fail         = 1
@@ -30,7 +30,8 @@ const (
 	usage        = 4
 )
 
-// all asks for every test. Without it the smoke set is run: what 'make test' has time for.
+// all is true to run every test. Otherwise only the smoke set is run, for which 'make test' has
+// time.
 var all = flag.Bool("all", false, "run every scenario that has a test here, not the smoke set alone")
 
 // onlyWithAll skips a test that is not in the smoke set.
@@ -44,11 +45,11 @@ func onlyWithAll(t *testing.T) {
 // skewproof is the program under test, built once.
 var skewproof string
 
-// unsupported is why this machine cannot run a cluster; empty if it can.
+// unsupported is the reason why this machine cannot run a cluster. It is empty if the machine can.
 var unsupported string
 
-// checkVariable tells a copy of this test binary to find out whether a sandbox can be had. Its last
-// argument is a scratch directory.
+// checkVariable tells a copy of this test binary to check whether the machine can have a sandbox.
+// Its last argument is a scratch directory.
 const checkVariable = "SKEWPROOF_E2E_CHECK_SANDBOX"
 
 func TestMain(m *testing.M) {
@@ -63,7 +64,7 @@ func TestMain(m *testing.M) {
 		skewproof = os.Getenv(insideVariable)
 		os.Exit(m.Run())
 	}
-	if signal.Ignored(os.Interrupt) { // a shell starts its background jobs so, and they what they start; tests send the signal
+	if signal.Ignored(os.Interrupt) { // shells start background jobs with SIGINT ignored, and children inherit this; tests send the signal
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	os.Exit(func() int {
@@ -83,8 +84,8 @@ func TestMain(m *testing.M) {
 			unsupported = err.Error()
 			return m.Run()
 		}
-		// Fetching once, up front and with its progress shown, keeps minutes of building out of the
-		// tests.
+		// Fetch once, before all tests and with visible progress, so that the tests do not include
+		// minutes of building.
 		if err := get("v1.36.3", "v1.37.1"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -93,7 +94,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// needsTools skips a test where a program of util-linux that it needs is not installed.
+// needsTools skips a test that needs programs of util-linux which are not installed.
 func needsTools(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -103,8 +104,8 @@ func needsTools(t *testing.T, names ...string) {
 	}
 }
 
-// get fetches or builds the binaries of those versions, with the progress shown. Those that are
-// cached take no time.
+// get fetches or builds the binaries of those versions, with visible progress. Cached binaries take
+// no time.
 func get(versions ...string) error {
 	get := exec.Command(skewproof, append([]string{"binaries", "get"}, versions...)...)
 	get.Stdout, get.Stderr = os.Stderr, os.Stderr
@@ -114,7 +115,7 @@ func get(versions ...string) error {
 	return nil
 }
 
-// needsVersions gets what only some tests run.
+// needsVersions gets the versions that only some tests run.
 func needsVersions(t *testing.T, versions ...string) {
 	t.Helper()
 	if err := get(versions...); err != nil {
@@ -136,7 +137,7 @@ type result struct {
 	dir    string
 }
 
-// command prepares skewproof with its output kept, in a process group of its own as a shell would
+// command prepares skewproof so that its output is kept, in its own process group, as a shell would
 // start it.
 func command(t *testing.T, output *bytes.Buffer, args ...string) *exec.Cmd {
 	t.Helper()
@@ -166,8 +167,8 @@ func exitCode(t *testing.T, err error) int {
 	return -1
 }
 
-// runScenario runs one scenario to its end, and in the simulator as well where that can run it, and
-// returns the report of the real run.
+// runScenario runs one scenario to its end and returns the report of the real run. If the simulator
+// can run the scenario, it runs there too and the verdicts are compared.
 func runScenario(t *testing.T, name string, flags ...string) (result, reports.RunReport) {
 	t.Helper()
 	r, report := scenarioAlone(t, name, flags...)
@@ -181,8 +182,8 @@ func runScenario(t *testing.T, name string, flags ...string) (result, reports.Ru
 	return r, report
 }
 
-// scenarioAlone does not compare: what is asked in a run with next to no load is chance, and so is
-// what it proves.
+// scenarioAlone does not compare, because a run with almost no load sends requests by chance, and
+// so its verdicts depend on chance.
 func scenarioAlone(t *testing.T, name string, flags ...string) (result, reports.RunReport) {
 	t.Helper()
 	needsCluster(t)
@@ -197,7 +198,7 @@ func scenarioAlone(t *testing.T, name string, flags ...string) (result, reports.
 	return r, report
 }
 
-// eventually waits for a condition that some other process brings about.
+// eventually waits for a condition that another process makes true.
 func eventually(t *testing.T, what string, limit time.Duration, condition func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

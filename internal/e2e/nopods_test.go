@@ -31,33 +31,34 @@ import (
 	"github.com/skewproof/skewproof/proxy/sidecar"
 )
 
-// The server that serves everything but pods. It is one more server of a run, in the run's own
-// network namespace.
+// These are the names and flags of the server that serves everything but pods. It is an additional
+// server of a run, in the run's own network namespace.
 const (
 	noPodsFront = 7443 // its sidecar
 	noPodsOwn   = 7444 // its kube-apiserver
 	noPodsAdmin = "127.0.0.1:7440"
 	// peerName is in every serving certificate of a run.
 	peerName = "kubernetes.default.svc"
-	// anyServer is the server of the run whose serving certificate others show as well.
+	// anyServer is a server of the run. The additional servers present its serving certificate too.
 	anyServer = "b"
 )
 
-// noPods is a kube-apiserver with pods switched off, behind a sidecar. Whatever concerns a pod
+// noPods is a kube-apiserver with pods switched off, behind a sidecar. Every request about a pod
 // crosses the hop.
 type noPods struct {
-	t       *testing.T   // at whose end the programs end
-	config  *rest.Config // of the administrator, to the sidecar
+	t       *testing.T   // the programs end with this test
+	config  *rest.Config // the administrator's, to the sidecar
 	sidecar *exec.Cmd
 	args    []string
 	access  string // its access log
 }
 
-// startNoPods returns once the sidecar knows who serves pods.
+// startNoPods returns when the sidecar knows which servers serve pods.
 func startNoPods(t *testing.T, version string) *noPods {
 	t.Helper()
 	files := insideFiles(t)
-	// The peers reach the run's own namespace at their gateways. An address of one of them serves all.
+	// The peers reach the run's own namespace at their gateways. They can all use one of these
+	// addresses.
 	at := gatewayOf(t, anyServer)
 	front := netip.AddrPortFrom(at, noPodsFront)
 	place := local.Place{Name: anyServer, Advertised: front, Real: front, Own: netip.AddrPortFrom(at, noPodsOwn)}
@@ -65,7 +66,7 @@ func startNoPods(t *testing.T, version string) *noPods {
 	args, err := local.APIServerArguments(version, scenario.SubjectReference, place, files)
 	must(t, err)
 	args = replaced(args,
-		"--etcd-servers=https://127.0.0.1:2379", // there is no link for it
+		"--etcd-servers=https://127.0.0.1:2379", // the run has no link for this server
 		"--authorization-mode=RBAC",
 		"--audit-log-path="+filepath.Join(files.Logs, "audit.jsonl"))
 	args = append(args, "--runtime-config=/v1/pods=false")
@@ -111,13 +112,13 @@ func (n *noPods) stop(t *testing.T) {
 	}
 }
 
-// asProcess is the sidecar.
+// asProcess is the sidecar as a process.
 func (n *noPods) asProcess() sidecarProcess {
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	return sidecarProcess{name: "without pods", metrics: client, url: "http://" + noPodsAdmin + "/metrics"}
 }
 
-// records are the lines of the access log about a path.
+// records returns the lines of the access log about a path.
 func (n *noPods) records(t *testing.T, about string) (all []sidecar.AccessRecord) {
 	t.Helper()
 	file, err := os.Open(n.access)
@@ -133,10 +134,10 @@ func (n *noPods) records(t *testing.T, about string) (all []sidecar.AccessRecord
 	return all
 }
 
-// readyWithoutPods returns the URL of a proxy to a kube-apiserver that leaves one check out of
-// /readyz. A kube-apiserver without pods waits for ever for its own informer of pods: nothing else
-// keeps it from being ready. It asks the server with the front-proxy certificate what it was asked
-// with that certificate, and the rest without.
+// readyWithoutPods returns the URL of a proxy to a kube-apiserver. The proxy leaves one check out
+// of /readyz: a kube-apiserver without pods waits for ever for its own informer of pods, and only
+// this check keeps it from being ready. If a request came with the front-proxy certificate, the
+// proxy sends it with that certificate, and otherwise without one.
 func readyWithoutPods(t *testing.T, to string) string {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -175,7 +176,8 @@ func readyWithoutPods(t *testing.T, to string) string {
 
 type withCertificate struct{}
 
-// asReceived sends requests with a certificate if the context says that they have come with one.
+// asReceived sends requests with a client certificate if the context says that they were received
+// with one.
 type asReceived struct{ certified, plain *http.Transport }
 
 func (a asReceived) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -185,7 +187,7 @@ func (a asReceived) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.plain.RoundTrip(r)
 }
 
-// startProgram starts a program of the test, which is killed at the end of it.
+// startProgram starts a program of the test. The program is killed at the end of the test.
 func startProgram(t *testing.T, program string, args []string, output string) *exec.Cmd {
 	t.Helper()
 	file, err := os.OpenFile(output, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -205,8 +207,7 @@ func startProgram(t *testing.T, program string, args []string, output string) *e
 	return cmd
 }
 
-// replaced are the arguments with some flags set to other values; flags that are not there are
-// added.
+// replaced returns the arguments with some flags set to other values. Missing flags are added.
 func replaced(args []string, flags ...string) []string {
 	for _, f := range flags {
 		name, _, _ := strings.Cut(f, "=")

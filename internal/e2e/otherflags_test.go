@@ -28,8 +28,8 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// A sidecar in front of a kube-apiserver that closes connections at random, and that is restarted
-// with a second header in which front proxies may name users. Clients may send this header.
+// The test restarts a sidecar with a second header in which front proxies may name users. Clients
+// may send this header. The kube-apiserver behind the sidecar closes connections at random.
 func TestServerIsRestartedWithOtherFlags(t *testing.T) {
 	if isInside() {
 		restartWithOtherFlags(t)
@@ -41,7 +41,8 @@ func TestServerIsRestartedWithOtherFlags(t *testing.T) {
 	held.end(t, syscall.SIGINT)
 }
 
-// The server under test is one more server of the run, with the certificates of another one.
+// The server under test is an additional server of the run, with the certificates of another
+// server.
 const (
 	otherFront = 7543 // its sidecar
 	otherOwn   = 7544 // its kube-apiserver
@@ -79,7 +80,8 @@ func restartWithOtherFlags(t *testing.T) {
 	anonymous := rest.AnonymousClientConfig(config)
 	client, err := rest.HTTPClientFor(anonymous)
 	must(t, err)
-	// as asks who the caller is, with a header of identity, and returns the status.
+	// as sends a request for the caller's identity, with an identity header, and returns the
+	// status.
 	as := func(header string) int {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, config.Host+"/apis/authentication.k8s.io/v1/selfsubjectreviews",
 			strings.NewReader(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`))
@@ -132,7 +134,7 @@ func restartWithOtherFlags(t *testing.T) {
 	}
 }
 
-// scrapes gets the sidecar's metrics as Prometheus would, with the right of the example.
+// scrapes gets the sidecar's metrics like Prometheus, with the rights of the documented example.
 func scrapes(t *testing.T, admin kubernetes.Interface, config *rest.Config) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workload.Namespace}}
@@ -162,7 +164,7 @@ func scrapes(t *testing.T, admin kubernetes.Interface, config *rest.Config) {
 	must(t, err)
 	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &binding, metav1.CreateOptions{})
 	must(t, err)
-	eventually(t, "the metrics are shown with the right", time.Minute, func() bool {
+	eventually(t, "a client with the right gets the metrics", time.Minute, func() bool {
 		text, err := scrape()
 		return err == nil && strings.Contains(text, "skewproof_proxy_peers{")
 	})

@@ -8,9 +8,9 @@ import (
 	"github.com/skewproof/skewproof/sim/parity"
 )
 
-// agreesWithTheSimulator carries out in the simulator what was just carried out on real processes,
-// and compares the verdicts: a disagreement shows that the simulator is not faithful, unless the
-// reason is known (sim/parity/known.json).
+// agreesWithTheSimulator carries out in the simulator the plan that was just carried out on real
+// processes, and compares the verdicts. A disagreement shows that the simulator is wrong, unless
+// the reason is known (sim/parity/known.json).
 func agreesWithTheSimulator(t *testing.T, local reports.RunReport, name string, flags ...string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "sim")

@@ -16,22 +16,22 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// podLives are the pods that must have existed in a namespace, and no others: of a DaemonSet one on
-// each node, of an Indexed Job one for each index, and those of a Deployment. Only those evicted may
-// have been deleted.
+// podLives are the pods that must have existed in a namespace. No other pod may have existed. A
+// DaemonSet has one pod on each node, an Indexed Job one for each index, and a Deployment its
+// replicas. Only evicted pods may have been deleted.
 type podLives struct {
 	namespace                    string
 	nodes, completions, replicas int
 	evicted                      []string // UIDs of pods of the Deployment
 }
 
-// podLife is what etcd had of one pod.
+// podLife is the content of etcd about one pod.
 type podLife struct {
 	name, owner string // kind of the owner
 	deleted     bool
 }
 
-// livesOf are the pods of a namespace by UID, in the order in which they were made.
+// livesOf returns the pods of a namespace by UID, in the order of their creation.
 func livesOf(changes []history.Object, namespace string) (uids []string, lives map[string]*podLife) {
 	lives = map[string]*podLife{}
 	for _, o := range changes {
@@ -52,7 +52,8 @@ func livesOf(changes []history.Object, namespace string) (uids []string, lives m
 	return uids, lives
 }
 
-// wrongLives says which pods have existed, or were deleted, that should not, and which are missing.
+// wrongLives names the pods that existed or were deleted and should not have been, and the pods
+// that are missing.
 func wrongLives(changes []history.Object, want podLives) (wrong []string) {
 	uids, lives := livesOf(changes, want.namespace)
 	ofKind, ofIndex, evicted := map[string]int{}, map[int]int{}, 0
@@ -93,7 +94,8 @@ func wrongLives(changes []history.Object, want podLives) (wrong []string) {
 	return wrong
 }
 
-// indexOf is the index in the name of a pod of an Indexed Job, JOB-INDEX-RANDOM; -1 if it has none.
+// indexOf returns the index in the name of a pod of an Indexed Job, JOB-INDEX-RANDOM; -1 if it has
+// none.
 func indexOf(pod string) int {
 	if parts := strings.Split(pod, "-"); len(parts) >= 3 {
 		if index, err := strconv.Atoi(parts[len(parts)-2]); err == nil {
@@ -103,7 +105,7 @@ func indexOf(pod string) int {
 	return -1
 }
 
-// born counts the pods with an owner of a kind that were made in a time.
+// born counts the pods that were created in a period and whose owner is of a kind.
 func born(changes []history.Object, namespace, owner string, from, to history.Time) (n int) {
 	seen := map[string]bool{}
 	for _, o := range changes {
@@ -118,7 +120,8 @@ func born(changes []history.Object, namespace, owner string, from, to history.Ti
 	return n
 }
 
-// disturbedPods says how pods differ that must be the ones they were, without interruption.
+// disturbedPods compares pods that must not have changed or been interrupted, and describes the
+// differences.
 func disturbedPods(before, after []corev1.Pod) (wrong []string) {
 	if len(before) != len(after) {
 		wrong = append(wrong, fmt.Sprintf("there are %d pods, before %d", len(after), len(before)))
@@ -140,8 +143,8 @@ func disturbedPods(before, after []corev1.Pod) (wrong []string) {
 	return wrong
 }
 
-// disturbedNodes says which nodes were not ready all the time: each change of a node's condition
-// leaves its time.
+// disturbedNodes names the nodes that were not ready all the time. It sees this because each change
+// of a node's condition records its time.
 func disturbedNodes(before, after []corev1.Node) (wrong []string) {
 	since := func(n corev1.Node) string {
 		for _, c := range n.Status.Conditions {
@@ -162,7 +165,7 @@ func disturbedNodes(before, after []corev1.Node) (wrong []string) {
 	return wrong
 }
 
-// readySince is the time since when a pod is ready; empty if it is not.
+// readySince returns the time since which a pod is ready; empty if the pod is not ready.
 func readySince(conditions []corev1.PodCondition) string {
 	for _, c := range conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -180,7 +183,7 @@ func restarts(pod corev1.Pod) (n int32) {
 	return n
 }
 
-// incomplete says what an Indexed Job lacks that has ended.
+// incomplete describes what is missing in an Indexed Job that has ended.
 func incomplete(job *batchv1.Job) (wrong []string) {
 	want := *job.Spec.Completions
 	if job.Status.Succeeded != want || job.Status.Failed != 0 || job.Status.Active != 0 {
@@ -193,7 +196,7 @@ func incomplete(job *batchv1.Job) (wrong []string) {
 	return wrong
 }
 
-// A story of pods is right, and each defect planted in it is found.
+// The test checks a correct history of pods, and that each planted defect in it is found.
 func TestWrongLivesOfPodsAreFound(t *testing.T) {
 	pod := func(uid, name, owner string) history.Object {
 		return history.Object{Kind: "Pod", Namespace: "n", Name: name, UID: uid, Owners: []history.Owner{{Kind: owner}}}

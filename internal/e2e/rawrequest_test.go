@@ -15,29 +15,29 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// rawRequest is a request as bytes. ID is replaced by an Audit-ID wherever it occurs.
+// rawRequest is a request as bytes. Every "ID" in it is replaced by an Audit-ID.
 type rawRequest struct {
 	name string
 	text string // of HTTP/1.1
-	// then is sent after a 100.
+	// then is sent after the answer 100.
 	then string
-	// fields are of HTTP/2, given as name and value in turn; data follows as the body.
+	// fields are the HTTP/2 fields, as alternating names and values. data follows as the body.
 	fields  []string
 	data    string
 	trailer []string
-	by      string // "": the administrator; "nobody": without a certificate
-	// differs says why the front door answers otherwise than the kube-apiserver, and how.
+	by      string // "": the administrator; "nobody": no certificate
+	// differs says how the front door's answer differs from that of the kube-apiserver, and why.
 	differs *difference
 }
 
-// rawAnswer is what came back.
+// rawAnswer is the answer to a raw request.
 type rawAnswer struct {
 	Before  []int  // informational answers
 	Code    int    // 0: none
 	Type    string // the media type
-	Reason  string // of a Status, or what the body says, shortened
-	Closed  bool   // the connection ends after it
-	Refused string // how HTTP/2 refused it: a code of RST_STREAM or GOAWAY; or that the connection was closed
+	Reason  string // of a Status; without one, the shortened body
+	Closed  bool   // the server closes the connection after the answer
+	Refused string // how HTTP/2 refused the request: a code of RST_STREAM or GOAWAY, or the close of the connection
 }
 
 func (a rawAnswer) String() string {
@@ -53,7 +53,7 @@ func (a rawAnswer) String() string {
 
 const rawTimeout = 20 * time.Second
 
-// send sends a raw request by a new connection, and reads one answer.
+// send sends a raw request on a new connection, and reads one answer.
 func (r rawRequest) send(address string, config *tls.Config, id string) (rawAnswer, error) {
 	config = config.Clone()
 	config.NextProtos = []string{"http/1.1"}
@@ -74,7 +74,7 @@ func (r rawRequest) send(address string, config *tls.Config, id string) (rawAnsw
 	if r.fields != nil {
 		return r.byHTTP2(conn, id)
 	}
-	go func() { _, _ = io.WriteString(conn, strings.ReplaceAll(r.text, "ID", id)) }() // the server may answer before it has read all
+	go func() { _, _ = io.WriteString(conn, strings.ReplaceAll(r.text, "ID", id)) }() // the server may answer before it has read everything
 	reader := bufio.NewReader(conn)
 	var answer rawAnswer
 	for {
@@ -107,7 +107,7 @@ func (a *rawAnswer) read(code int, h http.Header, body string) {
 	}
 }
 
-// byHTTP2 sends the fields as they are, and reads the answer on their stream.
+// byHTTP2 sends the fields unchanged, and reads the answer on their stream.
 func (r rawRequest) byHTTP2(conn *tls.Conn, id string) (rawAnswer, error) {
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		return rawAnswer{}, err
@@ -157,7 +157,7 @@ func (r rawRequest) byHTTP2(conn *tls.Conn, id string) (rawAnswer, error) {
 			}
 			answer.Closed = true
 		case *http2.RSTStreamFrame:
-			if f.ErrCode == http2.ErrCodeNo && answer.Code != 0 { // it does not want the rest of the body
+			if f.ErrCode == http2.ErrCodeNo && answer.Code != 0 { // the server does not want the rest of the body
 				return answer, nil
 			}
 			return rawAnswer{Refused: "RST_STREAM " + f.ErrCode.String()}, nil

@@ -14,9 +14,9 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// The versions that the reference proxy is tested between: those of all other tests, and the oldest
-// two with aggregated discovery of peers, whose servers leave their identity leases behind when
-// they stop.
+// These are the versions between which the reference proxy is tested: the versions of all other
+// tests, and the oldest two with aggregated discovery of peers, whose servers do not remove their
+// identity leases when they stop.
 var (
 	newPair = pair{"v1.36.3", "v1.37.1"}
 	oldPair = pair{"v1.34.4", "v1.35.4"}
@@ -24,8 +24,8 @@ var (
 
 type pair struct{ from, to string }
 
-// What the kube-apiserver's own proxy violates (scenarios_test.go) holds with the reference proxy
-// in front: in the smoke set, or in every scenario.
+// The reference proxy must satisfy everything that the kube-apiserver's own proxy violates
+// (scenarios_test.go), in the smoke set or in every scenario.
 func TestReference(t *testing.T) {
 	for _, s := range scenarios.All() {
 		if s.Limits.Allows(scenario.BackendLocal) && (*all || slices.Contains(s.Labels, "smoke")) {
@@ -34,8 +34,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// Of the older pair those scenarios that start, end and cut off servers: there the versions differ
-// in what they tell of each other.
+// For the older pair, only the scenarios that start, stop and cut off servers are run, because
+// these versions differ in what they publish about each other.
 func TestReferenceBetweenOlderVersions(t *testing.T) {
 	onlyWithAll(t)
 	for _, name := range []string{"rolling-upgrade", "restart-during-partition", "peer-crash-with-alternative"} {
@@ -49,7 +49,8 @@ func TestReferenceBetweenOlderVersions(t *testing.T) {
 	}
 }
 
-// holds checks that everything the KEP demands holds in a scenario, and that the run shows it.
+// holds checks that a scenario satisfies everything that the KEP demands, and that the run tests
+// it.
 func holds(t *testing.T, s scenario.Scenario, p pair) {
 	t.Helper()
 	needsCluster(t)
@@ -60,7 +61,7 @@ func holds(t *testing.T, s scenario.Scenario, p pair) {
 		about := slices.Contains(s.About, i.Name)
 		switch {
 		case i.Outcome == invariant.OutcomePass:
-		case i.Grade != invariant.GradeCore: // a write that may have reached a peer is not repeated, so Available is not promised
+		case i.Grade != invariant.GradeCore: // the proxy does not repeat a write that may have reached a peer, so Available is not promised
 		case about || i.Outcome == invariant.OutcomeFail:
 			t.Errorf("%s: %s, want a pass: %s", i.Name, i.Outcome, i.Reason)
 			for _, e := range i.Evidence {
@@ -78,7 +79,7 @@ func holds(t *testing.T, s scenario.Scenario, p pair) {
 	plan := s.Plan(scenario.Parameters{Servers: len(report.Servers), From: p.from, To: p.to, Bounds: history.DefaultBounds})
 	for i, server := range report.Servers {
 		if first := plan.Servers[i].Setup; first != nil && first.Proxy == scenario.Off {
-			continue // it begins without a sidecar
+			continue // this scenario begins without a sidecar
 		}
 		if len(server.ProxyArgs) == 0 {
 			t.Errorf("the report does not say how the sidecar of %s was started", server.Name)
@@ -86,9 +87,10 @@ func holds(t *testing.T, s scenario.Scenario, p pair) {
 	}
 }
 
-// passedOn checks that the sidecars' accounts and those of the kube-apiservers were joined:
-// requests were seen on their way through two servers, and as good as none was answered that no
-// server tells of. Those that were under way when a server was killed are lost with it.
+// passedOn checks that the records of the sidecars were joined with those of the kube-apiservers.
+// Some requests must be recorded by two servers, and almost every answered request must be recorded
+// by at least one. The records of requests that were in progress on a killed server are lost with
+// it.
 func passedOn(t *testing.T, report reports.RunReport) {
 	t.Helper()
 	v := verdict(t, report, "NoLoop")
@@ -105,7 +107,7 @@ func passedOn(t *testing.T, report reports.RunReport) {
 	}
 }
 
-// A server is two processes with one life: whatever ends a run ends both.
+// A server consists of two processes that live and die together. Whatever ends a run must end both.
 func TestNothingOfASidecarStaysBehind(t *testing.T) {
 	begun := begin(t, "3 servers ready", "--subject", "reference")
 	begun.consistsOf(t, "1 etcd, 1 run, 1 sandboxed, 3 kube-apiserver, 3 proxy")

@@ -13,7 +13,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// A cluster of one version has nothing to go wrong: whatever fails here is the harness.
+// In a cluster of one version nothing can go wrong, so every failure here is a defect of the
+// harness.
 func TestQuietClusterOfOneVersion(t *testing.T) {
 	r, report := runScenario(t, "quiet", "--from", "v1.37.1", "--to", "v1.37.1", "--strict")
 	exits(t, r, pass)
@@ -34,7 +35,7 @@ func TestQuietClusterOfOneVersion(t *testing.T) {
 	judgedAgain(t, r)
 }
 
-// judgedAgain checks that a saved run, judged and rendered again, gives the same reports to the
+// judgedAgain checks that a saved run, judged and rendered again, gives the same reports byte for
 // byte.
 func judgedAgain(t *testing.T, r result) {
 	t.Helper()
@@ -68,7 +69,8 @@ func readReports(t *testing.T, dir string) map[string][]byte {
 	return all
 }
 
-// A load that cannot prove anything must not pass, and says by which figures it fell short.
+// A load that cannot prove anything must not pass. The report must name the figures that were too
+// small.
 func TestTooLittlePressureProvesNothing(t *testing.T) {
 	r, report := scenarioAlone(t, "quiet", "--from", "v1.37.1", "--to", "v1.37.1", "--qps", "5", "--servers", "2")
 	exits(t, r, inconclusive)
@@ -87,8 +89,8 @@ func TestTooLittlePressureProvesNothing(t *testing.T) {
 	}
 }
 
-// The negative control: with the proxy switched off the harness must see what the proxy is there to
-// prevent.
+// This is the negative control: with the proxy switched off, the harness must see the failures that
+// the proxy prevents.
 func TestRollingUpgradeWithoutTheProxy(t *testing.T) {
 	r, report := runScenario(t, "rolling-upgrade", "--subject", "none")
 	exits(t, r, fail)
@@ -96,7 +98,7 @@ func TestRollingUpgradeWithoutTheProxy(t *testing.T) {
 		"NoFalseNotFound":          invariant.OutcomeFail,
 		"UnavailableOnPeerFailure": invariant.OutcomeInconclusive, // no peer failed
 		"ProxiedSucceed":           invariant.OutcomeInconclusive,
-		"NoLoop":                   invariant.OutcomeInconclusive, // there is nobody to pass anything on
+		"NoLoop":                   invariant.OutcomeInconclusive, // without a proxy no server forwards a request
 		"IdentityPreserved":        invariant.OutcomeInconclusive,
 		"PassedOnUnchanged":        invariant.OutcomeInconclusive,
 		"AnsweredAlike":            invariant.OutcomeInconclusive,
@@ -158,10 +160,10 @@ func TestPeerCrashWithAlternative(t *testing.T) {
 	exits(t, r, fail)
 	verdicts(t, report, map[string]invariant.Outcome{
 		"NoFalseNotFound":          invariant.OutcomeFail,
-		"UnavailableOnPeerFailure": invariant.OutcomeInconclusive, // b could serve everything that a did
+		"UnavailableOnPeerFailure": invariant.OutcomeInconclusive, // b could serve all resources of a
 		"DiscoveryAccessible":      invariant.OutcomeFail,
-		"Available":                invariant.OutcomeFail, // c goes on asking a
-		"NoCrash":                  invariant.OutcomePass, // a was killed, and did not crash
+		"Available":                invariant.OutcomeFail, // c continues to send requests to a
+		"NoCrash":                  invariant.OutcomePass, // a was killed by a step, and did not crash
 		"Converges":                invariant.OutcomeFail, // the versions stay mixed
 	})
 	onlyCSINodeStatus(t, report, "NoFalseNotFound", "DiscoveryAccessible", "Converges")
@@ -187,7 +189,7 @@ func TestPeerPause(t *testing.T) {
 	effective(t, report, "pause")
 }
 
-// effective checks that the report has the one fault, and that it had an effect.
+// effective checks that the report has exactly this fault, and that the fault had an effect.
 func effective(t *testing.T, report reports.RunReport, kind string) {
 	t.Helper()
 	if len(report.Faults) != 1 || report.Faults[0].Kind != kind || !report.Faults[0].Evidence.Effective {
@@ -195,8 +197,8 @@ func effective(t *testing.T, report reports.RunReport, kind string) {
 	}
 }
 
-// noFailover checks that it was seen that a, cut off from b, asked b for what c could have served
-// (docs/findings.md).
+// noFailover checks that the run saw this: a, cut off from b, forwarded a request to b that c could
+// have served (docs/findings.md).
 func noFailover(t *testing.T, report reports.RunReport) {
 	t.Helper()
 	v := verdict(t, report, "Available")
@@ -208,8 +210,8 @@ func noFailover(t *testing.T, report reports.RunReport) {
 	t.Errorf("Available, %s: no evidence of a request that c could have served: %+v", v.Outcome, v.Evidence)
 }
 
-// A server that starts while it cannot reach a peer reports ready, and takes what it could not
-// learn for absent.
+// A server that starts while it cannot reach a peer reports ready. It answers 404 for the resources
+// that it could not learn.
 func TestStartupDuringPartition(t *testing.T) {
 	onlyWithAll(t)
 	r, report := runScenario(t, "startup-during-partition")
@@ -218,8 +220,8 @@ func TestStartupDuringPartition(t *testing.T) {
 	effective(t, report, "cut")
 }
 
-// v1.34 does not get that far: the failed fetch ends it, at every start (docs/findings.md). It is
-// the real crash that NoCrash is tried on.
+// v1.34 does not get that far: it crashes after the failed fetch, at every start
+// (docs/findings.md). The test of NoCrash uses this real crash.
 func TestStartupDuringPartitionEndsV134(t *testing.T) {
 	onlyWithAll(t)
 	needsCluster(t)
@@ -234,8 +236,8 @@ func TestStartupDuringPartitionEndsV134(t *testing.T) {
 	}
 }
 
-// The defect that the harness was first built to show: v1.37.1 forgets a peer that it cannot reach
-// when another one restarts.
+// The harness was first built to show this defect: v1.37.1 forgets a peer that it cannot reach when
+// another peer restarts.
 func TestRestartDuringPartition(t *testing.T) {
 	r, report := runScenario(t, "restart-during-partition")
 	exits(t, r, fail)

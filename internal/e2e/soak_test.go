@@ -35,23 +35,23 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// soakFor is how long the soak lasts: 'make soak' asks for half an hour.
+// soakFor is the duration of the soak. 'make soak' asks for half an hour.
 var soakFor = flag.Duration("soak", 2*time.Minute, "how long TestSoak lasts, with and without hostile clients")
 
-// A long soak must show that nothing grows. A short one may be too short for that.
+// A long soak must show that no measure grows. A short one may be too short to show it.
 const longSoak = 15 * time.Minute
 
-// Every kind of hostile client attacks every server at once, beside the usual load. Meanwhile the
-// kube-apiservers close connections at random, and certificates are rotated. No request of the load
-// fails, everything that a run judges holds, and afterwards the sidecars use what they
-// used before.
+// Every kind of hostile client attacks every server at once, in addition to the usual load.
+// Meanwhile the kube-apiservers close connections at random, and certificates are rotated. No
+// request of the load may fail, and every invariant must hold. Afterwards the sidecars must use as
+// much memory and as many files, connections and goroutines as before.
 func TestSoak(t *testing.T) {
 	if isInside() {
 		soak(t, *soakFor)
 		return
 	}
 	needsTools(t, "nsenter")
-	const margin = 30 * time.Second // for the half inside to begin and to end
+	const margin = 30 * time.Second // time for the half inside to start and to end
 	flags := []string{"--subject", "reference", "--servers", "2", "--qps", "60", "--soak", (*soakFor + margin).String(), "--keep"}
 	running := begin(t, "let the load run for "+(*soakFor+margin).String(), append(flags, withGoaways(t, newPair.from, newPair.to)...)...)
 	defer keep(t, running.dir, samplesFile, reports.HTMLFile, reports.JSONFile)
@@ -66,27 +66,28 @@ func TestSoak(t *testing.T) {
 		t.Fatalf("inconclusive, so what failed proves nothing: %s", report.Verdict.Sentence)
 	}
 	for _, i := range report.Invariants {
-		if i.Outcome == invariant.OutcomeFail { // beyond the KEP as well
+		if i.Outcome == invariant.OutcomeFail { // also the demands beyond the KEP
 			t.Errorf("%s: %s", i.Name, i.Reason)
 		}
 	}
 	nothingFailed(t, filepath.Join(running.dir, "history.jsonl"))
 }
 
-// keep leaves files of a run behind, if the tests were started with -artifacts.
+// keep stores files of a run as artifacts if the tests were started with -artifacts.
 func keep(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the test failed before it was written
+			continue // the test failed before the file was written
 		}
 		must(t, err)
 		must(t, os.WriteFile(filepath.Join(t.ArtifactDir(), name), content, 0o600))
 	}
 }
 
-// nothingFailed: no server was disturbed, so the policy explains no failure of the load at all.
+// nothingFailed checks that no request of the load failed. No server was disturbed, so the policy
+// explains no failure.
 func nothingFailed(t *testing.T, file string) {
 	t.Helper()
 	h, err := history.ReadFile(file)
@@ -94,12 +95,12 @@ func nothingFailed(t *testing.T, file string) {
 	failed, sent := map[string]int{}, 0
 	for _, o := range h.Operations {
 		if o.Failure == history.FailureCanceled {
-			continue // under way when the run ended
+			continue // in progress when the run ended
 		}
 		sent++
 		if o.Failure != history.FailureNone || o.Status >= http.StatusInternalServerError || o.Status == http.StatusTooManyRequests ||
 			o.Status == http.StatusUnauthorized || o.Status == http.StatusRequestTimeout {
-			// Of what it was asked is of less interest than why it failed.
+			// The reason of the failure matters more than the content of the request.
 			_, why, _ := strings.Cut(o.Message, "cannot be served")
 			failed[fmt.Sprintf("%s request as %s: %d %s %s %s", o.Purpose, o.User, o.Status, o.Failure, o.Error, cmp.Or(why, o.Message))]++
 		}
@@ -113,7 +114,7 @@ func nothingFailed(t *testing.T, file string) {
 	}
 }
 
-// soak is the half inside the sandbox: it attacks, and watches what the sidecars use.
+// soak is the half inside the sandbox. It attacks, and watches the measures of the sidecars.
 func soak(t *testing.T, whole time.Duration) {
 	targets := hostileTargets(t)
 	watch := &watcher{sidecars: sidecarsOfRun(t)}
@@ -122,7 +123,7 @@ func soak(t *testing.T, whole time.Duration) {
 	var watching sync.WaitGroup
 	watching.Go(func() { watch.run(ctx) })
 	defer watch.save(t)
-	beside := min(whole/5, 3*time.Minute) // without hostile clients: before, and after
+	beside := min(whole/5, 3*time.Minute) // without hostile clients: before and after the attack
 
 	await(t, beside)
 	before := watch.since(0)
@@ -166,7 +167,7 @@ func soak(t *testing.T, whole time.Duration) {
 	}
 }
 
-// await lets the load run.
+// await waits while the load runs.
 func await(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
@@ -175,7 +176,7 @@ func await(t *testing.T, d time.Duration) {
 	}
 }
 
-// hostileTargets are the servers of the run, as users without rights know them.
+// hostileTargets are the servers of the run, for users without rights.
 func hostileTargets(t *testing.T) (all []hostile.Target) {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(insideConfig(t, "a"))
@@ -200,9 +201,9 @@ func hostileTargets(t *testing.T) (all []hostile.Target) {
 		all = append(all, hostile.Target{
 			Address: at.Host, TLS: trust, Tokens: tokens, Readers: readers,
 			Resources: []string{
-				"/api/v1/namespaces/" + workload.Namespace + "/configmaps", // every server's own
-				"/apis/resource.k8s.io/v1/devicetaintrules",                // only the newer server's
-				"/apis/storage.k8s.io/v1beta1/volumeattributesclasses",     // only the older server's
+				"/api/v1/namespaces/" + workload.Namespace + "/configmaps", // every server serves it
+				"/apis/resource.k8s.io/v1/devicetaintrules",                // only the newer server serves it
+				"/apis/storage.k8s.io/v1beta1/volumeattributesclasses",     // only the older server serves it
 			},
 			Pod: "/api/v1/namespaces/" + workload.Namespace + "/pods/skewproof-absent", Large: "/openapi/v2",
 		})
@@ -210,7 +211,7 @@ func hostileTargets(t *testing.T) (all []hostile.Target) {
 	return all
 }
 
-// hostileAccounts makes service accounts without rights, and returns their tokens.
+// hostileAccounts creates service accounts without rights, and returns their tokens.
 func hostileAccounts(t *testing.T, admin kubernetes.Interface, prefix string, n int) (tokens []string) {
 	t.Helper()
 	for i := range n {
@@ -225,15 +226,15 @@ func hostileAccounts(t *testing.T, admin kubernetes.Interface, prefix string, n 
 	return tokens
 }
 
-// The measures of a sidecar that are watched.
+// These are the measures of a sidecar that are watched.
 const (
 	goroutines = "go_goroutines"
 	openFiles  = "process_open_fds"
-	heapTarget = "go_memstats_next_gc_bytes" // twice what was live at the last collection
+	heapTarget = "go_memstats_next_gc_bytes" // twice the live memory at the last collection
 	resident   = "process_resident_memory_bytes"
 )
 
-// limitsOf is what a measure may rise by.
+// limitsOf returns the allowed growth of a measure.
 func limitsOf(measure string) steady.Limits {
 	l := steady.Limits{Samples: 60, Time: 5 * time.Minute}
 	switch _, name, _ := strings.Cut(measure, " "); name {
@@ -294,7 +295,7 @@ func (w *watcher) now() time.Duration {
 	return time.Since(w.start)
 }
 
-// since are the samples from a moment on.
+// since returns the samples from a time on.
 func (w *watcher) since(from time.Duration) map[string][]steady.Sample {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -305,8 +306,8 @@ func (w *watcher) since(from time.Duration) map[string][]steady.Sample {
 	return some
 }
 
-// comesBack waits until each measure is about what it was before the attack. What the process has
-// got from the operating system need not come back.
+// comesBack waits until each measure is about as large as before the attack. Memory that the
+// process got from the operating system need not be returned.
 func (w *watcher) comesBack(t *testing.T, before map[string][]steady.Sample, ended time.Duration) {
 	t.Helper()
 	const looked = 15 // samples
@@ -321,7 +322,7 @@ func (w *watcher) comesBack(t *testing.T, before map[string][]steady.Sample, end
 			t.Logf("%s: %s", name, above[name])
 		}
 	}()
-	eventually(t, "the sidecars use what they used before the attack", 2*time.Minute, func() bool {
+	eventually(t, "the sidecars use as much as before the attack", 2*time.Minute, func() bool {
 		same := true
 		for name, now := range w.since(ended) {
 			if strings.HasSuffix(name, resident) || len(now) < looked {
@@ -339,10 +340,10 @@ func (w *watcher) comesBack(t *testing.T, before map[string][]steady.Sample, end
 	})
 }
 
-// samplesFile has the samples of each measure of each sidecar.
+// samplesFile contains the samples of each measure of each sidecar.
 const samplesFile = "soak.json"
 
-// save leaves the samples in the directory of the run, for whoever wants to see them.
+// save writes the samples to the directory of the run.
 func (w *watcher) save(t *testing.T) {
 	t.Helper()
 	content, err := json.Marshal(w.since(0))

@@ -18,7 +18,7 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// goawayChance is the highest --goaway-chance that a kube-apiserver accepts.
+// goawayChance is the largest --goaway-chance that a kube-apiserver accepts.
 const goawayChance = "0.02"
 
 // withGoaways returns flags for a run whose kube-apiservers close HTTP/2 connections at random.
@@ -35,11 +35,12 @@ func withGoaways(t *testing.T, versions ...string) (flags []string) {
 	return flags
 }
 
-// rotateEvery is the time between two rotations: longer than the sidecars take to read new files.
+// rotateEvery is the time between two rotations. It is longer than the sidecars need to read new
+// files.
 const rotateEvery = 90 * time.Second
 
-// rotateCertificates replaces the serving certificates of the sidecars, and the front-proxy
-// certificate, again and again until ctx ends. It returns how often it did so.
+// rotateCertificates replaces the serving certificates of the sidecars and the front-proxy
+// certificate repeatedly until ctx ends. It returns the number of replacements.
 func rotateCertificates(ctx context.Context, t *testing.T, sidecars []sidecarProcess) (times int) {
 	for tick := time.NewTicker(rotateEvery); ; {
 		select {
@@ -60,8 +61,8 @@ func rotateCertificates(ctx context.Context, t *testing.T, sidecars []sidecarPro
 	}
 }
 
-// renewCertificate replaces a certificate of the run, and its key, by a new one that differs in the
-// key and the serial number only.
+// renewCertificate replaces a certificate of the run and its key by a new pair. Only the key and
+// the serial number differ.
 func renewCertificate(authority, name string) error {
 	ca, err := tls.LoadX509KeyPair(insideKeys(authority+".crt"), insideKeys(authority+".key"))
 	if err != nil {
@@ -87,7 +88,8 @@ func renewCertificate(authority, name string) error {
 	if err != nil {
 		return err
 	}
-	// Whoever reads between the two gets a certificate and a key that do not match, and reads again.
+	// A process that reads between the two writes gets a certificate and a key that do not match.
+	// It must read again.
 	for _, f := range []struct {
 		suffix, kind string
 		content      []byte

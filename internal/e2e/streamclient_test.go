@@ -27,7 +27,8 @@ const (
 	streamsContainer = "main"
 )
 
-// streamProtocol is how kubectl gets a stream: by WebSocket since 1.30, by SPDY before.
+// streamProtocol is the protocol by which kubectl opens a stream: WebSocket since 1.30, SPDY
+// before.
 type streamProtocol struct {
 	name     string
 	executor func(*rest.Config, *url.URL) (remotecommand.Executor, error)
@@ -67,12 +68,12 @@ var streamProtocols = []streamProtocol{
 
 var localhost = []string{"127.0.0.1"}
 
-// ofStreams is a pod in the namespace of [makePod].
+// ofStreams is a pod in the namespace that [makePod] creates.
 func ofStreams(pod string) types.NamespacedName {
 	return types.NamespacedName{Namespace: workload.Namespace, Name: pod}
 }
 
-// podURL is that of a subresource of the pod, at the server of the configuration.
+// podURL returns the URL of a subresource of the pod, at the server of the configuration.
 func podURL(config *rest.Config, pod types.NamespacedName, subresource string, options runtime.Object) (*url.URL, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -82,7 +83,7 @@ func podURL(config *rest.Config, pod types.NamespacedName, subresource string, o
 		VersionedParams(options, scheme.ParameterCodec).URL(), nil
 }
 
-// stdio is what a stream carries; a stream that is nil is not asked for.
+// stdio is the content of a stream. The client does not request a stream that is nil.
 type stdio = remotecommand.StreamOptions
 
 // execute runs a command in the pod as kubectl does.
@@ -112,7 +113,7 @@ func (p streamProtocol) stream(ctx context.Context, config *rest.Config, streams
 	return executor.StreamWithContext(ctx, streams)
 }
 
-// makePod makes a pod on a node whose kubelet is at that address.
+// makePod creates a pod on a node. The kubelet of the node is at the given address.
 func makePod(t *testing.T, admin *kubernetes.Clientset, k *kubelet) {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: streamsNode}}

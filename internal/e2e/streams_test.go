@@ -19,10 +19,10 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// kubectl's streams cross the hop. A server is asked whose kube-apiserver has pods switched off, so
-// that exec, attach, port-forward, logs and cp go from its sidecar to that of a peer, from there to
-// the peer's kube-apiserver, and from there to a kubelet. Clients, sidecars, kube-apiservers and
-// the kubelet's protocols are the real ones.
+// kubectl's streams cross the hop. The test asks a server whose kube-apiserver has pods switched
+// off. So exec, attach, port-forward, logs and cp go from its sidecar to the sidecar of a peer,
+// then to the peer's kube-apiserver, and then to a kubelet. Clients, sidecars and kube-apiservers
+// are real, and so are the kubelet's protocols.
 func TestStreamsAcrossTheHop(t *testing.T) {
 	if isInside() {
 		streamsAcrossTheHop(t)
@@ -35,7 +35,7 @@ func TestStreamsAcrossTheHop(t *testing.T) {
 	nothingIsLeft(t, kept.dir)
 }
 
-// streams is what the parts of the test have in common.
+// streams has the values that all parts of the test use.
 type streams struct {
 	*noPods
 	kubelet *kubelet
@@ -52,7 +52,7 @@ func streamsAcrossTheHop(t *testing.T) {
 	must(t, err)
 
 	t.Run("the server itself has no pods", s.itselfHasNoPods)
-	for _, p := range streamProtocols { // connections that are kept, and what is loaded once
+	for _, p := range streamProtocols { // idle connections that are kept, and files that are loaded once
 		s.echo(t, p, []byte("first"))
 	}
 	before := s.census(t)
@@ -97,14 +97,14 @@ func (s *streams) itselfHasNoPods(t *testing.T) {
 	}
 }
 
-// limited ends with the test, or when a stream hangs.
+// limited returns a context that ends with the test, or earlier if a stream hangs.
 func limited(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the stream has not ended within a minute"))
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// refused: what the peer's kube-apiserver says to the caller arrives as it is.
+// refused checks that an error of the peer's kube-apiserver reaches the caller unchanged.
 func (s *streams) refused(t *testing.T, p streamProtocol) {
 	running := s.kubelet.running.Load()
 	reader := rest.AnonymousClientConfig(s.config)
@@ -132,7 +132,8 @@ func (s *streams) refused(t *testing.T, p streamProtocol) {
 	}
 }
 
-// crossed: the sidecar sent each of them to a peer, and no peer sent it further.
+// crossed checks that the sidecar forwarded each request to a peer, and that no peer forwarded it
+// again.
 func (s *streams) crossed(t *testing.T) {
 	counts := map[string]int{}
 	for _, r := range s.records(t, "/pods/"+streamsPod+"/") {

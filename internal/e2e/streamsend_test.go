@@ -17,7 +17,8 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// vanished: a client whose connection is reset ends what it ran, though nothing is sent either way.
+// vanished checks that a reset of the client's connection ends the client's command, even if no
+// data is sent in either direction.
 func (s *streams) vanished(t *testing.T) {
 	running := s.kubelet.running.Load()
 	options := &corev1.PodExecOptions{Container: streamsContainer, Command: []string{"cat"}, Stdin: true, Stdout: true}
@@ -39,17 +40,17 @@ func (s *streams) vanished(t *testing.T) {
 			t.Fatalf("%v, error %v; want an upgrade", answer, err)
 		}
 		tcp := conn.(*tls.Conn).NetConn().(*net.TCPConn)
-		must(t, tcp.SetLinger(0)) // close by a reset
+		must(t, tcp.SetLinger(0)) // resets the connection on close
 		must(t, tcp.Close())
 	}
-	eventually(t, "what they ran in the pod has ended", time.Minute, func() bool { return s.kubelet.running.Load() == running })
+	eventually(t, "the processes of the streams have ended in the pod", time.Minute, func() bool { return s.kubelet.running.Load() == running })
 }
 
-// idleFor is longer than every deadline that a sidecar has for bytes of bodies and answers.
+// idleFor is longer than every deadline of a sidecar for the bytes of bodies and answers.
 const idleFor = 100 * time.Second
 
-// stayIdle opens streams on which nothing is sent. What it returns waits until they have been idle
-// for [idleFor], and uses them.
+// stayIdle opens streams on which nothing is sent. It returns a function that waits until they have
+// been idle for [idleFor], and then uses them.
 func (s *streams) stayIdle(t *testing.T) func(*testing.T) {
 	t.Helper()
 	type idle struct {
@@ -92,7 +93,8 @@ func (s *streams) stayIdle(t *testing.T) func(*testing.T) {
 	}
 }
 
-// open opens a stream of each kind, and returns how many there are, with what they end with.
+// open opens a stream of each kind. It returns the number of streams, and a channel on which they
+// report their end.
 func (s *streams) open(t *testing.T) (n int, ends chan error) {
 	t.Helper()
 	ends = make(chan error, 100)
@@ -104,13 +106,13 @@ func (s *streams) open(t *testing.T) (n int, ends chan error) {
 			_ = shown.CloseWithError(io.EOF)
 			_ = in.Close()
 			if p.name == "SPDY" && err == nil {
-				// The client takes the end of the connection for the end of the command, whoever it asks
-				// (client-go, watchErrorStream).
+				// The client treats the end of the connection as the end of the command, whichever
+				// server it asks (client-go, watchErrorStream).
 				err = io.EOF
 			}
 			ends <- err
 		}()
-		go func() { _, _ = io.Copy(typed, endless{}) }() // in the middle of it
+		go func() { _, _ = io.Copy(typed, endless{}) }() // in the middle of the stream
 		_, err := io.ReadFull(said, make([]byte, 1<<20))
 		must(t, err)
 		go func() { _, _ = io.Copy(io.Discard, said) }()
@@ -123,7 +125,7 @@ func (s *streams) open(t *testing.T) (n int, ends chan error) {
 		go func() {
 			_, err := io.Copy(io.Discard, conn)
 			_ = conn.Close()
-			ends <- errors.Join(err, io.EOF) // an orderly end is an end, too
+			ends <- errors.Join(err, io.EOF) // an orderly end counts too
 			_ = stop()
 		}()
 		n += 2
@@ -139,7 +141,7 @@ func (s *streams) open(t *testing.T) (n int, ends chan error) {
 	return n + 1, ends
 }
 
-// endless is text without end.
+// endless is text that never ends.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -149,8 +151,8 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// allEnd waits until the streams have ended, each with an error where a client can know: a stream
-// that was cut is no command that has ended well.
+// allEnd waits until the streams have ended. Each must end with an error if a client can know of
+// one, because a stream that was cut off must not look like a successful command.
 func (s *streams) allEnd(t *testing.T, n int, ends chan error) {
 	t.Helper()
 	limit := time.After(time.Minute)
@@ -164,7 +166,7 @@ func (s *streams) allEnd(t *testing.T, n int, ends chan error) {
 			t.Fatalf("%d of %d streams have ended", i, n)
 		}
 	}
-	eventually(t, "what they ran in the pod has ended", time.Minute, func() bool { return s.kubelet.running.Load() == 0 })
+	eventually(t, "the processes of the streams have ended in the pod", time.Minute, func() bool { return s.kubelet.running.Load() == 0 })
 }
 
 func (s *streams) drained(t *testing.T, before usages) {
@@ -187,10 +189,10 @@ func (s *streams) peersDrained(t *testing.T) {
 	s.asProcess().settlesLike(t, own)
 }
 
-// usages are what sidecars use, by name.
+// usages are the measures of sidecars, by name.
 type usages map[string]map[string]float64
 
-// census is what the sidecar and those of its peers use.
+// census measures the sidecar and the sidecars of its peers.
 func (s *streams) census(t *testing.T) usages {
 	t.Helper()
 	all := usages{}
@@ -202,7 +204,8 @@ func (s *streams) census(t *testing.T) usages {
 	return all
 }
 
-// nothingLeft: far more streams have come and gone than connections are kept.
+// nothingLeft checks that no stream left anything behind. The number of streams so far is much
+// larger than the number of connections that are kept.
 func (s *streams) nothingLeft(t *testing.T, before usages) {
 	t.Helper()
 	for _, one := range append(sidecarsOfRun(t), s.asProcess()) {

@@ -32,11 +32,11 @@ func (s *streams) echo(t *testing.T, p streamProtocol, sent []byte) {
 
 func random(n int) []byte {
 	b := make([]byte, n)
-	_, _ = rand.Read(b) // never fails
+	_, _ = rand.Read(b) // this never fails
 	return b
 }
 
-// Both directions at once, more than all buffers on the way hold.
+// Send more bytes in both directions at once than all buffers on the way can hold.
 func (s *streams) bytesBothWays(t *testing.T, p streamProtocol) {
 	for _, n := range []int{0, 1, 64 << 10, 8 << 20} {
 		s.echo(t, p, random(n))
@@ -50,7 +50,7 @@ func (s *streams) bytesBothWays(t *testing.T, p streamProtocol) {
 
 func (s *streams) exitCodes(t *testing.T, p streamProtocol) {
 	for _, code := range []int{0, 1, 42, 255} {
-		// The input never ends: the end of the command alone ends the stream.
+		// The input never ends, so only the end of the command ends the stream.
 		in, writer := io.Pipe()
 		err := s.exec(limited(t), p, stdio{Stdin: in, Stdout: io.Discard}, "sh", "-c", fmt.Sprint("exit ", code))
 		_ = writer.Close()
@@ -73,7 +73,7 @@ func (s *streams) halfClosed(t *testing.T, p streamProtocol) {
 	}
 }
 
-// sizeQueue are the sizes of a terminal.
+// sizeQueue is a queue of terminal sizes.
 type sizeQueue chan remotecommand.TerminalSize
 
 func (q sizeQueue) Next() *remotecommand.TerminalSize {
@@ -117,7 +117,7 @@ func (s *streams) attached(t *testing.T, p streamProtocol) {
 	}
 }
 
-// cp is an exec of tar, in each direction (k8s.io/kubectl/pkg/cmd/cp).
+// cp copies by an exec of tar, in each direction (k8s.io/kubectl/pkg/cmd/cp).
 func (s *streams) copied(t *testing.T, p streamProtocol) {
 	here, back := t.TempDir(), t.TempDir()
 	for name, n := range map[string]int{"empty": 0, "small": 100, "large": 4<<20 + 7, "sub/file": 5000} {
@@ -152,8 +152,8 @@ func (s *streams) copied(t *testing.T, p streamProtocol) {
 	}
 }
 
-// many: streams side by side do not mix, and those that their clients abandon end on the other
-// side.
+// many checks that parallel streams do not mix, and that a stream that its client abandons ends at
+// the other end.
 func (s *streams) many(t *testing.T, p streamProtocol) {
 	running := s.kubelet.running.Load()
 	var all sync.WaitGroup
@@ -177,7 +177,7 @@ func (s *streams) many(t *testing.T, p streamProtocol) {
 		})
 	}
 	all.Wait()
-	eventually(t, "what abandoned streams ran in the pod has ended", time.Minute, func() bool { return s.kubelet.running.Load() == running })
+	eventually(t, "the processes of abandoned streams have ended in the pod", time.Minute, func() bool { return s.kubelet.running.Load() == running })
 }
 
 type writerFunc func([]byte) (int, error)

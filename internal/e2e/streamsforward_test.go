@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// forwarded sends through several connections to a server in the pod, which answers after the end
-// of the input.
+// forwarded sends data on several connections to a server in the pod. The server answers after the
+// end of the input.
 func (s *streams) forwarded(t *testing.T, p streamProtocol) {
 	local, stop := s.forward(t, p, limited(t))
 	var all sync.WaitGroup
@@ -45,8 +45,8 @@ func (s *streams) forwarded(t *testing.T, p streamProtocol) {
 	}
 }
 
-// forward listens on a port here for a server of the pod that greets and sends back what it is
-// sent.
+// forward listens on a local port for a server in the pod. The server sends a greeting, and then
+// sends back what it receives.
 func (s *streams) forward(t *testing.T, p streamProtocol, ctx context.Context) (local string, stop func() error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,7 +86,7 @@ func (s *streams) forward(t *testing.T, p streamProtocol, ctx context.Context) (
 	}
 }
 
-// followed: a line arrives when it is written, not when the next one is.
+// followed checks that a line arrives when it is written, and not only with the next line.
 func (s *streams) followed(t *testing.T) {
 	running := s.kubelet.running.Load()
 	follow := func(ctx context.Context) io.ReadCloser {
@@ -114,5 +114,5 @@ func (s *streams) followed(t *testing.T) {
 	s.kubelet.logs.write(t, "read by nobody")
 	leave()
 	_ = abandoned.Close()
-	eventually(t, "the kubelet knows that nobody follows", time.Minute, func() bool { return s.kubelet.running.Load() == running })
+	eventually(t, "the kubelet knows that no client follows the log", time.Minute, func() bool { return s.kubelet.running.Load() == running })
 }

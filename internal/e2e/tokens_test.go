@@ -13,8 +13,8 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// tokensAreNotReviewed checks that the sidecars put no token into an object, and learned all the
-// same whose tokens the passed-on requests of the ServiceAccount have.
+// tokensAreNotReviewed checks that the sidecars create no object with a token, and that they
+// nevertheless learn the user of the ServiceAccount's forwarded requests.
 func tokensAreNotReviewed(t *testing.T, dir string) {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(dir, "logs", "*-audit.jsonl"))
@@ -33,7 +33,7 @@ func tokensAreNotReviewed(t *testing.T, dir string) {
 			line, err := lines.ReadBytes('\n')
 			var e auditv1.Event
 			if err != nil {
-				break // the last line of a killed server may be cut off
+				break // the last line of a killed server may be incomplete
 			}
 			if !bytes.Contains(line, []byte(`"skewproof-proxy"`)) || json.Unmarshal(line, &e) != nil {
 				continue

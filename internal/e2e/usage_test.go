@@ -25,13 +25,13 @@ type sidecarProcess struct {
 	url       string
 }
 
-// sidecarsOfRun are the sidecars of the run's servers. Each listens on the loopback interface of a
-// host of its own for those who want its metrics.
+// sidecarsOfRun returns the sidecars of the run's servers. Each serves its metrics on the loopback
+// interface of its own host.
 func sidecarsOfRun(t *testing.T) (all []sidecarProcess) {
 	t.Helper()
 	for _, p := range processesOf(t, insideRun())["proxy"] {
 		if !slices.Contains(p.args, "--secure-port=6443") {
-			continue // a test has started it
+			continue // a test has started this sidecar
 		}
 		i := slices.IndexFunc(p.args, func(a string) bool { return strings.HasPrefix(a, "--access-log=") })
 		name := p.args[i][strings.LastIndexByte(p.args[i], '/')+1:]
@@ -52,7 +52,7 @@ func dialerAt(pid string) func(context.Context, string, string) (net.Conn, error
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			runtime.LockOSThread() // for good: the thread ends with the goroutine, and nobody else gets its namespace
+			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, so no other goroutine gets its namespace
 			var there netns.NsHandle
 			if there, err = netns.GetFromPath("/proc/" + pid + "/ns/net"); err != nil {
 				return
@@ -103,11 +103,11 @@ func (s sidecarProcess) signal(t *testing.T, signal syscall.Signal) {
 	must(t, syscall.Kill(pid, signal))
 }
 
-// What a leak of one for each stream or request would make grow.
+// These measures grow if each stream or request leaks one.
 var usageMetrics = []string{"go_goroutines", "process_open_fds"}
 
-// settlesLike waits until the sidecar has about as many goroutines and files open as before. What
-// it may have more are connections that are kept for the next request.
+// settlesLike waits until the sidecar has about as many goroutines and open files as before. The
+// sidecar may have a few more, because it keeps connections for later requests.
 func (s sidecarProcess) settlesLike(t *testing.T, before map[string]float64) {
 	t.Helper()
 	const kept = 5

@@ -27,12 +27,12 @@ func verdict(t *testing.T, r reports.RunReport, name string) reports.Invariant {
 	return reports.Invariant{}
 }
 
-// either stands for a pass or a fail, where it depends on the moment in which the subject is met;
-// inconclusive it may not be.
+// either stands for a pass or a fail, where the outcome depends on the state of the subject at that
+// moment. It does not match inconclusive.
 const either invariant.Outcome = "pass or fail"
 
-// verdicts checks that the report has the wanted verdicts, which are the usual ones but for those
-// given, and that nothing is left open: every core invariant must be wanted.
+// verdicts checks that the report has the wanted verdicts: the usual verdicts, with the given ones
+// in their place. Every core invariant must have a wanted verdict.
 func verdicts(t *testing.T, r reports.RunReport, but map[string]invariant.Outcome) {
 	t.Helper()
 	want := maps.Clone(usual)
@@ -58,12 +58,13 @@ func verdicts(t *testing.T, r reports.RunReport, but map[string]invariant.Outcom
 	}
 }
 
-// lateKnowledge is the finding that shows by the slowness of the machine alone: a server that takes
-// long to start is heard of late.
+// lateKnowledge is a finding that appears whenever the machine is slow: other servers learn late
+// about a server that takes long to start.
 const lateKnowledge = 24
 
-// usual is what core invariants come to that no released version violates where servers pass
-// requests on under the general load. The others are about what a test has to say.
+// usual has the outcomes of core invariants that no released version violates, if servers forward
+// requests and the load is the general one. A test must give the outcomes of all other core
+// invariants.
 var usual = map[string]invariant.Outcome{
 	"TrueNotFound":             invariant.OutcomePass,
 	"ProxiedSucceed":           invariant.OutcomePass, // while nothing happens
@@ -79,53 +80,56 @@ var usual = map[string]invariant.Outcome{
 	"VersionOrder":             invariant.OutcomePass,
 	"ConfigurationTakesEffect": invariant.OutcomePass,
 	"NoCrash":                  invariant.OutcomePass,
-	"AnsweredInKind":           invariant.OutcomePass, // part of the general load speaks protobuf
+	"AnsweredInKind":           invariant.OutcomePass, // part of the general load is in protobuf
 	"AnsweredInFull":           invariant.OutcomePass,
-	"WatchesLast":              invariant.OutcomePass,         // part of it are watches of a few seconds
-	"NoPeerIsLocal":            invariant.OutcomeInconclusive, // only a profile of traffic asks for what these are about
+	"WatchesLast":              invariant.OutcomePass,         // part of the general load are watches of a few seconds
+	"NoPeerIsLocal":            invariant.OutcomeInconclusive, // only a profile of traffic sends the requests that these invariants are about
 	"ListsAgree":               invariant.OutcomeInconclusive,
-	"NoWrongfulDeletion":       invariant.OutcomeInconclusive, // there are no controllers
+	"NoWrongfulDeletion":       invariant.OutcomeInconclusive, // the run has no controllers
 	"NothingLeftBehind":        invariant.OutcomeInconclusive,
 	"OrphansCollected":         invariant.OutcomeInconclusive,
 	"DeletionEnds":             invariant.OutcomeInconclusive,
 	"QuotaFollows":             invariant.OutcomeInconclusive,
-	"NoLostEvents":             invariant.OutcomeInconclusive, // there are no informers
-	"NoFieldLost":              invariant.OutcomeInconclusive, // etcd is not read
+	"NoLostEvents":             invariant.OutcomeInconclusive, // the run has no informers
+	"NoFieldLost":              invariant.OutcomeInconclusive, // the run does not read etcd
+	"MigrationsSucceed":        invariant.OutcomeInconclusive, // the run migrates nothing
+	"OneLeader":                invariant.OutcomeInconclusive, // the run has no election
 }
 
-// upgraded is what a rolling upgrade comes to, on whatever it is run.
+// upgraded has the outcomes of a rolling upgrade, on any backend.
 var upgraded = map[string]invariant.Outcome{
 	"NoFalseNotFound":          invariant.OutcomeFail,
 	"UnavailableOnPeerFailure": invariant.OutcomeInconclusive, // no peer failed
 	"DiscoveryAccessible":      invariant.OutcomeFail,
-	"Converges":                invariant.OutcomePass, // after the last upgrade nothing is skewed
+	"Converges":                invariant.OutcomePass, // after the last upgrade all versions are equal
 }
 
-// ignorant is what it comes to, on whatever it is run, that a server takes for absent what it could
+// ignorant has the outcomes, on any backend, if a server answers 404 for resources that it could
 // not learn in a partition.
 var ignorant = map[string]invariant.Outcome{
 	"NoFalseNotFound":          invariant.OutcomeFail,
 	"UnavailableOnPeerFailure": invariant.OutcomeFail,
-	"DiscoveryDeterministic":   invariant.OutcomeFail, // it learns when its next retry is due, long after the heal
+	"DiscoveryDeterministic":   invariant.OutcomeFail, // it learns at its next retry, long after the heal
 	"DiscoveryComplete":        invariant.OutcomeFail,
 	"DiscoveryAccessible":      invariant.OutcomeFail,
 	"Converges":                invariant.OutcomeFail, // the versions stay mixed
 }
 
-// ignorantOnKind is the same on nodes, where it depends on how long the kubelet takes to restart a
-// server when the next retry is due.
+// ignorantOnKind has the same outcomes on nodes. There they depend on when the next retry is due,
+// and so on how long the kubelet takes to restart a server.
 func ignorantOnKind() map[string]invariant.Outcome {
 	want := maps.Clone(ignorant)
 	want["DiscoveryDeterministic"], want["DiscoveryComplete"] = either, either
 	return want
 }
 
-// csiNodeStatus shows the one defect that needs no fault: requests are passed on by resource, and
-// csinodes/status, which v1.37 added to a resource that v1.36 has, is not (docs/findings.md).
+// csiNodeStatus is the one defect that appears without a fault. Requests are forwarded by resource.
+// v1.37 added the subresource csinodes/status to a resource that v1.36 has, so this subresource is
+// not forwarded (docs/findings.md).
 const csiNodeStatus = "storage.k8s.io/v1/csinodes/status"
 
-// onlyCSINodeStatus checks that these invariants are violated by that defect, which is finding 2.
-// [lateKnowledge] may show as well.
+// onlyCSINodeStatus checks that only this defect, finding 2, violates these invariants.
+// [lateKnowledge] may appear too.
 func onlyCSINodeStatus(t *testing.T, r reports.RunReport, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -147,7 +151,7 @@ func onlyCSINodeStatus(t *testing.T, r reports.RunReport, names ...string) {
 	}
 }
 
-// moreThanCSINodeStatus checks that these invariants are violated by something that the known
+// moreThanCSINodeStatus checks that these invariants are also violated by something that the known
 // defect does not explain.
 func moreThanCSINodeStatus(t *testing.T, r reports.RunReport, names ...string) {
 	t.Helper()

@@ -12,18 +12,18 @@ import (
 	"testing"
 )
 
-// kernelTunnels are the interfaces that the kernel by itself gives every new network namespace
-// where the modules of that name are loaded. They are down, lead nowhere, and stay so: no route may
+// kernelTunnels are the interfaces that the kernel itself adds to every new network namespace if
+// the modules of that name are loaded. They are down, lead nowhere, and stay down. No route may
 // name one. Source: net.core.fb_tunnels_only_for_init_net in the kernel's
 // Documentation/admin-guide/sysctl/net.rst.
 var kernelTunnels = []string{"tunl0", "sit0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "ip6tnl0", "ip6gre0"}
 
-// benchmarking is the block that the cables of servers are taken from (RFC 2544): no network routes
+// benchmarking is the block of addresses for the cables of servers (RFC 2544). No network routes
 // it.
 var benchmarking = netip.MustParsePrefix("198.18.0.0/15")
 
-// While a run is under way nothing of it has an interface, or a route, that leads out of the
-// machine; and the machine has no interface of it.
+// During a run, no part of the run has an interface or a route that leads out of the machine, and
+// the machine has no interface of the run.
 func TestARunHasNoWayOut(t *testing.T) {
 	before := interfaces(t, "self")
 	begun := begin(t, "3 servers ready")
@@ -53,8 +53,8 @@ func TestARunHasNoWayOut(t *testing.T) {
 	begun.end(t, syscall.SIGTERM)
 }
 
-// onlyACable checks that a server has its cable to the sandbox and nothing else, and returns the
-// addresses of that cable.
+// onlyACable checks that a server has its cable to the sandbox and no other interface, and returns
+// the addresses of that cable.
 func onlyACable(t *testing.T, pid string) netip.Prefix {
 	t.Helper()
 	if got := interfaces(t, pid); !slices.Equal(got, []string{"eth0", "lo"}) {
@@ -80,8 +80,8 @@ func onlyACable(t *testing.T, pid string) netip.Prefix {
 	return cable.to
 }
 
-// onlyCablesEnds checks that the sandbox itself has the other ends of the servers' cables, and
-// nothing else.
+// onlyCablesEnds checks that the sandbox has the other ends of the servers' cables and no other
+// interface.
 func onlyCablesEnds(t *testing.T, pid string, cables []netip.Prefix) {
 	t.Helper()
 	if got := interfaces(t, pid); !slices.Equal(got, []string{"lo", "to-a", "to-b", "to-c"}) {
@@ -111,7 +111,7 @@ func networkNamespace(t *testing.T, pid string) string {
 }
 
 // interfaces lists the network interfaces that a process sees, sorted, without those that the
-// kernel puts everywhere.
+// kernel adds everywhere.
 func interfaces(t *testing.T, pid string) []string {
 	t.Helper()
 	table, err := os.ReadFile("/proc/" + pid + "/net/dev")
@@ -120,7 +120,7 @@ func interfaces(t *testing.T, pid string) []string {
 	}
 	var names []string
 	for line := range strings.Lines(string(table)) {
-		name, _, ok := strings.Cut(line, ":") // the two lines of the heading have none
+		name, _, ok := strings.Cut(line, ":") // the two heading lines have no colon
 		if name = strings.TrimSpace(name); ok && !slices.Contains(kernelTunnels, name) {
 			names = append(names, name)
 		}
@@ -129,8 +129,8 @@ func interfaces(t *testing.T, pid string) []string {
 	return names
 }
 
-// route is a line of the IPv4 routing table. Without a gateway that is 0.0.0.0, as the kernel
-// writes it.
+// route is a line of the IPv4 routing table. Its gateway is 0.0.0.0, as the kernel writes it, if
+// the route has none.
 type route struct {
 	device  string
 	to      netip.Prefix

@@ -37,7 +37,7 @@ type Options struct {
 }
 
 // Run starts the cluster and the load, carries out the steps, and closes the recorder. The error
-// says why the plan was cut short. The history then has everything that was recorded until then.
+// says why the plan was cut short. The history then has everything recorded until then.
 func Run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) error {
 	epoch := time.Now().Add(-recorder.Now())
 	record := &witness{Recorder: recorder}

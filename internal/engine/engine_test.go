@@ -57,7 +57,8 @@ func TestAFaultOfAProcessTouchesWhatIsAskedMeanwhile(t *testing.T) {
 func TestRequestsThroughALink(t *testing.T) {
 	hop := func(operation, server string, at int, rerouted bool) history.Hop {
 		start := history.Time(at) * time.Second
-		return history.Hop{Operation: operation, Start: start, End: start + 100*time.Millisecond, Entry: &history.Entry{Server: server, Rerouted: rerouted}}
+		return history.Hop{Operation: operation, Start: start, End: start + 100*time.Millisecond,
+			Entry: &history.Entry{Server: server, Rerouted: rerouted}}
 	}
 	hops := []history.Hop{
 		hop("early", "b", 1, false), hop("early", "a", 1, true),

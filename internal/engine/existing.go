@@ -16,14 +16,14 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// existing is what exists in a cluster: the keys in etcd, leases included, and what servers of each
-// version serve themselves.
+// existing is what exists in a cluster: the keys in etcd, including leases, and the resources that
+// servers of each version themselves serve.
 type existing struct {
 	keys   []string
 	served map[string]string // by kind: the names of all resources, subresources and verbs
-	// builtIn are the keys of the APIServices of the group versions that some server serves by
-	// itself. Servers create those of their own version, and delete others: which of them exist
-	// depends on which server looked last (autoRegisterController in kube-aggregator,
+	// builtIn are the keys of the APIServices of the group versions that some server itself serves.
+	// Each server creates those of its own version and deletes others, so which of them exist
+	// depends on the server that reconciled last (autoRegisterController in kube-aggregator,
 	// pkg/controllers/autoregister).
 	builtIn map[string]bool
 }
@@ -32,20 +32,20 @@ type existing struct {
 const apiServices = "/registry/apiregistration.k8s.io/apiservices/"
 
 const (
-	// vanishing is how long a difference may take to vanish. A peer's endpoint lease expires after
-	// 15 seconds.
+	// vanishing is the maximum time until a difference vanishes. A peer's endpoint lease expires
+	// after 15 seconds.
 	vanishing = 30 * time.Second
-	// unchanged is for how long nothing may change at the beginning of a session: servers create
-	// some objects after they are ready.
+	// unchanged is the time without a change that a session waits for at its beginning, because
+	// servers create some objects after they are ready.
 	unchanged = 3 * time.Second
-	// glance is the time between two looks.
+	// glance is the interval at which the content of etcd is read.
 	glance = 300 * time.Millisecond
 )
 
-// kind is what decides what a server serves: its version and its setup.
+// kind is the version and the setup of a server. They decide which resources the server serves.
 func kind(s scenario.Server) string { return strings.TrimSpace(s.Version + " " + s.Setup.String()) }
 
-// settled returns what exists when it does not change any more.
+// settled returns what exists when it no longer changes.
 func (s *Session) settled(ctx context.Context) (existing, error) {
 	deadline, since := time.Now().Add(s.patience), time.Now()
 	var last []string
@@ -68,8 +68,8 @@ func (s *Session) settled(ctx context.Context) (existing, error) {
 	}
 }
 
-// clean removes from etcd the objects that the load has created, and the Service of aggregated APIs,
-// which stays when these are deleted.
+// clean removes from etcd the objects that the load has created, and the Service of aggregated
+// APIs, which remains when these are deleted.
 func (s *Session) clean(ctx context.Context) error {
 	keys, err := s.cluster.Keys(ctx)
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *Session) clean(ctx context.Context) error {
 	}))
 }
 
-// difference returns, in sentences, how the cluster differs from the beginning of the session, if
-// the difference does not vanish in time.
+// difference returns, in sentences, the differences between the cluster and the beginning of the
+// session. It waits for them to vanish, for a limited time.
 func (s *Session) difference(ctx context.Context, servers []scenario.Server) (left []string, err error) {
 	for deadline := time.Now().Add(s.patience); ; {
 		if left, err = s.compare(ctx, servers); len(left) == 0 && err == nil || time.Now().After(deadline) {
@@ -93,7 +93,7 @@ func (s *Session) difference(ctx context.Context, servers []scenario.Server) (le
 	}
 }
 
-// maxLeft bounds the differences that are told.
+// maxLeft is the maximum number of differences that are reported.
 const maxLeft = 20
 
 func (s *Session) compare(ctx context.Context, servers []scenario.Server) (left []string, err error) {
@@ -131,7 +131,7 @@ func (s *Session) compare(ctx context.Context, servers []scenario.Server) (left 
 	return left[:min(len(left), maxLeft)], nil
 }
 
-// serves is what a server serves itself.
+// serves returns what a server itself serves.
 func (s *Session) serves(ctx context.Context, server string) (history.Document, error) {
 	client, err := asking(s.cluster.Direct, server)
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Session) serves(ctx context.Context, server string) (history.Document, 
 	return document, nil
 }
 
-// note notes what servers of these versions serve at the beginning.
+// note records what servers of these versions serve at the beginning.
 func (s *Session) note(ctx context.Context, servers []scenario.Server) error {
 	for _, server := range servers {
 		document, err := s.serves(ctx, server.Name)
@@ -158,7 +158,7 @@ func (s *Session) note(ctx context.Context, servers []scenario.Server) error {
 	return nil
 }
 
-// learn notes what servers of a kind serve at the beginning.
+// learn records what servers of a kind serve at the beginning.
 func (e *existing) learn(kind string, d history.Document) {
 	e.served[kind] = strings.Join(names(d), "\n")
 	for _, r := range d.Resources {
@@ -166,7 +166,7 @@ func (e *existing) learn(kind string, d history.Document) {
 	}
 }
 
-// names names all that a document lists, sorted.
+// names returns the names of everything that a document lists, sorted.
 func names(d history.Document) []string {
 	all := map[string]bool{}
 	for _, r := range d.Resources {
@@ -178,7 +178,7 @@ func names(d history.Document) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// changed names the lines that only one of two texts has.
+// changed returns the lines that only one of two texts has.
 func changed(was, is string) string {
 	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
 	var all []string
@@ -191,7 +191,7 @@ func changed(was, is string) string {
 	return strings.Join(all[:min(len(all), maxLeft)], ", ")
 }
 
-// without returns what is only in the first of two sorted lists.
+// without returns the elements that only the first of two sorted lists has.
 func without(list, other []string) (only []string) {
 	for _, one := range list {
 		if _, found := slices.BinarySearch(other, one); !found {

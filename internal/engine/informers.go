@@ -10,8 +10,9 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// inform starts the informers of a plan, if it has any, for each resource of owners. There is one
-// through every server and, if the cluster has a load balancer, one through it. end ends them.
+// inform starts the informers of a plan, if it has any, for each resource of owners. Each server
+// has one informer for each resource, and so has the load balancer of the cluster, if there is one.
+// end ends them.
 func inform(plan scenario.Plan, c cluster.Reachable, served func() map[string]history.Document, recorder *history.Recorder) (end func(), err error) {
 	if !plan.Informers {
 		return func() {}, nil

@@ -20,7 +20,7 @@ import (
 // sweepQPS limits a sweep, so that it does not starve the load and the servers on a small machine.
 const sweepQPS = 400
 
-// load is the traffic of a run together with the ground truth that it follows.
+// load is the traffic of a run, together with the ground truth that it uses.
 type load struct {
 	truth   *truth
 	leases  *leases
@@ -67,8 +67,8 @@ func newSender(ctx context.Context, plan scenario.Plan, cluster cluster.Reachabl
 	return l, nil
 }
 
-// idle sends no load. If it has a truth, it looks at what servers serve when a step may have
-// changed that.
+// idle sends no load. If it has a truth, it asks servers what they serve after a step that may have
+// changed this.
 type idle struct{ *truth }
 
 func (idle) Sweep(context.Context) error { return nil }
@@ -111,7 +111,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	l := &load{servers: servers, sweepQPS: sweepQPS, status: o.Status}
 	if o.ReadOnly {
 		l.verbs = workload.ReadVerbs
-		l.sweepQPS = min(l.sweepQPS, 2*o.QPS) // these servers have other work to do
+		l.sweepQPS = min(l.sweepQPS, 2*o.QPS) // these servers also have other users
 	}
 	if l.truth, err = newTruth(cluster, servers, recorder, o.Status); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (l *load) run(ctx context.Context) {
 	all.Wait()
 }
 
-// Observe looks at what these servers serve now.
+// Observe asks these servers what they serve now.
 func (l *load) Observe(ctx context.Context, servers ...string) { l.truth.observe(ctx, servers...) }
 
 // Sweep visits, on every server, everything that any server serves or lists.

@@ -10,12 +10,12 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// errNoWitness is the error for a plan that needs the objects in etcd, on a cluster whose etcd
+// errNoWitness is the error for a plan that needs the objects in etcd, if the etcd of the cluster
 // cannot be read.
 var errNoWitness = errors.New("this backend cannot read what exists from etcd: choose another scenario, or backend local")
 
-// watchObjects records the objects in etcd and every change of them. end records the changes until
-// then, and says why changes are missing.
+// watchObjects records the objects in etcd and every change of them. end records the last changes,
+// and says why changes are missing.
 func watchObjects(ctx context.Context, c cluster.Reachable, recorder *history.Recorder) (end func() error, err error) {
 	witness, ok := c.(cluster.Witness)
 	if !ok {

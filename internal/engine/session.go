@@ -21,10 +21,10 @@ type Reusable interface {
 	cluster.Keeper
 }
 
-// Session carries out plans on one cluster, one after the other. Before each plan every server is
-// started anew, since servers remember failures for a long time, and what exists is compared with
-// what existed at the beginning of the session. A plan therefore finds what it would find on a new
-// cluster. A Session is not safe for concurrent use.
+// Session carries out plans on one cluster, one after the other. Before each plan, every server is
+// started again, because servers remember failures for a long time. The session also compares what
+// exists with what existed at its beginning. So a plan finds the same state as on a new cluster. A
+// Session is not safe for concurrent use.
 type Session struct {
 	cluster  Reusable
 	recorder history.Collector
@@ -32,32 +32,32 @@ type Session struct {
 	servers  []string
 	epoch    time.Time
 	began    existing
-	last     *runner // of the plan before; nil if there was none
+	last     *runner // of the previous plan; nil if there was none
 	patience time.Duration
 }
 
 // Schedule is one plan for a session.
 type Schedule struct {
 	Plan scenario.Plan
-	// Seed decides the choices of the load.
+	// Seed determines the choices of the load.
 	Seed uint64
 }
 
-// Result is what became of a schedule.
+// Result is the result of a schedule.
 type Result struct {
-	// From and To are the part of the session's history that is about the schedule.
+	// From and To are the limits of the schedule's part of the session's history.
 	From, To history.Time
-	// Reset is how long it took to get the cluster ready for the schedule.
+	// Reset is the time that it took to get the cluster ready for the schedule.
 	Reset time.Duration
-	// Left names what differs from the beginning of the session, and would not vanish. If there is
-	// anything, the schedule was not carried out and the session is over.
+	// Left lists the differences from the beginning of the session that did not vanish. If there
+	// are any, the schedule was not carried out, and the session is over.
 	Left []string
-	// Err says why the schedule was cut short. Then the session is over too.
+	// Err says why the schedule was cut short. Then the session is also over.
 	Err error
 }
 
-// NewSession starts the servers and notes what exists. Servers of every version that schedules may
-// start must be among them, because each version creates objects of its own.
+// NewSession starts the servers and records what exists. Servers of every version that schedules
+// may start must be among them, because each version creates its own objects.
 func NewSession(ctx context.Context, servers []scenario.Server, c Reusable, recorder history.Collector, o Options) (*Session, error) {
 	s := &Session{cluster: c, recorder: recorder, options: o, epoch: time.Now().Add(-recorder.Now()), patience: vanishing}
 	for _, server := range servers {
@@ -66,7 +66,7 @@ func NewSession(ctx context.Context, servers []scenario.Server, c Reusable, reco
 	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := identities(ctx, c, s.servers[0]); err != nil { // creates what the load needs
+	if _, err := identities(ctx, c, s.servers[0]); err != nil { // create the objects of the load
 		return nil, err
 	}
 	var err error
@@ -80,8 +80,8 @@ func NewSession(ctx context.Context, servers []scenario.Server, c Reusable, reco
 	return s, nil
 }
 
-// CarryOut makes the cluster ready, carries out a schedule, and records it. The cluster is left as
-// the schedule left it.
+// CarryOut makes the cluster ready, carries out a schedule, and records it. It leaves the cluster
+// in the state after the schedule.
 func (s *Session) CarryOut(ctx context.Context, schedule Schedule) Result {
 	began := s.recorder.Now()
 	o := s.options
@@ -107,8 +107,8 @@ func (s *Session) CarryOut(ctx context.Context, schedule Schedule) Result {
 	return result
 }
 
-// reset ends what the plan before has left, starts every server as the next plan wants it, and
-// compares what exists.
+// reset removes the effects of the previous plan, starts every server as the next plan wants it,
+// and compares what exists.
 func (s *Session) reset(ctx context.Context, next *runner) (left []string, err error) {
 	if s.last != nil {
 		if err := s.undo(ctx); err != nil {
@@ -152,12 +152,12 @@ func (s *Session) reset(ctx context.Context, next *runner) (left []string, err e
 	return left, err
 }
 
-// undo carries out the steps after which nothing of the last plan is on, and is not recorded.
+// undo carries out, without a record, the steps that undo all effects of the previous plan.
 func (s *Session) undo(ctx context.Context) error {
 	var errs []error
 	for _, step := range s.last.steps.State().Undo() {
 		if step.Action == scenario.Start || step.Action == scenario.Restart {
-			continue // all servers are started anyway
+			continue // all servers are started again anyway
 		}
 		_, err := s.last.steps.Do(ctx, step)
 		errs = append(errs, err)
@@ -174,7 +174,7 @@ func (s *Session) each(ctx context.Context, do func(ctx context.Context, server 
 	return group.Wait()
 }
 
-// stop ends a server gracefully, so that its leases are gone, unless it does not run.
+// stop ends a running server gracefully, so that it removes its leases.
 func (s *Session) stop(ctx context.Context, name string) error {
 	if s.cluster.Serving(name) == 0 {
 		return nil

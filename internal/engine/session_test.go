@@ -13,13 +13,14 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// kept is a cluster whose etcd is a list. Its servers never get ready, so that nobody asks them.
+// kept is a cluster whose etcd is a list. Its servers never become ready, so nobody sends requests
+// to them.
 type kept struct {
 	Reusable
 	keys    []string
 	removed []string
 	acts    []string
-	expires string // a key that vanishes when it has been seen a few times
+	expires string // a key that vanishes after a few reads
 	looks   int
 }
 
@@ -43,7 +44,7 @@ func (k *kept) StartServer(_ context.Context, name, version string) error {
 	return nil
 }
 
-// sessionOn is a session on a cluster of one server, at whose beginning these keys existed.
+// sessionOn is a session on a cluster of one server. These keys exist at its beginning.
 func sessionOn(k *kept, keys ...string) *Session {
 	return &Session{
 		cluster: k, recorder: history.NewCollector(history.Run{Servers: []history.Server{{Name: "a"}}}, nil), servers: []string{"a"},
@@ -51,13 +52,14 @@ func sessionOn(k *kept, keys ...string) *Session {
 	}
 }
 
-// What a schedule has left behind ends the session: the next schedule is not carried out on it.
+// If a schedule leaves something behind, the session ends, and the next schedule is not carried
+// out.
 func TestASessionWithALeftoverIsNotReused(t *testing.T) {
 	plan := scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1"}}}
 	for name, c := range map[string]struct {
 		keys    []string
 		expires string
-		want    string // a part of what is left
+		want    string // part of the differences
 	}{
 		"nothing":                  {[]string{"/registry/x"}, "", ""},
 		"an object":                {[]string{"/registry/stable.example.com/widgets/left", "/registry/x"}, "", "widgets/left is in etcd, and was not"},

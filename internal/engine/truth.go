@@ -29,9 +29,9 @@ const (
 	pulseInterval = 250 * time.Millisecond
 )
 
-// truth knows what every ready server serves itself. It asks each server for its profile=nopeer
-// discovery, around all links and faults. It records each change and calls changed. It asks each
-// server independently, because a silent server must not delay the others.
+// truth knows what every ready server itself serves. It requests the profile=nopeer discovery of
+// each server, past all links and faults. It records each change and calls changed. It asks each
+// server independently, because a server that does not answer must not delay the others.
 type truth struct {
 	serving  func(server string) int
 	queued   func(server string) time.Duration
@@ -171,14 +171,14 @@ func (t *truth) documents() map[string]history.Document {
 	return live
 }
 
-// served is what each server serves itself, as far as it is known.
+// served returns what each server itself serves, as far as it is known.
 func (t *truth) served() map[string]history.Document {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.documents()
 }
 
-// watch asks every server again and again until ctx ends.
+// watch asks every server repeatedly until ctx ends.
 func (t *truth) watch(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -191,7 +191,7 @@ func (t *truth) watch(ctx context.Context) {
 	all.Wait()
 }
 
-// every calls do at intervals until ctx ends.
+// every calls do at an interval until ctx ends.
 func every(ctx context.Context, interval time.Duration, do func()) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -205,8 +205,8 @@ func every(ctx context.Context, interval time.Duration, do func()) {
 	}
 }
 
-// beat is one moment by the clock of the run and by that of the machine. Leases expire by the clock
-// of the machine.
+// beat is one instant on two clocks: that of the run and that of the machine. Leases expire by the
+// clock of the machine.
 type beat struct {
 	run  history.Time
 	wall time.Time // without a monotonic reading
@@ -231,8 +231,8 @@ func (t *truth) pulse(last beat, wall time.Time) beat {
 	return now
 }
 
-// listed is everything to sweep: what servers serve, and what their merged discovery lists. If a
-// server does not answer, listed includes only what is already known about it.
+// listed returns everything to sweep: what servers serve, and what their merged discovery lists. If
+// a server does not answer, listed includes only what is already known about it.
 func (t *truth) listed(ctx context.Context) history.Document {
 	t.mu.Lock()
 	known := maps.Clone(t.known)

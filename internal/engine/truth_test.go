@@ -49,8 +49,9 @@ func listing(t *testing.T, resource string) *httptest.Server {
 	return s
 }
 
-// truth asks the kube-apiserver itself what it serves, because a wrong sidecar in front of it must
-// not be able to change the answer. It asks for the lists of clients where clients ask.
+// truth must ask the kube-apiserver itself what it serves, because a faulty sidecar in front of it
+// must not be able to change the answer. It must request the merged lists at the addresses that
+// clients use.
 func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 	cluster := &doors{own: listing(t, "served"), front: listing(t, "listed")}
 	truth, read := newTruthOf(t, cluster, nil, "a")

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Collector is a [Recorder] that keeps its records in memory, for a run whose parts are looked at
-// while it goes on ([Slice]).
+// Collector is a [Recorder] that keeps its records in memory. It is for a run of which parts are
+// used before it ends ([Slice]).
 type Collector struct{ *Recorder }
 
-// NewCollector starts a history in memory. now is as for [NewRecorder].
+// NewCollector starts a history in memory. now is as in [NewRecorder].
 func NewCollector(run Run, now func() Time) Collector {
 	r := NewRecorder(io.Discard, Run{}, now)
 	run.Schema = SchemaVersion
@@ -17,7 +17,7 @@ func NewCollector(run Run, now func() Time) Collector {
 	return Collector{r}
 }
 
-// Part is a part of what was recorded so far: see [Slice].
+// Part returns a part of the records so far; see [Slice].
 func (c Collector) Part(p Part) (*History, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,9 +25,9 @@ func (c Collector) Part(p Part) (*History, error) {
 	return Slice(c.kept, p)
 }
 
-// Forget drops what cannot matter to a part that begins at from or later, so that a long run does
-// not fill the memory. Forget also restarts the counts of [Recorder.Asked], [Recorder.Sent] and
-// [Recorder.UnderWay].
+// Forget drops the records that do not matter to a part that begins at from or later, so that a
+// long run does not fill the memory. Forget also restarts the counts of [Recorder.Asked],
+// [Recorder.Sent] and [Recorder.UnderWay].
 func (c Collector) Forget(from Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,6 +16,24 @@ type Step struct {
 	// Disturbs is true if the step changes the cluster or injects a fault. Steady state and
 	// convergence are measured from the end of the last such step.
 	Disturbs bool `json:"disturbs,omitempty"`
+	// Defined is the definition that the step created, changed or deleted. It is nil for other
+	// steps, and in histories that are older than this field.
+	Defined *Definition `json:"defined,omitempty"`
+	// LeaseOf is the server whose identity lease the step deleted. Its peers take the server for
+	// gone until it writes the lease again. It is empty for other steps, and in histories that are
+	// older than this field.
+	LeaseOf string `json:"leaseOf,omitempty"`
+}
+
+// Definition is what an administrator defined: a custom resource, or a resource of an aggregated
+// API.
+type Definition struct {
+	Group    string `json:"group"`
+	Resource string `json:"resource"`
+	// Versions are all versions that the definition lists after the step, served or not. If the
+	// step was refused, they are those that it asked for. It is empty if the step deleted the
+	// definition.
+	Versions []string `json:"versions,omitempty"`
 }
 
 // Kinds of faults that are not in a link and not in a process.

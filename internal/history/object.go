@@ -59,8 +59,8 @@ type Owner struct {
 type Count struct {
 	Group    string `json:"group,omitempty"` // "" is the core group
 	Resource string `json:"resource"`
-	// Used is how many there are as the status of the quota says. It is nil if the status does not
-	// say it: servers refuse to create such objects then.
+	// Used is the number of objects according to the status of the quota. It is nil if the status
+	// does not contain it. Then servers refuse to create such objects.
 	Used *int64 `json:"used,omitempty"`
 }
 

@@ -2,21 +2,21 @@ package history
 
 import "strings"
 
-// OwnFlags are flags of the user's own for every kube-apiserver of a run, in addition to those of
-// the run. The zero value has none.
+// OwnFlags are the user's own flags for every kube-apiserver of a run, in addition to the run's
+// own. The zero value has none.
 type OwnFlags struct {
-	// RuntimeConfig replaces the run's --runtime-config=api/all=true. nil keeps it. Empty gives no
-	// such flag, so that every server has the APIs that are on by default.
+	// RuntimeConfig replaces the run's --runtime-config=api/all=true. nil keeps that flag. Empty
+	// means no such flag: every server then has the APIs that are on by default.
 	RuntimeConfig *string `json:"runtimeConfig,omitempty"`
 	// Flags are further flags, each as NAME=VALUE, without the two hyphens.
 	Flags []string `json:"flags,omitempty"`
 }
 
-// FeatureGates is the name of the one flag that the run and the user may both give. Their values
+// FeatureGates is the name of the only flag that both the run and the user may give. Their values
 // are joined.
 const FeatureGates = "feature-gates"
 
-// APIs returns the value of --runtime-config, given that of the run.
+// APIs returns the value of --runtime-config, given the value of the run.
 func (o OwnFlags) APIs(usual string) string {
 	if o.RuntimeConfig != nil {
 		return *o.RuntimeConfig
@@ -48,7 +48,7 @@ func (o OwnFlags) Others() (all [][2]string) {
 	return all
 }
 
-// Words returns the flags as a command line has them, for people.
+// Words returns the flags as on a command line.
 func (o OwnFlags) Words() (words []string) {
 	if o.RuntimeConfig != nil {
 		words = append(words, "--runtime-config="+*o.RuntimeConfig)

@@ -258,7 +258,7 @@ func Write(w io.Writer, h *History) error {
 	each(h.Leases, r.Lease)
 	each(h.SlowProbes, r.SlowProbe)
 	each(h.Steps, r.Step)
-	each(h.Operations, r.Operation)
+	each(h.Operations, func(o Operation) { r.write(record{Operation: &o}) })
 	each(h.Hops, r.Hop)
 	each(h.Faults, r.Fault)
 	each(h.Objects, r.Object)

@@ -8,28 +8,29 @@ import (
 	"time"
 )
 
-// Part is a part of a run: From is included, To is not.
+// Part is a part of a run. The part includes From and does not include To.
 type Part struct {
 	From, To Time
-	// Error says why the part was not carried out to its end. It is empty if it was.
+	// Error says why the part was not completely carried out. It is empty if it was.
 	Error string
 }
 
-// Slice returns the history of a part of a run, as if that part had been recorded alone. Judging it
-// gives what judging such a recording gives.
+// Slice returns the history of a part of a run, as if only that part had been recorded. Its
+// verdicts are the same as those of such a recording.
 //
-// Times count from the beginning of the part. A server that is ready then is ready at time 0, in
-// its incarnation 1, and serves at time 0 what it served. Operations that began before, or that end
-// after the part, are left out: a run by itself would not have sent the first, and would have
-// cancelled the others. What was going on before, such as a fault, begins at a negative time.
+// Times count from the beginning of the part. A server that is ready at this time is ready at time
+// 0, in its incarnation 1, and serves at time 0 what it served then. Operations that began before
+// the part or end after it are left out: a run of the part alone would not have sent the former,
+// and would have cancelled the latter. If something such as a fault began before the part and lasts
+// into it, its start time is negative.
 //
-// The part of a whole run is the same history, except that documents which nothing refers to are
-// left out. Slice does not change h, and shares memory with it.
+// The slice of a whole run is the same history, except that unused documents are left out. Slice
+// does not change h, and shares memory with it.
 func Slice(h *History, p Part) (*History, error) {
 	limit := p.To
 	if h.End.Complete && h.End.At <= p.To {
 		p.To, p.Error = h.End.At, cmp.Or(h.End.Error, p.Error)
-		limit = Forever // what was recorded at the very end belongs to the last part
+		limit = Forever // records from the very end belong to the last part
 	}
 	if p.From < 0 || p.To < p.From {
 		return nil, fmt.Errorf("cut a history from %s to %s: the end is before the beginning", p.From, p.To)
@@ -56,19 +57,21 @@ type slicer struct {
 	Part
 	limit Time // the first time after the part
 	out   *History
-	// before is how many incarnations of a server do not count, because they ended before the part.
+	// before is the number of incarnations of a server that do not count, because they ended before
+	// the part.
 	before map[string]int
-	// now is the incarnation of a server that runs at the beginning of the part; 0 if none does.
+	// now is the incarnation of a server that runs at the beginning of the part; 0 if the server
+	// does not run.
 	now map[string]int
 }
 
 // within reports whether a time is in the part.
 func (s *slicer) within(t Time) bool { return s.From <= t && t < s.limit }
 
-// overlaps reports whether any of the time between two times is in the part.
+// overlaps reports whether a period overlaps the part.
 func (s *slicer) overlaps(start, end Time) bool { return start < s.limit && end >= s.From }
 
-// at shifts a time. Forever stays forever.
+// at shifts a time. Forever stays unchanged.
 func (s *slicer) at(t Time) Time {
 	if t == Forever {
 		return t
@@ -76,12 +79,12 @@ func (s *slicer) at(t Time) Time {
 	return t - s.From
 }
 
-// ends shifts the end of something, which is at the latest the end of the part.
+// ends shifts the end of something. The result is not later than the end of the part.
 func (s *slicer) ends(t Time) Time {
 	if t == Forever {
 		return t
 	}
-	return s.at(min(t, s.To)) // nothing recorded lasts longer than the run
+	return s.at(min(t, s.To)) // no record lasts longer than the run
 }
 
 // incarnation renumbers an incarnation. ok is false if it ended before the part.
@@ -90,7 +93,8 @@ func (s *slicer) incarnation(server string, n int) (renumbered int, ok bool) {
 	return n, n > 0
 }
 
-// stages are the states through which a process came to a state, as far as they still matter.
+// stages are the states through which a process reached its present state, as far as they still
+// matter.
 var stages = map[State][]State{
 	StateStarting: {StateStarting},
 	StateReady:    {StateStarting, StateReady},
@@ -101,7 +105,7 @@ var stages = map[State][]State{
 
 // lifecycle renumbers the incarnations. A process that runs at the beginning is started at time 0.
 func (s *slicer) lifecycle(h *History) {
-	last := map[string]Lifecycle{}  // of each server before the part
+	last := map[string]Lifecycle{}  // of each server, before the part
 	ready := map[string]Lifecycle{} // its last record of being ready
 	for _, l := range h.Lifecycle {
 		if l.At >= s.From || l.Incarnation < last[l.Server].Incarnation {
@@ -148,8 +152,8 @@ func (s *slicer) lifecycle(h *History) {
 }
 
 // served keeps what each server served at the beginning, and the changes. If the last confirmation
-// of a document is before the part, the change may have happened at any time of the part until it
-// was seen.
+// of a document is before the part, the change happened at an unknown time between the beginning of
+// the part and the time when it was seen.
 func (s *slicer) served(h *History) {
 	first := map[string]Served{}
 	for _, v := range h.Served {
@@ -176,7 +180,7 @@ func (s *slicer) served(h *History) {
 	}
 }
 
-// configured keeps the flags of the processes, their effect, and what their leases said.
+// configured keeps the flags of the processes, their effects, and the contents of their leases.
 func (s *slicer) configured(h *History) {
 	for _, c := range h.Configurations {
 		n, ok := s.incarnation(c.Server, c.Incarnation)
@@ -204,7 +208,7 @@ func (s *slicer) configured(h *History) {
 	}
 }
 
-// asked keeps the operations with the servers' records of them, and the requests of others.
+// asked keeps the operations with the servers' records of them, and the requests of other clients.
 func (s *slicer) asked(h *History) {
 	kept := map[string]bool{}
 	for _, o := range h.Operations {
@@ -229,7 +233,7 @@ func (s *slicer) asked(h *History) {
 	}
 }
 
-// done keeps the steps, the faults, and the times in which the machine was slow.
+// done keeps the steps, the faults, and the times at which the machine was slow.
 func (s *slicer) done(h *History) {
 	for _, step := range h.Steps {
 		if s.within(step.Start) {
@@ -252,7 +256,8 @@ func (s *slicer) done(h *History) {
 }
 
 // existing keeps the objects that exist at the beginning and their changes, and the informers that
-// were started in the part. An informer that ran before would have had other objects.
+// were started in the part. It leaves out informers that ran before, because they would have had
+// other objects.
 func (s *slicer) existing(h *History) {
 	exists := map[string]Object{} // at the beginning
 	for _, o := range h.Objects { // in the order of revisions
@@ -268,7 +273,7 @@ func (s *slicer) existing(h *History) {
 			exists[o.Key] = o
 		}
 	}
-	for _, o := range exists { // in any order: they are sorted by revision, and then by key
+	for _, o := range exists { // the order does not matter, because they are then sorted by revision and key
 		s.out.Objects = append(s.out.Objects, o)
 	}
 	slices.SortStableFunc(s.out.Objects, func(a, b Object) int {
@@ -286,7 +291,7 @@ func (s *slicer) existing(h *History) {
 	}
 }
 
-// document keeps the documents that something refers to.
+// document keeps the documents that are used.
 func (s *slicer) document(h *History) {
 	keep := func(hash string) {
 		if d, ok := h.Documents[hash]; ok {

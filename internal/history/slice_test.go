@@ -8,8 +8,8 @@ import (
 
 const sec = time.Second
 
-// session is a history of two schedules. Between them a was replaced, and b was killed in the first
-// one and started again.
+// session is a history of two schedules. Server a is replaced between them. Server b is killed and
+// started again in the first one.
 func session() *History {
 	doc := func(hash string) Document { return Document{Hash: hash} }
 	life := func(server string, n int, version string, state State, at Time) Lifecycle {
@@ -34,10 +34,15 @@ func session() *History {
 		Leases:         []Lease{{Server: "a", Incarnation: 1, First: 3 * sec, Last: 8 * sec}, {Server: "a", Incarnation: 2, First: 11 * sec, Last: 30 * sec}},
 		Effects:        []Effect{{Server: "a", Incarnation: 1, At: 8 * sec}, {Server: "b", Incarnation: 2, At: 14 * sec}},
 		Operations: []Operation{
-			{ID: "early", Start: 11 * sec, End: 13 * sec, Sent: &Sent{Server: "a"}, Received: &Received{}}, {ID: "in", Start: 12 * sec, End: 13 * sec, Sent: &Sent{Server: "a"}, Received: &Received{Document: "asked"}}, {ID: "late", Start: 19 * sec, End: 21 * sec, Sent: &Sent{Server: "a"}, Received: &Received{}},
+			{ID: "early", Start: 11 * sec, End: 13 * sec,
+				Sent:     &Sent{Server: "a"},
+				Received: &Received{}}, {ID: "in", Start: 12 * sec, End: 13 * sec, Sent: &Sent{Server: "a"},
+				Received: &Received{Document: "asked"}}, {ID: "late", Start: 19 * sec, End: 21 * sec, Sent: &Sent{Server: "a"},
+				Received: &Received{}},
 			{ID: "after", Start: 20 * sec, End: 20 * sec, Sent: &Sent{Server: "a"}, Received: &Received{}},
 		},
-		Hops:       []Hop{{Operation: "in", Start: 12 * sec, End: 25 * sec, Entry: &Entry{Server: "a"}}, {Operation: "early", Start: 11 * sec, End: 13 * sec, Entry: &Entry{Server: "a"}}},
+		Hops: []Hop{{Operation: "in", Start: 12 * sec, End: 25 * sec,
+			Entry: &Entry{Server: "a"}}, {Operation: "early", Start: 11 * sec, End: 13 * sec, Entry: &Entry{Server: "a"}}},
 		Requests:   []Request{{ID: "r", Server: "a", Start: 13 * sec, End: 30 * sec}, {ID: "q", Server: "a", Start: 3 * sec, End: 13 * sec}},
 		Steps:      []Step{{Index: 0, Start: 3 * sec, End: 4 * sec}, {Index: 0, Start: 13 * sec, End: 22 * sec}},
 		Faults:     []Fault{{ID: 1, Start: 3 * sec, End: 4 * sec}, {ID: 1, Start: 11 * sec, End: 13 * sec}, {ID: 2, Start: 13 * sec, End: Forever}},
@@ -129,7 +134,8 @@ func TestSliceSaysWhatBeganReadyAndWasNot(t *testing.T) {
 	}
 }
 
-// A collector that is cut again and again, and forgets, gives what one slice of everything gives.
+// A collector that is sliced repeatedly, and forgets in between, must give the same parts as one
+// slice of everything.
 func TestACollectorForgetsOnlyWhatNoLaterPartNeeds(t *testing.T) {
 	h := session()
 	c := NewCollector(h.Run, func() Time { return 0 })
@@ -169,7 +175,7 @@ func TestACollectorForgetsOnlyWhatNoLaterPartNeeds(t *testing.T) {
 	}
 }
 
-// Cutting a part of a part is cutting the part.
+// A slice of a slice must be the slice.
 func TestSlicesOfSlices(t *testing.T) {
 	for from := range 20 * Time(1) {
 		for to := from; to <= 20; to++ {

@@ -1,5 +1,5 @@
-// Package informers runs client-go's reflectors, by which every controller learns what exists, and
-// records what they are told. It judges nothing.
+// Package informers runs client-go's reflectors, by which every controller learns which objects
+// exist, and records what they receive. It judges nothing.
 package informers
 
 import (
@@ -25,13 +25,13 @@ import (
 	"github.com/skewproof/skewproof/proxy/connections"
 )
 
-// Way is an address that informers ask.
+// Way is an address to which informers send requests.
 type Way struct {
-	Server string // whose address it is; empty for the load balancer
+	Server string // the server with this address; empty for the load balancer
 	URL    string // "https://198.19.0.1:6443"
 }
 
-// name is for people, and part of the names of informers.
+// name returns a name for people, which is also part of the names of informers.
 func (w Way) name() string {
 	if w.Server == "" {
 		return "the load balancer"
@@ -39,7 +39,7 @@ func (w Way) name() string {
 	return w.Server
 }
 
-// Recorder takes what informers are told; [*history.Recorder] is one. Calls are concurrent.
+// Recorder records what informers receive; [*history.Recorder] is one. Calls are concurrent.
 type Recorder interface {
 	Delivery(history.Delivery)
 	Now() history.Time
@@ -53,9 +53,9 @@ type Informers struct {
 	once   sync.Once
 }
 
-// Start starts an informer for each way and resource, as somebody with the given identity. The
-// informers of one way share their connections, as those of one program do. They run until Close.
-// identity has no host; its rate limits are not used.
+// Start starts an informer for each way and resource, with the given identity. The informers of one
+// way share their connections, like informers of one program. They run until Close. identity has no
+// host, and its rate limits are not used.
 func Start(ways []Way, resources []history.GVR, identity *rest.Config, recorder Recorder) (*Informers, error) {
 	running, cancel := context.WithCancel(context.Background())
 	all := &Informers{cancel: cancel}
@@ -79,8 +79,8 @@ func Start(ways []Way, resources []history.GVR, identity *rest.Config, recorder 
 	return all, nil
 }
 
-// Close ends the informers. Nothing is recorded of them after it has returned. It does not wait for
-// reflectors that wait before they ask again: client-go does not let them be woken in every case.
+// Close ends the informers. After it has returned, nothing more is recorded. It does not wait for
+// reflectors that wait before their next request, because client-go cannot wake them in every case.
 func (i *Informers) Close() {
 	i.once.Do(func() {
 		for _, s := range i.stores {
@@ -97,14 +97,14 @@ func clientOf(way Way, identity *rest.Config) (dynamic.Interface, *connections.S
 	config := rest.CopyConfig(identity)
 	conns := &connections.Set{}
 	config.Host, config.UserAgent, config.QPS = way.URL, "skewproof/informers", -1
-	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }                        // nothing of the environment counts
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }                        // ignore the environment
 	config.Dial = conns.Dialer(&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}) // as client-go does
 	client, err := dynamic.NewForConfig(config)
 	return client, conns, err
 }
 
-// listerWatcher asks for all objects of the store's resource, and tells the store which requests
-// failed: reflectors try some of them again without a word.
+// listerWatcher requests all objects of the store's resource. It tells the store which requests
+// failed, because reflectors repeat some requests without reporting the failure.
 func listerWatcher(client dynamic.Interface, s *store) cache.ListerWatcher {
 	gvr := s.is.GVR
 	api := client.Resource(schema.GroupVersionResource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource})

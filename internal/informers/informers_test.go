@@ -21,7 +21,7 @@ import (
 
 var configMaps = history.GVR{Version: "v1", Resource: "configmaps"}
 
-// kept is what one informer was told, and when the recorder got more of it.
+// kept is what one informer received. It also signals when the recorder gets more of it.
 type kept struct {
 	began time.Time
 
@@ -42,7 +42,7 @@ func (k *kept) Delivery(d history.Delivery) {
 	k.more = make(chan struct{})
 }
 
-// until waits for a delivery of that kind and resource version, and returns all.
+// until waits for a delivery of that kind and resource version, and returns all deliveries so far.
 func (k *kept) until(t *testing.T, kind history.DeliveryKind, resourceVersion string) []history.Delivery {
 	t.Helper()
 	for {
@@ -63,7 +63,7 @@ func (k *kept) until(t *testing.T, kind history.DeliveryKind, resourceVersion st
 // change is one event of a watch.
 type change struct {
 	kind     string // "ADDED", …
-	name     string // empty in a bookmark
+	name     string // empty for a bookmark
 	revision int
 }
 
@@ -75,8 +75,8 @@ func (c change) object() map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": m}
 }
 
-// server answers as a kube-apiserver that cannot stream lists does: a list, then a watch that
-// delivers the changes and stays open. The first requests are refused.
+// server answers like a kube-apiserver that cannot stream lists: first a list, then a watch that
+// delivers the changes and stays open. It refuses the first requests.
 func server(t *testing.T, list []change, at int, refusals int, changes ...change) *httptest.Server {
 	t.Helper()
 	var mu sync.Mutex
@@ -146,7 +146,7 @@ func TestWhatAnInformerIsToldIsRecorded(t *testing.T) {
 	all, recorder := start(t, s)
 	recorder.until(t, history.DeliveryBookmark, "12")
 	all.Close()
-	if err := all.stores[0].Bookmark("13"); err != nil { // a reflector may still be at work
+	if err := all.stores[0].Bookmark("13"); err != nil { // a reflector may still be running
 		t.Error(err)
 	}
 	all.Close()
@@ -187,8 +187,8 @@ func TestAnInformerThatIsRefusedSaysSo(t *testing.T) {
 	}
 }
 
-// A server that swallows an event, or sends one twice, is found by what a real reflector records of
-// it. One that does not is not blamed.
+// The records of a real reflector must show whether a server loses an event or sends one twice. A
+// server that does neither must not be blamed.
 func TestALostAndADoubledEventAreFound(t *testing.T) {
 	truth := []change{{"ADDED", "y", 9}, {"MODIFIED", "x", 10}, {"MODIFIED", "y", 11}, {"MODIFIED", "x", 12}}
 	for name, c := range map[string]struct {

@@ -10,11 +10,11 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// store is where a reflector puts what it is told: it records that. Its objects are not kept, since
-// the records say what an informer has at any time.
+// store is the store of a reflector, and records what the reflector puts into it. It does not keep
+// the objects, because the records say which objects an informer has at any time.
 type store struct {
 	recorder Recorder
-	is       history.Delivery // what all records of the informer have in common
+	is       history.Delivery // the fields that all records of the informer have in common
 
 	mu    sync.Mutex
 	told  int
@@ -67,14 +67,14 @@ func (s *store) event(kind history.DeliveryKind, o any) error {
 	return nil
 }
 
-// failed records why a request failed, if it did.
+// failed records the reason of a failed request. It does nothing if the request succeeded.
 func (s *store) failed(err error) {
 	if err != nil {
 		s.tell(history.Delivery{Kind: history.DeliveryFailed, Status: statusOf(err), Message: err.Error()})
 	}
 }
 
-// end records that the informer ends, and lets nothing be recorded after that.
+// end records the end of the informer. After that it records nothing more.
 func (s *store) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *store) end() {
 	s.ended = true
 }
 
-// tell records a delivery, of which only what is special is given.
+// tell records a delivery. The caller gives only the fields that differ.
 func (s *store) tell(d history.Delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -87,13 +87,13 @@ func (f *Facts) whyUnruled(o *observation, unknown string) reason {
 		return why
 	}
 	switch {
-	case f.cutOff(o, o.situation, f.untilBound(o)) && routed(o.op) && o.op.Status < http.StatusInternalServerError && o.op.Status != http.StatusNotFound:
+	case f.cutOff(o, *o.situation, f.untilBound(o)) && routed(o.op) && o.op.Status < http.StatusInternalServerError && o.op.Status != http.StatusNotFound:
 		return reason{words: "the ground truth contradicts itself: answered, though every capable server was out of reach", contradicts: true}
 	case !f.undisturbed(client, o.op.Server, o.window):
 		return excuse("a fault on the link of the client")
 	case !f.hasEtcd(o, o.window):
 		return excuse("the asked server was cut off from etcd")
-	case o.skewed() && f.knowsDeletion(o, o.situation):
+	case o.skewed() && f.knowsDeletion(o, *o.situation):
 		return excuse("the asked server had served it: it may know of a deletion first")
 	case o.op.Status != 0 && !routed(o.op):
 		return reason{words: "rejected before routing"}

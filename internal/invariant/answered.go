@@ -15,7 +15,7 @@ var answeredInKind = Invariant{
 	judge: func(f *Facts) *tally {
 		return f.judgeSuccesses(ruleInKind, func(t *tally, o *observation) {
 			got := mediaTypeOf(o.op)
-			t.violate(o, o.situation, got+" for "+o.op.Accept, got+" for "+o.op.Accept, answer(o.op)+", in "+got+", to a client that accepts "+o.op.Accept)
+			t.violate(o, *o.situation, got+" for "+o.op.Accept, got+" for "+o.op.Accept, answer(o.op)+", in "+got+", to a client that accepts "+o.op.Accept)
 		})
 	},
 	pressure: []pressure{skewed, formats},
@@ -35,7 +35,7 @@ var answeredInFull = Invariant{
 	judge: func(f *Facts) *tally {
 		return f.judgeSuccesses(ruleInFull, func(t *tally, o *observation) {
 			const wrong = "an incomplete response that looks complete"
-			t.violate(o, o.situation, wrong, wrong,
+			t.violate(o, *o.situation, wrong, wrong,
 				answer(o.op)+" as if it were complete, with a body that is truncated or damaged")
 		})
 	},

@@ -44,7 +44,7 @@ func judgeAnsweredAlike(f *Facts) *tally {
 			if d := direct.byForm[formOf(o.op)]; d != nil {
 				such = "; to such requests they gave " + d.words()
 			}
-			t.violate(o, o.situation, why, why+" "+f.reachability(o, o.situation), answer(o.op)+authentication(o.hops)+", "+why+such)
+			t.violate(o, *o.situation, why, why+" "+f.reachability(o, *o.situation), answer(o.op)+authentication(o.hops)+", "+why+such)
 		}
 	}
 	t.fact("kinds of requests that servers answered directly", len(direct.byForm))
@@ -63,7 +63,7 @@ func (f *Facts) ruleAlike(o *observation, direct *directAnswers, crossed map[for
 	if !f.ruledHere(o) {
 		return rulingNone, ""
 	}
-	if f.knowsDeletion(o, o.situation) {
+	if f.knowsDeletion(o, *o.situation) {
 		return rulingUnknown, ""
 	}
 	got := class(o.op)

@@ -103,7 +103,7 @@ func (t *tally) ruleRefusals(d *decisions) {
 		}
 		t.rule(o, rulingWrong)
 		other := d.allowed[0].op
-		t.violate(o, o.situation, "refused what another server allowed", fmt.Sprintf("%s was refused what %s allowed", o.op.User, other.Server),
+		t.violate(o, *o.situation, "refused what another server allowed", fmt.Sprintf("%s was refused what %s allowed", o.op.User, other.Server),
 			fmt.Sprintf("%s, while %s answered %d to the same user for such a request at %s",
 				answer(o.op), other.Server, other.Status, clock(other.Start)))
 	}

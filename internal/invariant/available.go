@@ -32,7 +32,7 @@ func judgeAvailable(f *Facts) *tally {
 			}
 		}
 		if t.rule(o, r) {
-			t.violate(o, o.situation, "", cause+" "+f.reachability(o, o.situation), answer(o.op))
+			t.violate(o, *o.situation, "", cause+" "+f.reachability(o, *o.situation), answer(o.op))
 		}
 	}
 	if proxied > 0 {

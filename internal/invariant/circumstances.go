@@ -142,6 +142,8 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 		return ChangeCapable
 	case other:
 		return ChangeOther
+	case f.leaseDeletedIn(window{from, o.op.End}):
+		return ChangeLease
 	default:
 		return f.redefined(o, from)
 	}
@@ -226,6 +228,10 @@ func generation(version string) string {
 	}
 }
 
+// frontProxyWords begin what a setup says about the certificate that a server shows to the peers
+// that it asks. It does not matter to those that ask the server.
+const frontProxyWords = "its front-proxy certificate: "
+
 // setup says how the asked server and the servers that could have served the request were set up.
 // It lists only what is unusual, without names of servers. It omits an emulated version, because
 // Roles shows it.
@@ -233,6 +239,9 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	var all []string
 	add := func(who string, s *server) {
 		for _, what := range f.unusual(f.setups[process{s.name, s.line.at(o.op.Start).incarnation}]) {
+			if s != o.asked && strings.HasPrefix(what, frontProxyWords) {
+				continue
+			}
 			if what = who + ": " + what; !slices.Contains(all, what) {
 				all = append(all, what)
 			}

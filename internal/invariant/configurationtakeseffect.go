@@ -198,7 +198,7 @@ func (t *tally) ruleOff(o *observation) {
 		}
 		t.rule(nil, rulingWrong)
 		const wrong = "merged discovery with the feature off"
-		t.violate(o, o.situation, wrong, wrong, fmt.Sprintf("listed %s, which it does not serve itself, with the feature switched off", doc.Resources[i].GVR))
+		t.violate(o, *o.situation, wrong, wrong, fmt.Sprintf("listed %s, which it does not serve itself, with the feature switched off", doc.Resources[i].GVR))
 		return
 	}
 	t.rule(nil, rulingRight)
@@ -245,7 +245,7 @@ func (t *tally) ruleOn(s *setting, tempted []*observation, passing bool) {
 			asked:     s.Server, at: first.op.End, cause: wrong,
 		}
 		t.violation(b, func() Evidence {
-			e := t.facts.show(first, first.situation, answer(first.op))
+			e := t.facts.show(first, *first.situation, answer(first.op))
 			e.Sentence = fmt.Sprintf("%s answered %s itself for what only peers serve, and passed none on, though the feature is on and nothing "+
 				"was in the way; the first: %s", s, counted(len(tempted), "request"), e.Sentence)
 			return e

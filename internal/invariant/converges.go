@@ -25,6 +25,8 @@ var converges = Invariant{
 type sample struct {
 	*observation
 	wrong string // what is wrong, or ""
+	// usual is the document of most responses, if the response is wrong because it differs.
+	usual string
 }
 
 func judgeConverges(f *Facts) *tally {
@@ -45,8 +47,14 @@ func judgeConverges(f *Facts) *tally {
 		wrong++
 		lastWrong = max(lastWrong, s.op.End)
 		if s.op.End > bound {
-			t.violate(s.observation, s.situation, s.wrong, s.wrong, fmt.Sprintf("%s: %s, %s after the last disturbance, when %s are allowed",
-				answer(s.op), s.wrong, clock(s.op.End-last), clock(f.bounds.Convergence)))
+			b := t.breach(s.observation, *s.situation, s.wrong, s.wrong)
+			if s.usual != "" {
+				b.Extension = f.extensionBetween(s.observation, s.usual)
+			}
+			t.violation(b, func() Evidence {
+				return f.show(s.observation, *s.situation, fmt.Sprintf("%s: %s, %s after the last disturbance, when %s are allowed",
+					answer(s.op), s.wrong, clock(s.op.End-last), clock(f.bounds.Convergence)))
+			})
 		}
 	}
 	t.fact("last disturbance ended at", clock(last))
@@ -71,11 +79,11 @@ func (f *Facts) samples(last history.Time) []sample {
 		_, ok := f.merged(o.op)
 		return ok && o.op.Start >= last && !f.serverLost(o)
 	}
-	var out []sample
+	out := make([]sample, 0, len(f.observations))
 	seen := map[string][]sighting{}
 	for _, o := range f.observations {
 		if wrong, judged := f.sample(o); judged {
-			out = append(out, sample{o, wrong})
+			out = append(out, sample{observation: o, wrong: wrong})
 		}
 		if o.ready && final(o) {
 			seen[o.op.Path] = append(seen[o.op.Path], sighting{o, nil})
@@ -92,7 +100,7 @@ func (f *Facts) samples(last history.Time) []sample {
 	}
 	for i, s := range out {
 		if s.wrong == "" && final(s.observation) && !f.alike(s.op.Path, representationOf(s.op), usual[s.op.Path]) {
-			out[i].wrong = s.op.Path + " differs from most responses"
+			out[i].wrong, out[i].usual = s.op.Path+" differs from most responses", usual[s.op.Path].hash
 		}
 	}
 	return out

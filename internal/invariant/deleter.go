@@ -89,12 +89,18 @@ func (f *Facts) deleters(o *object, change history.Object) []*history.Request {
 // answered turns a request of a controller into an observation. So a wrong answer to a controller
 // is shown and signed like a wrong answer to the load.
 func (f *Facts) answered(q *history.Request) *observation {
-	op := &history.Operation{ID: q.ID, Start: q.Start, End: q.End, Sent: &history.Sent{Client: q.Agent, User: q.User, Server: q.Server, Verb: q.Verb, GVR: q.GVR, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name, Path: q.Path}, Received: &history.Received{Status: q.Status}}
+	op := &history.Operation{
+		ID: q.ID, Start: q.Start, End: q.End, Received: &history.Received{Status: q.Status},
+		Sent: &history.Sent{
+			Client: q.Agent, User: q.User, Server: q.Server, Verb: q.Verb, GVR: q.GVR, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name,
+			Path: q.Path,
+		},
+	}
 	o := &observation{op: op, asked: f.byName[q.Server], window: window{q.Start, q.End}, likewise: q.Start}
 	if q.GVR != (history.GVR{}) {
 		o.resource = f.resource(key{q.GVR, q.Subresource})
 	}
-	o.situation = f.situate(o, o.window)
+	o.situate(f.situate(o, o.window))
 	if q.Status == http.StatusNotFound { // audit logs do not say what the 404 denies; a server denies no resource that it serves
 		op.Missing = history.MissingResource
 		if o.local == claimYes {
@@ -102,7 +108,8 @@ func (f *Facts) answered(q *history.Request) *observation {
 		}
 	}
 	for _, same := range f.byID[q.ID] {
-		o.hops = append(o.hops, history.Hop{Operation: same.ID, Start: same.Start, End: same.End, Entry: &history.Entry{Server: same.Server, Status: same.Status, User: same.User, Rerouted: same.Rerouted}})
+		o.hops = append(o.hops, history.Hop{Operation: same.ID, Start: same.Start, End: same.End,
+			Entry: &history.Entry{Server: same.Server, Status: same.Status, User: same.User, Rerouted: same.Rerouted}})
 	}
 	slices.SortFunc(o.hops, func(a, b history.Hop) int { return hopOrder(q.Server, a, b) })
 	return o
@@ -146,11 +153,12 @@ func (t *tally) harmed(h harm) {
 	}
 	switch {
 	case denied:
-		b = t.breach(misled, misled.situation, h.wrong, h.cause)
+		b = t.breach(misled, *misled.situation, h.wrong, h.cause)
 		b.at, b.about = h.at, h.object.APIVersion+" "+h.object.Kind
 	case h.misled != nil:
 		b.asked = h.misled.request.Server
 		b.Signature = f.blind(h.misled.request, h.misled.about, h.wrong)
+		b.Signature.Mechanism = cmp.Or(h.misled.mechanism, b.Signature.Mechanism)
 	case h.act != nil:
 		b.asked = h.act.Server
 		b.Signature = f.blind(h.act, h.unseen, h.wrong)
@@ -159,11 +167,11 @@ func (t *tally) harmed(h harm) {
 		var e Evidence
 		switch {
 		case denied:
-			e = f.show(misled, misled.situation, answer(misled.op))
+			e = f.show(misled, *misled.situation, answer(misled.op))
 			h.sentence += " Before that, " + e.Sentence
 		case h.misled != nil:
 			unseen := f.blinded(h.misled.request, h.misled.about)
-			e = Evidence{Operations: []history.Operation{*misled.op}, Hops: misled.hops, Candidates: f.candidates(unseen, unseen.situation)}
+			e = Evidence{Operations: []history.Operation{*misled.op}, Hops: misled.hops, Candidates: f.candidates(unseen, *unseen.situation)}
 			h.sentence += " " + h.misled.sentence()
 		}
 		if h.misled != nil {
@@ -183,7 +191,7 @@ func (t *tally) harmed(h harm) {
 // serve the resource.
 func (f *Facts) blind(act *history.Request, gvr history.GVR, wrong string) Signature {
 	o := f.blinded(act, gvr)
-	s := f.signature(o, o.situation, wrong)
+	s := f.signature(o, *o.situation, wrong)
 	s.Mechanism, s.Answer, s.Way, s.Target = MechanismController, "", "", ""
 	return s
 }

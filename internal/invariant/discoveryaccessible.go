@@ -53,8 +53,8 @@ func judgeAccessible(f *Facts) *tally {
 			continue
 		}
 		t.rule(o, rulingWrong)
-		why := cmp.Or(f.reachability(o, o.situation), "and no server serves it")
-		t.violate(o, o.situation, "", "listed, but 404, "+why, answer(o.op)+" for what discovery lists")
+		why := cmp.Or(f.reachability(o, *o.situation), "and no server serves it")
+		t.violate(o, *o.situation, "", "listed, but 404, "+why, answer(o.op)+" for what discovery lists")
 	}
 	// Not all of them can be visited without leaving objects behind: subresources, and resources
 	// that cannot be read (such as tokenreviews, which can only be created). They are judged, but

@@ -107,6 +107,7 @@ func (t *tally) comparePool(pool []sighting) {
 		if other.steady != s.steady { // the obstacle may have existed at the time of the other response
 			b.Before = f.anyObstacle(window{beginning, max(s.op.End, other.op.End)})
 		}
+		b.Extension = f.extensionBetween(s.observation, other.op.Document)
 		t.violation(b, func() Evidence {
 			e := f.show(s.observation, situation{}, "")
 			e.Operations = append(e.Operations, *other.op)

@@ -41,6 +41,8 @@ type Facts struct {
 	requests     []history.Request             // by time
 	byID         map[string][]*history.Request // requests
 	removals     map[string][]*observation     // operations that may have deleted an object, by its name
+	exclusions   []exclusion                   // by the start, see indexExclusions
+	builtIns     map[groupVersion]bool         // filled by builtInAnywhere
 	overloads    []window                      // see indexOverload
 	overload     history.Time                  // total time in which the machine was overloaded
 	pressure     history.Pressure              // the pressure that the servers were really under
@@ -67,7 +69,7 @@ func NewFacts(h *history.History) *Facts {
 	f := &Facts{
 		run: h.Run, bounds: boundsOf(h.Run), end: h.End,
 		faults: map[link][]history.Fault{}, byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
-		setups: map[process]string{}, unions: map[string]map[element]bool{}, complete: map[completenessKey]completeness{},
+		setups: map[process]string{}, unions: map[string]map[element]bool{}, builtIns: map[groupVersion]bool{}, complete: map[completenessKey]completeness{},
 		removals: map[string][]*observation{},
 	}
 	for hash, d := range h.Documents {
@@ -79,6 +81,7 @@ func NewFacts(h *history.History) *Facts {
 	f.indexFaults(h)
 	f.indexReconnects(h)
 	f.indexServers(h)
+	f.indexExclusions()
 	f.indexOverload(h)
 	f.indexOperations(h)
 	f.indexHops(h)
@@ -182,18 +185,31 @@ func (f *Facts) unnoticedStops() {
 	}
 }
 
+// indexHops gives each operation its hops, which are one piece of memory for all operations.
 func (f *Facts) indexHops(h *history.History) {
-	byID := map[string]*observation{}
-	for _, o := range f.observations {
-		if first := byID[o.op.ID]; first != nil {
-			first.shared, o.shared = true, true
+	byID := make(map[string]int, len(f.observations))
+	for i, o := range f.observations {
+		if first, ok := byID[o.op.ID]; ok {
+			f.observations[first].shared, o.shared = true, true
 			continue
 		}
-		byID[o.op.ID] = o
+		byID[o.op.ID] = i
+	}
+	counts := make([]int, len(f.observations))
+	total := 0
+	for _, hop := range h.Hops {
+		if i, ok := byID[hop.Operation]; ok && !f.observations[i].shared {
+			counts[i]++
+			total++
+		}
+	}
+	free := make([]history.Hop, total)
+	for i, o := range f.observations {
+		o.hops, free = free[:0:counts[i]], free[counts[i]:]
 	}
 	for _, hop := range h.Hops {
-		if o := byID[hop.Operation]; o != nil && !o.shared {
-			o.hops = append(o.hops, hop)
+		if i, ok := byID[hop.Operation]; ok && !f.observations[i].shared {
+			f.observations[i].hops = append(f.observations[i].hops, hop)
 		}
 	}
 	for _, o := range f.observations {

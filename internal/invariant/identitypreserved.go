@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -28,8 +29,10 @@ func judgeIdentityPreserved(f *Facts) *tally {
 			users[o.op.User] = true
 		}
 		r, at := ruleIdentity(o)
-		wrong, cause := "taken for another user", fmt.Sprintf("%s took %s for %s", at.Server, o.op.User, at.User)
-		if r != rulingWrong {
+		wrong, cause := "", ""
+		if r == rulingWrong {
+			wrong, cause = "taken for another user", fmt.Sprintf("%s took %s for %s", at.Server, o.op.User, at.User)
+		} else {
 			all, n, other, peer := known.compare(o.op, o.hops)
 			lost += n
 			if all > 0 {
@@ -117,6 +120,11 @@ func (f *Facts) knownAttributes() userAttributes {
 	return known
 }
 
+// recordedAtPeer reports whether a peer recorded attributes of the user who sent the operation.
+func recordedAtPeer(op *history.Operation, h history.Hop) bool {
+	return h.Groups != "" && h.User == op.User && atPeer(op, h)
+}
+
 // compare says how a peer's view of the user differs from the asked server's record of the same
 // operation, and which peer it is. If the asked server recorded nothing, compare uses the records
 // of all asked servers for that user. other is "" if no peer differs. Servers record different
@@ -127,6 +135,9 @@ func (f *Facts) knownAttributes() userAttributes {
 // versions before v1.33 do not forward the UID (RemoteRequestHeaderUID), and later versions forward
 // it only with --requestheader-uid-headers.
 func (k userAttributes) compare(op *history.Operation, hops []history.Hop) (all, lost int, other, peer string) {
+	if !slices.ContainsFunc(hops, func(h history.Hop) bool { return recordedAtPeer(op, h) }) {
+		return 0, 0, "", ""
+	}
 	a := k[op.User]
 	for _, h := range hops {
 		if h.Groups != "" && h.User == op.User && !atPeer(op, h) {
@@ -139,7 +150,7 @@ func (k userAttributes) compare(op *history.Operation, hops []history.Hop) (all,
 		return 0, 0, "", ""
 	}
 	for _, h := range hops {
-		if h.Groups == "" || h.User != op.User || !atPeer(op, h) {
+		if !recordedAtPeer(op, h) {
 			continue
 		}
 		all++

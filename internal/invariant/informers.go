@@ -3,6 +3,7 @@ package invariant
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,8 +53,10 @@ func revisionOf(resourceVersion string) (int64, bool) {
 // asks treats all requests of an informer in w as one request.
 func (f *Facts) asks(i *informer, w window) *observation {
 	return &observation{
-		op:    &history.Operation{Start: w.from, End: w.to, Sent: &history.Sent{Server: i.server, Verb: "watch", GVR: i.gvr}, Received: &history.Received{}},
-		asked: f.byName[i.server], window: w, likewise: w.from, resource: f.resource(key{GVR: i.gvr}),
+		op: &history.Operation{Start: w.from, End: w.to,
+			Sent:     &history.Sent{Server: i.server, Verb: "watch", GVR: i.gvr},
+			Received: &history.Received{}},
+		asked: f.byName[i.server], window: w, likewise: w.from, situation: &situation{}, resource: f.resource(key{GVR: i.gvr}),
 	}
 }
 
@@ -66,17 +69,45 @@ func (f *Facts) informing(i *informer, w window) situation {
 	return f.situate(f.asks(i, w), w)
 }
 
-// informerSignature is the signature of a wrong delivery to an informer at a time.
-func (f *Facts) informerSignature(i *informer, at history.Time, wrong string) Signature {
+// informerSignature is the signature of a wrong delivery to an informer at a time. late means that a
+// delivery did not come in time. If the server then answered every request of the informer alike,
+// that answer is a part of the signature, and the circumstances are those in which it began.
+func (f *Facts) informerSignature(i *informer, at history.Time, wrong string, late bool) Signature {
 	plain := Signature{Mechanism: MechanismInformer, Wrong: wrong}
 	if f.byName[i.server] == nil {
 		return plain
 	}
 	o := f.asks(i, window{at, at})
-	o.situation = f.situate(o, o.window)
-	s := f.signature(o, o.situation, wrong)
-	s.Mechanism, s.Answer, s.Way, s.Target = MechanismInformer, "", "", ""
+	o.situate(f.situate(o, o.window))
+	if late {
+		o.op.Status, o.likewise = i.refusedSince(at)
+	}
+	if o.op.Status == http.StatusNotFound && o.local != claimYes { // as in answered
+		o.op.Missing = history.MissingResource
+	}
+	s := f.signature(o, *o.situation, wrong)
+	s.Mechanism, s.Way, s.Target = MechanismInformer, "", ""
+	if o.op.Status == 0 {
+		s.Answer = ""
+	}
 	return s
+}
+
+// refusedSince returns the status of the informer's last response before a time, and when the
+// informer was first answered like that without an interruption. If the last delivery was not a
+// failure with a status, it returns 0 and at.
+func (i *informer) refusedSince(at history.Time) (status int, since history.Time) {
+	since = at
+	for _, d := range slices.Backward(i.deliveries) {
+		switch {
+		case d.At > at:
+			continue
+		case d.Kind != history.DeliveryFailed || d.Status == 0 || status != 0 && d.Status != status:
+			return status, since
+		}
+		status, since = d.Status, d.At
+	}
+	return status, since
 }
 
 // canInform reports whether an informer's address led, all through w, to a server that serves the

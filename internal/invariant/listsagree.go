@@ -69,7 +69,7 @@ func judgeListsAgree(f *Facts) *tally {
 			}
 			t.rule(l.observation, rulingWrong)
 			const wrong = "a list of another length"
-			t.violate(l.observation, l.situation, wrong, wrong,
+			t.violate(l.observation, *l.situation, wrong, wrong,
 				fmt.Sprintf("listed %d objects, when most lists had %d and none was created or deleted", l.op.Items, usual))
 		}
 	}

@@ -139,3 +139,15 @@ func TestADenialOfAnOwnerIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// The collector hears of owners by informers that it shares, and that have a name of their own.
+func TestADenialToTheInformersOfACollectorIsNamed(t *testing.T) {
+	for agent, named := range map[string]bool{"kube-controller-manager/v1.36.3 kubernetes/$Format/metadata-informers": true, "kube-controller-manager/v1.36.3 kubernetes/$Format/informers": false} {
+		s := tell("OrphansCollected").put(40, gadget("o")).put(41, configMap("x", gadget("o"))).remove(60, "o").
+			request(50, "b", "system:kube-controller-manager", "watch", gadgets, "", "", 404)
+		s.h.Requests[len(s.h.Requests)-1].Agent = agent
+		if e := verdictOf(t, s.h, "OrphansCollected").Evidence[0]; (e.Misled != nil) != named {
+			t.Errorf("%s: %+v", agent, e.Misled)
+		}
+	}
+}

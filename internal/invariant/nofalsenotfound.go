@@ -73,7 +73,7 @@ func (f *Facts) judgeDenials(rule func(*observation) ruling, what string) *tally
 	t := newTimedTally(f)
 	for _, o := range f.observations {
 		if t.rule(o, rule(o)) {
-			t.violate(o, o.situation, "", "404 "+f.reachability(o, o.situation), answer(o.op)+", as though no server served "+what)
+			t.violate(o, *o.situation, "", "404 "+f.reachability(o, *o.situation), answer(o.op)+", as though no server served "+what)
 		}
 	}
 	return t
@@ -98,14 +98,14 @@ func (f *Facts) ruleDenied(o *observation) ruling {
 			return rulingUnknown
 		}
 		return rulingNone
-	case o.local != claimYes && f.knowsDeletion(o, o.situation):
+	case o.local != claimYes && f.knowsDeletion(o, *o.situation):
 		return rulingUnknown
 	case o.local != claimYes && f.proxyOff(o.op.Server, o.window):
 		return rulingNone
 	case truncated404(o.op):
 		return rulingUnknown
 	}
-	denied, informed := resourceNotFound(o.op), f.informed(o, o.situation)
+	denied, informed := resourceNotFound(o.op), f.informed(o, *o.situation)
 	switch {
 	case denied && !informed:
 		return rulingTolerated

@@ -147,9 +147,9 @@ func (f *Facts) olderItself(o *observation) bool {
 // lostField counts a write by which an object lost fields.
 func (t *tally) lostField(o *observation, before, after history.Object, lost []string) {
 	const wrong = "a field was lost"
-	b := t.breach(o, o.situation, wrong, wrong+" by "+o.op.Verb+" of "+titled(after))
+	b := t.breach(o, *o.situation, wrong, wrong+" by "+o.op.Verb+" of "+titled(after))
 	t.violation(b, func() Evidence {
-		e := t.facts.show(o, o.situation, answer(o.op))
+		e := t.facts.show(o, *o.situation, answer(o.op))
 		e.Sentence += fmt.Sprintf(" %s, which had been written in revision %d, lost %s in revision %d, at %s; the request does not name it.",
 			titled(after), before.Revision, abridged(strings.Join(lost, ", ")), after.Revision, clock(after.At))
 		e.Objects = []history.Object{before, after}

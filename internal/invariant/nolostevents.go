@@ -323,7 +323,7 @@ func (l *listener) violated(at history.Time, about history.Object, wrong, compla
 	if l.server != "" {
 		cause += ", through " + l.server
 	}
-	b := breach{Signature: f.informerSignature(l.informer, at, wrong), asked: l.server, at: at, about: l.gvr.String(), cause: cause, untimed: !timed}
+	b := breach{Signature: f.informerSignature(l.informer, at, wrong, timed), asked: l.server, at: at, about: l.gvr.String(), cause: cause, untimed: !timed}
 	l.violation(b, func() Evidence {
 		e := Evidence{GVR: l.gvr, Sentence: fmt.Sprintf("The informer of %s %s.", l.name, complaint)}
 		if about.UID != "" && about.Kind != "" {

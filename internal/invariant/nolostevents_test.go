@@ -190,7 +190,7 @@ func withoutA(s *story) {
 func TestWhatAnInformerWasToldIsSigned(t *testing.T) {
 	s := tell("NoLostEvents").runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").put(10, gadget("x"))
 	for server, want := range map[string]Signature{
-		"b": {Invariant: "NoLostEvents", Mechanism: MechanismInformer, Roles: RoleOlder, Reach: ReachAll, Wrong: "an informer got no list"},
+		"b": {Invariant: "NoLostEvents", Mechanism: MechanismInformer, Roles: RoleOlder, Answer: "404 resource", Reach: ReachAll, Wrong: "an informer got no list"},
 		"":  {Invariant: "NoLostEvents", Mechanism: MechanismInformer, Wrong: "an informer got no list"},
 	} {
 		s.h.Deliveries = nil
@@ -211,5 +211,40 @@ func TestEventsOfWhatTheServerLacksArePressure(t *testing.T) {
 		reason := fmt.Sprintf("too little pressure: %d of at least 3 events that informers got", events)
 		inconclusive := want{outcome: OutcomeInconclusive, checked: 5, reason: reason}
 		inconclusive.check(t, verdictOf(t, s.h, "NoLostEvents"))
+	}
+}
+
+// A server that still answers 404 long after a cut began to do so because of the cut.
+func TestALateEventHasTheCircumstancesOfTheRefusal(t *testing.T) {
+	late := func(refusals func(*teller)) Signature {
+		s := tell("NoLostEvents").runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").ask(190, "a", widgets, 200).put(10, gadget("x")).cut("b", "a", 20, 60).stop("c", 25).start("c", 30, oldDoc)
+		i := s.informer(5, "b").list(12, 100, got("x", 100))
+		s.change(40, "x", func(o *history.Object) { o.Finalizers = nil })
+		refusals(i)
+		return verdictOf(t, i.end().h, "NoLostEvents").Evidence[0].Signature
+	}
+	refused := Signature{
+		Invariant: "NoLostEvents", Mechanism: MechanismInformer, Roles: RoleOlder, Reach: ReachAll, Wrong: "an event did not come in time",
+		Answer: "404 resource", Before: ObstacleLink, Change: ChangeOther,
+	}
+	plain := refused
+	plain.Answer, plain.Before, plain.Change = "", ObstacleNone, ChangeNone
+	again := plain
+	again.Answer = "404 resource"
+	for name, c := range map[string]struct {
+		refusals func(*teller)
+		want     Signature
+	}{
+		"refused since the cut":                    {func(i *teller) { i.refused(31, 404).refused(61, 404).refused(120, 404) }, refused},
+		"refused only long after the cut":          {func(i *teller) { i.refused(120, 404) }, again},
+		"in between it was answered otherwise":     {func(i *teller) { i.refused(31, 404).refused(61, 503).refused(120, 404) }, again},
+		"in between it got no answer":              {func(i *teller) { i.refused(31, 404).refused(61, 0).refused(120, 404) }, again},
+		"refused only after the event was due":     {func(i *teller) { i.refused(180, 404) }, plain},
+		"never refused":                            {func(*teller) {}, plain},
+		"it was told of something after a refusal": {func(i *teller) { i.refused(31, 404).tell(70, history.DeliveryBookmark, 100) }, plain},
+	} {
+		if s := late(c.refusals); s != c.want {
+			t.Errorf("%s:\n%+v, want\n%+v", name, s, c.want)
+		}
 	}
 }

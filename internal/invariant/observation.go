@@ -21,8 +21,12 @@ type observation struct {
 	// request. This means 404 to requests for resources of the same servers, or the same discovery
 	// document. It is the start of the operation if the operation is the first.
 	likewise history.Time
-	situation
+	// situation is shared by the observations of which it is true. It is never changed.
+	*situation
 }
+
+// situate sets the situation of an observation.
+func (o *observation) situate(s situation) { o.situation = &s }
 
 // situation is the state of the cluster over one window, as far as it matters to one asked server.
 type situation struct {
@@ -46,13 +50,16 @@ type peer struct {
 // indexOperations sorts the operations by time and finds the situation of each.
 func (f *Facts) indexOperations(h *history.History) {
 	f.observations = make([]*observation, 0, len(h.Operations))
+	all := make([]observation, len(h.Operations)) // one piece of memory
+	last := situations{}
 	for i := range h.Operations {
 		op := &h.Operations[i]
-		o := &observation{op: op, asked: f.byName[op.Server], window: window{op.Start, op.End}}
+		o := &all[i]
+		*o = observation{op: op, asked: f.byName[op.Server], window: window{op.Start, op.End}}
 		if op.GVR != (history.GVR{}) || op.Verb == history.VerbDiscovery {
 			o.resource = f.resource(key{op.GVR, op.Subresource})
 		}
-		o.situation = f.situate(o, o.window)
+		o.situation = last.share(o, f.situate(o, o.window))
 		f.observations = append(f.observations, o)
 		if o.removes() {
 			f.removals[op.Name] = append(f.removals[op.Name], o)
@@ -104,7 +111,10 @@ func (f *Facts) indexLikewise() {
 }
 
 func operationOrder(a, b *history.Operation) int {
-	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID), cmp.Compare(a.End, b.End), cmp.Compare(a.Server, b.Server),
+	if c := cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID)); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Server, b.Server),
 		cmp.Compare(a.Path, b.Path), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Document, b.Document),
 		cmp.Compare(a.ETag, b.ETag), cmp.Compare(a.Missing, b.Missing), cmp.Compare(a.Failure, b.Failure),
 		cmp.Compare(a.GVR.String(), b.GVR.String()), cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.Purpose, b.Purpose))
@@ -130,11 +140,14 @@ func (f *Facts) situate(o *observation, w window) situation {
 	}
 	for _, srv := range f.servers {
 		c := o.resource.during(srv, w)
+		hidden, since := f.unannounced(srv.name, w)
 		switch {
 		case srv == o.asked:
 			s.local, s.localSince = c.claim, c.from
+		case c.claim == claimYes && hidden:
+			s.unsure = append(s.unsure, srv)
 		case c.claim == claimYes:
-			s.capable = append(s.capable, peer{srv, c.from})
+			s.capable = append(s.capable, peer{srv, max(c.from, since)})
 		case c.claim == claimUnknown:
 			s.unsure = append(s.unsure, srv)
 		case c.lost == history.StateKilled || c.lost == history.StateCrashed:
@@ -142,6 +155,30 @@ func (f *Facts) situate(o *observation, w window) situation {
 		}
 	}
 	return s
+}
+
+// situations are the last situations of each kind of operation.
+type situations map[asked]*situation
+
+// asked is all of an operation on which its situation depends, except the time.
+type asked struct {
+	server   *server
+	resource *resource
+}
+
+// share returns a situation that equals s. It is that of the last operation of the kind, if the two
+// are equal, as most are.
+func (all situations) share(o *observation, s situation) *situation {
+	of := asked{o.asked, o.resource}
+	if last := all[of]; last == nil || !last.equal(&s) {
+		all[of] = &s
+	}
+	return all[of]
+}
+
+func (s *situation) equal(o *situation) bool {
+	return s.ready == o.ready && s.readySince == o.readySince && s.local == o.local && s.localSince == o.localSince &&
+		slices.Equal(s.capable, o.capable) && slices.Equal(s.unsure, o.unsure) && slices.Equal(s.lost, o.lost)
 }
 
 // skewed reports whether only other servers served the resource.

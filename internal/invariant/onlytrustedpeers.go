@@ -66,7 +66,7 @@ func (f *Facts) ruleTrust(o *observation) (r ruling, wrong, cause string) {
 	switch {
 	case !tempted:
 		return rulingNone, "", ""
-	case len(o.hops) == 0 || o.op.Status/100 == 2 && f.cutOff(o, o.situation, o.window):
+	case len(o.hops) == 0 || o.op.Status/100 == 2 && f.cutOff(o, *o.situation, o.window):
 		return rulingUnknown, "", ""
 	default:
 		return rulingRight, "", ""

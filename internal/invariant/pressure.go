@@ -31,7 +31,7 @@ var (
 	unreachable = pressure{
 		what: "operations whose every capable server was out of reach", field: func(p *history.Pressure) *int { return &p.Unreachable },
 		counts: func(f *Facts, o *observation) bool {
-			return o.presses() && o.skewed() && f.cutOff(o, o.situation, f.untilBound(o))
+			return o.presses() && o.skewed() && f.cutOff(o, *o.situation, f.untilBound(o))
 		},
 	}
 	unserved = pressure{

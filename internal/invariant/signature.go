@@ -18,8 +18,8 @@ import (
 // time and no seed. Violations with the same signature are shown as one evidence item.
 //
 // Invariant, Mechanism, Roles, Answer, Way, Reach, Wrong and Target say what was asked and what was
-// wrong. Obstacle, Before, Change, Setup, Since, Started and Elsewhere describe the circumstances.
-// An empty field does not apply, or the history does not say it.
+// wrong. Obstacle, Before, Change, Setup, Since, Started, Elsewhere and Extension describe the
+// circumstances. An empty field does not apply, or the history does not say it.
 type Signature struct {
 	Invariant string    `json:"invariant"`
 	Mechanism Mechanism `json:"mechanism"`
@@ -54,6 +54,8 @@ type Signature struct {
 	Started Started `json:"started,omitempty"`
 	// Elsewhere is what kept the asked server from the other servers.
 	Elsewhere Obstacle `json:"elsewhere,omitempty"`
+	// Extension says whether a custom resource or an aggregated API was where the violation is.
+	Extension Extension `json:"extension,omitempty"`
 }
 
 // Mechanism is the part of the Mixed Version Proxy that a request tests.
@@ -139,8 +141,9 @@ const (
 	ChangeAsked    Change = "asked server restarted" // or started for the first time while there was an obstacle
 	ChangeCapable  Change = "serving server restarted"
 	ChangeOther    Change = "other server restarted"
-	ChangeDeletion Change = "deleted" // some server had served it, and stopped without a restart
-	ChangeCreation Change = "created" // some server began to serve it without a restart
+	ChangeLease    Change = "identity lease deleted" // by an administrator; of any server
+	ChangeDeletion Change = "deleted"                // some server had served it, and stopped without a restart
+	ChangeCreation Change = "created"                // some server began to serve it without a restart
 )
 
 // Since says how long before a violation the last disturbance ended.
@@ -181,6 +184,9 @@ func (s Signature) String() string {
 	if s.Elsewhere != ObstacleNone {
 		words = append(words, "another server: "+obstacleWords[s.Elsewhere])
 	}
+	if s.Extension != ExtensionNone {
+		words = append(words, "a custom resource is "+string(s.Extension))
+	}
 	return s.Invariant + ": " + strings.Join(words, ", ")
 }
 
@@ -196,7 +202,7 @@ var (
 	}
 	changeWords = map[Change]string{
 		ChangeAsked: "after the asked server restarted", ChangeCapable: "after a serving server restarted",
-		ChangeOther: "after another server restarted", ChangeDeletion: "after it was deleted", ChangeCreation: "after it was created",
+		ChangeOther: "after another server restarted", ChangeLease: "after an identity lease was deleted", ChangeDeletion: "after it was deleted", ChangeCreation: "after it was created",
 	}
 )
 
@@ -206,7 +212,8 @@ func (s Signature) Compare(o Signature) int {
 		cmp.Compare(s.Answer, o.Answer), cmp.Compare(s.Way, o.Way), cmp.Compare(s.Reach, o.Reach), cmp.Compare(s.Wrong, o.Wrong),
 		cmp.Compare(s.Obstacle, o.Obstacle), cmp.Compare(s.Before, o.Before), cmp.Compare(s.Change, o.Change),
 		cmp.Compare(s.Setup, o.Setup), cmp.Compare(s.Since, o.Since), cmp.Compare(s.Target, o.Target),
-		cmp.Compare(s.Started, o.Started), cmp.Compare(s.Elsewhere, o.Elsewhere))
+		cmp.Compare(s.Started, o.Started), cmp.Compare(s.Elsewhere, o.Elsewhere),
+		cmp.Compare(s.Extension, o.Extension))
 }
 
 // signature computes the signature of a violation in the response to o, which was sent in situation
@@ -220,7 +227,7 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 	out := Signature{
 		Mechanism: f.mechanism(o), Roles: f.role(o, candidates), Answer: answerKind(o.op), Wrong: wrong,
 		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates), Since: f.since(o), Way: o.way(),
-		Target: f.target(o), Started: f.started(o, candidates, since), Elsewhere: f.elsewhere(o, candidates, since),
+		Target: f.target(o), Started: f.started(o, candidates, since), Elsewhere: f.elsewhere(o, candidates, since), Extension: f.extension(o, candidates),
 	}
 	if out.Started == StartedLately && out.Elsewhere == ObstacleNone { // the start is long enough ago to be known by then
 		out.Started = StartedLong
@@ -388,6 +395,6 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 // show one kind of defect.
 func (s Signature) Core() Signature {
 	s.Obstacle, s.Before, s.Change, s.Setup, s.Since = ObstacleNone, ObstacleNone, ChangeNone, "", SinceLong
-	s.Started, s.Elsewhere = StartedLong, ObstacleNone
+	s.Started, s.Elsewhere, s.Extension = StartedLong, ObstacleNone, ExtensionNone
 	return s
 }

@@ -37,6 +37,10 @@ func (f *Facts) indexDisturbances() {
 		if s.Disturbs {
 			add(s.Start, s.End)
 		}
+		if s.LeaseOf != "" {
+			w := withoutLease(s)
+			add(w.from, w.to)
+		}
 	}
 	for _, fault := range slices.Concat(f.faultList, f.reconnects) {
 		add(fault.Start, fault.End)

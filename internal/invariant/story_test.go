@@ -173,7 +173,9 @@ func (s *story) distrust(how history.Distrust, from, to string, start, end float
 
 // ask adds an operation of 10 ms. A 404 is about the resource, unless an option changes that.
 func (s *story) ask(at float64, server string, g history.GVR, status int, options ...func(*history.Operation)) *story {
-	op := history.Operation{ID: fmt.Sprintf("op-%04d", len(s.h.Operations)), Start: sec(at), End: sec(at + 0.01), Sent: &history.Sent{Purpose: history.PurposeLoad, Client: "dynamic", Server: server, Verb: "list", GVR: g, Path: "/" + g.String()}, Received: &history.Received{Status: status}}
+	op := history.Operation{ID: fmt.Sprintf("op-%04d", len(s.h.Operations)), Start: sec(at), End: sec(at + 0.01),
+		Sent:     &history.Sent{Purpose: history.PurposeLoad, Client: "dynamic", Server: server, Verb: "list", GVR: g, Path: "/" + g.String()},
+		Received: &history.Received{Status: status}}
 	if status == 404 {
 		op.Missing = history.MissingResource
 	}

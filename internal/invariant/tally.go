@@ -157,8 +157,8 @@ func (t *tally) ruleHops(r ruling, o *observation, detail func(history.Hop) stri
 	if !t.rule(o, r) {
 		return
 	}
-	t.violation(t.breach(o, o.situation, wrong, cause), func() Evidence {
-		e := t.facts.show(o, o.situation, answer(o.op))
+	t.violation(t.breach(o, *o.situation, wrong, cause), func() Evidence {
+		e := t.facts.show(o, *o.situation, answer(o.op))
 		user := o.op.User
 		if user == "" {
 			user = "a client"

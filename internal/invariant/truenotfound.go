@@ -21,7 +21,7 @@ var trueNotFound = Invariant{
 		for _, o := range f.observations {
 			r, cause := f.ruleUnserved(o)
 			if t.rule(o, r) {
-				t.violate(o, o.situation, "", cause, answer(o.op)+", though no apiserver serves that")
+				t.violate(o, *o.situation, "", cause, answer(o.op)+", though no apiserver serves that")
 			}
 		}
 		t.fact("503 tolerated while a live apiserver's resources were not known", t.tolerated)

@@ -59,7 +59,7 @@ func (f *Facts) ruleUnavailable(o *observation) (ruling, string) {
 		return rulingNone, "" // a server without a proxy knows of no peer, whatever happens to links
 	}
 	w := f.untilBound(o)
-	s := o.situation
+	s := *o.situation
 	if w != o.window {
 		s = f.situate(o, w)
 	}

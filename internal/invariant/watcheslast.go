@@ -51,7 +51,7 @@ func judgeWatches(f *Facts) *tally {
 			}
 		}
 		if t.rule(o, r) {
-			t.violate(o, o.situation, cause, cause+", "+f.reachability(o, o.situation), answer(o.op)+"; "+cause)
+			t.violate(o, *o.situation, cause, cause+", "+f.reachability(o, *o.situation), answer(o.op)+"; "+cause)
 		}
 	}
 	t.fact("watches passed on that lasted", lasted)

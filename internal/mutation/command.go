@@ -124,19 +124,13 @@ func (s state) judge(args []string) (int, error) {
 
 // find returns the mutant in a copy of the package.
 func (s state) find(copied string) (mutant, error) {
-	for name := range s.Switched.Files {
-		before, err := os.ReadFile(filepath.Join(s.Switched.Dir, name))
-		if os.IsNotExist(err) {
-			continue
-		} else if err != nil {
-			return mutant{}, err
-		}
+	for name, before := range s.Switched.Sources {
 		after, err := os.ReadFile(filepath.Join(copied, name))
 		if err != nil {
 			return mutant{}, err
 		}
-		if !bytes.Equal(before, after) {
-			return difference(name, string(before), string(after))
+		if before != string(after) {
+			return difference(name, before, string(after))
 		}
 	}
 	return mutant{}, fmt.Errorf("no file differs from those in %s", s.Switched.Dir)

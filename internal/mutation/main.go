@@ -182,7 +182,9 @@ func (c campaign) measure(ctx context.Context, p goPackage) (row, error) {
 	output := filepath.Join(scratch, "report.json")
 	gremlins := exec.CommandContext(ctx, c.gremlins, append([]string{"unleash", p.Dir, "--output", output, "--output-statuses", "lct",
 		"--exclude-files", "/", // packages below this one
-		"--workers", strconv.Itoa(c.workers), "--timeout-coefficient", "2"}, kinds...)...)
+		"--workers", strconv.Itoa(c.workers),
+		"--timeout-coefficient", "6", // of the time for the coverage: others may use the processors meanwhile
+	}, kinds...)...)
 	gremlins.Dir = p.Module.Dir
 	gremlins.Env = append(os.Environ(), "PATH="+scratch+":"+os.Getenv("PATH"), stateVariable+"="+stateFile)
 	gremlins.Stdout, gremlins.Stderr = os.Stdout, os.Stderr

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
 	"go/token"
 	"maps"
 	"os"
@@ -57,6 +60,10 @@ func Run() string {
 		-1, 6/4, float64(3-1), 0*time.Second, uint8(1)+2)
 	var k kind = "x"
 	say(k+"y" == "xy", "a" < "b" != false, k > "w" && k < "y")
+	for bits := range 16 {
+		a, b, c, d := bits&1 == 1, bits&2 == 2, bits&4 == 4, bits&8 == 8
+		say(a && b && c, a || b && c, (a || b) && (c || d), a && (b && d) || c, a || b || c)
+	}
 	say(flag(true) && flag(n == 7), letters[1+n-7])
 	if (struct{ a int }{n}) == (struct{ a int }{7}) && !(n < 0) {
 		say("equal")
@@ -92,14 +99,51 @@ func module(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// changed is a source with a mutant in it.
-func changed(source string, m mutant) string {
-	old := tokensOf(source)[m.Token]
-	return source[:old.offset] + m.Now + source[old.offset+len(old.kind.String()):]
+// changed is a source with a mutant in it, made as gremlins makes it: an operator of the syntax tree
+// is replaced, and the tree printed.
+func changed(t *testing.T, source string, m mutant) string {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", source, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := fset.File(file.Package).Pos(tokensOf(source)[m.Token].offset)
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			if n.OpPos == at {
+				n.Op = tokenNamed(m.Now)
+			}
+		case *ast.UnaryExpr:
+			if n.OpPos == at {
+				n.Op = tokenNamed(m.Now)
+			}
+		case *ast.IncDecStmt:
+			if n.TokPos == at {
+				n.Tok = tokenNamed(m.Now)
+			}
+		}
+		return true
+	})
+	var out strings.Builder
+	if err := printer.Fprint(&out, fset, file); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
-// printer is a program that prints what Run of some packages returns, or with what it panics.
-func printer(packages []string) string {
+func tokenNamed(name string) token.Token {
+	for t := token.ILLEGAL; t <= token.TILDE; t++ {
+		if t.String() == name {
+			return t
+		}
+	}
+	panic(name)
+}
+
+// program is a program that prints what Run of some packages returns, or with what it panics.
+func program(packages []string) string {
 	var imports, calls strings.Builder
 	for _, p := range packages {
 		fmt.Fprintf(&imports, "import %s %q\n", p, "fixture/"+p)
@@ -134,8 +178,11 @@ func TestSwitchesDoWhatChangedSourcesDo(t *testing.T) {
 	files["m0/fixture.go"] = fixture
 	for _, m := range mutants {
 		kinds[tokensOf(fixture)[m.Token].kind.String()+" → "+m.Now] = true
+		if found, err := difference(m.File, fixture, changed(t, fixture, m)); err != nil || found != m {
+			t.Errorf("%+v is found as %+v, %v", m, found, err)
+		}
 		name := fmt.Sprintf("m%d", s.Numbers[m])
-		files[name+"/fixture.go"] = changed(fixture, m)
+		files[name+"/fixture.go"] = changed(t, fixture, m)
 		packages = append(packages, name)
 	}
 	for old, nows := range replacements {
@@ -145,11 +192,11 @@ func TestSwitchesDoWhatChangedSourcesDo(t *testing.T) {
 			}
 		}
 	}
-	files["main.go"] = printer(packages)
+	files["main.go"] = program(packages)
 	for name, source := range s.Files {
 		files["switched/"+name] = source
 	}
-	files["one/main.go"] = printer([]string{"switched"})
+	files["one/main.go"] = program([]string{"switched"})
 	dir = module(t, files)
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "bin")+"/", ".", "./one")
 	build.Dir = dir

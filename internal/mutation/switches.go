@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -34,6 +35,7 @@ const notViable number = -1
 // by the environment variable variable. A mutant without a number has to be built by itself.
 type switched struct {
 	Dir     string
+	Sources map[string]string // base name → source, which may be edited while mutants are tested
 	Files   map[string]string // base name → source with switches
 	Numbers map[mutant]number
 }
@@ -213,7 +215,7 @@ func putSwitches(goCommand, dir string) (switched, error) {
 	if err != nil {
 		return switched{}, fmt.Errorf("check the types of the package in %s: %w", dir, err)
 	}
-	s := switched{Dir: dir, Files: map[string]string{"mutant_switches.go": fmt.Sprintf(runtime, files[0].Name.Name, variable)},
+	s := switched{Dir: dir, Sources: map[string]string{}, Files: map[string]string{"mutant_switches.go": fmt.Sprintf(runtime, files[0].Name.Name, variable)},
 		Numbers: map[mutant]number{}}
 	next := number(1)
 	for _, file := range files {
@@ -225,6 +227,7 @@ func putSwitches(goCommand, dir string) (switched, error) {
 			e.indexes[t.offset] = index
 		}
 		ast.Inspect(file, e.visit)
+		s.Sources[name] = sources[file]
 		s.Files[name], next = e.text(), e.next
 	}
 	return s, nil
@@ -255,17 +258,24 @@ func tokensOf(source string) []lexeme {
 	}
 }
 
-// difference finds the one token that differs between two sources.
+// difference finds the one token that differs between two sources. Parentheses do not count: when
+// gremlins makes "a && b && c" into "(a || b) && c", its printer adds them.
 func difference(name, before, after string) (mutant, error) {
-	a, b := tokensOf(before), tokensOf(after)
-	if len(a) != len(b) {
-		return mutant{}, fmt.Errorf("%s has %d tokens, and %d with the mutant", name, len(a), len(b))
-	}
+	parentheses := func(l lexeme) bool { return l.kind == token.LPAREN || l.kind == token.RPAREN }
+	a, b := tokensOf(before), slices.DeleteFunc(tokensOf(after), parentheses)
 	var found []mutant
-	for i := range a {
-		if a[i].kind != b[i].kind || a[i].text != b[i].text {
-			found = append(found, mutant{name, i, b[i].kind.String()})
+	at := 0 // in b
+	for i, old := range a {
+		if parentheses(old) {
+			continue
 		}
+		if at < len(b) && (old.kind != b[at].kind || old.text != b[at].text) {
+			found = append(found, mutant{name, i, b[at].kind.String()})
+		}
+		at++
+	}
+	if at != len(b) {
+		return mutant{}, fmt.Errorf("%s has %d tokens without parentheses, and %d with the mutant", name, at, len(b))
 	}
 	if len(found) != 1 {
 		return mutant{}, fmt.Errorf("%s differs in %d tokens, not in one", name, len(found))

@@ -18,16 +18,16 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// kind makes valid owners of one resource, in every version of it.
+// kind makes valid owners of one resource, in all its versions.
 type kind struct {
 	group, resource string
-	// fields are all but apiVersion, kind and metadata.
+	// fields are all fields except apiVersion, kind and metadata.
 	fields func(name string) (map[string]any, error)
 }
 
-// kinds are the resources whose objects can be owners, the preferred first: those that the newest
-// releases have added. Nothing but the garbage collector and the namespace controller acts on these
-// objects.
+// kinds are the resources that can have owners, in order of preference: resources that the newest
+// releases have added come first. Only the garbage collector and the namespace controller act on
+// these objects.
 var kinds = []kind{
 	{"certificates.k8s.io", "clustertrustbundles", trustBundle},
 	{"certificates.k8s.io", "podcertificaterequests", certificateRequest},
@@ -37,8 +37,8 @@ var kinds = []kind{
 	{"", "configmaps", fixed("data", map[string]any{})},
 }
 
-// Fields are those of a valid object of a resource of the kinds that owners can be: all but
-// apiVersion, kind and metadata.
+// Fields returns the fields of a valid owner of a resource: all except apiVersion, kind and
+// metadata.
 func Fields(group, resource, name string) (map[string]any, error) {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.group == group && k.resource == resource })
 	if i < 0 {
@@ -61,7 +61,7 @@ func deployment(name string) (map[string]any, error) {
 	}}, nil
 }
 
-// trustBundle has one certificate authority, whose key is thrown away.
+// trustBundle has one certificate authority, whose key is not kept.
 func trustBundle(name string) (map[string]any, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -82,7 +82,7 @@ func trustBundle(name string) (map[string]any, error) {
 	return map[string]any{"spec": map[string]any{"trustBundle": bundle.String()}}, nil
 }
 
-// certificateRequest is for a pod that does not exist, and a signer that nobody is.
+// certificateRequest is for a pod and a signer that do not exist.
 func certificateRequest(name string) (map[string]any, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -98,9 +98,10 @@ func certificateRequest(name string) (map[string]any, error) {
 	}}, nil
 }
 
-// Choose chooses the resources of owners: one without namespaces that only some servers serve, one
-// with namespaces that only some servers serve, as far as there are such, and ConfigMaps. It is an
-// error if all servers serve all kinds: nothing would have to cross. served is by server.
+// Choose chooses the resources of owners: a resource without namespaces that only some servers
+// serve, a resource with namespaces that only some servers serve, and ConfigMaps. One of the first
+// two may be missing. If both are missing, Choose returns an error, because then no request would
+// have to cross. served is by server.
 func Choose(served map[string]history.Document) ([]history.Resource, error) {
 	var chosen []history.Resource
 	for _, namespaced := range []bool{false, true} {
@@ -120,7 +121,8 @@ func Choose(served map[string]history.Document) ([]history.Resource, error) {
 	return nil, errors.New("no ready server serves ConfigMaps")
 }
 
-// firstSkewed is the first kind that some servers serve and others lack in every version.
+// firstSkewed returns the first kind that some servers serve and that others do not serve in any
+// version.
 func firstSkewed(served map[string]history.Document, namespaced bool) (history.Resource, bool) {
 	for _, k := range kinds {
 		var found history.Resource
@@ -138,8 +140,8 @@ func firstSkewed(served map[string]history.Document, namespaced bool) (history.R
 	return history.Resource{}, false
 }
 
-// find is the first version of a kind in a document, which is the preferred one, that objects can be
-// created and deleted in.
+// find returns the first version of a kind in a document, which is the preferred one, in which
+// objects can be created and deleted.
 func find(d history.Document, k kind) (history.Resource, bool) {
 	for _, r := range d.Resources {
 		if r.Group == k.group && r.GVR.Resource == k.resource && slices.Contains(r.Verbs, "create") && slices.Contains(r.Verbs, "delete") {
@@ -153,7 +155,7 @@ func serves(d history.Document, version, resource string) bool {
 	return slices.ContainsFunc(d.Resources, func(r history.Resource) bool { return apiVersion(r) == version && r.GVR.Resource == resource })
 }
 
-// kindOf is the kind of a resource that Choose has chosen.
+// kindOf returns the kind of a resource that Choose has chosen.
 func kindOf(r history.Resource) kind {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.group == r.Group && k.resource == r.GVR.Resource })
 	if i < 0 {

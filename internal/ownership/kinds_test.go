@@ -43,7 +43,7 @@ func TestOwnersAreOfWhatSomeServersLack(t *testing.T) {
 	}
 }
 
-// A kube-apiserver refuses owners that are not valid.
+// A kube-apiserver refuses invalid owners.
 func TestOwnersAreValid(t *testing.T) {
 	for _, k := range kinds {
 		fields, err := k.fields("x")

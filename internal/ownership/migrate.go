@@ -15,8 +15,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// migration is the resource by which clients ask for a migration of storage versions. Releases serve
-// it in the first of these versions, the newest, or in a later one.
+// migration is the resource by which clients request a migration of storage versions. Releases
+// serve it in the first of these versions, which is the newest, or in a later one.
 var migration = struct {
 	group, resource, kind string
 	versions              []string
@@ -50,10 +50,11 @@ func (c *Objects) Migrate(ctx context.Context, o scenario.Objects, through strin
 		if err == nil || apierrors.IsAlreadyExists(err) {
 			continue
 		}
-		// The server refuses what another serves. The migration is wanted all the same.
+		// The server refuses a resource that only another server serves. The migration is requested
+		// anyway.
 		err = c.through(ctx, gvr.GroupVersion().String(), gvr.Resource, func(ctx context.Context, client dynamic.Interface) error {
 			_, err := client.Resource(gvr).Create(ctx, wanted, metav1.CreateOptions{})
-			if apierrors.IsAlreadyExists(err) { // through another server, before it failed
+			if apierrors.IsAlreadyExists(err) { // another server created it before its answer was lost
 				return nil
 			}
 			return err
@@ -65,7 +66,7 @@ func (c *Objects) Migrate(ctx context.Context, o scenario.Objects, through strin
 	return nil
 }
 
-// migrationVersion is the newest version in which a ready server serves migrations.
+// migrationVersion returns the newest version in which a ready server serves migrations.
 func (c *Objects) migrationVersion() (string, bool) {
 	documents := c.served()
 	for _, version := range migration.versions {

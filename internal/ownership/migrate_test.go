@@ -12,7 +12,8 @@ import (
 
 var migrations = resource("storagemigration.k8s.io", "v1beta1", "storageversionmigrations", "StorageVersionMigration", false)
 
-// Migrations are asked for through the server, in the version that one serves, for each resource.
+// Migrations are requested through the given server, in a version that some server serves, for each
+// resource.
 func TestMigrationsAreAskedForThroughAServer(t *testing.T) {
 	c, s, cluster := newObjects(t, documents(bundles, migrations))
 	o := scenario.Objects{Name: "x", Dependents: 1}

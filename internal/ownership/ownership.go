@@ -1,5 +1,5 @@
-// Package ownership creates and deletes, on real servers, what controllers act on: namespaces,
-// owners and their dependents.
+// Package ownership creates and deletes, on real servers, the objects on which controllers act:
+// namespaces, owners and their dependents.
 package ownership
 
 import (
@@ -27,22 +27,22 @@ var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-// patience is how long one server may take before the next is tried.
+// patience is the time after which Objects stops waiting for a server and tries the next one.
 const patience = 20 * time.Second
 
-// Objects creates and deletes objects as the administrator, around all links and faults, through
-// servers that serve them. It is not safe for concurrent use.
+// Objects creates and deletes objects as the administrator, past all links and faults, through
+// servers that serve the objects. It is not safe for concurrent use.
 type Objects struct {
 	cluster cluster.Reachable
 	servers []string
-	// served is what each ready server serves itself.
+	// served is what each ready server itself serves.
 	served func() map[string]history.Document
 
 	owners map[string][]owner // by the name of the objects
 	going  []going
 }
 
-// New returns Objects for the servers of a cluster. served is what each ready server serves itself.
+// New returns Objects for the servers of a cluster. served is what each ready server itself serves.
 func New(cluster cluster.Reachable, servers []string, served func() map[string]history.Document) *Objects {
 	return &Objects{cluster: cluster, servers: servers, served: served, owners: map[string][]owner{}}
 }
@@ -57,14 +57,14 @@ func (o owner) gvr() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: o.Group, Version: o.Version, Resource: o.GVR.Resource}
 }
 
-// String is for people: "ClusterTrustBundle gc".
+// String describes the owner: "ClusterTrustBundle gc".
 func (o owner) String() string { return o.Kind + " " + o.name }
 
-// going is a deletion that controllers have to complete.
+// going is a deletion that controllers must complete.
 type going struct {
 	namespace string
-	owner     *owner // nil if the namespace itself goes
-	orphans   bool   // the dependents stay, without the owner
+	owner     *owner // nil if the namespace itself is deleted
+	orphans   bool   // the dependents stay when the owner is deleted
 }
 
 // Create implements [step.Objects].
@@ -95,7 +95,7 @@ func (c *Objects) Create(ctx context.Context, o scenario.Objects) error {
 	return nil
 }
 
-// resources are those of the owners.
+// resources are the resources of the owners.
 func (c *Objects) resources(o scenario.Objects) ([]history.Resource, error) {
 	served := c.served()
 	if o.Of == nil {
@@ -118,7 +118,7 @@ func (c *Objects) createOwner(ctx context.Context, o scenario.Objects, r history
 	if o.Held && made.namespace != "" {
 		wanted.SetFinalizers([]string{holds})
 	}
-	fields := map[string]any{} // a custom resource needs none
+	fields := map[string]any{} // a custom resource needs no fields
 	if o.Of == nil {
 		var err error
 		if fields, err = kindOf(r).fields(made.name); err != nil {
@@ -149,7 +149,7 @@ func (c *Objects) createDependents(ctx context.Context, o scenario.Objects, of o
 				"apiVersion": apiVersion(of.Resource), "kind": of.Kind, "name": of.name, "uid": of.uid, "blockOwnerDeletion": true,
 			}}
 			_, err := client.Resource(configMaps).Namespace(o.Name).Create(ctx, d, metav1.CreateOptions{})
-			if err != nil && !apierrors.IsAlreadyExists(err) { // through another server, before it failed
+			if err != nil && !apierrors.IsAlreadyExists(err) { // another server created it before its answer was lost
 				return fmt.Errorf("create dependent %s of %s: %w", d.GetName(), of, err)
 			}
 		}
@@ -235,7 +235,7 @@ func absent(ctx context.Context, api dynamic.ResourceInterface, name string) (bo
 	return false, err
 }
 
-// through calls do with ready servers that serve the resource until one succeeds.
+// through calls do with ready servers that serve the resource, until one call succeeds.
 func (c *Objects) through(ctx context.Context, version, resource string, do func(context.Context, dynamic.Interface) error) error {
 	var errs []error
 	documents := c.served()

@@ -20,11 +20,11 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// store keeps objects by path, for several servers. Deleted objects stay until collect.
+// store keeps objects by path, for several servers. Deleted objects stay until collect is called.
 type store struct {
 	mu      sync.Mutex
 	objects map[string]map[string]any
-	deleted []string // paths, with the propagation
+	deleted []string // paths, with the propagation policy
 	written []string // updates and patches: method, path, media type and body
 	going   []string
 	uids    int
@@ -81,7 +81,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// remove removes the objects at the paths with that prefix.
+// remove removes the objects whose path has that prefix.
 func (s *store) remove(prefix string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *store) remove(prefix string) {
 	}
 }
 
-// servers are a cluster of servers on one store.
+// servers is a cluster of servers with one store.
 type servers struct {
 	cluster.Reachable
 	asked []string
@@ -196,7 +196,7 @@ func TestOwnersOfACustomResource(t *testing.T) {
 			t.Errorf("there is no %s in %v", path, slices.Collect(maps.Keys(s.objects)))
 		}
 	}
-	if len(s.objects) != 3 { // with the namespace
+	if len(s.objects) != 3 { // also those in the namespace
 		t.Errorf("%d objects were made, want 3", len(s.objects))
 	}
 }
@@ -274,8 +274,7 @@ func TestOrphansAreDoneWhenNobodyOwnsThem(t *testing.T) {
 	}
 }
 
-// Objects that are held have a finalizer if they are in the namespace, and lose it when they are
-// released.
+// Held objects in the namespace have a finalizer, and lose it when they are released.
 func TestObjectsAreHeldUntilTheyAreReleased(t *testing.T) {
 	c, s, _ := newObjects(t, documents(bundles, requests))
 	o := scenario.Objects{Name: "x", Dependents: 1, Held: true}

@@ -15,7 +15,7 @@ import (
 
 var quotas = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 
-// plenty is more than any run creates: the quota must refuse nothing.
+// plenty is more than any run creates, because the quota must not refuse anything.
 const plenty = "1000"
 
 // CreateQuota implements [step.Objects].
@@ -30,7 +30,7 @@ func (c *Objects) CreateQuota(ctx context.Context, o scenario.Objects) error {
 	quota.Object["spec"] = map[string]any{"hard": hard}
 	err := c.through(ctx, "v1", "resourcequotas", func(ctx context.Context, client dynamic.Interface) error {
 		_, err := client.Resource(quotas).Namespace(o.Name).Create(ctx, quota, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) { // through another server, before it failed
+		if apierrors.IsAlreadyExists(err) { // another server created it before its answer was lost
 			return nil
 		}
 		return err
@@ -41,7 +41,7 @@ func (c *Objects) CreateQuota(ctx context.Context, o scenario.Objects) error {
 	return nil
 }
 
-// counted is the name by which a quota limits the number of objects of a resource
+// counted returns the name by which a quota limits the number of objects of a resource
 // (k8s.io/apiserver, pkg/quota/v1/generic, ObjectCountQuotaResourceNameFor).
 func counted(r history.GVR) string {
 	if r.Group == "" {

@@ -18,8 +18,8 @@ import (
 // rewritten is the annotation that a rewrite adds.
 const rewritten = "skewproof.dev/rewritten"
 
-// patches are the ways to patch, with what each adds. None removes anything. IDENTITY and NAME in a
-// body are those of the object, which apply needs.
+// patches are all ways to patch, with the added content of each. None removes anything. IDENTITY
+// and NAME in a body stand for the identity and the name of the object, which apply needs.
 var patches = []struct {
 	way  types.PatchType
 	body string
@@ -50,9 +50,9 @@ func (c *Objects) Rewrite(ctx context.Context, o scenario.Objects, through strin
 	return nil
 }
 
-// rewrite reads an object, writes what it has read with one more annotation, and patches it in every
-// way. The errors are for nobody but who runs out of time: what a server refuses changes nothing, and
-// invariants judge what is in etcd.
+// rewrite reads an object, writes it back with one more annotation, and patches it in every way. A
+// caller needs the errors only if the time is over: a refused request changes nothing, and
+// invariants judge the content of etcd.
 func rewrite(ctx context.Context, api dynamic.ResourceInterface, of owner) error {
 	attempt, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -10,7 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// What is written back is what was read, with an annotation, and every patch only adds.
+// A rewrite writes back the object that it has read, with one more annotation. Every patch only
+// adds content.
 func TestOwnersAreUpdatedAndPatchedInEveryWay(t *testing.T) {
 	c, s, cluster := newObjects(t, documents(bundles))
 	o := scenario.Objects{Name: "x", Dependents: 1}

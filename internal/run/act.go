@@ -63,7 +63,7 @@ func checkVersion(version string) error {
 }
 
 // binaryFor returns the kube-apiserver of a version, if the run uses processes and does not have
-// that version. It fetches the binary beforehand, because the sandbox has no network access.
+// that version. It fetches the binary before the step, because the sandbox has no network access.
 func (d Dir) binaryFor(ctx context.Context, version string, c Console) (string, error) {
 	if version == "" {
 		return "", nil

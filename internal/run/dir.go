@@ -36,8 +36,8 @@ func (d Dir) files() local.Files {
 	return local.Files{Keys: filepath.Join(d.scratch(), "keys"), Data: filepath.Join(d.scratch(), "etcd"), Logs: d.logs()}
 }
 
-// manifest is the content of run.json: everything that the sandboxed half of a run needs to know,
-// and facts that somebody may want to know later.
+// manifest is the content of run.json: everything that the sandboxed half of a run needs, and facts
+// for later readers.
 type manifest struct {
 	Run        history.Run       `json:"run"`
 	Plan       scenario.Plan     `json:"plan"`
@@ -50,7 +50,7 @@ type manifest struct {
 	Keep   bool              `json:"keep,omitempty"`
 	NoLoad bool              `json:"noLoad,omitempty"`
 	At     *int              `json:"at,omitempty"` // see [Spec]
-	// Documents says that nothing is wanted but the discovery documents of the first server.
+	// Documents says that only the discovery documents of the first server are wanted.
 	Documents bool `json:"documents,omitempty"`
 }
 

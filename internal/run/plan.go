@@ -143,6 +143,9 @@ func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 		if _, err := binaries.ParseVersion(binaries.Etcd, s.Etcd); err != nil {
 			return fmt.Errorf("--etcd: %w", err)
 		}
+		if semver.Compare(s.Etcd, binaries.OldestEtcd) < 0 {
+			return fmt.Errorf("--etcd %s: a run starts etcd with flags that %s introduced; choose that or a later one", s.Etcd, binaries.OldestEtcd)
+		}
 	}
 	switch {
 	case !slices.Contains(subjects, s.Subject):

@@ -59,9 +59,10 @@ func TestWhatAPlanRefuses(t *testing.T) {
 	for want, s := range map[string]Spec{
 		`did you mean "quiet"`:                       {Scenario: "quite"},
 		`--backend "moon": want local, kind, sim or`: {Scenario: "quiet", Backend: "moon"},
-		"--from: ": on("local", func(s *Spec) { s.From = "v1.36" }),
-		"--to: ":   on("sim", func(s *Spec) { s.To = "newest" }),
-		"--etcd: ": on("local", func(s *Spec) { s.Etcd = "banana" }),
+		"--from: ":                     on("local", func(s *Spec) { s.From = "v1.36" }),
+		"--to: ":                       on("sim", func(s *Spec) { s.To = "newest" }),
+		"--etcd: ":                     on("local", func(s *Spec) { s.Etcd = "banana" }),
+		"--etcd v3.5.24: a run starts": on("local", func(s *Spec) { s.Etcd = "v3.5.24" }),
 		`--subject "alpha": the backend local has`:      on("local", func(s *Spec) { s.Subject = "alpha" }),
 		`--subject "beta": the backend sim has builtin`: on("sim", func(s *Spec) { s.Subject = "beta" }),
 		"runs on sim only":                              on("local", func(s *Spec) { s.Scenario = "many-peers" }),

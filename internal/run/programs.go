@@ -104,8 +104,8 @@ func program(ctx context.Context, store *binaries.Store, c binaries.Component, v
 	return b.Path, identity, fmt.Sprintf("%s %s: %s, sha256:%s", c, version, how, b.SHA256), nil
 }
 
-// FetchClients gets clients, such as kubectl: their paths, and which they are. own are binaries of
-// the user's own; the environment may name more.
+// FetchClients gets clients, such as kubectl. It returns their paths and identities. own are the
+// user's own binaries; the environment may name more.
 func FetchClients(ctx context.Context, own binaries.Overrides, clients []binaries.Ref, progress io.Writer) (
 	paths map[binaries.Ref]string, identities []history.Binary, err error,
 ) {

@@ -24,7 +24,7 @@ func (p *Plan) Ready(ctx context.Context) (facts []string, err error) {
 	return p.binaries()
 }
 
-// binaries says which binaries of a run are in the cache, and which the run would get first.
+// binaries says which binaries of a run are in the cache, and which ones the run must get first.
 func (p *Plan) binaries() ([]string, error) {
 	cached, err := (&binaries.Store{}).List()
 	if err != nil {

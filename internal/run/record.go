@@ -21,10 +21,11 @@ import (
 // Roots are the paths of the discovery documents that [Documents] returns.
 var Roots = [2]string{"api", "apis"}
 
-// Documents starts one kube-apiserver of a version in a sandbox, with no other server and without
-// the Mixed Version Proxy, and returns the bodies of /api and /apis, in the order of [Roots].
-// defaults leaves the APIs on that are on by default. Otherwise all APIs are on. own are binaries of
-// the user's own. If the server does not start, the directory with its log is named in the error.
+// Documents starts one kube-apiserver of a version in a sandbox, without other servers and without
+// the Mixed Version Proxy. It returns the bodies of /api and /apis, in the order of [Roots]. If
+// defaults is true, only the APIs that are on by default are on, and otherwise all APIs. own are
+// the user's own binaries. If the server does not start, the error names the directory with its
+// log.
 func Documents(ctx context.Context, version string, defaults bool, own binaries.Overrides, progress io.Writer) (bodies [2][]byte, err error) {
 	out, err := os.MkdirTemp("", "skewproof-record-")
 	if err != nil {
@@ -49,7 +50,7 @@ func Documents(ctx context.Context, version string, defaults bool, own binaries.
 	if err != nil {
 		return bodies, err
 	}
-	p.Spec.Keep = false // nobody looks at this cluster
+	p.Spec.Keep = false // nobody uses this cluster
 	if err := p.backend.prepare(ctx, p); err != nil {
 		return bodies, err
 	}
@@ -73,7 +74,7 @@ func Documents(ctx context.Context, version string, defaults bool, own binaries.
 
 func (d Dir) document(root string) string { return d.File(root + ".json") }
 
-// writeDocuments writes what the first server of a cluster answers at both roots.
+// writeDocuments writes the answers of the first server of a cluster at both roots.
 func (d Dir) writeDocuments(ctx context.Context, made *local.Cluster, server string) error {
 	config, err := made.Direct(server)
 	if err != nil {
@@ -95,7 +96,7 @@ func (d Dir) writeDocuments(ctx context.Context, made *local.Cluster, server str
 	return nil
 }
 
-// maxDocument is far more than any discovery document has.
+// maxDocument is much larger than any discovery document.
 const maxDocument = 64 << 20
 
 func document(ctx context.Context, client *http.Client, url string) ([]byte, error) {

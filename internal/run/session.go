@@ -22,8 +22,8 @@ import (
 // sandbox: "session DIR" calls [Sessioned].
 const SessionCommand = "session"
 
-// SessionSpec says what the clusters of sessions are like. A session keeps one cluster, and carries
-// out many schedules on it, one after the other. Zero fields are as in [Spec].
+// SessionSpec describes the clusters of sessions. A session keeps one cluster, and carries out many
+// schedules on it, one after the other. Zero fields are as in [Spec].
 type SessionSpec struct {
 	Subject string
 	// Versions are all versions that schedules may start.
@@ -41,7 +41,7 @@ type Sessions struct {
 	environment []string
 }
 
-// Prepare finds out whether the machine can do it, and gets the binaries.
+// Prepare finds out whether the machine can run sessions, and gets the binaries.
 func (s SessionSpec) Prepare(ctx context.Context, progress io.Writer) (*Sessions, error) {
 	if err := sandbox.Check(ctx, sandbox.Command{Args: []string{CheckSandboxCommand}}); err != nil {
 		return nil, err
@@ -57,14 +57,14 @@ func (s SessionSpec) Prepare(ctx context.Context, progress io.Writer) (*Sessions
 // Environment describes the machine and the binaries.
 func (s *Sessions) Environment() []string { return slices.Clone(s.environment) }
 
-// sessionManifest is what the sandboxed half of a session needs to know.
+// sessionManifest is everything that the sandboxed half of a session needs.
 type sessionManifest struct {
-	Run        history.Run       `json:"run"` // with the servers as they are first started
+	Run        history.Run       `json:"run"` // with the servers in their first configuration
 	APIServers map[string]string `json:"apiservers"`
 	Etcd       string            `json:"etcd"`
 }
 
-// first are the servers of a session as they are first started: at least one of every version.
+// first returns the servers of a session at its start: at least one of every version.
 func (s SessionSpec) first() (servers []scenario.Server) {
 	for i := range s.Servers {
 		servers = append(servers, scenario.Server{Name: scenario.ServerName(i), Version: s.Versions[i%len(s.Versions)]})
@@ -72,8 +72,7 @@ func (s SessionSpec) first() (servers []scenario.Server) {
 	return servers
 }
 
-// Session is a cluster in a sandbox, on which schedules are carried out. It is not safe for
-// concurrent use.
+// Session is a cluster in a sandbox that carries out schedules. It is not safe for concurrent use.
 type Session struct {
 	dir     Dir
 	end     context.CancelFunc
@@ -83,32 +82,32 @@ type Session struct {
 	ended   chan error
 }
 
-// ScheduleResult is what became of a schedule in a session.
+// ScheduleResult is the result of a schedule in a session.
 type ScheduleResult struct {
-	// Took is how long the schedule took, with the reset before it, which took Reset.
+	// Took is the duration of the schedule, including the reset before it, whose duration is Reset.
 	Took  time.Duration `json:"took"`
 	Reset time.Duration `json:"reset"`
-	// Operations is how many requests were recorded.
+	// Operations is the number of recorded requests.
 	Operations int `json:"operations"`
-	// Left names what differed from the beginning of the session. If there is anything, the schedule
+	// Left lists the differences from the beginning of the session. If there are any, the schedule
 	// was not carried out, and needs a new session.
 	Left []string `json:"left,omitempty"`
-	// Error says why the schedule was not carried out to its end. It is empty if it was.
+	// Error says why the schedule was not completely carried out. It is empty if it was.
 	Error string `json:"error,omitempty"`
 }
 
-// Over reports whether the session carries out no more schedules.
+// Over reports whether the session can carry out no more schedules.
 func (r ScheduleResult) Over() bool { return len(r.Left) > 0 || r.Error != "" }
 
-// sessionRequest asks for one schedule, whose history is written into Dir.
+// sessionRequest asks for one schedule. Its history is written into Dir.
 type sessionRequest struct {
 	Run  history.Run   `json:"run"`
 	Plan scenario.Plan `json:"plan"`
 	Dir  Dir           `json:"dir"`
 }
 
-// Open starts the cluster of a session. Its logs are below out, which must not exist; session.log
-// says what was done.
+// Open starts the cluster of a session. Its logs are in the directory out, which must not exist
+// yet; session.log has the progress.
 func (s *Sessions) Open(ctx context.Context, out string) (*Session, error) {
 	dir, err := NewDir(out, "", "", time.Now())
 	if err != nil {
@@ -160,9 +159,9 @@ func (s *Sessions) Open(ctx context.Context, out string) (*Session, error) {
 	return session, nil
 }
 
-// CarryOut carries out a schedule and writes its history into dir, unless something is left of the
-// schedules before. The plan must be that of a [Spec] with [Own]. An error says that the session has
-// broken off.
+// CarryOut carries out a schedule and writes its history into dir, unless earlier schedules have
+// left something behind. The plan must be that of a [Spec] with [Own]. After an error the session
+// cannot continue.
 func (s *Session) CarryOut(ctx context.Context, p *Plan, dir Dir) (ScheduleResult, error) {
 	request := sessionRequest{Run: p.describe(), Plan: p.Schedule, Dir: dir}
 	if err := json.NewEncoder(s.ask).Encode(request); err != nil {
@@ -186,7 +185,7 @@ func (s *Session) next() (r ScheduleResult, err error) {
 	return r, err
 }
 
-// scheduleLimit is how long a schedule may take before the session is ended. It is generous, because
+// scheduleLimit is the time after which the session is ended during a schedule. It is long, because
 // the machine may be loaded.
 func scheduleLimit(p scenario.Plan) time.Duration {
 	limit := 5 * time.Minute
@@ -196,7 +195,7 @@ func scheduleLimit(p scenario.Plan) time.Duration {
 	return limit
 }
 
-// Close ends the cluster and returns when nothing of it runs any more.
+// Close ends the cluster. It returns when no process of the cluster runs any more.
 func (s *Session) Close() error {
 	_ = s.ask.Close() // the end of file ends the session
 	var err error
@@ -212,8 +211,8 @@ func (s *Session) Close() error {
 	return err
 }
 
-// sessionGrace is how long the cluster of a session may take to end by itself.
+// sessionGrace is the time that the cluster of a session has to end by itself.
 const sessionGrace = 30 * time.Second
 
-// Discard removes the logs of a session that is closed.
+// Discard removes the logs of a closed session.
 func (s *Session) Discard() error { return os.RemoveAll(string(s.dir)) }

@@ -21,8 +21,8 @@ import (
 const answersFD = 4
 
 // Sessioned is the half of a session inside the sandbox. It makes the cluster, and carries out the
-// schedules that it reads from requests until their end, or until ctx ends. After a schedule that was
-// not carried out to its end, it carries out no more.
+// schedules that it reads from requests until the end of requests, or until ctx ends. After a
+// schedule that was not completely carried out, it carries out no more.
 func Sessioned(ctx context.Context, dir Dir, requests io.Reader, c Console) error {
 	syscall.CloseOnExec(answersFD)
 	answers := json.NewEncoder(os.NewFile(answersFD, "answers"))
@@ -59,7 +59,7 @@ type sessioned struct {
 	qps       float64
 }
 
-// openSession makes the cluster of a session. The function ends it.
+// openSession makes the cluster of a session. The returned function ends the cluster.
 func (d Dir) openSession(ctx context.Context, c Console) (s *sessioned, end func(), err error) {
 	content, err := os.ReadFile(d.manifest())
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *sessioned) carryOut(r sessionRequest) ScheduleResult {
 	if done.Err != nil {
 		result.Error = done.Err.Error()
 	}
-	if done.To == 0 { // it was not begun
+	if done.To == 0 { // the schedule was not begun
 		return result
 	}
 	h, err := s.collector.Part(history.Part{From: done.From, To: done.To, Error: result.Error})
@@ -135,8 +135,8 @@ func (s *sessioned) carryOut(r sessionRequest) ScheduleResult {
 	return result
 }
 
-// describeAs describes the part of a session as the run of its plan. What is known of the session is
-// kept: when the part began, and which versions the servers had then.
+// describeAs describes the part of a session like the run of its plan. It keeps the facts of the
+// session: when the part began, and which versions the servers had then.
 func describeAs(is *history.Run, as history.Run) {
 	as.Schema, as.StartedAt, as.QPS = is.Schema, is.StartedAt, is.QPS
 	*is = as

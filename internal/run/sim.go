@@ -87,9 +87,11 @@ func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) e
 	if result.Stopped {
 		cut = errStopped
 	}
+	requests := len(result.History.Operations)
+	result.History = nil // judging reads it again, and the memory does not hold two of a long run
 	judge(cut)
 	fmt.Fprintf(j.Out, "\nSimulated %s of virtual time in %s: %d requests, %d events, trace %s.\n", result.Until.Round(time.Second),
-		took.Round(time.Millisecond), len(result.History.Operations), result.Events, search.HashText(result.Hash))
+		took.Round(time.Millisecond), requests, result.Events, search.HashText(result.Hash))
 	return nil
 }
 
@@ -106,7 +108,7 @@ func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
 	})
 	defer simulator.Close()
 	c := sim.Case{Servers: j.Schedule.Servers, Steps: j.Schedule.Steps, Load: &sim.Load{QPS: j.Run.QPS, Traffic: j.Schedule.Traffic}}
-	return simulator.Run(&c, tape.Seeded(j.Run.Seed), sim.Options{Run: j.Run, StopAtError: true, Stop: ctx.Done()})
+	return simulator.Run(&c, tape.Seeded(j.Run.Seed), sim.Options{Run: j.Run, StopAtError: true, Stop: func() bool { return ctx.Err() != nil }})
 }
 
 // simulatedPolicy returns the policy of the proxy in a server of a version under a subject. on is

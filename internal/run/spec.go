@@ -47,7 +47,7 @@ type Spec struct {
 	// From and To are the older and the newer version of kube-apiserver. They may be the same.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// APIServerFlags are flags of the user's own for every kube-apiserver, as NAME=VALUE, and
+	// APIServerFlags are the user's own flags for every kube-apiserver, as NAME=VALUE, and
 	// RuntimeConfig is their --runtime-config; see [history.OwnFlags].
 	APIServerFlags []string `json:"apiserverFlags,omitempty"`
 	RuntimeConfig  *string  `json:"runtimeConfig,omitempty"`
@@ -58,8 +58,8 @@ type Spec struct {
 	Servers int `json:"servers,omitempty"`
 	// QPS is the number of requests a second, over all servers.
 	QPS float64 `json:"qps,omitempty"`
-	// Soak is how much longer than in the scenario the load runs: before the end, while nothing
-	// disturbs the cluster. Zero means no longer.
+	// Soak is the time by which the load runs longer than in the scenario. This time is before the
+	// end, when nothing disturbs the cluster. Zero adds no time.
 	Soak time.Duration `json:"soak,omitempty"`
 	// Seed decides the load's choices, and all random choices in the simulator. Zero is a valid
 	// seed. nil means [DefaultSeed].
@@ -211,13 +211,13 @@ func (s Spec) Words() []string {
 	return words
 }
 
-// These are the flags about flags of the user's own.
+// These are the names of flags that concern the user's own flags.
 const (
 	ownFlag           = "kube-apiserver-flag"
 	runtimeConfigFlag = "runtime-config"
 )
 
-// own returns the flags of the user's own for every kube-apiserver.
+// own returns the user's own flags for every kube-apiserver.
 func (s Spec) own() history.OwnFlags {
 	return history.OwnFlags{RuntimeConfig: s.RuntimeConfig, Flags: s.APIServerFlags}
 }

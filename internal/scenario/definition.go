@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/skewproof/skewproof/internal/history"
 )
 
 // Definition is a custom resource, or a resource of an aggregated API. Its group and versions may be
@@ -55,6 +57,26 @@ func (d Definition) String() string {
 		}
 	}
 	return s
+}
+
+// Defines is the definition that the step creates, changes or deletes, for the history; nil if it is
+// no such step.
+func (s Step) Defines() *history.Definition {
+	if s.Definition == nil {
+		return nil
+	}
+	d := &history.Definition{Group: s.Definition.Group, Resource: s.Definition.Resource}
+	switch {
+	case s.Action == Undefine:
+		return d
+	case s.Action != Define:
+		return nil
+	}
+	d.Versions = slices.Clone(s.Definition.Versions)
+	if stored := s.Definition.StorageVersion(); !s.Definition.Aggregated && !slices.Contains(d.Versions, stored) {
+		d.Versions = append(d.Versions, stored)
+	}
+	return d
 }
 
 func (d *Definition) validate() error {

@@ -28,6 +28,9 @@ func TestARefusedDefinitionIsRecorded(t *testing.T) {
 	if len(f.steps) != 3 || f.steps[0].Refused == "" || f.steps[0].Error != "" || f.steps[1].Refused != "" {
 		t.Errorf("recorded %+v", f.steps)
 	}
+	if d := f.steps[0].Defined; d == nil || d.Resource != widgets.Resource || len(d.Versions) == 0 || f.steps[1].Defined != nil || f.steps[2].Defined == nil || len(f.steps[2].Defined.Versions) != 0 {
+		t.Errorf("the records do not say what was defined and what deleted: %+v", f.steps)
+	}
 	if len(f.faults) != 0 {
 		t.Errorf("faults %+v", f.faults)
 	}

@@ -176,7 +176,10 @@ func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 	e.disturbed = e.Clock.Now()
 	for i := range steps {
 		s := &steps[i]
-		record := history.Step{Index: i, Sentence: s.String(), Start: e.Clock.Now(), Disturbs: s.Disturbs()}
+		record := history.Step{Index: i, Sentence: s.String(), Start: e.Clock.Now(), Disturbs: s.Disturbs(), Defined: s.Defines()}
+		if s.Action == scenario.DeleteLease {
+			record.LeaseOf = s.Server
+		}
 		if e.Begin != nil {
 			e.Begin(i, s)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// errAttemptTimeout is the cause with which the context of one request times out. By this cause, a
-// client that gave up is distinguished from the end of the run, even if the run ends by a deadline.
+// errAttemptTimeout is the cause with which the context of one request times out. It distinguishes
+// a client that gave up from the end of the run, even if the run ends by a deadline.
 var errAttemptTimeout = errors.New("no complete response within the request timeout")
 
 // classifyFailure says why an attempt got no complete response. It checks the context first,

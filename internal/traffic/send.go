@@ -21,8 +21,8 @@ import (
 )
 
 // attempt is a request in progress, with the requests that the client sends because of its answer,
-// such as the pages of a list. It is in the context of the request. The transport could not find
-// the sender otherwise, because several client-go clients, the load and sweeps share one HTTP
+// such as the pages of a list. It is in the context of the request. Otherwise the transport could
+// not find the sender, because several client-go clients, the load and sweeps share one HTTP
 // connection.
 type attempt struct {
 	purpose history.Purpose

@@ -90,13 +90,13 @@ func TestARequestForSPDYIsRecorded(t *testing.T) {
 	if len(all) != 4 {
 		t.Fatalf("%d operations were recorded, want 4", len(all))
 	}
-	for i, want := range []history.Operation{
-		{Sent: &history.Sent{}, Received: &history.Received{Status: http.StatusOK, Events: 3, Body: history.BodyEvents}},
-		{Sent: &history.Sent{}, Received: &history.Received{Status: http.StatusSwitchingProtocols}},
-		{Sent: &history.Sent{}, Received: &history.Received{Status: http.StatusOK, Events: 1, Body: history.BodyEvents, Failure: history.FailureReset}},
-		{Sent: &history.Sent{}, Received: &history.Received{Status: http.StatusUnauthorized, Reason: "Unauthorized", Body: history.BodyStatus}},
+	for i, want := range []history.Received{
+		{Status: http.StatusOK, Events: 3, Body: history.BodyEvents},
+		{Status: http.StatusSwitchingProtocols},
+		{Status: http.StatusOK, Events: 1, Body: history.BodyEvents, Failure: history.FailureReset},
+		{Status: http.StatusUnauthorized, Reason: "Unauthorized", Body: history.BodyStatus},
 	} {
-		got := history.Operation{Sent: &history.Sent{}, Received: &history.Received{Status: all[i].Status, Events: all[i].Events, Body: all[i].Body, Failure: all[i].Failure, Reason: all[i].Reason}}
+		got := history.Received{Status: all[i].Status, Events: all[i].Events, Body: all[i].Body, Failure: all[i].Failure, Reason: all[i].Reason}
 		if got != want || all[i].Client != history.ClientSPDY {
 			t.Errorf("%s: recorded %+v by %s, want %+v", all[i].Path, got, all[i].Client, want)
 		}

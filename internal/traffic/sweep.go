@@ -21,7 +21,7 @@ type SweepOptions struct {
 	QPS float64
 }
 
-// The number of requests of a sweep in progress for each server. A watch is mostly idle.
+// This is the number of requests in progress of a sweep, for each server. A watch is mostly idle.
 const (
 	sweepConcurrency = 8
 	watchConcurrency = 32

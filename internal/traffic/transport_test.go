@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/skewproof/skewproof/internal/answer"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/workload"
@@ -36,9 +38,18 @@ func TestOperationOfAnAnswer(t *testing.T) {
 		t.Errorf("lasted from %s to %s", op.Start, op.End)
 	}
 	op.ID, op.Start, op.End = "", 0, 0
-	want := history.Operation{Sent: &history.Sent{Purpose: history.PurposeSweep, Client: workload.ClientDynamic, User: workload.Admin, Server: "a", Verb: "get", GVR: history.GVR{Version: "v1", Resource: "configmaps"}, Namespace: workload.Namespace, Name: "x", Path: "/api/v1/namespaces/skewproof/configmaps/x"}, Received: &history.Received{Status: http.StatusNotFound, Reason: "NotFound", Message: `configmaps "x" not found`, Body: history.BodyStatus, Content: history.ContentWhole, Missing: history.MissingObject}}
-	if op != want {
-		t.Errorf("got  %+v\nwant %+v", op, want)
+	want := history.Operation{
+		Sent: &history.Sent{
+			Purpose: history.PurposeSweep, Client: workload.ClientDynamic, User: workload.Admin, Server: "a", Verb: "get",
+			GVR: history.GVR{Version: "v1", Resource: "configmaps"}, Namespace: workload.Namespace, Name: "x", Path: "/api/v1/namespaces/skewproof/configmaps/x",
+		},
+		Received: &history.Received{
+			Status: http.StatusNotFound, Reason: "NotFound", Message: `configmaps "x" not found`, Body: history.BodyStatus, Content: history.ContentWhole,
+			Missing: history.MissingObject,
+		},
+	}
+	if diff := cmp.Diff(want, op); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -20,7 +20,8 @@ var RequestInfo = &request.RequestInfoFactory{
 // Describe starts the operation of a request, with its resource and verb as the API machinery
 // parses them.
 func Describe(req *http.Request) history.Operation {
-	op := history.Operation{Sent: &history.Sent{Path: req.URL.RequestURI()}, Received: &history.Received{}}
+	op := history.NewOperation()
+	op.Path = req.URL.RequestURI()
 	info, err := RequestInfo.NewRequestInfo(req)
 	if err != nil {
 		op.Verb = strings.ToLower(req.Method)

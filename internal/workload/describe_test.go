@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -42,8 +44,8 @@ func TestDescribe(t *testing.T) {
 			}
 			req.Header.Set("Accept", tt.accept)
 			tt.want.Path = tt.path
-			if got := Describe(req); got != tt.want {
-				t.Errorf("got  %+v\nwant %+v", got, tt.want)
+			if diff := cmp.Diff(tt.want, Describe(req)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func (i nestedImage) archive() string {
 
 // contents are the nested images of a node image. wanted are those of 'kubeadm config images list'
 // of the oldest version, sandbox is the one for the pods' sandboxes in containerd's configuration;
-// versions are sorted. kube-proxy and CoreDNS are left out: they serve pods.
+// versions are sorted. kube-proxy and CoreDNS are left out: kubeadm is told not to start them.
 func contents(wanted []string, sandbox string, versions []string) ([]nestedImage, error) {
 	var all []nestedImage
 	add := func(i nestedImage) {

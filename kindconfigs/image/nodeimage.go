@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/kind"
@@ -17,7 +18,7 @@ func (b *builder) nodeImage(ctx context.Context, versions []string) (string, err
 	if err != nil {
 		return "", err
 	}
-	want := recipe(append([]string{"node", b.engine.id(ctx, base)}, versions...)...)
+	want := recipe(slices.Concat([]string{"node", b.engine.id(ctx, base)}, versions, programNames())...)
 	// A binary of the user's own may have changed.
 	if len(b.store.Overrides) == 0 && b.engine.has(ctx, to, want) {
 		return to, nil
@@ -47,9 +48,20 @@ func (b *builder) nodeImage(ctx context.Context, versions []string) (string, err
 	})
 }
 
+// onNodes are the programs in the node image itself, of the oldest version. A test starts kube-proxy
+// there. kubeadm would run it in a pod, whose image also needs iptables.
+var onNodes = []binaries.Component{binaries.Kubeadm, binaries.Kubectl, binaries.Kubelet, binaries.KubeProxy}
+
+func programNames() (names []string) {
+	for _, c := range onNodes {
+		names = append(names, string(c))
+	}
+	return names
+}
+
 func (b *builder) nodePrograms(ctx context.Context, version string) ([]file, error) {
 	var files []file
-	for _, c := range []binaries.Component{binaries.Kubeadm, binaries.Kubectl, binaries.Kubelet} {
+	for _, c := range onNodes {
 		got, err := b.store.Get(ctx, c, version)
 		if err != nil {
 			return nil, err

@@ -34,7 +34,7 @@ const (
 // recipeLabel is the hash of what an image was made from: another recipe means a new image.
 const recipeLabel = "dev.skewproof.recipe"
 
-//go:embed node pause/main.go inpod/main.go balancer/main.go balancer/config.go
+//go:embed node pause/main.go inpod/main.go inpod/ask.go balancer/main.go balancer/config.go
 var sources embed.FS
 
 // parseVersions checks, sorts and deduplicates the versions wanted. The error wraps

@@ -60,7 +60,7 @@ func TestRecipe(t *testing.T) {
 
 // What is forgotten there would leave old programs in images that look up to date.
 func TestRecipeKnowsAllSources(t *testing.T) {
-	for _, dir := range []string{"pause", "balancer", "node"} {
+	for _, dir := range []string{"pause", "inpod", "balancer", "node"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v, %v", dir, files, err)

@@ -63,6 +63,18 @@ func TestAcceptEncoding(t *testing.T) {
 		{[]string{"gzip;q=0, *"}, false},
 		{[]string{"*;q=0"}, false},
 		{[]string{"gzipped"}, false},
+		// These are near a weight of 0, and are none.
+		{[]string{"gzip;q=0.001"}, true},
+		{[]string{"gzip;q=00.1"}, true},
+		{[]string{"gzip;q="}, true},
+		{[]string{"gzip;q"}, true},
+		{[]string{"gzip;"}, true},
+		{[]string{"gzip;=0"}, true},
+		{[]string{"gzip;x=0"}, true},
+		{[]string{"gzip;qq=0"}, true},
+		{[]string{"gzip;q=-0"}, true},
+		{[]string{"gzip;q=0x"}, true},
+		{[]string{"gzip;Q=0."}, false},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header["Accept-Encoding"] = c.values

@@ -143,7 +143,8 @@ func referencesIn(part json.RawMessage) []reference {
 		case map[string]any:
 			for name, item := range v {
 				text, _ := item.(string)
-				if section, component, ok := strings.Cut(strings.TrimPrefix(text, "#/components/"), "/"); name == "$ref" && ok {
+				path, here := strings.CutPrefix(text, "#/components/") // else it refers to another document
+				if section, component, ok := strings.Cut(path, "/"); name == "$ref" && here && ok {
 					found = append(found, reference{section, unescapePointer.Replace(component)})
 				}
 				walk(item)

@@ -170,6 +170,32 @@ func TestDecodeOpenAPIVersionRefusesOthers(t *testing.T) {
 	}
 }
 
+// Only a "$ref" to a component of the same description refers to it.
+func TestReferences(t *testing.T) {
+	for part, want := range map[string][]reference{
+		`{"$ref":"#/components/schemas/A"}`:                                {{"schemas", "A"}},
+		`[{"a":[{"$ref":"#/components/schemas/A"}]}]`:                      {{"schemas", "A"}},
+		`{"$ref":"#/components/parameters/b"}`:                             {{"parameters", "b"}},
+		`{"$ref":"#/components/schemas/a~1b~0c"}`:                          {{"schemas", "a/b~c"}},
+		`{"description":"#/components/schemas/A"}`:                         nil,
+		`{"ref":"#/components/schemas/A","$reference":"#/components/a/A"}`: nil,
+		`{"$ref":"schemas/A"}`:                                             nil,
+		`{"$ref":"#/components/schemas"}`:                                  nil,
+		`{"$ref":"#/definitions/A"}`:                                       nil,
+		`{"$ref":"https://example.com/#/components/schemas/A"}`:            nil,
+		`{"$ref":["#/components/schemas/A"]}`:                              nil,
+		`{"$ref":7}`:                                                       nil,
+		`{"$ref":{"$ref":"#/components/schemas/A"}}`:                       {{"schemas", "A"}},
+		`"#/components/schemas/A"`:                                         nil,
+		`{"$ref":""}`:                                                      nil,
+		`null`:                                                             nil,
+	} {
+		if diff := cmp.Diff(want, referencesIn(json.RawMessage(part)), cmp.AllowUnexported(reference{})); diff != "" {
+			t.Errorf("%s:\n%s", part, diff)
+		}
+	}
+}
+
 func FuzzAddOpenAPI(f *testing.F) {
 	f.Add(described("peer", []string{"/a", "/b"}, []string{"A", "B"}))
 	f.Add([]byte(`{"openapi":"3.0.0","paths":{"/a":null},"components":{"schemas":{"A":{"$ref":"#/components/schemas/A"}}}}`))

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -271,115 +272,34 @@ func TestClientCannotConnect(t *testing.T) {
 }
 
 // Without Together, the requests are sent one after the other, in the caller's goroutine. The
-// client does not ask for the version if it got no document.
+// client asks for the version unless it got no document at all.
 func TestClientInTurn(t *testing.T) {
-	s := newServer(t, "v1.37.1", "apps/v1 deployments")
-	c, address := serveTLS(t, s)
-	c.Together = false
-	c.ask(t.Context(), address, nil)
-	var paths []string
-	for _, r := range s.requests {
-		paths = append(paths, r.URL.Path)
-	}
-	if diff := cmp.Diff([]string{"/api", "/apis", "/version"}, paths); diff != "" {
-		t.Error(diff)
-	}
-	s.set(func() { s.requests = nil; s.failing["/api"], s.failing["/apis"] = respond(500), respond(500) })
-	c.ask(t.Context(), address, nil)
-	if len(s.requests) != 2 {
-		t.Errorf("%d requests to a server that answers none, want 2", len(s.requests))
-	}
-}
-
-// If an old server is too busy to list the resources of a version, this does not mean that the
-// version has no resources.
-func TestLegacyServerThatIsBusy(t *testing.T) {
-	c, address := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch r.URL.Path {
-		case "/api":
-			fmt.Fprint(w, `{"kind":"APIVersions","versions":[]}`)
-		case "/apis":
-			fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]}]}`)
-		default:
-			w.WriteHeader(http.StatusTooManyRequests)
+	for _, c := range []struct {
+		fail, want []string
+	}{
+		{nil, []string{"/api", "/apis", "/version"}},
+		{[]string{"/api"}, []string{"/api", "/apis", "/version"}},
+		{[]string{"/apis"}, []string{"/api", "/apis", "/version"}},
+		{[]string{"/version"}, []string{"/api", "/apis", "/version"}},
+		{[]string{"/api", "/apis"}, []string{"/api", "/apis"}},
+	} {
+		s := newServer(t, "v1.37.1", "apps/v1 deployments")
+		for _, path := range c.fail {
+			s.failing[path] = respond(http.StatusInternalServerError)
 		}
-	}))
-	if a := c.ask(t.Context(), address, nil); !strings.Contains(a.Roots[proxy.RootGroups].Failed, "429") {
-		t.Errorf("%+v, want a failure that says 429", a.Roots[proxy.RootGroups])
-	}
-}
-
-// A client asks a server without aggregated discovery for each version.
-func TestClientFallsBackToLegacy(t *testing.T) {
-	answers := map[string]string{
-		"/version":      `{"gitVersion":"v1.25.0"}`,
-		"/api":          `{"kind":"APIVersions","versions":["v1"]}`,
-		"/api/v1":       `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"pods","namespaced":true,"kind":"Pod","verbs":["get"]},{"name":"pods/status","namespaced":true,"kind":"Pod","verbs":["get"]}]}`,
-		"/apis":         `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]},{"name":"down.example","versions":[{"groupVersion":"down.example/v1","version":"v1"}]}]}`,
-		"/apis/apps/v1": `{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"deployments","namespaced":true,"kind":"Deployment","verbs":["get"]}]}`,
-	}
-	for _, old := range []bool{false, true} {
-		t.Run(fmt.Sprint("answers 406: ", old), func(t *testing.T) {
-			c, address := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, ok := answers[r.URL.Path]
-				switch {
-				case r.URL.Path == "/apis/down.example/v1":
-					http.Error(w, "no backend", http.StatusServiceUnavailable)
-				case !ok:
-					http.NotFound(w, r)
-				case old && strings.Contains(r.Header.Get("Accept"), "as="):
-					http.Error(w, "not acceptable", http.StatusNotAcceptable)
-				default:
-					w.Header().Set("Content-Type", "application/json")
-					fmt.Fprint(w, body)
-				}
-			}))
-			for _, together := range []bool{false, true} {
-				c.Together = together
-				a := c.ask(t.Context(), address, nil)
-				if a.Roots[0].Failed != "" || a.Roots[1].Failed != "" || a.Version != "v1.25.0" {
-					t.Fatalf("%+v", a)
-				}
-				core, groups := discovery.NewIndex(a.Roots[0].Groups), discovery.NewIndex(a.Roots[1].Groups)
-				if !core.Resource("", "v1", "pods", "status") || !groups.Resource("apps", "v1", "deployments", "") {
-					t.Errorf("not everything is listed: %+v", a.Roots)
-				}
-				if !groups.Version("down.example", "v1") || groups.Resource("down.example", "v1", "things", "") {
-					t.Error("a version that cannot be asked must be listed, and empty")
-				}
-				if again := c.ask(t.Context(), address, a); !same(a.Roots[1].Groups, again.Roots[1].Groups) {
-					t.Error("an equal document is another slice")
-				}
-			}
-			c.Legacy = false
-			if a := c.ask(t.Context(), address, nil); a.Roots[0].Failed == "" || a.Roots[1].Failed == "" {
-				t.Errorf("upstream reads no legacy lists: %+v", a.Roots)
-			}
-		})
-	}
-}
-
-// If a list breaks off, its missing part must not be taken for absent.
-func TestClientLegacyIsAllOrNothing(t *testing.T) {
-	c, address := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch r.URL.Path {
-		case "/apis":
-			fmt.Fprint(w, `{"kind":"APIGroupList","groups":[{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]}]}`)
-		case "/apis/apps/v1":
-			panic(http.ErrAbortHandler)
-		case "/api":
-			versions := strings.Repeat(`"v1",`, maxLegacyVersions)
-			fmt.Fprintf(w, `{"kind":"APIVersions","versions":[%s"v1"]}`, versions)
+		client, address := serveTLS(t, s)
+		client.Together = false
+		answer := client.ask(t.Context(), address, nil)
+		var asked []string
+		for _, r := range s.requests {
+			asked = append(asked, r.URL.Path)
 		}
-	}))
-	a := c.ask(t.Context(), address, nil)
-	if a.Roots[proxy.RootGroups].Failed == "" || !a.Broken {
-		t.Errorf("%+v", a)
-	}
-	if why := a.Roots[proxy.RootCore].Failed; !strings.Contains(why, "group versions") {
-		t.Errorf("a server that lists too many: failed %q", why)
+		if diff := cmp.Diff(c.want, asked); diff != "" {
+			t.Errorf("%q fail: asked for (want -, got +):\n%s", c.fail, diff)
+		}
+		if known := slices.Contains(c.want, "/version") && !slices.Contains(c.fail, "/version"); (answer.Version != "") != known {
+			t.Errorf("%q fail: the version is %q", c.fail, answer.Version)
+		}
 	}
 }
 

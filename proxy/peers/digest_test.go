@@ -59,6 +59,34 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+// An answer has a digest if it has both documents. The digest is the one that the server itself
+// publishes, whatever was known of the server before.
+func TestDigestOfAnAnswer(t *testing.T) {
+	core, groups, other := groupsOf(""), groupsOf("apps"), groupsOf("batch")
+	got, failed := func(g discovery.Groups) proxy.RootResult { return proxy.RootResult{Groups: g} }, proxy.RootResult{Failed: "no"}
+	published := digestOf(core, groups)
+	kept := lastAnswer{digest: "kept", answer: &answer{Roots: [2]proxy.RootResult{got(core), got(groups)}}}
+	for name, c := range map[string]struct {
+		roots  [2]proxy.RootResult
+		before lastAnswer
+		want   string
+	}{
+		"both documents":               {[2]proxy.RootResult{got(core), got(groups)}, lastAnswer{answer: &answer{}}, published},
+		"neither document":             {[2]proxy.RootResult{failed, failed}, kept, ""},
+		"the core group is missing":    {[2]proxy.RootResult{failed, got(groups)}, kept, ""},
+		"the groups are missing":       {[2]proxy.RootResult{got(core), failed}, kept, ""},
+		"both are the same as before":  {[2]proxy.RootResult{got(core), got(groups)}, kept, "kept"},
+		"the core group is another":    {[2]proxy.RootResult{got(other), got(groups)}, kept, digestOf(other, groups)},
+		"the groups are others":        {[2]proxy.RootResult{got(core), got(other)}, kept, digestOf(core, other)},
+		"before, there was no digest":  {[2]proxy.RootResult{got(core), got(groups)}, lastAnswer{answer: kept.answer}, published},
+		"nothing is listed, as before": {[2]proxy.RootResult{}, lastAnswer{digest: "kept", answer: &answer{}}, "kept"},
+	} {
+		if digest := (&answer{Roots: c.roots}).digest(c.before); digest != c.want {
+			t.Errorf("%s: digest %q, want %q", name, digest, c.want)
+		}
+	}
+}
+
 func TestPublisherTellsWhatIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := publish(t, func(p *publishing) { p.publisher.Serves = p.serves.Load })

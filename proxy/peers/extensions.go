@@ -3,6 +3,7 @@ package peers
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,10 +39,15 @@ var (
 
 // extensions reads all definitions. It leaves out malformed ones.
 func extensions(definitions, services []*unstructured.Unstructured) proxy.Extensions {
-	var e proxy.Extensions
+	e := proxy.Extensions{Created: map[schema.GroupVersionResource]time.Time{}}
 	for _, d := range definitions {
 		served, unserved := customResources(d.Object)
 		e.CustomResources = append(e.CustomResources, served...)
+		if created := d.GetCreationTimestamp(); !created.IsZero() {
+			for _, gvr := range served {
+				e.Created[gvr] = created.Time
+			}
+		}
 		e.Unserved = append(e.Unserved, unserved...)
 	}
 	for _, s := range services {

@@ -83,14 +83,18 @@ func TestExtensionsRead(t *testing.T) {
 	}}
 	odd := []*unstructured.Unstructured{
 		{Object: map[string]any{}}, {Object: nil}, {},
-		{Object: map[string]any{"spec": "text"}},
+		{Object: map[string]any{"spec": "text"}}, {Object: map[string]any{"metadata": map[string]any{"creationTimestamp": "yesterday"}}},
 		{Object: map[string]any{"spec": map[string]any{"group": "odd.example", "names": "text", "versions": "text"}}},
 		{Object: map[string]any{"spec": map[string]any{"group": "odd.example", "names": map[string]any{"plural": "things"},
 			"versions": []any{"text", nil, map[string]any{"served": true}, map[string]any{"name": 7, "served": true}, map[string]any{"name": "v2", "served": "true"}}},
 			"status": map[string]any{"conditions": []any{"text", nil, map[string]any{"type": 7}, map[string]any{"type": "Established", "status": "True"}}}}},
 	}
+	created := time.Date(2026, time.November, 3, 4, 5, 6, 0, time.UTC)
+	widgets := definition("example.com", "widgets", []string{"v1", "v2-", "v1beta1"}, "NamesAccepted", "Established")
+	widgets.SetCreationTimestamp(metav1.NewTime(created))
+	denied.SetCreationTimestamp(metav1.NewTime(created))
 	got := extensions(append([]*unstructured.Unstructured{
-		definition("example.com", "widgets", []string{"v1", "v2-", "v1beta1"}, "NamesAccepted", "Established"),
+		widgets,
 		definition("accepted.example", "things", []string{"v1"}, "NamesAccepted"),
 		definition("new.example", "things", []string{"v1"}),
 		definition("broken.example", "things", []string{"v1"}, "Established"), // its names are refused now, but it is still served
@@ -104,6 +108,7 @@ func TestExtensionsRead(t *testing.T) {
 			gvr("accepted.example", "v1", "things"), gvr("broken.example", "v1", "things"),
 			gvr("example.com", "v1", "widgets"), gvr("example.com", "v1beta1", "widgets"),
 		},
+		Created: map[schema.GroupVersionResource]time.Time{gvr("example.com", "v1", "widgets"): created, gvr("example.com", "v1beta1", "widgets"): created},
 		Unserved: []schema.GroupVersionResource{
 			gvr("denied.example", "v1", "things"), gvr("example.com", "v2", "widgets"), gvr("new.example", "v1", "things"), gvr("odd.example", "v2", "things"),
 		},
@@ -116,6 +121,7 @@ func TestExtensionsRead(t *testing.T) {
 
 func TestTrimKeepsWhatIsRead(t *testing.T) {
 	full := definition("example.com", "widgets", []string{"v1", "v2-"}, "Established")
+	full.SetCreationTimestamp(metav1.Now())
 	want := extensions([]*unstructured.Unstructured{full.DeepCopy()}, nil)
 	o, err := trim(full)
 	if err != nil {

@@ -344,3 +344,29 @@ func TestFetcherUpstreamInTurn(t *testing.T) {
 		}
 	})
 }
+
+// Without a source of randomness in the configuration, each of several sidecars has its own jitter.
+// Otherwise all of them would ask a peer at the same time.
+func TestSourcesHaveJitter(t *testing.T) {
+	draw := func(random func() float64) (drawn [4]float64) {
+		sources, err := New(Config{Store: proxy.NewStore(proxy.Reference(), "self"), PeerTransport: roundTrip(nil), Random: random})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sources.fetcher.schedule.random == nil {
+			t.Fatal("there is no jitter")
+		}
+		for i := range drawn {
+			if drawn[i] = sources.fetcher.schedule.random(); drawn[i] < 0 || drawn[i] >= 1 {
+				t.Errorf("%v is not in [0, 1)", drawn[i])
+			}
+		}
+		return drawn
+	}
+	if one, another := draw(nil), draw(nil); one == another {
+		t.Errorf("two sidecars have the same jitter: %v", one)
+	}
+	if got := draw(func() float64 { return 0.25 }); got != [4]float64{0.25, 0.25, 0.25, 0.25} {
+		t.Errorf("the configuration's source of randomness is not used: %v", got)
+	}
+}

@@ -257,6 +257,44 @@ func TestFinderAsksOnlyIfItMust(t *testing.T) {
 	}
 }
 
+// The finder searches at once if other servers lack a proxy than were found, and not if the same do.
+func TestFinderSearchesAtOnce(t *testing.T) {
+	appears := func(s *search, id proxy.ServerID) {
+		s.roster.Identity(IdentityLease{ID: id, Holder: "h", Renewed: epoch, Host: "host-" + string(id)}, epoch)
+		s.roster.Changes()
+	}
+	for name, tc := range map[string]struct {
+		do   func(*search)
+		asks bool
+		want map[proxy.ServerID]string
+	}{
+		"the same":              {func(*search) {}, false, map[proxy.ServerID]string{"a": "1", "b": "2"}},
+		"one fewer":             {func(s *search) { s.proxied("a", "192.0.2.1:6443") }, true, map[proxy.ServerID]string{"b": "2"}},
+		"one more":              {func(s *search) { appears(s, "d") }, true, map[proxy.ServerID]string{"a": "1", "b": "2", "d": "4"}},
+		"as many, one is other": {func(s *search) { s.proxied("a", "192.0.2.1:6443"); appears(s, "d") }, true, map[proxy.ServerID]string{"b": "2", "d": "4"}},
+		"none": {func(s *search) { s.proxied("a", "192.0.2.1:6443"); s.proxied("b", "192.0.2.2:6443") }, false,
+			map[proxy.ServerID]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSearch()
+			s.proxied("c", "192.0.2.3:6443")
+			s.lists("1", "2", "4")
+			s.move("192.0.2.1:6443", "host-a")
+			s.move("192.0.2.2:6443", "host-b")
+			s.move("192.0.2.4:6443", "host-d")
+			s.finds()
+			asked := s.asked
+			tc.do(s)
+			if diff := cmp.Diff(tc.want, s.finds()); diff != "" {
+				t.Errorf("a second later (-want +got):\n%s", diff)
+			}
+			if asks := s.asked != asked; asks != tc.asks {
+				t.Errorf("addresses were asked: %t, want %t", asks, tc.asks)
+			}
+		})
+	}
+}
+
 // A certificate for several servers is a configuration error. The log says this once.
 func TestFinderLogsAmbiguousCertificates(t *testing.T) {
 	s := newSearch()

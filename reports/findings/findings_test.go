@@ -71,6 +71,14 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		Invariant: "OrphansCollected", Mechanism: invariant.MechanismController, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
 		Wrong: "an orphan was not collected",
 	}
+	unmigrated := invariant.Signature{
+		Invariant: "MigrationsSucceed", Mechanism: invariant.MechanismGroupDocument, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
+		Wrong: "a migration did not succeed",
+	}
+	uninformed := invariant.Signature{
+		Invariant: "NoLostEvents", Mechanism: invariant.MechanismInformer, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
+		Wrong: "an event did not come in time",
+	}
 	flags := invariant.Signature{Invariant: "ConfigurationTakesEffect", Mechanism: invariant.MechanismConfiguration}
 	with := func(s invariant.Signature, changes ...change) invariant.Signature {
 		for _, c := range changes {
@@ -90,6 +98,8 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		target      = func(of invariant.Target) change { return func(s *invariant.Signature) { s.Target = of } }
 		started     = func(ago invariant.Started) change { return func(s *invariant.Signature) { s.Started = ago } }
 		elsewhere   = func(o invariant.Obstacle) change { return func(s *invariant.Signature) { s.Elsewhere = o } }
+		newer       = func(s *invariant.Signature) { s.Roles = invariant.RoleNewer }
+		extension   = func(e invariant.Extension) change { return func(s *invariant.Signature) { s.Extension = e } }
 		setUp       = func(text string) change { return func(s *invariant.Signature) { s.Setup = text } }
 		of          = func(name string) change { return func(s *invariant.Signature) { s.Invariant = name } }
 		wrong       = func(text string) change { return func(s *invariant.Signature) { s.Wrong = text } }
@@ -116,6 +126,8 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"the same for 503", 1, with(whole, cut, of(unavailable), wrong("404 rather than 503"), changed(invariant.ChangeOther))},
 		{"the same, said by a peer that served it before it restarted", 22, with(whole, cut, passedOn, target(invariant.TargetRestarted), changed(invariant.ChangeOther))},
 		{"said by a peer without the subresource", 22, with(whole, subresource, passedOn, target(invariant.TargetPart))},
+		{"404 while it is cut, after an identity lease was deleted", 1, with(whole, cut, changed(invariant.ChangeLease))},
+		{"404 after an identity lease was deleted", 0, with(whole, changed(invariant.ChangeLease))},
 		{"said by a peer that serves it", 0, with(whole, passedOn, target(invariant.TargetServes), changed(invariant.ChangeOther))},
 		{"said by a peer that never served it", 0, with(whole, passedOn, target(invariant.TargetNever), changed(invariant.ChangeCapable))},
 		{"404 while it and another are out of reach", 1, with(whole, cut, elsewhere(invariant.ObstacleProcess))},
@@ -139,6 +151,17 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"a controller that leaks them while the link is cut", 0, with(leaks, cut)},
 		{"a controller that leaks them after another server restarted", 0, with(leaks, changed(invariant.ChangeOther))},
 		{"a controller that leaks them with an unusual setup", 0, with(leaks, cut, changed(invariant.ChangeOther), setUp("asked server: with the flags of kubeadm"))},
+		{"a migration whose controller got a document without the kind", 17, unmigrated},
+		{"a migration that does not succeed, and nobody knows why", 0, with(unmigrated, func(s *invariant.Signature) { s.Mechanism = invariant.MechanismController })},
+		{"a migration that fails while the link is cut", 0, with(unmigrated, cut)},
+		{"a migration that fails with an unusual setup", 0, with(unmigrated, setUp("asked server: with the flags of kubeadm"))},
+		{"an informer that a server has refused since the link was cut", 1, with(uninformed, status("404 resource"), changed(invariant.ChangeOther), before(invariant.ObstacleLink))},
+		{"an informer that a server has refused since then, with an unusual setup", 0, with(uninformed, status("404 resource"), changed(invariant.ChangeOther), before(invariant.ObstacleLink), setUp("asked server: with the flags of kubeadm"))},
+		{"an informer that gets 503", 0, with(uninformed, status("503 no connection"), changed(invariant.ChangeOther), before(invariant.ObstacleLink))},
+		{"an informer that is not refused", 0, with(uninformed, changed(invariant.ChangeOther), before(invariant.ObstacleLink))},
+		{"an informer that is refused without a cut", 0, with(uninformed, status("404 resource"), changed(invariant.ChangeOther))},
+		{"an informer that is refused without a restart", 0, with(uninformed, status("404 resource"), before(invariant.ObstacleLink))},
+		{"an informer that is refused, and loses an event", 0, with(uninformed, status("404 resource"), changed(invariant.ChangeOther), before(invariant.ObstacleLink), wrong("an event was lost"))},
 		{"a controller that leaks them, and nobody knows what it was told", 0, invariant.Signature{Invariant: "OrphansCollected", Mechanism: invariant.MechanismController, Wrong: "an orphan was not collected"}},
 		{"a controller that leaks them and was passed on", 0, with(leaks, wrongCA, passedOn)},
 		{"a controller that was told 503", 0, with(leaks, wrongCA, status("503 no connection"))},
@@ -221,6 +244,17 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"learned later than that", 0, with(whole, changed(invariant.ChangeCapable), func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
 		{"learned later than that, while another is out of reach", 35, with(whole, changed(invariant.ChangeCapable), started(invariant.StartedLately), elsewhere(invariant.ObstacleLink))},
 		{"another is out of reach, and nothing was started", 0, with(whole, changed(invariant.ChangeOther), elsewhere(invariant.ObstacleLink))},
+		{"a custom resource is in its group version", 38, with(whole, extension(invariant.ExtensionVersion))},
+		{"the same of a newer server", 38, with(whole, newer, extension(invariant.ExtensionVersion))},
+		{"404 rather than 503, with a custom resource in its group version", 38, with(whole, cut, of(unavailable), wrong("404 rather than 503"), extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and the versions are the same", 0, with(whole, same, extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and the server itself serves it", 0, with(whole, itself, extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and a peer answers 404", 0, with(whole, passedOn, target(invariant.TargetServes), extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and the answer is 500", 0, with(whole, status("500"), extension(invariant.ExtensionVersion))},
+		{"merged discovery lacks what is beside a custom resource", 38, with(document, extension(invariant.ExtensionVersion))},
+		{"/api lacks it", 0, with(document, wrong("/api lacks what is served"), extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and discovery lists too much", 0, with(document, wrong("/apis lists what no server serves"), extension(invariant.ExtensionVersion))},
+		{"a custom resource is there, and versions are out of order", 0, with(document, of("VersionOrder"), wrong("versions of a group out of order"), extension(invariant.ExtensionVersion))},
 		{"soon after, though nothing was restarted", 0, with(whole, func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
 	} {
 		f, known := All().Explain(c.s)
@@ -319,6 +353,7 @@ func TestEveryFindingIsNeeded(t *testing.T) {
 			s.Roles, s.Way, s.Reach = first(m.Roles), first(m.Ways), first(m.Reach)
 			s.Obstacle, s.Before, s.Elsewhere = first(m.Obstacles), first(m.Before), first(m.Elsewhere)
 			s.Change, s.Since, s.Target, s.Started = first(m.Changes), first(m.Since), first(m.Targets), first(m.Started)
+			s.Extension = first(m.Extensions)
 			if got, ok := All().Explain(s); !ok || got.Number != f.Number {
 				t.Errorf("finding %d, match %d: %s is explained by finding %d", f.Number, i+1, s, got.Number)
 			}

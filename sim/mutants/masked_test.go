@@ -20,23 +20,16 @@ const unmasked = 400
 // upstreamHides are the defects that cannot be seen with upstream's policy. Either upstream does
 // not have the behaviour that they change, or it has the same defect itself.
 var upstreamHides = map[string]string{
-	"failed-fetch-is-empty":    "upstream does the same (finding 11)",
-	"unknown-is-empty":         "upstream does the same (finding 6)",
-	"body-spent":               noSecondAttempt,
-	"user-swapped-on-failover": noSecondAttempt,
-	"same-peer-again":          noSecondAttempt,
-	"watch-held-back":          "upstream has no deadline, and the events come in the end",
+	"failed-fetch-is-empty":             "upstream does the same (finding 11)",
+	"unknown-is-empty":                  "upstream does the same (finding 6)",
+	"body-spent":                        noSecondAttempt,
+	"user-swapped-on-failover":          noSecondAttempt,
+	"same-peer-again":                   noSecondAttempt,
+	"watch-held-back":                   "upstream has no deadline, and the events come in the end",
+	"half-a-fetch-wipes-the-other-half": "upstream shows the same kind of violation, in circumstances that no finding explains yet",
 
-	"half-a-fetch-wipes-the-other-half": besideCustomResources,
-	"versions-reversed":                 besideCustomResources,
-	"subresources-lost":                 besideCustomResources,
-	"verbs-lost":                        besideCustomResources,
+	"versions-reversed": "upstream loses the order of a group's versions if it leaves one out (Discovery.NewestFirst), and no finding is about that yet",
 }
-
-// besideCustomResources is the reason of defects whose signatures upstream shows too once a custom
-// resource is in a group version that another server has built in: no signature tells these group
-// versions from others yet, so there is no finding about them.
-const besideCustomResources = "upstream leaves out a group version of a peer if a custom resource is in it"
 
 const noSecondAttempt = "upstream makes no second attempt (finding 3)"
 

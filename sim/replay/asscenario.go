@@ -16,8 +16,8 @@ import (
 )
 
 // AsScenario returns a Go file for the package scenarios, with the plan of a repro file as a
-// scenario of that name. The versions of the file become FROM and TO. Somebody must still say what
-// happens in words, and list the scenario in the catalogue.
+// scenario with the given name. The versions of the file become FROM and TO. A person must still
+// describe the scenario, and add it to the catalogue.
 func AsScenario(name string, r *search.Repro, p *Plan) ([]byte, error) {
 	variable, err := variableOf(name)
 	if err != nil {
@@ -61,7 +61,7 @@ func AsScenario(name string, r *search.Repro, p *Plan) ([]byte, error) {
 	return format.Source(file.Bytes())
 }
 
-// happens tells the disturbing steps of a plan in a sentence.
+// happens describes the disturbing steps of a plan in a sentence.
 func happens(p *Plan) string {
 	var all []string
 	for _, s := range p.Steps {
@@ -76,7 +76,7 @@ func happens(p *Plan) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// variableOf makes an identifier of a scenario's name: restartUnderCut of restart-under-cut.
+// variableOf makes a Go identifier from a scenario's name: restartUnderCut from restart-under-cut.
 func variableOf(name string) (string, error) {
 	words := strings.Split(name, "-")
 	for i, word := range words {
@@ -148,7 +148,7 @@ func (w *writer) value(v reflect.Value) error {
 	return nil
 }
 
-// durationOf writes a time in its largest whole unit.
+// durationOf writes a time in the largest unit that needs no fraction.
 func durationOf(d time.Duration) string {
 	for _, unit := range []struct {
 		of   time.Duration

@@ -35,8 +35,8 @@ func TestAsScenario(t *testing.T) {
 	if err := os.MkdirAll("testdata", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Remove("testdata") })   // unless there is something in it
-	dir, err := os.MkdirTemp("testdata", "scenario-") // the file may use internal packages only inside the module
+	t.Cleanup(func() { _ = os.Remove("testdata") })   // unless it has content
+	dir, err := os.MkdirTemp("testdata", "scenario-") // only code inside the module may import internal packages
 	if err != nil {
 		t.Fatal(err)
 	}

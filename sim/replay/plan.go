@@ -1,6 +1,6 @@
-// Package replay helps to run a repro file again, in the simulator or on real kube-apiservers: it
-// makes the plan for real servers, tells what happened, and says whether the violation is that of
-// the file.
+// Package replay helps to run a repro file again, in the simulator or on real kube-apiservers. It
+// makes the plan for real servers, describes what happened, and says whether a violation is the
+// violation of the file.
 package replay
 
 import (
@@ -19,71 +19,75 @@ import (
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// Pace says how long a plan waits, since real leases and retries need real time, and nobody waits
-// for an hour.
+// Pace says how long the waits of a plan are. Real leases and retries need real time, and an hour
+// would be too long.
 type Pace struct {
-	// Settled is how long the control plane is left alone before the first step. If Converge is set,
-	// that is at most as long as until it has converged.
+	// Settled is the wait before the first step. If Converge is set, the wait ends earlier when the
+	// servers have converged.
 	Settled time.Duration
-	// Shortest and Longest bound the waits between two steps.
+	// Shortest and Longest are the limits for the wait between two steps.
 	Shortest, Longest time.Duration
-	// Observed is how long the load goes on after the time of a request of the case: it requests all
-	// resources in turn, and needs some time to come to that of the case.
+	// Observed is how long the load continues after the time of a request of the case. The load
+	// requests all resources in turn, and needs some time until it reaches the resource of that
+	// request.
 	Observed time.Duration
-	// Converge ends the waits at the beginning and at the end as soon as the servers have converged.
+	// Converge ends the waits at the beginning and at the end when the servers have converged.
 	Converge bool
 }
 
-// patient is the pace at which a file is repeated: the load comes to every request of the file.
+// patient is the pace for repeating a file. The load reaches the resource of every request in the
+// file.
 var patient = Pace{Settled: search.Bounds.Staleness + 4*time.Second, Shortest: 2 * time.Second, Longest: time.Minute, Observed: 15 * time.Second}
 
-// Brisk is the pace of a search on real servers: a schedule takes seconds. The longest wait is longer
-// than the staleness bound, so that ignorance excuses no answer at its end.
+// Brisk is the pace of a search on real servers: a schedule takes seconds. The longest wait is
+// longer than the staleness bound, so that at its end no wrong answer is excused as stale.
 var Brisk = Pace{Settled: search.Bounds.Convergence, Shortest: time.Second, Longest: 6500 * time.Millisecond, Observed: 2 * time.Second, Converge: true}
 
-// Options say what the real servers of a plan can do.
+// Options describe the abilities of the real servers.
 type Options struct {
 	// File is the name of the repro file, for errors.
 	File string
-	// MaxServers is how many servers the backend has room for.
+	// MaxServers is the maximum number of servers of the backend.
 	MaxServers int
-	// Lenient leaves out what real servers cannot be made to do. Without it, a file with such a
-	// step or request is refused.
+	// Lenient leaves out the steps and requests that are impossible on real servers. Otherwise a
+	// file with such a step or request is refused.
 	Lenient bool
-	// Preset returns the policy that the proxy of a kube-apiserver of that version behaves like.
+	// Preset returns the policy of the proxy in a kube-apiserver of that version.
 	Preset func(version string) (proxy.Policy, error)
 }
 
-// Plan is a case of the simulator as a plan for real servers: the same servers and steps, real
-// waits between them, and the load of scenarios instead of the case's requests. At its end all is
-// healed and has time to converge.
+// Plan is a case of the simulator as a plan for real servers. It has the same servers and steps,
+// real waits between the steps, and the load of scenarios instead of the case's requests. At its
+// end everything is healed and has time to converge.
 type Plan struct {
 	scenario.Plan
-	// Subject is what behaves like the policy of the file.
+	// Subject is the subject whose proxy behaves like the policy of the file.
 	Subject string
-	// Refused is what real servers cannot be made to do. The plan goes without it.
+	// Refused lists the steps and requests that are impossible on real servers, and that the plan
+	// leaves out.
 	Refused []string
-	// Changed says what else is not as in the file.
+	// Changed lists the other differences between the plan and the file.
 	Changed []string
 
-	state *scenario.State // after the steps so far
+	state *scenario.State // the state after the steps so far
 }
 
-// NewPlan makes the plan of a repro file. The error says why real servers cannot carry it out.
+// NewPlan makes the plan of a repro file. The error says why real servers cannot carry out the
+// plan.
 func NewPlan(r *search.Repro, o Options) (*Plan, error) {
 	fail := func(err error) (*Plan, error) { return nil, fmt.Errorf("replay %s on real servers: %w", o.File, err) }
 	if n := len(r.Case.Servers); n > o.MaxServers {
 		return fail(fmt.Errorf("it has %d servers, and there is room for %d", n, o.MaxServers))
 	}
 	p := planOf(&r.Case, patient)
-	if r.Found != nil { // the file has the very steps
+	if r.Found != nil { // the file already has the steps for real servers
 		p = planAsFound(r)
 	}
 	subject, unlike, err := subjectOf(r.Spec, p.Versions(), o.Preset)
 	if err != nil {
 		return fail(err)
 	}
-	if r.Found != nil { // by servers like these
+	if r.Found != nil { // it was found on servers like these
 		subject, unlike = r.Found.Subject, nil
 	}
 	p.Subject, p.Refused = subject, append(unlike, p.Refused...)
@@ -96,8 +100,8 @@ func NewPlan(r *search.Repro, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// subjectOf returns the subject that behaves like a policy, and how servers of those versions
-// differ.
+// subjectOf returns the subject that behaves like a policy, and the differences between that policy
+// and servers of those versions.
 func subjectOf(spec search.Spec, versions []string, preset func(string) (proxy.Policy, error)) (subject string, unlike []string, err error) {
 	for _, c := range spec.Changes {
 		unlike = append(unlike, "change "+c+": the policy of a real kube-apiserver, and of a run's sidecar, cannot be changed")
@@ -128,7 +132,7 @@ func subjectOf(spec search.Spec, versions []string, preset func(string) (proxy.P
 	return scenario.SubjectBuiltin, unlike, nil
 }
 
-// planAsFound is the plan of a file that was found on real servers.
+// planAsFound returns the plan of a file that was found on real servers.
 func planAsFound(r *search.Repro) *Plan {
 	p := &Plan{Plan: scenario.Plan{Servers: r.Case.Servers, Steps: r.Case.Steps, Bounds: search.Bounds, Pressure: leastPressure}}
 	if r.Case.Load != nil {
@@ -137,16 +141,16 @@ func planAsFound(r *search.Repro) *Plan {
 	return p
 }
 
-// leastPressure is the load below which a run of a file proves nothing.
+// leastPressure is the minimum load. A run of a file with less load proves nothing.
 var leastPressure = history.Pressure{Operations: 500}
 
-// ScheduleOf makes the plan of a case for a search on real servers. It leaves out what real servers
-// cannot be made to do.
+// ScheduleOf makes the plan of a case for a search on real servers. It leaves out the steps that
+// are impossible on real servers.
 func ScheduleOf(c *sim.Case) scenario.Plan {
 	bare := *c
-	bare.Requests = nil // only steps decide how long it waits
+	bare.Requests = nil // its length depends only on the steps
 	for n := len(bare.Steps); n > 0 && bare.Steps[n-1].Action == scenario.Outlast; n-- {
-		bare.Steps = bare.Steps[:n-1] // the plan waits for a condition
+		bare.Steps = bare.Steps[:n-1] // the plan waits for a condition instead
 	}
 	p := planOf(&bare, Brisk)
 	p.Traffic = trafficOf(c)
@@ -154,7 +158,7 @@ func ScheduleOf(c *sim.Case) scenario.Plan {
 }
 
 // Enclosed is a plan at the pace of [Brisk] with other steps: it waits until the servers have
-// converged, carries out the steps, undoes what they leave behind, and waits again.
+// converged, carries out the steps, undoes their effects, and waits again.
 func Enclosed(p scenario.Plan, steps []scenario.Step) scenario.Plan {
 	whole := Plan{state: scenario.NewState(p.Servers), Plan: p}
 	whole.Steps = nil
@@ -169,7 +173,7 @@ func Enclosed(p scenario.Plan, steps []scenario.Step) scenario.Plan {
 	return whole.Plan
 }
 
-// Enclosing are the steps of a plan without those that [Enclosed] adds at both ends.
+// Enclosing returns the steps of a plan without the steps that [Enclosed] adds at both ends.
 func Enclosing(p scenario.Plan) []scenario.Step {
 	steps := p.Steps
 	if len(steps) > 0 && steps[0].Action == scenario.Converge {
@@ -181,8 +185,8 @@ func Enclosing(p scenario.Plan) []scenario.Step {
 	return steps
 }
 
-// trafficOf is a load of the kind of the first request of a case: so loads of all kinds are as
-// frequent as such requests are.
+// trafficOf returns a load of the same kind as the first request of a case. So each kind of load is
+// as frequent as that kind of request.
 func trafficOf(c *sim.Case) scenario.Traffic {
 	if len(c.Requests) == 0 {
 		return scenario.GeneralTraffic
@@ -204,7 +208,7 @@ func trafficOf(c *sim.Case) scenario.Traffic {
 	return scenario.GeneralTraffic
 }
 
-// planOf makes the plan. It refuses only requests and faults, not the subject.
+// planOf makes the plan. It checks only requests and faults, and not the subject.
 func planOf(c *sim.Case, pace Pace) *Plan {
 	p := &Plan{state: scenario.NewState(c.Servers), Plan: scenario.Plan{Servers: c.Servers, Bounds: search.Bounds, Pressure: leastPressure}}
 	for i, request := range c.Requests {
@@ -249,7 +253,8 @@ func (p *Plan) refuse(format string, args ...any) {
 
 func (p *Plan) add(s scenario.Step) { p.Steps = append(p.Steps, s) }
 
-// wait adds a wait, or lengthens the one that is there: the step between may have been refused.
+// wait adds a wait, or lengthens a wait that is the last step so far. The last step is a wait if
+// the step between was left out.
 func (p *Plan) wait(d time.Duration) {
 	if d == 0 {
 		return
@@ -261,8 +266,8 @@ func (p *Plan) wait(d time.Duration) {
 	p.add(scenario.Step{Action: scenario.Soak, For: d})
 }
 
-// step adds the i-th step of the case unless it must be refused. It also skips the heal of a
-// refused fault.
+// step adds step i of the case unless it must be refused. It also leaves out the heal of a refused
+// fault.
 func (p *Plan) step(i int, s scenario.Step) {
 	if s.Action == scenario.Inject {
 		if other := p.clash(s.Fault); other != "" {
@@ -276,8 +281,8 @@ func (p *Plan) step(i int, s scenario.Step) {
 	p.add(s)
 }
 
-// clash returns a fault that is on and cannot share its link with f; "" if there is none. A toxic
-// that ends connections must be the only one of its direction.
+// clash returns an active fault that cannot be on the same link as f; "" if there is none. A toxic
+// that ends connections must be the only one in its direction.
 func (p *Plan) clash(f *fault.Fault) string {
 	ends := []fault.Kind{fault.Timeout, fault.Reset, fault.LimitData}
 	for _, s := range p.state.On() {
@@ -294,7 +299,7 @@ func meet(a, b fault.Direction) bool {
 	return a == fault.Both || b == fault.Both || a == b
 }
 
-// restore undoes what the case leaves behind, except for definitions.
+// restore undoes the effects that last after the case, except for definitions.
 func (p *Plan) restore() {
 	for _, s := range p.state.Undo() {
 		if s.Action != scenario.Undefine {
@@ -303,17 +308,17 @@ func (p *Plan) restore() {
 	}
 }
 
-// moment is a step of a case other than a wait; the first moment is the beginning.
+// moment is a step of a case other than a wait. The first moment is the beginning of the case.
 type moment struct {
-	index int // of the step; -1 is the beginning
+	index int // index of the step; -1 is the beginning
 	at    time.Duration
-	// wait is how long the case waits after the step. until is when the last request of that wait has
-	// been observed, counted from the step; 0 if there is no request.
+	// wait is how long the case waits after the step. until is the time from the step to the end of
+	// the observation of the last request in that wait; 0 if there is no request.
 	wait, until time.Duration
 }
 
-// moments lists the steps of a case other than waits. A step is taken to need no time itself. A
-// request takes so long to be observed.
+// moments returns the steps of a case other than waits. It assumes that a step itself takes no
+// time. observed is the time that the observation of a request takes.
 func moments(c *sim.Case, observed time.Duration) []moment {
 	all := []moment{{index: -1}}
 	ends := make([]time.Duration, len(c.Steps)+1) // of the steps, counted from 1
@@ -324,7 +329,7 @@ func moments(c *sim.Case, observed time.Duration) []moment {
 		case scenario.Soak:
 			now += s.For
 			last.wait = now - last.at
-		case scenario.Outlast: // of the last disturbance, which the last moment mostly is
+		case scenario.Outlast: // counts from the last disturbance, usually the last moment
 			now = max(now, last.at+s.For)
 			last.wait = now - last.at
 		default:
@@ -336,7 +341,7 @@ func moments(c *sim.Case, observed time.Duration) []moment {
 		sent := ends[r.Step] + r.After
 		n := 0
 		for i, m := range all {
-			if m.index < r.Step || m.at < sent { // it follows that step, or is sent when that one has long been done
+			if m.index < r.Step || m.at < sent { // the request follows that step, or comes long after it
 				n = i
 			}
 		}
@@ -345,7 +350,7 @@ func moments(c *sim.Case, observed time.Duration) []moment {
 	return all
 }
 
-// scaled is how long a plan waits after a moment.
+// scaled returns the wait of a plan after a moment.
 func (m moment) scaled(pace Pace) time.Duration {
 	d := max(m.wait, m.until)
 	if d == 0 {

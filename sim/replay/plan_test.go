@@ -26,7 +26,7 @@ func cutOff(from, to string) scenario.Step {
 	return scenario.Step{Action: scenario.Inject, Label: from + to, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
 }
 
-// preset is that of the version's minor.
+// preset returns the preset of the version's minor.
 func preset(version string) (proxy.Policy, error) {
 	return proxy.PresetNamed("upstream-" + strings.TrimPrefix(semver.MajorMinor(version), "v"))
 }
@@ -156,8 +156,8 @@ func TestWhatRealProcessesCannotDoIsNamedAndLeftOut(t *testing.T) {
 	}
 }
 
-// A discovery document that still fails at the end of a file is restored before the plan waits for
-// convergence.
+// A discovery document that fails until the end of a file must be restored before the plan waits
+// for convergence.
 func TestFailingDiscoveryIsRestored(t *testing.T) {
 	aggregated := &scenario.Definition{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1"}, Aggregated: true}
 	plan := planOf(&repro([]scenario.Step{
@@ -207,14 +207,21 @@ func TestSubjectsOfPolicies(t *testing.T) {
 	}
 }
 
-// Real servers serve much that a file does not ask for. What they do wrong there is not the file's
-// violation.
+// Real servers serve many resources that a file does not request. A violation on one of them is not
+// the file's violation.
 func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
 	asked := history.Operation{ID: "asked", Sent: &history.Sent{Verb: "get", GVR: onlyNewer}, Received: &history.Received{}}
-	document := history.Operation{ID: "document", Sent: &history.Sent{Verb: history.VerbDiscovery, Path: "/apis"}, Received: &history.Received{}}
+	document := history.Operation{ID: "document",
+		Sent:     &history.Sent{Verb: history.VerbDiscovery, Path: "/apis"},
+		Received: &history.Received{}}
 	others := []history.Operation{
-		{ID: "other resource", Sent: &history.Sent{Verb: "get", GVR: history.GVR{Version: "v1", Resource: "pods"}}, Received: &history.Received{}}, {ID: "subresource", Sent: &history.Sent{Verb: "get", GVR: onlyNewer, Subresource: "status"}, Received: &history.Received{}},
-		{ID: "discovery of a group", Sent: &history.Sent{Verb: history.VerbDiscovery, GVR: history.GVR{Group: onlyNewer.Group}}, Received: &history.Received{}},
+		{ID: "other resource",
+			Sent:     &history.Sent{Verb: "get", GVR: history.GVR{Version: "v1", Resource: "pods"}},
+			Received: &history.Received{}}, {ID: "subresource", Sent: &history.Sent{Verb: "get", GVR: onlyNewer, Subresource: "status"},
+			Received: &history.Received{}},
+		{ID: "discovery of a group",
+			Sent:     &history.Sent{Verb: history.VerbDiscovery, GVR: history.GVR{Group: onlyNewer.Group}},
+			Received: &history.Received{}},
 	}
 	for name, c := range map[string]struct {
 		request sim.Request
@@ -233,7 +240,7 @@ func TestOnlyWhatTheFileAsksForCounts(t *testing.T) {
 	}
 }
 
-// What is left out of the judgement has been pressure all the same.
+// Operations that are not judged still count as pressure.
 func TestOtherRequestsArePressureToo(t *testing.T) {
 	r := repro(nil, sim.Request{Request: workload.Request{Verb: "list", GVR: onlyNewer}})
 	r.Invariant = "NoFalseNotFound"
@@ -248,7 +255,9 @@ func TestOtherRequestsArePressureToo(t *testing.T) {
 		h.Served = []history.Served{{Server: "a", Incarnation: 1, At: 1, Document: "all"}}
 		add := func(g history.GVR) {
 			at := 20*time.Second + time.Duration(len(h.Operations))*time.Millisecond
-			h.Operations = append(h.Operations, history.Operation{ID: strconv.Itoa(len(h.Operations)), Start: at, End: at, Sent: &history.Sent{Server: "a", Verb: "list", GVR: g}, Received: &history.Received{Status: 200}})
+			h.Operations = append(h.Operations, history.Operation{ID: strconv.Itoa(len(h.Operations)), Start: at, End: at,
+				Sent:     &history.Sent{Server: "a", Verb: "list", GVR: g},
+				Received: &history.Received{Status: 200}})
 		}
 		add(onlyNewer)
 		for range others {
@@ -263,8 +272,8 @@ func TestOtherRequestsArePressureToo(t *testing.T) {
 	}
 }
 
-// A schedule for a search on real servers waits for conditions at both ends, and for little else. The
-// first request decides which load there is.
+// A schedule for a search on real servers waits for conditions at both ends, and otherwise only for
+// short times. The first request decides the kind of load.
 func TestAScheduleForASearch(t *testing.T) {
 	c := repro([]scenario.Step{
 		cutOff("b", "a"), soaking(time.Minute), to(scenario.Kill, "c"), soaking(time.Millisecond), to(scenario.Restart, "b"),

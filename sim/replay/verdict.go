@@ -23,7 +23,7 @@ func VerdictOn(verdicts []invariant.Verdict, r *search.Repro) invariant.Verdict 
 	return invariant.Verdict{Name: r.Invariant, Outcome: invariant.OutcomeInconclusive, Reason: "this skewproof has no invariant of that name"}
 }
 
-// Recognise says in a sentence whether the violation of a file was seen again.
+// Recognise says in a sentence whether the run shows the violation of the file again.
 func Recognise(r *search.Repro, v invariant.Verdict) string {
 	switch {
 	case v.Outcome == invariant.OutcomePass:
@@ -40,7 +40,7 @@ func Recognise(r *search.Repro, v invariant.Verdict) string {
 	return fmt.Sprintf("%s is violated, but in another way (%s) than in the file (%s).", r.Invariant, strings.Join(causes, "; "), r.Cause)
 }
 
-// sameKind returns the evidence of the same kind as the violation of the file, whatever its
+// sameKind returns evidence of the same kind as the violation of the file, whatever its
 // circumstances; nil if there is none.
 func sameKind(r *search.Repro, v invariant.Verdict) *invariant.Evidence {
 	if i := slices.IndexFunc(v.Evidence, func(e invariant.Evidence) bool { return e.Signature.Core() == r.Signature.Core() }); i >= 0 {
@@ -49,8 +49,8 @@ func sameKind(r *search.Repro, v invariant.Verdict) *invariant.Evidence {
 	return nil
 }
 
-// CompareTraces says in a sentence whether a run in the simulator was that of the file. version is
-// that of this skewproof.
+// CompareTraces says in a sentence whether a run in the simulator has the same trace as the file.
+// version is the version of this skewproof.
 func CompareTraces(r *search.Repro, hash uint64, version string) string {
 	is := search.HashText(hash)
 	if is == r.Hash {
@@ -64,8 +64,8 @@ func CompareTraces(r *search.Repro, hash uint64, version string) string {
 		"This is skewproof %s.", is, r.Hash, by, version)
 }
 
-// JudgeReal judges the run of a file on real servers, and says whether it shows the violation of
-// the file: the same invariant with the same cause, on a resource that the file requests. Real
+// JudgeReal judges the run of a file on real servers, and says whether the run shows the violation
+// of the file: the same invariant with the same cause, on a resource that the file requests. Real
 // servers serve many more resources, and may have other violations there.
 func JudgeReal(out io.Writer, r *search.Repro, h *history.History) invariant.Outcome {
 	v := VerdictOn(judgeRequested(h, r), r)
@@ -76,8 +76,8 @@ func JudgeReal(out io.Writer, r *search.Repro, h *history.History) invariant.Out
 	return v.Outcome
 }
 
-// judgeRequested judges the operations on what the file requests. If all operations together were
-// enough pressure, those that are judged need not be.
+// judgeRequested judges the operations on the resources that the file requests. If all operations
+// together are enough pressure, the judged ones need not be enough by themselves.
 func judgeRequested(h *history.History, r *search.Repro) []invariant.Verdict {
 	answered := 0
 	for _, o := range h.Operations {
@@ -92,10 +92,10 @@ func judgeRequested(h *history.History, r *search.Repro) []invariant.Verdict {
 	return invariant.Judge(h)
 }
 
-// keepRequested keeps the operations on the resources that the file asks for, and discovery if the
-// file asks for it.
+// keepRequested keeps the operations on the resources that the file requests. It keeps discovery if
+// the file requests discovery.
 func keepRequested(h *history.History, r *search.Repro) {
-	if len(r.Case.Requests) == 0 { // a load found it, and not a request of the file
+	if len(r.Case.Requests) == 0 { // the violation was found by a load, and not by a request of the file
 		return
 	}
 	h.Operations = slices.DeleteFunc(h.Operations, func(o history.Operation) bool {
@@ -108,8 +108,8 @@ func keepRequested(h *history.History, r *search.Repro) {
 	})
 }
 
-// WriteStory writes what happened in a run of a file: the steps, the crashes of servers, and what
-// violates the invariant.
+// WriteStory writes a description of a run of a file: the steps, the crashes of servers, and the
+// violations of the invariant.
 func WriteStory(out io.Writer, r *search.Repro, h *history.History, v invariant.Verdict) {
 	var servers []string
 	for _, s := range r.Case.Servers {
@@ -166,7 +166,7 @@ func storyLines(h *history.History, v invariant.Verdict) []line {
 		}
 		all = append(all, line{at, text})
 	}
-	// Lines that are less than a microsecond apart keep the order in which they were added.
+	// Lines less than a microsecond apart keep the order in which they were added.
 	slices.SortStableFunc(all, func(a, b line) int {
 		return cmp.Compare(a.at.Truncate(time.Microsecond), b.at.Truncate(time.Microsecond))
 	})

@@ -10,19 +10,20 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// DefaultAblationSeeds is how many schedules are run under each policy by default.
+// DefaultAblationSeeds is the default number of schedules under each policy.
 const DefaultAblationSeeds = 2000
 
-// Ablation is a comparison of two policies, switch by switch, to be run.
+// Ablation compares two policies, switch by switch.
 type Ablation struct {
 	from, to Spec
 	options  Options
-	// there are the changes that make from of to, one switch each, and back those that undo them.
+	// there are the changes that turn from into to, one switch each; back are the changes that undo
+	// them.
 	there, back []string
 }
 
-// Ablate prepares the comparison of the policy of a spec with another policy. ShrinkRuns is not
-// used, and shards are an error.
+// Ablate prepares the comparison of a spec's policy with another policy. ShrinkRuns is not used,
+// and shards are an error.
 func Ablate(spec Spec, to string, o Options) (*Ablation, error) {
 	a := &Ablation{from: spec, to: spec, options: o}
 	a.to.Policy, a.to.Changes = to, nil
@@ -54,8 +55,8 @@ func Ablate(spec Spec, to string, o Options) (*Ablation, error) {
 	return a, nil
 }
 
-// Run runs the same schedules under both policies, and under each with one switch as in the other.
-// It calls progress (may be nil) before each policy.
+// Run runs the same schedules under both policies, and under each policy with one switch set as in
+// the other. It calls progress (may be nil) before each of these policies.
 func (a *Ablation) Run(ctx context.Context, progress func(policy string, done, of int)) (*reports.Ablation, error) {
 	o := a.options
 	r := &reports.Ablation{
@@ -105,7 +106,7 @@ func (a *Ablation) Run(ctx context.Context, progress func(policy string, done, o
 	return r, nil
 }
 
-// violating counts the schedules that violate each invariant, by the kind of the request, in the
+// violating counts the schedules that violate each invariant, by the kind of the request and in the
 // order of the catalogue.
 func violating(ctx context.Context, spec Spec, o Options) ([]uint64, error) {
 	o.Progress = nil
@@ -126,7 +127,7 @@ func violating(ctx context.Context, spec Spec, o Options) ([]uint64, error) {
 	return all, nil
 }
 
-// dropEmptyColumns names the columns, and leaves out those without a violation.
+// dropEmptyColumns names the columns, and drops those without a violation.
 func dropEmptyColumns(r *reports.Ablation) {
 	lists := []*[]uint64{&r.FromCounts, &r.ToCounts}
 	for i := range r.Rows {
@@ -154,7 +155,7 @@ func dropEmptyColumns(r *reports.Ablation) {
 	}
 }
 
-// at is a count; 0 in a list that was left out.
+// at returns a count; 0 for a list that was dropped.
 func at(list []uint64, i int) uint64 {
 	if i < len(list) {
 		return list[i]

@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// The switch that keeps what was learnt is one that false 404s hang on. The policies differ in two
-// switches only, so that this is quick.
+// False 404s depend on the switch that keeps what was learnt. The policies differ in two switches
+// only, so that the test is quick.
 func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 	spec := specOf("reference", 3)
 	spec.Resources, spec.Changes = 2, []string{"Knowledge.KeepLastGood=false", "Knowledge.FailClosed=false"}
@@ -67,9 +67,10 @@ func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 	}
 }
 
-// Counts of fewer schedules than the title says must not stand under it.
+// An ablation that was cut short has run fewer schedules than its title says, so it must give no
+// table.
 func TestWhatAnAblationWasEndedInIsLeftOut(t *testing.T) {
-	for _, begun := range []int{0, 1, 2, 5} { // at either policy, at the first switch, and at the second one
+	for _, begun := range []int{0, 1, 2, 5} { // cut short at either policy, at the first switch, and at the second
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		spec := specOf("upstream-1.37", 3)

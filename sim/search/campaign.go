@@ -14,40 +14,40 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// Options are how much of a search is done, and how.
+// Options say how long a search runs, and how.
 type Options struct {
 	// First is the first seed; 0 is 1.
 	First uint64
-	// Seeds is how many schedules are run, over all shards; 0: as many as there is time for.
+	// Seeds is the number of schedules, over all shards; 0: as many as there is time for.
 	Seeds uint64
-	// For is for how long; 0: until Seeds are run. One of both must be set.
+	// For is the duration; 0: until Seeds are run. Either Seeds or For must be set.
 	For time.Duration
-	// Workers is how many schedules are run at once, [MaxWorkers] at most; 0 is the number of
+	// Workers is the number of schedules that run at once, at most [MaxWorkers]; 0 is the number of
 	// processors.
 	Workers int
-	// Shard of Shards, from 1, is the part that is searched: every Shards-th seed,
-	// [reports.MaxShards] at most. 0 of 0 is all.
+	// Shard of Shards, counted from 1, is the part to search: every Shards-th seed. There are at
+	// most [reports.MaxShards]. 0 of 0 is everything.
 	Shard, Shards int
-	// Strict lets extended invariants count like core ones.
+	// Strict makes extended invariants count like core ones.
 	Strict bool
-	// Findings explain violations; nil: those of the repository that are about the policy.
+	// Findings explain violations; nil: the findings of the repository about this policy.
 	Findings findings.Catalogue
 	// Progress, if set, is called once a second.
 	Progress func(Progress)
-	// ShrinkRuns bounds the runs to shrink one violation; 0 is DefaultShrinkRuns, below 0 nothing is
-	// shrunk.
+	// ShrinkRuns is the maximum number of runs to shrink one violation; 0 is DefaultShrinkRuns, and
+	// below 0 nothing is shrunk.
 	ShrinkRuns int
-	// CauseRuns bounds the runs to find out what removes one violation that was shrunk; 0 is
-	// DefaultCauseRuns, below 0 that is not tried.
+	// CauseRuns is the maximum number of runs to find out what removes one shrunk violation; 0 is
+	// DefaultCauseRuns, and below 0 the search does not try.
 	CauseRuns int
-	// Version and Machine are what the campaign says of the program and of where it ran.
+	// Version and Machine are the descriptions, in the campaign, of the program and of the machine.
 	Version, Machine string
 }
 
-// MaxWorkers bounds how many schedules are run at once: each worker has two simulators.
+// MaxWorkers limits the schedules that run at once, because each worker has two simulators.
 const MaxWorkers = 1024
 
-// check reports what is wrong, by the names of the flags.
+// check reports errors by the names of the flags.
 func (o Options) check() error {
 	switch {
 	case o.Seeds == 0 && o.For <= 0:
@@ -62,7 +62,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// withDefaults fills in what zero stands for.
+// withDefaults replaces zero values by the defaults.
 func (o Options) withDefaults() Options {
 	o.First, o.Shard, o.Shards = max(o.First, 1), max(o.Shard, 1), max(o.Shards, 1)
 	if o.Workers == 0 {
@@ -77,7 +77,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Search is a campaign to be run, once.
+// Search is a campaign, to be run once.
 type Search struct {
 	spec    Spec
 	options Options
@@ -88,16 +88,17 @@ type Search struct {
 
 	claimed atomic.Uint64 // batches
 	began   time.Time
-	ends    time.Time // zero: when all is run
+	ends    time.Time // zero: at the end of all schedules
 	workers []*worker
 }
 
-// source makes the cases of a campaign. Each worker has one.
+// source makes the cases of a campaign. Each worker has its own.
 type source interface {
 	Case(seed uint64) (*sim.Case, *tape.Tape)
 }
 
-// Explore prepares a search of random schedules. The error says what is wrong with spec or options.
+// Explore prepares a search of random schedules. The error says what is wrong with the spec or the
+// options.
 func Explore(spec Spec, o Options) (*Search, error) {
 	if _, err := NewGenerator(spec); err != nil {
 		return nil, err
@@ -120,11 +121,11 @@ func newSearch(spec Spec, o Options, method reports.Method, source func() source
 	return &Search{spec: spec, options: full, method: method, source: source, setup: setup}, o.check()
 }
 
-// batch is how many schedules a worker claims at once. It runs all of them, so that no seed is left
-// out.
+// batch is the number of schedules that a worker claims at once. The worker runs all of them, so
+// that no seed is left out.
 const batch = 16
 
-// claim returns the places of the schedules that are to be run next, counted within this shard.
+// claim returns the places of the next schedules to run, counted within this shard.
 func (s *Search) claim(ctx context.Context) (from, to uint64, ok bool) {
 	if ctx.Err() != nil || !s.ends.IsZero() && time.Now().After(s.ends) {
 		return 0, 0, false
@@ -137,27 +138,32 @@ func (s *Search) claim(ctx context.Context) (from, to uint64, ok bool) {
 	return from, to, from < to
 }
 
-// share is how many schedules this shard runs.
+// share is the number of schedules that this shard runs.
 func (s *Search) share() uint64 {
 	o := s.options
 	return (o.Seeds + uint64(o.Shards) - uint64(o.Shard)) / uint64(o.Shards)
 }
 
-// seed is that of a place of this shard.
+// seed returns the seed at a place of this shard.
 func (s *Search) seed(place uint64) uint64 {
 	o := s.options
 	return o.First + place*uint64(o.Shards) + uint64(o.Shard-1)
 }
 
+// place returns the place of a seed in this shard.
+func (s *Search) place(seed uint64) uint64 {
+	return (seed - s.options.First) / uint64(s.options.Shards)
+}
+
 // Run runs the schedules, judges them by every invariant, and shrinks one violation of each
-// signature. It ends with ctx, the number of schedules, the time, or a hundred panics in each
-// worker.
+// signature. It ends with ctx, after the number of schedules, after the time, or after a hundred
+// panics in each worker.
 func (s *Search) Run(ctx context.Context) *reports.Campaign {
 	s.began = time.Now()
 	if s.options.For > 0 {
 		s.ends = s.began.Add(s.options.For)
 	}
-	for len(s.workers) < s.options.Workers && ctx.Err() == nil { // each takes a while
+	for len(s.workers) < s.options.Workers && ctx.Err() == nil { // each takes some time
 		s.workers = append(s.workers, newWorker(s))
 	}
 	s.inParallel(func(i int) {
@@ -171,7 +177,7 @@ func (s *Search) Run(ctx context.Context) *reports.Campaign {
 	return c
 }
 
-// campaign makes the document of what the workers have found.
+// campaign makes the document from the workers' results.
 func (s *Search) campaign(elapsed time.Duration) *reports.Campaign {
 	o, n := s.options, s.total()
 	c := &reports.Campaign{

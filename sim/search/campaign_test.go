@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// written is a campaign as it is read back from its file, to be merged.
+// written is a campaign that was read back from its file, to be merged.
 func written(t *testing.T, c *reports.Campaign) (*reports.Campaign, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func TestACampaignIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range c.Findings { // the repro file is that of the campaign, as its Encode writes it
+	for _, f := range c.Findings { // the repro file is the campaign's own, as its Encode writes it
 		body, err := os.ReadFile(filepath.Join(dir, f.File))
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func TestACampaignIsReadBack(t *testing.T) {
 	}
 }
 
-// Silence about what was never put to the test must not look like a proof: the simulator has no
+// A report that does not mention untested invariants would look like a proof. The simulator has no
 // OpenAPI documents.
 func TestACampaignSaysWhatItExercised(t *testing.T) {
 	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: -1})
@@ -101,7 +101,7 @@ func TestABrokenCampaignIsRefused(t *testing.T) {
 	}
 }
 
-// What shards find together must be what one search finds.
+// Together, shards must find exactly what one search finds.
 func TestShardsAreTheWhole(t *testing.T) {
 	spec := specOf("upstream-1.37", 3)
 	o := Options{Seeds: 53, ShrinkRuns: -1, Version: "v1"}
@@ -122,14 +122,24 @@ func TestShardsAreTheWhole(t *testing.T) {
 	if len(merged.Shards) != 3 || merged.Shards[0].Index != 1 {
 		t.Errorf("shards %+v", merged.Shards)
 	}
+	last := whole.Growth[len(whole.Growth)-1]
+	if last.Schedules != 53 || last.Traces != whole.Traces || last.Shapes != whole.Shapes || last.Kinds != len(whole.Findings) || len(whole.Growth) != 7 {
+		t.Errorf("the whole grew to %+v", whole.Growth)
+	}
+	if merged.Growth != nil {
+		t.Errorf("the merged shards grew: %+v", merged.Growth)
+	}
+	whole.Growth = nil
 	merged.Of = 1
-	for i := range merged.Findings { // the seed that a finding is shown by may be another shard's first
+	for i := range merged.Findings { // the seed that shows a finding may belong to another shard at first
 		merged.Findings[i].Repro, whole.Findings[i].Repro = nil, nil
 		merged.Findings[i].File, whole.Findings[i].File = "", ""
 		merged.Findings[i].Story, whole.Findings[i].Story = nil, nil
 		merged.Findings[i].Sentence, whole.Findings[i].Sentence = "", ""
 		merged.Findings[i].Disturbances, whole.Findings[i].Disturbances = 0, 0
+		merged.Findings[i].Invariant, whole.Findings[i].Invariant = "", "" // a finding violates several
 	}
+	merged.Verdict.Sentence, whole.Verdict.Sentence = "", "" // it names these invariants
 	if a, b := deterministic(t, whole), deterministic(t, merged); a != b {
 		t.Errorf("the whole\n%s\nmerged\n%s", a, b)
 	}

@@ -13,21 +13,22 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// DefaultCauseRuns bounds by default the runs to find the cause of one violation. All pairs of
-// switches of 1.37 take some 1,500.
+// DefaultCauseRuns is the default maximum number of runs to find the cause of one violation. To try
+// all pairs of switches of 1.37 takes some 1,500.
 const DefaultCauseRuns = 6000
 
-// The schedules near one. A switch that only changes the times of what happens may remove a
-// violation from the schedule itself. Then it comes back at other times.
+// These are numbers about near schedules, which are small variations of one schedule. They are
+// needed because a switch that only changes the times of events may remove a violation from the
+// schedule itself, and the violation then appears at other times.
 const (
-	nearSchedules = 16 // besides the schedule itself
-	fewestShown   = 3  // of them, with the schedule itself: if fewer show the violation, they tell nothing
+	nearSchedules = 16 // in addition to the schedule itself
+	fewestShown   = 3  // of these and the schedule itself: if fewer show the violation, the near schedules prove nothing
 )
 
-// Removal finds out by experiment which switches, turned to what they are in the reference, remove
-// the violation want from a case: the smallest sets, up to two switches, or else one set from which
-// none can be left out. It ends after so many runs, or with ctx. It is deterministic unless ctx
-// ends.
+// Removal finds out by experiment which switches remove the violation want from a case, when they
+// are set as in the reference. It returns the smallest sets of up to two switches. If there are
+// none, it returns one set from which no switch can be left out. It ends after the given number of
+// runs, or with ctx. The result is deterministic unless ctx ends.
 func Removal(
 	ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want reports.CampaignFinding, known findings.Catalogue, runs int,
 ) (*reports.Removal, error) {
@@ -75,23 +76,23 @@ type remover struct {
 	want      reports.CampaignFinding
 	known     findings.Catalogue
 	invariant invariant.Invariant
-	changes   []string // that make the reference of the spec
-	left      int      // runs
+	changes   []string // that turn the spec's policy into the reference
+	left      int      // number of runs left
 
 	near   []nearby
-	before []reports.ViolationKind // that the near schedules show without a change
-	tried  map[string]bool         // sets, by whether they remove the violation
+	before []reports.ViolationKind // violations that the near schedules show without a change
+	tried  map[string]bool         // sets that were tried, and whether they remove the violation
 }
 
-// nearby is a schedule near the one that is examined.
+// nearby is a schedule near the examined one.
 type nearby struct {
 	sim.Case
 	seed uint64                 // of its tape; 0 for the schedule itself,
-	own  [tape.Streams][]uint32 // which is run on its own one
+	own  [tape.Streams][]uint32 // which runs on its own tape
 }
 
-// near lists a schedule and those near it: at the beginning with other choices of delays and peers
-// only, then with other times too.
+// near returns a schedule and schedules near it: the first of these differ only in the choices of
+// delays and peers, the later ones also in times.
 func near(c sim.Case, on [tape.Streams][]uint32) []nearby {
 	all := []nearby{{Case: c, own: on}}
 	for seed := uint64(1); seed <= nearSchedules; seed++ {
@@ -104,7 +105,7 @@ func near(c sim.Case, on [tape.Streams][]uint32) []nearby {
 	return all
 }
 
-// shift changes every time of a case by up to a quarter.
+// shift changes every time in a case by up to a quarter.
 func (v *nearby) shift(t *tape.Tape) {
 	shifted := func(d time.Duration) time.Duration { return d + d*time.Duration(t.Choose(tape.Faults, 9)-4)/16 }
 	for i := range v.Steps {
@@ -122,15 +123,15 @@ func (v *nearby) newTape() *tape.Tape {
 	return tape.Seeded(v.seed)
 }
 
-// ended reports whether there are no runs left, or no time.
+// ended reports whether there are no runs left or no time.
 func (r *remover) ended() bool { return r.left <= 0 || r.ctx.Err() != nil }
 
-// shows lists the kinds of violations of the invariant that a schedule shows.
+// shows returns the kinds of violations of the invariant in a schedule.
 func (r *remover) shows(s *sim.Simulator, v *nearby) []reports.ViolationKind {
 	r.left--
 	result, err := s.Run(&v.Case, v.newTape(), sim.Options{Run: r.spec.history(0)})
 	if err != nil {
-		return nil // a near schedule that cannot be carried out shows nothing
+		return nil // a near schedule that cannot be carried out has no violations
 	}
 	defer s.Recycle(result)
 	if !result.Suspect {
@@ -143,8 +144,8 @@ func (r *remover) shows(s *sim.Simulator, v *nearby) []reports.ViolationKind {
 	return kinds
 }
 
-// baseline runs the near schedules without a change, and counts those that show the violation.
-// Those come first from then on, because sets that do not remove it are found out soonest by them.
+// baseline runs the near schedules without a change, counts those with the violation, and moves
+// them to the front. Most sets do not remove the violation, and these schedules show that soonest.
 func (r *remover) baseline() (shown int, err error) {
 	s, err := newSimulator(r.spec)
 	if err != nil {
@@ -169,7 +170,7 @@ func (r *remover) baseline() (shown int, err error) {
 	return len(telling), nil
 }
 
-// removes reports whether no near schedule shows the violation with the changes, nor another
+// removes reports whether, with the changes, no near schedule shows the violation or another
 // violation of the invariant in its place.
 func (r *remover) removes(set []int) (bool, error) {
 	key := make([]byte, len(r.changes))
@@ -201,9 +202,10 @@ func (r *remover) removes(set []int) (bool, error) {
 	return true, nil
 }
 
-// search looks for the sets: single changes, then pairs, then what is left of all of them when none
-// can be left out any more (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing
-// Input", 2002). smallest is whether no smaller set does.
+// search looks for the sets: first single changes, then pairs, then one set from which no change
+// can be left out any more, starting with all changes (Zeller and Hildebrandt, "Simplifying and
+// Isolating Failure-Inducing Input", 2002). smallest says whether no smaller set removes the
+// violation.
 func (r *remover) search() (sets [][]string, smallest bool, err error) {
 	all := make([]int, len(r.changes))
 	for i := range all {
@@ -236,8 +238,8 @@ func (r *remover) search() (sets [][]string, smallest bool, err error) {
 	return [][]string{r.named(set)}, len(set) == 3, err
 }
 
-// reduce leaves out changes as long as the others remove the violation: half of them, a quarter,
-// and at last one by one.
+// reduce leaves out changes as long as the remaining ones remove the violation: first half of them,
+// then a quarter, and at last one by one.
 func (r *remover) reduce(set []int) ([]int, error) {
 	for size := (len(set) + 1) / 2; size > 0; {
 		smaller := false

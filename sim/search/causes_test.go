@@ -9,7 +9,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// explained are the findings of a search about one invariant, shrunk, with what removes them.
+// explained returns the findings of a search about one invariant, shrunk, with their causes.
 func explained(t *testing.T, spec Spec, invariant string, seeds uint64) []reports.CampaignFinding {
 	t.Helper()
 	c := explored(t, spec, Options{Seeds: seeds, ShrinkRuns: -1})
@@ -34,7 +34,7 @@ func explained(t *testing.T, spec Spec, invariant string, seeds uint64) []report
 	return all
 }
 
-// A policy is the reference but for some switches: the cause that is found is these, and no others.
+// The policy is the reference except for some switches. The cause must name exactly these switches.
 func TestTheCauseIsWhatWasPlanted(t *testing.T) {
 	for name, c := range map[string]struct {
 		changes   []string
@@ -71,7 +71,7 @@ func TestTheCauseIsWhatWasPlanted(t *testing.T) {
 	}
 }
 
-// What is violated under the reference is removed by no switch, and that is said.
+// No switch removes a violation of the reference, and the cause must say so.
 func TestWhatNoSwitchRemoves(t *testing.T) {
 	found := explained(t, specOf("reference", 3), "Available", 400)
 	if len(found) == 0 {
@@ -84,7 +84,7 @@ func TestWhatNoSwitchRemoves(t *testing.T) {
 	}
 }
 
-// A search for a cause that was ended knows nothing.
+// A search for a cause that was interrupted must give no cause.
 func TestACauseThatWasNotFoundIsUnknown(t *testing.T) {
 	spec := specOf("reference", 3)
 	spec.Changes = []string{"Routing.Subresources=false"}
@@ -112,7 +112,7 @@ func TestACauseThatWasNotFoundIsUnknown(t *testing.T) {
 	}
 }
 
-// A repro that names a cause that cannot be one is refused.
+// A repro with an impossible cause must be refused.
 func TestAReproWithAnImpossibleCauseIsRefused(t *testing.T) {
 	for what, removal := range map[string]*reports.Removal{
 		"an unknown switch":   {To: "reference", Sets: [][]string{{"Knowledge.Nothing=true"}}},

@@ -7,11 +7,11 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// maxSetups bounds the setups of a case.
+// maxSetups is the maximum number of setups in a case.
 const maxSetups = 16
 
-// setups are what one start of a server may have unlike the others: one setting wrong, half set,
-// missing, or right but another than before.
+// setups are the possible differences between one start of a server and the others: one setting
+// that is wrong, half set, missing, or correct but new.
 var setups = [...]scenario.Setup{
 	{Proxy: scenario.Off},
 	{PeerCA: scenario.TrustStranger},
@@ -36,13 +36,13 @@ var setups = [...]scenario.Setup{
 	{PeerCA: scenario.TrustStranger, Advertise: scenario.AdvertiseWrong},
 }
 
-// setup draws a setup for a server that starts as a version; nil if there is no room.
+// setup draws a setup for a server that starts as a version; nil if the case has no room for it.
 func (g *Generator) setup(version string) *scenario.Setup {
 	if len(g.setups) == maxSetups {
 		return nil
 	}
 	s := setups[g.fault(len(setups))]
-	if g.chance(4) { // it serves what an older version serves
+	if g.chance(4) { // it serves the resources of an older version
 		if older := g.emulable(version); older != "" {
 			s = scenario.Setup{EmulatedVersion: older}
 		}
@@ -51,8 +51,9 @@ func (g *Generator) setup(version string) *scenario.Setup {
 	return &g.setups[len(g.setups)-1]
 }
 
-// emulable returns a minor version that a server of the version can emulate, and whose release the
-// simulator knows because a server of the case begins with it; "" if there is none.
+// emulable returns a minor version that a server of the version can emulate. The simulator knows
+// the release of this minor version only if a server of the case begins with it. If there is none,
+// emulable returns "".
 func (g *Generator) emulable(version string) string {
 	at := slices.Index(g.versions, release.Of(version))
 	for _, s := range g.c.Servers {
@@ -63,7 +64,7 @@ func (g *Generator) emulable(version string) string {
 	return ""
 }
 
-// configure restarts a server with a setup, or without the one that it has.
+// configure restarts a server with a setup, or without its present one.
 func (g *Generator) configure(server int) {
 	name := g.names[server]
 	step := scenario.Step{Action: scenario.Restart, Server: name}
@@ -76,8 +77,9 @@ func (g *Generator) configure(server int) {
 	}
 }
 
-// reduced is a version with one of its group versions switched off, in one of 24 cases; mostly the
-// version itself. A definition would bring such a group version back, so a case has either.
+// reduced returns, in one of 24 cases, the version with one of its group versions switched off, and
+// otherwise the version itself. A definition would bring such a group version back, so no case has
+// both.
 func (g *Generator) reduced(version int) string {
 	if all := g.partial[version]; len(all) > 0 && g.chance(24) && !g.defines {
 		g.reduces = true
@@ -86,8 +88,8 @@ func (g *Generator) reduced(version int) string {
 	return g.versions[version]
 }
 
-// partialVersions are the versions of a spec, each with one group version of a skewed resource
-// switched off (--runtime-config).
+// partialVersions are the versions of a spec with one group version of a skewed resource switched
+// off (--runtime-config).
 func partialVersions(versions []string, t targets) [][]string {
 	all := make([][]string, len(versions))
 	for _, one := range t.skewed {

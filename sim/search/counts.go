@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"maps"
+	"math/bits"
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -10,18 +11,25 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// counts are what schedules came to: those of a worker, of all workers, or of shards.
+// counts are the counted results of schedules: of a worker, of all workers, or of shards.
 type counts struct {
 	schedules, judged uint64
 	reached           []reports.Reach          // by state
 	invariants        []reports.InvariantCount // in the order of the catalogue
 	traces, shapes    sketch
+	grown             []grown // by the number of bits of the place of a schedule in its shard
 	found             map[reports.ViolationKind]*finding
 	troubles          map[string]*reports.Trouble
 	checks            reports.SelfChecks
 }
 
-// finding is a violation, with the seed of the schedule that it is shown by.
+// grown counts the schedules at places with the same number of bits: 0, 1, 2 to 3, 4 to 7, and so on.
+type grown struct {
+	schedules      uint64
+	traces, shapes sketch
+}
+
+// finding is a violation, with the seed of a schedule that shows it.
 type finding struct {
 	reports.CampaignFinding
 	shownBy uint64
@@ -43,9 +51,13 @@ func newCounts(spec Spec) *counts {
 	return n
 }
 
-// run counts a schedule that was run.
-func (n *counts) run(r *sim.Result) {
+// run counts a schedule that was run, and its place in its shard.
+func (n *counts) run(r *sim.Result, place uint64) {
 	n.schedules++
+	g := n.grownAt(bits.Len64(place))
+	g.schedules++
+	g.traces.Add(r.Hash)
+	g.shapes.Add(r.Shape)
 	n.traces.Add(r.Hash)
 	n.shapes.Add(r.Shape)
 	for state := range n.reached {
@@ -53,6 +65,36 @@ func (n *counts) run(r *sim.Result) {
 			n.reached[state].Schedules++
 		}
 	}
+}
+
+func (n *counts) grownAt(size int) *grown {
+	for len(n.grown) <= size {
+		n.grown = append(n.grown, grown{})
+	}
+	return &n.grown[size]
+}
+
+// growth says how the counts of the only shard of a campaign grew. Its findings are complete.
+func (n *counts) growth(c *reports.Campaign) (points []reports.GrowthPoint) {
+	var sum grown
+	for size, g := range n.grown {
+		if g.schedules == 0 {
+			continue
+		}
+		sum.schedules += g.schedules
+		sum.traces.Merge(g.traces)
+		sum.shapes.Merge(g.shapes)
+		point := reports.GrowthPoint{
+			Schedules: sum.schedules, Traces: min(sum.traces.Count(), sum.schedules), Shapes: min(sum.shapes.Count(), sum.schedules),
+		}
+		for _, f := range c.Findings {
+			if bits.Len64((f.Seed-c.FirstSeed)/uint64(c.Of)) <= size {
+				point.Kinds++
+			}
+		}
+		points = append(points, point)
+	}
+	return points
 }
 
 // judge counts the invariants that a schedule tested and violated, and its violations. verdicts are
@@ -74,7 +116,7 @@ func (n *counts) judge(seed uint64, verdicts []invariant.Verdict, violations []V
 			}
 		}
 	}
-	seen := map[reports.ViolationKind]bool{} // a finding violates several invariants, core ones first
+	seen := map[reports.ViolationKind]bool{} // a finding violates several invariants; core ones come first
 	for _, v := range violations {
 		if n.found[v.ViolationKind] == nil && len(n.found) >= mostKinds {
 			n.trouble("there are more kinds of violations than are told apart", seed)
@@ -93,8 +135,8 @@ func (n *counts) judge(seed uint64, verdicts []invariant.Verdict, violations []V
 	}
 }
 
-// mostKinds bounds the signatures and the troubles that are counted separately, and so the memory
-// for them.
+// mostKinds is the maximum number of signatures, and of troubles, that are counted separately. It
+// limits the memory for them.
 const mostKinds = 1000
 
 // trouble counts a schedule that could not be run.
@@ -114,7 +156,8 @@ func (n *counts) repeated(seed uint64, differs bool) {
 	}
 }
 
-// doubted counts a history that was judged though no invariant seemed to object to it.
+// doubted counts a history that was judged although no check of the simulator had raised a
+// suspicion.
 func (n *counts) doubted(seed uint64, wrong bool) {
 	n.checks.Doubted++
 	if wrong {
@@ -123,7 +166,7 @@ func (n *counts) doubted(seed uint64, wrong bool) {
 	}
 }
 
-// earlier is the smaller of two seeds, of which 0 is none.
+// earlier returns the smaller of two seeds; 0 means that there is no seed.
 func earlier(a, b uint64) uint64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -146,18 +189,24 @@ func (n *counts) add(o *counts) {
 	}
 	n.traces.Merge(o.traces)
 	n.shapes.Merge(o.shapes)
+	for size, theirs := range o.grown {
+		mine := n.grownAt(size)
+		mine.schedules += theirs.schedules
+		mine.traces.Merge(theirs.traces)
+		mine.shapes.Merge(theirs.shapes)
+	}
 	c, d := &n.checks, o.checks
 	c.Repeated, c.Differed, c.FirstDiffered = c.Repeated+d.Repeated, c.Differed+d.Differed, earlier(c.FirstDiffered, d.FirstDiffered)
 	c.Doubted, c.Wrong, c.FirstWrong = c.Doubted+d.Doubted, c.Wrong+d.Wrong, earlier(c.FirstWrong, d.FirstWrong)
-	for _, f := range o.found { // in any order: the smallest is kept
+	for _, f := range o.found { // the order does not matter, because the smallest is kept
 		n.addFinding(*f)
 	}
-	for _, x := range o.troubles { // in any order
+	for _, x := range o.troubles { // the order does not matter
 		n.addTrouble(*x)
 	}
 }
 
-// addFinding adds the schedules of a finding, and shows it by the smaller of both schedules.
+// addFinding adds the schedules of a finding, and keeps the smaller of the two schedules.
 func (n *counts) addFinding(f finding) {
 	mine := n.found[f.ViolationKind]
 	if mine == nil {
@@ -171,8 +220,8 @@ func (n *counts) addFinding(f finding) {
 	mine.Schedules, mine.Seed = schedules, seed
 }
 
-// smallerThan reports whether the schedule of a finding is smaller than that of another. One
-// without a repro is the largest.
+// smallerThan reports whether the schedule of a finding is smaller than that of another. A finding
+// without a repro counts as the largest.
 func (f *finding) smallerThan(o *finding) bool {
 	if (f.Repro == nil) != (o.Repro == nil) {
 		return f.Repro != nil
@@ -189,7 +238,7 @@ func (n *counts) addTrouble(x reports.Trouble) {
 	mine.Schedules, mine.Seed = mine.Schedules+x.Schedules, min(mine.Seed, x.Seed)
 }
 
-// fill fills in what a campaign counts. Its shards are there already.
+// fill writes the counts into a campaign, which already has its shards.
 func (n *counts) fill(c *reports.Campaign) {
 	c.Schedules, c.ElapsedSeconds, c.SchedulesPerSecond = n.schedules, 0, 0
 	for _, s := range c.Shards {
@@ -203,10 +252,11 @@ func (n *counts) fill(c *reports.Campaign) {
 	c.PassedOn, c.Judged, c.Checks = n.reached[sim.ReachedProxied].Schedules, n.judged, n.checks
 	c.Reached, c.Invariants = n.reached, n.invariants
 	c.Findings = make([]reports.CampaignFinding, 0, len(n.found))
-	for _, f := range n.found { // in any order
+	for _, f := range n.found { // the order does not matter
 		c.Findings = append(c.Findings, f.CampaignFinding)
 	}
 	slices.SortFunc(c.Findings, func(a, b reports.CampaignFinding) int { return a.Compare(b) })
+	c.Growth = n.growth(c)
 	c.Troubles = nil
 	for _, text := range slices.Sorted(maps.Keys(n.troubles)) {
 		c.Troubles = append(c.Troubles, *n.troubles[text])
@@ -214,7 +264,7 @@ func (n *counts) fill(c *reports.Campaign) {
 	slices.SortStableFunc(c.Troubles, func(a, b reports.Trouble) int { return cmp.Compare(a.Seed, b.Seed) })
 }
 
-// countsOf are the counts that a campaign was filled in with.
+// countsOf returns the counts with which a campaign was filled.
 func countsOf(c *reports.Campaign) *counts {
 	n := newCounts(Spec(c.Spec))
 	o := &counts{

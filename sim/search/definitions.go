@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// plainDefinitions are custom resources and aggregated APIs in groups of their own. Neighbours have
-// other versions of the same resource, or names that another has taken.
+// plainDefinitions are custom resources and aggregated APIs in their own groups. Neighbours in the
+// list have other versions of the same resource, or names that another one uses.
 var plainDefinitions = []scenario.Definition{
 	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v1"}},
 	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v1", "v2"}},
@@ -22,18 +22,17 @@ var plainDefinitions = []scenario.Definition{
 	{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1beta1", "v1"}, Aggregated: true, Preferred: "v1beta1"},
 }
 
-// mostSkewedDefinitions bounds the resources in which versions differ and of which definitions are
-// made.
+// mostSkewedDefinitions is the maximum number of skewed resources from which definitions are made.
 const mostSkewedDefinitions = 4
 
-// definitionsOf are the definitions that cases of a spec draw from. Most are about a resource that
-// some versions have built in and others do not: the same resource as a custom resource, in the same
-// version or in a later one; another resource in the same group version; and an aggregated API in the
-// same group. An aggregated API in the place of a built-in group version is left out: it takes the
-// built-in resources away, and while servers learn of it one after the other, a history does not say
-// which answers are right.
+// definitionsOf returns the definitions from which cases of a spec draw. Most of them concern a
+// resource that only some versions have built in. There are four kinds: the same resource as a
+// custom resource in the same version; the same in a later version; another resource in the same
+// group version; and an aggregated API in the same group. There is no aggregated API in place of a
+// built-in group version. It would remove the built-in resources, and while servers learn about it
+// one after the other, a history does not say which answers are right.
 //
-// Half of a case's definitions are plain, since the choice 0 comes first.
+// Half of a case's definitions are plain, because choice 0 comes first.
 func definitionsOf(spec Spec) ([]scenario.Definition, error) {
 	all := slices.Clone(plainDefinitions)
 	var skewed []history.GVR
@@ -51,7 +50,7 @@ func definitionsOf(spec Spec) ([]scenario.Definition, error) {
 				}
 				these := recorded.Lacking(has, lacks)
 				for _, gvr := range these[:min(len(these), mostSkewedDefinitions/2)] {
-					if strings.Contains(gvr.Group, ".") && !slices.Contains(skewed, gvr) { // other groups take no definitions
+					if strings.Contains(gvr.Group, ".") && !slices.Contains(skewed, gvr) { // other groups do not accept definitions
 						skewed = append(skewed, gvr)
 					}
 				}
@@ -69,10 +68,10 @@ func definitionsOf(spec Spec) ([]scenario.Definition, error) {
 	return all, nil
 }
 
-// companions are what a small document of a release must list as well, because definitions are in
-// its group versions: the built-in resource of a definition's name, and one other of the group
-// version. Otherwise the document would not show that the group version is built in, as that of the
-// whole release does.
+// companions are additional resources for a small document of a release in whose group versions
+// there are definitions: the built-in resource with the name of a definition, and one other
+// resource of the group version. Without them, the document would not show that the group version
+// is built in, as the whole release's document does.
 func companions(v *recorded.Version, definitions []scenario.Definition) (all []history.GVR) {
 	for _, d := range definitions {
 		for _, version := range d.Versions {
@@ -97,7 +96,7 @@ const laterVersion, laterAggregated = "v9", "v8"
 
 // definition draws a definition.
 func (g *Generator) definition() *scenario.Definition {
-	if g.chance(3) { // what is there already, so that definitions change and go
+	if g.chance(3) { // a resource that is defined already, so that definitions are changed and deleted
 		for _, o := range g.state.On() {
 			if o.Action == scenario.Define {
 				return o.Definition
@@ -110,7 +109,7 @@ func (g *Generator) definition() *scenario.Definition {
 	return &g.definitions[g.fault(len(plainDefinitions))]
 }
 
-// define creates or deletes a definition, or gives its resource other versions.
+// define creates, changes or deletes a definition.
 func (g *Generator) define(d *scenario.Definition) {
 	if g.reduces {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The kinds of disturbances. The swarm of a case has some of them.
+// These are the kinds of disturbances. The swarm of a case has some of them.
 const (
 	kindCut       = iota // one way between two servers
 	kindPartition        // both directions between two servers, or all directions of one
@@ -22,26 +22,28 @@ const (
 	kindPause
 	kindRestart
 	kindReplace   // by the other version
-	kindDefine    // custom resources and aggregated APIs
-	kindDiscovery // a discovery document of a server fails
-	kindConfigure // another configuration
-	kindAdmin     // what an administrator does to leases and etcd
+	kindDefine    // of custom resources and aggregated APIs
+	kindDiscovery // a fetch of a discovery document of a server fails
+	kindConfigure // a restart with another configuration
+	kindAdmin     // actions of an administrator on leases and etcd
 	kinds
 )
 
-// rare kinds are in fewer swarms than others, since what they do hides what others show, and costs.
+// rare kinds are in fewer swarms than others, because their effects hide other effects, and cost
+// time.
 func rare(kind int) bool { return kind == kindConfigure }
 
-// The number of disturbances in a case. Those that undo one are not counted.
+// This is the number of disturbances in a case. Steps that undo a disturbance do not count.
 const (
 	fewestSteps = 1
 	mostSteps   = 6
 )
 
-// mostReplaced bounds the servers of a rolling upgrade: each takes as long as a restart.
+// mostReplaced is the maximum number of servers of a rolling upgrade, because each takes as long as
+// a restart.
 const mostReplaced = 8
 
-// disturb adds the steps that harm or change the control plane.
+// disturb adds the steps that break or change the control plane.
 func (g *Generator) disturb() {
 	if !g.c.Settled || g.chance(4) {
 		g.soak()
@@ -53,7 +55,7 @@ func (g *Generator) disturb() {
 		}
 	}
 	g.first = len(g.c.Steps)
-	upgrade := 0 // servers that the rolling upgrade replaces
+	upgrade := 0 // servers that the rolling upgrade still has to replace
 	if g.rolling {
 		upgrade = min(len(g.names), mostReplaced)
 	}
@@ -68,7 +70,7 @@ func (g *Generator) disturb() {
 			if g.last {
 				server = len(g.names) - 1 - replaced
 			}
-			if len(g.versions) > 2 && g.upgrades { // to one version after the other is drawn by replace
+			if len(g.versions) > 2 && g.upgrades { // replace draws the steps from one version to the next
 				g.becomes(server, g.versions[len(g.versions)-1])
 			} else {
 				g.replace(server)
@@ -83,7 +85,7 @@ func (g *Generator) disturb() {
 	}
 }
 
-// disturbOnce adds a disturbance of a kind, or nothing where it is not possible.
+// disturbOnce adds a disturbance of a kind. It adds nothing if the disturbance is impossible.
 func (g *Generator) disturbOnce(kind int) {
 	if kind <= kindTruncate {
 		g.disturbLink(kind)
@@ -123,8 +125,8 @@ var processActions = [kinds]scenario.Action{
 	kindKill: scenario.Kill, kindStop: scenario.Stop, kindPause: scenario.Pause, kindRestart: scenario.Restart,
 }
 
-// administrations are what an administrator does. Those that have an effect in the simulator come
-// more often.
+// administrations are actions of an administrator. Those with an effect in the simulator are more
+// frequent.
 var administrations = [...]scenario.Action{scenario.DeleteLease, scenario.DeleteLease, scenario.DeleteLease, scenario.CompactEtcd, scenario.DefragmentEtcd}
 
 // disturbLink adds a fault on the links between two servers.
@@ -153,10 +155,11 @@ func (g *Generator) disturbLink(kind int) {
 	}
 }
 
-// isolates is the largest number of servers of which one is cut off from all others.
+// isolates is the maximum number of servers at which a case cuts one server off from all others.
 const isolates = 5
 
-// partition cuts both directions between two servers, or off one from all, or all from one.
+// partition cuts both directions between two servers, or cuts one server off from all others, or
+// all others from one.
 func (g *Generator) partition(a, b int) {
 	shape := g.fault(3)
 	if shape == 0 || len(g.names) > isolates {
@@ -175,7 +178,8 @@ func (g *Generator) partition(a, b int) {
 	}
 }
 
-// replace gives a server that runs another version, or starts one that has ended with it.
+// replace replaces a running server by another version, or starts an ended server with that
+// version.
 func (g *Generator) replace(server int) {
 	to := g.versionAfter(len(g.c.Steps), server) + 1
 	if len(g.versions) > 2 {
@@ -184,7 +188,7 @@ func (g *Generator) replace(server int) {
 	g.becomes(server, g.reduced(to%len(g.versions)))
 }
 
-// becomes gives a server a version, or starts one that has ended with it.
+// becomes gives a running server a version, or starts an ended server with that version.
 func (g *Generator) becomes(server int, version string) {
 	step := scenario.Step{Action: scenario.Replace, Server: g.names[server], Version: version}
 	if !g.add(step) {
@@ -193,11 +197,11 @@ func (g *Generator) becomes(server int, version string) {
 	}
 }
 
-// paths are those of the discovery documents.
+// paths are the paths of the discovery documents.
 var paths = [2]string{"/api", "/apis"}
 
-// healing lists the steps that heal the faults that are on, in the order in which they were
-// injected. The list is valid until the next call.
+// healing returns the steps that heal the active faults, in the order of injection. The list is
+// valid until the next call.
 func (g *Generator) healing() []scenario.Step {
 	g.undoing = g.undoing[:0]
 	for _, o := range g.state.On() {
@@ -208,7 +212,7 @@ func (g *Generator) healing() []scenario.Step {
 	return g.undoing
 }
 
-// undo heals one fault or brings back one server, and reports whether there was any.
+// undo heals one fault or starts one server again. It reports whether there was anything to undo.
 func (g *Generator) undo() bool {
 	all := g.healing()
 	for _, name := range g.names {
@@ -225,11 +229,11 @@ func (g *Generator) undo() bool {
 	return len(all) > 0 && g.add(all[g.fault(len(all))])
 }
 
-// margin is how long after the convergence bound the last requests are sent.
+// margin is the time from the convergence bound to the last requests.
 const margin = 5 * time.Second
 
-// recover undoes everything and waits until all must be right again. A server that was stopped
-// gracefully may stay stopped.
+// recover undoes everything and waits until everything must be right again. A gracefully stopped
+// server may stay stopped.
 func (g *Generator) recover() {
 	g.heals = len(g.c.Steps)
 	for all := g.healing(); len(all) > 0; all = g.healing() {

@@ -15,26 +15,27 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// The bounds of an exhaustive search. Its schedules are made beforehand, eight bytes each.
+// These are the limits of an exhaustive search. It makes its schedules beforehand, in eight bytes
+// each.
 const (
-	mostExhausted   = 3          // servers
-	MostEvents      = 6          // of a schedule
-	mostSchedules   = 20_000_000 // of a search
-	mostForAll      = 2          // resources
+	mostExhausted   = 3          // maximum number of servers
+	MostEvents      = 6          // maximum number of events in a schedule
+	mostSchedules   = 20_000_000 // maximum number of schedules in a search
+	mostForAll      = 2          // maximum number of resources
 	exhaustSoak     = 7 * time.Second
 	exhaustAskAfter = 6 * time.Second // longer than the staleness bound
 )
 
-// Exhaust prepares a search of every schedule of up to so many events: 2 or 3 servers, the first of
-// the newer version, 1 or 2 resources, and the events that the campaign's Scope lists. Each event
-// is followed by 7 s; 6 s after it every resource is requested from every server. At the end
-// everything is healed and started, and 25 s later requested again, with discovery. All choices of
-// the tape are 0.
+// Exhaust prepares a search of all schedules with up to the given number of events. There are 2 or
+// 3 servers, of which the first has the newer version, and 1 or 2 resources. The campaign's Scope
+// lists the possible events. 7 s pass after each event, and 6 s after it every resource is
+// requested from every server. At the end everything is healed and started. 25 s later everything
+// is requested again, with discovery. All choices of the tape are 0.
 //
-// No schedule is left out as equivalent to another: servers differ in name and order, so that
-// cannot be proved. The number of schedules is computed too, and compared. The seed of a schedule
-// is its place, from 1, the shorter ones first. Options.First and Options.For are not used. The
-// error says what is wrong with spec, events or options.
+// No schedule is left out as equivalent to another: the servers differ in name and order, so
+// equivalence cannot be proved. The number of schedules is also computed, and compared. The seed of
+// a schedule is its place, counted from 1, with shorter schedules first. Options.First and
+// Options.For are not used. The error says what is wrong with spec, events or options.
 func Exhaust(spec Spec, events int, o Options) (*Search, error) {
 	count, err := scopeSize(spec, events)
 	if err != nil {
@@ -61,7 +62,8 @@ func Exhaust(spec Spec, events int, o Options) (*Search, error) {
 	return s, nil
 }
 
-// scopeSize counts the schedules of a scope, and reports why they cannot all be run.
+// scopeSize returns the number of schedules in a scope, or an error that says why not all of them
+// can be run.
 func scopeSize(spec Spec, events int) (uint64, error) {
 	switch {
 	case spec.Servers < 2 || spec.Servers > mostExhausted:
@@ -78,15 +80,15 @@ func scopeSize(spec Spec, events int) (uint64, error) {
 	return count, nil
 }
 
-// event is a letter of the alphabet. It is the first of its two steps that is possible, so that it
-// switches something on, or off again.
+// event is a letter of the alphabet. It stands for the first of its two steps that is possible, so
+// the letter switches something on or off.
 type event struct {
 	words     string
-	server    int // whose process it is about, if it is about one
+	server    int // the server whose process the event is about, if any
 	first, or scenario.Step
 }
 
-// alphabet lists the events that there are with so many servers.
+// alphabet returns the possible events with that number of servers.
 func alphabet(servers int) []event {
 	var all []event
 	cut := func(from, to string) {
@@ -130,11 +132,11 @@ func alphabet(servers int) []event {
 	})
 }
 
-// processes says of each server whether it is paused or killed; "" if it runs.
+// processes has the state of each server: paused, killed, or "" if it runs.
 type processes [mostExhausted]scenario.Action
 
 // after reports whether an event is possible, and returns the processes after it. [scenario.State]
-// could say so too, but not fast enough for millions of schedules.
+// does the same, but too slowly for millions of schedules.
 func (p processes) after(e *event) (processes, bool) {
 	is := &p[e.server]
 	switch of := e.first.Action; {
@@ -148,8 +150,8 @@ func (p processes) after(e *event) (processes, bool) {
 	return p, true
 }
 
-// enumerate makes every schedule: one letter in each byte, counted from 1, the first event in the
-// lowest.
+// enumerate makes all schedules: one letter in each byte, counted from 1, with the first event in
+// the lowest byte.
 func enumerate(letters []event, events int) []uint64 {
 	var all []uint64
 	var walk func(p processes, word uint64, length, at int)
@@ -170,8 +172,8 @@ func enumerate(letters []event, events int) []uint64 {
 	return all
 }
 
-// countSchedules counts the schedules without making any, by how many servers run, are paused or
-// are killed. Links and the custom resource can always be switched.
+// countSchedules counts the schedules without making them, from the numbers of running, paused and
+// killed servers. Links and the custom resource can be switched at any time.
 func countSchedules(servers, events int) uint64 {
 	type census struct{ events, running, paused, killed uint64 }
 	switches := uint64(servers*(servers-1) + servers + 1)
@@ -215,7 +217,7 @@ type exhaustive struct {
 	state   scenario.State
 }
 
-// Case makes the case of a place. It is valid until the next call.
+// Case returns the case at a place. It is valid until the next call.
 func (x *exhaustive) Case(place uint64) (*sim.Case, *tape.Tape) {
 	x.c.Settled = true
 	x.c.Servers, x.c.Steps, x.c.Requests = x.c.Servers[:0], x.c.Steps[:0], x.c.Requests[:0]
@@ -234,7 +236,7 @@ func (x *exhaustive) Case(place uint64) (*sim.Case, *tape.Tape) {
 		if x.state.Apply(step) != nil {
 			step = e.or
 			if err := x.state.Apply(step); err != nil {
-				panic(err) // enumerate has made what is not possible
+				panic(err) // cannot happen: enumerate makes only possible schedules
 			}
 		}
 		x.c.Steps = append(x.c.Steps, step)
@@ -252,8 +254,8 @@ func (x *exhaustive) Case(place uint64) (*sim.Case, *tape.Tape) {
 	return &x.c, &tape.Tape{}
 }
 
-// recover returns the steps that heal every link and then start or resume every server, each in
-// order of name.
+// recover returns the steps that first heal every link and then start or resume every server, in
+// the order of their names.
 func (x *exhaustive) recover() []scenario.Step {
 	steps := slices.DeleteFunc(x.state.Undo(), func(s scenario.Step) bool { return s.Action == scenario.Undefine })
 	slices.SortFunc(steps, func(a, b scenario.Step) int {
@@ -262,7 +264,7 @@ func (x *exhaustive) recover() []scenario.Step {
 	return steps
 }
 
-// ask asks every server for every resource, a while after the last step.
+// ask adds requests to every server for every resource, some time after the last step.
 func (x *exhaustive) ask(after time.Duration) {
 	for i := range x.spec.Servers {
 		for _, gvr := range x.gvrs {

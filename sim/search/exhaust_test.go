@@ -8,7 +8,7 @@ import (
 )
 
 func TestEveryScheduleIsCounted(t *testing.T) {
-	// 13 events with two servers, one of which is impossible at first (nothing is): 1 + 13 + …
+	// With two servers 13 events are possible at first. Together with the empty schedule: 1 + 13
 	if got := countSchedules(2, 1); got != 1+13 {
 		t.Errorf("%d schedules of up to one event with two servers, want 14", got)
 	}
@@ -40,14 +40,14 @@ func TestEveryScheduleCanBeCarriedOut(t *testing.T) {
 		lines, _ := story(c)
 		if text := strings.Join(lines, "\n"); seen[text] {
 			t.Fatalf("schedule %d is there twice:\n%s", place+1, text)
-		} else if len(c.Steps) < 4 { // all of them would fill the memory
+		} else if len(c.Steps) < 4 { // all of them would not fit into memory
 			seen[text] = true
 		}
 	}
 }
 
-// The negative control: with the feature switched off, the very first schedule, in which nothing
-// happens, shows it.
+// This is the negative control: with the feature switched off, even the first schedule, in which
+// nothing happens, must show the violation.
 func TestExhaustJudges(t *testing.T) {
 	spec := Spec{Policy: None, From: older, To: newer, Servers: 2, Resources: 2}
 	s, err := Exhaust(spec, 1, Options{})

@@ -17,7 +17,7 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-func init() { utilruntime.ErrorHandlers = nil } // answers that cannot be written are what faults are for
+func init() { utilruntime.ErrorHandlers = nil } // faults cause answers that cannot be written; do not log these errors
 
 func explored(t *testing.T, spec Spec, o Options) *reports.Campaign {
 	t.Helper()
@@ -34,13 +34,12 @@ func explored(t *testing.T, spec Spec, o Options) *reports.Campaign {
 	return c
 }
 
-// panicking breaks with every seed.
+// panicking panics with every seed.
 type panicking struct{}
 
 func (panicking) Case(uint64) (*sim.Case, *tape.Tape) { panic("broken") }
 
-// Each panic leaves coroutines behind: a search that goes on and on with them would take all
-// memory.
+// Each panic leaks coroutines, so a search that never stops would take all memory.
 func TestPanicsWithoutEndEndASearch(t *testing.T) {
 	o := Options{Seeds: 100 * mostPanics, Workers: 2, ShrinkRuns: -1}
 	s, err := newSearch(specOf("reference", 2), o, reports.MethodRandom, func() source { return panicking{} })
@@ -53,7 +52,7 @@ func TestPanicsWithoutEndEndASearch(t *testing.T) {
 	}
 }
 
-// A shard that checks nothing of itself proves less than one process would.
+// A shard that does not check itself proves less than a search in one process.
 func TestEveryShardChecksItself(t *testing.T) {
 	for first := range uint64(3) {
 		for shards := 1; shards <= 100; shards++ {
@@ -73,7 +72,7 @@ func TestEveryShardChecksItself(t *testing.T) {
 	}
 }
 
-// deterministic leaves out what a clock says.
+// deterministic removes the fields that depend on a clock.
 func deterministic(t *testing.T, c *reports.Campaign) string {
 	t.Helper()
 	copied := *c
@@ -105,7 +104,7 @@ func TestACampaignDependsOnItsSeedsAlone(t *testing.T) {
 	}
 }
 
-// shrinkPlain shrinks what concerns plain requests, so that this is quick.
+// shrinkPlain shrinks only violations of plain requests, so that the test is quick.
 func shrinkPlain(t *testing.T, c *reports.Campaign) {
 	t.Helper()
 	s, err := Explore(Spec(c.Spec), Options{Seeds: 1, ShrinkRuns: 800, CauseRuns: -1})
@@ -120,14 +119,14 @@ func shrinkPlain(t *testing.T, c *reports.Campaign) {
 	}
 }
 
-// What was found on real processes by thinking is found here by nothing but chance.
+// People found these violations on real processes. Here a random search must find them.
 func TestUpstreamsFaultsAreFoundUnaided(t *testing.T) {
 	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 700, ShrinkRuns: -1})
 	shrinkPlain(t, c)
 	if c.Verdict.Outcome != invariant.OutcomeFail {
 		t.Fatalf("%+v", c.Verdict)
 	}
-	for _, number := range []int{1, 3, 6} { // forgotten after a restart; no failover; ready, but a false 404
+	for _, number := range []int{1, 3, 6} { // forgotten after a restart; no failover; ready, but answers a false 404
 		i := slices.IndexFunc(c.Findings, func(f reports.CampaignFinding) bool { return f.Finding == number })
 		switch {
 		case i < 0:
@@ -155,7 +154,7 @@ func reproOf(t *testing.T, f reports.CampaignFinding) *Repro {
 	return r
 }
 
-// A repro must give the same violation, and the same trace to the byte, when it is read back.
+// A repro that is read back must give the same violation, and the same trace byte for byte.
 func TestAReproOfASearchCanBeReplayed(t *testing.T) {
 	c := explored(t, specOf("upstream-1.37", 3), Options{Seeds: 12, ShrinkRuns: 60, CauseRuns: -1})
 	if len(c.Findings) == 0 {
@@ -191,7 +190,7 @@ func TestReferenceHolds(t *testing.T) {
 	}
 }
 
-// A search that could find nothing must not look like one that found nothing.
+// A search that could not find anything must not look like a search that found nothing.
 func TestAnEmptySearchIsInconclusive(t *testing.T) {
 	same := Spec{Policy: "reference", From: newer, To: newer, Servers: 1, Resources: 3}
 	if c := explored(t, same, Options{Seeds: 50}); c.Verdict.Outcome != invariant.OutcomeInconclusive {
@@ -213,7 +212,7 @@ func TestAnEmptySearchIsInconclusive(t *testing.T) {
 	}
 }
 
-// Making hundreds of simulators takes a while, in which Ctrl-C must not be waited for.
+// Hundreds of simulators take some time to make. Ctrl-C must not wait for this.
 func TestASearchCanBeEndedWhileItsWorkersAreMade(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	made := 0
@@ -251,8 +250,8 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// The shape that the project measures itself by: three servers, twenty requests, a third of them
-// passed on, faults on.
+// This is the shape of a schedule for which the project measures its speed: three servers, twenty
+// requests of which a third are forwarded, and faults.
 func BenchmarkExplore(b *testing.B) {
 	for _, policy := range []string{"reference", "upstream-1.37"} {
 		b.Run(policy, func(b *testing.B) {

@@ -8,8 +8,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// The parameters of faults. Delays are so short that requests succeed under every policy, since the
-// invariants treat a slow link as one that works.
+// These are the parameters of faults. Delays are so short that requests succeed under every policy,
+// because the invariants treat a slow link as a working one.
 var (
 	delays     = [...]time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
 	rates      = [...]int64{1_000_000, 100_000, 20_000}
@@ -20,12 +20,12 @@ var (
 
 func (g *Generator) direction() fault.Direction { return directions[g.fault(len(directions))] }
 
-// blackHole answers nothing.
+// blackHole lets no answer through.
 func (g *Generator) blackHole(from, to string) fault.Fault {
 	return fault.Fault{Kind: fault.Timeout, From: from, To: to, Direction: g.direction(), After: afters[g.fault(len(afters))]}
 }
 
-// delaying lets everything through, but later.
+// delaying delays everything and loses nothing.
 func (g *Generator) delaying(from, to string) fault.Fault {
 	f := fault.Fault{From: from, To: to, Direction: g.direction()}
 	switch g.fault(6) {
@@ -44,7 +44,7 @@ func (g *Generator) delaying(from, to string) fault.Fault {
 	return f
 }
 
-// truncating resets a connection, or lets only its first bytes through.
+// truncating resets a connection, or breaks it off after its first bytes.
 func (g *Generator) truncating(from, to string) fault.Fault {
 	f := fault.Fault{From: from, To: to, Direction: g.direction()}
 	if g.fault(2) == 0 {
@@ -77,7 +77,7 @@ func (g *Generator) anyFault(from, to string) fault.Fault {
 	}
 }
 
-// maxFaults bounds the faults of a case.
+// maxFaults is the maximum number of faults in a case.
 const maxFaults = 64
 
 // labels are the names of faults, by their index.

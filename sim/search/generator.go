@@ -13,42 +13,42 @@ import (
 )
 
 // Generator makes cases of a spec from seeds. A case depends on the seed and on the spec's
-// versions, servers, resources and requests, not on its policy: so policies can be compared on the
-// same seeds. A Generator is not safe for concurrent use.
+// versions, servers, resources and requests, but not on its policy. So the same seeds can compare
+// policies. A Generator is not safe for concurrent use.
 //
-// A case is a swarm (Groce et al., "Swarm Testing", 2012): its seed first draws which kinds of
-// faults it has, since some faults hide what others show. A tape of zeros gives a case without
+// A case is a swarm (Groce et al., "Swarm Testing", 2012): its seed first draws the kinds of faults
+// in the case, because some faults hide the effects of others. A tape of zeros gives a case without
 // disturbances.
 type Generator struct {
 	spec        Spec
 	versions    []string   // oldest first
 	minors      []string   // of the versions
-	partial     [][]string // of each version, what is left with some of its APIs switched off
-	all         []string   // the names of as many servers as a case can have
+	partial     [][]string // for each version: the version with some of its APIs switched off
+	all         []string   // names for the maximum number of servers
 	definitions []scenario.Definition
 	targets     targets
 
-	// The case that is being made. Its memory is used again for the next one.
+	// This is the present case. Its memory is reused for the next one.
 	tape    *tape.Tape
 	c       sim.Case
 	names   []string         // of its servers
-	state   scenario.State   // after the steps so far
-	faults  []fault.Fault    // to which steps point, maxFaults at most
-	setups  []scenario.Setup // to which steps and servers point, maxSetups at most
+	state   scenario.State   // the state after the steps so far
+	faults  []fault.Fault    // steps point to these, at most maxFaults
+	setups  []scenario.Setup // steps and servers point to these, at most maxSetups
 	undoing []scenario.Step  // see healing
 
-	rolling   bool // servers are replaced one after the other,
+	rolling   bool // a rolling upgrade replaces the servers,
 	last      bool // the last one first
-	upgrades  bool // they all become the newest version
-	defines   bool // something is defined
+	upgrades  bool // all servers become the newest version
+	defines   bool // the case has a definition
 	reduces   bool // a server has an API switched off
-	discovers bool // discovery is requested too
-	first     int  // the step that disturbs first; before it all is quiet
-	heals     int  // the step from which on all is healed
-	ends      int  // the step after which all must be right
+	discovers bool // the case requests discovery too
+	first     int  // the first disturbing step; nothing happens before it
+	heals     int  // the first step after which everything is healed
+	ends      int  // the step after which everything must be right
 }
 
-// NewGenerator checks the spec and prepares for it.
+// NewGenerator checks the spec and makes a generator for it.
 func NewGenerator(spec Spec) (*Generator, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -71,16 +71,15 @@ func NewGenerator(spec Spec) (*Generator, error) {
 	return g, nil
 }
 
-// Case makes the case of a seed and the tape that it is to be run on. Both are valid until the next
-// call.
+// Case returns the case of a seed, and the tape for its run. Both are valid until the next call.
 func (g *Generator) Case(seed uint64) (*sim.Case, *tape.Tape) {
 	g.tape.Reset(seed)
 	g.draw()
-	g.tape.Reset(seed) // the record of the run begins without the choices of the case
+	g.tape.Reset(seed) // the choices that made the case are not part of the record of the run
 	return &g.c, g.tape
 }
 
-// draw makes a case by the choices of the tape.
+// draw makes a case from the choices of the tape.
 func (g *Generator) draw() {
 	g.clear()
 	g.assignVersions()
@@ -89,13 +88,13 @@ func (g *Generator) draw() {
 	g.addRequests()
 }
 
-// chance is a choice of faults that is true once in n, and never on a tape of zeros.
+// chance makes a choice of faults that is true in one of n cases, and never on a tape of zeros.
 func (g *Generator) chance(n int) bool { return g.tape.OneIn(tape.Faults, n) }
 
-// fault is a choice of faults among n.
+// fault makes a choice of faults among n.
 func (g *Generator) fault(n int) int { return g.tape.Choose(tape.Faults, n) }
 
-// work is a choice of the workload among n.
+// work makes a choice of the workload among n.
 func (g *Generator) work(n int) int { return g.tape.Choose(tape.Workload, n) }
 
 // clear empties the case.
@@ -109,24 +108,24 @@ func (g *Generator) clear() {
 	}
 }
 
-// serverCounts are the numbers of servers that a case may have where the spec gives none. If one of two
-// servers leaves, there is no peer, so two are a case of their own.
+// serverCounts are the numbers of servers from which a case draws if the spec gives none. If one of
+// two servers leaves, the other has no peer, so two servers are a special case.
 var serverCounts = [...]int{3, 3, 3, 3, 2, 2, 2, 4, 5, 1}
 
-// Layouts of versions. There are few, since a simulator brings up each combination of versions only
-// once.
+// These are the layouts of versions. There are only a few, because a simulator starts each
+// combination of versions only once.
 const (
-	firstIsNewer = iota // as in the scenarios
+	firstIsNewer = iota // like the scenarios
 	firstIsOlder
 	halfAreNewer
 	everyOtherIsNewer
-	allAreOlder // to be upgraded
+	allAreOlder // before an upgrade
 	allAreNewer // after an upgrade
 	shuffled
 	layouts
 )
 
-// assignVersions chooses the version that each server begins with.
+// assignVersions chooses the first version of each server.
 func (g *Generator) assignVersions() {
 	layout := firstIsNewer
 	if g.chance(2) {
@@ -134,7 +133,7 @@ func (g *Generator) assignVersions() {
 	}
 	n := len(g.names)
 	if n > mostDrawn && layout == shuffled {
-		layout = halfAreNewer // a simulator keeps what it brings up
+		layout = halfAreNewer // a simulator keeps each control plane that it has started
 	}
 	for i, name := range g.names {
 		newer := false
@@ -156,7 +155,7 @@ func (g *Generator) assignVersions() {
 		}
 		g.c.Servers = append(g.c.Servers, scenario.Server{Name: name, Version: version})
 	}
-	if g.chance(24) { // a server that differs from its first start on
+	if g.chance(24) { // a server differs from the others from its first start on
 		i := g.fault(n)
 		g.c.Servers[i].Setup = g.setup(g.c.Servers[i].Version)
 	}
@@ -167,13 +166,14 @@ func (g *Generator) assignVersions() {
 		}
 	}
 	g.state.Reset(g.c.Servers)
-	// Servers of one version forward nothing, so they are upgraded or downgraded.
+	// Servers of one version forward nothing, so the case upgrades or downgrades them.
 	g.rolling = layout == allAreOlder || layout == allAreNewer || g.chance(6)
 	g.last = g.chance(2)
 	g.upgrades = layout == allAreOlder || g.chance(2)
 }
 
-// versionAfter is the version of a server after so many steps, as its place among the versions.
+// versionAfter returns the version of a server after a number of steps, as its index among the
+// versions.
 func (g *Generator) versionAfter(steps, server int) int {
 	version := g.c.Servers[server].Version
 	for i := steps - 1; i >= 0; i-- {
@@ -185,7 +185,7 @@ func (g *Generator) versionAfter(steps, server int) int {
 	return slices.Index(g.versions, release.Of(version))
 }
 
-// add appends a step if it is possible, and reports whether it is.
+// add appends a step if it is possible, and reports whether it was.
 func (g *Generator) add(s scenario.Step) bool {
 	if g.state.Apply(s) != nil {
 		return false
@@ -194,20 +194,20 @@ func (g *Generator) add(s scenario.Step) bool {
 	return true
 }
 
-// soaks are the waits between steps. longSoaks are rare, since virtual time costs real time. The
-// first one, which a tape of zeros takes, is longer than the staleness bound.
+// soaks are the waits between steps. longSoaks are rare, because virtual time costs real time. A
+// tape of zeros takes the first wait, which is longer than the staleness bound.
 var (
 	soaks = [...]time.Duration{
 		6 * time.Second, 6 * time.Second, 6 * time.Second, 10 * time.Second, 3 * time.Second, 3 * time.Second, time.Second, time.Second, time.Second,
 		300 * time.Millisecond, 100 * time.Millisecond, 10 * time.Millisecond, 0, 0, 0, 15 * time.Second,
 	}
 	longSoaks = [...]time.Duration{20 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute}
-	// graces are around and above the time for which upstream's proxy goes on to keep a deleted
-	// definition out of what peers serve (5 minutes).
+	// graces are about as long as, or longer than, the time (5 minutes) for which upstream's proxy
+	// keeps a deleted definition out of the resources of peers.
 	graces = [...]time.Duration{6 * time.Minute, 5 * time.Minute, 11 * time.Minute}
 )
 
-// soak adds a wait before the next step, or none.
+// soak adds a wait before the next step, or nothing.
 func (g *Generator) soak() {
 	d := soaks[g.fault(len(soaks))]
 	switch {

@@ -43,12 +43,12 @@ func TestEveryCaseCanBeCarriedOut(t *testing.T) {
 	}
 }
 
-// What is kept from one case to the next must not show in it.
+// Memory that is reused for the next case must not change that case.
 func TestACaseDependsOnItsSeedAlone(t *testing.T) {
 	spec := specOf("reference", 3)
 	g := generator(t, spec)
 	for seed := range uint64(300) {
-		g.Case(seed * 7919) // in between
+		g.Case(seed * 7919) // another case in between
 		c, drawn := g.Case(seed)
 		again, other := generator(t, spec).Case(seed)
 		a, _ := json.Marshal(c)
@@ -77,7 +77,7 @@ func encoded(t *testing.T, v any) string {
 	return string(body)
 }
 
-// A swarm that lacked a kind of step would search a part of the space only.
+// A swarm without some kind of step would search only a part of the space.
 func TestAllShapesComeUp(t *testing.T) {
 	g := generator(t, specOf("reference", 3))
 	actions, faults, verbs := map[scenario.Action]int{}, map[string]int{}, map[string]int{}
@@ -143,7 +143,7 @@ func TestAllShapesComeUp(t *testing.T) {
 	}
 }
 
-// A tape of zeros is a control plane to which nothing happens.
+// On a tape of zeros, nothing happens to the control plane.
 func TestZeroIsHealthy(t *testing.T) {
 	g := generator(t, specOf("reference", 3))
 	g.tape = &tape.Tape{}

@@ -14,18 +14,19 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// ground is what policies are held against: schedules and scenarios, several at once.
+// ground has the places at which policies are tested: schedules and scenarios. It runs several at
+// once.
 type ground struct {
 	spec    Spec // of the schedules; its policy does not matter
 	first   uint64
 	workers int
 }
 
-// scenarioQPS is the load of a scenario, in requests a second: a little more than the scenarios'
-// minimum pressure needs.
+// scenarioQPS is the load of a scenario, in requests a second. It is a little more than the
+// scenarios' minimum pressure needs.
 const scenarioQPS = 110
 
-// runner runs places under one policy. It makes its simulators when they are needed.
+// runner runs places under one policy. It makes its simulators when it needs them.
 type runner struct {
 	spec      Spec
 	setup     sim.Setup
@@ -51,7 +52,7 @@ func (r *runner) close() {
 	}
 }
 
-// run carries a place out on a tape; nil is its own.
+// run carries out a place on a tape; nil means the place's own tape.
 func (r *runner) run(p place, on *tape.Tape) (*sim.Result, error) {
 	if on == nil {
 		on = tape.Seeded(p.seed)
@@ -65,7 +66,7 @@ func (r *runner) run(p place, on *tape.Tape) (*sim.Result, error) {
 	}
 	if r.scenarios == nil {
 		setup := r.setup
-		setup.Version = recorded.Get // a scenario may need any resource, and versions of its own
+		setup.Version = recorded.Get // a scenario may need any resource, and has its own versions
 		r.scenarios = sim.New(setup)
 	}
 	plan := p.scenario.Plan(scenario.Parameters{Servers: max(3, p.scenario.MinServers), From: r.spec.From, To: r.spec.To, Bounds: history.DefaultBounds})
@@ -73,7 +74,7 @@ func (r *runner) run(p place, on *tape.Tape) (*sim.Result, error) {
 	return r.scenarios.Run(c, on, sim.Options{Run: history.Run{About: p.scenario.About, Pressure: plan.Pressure, Bounds: plan.Bounds}, StopAtError: true})
 }
 
-// outcome runs a place and judges it; near also on tapes near its own.
+// outcome runs a place and judges it. With near, it also runs tapes near the place's own.
 func (r *runner) outcome(p place, near bool) outcome {
 	tapes := []*tape.Tape{nil}
 	if near {
@@ -94,15 +95,15 @@ func (r *runner) outcome(p place, near bool) outcome {
 	return outcome{}
 }
 
-// run carries places out under the policy of a spec, in any order, and returns the outcomes in
-// theirs.
+// run carries out places under the policy of a spec, in any order, and returns the outcomes in the
+// order of the places.
 func (g *ground) run(ctx context.Context, spec Spec, places []place, near bool) ([]outcome, error) {
 	outcomes := make([]outcome, len(places))
 	err := g.each(ctx, spec, len(places), func(r *runner, i int) { outcomes[i] = r.outcome(places[i], near) })
 	return outcomes, err
 }
 
-// each calls do with 0 to n-1, in any order, with a runner of each worker.
+// each calls do with the numbers from 0 to n-1, in any order. Each worker has its own runner.
 func (g *ground) each(ctx context.Context, spec Spec, n int, do func(r *runner, i int)) error {
 	if _, err := newRunner(spec); err != nil {
 		return err
@@ -129,14 +130,14 @@ func (g *ground) each(ctx context.Context, spec Spec, n int, do func(r *runner, 
 	return nil
 }
 
-// costs are what a policy costs.
+// costs are the costs of a policy.
 type costs struct {
-	fetches  float64 // of discovery documents, in an hour in which nothing happens, by all servers
-	attempts float64 // at peers, for each request that needs a peer
-	latency  float64 // of answers from peers, in seconds
+	fetches  float64 // fetches of discovery documents by all servers, in an hour in which nothing happens
+	attempts float64 // attempts at peers, for each request that needs a peer
+	latency  float64 // waiting time for answers from peers, in seconds
 }
 
-// over are the costs as ratios to others.
+// over returns the costs as ratios to other costs.
 func (c costs) over(o costs) reports.Costs {
 	ratio := func(a, b float64) float64 {
 		if b == 0 {
@@ -147,7 +148,7 @@ func (c costs) over(o costs) reports.Costs {
 	return reports.Costs{FetchesPerHour: c.fetches, Fetches: o.fetches, Attempts: ratio(c.attempts, o.attempts), Latency: ratio(c.latency, o.latency)}
 }
 
-// costing is how many schedules the costs of requests are taken from.
+// costing is the number of schedules from which the costs of requests are measured.
 const costing = 1000
 
 // costs measures a policy.

@@ -9,12 +9,12 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// inputSchedules is how many schedules are run for [Inputs].
+// inputSchedules is the number of schedules that are run for [Inputs].
 const inputSchedules = 40
 
-// Inputs is a short hash of what a comparison of the policy of a spec with the reference depends on:
-// the switches of both, the schedules that the generator draws, and what the simulator makes of
-// them. A table that was made of other inputs is out of date.
+// Inputs returns a short hash of everything on which a comparison of the spec's policy with the
+// reference depends: the switches of both policies, the schedules from the generator, and the
+// simulator's results for them. If the hash of a table is another one, the table is out of date.
 func Inputs(spec Spec) (string, error) {
 	h := sha256.New()
 	from, _, err := spec.Build()

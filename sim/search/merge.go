@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// ReadShard reads a campaign to merge. Unlike [reports.ReadCampaign] it also refuses unknown states
-// and invalid sketches.
+// ReadShard reads a campaign that is to be merged. It refuses more than [reports.ReadCampaign]:
+// unknown states and invalid sketches.
 func ReadShard(path string) (*reports.Campaign, error) {
 	c, err := reports.ReadCampaign(path)
 	if err != nil {
@@ -37,8 +37,8 @@ func checkShard(c *reports.Campaign) error {
 	return errors.Join(sketch(c.TracesSketch).check(), sketch(c.ShapesSketch).check())
 }
 
-// MergeShards makes one campaign of its shards. It refuses shards of different campaigns, a shard
-// that is given twice, and a missing one.
+// MergeShards merges the shards of one campaign. It refuses shards of different campaigns,
+// duplicate shards, and missing shards.
 func MergeShards(parts []*reports.Campaign) (*reports.Campaign, error) {
 	if len(parts) == 0 {
 		return nil, errors.New("there is nothing to merge")
@@ -69,7 +69,7 @@ func MergeShards(parts []*reports.Campaign) (*reports.Campaign, error) {
 	return &c, nil
 }
 
-// missingShards names the first few shards that are missing, and says how many more are; "" if none
+// missingShards names the first few missing shards, and says how many more are missing; "" if none
 // is.
 func missingShards(c *reports.Campaign) string {
 	const most = 8
@@ -87,7 +87,7 @@ func missingShards(c *reports.Campaign) string {
 	return text
 }
 
-// sameCampaign reports in what two shards are not of one campaign.
+// sameCampaign returns an error that says in what two shards of different campaigns differ.
 func sameCampaign(a, b *reports.Campaign) error {
 	one, _ := json.Marshal(a.Spec)
 	other, _ := json.Marshal(b.Spec)

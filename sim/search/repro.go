@@ -18,60 +18,62 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// ReproSchema names the layout of a repro file. Readers refuse any other.
+// ReproSchema names the layout of a repro file. Readers refuse any other layout.
 const ReproSchema = "skewproof/repro/v1alpha4"
 
 // Repro is a run that violated an invariant. The same case on the same tape gives the same trace.
 type Repro struct {
 	Schema string `json:"schema"`
-	// Commit is that of the skewproof that wrote the file, "" if it was not built from a repository.
+	// Commit is the commit of the skewproof that wrote the file; "" if that was not built from a
+	// repository.
 	Commit string `json:"commit,omitempty"`
 	Spec   Spec   `json:"spec"`
-	// Seed is what the case was generated from, before it was shrunk.
+	// Seed is the seed from which the case was generated, before it was shrunk.
 	Seed uint64 `json:"seed"`
-	// Invariant is what is violated, Cause is the cause in the verdict's evidence, and Sentence is
-	// the evidence in full.
+	// Invariant is the violated invariant. Cause is the cause in the verdict's evidence, and
+	// Sentence is the whole evidence.
 	Invariant string `json:"invariant"`
 	Cause     string `json:"cause"`
 	Sentence  string `json:"sentence"`
-	// Removal is the cause of the violation, by experiment: which switches of the policy remove it.
-	// nil: this was not tried.
+	// Removal is the cause of the violation, found by experiment: the switches of the policy that
+	// remove the violation. nil: this was not tried.
 	Removal *reports.Removal `json:"removal,omitempty"`
-	// Signature is that of the violation, by which it is recognised.
+	// Signature is the signature of the violation, by which readers recognise it.
 	Signature invariant.Signature `json:"signature"`
 	// Case and Tape are the run.
 	Case sim.Case            `json:"case"`
 	Tape map[string][]uint32 `json:"tape,omitempty"`
-	// Hash is of the trace, in hexadecimal.
+	// Hash is the hash of the trace, in hexadecimal.
 	Hash string `json:"hash"`
-	// Found says where the violation was seen, if that was on real servers. Then the steps of the
-	// case are those that were carried out there, and its load is that of the run.
+	// Found says where the violation was seen, if it was seen on real servers. Then the case has
+	// the steps that were carried out there, and the load of that run.
 	Found *Found `json:"found,omitempty"`
 }
 
-// Found says of a violation that it was seen on real servers.
+// Found describes a violation that was seen on real servers.
 type Found struct {
-	// Subject is whose proxy was tested, and Versions are the versions of the programs.
+	// Subject names whose proxy was tested, and Versions are the versions of the programs.
 	Subject  string   `json:"subject"`
 	Versions []string `json:"versions"`
-	// QPS is the rate of the load.
+	// QPS is the rate of the load, in requests a second.
 	QPS float64 `json:"qps"`
-	// Run is the directory of the run that shows it, beside the file.
+	// Run is the directory of the run that shows the violation, relative to the file.
 	Run string `json:"run,omitempty"`
-	// Confirmed of Repeated runs on a new cluster each showed it again.
+	// Confirmed is how many of Repeated runs, each on a new cluster, showed the violation again.
 	Confirmed int `json:"confirmed"`
 	Repeated  int `json:"repeated"`
-	// After are the seeds of the schedules that were carried out before on the same cluster. It is
-	// empty if a new cluster showed the violation.
+	// After are the seeds of the schedules that were carried out before this one on the same
+	// cluster. It is empty if a new cluster showed the violation.
 	After []uint64 `json:"after,omitempty"`
-	// Model says whether the simulator shows the violation too.
+	// Model says whether the simulator also shows the violation.
 	Model string `json:"model,omitempty"`
 }
 
-// Bounds are the times that invariants allow in the simulator: those of real runs.
+// Bounds are the times that invariants allow in the simulator. They are the bounds of real runs.
 var Bounds = history.DefaultBounds
 
-// Replay runs the case on the tape and judges the history. trace keeps the trace.
+// Replay runs the case on the tape and judges the history. If trace is true, the result keeps the
+// trace.
 func (r *Repro) Replay(trace bool) (*sim.Result, []invariant.Verdict, error) {
 	s, err := newSimulator(r.Spec)
 	if err != nil {
@@ -85,7 +87,7 @@ func (r *Repro) Replay(trace bool) (*sim.Result, []invariant.Verdict, error) {
 	return result, invariant.Judge(result.History), nil
 }
 
-// records are the choices of the tape, by stream.
+// records returns the choices of the tape, by stream.
 func (r *Repro) records() [tape.Streams][]uint32 {
 	var records [tape.Streams][]uint32
 	for s := range tape.Streams {
@@ -94,27 +96,28 @@ func (r *Repro) records() [tape.Streams][]uint32 {
 	return records
 }
 
-// run is what the history of a repro begins with.
+// run returns the beginning of the history of a repro.
 func (r *Repro) run() history.Run {
 	run := r.Spec.history(r.Seed)
 	run.Scenario, run.Sentence, run.About = "replay", r.Sentence, []string{r.Invariant}
 	return run
 }
 
-// history is what the history of a run of the spec begins with.
+// history returns the beginning of the history of a run of the spec.
 func (s Spec) history(seed uint64) history.Run {
 	return history.Run{
 		Schema: history.SchemaVersion, Scenario: "search", Backend: "sim", Subject: s.Policy, From: s.From, To: s.To, Seed: seed, Bounds: Bounds,
 	}
 }
 
-// HashText is a trace's hash as it stands in files.
+// HashText returns a trace's hash in the form that files use.
 func HashText(hash uint64) string { return fmt.Sprintf("%016x", hash) }
 
-// maxRepro bounds a file that is read, in MiB: a case has a few hundred steps and requests at most.
+// maxRepro is the maximum size of a file, in MiB. A case has at most a few hundred steps and
+// requests.
 const maxRepro = 16
 
-// ReadRepro reads a file and checks that it can be run.
+// ReadRepro reads a file and checks that the simulator can run it.
 func ReadRepro(path string) (*Repro, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -142,7 +145,7 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 	if err := json.Unmarshal(body, &file); err != nil {
 		return nil, fmt.Errorf("it is not a repro file that this skewproof knows: %w", err)
 	}
-	if file.Schema != ReproSchema { // checked first: other fields may have other names in another schema
+	if file.Schema != ReproSchema { // checked first, because the fields of another schema may have other names
 		return nil, fmt.Errorf("its schema is %q; this skewproof reads %q: replay it with the skewproof of its commit, or search anew", file.Schema, ReproSchema)
 	}
 	r := &Repro{}
@@ -164,7 +167,7 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 	for s := range tape.Streams {
 		streams = append(streams, s.String())
 	}
-	for name := range r.Tape { // in any order
+	for name := range r.Tape { // the order does not matter
 		if !slices.Contains(streams, name) {
 			return nil, fmt.Errorf("unknown tape stream %q (known: %s)", name, strings.Join(streams, ", "))
 		}
@@ -178,7 +181,7 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 	return r, r.Case.Validate()
 }
 
-// checkRemoval refuses a cause that is none: changes that no policy has.
+// checkRemoval refuses an impossible cause: one with changes of switches that do not exist.
 func (r *Repro) checkRemoval() error {
 	if r.Removal == nil {
 		return nil
@@ -200,7 +203,7 @@ func (r *Repro) Encode() ([]byte, error) {
 	return append(body, '\n'), nil
 }
 
-// story tells a case in words, in lines, and counts the steps that harm or change the control
+// story describes a case in lines of text, and counts the steps that break or change the control
 // plane.
 func story(c *sim.Case) (lines []string, disturbances int) {
 	var servers []string
@@ -225,7 +228,7 @@ func story(c *sim.Case) (lines []string, disturbances int) {
 	return lines, disturbances
 }
 
-// asked tells a request in words.
+// asked describes a request in words.
 func asked(r sim.Request) string {
 	s := fmt.Sprintf("%s later, ask %s to %s", r.After, r.Server, &r.Request)
 	if r.After == 0 {

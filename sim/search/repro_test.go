@@ -13,7 +13,7 @@ import (
 
 func decoded(body []byte) (*Repro, error) { return decodeRepro(bytes.NewReader(body)) }
 
-// sample is a repro that can be run.
+// sample is a repro that the simulator can run.
 func sample(t testing.TB) *Repro {
 	t.Helper()
 	spec := specOf("upstream-1.37", 4)
@@ -82,8 +82,8 @@ func TestABrokenReproFileIsRefused(t *testing.T) {
 	}
 }
 
-// What another schema calls a field this one may call otherwise: it says what to do, not which
-// field it cannot read.
+// Another schema may use other names for the same fields. So the error must say what to do, and not
+// which field is unknown.
 func TestAReproOfAnotherSchemaIsRefusedWithWhatToDo(t *testing.T) {
 	old := `{"schema":"skewproof/repro/v1alpha1","invariant":"NoLoop","case":{"requests":[{"forged":true,"denied":true}]}}`
 	_, err := decoded([]byte(old))
@@ -92,11 +92,10 @@ func TestAReproOfAnotherSchemaIsRefusedWithWhatToDo(t *testing.T) {
 	}
 }
 
-// What is read can be run, or is refused: a file of whatever content must neither panic nor run for
-// ever.
+// Every file must either run or be refused. No content may cause a panic or an endless run.
 func FuzzReadRepro(f *testing.F) {
 	small := sample(f)
-	small.Case.Requests = small.Case.Requests[:1] // go test takes long to make a large one smaller
+	small.Case.Requests = small.Case.Requests[:1] // go test takes long to shrink a large input
 	body, err := small.Encode()
 	if err != nil {
 		f.Fatal(err)

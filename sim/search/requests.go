@@ -12,9 +12,9 @@ import (
 // addRequests adds the requests.
 func (g *Generator) addRequests() {
 	left := g.spec.requests()
-	// Few cases request discovery, since it costs more than other requests, but those request it
-	// often: only the answers of several servers in turn, after recovery, show whether the servers
-	// agree.
+	// Few cases request discovery, because it costs more than other requests. But these cases
+	// request it often: only the answers of several servers in turn, after recovery, show whether
+	// the servers agree.
 	g.discovers = g.work(4) == 3
 	if compared := min(len(g.names), left/4, 4); g.discovers && compared > 1 {
 		path := paths[1-g.work(4)/3]
@@ -31,13 +31,13 @@ func (g *Generator) addRequests() {
 	}
 }
 
-// delaysAfterStep are how long after its step a request is sent.
+// delaysAfterStep are the times between a step and a request that follows it.
 var delaysAfterStep = [...]time.Duration{
 	time.Second, 0, 10 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 4 * time.Second, 5500 * time.Millisecond,
 	8 * time.Second, 13 * time.Second, 24 * time.Second, 40 * time.Second,
 }
 
-// callers are the users that requests are sent as.
+// callers are the users who send the requests.
 var callers = workload.Users()
 
 // request draws one request.
@@ -46,11 +46,11 @@ func (g *Generator) request() sim.Request {
 	r.User, r.After = callers[g.work(len(callers))], delaysAfterStep[g.work(len(delaysAfterStep))]
 	r.After += r.After / 16 * time.Duration(g.work(8))
 	switch phase := g.work(16); {
-	case phase < 9: // while it is disturbed
+	case phase < 9: // during the disturbances
 		r.Step = g.first + g.work(g.heals-g.first+1)
-	case phase < 10: // before
+	case phase < 10: // before them
 		r.Step = g.work(g.first + 1)
-	case phase < 13: // while it recovers
+	case phase < 13: // during the recovery
 		r.Step = g.heals + g.work(g.ends-g.heals)
 	default: // afterwards
 		r.Step = g.ends
@@ -71,16 +71,17 @@ func (g *Generator) request() sim.Request {
 	return r
 }
 
-// rarelyAnotherMediaType says that one in so many varied requests asks for another media type: such
-// an answer is always judged in full, which costs as much as several schedules.
+// rarelyAnotherMediaType is the number of varied requests of which one asks for another media type.
+// It is large because such an answer is always fully judged, which costs as much as several
+// schedules.
 const rarelyAnotherMediaType = 32
 
-// workChoices are the choices of the workload, for package workload.
+// workChoices makes the choices for package workload.
 type workChoices struct{ *tape.Tape }
 
 func (c workChoices) IntN(n int) int { return c.Choose(tape.Workload, n) }
 
-// chooseTarget chooses the resource and the server: in most cases one that must forward the
+// chooseTarget chooses the resource and the server. In most cases the server must forward the
 // request.
 func (g *Generator) chooseTarget(r *sim.Request) {
 	t := &g.targets
@@ -108,8 +109,8 @@ func (g *Generator) chooseTarget(r *sim.Request) {
 	g.chooseVerb(r)
 }
 
-// serverWithout is the first server from one on that does not serve the target; in one of eight
-// cases from.
+// serverWithout returns the first server, counting from from, that does not serve the target. In
+// one of eight cases it returns from itself.
 func (g *Generator) serverWithout(one *target, step, from int) int {
 	if g.work(8) == 7 {
 		return from
@@ -123,10 +124,11 @@ func (g *Generator) serverWithout(one *target, step, from int) int {
 	return from
 }
 
-// objects are the names of objects: few, so that requests read what others have written.
+// objects are the names of objects. There are few names, so that requests read objects that other
+// requests have written.
 var objects = [...]string{"x", "y", "z"}
 
-// verbs are the verbs of resources and of subresources, the common ones several times.
+// verbs are the verbs of resources and of subresources. Common verbs are in the list several times.
 var (
 	verbs = [...]string{
 		"list", "list", "get", "get", "get", "list", "create", "create", "create", "update", "patch", "delete", "watch", "watch", history.VerbTable, "deletecollection",

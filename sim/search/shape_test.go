@@ -13,7 +13,8 @@ func threeVersions() Spec {
 	return Spec{Policy: "reference", From: "v1.35.4", To: newer, Versions: []string{"v1.35.4", older, newer}, Resources: 6}
 }
 
-// Every number of servers, every version on every server, and what differs by server must come up.
+// Every number of servers, every version on every server, and every setting that differs by server
+// must occur.
 func TestEveryShapeComesUp(t *testing.T) {
 	g := generator(t, threeVersions())
 	servers, starts, becomes, drawn := map[int]int{}, map[string]int{}, map[string]int{}, map[string]int{}
@@ -67,7 +68,7 @@ func TestEveryShapeComesUp(t *testing.T) {
 	}
 }
 
-// The definitions are made of what the versions differ in.
+// The definitions must concern resources in which the versions differ.
 func TestDefinitionsAreDrawnFromTheSkew(t *testing.T) {
 	g := generator(t, specOf("reference", 3))
 	for _, want := range []string{
@@ -98,7 +99,7 @@ func TestDefinitionsAreDrawnFromTheSkew(t *testing.T) {
 	}
 }
 
-// A wrong configuration must not last until all must be right.
+// A wrong configuration must be corrected before everything must be right.
 func TestWrongConfigurationsAreHealed(t *testing.T) {
 	g := generator(t, specOf("reference", 3))
 	for seed := range uint64(3000) {

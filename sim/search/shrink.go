@@ -16,14 +16,15 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// DefaultShrinkRuns bounds by default the runs to shrink one case. Most need less than two hundred.
+// DefaultShrinkRuns is the default maximum number of runs to shrink one case. Most cases need less
+// than two hundred.
 const DefaultShrinkRuns = 1000
 
-// Shrink looks for the smallest case with the violation want, as known explains it: fewer requests,
-// steps, servers and resources, simpler faults, rounder times, a tape of zeros. It ends after so
-// many runs, or with ctx, and returns the smallest case that it has found. It is an error if the
-// given case does not have the violation on the given tape. The result is deterministic unless ctx
-// ends.
+// Shrink looks for the smallest case with the violation want, which known helps to identify: fewer
+// requests, steps, servers and resources, simpler faults, rounder times, a tape of zeros. It ends
+// after the given number of runs, or with ctx, and returns the smallest case so far. It is an error
+// if the given case on the given tape does not have the violation. The result is deterministic
+// unless ctx ends.
 func Shrink(
 	ctx context.Context, spec Spec, c sim.Case, on [tape.Streams][]uint32, want reports.CampaignFinding, known findings.Catalogue, runs int,
 ) (*Repro, error) {
@@ -62,10 +63,10 @@ type shrinker struct {
 	known     findings.Catalogue
 	invariant invariant.Invariant
 	sim       *sim.Simulator // of best's spec
-	// shows, if set, says in place of a simulator whether a case shows the violation.
+	// shows, if set, replaces the simulator: it says whether a case shows the violation.
 	shows func(sim.Case) bool
-	left  int // runs
-	taken int // changes that were kept
+	left  int // number of runs left
+	taken int // number of changes that were kept
 
 	best  candidate
 	found Violation // in best
@@ -90,7 +91,7 @@ func newSimulator(spec Spec) (*sim.Simulator, error) {
 	return sim.New(setup), nil
 }
 
-// try runs a candidate of best's spec, and takes it if it has the same violation.
+// try runs a candidate of best's spec, and keeps it if it has the same violation.
 func (s *shrinker) try(c candidate) bool { return s.tryOn(s.sim, c) }
 
 func (s *shrinker) tryOn(simulator *sim.Simulator, c candidate) bool {
@@ -121,7 +122,7 @@ func (s *shrinker) tryOn(simulator *sim.Simulator, c candidate) bool {
 	return false
 }
 
-// repro is the smallest case.
+// repro returns the smallest case.
 func (s *shrinker) repro() *Repro {
 	r := &Repro{
 		Schema: ReproSchema, Spec: s.best.spec, Invariant: s.want.Invariant, Cause: s.found.Cause, Signature: s.found.Signature, Sentence: s.found.Sentence,
@@ -146,9 +147,9 @@ func (s *shrinker) change(do func(c *candidate)) candidate {
 	return c
 }
 
-// without tries to remove ranges of a list: the large ones first, from the end (Zeller and
-// Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002). count is the present
-// length of the list.
+// without tries to remove ranges of a list: large ones first, from the end (Zeller and Hildebrandt,
+// "Simplifying and Isolating Failure-Inducing Input", 2002). count returns the present length of
+// the list.
 func (s *shrinker) without(count func() int, drop func(c *candidate, from, to int)) {
 	for size := (count() + 1) / 2; size > 0; size /= 2 {
 		for to := count(); to > 0; to = min(to-size, count()) {
@@ -158,7 +159,7 @@ func (s *shrinker) without(count func() int, drop func(c *candidate, from, to in
 	}
 }
 
-// shrinkTape makes choices of the tape 0: all, those of a stream, or some.
+// shrinkTape sets choices of the tape to 0: all of them, those of one stream, or some.
 func (s *shrinker) shrinkTape() {
 	if !slices.ContainsFunc(s.best.tape[:], func(r []uint32) bool { return len(r) > 0 }) {
 		return
@@ -170,7 +171,7 @@ func (s *shrinker) shrinkTape() {
 		if len(s.best.tape[stream]) == 0 || s.try(s.change(func(c *candidate) { c.tape[stream] = nil })) {
 			continue
 		}
-		smallest := len(s.best.tape[stream]) / 32 // beyond that it is many runs for little
+		smallest := len(s.best.tape[stream]) / 32 // above this, shrinking takes many runs and gains little
 		s.without(func() int {
 			if s.left <= 0 {
 				return 0
@@ -200,7 +201,7 @@ func (s *shrinker) shrinkSteps() {
 	})
 }
 
-// shrinkServers removes servers, and lets the case begin with a control plane that has settled.
+// shrinkServers removes servers, and makes the case begin with a settled control plane.
 func (s *shrinker) shrinkServers() {
 	for i := len(s.best.Servers) - 1; i >= 0 && len(s.best.Servers) > 1; i-- {
 		s.try(s.change(func(c *candidate) { c.leave(c.Servers[i].Name) }))
@@ -210,7 +211,7 @@ func (s *shrinker) shrinkServers() {
 	}
 }
 
-// shrinkResources lets fewer resources be served: the first ones of the spec.
+// shrinkResources reduces the served resources to the first ones of the spec.
 func (s *shrinker) shrinkResources() {
 	all, err := s.best.spec.GVRs()
 	if err != nil {
@@ -231,7 +232,8 @@ func (s *shrinker) shrinkResources() {
 	}
 }
 
-// shrinkAll shrinks every finding, several at once. When ctx is done, the others stay as they are.
+// shrinkAll shrinks every finding, several at once. When ctx ends, the remaining findings stay as
+// they are.
 func (s *Search) shrinkAll(ctx context.Context, c *reports.Campaign) {
 	if len(c.Findings) == 0 {
 		return
@@ -251,7 +253,7 @@ func (s *Search) shrinkAll(ctx context.Context, c *reports.Campaign) {
 	nameRepros(c)
 }
 
-// nameRepros gives the repro files their names.
+// nameRepros names the repro files.
 func nameRepros(c *reports.Campaign) {
 	names := map[string]int{}
 	for i := range c.Findings {
@@ -264,9 +266,9 @@ func nameRepros(c *reports.Campaign) {
 	}
 }
 
-// shrinkOne makes the repro of one finding. After a panic it has none.
+// shrinkOne makes the repro of one finding. If the run panics, the finding has no repro.
 func (s *Search) shrinkOne(ctx context.Context, f *reports.CampaignFinding) {
-	defer func() { _ = recover() }() // its seed says enough
+	defer func() { _ = recover() }() // the seed is enough to find it again
 	runs := s.options.ShrinkRuns
 	if ctx.Err() != nil || runs < 0 {
 		ctx, runs = context.WithoutCancel(ctx), 0
@@ -294,7 +296,8 @@ func (s *Search) shrinkOne(ctx context.Context, f *reports.CampaignFinding) {
 	f.Shrunk = runs > 0 && ctx.Err() == nil
 }
 
-// explain finds out which switches remove a violation that was shrunk. An error leaves that unknown.
+// explain finds out which switches remove a shrunk violation. After an error the cause stays
+// unknown.
 func (s *Search) explain(ctx context.Context, f *reports.CampaignFinding, r *Repro) {
 	removal, err := Removal(ctx, r.Spec, r.Case, r.records(), *f, s.options.Findings, s.options.CauseRuns)
 	if err != nil {
@@ -303,7 +306,7 @@ func (s *Search) explain(ctx context.Context, f *reports.CampaignFinding, r *Rep
 	f.Removal, r.Removal = removal, removal
 }
 
-// recorded is the case of a seed with the choices that its run made.
+// recorded returns the case of a seed with the choices that its run made.
 func (s *Search) recorded(seed uint64) (*sim.Case, [tape.Streams][]uint32, error) {
 	c, t := s.source().Case(seed)
 	t.Record(true)

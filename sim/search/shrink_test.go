@@ -18,7 +18,8 @@ import (
 
 var onlyNew = history.GVR{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}
 
-// burdened is the false 404 of an unrelated restart, among much that has nothing to do with it.
+// burdened is the case of the false 404 after an unrelated restart, with many additional steps that
+// do not matter.
 func burdened() sim.Case {
 	cut := func(label, from, to string) scenario.Step {
 		return scenario.Step{Action: scenario.Inject, Label: label, Fault: &fault.Fault{Kind: fault.Cut, From: from, To: to}}
@@ -44,12 +45,12 @@ func burdened() sim.Case {
 	return c
 }
 
-// wanted is what a search looks for again when it shrinks a violation.
+// wanted is the violation that a search looks for while it shrinks.
 func wanted(v Violation) reports.CampaignFinding {
 	return reports.CampaignFinding{ViolationKind: v.ViolationKind, Invariant: v.Signature.Invariant}
 }
 
-// tried runs a case and returns what it violates.
+// tried runs a case and returns its violations.
 func tried(t *testing.T, spec Spec, c sim.Case, seed uint64) ([]Violation, [tape.Streams][]uint32) {
 	t.Helper()
 	setup, err := spec.Setup()
@@ -101,8 +102,8 @@ func TestShrinkLeavesNothingThatIsNotNeeded(t *testing.T) {
 	}
 }
 
-// Without any runs to spend, what comes back is the case as it was; with a signature that it does
-// not show, nothing.
+// Without any runs, Shrink must return the case unchanged. With a signature that the case does not
+// show, it must return nothing.
 func TestShrinkKeepsToItsBounds(t *testing.T) {
 	spec := specOf("upstream-1.37", 4)
 	all, on := tried(t, spec, burdened(), 5)

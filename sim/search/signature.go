@@ -11,13 +11,13 @@ import (
 // Violation is a violation in a run.
 type Violation struct {
 	reports.ViolationKind
-	// Signature is that of the violation, with its circumstances.
+	// Signature is the violation's signature, with its circumstances.
 	Signature invariant.Signature
-	// Sentence and Cause are those of the evidence.
+	// Sentence and Cause are those in the evidence.
 	Sentence, Cause string
 }
 
-// violations lists the violations of a run, each kind once. known explains some.
+// violations returns the violations of a run, each kind once. known explains some of them.
 func violations(known findings.Catalogue, verdicts []invariant.Verdict) []Violation {
 	var all []Violation
 	for i := range verdicts {
@@ -39,7 +39,7 @@ func violations(known findings.Catalogue, verdicts []invariant.Verdict) []Violat
 	return all
 }
 
-// requestKind is what sets the request of a violation apart.
+// requestKind returns the kind of the violation's request.
 func requestKind(s invariant.Signature) reports.RequestKind {
 	switch s.Mechanism {
 	case invariant.MechanismForgedHop:

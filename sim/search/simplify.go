@@ -56,7 +56,7 @@ func (s *shrinker) plainFault(i int) {
 	}
 }
 
-// restart makes one restart of a kill or stop and the next start.
+// restart joins a kill or stop and the next start into one restart.
 func (s *shrinker) restart(i int) {
 	steps := s.best.Steps
 	if a := steps[i].Action; a != scenario.Kill && a != scenario.Stop {
@@ -74,7 +74,7 @@ func (s *shrinker) restart(i int) {
 	}
 }
 
-// oneSoak joins two waits.
+// oneSoak joins two waits into one.
 func (s *shrinker) oneSoak(i int) {
 	if i+1 >= len(s.best.Steps) || s.best.Steps[i].Action != scenario.Soak || s.best.Steps[i+1].Action != scenario.Soak {
 		return
@@ -108,7 +108,7 @@ func (s *shrinker) plainRequests() {
 	}
 }
 
-// round are times that are easy to read, the shortest first.
+// round are times that are easy to read, shortest first.
 var round = [...]time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, time.Hour,
 }
@@ -145,7 +145,7 @@ type candidate struct {
 	tape [tape.Streams][]uint32
 }
 
-// clone copies what shrinking changes.
+// clone copies the parts of the case that shrinking changes.
 func clone(c sim.Case) sim.Case {
 	c.Servers, c.Steps, c.Requests = slices.Clone(c.Servers), slices.Clone(c.Steps), slices.Clone(c.Requests)
 	for i := range c.Steps {
@@ -161,12 +161,12 @@ func clone(c sim.Case) sim.Case {
 	return c
 }
 
-// drop removes the steps for which out is true, and those that are impossible without them, such as
-// the heal of a removed fault. Requests keep their place among the other steps.
+// drop removes the steps for which out is true, and the steps that are impossible without them,
+// such as the heal of a removed fault. Requests keep their place among the remaining steps.
 func (c *candidate) drop(out func(i int) bool) {
 	state := scenario.NewState(c.Servers)
 	kept := c.Steps[:0:0]
-	place := make([]int, len(c.Steps)+1) // the new step of a request, by its old step
+	place := make([]int, len(c.Steps)+1) // new step of a request, by its old step
 	for i, s := range c.Steps {
 		if !out(i) && state.Apply(s) == nil {
 			kept = append(kept, s)

@@ -6,9 +6,9 @@ import (
 	"math/bits"
 )
 
-// sketch counts distinct values in bounded memory: a HyperLogLog (Flajolet, Fusy, Gandouet and
-// Meunier, 2007), with linear counting for few. Its standard error is [reports.DistinctError]. nil
-// is empty.
+// sketch counts distinct values in bounded memory. It is a HyperLogLog (Flajolet, Fusy, Gandouet
+// and Meunier, 2007), with linear counting for small numbers. Its standard error is
+// [reports.DistinctError]. nil is empty.
 type sketch []byte
 
 const (
@@ -16,12 +16,12 @@ const (
 	registers  = 1 << sketchBits
 )
 
-// Add counts a thing by its hash.
+// Add counts a value by its hash.
 func (s *sketch) Add(hash uint64) {
 	if len(*s) == 0 {
 		*s = make(sketch, registers)
 	}
-	// Every bit must depend on every bit: this is the finaliser of SplitMix64.
+	// Every output bit must depend on every input bit: this is the finaliser of SplitMix64.
 	hash = (hash ^ hash>>30) * 0xbf58476d1ce4e5b9
 	hash = (hash ^ hash>>27) * 0x94d049bb133111eb
 	hash ^= hash >> 31
@@ -29,7 +29,7 @@ func (s *sketch) Add(hash uint64) {
 	*r = max(*r, byte(bits.LeadingZeros64(hash<<sketchBits|1<<(sketchBits-1)))+1)
 }
 
-// Merge counts what another sketch has counted.
+// Merge adds the values that another sketch has counted.
 func (s *sketch) Merge(o sketch) {
 	if len(o) > 0 && len(*s) == 0 {
 		*s = make(sketch, registers)
@@ -39,7 +39,7 @@ func (s *sketch) Merge(o sketch) {
 	}
 }
 
-// Count estimates how many different things were counted.
+// Count estimates the number of distinct values.
 func (s sketch) Count() uint64 {
 	if len(s) == 0 {
 		return 0
@@ -59,10 +59,10 @@ func (s sketch) Count() uint64 {
 	return uint64(math.Round(estimate))
 }
 
-// bytes are the sketch in a document; never nil.
+// bytes returns the sketch for a document; never nil.
 func (s sketch) bytes() []byte { return append([]byte{}, s...) }
 
-// check refuses what no search has counted.
+// check refuses a sketch that no search can have made.
 func (s sketch) check() error {
 	if n := len(s); n != 0 && n != registers {
 		return fmt.Errorf("a sketch of distinct traces has %d registers, want %d", n, registers)

@@ -15,22 +15,22 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// Smallest looks for the smallest set of changes that leave a policy without core violations, to be
-// run once.
+// Smallest looks for the smallest set of changes with which a policy has no core violations. It is
+// to be run once.
 type Smallest struct {
 	spec    Spec
 	to      proxy.Policy
 	options Options
-	changes []string // that make of the policy the other one
+	changes []string // that turn the policy into the other one
 	places  []place
 	ground  ground
 
-	excused map[int][]string // the core invariants that a place violates with all changes, too
-	failing []int            // places that some set did not pass, the last one first
+	excused map[int][]string // the core invariants that a place violates even with all changes
+	failing []int            // places that failed with some set, the last one first
 	found   *reports.Smallest
 }
 
-// NewSmallest prepares the search: over so many schedules as the options say, and over scenarios.
+// NewSmallest prepares the search, over scenarios and over as many schedules as the options say.
 // ShrinkRuns and Findings are not used, and shards are an error.
 func NewSmallest(spec Spec, to string, o Options, scenarios []scenario.Scenario) (*Smallest, error) {
 	a, err := Ablate(spec, to, o)
@@ -63,10 +63,9 @@ func NewSmallest(spec Spec, to string, o Options, scenarios []scenario.Scenario)
 	return s, nil
 }
 
-// Run looks for the set: a schedule that violates a core invariant tells which changes remove the
-// violation, and those are added, until nothing is violated any more. Then every change is left out
-// that can be. Progress (may be nil) is told what is done. The result is deterministic unless ctx
-// ends, which is an error.
+// Run looks for the set. As long as a schedule violates a core invariant, Run adds the changes that
+// remove this violation. Then it leaves out every change that is not needed. Progress (may be nil)
+// is told what is being done. The result is deterministic unless ctx ends, which is an error.
 func (s *Smallest) Run(ctx context.Context, progress func(string)) (*reports.Smallest, error) {
 	say := func(format string, args ...any) {
 		if progress != nil {
@@ -117,7 +116,7 @@ func (s *Smallest) Run(ctx context.Context, progress func(string)) (*reports.Sma
 	return s.found, s.describe(ctx, set, say)
 }
 
-// excuse notes what is violated with all changes: no set can be held to that.
+// excuse records the violations that remain with all changes, because no set can remove them.
 func (s *Smallest) excuse(ctx context.Context, all []int) error {
 	outcomes, err := s.ground.run(ctx, s.with(all), s.places, false)
 	if err != nil {
@@ -143,8 +142,8 @@ func (s *Smallest) excuse(ctx context.Context, all []int) error {
 }
 
 // fails returns the first place at which a set of changes leaves a core violation that all changes
-// would remove; -1 if there is none. Places at which other sets failed are tried first, since most
-// sets fail there.
+// together remove; -1 if there is none. It tries places at which other sets failed first, because
+// most sets fail there.
 func (s *Smallest) fails(ctx context.Context, set []int) (int, error) {
 	var before []place
 	for _, i := range s.failing {
@@ -179,9 +178,9 @@ func (s *Smallest) violates(at int, o outcome) bool {
 	return slices.ContainsFunc(o.violated, func(name string) bool { return !slices.Contains(s.excused[at], name) })
 }
 
-// toAdd are the changes that remove what a place violates under a set. One that removes it alone is
-// taken before others, and among those the one after which the fewest places that failed so far
-// fail.
+// toAdd returns the changes that remove the violations of a place under a set. A single change that
+// removes them is preferred. Among several single changes, toAdd prefers the one with which the
+// fewest places that failed so far fail.
 func (s *Smallest) toAdd(ctx context.Context, set []int, at int) ([]int, error) {
 	var rest []int
 	for i := range s.changes {
@@ -196,7 +195,7 @@ func (s *Smallest) toAdd(ctx context.Context, set []int, at int) ([]int, error) 
 	}
 	if all, err := removes(rest); err != nil {
 		return nil, err
-	} else if !all { // on other tapes something stays whatever is changed: its own one must do
+	} else if !all { // on other tapes some violation remains with every change, so use only the place's own tape
 		near = false
 	}
 	best, fewest := []int(nil), len(s.places)+1
@@ -244,10 +243,10 @@ func (s *Smallest) toAdd(ctx context.Context, set []int, at int) ([]int, error) 
 	return rest, nil
 }
 
-// probing is how many schedules are run to see which of several changes does more.
+// probing is the number of schedules that are run to compare several changes.
 const probing = 300
 
-// with is the spec with a set of changes.
+// with returns the spec with a set of changes.
 func (s *Smallest) with(set []int) Spec {
 	spec := s.spec
 	for _, i := range set {
@@ -256,7 +255,7 @@ func (s *Smallest) with(set []int) Spec {
 	return spec
 }
 
-// describe fills in what each change of the set is needed for, and what it costs.
+// describe fills in, for each change of the set, why it is needed and what it costs.
 func (s *Smallest) describe(ctx context.Context, set []int, say func(string, ...any)) error {
 	before, err := s.ground.costs(ctx, s.spec, s.places)
 	if err != nil {
@@ -327,16 +326,16 @@ func (p place) String() string {
 	return fmt.Sprintf("seed %d", p.seed)
 }
 
-// outcome is what a place came to.
+// outcome is the result of a place.
 type outcome struct {
 	violated []string // core invariants
-	err      string   // it could not be carried out
+	err      string   // the place could not be carried out
 }
 
 var errEnded = errors.New("it was ended early")
 
-// nearTapes are the tapes that a place is run on to see whether a change removes a violation there,
-// and not only moves it.
+// nearTapes are the tapes on which a place is run, to see whether a change removes a violation
+// there or only moves it.
 func (p place) nearTapes() []*tape.Tape {
 	own := tape.Seeded(p.seed)
 	if p.scenario != nil {
@@ -349,7 +348,7 @@ func (p place) nearTapes() []*tape.Tape {
 	return all
 }
 
-// sees lists the core invariants that a result violates.
+// sees returns the core invariants that a result violates.
 func sees(r *sim.Result) (violated []string) {
 	if !r.Suspect {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// Of the switches of a policy that are not as in the reference, two are needed: one of the others
-// is of no use beside these, and one breaks no core invariant.
+// In this test several switches differ from the reference. Two of them are needed. One of the
+// others has no effect in addition to these two, and one breaks no core invariant.
 func TestTheSmallestSetIsWhatIsNeeded(t *testing.T) {
 	spec := specOf("reference", 3)
 	spec.Changes = []string{"Routing.Subresources=false", "Quirks.TrustAnyHop=true", "Routing.RefuseAtHop=false", "Routing.Attempts=1"}
@@ -82,8 +82,8 @@ func TestASmallestSetThatWasEndedIsAnError(t *testing.T) {
 	}
 }
 
-// Tables that were made of other policies, schedules or simulated servers than there are now say
-// something that is not so any more.
+// If tables were made from other policies, schedules or simulated servers than the present ones,
+// their figures may be wrong by now.
 func TestTheTablesInTheDocumentsAreOfThisCode(t *testing.T) {
 	spec := specOf("upstream-1.37", 3)
 	now, err := Inputs(spec)

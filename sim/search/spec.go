@@ -22,35 +22,35 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// Spec says what is searched: a policy, with changes, on a control plane of two versions.
+// Spec says what to search: a policy with changes, on a control plane of two versions.
 type Spec reports.SearchSpec
 
-// DefaultRequests is how many requests a generated case has where its Spec does not say.
+// DefaultRequests is the number of requests in a generated case if its Spec does not say.
 const DefaultRequests = 20
 
-// MaxServers, MaxRequests and MaxVersions bound what is searched.
+// MaxServers, MaxRequests and MaxVersions are the maximum values in a Spec.
 const (
 	MaxServers  = 100
 	MaxRequests = 10_000
 	MaxVersions = 3
 )
 
-// mostDrawn is the largest number of servers of a case where the spec gives none.
+// mostDrawn is the maximum number of servers in a case if the spec gives no number.
 const mostDrawn = 5
 
-// String is the policy with its changes.
+// String returns the policy with its changes.
 func (s Spec) String() string { return reports.SearchSpec(s).String() }
 
-// with is the spec with one more change.
+// with returns the spec with one more change.
 func (s Spec) with(change string) Spec {
 	s.Changes = append(slices.Clip(s.Changes), change)
 	return s
 }
 
-// requests is how many requests a generated case has.
+// requests returns the number of requests in a generated case.
 func (s Spec) requests() int { return cmp.Or(s.Requests, DefaultRequests) }
 
-// check reports what is wrong with the numbers of a spec. [Spec.Setup] checks its names.
+// check reports errors in the numbers of a spec. [Spec.Setup] checks its names.
 func (s Spec) check() error {
 	switch {
 	case s.Servers < 0 || s.Servers > MaxServers:
@@ -67,10 +67,10 @@ func (s Spec) check() error {
 	return nil
 }
 
-// versions are all versions, oldest first.
+// versions returns all versions, oldest first.
 func (s Spec) versions() []string { return reports.SearchSpec(s).AllVersions() }
 
-// version is the newest or the oldest version.
+// version returns the newest or the oldest version.
 func (s Spec) version(newer bool) string {
 	if newer {
 		return s.To
@@ -78,10 +78,10 @@ func (s Spec) version(newer bool) string {
 	return s.From
 }
 
-// None is the policy of a control plane with the feature switched off.
+// None names the policy of a control plane with the feature switched off.
 const None = "none"
 
-// Build returns the policy that the spec names, with its changes; on is false where the feature is
+// Build returns the policy that the spec names, with its changes; on is false if the feature is
 // off.
 func (s Spec) Build() (policy proxy.Policy, on bool, err error) {
 	if s.Policy == None {
@@ -101,7 +101,7 @@ func (s Spec) Build() (policy proxy.Policy, on bool, err error) {
 	return policy, true, nil
 }
 
-// impossible are the states that no schedule can reach, with the reasons.
+// impossible returns the states that no schedule can reach, each with the reason.
 func (s Spec) impossible() map[sim.State]string {
 	policy, on, err := s.Build()
 	if err != nil || !on {
@@ -110,14 +110,14 @@ func (s Spec) impossible() map[sim.State]string {
 	return sim.Impossible(policy)
 }
 
-// Setup returns what a simulator of the spec needs.
+// Setup returns the setup for a simulator of the spec.
 func (s Spec) Setup() (sim.Setup, error) {
 	policy, on, err := s.Build()
 	if err != nil {
 		return sim.Setup{}, err
 	}
 	versions := map[string]*recorded.Version{}
-	var mu sync.Mutex // of versions: several simulators share a setup
+	var mu sync.Mutex // protects versions, because several simulators share a setup
 	gvrs, err := s.GVRs()
 	if err != nil {
 		return sim.Setup{}, err
@@ -140,7 +140,7 @@ func (s Spec) Setup() (sim.Setup, error) {
 	}
 	return sim.Setup{
 		Policy:  func(string) (proxy.Policy, bool) { return policy, on },
-		Sidecar: s.Policy == proxy.Reference().Name, // whatever its changes: a change stands for what that switch does, and nothing else
+		Sidecar: s.Policy == proxy.Reference().Name, // independent of the spec's changes: a change sets only its switch, and nothing else
 		Version: func(name string) (*recorded.Version, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -159,12 +159,12 @@ func (s Spec) Setup() (sim.Setup, error) {
 	}, nil
 }
 
-// GVRs are the resources that are requested; those in which the versions differ most come first.
+// GVRs returns the requested resources. The resources in which the versions differ most come first.
 // Three versions are compared in pairs.
 func (s Spec) GVRs() ([]history.GVR, error) {
 	var pairs [][]history.GVR
 	versions := s.versions()
-	for newer := len(versions) - 1; newer > 0; newer-- { // first the oldest and the newest
+	for newer := len(versions) - 1; newer > 0; newer-- { // the oldest and the newest come first
 		for older := range newer {
 			these, err := recorded.Skew(versions[older], versions[newer])
 			if err != nil {
@@ -215,7 +215,7 @@ type Switch struct {
 	value reflect.Value
 }
 
-// switches are the fields of a policy, in the order of their declaration.
+// switches returns the fields of a policy, in the order of their declaration.
 func switches(p *proxy.Policy) []Switch {
 	var all []Switch
 	groups := reflect.ValueOf(p).Elem()
@@ -231,11 +231,11 @@ func switches(p *proxy.Policy) []Switch {
 	return all
 }
 
-// String is the value as it stands in a change.
+// String returns the value in the form that a change uses.
 func (s Switch) String() string { return fmt.Sprint(s.value.Interface()) }
 
-// set takes a value as [Switch.String] and docs/policies.md write it. The error says what is
-// wanted.
+// set parses a value in the form of [Switch.String] and docs/policies.md. The error says which
+// values are allowed.
 func (s Switch) set(text string) error {
 	switch s.value.Interface().(type) {
 	case bool:
@@ -282,7 +282,7 @@ func (s Switch) set(text string) error {
 	return nil
 }
 
-// parseBool also takes yes and no, as docs/policies.md shows them.
+// parseBool also accepts yes and no, as docs/policies.md writes them.
 func parseBool(text string) (bool, error) {
 	switch text {
 	case "yes":
@@ -293,7 +293,7 @@ func parseBool(text string) (bool, error) {
 	return strconv.ParseBool(text)
 }
 
-// parseExtensions also takes the number, which repro files of earlier versions have.
+// parseExtensions also accepts the number, which repro files of earlier versions have.
 func parseExtensions(text string) (proxy.ExtensionPolicy, error) {
 	if n, err := strconv.Atoi(text); err == nil && n >= int(proxy.ExtensionsIgnored) && n <= int(proxy.ExtensionsExact) {
 		return proxy.ExtensionPolicy(n), nil
@@ -301,7 +301,7 @@ func parseExtensions(text string) (proxy.ExtensionPolicy, error) {
 	return proxy.ParseExtensionPolicy(text)
 }
 
-// differences are the changes that make one policy of another, one for each switch.
+// differences returns the changes that turn one policy into another, one for each switch.
 func differences(from, to proxy.Policy) []string {
 	a, b := switches(&from), switches(&to)
 	var all []string

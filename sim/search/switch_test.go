@@ -27,7 +27,7 @@ func TestChangesAreReadWhole(t *testing.T) {
 	}
 }
 
-// What is taken for something else makes a search of a policy that nobody asked about.
+// If a value were misread, the search would test a policy that nobody asked for.
 func TestWrongChangesAreRefused(t *testing.T) {
 	for text, says := range map[string]string{
 		"Knowledge.KeepLastGood=maybe": "want true or false", "Knowledge.KeepLastGood=": "want true or false", "Knowledge.KeepLastGood=true!": "want true or false",
@@ -48,7 +48,7 @@ func TestWrongChangesAreRefused(t *testing.T) {
 	}
 }
 
-// Every difference between presets can be given as a change, and says the same then.
+// Every difference between presets must be possible as a change, with the same meaning.
 func TestDifferencesAreChanges(t *testing.T) {
 	for _, from := range proxy.Presets() {
 		for _, to := range proxy.Presets() {

@@ -7,19 +7,19 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// Violations lists the violations of a run, each kind once. known explains some.
+// Violations returns the violations of a run, each kind once. known explains some of them.
 func Violations(known findings.Catalogue, verdicts []invariant.Verdict) []Violation {
 	return violations(known, verdicts)
 }
 
-// Tally counts what schedules came to that no [Search] has run: those on real servers.
+// Tally counts the results of schedules that no [Search] has run: those on real servers.
 type Tally struct{ n *counts }
 
-// NewTally begins to count.
+// NewTally returns an empty Tally.
 func NewTally(spec Spec) Tally { return Tally{newCounts(spec)} }
 
-// Add counts a schedule. passedOn is whether a request was passed on to a peer. verdicts are in the
-// order of the catalogue.
+// Add counts a schedule. passedOn says whether a server forwarded a request to a peer. verdicts are
+// in the order of the catalogue.
 func (t Tally) Add(seed uint64, passedOn bool, verdicts []invariant.Verdict, found []Violation) {
 	t.n.schedules++
 	if passedOn {
@@ -31,12 +31,12 @@ func (t Tally) Add(seed uint64, passedOn bool, verdicts []invariant.Verdict, fou
 // Trouble counts a schedule that could not be carried out.
 func (t Tally) Trouble(why string, seed uint64) { t.n.trouble(why, seed) }
 
-// Fill fills in what a campaign counts. Its shards are there already. Real servers show neither
-// states of the simulator nor traces.
+// Fill writes the counts into a campaign, which already has its shards. Real servers show neither
+// the states of the simulator nor traces.
 func (t Tally) Fill(c *reports.Campaign) {
 	t.n.fill(c)
 	c.Reached = nil
 }
 
-// StoryOf tells a case in words, in lines, and counts the steps that disturb the control plane.
+// StoryOf describes a case in lines of text, and counts the steps that disturb the control plane.
 func StoryOf(c *sim.Case) (lines []string, disturbances int) { return story(c) }

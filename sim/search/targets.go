@@ -8,28 +8,28 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// target is a resource or a subresource to ask for.
+// target is a resource or a subresource to request.
 type target struct {
 	gvr         history.GVR
 	subresource string
 	served      versionSet // the versions that serve it
 }
 
-// versionSet is a set of the versions of a spec; bit i is the i-th.
+// versionSet is a set of the versions of a spec. Bit i stands for version i.
 type versionSet uint8
 
 func (s versionSet) has(i int) bool { return s&(1<<i) != 0 }
 
-// targets are what the requests of a spec ask for.
+// targets are the resources and subresources that the requests of a spec can be about.
 type targets struct {
-	skewed []target // some versions serve it and others do not
-	shared []target // all do
-	nobody []target // no version does
-	// extensions are the resources of definitions. Whether a server serves them depends on the steps.
+	skewed []target // only some versions serve these
+	shared []target // all versions serve these
+	nobody []target // no version serves these
+	// extensions are the resources of definitions. The steps decide whether a server serves them.
 	extensions []target
 }
 
-// newTargets sorts the spec's resources and their subresources by who serves them.
+// newTargets groups the spec's resources and their subresources by the versions that serve them.
 func newTargets(spec Spec, definitions []scenario.Definition) (targets, error) {
 	t := targets{nobody: []target{
 		{gvr: history.GVR{Group: "nobody.example.com", Version: "v1", Resource: "ghosts"}},
@@ -77,7 +77,8 @@ func newTargets(spec Spec, definitions []scenario.Definition) (targets, error) {
 	return t, nil
 }
 
-// subresources are those of a resource in any of the versions, after "", the resource itself.
+// subresources returns the subresources of a resource in any of the versions, after "", which
+// stands for the resource itself.
 func subresources(gvr history.GVR, versions ...*recorded.Version) []string {
 	all := []string{""}
 	for _, v := range versions {

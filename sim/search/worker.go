@@ -13,11 +13,11 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// checkEvery says that one in so many schedules is run twice, and always judged. It is a prime, so
-// that each shard has its part of them.
+// checkEvery is the number of schedules of which one is run twice, and always judged. It is a
+// prime, so that each shard has its share of these schedules.
 const checkEvery = 101
 
-// sampled reports whether the schedule of a seed is one of them.
+// sampled reports whether the schedule of a seed is one of these.
 func (s *Search) sampled(seed uint64) bool { return (seed-s.options.First)%checkEvery == 0 }
 
 // worker runs schedules, one after the other.
@@ -25,15 +25,16 @@ type worker struct {
 	search *Search
 	source source
 	sim    *sim.Simulator
-	spare  *sim.Simulator // runs a schedule again; it has kept other things from earlier runs
+	spare  *sim.Simulator // runs a schedule again; its memory holds other earlier runs
 
-	mu     sync.Mutex // of counts, which are read while the worker runs
+	mu     sync.Mutex // protects counts, which are read while the worker runs
 	counts *counts
 
 	panics int
 }
 
-// mostPanics is after how many panics a worker ends. Each leaks the coroutines of its run.
+// mostPanics is the number of panics after which a worker ends, because each panic leaks the
+// coroutines of its run.
 const mostPanics = 100
 
 func newWorker(s *Search) *worker {
@@ -59,8 +60,8 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// one runs the schedule of a seed, and judges it if an invariant might object. A panic is a trouble
-// of that schedule.
+// one runs the schedule of a seed. It judges the schedule if an invariant might be violated. A
+// panic counts as a trouble of that schedule.
 func (w *worker) one(seed uint64) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -85,7 +86,7 @@ func (w *worker) one(seed uint64) {
 		found = violations(w.search.options.Findings, verdicts)
 	}
 	w.note(func(n *counts) {
-		n.run(result)
+		n.run(result, w.search.place(seed))
 		if sampled {
 			n.repeated(seed, differs)
 		}
@@ -110,8 +111,8 @@ func (w *worker) again(c *sim.Case, seed uint64) uint64 {
 	return result.Hash
 }
 
-// tapeOf is the tape that a schedule is run on: drawn from its seed, or of zeros where every
-// schedule is run.
+// tapeOf returns the tape for a schedule. It is drawn from the seed, but it is a tape of zeros if
+// every schedule is run.
 func tapeOf(method reports.Method, seed uint64) *tape.Tape {
 	if method == reports.MethodAll {
 		return &tape.Tape{}
@@ -125,7 +126,7 @@ func (w *worker) note(do func(n *counts)) {
 	do(w.counts)
 }
 
-// total is what all workers have counted so far.
+// total returns the counts of all workers so far.
 func (s *Search) total() *counts {
 	total := newCounts(s.spec)
 	for _, w := range s.workers {
@@ -134,21 +135,22 @@ func (s *Search) total() *counts {
 	return total
 }
 
-// Progress is how far a search is.
+// Progress is the progress of a search.
 type Progress struct {
-	Schedules uint64        // that were run
-	Wanted    uint64        // that are to be run; 0 if it goes by time
-	Elapsed   time.Duration // since it began
-	Traces    uint64        // different ones, about
-	States    int           // of the interesting ones that were reached
-	OfStates  int           // that are possible
+	Schedules uint64        // schedules so far
+	Wanted    uint64        // all schedules to run; 0 if the search is limited by time
+	Elapsed   time.Duration // since the start
+	Traces    uint64        // distinct ones, estimated
+	States    int           // interesting states reached so far
+	OfStates  int           // interesting states that are possible
 	Core      int           // signatures of violations of core invariants
-	Extended  int           // and of extended ones
-	// Shrunk of ToShrink findings have been shrunk. While ToShrink is not 0, the other fields are.
+	Extended  int           // and of extended invariants
+	// Shrunk of ToShrink findings have been shrunk. The other fields are 0 while ToShrink is above
+	// 0.
 	Shrunk, ToShrink int
 }
 
-// String is a line for people.
+// String returns a line of text.
 func (p Progress) String() string {
 	if p.ToShrink > 0 {
 		return fmt.Sprintf("looking for the smallest schedules: %d of %d", p.Shrunk, p.ToShrink)
@@ -185,7 +187,7 @@ func (s *Search) progress() Progress {
 	return p
 }
 
-// inParallel calls do in as many goroutines as there are workers, and reports progress once a
+// inParallel calls do in as many goroutines as there are workers, and reports the progress once a
 // second.
 func (s *Search) inParallel(do func(i int), progress func() Progress) {
 	done := make(chan struct{})

@@ -156,13 +156,16 @@ func TestEveryComponentHasABinary(t *testing.T) {
 	}
 }
 
-func TestEtcdTrustsNobodyWithoutACertificate(t *testing.T) {
+func TestEtcdArguments(t *testing.T) {
 	args := EtcdArguments(testFiles)
 	if v, _ := flag(args, "client-cert-auth"); v != "true" {
 		t.Error("etcd takes clients without a certificate")
 	}
 	if v, _ := flag(args, "listen-client-urls"); v != "https://127.0.0.1:2379" {
 		t.Errorf("etcd listens on %s: it must be reachable through its link only", v)
+	}
+	if v, _ := flag(args, "watch-progress-notify-interval"); v != "5s" {
+		t.Errorf("etcd notifies watches of its progress every %q, and with kubeadm every 5 s", v)
 	}
 }
 

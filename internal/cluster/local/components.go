@@ -69,7 +69,7 @@ func (c *Cluster) Provide(version, path string) error {
 	return nil
 }
 
-// EtcdArguments returns the command line of etcd, without the program's name.
+// EtcdArguments returns the command line of etcd 3.6 or later, without the program's name.
 func EtcdArguments(f Files) []string {
 	return []string{
 		"--name=etcd",
@@ -82,6 +82,8 @@ func EtcdArguments(f Files) []string {
 		"--cert-file=" + f.key("etcd-server.crt"),
 		"--key-file=" + f.key("etcd-server.key"),
 		"--log-level=warn",
+		// As with kubeadm: without it, a watch of a resource that nobody writes learns of no newer revision.
+		"--watch-progress-notify-interval=5s",
 	}
 }
 

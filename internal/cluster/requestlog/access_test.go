@@ -34,7 +34,8 @@ func line(t *testing.T, from, to int, change func(*sidecar.AccessRecord)) string
 }
 
 func hop(server string, from, to int, rerouted bool) history.Hop {
-	return history.Hop{Operation: "x1", Start: time.Duration(from) * ms, End: time.Duration(to) * ms, Entry: &history.Entry{Server: server, Status: 200, User: "jane", Rerouted: rerouted}}
+	return history.Hop{Operation: "x1", Start: time.Duration(from) * ms, End: time.Duration(to) * ms,
+		Entry: &history.Entry{Server: server, Status: 200, User: "jane", Rerouted: rerouted}}
 }
 
 func compare[T any](t *testing.T, want, got T) {
@@ -103,7 +104,8 @@ func TestMergeCountsARequestOnceEachTimeItIsHandled(t *testing.T) {
 		"it outlasts a client that went away":         {[]handled{at(1, 4)}, []handled{at(2, 8)}, []handled{at(1, 4)}},
 		"tried twice behind the sidecar":              {[]handled{at(1, 9)}, []handled{at(2, 2), at(4, 8)}, []handled{at(1, 9)}},
 		"the order of the records does not matter":    {[]handled{at(5, 9), at(1, 4)}, []handled{at(6, 8), at(2, 3)}, []handled{at(5, 9), at(1, 4)}},
-		"the same moment, cut down to microseconds":   {[]handled{{Hop: history.Hop{Operation: "x1", Start: ms + 900, End: 2 * ms, Entry: &history.Entry{Server: "b", User: "jane"}}}}, []handled{at(1, 2)}, []handled{{Hop: history.Hop{Operation: "x1", Start: ms + 900, End: 2 * ms, Entry: &history.Entry{Server: "b", User: "jane"}}}}},
+		"the same moment, cut down to microseconds": {[]handled{{Hop: history.Hop{Operation: "x1", Start: ms + 900, End: 2 * ms,
+			Entry: &history.Entry{Server: "b", User: "jane"}}}}, []handled{at(1, 2)}, []handled{{Hop: history.Hop{Operation: "x1", Start: ms + 900, End: 2 * ms, Entry: &history.Entry{Server: "b", User: "jane"}}}}},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, c.want, merge(c.access, c.audit)) })
 	}

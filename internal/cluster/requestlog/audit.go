@@ -40,14 +40,20 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 			start := event.RequestReceivedTimestamp.Sub(epoch)
 			open[id] = append(open[id], len(all))
 			all = append(all, handled{
-				Hop:       history.Hop{Operation: id, Start: start, End: start, Entry: &history.Entry{Server: server, User: event.User.Username, Groups: digestGroups(event.User.Groups), UID: event.User.UID, Extra: digestExtra(event.User.Extra), Rerouted: len(event.SourceIPs) > sources}},
+				Hop: history.Hop{Operation: id, Start: start, End: start, Entry: &history.Entry{
+					Server: server, User: event.User.Username, Groups: digestGroups(event.User.Groups),
+					UID: event.User.UID, Extra: digestExtra(event.User.Extra), Rerouted: len(event.SourceIPs) > sources,
+				}},
 				requested: asked(event),
 			})
 		case auditv1.StageResponseStarted:
 			switch received := event.RequestReceivedTimestamp.Sub(epoch); {
 			case event.User.Username == "": // see Hop.Unauthenticated
 				all = append(all, handled{
-					Hop:       history.Hop{Operation: id, Start: received, End: max(received, event.StageTimestamp.Sub(epoch)), Entry: &history.Entry{Server: server, Status: code(event), Unauthenticated: reason(event), Rerouted: len(event.SourceIPs) > sources}},
+					Hop: history.Hop{Operation: id, Start: received, End: max(received, event.StageTimestamp.Sub(epoch)),
+						Entry: &history.Entry{
+							Server: server, Status: code(event), Unauthenticated: reason(event), Rerouted: len(event.SourceIPs) > sources,
+						}},
 					requested: asked(event),
 				})
 			default: // recorded here too, because the process may be killed before the last stage

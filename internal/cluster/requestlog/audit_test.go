@@ -22,8 +22,10 @@ func TestAudited(t *testing.T) {
 	rerouted := strings.ReplaceAll(received, `["198.18.0.5"]`, `["198.18.0.5","198.18.0.6"]`)
 	inner := strings.ReplaceAll(rerouted, "10:00:01.000000Z", "10:00:01.100000Z")
 	innerDone := strings.NewReplacer(`10:00:01.000000Z`, `10:00:01.100000Z`, `10:00:01.250000Z`, `10:00:01.200000Z`, `503`, `404`).Replace(complete)
-	whole := history.Hop{Operation: "x1", Start: time.Second, End: 1250 * time.Millisecond, Entry: &history.Entry{Server: "b", Status: 503, User: "jane"}}
-	nested := history.Hop{Operation: "x1", Start: 1100 * time.Millisecond, End: 1200 * time.Millisecond, Entry: &history.Entry{Server: "b", Status: 404, User: "jane", Rerouted: true}}
+	whole := history.Hop{Operation: "x1", Start: time.Second, End: 1250 * time.Millisecond,
+		Entry: &history.Entry{Server: "b", Status: 503, User: "jane"}}
+	nested := history.Hop{Operation: "x1", Start: 1100 * time.Millisecond, End: 1200 * time.Millisecond,
+		Entry: &history.Entry{Server: "b", Status: 404, User: "jane", Rerouted: true}}
 	open := history.Hop{Operation: "x1", Start: time.Second, End: time.Second, Entry: &history.Entry{Server: "b", User: "jane"}}
 	listed := func(h history.Hop) handled {
 		h.Groups = noGroups

@@ -122,7 +122,8 @@ func TestHopsTellOfFailedAuthentication(t *testing.T) {
 		compare(t, []history.Hop{refused("a", 1001, 1002, x509), told("b", 1000, 1250, false, "")}, got)
 	})
 	t.Run("behind a sidecar that did authenticate", func(t *testing.T) {
-		audit := handled{Hop: history.Hop{Operation: "x1", Start: 2 * ms, End: 3 * ms, Entry: &history.Entry{Server: "b", Status: 401, Unauthenticated: x509}}}
+		audit := handled{Hop: history.Hop{Operation: "x1", Start: 2 * ms, End: 3 * ms,
+			Entry: &history.Entry{Server: "b", Status: 401, Unauthenticated: x509}}}
 		got := merge([]handled{{Hop: hop("b", 1, 9, false)}}, []handled{audit})
 		if len(got) != 1 || got[0].User != "jane" || got[0].Unauthenticated != x509 {
 			t.Errorf("%+v", got)

@@ -3,6 +3,8 @@
 //	inpod                 write a numbered line to the log every half second, until SIGTERM
 //	inpod work 20s        do the same for that long, and end with 0
 //	inpod echo WORD…      write each word on a line, then copy the standard input
+//	inpod ask PATH…       ask the kube-apiserver for the paths in turn, and write what it answers,
+//	                      until SIGTERM; outside pods the cluster is that of $KUBECONFIG
 //	inpod exit 42         end with that code
 package main
 
@@ -27,7 +29,7 @@ const (
 	exitUsage  = 64 // sysexits.h: "inpod exit" may end with any small one
 )
 
-var errUsage = errors.New("usage: inpod | inpod work DURATION | inpod echo WORD… | inpod exit CODE")
+var errUsage = errors.New("usage: inpod | inpod work DURATION | inpod echo WORD… | inpod ask PATH… | inpod exit CODE")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -54,6 +56,8 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) (int, 
 		return lines(ctx, out)
 	case args[0] == "echo":
 		return echo(args[1:], in, out)
+	case args[0] == "ask" && len(args) > 1:
+		return ask(ctx, args[1:], out)
 	case args[0] == "exit" && len(args) == 2:
 		code, err := strconv.ParseUint(args[1], 10, 8)
 		if err != nil {

@@ -24,6 +24,7 @@ func TestCommands(t *testing.T) {
 		{args: []string{"exit"}, code: exitUsage},
 		{args: []string{"work", "long"}, code: exitUsage},
 		{args: []string{"work"}, code: exitUsage},
+		{args: []string{"ask"}, code: exitUsage},
 		{args: []string{"sh", "-c", "true"}, code: exitUsage},
 	} {
 		var out bytes.Buffer

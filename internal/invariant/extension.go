@@ -1,0 +1,212 @@
+package invariant
+
+import (
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// Extension says whether a custom resource or an aggregated API was defined where a violation is,
+// in a group version that some server of the run has built in. Released servers take nothing of
+// such a group version from their peers.
+type Extension string
+
+// These are all extensions.
+const (
+	ExtensionNone Extension = "" // nothing was defined there, or it explains only a part of what is wrong
+	// ExtensionVersion means that the definition is in the group version of what the response
+	// denies, lacks or lists differently.
+	ExtensionVersion Extension = "in its group version"
+)
+
+// extensionGrace is how long released servers go on to leave out a group version after its last
+// definition is deleted. Source: defaultExclusionGracePeriod in k8s.io/apiserver,
+// pkg/util/peerproxy/peerproxy.go, from v1.36 on. v1.35 may leave it out for longer.
+const extensionGrace = 5 * time.Minute
+
+type groupVersion struct{ group, version string }
+
+func (k key) groupVersion() groupVersion { return groupVersion{k.Group, k.Version} }
+
+// exclusion is a time in which released servers leave a group version out of what they know of
+// their peers, because an administrator has defined something in it.
+type exclusion struct {
+	window
+	groupVersion
+	// deleted is when the last definition was deleted, or forever. A process that starts later does
+	// not know that there was one.
+	deleted history.Time
+}
+
+// indexExclusions follows the definitions as upstream's GVExclusionManager does (k8s.io/apiserver,
+// pkg/util/peerproxy/gv_exclusion_manager.go). It looks at every change of a definition. It forgets
+// what was deleted longer ago than extensionGrace only when it looks. A deletion makes it look again
+// after extensionGrace, unless it is to look before that because of an earlier deletion.
+func (f *Facts) indexExclusions() {
+	type resource struct{ group, name string }
+	type definition struct {
+		versions []string
+		refused  bool // since it was created
+	}
+	definitions := map[resource]definition{}
+	open := map[groupVersion]int{} // the exclusions that have not ended, in f.exclusions
+	look := forever
+	reap := func(now history.Time) {
+		for gv, i := range open {
+			if e := &f.exclusions[i]; e.deleted != forever && now-e.deleted >= extensionGrace {
+				e.to = later(now, f.bounds.Staleness)
+				delete(open, gv)
+			}
+		}
+	}
+	for _, s := range f.steps {
+		if s.Defined == nil {
+			continue
+		}
+		if look <= s.Start {
+			reap(look)
+			look = forever
+		}
+		of, d := resource{s.Defined.Group, s.Defined.Resource}, definition{s.Defined.Versions, s.Refused != ""}
+		before, existed := definitions[of]
+		switch {
+		case len(d.versions) == 0:
+			delete(definitions, of)
+		case d.refused && existed && !before.refused: // it stays as it was
+		default:
+			definitions[of] = d
+		}
+		active := map[groupVersion]bool{}
+		for of, d := range definitions {
+			for _, v := range d.versions {
+				active[groupVersion{of.group, v}] = true
+			}
+		}
+		for gv := range active {
+			i, known := open[gv]
+			if !known {
+				i, open[gv] = len(f.exclusions), len(f.exclusions)
+				f.exclusions = append(f.exclusions, exclusion{window: window{s.Start, forever}, groupVersion: gv})
+			}
+			f.exclusions[i].deleted = forever
+		}
+		reap(s.End)
+		for gv, i := range open {
+			if e := &f.exclusions[i]; !active[gv] && e.deleted == forever {
+				e.deleted = s.End
+				look = min(look, later(s.End, extensionGrace))
+			}
+		}
+	}
+	if look != forever {
+		reap(look)
+	}
+}
+
+// excluded reports whether the server may leave a group version out at any time in w, and some
+// server of the run has it built in.
+func (f *Facts) excluded(by *server, gv groupVersion, w window) bool {
+	started := by.line.at(w.from).startOf(by.line)
+	return slices.ContainsFunc(f.exclusions, func(e exclusion) bool {
+		return e.groupVersion == gv && e.overlaps(w) && started < later(e.deleted, f.bounds.Staleness)
+	}) && f.builtInAnywhere(gv)
+}
+
+// startOf is when the process of the span was started, or the beginning if the history does not say.
+func (s span) startOf(line timeline) history.Time {
+	for _, other := range line {
+		if other.incarnation == s.incarnation && other.phase != phaseDown {
+			return other.from
+		}
+	}
+	return beginning
+}
+
+// builtInAnywhere reports whether any server has a group version built in: it served something of it
+// while nothing was defined there, or something that no definition can have made.
+func (f *Facts) builtInAnywhere(gv groupVersion) bool {
+	if is, done := f.builtIns[gv]; done {
+		return is
+	}
+	is := slices.ContainsFunc(f.servers, func(s *server) bool {
+		return slices.ContainsFunc(s.served, func(piece served) bool { return piece.doc != nil && f.native(piece, gv) })
+	})
+	f.builtIns[gv] = is
+	return is
+}
+
+// native reports whether the document that a server served shows that it has the group version
+// built in. Definitions have no subresources.
+func (f *Facts) native(piece served, gv groupVersion) bool {
+	if !piece.doc.lists[key{GVR: history.GVR{Group: gv.group, Version: gv.version}}] {
+		return false
+	}
+	free := !slices.ContainsFunc(f.exclusions, func(e exclusion) bool {
+		return e.groupVersion == gv && e.from <= piece.from && piece.from < later(e.deleted, f.bounds.Staleness)
+	})
+	return free || slices.ContainsFunc(piece.doc.Resources, func(r history.Resource) bool {
+		return r.Group == gv.group && r.Version == gv.version && (len(r.Subresources) > 0 || !f.defined(r.GVR))
+	})
+}
+
+// defined reports whether any step of the run defined the resource.
+func (f *Facts) defined(gvr history.GVR) bool {
+	return slices.ContainsFunc(f.steps, func(s history.Step) bool {
+		return s.Defined != nil && s.Defined.Group == gvr.Group && s.Defined.Resource == gvr.Resource
+	})
+}
+
+// extension is the extension of a violation in the response to o. For a merged document, it is
+// ExtensionVersion if the document lacks something, and everything that it lacks is in excluded
+// group versions, and it lists nothing that no server serves.
+func (f *Facts) extension(o *observation, candidates []Candidate) Extension {
+	switch {
+	case len(f.exclusions) == 0:
+		return ExtensionNone
+	case o.resource == nil || o.resource.key != (key{}):
+		if o.resource != nil && o.local == claimNo && len(candidates) > 0 && f.excluded(o.asked, o.resource.groupVersion(), o.window) {
+			return ExtensionVersion
+		}
+		return ExtensionNone
+	}
+	doc, ok := f.merged(o.op)
+	truth := f.truthFor(o)
+	union := f.union(truth, o.op.Path)
+	if !ok || doc == nil || union == nil {
+		return ExtensionNone
+	}
+	c := f.completeness(doc, o.op.Path, truth, union)
+	if c.surplus {
+		return ExtensionNone
+	}
+	return f.extensionOf(o, c.missing)
+}
+
+// extensionOf is ExtensionVersion if there are elements, and all of them are in group versions that
+// the asked server leaves out.
+func (f *Facts) extensionOf(o *observation, elements []element) Extension {
+	if len(elements) == 0 || slices.ContainsFunc(elements, func(e element) bool { return !f.excluded(o.asked, e.groupVersion(), o.window) }) {
+		return ExtensionNone
+	}
+	return ExtensionVersion
+}
+
+// extensionBetween is the extension of a difference between the merged document that o got and
+// another one.
+func (f *Facts) extensionBetween(o *observation, other string) Extension {
+	a, b := f.documents[o.op.Document], f.documents[other]
+	if a == nil || b == nil || len(f.exclusions) == 0 {
+		return ExtensionNone
+	}
+	inA, inB := elementSet(a, everything), elementSet(b, everything)
+	var differ []element
+	for _, pair := range [...][2]map[element]bool{{inA, inB}, {inB, inA}} {
+		for e := range pair[0] { // in any order
+			if !pair[1][e] {
+				differ = append(differ, e)
+			}
+		}
+	}
+	return f.extensionOf(o, differ)
+}

@@ -1,0 +1,171 @@
+package invariant
+
+import (
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+// define adds a step that defines a resource in these versions; without versions it deletes it.
+func (s *story) define(at float64, group, resource string, versions ...string) *story {
+	s.step("define", at, at)
+	s.h.Steps[len(s.h.Steps)-1].Defined = &history.Definition{Group: group, Resource: resource, Versions: versions}
+	return s
+}
+
+// refused makes the latest step one that the control plane refused.
+func (s *story) refused() *story {
+	s.h.Steps[len(s.h.Steps)-1].Refused = "its names are taken"
+	return s
+}
+
+// deleteLease adds a step that deletes the identity lease of a server.
+func (s *story) deleteLease(at float64, server string) *story {
+	s.step("delete a lease", at, at)
+	s.h.Steps[len(s.h.Steps)-1].LeaseOf = server
+	return s
+}
+
+// long makes the story end later.
+func (s *story) long() *story {
+	s.h.End.At = sec(2000)
+	return s
+}
+
+// Server a alone has apps/v2 built in, with gadgets. Whoever asks b for them is told that there are
+// none. The signature says so only if a definition may be the reason.
+func TestSignaturesSayWhetherADefinitionIsInTheGroupVersion(t *testing.T) {
+	old := func() *story { return tell().long().runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3") }
+	gizmos := func() *story { return old().define(40, "apps", "gizmos", "v2", "v9") }
+	custom := history.GVR{Group: "apps", Version: "v9", Resource: "gizmos"}
+	noted := doc("noted", line(pods, "status"), line(widgets), line(custom))
+	for name, c := range map[string]struct {
+		story *story
+		want  Extension
+	}{
+		"none":                             {old().ask(60, "b", gadgets, 404), ExtensionNone},
+		"one in it":                        {gizmos().ask(60, "b", gadgets, 404), ExtensionVersion},
+		"of the resource itself":           {old().define(40, "apps", "gadgets", "v2").ask(60, "b", gadgets, 404), ExtensionVersion},
+		"later":                            {gizmos().ask(30, "b", gadgets, 404), ExtensionNone},
+		"in another version":               {old().define(40, "apps", "gizmos", "v9").ask(60, "b", gadgets, 404), ExtensionNone},
+		"in another group":                 {old().define(40, "batch", "gizmos", "v2").ask(60, "b", gadgets, 404), ExtensionNone},
+		"a step without a definition":      {old().step("restart c", 40, 40).ask(60, "b", gadgets, 404), ExtensionNone},
+		"the server serves it itself":      {gizmos().ask(60, "a", gadgets, 404), ExtensionNone},
+		"deleted":                          {gizmos().define(50, "apps", "gizmos").ask(340, "b", gadgets, 404), ExtensionVersion},
+		"deleted long ago":                 {gizmos().define(50, "apps", "gizmos").ask(380, "b", gadgets, 404), ExtensionNone},
+		"the version dropped long ago":     {gizmos().define(50, "apps", "gizmos", "v9").ask(380, "b", gadgets, 404), ExtensionNone},
+		"deleted, and another is there":    {gizmos().define(45, "apps", "gears", "v2").define(50, "apps", "gizmos").ask(380, "b", gadgets, 404), ExtensionVersion},
+		"deleted and defined again":        {gizmos().define(50, "apps", "gizmos").define(60, "apps", "gizmos", "v2").ask(900, "b", gadgets, 404), ExtensionVersion},
+		"deleted, and restarted":           {gizmos().define(50, "apps", "gizmos").stop("b", 80).start("b", 82, oldDoc).runs("b", "v1.36.3").ask(120, "b", gadgets, 404), ExtensionNone},
+		"restarted while it is there":      {gizmos().stop("b", 80).start("b", 82, oldDoc).runs("b", "v1.36.3").ask(120, "b", gadgets, 404), ExtensionVersion},
+		"refused, since its names are not": {old().define(40, "apps", "gizmos", "v2").refused().ask(60, "b", gadgets, 404), ExtensionVersion},
+		"a refused change": {
+			old().define(40, "apps", "gizmos", "v9").define(45, "apps", "gizmos", "v2").refused().ask(60, "b", gadgets, 404), ExtensionNone,
+		},
+		"the second deletion waits for another look": {
+			gizmos().define(45, "apps", "gears", "v1").define(46, "apps", "gears").define(50, "apps", "gizmos").ask(380, "b", gadgets, 404), ExtensionVersion,
+		},
+		"a plain custom resource, in no built-in group version": {
+			tell().long().runs("a", "v1.37.1").runs("b", "v1.36.3").define(40, "apps", "gizmos", "v9").served("a", 41, noted).ask(90, "b", custom, 404), ExtensionNone,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := verdictOf(t, c.story.h, "NoFalseNotFound")
+			if len(v.Evidence) != 1 {
+				t.Fatalf("%d groups of violations, want 1: %+v", len(v.Evidence), v)
+			}
+			if got := v.Evidence[0].Signature.Extension; got != c.want {
+				t.Errorf("the extension is %q, want %q", got, c.want)
+			}
+			if core := v.Evidence[0].Signature.Core(); core.Extension != ExtensionNone {
+				t.Errorf("it is not left out of the core: %+v", core)
+			}
+		})
+	}
+}
+
+func TestSignaturesSayWhetherADefinitionExplainsADocument(t *testing.T) {
+	defined := func() *story { return tell().define(20, "apps", "gizmos", "v2") }
+	poor := doc("poor", line(widgets))                 // lacks what is beside gizmos
+	poorer := doc("poorer")                            // lacks more
+	rich := doc("rich", line(widgets), line(ghosts))   // lists what is not served as well
+	other := doc("other", line(gadgets), line(ghosts)) // differs in more than that
+	for name, c := range map[string]struct {
+		invariant string
+		story     *story
+		want      Extension
+	}{
+		"lacks it":                   {"DiscoveryComplete", defined().discover(60, "b", "/apis", poor), ExtensionVersion},
+		"nothing was defined":        {"DiscoveryComplete", tell().discover(60, "b", "/apis", poor), ExtensionNone},
+		"lacks more":                 {"DiscoveryComplete", defined().discover(60, "b", "/apis", poorer), ExtensionNone},
+		"lists too much as well":     {"DiscoveryComplete", defined().discover(60, "b", "/apis", rich), ExtensionNone},
+		"differs":                    {"DiscoveryDeterministic", defined().discover(60, "a", "/apis", mergedDoc).discover(61, "b", "/apis", poor), ExtensionVersion},
+		"the other one differs":      {"DiscoveryDeterministic", defined().discover(60, "b", "/apis", poor).discover(61, "a", "/apis", mergedDoc), ExtensionVersion},
+		"differs in more":            {"DiscoveryDeterministic", defined().discover(60, "b", "/apis", poor).discover(61, "a", "/apis", other), ExtensionNone},
+		"differs, nothing defined":   {"DiscoveryDeterministic", tell().discover(60, "a", "/apis", mergedDoc).discover(61, "b", "/apis", poor), ExtensionNone},
+		"is still not right":         {"Converges", defined().discover(90, "b", "/apis", poor), ExtensionVersion},
+		"is still not right by more": {"Converges", defined().discover(90, "b", "/apis", poorer), ExtensionNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := verdictOf(t, c.story.h, c.invariant)
+			if len(v.Evidence) != 1 {
+				t.Fatalf("%d groups of violations, want 1: %+v", len(v.Evidence), v)
+			}
+			if got := v.Evidence[0].Signature.Extension; got != c.want {
+				t.Errorf("the extension is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A server whose identity lease an administrator has deleted is not known to the others until it
+// has written the lease again (10 s) and they could hear of it.
+func TestDeletedLeases(t *testing.T) {
+	for name, c := range map[string]struct {
+		story *story
+		want  Outcome
+	}{
+		"no lease was deleted":              {tell().ask(45, "b", gadgets, 404), OutcomeFail},
+		"asked while there is no lease":     {tell().deleteLease(40, "a").ask(45, "b", gadgets, 404), OutcomeInconclusive},
+		"asked before it was deleted":       {tell().deleteLease(40, "a").ask(38, "b", gadgets, 404), OutcomeFail},
+		"asked once the others know it":     {tell().deleteLease(40, "a").ask(61, "b", gadgets, 404), OutcomeFail},
+		"the lease of another was deleted":  {tell().deleteLease(40, "c").ask(45, "b", gadgets, 404), OutcomeFail},
+		"the lease of the asked server was": {tell().deleteLease(40, "b").ask(45, "b", gadgets, 404), OutcomeFail},
+		"it serves what it serves itself":   {tell().deleteLease(40, "a").ask(45, "a", gadgets, 404), OutcomeFail},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if v := verdictOf(t, c.story.h, "NoFalseNotFound"); v.Outcome != c.want {
+				t.Errorf("%s (%s), want %s", v.Outcome, v.Reason, c.want)
+			}
+		})
+	}
+	v := verdictOf(t, tell().deleteLease(40, "a").discover(47, "b", "/apis", doc("poor", line(widgets))).h, "DiscoveryComplete")
+	if v.Outcome != OutcomeInconclusive {
+		t.Errorf("a document while there is no lease: %s", v.Outcome)
+	}
+	for name, c := range map[string]struct {
+		story *story
+		want  Change
+	}{
+		"deleted":         {tell().deleteLease(40, "c").cut("b", "a", 30, 70).ask(60, "b", gadgets, 404), ChangeLease},
+		"of the peer":     {tell().deleteLease(40, "a").cut("b", "a", 30, 80).ask(70, "b", gadgets, 404), ChangeLease},
+		"long ago":        {tell().deleteLease(40, "c").cut("b", "a", 90, 120).ask(110, "b", gadgets, 404), ChangeNone},
+		"after a restart": {tell().stop("c", 33).start("c", 35, oldDoc).deleteLease(40, "c").cut("b", "a", 30, 70).ask(60, "b", gadgets, 404), ChangeOther},
+	} {
+		if v := verdictOf(t, c.story.h, "NoFalseNotFound"); len(v.Evidence) != 1 || v.Evidence[0].Signature.Change != c.want {
+			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
+		}
+	}
+}
+
+// The certificate that a server shows to the peers that it asks does not matter to those that ask
+// the server.
+func TestAFrontProxyCertificateMattersToWhoeverShowsIt(t *testing.T) {
+	const words = "its front-proxy certificate: stranger"
+	for server, want := range map[string]string{"a": "", "b": "asked server: " + words} {
+		v := verdictOf(t, tell().setUp(server, words).ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want {
+			t.Errorf("of %s: %+v, want %q", server, v.Evidence, want)
+		}
+	}
+}

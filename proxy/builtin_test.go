@@ -1,0 +1,114 @@
+package proxy
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// A server that listed a resource well before a custom resource of that name was defined has it built
+// in. This is known of a process of a peer until that process ends, and of this server until it is
+// another version. A document counts from when its content was first learnt, and not from the last
+// fetch.
+func TestWhatResetsWhatIsBuiltIn(t *testing.T) {
+	first := lists(gadget)
+	learnt := slices.Concat([]Event{
+		LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: epoch},
+	}, peersLive("a"), []Event{
+		Synced{},
+		Fetched{At: epoch, Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), first)}},
+	})
+	unchanged := Fetched{At: seconds(9), Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), first)}} // after a 304
+	defined := func(at int) Event { return defines(at, at, gadget) }
+	again := func(incarnation string, at int, apis ...Resource) Event {
+		return Fetched{At: seconds(at), Results: []FetchResult{of("a", incarnation, "v1.37.1", lists(pods), lists(apis...))}}
+	}
+	for name, c := range map[string]struct {
+		events     []Event
+		peer, here string
+	}{
+		"defined a margin later":                {[]Event{defined(11)}, "gadgets", "gadgets"},
+		"defined sooner":                        {[]Event{defined(10)}, "", ""},
+		"fetched again meanwhile, and the same": {[]Event{unchanged, defined(11)}, "gadgets", "gadgets"},
+		"fetched again meanwhile, and other":    {[]Event{again("1", 9, gadget, jobs), defined(11)}, "", "gadgets"},
+		"fetched again afterwards, and other":   {[]Event{defined(11), again("1", 12, gadget, jobs)}, "gadgets", "gadgets"},
+		"deleted and defined again":             {[]Event{defined(11), Extensions{At: seconds(12)}, defined(13)}, "gadgets", "gadgets"},
+		"the peer restarts and answers":         {[]Event{defined(11), PeerAppeared{"a", "2"}, again("2", 12, gadget)}, "", "gadgets"},
+		"the peer leaves and another one comes": {[]Event{defined(11), PeerGone{"a"}, PeerAppeared{"a", "2"}}, "", "gadgets"},
+		"the local server is lost and comes back": {[]Event{defined(11), LocalLost{seconds(12)},
+			LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", "gadgets"},
+		"the local server comes back as another version": {[]Event{defined(11), LocalLost{seconds(12)},
+			LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := pieces(table(Reference(), slices.Concat(learnt, c.events)...))
+			if is["a native"] != c.peer || is["native here"] != c.here {
+				t.Errorf("built in at the peer: %q, want %q; here: %q, want %q", is["a native"], c.peer, is["native here"], c.here)
+			}
+		})
+	}
+}
+
+// A definition shows what is built in only if servers listed the resource a margin before it was created
+// and a margin before it was seen. The watch of definitions may be late, and the clock of the server
+// that created it may be wrong.
+func TestLateDefinitionsAndStrangeClocksShowNothingBuiltIn(t *testing.T) {
+	for _, c := range []struct {
+		created, seen int // seconds after both servers' documents were learnt
+		want          string
+	}{
+		{11, 11, "gadgets"}, {10, 11, ""}, {11, 10, ""},
+		{11, 60, "gadgets"}, {10, 60, ""}, {0, 60, ""}, {-60, 60, ""}, // the watch was held up
+		{60, 11, "gadgets"}, {60, 10, ""}, {3600, 0, ""}, // a clock is ahead
+		{-3600, 11, ""}, // a clock is behind
+	} {
+		is := pieces(table(Reference(), slices.Concat([]Event{
+			LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: epoch},
+		}, peersLive("a"), []Event{
+			Synced{},
+			Fetched{At: epoch, Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), lists(gadget))}},
+			defines(c.created, c.seen, gadget),
+		})...))
+		if is["a native"] != c.want || is["native here"] != c.want {
+			t.Errorf("created after %d s, seen after %d s: built in at the peer: %q, here: %q; want %q", c.created, c.seen, is["a native"], is["native here"], c.want)
+		}
+	}
+	unknown := Extensions{CustomResources: []schema.GroupVersionResource{custom(gadget)}, At: seconds(60)}
+	is := pieces(table(Reference(), append(peersLive("a"), Synced{},
+		Fetched{At: epoch, Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), lists(gadget))}}, unknown)...))
+	if is["a native"] != "" {
+		t.Errorf("created at an unknown time: built in at the peer: %q, want nothing", is["a native"])
+	}
+}
+
+// While the local server of a sidecar is replaced, no definition reaches the sidecar, but peers serve
+// new custom resources. When such a custom resource is deleted, it is gone at the peers too, whatever
+// their last documents list.
+func TestADeletedResourceThatWasDefinedDuringAnOutageIsNotFound(t *testing.T) {
+	fetched := Fetched{At: seconds(30), Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), lists(gadget))}}
+	now := table(Reference(), slices.Concat(peersLive("a"), []Event{
+		localServes(jobs), Synced{}, LocalLost{At: seconds(20)}, fetched, localServes(jobs),
+		defines(25, 60, gadget), Extensions{At: seconds(65)},
+	})...)
+	if got := now.Decide(request(gadget), nil, seconds(66), first); got.Action != NotFound {
+		t.Errorf("decision %+v, want not found", got)
+	}
+}
+
+// A server that starts may see its peers' documents before the definitions that were there all along.
+// The order of the two proves nothing then.
+func TestDefinitionsFromBeforeTheStartShowNothingBuiltIn(t *testing.T) {
+	is := pieces(table(Reference(), slices.Concat([]Event{
+		LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: epoch},
+	}, peersLive("a"), []Event{
+		Fetched{At: epoch, Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), lists(gadget))}},
+		defines(60, 60, gadget),
+		Synced{},
+	})...))
+	if is["a native"] != "" || is["native here"] != "" {
+		t.Errorf("built in at the peer: %q, here: %q; want nothing", is["a native"], is["native here"])
+	}
+}

@@ -1,0 +1,56 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/shell"
+)
+
+// Command is the command line that runs the search again, even if the defaults change later.
+func (c *Campaign) Command() string {
+	if c.Real != nil {
+		return c.realCommand()
+	}
+	s := c.Spec
+	words := []string{"skewproof", "explore"}
+	if c.Method == MethodAll {
+		words = []string{"skewproof", "exhaust"}
+	}
+	words = append(words, "--policy", s.Policy)
+	for _, change := range s.Changes {
+		words = append(words, "--change", change)
+	}
+	if len(s.Versions) > 0 {
+		words = append(words, "--versions", strings.Join(s.Versions, ","))
+	} else {
+		words = append(words, "--from", s.From, "--to", s.To)
+	}
+	words = append(words, "--servers", strconv.Itoa(s.Servers), "--resources", strconv.Itoa(s.Resources))
+	if c.Method == MethodAll {
+		words = append(words, "--events", strconv.Itoa(c.Events()))
+	} else {
+		if s.Requests > 0 {
+			words = append(words, "--requests", strconv.Itoa(s.Requests))
+		}
+		words = append(words, "--first", strconv.FormatUint(c.FirstSeed, 10), "--seeds", strconv.FormatUint(cmp.Or(c.Wanted, c.Schedules), 10))
+	}
+	if c.Of > len(c.Shards) {
+		words = append(words, "--shard", fmt.Sprintf("%d/%d", c.Shards[0].Index, c.Of))
+	}
+	if c.Strict {
+		words = append(words, "--strict")
+	}
+	return shell.Line(words...)
+}
+
+// Events is the largest number of events of a schedule if every schedule is run. It is 0 for random
+// schedules.
+func (c *Campaign) Events() int {
+	if c.Scope == nil {
+		return 0
+	}
+	return c.Scope.Events
+}

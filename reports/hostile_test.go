@@ -1,0 +1,88 @@
+package reports
+
+import (
+	"bytes"
+	"io"
+	"reflect"
+	"testing"
+	"unicode"
+)
+
+// steering turns text around, moves a cursor, and rings a bell, in every way there is.
+const steering = "\u202eevil\u202c\u2066x\u2069\u200f\x1b[2J\x1b]0;title\x07\u009b31m\r\u0085\u2028end"
+
+// steered is a way to write a poisoned report.
+type steered struct {
+	name  string
+	write func(io.Writer) error
+}
+
+// as poisons a report, and names the ways to write it.
+func as[T any](report T, ways map[string]func(io.Writer, T) error) (all []steered) {
+	poison(reflect.ValueOf(&report).Elem(), steering)
+	for name, write := range ways {
+		all = append(all, steered{name, func(w io.Writer) error { return write(w, report) }})
+	}
+	return all
+}
+
+func inText[T any](write func(io.Writer, T, SummaryOptions) error) func(io.Writer, T) error {
+	return func(w io.Writer, report T) error { return write(w, report, SummaryOptions{}) }
+}
+
+// TestNothingWrittenControlsItsViewer writes every report with hostile strings in every field: no page,
+// no text and no JUnit document has a character that controls a terminal or turns text around.
+func TestNothingWrittenControlsItsViewer(t *testing.T) {
+	var all []steered
+	all = append(all, as(small(), map[string]func(io.Writer, RunReport) error{"run, page": WriteHTML, "run, JUnit": WriteJUnit, "run, text": inText(WriteSummary)})...)
+	for name, c := range map[string]*Campaign{"campaign": smallCampaign(), "real campaign": realCampaign()} {
+		all = append(all, as(c, map[string]func(io.Writer, *Campaign) error{name + ", page": WriteCampaignHTML, name + ", text": inText(WriteCampaignSummary)})...)
+	}
+	all = append(all, as(smallConformance(), map[string]func(io.Writer, ConformanceReport) error{
+		"conformance, page": WriteConformanceHTML, "conformance, text": inText(WriteConformanceSummary),
+	})...)
+	all = append(all, as(smallMatrix(), map[string]func(io.Writer, VersionMatrix) error{"matrix, page": WriteMatrixHTML, "matrix, text": inText(WriteMatrixText)})...)
+	all = append(all, as(smallClients(), map[string]func(io.Writer, ClientsTable) error{
+		"clients, page": WriteClientsHTML, "clients, text": inText(WriteClientsText), "clients, Markdown": WriteClientsPage,
+	})...)
+	all = append(all, as(smallComparison(), map[string]func(io.Writer, Comparison) error{
+		"comparison, page": func(w io.Writer, c Comparison) error { return WriteComparisonHTML(w, c, "v1") },
+		"comparison, text": WriteComparisonText, "comparison, Markdown": WriteComparisonMarkdown,
+	})...)
+	all = append(all, as(upstreamStory(), map[string]func(io.Writer, UpstreamTests) error{
+		"upstream-e2e, page": WriteUpstreamHTML, "upstream-e2e, text": inText(WriteUpstreamText),
+		"upstream-e2e, JUnit": func(w io.Writer, u UpstreamTests) error {
+			content, err := EncodeJUnit(upstreamJUnit(u))
+			_, _ = w.Write(content)
+			return err
+		},
+	})...)
+	for _, x := range all {
+		t.Run(x.name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := x.write(&b); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Contains(b.Bytes(), []byte("evil")) {
+				t.Error("it has no hostile string: the test tests nothing")
+			}
+			for _, r := range b.String() {
+				if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028') {
+					t.Fatalf("it has the character %U", r)
+				}
+			}
+			for _, reference := range []string{"&#xD;", "&#13;", "&#x1b", "&#27;"} {
+				if bytes.Contains(bytes.ToLower(b.Bytes()), bytes.ToLower([]byte(reference))) {
+					t.Errorf("it has %s", reference)
+				}
+			}
+		})
+	}
+}
+
+// TestAHostileUpstreamPageStaysText shows the same for HTML in the names and the messages of specs.
+func TestAHostileUpstreamPageStaysText(t *testing.T) {
+	poisoned := upstreamStory()
+	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
+	staysText(t, parsed(t, WriteUpstreamHTML, upstreamStory()), parsed(t, WriteUpstreamHTML, poisoned))
+}
