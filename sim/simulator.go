@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,9 +133,9 @@ type Options struct {
 	// StopAtError ends the run at the first step that fails, as on real servers. The end of the
 	// history gives the reason. Otherwise the run goes on.
 	StopAtError bool
-	// Stop, once it is closed, ends the run early. The history then has what was recorded until then,
-	// and its end says that the run was stopped. nil never ends a run.
-	Stop <-chan struct{}
+	// Stop, once it returns true, ends the run early. The history then has what was recorded until
+	// then, and its end says that the run was stopped. Nil never ends a run.
+	Stop func() bool
 	// Run is the start of the history; the simulator fills in its servers. Zero: empty.
 	Run history.Run
 }
@@ -162,8 +161,8 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	s.loop.Go(nil, s.driver.run)
 	stopped := false
 	s.loop.RunWhile(func() bool {
-		if s.loop.Steps()%stopEvery == 0 {
-			stopped = closed(o.Stop)
+		if o.Stop != nil && s.loop.Steps()%stopEvery == 0 {
+			stopped = o.Stop()
 		}
 		return !stopped && (!s.driver.over || s.outstanding > 0) && s.loop.Now() < maxRun
 	})
@@ -190,41 +189,6 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	}
 	s.loop.Reset()
 	return result, nil
-}
-
-// stopEvery is the number of events between two looks at Options.Stop. It takes milliseconds.
-const stopEvery = 1 << 10
-
-// closed reports whether a channel is closed.
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// stoppedBefore is the error of a run that was stopped. left is what it has not finished.
-func stoppedBefore(left string) string {
-	if left == "" {
-		return "the run was stopped before its last answers came"
-	}
-	return "the run was stopped: " + left
-}
-
-// left says what a run has not finished; "" if it has finished.
-func (s *Simulator) left(c *Case) string {
-	done := len(s.history.Steps)
-	switch {
-	case !s.driver.over && done < len(c.Steps):
-		return fmt.Sprintf("step %d of %d, %s, was not over", done+1, len(c.Steps), &c.Steps[done])
-	case !s.driver.over:
-		return "not every server was ready"
-	case s.outstanding > 0:
-		return fmt.Sprintf("%d of the requests had not been sent", s.outstanding)
-	}
-	return ""
 }
 
 // startAll starts every server, with a short time between them.
@@ -376,55 +340,6 @@ var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 func (s *Simulator) wall() time.Time              { return epoch.Add(s.loop.Now()) }
 func (s *Simulator) at(t vtime.Time) time.Time    { return epoch.Add(t) }
 func (s *Simulator) since(t time.Time) vtime.Time { return t.Sub(epoch) }
-
-// kept holds values that one run after another reuses. They never move.
-type kept[T any] struct {
-	all  []*T
-	used int
-}
-
-// next returns a value that this run has not used yet, in the state in which an earlier run left
-// it.
-func (k *kept[T]) next() *T {
-	if k.used == len(k.all) {
-		k.all = append(k.all, new(T))
-	}
-	k.used++
-	return k.all[k.used-1]
-}
-
-// maxKept is the maximum size, in bytes, of the memory that an exchange keeps for the next run.
-const maxKept = 16 << 10
-
-// newExchange returns an exchange, which may be one of an earlier run.
-func (s *Simulator) newExchange() *exchange {
-	x := s.exchanges.next()
-	clear(x.answerHeader)
-	if cap(x.said) > maxKept {
-		x.said = nil
-	}
-	if x.own == nil {
-		x.own = (&http.Request{}).WithContext(&x.context)
-	}
-	*x = exchange{own: x.own, s: s, children: x.children[:0], coming: x.coming[:0], said: x.said[:0], answerHeader: x.answerHeader}
-	return x
-}
-
-// newOperation returns an operation, which may be one of an earlier run.
-func (s *Simulator) newOperation() *operation {
-	op := s.operations.next()
-	*op = operation{s: s, situation: situation{capable: op.capable[:0]}}
-	return op
-}
-
-// operationID returns the ID of the next operation.
-func (s *Simulator) operationID() string {
-	s.requests++
-	for len(s.ids) < s.requests {
-		s.ids = append(s.ids, "op-"+strconv.Itoa(len(s.ids)+1))
-	}
-	return s.ids[s.requests-1]
-}
 
 // minorOf returns the minor version of a version such as "v1.37.1"; -1 if the version is not valid.
 func minorOf(version string) int {

@@ -17,12 +17,12 @@ func TestParseOverride(t *testing.T) {
 		t.Errorf("got %v, %q, %v", ref, path, err)
 	}
 	for in, want := range map[string]error{
-		"":                          ErrBadRef,
-		"/opt/kube-apiserver":       ErrBadRef,
-		"kube-apiserver=/opt/x":     ErrBadRef,
-		"kube-apiserver@v1.37.1=":   ErrBadRef,
+		"":                        ErrBadRef,
+		"/opt/kube-apiserver":     ErrBadRef,
+		"kube-apiserver=/opt/x":   ErrBadRef,
+		"kube-apiserver@v1.37.1=": ErrBadRef,
 		"cloud-controller-manager@v1.37.1=/opt/x": ErrBadRef,
-		"etcd@3.6.8=/opt/etcd":      ErrBadVersion,
+		"etcd@3.6.8=/opt/etcd":                    ErrBadVersion,
 	} {
 		if _, _, err := ParseOverride(in); !errors.Is(err, want) {
 			t.Errorf("%q: got %v, want %v", in, err, want)

@@ -78,12 +78,12 @@ func TestParseRef(t *testing.T) {
 		t.Errorf("got %v, %v", ref, err)
 	}
 	for in, want := range map[string]error{
-		"kube-apiserver":         ErrBadRef,
-		"cloud-controller-manager@v1.37.1":     ErrBadRef,
-		"kube-apiserver@":        ErrBadVersion,
-		"kube-apiserver@1.37":    ErrBadVersion,
-		"etcd@v3.6.8@v3.6.9":     ErrBadVersion,
-		"../kube-apiserver@v1.1": ErrBadRef,
+		"kube-apiserver":                   ErrBadRef,
+		"cloud-controller-manager@v1.37.1": ErrBadRef,
+		"kube-apiserver@":                  ErrBadVersion,
+		"kube-apiserver@1.37":              ErrBadVersion,
+		"etcd@v3.6.8@v3.6.9":               ErrBadVersion,
+		"../kube-apiserver@v1.1":           ErrBadRef,
 	} {
 		if _, err := ParseRef(in); !errors.Is(err, want) {
 			t.Errorf("%q: got %v, want %v", in, err, want)

@@ -156,6 +156,7 @@ func (t *tally) harmed(h harm) {
 	case h.misled != nil:
 		b.asked = h.misled.request.Server
 		b.Signature = f.blind(h.misled.request, h.misled.about, h.wrong)
+		b.Signature.Mechanism = cmp.Or(h.misled.mechanism, b.Signature.Mechanism)
 	case h.act != nil:
 		b.asked = h.act.Server
 		b.Signature = f.blind(h.act, h.unseen, h.wrong)

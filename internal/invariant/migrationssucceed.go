@@ -21,7 +21,7 @@ var migrationsSucceed = Invariant{
 
 func judgeMigrationsSucceed(f *Facts) *tally {
 	t := newTimedTally(f)
-	early := 0
+	early, by := 0, controllerNamed(migrator)
 	for _, o := range f.objects.all {
 		asked := o.first()
 		if asked.Migrates == nil || !f.exists(*asked.Migrates) {
@@ -40,13 +40,14 @@ func judgeMigrationsSucceed(f *Facts) *tally {
 			t.rule(nil, rulingNone)
 		default:
 			t.rule(nil, rulingWrong)
+			tried := window{asked.At, due}
 			what := "it has neither succeeded nor failed by " + clock(due)
 			if failed {
 				what = "it has failed"
 			}
 			t.harmed(harm{
 				wrong: "a migration did not succeed", cause: fmt.Sprintf("the migration of %s did not succeed", withoutVersion(*asked.Migrates)), at: due, object: state,
-				graph: []history.Object{state},
+				misled: lastOf(f.denied(by, *asked.Migrates, "", tried), f.undescribed(by, *asked.Migrates, tried)), graph: []history.Object{state},
 				sentence: fmt.Sprintf("%s, which migrates %s, was asked for at %s (revision %d of etcd), and the last disturbance was over at %s: %s.",
 					titled(state), withoutVersion(*asked.Migrates), clock(asked.At), asked.Revision, clock(f.lastDisturbance()), what),
 			})

@@ -48,3 +48,35 @@ func TestMigrationsSucceed(t *testing.T) {
 		{"none", tell(name).ask(190, "a", widgets, 200).put(10, gadget("o")), unexercised},
 	})
 }
+
+// The controller asks for the document of the group version before it migrates.
+func TestAMigrationWithoutADocumentNamesIt(t *testing.T) {
+	const controller = "system:serviceaccount:kube-system:storage-version-migrator-controller"
+	document := func(q *history.Request) { q.Path = "/apis/apps/v2?timeout=32s" }
+	for name, c := range map[string]struct {
+		server, user, subject string
+		status                int
+		change                func(*history.Request)
+		named                 bool
+	}{
+		"by a server that does not serve it":   {"b", controller, "builtin", 200, document, true},
+		"without a proxy":                      {"b", controller, "none", 200, document, true},
+		"by a sidecar, which merges documents": {"b", controller, "reference", 200, document, false},
+		"by a server that serves it":           {"a", controller, "builtin", 200, document, false},
+		"for another controller":               {"b", collector, "builtin", 200, document, false},
+		"of another group version":             {"b", controller, "builtin", 200, func(q *history.Request) { q.Path = "/apis/apps/v1" }, false},
+		"of an object in it":                   {"b", controller, "builtin", 200, func(q *history.Request) { q.Path = "/apis/apps/v2/gadgets" }, false},
+		"that was not sent":                    {"b", controller, "builtin", 503, document, false},
+		"before the migration was asked for":   {"b", controller, "builtin", 200, func(q *history.Request) { document(q); q.Start, q.End = sec(20), sec(21) }, false},
+		"after it had to be over":              {"b", controller, "builtin", 200, func(q *history.Request) { document(q); q.Start, q.End = sec(95), sec(96) }, false},
+	} {
+		s := tell("MigrationsSucceed").runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").ask(190, "a", widgets, 200).put(10, gadget("o")).
+			put(30, migrationOf("apps", "gadgets"))
+		s.h.Run.Subject = c.subject
+		s.request(50, c.server, c.user, "get", history.GVR{Group: "apps", Version: "v2"}, "", "", c.status, c.change)
+		e := verdictOf(t, s.h, "MigrationsSucceed").Evidence[0]
+		if (e.Misled != nil) != c.named || (e.Signature.Mechanism == MechanismGroupDocument) != c.named {
+			t.Errorf("%s: %+v, %+v", name, e.Misled, e.Signature)
+		}
+	}
+}

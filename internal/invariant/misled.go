@@ -20,6 +20,7 @@ const (
 	garbageCollector    = "generic-garbage-collector"
 	namespaceController = "namespace-controller"
 	quotaController     = "resourcequota-controller"
+	migrator            = "storage-version-migrator-controller"
 )
 
 // metadataInformers is the client by which the garbage collector and the quota controller list and
@@ -59,6 +60,8 @@ type wrongAnswer struct {
 	// the document does not list, because logs do not have the bodies of answers.
 	document bool
 	basis    string
+	// mechanism is the part of the proxy that the document tests; empty for merged discovery.
+	mechanism Mechanism
 }
 
 // denied returns the last 404 in a time with which a server told a sender that the whole resource,
@@ -108,6 +111,34 @@ func (f *Facts) unlisted(to senders, gvr history.GVR, during window) *wrongAnswe
 		}
 	}
 	return nil
+}
+
+// undescribed returns the last document of a group version that a server sent without the resource,
+// although another server served it in that version. Released servers send only what they serve
+// themselves in such a document (k8s.io/apiserver, pkg/util/peerproxy, WrapHandler), so undescribed is
+// nil for other subjects, and if a peer handled the request.
+func (f *Facts) undescribed(to senders, gvr history.GVR, during window) *wrongAnswer {
+	if f.run.Subject != "builtin" && f.run.Subject != "none" {
+		return nil
+	}
+	var last *wrongAnswer
+	for i := range f.requests {
+		q := &f.requests[i]
+		if q.Start >= during.to {
+			break
+		}
+		asked, _, _ := strings.Cut(q.Path, "?")
+		if q.Verb != "get" || q.Status != http.StatusOK || q.Rerouted || len(f.byID[q.ID]) > 1 || !during.overlaps(window{q.Start, q.End}) || !to(q) {
+			continue
+		}
+		for _, g := range f.versionsOf(gvr) {
+			if asked == "/apis/"+g.Group+"/"+g.Version && f.byName[q.Server].surelyLacks(key{GVR: g}, window{q.Start, q.End}) && f.servedElsewhere(q, g) {
+				basis := fmt.Sprintf("%s does not serve it itself, and nothing adds what others serve to this document", q.Server)
+				last = &wrongAnswer{request: q, about: g, document: true, basis: basis, mechanism: MechanismGroupDocument}
+			}
+		}
+	}
+	return last
 }
 
 // servedElsewhere reports whether any server certainly served the resource when the request was

@@ -71,6 +71,10 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		Invariant: "OrphansCollected", Mechanism: invariant.MechanismController, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
 		Wrong: "an orphan was not collected",
 	}
+	unmigrated := invariant.Signature{
+		Invariant: "MigrationsSucceed", Mechanism: invariant.MechanismGroupDocument, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
+		Wrong: "a migration did not succeed",
+	}
 	uninformed := invariant.Signature{
 		Invariant: "NoLostEvents", Mechanism: invariant.MechanismInformer, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
 		Wrong: "an event did not come in time",
@@ -147,6 +151,10 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"a controller that leaks them while the link is cut", 0, with(leaks, cut)},
 		{"a controller that leaks them after another server restarted", 0, with(leaks, changed(invariant.ChangeOther))},
 		{"a controller that leaks them with an unusual setup", 0, with(leaks, cut, changed(invariant.ChangeOther), setUp("asked server: with the flags of kubeadm"))},
+		{"a migration whose controller got a document without the kind", 17, unmigrated},
+		{"a migration that does not succeed, and nobody knows why", 0, with(unmigrated, func(s *invariant.Signature) { s.Mechanism = invariant.MechanismController })},
+		{"a migration that fails while the link is cut", 0, with(unmigrated, cut)},
+		{"a migration that fails with an unusual setup", 0, with(unmigrated, setUp("asked server: with the flags of kubeadm"))},
 		{"an informer that a server has refused since the link was cut", 1, with(uninformed, status("404 resource"), changed(invariant.ChangeOther), before(invariant.ObstacleLink))},
 		{"an informer that a server has refused since then, with an unusual setup", 0, with(uninformed, status("404 resource"), changed(invariant.ChangeOther), before(invariant.ObstacleLink), setUp("asked server: with the flags of kubeadm"))},
 		{"an informer that gets 503", 0, with(uninformed, status("503 no connection"), changed(invariant.ChangeOther), before(invariant.ObstacleLink))},

@@ -65,6 +65,7 @@ func TestRequestsTellWhatOthersWroteAndAskedInVain(t *testing.T) {
 		asked("24", "get", "/apis/apps/v1", 200),
 		strings.NewReplacer(collector, "system:serviceaccount:default:somebody").Replace(asked("25", "get", "/apis", 200)),
 		strings.NewReplacer(collector, "admin").Replace(asked("26", "get", "/apis", 200)),
+		strings.NewReplacer(collector, "admin").Replace(asked("27", "get", "/apis/apps/v1", 200)),
 	)}, epoch)
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +96,7 @@ func TestRequestsTellWhatOthersWroteAndAskedInVain(t *testing.T) {
 			history.Request{GVR: history.GVR{Group: "coordination.k8s.io", Version: "v1alpha2", Resource: "leasecandidates"}, Namespace: "n"}),
 		one("22", "get", "/apis", 200, history.Request{}),
 		one("23", "get", "/api?timeout=32s", 304, history.Request{}),
+		one("24", "get", "/apis/apps/v1", 200, history.Request{GVR: history.GVR{Group: "apps", Version: "v1"}}),
 	}, records.Requests(func(id string) bool { return strings.HasPrefix(id, "load-") }, "admin"))
 }
 
