@@ -147,8 +147,10 @@ type ProfileResult struct {
 	Result Result `json:"result"`
 	// Reason says why the scenario did not pass. It is empty if it passed.
 	Reason string `json:"reason,omitempty"`
-	// Violated and Undecided name the invariants of the profile that were violated, or not decided,
-	// in catalogue order. Undecided invariants matter only if Reason names them.
+	// Held, Violated and Undecided name the invariants of the profile by their verdicts, in
+	// catalogue order. They are empty if no run was judged. Undecided invariants matter only if
+	// Reason names them.
+	Held      []string `json:"held,omitempty"`
 	Violated  []string `json:"violated,omitempty"`
 	Undecided []string `json:"undecided,omitempty"`
 	// New counts the violations that no finding explains (docs/findings.md). Findings are the

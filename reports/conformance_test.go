@@ -17,7 +17,7 @@ import (
 
 // smallConformance is a possible result of a conformance run, with something in every field.
 func smallConformance() ConformanceReport {
-	passed := ProfileResult{Result: ResultPassed, Undecided: []string{"NoLoop"}}
+	passed := ProfileResult{Result: ResultPassed, Held: []string{"NoFalseNotFound"}, Undecided: []string{"NoLoop"}}
 	c := ConformanceReport{
 		Metadata: ConformanceMetadata{
 			StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 6345.678, SkewproofVersion: "v0.1.0", Labels: "smoke", Complete: true,
@@ -25,12 +25,12 @@ func smallConformance() ConformanceReport {
 		Product: Product{Name: "kube-apiserver's own Mixed Version Proxy", Version: "v2", URL: "https://example.com", Backend: "local", Subject: "builtin", From: "v1.36.3", To: "v1.37.1", Tested: testedForTests()},
 		Scenarios: []ConformanceScenario{
 			{
-				Name: "quiet", Family: "upgrades", Happens: "Nothing is done.", Core: passed, Extended: ProfileResult{Result: ResultPassed},
+				Name: "quiet", Family: "upgrades", Happens: "Nothing is done.", Core: passed, Extended: ProfileResult{Result: ResultPassed, Held: []string{"Available"}},
 				CarriedOut: CarriedOut{DurationSeconds: 50.5, Directory: "scenarios/quiet", Page: "scenarios/quiet/report.html", Reproduce: "skewproof run quiet"},
 			},
 			{
 				Name: "rolling-upgrade", Family: "upgrades", Happens: "The servers are replaced.",
-				Core:     ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Violated: []string{"NoFalseNotFound"}, New: 3, Findings: []int{2, 7}},
+				Core:     ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Held: []string{"NoLoop"}, Violated: []string{"NoFalseNotFound"}, New: 3, Findings: []int{2, 7}},
 				Extended: ProfileResult{Result: ResultInconclusive, Reason: "Available: too little pressure", Undecided: []string{"Available"}},
 			},
 			{
@@ -126,10 +126,12 @@ func TestConformanceYAMLHoldsAnyString(t *testing.T) {
 	poisoned := func(s string) ConformanceReport {
 		c := smallConformance()
 		poison(reflect.ValueOf(&c).Elem(), s)
-		for n := range c.Scenarios { // a passed result has no reason and violated nothing
+		for n := range c.Scenarios { // a passed result has no reason and violated nothing, and no invariant has two verdicts
 			for _, p := range []*ProfileResult{&c.Scenarios[n].Core, &c.Scenarios[n].Extended} {
-				if p.Result == ResultPassed {
+				if p.Held = nil; p.Result == ResultPassed {
 					p.Reason, p.Violated = "", nil
+				} else if p.Violated != nil {
+					p.Undecided = nil
 				}
 			}
 		}
@@ -169,8 +171,9 @@ func TestReadConformanceRefuses(t *testing.T) {
 		"an altered result":    {strings.Replace(good, "\nresult: failed", "\nresult: passed", 1), "the file was altered"},
 		"an altered count":     {strings.Replace(good, "failed: 1", "failed: 0", 1), "the file was altered"},
 		"an altered scenario":  {strings.Replace(good, "result: failed\n      reason", "result: passed\n      reason", 1), "the file was altered"},
-		"a pass that violated": {strings.Replace(good, "result: passed\n      undecided", "result: passed\n      violated", 1), "[NoLoop] violated: the file was altered"},
-		"a pass with a reason": {strings.Replace(good, "result: passed\n      undecided", "result: passed\n      reason: b answered 404.\n      undecided", 1), "the file was altered"},
+		"a pass that violated": {strings.Replace(good, "undecided:\n        - NoLoop", "violated:\n        - NoLoop", 1), "[NoLoop] violated: the file was altered"},
+		"two verdicts":         {strings.Replace(good, "held:\n        - NoLoop", "held:\n        - NoFalseNotFound", 1), "two verdicts on NoFalseNotFound: the file was altered"},
+		"a pass with a reason": {strings.Replace(good, "result: passed\n      held", "result: passed\n      reason: b answered 404.\n      held", 1), "the file was altered"},
 		"an altered control":   {strings.Replace(good, "result: passed\n      violated", "result: failed\n      reason: x\n      violated", 1), "the file was altered"},
 		"an unknown result":    {strings.Replace(good, "result: skipped", "result: maybe", 1), `result "maybe"`},
 		"no reason for a skip": {strings.Replace(good, "reason: it does not run on local", "violated: []", 1), "without a reason"},
@@ -288,6 +291,9 @@ func TestProfilesAgreeWithTheVerdict(t *testing.T) {
 			{Name: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18%2 == 0, Overloaded: n / 36, Reason: "r"},
 		}
 		r := RunReport{Metadata: Metadata{Complete: true}, Invariants: newInvariants(verdicts, nil)}
+		if p := r.InProfile(invariant.GradeCore); len(p.Held)+len(p.Violated)+len(p.Undecided) != len(verdicts) {
+			t.Errorf("%+v has not all of %+v", p, verdicts)
+		}
 		if got, want := r.InProfile(invariant.GradeCore).Result, result[invariant.Overall(verdicts, false)]; got != want {
 			t.Errorf("%s: the profile says %s, the verdict %s", fmt.Sprint(verdicts), got, want)
 		}

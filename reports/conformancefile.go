@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	yamlnode "go.yaml.in/yaml/v3"
@@ -122,6 +123,12 @@ func (c ConformanceReport) check() error {
 func (p ProfileResult) check() error {
 	if _, ok := outcomes[p.Result]; !ok {
 		return fmt.Errorf("result %q is not passed, failed, inconclusive or skipped", p.Result)
+	}
+	all := slices.Sorted(slices.Values(slices.Concat(p.Held, p.Violated, p.Undecided)))
+	for i, name := range all {
+		if i > 0 && name == all[i-1] {
+			return fmt.Errorf("has two verdicts on %s: the file was altered", name)
+		}
 	}
 	if p.Result == ResultPassed && (p.Reason != "" || len(p.Violated) > 0) {
 		return fmt.Errorf("is passed, with the reason %q why it is not, and [%s] violated: the file was altered", p.Reason, strings.Join(p.Violated, ", "))

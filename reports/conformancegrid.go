@@ -85,16 +85,14 @@ func newConformanceGrid(c ConformanceReport) (g conformanceGrid) {
 	return g
 }
 
-// verdict is the verdict on an invariant of the profile. Nothing is known if no run was judged to its
-// end.
+// verdict is the verdict on an invariant of the profile. It is inconclusive if no run was judged, or
+// if the report is of a skewproof that did not know the invariant.
 func (p ProfileResult) verdict(name string) invariant.Outcome {
 	switch {
 	case slices.Contains(p.Violated, name):
 		return invariant.OutcomeFail
-	case slices.Contains(p.Undecided, name) || p.Result == ResultSkipped:
-		return invariant.OutcomeInconclusive
-	case p.Result == ResultInconclusive && len(p.Undecided) == 0:
-		return invariant.OutcomeInconclusive
+	case slices.Contains(p.Held, name):
+		return invariant.OutcomePass
 	}
-	return invariant.OutcomePass
+	return invariant.OutcomeInconclusive
 }

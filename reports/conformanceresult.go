@@ -21,6 +21,7 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 		}
 		switch i.Outcome {
 		case invariant.OutcomePass:
+			p.Held = append(p.Held, i.Name)
 			if p.Result == ResultSkipped {
 				p.Result = ResultPassed
 			}

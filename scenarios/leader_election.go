@@ -22,7 +22,8 @@ var leaderElection = scenario.Scenario{
 	Family:           scenario.Controllers,
 	Labels:           []string{"slow"},
 	Limits:           withControllers,
-	// The upgrade of the last server lets every collector catch up, so OrphansCollected holds without a proxy too.
+	// The upgrade of the last server lets every collector catch up, so OrphansCollected holds
+	// without a proxy too.
 	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NothingLeftBehind"}},
 	Plan: planned(noneTo, pressureOfControllers, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.StartCandidate(p.From, "b") // it is the first server, so its controllers lead

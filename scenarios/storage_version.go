@@ -43,6 +43,7 @@ var rewriting = task{
 	finish: func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Settle(5 * time.Second)
 		rewrite(plan, p)
+		plan.Converge()
 	},
 }
 

@@ -20,7 +20,7 @@ func (t task) alone(plan *scenario.Plan, p scenario.Parameters) {
 	t.finish(plan, p)
 }
 
-// disturbance begins, lasts while do is carried out, and ends.
+// disturbance begins a disturbance, calls meanwhile, and ends the disturbance.
 type disturbance func(plan *scenario.Plan, meanwhile func())
 
 // during carries out the task with a disturbance around its middle part.

@@ -82,7 +82,7 @@ func registerReal(flags *pflag.FlagSet, s *run.Spec, only string) {
 		only = " (" + only + " only)"
 	}
 	registerQPS(flags, s, only)
-	flags.StringVar(&s.Etcd, "etcd", "", "etcd version"+only)
+	flags.StringVar(&s.Etcd, "etcd", "", "etcd version, "+binaries.OldestEtcd+" or later"+only)
 	show(flags, "etcd", binaries.DefaultEtcd)
 	suite.RegisterBinaries(flags, s, only)
 }

@@ -51,7 +51,7 @@ Exit codes: 1 if a spec failed that passes directly, or the run violated an inva
 	flags.StringVar(&u.Focus, "focus", "", "a regular expression that chooses among the specs of the selection by their full names")
 	flags.StringVar(&u.Direct, "direct", "", "the directory of an earlier run with --path direct and the same versions, whose results are taken")
 	flags.BoolVar(&u.OnlyFailed, "direct-only-failed", false, "run the path direct afterwards, and only with the specs that failed (half the time)")
-	flags.StringVar(&u.Spec.Etcd, "etcd", "", "etcd version")
+	flags.StringVar(&u.Spec.Etcd, "etcd", "", "etcd version, "+binaries.OldestEtcd+" or later")
 	show(flags, "etcd", binaries.DefaultEtcd)
 	suite.RegisterBinaries(flags, &u.Spec, "")
 	flags.StringVar(&u.Out, "out", "", "directory for reports and runs (default _out/upstream-e2e-PATH-SUBJECT-TIME)")

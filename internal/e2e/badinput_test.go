@@ -30,7 +30,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		"no command":            {[]string{"dance"}, usage, "unknown command"},
 		"an unknown flag":       {[]string{"run", "quiet", "--speed", "9"}, usage, "--speed"},
-		"no scenario":           {[]string{"run"}, usage, "accepts 1 arg"},
+		"no scenario":           {[]string{"run"}, usage, "name a scenario"},
 		"an unknown scenario":   {[]string{"run", "roling-upgrade"}, usage, `did you mean "rolling-upgrade"`},
 		"an unknown backend":    {[]string{"run", "quiet", "--backend", "moon"}, usage, "--backend"},
 		"an unknown subject":    {[]string{"run", "quiet", "--subject", "moon"}, usage, "--subject"},

@@ -41,13 +41,15 @@ func judgeMigrationsSucceed(f *Facts) *tally {
 		default:
 			t.rule(nil, rulingWrong)
 			tried := window{asked.At, due}
-			what := "it has neither succeeded nor failed by " + clock(due)
+			what, misled := "it has neither succeeded nor failed by "+clock(due), f.denied(by, *asked.Migrates, "", tried)
 			if failed {
 				what = "it has failed"
+			} else { // the controller gives up for a 404, and not for a document without the resource
+				misled = lastOf(misled, f.undescribed(by, *asked.Migrates, tried))
 			}
 			t.harmed(harm{
 				wrong: "a migration did not succeed", cause: fmt.Sprintf("the migration of %s did not succeed", withoutVersion(*asked.Migrates)), at: due, object: state,
-				misled: lastOf(f.denied(by, *asked.Migrates, "", tried), f.undescribed(by, *asked.Migrates, tried)), graph: []history.Object{state},
+				misled: misled, graph: []history.Object{state},
 				sentence: fmt.Sprintf("%s, which migrates %s, was asked for at %s (revision %d of etcd), and the last disturbance was over at %s: %s.",
 					titled(state), withoutVersion(*asked.Migrates), clock(asked.At), asked.Revision, clock(f.lastDisturbance()), what),
 			})

@@ -57,23 +57,36 @@ func TestAMigrationWithoutADocumentNamesIt(t *testing.T) {
 		server, user, subject string
 		status                int
 		change                func(*history.Request)
+		then                  func(*story)
 		named                 bool
 	}{
-		"by a server that does not serve it":   {"b", controller, "builtin", 200, document, true},
-		"without a proxy":                      {"b", controller, "none", 200, document, true},
-		"by a sidecar, which merges documents": {"b", controller, "reference", 200, document, false},
-		"by a server that serves it":           {"a", controller, "builtin", 200, document, false},
-		"for another controller":               {"b", collector, "builtin", 200, document, false},
-		"of another group version":             {"b", controller, "builtin", 200, func(q *history.Request) { q.Path = "/apis/apps/v1" }, false},
-		"of an object in it":                   {"b", controller, "builtin", 200, func(q *history.Request) { q.Path = "/apis/apps/v2/gadgets" }, false},
-		"that was not sent":                    {"b", controller, "builtin", 503, document, false},
-		"before the migration was asked for":   {"b", controller, "builtin", 200, func(q *history.Request) { document(q); q.Start, q.End = sec(20), sec(21) }, false},
-		"after it had to be over":              {"b", controller, "builtin", 200, func(q *history.Request) { document(q); q.Start, q.End = sec(95), sec(96) }, false},
+		"by a server that does not serve it":   {"b", controller, "builtin", 200, document, nil, true},
+		"without a proxy":                      {"b", controller, "none", 200, document, nil, true},
+		"by a sidecar, which merges documents": {"b", controller, "reference", 200, document, nil, false},
+		"by a server that serves it":           {"a", controller, "builtin", 200, document, nil, false},
+		"for another controller":               {"b", collector, "builtin", 200, document, nil, false},
+		"of another group version":             {"b", controller, "builtin", 200, func(q *history.Request) { q.Path = "/apis/apps/v1" }, nil, false},
+		"of an object in it":                   {"b", controller, "builtin", 200, func(q *history.Request) { q.Path = "/apis/apps/v2/gadgets" }, nil, false},
+		"that was not sent":                    {"b", controller, "builtin", 503, document, nil, false},
+		"before the migration was asked for":   {"b", controller, "builtin", 200, func(q *history.Request) { document(q); q.Start, q.End = sec(20), sec(21) }, nil, false},
+		"after it had to be over":              {"b", controller, "builtin", 200, func(q *history.Request) { document(q); q.Start, q.End = sec(95), sec(96) }, nil, false},
+		"and then by a server that serves it": {"b", controller, "builtin", 200, document, func(s *story) {
+			s.request(60, "a", controller, "get", history.GVR{Group: "apps", Version: "v2"}, "", "", 200, document)
+		}, false},
+		"and then by one that does not serve it": {"b", controller, "builtin", 200, document, func(s *story) {
+			s.request(60, "c", controller, "get", history.GVR{Group: "apps", Version: "v2"}, "", "", 200, document)
+		}, true},
+		"of a migration that has failed": {"b", controller, "builtin", 200, document, func(s *story) {
+			s.change(70, "m", func(o *history.Object) { o.Conditions = []string{"Failed"} })
+		}, false},
 	} {
 		s := tell("MigrationsSucceed").runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").ask(190, "a", widgets, 200).put(10, gadget("o")).
 			put(30, migrationOf("apps", "gadgets"))
 		s.h.Run.Subject = c.subject
 		s.request(50, c.server, c.user, "get", history.GVR{Group: "apps", Version: "v2"}, "", "", c.status, c.change)
+		if c.then != nil {
+			c.then(s)
+		}
 		e := verdictOf(t, s.h, "MigrationsSucceed").Evidence[0]
 		if (e.Misled != nil) != c.named || (e.Signature.Mechanism == MechanismGroupDocument) != c.named {
 			t.Errorf("%s: %+v, %+v", name, e.Misled, e.Signature)

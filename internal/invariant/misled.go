@@ -113,14 +113,17 @@ func (f *Facts) unlisted(to senders, gvr history.GVR, during window) *wrongAnswe
 	return nil
 }
 
-// undescribed returns the last document of a group version that a server sent without the resource,
-// although another server served it in that version. Released servers send only what they serve
-// themselves in such a document (k8s.io/apiserver, pkg/util/peerproxy, WrapHandler), so undescribed is
-// nil for other subjects, and if a peer handled the request.
+// undescribed returns the last document of the resource's group version that a sender got in a time,
+// if the server sent it without the resource, although another server served the resource in that
+// version. It is nil if the last such document had the resource: then documents were no obstacle.
+// Released servers send only what they serve themselves in such a document (k8s.io/apiserver,
+// pkg/util/peerproxy, WrapHandler). So undescribed is nil for other subjects, and if a peer handled
+// the request.
 func (f *Facts) undescribed(to senders, gvr history.GVR, during window) *wrongAnswer {
 	if f.run.Subject != "builtin" && f.run.Subject != "none" {
 		return nil
 	}
+	versions := f.versionsOf(gvr)
 	var last *wrongAnswer
 	for i := range f.requests {
 		q := &f.requests[i]
@@ -128,14 +131,15 @@ func (f *Facts) undescribed(to senders, gvr history.GVR, during window) *wrongAn
 			break
 		}
 		asked, _, _ := strings.Cut(q.Path, "?")
-		if q.Verb != "get" || q.Status != http.StatusOK || q.Rerouted || len(f.byID[q.ID]) > 1 || !during.overlaps(window{q.Start, q.End}) || !to(q) {
+		v := slices.IndexFunc(versions, func(g history.GVR) bool { return asked == "/apis/"+g.Group+"/"+g.Version })
+		if v < 0 || q.Verb != "get" || q.Status != http.StatusOK || q.Rerouted || !during.overlaps(window{q.Start, q.End}) || !to(q) {
 			continue
 		}
-		for _, g := range f.versionsOf(gvr) {
-			if asked == "/apis/"+g.Group+"/"+g.Version && f.byName[q.Server].surelyLacks(key{GVR: g}, window{q.Start, q.End}) && f.servedElsewhere(q, g) {
-				basis := fmt.Sprintf("%s does not serve it itself, and nothing adds what others serve to this document", q.Server)
-				last = &wrongAnswer{request: q, about: g, document: true, basis: basis, mechanism: MechanismGroupDocument}
-			}
+		last = nil
+		about := versions[v]
+		if len(f.byID[q.ID]) == 1 && f.byName[q.Server].surelyLacks(key{GVR: about}, window{q.Start, q.End}) && f.servedElsewhere(q, about) {
+			basis := fmt.Sprintf("%s does not serve it itself, and nothing adds what others serve to this document", q.Server)
+			last = &wrongAnswer{request: q, about: about, document: true, basis: basis, mechanism: MechanismGroupDocument}
 		}
 	}
 	return last

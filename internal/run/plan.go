@@ -131,6 +131,17 @@ func (p *Plan) fillIn() {
 	}
 }
 
+// checkEtcd checks that etcd of a version can be started by a run.
+func checkEtcd(version string) error {
+	if _, err := binaries.ParseVersion(binaries.Etcd, version); err != nil {
+		return fmt.Errorf("--etcd: %w", err)
+	}
+	if semver.Compare(version, binaries.OldestEtcd) < 0 {
+		return fmt.Errorf("--etcd %s: a run starts etcd with flags that %s introduced; choose that or a later one", version, binaries.OldestEtcd)
+	}
+	return nil
+}
+
 // checkSpec checks each field of the Spec. given is the Spec without its defaults.
 func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 	s, chosen := p.Spec, p.Scenario
@@ -140,11 +151,8 @@ func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 		}
 	}
 	if s.Etcd != "" {
-		if _, err := binaries.ParseVersion(binaries.Etcd, s.Etcd); err != nil {
-			return fmt.Errorf("--etcd: %w", err)
-		}
-		if semver.Compare(s.Etcd, binaries.OldestEtcd) < 0 {
-			return fmt.Errorf("--etcd %s: a run starts etcd with flags that %s introduced; choose that or a later one", s.Etcd, binaries.OldestEtcd)
+		if err := checkEtcd(s.Etcd); err != nil {
+			return err
 		}
 	}
 	switch {

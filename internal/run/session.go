@@ -43,6 +43,9 @@ type Sessions struct {
 
 // Prepare finds out whether the machine can run sessions, and gets the binaries.
 func (s SessionSpec) Prepare(ctx context.Context, progress io.Writer) (*Sessions, error) {
+	if err := checkEtcd(s.Etcd); err != nil {
+		return nil, Usagef("%w", err)
+	}
 	if err := sandbox.Check(ctx, sandbox.Command{Args: []string{CheckSandboxCommand}}); err != nil {
 		return nil, err
 	}

@@ -82,7 +82,8 @@ func EtcdArguments(f Files) []string {
 		"--cert-file=" + f.key("etcd-server.crt"),
 		"--key-file=" + f.key("etcd-server.key"),
 		"--log-level=warn",
-		// As with kubeadm: without it, a watch of a resource that nobody writes learns of no newer revision.
+		// As with kubeadm. Without it, a watch of a resource that nobody writes learns of no newer
+		// revision.
 		"--watch-progress-notify-interval=5s",
 	}
 }
