@@ -61,7 +61,7 @@ func TestAccessed(t *testing.T) {
 		"passed on":                {[]string{forwarded}, []handled{{hop("b", 1, 9, false), listed, "apiserver-x"}}},
 		"passed on by a peer":      {[]string{rerouted}, []handled{{Hop: hop("b", 2, 8, true), requested: listed}}},
 		"a last line is cut short": {[]string{rerouted, forwarded[:30]}, []handled{{Hop: hop("b", 2, 8, true), requested: listed}}},
-		"and the next process goes on": {
+		"and the next process continues": {
 			[]string{rerouted, rerouted[:len(rerouted)/2] + forwarded, rerouted},
 			[]handled{{Hop: hop("b", 2, 8, true), requested: listed}, {hop("b", 1, 9, false), listed, "apiserver-x"}, {Hop: hop("b", 2, 8, true), requested: listed}},
 		},
@@ -122,8 +122,8 @@ func TestMergeKnowsTheQueryFromTheKubeAPIServer(t *testing.T) {
 		merge([]handled{at(1, 9, door), at(11, 19, door)}, []handled{at(2, 3, behind), at(4, 8, again)}))
 }
 
-// If the kube-apiserver sees another user than the sidecar, it describes another user: its groups
-// are not those of the sidecar's user.
+// If the kube-apiserver and the sidecar saw different users, the groups that the kube-apiserver
+// recorded are not those of the sidecar's user.
 func TestMergeKnowsTheUserFromTheKubeAPIServer(t *testing.T) {
 	told := func(user string) handled {
 		p := handled{Hop: hop("b", 2, 8, true)}
@@ -164,15 +164,15 @@ func TestSettle(t *testing.T) {
 			[]handled{passed(hop("a", 2, 12, true), ""), passed(hop("c", 1, 11, true), "apiserver-a"), passed(hop("b", 0, 10, false), "apiserver-c")},
 			[]history.Hop{hop("a", 2, 10, true), hop("c", 1, 10, true), hop("b", 0, 10, false)},
 		},
-		"a peer that was given up is left at it": {
+		"a peer is still busy with an abandoned attempt": {
 			[]handled{passed(hop("b", 0, 10, false), "apiserver-a"), passed(hop("c", 1, 500, true), ""), passed(hop("a", 5, 9, true), "")},
 			[]history.Hop{hop("b", 0, 10, false), hop("c", 1, 500, true), hop("a", 5, 9, true)},
 		},
-		"one that the client sent itself": {
+		"a request that the client itself sent": {
 			[]handled{passed(hop("b", 0, 10, false), "apiserver-a"), passed(hop("a", 2, 11, false), "")},
 			[]history.Hop{hop("b", 0, 10, false), hop("a", 2, 11, false)},
 		},
-		"one that came later": {
+		"a later request": {
 			[]handled{passed(hop("b", 0, 10, false), "apiserver-a"), passed(hop("a", 12, 14, true), "")},
 			[]history.Hop{hop("b", 0, 10, false), hop("a", 12, 14, true)},
 		},

@@ -39,7 +39,7 @@ func TestAudited(t *testing.T) {
 		"both stages are joined":                      {[]string{received, complete}, []handled{listed(whole)}},
 		"a killed server leaves the second stage out": {[]string{received}, []handled{listed(open)}},
 		"a last line may be cut short":                {[]string{received, complete[:40]}, []handled{listed(open)}},
-		"and the next process goes on behind it":      {[]string{complete[:300] + received, complete}, []handled{listed(whole)}},
+		"and the next process continues after it":     {[]string{complete[:300] + received, complete}, []handled{listed(whole)}},
 		"a stage whose beginning is not in the log":   {[]string{complete}, nil},
 		"a loop: the same server twice, nested":       {[]string{received, inner, innerDone, complete}, []handled{listed(whole), listed(nested)}},
 	} {

@@ -128,7 +128,7 @@ func TestRequestsThatArePassedOnAreToldByBothServers(t *testing.T) {
 	}
 	got := records.Requests(func(string) bool { return false }, collector)
 	if slices.ContainsFunc(got, func(r history.Request) bool { return r.Own }) {
-		t.Errorf("another program of that user is taken for the run: %+v", got)
+		t.Errorf("another program of that user counts as the run: %+v", got)
 	}
 	if len(got) != 2 || got[0].ID != got[1].ID || got[0].Server != "b" || got[0].Rerouted || got[1].Server != "a" || !got[1].Rerouted {
 		t.Errorf("%+v", got)
