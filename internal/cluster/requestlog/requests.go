@@ -56,7 +56,8 @@ func discovers(r history.Request) bool {
 	path, _, _ := strings.Cut(r.Path, "?")
 	controller := r.User == "system:kube-controller-manager" || strings.HasPrefix(r.User, "system:serviceaccount:kube-system:")
 	ofVersion := r.GVR.Version != "" && r.GVR.Resource == "" // /apis/GROUP/VERSION
-	return controller && r.Verb == "get" && (r.Status == http.StatusOK || r.Status == http.StatusNotModified) && (path == "/api" || path == "/apis" || ofVersion)
+	return controller && r.Verb == "get" && (r.Status == http.StatusOK || r.Status == http.StatusNotModified) &&
+		(path == "/api" || path == "/apis" || ofVersion)
 }
 
 // request returns the record in the form of the history. ok is false if the log has no valid path.
