@@ -56,7 +56,7 @@ func TestNamesOfCustomResources(t *testing.T) {
 		"a category that another has": {func() {
 			gizmos.ShortNames, gizmos.Categories, gadgets.Categories = nil, []string{"all"}, []string{"all"}
 		}, "gadgets gears gizmos"},
-		"another's name in its group":  {func() { gizmos.Group, gizmos.Kind = "other.example.com", "Gadget" }, "gadgets gears gizmos"},
+		"another's name in its group":     {func() { gizmos.Group, gizmos.Kind = "other.example.com", "Gadget" }, "gadgets gears gizmos"},
 		"the kind of a built-in resource": {func() { gizmos.Group, gizmos.Kind = "apps.example.com", "Deployment" }, "gadgets gears gizmos"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func TestAPlanForRealProcesses(t *testing.T) {
 			[]scenario.Step{to(scenario.Restart, "c")}, []sim.Request{asking(0, 5*time.Second)},
 			[]string{"for 9s", "restart c", "for 20s", end},
 		},
-		"whoever is down or paused comes back": {
+		"a server that is down or paused comes back": {
 			[]scenario.Step{to(scenario.Pause, "a"), to(scenario.Pause, "b"), to(scenario.Kill, "b"), to(scenario.Stop, "c")}, nil,
 			[]string{"for 9s", "pause a", "pause b", "kill b", "stop c", "for 15s", "start c", "start b", "resume a", end},
 		},
