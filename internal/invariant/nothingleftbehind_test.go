@@ -58,7 +58,7 @@ func TestNothingLeftBehind(t *testing.T) {
 			want{outcome: OutcomePass, checked: 2}},
 		{"gone before it was deleted", full().remove(15, "x", "y").mark(20, "n").remove(22, "n"), unexercised},
 		{"released, and gone", held(nil).request(22, "b", "", "patch", configMaps, "n", "z", 200, own).remove(22, "z"), passesHeld},
-		{"released by somebody else", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 200).remove(22, "z"), passesHeld},
+		{"released by another user", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 200).remove(22, "z"), passesHeld},
 		{"released by a request that got no answer", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 0).remove(22, "z"), passesHeld},
 		{"released by the load", held(nil).request(21, "b", cleaner, "delete", configMaps, "n", "y", 200).ask(22, "b", configMaps, 200, on("patch", "z")).remove(22, "z"), passesHeld},
 		{"gone with its finalizers", held(nil).request(22, "b", cleaner, "delete", configMaps, "n", "z", 200).remove(22, "z"), early},

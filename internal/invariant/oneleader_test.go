@@ -59,7 +59,7 @@ func TestOneLeader(t *testing.T) {
 		{"the former leader is refused", taken().request(70, "b", collector, "delete", maps, "n", "x", 503), want{outcome: OutcomePass, checked: -1}},
 		{"it reads", taken().request(70, "b", collector, "get", maps, "n", "x", 404), want{outcome: OutcomePass, checked: -1}},
 		{"a peer's request that was passed on", taken().request(70, "b", collector, "delete", maps, "n", "x", 200, rerouted), want{outcome: OutcomePass, checked: -1}},
-		{"somebody else", taken().request(70, "b", "alice", "delete", maps, "n", "x", 200).request(70, "b", collector, "delete", maps, "n", "y", 200, own), want{outcome: OutcomePass, checked: -1}},
+		{"another user", taken().request(70, "b", "alice", "delete", maps, "n", "x", 200).request(70, "b", collector, "delete", maps, "n", "y", 200, own), want{outcome: OutcomePass, checked: -1}},
 		{"it sends a review", taken().request(70, "b", "system:kube-controller-manager", "create", history.GVR{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}, "", "", 201),
 			want{outcome: OutcomePass, checked: -1}},
 		{"another cluster's leaders", tell(name).put(10, history.Object{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: "kube-system", Name: "kube-controller-manager", UID: "u", Holder: "node-1_1"}).

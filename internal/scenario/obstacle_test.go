@@ -28,7 +28,7 @@ func TestBlockedPaths(t *testing.T) {
 		"a front proxy not allowed":    {map[string]*Setup{"b": {FrontProxy: CertificateOther}}, fromB(NotAllowed)},
 		"a stranger's front proxy":     {map[string]*Setup{"b": {FrontProxy: CertificateStranger}}, fromB(NotAllowed)},
 		"a front proxy that expired":   {map[string]*Setup{"b": {FrontProxy: CertificateExpired}}, fromB(NotAllowed)},
-		"an address of nobody":         {map[string]*Setup{"b": {Advertise: AdvertiseWrong}}, toB(WrongAddress)},
+		"an address without a server":  {map[string]*Setup{"b": {Advertise: AdvertiseWrong}}, toB(WrongAddress)},
 		"an address to which no way":   {map[string]*Setup{"b": {Advertise: AdvertiseHost}}, toB(Unroutable)},
 		"a fallback address":           {map[string]*Setup{"b": {Advertise: AdvertiseNothing}}, nil},
 		"half an address":              {map[string]*Setup{"b": {Advertise: AdvertiseIP}}, nil},
@@ -77,13 +77,13 @@ func TestWhatIsWrongWithoutHinderingAnyWay(t *testing.T) {
 		setup *Setup
 		want  string
 	}{
-		"nothing":               {nil, ""},
-		"switched off":          {&Setup{Proxy: Off}, history.FaultProxyOff},
-		"no peer authority":     {&Setup{PeerCA: TrustMissing}, history.FaultMisconfiguration},
-		"another's name":        {&Setup{HostnameOf: "a"}, history.FaultMisconfiguration},
-		"new certificates":      {&Setup{Serving: CertificateRotated}, ""},
-		"what is told by a way": {&Setup{Serving: CertificateExpired}, ""},
-		"kubeadm's flags":       {&Setup{Flags: FlagsKubeadm}, ""}, // with these flags everything should work
+		"nothing":                {nil, ""},
+		"switched off":           {&Setup{Proxy: Off}, history.FaultProxyOff},
+		"no peer authority":      {&Setup{PeerCA: TrustMissing}, history.FaultMisconfiguration},
+		"another's name":         {&Setup{HostnameOf: "a"}, history.FaultMisconfiguration},
+		"new certificates":       {&Setup{Serving: CertificateRotated}, ""},
+		"the obstacle of a link": {&Setup{Serving: CertificateExpired}, ""},
+		"kubeadm's flags":        {&Setup{Flags: FlagsKubeadm}, ""}, // with these flags everything should work
 	} {
 		if kind, what := c.setup.Wrong(); kind != c.want || (what == "") != (kind == "") {
 			t.Errorf("%s: %q, %q; want kind %q", name, kind, what, c.want)
@@ -128,7 +128,7 @@ func TestASetupIsChecked(t *testing.T) {
 		"no chance of a request to connect anew": {Setup{Goaway: Off}, false},
 		"a negative delay":                       {Setup{ShutdownDelay: -time.Second}, false},
 		"an endless wait":                        {Setup{WatchTermination: time.Hour}, false},
-		"a name of nobody":                       {Setup{HostnameOf: "z"}, false},
+		"a name without a server":                {Setup{HostnameOf: "z"}, false},
 		"an unknown trust":                       {Setup{PeerCA: "blind"}, false},
 		"an unknown certificate":                 {Setup{Serving: "forged"}, false},
 		"an unknown front proxy":                 {Setup{FrontProxy: "forged"}, false},
