@@ -85,7 +85,7 @@ func (a apiserver) reachEtcd(x *exchange) bool {
 	l := a.s.link(a.index, a.s.etcdEnd())
 	switch {
 	case l.blocked():
-		l.bite()
+		l.countAffected()
 		x.sleep(storageTimeout)
 		return false
 	case len(l.on) > 0:

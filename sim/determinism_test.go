@@ -21,7 +21,7 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-var update = flag.Bool("update", false, "write testdata/hashes.txt anew")
+var update = flag.Bool("update", false, "write testdata/hashes.txt again")
 
 // eventful is a case with many events at the same time.
 func eventful() *Case {

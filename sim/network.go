@@ -73,8 +73,8 @@ func (l *link) blocked() bool {
 	return l.has(fault.Cut, "") != nil || l.has(fault.Timeout, fault.Up) != nil || l.has(fault.Timeout, fault.Down) != nil
 }
 
-// bite counts in the records that the faults on the link affected an exchange.
-func (l *link) bite() {
+// countAffected counts in the records that the faults on the link affected an exchange.
+func (l *link) countAffected() {
 	for _, a := range l.on {
 		if a.Kind == fault.Cut {
 			a.record.Evidence.Refused++

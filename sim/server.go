@@ -111,7 +111,7 @@ func (srv *server) withEtcd(do func()) {
 		do()
 		return
 	}
-	l.bite()
+	l.countAffected()
 	srv.s.loop.After(time.Second, srv.gate, func() { srv.withEtcd(do) })
 }
 
@@ -278,7 +278,7 @@ func (srv *server) drain() time.Duration {
 	return srv.setup.ShutdownDelay
 }
 
-// goAway makes the client of a connection dial anew, by chance, after an answer.
+// goAway makes the client of a connection dial again, by chance, after an answer.
 func (x *exchange) goAway() {
 	if setup := x.target.setup; setup != nil && setup.Goaway == scenario.On && x.s.tape.OneIn(tape.Delays, goawayOneIn) {
 		x.link.warm = false

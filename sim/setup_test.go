@@ -54,10 +54,10 @@ func TestSetups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			restart := scenario.Step{Action: scenario.Restart, Server: c.server, Setup: &c.setup}
-			mend := scenario.Step{Action: scenario.Restart, Server: c.server}
+			correction := scenario.Step{Action: scenario.Restart, Server: c.server}
 			// The first request comes after the staleness bound, and the second after the setup was
 			// corrected.
-			kase := three(soak(10*time.Second), restart, soak(30*time.Second), mend, soak(time.Minute)).
+			kase := three(soak(10*time.Second), restart, soak(30*time.Second), correction, soak(time.Minute)).
 				asking(2, "b", onlyNew, 20*time.Second, 1).asking(4, "b", onlyNew, 50*time.Second, 1)
 			h := run(t, only(t, c.policy), kase, 1).History
 			if len(h.Operations) != 2 {
@@ -209,8 +209,8 @@ func TestARoundThatDialsNowhereTakesLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		unroutable := scenario.Step{Action: scenario.Restart, Server: "a", Setup: &scenario.Setup{Advertise: scenario.AdvertiseHost}}
-		mend := scenario.Step{Action: scenario.Restart, Server: "a"}
-		c := three(soak(10*time.Second), unroutable, soak(17*time.Second), mend, soak(time.Minute)).asking(4, "b", onlyNew, 20*time.Second, 1)
+		correction := scenario.Step{Action: scenario.Restart, Server: "a"}
+		c := three(soak(10*time.Second), unroutable, soak(17*time.Second), correction, soak(time.Minute)).asking(4, "b", onlyNew, 20*time.Second, 1)
 		if o := run(t, only(t, p), c, 1).History.Operations[0]; o.Status != want {
 			t.Errorf("%s: %d %s (%s) twenty seconds after the address was right again, want %d", policy, o.Status, o.Failure, o.Message, want)
 		}

@@ -39,8 +39,8 @@ var falseNotFound = part{
 // harmless breaks nothing.
 var harmless = part{soak(15 * time.Second), {Action: scenario.Restart, Server: "b"}, soak(30 * time.Second)}
 
-// anew restarts every server, as between two schedules.
-var anew = part{
+// restart restarts every server, as between two schedules.
+var restart = part{
 	{Action: scenario.Restart, Server: "a"}, {Action: scenario.Restart, Server: "b"}, {Action: scenario.Restart, Server: "c"},
 }
 
@@ -103,7 +103,7 @@ func TestASliceIsJudgedAsIfItWereAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			alone, _ := simulate(t, c.part)
-			session, began := simulate(t, c.before, anew, c.part)
+			session, began := simulate(t, c.before, restart, c.part)
 			slice, err := history.Slice(session, history.Part{From: began[2], To: session.End.At})
 			if err != nil {
 				t.Fatal(err)
@@ -125,7 +125,7 @@ func TestASliceIsJudgedAsIfItWereAlone(t *testing.T) {
 
 // The part of a whole history is judged as the history is.
 func TestTheWholeIsASlice(t *testing.T) {
-	whole, _ := simulate(t, falseNotFound, anew, harmless)
+	whole, _ := simulate(t, falseNotFound, restart, harmless)
 	slice, err := history.Slice(whole, history.Part{From: 0, To: whole.End.At})
 	if err != nil {
 		t.Fatal(err)

@@ -124,17 +124,17 @@ func TestASetupIsChecked(t *testing.T) {
 		"everything that can be said": {Setup{
 			Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", true, "1.36", On, 2 * time.Second, 3 * time.Second,
 		}, true},
-		"nothing":                                {Setup{}, false},
-		"no chance of a request to connect anew": {Setup{Goaway: Off}, false},
-		"a negative delay":                       {Setup{ShutdownDelay: -time.Second}, false},
-		"an endless wait":                        {Setup{WatchTermination: time.Hour}, false},
-		"a name without a server":                {Setup{HostnameOf: "z"}, false},
-		"an unknown trust":                       {Setup{PeerCA: "blind"}, false},
-		"an unknown certificate":                 {Setup{Serving: "forged"}, false},
-		"an unknown front proxy":                 {Setup{FrontProxy: "forged"}, false},
-		"an unknown address":                     {Setup{Advertise: "everywhere"}, false},
-		"flags of an unknown":                    {Setup{Flags: "kops"}, false},
-		"a switch between on and off":            {Setup{Proxy: "half"}, false},
+		"nothing": {Setup{}, false},
+		"no chance of a request to make a new connection": {Setup{Goaway: Off}, false},
+		"a negative delay":            {Setup{ShutdownDelay: -time.Second}, false},
+		"an endless wait":             {Setup{WatchTermination: time.Hour}, false},
+		"a name without a server":     {Setup{HostnameOf: "z"}, false},
+		"an unknown trust":            {Setup{PeerCA: "blind"}, false},
+		"an unknown certificate":      {Setup{Serving: "forged"}, false},
+		"an unknown front proxy":      {Setup{FrontProxy: "forged"}, false},
+		"an unknown address":          {Setup{Advertise: "everywhere"}, false},
+		"flags of an unknown":         {Setup{Flags: "kops"}, false},
+		"a switch between on and off": {Setup{Proxy: "half"}, false},
 	} {
 		plan := Plan{Servers: servers}
 		plan.SetUp("b", c.setup)

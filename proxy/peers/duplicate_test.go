@@ -44,7 +44,7 @@ func TestDuplicateIdentities(t *testing.T) {
 			}, ends}),
 		"the second stops in good order, having written last": append(slices.Clone(begin),
 			step{"the lease is deleted", func(s *script) { s.EndpointGone("p", s.now) }, ends},
-			step{"and written anew", func(s *script) { s.listen(time.Second); s.endpoint("i1", here) }, nil}),
+			step{"and written again", func(s *script) { s.listen(time.Second); s.endpoint("i1", here) }, nil}),
 		"the first stops in good order, having written last": append(slices.Clone(begin),
 			step{"the lease is deleted", func(s *script) { s.endpoint("i1", here); s.EndpointGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
 			step{"and written by the second", func(s *script) { s.listen(time.Second); s.endpoint("i2", there) }, nil}),

@@ -98,7 +98,7 @@ func TestRoster(t *testing.T) {
 			{"both", func(s *script) { s.identity("h1"); s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
 			{"identity", func(s *script) { s.IdentityGone("p", s.now) }, nil},
 			{"endpoint", func(s *script) { s.EndpointGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
-			{"started anew", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2")}},
+			{"started again", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2")}},
 		}},
 		{name: "(c) an endpoint lease that expired an hour ago no longer counts", steps: []step{
 			{"published", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},

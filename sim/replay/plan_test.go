@@ -170,11 +170,11 @@ func TestFailingDiscoveryIsRestored(t *testing.T) {
 	if len(plan.Refused) > 0 {
 		t.Errorf("refused: %q", plan.Refused)
 	}
-	var spoilt, mended []string
+	var spoilt, restored []string
 	for _, s := range plan.Steps {
 		switch s.Action {
 		case scenario.RestoreDiscovery:
-			mended = append(mended, s.Server+s.Path)
+			restored = append(restored, s.Server+s.Path)
 		case scenario.BreakDiscovery:
 			spoilt = append(spoilt, s.Server+s.Path+" "+string(s.Failure))
 		}
@@ -182,8 +182,8 @@ func TestFailingDiscoveryIsRestored(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/apis ", "a/api cut-short"}, spoilt); diff != "" {
 		t.Errorf("spoilt (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"a/apis", "a/api"}, mended); diff != "" {
-		t.Errorf("mended (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"a/apis", "a/api"}, restored); diff != "" {
+		t.Errorf("restored (-want +got):\n%s", diff)
 	}
 	if err := plan.Validate(); err != nil {
 		t.Error(err)
