@@ -20,8 +20,8 @@ contexts:
 - {name: b, context: {cluster: b, user: me}}
 `
 
-// Servers that somebody else owns get no harmful request. A command that would harm them is refused
-// before it connects to any of them.
+// Servers of another owner get no harmful request. A command that would harm them is refused before
+// it connects to any of them.
 func TestExistingServersAreOnlyRead(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("kubeconfig", []byte(twoServers), 0o600); err != nil {
