@@ -87,7 +87,7 @@ type Campaign struct {
 	Growth []GrowthPoint `json:"growth,omitempty"`
 	// Checks are the search's checks of itself.
 	Checks SelfChecks `json:"checks"`
-	// Real is what only a campaign on real servers has (MethodReal).
+	// Real has the results that only a campaign on real servers has (MethodReal).
 	Real *RealCampaign `json:"real,omitempty"`
 	// Troubles are schedules that could not be run.
 	Troubles []Trouble `json:"troubles,omitempty"`
@@ -266,11 +266,11 @@ type CampaignFinding struct {
 	Removal *Removal `json:"removal,omitempty"`
 	// Shrunk is false if there was no time to look for the smallest schedule.
 	Shrunk bool `json:"shrunk"`
-	// Real is what only a finding on real servers has.
+	// Real has the facts that only a finding on real servers has.
 	Real *RealFinding `json:"real,omitempty"`
 }
 
-// GrowthPoint is what the first schedules of a campaign have in common.
+// GrowthPoint describes what the schedules of a campaign up to a number have in common.
 type GrowthPoint struct {
 	// Schedules is how many schedules are counted: the first ones.
 	Schedules uint64 `json:"schedules"`

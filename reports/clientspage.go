@@ -47,7 +47,7 @@ func (c ClientCell) Outcome() invariant.Outcome {
 	return invariant.OutcomeInconclusive
 }
 
-// clientReason is what several versions of a client were told alike.
+// clientReason is one answer that several versions of a client got.
 type clientReason struct {
 	Path, Program, Operation string
 	Clients                  []string
@@ -214,7 +214,7 @@ func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	return err
 }
 
-// inWords is what became of an operation by a path, for all versions of its program.
+// inWords describes the results of an operation on a path, for all versions of its program.
 func (t ClientsTable) inWords(o ClientOperation, path string) string {
 	by := map[Did][]string{}
 	versions := t.versions(o)

@@ -160,7 +160,7 @@ kind is shrunk to a small schedule and written as a repro file, which 'skewproof
 twice and compared. Ctrl-C ends the search, and what was found until then is written.
 
 On the backend local the same schedules are carried out on real kube-apiservers of --versions, one after the other on a cluster that is kept:
-between two schedules every server is started anew, and what exists is compared with the beginning. A violation that no finding explains is
+between two schedules every server is restarted, and what exists is compared with the beginning. A violation that no finding explains is
 repeated on new clusters, shrunk by running it again, tried in the simulator, and written as a repro file with its run beside it. With --continue
 DIR a campaign goes on where it ended, or was killed: its report is of all parts.`,
 		Example: `  skewproof explore                                    # the reference, for a minute

@@ -1,7 +1,7 @@
 // Package campaign searches for violations on real kube-apiservers. It chooses schedules from seeds
-// as the simulator does, carries them out on clusters that are kept for many schedules, judges each,
-// and prefers what was not reached. What no finding explains it repeats on new clusters, shrinks, and
-// tries in the simulator.
+// as the simulator does, carries them out on clusters that are kept for many schedules, and judges
+// each. It prefers schedules that reach new situations. If no finding explains a violation, it
+// repeats the schedule on new clusters, shrinks it, and tries it in the simulator.
 package campaign
 
 import (
@@ -39,7 +39,7 @@ const (
 	mostFailures = 3
 )
 
-// Options say what is searched, for how long, and how.
+// Options say what a campaign searches, for how long, and how.
 type Options struct {
 	// Spec is what each schedule runs: subject, rate, etcd, binaries, number of servers.
 	Spec run.Spec
@@ -66,8 +66,8 @@ type Options struct {
 	Out string
 	// Progress takes a line for people.
 	Progress func(format string, args ...any)
-	// Version, Machine and Environment are what the campaign says of the program, of where it ran,
-	// and of the other programs.
+	// Version, Machine and Environment describe skewproof, the machine and the other programs in
+	// reports.
 	Version, Machine string
 	Environment      []string
 }
@@ -158,7 +158,7 @@ func New(o Options, clusters Clusters) (*Campaign, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.planOf(probe) // whatever is wrong with the options is wrong with every schedule
+	_, err = c.planOf(probe) // an error in the options concerns every schedule
 	return c, err
 }
 
@@ -204,7 +204,7 @@ func (c *Campaign) Run(ctx context.Context) (*reports.Campaign, error) {
 	return c.report(complete), nil
 }
 
-// wants reports whether more schedules are to be carried out.
+// wants reports whether the campaign must carry out more schedules.
 func (c *Campaign) wants(ctx context.Context) bool {
 	if ctx.Err() != nil || c.UntilNew && len(c.fresh) > 0 {
 		return false
@@ -266,7 +266,7 @@ func (c *Campaign) useCluster(ctx context.Context) (err error) {
 	c.sessions = append(c.sessions, note)
 	err = cluster.Close()
 	if !broken && err == nil || ctx.Err() != nil {
-		err = cluster.Discard() // nobody needs its logs
+		err = cluster.Discard() // its logs are not needed
 	}
 	if c.failures++; note.Schedules > 0 {
 		c.failures = 0
@@ -274,10 +274,10 @@ func (c *Campaign) useCluster(ctx context.Context) (err error) {
 	if c.failures >= mostFailures {
 		return fmt.Errorf("%d clusters in a row carried out no schedule; the last: %s", c.failures, note.Ended)
 	}
-	return nil // that a cluster did not end well is told in its note
+	return nil // the note of the cluster says that it did not end well
 }
 
-// nextSchedule is the one that is still to be carried out, or that is chosen.
+// nextSchedule returns the pending schedule, or chooses a new one.
 func (c *Campaign) nextSchedule() (schedule, error) {
 	if s := c.pending; s != nil {
 		c.pending = nil
@@ -286,8 +286,8 @@ func (c *Campaign) nextSchedule() (schedule, error) {
 	return c.chooser.choose(c.reached)
 }
 
-// carryOut carries out a schedule, judges it, and counts what it came to. before are the schedules
-// before on the cluster.
+// carryOut carries out a schedule, judges it, and counts the result. before are the earlier
+// schedules on the cluster.
 func (c *Campaign) carryOut(ctx context.Context, on Cluster, s schedule, before []uint64) (run.ScheduleResult, error) {
 	judged, result, err := c.judge(ctx, on, s, fmt.Sprintf("schedule-%d", s.seed))
 	if err != nil || len(result.Left) > 0 {

@@ -42,7 +42,7 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 	for _, f := range c.fresh {
 		i := slices.IndexFunc(doc.Findings, func(o reports.CampaignFinding) bool { return o.ViolationKind == f.ViolationKind })
 		if i < 0 {
-			continue // there are more kinds than are told apart
+			continue // there are more kinds than the report distinguishes
 		}
 		c.tryModel(f)
 		f.real.Run, f.real.After = f.run, f.after

@@ -152,7 +152,7 @@ func TestWithoutAnEndNothingIsAViolationThatAFaultMayExplain(t *testing.T) {
 		doubted = doubted || strings.Contains(v.Reason, "may come from faults that are not in the history")
 	}
 	if !doubted {
-		t.Error("no verdict tells of the missing record")
+		t.Error("no verdict mentions the missing record")
 	}
 }
 
@@ -303,13 +303,13 @@ func TestOverall(t *testing.T) {
 		{"no verdict", nil, inc, inc},
 		{"one passes", []Verdict{v(core, pass, true)}, pass, pass},
 		{"nothing was exercised", []Verdict{v(core, inc, false)}, inc, inc},
-		{"what it is not about may stay open", []Verdict{v(core, pass, true), v(core, inc, false)}, pass, pass},
-		{"what it is about may not", []Verdict{v(core, pass, false), v(core, inc, true)}, inc, inc},
-		{"a failure counts whatever it is about", []Verdict{v(core, inc, true), v(core, pass, true), v(core, fail, false)}, fail, fail},
+		{"an invariant that it does not test may be inconclusive", []Verdict{v(core, pass, true), v(core, inc, false)}, pass, pass},
+		{"an invariant that it tests may not", []Verdict{v(core, pass, false), v(core, inc, true)}, inc, inc},
+		{"a failure counts even if it tests another invariant", []Verdict{v(core, inc, true), v(core, pass, true), v(core, fail, false)}, fail, fail},
 		{"an extended failure", []Verdict{v(core, pass, true), v(extended, fail, true)}, pass, fail},
-		{"an extended one is open", []Verdict{v(core, pass, true), v(extended, inc, true)}, pass, inc},
+		{"an extended one is inconclusive", []Verdict{v(core, pass, true), v(extended, inc, true)}, pass, inc},
 		{"a control fails as it must", []Verdict{control(core, fail), v(core, pass, true)}, fail, fail},
-		{"a control does not fail, and something else does", []Verdict{control(core, inc), v(core, fail, true)}, inc, inc},
+		{"a control does not fail, and another invariant does", []Verdict{control(core, inc), v(core, fail, true)}, inc, inc},
 		{"a control fails in part", []Verdict{control(core, fail), control(extended, inc)}, inc, inc},
 		{"only an extended one passes", []Verdict{v(core, inc, false), v(extended, pass, true)}, inc, pass},
 	} {

@@ -116,7 +116,8 @@ func sendAll(t *testing.T, plan []scenario.Server, profile scenario.Traffic, cho
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	var identities []traffic.Identity
 	for _, user := range workload.Users() {
-		identities = append(identities, traffic.Identity{Name: user, User: user, Config: rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: ca}}})
+		identities = append(identities, traffic.Identity{Name: user, User: user,
+			Config: rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: ca}}})
 	}
 	var targets []traffic.Target
 	var lanes []*workload.Chooser
