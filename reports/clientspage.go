@@ -156,21 +156,22 @@ resources that b serves and for resources that only a serves. The paths are:
 | builtin | server b with the kube-apiserver's own Mixed Version Proxy |
 | reference | server b behind the [reference proxy](proxy.md) |
 
-kube-controller-manager of %[1]s runs as a client of server b. An operation works if the client's exit
-code and output are right. If the operation changes an object, server a must also have the changed
-object afterwards. An older server cannot carry out an operation with the mark ↷ by itself. Without a
-proxy such an operation must fail; otherwise the result is inconclusive. An operation that fails at
-server a itself does not count.
+kube-controller-manager of %[1]s runs as a client of server b. An operation works if the client's
+exit code and output are right. If the operation changes an object, server a must also have the
+changed object afterwards. An older server cannot carry out an operation with the mark ↷ by itself.
+Without a proxy such an operation must fail; otherwise the result is inconclusive. An operation that
+fails at server a itself does not count.
 
-kubectl keeps discovery documents for six hours. A stale discovery cache is one that kubectl made when
-all servers ran %[1]s. It must not hide the resources that the upgrade has added: kubectl reads
-discovery again if the cache lacks the requested resource.
+kubectl keeps discovery documents for six hours. A stale discovery cache is one that kubectl made
+when all servers ran %[1]s. It must not hide the resources that the upgrade has added: kubectl
+reads discovery again if the cache lacks the requested resource.
 
 client-go, controller-runtime and client-node (the JavaScript client, @kubernetes/client-node) are
 libraries. skewproof builds a small program of its own with each of their versions
-([source](../internal/libraries/_programs)), from the Go modules and from the npm registry. The program
-for controller-runtime runs a manager with a cache and one controller. The program for client-node
-needs Node.js and npm; without them it is left out. Version 2 of client-node needs Node.js 22.
+([source](../internal/libraries/_programs)), from the Go modules and from the npm registry. The
+program for controller-runtime runs a manager with a cache and one controller. The program for
+client-node needs Node.js and npm; without them it is left out. Version 2 of client-node needs
+Node.js 22.
 
 `
 

@@ -14,9 +14,9 @@ EXCERPT
 ` + "```" + `
 
 The rest of the plan lists vanishing resources, changes of preferred versions, the protection that
-usual flags give, the known defects that apply, a checklist, the metrics to watch, the signs to stop,
-the way back, and commands that rehearse the upgrade. ` + "`-o html`" + ` writes one page for colleagues,
-` + "`-o markdown`" + ` a ticket, and ` + "`-o json`" + ` the same data for programs.
+usual flags give, the known defects that apply, a checklist, the metrics to watch, the signs to
+stop, the way back, and commands that rehearse the upgrade. ` + "`-o html`" + ` writes one page for
+colleagues, ` + "`-o markdown`" + ` a ticket, and ` + "`-o json`" + ` the same data for programs.
 
 ## Say which flags your servers have
 
@@ -38,8 +38,8 @@ $ skewproof plan --from v1.35.4 --to v1.36.3 --feature-gates UnknownVersionInter
 
 ## A version that is not recorded
 
-The plan knows the resources of a version from a recording of a real kube-apiserver. If a version has
-no recording, the error names the versions that have one. To record another version:
+The plan knows the resources of a version from a recording of a real kube-apiserver. If a version
+has no recording, the error names the versions that have one. To record another version:
 
 ` + "```console" + `
 $ skewproof plan --record v1.38.0
@@ -47,8 +47,8 @@ $ skewproof plan --from v1.37.1 --to v1.38.0
 ` + "```" + `
 
 The first command starts the kube-apiserver of that version in a sandbox, twice: with every API on,
-and with the defaults. ` + "`--binary kube-apiserver@v1.38.0=PATH`" + ` uses your binary. The recording goes to
-skewproof/recorded in your cache directory, or to the directory in ` + "`--documents`" + `.
+and with the defaults. ` + "`--binary kube-apiserver@v1.38.0=PATH`" + ` uses your binary. The recording goes
+to skewproof/recorded in your cache directory, or to the directory in ` + "`--documents`" + `.
 
 ## Rehearse it
 
@@ -61,6 +61,6 @@ $ skewproof run rolling-upgrade --from v1.36.3 --to v1.37.1 --known --runtime-co
     --kube-apiserver-flag feature-gates=WatchList=false
 ` + "```" + `
 
-` + "`--runtime-config=`" + ` gives every server the APIs that are on by default. Without it every API is on, and
-the versions differ more than yours.
+` + "`--runtime-config=`" + ` gives every server the APIs that are on by default. Without it every API is on,
+and the versions differ more than yours.
 `
