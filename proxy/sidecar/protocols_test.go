@@ -184,4 +184,19 @@ func TestOnlyAdmittedConnectionsAreUsed(t *testing.T) {
 			t.Errorf("stage %d: the connection was admitted for other names", i+1)
 		}
 	}
+	// A request that began before the names changed is admitted for the names of its own headers.
+	of = nil
+	before := transport.current.Load()
+	transport.use(first)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := before.http1.RoundTrip(r); err == nil {
+		answer.Body.Close()
+	}
+	if len(of) != 1 || of[0] != second {
+		t.Errorf("a connection for a request that began before was admitted for %v, want %v", of, second)
+	}
+	before.closeIdle()
 }
