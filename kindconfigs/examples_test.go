@@ -1,6 +1,6 @@
-// Package kindconfigs holds kind clusters whose kube-apiservers run different versions, as files to
-// be read, used and copied. They are made by the code that 'skewproof run --backend kind' makes its
-// clusters with: 'go test ./kindconfigs -update' writes them anew.
+// Package kindconfigs holds configurations of kind clusters whose kube-apiservers run different
+// versions. People can read, use and copy them. They are written by the code with which 'skewproof
+// run --backend kind' makes its clusters: 'go test ./kindconfigs -update' writes them again.
 package kindconfigs
 
 import (

@@ -22,7 +22,7 @@ func (f *forwarding) answer(answer *http.Response) {
 		return
 	}
 	if answer.StatusCode < 200 { // net/http can read "HTTP/1.1 007", but it cannot write it
-		f.fail(apierrors.NewServiceUnavailable("a peer that serves this answered with something that is no HTTP status"))
+		f.fail(apierrors.NewServiceUnavailable("a peer that serves this answered with an invalid HTTP status"))
 		return
 	}
 	header := f.w.Header()

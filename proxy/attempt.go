@@ -28,7 +28,7 @@ var (
 func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	allowed := f.policy.Routing.InFlight
 	if f.stream || f.protocol != "" {
-		allowed = 0 // otherwise a hundred users of exec who wait for a slow node would block every GET
+		allowed = 0 // otherwise a hundred users of exec that wait for a slow node would block every GET
 	}
 	began, answers := f.h.now(), f.h.answers.of(d.Peer)
 	leave, ok := f.h.inFlight.enter(d.Peer, f.user, allowed)
@@ -97,17 +97,17 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 }
 
 // refusesUs reports whether an answer says that the peer does not accept this server's credentials.
-// The peer authenticates this server, and believes this server about the client. So a 401 of the
-// peer says nothing about the client's credentials, but a client that got the 401 would discard
-// them. Only a 401 from a pod, service or node may be about the client.
+// The peer authenticates this server, and trusts this server about the client. So a 401 of the peer
+// says nothing about the client's credentials, but a client that got the 401 would discard them.
+// Only a 401 from a pod, service or node may be about the client.
 func (f *forwarding) refusesUs(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusUnauthorized && !f.policy.Quirks.PlainErrors && !wire.ThroughProxy(f.info)
 }
 
 // refuses reports whether an answer says that the peer does not serve the resource. A peer with a
-// proxy says this with a 503 and RefusedHeader. A server without a proxy of its own answers 404 as
-// text if it does not know the path. If only the object does not exist, such a server answers with
-// a Status instead. A 404 from a pod, service or node does not count, because it may have any form.
+// proxy says this with a 503 and RefusedHeader. A server without a proxy answers 404 as text if it
+// does not know the path. If only the object does not exist, such a server answers with a Status
+// instead. A 404 from a pod, service or node does not count, because it may have any form.
 func (f *forwarding) refuses(d Decision, answer *http.Response) bool {
 	if !d.Direct || f.request.Kind != KindResource || wire.ThroughProxy(f.info) {
 		return answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != ""
@@ -133,7 +133,8 @@ func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble s
 		slog.String("resource", f.request.Resource.String()), slog.String("outcome", result.Outcome.String()), slog.Any("err", result.Err))
 }
 
-// reportFailure tells the table that a peer has failed; the policy says whether it is ejected.
+// reportFailure reports to the table that a peer has failed. The policy says whether the table
+// ejects the peer.
 func (f *forwarding) reportFailure(d Decision) {
 	now := f.h.now()
 	before, _ := f.h.store.Table().Peer(d.Peer)
@@ -205,7 +206,7 @@ func (f *forwarding) blameClient() {
 	case errors.Is(gone, context.DeadlineExceeded), errors.Is(body, os.ErrDeadlineExceeded):
 		f.fail(apierrors.NewTimeoutError("the time for this request was over before a peer answered", 0))
 	case gone != nil:
-		panic(http.ErrAbortHandler) // nobody would read an answer
+		panic(http.ErrAbortHandler) // no client would read an answer
 	case errors.As(body, &tooLarge):
 		f.fail(apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d bytes", tooLarge.Limit)))
 	default:

@@ -123,7 +123,7 @@ func TestOutcomesOfHTTPTransport(t *testing.T) {
 		"closed before the handshake":  {unused, "a not-delivered"},
 		"no TLS":                       {breaksOff(func(c net.Conn) { c.Read(make([]byte, 1)); io.WriteString(c, "HTTP/1.1 400 no\r\n\r\n") }), "a not-delivered"},
 		"closed before it answered":    {address(far), "a undecided"},
-		"an address that is no such":   {"127.0.0.1:no", "a not-delivered"},
+		"an invalid address":           {"127.0.0.1:no", "a not-delivered"},
 		"closed in between, two times": {address(far), "a undecided"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// A 503 that the handler itself makes names resources and peers only to callers who may do what
-// they ask for.
+// A 503 that the handler itself makes names resources and peers only to callers that may do what
+// the request asks for.
 func TestUnavailableIsAuthorizedFirst(t *testing.T) {
 	forbidden := &metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden, Message: "alice cannot"}
 	refuses := func(*http.Request) (*metav1.Status, error) { return forbidden, nil }
@@ -30,16 +30,16 @@ func TestUnavailableIsAuthorizedFirst(t *testing.T) {
 		lacks     []string
 		retry     string
 	}{
-		"allowed":                    {authorize: Authorized, events: known, code: 503, has: "a: it could not be reached"},
-		"refused":                    {authorize: refuses, events: known, code: 403, has: "alice cannot", lacks: []string{"gadgets", "a:"}},
-		"unknown":                    {authorize: dunno, events: known, code: 503, has: "this cannot be served", lacks: []string{"gadgets", "a:", "192.0.2.1", "peer"}},
-		"nobody to ask":              {events: known, code: 503, has: "this cannot be served", lacks: []string{"gadgets", "a:", "peer"}},
-		"what exists is not known":   {authorize: refuses, events: unsynced, code: 403, lacks: []string{"gadgets", "a:"}},
-		"the same, unknown":          {authorize: dunno, events: unsynced, code: 503, lacks: []string{"gadgets", "a:", "serve it"}, retry: "1"},
-		"a write that was not sent":  {authorize: dunno, events: known, method: "POST", code: 503, lacks: []string{"gadgets"}},
-		"like upstream, refused":     {authorize: refuses, policy: Upstream137, events: known, code: 403, lacks: []string{"dial", "test:6443"}},
-		"like upstream, unknown":     {authorize: dunno, policy: Upstream137, events: known, code: 503, lacks: []string{"dial", "test:6443"}},
-		"a peer asks for its client": {authorize: refuses, events: known, peer: true, code: 503, has: "another server sent the request here"},
+		"allowed":                            {authorize: Authorized, events: known, code: 503, has: "a: it could not be reached"},
+		"refused":                            {authorize: refuses, events: known, code: 403, has: "alice cannot", lacks: []string{"gadgets", "a:"}},
+		"unknown":                            {authorize: dunno, events: known, code: 503, has: "this cannot be served", lacks: []string{"gadgets", "a:", "192.0.2.1", "peer"}},
+		"nobody to ask":                      {events: known, code: 503, has: "this cannot be served", lacks: []string{"gadgets", "a:", "peer"}},
+		"the existing resources are unknown": {authorize: refuses, events: unsynced, code: 403, lacks: []string{"gadgets", "a:"}},
+		"the same, unknown":                  {authorize: dunno, events: unsynced, code: 503, lacks: []string{"gadgets", "a:", "serve it"}, retry: "1"},
+		"a write that was not sent":          {authorize: dunno, events: known, method: "POST", code: 503, lacks: []string{"gadgets"}},
+		"like upstream, refused":             {authorize: refuses, policy: Upstream137, events: known, code: 403, lacks: []string{"dial", "test:6443"}},
+		"like upstream, unknown":             {authorize: dunno, policy: Upstream137, events: known, code: 503, lacks: []string{"dial", "test:6443"}},
+		"a peer asks for its client":         {authorize: refuses, events: known, peer: true, code: 503, has: "another server sent the request here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			policy := Reference
@@ -79,7 +79,7 @@ func TestUnavailableIsAuthorizedFirst(t *testing.T) {
 	}
 }
 
-// The handler refuses some requests only when it sends them to a peer. Callers who may not use the
+// The handler refuses some requests only when it sends them to a peer. Callers that may not use the
 // resource must not learn that a peer serves it.
 func TestRefusalsOnTheWayToAPeerAreAuthorized(t *testing.T) {
 	for name, c := range map[string]struct {

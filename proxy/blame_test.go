@@ -49,8 +49,9 @@ func TestConnectionThatFailsIsAFailureOfThePeer(t *testing.T) {
 	}
 }
 
-// A request that takes too long is no failure of a peer that answers other requests meanwhile: it
-// may wait in a queue of its caller's priority level. If the peer answers nobody, it has failed.
+// A request that takes too long is not a failure of a peer that answers other requests meanwhile,
+// because the request may wait in a queue of its caller's priority level. If the peer answers no
+// request, it has failed.
 func TestSlowRequestEjectsOnlyAPeerThatAnswersNobody(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, meanwhile bool // another request is answered

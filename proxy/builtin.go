@@ -11,11 +11,11 @@ import (
 )
 
 // A custom resource may have the group, version and even the name of a resource that some servers
-// have built in. kube-apiservers decide by group version: one that has it built in serves the
-// built-in resources and no custom resource in it, and any other serves the custom resource (see the
-// director in k8s.io/apiserver, pkg/server/handler.go). So under ExtensionsExact a custom resource
-// that exists is not always served here, and a peer's resource of its name is not always the custom
-// resource.
+// have built in. kube-apiservers decide by group version. A server that has the group version built
+// in serves the built-in resources and no custom resource in it. Any other server serves the custom
+// resource (see the director in k8s.io/apiserver, pkg/server/handler.go). So under ExtensionsExact
+// this server does not always serve an existing custom resource, and a peer's resource with the
+// same name is not always the custom resource.
 
 // foreign reports whether a custom resource that exists, or a subresource of it, is not served here,
 // and may be served by a peer: the local server has the group version built in, without that
@@ -42,9 +42,10 @@ func (t *Table) native(p *peer, d document, r Resource) bool {
 }
 
 // builtIn reports whether a document is that of a server which has the group version of a resource
-// built in: it lists something in it that is no extension, or is known to be built in there. If all of
-// a built-in group version's resources have the names of custom resources that are older than what
-// this server knows, nothing shows it.
+// built in. The document then lists something in it that is not an extension, or that is known to
+// be built in there. If all of a built-in group version's resources have the names of custom
+// resources that are older than this server's knowledge, the document does not show that it is
+// built in.
 func (t *Table) builtIn(groups discovery.Groups, r Resource, native []Resource) bool {
 	for _, g := range groups {
 		if g.Name != r.Group {

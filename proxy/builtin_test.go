@@ -30,14 +30,14 @@ func TestWhatResetsWhatIsBuiltIn(t *testing.T) {
 		events     []Event
 		peer, here string
 	}{
-		"defined a margin later":                {[]Event{defined(11)}, "gadgets", "gadgets"},
-		"defined sooner":                        {[]Event{defined(10)}, "", ""},
-		"fetched again meanwhile, and the same": {[]Event{unchanged, defined(11)}, "gadgets", "gadgets"},
-		"fetched again meanwhile, and other":    {[]Event{again("1", 9, gadget, jobs), defined(11)}, "", "gadgets"},
-		"fetched again afterwards, and other":   {[]Event{defined(11), again("1", 12, gadget, jobs)}, "gadgets", "gadgets"},
-		"deleted and defined again":             {[]Event{defined(11), Extensions{At: seconds(12)}, defined(13)}, "gadgets", "gadgets"},
-		"the peer restarts and answers":         {[]Event{defined(11), PeerAppeared{"a", "2"}, again("2", 12, gadget)}, "", "gadgets"},
-		"the peer leaves and another one comes": {[]Event{defined(11), PeerGone{"a"}, PeerAppeared{"a", "2"}}, "", "gadgets"},
+		"defined a margin later":                  {[]Event{defined(11)}, "gadgets", "gadgets"},
+		"defined sooner":                          {[]Event{defined(10)}, "", ""},
+		"fetched again meanwhile, and the same":   {[]Event{unchanged, defined(11)}, "gadgets", "gadgets"},
+		"fetched again meanwhile, and other":      {[]Event{again("1", 9, gadget, jobs), defined(11)}, "", "gadgets"},
+		"fetched again afterwards, and other":     {[]Event{defined(11), again("1", 12, gadget, jobs)}, "gadgets", "gadgets"},
+		"deleted and defined again":               {[]Event{defined(11), Extensions{At: seconds(12)}, defined(13)}, "gadgets", "gadgets"},
+		"the peer restarts and answers":           {[]Event{defined(11), PeerAppeared{"a", "2"}, again("2", 12, gadget)}, "", "gadgets"},
+		"the peer leaves and another one appears": {[]Event{defined(11), PeerGone{"a"}, PeerAppeared{"a", "2"}}, "", "gadgets"},
 		"the local server is lost and comes back": {[]Event{defined(11), LocalLost{seconds(12)},
 			LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", "gadgets"},
 		"the local server comes back as another version": {[]Event{defined(11), LocalLost{seconds(12)},
@@ -52,9 +52,9 @@ func TestWhatResetsWhatIsBuiltIn(t *testing.T) {
 	}
 }
 
-// A definition shows what is built in only if servers listed the resource a margin before it was created
-// and a margin before it was seen. The watch of definitions may be late, and the clock of the server
-// that created it may be wrong.
+// A definition shows what is built in only if servers listed the resource a margin before the
+// definition was created and a margin before it was seen. The watch of definitions may be late, and
+// the clock of the server that created the definition may be wrong.
 func TestLateDefinitionsAndStrangeClocksShowNothingBuiltIn(t *testing.T) {
 	for _, c := range []struct {
 		created, seen int // seconds after both servers' documents were learnt
@@ -84,9 +84,9 @@ func TestLateDefinitionsAndStrangeClocksShowNothingBuiltIn(t *testing.T) {
 	}
 }
 
-// While the local server of a sidecar is replaced, no definition reaches the sidecar, but peers serve
-// new custom resources. When such a custom resource is deleted, it is gone at the peers too, whatever
-// their last documents list.
+// While the local server of a sidecar is replaced, no definition reaches the sidecar, but peers
+// serve new custom resources. When such a custom resource is deleted, the peers do not serve it any
+// more either, even if their last documents list it.
 func TestADeletedResourceThatWasDefinedDuringAnOutageIsNotFound(t *testing.T) {
 	fetched := Fetched{At: seconds(30), Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), lists(gadget))}}
 	now := table(Reference(), slices.Concat(peersLive("a"), []Event{

@@ -86,7 +86,7 @@ func TestAttemptTimeout(t *testing.T) {
 			c.AfterFunc = func(_ time.Duration, f func()) func() bool { ring = f; return func() bool { return false } }
 		})
 		if got := s.ask("GET", gadgetsPath, ""); got.Body.String() != "whole" {
-			t.Errorf("%d %s, want the answer that came before the time was over", got.Code, got.Body)
+			t.Errorf("%d %s, want the answer that arrived before the deadline", got.Code, got.Body)
 		}
 	})
 	t.Run("does not bound the body", func(t *testing.T) {
@@ -125,14 +125,14 @@ func TestAttemptTimeout(t *testing.T) {
 			if n, err := r.Body.Read(b); err != nil || n != 4 {
 				t.Errorf("read %d, %v", n, err)
 			}
-			pass(20 * time.Second) // the last byte came 20 s ago: 5 s are left
+			pass(20 * time.Second) // the last byte arrived 20 s ago: 5 s are left
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
 				r.Body.Read(b)
 			}()
 			until(t, "the client to be waited for", r.Body.(*replay.Reader).Waiting)
-			pass(5 * time.Second) // nothing came, because the client does not send
+			pass(5 * time.Second) // no data arrived, because the client does not send
 			if r.Context().Err() != nil {
 				t.Error("given up while the client was sending")
 			}

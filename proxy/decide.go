@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Decide says what to do with a request. tried are the failed attempts in order. now is the time at
-// which ejections are checked. pick returns a number in [0,n) to choose among n > 1 equal peers,
-// like rand.IntN.
+// Decide returns the decision about a request. tried are the failed attempts in order. now is the
+// time at which ejections are checked. pick returns a number in [0,n) to choose among n > 1 equal
+// peers, like rand.IntN.
 //
 // Decide applies these rules in this order:
 //   - A request for neither a resource nor discovery is served here.

@@ -27,18 +27,18 @@ func TestDirectPeerThatDoesNotServe(t *testing.T) {
 		code     int
 		outcomes []string
 	}{
-		"it does not, and another does":     {Reference(), true, gadgetsPath, lacksPath(), served(), http.StatusOK, []string{"a refused", "b answered"}},
-		"nor does the other":                {Reference(), true, gadgetsPath, lacksPath(), says(http.StatusServiceUnavailable, "", RefusedHeader, "true"), http.StatusServiceUnavailable, []string{"a refused", "b refused"}},
-		"it does, and there is no object":   {Reference(), true, gadgetsPath + "/x", object(), served(), http.StatusNotFound, []string{"a answered"}},
-		"it fails":                          {Reference(), true, gadgetsPath, says(http.StatusServiceUnavailable, ""), served(), http.StatusServiceUnavailable, []string{"a answered"}},
-		"what stands behind it says so":     {Reference(), true, pod, lacksPath(), served(), http.StatusNotFound, []string{"a answered"}},
-		"it answers as text":                {Reference(), true, gadgetsPath, says(http.StatusOK, "x", "Content-Type", "text/plain"), served(), http.StatusOK, []string{"a answered"}},
-		"it refuses as text":                {Reference(), true, gadgetsPath, says(http.StatusForbidden, "x", "Content-Type", "text/plain"), served(), http.StatusForbidden, []string{"a answered"}},
-		"its 404 has no type":               {Reference(), true, gadgetsPath, says(http.StatusNotFound, "x"), served(), http.StatusNotFound, []string{"a answered"}},
-		"its 404 has no valid type":         {Reference(), true, gadgetsPath, says(http.StatusNotFound, "x", "Content-Type", "text/plain; ="), served(), http.StatusNotFound, []string{"a answered"}},
-		"it has a proxy, which refuses":     {Reference(), false, gadgetsPath, says(http.StatusServiceUnavailable, "", RefusedHeader, "true"), served(), http.StatusOK, []string{"a refused", "b answered"}},
-		"it has a proxy, and does not":      {Reference(), false, gadgetsPath, lacksPath(), served(), http.StatusNotFound, []string{"a answered"}},
-		"it does not, and upstream is told": {Upstream137(), true, gadgetsPath, lacksPath(), served(), http.StatusNotFound, []string{"a answered"}},
+		"it does not, and another does":            {Reference(), true, gadgetsPath, lacksPath(), served(), http.StatusOK, []string{"a refused", "b answered"}},
+		"nor does the other":                       {Reference(), true, gadgetsPath, lacksPath(), says(http.StatusServiceUnavailable, "", RefusedHeader, "true"), http.StatusServiceUnavailable, []string{"a refused", "b refused"}},
+		"it does, and there is no object":          {Reference(), true, gadgetsPath + "/x", object(), served(), http.StatusNotFound, []string{"a answered"}},
+		"it fails":                                 {Reference(), true, gadgetsPath, says(http.StatusServiceUnavailable, ""), served(), http.StatusServiceUnavailable, []string{"a answered"}},
+		"a backend behind it says so":              {Reference(), true, pod, lacksPath(), served(), http.StatusNotFound, []string{"a answered"}},
+		"it answers as text":                       {Reference(), true, gadgetsPath, says(http.StatusOK, "x", "Content-Type", "text/plain"), served(), http.StatusOK, []string{"a answered"}},
+		"it refuses as text":                       {Reference(), true, gadgetsPath, says(http.StatusForbidden, "x", "Content-Type", "text/plain"), served(), http.StatusForbidden, []string{"a answered"}},
+		"its 404 has no type":                      {Reference(), true, gadgetsPath, says(http.StatusNotFound, "x"), served(), http.StatusNotFound, []string{"a answered"}},
+		"its 404 has no valid type":                {Reference(), true, gadgetsPath, says(http.StatusNotFound, "x", "Content-Type", "text/plain; ="), served(), http.StatusNotFound, []string{"a answered"}},
+		"it has a proxy, which refuses":            {Reference(), false, gadgetsPath, says(http.StatusServiceUnavailable, "", RefusedHeader, "true"), served(), http.StatusOK, []string{"a refused", "b answered"}},
+		"it has a proxy, and does not":             {Reference(), false, gadgetsPath, lacksPath(), served(), http.StatusNotFound, []string{"a answered"}},
+		"it does not, and upstream gets the event": {Upstream137(), true, gadgetsPath, lacksPath(), served(), http.StatusNotFound, []string{"a answered"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			events := append(capablePeers(nil, "a", "b"), PeerAddress{ID: "a", Address: "a.test:6443", Direct: c.direct})

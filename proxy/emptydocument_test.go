@@ -13,8 +13,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// TestUpstreamTakesEmptyBodyForDocument: if an answer ended after its headers, upstream takes it
-// for a document that lists nothing, and does not retry the fetch. If the body broke off later,
+// TestUpstreamTakesEmptyBodyForDocument: if an answer ended after its headers, upstream uses it as
+// a document that lists nothing, and does not retry the fetch. If the body broke off later,
 // upstream retries the fetch. The preset does the same. Without EmptyIsDocument, the fetch is
 // retried in both cases.
 func TestUpstreamTakesEmptyBodyForDocument(t *testing.T) {

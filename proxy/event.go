@@ -21,7 +21,7 @@ type PeerAppeared struct {
 	Incarnation string
 }
 
-// PeerGone says that a peer has left: its lease was deleted, or expired long ago.
+// PeerGone reports that a peer is gone: its lease was deleted, or expired long ago.
 type PeerGone struct{ ID ServerID }
 
 // PeerChanged says that the digest that a peer publishes of its discovery has changed, or differs
@@ -33,8 +33,8 @@ type PeerChanged struct{ ID ServerID }
 type PeerAddress struct {
 	ID      ServerID
 	Address string
-	// Direct says that an API server without a proxy of its own is at the address. It gets requests
-	// like any peer, but it cannot tell this server when it begins to serve something else.
+	// Direct is true if an API server without a proxy is at the address. It gets requests like any
+	// peer, but it cannot report to this server when it begins to serve something else.
 	Direct bool
 }
 
@@ -108,7 +108,7 @@ type StorageVersions struct {
 	Served map[schema.GroupVersionResource][]ServerID
 }
 
-// Synced says that every source has delivered what existed when it started.
+// Synced reports that every source has delivered what existed when it started.
 type Synced struct{}
 
 // LeaseWatch says whether the watch on the servers' leases has stalled: no lease has changed for so
@@ -126,7 +126,7 @@ type PeerFailed struct {
 // PeerAnswered says that a peer answered, with any status.
 type PeerAnswered struct{ ID ServerID }
 
-// Tick tells the table the time, so that exclusions of former extensions end on time; see
+// Tick reports the time to the table, so that exclusions of former extensions end on time; see
 // [Table.Wake].
 type Tick struct{ At time.Time }
 

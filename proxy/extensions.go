@@ -255,8 +255,8 @@ func (t *Table) tick(now time.Time) *Table {
 	return next
 }
 
-// forgetRetired ends exclusions under ExtensionsExact: those for which every peer's document is new
-// enough to be believed.
+// forgetRetired ends exclusions under ExtensionsExact. It ends those for which every peer's
+// document is new enough to count.
 func (t *Table) forgetRetired() {
 	if t.policy.Knowledge.Extensions != ExtensionsExact || !t.extensions.retiring() {
 		return
@@ -284,8 +284,8 @@ func (t *Table) Wake() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// bumpUnlessAlone invalidates merged documents. Under StaleWhenAlone it does nothing if no peer is
-// left (upstream: refilterPeerDiscoveryCache).
+// bumpUnlessAlone invalidates merged documents. Under StaleWhenAlone it does nothing if there are
+// no peers (upstream: refilterPeerDiscoveryCache).
 func (t *Table) bumpUnlessAlone() {
 	if t.policy.Quirks.StaleWhenAlone && !slices.ContainsFunc(t.peers, (*peer).contributes) {
 		return

@@ -47,9 +47,9 @@ func TestExtensionLifeCycle(t *testing.T) {
 			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": Forward, "reference": NotFound}},
 		{"deleted: the grace has ended, fetched again", []Event{both, exist(0, widget), exist(time.Minute), tick(7 * time.Minute), fetch(8*time.Minute, widget, widget2)}, widget,
 			map[string]Action{"upstream-1.35": Forward, "upstream-1.37": Forward, "reference": Forward}},
-		{"deleted: a document fetched 1 s later is not believed", []Event{both, exist(0, widget), exist(time.Minute), fetch(time.Minute+time.Second, widget)}, widget,
+		{"deleted: a document fetched 1 s later does not count", []Event{both, exist(0, widget), exist(time.Minute), fetch(time.Minute+time.Second, widget)}, widget,
 			map[string]Action{"upstream-1.37": NotFound, "reference": NotFound}},
-		{"deleted: a document fetched 11 s later is believed", []Event{both, exist(0, widget), exist(time.Minute), fetch(time.Minute+11*time.Second, widget)}, widget,
+		{"deleted: a document fetched 11 s later counts", []Event{both, exist(0, widget), exist(time.Minute), fetch(time.Minute+11*time.Second, widget)}, widget,
 			map[string]Action{"upstream-1.37": NotFound, "reference": Forward}},
 		{"version dropped", []Event{both, exist(0, widget, widget2), exist(time.Minute, widget2)}, widget,
 			map[string]Action{"upstream-1.35": NotFound, "upstream-1.37": NotFound, "reference": NotFound}},
@@ -74,8 +74,8 @@ func TestExtensionLifeCycle(t *testing.T) {
 }
 
 // A custom resource may have the group version of built-in resources. A server that has the group
-// version built in does not serve the custom resource, but a peer may: one that lacks the group
-// version, or one that has that resource built in.
+// version built in does not serve the custom resource. A peer may serve it if it lacks the group
+// version, or if it has that resource built in.
 func TestACustomResourceInABuiltInGroupVersion(t *testing.T) {
 	builtIn := Resource{Group: widget.Group, Version: widget.Version, Resource: "builtins"}
 	at := func(d time.Duration, list ...Resource) Event {
@@ -101,7 +101,7 @@ func TestACustomResourceInABuiltInGroupVersion(t *testing.T) {
 			Fetched{Results: []FetchResult{serves("a", "2", widget)}, At: epoch.Add(90 * time.Second)}, at(2 * time.Minute),
 		}, NotFound, false},
 		{"built in here, of a custom resource's name", []Event{localServes(builtIn), peer, at(time.Minute, builtIn, widget)}, Forward, true},
-		{"built in here, nobody serves it", []Event{localServes(builtIn), at(0, widget)}, NotFound, false},
+		{"built in here, no server serves it", []Event{localServes(builtIn), at(0, widget)}, NotFound, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			events := append(peersLive("a"), Synced{}, Fetched{Results: []FetchResult{serves("a", "1", jobs)}, At: epoch})
@@ -142,7 +142,7 @@ func TestASubresourceThatOnlyTheBuiltInResourceHas(t *testing.T) {
 	ghost := widget
 	ghost.Subresource = "ghost"
 	if got := now.Decide(request(ghost), nil, epoch, first); got.Action != NotFound {
-		t.Errorf("a subresource of nobody: %+v, want not found", got)
+		t.Errorf("a subresource that no server has: %+v, want not found", got)
 	}
 }
 
@@ -168,8 +168,8 @@ func TestAggregatedAPIOwnsItsGroupVersion(t *testing.T) {
 	}
 }
 
-// A group or version is not routed to a peer if all that the peer lists of it has been deleted. What
-// else it lists there keeps it.
+// A group or version is not routed to a peer if all that the peer lists of it has been deleted. If
+// the peer lists something else of it, it still is.
 func TestDiscoveryOfADeletedCustomResource(t *testing.T) {
 	gears := Resource{Group: widget.Group, Version: widget.Version, Resource: "gears"}
 	for name, c := range map[string]struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// forwarding is a request on its way to peers.
+// forwarding is a request that the handler sends to peers.
 type forwarding struct {
 	*exchange
 	protocol string // to which the client wants to switch, "" for none

@@ -145,7 +145,7 @@ func TestBodyWithoutLength(t *testing.T) {
 		defer answer.Body.Close()
 		body, err := io.ReadAll(answer.Body)
 		if err != nil || !strings.HasPrefix(string(body), "0 1 2") || !strings.HasSuffix(string(body), "98 99 ") {
-			t.Errorf("came back as %q, %v", body, err)
+			t.Errorf("returned as %q, %v", body, err)
 		}
 	})
 }
@@ -209,7 +209,7 @@ func TestForwardPreservesAnswer(t *testing.T) {
 				t.Errorf("the client sees %s", said)
 			}
 			if !http2 && answer.Header.Get("X-Between-Neighbours") != "" || answer.Header.Get("Keep-Alive") != "" { // HTTP/2 has no Connection header
-				t.Errorf("what is between neighbours was passed on: %v", answer.Header)
+				t.Errorf("hop-by-hop headers were passed on: %v", answer.Header)
 			}
 			if diff := cmp.Diff(http.Header{"X-Checksum": {"42"}, "X-Late": {"unannounced"}}, answer.Trailer); diff != "" {
 				t.Errorf("trailers (-want +got):\n%s", diff)
@@ -223,7 +223,7 @@ func TestForwardAppendsToForwardedFor(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 		sent = r.Header
 		if r.Host != "" || r.URL.Host != "a.test:6443" {
-			t.Errorf("Host %q, URL host %q: want the peer's address whatever the client named", r.Host, r.URL.Host)
+			t.Errorf("Host %q, URL host %q: want the peer's address, not that of the client's request", r.Host, r.URL.Host)
 		}
 		return says(200, ""), nil
 	}))
@@ -263,7 +263,7 @@ func TestExpectContinue(t *testing.T) {
 		}
 		answer.Body.Close()
 		if continued != accepts || asked != accepts {
-			t.Errorf("peer wants the body: %v; the client was told to continue: %v, and sent: %v", accepts, continued, asked)
+			t.Errorf("peer wants the body: %v; the client got 100 (Continue): %v, and sent: %v", accepts, continued, asked)
 		}
 	}
 }
@@ -383,7 +383,7 @@ func TestCertificatesOfPeersAreVerified(t *testing.T) {
 	far.Config.ErrorLog = nil
 	got := s.ask("POST", gadgetsPath, "x")
 	if got.Code != 503 || !strings.Contains(got.Body.String(), "its certificate was not accepted") {
-		t.Errorf("%d %s, want a 503 that tells why", got.Code, got.Body)
+		t.Errorf("%d %s, want a 503 with the reason", got.Code, got.Body)
 	}
 	if diff := cmp.Diff([]string{"a not-delivered"}, s.seen.outcomes()); diff != "" {
 		t.Errorf("attempts (-want +got):\n%s", diff)

@@ -23,7 +23,7 @@ import (
 // what its zero value means. All functions and interfaces in it are called concurrently.
 type Config struct {
 	// Store has the policy and the knowledge of the servers. Package peers or the caller puts the
-	// knowledge in. The handler tells the store which peers failed and which answered.
+	// knowledge in. The handler reports to the store which peers failed and which answered.
 	Store *Store
 
 	// Local answers requests as the local server: it is its handler or a reverse proxy to it.
@@ -64,15 +64,16 @@ type Config struct {
 	Identify func(*http.Request) (user.Info, error)
 
 	// Authorize reports whether this server would let the caller do what the request asks for. The
-	// handler calls it before it answers 503 itself, because not everybody may learn the resource
-	// and the peers that the 503 names. It also calls it before a 400 that reveals that a peer
-	// serves the resource. The client gets a refusal as the answer instead. After an error, the 503
-	// names nothing, and the client does not see the error. The request's context has its
+	// handler calls it before it answers 503 itself, because some callers may not learn the
+	// resource and the peers that the 503 names. It also calls it before a 400 that reveals that a
+	// peer serves the resource. The client gets a refusal as the answer instead. After an error,
+	// the 503 names nothing, and the client does not see the error. The request's context has its
 	// RequestInfo. Nil: no 503 names anything. Use [Authorized] for a handler behind an
 	// authorization filter.
 	Authorize func(*http.Request) (refusal *metav1.Status, err error)
 
-	// IdentityHeaders names the headers that tell a peer the user. Zero: [DefaultIdentityHeaders].
+	// IdentityHeaders names the headers in which a peer reads the user. Zero:
+	// [DefaultIdentityHeaders].
 	IdentityHeaders IdentityHeaders
 
 	// Document fetches a JSON document from a peer, with this server's identity and not with the
@@ -111,8 +112,8 @@ type Config struct {
 //
 // It starts no goroutines, except for upgraded connections without Config.Splice. It reads no clock
 // but Config.Now. It waits only in the transport, the bodies and the local handler. If a peer ends
-// the connection in the middle of an answer, or the client has gone, the handler panics with
-// [http.ErrAbortHandler], so that the client sees a broken connection.
+// the connection in the middle of an answer, or the client closes its connection, the handler
+// panics with [http.ErrAbortHandler], so that the client sees a broken connection.
 type Handler struct {
 	config   Config // with a value for each field but TracerProvider
 	store    *Store

@@ -34,23 +34,23 @@ func TestHopHeader(t *testing.T) {
 		header http.Header
 		want   bool // the header counts
 	}{
-		"none":                           {Reference(), true, nil, false},
-		"of a peer":                      {Reference(), true, http.Header{HopHeader: {"true"}}, true},
-		"of a peer, the published name":  {Reference(), true, http.Header{HopHeaderPublished: {"true"}}, true},
-		"of a peer, not canonical":       {Reference(), true, http.Header{"x-kubernetes-peer-proxied": {"true"}}, true},
-		"of a peer, after a client's":    {Reference(), true, http.Header{HopHeader: {"false", "true"}}, true},
-		"of a peer, upper case":          {Reference(), true, http.Header{HopHeader: {"TRUE"}}, true},
-		"of a peer, but not true":        {Reference(), true, http.Header{HopHeader: {"false", ""}}, false},
-		"of a client":                    {Reference(), false, http.Header{HopHeader: {"true"}}, false},
-		"of a client, the other name":    {Reference(), false, http.Header{HopHeaderPublished: {"true"}}, false},
-		"of a client, doubled":           {Reference(), false, http.Header{HopHeader: {"true", "true"}, "x-KUBERNETES-peer-PROXIED": {"true"}}, false},
-		"upstream believes everybody":    {Upstream137(), false, http.Header{HopHeader: {"true"}}, true},
-		"upstream: the first counts":     {Upstream137(), true, http.Header{HopHeader: {"false", "true"}}, false},
-		"upstream: only this value":      {Upstream137(), true, http.Header{HopHeader: {"TRUE"}}, false},
-		"upstream: not the other name":   {Upstream137(), true, http.Header{HopHeaderPublished: {"true"}}, false},
-		"another header is no hop":       {Reference(), true, http.Header{"X-Kubernetes-Peer-Proxies": {"true"}}, false},
-		"the refusal is no hop":          {Reference(), true, http.Header{RefusedHeader: {"true"}}, false},
-		"in a list of headers is no hop": {Reference(), true, http.Header{"Connection": {"close, " + HopHeader}}, false},
+		"none":                              {Reference(), true, nil, false},
+		"of a peer":                         {Reference(), true, http.Header{HopHeader: {"true"}}, true},
+		"of a peer, the published name":     {Reference(), true, http.Header{HopHeaderPublished: {"true"}}, true},
+		"of a peer, not canonical":          {Reference(), true, http.Header{"x-kubernetes-peer-proxied": {"true"}}, true},
+		"of a peer, after a client's":       {Reference(), true, http.Header{HopHeader: {"false", "true"}}, true},
+		"of a peer, upper case":             {Reference(), true, http.Header{HopHeader: {"TRUE"}}, true},
+		"of a peer, but not true":           {Reference(), true, http.Header{HopHeader: {"false", ""}}, false},
+		"of a client":                       {Reference(), false, http.Header{HopHeader: {"true"}}, false},
+		"of a client, the other name":       {Reference(), false, http.Header{HopHeaderPublished: {"true"}}, false},
+		"of a client, doubled":              {Reference(), false, http.Header{HopHeader: {"true", "true"}, "x-KUBERNETES-peer-PROXIED": {"true"}}, false},
+		"upstream believes everybody":       {Upstream137(), false, http.Header{HopHeader: {"true"}}, true},
+		"upstream: the first counts":        {Upstream137(), true, http.Header{HopHeader: {"false", "true"}}, false},
+		"upstream: only this value":         {Upstream137(), true, http.Header{HopHeader: {"TRUE"}}, false},
+		"upstream: not the other name":      {Upstream137(), true, http.Header{HopHeaderPublished: {"true"}}, false},
+		"another header is not a hop":       {Reference(), true, http.Header{"X-Kubernetes-Peer-Proxies": {"true"}}, false},
+		"the refusal is not a hop":          {Reference(), true, http.Header{RefusedHeader: {"true"}}, false},
+		"in a list of headers is not a hop": {Reference(), true, http.Header{"Connection": {"close, " + HopHeader}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sent *http.Request
@@ -67,7 +67,7 @@ func TestHopHeader(t *testing.T) {
 				got := s.serve(r)
 				hopped := sent == nil
 				if path == gadgetsPath && hopped != c.want {
-					t.Errorf("taken for rerouted: %v, want %v", hopped, c.want)
+					t.Errorf("counts as rerouted: %v, want %v", hopped, c.want)
 				}
 				if sent != nil {
 					if diff := cmp.Diff([]string{"true"}, sent.Header[HopHeader]); diff != "" && !c.policy.Quirks.TrustAnyHop {
@@ -104,8 +104,8 @@ func TestUpstreamForwardsClientsHopHeader(t *testing.T) {
 	if diff := cmp.Diff([]string{"no", "true"}, sent[HopHeader]); diff != "" {
 		t.Errorf("on the hop (-want +got):\n%s", diff)
 	}
-	// A client can remove the header this way. It can then make a loop of two servers, if each
-	// believes that the other serves the resource.
+	// A client can remove the header this way. It can then make a loop of two servers, if each of
+	// them has stale knowledge that the other serves the resource.
 	s.ask("GET", gadgetsPath, "", "Connection", HopHeader)
 	if got := sent[HopHeader]; got != nil {
 		t.Errorf("on the hop: %q, want nothing: upstream obeys the Connection header after it has added its own", got)
@@ -125,7 +125,7 @@ func TestRefusal(t *testing.T) {
 			t.Errorf("%d %v, want a marked 503", got.Code, got.Header())
 		}
 		if s.local.request() != nil {
-			t.Error("the local server was asked for what it does not serve")
+			t.Error("the local server got a request for a resource that it does not serve")
 		}
 	})
 	t.Run("upstream lets the local server say 404", func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestRefusal(t *testing.T) {
 		}))
 		got := s.ask("POST", gadgetsPath, "the body")
 		if got.Code != 201 || mentionsHop(got.Header()) != "" {
-			t.Errorf("%d %v, want b's 201 without a word of the hop", got.Code, got.Header())
+			t.Errorf("%d %v, want b's 201 without the header of the hop", got.Code, got.Header())
 		}
 		if diff := cmp.Diff([]string{"the body", "the body"}, bodies); diff != "" {
 			t.Errorf("bodies (-want +got):\n%s", diff)
@@ -164,10 +164,10 @@ func TestRefusal(t *testing.T) {
 		}))
 		got := s.ask("POST", gadgetsPath, "the body")
 		if got.Code != 503 || mentionsHop(got.Header()) != "" || !strings.Contains(got.Body.String(), "a: it does not serve this") {
-			t.Errorf("%d %v %s, want a 503 that tells why, without the mark", got.Code, got.Header(), got.Body)
+			t.Errorf("%d %v %s, want a 503 with the reason, without the mark", got.Code, got.Header(), got.Body)
 		}
 		if got.Header().Get("Retry-After") == "" {
-			t.Error("no Retry-After though nobody has carried the request out")
+			t.Error("no Retry-After although no server has carried the request out")
 		}
 	})
 	t.Run("of a body too long to be sent again is a 503", func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestRefusal(t *testing.T) {
 			t.Errorf("decided %q at last, want %q", last.Reason, ReasonNotRepeatable)
 		}
 	})
-	t.Run("is not believed of a backend behind the local server", func(t *testing.T) {
+	t.Run("does not count if a backend behind the local server sets it", func(t *testing.T) {
 		s := newShell(t, Reference(), capablePeers(nil, "a"), never, fromPeers)
 		s.local.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set(RefusedHeader, "true")
@@ -230,7 +230,7 @@ func FuzzHopHeaders(f *testing.F) {
 		}
 		for n := range clean.Trailer {
 			if isHopHeader(n) {
-				t.Errorf("the trailer %q is left", n)
+				t.Errorf("the trailer %q remains", n)
 			}
 		}
 		for _, list := range []string{"Connection", "Trailer"} {

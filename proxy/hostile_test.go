@@ -19,8 +19,9 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// pair is two servers that forward to each other over mutual TLS. Each believes that the other
-// serves gadgets, and neither does. It records the requests from the first to the second.
+// pair is two servers that forward to each other over mutual TLS. Each has stale knowledge that the
+// other serves gadgets, and neither serves them. pair records the requests from the first to the
+// second.
 type pair struct {
 	front, back *shell
 	near        *httptest.Server
@@ -108,11 +109,11 @@ func TestHostileRequests(t *testing.T) {
 		"a space before the colon":            {get + host + "X-Kubernetes-Peer-Proxied : true\r\n\r\n", 400, 0},
 		"a folded line":                       {get + host + "X-A: b\r\n X-Kubernetes-Peer-Proxied: true\r\n\r\n", 503, 1},
 		"a bare CR":                           {get + host + "X-A: b\rX-Remote-User: root\r\n\r\n", 400, 0},
-		"identity of somebody else":           {get + host + "X-Remote-User: system:admin\r\nx-remote-group: system:masters\r\nX-REMOTE-EXTRA-a: b\r\n\r\n", 503, 1},
+		"identity of another user":            {get + host + "X-Remote-User: system:admin\r\nx-remote-group: system:masters\r\nX-REMOTE-EXTRA-a: b\r\n\r\n", 503, 1},
 		"a mark of refusal":                   {get + host + "X-Skewproof-Refused: true\r\n\r\n", 503, 1},
 		"two lengths":                         {"POST " + gadgetsPath + " HTTP/1.1\r\n" + host + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400, 0},
 		"a length and chunks":                 {"POST " + gadgetsPath + " HTTP/1.1\r\n" + host + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 503, 1},
-		"an encoding nobody knows":            {"POST " + gadgetsPath + " HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501, 0},
+		"an unknown encoding":                 {"POST " + gadgetsPath + " HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501, 0},
 		"a header of two megabytes":           {get + host + "X-Big: " + strings.Repeat("x", 2<<20) + "\r\n\r\n", 431, 0},
 		"half a megabyte of headers":          {get + host + strings.Repeat("X-Kubernetes-Peer-Proxied: true\r\n", 15000) + "\r\n", 503, 1},
 		"another host, absolute":              {"GET https://evil.test" + gadgetsPath + " HTTP/1.1\r\n" + host + "\r\n", 503, 1},
@@ -160,7 +161,7 @@ func TestHostileRequests(t *testing.T) {
 					t.Errorf("groups (-want +got):\n%s", diff)
 				}
 				if upgrade := hop.Header.Get("Upgrade"); strings.Contains(upgrade, "h2c") {
-					t.Errorf("the far server was asked for %s: whoever got it could be anybody there", upgrade)
+					t.Errorf("the far server was asked for %s: a caller that got it could assert any identity there", upgrade)
 				}
 				if extra := hop.Header.Values("X-Remote-Extra-A"); extra != nil || len(hop.Trailer) > 0 || strings.Contains(hop.Host, "evil") {
 					t.Errorf("extra %q, trailers %v, host %s: want none of the client's", extra, hop.Trailer, hop.Host)
@@ -175,7 +176,7 @@ func TestHostileRequests(t *testing.T) {
 	}
 	for _, peer := range p.front.store.Table().Peers() {
 		if !peer.EjectedUntil.IsZero() {
-			t.Errorf("peer %s is avoided for what clients did", peer.ID)
+			t.Errorf("peer %s is avoided because of requests of clients", peer.ID)
 		}
 	}
 }
@@ -188,7 +189,7 @@ func TestInvalidChunks(t *testing.T) {
 		t.Errorf("%d, want 400, or the far server's 503", answer.StatusCode)
 	}
 	if peer := p.front.store.Table().Peers()[0]; !peer.EjectedUntil.IsZero() {
-		t.Errorf("peer %s is avoided for what the client did", peer.ID)
+		t.Errorf("peer %s is avoided because of a request of the client", peer.ID)
 	}
 }
 
@@ -225,8 +226,8 @@ func TestBodyNeverEnds(t *testing.T) {
 	}
 }
 
-// For every form of a target, a peer is asked for the same resource as the client asked for. The
-// request goes to the peer's own address only.
+// For every form of a target, the peer gets a request for the same resource as the client's
+// request. It goes to the peer's own address only.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{
 		gadgetsPath, gadgetsPath + "/a%2Fb?x=%zz;y", "/apis/new.k8s.io/v1/namespaces/n/gadgets/x", "//evil.test/apis", "/apis/../api", "/a?b#c",
@@ -243,7 +244,7 @@ func FuzzPath(f *testing.F) {
 		r := &http.Request{Method: "GET", URL: u, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Host: "x", RemoteAddr: "192.0.2.1:1"}
 		want, err := resolver.NewRequestInfo(r)
 		if err != nil {
-			t.Skip("no API server knows what it is about")
+			t.Skip("no API server knows its resource")
 		}
 		asked := 0
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(sent *http.Request) (*http.Response, error) {

@@ -15,9 +15,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// IdentityHeaders names the headers in which a front proxy tells a server the user. The server's
-// flags for these names are --requestheader-username-headers, -uid-headers, -group-headers and
-// -extra-headers-prefix. An empty field means the name in [DefaultIdentityHeaders].
+// IdentityHeaders names the headers in which a server reads the user from a front proxy. The
+// server's flags for these names are --requestheader-username-headers, -uid-headers, -group-headers
+// and -extra-headers-prefix. An empty field means the name in [DefaultIdentityHeaders].
 type IdentityHeaders struct {
 	User, UID, Group, ExtraPrefix string
 }
@@ -36,7 +36,7 @@ func newIdentityHeaders(c IdentityHeaders) (names identityHeaders, err error) {
 	name := func(field, configured, unset string) string {
 		configured = cmp.Or(configured, unset)
 		if err == nil && !httpguts.ValidHeaderFieldName(configured) {
-			err = fmt.Errorf("make a proxy handler: Config.IdentityHeaders.%s is %q, which is no header name", field, configured)
+			err = fmt.Errorf("make a proxy handler: Config.IdentityHeaders.%s is %q, which is not a header name", field, configured)
 		}
 		return http.CanonicalHeaderKey(configured)
 	}

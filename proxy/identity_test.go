@@ -103,7 +103,7 @@ func TestInvalidIdentityIsRefused(t *testing.T) {
 				t.Errorf("%d %s, want %d", got.Code, got.Body, c.code)
 			}
 			if p := s.store.Table().Peers()[0]; !p.EjectedUntil.IsZero() {
-				t.Error("the peer is avoided for what the user is called")
+				t.Error("the peer is avoided because of the user's name")
 			}
 		})
 	}
@@ -185,7 +185,7 @@ func TestConnectionCannotDropImpersonation(t *testing.T) {
 		return nil, errors.New("unexpected")
 	}))
 	if got := s.ask("GET", gadgetsPath, "", "Connection", "close, impersonate-user", "Impersonate-User", "bob"); got.Code != 400 {
-		t.Errorf("%d %s, want 400: whoever impersonates must not be able to lose it on the way", got.Code, got.Body)
+		t.Errorf("%d %s, want 400: an impersonating client must not be able to drop the header on the way", got.Code, got.Body)
 	}
 }
 

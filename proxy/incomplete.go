@@ -14,20 +14,23 @@ const (
 	IncompleteVersion = "v1"
 )
 
-// incompleteMark is what discovery lists of this group version. It must not be changed.
+// incompleteMark is the group version by which discovery shows that it is incomplete. It must not
+// be changed.
 var incompleteMark = apidiscoveryv2.APIGroupDiscovery{
 	ObjectMeta: metav1.ObjectMeta{Name: IncompleteGroup},
 	Versions:   []apidiscoveryv2.APIVersionDiscovery{{Version: IncompleteVersion, Freshness: apidiscoveryv2.DiscoveryFreshnessStale}},
 }
 
-// Incomplete reports whether merged discovery may lack what some live peer serves, so that it must
-// not be answered as if it were complete. Routing answers 503 to requests for what is not listed,
-// for the same reason. It is false before the first synchronisation, when discovery is answered 503.
+// Incomplete reports whether merged discovery may lack resources of some live peer, so that it must
+// not be answered as if it were complete. For the same reason, routing answers 503 to requests for
+// resources that are not listed. Incomplete is false before the first synchronisation, when
+// discovery is answered 503.
 func (t *Table) Incomplete() bool {
 	return t.incompleteReason() != ""
 }
 
-// incompleteReason is the reason of the 503 for what is not listed; "" if discovery is complete.
+// incompleteReason is the reason of the 503 for resources that are not listed; "" if discovery is
+// complete.
 func (t *Table) incompleteReason() Reason {
 	switch {
 	case t.policy.Discovery.Incomplete == IncompleteAsComplete || !t.policy.Knowledge.FailClosed || !t.synced || !t.localKnown:
@@ -53,7 +56,7 @@ func isMark(group, version string) bool {
 	return group == IncompleteGroup && version == IncompleteVersion
 }
 
-// refuseIncomplete answers 503, and names the peers of which nothing is known.
+// refuseIncomplete answers 503, and names the peers whose resources are unknown.
 func (e *exchange) refuseIncomplete() {
 	d := Decision{Action: Unavailable, Reason: e.table.incompleteReason()}
 	if d.Reason == ReasonUnknown {
@@ -63,7 +66,7 @@ func (e *exchange) refuseIncomplete() {
 	e.unavailable(d)
 }
 
-// unheard returns the live peers that have not said what they serve at one of the roots.
+// unheard returns the live peers whose document of one of the roots is unknown.
 func (t *Table) unheard() []PeerTrouble {
 	unheard := t.unknown(Request{Resource: Resource{Group: IncompleteGroup}})
 	for _, p := range t.unknown(Request{}) {

@@ -20,7 +20,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// unheard are the events after which a live peer has not said what it serves.
+// unheard has the events after which the resources of a live peer are unknown.
 var unheard = []Event{
 	LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{readable(pods), readable(jobs)}, At: epoch},
 	PeerAppeared{ID: "a", Incarnation: "1"}, PeerAddress{ID: "a", Address: "a.test:6443"},
@@ -66,12 +66,12 @@ func TestWhatIsIncomplete(t *testing.T) {
 		{"both have come", Reference(), with(unheard, halfHeard, otherHalf), ""},
 		{"a peer has restarted, and may be another version", Reference(), with(known, PeerAppeared{ID: "a", Incarnation: "2"}), ReasonUnknown},
 		{"a later fetch has failed", Reference(), with(known, unheard[3]), ""},
-		{"a peer that has not said it has gone", Reference(), with(unheard, PeerGone{ID: "a"}), ""},
+		{"a peer without a document is gone", Reference(), with(unheard, PeerGone{ID: "a"}), ""},
 		{"the lease watch has stalled", Reference(), with(known, LeaseWatch{true}), ReasonWatchStalled},
 		{"the lease watch has resumed", Reference(), with(known, LeaseWatch{true}, LeaseWatch{false}), ""},
 		{"before synchronisation", Reference(), unheard[:4], ""},
 		{"while the local server is lost", Reference(), with(unheard, LocalLost{At: epoch}), ""},
-		{"what is unknown is absent", open, unheard, ""},
+		{"unknown resources count as absent", open, unheard, ""},
 		{"as if complete", silent, unheard, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,9 +116,10 @@ func clientOf(t *testing.T, p Policy, events []Event, legacy bool) *clientdiscov
 	return client
 }
 
-// The test measures what each value of the switch does to a client of client-go while nothing is
-// known of a live peer. docs/proxy.md has these results. A namespace controller and a resource
-// quota go by the error of ServerPreferredResources; kubectl and most controllers map kinds.
+// The test measures what each value of the switch does to a client of client-go while the resources
+// of a live peer are unknown. docs/proxy.md has these results. A namespace controller and a
+// resource quota act on the error of ServerPreferredResources; kubectl and most controllers map
+// kinds.
 func TestWhatIncompleteDiscoveryCosts(t *testing.T) {
 	for _, c := range []struct {
 		incomplete IncompletePolicy
@@ -176,7 +177,7 @@ func TestWhatIncompleteDiscoveryCosts(t *testing.T) {
 	}
 }
 
-// The mark is gone as soon as the peer has said what it serves, or has gone.
+// The mark disappears as soon as the peer's resources are known, or the peer is gone.
 func TestMarkEnds(t *testing.T) {
 	for name, more := range map[string]Event{
 		"it has said what it serves": Fetched{At: epoch, Results: capablePeers(nil, "a")[3].(Fetched).Results},
@@ -212,7 +213,7 @@ func TestMarkIsOnlyShown(t *testing.T) {
 		t.Errorf("/api: %s", got.Body)
 	}
 	if got := s.ask("GET", "/apis", "", "Accept", discovery.AcceptV2NoPeer); got.Body.String() != s.local.body {
-		t.Errorf("what the server itself serves: %s", got.Body)
+		t.Errorf("a resource of the local server: %s", got.Body)
 	}
 	s = newShell(t, Reference(), capablePeers(nil, "a"), neverAsked(t))
 	if got := s.ask("GET", path+"/v1", ""); got.Body.String() != "local" {

@@ -44,7 +44,8 @@ func (f *inFlight) enter(peer ServerID, u user.Info, allowed int) (leave func(),
 	return sync.OnceFunc(func() { f.leave(peer, u.GetName()) }), true
 }
 
-// leave ends a request of enter. It deletes a pool that nobody uses, because peers come and go.
+// leave ends a request of enter. It deletes a pool without requests, because peers appear and
+// disappear.
 func (f *inFlight) leave(peer ServerID, name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

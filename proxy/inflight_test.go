@@ -133,7 +133,7 @@ func TestInFlightIsReleasedByAborts(t *testing.T) {
 	}
 }
 
-// A caller who announces a body and does not send it takes no place at a peer.
+// A caller that announces a body and does not send it occupies no place at a peer.
 func TestBodiesThatDoNotComeOccupyNoPeer(t *testing.T) {
 	policy := Reference()
 	policy.Routing.InFlight = 8

@@ -11,7 +11,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/leap"
 )
 
-// Somebody may set the clock of a node forward or back by an hour. Peers are then still avoided,
+// The clock of a node may be set forward or back by an hour. Peers are then still avoided,
 // extensions excluded and knowledge forgotten for as long as before.
 func TestClockThatLeaps(t *testing.T) {
 	const histories, steps = 300, 60
@@ -46,7 +46,7 @@ func TestClockThatLeaps(t *testing.T) {
 	}
 }
 
-// seenBy describes what a table says at a time. The description has no time of the wall clock.
+// seenBy describes the state of a table at a time. The description has no wall-clock time.
 func seenBy(t *Table, now time.Time) (lines []string) {
 	for _, r := range []Request{request(gadget), request(status), request(pods), {Kind: KindDiscovery, Resource: Resource{Group: gadget.Group}}} {
 		lines = append(lines, fmt.Sprintf("%+v", t.Decide(r, nil, now, first)))

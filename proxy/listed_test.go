@@ -45,7 +45,7 @@ var differences = []listed{
 			theirs.header["Audit-Id"] = ours.header["Audit-Id"]
 		}
 	})},
-	{"what a filter here has set does not come twice", func(_ *request, theirs, _ *exchange) {
+	{"a header that a filter here has set does not appear twice", func(_ *request, theirs, _ *exchange) {
 		for _, name := range []string{"Audit-Id", "Cache-Control"} {
 			if v := theirs.header[name]; len(v) == 2 && v[0] == v[1] {
 				theirs.header[name] = v[:1]
@@ -88,7 +88,7 @@ var differences = []listed{
 			theirs.become(ours)
 		}
 	}},
-	{"merged discovery varies by Accept-Encoding, is compressed from 4 KiB on, and tells its length", ofDiscovery(func(q *request, _, ours *exchange) {
+	{"merged discovery varies by Accept-Encoding, is compressed from 4 KiB on, and has its length", ofDiscovery(func(q *request, _, ours *exchange) {
 		ours.header["Vary"] = []string{"Accept"}
 		if ours.header.Get("Content-Encoding") == "gzip" && strings.Contains(q.header.Get("Accept-Encoding"), "gzip") {
 			ours.body = unzipped(ours.body)

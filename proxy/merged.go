@@ -75,8 +75,8 @@ func (h *Handler) serveDiscovery(e *exchange) bool {
 }
 
 // serveRoot answers /api or /apis in every format. It answers 503 while this server does not know
-// what exists. Otherwise the garbage collector and the deletion of namespaces would take everything
-// that the document lacks for absent.
+// which resources exist. Otherwise the garbage collector and the deletion of namespaces would treat
+// everything that the document lacks as absent.
 func (e *exchange) serveRoot(root Root) bool {
 	accept := e.r.Header.Get("Accept")
 	if discovery.WantsNoPeer(accept) {
@@ -139,7 +139,7 @@ func (onlyV2) AllowsMediaTypeTransform(_, _ string, gvk *schema.GroupVersionKind
 func (onlyV2) AllowsServerVersion(string) bool       { return false }
 func (onlyV2) AllowsStreamSchema(schema string) bool { return schema == "watch" }
 
-// document returns the merged document of a root, and tells the observer where it comes from.
+// document returns the merged document of a root, and reports its source to the observer.
 func (e *exchange) document(root Root) *discovery.Document {
 	document, cached := e.h.documents[root].get(e.table, root, e.policy.Discovery.NewestFirst)
 	from := DiscoveryMerged

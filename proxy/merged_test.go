@@ -209,7 +209,7 @@ func TestMergedDocumentIsNeverOlderThanTheTable(t *testing.T) {
 	s.store.Observe(PeerGone{ID: "a"})
 	without, newer := read()
 	if diff := cmp.Diff([]string{jobs.String()}, without); diff != "" || newer == tag {
-		t.Errorf("after the peer has gone, ETag %s, before %s (-want +got):\n%s", newer, tag, diff)
+		t.Errorf("after the peer is gone, ETag %s, before %s (-want +got):\n%s", newer, tag, diff)
 	}
 	if diff := cmp.Diff([]DiscoverySource{DiscoveryMerged, DiscoveryCached, DiscoveryMerged}, s.seen.discovered); diff != "" {
 		t.Errorf("observed (-want +got):\n%s", diff)
@@ -279,7 +279,7 @@ func TestOpenAPIIndex(t *testing.T) {
 			t.Errorf("HEAD: %d, %d bytes, %v", head.Code, head.Body.Len(), head.Header())
 		}
 	})
-	t.Run("URLs stay on this server, whatever peers call their groups", func(t *testing.T) {
+	t.Run("URLs stay on this server for all names of peers' groups", func(t *testing.T) {
 		events := slices.Clone(known)
 		events = append(events, Fetched{At: epoch, Results: []FetchResult{serves("a", "1",
 			Resource{Group: "..", Version: "..", Resource: "x"}, Resource{Group: "a?b", Version: "v1", Resource: "x"}, gadget)}})

@@ -13,7 +13,7 @@ import (
 func (t *Table) Observe(e Event) *Table {
 	next := t.observe(e)
 	if next != t && next.documents == t.documents && next.Incomplete() != t.Incomplete() {
-		next.documents++ // a mark comes or goes
+		next.documents++ // a mark appears or disappears
 	}
 	return next
 }

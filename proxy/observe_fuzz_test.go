@@ -156,7 +156,7 @@ func mayBeNotFound(t *testing.T, table *Table, r Request) {
 	}
 	for _, p := range table.Peers() {
 		if p.Live && p.Learned[root].IsZero() {
-			t.Fatalf("not found, though it is not known what %s serves", p.ID)
+			t.Fatalf("not found, although the resources of %s are unknown", p.ID)
 		}
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Observer is told what a [Handler] does, with the context of the client's request. [Metrics] is an
-// Observer. The goroutines that serve requests call the methods concurrently. Methods must not
-// block.
+// Observer gets reports of what a [Handler] does, with the context of the client's request.
+// [Metrics] is an Observer. The goroutines that serve requests call the methods concurrently.
+// Methods must not block.
 type Observer interface {
 	// Decided is called for every decision: the first one, and one after each failed attempt. tried
 	// is the number of failed attempts. The handler carries out the last decision unless the client
-	// goes away.
+	// closes its connection.
 	Decided(ctx context.Context, r Request, d Decision, tried int)
 
 	// Attempted is called when an attempt has ended: the headers have come, or will never come.
@@ -20,8 +20,8 @@ type Observer interface {
 	// Ejected is called when a failed attempt makes the server avoid a peer.
 	Ejected(ctx context.Context, peer ServerID)
 
-	// Discovered is called for each request for a discovery document. from says where the answer
-	// comes from.
+	// Discovered is called for each request for a discovery document. from is the source of the
+	// answer.
 	Discovered(ctx context.Context, from DiscoverySource)
 }
 
@@ -43,7 +43,7 @@ type AttemptResult struct {
 	Duration time.Duration
 }
 
-// DiscoverySource is where a discovery document comes from.
+// DiscoverySource is the source of a discovery document.
 type DiscoverySource int
 
 const (

@@ -77,7 +77,7 @@ func (e *exchange) serveOpenAPIVersion() bool {
 	}
 	leave, ok := e.h.openAPI.enter(e.r.Context())
 	if !ok {
-		return false // the client has left
+		return false // the client has closed its connection
 	}
 	description, err := e.describe(shared, own)
 	leave()

@@ -161,11 +161,11 @@ func TestOpenAPIOfASharedVersionIsMerged(t *testing.T) {
 		fetched []FetchResult
 		want    map[string]string
 	}{
-		"what only the peer serves is the peer's": {
+		"resources of the peer alone are the peer's": {
 			map[ServerID]*describing{"a": peer("a", "jobs", "cronjobs")}, []FetchResult{newer("a", "v1.37.1", cronjobs)},
 			map[string]string{"jobs": "local", "cronjobs": "a"},
 		},
-		"what no server lists is left out": {
+		"resources that no server lists are left out": {
 			map[ServerID]*describing{"a": peer("a", "jobs", "cronjobs", "gone")}, []FetchResult{newer("a", "v1.37.1", cronjobs)},
 			map[string]string{"jobs": "local", "cronjobs": "a"},
 		},
@@ -201,7 +201,7 @@ func TestOpenAPIOfASharedVersionIsMerged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDescribed(t, c.peers, c.fetched...)
 			if diff := cmp.Diff(c.want, d.authors(t)); diff != "" {
-				t.Errorf("who describes what (-want +got):\n%s", diff)
+				t.Errorf("the servers of the descriptions (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -213,7 +213,7 @@ func TestOpenAPIOfASharedVersionIsMerged(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
-	t.Run("who may not see the local server's gets its refusal, and no peer is asked", func(t *testing.T) {
+	t.Run("a caller that may not see the local server's description gets its refusal, and no peer is asked", func(t *testing.T) {
 		d := one(t)
 		d.own.of = ""
 		for _, path := range []string{batchPath, "/openapi/v3"} {
@@ -235,7 +235,7 @@ func TestOpenAPIOfASharedVersionIsMerged(t *testing.T) {
 			t.Errorf("asked (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("what was learnt stays while the peer cannot be asked", func(t *testing.T) {
+	t.Run("earlier knowledge stays while the peer cannot be asked", func(t *testing.T) {
 		d := one(t)
 		d.authors(t)
 		d.peers["a"].set(func() { d.peers["a"].broken = errors.New("it could not be reached") })
@@ -281,7 +281,7 @@ func TestOpenAPIHashesChangeWithTheDescription(t *testing.T) {
 			t.Errorf("%s: the index has %s, the entity tag is %s", when, u, got.Header().Get("ETag"))
 		}
 		if before, ok := seen[u]; ok && before != got.Body.String() || u == last {
-			t.Errorf("%s: the URL %s is that of another description", when, u)
+			t.Errorf("%s: the URL %s belongs to another description", when, u)
 		}
 		if last != "" {
 			old := d.ask("GET", last, "", "Accept", "application/json")
@@ -307,7 +307,7 @@ func TestOpenAPIHashesChangeWithTheDescription(t *testing.T) {
 	}
 }
 
-// If a peer cannot give a document, or nobody can decode it, the log names the document. It is not
+// If a peer cannot give a document, or it cannot be decoded, the log names the document. It is not
 // fetched again for every request.
 func TestDocumentsThatAreLeftOutAreNamed(t *testing.T) {
 	for name, c := range map[string]struct {

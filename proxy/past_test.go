@@ -58,7 +58,7 @@ type past struct {
 type definition struct {
 	group, plural    string
 	pool             []string // versions that the definition may have
-	versions, hidden []string // versions that it has; hidden are those of them that it does not serve
+	versions, hidden []string // hidden are the versions that it has and does not serve
 	accepted         bool
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// askAgainAfter is how long a peer's index of OpenAPI descriptions is believed. It is also how
-	// long the handler waits before it fetches a document again after a failed fetch.
+	// askAgainAfter is how long a peer's index of OpenAPI descriptions is used. It is also how long
+	// the handler waits before it fetches a document again after a failed fetch.
 	askAgainAfter = 10 * time.Second
 	// maxPeerDocuments bounds the documents of all peers in memory, in bytes.
 	maxPeerDocuments = 64 << 20
@@ -48,7 +48,7 @@ type peerDocument struct {
 	used  uint64
 }
 
-var errNotAskedAgain = errors.New("it failed a moment ago, and is not asked again yet")
+var errNotAskedAgain = errors.New("its last fetch failed less than 10s ago, and it is not asked again yet")
 
 // peerDocument returns a document of a peer. It fetches the document if it knows none for this
 // state, or if the known one is older than most. If most is zero, documents do not age. state is

@@ -26,7 +26,7 @@ type Policy struct {
 	Quirks    Quirks
 }
 
-// KnowledgePolicy says what a server believes of its peers, and for how long.
+// KnowledgePolicy says what a server assumes about its peers, and for how long.
 type KnowledgePolicy struct {
 	// StorageVersions learns what peers serve from StorageVersion objects (1.28 to 1.32) instead of
 	// their discovery. They list no custom resources, aggregated APIs and subresources.
@@ -41,9 +41,9 @@ type KnowledgePolicy struct {
 	ForgetOnRestart bool
 
 	// FailClosed answers 503, not 404, while a peer may serve the request: before the first
-	// synchronisation, while nothing is known of some live peer, and while the lease watch has
-	// stalled. Before the first synchronisation, /api and /apis answer 503 too. Without it, what is
-	// unknown counts as absent.
+	// synchronisation, while the resources of some live peer are unknown, and while the lease watch
+	// has stalled. Before the first synchronisation, /api and /apis answer 503 too. Without it,
+	// unknown resources count as absent.
 	FailClosed bool
 
 	// WaitForPeers makes synchronisation, and so readiness, wait until every peer that was live at
@@ -72,8 +72,8 @@ const (
 	// When an extension is deleted, its group version returns with a later fetch. When a definition
 	// only drops a version, that version never returns.
 	ExtensionsCutOut
-	// ExtensionsFiltered keeps raw and filtered knowledge apart. It excludes extensions that exist,
-	// and for a grace also extensions that existed before (1.36).
+	// ExtensionsFiltered keeps raw and filtered knowledge separately. It excludes extensions that
+	// exist, and for a grace also extensions that existed before (1.36).
 	ExtensionsFiltered
 	// ExtensionsExact excludes a custom resource by its name, so that built-in resources of the
 	// same group version are still found. It excludes an aggregated API by its group version. It
@@ -101,7 +101,7 @@ func parseName(names []string, name string) (int, error) {
 	return i, nil
 }
 
-// RoutingPolicy says what is done with a request.
+// RoutingPolicy says how requests are routed.
 type RoutingPolicy struct {
 	// Subresources routes by group, version, resource and subresource. Without it, a request for a
 	// subresource is routed as one for its resource.
@@ -131,9 +131,9 @@ type RoutingPolicy struct {
 	// limit.
 	AttemptTimeout time.Duration
 
-	// WriteTimeout is the AttemptTimeout of requests that must not be repeated. It should be longer,
-	// because each admission webhook may take 30 s, and nobody knows whether an abandoned write was
-	// carried out. Zero: no limit.
+	// WriteTimeout is the AttemptTimeout of requests that must not be repeated. It should be
+	// longer, because each admission webhook may take 30 s, and it is unknown whether an abandoned
+	// write was carried out. Zero: no limit.
 	WriteTimeout time.Duration
 
 	// InFlight is the largest number of requests that wait for the answer of one peer, without
@@ -158,25 +158,27 @@ type DiscoveryPolicy struct {
 	// Without it, only v2 at /apis is merged.
 	Everywhere bool
 
-	// Incomplete says how discovery is answered while nothing is known of some live peer, or while
-	// the lease watch has stalled, so that it may lack what exists: as-complete, as if nothing else
-	// existed; marked, with a group version that is Stale; or refused, with 503. It counts only with
-	// FailClosed, and from the end of the first synchronisation on.
+	// Incomplete says how discovery is answered while it may lack existing resources, because the
+	// resources of some live peer are unknown or the lease watch has stalled. The values are
+	// as-complete (as if nothing else existed), marked (with a group version that is Stale), and
+	// refused (with 503). It counts only with FailClosed, and from the end of the first
+	// synchronisation on.
 	Incomplete IncompletePolicy
 }
 
-// IncompletePolicy says how merged discovery is answered that may lack what some live peer serves.
-// Choose [IncompleteMarked].
+// IncompletePolicy says how merged discovery is answered while it may lack resources of some live
+// peer. Choose [IncompleteMarked].
 type IncompletePolicy int
 
 const (
-	// IncompleteAsComplete answers what is known, as if nothing else existed. The deletion of a
-	// namespace then leaves behind what only the unknown peer serves. It is the zero value.
+	// IncompleteAsComplete answers the known resources, as if no others existed. The deletion of a
+	// namespace then leaves behind the objects of resources that only the unknown peer serves. It
+	// is the zero value.
 	IncompleteAsComplete IncompletePolicy = iota
-	// IncompleteMarked answers what is known, and lists a group version without resources that is
-	// Stale: [IncompleteGroup]/[IncompleteVersion]. Its own resource list is answered 503. To a
-	// client, it looks like an aggregated API that is not available. Clients of client-go then use
-	// what is listed, and know that something is missing.
+	// IncompleteMarked answers the known resources, and lists a group version without resources
+	// that is Stale: [IncompleteGroup]/[IncompleteVersion]. The resource list of this group version
+	// is answered 503. To a client, it looks like an aggregated API that is not available. Clients
+	// of client-go then use the listed resources, and know that others may be missing.
 	IncompleteMarked
 	// IncompleteRefused answers 503 at /api and /apis.
 	IncompleteRefused
@@ -206,12 +208,13 @@ type FetchingPolicy struct {
 	// aggregated APIs have changed, because peers' documents will change too. Zero: no such fetches.
 	AfterChange time.Duration
 
-	// WhenTold publishes a digest of what the server serves in its endpoint lease, and asks a peer
-	// at once when its digest changes. Without it, such a change waits for the next regular round.
+	// WhenTold makes the server publish a digest of its resources in its endpoint lease, and ask a
+	// peer at once when the peer's digest changes. Without it, such a change waits for the next
+	// regular round.
 	WhenTold bool
 
-	// Direct is the time between two fetches from a server without a proxy of its own. Such a server
-	// publishes neither an address nor a digest. Zero: it is not asked.
+	// Direct is the time between two fetches from a server without a proxy. Such a server publishes
+	// neither an address nor a digest. Zero: it is not asked.
 	Direct time.Duration
 
 	// Timeout is the longest time for the fetch of one document. Zero: the limits of the transport.
@@ -258,8 +261,9 @@ type Quirks struct {
 	// AllMustResolve answers 503 if the address of any capable peer is unknown (1.28 to 1.32).
 	AllMustResolve bool
 
-	// TrustAnyHop believes the hop header of a resource request from any client. Peers then get
-	// merged discovery too, unless they ask for profile=nopeer. Without it, only peers are believed.
+	// TrustAnyHop trusts the hop header of a resource request from any client. Peers then get
+	// merged discovery too, unless they ask for profile=nopeer. Without it, the header counts only
+	// from peers.
 	TrustAnyHop bool
 
 	// PlainErrors answers a failed attempt with the transport's error as text/plain, with addresses.
@@ -271,11 +275,11 @@ type Quirks struct {
 	// EncodeQuery sends peers the query parsed and sorted. Without it, they get the client's bytes.
 	EncodeQuery bool
 
-	// StaleWhenAlone keeps the last merged document after the last peer has gone (from 1.36: the
-	// refilter returns before it invalidates the document when no peer is left).
+	// StaleWhenAlone keeps the last merged document after the last peer is gone (from 1.36: the
+	// refilter returns before it invalidates the document if there are no peers).
 	StaleWhenAlone bool
 
-	// LastErrorOnly counts a fetch as successful if its last document (/apis) came. A peer whose
+	// LastErrorOnly counts a fetch as successful if its last document (/apis) arrived. A peer whose
 	// /api failed is not asked again, and counts as serving nothing there.
 	LastErrorOnly bool
 

@@ -17,7 +17,7 @@ import (
 
 const policiesPage = "../docs/policies.md"
 
-// TestPolicyTable keeps the page that lists every switch with its meaning and its value in every
+// TestPolicyPage keeps the page that lists every switch with its meaning and its value in every
 // preset.
 func TestPolicyPage(t *testing.T) {
 	golden.Hold(t, policiesPage, policyTable(t))
@@ -26,24 +26,23 @@ func TestPolicyPage(t *testing.T) {
 // head is the beginning of the page. It cannot be a raw string, because it has code spans.
 const head = "# Policies\n\n" +
 	"Released kube-apiservers and the reference differ in the switches of `proxy.Policy`. This page is\n" +
-	"made from the source (`go test ./proxy -run TestPolicyTable -update`).\n" +
+	"made from the source (`go test ./proxy -run TestPolicyPage -update`).\n" +
 	"\n" +
 	"`TestBehavesLikeUpstream` compares `upstream-1.37` with the real upstream code: it drives both\n" +
-	"through the same random histories in virtual time. The older presets differ from it by the switches\n" +
-	"shown, which were read in the source of these versions. pkg/util/peerproxy of k8s.io/apiserver is\n" +
-	"the same in v1.36.3 and v1.37.1, byte for byte. In pkg/endpoints/discovery/aggregated four files\n" +
-	"differ, by CBOR and by the moment at which metrics are registered.\n" +
+	"through the same random histories in virtual time. The older presets have other values of some\n" +
+	"switches, as the source of these versions shows. In k8s.io/apiserver v1.36.3 and v1.37.1 the package\n" +
+	"pkg/util/peerproxy is the same, byte for byte. In pkg/endpoints/discovery/aggregated four files\n" +
+	"differ: in CBOR, and in the moment at which metrics are registered.\n" +
 	"\n" +
-	"A user may sensibly choose every switch except those under Quirks, which reproduce mistakes of\n" +
-	"releases.\n" +
+	"The switches under Quirks reproduce mistakes of releases. All others are sensible choices.\n" +
 	"\n" +
-	"The tables have the switches as `skewproof explore --change SWITCH=VALUE` takes them. An empty cell\n" +
-	"is false, 0, 0s or nothing.\n" + "\n"
+	"The tables name the switches as `skewproof explore --change SWITCH=VALUE` takes them. An empty cell\n" +
+	"means false, 0, 0s or nothing.\n" + "\n"
 
 // unlike lists the differences that no switch covers. TestListedDifferencesAreThere shows the
 // differences of the first two lists, except where the text names another reason. The tests in
 // unmodelled_test.go show the first difference of the third list.
-const unlike = `Some behaviour is the same under every preset, and differs from upstream. No switch covers it.
+const unlike = `Under every preset the proxy differs from upstream in the following behaviour. No switch covers it.
 
 Requests that are forwarded:
 
@@ -52,12 +51,12 @@ Requests that are forwarded:
 - It forwards no header that begins with X-Remote-. A Connection header cannot remove the Audit-ID.
 - It does not change HTML or Location (upstream: to the peer's own address). A header that a filter
   of this server has set (Audit-ID, Cache-Control) is in the answer once. An informational answer
-  (1xx) removes no header that a filter has set; this is not compared.
+  (1xx) removes no header that a filter has set; no test compares this with upstream.
 - It answers 403 if headers cannot carry an identity unchanged, and 500 if there is no identity
-  (upstream: an empty 200). It answers 400 if a client breaks off its body, and 504 if its time is
-  over (upstream: 503, if anybody still reads the answer).
-- CONNECT is not a request for a resource. A client may not upgrade to another HTTP (h2c). Upgrades
-  are not compared, because upstream dials for them itself.
+  (upstream: an empty 200). It answers 400 if a client breaks off its body, and 504 if the time of a
+  request is over (upstream: 503, if anybody still reads the answer).
+- CONNECT is not a request for a resource. A client may not upgrade to another HTTP (h2c). No test
+  compares upgrades with upstream, because upstream dials for them itself.
 
 Merged discovery:
 
@@ -66,18 +65,18 @@ Merged discovery:
 - Every encoding has its own entity tag (upstream: the tag of the JSON for all). If-None-Match may
   be a list, weak, or "*".
 
-Upstream does this, and no preset does:
+Only upstream does this, and no preset:
 
 - When the last custom resource of a group is deleted, the merged document keeps the group until
   something else changes. Only the peers' documents, if there are any, are filtered again at that
-  time. In a kube-apiserver the group's APIService is deleted too, and then the document is made
-  again (finding 10).
-- Upstream searches for graces that have ended at every event of a definition or an APIService. The
-  presets search at those events that change what exists: up to five minutes later.
+  time. In a kube-apiserver the group's APIService is deleted too, and then upstream makes the
+  document again (finding 10).
+- At every event of a definition or an APIService, upstream searches for graces that have ended. The
+  presets search only at events that change what exists, up to five minutes later.
 - Upstream's merged document contains every change of the local server's own document at once. The
-  presets learn of it when they are told (proxy.LocalFetched). In a kube-apiserver with custom
-  resources or aggregated APIs, their controllers make both again every few minutes, whatever
-  StaleWhenAlone says.
+  presets learn of a change by an event (proxy.LocalFetched). In a kube-apiserver with custom
+  resources or aggregated APIs, their controllers make both documents again every few minutes,
+  whatever StaleWhenAlone says.
 - If several leases exist at the start, chance decides how many of them upstream's first round of
   fetches sees.
 `

@@ -247,18 +247,18 @@ func TestWhatResetsWhat(t *testing.T) {
 			"b known": "-", "b live": "-", "b incarnation": "-", "b address": "-", "b ejected until": "-",
 			"b /api before": "-", "b /api before, version": "-", "b /apis before": "-", "b /apis before, version": "-", "b native": "-", "documents": "new",
 		}},
-		{"a peer leaves that nobody knows", PeerGone{"c"}, nil},
+		{"an unknown peer leaves", PeerGone{"c"}, nil},
 		{"a peer moves", PeerAddress{ID: "a", Address: "a:7443"}, map[string]string{"a address": "a:7443", "a ejected until": "-"}},
 		{"a peer's address is no longer known", PeerAddress{ID: "a", Address: ""}, map[string]string{"a address": "-", "a ejected until": "-"}},
 		{"a server without a proxy is at a peer's address", PeerAddress{ID: "a", Address: "a:6443", Direct: true}, map[string]string{"a direct": "yes", "a ejected until": "-"}},
 		{"a peer's address as it was", PeerAddress{ID: "a", Address: "a:6443"}, nil},
-		{"no address of a peer that nobody knows", PeerAddress{ID: "c", Address: ""}, nil},
-		{"an address of a peer that nobody knows", PeerAddress{ID: "c", Address: "c:1"}, map[string]string{"c known": "yes", "c address": "c:1"}},
+		{"no address of an unknown peer", PeerAddress{ID: "c", Address: ""}, nil},
+		{"an address of an unknown peer", PeerAddress{ID: "c", Address: "c:1"}, map[string]string{"c known": "yes", "c address": "c:1"}},
 		{"an address of the server itself", PeerAddress{ID: "self", Address: "c:1"}, nil},
 		{"a peer fails", PeerFailed{"a", seconds(20)}, map[string]string{"a ejected until": "25"}},
-		{"a peer fails that nobody knows", PeerFailed{"c", seconds(20)}, nil},
+		{"an unknown peer fails", PeerFailed{"c", seconds(20)}, nil},
 		{"a peer answers", PeerAnswered{"a"}, map[string]string{"a ejected until": "-"}},
-		{"a peer answers that nobody knows", PeerAnswered{"c"}, nil},
+		{"an unknown peer answers", PeerAnswered{"c"}, nil},
 		{"a peer publishes another digest", PeerChanged{"a"}, nil},
 		{"fetched from a peer whose fetch had failed", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "v1.37.2", lists(pods), lists(jobs))}}, map[string]string{
 			"a version": "v1.37.2", "a /api at": "20", "a /api since": "20", "a /apis": "jobs", "a /apis at": "20", "a /apis since": "20", "a /apis failed": "-", "documents": "new",
@@ -282,7 +282,7 @@ func TestWhatResetsWhat(t *testing.T) {
 			"b /apis": "jobs", "b /apis at": "13", "b /apis since": "13", "b /apis before": "-", "b /apis before, version": "-", "b native": "-",
 			"retired widgetsv1": "-", "documents": "new",
 		}},
-		{"fetched a moment too early for that", Fetched{At: seconds(12), Results: []FetchResult{
+		{"fetched a little too early for that", Fetched{At: seconds(12), Results: []FetchResult{
 			of("a", "1", "v1.37.1", lists(pods), lists(jobs, gadget)), of("b", "2", "v1.35.4", lists(pods), lists(jobs))}}, map[string]string{
 			"a /api at": "12", "a /api since": "12", "a /apis at": "12", "a /apis since": "12", "a /apis failed": "-",
 			"b version": "v1.35.4", "b /api": "pods", "b /api at": "12", "b /api since": "12", "b /api before": "-", "b /api before, version": "-",
@@ -297,7 +297,7 @@ func TestWhatResetsWhat(t *testing.T) {
 		{"another failure", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "", failed("EOF"), failed("EOF"))}}, map[string]string{
 			"a /api failed": "EOF", "a /apis failed": "EOF",
 		}},
-		{"fetched from a peer that has left", Fetched{At: seconds(20), Results: []FetchResult{of("c", "1", "v1.37.1", lists(pods), lists(gadget))}}, nil},
+		{"fetched from a peer that is gone", Fetched{At: seconds(20), Results: []FetchResult{of("c", "1", "v1.37.1", lists(pods), lists(gadget))}}, nil},
 		{"fetched from the server itself", Fetched{At: seconds(20), Results: []FetchResult{of("self", "1", "v1.37.1", lists(pods), lists(gadget))}}, nil},
 		{"the local server as it was", LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(jobs)}, At: seconds(20)}, map[string]string{
 			"local /api at": "20", "local /api since": "20", "local /apis at": "20", "local /apis since": "20", "documents": "new", // equal, but not the same value
@@ -309,7 +309,7 @@ func TestWhatResetsWhat(t *testing.T) {
 		{"the local server is lost", LocalLost{seconds(20)}, map[string]string{
 			"local known": "-", "local version": "-", "local /api": "-", "local /api at": "-", "local /api since": "-", "local /apis": "-", "local /apis at": "-", "local /apis since": "-", "documents": "new",
 		}},
-		{"the last extension goes", Extensions{At: seconds(20)}, map[string]string{"extension ": "-", "retired v1": "20–", "extension jobs": "-", "retired jobsv1": "20–", "documents": "new"}},
+		{"the last extension is deleted", Extensions{At: seconds(20)}, map[string]string{"extension ": "-", "retired v1": "20–", "extension jobs": "-", "retired jobsv1": "20–", "documents": "new"}},
 		{"a deleted extension returns", Extensions{CustomResources: []schema.GroupVersionResource{custom(jobs), custom(widget)}, Aggregated: []schema.GroupVersion{{Group: "metrics.k8s.io", Version: "v1"}}, At: seconds(20)},
 			map[string]string{"extension widgets": "yes", "documents": "new"}},
 		{"other storage versions", StorageVersions{}, map[string]string{"storage gadgets": "-"}},

@@ -24,7 +24,7 @@ import (
 // cutOff is a server whose only peer with gadgets cannot be reached until a given time.
 type cutOff struct {
 	*shell
-	header string // the value of Retry-After in a 503; "as it is": the value that the handler sets
+	header string // the value of Retry-After in a 503; "as it is": the handler's own value
 	until  time.Time
 
 	mu       sync.Mutex
@@ -56,7 +56,7 @@ func (c *cutOff) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	w := httptest.NewRecorder()
 	defer func() {
 		if p := recover(); p == http.ErrAbortHandler {
-			answer, err = nil, r.Context().Err() // the client has left
+			answer, err = nil, r.Context().Err() // the client has closed its connection
 		} else if p != nil {
 			panic(p)
 		}
@@ -82,7 +82,7 @@ func (c *cutOff) client(t *testing.T) dynamic.ResourceInterface {
 	return client.Resource(gadget.GroupVersion().WithResource("gadgets"))
 }
 
-// requests are single requests of a client of client-go. Every one of them fails.
+// requests has single requests of a client of client-go. Every one of them fails.
 var requests = []struct {
 	name string
 	send func(ctx context.Context, c dynamic.ResourceInterface) error

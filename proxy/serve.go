@@ -38,7 +38,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.follow(e.decide())
 }
 
-// exchange is one request on its way to an answer.
+// exchange is one request together with its answer.
 type exchange struct {
 	h       *Handler
 	w       http.ResponseWriter

@@ -58,21 +58,21 @@ func TestServeHTTPFollowsTheTable(t *testing.T) {
 		code      int
 		body      string // a part of the body
 	}{
-		"served here":              {Reference(), known, answered, "GET", jobsPath, 200, "local"},
-		"served by a peer":         {Reference(), known, answered, "GET", gadgetsPath, http.StatusTeapot, "from a.test:6443"},
-		"served by nobody":         {Reference(), known, answered, "GET", "/apis/new.k8s.io/v1/others", 200, "local"},
-		"neither of them":          {Reference(), known, answered, "GET", "/healthz", 200, "local"},
-		"subresource of nobody":    {Reference(), known, answered, "GET", gadgetsPath + "/x/status", 200, "local"},
-		"all peers dead":           {Reference(), known, dead, "GET", gadgetsPath, 503, "no peer that does could be reached"},
-		"nothing known":            {Reference(), nil, answered, "GET", gadgetsPath, 503, "does not know yet"},
-		"nothing known, upstream":  {Upstream137(), nil, answered, "GET", gadgetsPath, 200, "local"},
-		"a peer unknown":           {Reference(), append(known, PeerAppeared{ID: "c"}), answered, "GET", "/apis/new.k8s.io/v1/others", 503, "c: "},
-		"a tunnel is not proxied":  {Reference(), known, answered, "CONNECT", gadgetsPath, 200, "local"},
-		"OpenAPI that peers have":  {Reference(), known, answered, "GET", "/openapi/v3/apis/new.k8s.io/v1", http.StatusTeapot, "from a.test"},
-		"OpenAPI, upstream":        {Upstream137(), known, answered, "GET", "/openapi/v3/apis/new.k8s.io/v1", 200, "local"},
-		"escaped slash in a name":  {Reference(), known, answered, "GET", gadgetsPath + "/a%2Fb", 200, "local"},
-		"dots are no resource":     {Reference(), known, answered, "GET", "/apis/new.k8s.io/v1/../v1/gadgets", 200, "local"},
-		"empty parts are no paths": {Reference(), known, answered, "GET", "/apis//new.k8s.io/v1/gadgets", 200, "local"},
+		"served here":               {Reference(), known, answered, "GET", jobsPath, 200, "local"},
+		"served by a peer":          {Reference(), known, answered, "GET", gadgetsPath, http.StatusTeapot, "from a.test:6443"},
+		"served by nobody":          {Reference(), known, answered, "GET", "/apis/new.k8s.io/v1/others", 200, "local"},
+		"neither of them":           {Reference(), known, answered, "GET", "/healthz", 200, "local"},
+		"subresource of nobody":     {Reference(), known, answered, "GET", gadgetsPath + "/x/status", 200, "local"},
+		"all peers dead":            {Reference(), known, dead, "GET", gadgetsPath, 503, "no peer that does could be reached"},
+		"nothing known":             {Reference(), nil, answered, "GET", gadgetsPath, 503, "does not know yet"},
+		"nothing known, upstream":   {Upstream137(), nil, answered, "GET", gadgetsPath, 200, "local"},
+		"a peer unknown":            {Reference(), append(known, PeerAppeared{ID: "c"}), answered, "GET", "/apis/new.k8s.io/v1/others", 503, "c: "},
+		"a tunnel is not proxied":   {Reference(), known, answered, "CONNECT", gadgetsPath, 200, "local"},
+		"OpenAPI that peers have":   {Reference(), known, answered, "GET", "/openapi/v3/apis/new.k8s.io/v1", http.StatusTeapot, "from a.test"},
+		"OpenAPI, upstream":         {Upstream137(), known, answered, "GET", "/openapi/v3/apis/new.k8s.io/v1", 200, "local"},
+		"escaped slash in a name":   {Reference(), known, answered, "GET", gadgetsPath + "/a%2Fb", 200, "local"},
+		"dots are not a resource":   {Reference(), known, answered, "GET", "/apis/new.k8s.io/v1/../v1/gadgets", 200, "local"},
+		"empty parts are not paths": {Reference(), known, answered, "GET", "/apis//new.k8s.io/v1/gadgets", 200, "local"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t, c.policy, c.events, c.transport)
@@ -117,7 +117,7 @@ func TestFailover(t *testing.T) {
 		blamed []string
 		retry  string // the header Retry-After
 	}{
-		"not delivered: anything goes to the next": {
+		"not delivered: any request goes to the next": {
 			Reference(), "POST", gadgetsPath, map[string]error{"a": refusesConnection()}, 201,
 			[]string{"a not-delivered", "b answered"}, []string{"a"}, ""},
 		"undecided: a GET goes to the next": {
@@ -135,7 +135,7 @@ func TestFailover(t *testing.T) {
 		"bounded": {
 			Reference(), "GET", gadgetsPath, map[string]error{"a": refusesConnection(), "b": refusesConnection(), "c": refusesConnection()}, 503,
 			[]string{"a not-delivered", "b not-delivered", "c not-delivered"}, []string{"a", "b", "c"}, ""},
-		"nothing delivered: nobody knows when to repeat a POST": {
+		"no peer reached: it is unknown when to repeat a POST": {
 			Reference(), "POST", gadgetsPath, map[string]error{"a": refusesConnection(), "b": refusesConnection(), "c": refusesConnection()}, 503,
 			[]string{"a not-delivered", "b not-delivered", "c not-delivered"}, []string{"a", "b", "c"}, ""},
 		"upstream does not fail over": {
@@ -167,7 +167,7 @@ func TestFailover(t *testing.T) {
 				t.Errorf("avoided peers (-want +got):\n%s", diff)
 			}
 			if len(s.seen.ejected) != len(c.blamed) {
-				t.Errorf("told of %q being avoided, want %q", s.seen.ejected, c.blamed)
+				t.Errorf("%q reported as avoided, want %q", s.seen.ejected, c.blamed)
 			}
 			if retry := got.Header().Get("Retry-After"); retry != c.retry {
 				t.Errorf("Retry-After %q, want %q", retry, c.retry)
@@ -187,7 +187,7 @@ func TestOneTableForOneRequest(t *testing.T) {
 		t.Errorf("%d %s, want 503: the only peer that serves it could not be reached", got.Code, got.Body)
 	}
 	if got := s.ask("GET", gadgetsPath, ""); got.Body.String() != "local" {
-		t.Errorf("%d %s, want the local server's own answer: nobody serves it any more", got.Code, got.Body)
+		t.Errorf("%d %s, want the local server's own answer: no server serves it any more", got.Code, got.Body)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestOnlyUpgradesStartGoroutines(t *testing.T) {
 				if x, ok := n.Fun.(*ast.SelectorExpr); ok {
 					calls++
 					if p, ok := x.X.(*ast.Ident); ok && p.Name == "time" && (x.Sel.Name == "Now" || x.Sel.Name == "Since" || x.Sel.Name == "Sleep") {
-						what = "looks at the clock"
+						what = "reads the clock"
 					}
 				}
 			}

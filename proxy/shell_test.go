@@ -42,12 +42,12 @@ func says(code int, body string, header ...string) *http.Response {
 	}
 }
 
-// refusesConnection makes the error of a transport if nobody listens at the address.
+// refusesConnection returns the error of a transport if no process listens at the address.
 func refusesConnection() error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Err: io.ErrClosedPipe}
 }
 
-// journal is an Observer that stores what it is told.
+// journal is an Observer that stores the reports.
 type journal struct {
 	mu         sync.Mutex
 	decisions  []Decision
@@ -236,7 +236,7 @@ func until(t *testing.T, what string, condition func() bool) {
 			return
 		}
 	}
-	t.Fatalf("waited in vain for %s", what)
+	t.Fatalf("timed out waiting for %s", what)
 }
 
 // withInfo adds the request info, as the filters of an API server do.

@@ -89,7 +89,7 @@ func TestRestartLeavesDiscoveryAlone(t *testing.T) {
 		t.Error("still in discovery though the new process does not serve it")
 	}
 	if left := restarted.Observe(PeerGone{ID: "a"}); lists(left) {
-		t.Error("still in discovery though the peer has left")
+		t.Error("still in discovery although the peer is gone")
 	}
 }
 

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// hashesFresh is how long a peer's list is believed. The hashes of a process do not change, but a
-// list that was fetched while the process started may lack some of them.
+// hashesFresh is how long a peer's list is used. The hashes of a process do not change, but a list
+// that was fetched while the process started may lack some of them.
 const hashesFresh = 5 * time.Minute
 
 // storageHashes returns the hashes of the storage versions of a version's resources. Only legacy
 // lists have these hashes. They come from the local server for the resources that it serves, and
-// from a peer for the resources that only peers serve. A hash that no server tells is missing in
-// the result.
+// from a peer for the resources that only peers serve. If no server lists a hash, the result lacks
+// it.
 func (e *exchange) storageHashes(root Root, group string, v apidiscoveryv2.APIVersionDiscovery) map[string]string {
 	if e.h.config.Document == nil {
 		return nil

@@ -48,7 +48,7 @@ func TestLegacyListsHaveStorageVersionHashes(t *testing.T) {
 		err  error
 		want map[string]string
 	}{
-		"the local server's, and the peer's of what only it serves": {
+		"those of the local server, and those of the peer for its own resources": {
 			peer: list(map[string]string{"jobs": "peer-jobs", "cronjobs": "peer-cronjobs"}), want: map[string]string{"jobs": "own-jobs", "cronjobs": "peer-cronjobs"},
 		},
 		"the local server's if the peer cannot be asked": {err: errors.New("it could not be reached"), want: map[string]string{"jobs": "own-jobs"}},

@@ -55,7 +55,8 @@ func startSubject(ctx context.Context, t testing.TB, policy proxy.Policy, local 
 	return s
 }
 
-// address tells the store a peer's address. Upstream instead reads it in etcd whenever it needs it.
+// address reports a peer's address to the store. Upstream instead reads it in etcd whenever it
+// needs it.
 func (s *subject) address(id, address string) {
 	s.store.Observe(proxy.PeerAddress{ID: proxy.ServerID(id), Address: address})
 }

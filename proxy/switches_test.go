@@ -13,7 +13,7 @@ import (
 // unseen are the switches that the comparison cannot see, with the reason.
 var unseen = map[string]string{
 	"Knowledge.WaitForPeers": "it ends with synchronisation, and both are compared after that only",
-	"Routing.DialTimeout":    "whoever makes the transport heeds it (package sidecar): there are no connections here",
+	"Routing.DialTimeout":    "only a transport can apply it (package sidecar): there are no connections here",
 	"Discovery.Incomplete":   "nothing without FailClosed, which TestWhatIsIncomplete turns on",
 	"Fetching.Jitter":        "a share of Interval, which the preset has not",
 	"Fetching.OnlyChanged":   "nothing without KeepLastGood: a round that replaces all must go through all",
@@ -67,7 +67,7 @@ func TestDifferencesAreSeen(t *testing.T) {
 	}
 	for name, why := range unseen {
 		if !met[name] {
-			t.Errorf("%s is said not to be seen (%s), and is no switch in which the preset and the reference differ", name, why)
+			t.Errorf("%s is listed as unseen (%s), but the preset and the reference do not differ in it", name, why)
 		}
 	}
 }
@@ -81,5 +81,5 @@ func seen(t *testing.T, policy proxy.Policy, allowed []listed) {
 			return
 		}
 	}
-	t.Error("400 histories, and nobody noticed")
+	t.Error("no difference in 400 histories")
 }

@@ -39,7 +39,7 @@ type Table struct {
 // document is one discovery document as it was last fetched.
 type document struct {
 	groups discovery.Groups
-	told   discovery.Groups // the document as it came: groups may share parts with other documents
+	told   discovery.Groups // the document as received; groups may share parts with other documents
 	index  *discovery.Index
 	at     time.Time // zero: never learnt
 	since  time.Time // when this content was first learnt
@@ -80,7 +80,7 @@ func (t *Table) Self() ServerID { return t.self }
 // Synced reports whether every source has delivered what existed when it started.
 func (t *Table) Synced() bool { return t.synced }
 
-// LocalKnown reports whether the table knows what the local server serves.
+// LocalKnown reports whether the table knows the resources of the local server.
 func (t *Table) LocalKnown() bool { return t.localKnown }
 
 // Local returns the groups that the local server serves, nil if unknown. The result must not be

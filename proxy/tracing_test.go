@@ -37,7 +37,7 @@ func TestSpans(t *testing.T) {
 	failed, answered, request := ended[0], ended[1], ended[2]
 	for i, attempt := range []sdktrace.ReadOnlySpan{failed, answered} {
 		if attempt.Parent().SpanID() != request.SpanContext().SpanID() {
-			t.Errorf("attempt %d is no child of the request", i+1)
+			t.Errorf("attempt %d is not a child of the request", i+1)
 		}
 		c := attempt.SpanContext()
 		if want := "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-01"; parents[i] != want {

@@ -48,8 +48,8 @@ func Authorized(*http.Request) (refusal *metav1.Status, err error) { return nil,
 
 var errUnauthorizable = errors.New("there is no Config.Authorize")
 
-// unavailable answers 503 as the policy says. Only callers who may do what they ask for get the
-// details.
+// unavailable answers 503 as the policy says. Only callers that may do what the request asks for
+// get the details.
 func (e *exchange) unavailable(d Decision) {
 	// A peer gets the details without this check, because the peer authorizes the client itself
 	// before it answers 503. The peer must also learn that it can try another peer.
@@ -81,8 +81,9 @@ func (e *exchange) unavailable(d Decision) {
 	e.fail(&apierrors.StatusError{ErrStatus: e.status(d)})
 }
 
-// refuse answers with an error that only a request for a peer can get. Callers who may not do what
-// they ask for must not learn that a peer serves it, so they get the refusal of the authorization.
+// refuse answers with an error that only a request for a peer can get. Callers that may not do what
+// the request asks for must not learn that a peer serves the resource, so they get the refusal of
+// the authorization.
 func (e *exchange) refuse(err error) {
 	if refusal, _ := e.authorize(); refusal != nil {
 		e.fail(refusal)
@@ -152,7 +153,7 @@ func (e *exchange) status(d Decision) metav1.Status {
 // has no Retry-After. If a 503 has a Retry-After, a client of client-go sends the request up to ten
 // more times, with any method, while its caller waits. So a 503 has a Retry-After only if its cause
 // ends within about a second: this server is starting, a peer is busy, or one server's knowledge of
-// another is old. If a peer cannot be reached, nobody knows when this ends (docs/proxy.md has the
+// another is old. If a peer cannot be reached, it is unknown when this ends (docs/proxy.md has the
 // cost of either choice).
 func (e *exchange) retryAfter(d Decision) int32 {
 	soon := d.Reason == ReasonUnsynced || d.Reason == ReasonRerouted || e.soon

@@ -174,7 +174,7 @@ func TestUpstreamErrors(t *testing.T) {
 		got := s.ask("GET", gadgetsPath, "")
 		status := statusIn(t, "application/json", got.Body.Bytes())
 		if got.Code != 503 || status.Message != "Error getting ip and port info of the remote server while proxying" || status.Reason != metav1.StatusReasonServiceUnavailable {
-			t.Errorf("%d %+v, want what upstream says", got.Code, status)
+			t.Errorf("%d %+v, want upstream's answer", got.Code, status)
 		}
 		if strings.Contains(got.Body.String(), "Retry") || got.Header().Get("Retry-After") != "" {
 			t.Error("upstream does not say when to try again")

@@ -15,8 +15,8 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// This file shows what upstream does under no preset of this package. docs/policies.md lists these
-// differences, and the random histories avoid them.
+// This file shows behaviour of upstream that no preset of this package has. docs/policies.md lists
+// these differences, and the random histories avoid them.
 
 // TestUpstreamKeepsTheGroupOfADeletedDefinition: when the last custom resource of a group is
 // deleted, the local server's document is made again, but the merged document is not invalidated.

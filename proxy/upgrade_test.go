@@ -282,7 +282,7 @@ func TestBadUpgrades(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, near := tunnelled(t, c.peer)
-			if name == "not asked for at all" { // HTTP/1.1 all the way: HTTP/2 has no 101
+			if name == "not asked for at all" { // HTTP/1.1 on the whole path: HTTP/2 has no 101
 				far := peerServer(t, false, c.peer)
 				s := newShell(t, Reference(), execs(address(far)), transportTo(t, far, false))
 				near, _ = front(t, s, false)

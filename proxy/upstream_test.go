@@ -121,8 +121,8 @@ func newObjects() *dynamicfake.FakeDynamicClient {
 		map[schema.GroupVersionResource]string{crdResource: "CustomResourceDefinitionList", serviceResource: "APIServiceList"})
 }
 
-// newClient is a client of an API without leases. It is what fake.NewSimpleClientset returns.
-// fake.NewClientset is not used, because its managed fields would take most of a history's time.
+// newClient returns a client of an API without leases, as fake.NewSimpleClientset does. It does not
+// use fake.NewClientset, because its managed fields would take most of a history's time.
 func newClient() *fake.Clientset {
 	client, leases := &fake.Clientset{}, clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder())
 	client.AddReactor("*", "*", clienttesting.ObjectReaction(leases))

@@ -100,9 +100,11 @@ func readCounts(t *testing.T, cells []string, base []uint64) (counts []uint64) {
 
 func TestWhatAnAblationSays(t *testing.T) {
 	a := Ablation{
-		Spec: SearchSpec{Policy: "old"}, To: "new", Schedules: 1000, Switches: 1, Complete: true, FromCounts: []uint64{278, 0, 27, 482}, ToCounts: make([]uint64, 4),
-		Columns: []AblationColumn{{Invariant: "Converges"}, {Invariant: "TrueNotFound"}, {Invariant: "Available"}, {Invariant: "NoFalseNotFound"}},
-		Rows:    []AblationRow{{Switch: "A.B", FromValue: "false", ToValue: "true", With: []uint64{1, 13, 43, 523}, Without: make([]uint64, 4)}},
+		Spec: SearchSpec{Policy: "old"}, To: "new", Schedules: 1000, Switches: 1, Complete: true, FromCounts: []uint64{278, 0, 27, 482},
+		ToCounts: make([]uint64, 4),
+		Columns: []AblationColumn{{Invariant: "Converges"}, {Invariant: "TrueNotFound"}, {Invariant: "Available"},
+			{Invariant: "NoFalseNotFound"}},
+		Rows: []AblationRow{{Switch: "A.B", FromValue: "false", ToValue: "true", With: []uint64{1, 13, 43, 523}, Without: make([]uint64, 4)}},
 	}
 	said := strings.Join(a.Findings(), "\n")
 	for _, want := range []string{
@@ -127,9 +129,11 @@ func TestAnAblationThatWasEndedEarlySaysSo(t *testing.T) {
 		switches, rows int
 		says, not      []string
 	}{
-		"complete":  {true, 1, 1, []string{none, "under each policy; the figures"}, []string{ended}},
-		"one of 36": {false, 36, 1, []string{"under each policy, ended after 1 of 36 switches; the figures"}, []string{"no single change", "What this says"}},
-		"none of 1": {false, 1, 0, []string{"under each policy, ended after 0 of 1 switch; the figures"}, []string{"no single change", "What this says"}},
+		"complete": {true, 1, 1, []string{none, "under each policy; the figures"}, []string{ended}},
+		"one of 36": {false, 36, 1, []string{"under each policy, ended after 1 of 36 switches; the figures"},
+			[]string{"no single change", "What this says"}},
+		"none of 1": {false, 1, 0, []string{"under each policy, ended after 0 of 1 switch; the figures"},
+			[]string{"no single change", "What this says"}},
 	} {
 		a := Ablation{
 			Spec: SearchSpec{Policy: "old"}, To: "new", Schedules: 1000, Switches: c.switches, Complete: c.complete,

@@ -19,7 +19,8 @@ func TestRequestsAroundAViolation(t *testing.T) {
 	})
 	op := h.Operations[shown]
 	h.Hops = []history.Hop{{Operation: op.ID, Start: op.Start, End: op.End,
-		Entry: &history.Entry{Server: "b"}}, {Operation: op.ID, Start: op.Start + 1, End: op.End - 1, Entry: &history.Entry{Server: "a", Rerouted: true}}}
+		Entry: &history.Entry{Server: "b"}}, {Operation: op.ID, Start: op.Start + 1, End: op.End - 1,
+		Entry: &history.Entry{Server: "a", Rerouted: true}}}
 	v := invariant.Verdict{
 		Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 1, Wrong: []*history.Operation{&h.Operations[shown]},
 		Evidence: []invariant.Evidence{{Sentence: "It is wrong.", Count: 1, Operations: []history.Operation{op}, Asked: "b"}},

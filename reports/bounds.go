@@ -7,7 +7,7 @@ const mostRows = 200
 // omitted are the rows that the page leaves out.
 type omitted struct{ Steps, Faults, Effects, Servers int }
 
-// bounded leaves out of a report what a page has no room for.
+// bounded removes from a report the parts for which a page has no room.
 func bounded(r RunReport) (RunReport, omitted) {
 	var o omitted
 	r.Steps, o.Steps = firstRows(r.Steps, mostRows)

@@ -19,16 +19,21 @@ import (
 func smallCampaign() *Campaign {
 	c := &Campaign{
 		APIVersion: APIVersion, Kind: CampaignKind, SkewproofVersion: "v0.1.0",
-		Spec:   SearchSpec{Policy: "upstream-1.37", Changes: []string{"Routing.Attempts=3"}, From: "v1.36.3", To: "v1.37.1", Servers: 3, Resources: 6, Requests: 20},
+		Spec: SearchSpec{Policy: "upstream-1.37", Changes: []string{"Routing.Attempts=3"}, From: "v1.36.3", To: "v1.37.1", Servers: 3,
+			Resources: 6, Requests: 20},
 		Method: MethodRandom, FirstSeed: 1, Wanted: 20000, Of: 2,
 		Shards: []Shard{
-			{Index: 1, Schedules: 10000, ElapsedSeconds: 10.5, Workers: 2, Machine: "2 CPUs"}, {Index: 2, Schedules: 10000, ElapsedSeconds: 11, Workers: 4, Machine: "4 CPUs"},
+			{Index: 1, Schedules: 10000, ElapsedSeconds: 10.5, Workers: 2, Machine: "2 CPUs"},
+			{Index: 2, Schedules: 10000, ElapsedSeconds: 11, Workers: 4, Machine: "4 CPUs"},
 		},
-		Complete: true, Schedules: 20000, ElapsedSeconds: 11, SchedulesPerSecond: 1861, Traces: 19987, Shapes: 19321, PassedOn: 18000, Judged: 9000,
-		Reached: []Reach{{State: "proxied", Schedules: 18000}, {State: "mutual-belief"}, {State: "crashed", Impossible: "a failed fetch does not end a server"}},
+		Complete: true, Schedules: 20000, ElapsedSeconds: 11, SchedulesPerSecond: 1861, Traces: 19987, Shapes: 19321, PassedOn: 18000,
+		Judged: 9000,
+		Reached: []Reach{{State: "proxied", Schedules: 18000}, {State: "mutual-belief"},
+			{State: "crashed", Impossible: "a failed fetch does not end a server"}},
 		Invariants: []InvariantCount{
 			{
-				Name: "NoFalseNotFound", Grade: invariant.GradeCore, Sentence: "No request is told that a resource does not exist.", Exercised: 8000, Violated: 240,
+				Name: "NoFalseNotFound", Grade: invariant.GradeCore, Sentence: "No request is told that a resource does not exist.", Exercised: 8000,
+				Violated: 240,
 				Requests: []RequestCount{{Violated: 200}, {Asked: SubresourceRequest, Violated: 41}, {Asked: ForgedRequest}},
 			},
 			{Name: "Available", Grade: invariant.GradeExtended, Sentence: "No request fails.", Exercised: 9000, Violated: 12},
@@ -38,19 +43,23 @@ func smallCampaign() *Campaign {
 		Findings: []CampaignFinding{
 			{
 				ViolationKind: ViolationKind{Finding: 1, Title: "404 for an unreachable peer after an unrelated server restarts"},
-				Invariant:     "NoFalseNotFound", Grade: invariant.GradeCore, Schedules: 240, Seed: 77, Sentence: "b was asked at 9s: list resource.k8s.io/v1/devicetaintrules. It answered 404.", Disturbances: 2, Shrunk: true,
-				Story:   []string{"servers a (v1.37.1), b (v1.36.3), c (v1.36.3)", "1. cut, b→a", "2. restart c", "   1s later, ask b to list resource.k8s.io/v1/devicetaintrules"},
+				Invariant:     "NoFalseNotFound", Grade: invariant.GradeCore, Schedules: 240, Seed: 77,
+				Sentence: "b was asked at 9s: list resource.k8s.io/v1/devicetaintrules. It answered 404.", Disturbances: 2, Shrunk: true,
+				Story: []string{"servers a (v1.37.1), b (v1.36.3), c (v1.36.3)", "1. cut, b→a", "2. restart c",
+					"   1s later, ask b to list resource.k8s.io/v1/devicetaintrules"},
 				File:    "NoFalseNotFound-1.json",
 				Removal: &Removal{To: "reference", Sets: [][]string{{"Knowledge.FailClosed=true"}}, Smallest: true, Schedules: 17, Shown: 12},
 				Repro:   json.RawMessage(`{"schema":"skewproof/repro/v1alpha1","invariant":"NoFalseNotFound","sentence":"b → <a>","hash":"0"}`),
 			},
 			{
-				ViolationKind: ViolationKind{Signature: invariant.Signature{Invariant: "Available", Mechanism: invariant.MechanismResource, Answer: "503", Reach: invariant.ReachAll}},
-				Invariant:     "Available", Grade: invariant.GradeExtended, Schedules: 12, Seed: 5, Sentence: "b was asked.",
+				ViolationKind: ViolationKind{Signature: invariant.Signature{Invariant: "Available", Mechanism: invariant.MechanismResource,
+					Answer: "503", Reach: invariant.ReachAll}},
+				Invariant: "Available", Grade: invariant.GradeExtended, Schedules: 12, Seed: 5, Sentence: "b was asked.",
 			},
 		},
 		Growth: []GrowthPoint{
-			{Schedules: 1, Traces: 1, Shapes: 1}, {Schedules: 128, Kinds: 2, Traces: 127, Shapes: 125}, {Schedules: 20000, Kinds: 2, Traces: 19987, Shapes: 19321},
+			{Schedules: 1, Traces: 1, Shapes: 1}, {Schedules: 128, Kinds: 2, Traces: 127, Shapes: 125},
+			{Schedules: 20000, Kinds: 2, Traces: 19987, Shapes: 19321},
 		},
 		Checks:   SelfChecks{Repeated: 200, Doubted: 90, Differed: 1, FirstDiffered: 300, Wrong: 1, FirstWrong: 400},
 		Troubles: []Trouble{{Sentence: "panic: of a test", Schedules: 2, Seed: 9}},
@@ -96,10 +105,13 @@ func TestACampaignPageSaysWhatMatters(t *testing.T) {
 		says []string
 	}{
 		"random": {smallCampaign(), []string{
-			"NoFalseNotFound violated", "upstream-1.37, Routing.Attempts=3", "20,000", "2. restart c", "skewproof replay NoFalseNotFound-1.json", "mutual-belief", "never",
-			"1 gave another trace", "panic: of a test", "--change Routing.Attempts=3", "2 steps of the smallest schedule found", "first with seed 77",
+			"NoFalseNotFound violated", "upstream-1.37, Routing.Attempts=3", "20,000", "2. restart c", "skewproof replay NoFalseNotFound-1.json",
+			"mutual-belief", "never",
+			"1 gave another trace", "panic: of a test", "--change Routing.Attempts=3", "2 steps of the smallest schedule found",
+			"first with seed 77",
 		}},
-		"every": {everything(), []string{"Every schedule of a bounded number of events", "restart b", "No schedule violated any invariant.", "all gave the same trace again", "skewproof exhaust"}},
+		"every": {everything(), []string{"Every schedule of a bounded number of events", "restart b", "No schedule violated any invariant.",
+			"all gave the same trace again", "skewproof exhaust"}},
 	} {
 		page := text(renderCampaign(t, c.page))
 		for _, want := range c.says {
@@ -120,8 +132,10 @@ func TestAPartOfEverySchedule(t *testing.T) {
 		campaign        *Campaign
 		line, lead, not string
 	}{
-		"ended early":     {early, "2,592 of the 20,000 schedules of up to 2", "2,592 of the 20,000 schedules of a bounded number of events on", "ll 20,000"},
-		"a shard":         {shard, "10,000 of the 20,000 schedules of up to 2", "10,000 of the 20,000 schedules of a bounded number of events on", "ll 20,000"},
+		"ended early": {early, "2,592 of the 20,000 schedules of up to 2", "2,592 of the 20,000 schedules of a bounded number of events on",
+			"ll 20,000"},
+		"a shard": {shard, "10,000 of the 20,000 schedules of up to 2", "10,000 of the 20,000 schedules of a bounded number of events on",
+			"ll 20,000"},
 		"all, two shards": {merged, "ll 20,000 schedules of up to 2", "Every schedule of a bounded number of events on", "of the 20,000"},
 	} {
 		var summary bytes.Buffer
@@ -174,7 +188,8 @@ func TestConclusionOfACampaign(t *testing.T) {
 		saying string
 	}{ // the gravest first
 		{"a core invariant is violated", func(c *Campaign) {
-			c.Findings = append(c.Findings, CampaignFinding{Invariant: "NoLoop", Grade: invariant.GradeCore}, CampaignFinding{Invariant: "NoLoop", Grade: invariant.GradeCore})
+			c.Findings = append(c.Findings, CampaignFinding{Invariant: "NoLoop", Grade: invariant.GradeCore},
+				CampaignFinding{Invariant: "NoLoop", Grade: invariant.GradeCore})
 		}, fail, "NoLoop violated, in 2 different ways"},
 		{"two traces of one schedule", func(c *Campaign) { c.Checks.Differed = 1 }, open, "gave two traces"},
 		{"a violation where none seemed possible", func(c *Campaign) { c.Checks.Wrong = 1 }, open, "seemed to need no judging"},

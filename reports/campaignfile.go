@@ -73,7 +73,7 @@ func (c *Campaign) check() error {
 			return fmt.Errorf("a finding is of the invariant %q, which this skewproof does not know", f.Invariant)
 		}
 		if strings.ContainsAny(f.File, `/\`) || f.File == ".." || f.File == "" && len(f.Repro) > 0 {
-			return fmt.Errorf("a finding's file %q is no plain name", f.File)
+			return fmt.Errorf("a finding's file %q is not a plain name", f.File)
 		}
 		if err := f.Removal.Check(); err != nil {
 			return err

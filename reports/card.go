@@ -74,8 +74,8 @@ func (c card) takes(item cardItem) bool {
 }
 
 // showsAlso reports whether two kinds of violations that no finding explains are one defect: the
-// same was asked and answered, and they differ in circumstances only. What an invariant itself
-// distinguishes keeps them apart, unless both show the same request.
+// request and the answer are the same, and only the circumstances differ. If the invariant itself
+// distinguishes them, they are two defects, unless both show the same request.
 func (c cardItem) showsAlso(item cardItem) bool {
 	a, b := c.Signature.Core(), item.Signature.Core()
 	wrong := a.Wrong == b.Wrong || c.Invariant.Name != item.Invariant.Name && (a.Wrong == "" || b.Wrong == "" || sameRequest(c.Evidence, item.Evidence))

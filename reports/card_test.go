@@ -31,7 +31,7 @@ func knownBy(finding int, e Evidence) Evidence {
 	return e
 }
 
-// One defect is one card, whatever number of invariants it violates.
+// One defect is one card, even if it violates several invariants.
 func TestOneCardForADefect(t *testing.T) {
 	other := wholeResource("op-9", "", "")
 	other.Signature.Answer = "401"
@@ -43,7 +43,8 @@ func TestOneCardForADefect(t *testing.T) {
 		{
 			"a finding that violates three invariants",
 			[]Invariant{
-				failing("X", invariant.GradeCore, knownBy(1, wholeResource("op-1", "", "")), knownBy(1, wholeResource("op-2", "", invariant.ChangeOther))),
+				failing("X", invariant.GradeCore, knownBy(1, wholeResource("op-1", "", "")),
+					knownBy(1, wholeResource("op-2", "", invariant.ChangeOther))),
 				failing("Y", invariant.GradeCore, knownBy(1, wholeResource("op-3", "503 wanted", ""))),
 				failing("Z", invariant.GradeExtended, knownBy(1, other)),
 			},
@@ -112,14 +113,15 @@ func TestOneCardForADefect(t *testing.T) {
 	}
 }
 
-// NEW comes first, and of what is known, what the fewest scenarios show. What does not count comes
-// last.
+// NEW violations come first. Known ones follow, those shown by the fewest scenarios first.
+// Violations that do not count come last.
 func TestCardsBeginWithWhatSaysMost(t *testing.T) {
 	extended := wholeResource("op-1", "", "")
 	extended.Signature.Mechanism = invariant.MechanismOpenAPI
 	r := RunReport{Invariants: []Invariant{
 		failing("E", invariant.GradeExtended, extended),
-		failing("X", invariant.GradeCore, knownBy(7, wholeResource("op-2", "", "")), knownBy(2, wholeResource("op-3", "", "")), wholeResource("op-4", "", "")),
+		failing("X", invariant.GradeCore, knownBy(7, wholeResource("op-2", "", "")), knownBy(2, wholeResource("op-3", "", "")),
+			wholeResource("op-4", "", "")),
 	}}
 	var got []string
 	for _, c := range r.cards() {
@@ -130,14 +132,15 @@ func TestCardsBeginWithWhatSaysMost(t *testing.T) {
 	}
 }
 
-// A card counts the violations of each invariant, and shows each look of the defect once: of two, the
-// one that shows how documents differ.
+// A card counts the violations of each invariant, and shows each form of the defect once. Of two
+// equal ones it shows the one with the difference of the documents.
 func TestACardSaysTheSameOnce(t *testing.T) {
 	merged := Evidence{Signature: invariant.Signature{Mechanism: invariant.MechanismDiscovery}, Count: 2, Requests: []Request{{ID: "op-5"}}}
 	contrasted := merged
 	contrasted.Difference = &invariant.Difference{OnlyRightTotal: 1}
 	r := RunReport{Invariants: []Invariant{
-		failing("X", invariant.GradeCore, knownBy(1, wholeResource("op-1", "", "")), knownBy(1, wholeResource("op-2", "", invariant.ChangeOther)), knownBy(1, merged)),
+		failing("X", invariant.GradeCore, knownBy(1, wholeResource("op-1", "", "")), knownBy(1, wholeResource("op-2", "", invariant.ChangeOther)),
+			knownBy(1, merged)),
 		failing("Y", invariant.GradeCore, knownBy(1, wholeResource("op-1", "", "")), knownBy(1, contrasted)),
 	}}
 	c := r.cards()[0]

@@ -43,7 +43,7 @@ func (x exhibit) Swipes() bool {
 	return x.Pictures[len(x.Pictures)-1].Width > smallScreen
 }
 
-// violationsView is what the page says of all violations.
+// violationsView is the part of the page about all violations.
 type violationsView struct {
 	Cards []cardView
 	// Listed are the defects for which there is no card. Hidden counts kinds of violations that are
@@ -130,7 +130,8 @@ func (c cardOf) of(name string, index int) (int, bool) {
 	return n, ok
 }
 
-// link leads to the card of a kind of violation, or to the list of what has no card.
+// link returns the link to the card of a kind of violation, or to the list of violations without a
+// card.
 func (c cardOf) link(name string, index int) string {
 	if n, ok := c.of(name, index); ok && n < mostCards {
 		return "#" + cardID(n)

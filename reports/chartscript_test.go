@@ -32,14 +32,16 @@ try { ` + script + ` } catch (e) { say("threw:", e.stack); }</script></body>`
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	dom, err := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--window-size=1400,1000", "--dump-dom", "file://"+file).Output()
+	dom, err := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+		"--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(), "--window-size=1400,1000", "--dump-dom",
+		"file://"+file).Output()
 	if err != nil {
 		t.Fatalf("chromium: %v", err)
 	}
 	_, after, ok := strings.Cut(string(dom), `<pre id="told">`)
 	if !ok {
-		t.Fatal("the page did not come to its end")
+		t.Fatal("the page's script did not finish")
 	}
 	out, _, _ := strings.Cut(after, "</pre>")
 	return html.UnescapeString(out)
@@ -94,8 +96,10 @@ func TestChartsCanBeZoomed(t *testing.T) {
 	}
 	got := behave(t, page.Bytes(), zoomScript)
 	for _, want := range []string{
-		"focusable 0 buttons 10\n", "left alone yes true\n", "fewer bars true true ticks ", "panned true\n", "and back true\n", "whole again true true\n",
-		"deep true true\n", "crosshair true ", " · b: ", "brush true\n", "brushed true hidden\n", "button true\n", "gone hidden\n", "marks true true\n",
+		"focusable 0 buttons 10\n", "left alone yes true\n", "fewer bars true true ticks ", "panned true\n", "and back true\n",
+		"whole again true true\n",
+		"deep true true\n", "crosshair true ", " · b: ", "brush true\n", "brushed true hidden\n", "button true\n", "gone hidden\n",
+		"marks true true\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it does not say %q", want)

@@ -106,7 +106,7 @@ func (r RunReport) turnedWhen(t Turn) string {
 	return words
 }
 
-// mostTurns is how many changes the page tells.
+// mostTurns is the maximum number of changes that the page names.
 const mostTurns = 8
 
 // answersOverTime counts the answers of one server by time and class.

@@ -49,7 +49,7 @@ func TestAChangeFrom503To404IsTold(t *testing.T) {
 			"b, whole resources: 503 from 5.2 s to 9.0 s (20 times), but from 9.2 s to 13.0 s 404, which is wrong (20 times). " +
 				"The answer changed while b→a was cut and c was restarted, during “restart c”.",
 		}},
-		{"404 that nobody judged wrong", func(int, *history.Operation) {}, false, nil},
+		{"404 that no invariant judged wrong", func(int, *history.Operation) {}, false, nil},
 		{"404 from the start on", func(_ int, o *history.Operation) { o.Status, o.Missing = 404, history.MissingResource }, true, nil},
 		{"503 to the end", func(_ int, o *history.Operation) { o.Status, o.Missing = 503, "" }, true, nil},
 		{"by turns", func(n int, o *history.Operation) {
@@ -73,7 +73,7 @@ func TestAChangeFrom503To404IsTold(t *testing.T) {
 	}
 }
 
-// Red is what an invariant judged wrong, and nothing else.
+// Only requests that an invariant judged wrong are red.
 func TestOnlyWhatIsJudgedWrongIsRed(t *testing.T) {
 	red := func(verdicts ...invariant.Verdict) int {
 		n := 0
@@ -117,12 +117,18 @@ func TestRowClasses(t *testing.T) {
 		want      string
 	}{
 		{history.Operation{Sent: &history.Sent{GVR: configMaps}, Received: &history.Received{}}, invariant.MechanismResource, "whole resources"},
-		{history.Operation{Sent: &history.Sent{GVR: configMaps, Subresource: "status"}, Received: &history.Received{}}, invariant.MechanismResource, "whole resources"},
-		{history.Operation{Sent: &history.Sent{GVR: configMaps, Verb: "watch"}, Received: &history.Received{}}, invariant.MechanismWatch, "whole resources"},
-		{history.Operation{Sent: &history.Sent{GVR: configMaps, Subresource: "status"}, Received: &history.Received{}}, invariant.MechanismSubresource, "subresources"},
-		{history.Operation{Sent: &history.Sent{GVR: configMaps, Subresource: "exec", Client: history.ClientSPDY}, Received: &history.Received{}}, invariant.MechanismSubresource, "upgrades"},
-		{history.Operation{Sent: &history.Sent{Path: "/apis", Verb: history.VerbDiscovery}, Received: &history.Received{}}, invariant.MechanismDiscovery, "discovery"},
-		{history.Operation{Sent: &history.Sent{GVR: history.GVR{Group: "apps", Version: "v1"}}, Received: &history.Received{}}, invariant.MechanismGroupDocument, "discovery"},
+		{history.Operation{Sent: &history.Sent{GVR: configMaps, Subresource: "status"}, Received: &history.Received{}},
+			invariant.MechanismResource, "whole resources"},
+		{history.Operation{Sent: &history.Sent{GVR: configMaps, Verb: "watch"}, Received: &history.Received{}}, invariant.MechanismWatch,
+			"whole resources"},
+		{history.Operation{Sent: &history.Sent{GVR: configMaps, Subresource: "status"}, Received: &history.Received{}},
+			invariant.MechanismSubresource, "subresources"},
+		{history.Operation{Sent: &history.Sent{GVR: configMaps, Subresource: "exec", Client: history.ClientSPDY}, Received: &history.Received{}},
+			invariant.MechanismSubresource, "upgrades"},
+		{history.Operation{Sent: &history.Sent{Path: "/apis", Verb: history.VerbDiscovery}, Received: &history.Received{}},
+			invariant.MechanismDiscovery, "discovery"},
+		{history.Operation{Sent: &history.Sent{GVR: history.GVR{Group: "apps", Version: "v1"}}, Received: &history.Received{}},
+			invariant.MechanismGroupDocument, "discovery"},
 	} {
 		if got := rowClass(&c.op, c.mechanism); got != c.want {
 			t.Errorf("%+v is in the row %q, want %q", c.op, got, c.want)

@@ -77,8 +77,8 @@ type ClientsMetadata struct {
 type ClientOperation struct {
 	// Program is the name of the client: see [ClientProgram].
 	Program string `json:"program"`
-	// Name is what it is called, such as "get"; no other operation has it. Sentence says what has to
-	// come of it.
+	// Name is the name of the operation, such as "get"; no other operation has it. Sentence
+	// describes the required result.
 	Name     string `json:"name"`
 	Sentence string `json:"sentence"`
 	// Crosses is true if an older server cannot do it by itself.
@@ -135,7 +135,7 @@ func NewClientsTable(metadata ClientsMetadata, clients []ClientProgram, operatio
 	return t
 }
 
-// versions are those of the program of an operation.
+// versions returns the versions of the program of an operation.
 func (t *ClientsTable) versions(o ClientOperation) []string {
 	if i := slices.IndexFunc(t.Clients, func(c ClientProgram) bool { return c.Name == o.Program }); i >= 0 {
 		return t.Clients[i].Versions

@@ -20,7 +20,8 @@ const denied = "error: the server doesn't have a resource type \"clustertrustbun
 // smallClients has three operations of two programs; those of index 0 and 2 cross.
 func smallClients() ClientsTable {
 	operations := []ClientOperation{
-		{Program: "kubectl", Name: "get", Sentence: "It prints the object.", Crosses: true}, {Program: "kubectl", Name: "delete --wait", Sentence: "It is gone.", Controllers: true},
+		{Program: "kubectl", Name: "get", Sentence: "It prints the object.", Crosses: true},
+		{Program: "kubectl", Name: "delete --wait", Sentence: "It is gone.", Controllers: true},
 		{Program: "client-go", Name: "dynamic informer", Sentence: "It tells of the change.", Crosses: true},
 	}
 	var cells []ClientCell
@@ -28,20 +29,25 @@ func smallClients() ClientsTable {
 		cells = append(cells,
 			ClientCell{"get", "direct", client, DidWork, ""}, ClientCell{"get", "none", client, DidNotWork, denied},
 			ClientCell{"get", "builtin", client, DidWork, ""}, ClientCell{"get", "reference", client, DidWork, ""},
-			ClientCell{"delete --wait", "direct", client, DidNotRun, "controllers take part"}, ClientCell{"delete --wait", "none", client, DidWork, ""},
+			ClientCell{"delete --wait", "direct", client, DidNotRun, "controllers take part"},
+			ClientCell{"delete --wait", "none", client, DidWork, ""},
 			ClientCell{"delete --wait", "reference", client, DidWork, ""},
 		)
 	}
-	cells = append(cells, ClientCell{"delete --wait", "builtin", "v1.36.3", DidNotWork, "it is | <still> there"}, ClientCell{"delete --wait", "builtin", "v1.37.1", DidWork, ""})
+	cells = append(cells, ClientCell{"delete --wait", "builtin", "v1.36.3", DidNotWork, "it is | <still> there"},
+		ClientCell{"delete --wait", "builtin", "v1.37.1", DidWork, ""})
 	cells = append(cells,
-		ClientCell{"dynamic informer", "direct", "v0.36.3", DidWork, ""}, ClientCell{"dynamic informer", "none", "v0.36.3", DidNotWork, "error: not found"},
+		ClientCell{"dynamic informer", "direct", "v0.36.3", DidWork, ""},
+		ClientCell{"dynamic informer", "none", "v0.36.3", DidNotWork, "error: not found"},
 		ClientCell{"dynamic informer", "builtin", "v0.36.3", DidWork, ""}, ClientCell{"dynamic informer", "reference", "v0.36.3", DidWork, ""},
 	)
 	metadata := ClientsMetadata{
-		StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 320, SkewproofVersion: "v0.1.0", From: "v1.36.3", To: "v1.37.1",
+		StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 320, SkewproofVersion: "v0.1.0", From: "v1.36.3",
+		To:       "v1.37.1",
 		Complete: true, Tested: testedForTests(),
 	}
-	t := NewClientsTable(metadata, []ClientProgram{{"kubectl", []string{"v1.36.3", "v1.37.1"}}, {"client-go", []string{"v0.36.3"}}}, operations, cells)
+	t := NewClientsTable(metadata, []ClientProgram{{"kubectl", []string{"v1.36.3", "v1.37.1"}}, {"client-go", []string{"v0.36.3"}}},
+		operations, cells)
 	t.Reproduce, t.Environment = "skewproof clients", []string{"2 CPUs"}
 	return t
 }
@@ -54,7 +60,8 @@ func renderClients(t *testing.T, table ClientsTable) *html.Node {
 func TestClientsGolden(t *testing.T) {
 	var page, text, markdown bytes.Buffer
 	for _, err := range []error{
-		WriteClientsHTML(&page, smallClients()), WriteClientsText(&text, smallClients(), SummaryOptions{}), WriteClientsPage(&markdown, smallClients()),
+		WriteClientsHTML(&page, smallClients()), WriteClientsText(&text, smallClients(), SummaryOptions{}),
+		WriteClientsPage(&markdown, smallClients()),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +93,8 @@ func TestClientsRoundTrip(t *testing.T) {
 	}
 	for old, altered := range map[string]string{
 		`"result": "passed"`: `"result": "failed"`, `"did": "works"`: `"did": "worked"`, `"path": "direct"`: `"path": "detour"`,
-		`"client": "v1.36.3"`: `"client": "v1.37.1"`, `"reason": "controllers take part"`: `"reason": " "`, `"program": "client-go"`: `"program": "kubectl"`,
+		`"client": "v1.36.3"`: `"client": "v1.37.1"`, `"reason": "controllers take part"`: `"reason": " "`,
+		`"program": "client-go"`: `"program": "kubectl"`,
 	} {
 		text := bytes.Replace(saved, []byte(old), []byte(altered), 1)
 		if bytes.Equal(text, saved) {

@@ -47,7 +47,7 @@ func (c ClientCell) Outcome() invariant.Outcome {
 	return invariant.OutcomeInconclusive
 }
 
-// clientReason is what several versions of a client were told alike.
+// clientReason is one answer that several versions of a client got.
 type clientReason struct {
 	Path, Program, Operation string
 	Clients                  []string
@@ -145,38 +145,39 @@ func (t ClientsTable) writeProgram(out *terminal, c ClientProgram) {
 
 const clientsIntroduction = `# What clients can do in a control plane of two versions
 
-This page is written by ` + "`make clients PAGE=docs/clients.md`" + `. Server a runs %[2]s, servers b and c
-run %[1]s. kubectl and programs that use a client library, each in several versions, ask server b for
-things that b has and for things that only a has. The paths are:
+` + "`make clients PAGE=docs/clients.md`" + ` writes this page. Server a runs %[2]s, servers b and c run
+%[1]s. kubectl and programs with a client library, each in several versions, ask server b for
+resources that b serves and for resources that only a serves. The paths are:
 
 | path | leads to |
 |---|---|
-| direct | server a itself: it shows what a client can do at all |
-| none | server b, its proxy switched off: the negative control |
+| direct | server a itself; shows which operations can work at all |
+| none | server b with its proxy off; the negative control |
 | builtin | server b with the kube-apiserver's own Mixed Version Proxy |
 | reference | server b behind the [reference proxy](proxy.md) |
 
-kube-controller-manager of %[1]s runs as a client of server b. An operation works if the client has
-the right exit code and prints the right thing and if, where it changes an object, server a has the
-changed object afterwards. An operation that is marked with ↷ cannot be done by an older server
-itself: without a proxy it must fail, or the result is inconclusive. An operation that fails at
-server a itself does not count.
+kube-controller-manager of %[1]s runs as a client of server b. An operation works if the client's
+exit code and output are right. If the operation changes an object, server a must also have the
+changed object afterwards. An older server cannot carry out an operation with the mark ↷ by itself.
+Without a proxy such an operation must fail; otherwise the result is inconclusive. An operation that
+fails at server a itself does not count.
 
-kubectl keeps what it reads of discovery for six hours. A stale discovery cache here is one that
-kubectl made when all servers ran %[1]s. It must not hide what the upgrade has added: kubectl reads
-discovery again if the cache does not have what it is asked for.
+kubectl keeps discovery documents for six hours. A stale discovery cache is one that kubectl made
+when all servers ran %[1]s. It must not hide the resources that the upgrade has added: kubectl
+reads discovery again if the cache lacks the requested resource.
 
 client-go, controller-runtime and client-node (the JavaScript client, @kubernetes/client-node) are
-libraries. A small program of skewproof's own is built with each of their versions
-([source](../internal/libraries/_programs)): from the Go modules, and from the npm registry. That of
-controller-runtime runs a manager with a cache and one controller. That of client-node takes Node.js,
-and is left out where Node.js or npm is not there. Version 2 of it needs Node.js 22.
+libraries. skewproof builds a small program of its own with each of their versions
+([source](../internal/libraries/_programs)), from the Go modules and from the npm registry. The
+program for controller-runtime runs a manager with a cache and one controller. The program for
+client-node needs Node.js and npm; without them it is left out. Version 2 of client-node needs
+Node.js 22.
 
 `
 
 // clientsNotRun ends the introduction.
-const clientsNotRun = `Not run: the Python and Java clients. Their registries (PyPI and Maven Central) cannot be reached from
-the machine that makes this page.
+const clientsNotRun = `Not run: the Python and Java clients. The machine that makes this page cannot reach their registries
+(PyPI and Maven Central).
 
 `
 
@@ -190,7 +191,7 @@ func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	}
 	fmt.Fprintf(&page, "%s.\n", strings.ReplaceAll(capital(inTable(t.Sentence)), "; ", ";\n"))
 	for _, c := range t.Clients {
-		fmt.Fprintf(&page, "\n## %s\n\nVersions: %s.\n\n| operation | what has to come of it | %s |\n|---|---%s|\n", inTable(c.Name), inTable(strings.Join(c.Versions, ", ")),
+		fmt.Fprintf(&page, "\n## %s\n\nVersions: %s.\n\n| operation | result that must be true | %s |\n|---|---%s|\n", inTable(c.Name), inTable(strings.Join(c.Versions, ", ")),
 			strings.Join(ClientPaths, " | "), strings.Repeat("|---", len(ClientPaths)))
 		for _, o := range t.of(c.Name) {
 			name := o.Name
@@ -205,7 +206,7 @@ func WriteClientsPage(w io.Writer, t ClientsTable) error {
 		}
 	}
 	if reasons := t.Reasons(); len(reasons) > 0 {
-		page.WriteString("\n## What clients say where something does not work\n\n| path | client | operation | versions | what it says |\n|---|---|---|---|---|\n")
+		page.WriteString("\n## Messages of clients whose operations do not work\n\n| path | client | operation | versions | message |\n|---|---|---|---|---|\n")
 		for _, r := range reasons {
 			fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", inTable(string(r.Path)), inTable(r.Program), inTable(r.Operation), inTable(r.Versions()), inTable(r.Reason))
 		}
@@ -214,7 +215,7 @@ func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	return err
 }
 
-// inWords is what became of an operation by a path, for all versions of its program.
+// inWords describes the results of an operation on a path, for all versions of its program.
 func (t ClientsTable) inWords(o ClientOperation, path string) string {
 	by := map[Did][]string{}
 	versions := t.versions(o)

@@ -45,27 +45,36 @@ func smallComparison() Comparison {
 	sig := func(name, answer string) invariant.Signature {
 		return invariant.Signature{Invariant: name, Mechanism: invariant.MechanismResource, Answer: answer}
 	}
-	a := judged("quiet", map[invariant.Signature]int{sig("NoFalseNotFound", "404 resource"): 5, sig("TrueNotFound", "500"): 2, sig("ListsAgree", "200"): 1}, "Converges")
-	b := judged("quiet", map[invariant.Signature]int{sig("NoFalseNotFound", "404 resource"): 7, sig("Converges", "404 resource"): 3}, "TrueNotFound")
+	a := judged("quiet", map[invariant.Signature]int{sig("NoFalseNotFound", "404 resource"): 5, sig("TrueNotFound", "500"): 2,
+		sig("ListsAgree", "200"): 1}, "Converges")
+	b := judged("quiet", map[invariant.Signature]int{sig("NoFalseNotFound", "404 resource"): 7, sig("Converges", "404 resource"): 3},
+		"TrueNotFound")
 	for n, r := range []*RunReport{&a, &b} {
 		r.Metadata.Backend = "local"
 		r.Counts = []Count{
-			{Server: "a", Class: invariant.ClassSkewed, Status: 200, Count: 900 + n}, {Server: "a", Class: invariant.ClassSkewed, Status: 404, Detail: "resource", Count: 20 - n},
+			{Server: "a", Class: invariant.ClassSkewed, Status: 200, Count: 900 + n},
+			{Server: "a", Class: invariant.ClassSkewed, Status: 404, Detail: "resource", Count: 20 - n},
 			{Server: "a", Class: invariant.ClassSkewed, Status: 404, Detail: "object", Count: 40},
-			{Server: "b", Class: invariant.ClassSkewed, Status: 503, Count: 30}, {Server: "b", Class: invariant.ClassSkewed, Status: 0, Detail: "reset", Count: 10},
+			{Server: "b", Class: invariant.ClassSkewed, Status: 503, Count: 30},
+			{Server: "b", Class: invariant.ClassSkewed, Status: 0, Detail: "reset", Count: 10},
 		}
 		r.Latencies = []Latency{
 			{Class: invariant.ClassServedHere, Way: invariant.WayAnswered, Requests: 4000, Measured: 3990, P50Seconds: 0.001, P99Seconds: 0.0042},
-			{Class: invariant.ClassSkewed, Way: invariant.WayPassedOn, Requests: 940, Measured: 900, P50Seconds: Seconds(0.0031 + float64(n)/1000), P99Seconds: 0.0123},
+			{Class: invariant.ClassSkewed, Way: invariant.WayPassedOn, Requests: 940, Measured: 900, P50Seconds: Seconds(0.0031 + float64(n)/1000),
+				P99Seconds: 0.0123},
 		}
 		r.Discovery = &MergedDiscovery{Everywhere: []string{"apps/v1/deployments", "batch/v1/jobs/status"}[n:]}
 	}
 	return Comparison{
-		A: Compared{Path: "_out/before", Document: "conformance report", Facts: []string{"failed: 1 of 3 passed"}, scenarios: []comparedScenario{{name: "quiet"}}},
-		B: Compared{Path: "_out/after", Document: "conformance report", Facts: []string{"failed: 0 of 3 passed", "label: my patch | <b>"}, scenarios: []comparedScenario{{name: "quiet"}}},
+		A: Compared{Path: "_out/before", Document: "conformance report", Facts: []string{"failed: 1 of 3 passed"},
+			scenarios: []comparedScenario{{name: "quiet"}}},
+		B: Compared{Path: "_out/after", Document: "conformance report", Facts: []string{"failed: 0 of 3 passed", "label: my patch | <b>"},
+			scenarios: []comparedScenario{{name: "quiet"}}},
 		Scenarios: []ScenarioDiff{
-			{Name: "slow-peer", State: DiffNew, A: ProfileResult{Result: ResultPassed}, B: ProfileResult{Result: ResultFailed, New: 3, Findings: []int{2}}},
-			{Name: "quiet", State: DiffStill, A: ProfileResult{Result: ResultFailed, Findings: []int{2, 7}}, B: ProfileResult{Result: ResultFailed, Findings: []int{2}}},
+			{Name: "slow-peer", State: DiffNew, A: ProfileResult{Result: ResultPassed},
+				B: ProfileResult{Result: ResultFailed, New: 3, Findings: []int{2}}},
+			{Name: "quiet", State: DiffStill, A: ProfileResult{Result: ResultFailed, Findings: []int{2, 7}},
+				B: ProfileResult{Result: ResultFailed, Findings: []int{2}}},
 		},
 		Passed: 1,
 		Runs:   []Diff{Compare(a, b), Compare(a, a)},
@@ -164,8 +173,10 @@ func TestSuitesAreComparedByTheirVerdicts(t *testing.T) {
 	failed := func(newOnes int, known ...int) ProfileResult {
 		return ProfileResult{Result: ResultFailed, Violated: []string{"NoFalseNotFound"}, New: newOnes, Findings: known}
 	}
-	a := suiteOf(map[string]ProfileResult{"passes": passed, "breaks": passed, "stays": failed(0, 2, 7), "heals": failed(0, 2), "unknown": failed(0, 2), "gone": passed})
-	b := suiteOf(map[string]ProfileResult{"passes": passed, "breaks": failed(1), "stays": failed(0, 2), "heals": passed, "unknown": unsure, "came": passed})
+	a := suiteOf(map[string]ProfileResult{"passes": passed, "breaks": passed, "stays": failed(0, 2, 7), "heals": failed(0, 2),
+		"unknown": failed(0, 2), "gone": passed})
+	b := suiteOf(map[string]ProfileResult{"passes": passed, "breaks": failed(1), "stays": failed(0, 2), "heals": passed, "unknown": unsure,
+		"came": passed})
 	c := compared(t, savedSuite(t, a), savedSuite(t, b))
 	want := map[string]DiffState{"breaks": DiffNew, "stays": DiffStill, "heals": DiffFixed, "unknown": DiffUntested}
 	got := map[string]DiffState{}
@@ -269,10 +280,12 @@ func savedCampaign(t *testing.T, c *Campaign) string {
 
 func TestCampaignsAreComparedByKind(t *testing.T) {
 	known := func(n int, seed, schedules uint64) CampaignFinding {
-		return CampaignFinding{ViolationKind: ViolationKind{Finding: n, Title: "T"}, Invariant: "NoFalseNotFound", Grade: invariant.GradeCore, Seed: seed, Schedules: schedules}
+		return CampaignFinding{ViolationKind: ViolationKind{Finding: n, Title: "T"}, Invariant: "NoFalseNotFound", Grade: invariant.GradeCore,
+			Seed: seed, Schedules: schedules}
 	}
 	unknown := known(0, 9, 4)
-	unknown.ViolationKind = ViolationKind{Signature: invariant.Signature{Invariant: "NoFalseNotFound", Mechanism: invariant.MechanismWatch, Answer: "404 resource"}}
+	unknown.ViolationKind = ViolationKind{Signature: invariant.Signature{Invariant: "NoFalseNotFound", Mechanism: invariant.MechanismWatch,
+		Answer: "404 resource"}}
 	a := searched(func(c *Campaign) {
 		c.Findings = []CampaignFinding{known(1, 5, 40), known(2, 300, 7), known(3, 19_000, 1)}
 	})
@@ -302,7 +315,8 @@ func TestRunsOfSeveralVersionsArePaired(t *testing.T) {
 		r.Metadata.From, r.Metadata.To = from, to
 		return r
 	}
-	pairs, onlyA, onlyB := paired([]RunReport{of("v1.35.4", "v1.36.3"), of("v1.36.3", "v1.37.1")}, []RunReport{of("v1.36.3", "v1.37.1"), of("v1.34.4", "v1.36.3"), of("v1.30.14", "v1.31.0")})
+	pairs, onlyA, onlyB := paired([]RunReport{of("v1.35.4", "v1.36.3"), of("v1.36.3", "v1.37.1")},
+		[]RunReport{of("v1.36.3", "v1.37.1"), of("v1.34.4", "v1.36.3"), of("v1.30.14", "v1.31.0")})
 	if len(pairs) != 2 || pairs[0][0].Metadata.To != "v1.37.1" || pairs[0][1].Metadata.To != "v1.37.1" || pairs[1][1].Metadata.From != "v1.34.4" || len(onlyA) != 0 || len(onlyB) != 1 {
 		t.Errorf("%d pairs, only A %q, only B %q", len(pairs), onlyA, onlyB)
 	}
@@ -335,7 +349,8 @@ func TestMergedDiscoveryIsWhatWasListedAtLast(t *testing.T) {
 	document := func(hash string, names ...string) history.Document {
 		d := history.Document{Hash: hash}
 		for _, n := range names {
-			d.Resources = append(d.Resources, history.Resource{GVR: history.GVR{Group: "apps", Version: "v1", Resource: n}, Subresources: []history.Subresource{{Name: "status"}}})
+			d.Resources = append(d.Resources, history.Resource{GVR: history.GVR{Group: "apps", Version: "v1", Resource: n},
+				Subresources: []history.Subresource{{Name: "status"}}})
 		}
 		return d
 	}
@@ -345,10 +360,13 @@ func TestMergedDiscoveryIsWhatWasListedAtLast(t *testing.T) {
 			Received: &history.Received{Document: hash}}
 	}
 	h := &history.History{
-		Documents: map[string]history.Document{"one": document("one", "x"), "both": document("both", "x", "y"), "more": document("more", "x", "y", "z")},
+		Documents: map[string]history.Document{"one": document("one", "x"), "both": document("both", "x", "y"),
+			"more": document("more", "x", "y", "z")},
 		Operations: []history.Operation{
-			asked("a", "/apis", history.VerbDiscovery, "both", 9), asked("a", "/apis", history.VerbDiscovery, "one", 5), asked("b", "/apis", history.VerbDiscovery, "one", 7),
-			asked("b", "/apis", history.VerbNoPeer, "more", 8), asked("b", "/api", history.VerbDiscovery, "more", 8), asked("b", "/apis", history.VerbDiscovery, "unread", 9),
+			asked("a", "/apis", history.VerbDiscovery, "both", 9), asked("a", "/apis", history.VerbDiscovery, "one", 5),
+			asked("b", "/apis", history.VerbDiscovery, "one", 7),
+			asked("b", "/apis", history.VerbNoPeer, "more", 8), asked("b", "/api", history.VerbDiscovery, "more", 8),
+			asked("b", "/apis", history.VerbDiscovery, "unread", 9),
 		},
 	}
 	want := &MergedDiscovery{Everywhere: []string{"apps/v1/x", "apps/v1/x/status"}, Partly: []string{"apps/v1/y", "apps/v1/y/status"}}

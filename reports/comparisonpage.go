@@ -162,7 +162,7 @@ var markdownEscapes = strings.NewReplacer(
 	"#", `\#`, "!", `\!`, `\`, `\\`, "~", `\~`,
 )
 
-// cell escapes a text for Markdown, so that it stays text and notifies nobody. Servers write some
+// cell escapes a text for Markdown, so that it stays text and mentions no user. Servers write some
 // of these texts.
 func cell(s string) string { return markdownEscapes.Replace(plain(s)) }
 

@@ -134,7 +134,8 @@ type CarriedOut struct {
 	Directory string `json:"directory,omitempty"`
 	Page      string `json:"page,omitempty"`
 	// Reproduce is the command line that repeats this one run. It is empty if the run is not for
-	// this backend. For servers that ran already it names their kubeconfig, which nobody else has.
+	// this backend. For servers that ran already it names their kubeconfig, which only their owner
+	// has.
 	Reproduce string `json:"reproduce,omitempty"`
 }
 

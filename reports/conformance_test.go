@@ -20,28 +20,36 @@ func smallConformance() ConformanceReport {
 	passed := ProfileResult{Result: ResultPassed, Held: []string{"NoFalseNotFound"}, Undecided: []string{"NoLoop"}}
 	c := ConformanceReport{
 		Metadata: ConformanceMetadata{
-			StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 6345.678, SkewproofVersion: "v0.1.0", Labels: "smoke", Complete: true,
+			StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 6345.678, SkewproofVersion: "v0.1.0", Labels: "smoke",
+			Complete: true,
 		},
-		Product: Product{Name: "kube-apiserver's own Mixed Version Proxy", Version: "v2", URL: "https://example.com", Backend: "local", Subject: "builtin", From: "v1.36.3", To: "v1.37.1", Tested: testedForTests()},
+		Product: Product{Name: "kube-apiserver's own Mixed Version Proxy", Version: "v2", URL: "https://example.com", Backend: "local",
+			Subject: "builtin", From: "v1.36.3", To: "v1.37.1", Tested: testedForTests()},
 		Scenarios: []ConformanceScenario{
 			{
-				Name: "quiet", Family: "upgrades", Happens: "Nothing is done.", Core: passed, Extended: ProfileResult{Result: ResultPassed, Held: []string{"Available"}},
-				CarriedOut: CarriedOut{DurationSeconds: 50.5, Directory: "scenarios/quiet", Page: "scenarios/quiet/report.html", Reproduce: "skewproof run quiet"},
+				Name: "quiet", Family: "upgrades", Happens: "Nothing is done.", Core: passed,
+				Extended: ProfileResult{Result: ResultPassed, Held: []string{"Available"}},
+				CarriedOut: CarriedOut{DurationSeconds: 50.5, Directory: "scenarios/quiet", Page: "scenarios/quiet/report.html",
+					Reproduce: "skewproof run quiet"},
 			},
 			{
 				Name: "rolling-upgrade", Family: "upgrades", Happens: "The servers are replaced.",
-				Core:     ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Held: []string{"NoLoop"}, Violated: []string{"NoFalseNotFound"}, New: 3, Findings: []int{2, 7}},
+				Core: ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Held: []string{"NoLoop"},
+					Violated: []string{"NoFalseNotFound"}, New: 3, Findings: []int{2, 7}},
 				Extended: ProfileResult{Result: ResultInconclusive, Reason: "Available: too little pressure", Undecided: []string{"Available"}},
 			},
 			{
 				Name: "many-peers", Family: "scale", Happens: "Fifty servers.",
-				Core: ProfileResult{Result: ResultSkipped, Reason: "it does not run on local"}, Extended: ProfileResult{Result: ResultSkipped, Reason: "it does not run on local"},
+				Core:     ProfileResult{Result: ResultSkipped, Reason: "it does not run on local"},
+				Extended: ProfileResult{Result: ResultSkipped, Reason: "it does not run on local"},
 			},
 		},
 		Control: ConformanceControl{
 			Runs: []ControlRun{{
-				Scenario: "quiet", Subject: "none", Backend: "local", MustViolate: []string{"NoFalseNotFound", "Converges"}, Result: ResultPassed, Violated: []string{"NoFalseNotFound", "Converges"},
-				CarriedOut: CarriedOut{DurationSeconds: 51, Directory: "control/quiet", Page: "control/quiet/report.html", Reproduce: "skewproof run quiet --subject none"},
+				Scenario: "quiet", Subject: "none", Backend: "local", MustViolate: []string{"NoFalseNotFound", "Converges"}, Result: ResultPassed,
+				Violated: []string{"NoFalseNotFound", "Converges"},
+				CarriedOut: CarriedOut{DurationSeconds: 51, Directory: "control/quiet", Page: "control/quiet/report.html",
+					Reproduce: "skewproof run quiet --subject none"},
 			}},
 			Unproven: []Unproven{{Scenario: "rolling-upgrade", Reason: "only a few control runs were asked for"}},
 		},
@@ -140,8 +148,10 @@ func TestConformanceYAMLHoldsAnyString(t *testing.T) {
 	}
 	lines := strings.Count(encodedConformance(t, poisoned("word")), "\n")
 	for _, s := range []string{
-		"on", "No", "~", "null", "1", "1.5", "0x1f", "1:20", "1e3", "2026-11-21", "- a", "a: b", "a:", "a #b", "#c", " lead", "trail ", "'q", `"q"`, "two\nlines", "tab\t", "{}",
-		"[1]", "&a", "*a", "!t", "|", ">", "%x", "@x", "`x`", "a\u00a0b", "é\u2028ü", "\u0085", "\ufeff", "y", "N", "=", "<<", "?", "? a", "!", "/x: y", "(a", "“b”", hostile,
+		"on", "No", "~", "null", "1", "1.5", "0x1f", "1:20", "1e3", "2026-11-21", "- a", "a: b", "a:", "a #b", "#c", " lead", "trail ", "'q",
+		`"q"`, "two\nlines", "tab\t", "{}",
+		"[1]", "&a", "*a", "!t", "|", ">", "%x", "@x", "`x`", "a\u00a0b", "é\u2028ü", "\u0085", "\ufeff", "y", "N", "=", "<<", "?", "? a", "!",
+		"/x: y", "(a", "“b”", hostile,
 		"skewproof run rolling-upgrade --backend local --subject builtin --from v1.36.3 --to v1.37.1 --etcd v3.6.8 --servers 3 --qps 240 --seed 1 --labels 'a && b'",
 	} {
 		want := poisoned(s)
@@ -160,21 +170,26 @@ func TestConformanceYAMLHoldsAnyString(t *testing.T) {
 	}
 }
 
-// Nobody can change a result by editing one line.
+// A result cannot be changed by editing one line.
 func TestReadConformanceRefuses(t *testing.T) {
 	good := encodedConformance(t, smallConformance())
 	for name, c := range map[string]struct{ document, want string }{
-		"nothing":              {" \n", "the file is empty"},
-		"no YAML":              {"a: b: c", "not a YAML document"},
-		"another kind":         {"apiVersion: v1\nkind: Pod\n", `apiVersion "v1", kind "Pod"`},
-		"an unknown field":     {good + "colour: red\n", "colour"},
-		"an altered result":    {strings.Replace(good, "\nresult: failed", "\nresult: passed", 1), "the file was altered"},
-		"an altered count":     {strings.Replace(good, "failed: 1", "failed: 0", 1), "the file was altered"},
-		"an altered scenario":  {strings.Replace(good, "result: failed\n      reason", "result: passed\n      reason", 1), "the file was altered"},
-		"a pass that violated": {strings.Replace(good, "undecided:\n        - NoLoop", "violated:\n        - NoLoop", 1), "[NoLoop] violated: the file was altered"},
-		"two verdicts":         {strings.Replace(good, "held:\n        - NoLoop", "held:\n        - NoFalseNotFound", 1), "two verdicts on NoFalseNotFound: the file was altered"},
-		"a pass with a reason": {strings.Replace(good, "result: passed\n      held", "result: passed\n      reason: b answered 404.\n      held", 1), "the file was altered"},
-		"an altered control":   {strings.Replace(good, "result: passed\n      violated", "result: failed\n      reason: x\n      violated", 1), "the file was altered"},
+		"nothing":           {" \n", "the file is empty"},
+		"no YAML":           {"a: b: c", "not a YAML document"},
+		"another kind":      {"apiVersion: v1\nkind: Pod\n", `apiVersion "v1", kind "Pod"`},
+		"an unknown field":  {good + "colour: red\n", "colour"},
+		"an altered result": {strings.Replace(good, "\nresult: failed", "\nresult: passed", 1), "the file was altered"},
+		"an altered count":  {strings.Replace(good, "failed: 1", "failed: 0", 1), "the file was altered"},
+		"an altered scenario": {strings.Replace(good, "result: failed\n      reason", "result: passed\n      reason", 1),
+			"the file was altered"},
+		"a pass that violated": {strings.Replace(good, "undecided:\n        - NoLoop", "violated:\n        - NoLoop", 1),
+			"[NoLoop] violated: the file was altered"},
+		"two verdicts": {strings.Replace(good, "held:\n        - NoLoop", "held:\n        - NoFalseNotFound", 1),
+			"two verdicts on NoFalseNotFound: the file was altered"},
+		"a pass with a reason": {strings.Replace(good, "result: passed\n      held", "result: passed\n      reason: b answered 404.\n      held",
+			1), "the file was altered"},
+		"an altered control": {strings.Replace(good, "result: passed\n      violated", "result: failed\n      reason: x\n      violated", 1),
+			"the file was altered"},
 		"an unknown result":    {strings.Replace(good, "result: skipped", "result: maybe", 1), `result "maybe"`},
 		"no reason for a skip": {strings.Replace(good, "reason: it does not run on local", "violated: []", 1), "without a reason"},
 	} {
@@ -193,7 +208,8 @@ func TestReadConformanceRefuses(t *testing.T) {
 // nothing, whatever its scenarios say.
 func TestConformanceConclusion(t *testing.T) {
 	scenario := func(core, extended Result) ConformanceScenario {
-		return ConformanceScenario{Name: "x", Core: ProfileResult{Result: core, Reason: "r"}, Extended: ProfileResult{Result: extended, Reason: "r"}}
+		return ConformanceScenario{Name: "x", Core: ProfileResult{Result: core, Reason: "r"},
+			Extended: ProfileResult{Result: extended, Reason: "r"}}
 	}
 	fails := []ControlRun{{Result: ResultPassed}}
 	for name, c := range map[string]struct {
@@ -203,25 +219,40 @@ func TestConformanceConclusion(t *testing.T) {
 		early     bool
 		want      Result
 	}{
-		"all passed":                       {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, control: fails, want: ResultPassed},
-		"passed and skipped":               {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed), scenario(ResultSkipped, ResultSkipped)}, control: fails, want: ResultPassed},
-		"one inconclusive":                 {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed), scenario(ResultInconclusive, ResultPassed)}, control: fails, want: ResultInconclusive},
-		"one failed":                       {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed), scenario(ResultInconclusive, ResultPassed)}, control: fails, want: ResultFailed},
-		"all skipped":                      {scenarios: []ConformanceScenario{scenario(ResultSkipped, ResultSkipped)}, control: fails, want: ResultInconclusive},
-		"no scenario":                      {control: fails, want: ResultInconclusive},
-		"extended failed":                  {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultFailed)}, control: fails, want: ResultPassed},
-		"extended failed, strict":          {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultFailed)}, control: fails, strict: true, want: ResultFailed},
-		"extended failed, core open":       {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultFailed), scenario(ResultInconclusive, ResultPassed)}, control: fails, strict: true, want: ResultFailed},
-		"extended inconclusive, strict":    {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultInconclusive)}, control: fails, strict: true, want: ResultInconclusive},
-		"a blind control":                  {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, control: []ControlRun{{Result: ResultPassed}, {Result: ResultFailed, Reason: "r"}}, want: ResultInconclusive},
-		"a blind control, and a violation": {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed)}, control: []ControlRun{{Result: ResultFailed, Reason: "r"}}, want: ResultInconclusive},
-		"a control that was not run":       {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, control: []ControlRun{{Result: ResultInconclusive, Reason: "r"}}, want: ResultInconclusive},
-		"no control":                       {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, want: ResultInconclusive},
-		"ended early":                      {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, control: fails, early: true, want: ResultInconclusive},
-		"ended early after a violation":    {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed)}, control: fails, early: true, want: ResultFailed},
+		"all passed": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, control: fails,
+			want: ResultPassed},
+		"passed and skipped": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed),
+			scenario(ResultSkipped, ResultSkipped)}, control: fails, want: ResultPassed},
+		"one inconclusive": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed),
+			scenario(ResultInconclusive, ResultPassed)}, control: fails, want: ResultInconclusive},
+		"one failed": {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed),
+			scenario(ResultInconclusive, ResultPassed)}, control: fails, want: ResultFailed},
+		"all skipped": {scenarios: []ConformanceScenario{scenario(ResultSkipped, ResultSkipped)}, control: fails,
+			want: ResultInconclusive},
+		"no scenario": {control: fails, want: ResultInconclusive},
+		"extended failed": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultFailed)}, control: fails,
+			want: ResultPassed},
+		"extended failed, strict": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultFailed)}, control: fails, strict: true,
+			want: ResultFailed},
+		"extended failed, core open": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultFailed),
+			scenario(ResultInconclusive, ResultPassed)}, control: fails, strict: true, want: ResultFailed},
+		"extended inconclusive, strict": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultInconclusive)}, control: fails,
+			strict: true, want: ResultInconclusive},
+		"a blind control": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)},
+			control: []ControlRun{{Result: ResultPassed}, {Result: ResultFailed, Reason: "r"}}, want: ResultInconclusive},
+		"a blind control, and a violation": {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed)},
+			control: []ControlRun{{Result: ResultFailed, Reason: "r"}}, want: ResultInconclusive},
+		"a control that was not run": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)},
+			control: []ControlRun{{Result: ResultInconclusive, Reason: "r"}}, want: ResultInconclusive},
+		"no control": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, want: ResultInconclusive},
+		"ended early": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, control: fails, early: true,
+			want: ResultInconclusive},
+		"ended early after a violation": {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed)}, control: fails, early: true,
+			want: ResultFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report := ConformanceReport{Metadata: ConformanceMetadata{Complete: !c.early, Strict: c.strict}, Scenarios: c.scenarios, Control: ConformanceControl{Runs: c.control}}
+			report := ConformanceReport{Metadata: ConformanceMetadata{Complete: !c.early, Strict: c.strict}, Scenarios: c.scenarios,
+				Control: ConformanceControl{Runs: c.control}}
 			report.Conclude()
 			if report.Result != c.want || report.Sentence == "" {
 				t.Errorf("%s: %s, want %s", report.Result, report.Sentence, c.want)

@@ -89,7 +89,7 @@ func TestConformanceEndedEarly(t *testing.T) {
 	}
 }
 
-// The grid must tell held, violated and unknown apart, and leave out what was not run.
+// The grid must distinguish held, violated and unknown, and leave out what was not run.
 func TestConformanceGrid(t *testing.T) {
 	c := smallConformance()
 	c.Scenarios[0].Extended.Findings = []int{7}

@@ -11,7 +11,8 @@ import (
 
 // judged is a report with violations, by signature.
 func judged(scenario string, violations map[invariant.Signature]int, checked ...string) RunReport {
-	r := RunReport{APIVersion: APIVersion, Kind: Kind, Metadata: Metadata{Scenario: scenario, Subject: "builtin", From: "v1.36.3", To: "v1.37.1", Complete: true}}
+	r := RunReport{APIVersion: APIVersion, Kind: Kind,
+		Metadata: Metadata{Scenario: scenario, Subject: "builtin", From: "v1.36.3", To: "v1.37.1", Complete: true}}
 	verdicts := map[string]invariant.Verdict{}
 	for _, name := range checked {
 		verdicts[name] = invariant.Verdict{Name: name, Grade: invariant.GradeCore, Outcome: invariant.OutcomePass, Checked: 1}
@@ -40,7 +41,8 @@ func TestCompare(t *testing.T) {
 	}
 	circumstances := sig("NoFalseNotFound", "404 resource")
 	circumstances.Change = invariant.ChangeOther
-	a := judged("quiet", map[invariant.Signature]int{sig("NoFalseNotFound", "404 resource"): 5, sig("TrueNotFound", "500"): 2, sig("ListsAgree", "200"): 1}, "Converges")
+	a := judged("quiet", map[invariant.Signature]int{sig("NoFalseNotFound", "404 resource"): 5, sig("TrueNotFound", "500"): 2,
+		sig("ListsAgree", "200"): 1}, "Converges")
 	b := judged("quiet", map[invariant.Signature]int{circumstances: 7, sig("Converges", "404 resource"): 3}, "TrueNotFound")
 	d := Compare(a, b)
 	want := []KindDiff{
@@ -83,7 +85,8 @@ func TestRunsOfASuiteAreComparedByScenario(t *testing.T) {
 	full := small()
 	for i := range full.Invariants {
 		for j := range full.Invariants[i].Evidence {
-			full.Invariants[i].Evidence[j].Signature = invariant.Signature{Invariant: full.Invariants[i].Name, Mechanism: invariant.MechanismResource}
+			full.Invariants[i].Evidence[j].Signature = invariant.Signature{Invariant: full.Invariants[i].Name,
+				Mechanism: invariant.MechanismResource}
 		}
 	}
 	write(filepath.Join(a, "scenarios", "one"), full)

@@ -60,7 +60,7 @@ func newDifference(d invariant.Difference) differenceView {
 	return v
 }
 
-// shortHash keeps of a hash or an ETag what tells it from others. "" becomes "none".
+// shortHash shortens a hash or an ETag, so that it still differs from others. "" becomes "none".
 func shortHash(s string) string {
 	if s == "" {
 		return "none"

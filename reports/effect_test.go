@@ -47,6 +47,6 @@ func TestSeenIsEvidence(t *testing.T) {
 	h.Faults = []history.Fault{{ID: 1, Kind: "proxy-off", From: "b", To: "a", Start: at(5), End: at(6), Evidence: history.Evidence{Seen: 1}}}
 	f := newFaults(h, h.End.At)[0]
 	if !f.Evidence.Effective || f.Evidence.Account() == "" {
-		t.Errorf("evidence %+v is told as %q", f.Evidence, f.Evidence.Account())
+		t.Errorf("evidence %+v is described as %q", f.Evidence, f.Evidence.Account())
 	}
 }

@@ -96,11 +96,13 @@ func hugeRun(requests int) *history.History {
 	for n := range 3000 {
 		t := float64(n) / 10
 		h.Steps = append(h.Steps, history.Step{Index: n, Sentence: "restart a server of many", Start: at(t), End: at(t + 0.1), Disturbs: true})
-		h.Faults = append(h.Faults, history.Fault{ID: n + 10, Kind: "cut", From: fmt.Sprintf("server-%d", n%60), To: "server-1", Start: at(t), End: at(t + 0.05)})
+		h.Faults = append(h.Faults, history.Fault{ID: n + 10, Kind: "cut", From: fmt.Sprintf("server-%d", n%60), To: "server-1", Start: at(t),
+			End: at(t + 0.05)})
 	}
 	for n := range requests {
 		o := history.Operation{ID: fmt.Sprintf("op-%d", n), Start: at(300 * float64(n) / float64(requests)),
-			Sent:     &history.Sent{Server: fmt.Sprintf("server-%d", n%60), Verb: "list", GVR: []history.GVR{configMaps, trustBundles}[n%2], Path: "/api"},
+			Sent: &history.Sent{Server: fmt.Sprintf("server-%d", n%60), Verb: "list", GVR: []history.GVR{configMaps, trustBundles}[n%2],
+				Path: "/api"},
 			Received: &history.Received{Status: []int{200, 200, 503, 404, 200}[n%5]}}
 		o.End = o.Start + history.Time(n%7)*1e6
 		h.Operations = append(h.Operations, o)
@@ -114,7 +116,8 @@ func TestHugeRunGivesABoundedPage(t *testing.T) {
 	h := hugeRun(20_000)
 	var verdicts []invariant.Verdict
 	for n := range 8 {
-		v := invariant.Verdict{Name: fmt.Sprintf("X%d", n), Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 64, Kinds: 500}
+		v := invariant.Verdict{Name: fmt.Sprintf("X%d", n), Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 64,
+			Kinds: 500}
 		for i := range invariant.MaxEvidence {
 			v.Wrong = append(v.Wrong, &h.Operations[i*300])
 			v.Evidence = append(v.Evidence, invariant.Evidence{

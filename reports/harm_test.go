@@ -13,7 +13,8 @@ func TestHarmIsShownWithItsObjects(t *testing.T) {
 	r := small()
 	e := &r.Invariants[0].Evidence[0]
 	*e = newEvidence(invariant.Evidence{Sentence: "It was deleted.", Count: 1, Objects: []history.Object{
-		{APIVersion: "v1", Kind: "Namespace", Name: "n", Revision: 7, At: at(3), Deleting: true, Finalizers: []string{"kubernetes"}, Conditions: []string{"NamespaceContentRemaining"}},
+		{APIVersion: "v1", Kind: "Namespace", Name: "n", Revision: 7, At: at(3), Deleting: true, Finalizers: []string{"kubernetes"},
+			Conditions: []string{"NamespaceContentRemaining"}},
 		{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "x", Revision: 8, At: at(4), Gone: true, Finalizers: []string{"f"}},
 		{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "y", Revision: 9, At: at(5)},
 	}})
@@ -23,7 +24,8 @@ func TestHarmIsShownWithItsObjects(t *testing.T) {
 		t.Errorf("the page does not draw %q", want)
 	}
 	for _, want := range []string{
-		"being deleted, finalizers: kubernetes, says: NamespaceContentRemaining", "(revision 8): ConfigMap n/x: removed\n", "(revision 9): ConfigMap n/y: exists\n",
+		"being deleted, finalizers: kubernetes, says: NamespaceContentRemaining", "(revision 8): ConfigMap n/x: removed\n",
+		"(revision 9): ConfigMap n/y: exists\n",
 	} {
 		if !strings.Contains(junit, want) {
 			t.Errorf("JUnit's file does not say %q:\n%s", want, junit)

@@ -12,14 +12,16 @@ func TestHeadline(t *testing.T) {
 	wrong := func(first, last float64, change func(*invariant.Evidence)) []invariant.Verdict {
 		e := invariant.Evidence{
 			Sentence: "it went wrong", Count: 213, First: at(first), Last: at(last), Asked: "b", Resources: []string{"g/v1/x"}, ResourcesTotal: 1,
-			Operations: []history.Operation{{Sent: &history.Sent{Server: "b"}, Received: &history.Received{Status: 404}}}, Candidates: []invariant.Candidate{{Server: "a"}},
+			Operations: []history.Operation{{Sent: &history.Sent{Server: "b"}, Received: &history.Received{Status: 404}}},
+			Candidates: []invariant.Candidate{{Server: "a"}},
 		}
 		if change != nil {
 			change(&e)
 		}
 		small := e
 		small.Count = 1
-		return []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeFail, Violations: e.Count, Evidence: []invariant.Evidence{small, e}, Kinds: 2}}
+		return []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeFail, Violations: e.Count,
+			Evidence: []invariant.Evidence{small, e}, Kinds: 2}}
 	}
 	for _, c := range []struct {
 		name     string
@@ -104,12 +106,13 @@ func TestHeadline(t *testing.T) {
 			want:     "E was violated once.",
 		},
 		{
-			name:     "inconclusive",
-			verdicts: []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeInconclusive, About: true, Reason: "fault 1 had no effect"}},
-			want:     "the run proves nothing about X: fault 1 had no effect.",
+			name: "inconclusive",
+			verdicts: []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeInconclusive, About: true,
+				Reason: "fault 1 had no effect"}},
+			want: "the run proves nothing about X: fault 1 had no effect.",
 		},
 		{
-			name: "a machine that did not keep up, in what is not the scenario's business",
+			name: "an overloaded machine, for an invariant that the scenario does not test",
 			verdicts: []invariant.Verdict{
 				{Name: "X", Grade: core, Outcome: invariant.OutcomePass, Checked: 1, About: true},
 				{Name: "Y", Grade: core, Outcome: invariant.OutcomeInconclusive, Overloaded: 3, Reason: "the machine did not keep up"},
@@ -122,10 +125,11 @@ func TestHeadline(t *testing.T) {
 			want:   "the run ended early: etcd exited 1.",
 		},
 		{
-			name:     "not judged",
-			verdicts: []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeInconclusive, About: true, Reason: "not judged: no load was sent"}},
-			change:   func(h *history.History) { h.Run.Unjudged = "no load was sent" },
-			want:     "not judged: no load was sent.",
+			name: "not judged",
+			verdicts: []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeInconclusive, About: true,
+				Reason: "not judged: no load was sent"}},
+			change: func(h *history.History) { h.Run.Unjudged = "no load was sent" },
+			want:   "not judged: no load was sent.",
 		},
 		{
 			name: "wrong answers left out of a pass",

@@ -12,7 +12,8 @@ import (
 )
 
 // hostile breaks out of every context in which an unescaped string could be.
-const hostile = `</script></style></title><script>alert(1)</script><img src=x onerror=alert(1)>"'><svg/onload=alert(1)>{{.}}` + "`${1}`" + `javascript:alert(1)`
+const hostile = `</script></style></title><script>alert(1)</script><img src=x onerror=alert(1)>"'><svg/onload=alert(1)>{{.}}` + "`${1}`" +
+	`javascript:alert(1)`
 
 // poison replaces every string in a report, except strings that must come from a fixed set.
 func poison(v reflect.Value, s string) {
@@ -170,7 +171,8 @@ func TestPolicyAllowsOwnBlocks(t *testing.T) {
 
 func TestPageLinksLeadSomewhere(t *testing.T) {
 	for name, doc := range map[string]*html.Node{
-		"run": render(t, small()), "campaign": renderCampaign(t, smallCampaign()), "matrix": renderMatrix(t, smallMatrix()), "conformance": renderConformance(t, smallConformance()),
+		"run": render(t, small()), "campaign": renderCampaign(t, smallCampaign()), "matrix": renderMatrix(t, smallMatrix()),
+		"conformance": renderConformance(t, smallConformance()),
 	} {
 		ids := map[string]bool{}
 		for _, n := range elements(doc, "") {

@@ -50,11 +50,14 @@ func TestJUnitCases(t *testing.T) {
 		{"core pass", invariant.GradeCore, invariant.OutcomePass, true, false, "passed"},
 		{"core fail", invariant.GradeCore, invariant.OutcomeFail, false, false, "failure: S: violated 3 times"},
 		{"core inconclusive", invariant.GradeCore, invariant.OutcomeInconclusive, false, false, "skipped: inconclusive: R"},
-		{"core inconclusive that the scenario is about", invariant.GradeCore, invariant.OutcomeInconclusive, true, false, "error: inconclusive: R"},
+		{"core inconclusive that the scenario is about", invariant.GradeCore, invariant.OutcomeInconclusive, true, false,
+			"error: inconclusive: R"},
 		{"extended pass", invariant.GradeExtended, invariant.OutcomePass, false, false, "passed"},
-		{"extended fail", invariant.GradeExtended, invariant.OutcomeFail, true, false, "skipped: beyond the KEP: violated 3 times; counts with strict only"},
+		{"extended fail", invariant.GradeExtended, invariant.OutcomeFail, true, false,
+			"skipped: beyond the KEP: violated 3 times; counts with strict only"},
 		{"extended fail, strict", invariant.GradeExtended, invariant.OutcomeFail, false, true, "failure: S: violated 3 times"},
-		{"extended inconclusive that the scenario is about", invariant.GradeExtended, invariant.OutcomeInconclusive, true, false, "skipped: inconclusive: R"},
+		{"extended inconclusive that the scenario is about", invariant.GradeExtended, invariant.OutcomeInconclusive, true, false,
+			"skipped: inconclusive: R"},
 		{"the same, strict", invariant.GradeExtended, invariant.OutcomeInconclusive, true, true, "error: inconclusive: R"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -105,7 +108,8 @@ func TestJUnitCarriesEvidence(t *testing.T) {
 		invariant int
 		want      []string
 	}{
-		{0, []string{"asked b at 12.0 s", "404 NotFound: the server could not find the requested resource", "could have served it: a v1.37.1", "cut b→a", "handled by b", "and 2 kinds more"}},
+		{0, []string{"asked b at 12.0 s", "404 NotFound: the server could not find the requested resource", "could have served it: a v1.37.1",
+			"cut b→a", "handled by b", "and 2 kinds more"}},
 		{2, []string{"only merged /apis of a (1): certificates.k8s.io/v1/clustertrustbundles"}},
 	} {
 		got := suite.TestCases[c.invariant].Failure.Description

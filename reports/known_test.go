@@ -33,7 +33,8 @@ func catalogueForTests() findings.Catalogue {
 func TestWhatIsNewComesFirst(t *testing.T) {
 	group := func(s invariant.Signature, count int) invariant.Evidence {
 		return invariant.Evidence{
-			Signature: s, Sentence: "it went wrong", Count: count, Asked: "b", Servers: []string{"b", "c"}, First: at(3), Last: at(4), Resources: []string{s.Answer},
+			Signature: s, Sentence: "it went wrong", Count: count, Asked: "b", Servers: []string{"b", "c"}, First: at(3), Last: at(4),
+			Resources:      []string{s.Answer},
 			ResourcesTotal: 1, Operations: smallRun().Operations[:1], Candidates: []invariant.Candidate{{Server: "a"}},
 		}
 	}
@@ -63,11 +64,13 @@ func TestWhatIsNewComesFirst(t *testing.T) {
 			[]string{"b and c answered", "to 7 requests", "All violations are known: findings 1 and 2."}, true,
 		},
 		{
-			"an invariant with something NEW is told before one without", []invariant.Verdict{verdict("X", group(everywhere, 90)), verdict("Y", group(unknown, 2))},
+			"an invariant with something NEW is told before one without",
+			[]invariant.Verdict{verdict("X", group(everywhere, 90)), verdict("Y", group(unknown, 2))},
 			[]string{"known (finding 2)"}, "90 times: 90 known (finding 2)", []string{"to 2 requests for 500", "2 violations are NEW"}, false,
 		},
 		{
-			"nothing is known", []invariant.Verdict{verdict("X", group(unknown, 2))}, []string{"NEW"}, "2 times, NEW", []string{"to 2 requests for 500", "No finding explains it"}, false,
+			"nothing is known", []invariant.Verdict{verdict("X", group(unknown, 2))}, []string{"NEW"}, "2 times, NEW",
+			[]string{"to 2 requests for 500", "No finding explains it"}, false,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -111,11 +114,12 @@ func TestAFindingIsToldOnce(t *testing.T) {
 	}
 }
 
-// Violations beyond the groups that a verdict shows count as NEW, because nobody has looked at
-// them.
+// Violations beyond the groups that a verdict shows count as NEW, because no finding was compared
+// with them.
 func TestWhatIsNotShownIsNew(t *testing.T) {
 	v := invariant.Verdict{
-		Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 10, Kinds: 2, Evidence: []invariant.Evidence{{Signature: rare, Count: 9}},
+		Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 10, Kinds: 2,
+		Evidence: []invariant.Evidence{{Signature: rare, Count: 9}},
 	}
 	if r := New(smallRun(), []invariant.Verdict{v}, Options{Findings: catalogueForTests()}); r.Verdict.New != 1 || r.OnlyKnown() {
 		t.Errorf("%d NEW, want 1", r.Verdict.New)
@@ -136,9 +140,10 @@ func TestOnlyKnownFailuresOfASuite(t *testing.T) {
 	known := ProfileResult{Result: ResultFailed, OnlyKnown: true, Findings: []int{2}}
 	suite := func(change func(*ConformanceReport)) ConformanceReport {
 		c := ConformanceReport{
-			Metadata:  ConformanceMetadata{Complete: true},
-			Scenarios: []ConformanceScenario{{Name: "one", Core: known}, {Name: "two", Core: ProfileResult{Result: ResultPassed}, Extended: ProfileResult{Result: ResultFailed, New: 1}}},
-			Control:   ConformanceControl{Runs: []ControlRun{{Scenario: "one", Result: ResultPassed}}},
+			Metadata: ConformanceMetadata{Complete: true},
+			Scenarios: []ConformanceScenario{{Name: "one", Core: known},
+				{Name: "two", Core: ProfileResult{Result: ResultPassed}, Extended: ProfileResult{Result: ResultFailed, New: 1}}},
+			Control: ConformanceControl{Runs: []ControlRun{{Scenario: "one", Result: ResultPassed}}},
 		}
 		if change != nil {
 			change(&c)
@@ -226,7 +231,8 @@ func TestFindingsThatDoNotShow(t *testing.T) {
 		if change != nil {
 			change(h)
 		}
-		v := invariant.Verdict{Name: "X", Grade: invariant.GradeCore, Outcome: o, Checked: 1, Evidence: []invariant.Evidence{{Signature: everywhere, Count: 1}}}
+		v := invariant.Verdict{Name: "X", Grade: invariant.GradeCore, Outcome: o, Checked: 1,
+			Evidence: []invariant.Evidence{{Signature: everywhere, Count: 1}}}
 		return New(h, []invariant.Verdict{v}, Options{Findings: catalogue}).Verdict.Missing
 	}
 	if got := run(invariant.OutcomeFail, nil, known); len(got) != 1 || got[0].Finding != 1 {
@@ -235,12 +241,12 @@ func TestFindingsThatDoNotShow(t *testing.T) {
 	byChance := slices.Clone(known)
 	byChance[0].Chance = "it rains"
 	for name, got := range map[string][]Known{
-		"nothing was tested":       run(invariant.OutcomeInconclusive, nil, known),
-		"it shows by chance":       run(invariant.OutcomeFail, nil, byChance),
-		"the run was cut short":    run(invariant.OutcomeFail, func(h *history.History) { h.End.Complete = false }, known),
-		"another scenario":         run(invariant.OutcomeFail, func(h *history.History) { h.Run.Scenario = "quiet" }, known),
-		"servers of one version":   run(invariant.OutcomeFail, func(h *history.History) { h.Run.To = h.Run.From }, known),
-		"nobody asks for findings": run(invariant.OutcomeFail, nil, nil),
+		"nothing was tested":     run(invariant.OutcomeInconclusive, nil, known),
+		"it shows by chance":     run(invariant.OutcomeFail, nil, byChance),
+		"the run was cut short":  run(invariant.OutcomeFail, func(h *history.History) { h.End.Complete = false }, known),
+		"another scenario":       run(invariant.OutcomeFail, func(h *history.History) { h.Run.Scenario = "quiet" }, known),
+		"servers of one version": run(invariant.OutcomeFail, func(h *history.History) { h.Run.To = h.Run.From }, known),
+		"no findings requested":  run(invariant.OutcomeFail, nil, nil),
 	} {
 		if len(got) > 0 {
 			t.Errorf("%s: missing %+v", name, got)

@@ -77,8 +77,8 @@ func newLane(r RunReport, of cardOf, l Lane, s scale, top float64, versions []ve
 	return v
 }
 
-// mostSpans is how many spans of one kind a lane draws one by one. Of more, those that cannot be told
-// apart become one.
+// mostSpans is how many spans of one kind a lane draws one by one. If there are more, it joins
+// spans that are narrow and close together.
 const mostSpans = 100
 
 // joinedTo appends a rectangle, or widens the last one if there are many of them and both lie within a

@@ -49,11 +49,15 @@ func TestLogLinesNearAViolation(t *testing.T) {
 		logs map[string]string
 		want []string
 	}{
-		{"within two seconds", map[string]string{"b": klog("I", 1, 0) + "start\n" + klog("I", 17.9, 0) + "early\n" + klog("I", 18.1, 0) + "one\n" +
+		{"within two seconds", map[string]string{"b": klog("I", 1, 0) + "start\n" + klog("I", 17.9, 0) + "early\n" + klog("I", 18.1, 0) +
+			"one\n" +
 			klog("E", 22.4, 0) + "two\n" + klog("I", 22.6, 0) + "late\n"}, []string{"one", "two"}},
-		{"another time zone", map[string]string{"b": klog("I", 1.2, 19800*time.Second) + "start\n" + klog("I", 20, 19800*time.Second) + "in India\n"}, []string{"in India"}},
-		{"the sidecar's log has its own format", map[string]string{"b-proxy": "time=" + started.Add(20*time.Second).Format(time.RFC3339Nano) + " level=WARN msg=no\n"}, []string{"msg=no"}},
-		{"JSON", map[string]string{"b": `{"ts":"` + started.Add(20*time.Second).Format(time.RFC3339Nano) + `","msg":"json"}` + "\n"}, []string{`"msg":"json"}`}},
+		{"another time zone", map[string]string{"b": klog("I", 1.2, 19800*time.Second) + "start\n" + klog("I", 20, 19800*time.Second) +
+			"in India\n"}, []string{"in India"}},
+		{"the sidecar's log has its own format", map[string]string{"b-proxy": "time=" + started.Add(20*time.Second).Format(time.RFC3339Nano) +
+			" level=WARN msg=no\n"}, []string{"msg=no"}},
+		{"JSON", map[string]string{"b": `{"ts":"` + started.Add(20*time.Second).Format(time.RFC3339Nano) + `","msg":"json"}` + "\n"},
+			[]string{`"msg":"json"}`}},
 		{"lines without a time", map[string]string{"b": "goroutine 1\n\n" + klog("I", 1, 0) + "start\n\tat file\n"}, nil},
 		{"the log of another server", map[string]string{"c": klog("I", 20, 0) + "c\n"}, nil},
 		{"no logs", nil, nil},

@@ -18,18 +18,25 @@ import (
 
 func smallMatrix() VersionMatrix {
 	invariants := []MatrixInvariant{
-		{"NoFalseNotFound", invariant.GradeCore, "No request is told that a resource does not exist."}, {"Available", invariant.GradeExtended, "No request fails."},
+		{"NoFalseNotFound", invariant.GradeCore, "No request is told that a resource does not exist."},
+		{"Available", invariant.GradeExtended, "No request fails."},
 	}
-	crashed, skipped := ProfileResult{Result: ResultInconclusive, Reason: "exit code 3: a crashed"}, ProfileResult{Result: ResultSkipped, Reason: "no such subject"}
-	passed, failed := ProfileResult{Result: ResultPassed}, ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Violated: []string{"NoFalseNotFound"}, New: 3, Findings: []int{2}}
+	crashed, skipped := ProfileResult{Result: ResultInconclusive, Reason: "exit code 3: a crashed"},
+		ProfileResult{Result: ResultSkipped, Reason: "no such subject"}
+	passed, failed := ProfileResult{Result: ResultPassed},
+		ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Violated: []string{"NoFalseNotFound"}, New: 3, Findings: []int{2}}
 	m := VersionMatrix{
 		APIVersion: APIVersion, Kind: MatrixKind, Invariants: invariants,
-		Metadata: MatrixMetadata{StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 320, SkewproofVersion: "v0.1.0", Backend: "local", Complete: true, Tested: testedForTests()},
-		Pairs:    []VersionPair{{From: "v1.35.4", To: "v1.36.3"}, {From: "v1.34.4", To: "v1.37.1", Note: "mixed by mistake"}},
+		Metadata: MatrixMetadata{StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 320, SkewproofVersion: "v0.1.0",
+			Backend: "local", Complete: true, Tested: testedForTests()},
+		Pairs: []VersionPair{{From: "v1.35.4", To: "v1.36.3"}, {From: "v1.34.4", To: "v1.37.1", Note: "mixed by mistake"}},
 		Cells: []MatrixCell{
-			{Scenario: "quiet", Subject: "builtin", Core: failed, Extended: passed, Verdicts: []invariant.Outcome{"fail", "pass"}, DurationSeconds: 80, Directory: "1-quiet-builtin", Reproduce: "skewproof run quiet"},
-			{Scenario: "quiet", Subject: "none", MustFail: true, Core: failed, Extended: passed, Verdicts: []invariant.Outcome{"fail", "inconclusive"}, DurationSeconds: 80, Directory: "1-quiet-none"},
-			{Pair: 1, Scenario: "quiet", Subject: "builtin", Core: crashed, Extended: crashed, Trouble: "exit code 3: a crashed\nand said this", DurationSeconds: 80, Directory: "2-quiet-builtin"},
+			{Scenario: "quiet", Subject: "builtin", Core: failed, Extended: passed, Verdicts: []invariant.Outcome{"fail", "pass"},
+				DurationSeconds: 80, Directory: "1-quiet-builtin", Reproduce: "skewproof run quiet"},
+			{Scenario: "quiet", Subject: "none", MustFail: true, Core: failed, Extended: passed,
+				Verdicts: []invariant.Outcome{"fail", "inconclusive"}, DurationSeconds: 80, Directory: "1-quiet-none"},
+			{Pair: 1, Scenario: "quiet", Subject: "builtin", Core: crashed, Extended: crashed, Trouble: "exit code 3: a crashed\nand said this",
+				DurationSeconds: 80, Directory: "2-quiet-builtin"},
 			{Pair: 1, Scenario: "quiet", Subject: "alpha", Core: skipped, Extended: skipped},
 		},
 		Reproduce: "skewproof matrix", Environment: []string{"2 CPUs"},
@@ -82,16 +89,18 @@ func TestMatrixConclusion(t *testing.T) {
 		cells []MatrixCell
 		want  Result
 	}{
-		"as it should be":     {[]MatrixCell{cell("reference", ResultPassed), cell("none", ResultFailed)}, ResultPassed},
-		"a violation":         {[]MatrixCell{cell("builtin", ResultFailed), cell("none", ResultFailed)}, ResultFailed},
-		"a blind control":     {[]MatrixCell{cell("reference", ResultPassed), cell("none", ResultPassed)}, ResultInconclusive},
-		"a run for nothing":   {[]MatrixCell{cell("reference", ResultPassed), cell("builtin", ResultInconclusive)}, ResultInconclusive},
-		"nothing to ask for":  {[]MatrixCell{cell("builtin", ResultSkipped)}, ResultInconclusive},
-		"something left out":  {[]MatrixCell{cell("builtin", ResultSkipped), cell("reference", ResultPassed), cell("none", ResultFailed)}, ResultPassed},
-		"no control":          {[]MatrixCell{cell("reference", ResultPassed)}, ResultInconclusive},
-		"control not run":     {[]MatrixCell{cell("reference", ResultPassed), cell("none", ResultSkipped)}, ResultInconclusive},
-		"no need of control":  {[]MatrixCell{cell("builtin", ResultFailed)}, ResultFailed},
-		"none need not fail":  {[]MatrixCell{cell("reference", ResultPassed), {Subject: "none", Core: ProfileResult{Result: ResultPassed}}}, ResultInconclusive},
+		"as it should be":    {[]MatrixCell{cell("reference", ResultPassed), cell("none", ResultFailed)}, ResultPassed},
+		"a violation":        {[]MatrixCell{cell("builtin", ResultFailed), cell("none", ResultFailed)}, ResultFailed},
+		"a blind control":    {[]MatrixCell{cell("reference", ResultPassed), cell("none", ResultPassed)}, ResultInconclusive},
+		"a run for nothing":  {[]MatrixCell{cell("reference", ResultPassed), cell("builtin", ResultInconclusive)}, ResultInconclusive},
+		"nothing to ask for": {[]MatrixCell{cell("builtin", ResultSkipped)}, ResultInconclusive},
+		"something left out": {[]MatrixCell{cell("builtin", ResultSkipped), cell("reference", ResultPassed), cell("none", ResultFailed)},
+			ResultPassed},
+		"no control":         {[]MatrixCell{cell("reference", ResultPassed)}, ResultInconclusive},
+		"control not run":    {[]MatrixCell{cell("reference", ResultPassed), cell("none", ResultSkipped)}, ResultInconclusive},
+		"no need of control": {[]MatrixCell{cell("builtin", ResultFailed)}, ResultFailed},
+		"none need not fail": {[]MatrixCell{cell("reference", ResultPassed), {Subject: "none", Core: ProfileResult{Result: ResultPassed}}},
+			ResultInconclusive},
 		"nothing was to be":   {nil, ResultInconclusive},
 		"the control alone":   {[]MatrixCell{cell("none", ResultFailed)}, ResultInconclusive},
 		"control, rest out":   {[]MatrixCell{cell("builtin", ResultSkipped), cell("none", ResultFailed)}, ResultInconclusive},
@@ -139,7 +148,7 @@ func TestAMatrixSaysWhatMatters(t *testing.T) {
 	}
 }
 
-// Nobody can change a result by editing one line. The error names a document that is not a matrix.
+// A result cannot be changed by editing one line. The error names a document that is not a matrix.
 func TestReadMatrixRefuses(t *testing.T) {
 	var b bytes.Buffer
 	if err := writeIndented(&b, smallMatrix()); err != nil {

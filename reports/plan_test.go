@@ -18,10 +18,14 @@ func hostilePlan() UpgradePlan {
 	resource := PlanResource{Group: h, Version: h, Resource: h, Subresource: h, On: PlanByDefault, Other: []string{h}, Users: users}
 	side := PlanSide{Version: h, Flags: []string{h}, Why: "w"}
 	return UpgradePlan{
-		From: h, To: h, SkewproofVersion: h, Sentence: "One. `code`", Avoid: []string{"a"}, Appears: []PlanResource{resource}, Vanishes: []PlanResource{resource},
-		Preferred: []PlanPreferred{{h, h, h}}, Everything: users, Protection: []PlanProtection{{Configuration: "`" + h + "`", Asked: true, Old: side, New: side}},
-		Findings:  []PlanFinding{{Number: 1, Title: h, Servers: h, When: h, Deleted: h, Hangs: h, Noticed: h, Lasts: h}},
-		Checklist: []PlanStep{{Title: h, Text: h, Commands: []string{h, "```"}, File: h}}, Metrics: []PlanMetric{{h, h, h, h}}, Stop: []string{h}, Back: []string{h},
+		From: h, To: h, SkewproofVersion: h, Sentence: "One. `code`", Avoid: []string{"a"}, Appears: []PlanResource{resource},
+		Vanishes:  []PlanResource{resource},
+		Preferred: []PlanPreferred{{h, h, h}}, Everything: users,
+		Protection: []PlanProtection{{Configuration: "`" + h + "`", Asked: true, Old: side, New: side}},
+		Findings:   []PlanFinding{{Number: 1, Title: h, Servers: h, When: h, Deleted: h, Hangs: h, Noticed: h, Lasts: h}},
+		Checklist:  []PlanStep{{Title: h, Text: h, Commands: []string{h, "```"}, File: h}}, Metrics: []PlanMetric{{h, h, h, h}},
+		Stop:      []string{h},
+		Back:      []string{h},
 		Rehearsal: []PlanScenario{{h, h, h}},
 	}
 }
@@ -160,7 +164,7 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// A terminal gets lines that fit, and no word is lost.
+// Text for a terminal has lines that fit, and keeps every word.
 func TestFilled(t *testing.T) {
 	text := strings.Repeat("word ", 100)
 	out := filled("  - ", text)

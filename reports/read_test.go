@@ -63,17 +63,22 @@ func TestReadRefuses(t *testing.T) {
 		{"no JSON", "<html>", "not a JSON document"},
 		{"cut short", good[:len(good)/2], "not a JSON document"},
 		{"something behind it", good + "{}", "not a JSON document"},
-		{"another kind", `{"apiVersion":"v1","kind":"Pod"}`, `apiVersion "v1", kind "Pod": this skewproof reads "skewproof/v1alpha1", "RunReport" only`},
+		{"another kind", `{"apiVersion":"v1","kind":"Pod"}`,
+			`apiVersion "v1", kind "Pod": this skewproof reads "skewproof/v1alpha1", "RunReport" only`},
 		{"another version", strings.Replace(good, APIVersion, "skewproof/v2", 1), `apiVersion "skewproof/v2"`},
 		{"an unknown field", strings.Replace(good, `"metadata"`, `"colour": 1, "metadata"`, 1), `unknown field "colour"`},
 		{"a field of another type", strings.Replace(good, `"seed": 7`, `"seed": "7"`, 1), "metadata.seed"},
 		{"an unknown outcome", strings.Replace(good, `"outcome": "fail"`, `"outcome": "maybe"`, 1), `verdict.outcome "maybe"`},
 		{"a verdict that was altered", strings.Replace(good, `"outcome": "fail"`, `"outcome": "pass"`, 1), "contradicts the invariants"},
-		{"a violation that was altered", strings.Replace(good, `"violations": 2`, `"violations": 0`, 1), `invariants[0] (NoFalseNotFound): verdict "fail" with 0 violations`},
-		{"a verdict on an invariant that was altered", strings.Replace(good, `"verdict": "fail"`, `"verdict": "pass"`, 1), `verdict "pass" with 2 violations`},
+		{"a violation that was altered", strings.Replace(good, `"violations": 2`, `"violations": 0`, 1),
+			`invariants[0] (NoFalseNotFound): verdict "fail" with 0 violations`},
+		{"a verdict on an invariant that was altered", strings.Replace(good, `"verdict": "fail"`, `"verdict": "pass"`, 1),
+			`verdict "pass" with 2 violations`},
 		{"a pass on nothing", strings.Replace(good, `"checked": 3`, `"checked": 0`, 1), `(NoCrash): verdict "pass", and 0 observations judged`},
-		{"a pass on a run that ended early", strings.Replace(good, `"complete": true`, `"complete": false`, 1), `(NoCrash): verdict "pass" on a run that ended early`},
-		{"an unknown verdict", strings.Replace(good, `"verdict": "fail"`, `"verdict": "bad"`, 1), `invariants[0] (NoFalseNotFound): verdict "bad"`},
+		{"a pass on a run that ended early", strings.Replace(good, `"complete": true`, `"complete": false`, 1),
+			`(NoCrash): verdict "pass" on a run that ended early`},
+		{"an unknown verdict", strings.Replace(good, `"verdict": "fail"`, `"verdict": "bad"`, 1),
+			`invariants[0] (NoFalseNotFound): verdict "bad"`},
 		{"an unknown grade", strings.Replace(good, `"grade": "core"`, `"grade": "gold"`, 1), `grade "gold"`},
 		{"a step that ends before it starts", strings.Replace(good, `"endSeconds": 5.1`, `"endSeconds": 1`, 1), "steps[0]: from 5 s to 1 s"},
 		{"a fault beyond all time", strings.Replace(good, `"endSeconds": 14,`, `"endSeconds": 1e300,`, 1), "is not a window of time"},
@@ -184,7 +189,7 @@ func FuzzRead(f *testing.F) {
 			}
 			if name == "HTML" && (bytes.Contains(b.Bytes(), []byte("NaN")) || bytes.Contains(b.Bytes(), []byte("Inf\""))) &&
 				!bytes.Contains(document, []byte("NaN")) && !bytes.Contains(document, []byte("Inf")) {
-				t.Error("the page has a coordinate that is no number")
+				t.Error("the page has a coordinate that is not a number")
 			}
 		}
 		first := encoded(t, r)

@@ -6,17 +6,20 @@ import (
 	"testing"
 )
 
-// realCampaign is one on real servers, with a finding that was confirmed and one that was not.
+// realCampaign returns a campaign on real servers, with a finding that was confirmed and one that
+// was not.
 func realCampaign() *Campaign {
 	c := smallCampaign()
 	c.Method, c.Reached, c.Of, c.Shards, c.Troubles, c.Checks = MethodReal, nil, 1, c.Shards[:1], nil, SelfChecks{}
 	c.Schedules, c.Shards[0].Schedules, c.Wanted = 12, 12, 12
 	c.Real = &RealCampaign{
-		Subject: "builtin", Versions: []string{"v1.36.3", "v1.37.1"}, QPS: 240, Sessions: []RealSession{{10, "it was not used any longer"}, {2, "the campaign ended"}},
+		Subject: "builtin", Versions: []string{"v1.36.3", "v1.37.1"}, QPS: 240,
+		Sessions:   []RealSession{{10, "it was not used any longer"}, {2, "the campaign ended"}},
 		Operations: 50000, PassedOn: 9000, ScheduleSeconds: 50, ResetSeconds: 10, AloneSeconds: 75,
-		Axes:     CoverageAxes{[]string{"none", "cut"}, []string{"none", "restart"}, []string{"skewed operations", "skewed lists by label"}},
-		Coverage: []CoverageCell{{"none", "none", "skewed operations", 10}, {"none", "none", "skewed lists by label", 5}, {"cut", "restart", "skewed operations", 7}},
-		Gaps:     []string{"NEW: Available: whole resource <b>"},
+		Axes: CoverageAxes{[]string{"none", "cut"}, []string{"none", "restart"}, []string{"skewed operations", "skewed lists by label"}},
+		Coverage: []CoverageCell{{"none", "none", "skewed operations", 10}, {"none", "none", "skewed lists by label", 5},
+			{"cut", "restart", "skewed operations", 7}},
+		Gaps: []string{"NEW: Available: whole resource <b>"},
 	}
 	c.Growth = []GrowthPoint{{Schedules: 1, Kinds: 1, Cells: 2}, {Schedules: 12, Kinds: 2, Cells: 3}}
 	c.Findings[0].Real = &RealFinding{Run: "schedule-77", Confirmed: 2, Repeated: 3, Model: "the model knows it"}
@@ -34,7 +37,8 @@ func TestACampaignOnRealServersIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, says := range []string{
-		"Seen again in 2 of 3 runs of the schedule, each on a new cluster.", "Not seen again in 3 runs of the schedule, each on a new cluster. It came after: the schedules of the seeds 1, 4.",
+		"Seen again in 2 of 3 runs of the schedule, each on a new cluster.",
+		"Not seen again in 3 runs of the schedule, each on a new cluster. It came after: the schedules of the seeds 1, 4.",
 		"the model knows it", "it was not used any longer",
 	} {
 		for name, shown := range map[string]string{"text": text.String(), "page": page.String()} {
@@ -61,7 +65,8 @@ func TestACampaignOnRealServersIsShown(t *testing.T) {
 
 func TestConfirmation(t *testing.T) {
 	for want, f := range map[string]*RealFinding{
-		"": nil, "It was not repeated on a new cluster.": {}, "Not seen again in 3 runs of the schedule, each on a new cluster. It came first on its cluster.": {Repeated: 3},
+		"": nil, "It was not repeated on a new cluster.": {},
+		"Not seen again in 3 runs of the schedule, each on a new cluster. It came first on its cluster.": {Repeated: 3},
 	} {
 		if got := (CampaignFinding{Real: f}).Confirmation(); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -15,7 +15,8 @@ func TestWhatRemovesAViolationIsSaid(t *testing.T) {
 		{&Removal{To: "reference", Unknown: "no time was left"}, "", "unknown which switches of the policy remove this: no time was left"},
 		{&Removal{To: "reference"}, "none", "stays with all of them as in reference"},
 		{&Removal{Sets: [][]string{{"A=1"}}, Smallest: true}, "A=1", "Removed by A=1."},
-		{&Removal{Sets: [][]string{{"A=1", "B=2"}, {"A=1", "C=3"}}, Smallest: true}, "A=1 and B=2, or A=1 and C=3", "Removed by A=1 and B=2, or A=1 and C=3."},
+		{&Removal{Sets: [][]string{{"A=1", "B=2"}, {"A=1", "C=3"}}, Smallest: true}, "A=1 and B=2, or A=1 and C=3",
+			"Removed by A=1 and B=2, or A=1 and C=3."},
 		{&Removal{Sets: [][]string{{"A=1", "B=2", "C=3", "D=4"}}}, "A=1 and B=2 and C=3 and D=4", "a smaller set may do"},
 	} {
 		if got := c.removal.Key(); got != c.key {
@@ -30,7 +31,8 @@ func TestWhatRemovesAViolationIsSaid(t *testing.T) {
 // Findings with the same cause stand together, and the cause is said once.
 func TestFindingsAreGroupedByWhatRemovesThem(t *testing.T) {
 	c := smallCampaign()
-	one, other := &Removal{To: "reference", Sets: [][]string{{"A=1"}}, Smallest: true}, &Removal{To: "reference", Sets: [][]string{{"B=1"}}, Smallest: true}
+	one, other := &Removal{To: "reference", Sets: [][]string{{"A=1"}}, Smallest: true},
+		&Removal{To: "reference", Sets: [][]string{{"B=1"}}, Smallest: true}
 	f := c.Findings[0]
 	c.Findings = nil
 	for i, removal := range []*Removal{other, one, other, one} {
@@ -47,6 +49,6 @@ func TestFindingsAreGroupedByWhatRemovesThem(t *testing.T) {
 		}
 	}
 	if got := order; got[0] != 2 || got[1] != 4 || got[2] != 1 || got[3] != 3 || told != 2 {
-		t.Errorf("the order is %v, and %d causes are told; want 2 4 1 3, and 2", order, told)
+		t.Errorf("the order is %v, and %d causes are named; want 2 4 1 3, and 2", order, told)
 	}
 }

@@ -41,7 +41,7 @@ const (
 	seqAnswer  seqKind = "answer"  // its answer
 	seqWrong   seqKind = "wrong"   // the answer that an invariant judged wrong, or the harm that came of it
 	seqBlocked seqKind = "blocked" // a fault was in the way
-	seqUnused  seqKind = "unused"  // nothing was in the way, and nobody went it
+	seqUnused  seqKind = "unused"  // nothing was in the way, and no request used it
 	seqState   seqKind = "state"   // an object in etcd, or a process
 )
 
@@ -79,8 +79,7 @@ func newSequence(r RunReport, e Evidence) (s sequence, ok bool) {
 	return s, true
 }
 
-// sender is the name of the lane of whoever sent the requests: a controller by its name, and
-// otherwise "client".
+// sender is the name of the sender's lane: the name of a controller, and otherwise "client".
 func sender(e Evidence) string {
 	user := e.Requests[0].User
 	if len(e.Objects) == 0 || user == "" {
@@ -232,7 +231,7 @@ func (s *sequence) objects(e Evidence, requests []Request) {
 	slices.SortStableFunc(s.Events, func(a, b seqEvent) int { return cmp.Compare(a.At, b.At) })
 }
 
-// shortPath leaves out of a path what the reader can do without.
+// shortPath removes from a path the parts that the reader does not need.
 func shortPath(path string) string {
 	before, query, _ := strings.Cut(path, "?")
 	if values, err := url.ParseQuery(query); err == nil && values.Has("dryRun") {

@@ -20,7 +20,8 @@ func courses(s sequence) []string {
 }
 
 func TestSequences(t *testing.T) {
-	ask := Request{ID: "op-1", Server: "b", Verb: "get", Path: "/apis/g/v1/x?dryRun=All&limit=5", StartSeconds: 20, DurationSeconds: 0.02, Status: 404, Reason: "NotFound"}
+	ask := Request{ID: "op-1", Server: "b", Verb: "get", Path: "/apis/g/v1/x?dryRun=All&limit=5", StartSeconds: 20, DurationSeconds: 0.02,
+		Status: 404, Reason: "NotFound"}
 	received := Hop{Request: "op-1", Server: "b", StartSeconds: 20.001, DurationSeconds: 0.018, Status: 404}
 	passed := func(to string, at, took Seconds, status int) Hop {
 		return Hop{Request: "op-1", Server: to, StartSeconds: at, DurationSeconds: took, Status: status, Rerouted: true}
@@ -90,11 +91,13 @@ func TestSequences(t *testing.T) {
 			"a controller is misled, and deletes",
 			with(func(e *Evidence) {
 				e.Requests[0].User = "system:serviceaccount:kube-system:generic-garbage-collector"
-				e.Requests = append(e.Requests, Request{ID: "op-2", Server: "b", Verb: "delete", Path: "/api/v1/pods/p", StartSeconds: 21, DurationSeconds: 0.1, Status: 200})
+				e.Requests = append(e.Requests, Request{ID: "op-2", Server: "b", Verb: "delete", Path: "/api/v1/pods/p", StartSeconds: 21,
+					DurationSeconds: 0.1, Status: 200})
 				e.Objects = []Object{{Kind: "Owner", Name: "o", AtSeconds: 5}, {Kind: "Pod", Name: "p", AtSeconds: 21.05, Gone: true}}
 			}),
 			[]string{
-				"etcd→etcd state Owner o: exists", "generic-garbage-collector→b ask get /apis/g/v1/x?dryRun", "b→generic-garbage-collector wrong 404 NotFound",
+				"etcd→etcd state Owner o: exists", "generic-garbage-collector→b ask get /apis/g/v1/x?dryRun",
+				"b→generic-garbage-collector wrong 404 NotFound",
 				"generic-garbage-collector→b wrong delete /api/v1/pods/p", "b→etcd wrong Pod p: removed", "b→generic-garbage-collector answer 200",
 			},
 		},
@@ -122,7 +125,8 @@ func TestSequences(t *testing.T) {
 func TestSequenceIsBounded(t *testing.T) {
 	e := Evidence{Requests: []Request{{ID: "op-1", Server: "s0", StartSeconds: 1, DurationSeconds: 9, Status: 508}}}
 	for n := range 100 {
-		e.Hops = append(e.Hops, Hop{Request: "op-1", Server: fmt.Sprintf("s%d", n%9), StartSeconds: 1 + Seconds(n)/100, DurationSeconds: 8 - Seconds(n)/50, Rerouted: n > 0})
+		e.Hops = append(e.Hops, Hop{Request: "op-1", Server: fmt.Sprintf("s%d", n%9), StartSeconds: 1 + Seconds(n)/100,
+			DurationSeconds: 8 - Seconds(n)/50, Rerouted: n > 0})
 	}
 	s, _ := newSequence(RunReport{}, e)
 	if len(s.Lanes) > mostSeqLanes || len(s.Events) != mostSeqEvents || s.Omitted == 0 || s.Events[mostSeqEvents-1].Label != "508" {
@@ -134,7 +138,8 @@ func TestSequenceIsBounded(t *testing.T) {
 func TestSequenceFitsItsPicture(t *testing.T) {
 	long := strings.Repeat("a very long name ", 20)
 	e := Evidence{
-		Asked: "b", Requests: []Request{{ID: "op-1", Server: "b", Verb: "get", Path: "/apis/" + strings.Repeat("long/", 60), StartSeconds: 12345, DurationSeconds: 1, Status: 404, Message: long}},
+		Asked: "b", Requests: []Request{{ID: "op-1", Server: "b", Verb: "get", Path: "/apis/" + strings.Repeat("long/", 60), StartSeconds: 12345,
+			DurationSeconds: 1, Status: 404, Message: long}},
 		Candidates: []Candidate{{Server: "a", Obstacle: long}, {Server: long}},
 	}
 	s, _ := newSequence(RunReport{}, e)

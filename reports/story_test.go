@@ -62,7 +62,8 @@ func smallRun() *history.History {
 			Sentence: "While b cannot reach a, c, which has nothing to do with it, is restarted.",
 			Backend:  "local", Subject: "builtin", From: older, To: newer, Seed: 7, QPS: 200, StartedAt: started,
 			Servers: []history.Server{
-				{Name: "a", ID: "apiserver-aaaa", Version: newer, Address: "10.0.0.1:6443", Args: []string{"--etcd-servers=http://10.0.0.254:2379", "--feature-gates=UnknownVersionInteroperabilityProxy=true"}},
+				{Name: "a", ID: "apiserver-aaaa", Version: newer, Address: "10.0.0.1:6443",
+					Args: []string{"--etcd-servers=http://10.0.0.254:2379", "--feature-gates=UnknownVersionInteroperabilityProxy=true"}},
 				{Name: "b", ID: "apiserver-bbbb", Version: older, Address: "10.0.0.2:6443", Args: []string{"--etcd-servers=http://10.0.0.254:2379"}},
 				{Name: "c", Version: older},
 			},
@@ -74,7 +75,8 @@ func smallRun() *history.History {
 		End:       history.End{At: at(20), Complete: true},
 	}
 	life := func(server string, incarnation int, version string, state history.State, t float64, detail string) {
-		h.Lifecycle = append(h.Lifecycle, history.Lifecycle{Server: server, Incarnation: incarnation, Version: version, State: state, At: at(t), Detail: detail})
+		h.Lifecycle = append(h.Lifecycle, history.Lifecycle{Server: server, Incarnation: incarnation, Version: version, State: state, At: at(t),
+			Detail: detail})
 	}
 	for _, s := range h.Run.Servers {
 		life(s.Name, 1, s.Version, history.StateStarting, 0, "")
@@ -99,14 +101,16 @@ func smallRun() *history.History {
 		{Index: 2, Sentence: "heal b→a", Start: at(14), End: at(14), Error: "toxiproxy: 500"},
 	}
 	h.Faults = []history.Fault{
-		{ID: 1, Kind: "cut", From: "b", To: "a", Blocks: true, Start: at(5), End: at(14), Evidence: history.Evidence{Refused: 41, Cut: 2, BytesUp: 517}},
+		{ID: 1, Kind: "cut", From: "b", To: "a", Blocks: true, Start: at(5), End: at(14),
+			Evidence: history.Evidence{Refused: 41, Cut: 2, BytesUp: 517}},
 		{ID: 2, Kind: "kill", Server: "c", Detail: "SIGKILL", Start: at(8), End: at(8.5)},
 	}
 	h.Effects = []history.Effect{
 		{
 			Server: "c", Incarnation: 1, At: at(7.9), Setup: "its serving certificate: expired",
 			Certificate: "CN=c by CN=skewproof ca, no. 2a, until 2026-03-13T09:26:53Z", Advertised: "10.0.0.3:6443",
-			Dials: []history.Dial{{From: "a", Address: "10.0.0.3:6443", Connections: 4}, {From: "client", Address: "10.0.0.3:6443", Connections: 1921}},
+			Dials: []history.Dial{{From: "a", Address: "10.0.0.3:6443", Connections: 4},
+				{From: "client", Address: "10.0.0.3:6443", Connections: 1921}},
 		},
 		{Server: "a", Incarnation: 1, At: at(7), Setup: "its proxy switched off"},
 	}
@@ -116,7 +120,8 @@ func smallRun() *history.History {
 	}
 	add := func(t float64, server, verb string, g history.GVR, status int, missing history.Missing, failure history.Failure) {
 		h.Operations = append(h.Operations, history.Operation{ID: fmt.Sprintf("op-%d", len(h.Operations)+1), Start: at(t), End: at(t + 0.004),
-			Sent:     &history.Sent{Purpose: history.PurposeLoad, Client: "dynamic", User: "admin", Server: server, Verb: verb, GVR: g, Path: "/apis/" + g.String()},
+			Sent: &history.Sent{Purpose: history.PurposeLoad, Client: "dynamic", User: "admin", Server: server, Verb: verb, GVR: g,
+				Path: "/apis/" + g.String()},
 			Received: &history.Received{Status: status, Missing: missing, Failure: failure}})
 	}
 	add(3, "a", "list", trustBundles, 200, "", "")
@@ -180,8 +185,9 @@ func smallVerdicts() []invariant.Verdict {
 				Sentence: "a and c gave different documents.", Count: 1, First: at(3.5), Last: at(3.5),
 				Operations: []history.Operation{h.Operations[0], h.Operations[5]},
 				Difference: &invariant.Difference{
-					Left: "merged /apis of a", Right: "merged /apis of c", LeftHash: "sha256:1111", RightHash: "sha256:2222", LeftETag: `"1"`, RightETag: `"2"`,
-					OnlyLeft: []string{trustBundles.String()}, OnlyLeftTotal: 1,
+					Left: "merged /apis of a", Right: "merged /apis of c", LeftHash: "sha256:1111", RightHash: "sha256:2222", LeftETag: `"1"`,
+					RightETag: `"2"`,
+					OnlyLeft:  []string{trustBundles.String()}, OnlyLeftTotal: 1,
 				},
 			}},
 		},
@@ -189,7 +195,8 @@ func smallVerdicts() []invariant.Verdict {
 			Name: "Available", Grade: invariant.GradeExtended, Outcome: invariant.OutcomeFail,
 			Sentence: "No request fails while a server that can serve it can be reached.", Checked: 9, Violations: 1, Kinds: 1,
 			Evidence: []invariant.Evidence{{
-				Sentence: "b answered 500.", Count: 1, First: at(13), Last: at(13), Asked: "b", GVR: configMaps, Resources: []string{configMaps.String()}, ResourcesTotal: 1,
+				Sentence: "b answered 500.", Count: 1, First: at(13), Last: at(13), Asked: "b", GVR: configMaps,
+				Resources: []string{configMaps.String()}, ResourcesTotal: 1,
 				Operations: []history.Operation{h.Operations[11]},
 				Candidates: []invariant.Candidate{{Server: "b", Version: older, Since: at(2.5), Reachable: true}},
 			}},
@@ -199,7 +206,8 @@ func smallVerdicts() []invariant.Verdict {
 		},
 		{
 			Name: "Converges", Grade: invariant.GradeCore, Outcome: invariant.OutcomeInconclusive, About: true,
-			Sentence: "All is right again soon after the last disturbance.", Reason: "the history ends 6s after the last disturbance, 30s are needed",
+			Sentence: "All is right again soon after the last disturbance.",
+			Reason:   "the history ends 6s after the last disturbance, 30s are needed",
 		},
 	}
 }
@@ -234,7 +242,8 @@ func bigRun() *history.History {
 		life(server, 1, older, history.StateStopping, t)
 		life(server, 1, older, history.StateStopped, t+1.8)
 		serve(server, 2, newer, t+2)
-		h.Steps = append(h.Steps, history.Step{Index: len(h.Steps), Sentence: "replace " + server + " by " + newer, Start: at(t), End: at(t + 5.6), Disturbs: true})
+		h.Steps = append(h.Steps, history.Step{Index: len(h.Steps), Sentence: "replace " + server + " by " + newer, Start: at(t),
+			End: at(t + 5.6), Disturbs: true})
 		if n == 0 {
 			h.Steps = append(h.Steps,
 				history.Step{Index: 1, Sentence: "cut b→a", Start: at(26), End: at(26), Disturbs: true},
@@ -248,8 +257,10 @@ func bigRun() *history.History {
 		history.Step{Index: 6, Sentence: "heal b→a", Start: at(56), End: at(56), Disturbs: true},
 		history.Step{Index: 7, Sentence: "wait until everything has converged", Start: at(76), End: at(90)})
 	h.Faults = []history.Fault{
-		{ID: 1, Kind: "cut", From: "b", To: "a", Blocks: true, Start: at(26), End: at(56), Evidence: history.Evidence{Refused: 412, Cut: 3, BytesUp: 51712}},
-		{ID: 2, Kind: "pause", Server: "c", Blocks: true, Detail: "SIGSTOP", Start: at(46), End: at(52), Evidence: history.Evidence{Requests: 388}},
+		{ID: 1, Kind: "cut", From: "b", To: "a", Blocks: true, Start: at(26), End: at(56),
+			Evidence: history.Evidence{Refused: 412, Cut: 3, BytesUp: 51712}},
+		{ID: 2, Kind: "pause", Server: "c", Blocks: true, Detail: "SIGSTOP", Start: at(46), End: at(52),
+			Evidence: history.Evidence{Requests: 388}},
 		{ID: 3, Kind: "latency", From: "client", To: "c", Detail: "latency 200ms ±50ms downstream", Start: at(60), End: at(64)},
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -259,7 +270,8 @@ func bigRun() *history.History {
 		server := []string{"a", "b", "c"}[n%3]
 		g := resources[random.IntN(len(resources))]
 		o := history.Operation{ID: fmt.Sprintf("6f1d0c52-%08x", n), Start: at(t), End: at(t + 0.001 + random.ExpFloat64()*0.003),
-			Sent:     &history.Sent{Purpose: history.PurposeLoad, Client: "dynamic", User: "admin", Server: server, Verb: "list", GVR: g, Path: "/apis/" + g.String()},
+			Sent: &history.Sent{Purpose: history.PurposeLoad, Client: "dynamic", User: "admin", Server: server, Verb: "list", GVR: g,
+				Path: "/apis/" + g.String()},
 			Received: &history.Received{}}
 		answerLikeBuiltin(&o, t, t >= replaced[server]+5.7, t >= replaced["a"]+5.7, replaced[server], random)
 		h.Operations = append(h.Operations, o)

@@ -16,7 +16,7 @@ func summarize(t *testing.T, r RunReport, opts SummaryOptions) string {
 
 func TestSummaryColorsOnlyWhenAsked(t *testing.T) {
 	if s := summarize(t, small(), SummaryOptions{}); strings.Contains(s, "\x1b") {
-		t.Errorf("colours that nobody asked for:\n%q", s)
+		t.Errorf("colours although none were requested:\n%q", s)
 	}
 	if s := summarize(t, small(), SummaryOptions{Color: true}); !strings.HasPrefix(s, "\x1b[31mFAIL:\x1b[0m Discovery") {
 		t.Errorf("no colours although asked for:\n%q", s)

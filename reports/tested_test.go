@@ -41,7 +41,7 @@ func TestHostileIdentitiesStayText(t *testing.T) {
 			break
 		}
 		if err != nil {
-			t.Fatalf("junit.xml is no XML: %v", err)
+			t.Fatalf("junit.xml is not XML: %v", err)
 		}
 		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "testsuite" {
 			suites++

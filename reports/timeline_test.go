@@ -41,9 +41,11 @@ func TestStateBands(t *testing.T) {
 		want    []band
 	}{
 		{"nothing known", nil, nil},
-		{"start", []history.Lifecycle{change(1, history.StateStarting, 1), change(1, history.StateReady, 3)}, []band{{"starting", 1, 3}, {"ready", 3, 10}}},
+		{"start", []history.Lifecycle{change(1, history.StateStarting, 1), change(1, history.StateReady, 3)},
+			[]band{{"starting", 1, 3}, {"ready", 3, 10}}},
 		{
-			"pause while starting", []history.Lifecycle{change(1, history.StateStarting, 1), change(1, history.StatePaused, 2), change(1, history.StateResumed, 4)},
+			"pause while starting", []history.Lifecycle{change(1, history.StateStarting, 1), change(1, history.StatePaused, 2),
+				change(1, history.StateResumed, 4)},
 			[]band{{"starting", 1, 2}, {"paused", 2, 4}, {"starting", 4, 10}},
 		},
 		{
@@ -51,7 +53,8 @@ func TestStateBands(t *testing.T) {
 			[]band{{"ready", 1, 10}},
 		},
 		{
-			"the end is noticed late", []history.Lifecycle{change(1, history.StateReady, 1), change(2, history.StateStarting, 5), change(1, history.StateStopped, 6)},
+			"the end is noticed late", []history.Lifecycle{change(1, history.StateReady, 1), change(2, history.StateStarting, 5),
+				change(1, history.StateStopped, 6)},
 			[]band{{"ready", 1, 5}, {"starting", 5, 10}},
 		},
 		{

@@ -16,8 +16,9 @@ import (
 func upstreamStory() UpstreamTests {
 	u := UpstreamTests{
 		Metadata: UpstreamMetadata{
-			StartedAt: time.Date(2026, 11, 23, 23, 0, 0, 0, time.UTC), DurationSeconds: 321, SkewproofVersion: "v0.1.0", Path: PathOld, Subject: "builtin",
-			From: "v1.36.3", To: "v1.37.1", Tests: "v1.37.1", Focus: "Config|<b>",
+			StartedAt: time.Date(2026, 11, 23, 23, 0, 0, 0, time.UTC), DurationSeconds: 321, SkewproofVersion: "v0.1.0", Path: PathOld,
+			Subject: "builtin",
+			From:    "v1.36.3", To: "v1.37.1", Tests: "v1.37.1", Focus: "Config|<b>",
 		},
 		Runs: []UpstreamRun{
 			{Path: PathDirect, Subject: "none", Directory: "direct", DurationSeconds: 150},
@@ -63,7 +64,8 @@ func TestUpstreamGolden(t *testing.T) {
 }
 
 func TestUpstreamConclusions(t *testing.T) {
-	passed, failed := UpstreamSpec{Name: "p", Outcome: SpecPassed, Direct: SpecPassed}, UpstreamSpec{Name: "q", Outcome: SpecFailed, Direct: SpecPassed}
+	passed, failed := UpstreamSpec{Name: "p", Outcome: SpecPassed, Direct: SpecPassed},
+		UpstreamSpec{Name: "q", Outcome: SpecFailed, Direct: SpecPassed}
 	both := UpstreamSpec{Name: "r", Outcome: SpecFailed, Direct: SpecFailed}
 	other := UpstreamSpec{Name: "s", Outcome: SpecFailed, Direct: SpecFailed}
 	for name, tc := range map[string]struct {
@@ -72,23 +74,32 @@ func TestUpstreamConclusions(t *testing.T) {
 		specs []UpstreamSpec
 		want  Result
 	}{
-		"all passed":                        {specs: []UpstreamSpec{passed}, want: ResultPassed},
-		"one failed":                        {specs: []UpstreamSpec{passed, failed}, want: ResultFailed},
-		"one fails directly":                {specs: []UpstreamSpec{passed, both}, want: ResultPassed},
-		"most fail directly":                {specs: []UpstreamSpec{passed, both, other}, want: ResultInconclusive},
-		"nothing was chosen":                {want: ResultInconclusive},
-		"all skipped":                       {specs: []UpstreamSpec{{Name: "p", Outcome: SpecSkipped}}, want: ResultInconclusive},
-		"one not run":                       {specs: []UpstreamSpec{passed, {Name: "q", Outcome: SpecNotRun}}, want: ResultInconclusive},
-		"the run was cut short":             {runs: []UpstreamRun{{Path: PathOld, Trouble: "interrupted"}}, specs: []UpstreamSpec{passed}, want: ResultInconclusive},
-		"the direct run was cut short":      {runs: []UpstreamRun{{Path: PathDirect, Trouble: "interrupted"}}, specs: []UpstreamSpec{passed}, want: ResultInconclusive},
-		"cut short, and one failed":         {runs: []UpstreamRun{{Path: PathOld, Trouble: "interrupted"}}, specs: []UpstreamSpec{failed}, want: ResultFailed},
-		"an invariant was violated":         {runs: []UpstreamRun{{Path: PathOld, Violated: []string{"NoCrash"}}}, specs: []UpstreamSpec{passed}, want: ResultFailed},
-		"one was violated without a proxy":  {runs: []UpstreamRun{{Path: PathDirect, Violated: []string{"NoCrash"}}}, specs: []UpstreamSpec{passed}, want: ResultPassed},
-		"on the direct path, one failed":    {path: PathDirect, specs: []UpstreamSpec{{Name: "p", Outcome: SpecPassed}, {Name: "q", Outcome: SpecFailed}}, want: ResultPassed},
-		"on the direct path, most failed":   {path: PathDirect, specs: []UpstreamSpec{{Name: "q", Outcome: SpecFailed}}, want: ResultInconclusive},
-		"passed only by way of the proxy":   {specs: []UpstreamSpec{{Name: "q", Outcome: SpecPassed, Direct: SpecFailed}}, want: ResultPassed},
-		"passed, though expected to fail":   {specs: []UpstreamSpec{{Name: "q", Outcome: SpecPassed, Direct: SpecPassed, Expected: "x"}}, want: ResultPassed},
-		"failed, and not known on the path": {specs: []UpstreamSpec{passed, {Name: "q", Outcome: SpecFailed, Direct: SpecSkipped}}, want: ResultInconclusive},
+		"all passed":         {specs: []UpstreamSpec{passed}, want: ResultPassed},
+		"one failed":         {specs: []UpstreamSpec{passed, failed}, want: ResultFailed},
+		"one fails directly": {specs: []UpstreamSpec{passed, both}, want: ResultPassed},
+		"most fail directly": {specs: []UpstreamSpec{passed, both, other}, want: ResultInconclusive},
+		"nothing was chosen": {want: ResultInconclusive},
+		"all skipped":        {specs: []UpstreamSpec{{Name: "p", Outcome: SpecSkipped}}, want: ResultInconclusive},
+		"one not run":        {specs: []UpstreamSpec{passed, {Name: "q", Outcome: SpecNotRun}}, want: ResultInconclusive},
+		"the run was cut short": {runs: []UpstreamRun{{Path: PathOld, Trouble: "interrupted"}}, specs: []UpstreamSpec{passed},
+			want: ResultInconclusive},
+		"the direct run was cut short": {runs: []UpstreamRun{{Path: PathDirect, Trouble: "interrupted"}}, specs: []UpstreamSpec{passed},
+			want: ResultInconclusive},
+		"cut short, and one failed": {runs: []UpstreamRun{{Path: PathOld, Trouble: "interrupted"}}, specs: []UpstreamSpec{failed},
+			want: ResultFailed},
+		"an invariant was violated": {runs: []UpstreamRun{{Path: PathOld, Violated: []string{"NoCrash"}}}, specs: []UpstreamSpec{passed},
+			want: ResultFailed},
+		"one was violated without a proxy": {runs: []UpstreamRun{{Path: PathDirect, Violated: []string{"NoCrash"}}},
+			specs: []UpstreamSpec{passed}, want: ResultPassed},
+		"on the direct path, one failed": {path: PathDirect,
+			specs: []UpstreamSpec{{Name: "p", Outcome: SpecPassed}, {Name: "q", Outcome: SpecFailed}}, want: ResultPassed},
+		"on the direct path, most failed": {path: PathDirect, specs: []UpstreamSpec{{Name: "q", Outcome: SpecFailed}},
+			want: ResultInconclusive},
+		"passed only by way of the proxy": {specs: []UpstreamSpec{{Name: "q", Outcome: SpecPassed, Direct: SpecFailed}}, want: ResultPassed},
+		"passed, though expected to fail": {specs: []UpstreamSpec{{Name: "q", Outcome: SpecPassed, Direct: SpecPassed, Expected: "x"}},
+			want: ResultPassed},
+		"failed, and not known on the path": {specs: []UpstreamSpec{passed, {Name: "q", Outcome: SpecFailed, Direct: SpecSkipped}},
+			want: ResultInconclusive},
 	} {
 		u := UpstreamTests{Metadata: UpstreamMetadata{Path: PathOld}, Runs: tc.runs, Specs: tc.specs}
 		if tc.path != "" {

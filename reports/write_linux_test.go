@@ -59,7 +59,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// writeToFullDisk is what the process without room does.
+// writeToFullDisk is the child process that writes to a full disk.
 func writeToFullDisk(t *testing.T, dir string) {
 	var unlimited syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {

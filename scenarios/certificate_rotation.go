@@ -10,7 +10,7 @@ var certificateRotation = scenario.Scenario{
 	Name: "certificate-rotation",
 	Happens: "Only the first server runs TO. One after the other, the servers are restarted with new serving and front-proxy certificates " +
 		"of the same authorities.",
-	Holds: "Nothing breaks: servers accept old and new certificates, and go on passing requests on to each other. Beyond the KEP: none " +
+	Holds: "Nothing breaks: servers accept old and new certificates, and continue to pass requests on to each other. Beyond the KEP: none " +
 		"of these requests fails.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: peers trust authorities (--peer-ca-file, " +
 		"--requestheader-client-ca-file), not certificates",

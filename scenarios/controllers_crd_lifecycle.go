@@ -11,7 +11,7 @@ var controllersCRDLifecycle = scenario.Scenario{
 	Happens: "Only the first server runs TO. The controllers are clients of the second. A custom resource is defined, gets a second version, " +
 		"is deleted and defined again. Its objects have dependents: the first object is deleted, the second goes with the definition, and the " +
 		"third is deleted after the resource came back. Owners of kinds that only the first server serves are deleted at the end.",
-	Holds:            "The garbage collector deletes the dependents of each owner that is gone, and no others, whoever serves its kind.",
+	Holds:            "The garbage collector deletes the dependents of each owner that is gone, and no others, whichever server serves its kind.",
 	Source:           "KEP-4020, motivation: garbage collection; design details: custom resources are served by every server, and no peer is asked for them",
 	About:            []string{"OrphansCollected", "NoWrongfulDeletion"},
 	MinServers:       2,

@@ -11,7 +11,7 @@ var controllersRollback = scenario.Scenario{
 	Name: "controllers-rollback",
 	Happens: "The servers are upgraded one by one, and then downgraded again, the last one first. Owners of kinds that only TO serves exist " +
 		"all the time: their kinds appear, vanish with the last server of TO, and come back when the first server is upgraded again. " +
-		"The controllers are clients of the last server. They are started anew while no server serves these kinds, and when they are back.",
+		"The controllers are clients of the last server. They are restarted while no server serves these kinds, and when they are back.",
 	Holds: "The garbage collector deletes no dependent of an owner that is in etcd, not even while no server serves its kind. When the " +
 		"kinds are back and the owners are deleted, their dependents go, and nothing is left of a namespace that is deleted.",
 	Source:           "KEP-4020, upgrade / downgrade strategy; motivation: garbage collection that is misled by a 404",

@@ -10,7 +10,7 @@ var controllersWrongPeerCA = scenario.Scenario{
 	Name: "controllers-wrong-peer-ca",
 	Happens: "Only the first server runs TO. The controllers are clients of the second, which is restarted with a --peer-ca-file that has " +
 		"signed no server's certificate. Owners of kinds that only the first serves are deleted, and so is a namespace with an " +
-		"object of such a kind. Then the second server gets the right file, and the controllers are started anew.",
+		"object of such a kind. Then the second server gets the right file, and the controllers are restarted.",
 	Holds: "Meanwhile the controllers wait: no dependent of an owner that lives is deleted, and the namespace stays. With the right file " +
 		"they complete their work, and nothing is left of the namespace.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: --peer-ca-file verifies peers' serving certificates; goals: 503, not " +

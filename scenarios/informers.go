@@ -11,7 +11,7 @@ var informers = scenario.Scenario{
 	Happens: "Only the first server runs TO. Informers, by which every controller learns what exists, ask every server and a load balancer for " +
 		"kinds that only the first serves, and for one that all serve. Objects are created, deleted and collected by controllers while a " +
 		"server that the informers ask crashes, another one is upgraded, and the first, which alone served these kinds before, crashes.",
-	Holds: "Every informer is told of each change once and in order, whichever server passes it on and whichever takes over. In the end it has " +
+	Holds: "Every informer gets each change once and in order, whichever server passes it on and whichever takes over. In the end it has " +
 		"what is in etcd.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; controllers live by lists and watches",
 	About:            []string{"NoLostEvents"},

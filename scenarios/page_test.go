@@ -18,10 +18,16 @@ func cataloguePage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Scenarios
 
-This page is made from the catalogue in [scenarios/](../scenarios), which has %d scenarios. FROM is the older version, TO the newer one. Every
-[invariant](invariants.md) judges every scenario; *About* names those that the scenario tests. A run proves nothing if one of them that the KEP
-demands stays inconclusive. An extended one, which demands more than the KEP (see [conformance](conformance.md)), may stay inconclusive, unless
-`+"`--strict`"+` is given. *Control* is the proof that a scenario can fail: a subject, or a planted defect, that must violate all the named invariants.
+This page is made from the catalogue in [scenarios/](../scenarios), which has %d scenarios. FROM is
+the older version, TO the newer one.
+
+Every [invariant](invariants.md) judges every scenario. *About* names the invariants that the
+scenario tests. If a core invariant among them stays inconclusive, the run proves nothing. An
+extended invariant, which demands more than the KEP (see [conformance](conformance.md)), may stay
+inconclusive, unless `+"`--strict`"+` is given.
+
+*Control* is the proof that a scenario can fail: a subject, or a planted defect, that must violate
+all the named invariants.
 `, len(All()))
 	family := scenario.Family("")
 	for _, s := range All() {

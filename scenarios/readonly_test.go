@@ -45,7 +45,7 @@ func TestTheseScenariosOnlyRead(t *testing.T) {
 	}
 	for _, name := range got {
 		if !strings.Contains(string(page), "\n  | `"+name+"` |") {
-			t.Errorf("docs/conformance.md has no line for %s among those that can be carried out on servers that are somebody else's", name)
+			t.Errorf("docs/conformance.md has no line for %s among those that can run on servers that skewproof did not start", name)
 		}
 	}
 	if !slices.Equal(got, want) {

@@ -14,7 +14,7 @@ var sidecarRollout = scenario.Scenario{
 	Holds: "A server with a sidecar passes requests on to servers with and without one, answers 404 for what no server serves, and shows in " +
 		"discovery what all of them serve. With sidecars everywhere, discovery is complete and the same on every server. No server crashes " +
 		"and no request loops.",
-	Source: "KEP-4020, upgrade and downgrade strategy, for a proxy that is no part of the kube-apiserver; Goals: 404 only if no server serves it",
+	Source: "KEP-4020, upgrade and downgrade strategy, for a proxy that is not part of the kube-apiserver; Goals: 404 only if no server serves it",
 	About: []string{
 		"NoFalseNotFound", "TrueNotFound", "Available", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash", "ConfigurationTakesEffect",
 	},

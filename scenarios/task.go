@@ -61,7 +61,7 @@ func duringPartition(like scenario.Scenario, act, holds string, plan func(scenar
 // These are tasks of controllers, informers and clients in a partition. The control of each is that
 // of the scenario without a partition, because without a proxy the harm does not need a partition.
 var (
-	garbageCollectionDuringPartition = duringPartition(garbageCollection, "the controllers are started anew and the owners are deleted",
+	garbageCollectionDuringPartition = duringPartition(garbageCollection, "the controllers are restarted and the owners are deleted",
 		"The garbage collector deletes no dependent of an owner that lives, and all dependents of owners that are gone, at the latest when the partition is over.",
 		controlled(collecting.during(partition)))
 	foregroundDeletionDuringPartition = duringPartition(foregroundDeletion, "the owners are deleted",
@@ -71,7 +71,7 @@ var (
 		"The status of the quota says how many objects there are, of either kind, before the partition and after it.",
 		controlled(counting.during(partition)))
 	informersDuringPartition = duringPartition(informers, "objects are created and deleted",
-		"Every informer is told of each change once and in order, at the latest when the partition is over. In the end it has what is in etcd.",
+		"Every informer gets each change once and in order, at the latest when the partition is over. In the end it has what is in etcd.",
 		planned(firstTo, pressureOfInformers, informing.during(partition)))
 	storageVersionDuringPartition = duringPartition(storageVersion, "the objects are read, updated and patched through each of the others",
 		"What cannot be reached is answered with 503. No write loses a field that it does not name.",

@@ -16,13 +16,14 @@ func (d *driver) CompactEtcd(context.Context) (string, error) {
 	return "simulated watches that break list again in any case", nil
 }
 
-// DefragmentEtcd is simulated by nothing: real etcd is away for milliseconds, for which servers wait.
+// DefragmentEtcd does nothing in the simulator: real etcd is unavailable for milliseconds, for
+// which servers wait.
 func (d *driver) DefragmentEtcd(context.Context) (string, error) {
 	return "simulated etcd has no file", nil
 }
 
-// DeleteLease deletes the identity lease of a server. A server that can writes it again with its next
-// renewal, as a new holder.
+// DeleteLease deletes the identity lease of a server. A server that can reach etcd writes the lease
+// again at its next renewal, as a new holder.
 func (d *driver) DeleteLease(_ context.Context, name string) (string, error) {
 	s, srv := d.s, d.server(name)
 	if !srv.lease.identity {

@@ -125,7 +125,8 @@ func (s *Simulator) arriveFetch(x *exchange) {
 	x.back(headerBytes+brings, part{status: http.StatusOK, brings: brings, ends: true})
 }
 
-// brokenDocument is a discovery document that fails for peers while on is true.
+// brokenDocument is the state of a discovery document of a server. While on is true, fetches of it
+// by peers fail.
 type brokenDocument struct {
 	on     bool
 	how    fault.DiscoveryFailure

@@ -41,7 +41,8 @@ const storageTimeout = 3 * time.Second
 
 var errStorage = errors.New("etcdserver: request timed out")
 
-// sleep waits for d in the task of the request. It returns earlier if nobody waits for the answer.
+// sleep waits for d in the task of the request. It returns earlier if the requester no longer waits
+// for the answer.
 func (x *exchange) sleep(d time.Duration) {
 	for until := x.s.loop.Now() + d; x.s.loop.Now() < until && x.context.err == nil; {
 		x.task.Sleep(until - x.s.loop.Now())
@@ -84,7 +85,7 @@ func (a apiserver) reachEtcd(x *exchange) bool {
 	l := a.s.link(a.index, a.s.etcdEnd())
 	switch {
 	case l.blocked():
-		l.bite()
+		l.countAffected()
 		x.sleep(storageTimeout)
 		return false
 	case len(l.on) > 0:
@@ -280,7 +281,7 @@ type body struct {
 
 func bodyOf(s string) body { return body{[]byte(s), []string{itoa(len(s))}} }
 
-// Answers that are sent often.
+// These are answers that are sent often.
 var (
 	emptyList = bodyOf(`{"kind":"List","apiVersion":"v1","items":[]}`)
 	success   = bodyOf(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)

@@ -7,15 +7,15 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Counts are how much the servers of a run asked one another.
+// Counts are the numbers of requests between the servers of a run.
 type Counts struct {
 	// Fetches is the number of fetches of a peer's discovery document that ended.
 	Fetches int
-	// Forwarded is the number of decisions to forward a request to a first peer, and Attempts the
-	// number of attempts at peers that ended, the first ones and others.
+	// Forwarded is the number of decisions to forward a request to a first peer. Attempts is the
+	// number of attempts at peers that ended, including the first ones.
 	Forwarded, Attempts int
-	// Answered is the number of requests that a peer answered whole and that were no watch, and
-	// Waited the time that their clients waited for them.
+	// Answered is the number of requests, without watches, that a peer answered completely. Waited
+	// is the total time that their clients waited for them.
 	Answered int
 	Waited   time.Duration
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Defects are the places at which a test plants a defect, to prove that the invariants find it. The
-// zero value plants none. Only tests set a field.
+// Defects are the places at which a test plants a defect, to prove that the invariants find the
+// defect. The zero value plants none. Only tests set a field.
 type Defects struct {
 	// Transport wraps the transport of a server to its peers.
 	Transport func(http.RoundTripper) http.RoundTripper

@@ -38,8 +38,8 @@ func (n names) hasKind(kind string) bool {
 	return kind != "" && (n.kind == kind || n.kind != "" && (n.kind+"List" == kind || n.kind == kind+"List"))
 }
 
-// accept gives a definition the names that it asks for, unless others of its group have them. It
-// returns why a name is refused; "" if all are accepted.
+// accept gives a definition the names that it requests, unless other definitions of its group have
+// them. It returns why a name is refused, or "" if all are accepted.
 func (d *definition) accept(all []definition) (refused string) {
 	taken := func(has func(names) bool) bool {
 		return slices.ContainsFunc(all, func(o definition) bool {

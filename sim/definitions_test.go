@@ -41,7 +41,7 @@ func established(etcd []definition) (all []string) {
 	return all
 }
 
-// Real kube-apiservers are asked the same in internal/e2e (TestDefinitionsFromTheSkew).
+// TestDefinitionsFromTheSkew in internal/e2e sends the same requests to real kube-apiservers.
 func TestNamesOfCustomResources(t *testing.T) {
 	var gadgets, gizmos, gears scenario.Definition
 	for name, c := range map[string]struct {
@@ -56,8 +56,8 @@ func TestNamesOfCustomResources(t *testing.T) {
 		"a category that another has": {func() {
 			gizmos.ShortNames, gizmos.Categories, gadgets.Categories = nil, []string{"all"}, []string{"all"}
 		}, "gadgets gears gizmos"},
-		"another's name in its group":  {func() { gizmos.Group, gizmos.Kind = "other.example.com", "Gadget" }, "gadgets gears gizmos"},
-		"the kind of what is built in": {func() { gizmos.Group, gizmos.Kind = "apps.example.com", "Deployment" }, "gadgets gears gizmos"},
+		"another's name in its group":     {func() { gizmos.Group, gizmos.Kind = "other.example.com", "Gadget" }, "gadgets gears gizmos"},
+		"the kind of a built-in resource": {func() { gizmos.Group, gizmos.Kind = "apps.example.com", "Deployment" }, "gadgets gears gizmos"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gadgets, gizmos, gears = crd("gadgets", "v1"), crd("gizmos", "v1"), crd("gears", "v1")
@@ -92,7 +92,8 @@ func TestTheStorageVersionStays(t *testing.T) {
 	defined(t, nil, crd("widgets", "v1", "v2"), crd("widgets", "v2"), crd("widgets", "v3"))
 }
 
-// served returns who serves a resource of a group version in two releases with definitions.
+// served returns for two releases with definitions whether they serve a resource of a group
+// version.
 func served(t *testing.T, group, version, resource string, all ...scenario.Definition) (is [2]bool, listed [2]bool) {
 	t.Helper()
 	etcd := defined(t, nil, all...)
@@ -112,8 +113,8 @@ func served(t *testing.T, group, version, resource string, all ...scenario.Defin
 	return is, listed
 }
 
-// Versions 1.36.3 and 1.37.1 differ in storagemigration.k8s.io/v1, which only the newer has built
-// in, and in resource.k8s.io/v1, of which both have a part.
+// Versions 1.36.3 and 1.37.1 differ in two group versions: only the newer has
+// storagemigration.k8s.io/v1 built in, and each has a part of resource.k8s.io/v1.
 func TestDefinitionsInBuiltInGroupVersions(t *testing.T) {
 	in := func(group, resource, version string, aggregated bool) scenario.Definition {
 		return scenario.Definition{Group: group, Resource: resource, Versions: []string{version}, Aggregated: aggregated}
@@ -124,15 +125,15 @@ func TestDefinitionsInBuiltInGroupVersions(t *testing.T) {
 		group, version, resource string
 		want                     [2]bool // older, newer
 	}{
-		"nothing defined nearby":            {crd("widgets", "v1"), migration, "v1", "storageversionmigrations", [2]bool{false, true}},
-		"the same resource":                 {in(migration, "storageversionmigrations", "v1", false), migration, "v1", "storageversionmigrations", [2]bool{true, true}},
-		"another in the version":            {in(migration, "gizmos", "v1", false), migration, "v1", "gizmos", [2]bool{true, false}},
-		"another hides nothing":             {in(migration, "gizmos", "v1", false), migration, "v1", "storageversionmigrations", [2]bool{false, true}},
-		"a later version":                   {in(migration, "storageversionmigrations", "v9", false), migration, "v9", "storageversionmigrations", [2]bool{true, true}},
-		"a version that both have in part":  {in(resources, "devicetaintrules", "v1", false), resources, "v1", "devicetaintrules", [2]bool{false, true}},
-		"another in a version of both":      {in(resources, "gizmos", "v1", false), resources, "v1", "gizmos", [2]bool{false, false}},
-		"aggregated":                        {in(migration, "gauges", "v1", true), migration, "v1", "gauges", [2]bool{true, true}},
-		"aggregated hides what is built in": {in(migration, "gauges", "v1", true), migration, "v1", "storageversionmigrations", [2]bool{false, false}},
+		"nothing defined nearby":                     {crd("widgets", "v1"), migration, "v1", "storageversionmigrations", [2]bool{false, true}},
+		"the same resource":                          {in(migration, "storageversionmigrations", "v1", false), migration, "v1", "storageversionmigrations", [2]bool{true, true}},
+		"another in the version":                     {in(migration, "gizmos", "v1", false), migration, "v1", "gizmos", [2]bool{true, false}},
+		"another hides nothing":                      {in(migration, "gizmos", "v1", false), migration, "v1", "storageversionmigrations", [2]bool{false, true}},
+		"a later version":                            {in(migration, "storageversionmigrations", "v9", false), migration, "v9", "storageversionmigrations", [2]bool{true, true}},
+		"a version that both have in part":           {in(resources, "devicetaintrules", "v1", false), resources, "v1", "devicetaintrules", [2]bool{false, true}},
+		"another in a version of both":               {in(resources, "gizmos", "v1", false), resources, "v1", "gizmos", [2]bool{false, false}},
+		"aggregated":                                 {in(migration, "gauges", "v1", true), migration, "v1", "gauges", [2]bool{true, true}},
+		"an aggregated API hides built-in resources": {in(migration, "gauges", "v1", true), migration, "v1", "storageversionmigrations", [2]bool{false, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is, listed := served(t, c.group, c.version, c.resource, c.defined)

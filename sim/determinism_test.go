@@ -21,9 +21,9 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-var update = flag.Bool("update", false, "write testdata/hashes.txt anew")
+var update = flag.Bool("update", false, "write testdata/hashes.txt again")
 
-// eventful is a case in which much happens at once.
+// eventful is a case with many events at the same time.
 func eventful() *Case {
 	inject := func(label string, f fault.Fault) scenario.Step {
 		return scenario.Step{Action: scenario.Inject, Label: label, Fault: &f}
@@ -104,7 +104,7 @@ func TestASeedMeansTheSameEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("the traces are not those of %s. If what servers do was meant to change, write it anew: go test ./sim -run Everywhere -update\n%s", golden, got)
+		t.Errorf("the traces differ from those in %s. If this change of behaviour is intended, write the file again: go test ./sim -run Everywhere -update\n%s", golden, got)
 	}
 	for _, procs := range []int{1, max(2, runtime.NumCPU())} {
 		child := exec.Command(os.Args[0], "-test.run=^TestASeedMeansTheSameEverywhere$")
@@ -115,7 +115,7 @@ func TestASeedMeansTheSameEverywhere(t *testing.T) {
 		}
 		_, theirs, _ := bytes.Cut(out, []byte("hashes:\n"))
 		if !bytes.HasPrefix(theirs, []byte(got)) {
-			t.Errorf("with %d processors the traces are others:\n%s", procs, theirs)
+			t.Errorf("with %d processors the traces differ:\n%s", procs, theirs)
 		}
 	}
 }
@@ -140,14 +140,14 @@ func TestEarlierRunsLeaveNothingBehind(t *testing.T) {
 				}
 				fresh.Close()
 				if first.Hash != again.Hash {
-					t.Errorf("%s, seed %d, case %d: a simulator that was used gives another trace", p.Name, seed, i)
+					t.Errorf("%s, seed %d, case %d: a used simulator gives another trace", p.Name, seed, i)
 				}
 				if !reflect.DeepEqual(emptied(first.History), emptied(again.History)) {
-					t.Errorf("%s, seed %d, case %d: a simulator that was used gives another history", p.Name, seed, i)
+					t.Errorf("%s, seed %d, case %d: a used simulator gives another history", p.Name, seed, i)
 				}
 				used.Recycle(again)
 				if again.History != nil {
-					t.Error("a history that was given back can still be looked at")
+					t.Error("a recycled history is still accessible")
 				}
 			}
 		}
@@ -179,6 +179,6 @@ func TestARecordedTapeIsTheSameRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first.Hash != again.Hash {
-		t.Error("read back from its record, the tape gives another trace")
+		t.Error("the recorded tape gives another trace")
 	}
 }

@@ -42,8 +42,8 @@ func TestAServerServesDuringItsShutdownDelay(t *testing.T) {
 	}
 }
 
-// An administrator who deletes the lease of a server takes it away from its peers until the server
-// writes the lease again.
+// If an administrator deletes the lease of a server, peers do not use the server until it has
+// written the lease again.
 func TestADeletedLeaseComesBack(t *testing.T) {
 	c := three(soak(6*time.Second), scenario.Step{Action: scenario.DeleteLease, Server: "a"}, soak(20*time.Second))
 	list := workload.Request{Verb: "list", GVR: onlyNew, User: workload.Admin}
@@ -60,7 +60,7 @@ func TestADeletedLeaseComesBack(t *testing.T) {
 		}
 	}
 	if effect := r.History.Steps[1].Effect; effect == "" {
-		t.Error("the step says nothing of its effect")
+		t.Error("the step does not record its effect")
 	}
 	if r.History.Steps[1].Error != "" {
 		t.Error(r.History.Steps[1].Error)

@@ -344,7 +344,7 @@ func without(all []*exchange, x *exchange) []*exchange {
 	return all
 }
 
-// record records the target's own account of the request, as its audit log would.
+// record writes the target's own record of the request, as its audit log would.
 func (x *exchange) record() {
 	h := x.s.history
 	x.hop = len(h.Hops)
@@ -358,7 +358,7 @@ func (x *exchange) record() {
 	x.suspectHop(&hop)
 }
 
-// newHop returns the target's account of a request that arrives now.
+// newHop returns the target's record of a request that arrives now.
 func (x *exchange) newHop() history.Hop {
 	x.entry = history.Entry{Server: x.target.name}
 	hop := history.Hop{Operation: x.op.ID, Start: x.s.loop.Now(), End: x.s.loop.Now(), Entry: &x.entry}

@@ -16,11 +16,11 @@ import (
 
 type groupVersion struct{ group, version string }
 
-// extendedDocument is what a server with extensions serves and lists. Real kube-apiservers decide by
-// group version, in requests and in discovery alike: an aggregated API comes before what is built
-// in, and what is built in before custom resources. So a custom resource in a group version that a
-// server has built in is not served there, while an older server may serve it. Sources: the director
-// in k8s.io/apiserver/pkg/server/handler.go, and the order of sources in
+// extendedDocument is what a server with extensions serves and lists. Real kube-apiservers decide
+// by group version, in requests and in discovery alike. Aggregated APIs come first, then built-in
+// resources, then custom resources. So a server does not serve a custom resource in a group version
+// that it has built in, while an older server may serve that resource. Sources: the director in
+// k8s.io/apiserver/pkg/server/handler.go, and the order of sources in
 // pkg/endpoints/discovery/aggregated/handler.go.
 type extendedDocument struct {
 	version  *recorded.Version
@@ -180,10 +180,10 @@ func (a addition) addTo(g *apidiscoveryv2.APIGroupDiscovery, order priorities) {
 	g.Versions[v].Resources = append(slices.Clip(g.Versions[v].Resources), r)
 }
 
-// Priorities of versions in their group. Those of built-in versions differ by group
-// (apiVersionPriorities in k8s.io/kubernetes, cmd/kube-apiserver/app/aggregator.go), and this is
-// about what they are. Those of custom resources are above all others, so that a group's preferred
-// version becomes that of a custom resource.
+// These are the priorities of versions in their group. Those of built-in versions differ by group
+// (apiVersionPriorities in k8s.io/kubernetes, cmd/kube-apiserver/app/aggregator.go); stablePriority
+// and unstablePriority are approximate values. Those of custom resources are above all others, so a
+// custom resource provides its group's preferred version.
 const (
 	customPriority    = 100 // k8s.io/apiextensions-apiserver, pkg/apiserver/customresource_discovery_controller.go
 	preferredPriority = 20  // internal/definer

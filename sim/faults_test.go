@@ -57,7 +57,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("record %+v, blocks: want %t", record, c.blocks)
 			}
 			if f.From == "b" && f.Kind != fault.SlowClose && !record.Effective() {
-				t.Errorf("record %+v: it bit nothing", record)
+				t.Errorf("record %+v: the fault affected no request", record)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func TestAWatchThroughAPeer(t *testing.T) {
 		t.Errorf("a watch whose peer dies after five seconds: %d events, %q after %s", broken.Events, broken.Failure, broken.End-broken.Start)
 	}
 	if !r.Reached.Has(ReachedWatchBroken) {
-		t.Error("nobody noticed that a watch broke off")
+		t.Error("no state records that a watch broke off")
 	}
 }
 
@@ -148,7 +148,7 @@ func TestAResetThatIsHealedInTime(t *testing.T) {
 			r := run(t, only(t, proxy.Reference()), c, 1)
 			o := r.History.Operations[0]
 			if o.Status != want.status || r.History.Faults[0].Effective() != want.bit {
-				t.Errorf("%s, healed after %s: answered %d after %s, %+v; want %d, and that it bit: %t", direction, healedAfter, o.Status, o.End-o.Start,
+				t.Errorf("%s, healed after %s: answered %d after %s, %+v; want %d, and that it affected the request: %t", direction, healedAfter, o.Status, o.End-o.Start,
 					r.History.Faults[0], want.status, want.bit)
 			}
 			if want.status == 200 && o.End-o.Start < healedAfter {
@@ -179,9 +179,9 @@ func TestStoppedWhileItStarts(t *testing.T) {
 	}
 }
 
-// For each request, upstream asks etcd for the address of the peer, and the request hangs until
-// etcd answers. (Seen on real processes, in etcd-cut-off-one-server.) The reference knows the
-// addresses of its peers.
+// For each request, upstream reads the address of the peer from etcd, and the request hangs until
+// etcd answers. (Observed on real processes, in etcd-cut-off-one-server.) The reference keeps the
+// addresses of its peers in memory.
 func TestWithoutEtcdUpstreamFindsNoPeer(t *testing.T) {
 	for policy, hangs := range map[string]bool{"upstream-1.37": true, "alpha-1.28": true, "reference": false} {
 		p, err := proxy.PresetNamed(policy)

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// The attributes of every user of the simulator, as in its user.Info and as in history.Hop.
+// These are the attributes of every user of the simulator, in the form of its user.Info and of
+// history.Hop.
 var groups = []string{"system:authenticated"}
 
 const (

@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// knowledge is how a server learns about its peers, and what it has learnt.
+// knowledge is the state of a server's sources about its peers, and what it has learnt from them.
 type knowledge struct {
 	store    *proxy.Store
 	schedule *peers.Schedule

@@ -163,7 +163,7 @@ func (s *Simulator) etcdChanged(srv *server) {
 		srv.cutOff = true
 		srv.cutAt = s.loop.Now()
 		srv.watch++
-		s.link(srv.index, s.etcdEnd()).bite()
+		s.link(srv.index, s.etcdEnd()).countAffected()
 		srv.silence()
 		srv.noticeStall()
 		srv.seeking = !srv.sidecar()

@@ -76,8 +76,8 @@ func TestListsAreCountedOverTheirPages(t *testing.T) {
 	}
 }
 
-// A client may receive something else than an older discovery document. Then the operation records
-// why the document cannot be parsed, as on real processes.
+// A client may receive something other than a discovery document of an older format. Then the
+// operation records why the document cannot be parsed, as on real processes.
 func TestAnOlderDocumentThatCannotBeReadSaysWhy(t *testing.T) {
 	for body, want := range map[string]string{`{"kind":"APIVersions","versions":["v1"]}`: "", `{"kind":"Status"}`: `got kind "Status"`, "welcome": "invalid character"} {
 		s := &Simulator{history: &history.History{Documents: map[string]history.Document{}}}

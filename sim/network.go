@@ -12,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// The errors with which a connection can end. After errRefused, the request was certainly not
-// delivered.
+// These are the errors with which a connection can end. After errRefused, the request was certainly
+// not delivered.
 var (
 	errRefused = &netError{text: "connection refused", undelivered: true}
 	errReset   = errors.New("connection reset by peer")
@@ -73,8 +73,8 @@ func (l *link) blocked() bool {
 	return l.has(fault.Cut, "") != nil || l.has(fault.Timeout, fault.Up) != nil || l.has(fault.Timeout, fault.Down) != nil
 }
 
-// bite counts in the records that an exchange met the faults on the link.
-func (l *link) bite() {
+// countAffected counts in the records that the faults on the link affected an exchange.
+func (l *link) countAffected() {
 	for _, a := range l.on {
 		if a.Kind == fault.Cut {
 			a.record.Evidence.Refused++
@@ -105,7 +105,7 @@ func (s *Simulator) delay(l *link, d fault.Direction, bytes int) time.Duration {
 			took += a.Delay * time.Duration(int64(bytes)/max(1, a.Size))
 			a.record.Evidence.Affected++
 		case fault.SlowClose:
-			a.record.Evidence.Affected++ // only the end of a connection is late, and nobody waits for that
+			a.record.Evidence.Affected++ // only the end of a connection is late, and no requester waits for that
 		}
 	}
 	return max(0, took)
@@ -120,9 +120,9 @@ func (s *Simulator) latency() time.Duration {
 	return latencies[s.tape.Choose(tape.Delays, len(latencies))]
 }
 
-// The times after which a silent connection between servers is closed: the silence before the
-// HTTP/2 ping, and the wait for its answer. The sources are client-go's transport and this
-// repository's sidecar.
+// These are the times after which a silent connection between servers is closed: the silence before
+// the HTTP/2 ping, and the wait for the answer to the ping. The sources are client-go's transport
+// and this repository's sidecar.
 const (
 	upstreamSilence, upstreamAnswer = 30 * time.Second, 15 * time.Second
 	sidecarSilence, sidecarAnswer   = 5 * time.Second, 5 * time.Second

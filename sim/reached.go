@@ -174,13 +174,13 @@ func Impossible(p proxy.Policy) map[State]string {
 	}{
 		{!p.Quirks.CrashOnFailedFetch, "a failed fetch does not end a server", []State{ReachedCrash}},
 		{k.WaitForPeers, "a server is not ready before it has asked every peer", []State{ReachedUnsynced}},
-		{!k.FailClosed, "what is unknown counts as absent", []State{ReachedUnknown, ReachedWatchStalled}},
+		{!k.FailClosed, "unknown resources count as absent", []State{ReachedUnknown, ReachedWatchStalled}},
 		{k.ForgetOnRestart && k.Extensions == proxy.ExtensionsExact,
-			"a server that ceases to serve something built in has restarted, and knows nothing of what peers served before; what is not built in is not taken from peers",
+			"a server stops serving a built-in resource only by a restart, after which it knows nothing about its peers; extensions are not taken from peers",
 			[]State{ReachedMutualBelief}},
 		{r.Attempts < 2, "there is one attempt", []State{ReachedFailover}},
 		{r.Ejection == 0, "no peer is avoided", []State{ReachedEjected}},
-		{!r.RefuseAtHop, "who is asked by a peer and does not serve it answers 404", []State{ReachedRefused}},
+		{!r.RefuseAtHop, "a server that does not serve a forwarded request answers 404", []State{ReachedRefused}},
 		{!p.Discovery.Merge, "discovery is not merged", []State{ReachedDiscovery}},
 		{k.StorageVersions, "peers are not asked what they serve", []State{ReachedHalfFetched, ReachedFetchFailed, ReachedUnsynced}},
 	} {

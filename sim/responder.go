@@ -31,7 +31,7 @@ func (w *responder) WriteHeader(status int) {
 	}
 }
 
-// Write fails if nobody waits for the answer any more, as on a closed connection.
+// Write fails if the requester no longer waits for the answer, as on a closed connection.
 func (w *responder) Write(p []byte) (int, error) {
 	if w.x.context.err != nil {
 		if w.status >= http.StatusBadRequest {
@@ -52,8 +52,8 @@ func (w *responder) Flush() {
 	w.send()
 }
 
-// CloseNotify is a method that the API machinery requires of a writer that it wraps. Nobody calls
-// it.
+// CloseNotify is a method that the API machinery requires of a writer that it wraps. It is never
+// called.
 func (w *responder) CloseNotify() <-chan bool { return nil }
 
 // head starts the answer.
@@ -63,8 +63,8 @@ func (w *responder) head() part {
 	return part{status: w.status, header: w.Header()}
 }
 
-// noteStatus records the status of the answer in the hop. A peer that answers 401 has authenticated
-// nobody.
+// noteStatus records the status of the answer in the hop. A peer that answers 401 has not
+// authenticated any user.
 func (x *exchange) noteStatus(status int) {
 	if x.hop < 0 {
 		return

@@ -57,14 +57,15 @@ type server struct {
 	handler  http.Handler
 	proxy    *proxy.Handler // nil with the feature off
 	incoming []*exchange    // requests in progress
-	drained  vtime.Time     // until when it serves after it was told to stop
+	drained  vtime.Time     // until when it serves after it was asked to stop
 
 	broken [2]brokenDocument // its discovery documents, by root
 	knowledge
 	extended
 }
 
-// The times of a start: until the process talks to etcd, and from then until it is ready.
+// These are the durations of the parts of a start: until the process reads etcd, and from then
+// until it is ready.
 const (
 	bootsWithin  = 800 * time.Millisecond
 	readyWithin  = 2500 * time.Millisecond
@@ -110,7 +111,7 @@ func (srv *server) withEtcd(do func()) {
 		do()
 		return
 	}
-	l.bite()
+	l.countAffected()
 	srv.s.loop.After(time.Second, srv.gate, func() { srv.withEtcd(do) })
 }
 
@@ -267,9 +268,9 @@ func (srv *server) stop() {
 	})
 }
 
-// drain is how long the process serves after it was told to stop and has removed its leases
-// (preparedGenericAPIServer.Run in k8s.io/apiserver, pkg/server/genericapiserver.go). A sidecar does
-// not wait for its kube-apiserver.
+// drain is how long the process serves after it was asked to stop and has removed its leases
+// (preparedGenericAPIServer.Run in k8s.io/apiserver, pkg/server/genericapiserver.go). A sidecar
+// does not wait for its kube-apiserver.
 func (srv *server) drain() time.Duration {
 	if srv.setup == nil || srv.sidecar() {
 		return 0
@@ -277,7 +278,7 @@ func (srv *server) drain() time.Duration {
 	return srv.setup.ShutdownDelay
 }
 
-// goAway makes the client of a connection dial anew, by chance, after an answer.
+// goAway makes the client of a connection dial again, by chance, after an answer.
 func (x *exchange) goAway() {
 	if setup := x.target.setup; setup != nil && setup.Goaway == scenario.On && x.s.tape.OneIn(tape.Delays, goawayOneIn) {
 		x.link.warm = false
@@ -355,7 +356,7 @@ func (srv *server) tellServed() {
 	served := history.Served{Server: srv.name, Incarnation: srv.incarnation, At: s.loop.Now(), Document: d.Hash}
 	for n := len(s.history.Served) - 1; n >= 0 && s.history.Served[n].At == served.At; n-- {
 		if s.history.Served[n].Server == srv.name {
-			s.history.Served[n] = served // nobody could see a state of zero duration
+			s.history.Served[n] = served // no client can see a state of zero duration
 			return
 		}
 	}

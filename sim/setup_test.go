@@ -24,40 +24,40 @@ func TestSetups(t *testing.T) {
 		from    string // from end of the recorded fault; "" if the setup blocks no link
 		refuses bool
 	}{
-		"trusts a stranger":                     {"b", scenario.Setup{PeerCA: scenario.TrustStranger}, reference, 503, "b", false},
-		"trusts a stranger, upstream":           {"b", scenario.Setup{PeerCA: scenario.TrustStranger}, upstream, 404, "b", false},
-		"trusts nobody":                         {"b", scenario.Setup{PeerCA: scenario.TrustMissing}, reference, 0, "", true},
-		"trusts nobody, upstream":               {"b", scenario.Setup{PeerCA: scenario.TrustMissing}, upstream, 404, "", false},
-		"shows an expired certificate":          {"a", scenario.Setup{Serving: scenario.CertificateExpired}, reference, 404, "", true}, // then no server serves the resource
-		"shows an expired one, upstream":        {"a", scenario.Setup{Serving: scenario.CertificateExpired}, upstream, 404, "b", false},
-		"shows a stranger's certificate":        {"a", scenario.Setup{Serving: scenario.CertificateStranger}, reference, 503, "b", false},
-		"shows a new certificate":               {"a", scenario.Setup{Serving: scenario.CertificateRotated}, reference, 200, "", false},
-		"is not allowed to speak for users":     {"b", scenario.Setup{FrontProxy: scenario.CertificateOther}, reference, 503, "b", false},
-		"is not allowed to, upstream":           {"b", scenario.Setup{FrontProxy: scenario.CertificateOther}, upstream, 404, "b", false},
-		"shows a certificate for another name":  {"a", scenario.Setup{Serving: scenario.CertificateOther}, reference, 404, "", true},
-		"shows one for another, upstream":       {"a", scenario.Setup{Serving: scenario.CertificateOther}, upstream, 404, "b", false},
-		"speaks by a stranger's certificate":    {"b", scenario.Setup{FrontProxy: scenario.CertificateStranger}, reference, 0, "", true},
-		"speaks by a stranger's, upstream":      {"b", scenario.Setup{FrontProxy: scenario.CertificateStranger}, upstream, 404, "b", false},
-		"speaks by an expired one":              {"b", scenario.Setup{FrontProxy: scenario.CertificateExpired}, reference, 0, "", true},
-		"speaks by an expired one, upstream":    {"b", scenario.Setup{FrontProxy: scenario.CertificateExpired}, upstream, 404, "b", false},
-		"leads nowhere":                         {"a", scenario.Setup{Advertise: scenario.AdvertiseWrong}, reference, 503, "b", false},
-		"leads nowhere, upstream":               {"a", scenario.Setup{Advertise: scenario.AdvertiseWrong}, upstream, 404, "b", false},
-		"leads to where no way goes":            {"a", scenario.Setup{Advertise: scenario.AdvertiseHost}, reference, 503, "b", false},
-		"falls back":                            {"a", scenario.Setup{Advertise: scenario.AdvertiseNothing}, reference, 200, "", false},
-		"says half of where it is":              {"a", scenario.Setup{Advertise: scenario.AdvertisePort}, reference, 404, "", true},
-		"says half of where it is, upstream":    {"a", scenario.Setup{Advertise: scenario.AdvertisePort}, upstream, 200, "", false},
-		"has kubeadm's flags":                   {"b", scenario.Setup{Flags: scenario.FlagsKubeadm}, reference, 200, "", false},
-		"has kubeadm's flags, upstream":         {"b", scenario.Setup{Flags: scenario.FlagsKubeadm}, upstream, 404, "", false},
-		"is switched off":                       {"b", scenario.Setup{Proxy: scenario.Off}, reference, 404, "", false},
-		"asks one that is switched off":         {"a", scenario.Setup{Proxy: scenario.Off}, reference, 503, "b", false},
-		"asks one that is switched off, before": {"a", scenario.Setup{Proxy: scenario.Off}, upstream, 404, "b", false},
+		"trusts a stranger":                                              {"b", scenario.Setup{PeerCA: scenario.TrustStranger}, reference, 503, "b", false},
+		"trusts a foreign authority, upstream":                           {"b", scenario.Setup{PeerCA: scenario.TrustStranger}, upstream, 404, "b", false},
+		"trusts nobody":                                                  {"b", scenario.Setup{PeerCA: scenario.TrustMissing}, reference, 0, "", true},
+		"trusts nobody, upstream":                                        {"b", scenario.Setup{PeerCA: scenario.TrustMissing}, upstream, 404, "", false},
+		"shows an expired certificate":                                   {"a", scenario.Setup{Serving: scenario.CertificateExpired}, reference, 404, "", true}, // then no server serves the resource
+		"shows an expired one, upstream":                                 {"a", scenario.Setup{Serving: scenario.CertificateExpired}, upstream, 404, "b", false},
+		"shows a certificate of a foreign authority":                     {"a", scenario.Setup{Serving: scenario.CertificateStranger}, reference, 503, "b", false},
+		"shows a new certificate":                                        {"a", scenario.Setup{Serving: scenario.CertificateRotated}, reference, 200, "", false},
+		"has a front-proxy name that is not allowed":                     {"b", scenario.Setup{FrontProxy: scenario.CertificateOther}, reference, 503, "b", false},
+		"has a front-proxy name that is not allowed, upstream":           {"b", scenario.Setup{FrontProxy: scenario.CertificateOther}, upstream, 404, "b", false},
+		"shows a certificate for another name":                           {"a", scenario.Setup{Serving: scenario.CertificateOther}, reference, 404, "", true},
+		"shows one for another, upstream":                                {"a", scenario.Setup{Serving: scenario.CertificateOther}, upstream, 404, "b", false},
+		"has a front-proxy certificate of a foreign authority":           {"b", scenario.Setup{FrontProxy: scenario.CertificateStranger}, reference, 0, "", true},
+		"has a front-proxy certificate of a foreign authority, upstream": {"b", scenario.Setup{FrontProxy: scenario.CertificateStranger}, upstream, 404, "b", false},
+		"has an expired front-proxy certificate":                         {"b", scenario.Setup{FrontProxy: scenario.CertificateExpired}, reference, 0, "", true},
+		"has an expired front-proxy certificate, upstream":               {"b", scenario.Setup{FrontProxy: scenario.CertificateExpired}, upstream, 404, "b", false},
+		"leads nowhere":                                                  {"a", scenario.Setup{Advertise: scenario.AdvertiseWrong}, reference, 503, "b", false},
+		"leads nowhere, upstream":                                        {"a", scenario.Setup{Advertise: scenario.AdvertiseWrong}, upstream, 404, "b", false},
+		"advertises an unroutable address":                               {"a", scenario.Setup{Advertise: scenario.AdvertiseHost}, reference, 503, "b", false},
+		"falls back":                                                     {"a", scenario.Setup{Advertise: scenario.AdvertiseNothing}, reference, 200, "", false},
+		"advertises half an address":                                     {"a", scenario.Setup{Advertise: scenario.AdvertisePort}, reference, 404, "", true},
+		"advertises half an address, upstream":                           {"a", scenario.Setup{Advertise: scenario.AdvertisePort}, upstream, 200, "", false},
+		"has kubeadm's flags":                                            {"b", scenario.Setup{Flags: scenario.FlagsKubeadm}, reference, 200, "", false},
+		"has kubeadm's flags, upstream":                                  {"b", scenario.Setup{Flags: scenario.FlagsKubeadm}, upstream, 404, "", false},
+		"is switched off":                                                {"b", scenario.Setup{Proxy: scenario.Off}, reference, 404, "", false},
+		"has a peer whose proxy is off":                                  {"a", scenario.Setup{Proxy: scenario.Off}, reference, 503, "b", false},
+		"has a peer whose proxy is off, before":                          {"a", scenario.Setup{Proxy: scenario.Off}, upstream, 404, "b", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			restart := scenario.Step{Action: scenario.Restart, Server: c.server, Setup: &c.setup}
-			mend := scenario.Step{Action: scenario.Restart, Server: c.server}
+			correction := scenario.Step{Action: scenario.Restart, Server: c.server}
 			// The first request comes after the staleness bound, and the second after the setup was
 			// corrected.
-			kase := three(soak(10*time.Second), restart, soak(30*time.Second), mend, soak(time.Minute)).
+			kase := three(soak(10*time.Second), restart, soak(30*time.Second), correction, soak(time.Minute)).
 				asking(2, "b", onlyNew, 20*time.Second, 1).asking(4, "b", onlyNew, 50*time.Second, 1)
 			h := run(t, only(t, c.policy), kase, 1).History
 			if len(h.Operations) != 2 {
@@ -67,7 +67,7 @@ func TestSetups(t *testing.T) {
 				t.Errorf("answered %d %s (%s), want %d", o.Status, o.Failure, o.Message, c.status)
 			}
 			if o := h.Operations[1]; o.Status != 200 {
-				t.Errorf("when it was put right: %d %s (%s)", o.Status, o.Failure, o.Message)
+				t.Errorf("after the correction: %d %s (%s)", o.Status, o.Failure, o.Message)
 			}
 			var way, refusal *history.Fault
 			for i, f := range h.Faults {
@@ -82,14 +82,14 @@ func TestSetups(t *testing.T) {
 				}
 			}
 			if c.from != "" && (way == nil || !way.Blocks || !way.Effective()) {
-				t.Errorf("faults %+v: want one of the way from %s to a, with evidence", h.Faults, c.from)
+				t.Errorf("faults %+v: want one on the link from %s to a, with evidence", h.Faults, c.from)
 			}
 			certificate := c.setup.PeerCA == scenario.TrustStranger || c.setup.Serving != "" && c.setup.Serving != scenario.CertificateRotated || c.setup.FrontProxy != ""
 			if way != nil && c.from != "" && (way.Distrust != "") != certificate || refusal != nil && (refusal.Distrust != "") != certificate {
-				t.Errorf("faults %+v: one of certificates: want %v", h.Faults, certificate)
+				t.Errorf("faults %+v: want a fault of certificates: %v", h.Faults, certificate)
 			}
 			if (refusal != nil) != c.refuses {
-				t.Errorf("faults %+v: it refused: %v, want %v", h.Faults, refusal != nil, c.refuses)
+				t.Errorf("faults %+v: the process refused to start: %v, want %v", h.Faults, refusal != nil, c.refuses)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func TestClientsDoNotTrustAnExpiredCertificate(t *testing.T) {
 		found = found || f.From == "client" && f.To == "a" && f.Blocks && f.Evidence.Affected == 1
 	}
 	if !found {
-		t.Errorf("faults %+v: none says that a client was kept from a", h.Faults)
+		t.Errorf("faults %+v: want one on the link from the client to a", h.Faults)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestAServerThatEmulatesServesWhatTheOtherDoes(t *testing.T) {
 				}
 			}
 			if want := []string{older, newer}; !slices.Equal(served[len(served)-2:], want) {
-				t.Errorf("it served what %v do, want %v at the end", served, want)
+				t.Errorf("it served the resources of %v, want %v at the end", served, want)
 			}
 			if want := []string{newer, newer}; !slices.Equal(programs[len(programs)-2:], want) {
 				t.Errorf("its programs were %v, want %v at the end", programs, want)
@@ -179,7 +179,7 @@ func TestAServerThatEmulatesServesWhatTheOtherDoes(t *testing.T) {
 				t.Errorf("it said that it emulates %q, want %q at the end", emulated, want)
 			}
 			if asked[older] != olds {
-				t.Errorf("the policies were those of %v, want %d of the older version: the proxy is of the program's own", asked, olds)
+				t.Errorf("the policies were those of %v, want %d of the older version: the proxy must be of the program's own version", asked, olds)
 			}
 		})
 	}
@@ -200,8 +200,8 @@ func TestASettledClusterKeepsItsSetups(t *testing.T) {
 }
 
 // In a round of fetches, upstream looks up the address of a peer once. If no path leads to this
-// address, each document costs half a minute. A new address that the peer advertises meanwhile does
-// not help. (Seen on real processes, in advertised-address-unroutable.)
+// address, each document costs half a minute. If the peer advertises a new address in the meantime,
+// the round does not use it. (Observed on real processes, in advertised-address-unroutable.)
 func TestARoundThatDialsNowhereTakesLong(t *testing.T) {
 	for policy, want := range map[string]int{"upstream-1.37": 404, "reference": 200} {
 		p, err := proxy.PresetNamed(policy)
@@ -209,8 +209,8 @@ func TestARoundThatDialsNowhereTakesLong(t *testing.T) {
 			t.Fatal(err)
 		}
 		unroutable := scenario.Step{Action: scenario.Restart, Server: "a", Setup: &scenario.Setup{Advertise: scenario.AdvertiseHost}}
-		mend := scenario.Step{Action: scenario.Restart, Server: "a"}
-		c := three(soak(10*time.Second), unroutable, soak(17*time.Second), mend, soak(time.Minute)).asking(4, "b", onlyNew, 20*time.Second, 1)
+		correction := scenario.Step{Action: scenario.Restart, Server: "a"}
+		c := three(soak(10*time.Second), unroutable, soak(17*time.Second), correction, soak(time.Minute)).asking(4, "b", onlyNew, 20*time.Second, 1)
 		if o := run(t, only(t, p), c, 1).History.Operations[0]; o.Status != want {
 			t.Errorf("%s: %d %s (%s) twenty seconds after the address was right again, want %d", policy, o.Status, o.Failure, o.Message, want)
 		}

@@ -68,7 +68,7 @@ type Simulator struct {
 	counts      Counts
 	suspect     bool
 
-	// Caches of values that are the same in every run.
+	// These are caches of values that are the same in every run.
 	ids       []string
 	templates map[workload.Request]*template
 	indexes   map[*recorded.Version]map[resourceKey][]string
@@ -77,7 +77,7 @@ type Simulator struct {
 	users     map[string]user.Info
 	snapshots map[string]*snapshot
 
-	// Memory that a run uses and the next run reuses.
+	// This is memory that a run uses and the next run reuses.
 	exchanges  kept[exchange]
 	sharing    history.Sharing
 	operations kept[operation]
@@ -106,7 +106,7 @@ type Result struct {
 	Hash, Shape uint64
 	// Reached are the interesting states that the run reached.
 	Reached Reached
-	// Counts are how much servers asked one another.
+	// Counts are the numbers of requests between servers.
 	Counts Counts
 	// Suspect is false only if no invariant can be violated. Then the history need not be judged.
 	Suspect bool
@@ -145,8 +145,8 @@ type Options struct {
 // then.
 const maxRun = 24 * time.Hour
 
-// Run carries out a case. It returns an error if it cannot carry the case out. The behaviour of
-// servers and clients is never an error.
+// Run carries out a case. It returns an error if it cannot carry the case out. No behaviour of
+// servers and clients is an error.
 func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	if err := s.prepare(c, t, o); err != nil {
 		return nil, err

@@ -94,7 +94,7 @@ func TestARequestReachesThePeerThatServesIt(t *testing.T) {
 				}
 			}
 			if !r.Reached.Has(ReachedProxied) {
-				t.Error("nothing was passed on")
+				t.Error("no request was passed on")
 			}
 			if t.Failed() {
 				var b bytes.Buffer
@@ -141,8 +141,8 @@ func TestTheSameThreeGiveTheSameTrace(t *testing.T) {
 	}
 }
 
-// A run that exceeds the time limit does not pass, whatever it has not finished. The faults on
-// servers until then are in its history. A run that is only long does finish.
+// A run that exceeds the time limit does not pass, whatever it has not finished. Its history has
+// the faults on servers until then. A run that is long but within the limit does finish.
 func TestARunThatTakesTooLongDidNotComeToItsEnd(t *testing.T) {
 	const day = 24 * time.Hour
 	kill := scenario.Step{Action: scenario.Kill, Server: "a"}
@@ -166,7 +166,7 @@ func TestARunThatTakesTooLongDidNotComeToItsEnd(t *testing.T) {
 			}
 			for _, v := range invariant.Judge(r.History) {
 				if v.Outcome == invariant.OutcomePass && tc.says != "" {
-					t.Errorf("%s passes on a run that did not come to its end", v.Name)
+					t.Errorf("%s passes on a run that was not finished", v.Name)
 				}
 			}
 		})

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// Only a serves a resource. The test checks how b answers requests for it at two times: while
-// fetches of a's /apis fail, after 10 s, and four minutes after they work again. The restart of
+// Only a serves a resource. The test checks how b answers requests for it at two times: 10 s after
+// fetches of a's /apis begin to fail, and four minutes after they work again. The restart of
 // another server makes all servers fetch. TestUpstreamTakesEmptyBodyForDocument in package proxy
 // does the same with upstream's own code.
 func TestWhatComesOfAFetchThatFails(t *testing.T) {
@@ -48,7 +48,7 @@ func TestWhatComesOfAFetchThatFails(t *testing.T) {
 					t.Errorf("answered %+v, want %+v", o, want)
 				}
 				if f := r.History.Faults[0]; !f.Effective() {
-					t.Errorf("%+v: it bit nothing", f)
+					t.Errorf("%+v: the fault affected no fetch", f)
 				}
 			})
 		}

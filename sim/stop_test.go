@@ -12,8 +12,7 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// A run that is stopped in the middle has the history of what was before, and no invariant passes
-// on it.
+// A run that is stopped in the middle has the history until then. No invariant passes on it.
 func TestAStoppedRunKeepsItsHistory(t *testing.T) {
 	stop := false
 	setup := only(t, proxy.Reference())

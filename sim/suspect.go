@@ -51,7 +51,8 @@ func (op *operation) about() resourceKey {
 	return resourceKey{op.GVR.Group, op.GVR.Version, op.GVR.Resource, op.Subresource}
 }
 
-// suspectHop checks a server's own account of a request when the server starts to handle it.
+// suspectHop checks a server's own record of a request when the server starts to handle the
+// request.
 func (x *exchange) suspectHop(h *history.Hop) {
 	if h.User != x.op.User || h.Groups != ownGroups || h.UID != ownUID || h.Extra != ownExtra || h.Altered != "" || x.parent != nil && x.parent.parent != nil {
 		x.s.suspect = true
@@ -129,7 +130,7 @@ func (op *operation) odd() bool {
 // such server could be reached.
 func (s *Simulator) failed(op *operation, asked *server, late, ignorant bool) bool {
 	if s.link(asked.index, s.etcdEnd()).impaired() || s.link(s.clientEnd(), asked.index).impaired() {
-		return false // without etcd the server can answer nothing, and the client's own link is not the server's fault
+		return false // without etcd the server cannot answer any request, and the client's own link is not the server's fault
 	}
 	if op.local {
 		return true

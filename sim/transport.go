@@ -136,7 +136,8 @@ var (
 
 func (c *requestContext) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Done returns a channel that says whether the request is over. Nobody may wait for it.
+// Done returns a channel that is closed if the request is over. Callers must poll it and never wait
+// for it.
 func (c *requestContext) Done() <-chan struct{} {
 	if c.err != nil {
 		return closedDone

@@ -27,7 +27,7 @@ func TestAWebSocketStandsAndBreaks(t *testing.T) {
 		failure history.Failure
 		events  int
 	}{
-		{name: "of the server itself", asked: "a", policy: proxy.Reference(), status: 101, events: 8},
+		{name: "to a server of the resource", asked: "a", policy: proxy.Reference(), status: 101, events: 8},
 		{name: "through another", asked: "b", policy: proxy.Reference(), status: 101, events: 8},
 		{name: "through another, upstream", asked: "b", policy: proxy.Upstream137(), status: 401}, // without the user: finding 25
 		{name: "through another, the feature off", asked: "b", off: true, status: 404},

@@ -70,7 +70,7 @@ func scenarioNames() (names []string) {
 	return names
 }
 
-// pairs are the pairs of recorded versions that are neighbours, and those of the matrix.
+// pairs returns the pairs of consecutive recorded versions, and those of the matrix.
 func pairs() []string {
 	all := suite.MatrixPairs()
 	names := recorded.Names()
@@ -90,8 +90,8 @@ func labels() (all []string) {
 	return slices.Compact(all)
 }
 
-// completeList completes the last word of a list that is separated by commas, and leaves out the
-// words that are there already.
+// completeList completes the last word of a list that is separated by commas, and omits the words
+// that the list already has.
 func completeList(words func() []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		before := ""
@@ -129,7 +129,7 @@ func completeScenarios(*cobra.Command, []string, string) ([]cobra.Completion, co
 }
 
 func completeVersions(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	cached, _ := (&binaries.Store{}).List() // damaged entries are left out
+	cached, _ := (&binaries.Store{}).List() // damaged entries are omitted
 	var versions []cobra.Completion
 	for _, b := range cached {
 		if b.Component == binaries.KubeAPIServer {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// completed returns what a shell offers after the words, without descriptions.
+// completed returns the offers of a shell after the words, without descriptions.
 func completed(t *testing.T, words ...string) (offers []string) {
 	t.Helper()
 	out, err := call(t, append([]string{"__complete"}, words...)...)

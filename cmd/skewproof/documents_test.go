@@ -35,7 +35,7 @@ func documents(t *testing.T) (all []string) {
 // A console block shows command lines after a "$ ". A backslash continues a line.
 var consoleLine = regexp.MustCompile(`(?m)^\$ ((?:.*\\\n)*.+)$`)
 
-// Every command line in a document is one that the program, or the Makefile, takes.
+// The program, or the Makefile, must accept every command line in a document.
 func TestCommandsInDocuments(t *testing.T) {
 	checked := 0
 	for _, document := range documents(t) {
@@ -71,7 +71,7 @@ func commands(line string) []string {
 	}), operator)
 }
 
-// checkCommand says what is wrong with a command line; "" if nothing is, or if it is that of another
+// checkCommand says what is wrong with a command line; "" if it is right, or if it is of another
 // program.
 func checkCommand(t *testing.T, command string) string {
 	t.Helper()
@@ -147,7 +147,7 @@ func TestCheckOfCommandsFinds(t *testing.T) {
 		"skewproof binaries fetch v1.36.3",
 	} {
 		if checkCommand(t, wrong) == "" {
-			t.Errorf("%s is taken for right", wrong)
+			t.Errorf("%s counts as right", wrong)
 		}
 	}
 	for _, right := range []string{"skewproof run quiet --subject none # comment", "make scenario NAME=quiet", "curl --nothing", "CGO_ENABLED=0 go build"} {

@@ -20,8 +20,8 @@ contexts:
 - {name: b, context: {cluster: b, user: me}}
 `
 
-// Servers that somebody else owns get no harmful request. A command that would harm them is refused
-// before it connects to any of them.
+// Servers of another owner get no harmful request. A command that would harm them is refused before
+// it connects to any of them.
 func TestExistingServersAreOnlyRead(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("kubeconfig", []byte(twoServers), 0o600); err != nil {
@@ -50,7 +50,7 @@ func TestExistingServersAreOnlyRead(t *testing.T) {
 			t.Errorf("%s: exit code %d, error %v; want %d and %q", words, code, err, exitUsage, want)
 		}
 	}
-	for file, want := range map[string]string{"nothing": "no such file", "/etc/passwd": "/etc/passwd is no kubeconfig"} {
+	for file, want := range map[string]string{"nothing": "no such file", "/etc/passwd": "/etc/passwd is not a kubeconfig"} {
 		_, err := call(t, "run", "quiet", "--backend", "existing", "--kubeconfig", file)
 		if code := codeOf(t, err); code != exitNotRun || !strings.Contains(err.Error(), want) {
 			t.Errorf("--kubeconfig %s: exit code %d, error %v; want %d and %q", file, code, err, exitNotRun, want)

@@ -5,12 +5,12 @@ import (
 	"runtime/debug"
 )
 
-// memoryLimit is the memory above which garbage is collected more often. What a history of a million
-// requests needs is half of it.
+// memoryLimit is the memory above which garbage is collected more often. A history of a million
+// requests needs half of it.
 const memoryLimit = 850 << 20
 
-// limitMemory makes this process keep to memoryLimit, as far as it needs no more. A process may have
-// as much garbage as what it needs, otherwise. GOMEMLIMIT takes precedence.
+// limitMemory makes this process stay below memoryLimit as long as its live memory allows that.
+// Without a limit, a process may have as much garbage as live memory. GOMEMLIMIT takes precedence.
 func limitMemory() {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(memoryLimit)

@@ -12,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// BenchmarkMillion simulates a run of a million requests, and judges it again, each in a process of
-// its own. It reports the largest resident memory of both and the size of the page:
+// BenchmarkMillion simulates a run of a million requests, and judges it again, each in a separate
+// process. It reports the largest resident memory of both and the size of the page:
 //
 //	go test ./cmd/skewproof -run '^$' -bench Million -benchtime 1x
 func BenchmarkMillion(b *testing.B) {

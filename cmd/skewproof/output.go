@@ -71,8 +71,8 @@ func writeDocument(out io.Writer, form, path string, more bool) error {
 	return err
 }
 
-// verdictOnly returns an error unless it is only the exit code of a verdict, for which there is a
-// document.
+// verdictOnly returns an error unless the error is only the exit code of a verdict, for which there
+// is a document.
 func verdictOnly(err error) error {
 	var exit *exitError
 	if errors.As(err, &exit) && exit.err == nil {

@@ -59,8 +59,8 @@ func TestWrongProxyOptionsAreWrongUsage(t *testing.T) {
 	}
 }
 
-// The test runs the command itself, without a kube-apiserver. The command serves, says that it is
-// not ready, and ends when it is told to.
+// The test runs the command itself, without a kube-apiserver. The command serves, reports that it
+// is not ready, and ends after a signal.
 func TestProxyRunsUntilItIsToldToStop(t *testing.T) {
 	dir := t.TempDir()
 	issue := func(authority, name string, r pki.Request) (*pki.Authority, pki.Pair) {

@@ -93,7 +93,7 @@ func TestReplaySaysWhatHasChanged(t *testing.T) {
 			"in another way (404 though a served it, out of reach) than in the file",
 		},
 		"what it is about": {func(r *search.Repro) { r.Invariant = "ListsAgree" }, exitInconclusive, "ListsAgree"},
-		"it was mended":    {func(r *search.Repro) { r.Spec.Policy = "reference" }, exitPass, "NoFalseNotFound is not violated."},
+		"it was corrected": {func(r *search.Repro) { r.Spec.Policy = "reference" }, exitPass, "NoFalseNotFound is not violated."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := forgotten(t)

@@ -106,9 +106,9 @@ func ownViolations(r reports.RunReport) (words []string) {
 	return words
 }
 
-// On servers that somebody else owns, the remaining part of a scenario must still prove something,
-// at the lower rate. The reference passes it under enough pressure. Without a proxy it violates
-// what its control must violate.
+// On servers of another owner, the remaining part of a scenario must still prove something, at the
+// lower rate. The reference passes it under enough pressure. Without a proxy it violates what its
+// control must violate.
 func TestWhatOnlyReadsStillProvesSomething(t *testing.T) {
 	for _, s := range scenarios.All() {
 		plan := s.Plan(scenario.Parameters{Servers: 3, From: run.DefaultFrom, To: run.DefaultTo, Bounds: history.DefaultBounds, ReadOnly: true})
@@ -187,12 +187,12 @@ func TestTheSimulatorRefusesWhatItCannotDo(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		"a cluster to hold":            {[]string{"--keep"}, "--keep means nothing with --backend sim"},
-		"a binary":                     {[]string{"--binary", "kube-apiserver@v1.37.1=/bin/true"}, "--binary means nothing"},
-		"etcd, the default too":        {[]string{"--etcd", binaries.DefaultEtcd}, "--etcd means nothing"},
-		"a version that nobody has":    {[]string{"--from", "v1.36.2"}, "v1.36.3, v1.37.1"},
-		"more servers than it can":     {[]string{"--servers", "101"}, "2 to 100"},
-		"a subject that there is none": {[]string{"--subject", "beta"}, "builtin, reference, none, alpha"},
+		"a cluster to hold":             {[]string{"--keep"}, "--keep means nothing with --backend sim"},
+		"a binary":                      {[]string{"--binary", "kube-apiserver@v1.37.1=/bin/true"}, "--binary means nothing"},
+		"etcd, the default too":         {[]string{"--etcd", binaries.DefaultEtcd}, "--etcd means nothing"},
+		"a version that does not exist": {[]string{"--from", "v1.36.2"}, "v1.36.3, v1.37.1"},
+		"more servers than it can":      {[]string{"--servers", "101"}, "2 to 100"},
+		"a subject that there is none":  {[]string{"--subject", "beta"}, "builtin, reference, none, alpha"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// A simulated run that is stopped leaves its history and its report, which is no pass. The exit code
-// is that of a run that could not be carried out.
+// A simulated run that is stopped leaves its history and its report, which is not a pass. The exit
+// code is that of a run that could not be carried out.
 func TestAStoppedSimulatedRunLeavesItsHistory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -59,14 +59,14 @@ func endOnIgnored(parent context.Context, ending ...os.Signal) (context.Context,
 	return ctx, cancel
 }
 
-// catchClosedPipes makes writes to standard output fail if nobody reads it any more, as in
+// catchClosedPipes makes writes to standard output fail if its reader has closed it, as in
 // 'skewproof conformance | head'. Otherwise such a write would end this process before it has
 // written its reports and removed its clusters. The signal is caught rather than ignored, because
 // an ignored signal stays ignored in the programs that this process starts.
 func catchClosedPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// standardOutput is the standard output. Text that is written after its reader has gone is lost.
-// This is no error, because files and the exit code say the same.
+// standardOutput is the standard output. Text that is written after its reader has closed it is
+// lost. This is not an error, because files and the exit code say the same.
 type standardOutput struct{ file *os.File }
 
 func (o standardOutput) Write(p []byte) (int, error) {
@@ -82,7 +82,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(fd)
 }
 
-// terminalSize returns the columns and rows of a terminal. ok is false if w is no terminal.
+// terminalSize returns the columns and rows of a terminal. ok is false if w is not a terminal.
 func terminalSize(w io.Writer) (columns, rows int, ok bool) {
 	fd, ok := descriptor(w)
 	if !ok {

@@ -28,15 +28,15 @@ func TestContentOf(t *testing.T) {
 		{"JSON", "application/json", `{"kind":"ConfigMapList","items":[]}`, history.ContentWhole},
 		{"JSON of some form", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", `{}` + "\n", history.ContentWhole},
 		{"JSON cut off", "application/json", `{"kind":"ConfigMapList","items":[{}`, history.ContentBroken},
-		{"JSON of which nothing is left", "application/json", "", history.ContentBroken},
+		{"JSON without any bytes", "application/json", "", history.ContentBroken},
 		{"protobuf", runtime.ContentTypeProtobuf, string(encoded), history.ContentWhole},
 		{"protobuf cut off", runtime.ContentTypeProtobuf, string(encoded[:len(encoded)-3]), history.ContentBroken},
-		{"protobuf of which nothing is left", runtime.ContentTypeProtobuf, "", history.ContentBroken},
+		{"protobuf without any bytes", runtime.ContentTypeProtobuf, "", history.ContentBroken},
 		{"CBOR", "application/cbor", "\xa0", history.ContentWhole},
 		{"CBOR that says so", "application/cbor", "\xd9\xd9\xf7\xa1\x41a\x41b", history.ContentWhole},
 		{"CBOR cut off", "application/cbor", "\xa1\x61", history.ContentBroken},
-		{"YAML cannot be told", "application/yaml", "a: [", history.ContentUnknown},
-		{"text cannot be told", "text/plain", "ok", history.ContentUnknown},
+		{"YAML is unknown", "application/yaml", "a: [", history.ContentUnknown},
+		{"text is unknown", "text/plain", "ok", history.ContentUnknown},
 		{"no type", "", "", history.ContentUnknown},
 	} {
 		if got := ContentOf(tt.contentType, []byte(tt.body)); got != tt.want {
@@ -92,7 +92,7 @@ func TestParseOpenAPI(t *testing.T) {
 	}
 	for _, bad := range []string{`{}`, `[`, `{"paths":{}}`} {
 		if _, err := ParseOpenAPI([]byte(bad)); err == nil {
-			t.Errorf("%s is taken for a description", bad)
+			t.Errorf("%s counts as a description", bad)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestInspect(t *testing.T) {
 		{"text", "404 page not found\n", history.BodyText},
 		{"JSON array", `[1]`, history.BodyText},
 		{"JSON cut short", `{"metadata":{`, history.BodyText},
-		{"kind that is no string", `{"kind":1}`, history.BodyText},
+		{"kind that is not a string", `{"kind":1}`, history.BodyText},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got, _ := Inspect([]byte(tt.body)); got != tt.want {

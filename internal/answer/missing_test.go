@@ -42,7 +42,7 @@ func TestClassifyMade404(t *testing.T) {
 		{"empty body", ``, history.MissingResource},
 		{"plain text", "404 page not found\n", history.MissingResource},
 		{"HTML of some proxy", "<html>not found</html>", history.MissingResource},
-		{"JSON that is no Status", `{"kind":"ConfigMap","details":{"name":"x","kind":"configmaps"}}`, history.MissingResource},
+		{"JSON that is not a Status", `{"kind":"ConfigMap","details":{"name":"x","kind":"configmaps"}}`, history.MissingResource},
 		{"JSON of no kind", `{"details":{"name":"x","kind":"configmaps"}}`, history.MissingResource},
 		{"Status cut short", status + `"reason":"NotFound","details":{"na`, history.MissingResource},
 		{"no details at all", status + `"reason":"NotFound"}`, history.MissingResource},

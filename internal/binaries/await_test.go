@@ -36,7 +36,7 @@ func await(t *testing.T, path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// awaitGone returns once the process has ended. One that nobody has reaped yet counts as ended.
+// awaitGone returns once the process has ended. A process that was not reaped yet counts as ended.
 func awaitGone(t *testing.T, pid string) {
 	t.Helper()
 	poll(t, func() bool {

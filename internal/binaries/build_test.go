@@ -16,7 +16,7 @@ import (
 
 func TestBuildKubeAPIServer(t *testing.T) {
 	goEnvironment(t)
-	// What a user may have set, and what must not change the outcome.
+	// These variables may be set by a user, and must not change the outcome.
 	t.Setenv("GOFLAGS", "-mod=vendor -tags=nonsense")
 	t.Setenv("GOWORK", "/nonexistent/go.work")
 	t.Setenv("GOOS", "plan9")
@@ -71,7 +71,7 @@ func TestBuildEtcd(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with a download, the binary is built in its place.
+// If a download fails for any reason, the binary is built instead.
 func TestDownloadFallsThroughToBuild(t *testing.T) {
 	needLinux(t)
 	bad := badDownloads(t)
@@ -86,7 +86,7 @@ func TestDownloadFallsThroughToBuild(t *testing.T) {
 				t.Fatalf("got %+v, %v", b, err)
 			}
 			if text := progressOf(s).String(); !strings.Contains(text, "not downloaded: ") || !strings.Contains(text, tc.want) {
-				t.Errorf("nobody was told why:\n%s", text)
+				t.Errorf("the output does not say why:\n%s", text)
 			}
 			if got, want := strings.Contains(b.How, "WRONG CHECKSUM"), tc.is == errChecksum; got != want {
 				t.Errorf("the wrong checksum is remembered: %v, want %v: %s", got, want, b.How)
@@ -108,7 +108,7 @@ func TestBuildFails(t *testing.T) {
 		{"does not compile", KubeAPIServer, "v1.36.4", "go", []string{"go build: exit status 1", "undefined: undefinedOfUpstream"}},
 		{"a staging module is missing", KubeAPIServer, "v1.36.5", "go", []string{"one of its modules was not published", "k8s.io/component-base@v0.36.5"}},
 		{"needs a newer Go", KubeAPIServer, "v1.99.0", "go", []string{"needs a newer Go"}},
-		{"etcd that is no module", Etcd, "v3.4.30", "go", []string{"since v3.5.0 only"}},
+		{"etcd that is not a module", Etcd, "v3.4.30", "go", []string{"since v3.5.0 only"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStore(t, "")
@@ -157,8 +157,8 @@ func TestBuildCancelled(t *testing.T) {
 		t.Skip("process groups are killed on linux only")
 	}
 	for name, text := range map[string]string{
-		"what go has started": "#!/bin/sh\nsleep 1000 & echo $! > %[1]s; mv %[1]s %[2]s; wait\n",
-		"go itself":           "#!/bin/sh\necho $$ > %[1]s; mv %[1]s %[2]s; exec sleep 1000\n",
+		"a process that go has started": "#!/bin/sh\nsleep 1000 & echo $! > %[1]s; mv %[1]s %[2]s; wait\n",
+		"go itself":                     "#!/bin/sh\necho $$ > %[1]s; mv %[1]s %[2]s; exec sleep 1000\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

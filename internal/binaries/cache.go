@@ -172,7 +172,7 @@ func (w workspace) reset() error {
 	return errors.Join(os.RemoveAll(w.root), os.MkdirAll(w.stage(), 0o755))
 }
 
-// remove removes the workspace. It tries again for a moment, because killed processes may still
+// remove removes the workspace. It tries again for a short time, because killed processes may still
 // create files.
 func (w workspace) remove() {
 	for range 20 {

@@ -106,7 +106,8 @@ func TestGetFromReadOnlyCache(t *testing.T) {
 	}
 }
 
-// What a killed process has left in the workspace is no part of what the next one stages.
+// The files that a killed process left in the workspace are not part of what the next process
+// stages.
 func TestLeftoversOfAKilledProcess(t *testing.T) {
 	needLinux(t)
 	good := script(KubeAPIServer, testVersion)

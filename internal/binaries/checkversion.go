@@ -34,8 +34,7 @@ func StandsFor(version, says string) bool {
 	return semver.Canonical(says) == version || semver.Prerelease(says) != "" && semver.MajorMinor(says) == semver.MajorMinor(version)
 }
 
-// checkOwnVersion is checkVersion for a binary that the user gave. It returns what the binary
-// prints.
+// checkOwnVersion is checkVersion for a binary of the user. It returns the output of the binary.
 func checkOwnVersion(ctx context.Context, ref Ref, path string) (says string, err error) {
 	says, got, err := version(ctx, ref.Component, path)
 	switch {

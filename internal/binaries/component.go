@@ -10,8 +10,8 @@ import (
 // Component is a program that a [Store] can get.
 type Component string
 
-// The components that a [Store] knows: those of a control plane on processes, then those of nodes,
-// then tests.
+// These are the components that a [Store] knows: those of a control plane on processes, then those
+// of nodes, then tests.
 const (
 	KubeAPIServer Component = "kube-apiserver"
 	Etcd          Component = "etcd"

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What the real programs say, taken from them.
+// These are outputs of the real programs.
 func TestReleaseNamed(t *testing.T) {
 	for _, tc := range []struct {
 		component  Component
@@ -40,7 +40,7 @@ func TestReleaseNamed(t *testing.T) {
 	}
 }
 
-// What has no binaries that a Store knows of is built without a look at any, with the tags of its
+// A component without released binaries that a Store knows is built at once, with the tags of its
 // project.
 func TestBuildWithoutRelease(t *testing.T) {
 	goEnvironment(t)

@@ -101,7 +101,7 @@ func newClient(headers time.Duration) *http.Client {
 			ResponseHeaderTimeout: headers,
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			// The checksum comes from the same host as the file: only TLS protects it.
+			// The checksum comes from the same host as the file, so only TLS protects it.
 			if req.URL.Scheme != "https" && via[0].URL.Scheme == "https" {
 				return fmt.Errorf("redirected from https to %s", req.URL.Scheme)
 			}
@@ -180,7 +180,7 @@ func fetchFile(ctx context.Context, client *http.Client, url, to string, stall t
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 
-	watchdog := time.AfterFunc(stall, func() { cancel(fmt.Errorf("nothing came for %s", stall)) })
+	watchdog := time.AfterFunc(stall, func() { cancel(fmt.Errorf("no data arrived for %s", stall)) })
 	defer watchdog.Stop()
 	h := sha256.New()
 	body := &meteredReader{r: io.LimitReader(resp.Body, maxDownload+1), n: received, alive: func() { watchdog.Reset(stall) }}

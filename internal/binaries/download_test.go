@@ -94,7 +94,7 @@ func badDownloads(t *testing.T) []badDownload {
 			writeAll(t, w, good[:len(good)/2])
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-		}, sha(good)), "nothing came for", nil},
+		}, sha(good)), "no data arrived for", nil},
 		{"the checksum stalls", serve(t, func(w http.ResponseWriter, r *http.Request) {
 			writeAll(t, w, []byte(sha(good)[:10]))
 			w.(http.Flusher).Flush()
@@ -160,7 +160,7 @@ func TestDownloadRefusesDowngrade(t *testing.T) {
 	}
 }
 
-// An interrupted download ends at once, and is not taken for a reason to build.
+// An interrupted download ends at once, and does not make Get build the binary.
 func TestDownloadCancelled(t *testing.T) {
 	needLinux(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -177,7 +177,7 @@ func TestDownloadCancelled(t *testing.T) {
 	checkNothingLeft(t, s.Dir)
 }
 
-// A long download says that it goes on, and how far it is.
+// A long download reports that it is still running, and how much has arrived.
 func TestDownloadProgress(t *testing.T) {
 	needLinux(t)
 	good := script(KubeAPIServer, testVersion)
@@ -202,7 +202,7 @@ func TestDownloadProgress(t *testing.T) {
 	}
 }
 
-// What is wrongly asked for is told before anything is asked of anybody.
+// A wrong request is an error before Get connects to any server.
 func TestGetWrongUsage(t *testing.T) {
 	url := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })
 	s := newStore(t, url)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What the go command was seen to say.
+// These are real outputs of the go command.
 func TestCauseOf(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -43,7 +43,7 @@ func TestCauseOf(t *testing.T) {
 	}
 }
 
-// A full disk during a build is told as a full disk, for what it is too little of.
+// If the disk is full during a build, the error says so, and which disk it is.
 func TestDiskFullDuringBuild(t *testing.T) {
 	err := buildError(Ref{KubeAPIServer, testVersion}, &goError{verb: "build", err: errors.New("exit status 1"), output: "write: no space left on device"})
 	if !diskFull(err) {

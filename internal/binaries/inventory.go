@@ -41,8 +41,8 @@ func (s *Store) List() ([]Binary, error) {
 }
 
 // Prune removes from the cache all binaries except those to keep, of all platforms. It also removes
-// damaged entries and files of killed processes. It returns what it removed. A binary that another
-// process is fetching stays, and the error names it. A running binary goes on running.
+// damaged entries and files of killed processes. It returns the removed binaries. A binary that
+// another process is fetching stays, and the error names it. A running binary continues to run.
 func (s *Store) Prune(keep ...Ref) ([]Binary, error) {
 	dir, err := s.dir()
 	if err != nil {

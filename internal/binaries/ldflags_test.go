@@ -26,7 +26,7 @@ func TestLinkerFlags(t *testing.T) {
 		{"containerd", Ref{Containerd, "v2.3.4"}, commit, "-s -w -X github.com/containerd/containerd/v2/version.Version=v2.3.4"},
 		{"a CNI plugin", Ref{CNIPtp, "v1.9.1"}, commit,
 			"-s -w -X github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v1.9.1"},
-		{"what a proxy says is no flag", Ref{Etcd, "v3.6.8"}, "x -extld=/bin/sh", "-s -w"},
+		{"an answer of a proxy is not a flag", Ref{Etcd, "v3.6.8"}, "x -extld=/bin/sh", "-s -w"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := linkerFlags(tc.ref, tc.commit); got != tc.want {

@@ -7,9 +7,9 @@ import (
 	"github.com/skewproof/skewproof/internal/libraries"
 )
 
-// sourceHash is the hash of the source that a component is built from, where that is skewproof's
-// own: the program may change while the version of its library does not. It is empty for all other
-// components, and for versions that there is no program for.
+// sourceHash returns the hash of the source of a component whose source is skewproof's own, because
+// the program may change while the version of its library does not. It is empty for all other
+// components, and for versions without a program.
 func sourceHash(ref Ref) string {
 	if !programs[ref.Component].library {
 		return ""

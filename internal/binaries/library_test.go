@@ -19,7 +19,7 @@ func newestClientGo(t *testing.T) string {
 	return all[len(all)-1]
 }
 
-// What was built from a program that has changed since is not used, although the version of the
+// A binary built from a program that has changed since is not used, although the version of the
 // library is the same.
 func TestAProgramThatChangedIsBuiltAgain(t *testing.T) {
 	s := newStore(t, "")
@@ -41,7 +41,7 @@ func TestAProgramThatChangedIsBuiltAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Get(t.Context(), ClientGo, version); err == nil { // it cannot be built here
-		t.Error("what was built from another source is used")
+		t.Error("a binary built from another source is used")
 	}
 	if said := progressOf(s).String(); !strings.Contains(said, "was built from another source than this skewproof has") {
 		t.Errorf("nobody was told:\n%s", said)

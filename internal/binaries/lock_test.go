@@ -99,7 +99,7 @@ func TestTwoProcessesFetchOnce(t *testing.T) {
 	}
 }
 
-// A process that is killed with -9 while it fetches does not stand in the way of the next one.
+// A process that is killed with SIGKILL while it fetches does not block the next one.
 func TestKilledProcessReleasesTheLock(t *testing.T) {
 	needLinux(t)
 	url, _, release := heldRelease(t, script(KubeAPIServer, testVersion))

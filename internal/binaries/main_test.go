@@ -164,7 +164,7 @@ func checkNothingLeft(t *testing.T, dir string) {
 func writeAll(t *testing.T, w io.Writer, p []byte) {
 	t.Helper()
 	if _, err := w.Write(p); err != nil {
-		t.Logf("the client has gone: %v", err)
+		t.Logf("the client has closed its connection: %v", err)
 	}
 }
 

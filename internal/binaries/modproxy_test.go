@@ -17,8 +17,8 @@ import (
 	modzip "golang.org/x/mod/zip"
 )
 
-// published are modules as small as can be that stand where the real ones do: what is tested is a
-// real build with the real arguments, in seconds and on loopback only.
+// published has very small modules in place of the real ones. So a test makes a real build with the
+// real arguments, in seconds and on loopback only.
 var published = map[string]map[string]string{
 	"k8s.io/kubernetes@" + testVersion: {
 		"go.mod": `module k8s.io/kubernetes
@@ -49,7 +49,8 @@ func main() {
 	println("client-go " + client.Get())
 }
 `,
-		// Its package has no main function, and its tests import what nothing else does.
+		// Its package has no main function, and its tests import a package that no other part
+		// needs.
 		"test/e2e/e2e.go": "package e2e\n",
 		"test/e2e/e2e_test.go": `package e2e
 
@@ -70,7 +71,7 @@ func TestMain(*testing.M) {
 	"k8s.io/client-go@v0.36.3":      {"go.mod": "module k8s.io/client-go\n\ngo 1.24.0\n", "pkg/version/version.go": versionPackage},
 	"k8s.io/component-base@v0.36.3": {"go.mod": "module k8s.io/component-base\n\ngo 1.24.0\n", "version/version.go": versionPackage},
 
-	// A release that does not compile, and one that lacks a staging module.
+	// One release does not compile, and another one lacks a staging module.
 	"k8s.io/kubernetes@v1.36.4": {"go.mod": "module k8s.io/kubernetes\n\ngo 1.24.0\n", "cmd/kube-apiserver/apiserver.go": "package main\n\nfunc main() { undefinedOfUpstream() }\n"},
 	"k8s.io/kubernetes@v1.36.5": {
 		"go.mod": `module k8s.io/kubernetes
@@ -108,7 +109,7 @@ func main() { println("containerd github.com/containerd/containerd/v2 " + versio
 	},
 }
 
-// commits are what the module proxy knows of where a module comes from.
+// commits has the commits that the module proxy reports as the origins of modules.
 var commits = map[string]string{"k8s.io/kubernetes@" + testVersion: strings.Repeat("0123456789", 4)}
 
 const versionPackage = `package version
@@ -118,8 +119,8 @@ var gitVersion, gitMajor, gitMinor, gitTreeState, gitCommit = "v0.0.0-master", "
 func Get() string { return gitVersion + "\n" + gitMajor + "." + gitMinor + " " + gitTreeState + " " + gitCommit }
 `
 
-// goEnvironment makes the go command use the published modules, and nothing of what the machine has
-// but its cache of compiled packages. It skips the test where there is no go.
+// goEnvironment makes the go command use the published modules, and of this machine only the cache
+// of compiled packages. It skips the test if there is no go command.
 func goEnvironment(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {

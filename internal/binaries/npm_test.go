@@ -81,8 +81,8 @@ func TestNpmThatFailsIsQuoted(t *testing.T) {
 	}
 }
 
-// What is really installed answers like the other clients. Without Node.js or the registry the test
-// is skipped with the reason.
+// The really installed program answers like the other clients. Without Node.js or the registry, the
+// test is skipped with the reason.
 func TestTheRealProgramForNode(t *testing.T) {
 	ref := newestClientNode(t)
 	s := newStore(t, "")

@@ -107,7 +107,7 @@ func TestGetOverrideMissing(t *testing.T) {
 	}
 }
 
-// An override comes before the cache, and only for the version it was given for.
+// An override comes before the cache, but only for its own version.
 func TestOverrideBeforeCache(t *testing.T) {
 	s := newStore(t, "")
 	fill(t, s, KubeAPIServer, testVersion)

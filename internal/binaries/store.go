@@ -43,7 +43,7 @@ type Binary struct {
 	Version   string    `json:"version"`
 	Platform  string    `json:"platform"`         // GOOS-GOARCH, such as "linux-amd64"
 	Path      string    `json:"-"`                // absolute
-	Origin    Origin    `json:"origin"`           // in the cache's record of it: where it came from first
+	Origin    Origin    `json:"origin"`           // in the cache's record: the first origin
 	How       string    `json:"how"`              // one line for people: the URL, or the module that it was built from
 	SHA256    string    `json:"sha256"`           // hex
 	Size      int64     `json:"size"`             // bytes
@@ -88,7 +88,7 @@ func DefaultDir() (string, error) {
 	return filepath.Join(dir, "skewproof", "binaries"), nil
 }
 
-// platform is the platform of the binaries: that of this process, which runs them.
+// platform returns the platform of the binaries: that of this process, which runs them.
 func platform() string { return runtime.GOOS + "-" + runtime.GOARCH }
 
 // Get returns the binary of a component and version. If the binary is not cached, Get fetches it,
@@ -130,7 +130,7 @@ func (s *Store) Get(ctx context.Context, c Component, version string) (Binary, e
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return Binary{}, fmt.Errorf("%s: get it: %w", ref, context.Cause(ctx))
-	case errors.As(err, new(*UnavailableError)): // has a headline of its own
+	case errors.As(err, new(*UnavailableError)): // it has its own headline
 		return Binary{}, err
 	case err != nil:
 		return Binary{}, fmt.Errorf("%s: %w", ref, err)
@@ -164,7 +164,7 @@ func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Bin
 		}
 		if err == nil {
 			if errors.Is(failure, errChecksum) {
-				how += "; the official release came with a WRONG CHECKSUM and was not used"
+				how += "; the official release had a WRONG CHECKSUM and was not used"
 			}
 			b, err := writeEntry(dir, ref, work, from.origin, how)
 			if err != nil {

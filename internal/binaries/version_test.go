@@ -48,7 +48,7 @@ func TestParseVersion(t *testing.T) {
 	}
 }
 
-// Whatever is accepted becomes a file name, a URL and an argument of a command.
+// Every accepted version becomes a file name, a URL and an argument of a command.
 func FuzzParseVersion(f *testing.F) {
 	for _, seed := range []string{"v1.37.1", "v1.38.0-rc.1", "1.37", "v1.37", "latest", "v1.37.1+x", "v1.2.3/..", "v1.2.3-..", "v1.2.3- -o"} {
 		f.Add(seed)

@@ -28,7 +28,7 @@ import (
 // simulated are clusters in virtual time. The n-th schedule over all clusters, from 1, may go wrong.
 type simulated struct {
 	schedules int
-	left      map[int][]string // what is left of the schedules before
+	left      map[int][]string // what remains of the schedules before
 	breaks    map[int]error
 	refuses   error // to open a cluster
 	then      func(n int)
@@ -81,7 +81,7 @@ func (c *simulatedCluster) CarryOut(_ context.Context, p *run.Plan, dir run.Dir)
 	return run.ScheduleResult{Took: 2 * time.Second, Reset: time.Second, Operations: len(result.History.Operations)}, dir.SaveHistory(result.History)
 }
 
-// options are those of a campaign of a few schedules.
+// options returns the options of a campaign of a few schedules.
 func options(t *testing.T, seeds uint64) Options {
 	t.Helper()
 	return Options{
@@ -101,7 +101,7 @@ func carriedOut(t *testing.T, o Options, on *simulated) *reports.Campaign {
 		t.Fatal(err)
 	}
 	if on.lives != 0 {
-		t.Errorf("%d clusters are left", on.lives)
+		t.Errorf("%d clusters still exist", on.lives)
 	}
 	if err := reports.WriteCampaign(o.Out, found); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestNewViolationsAreConfirmed(t *testing.T) {
 			confirmed++
 		}
 		if f.Real.Model != "the model knows it" && !slices.Contains(c.Real.Gaps, f.ViolationKind.String()) {
-			t.Errorf("%s: %q is no gap of the model", f.ViolationKind, f.Real.Model)
+			t.Errorf("%s: %q is not a gap of the model", f.ViolationKind, f.Real.Model)
 		}
 		if _, err := os.Stat(filepath.Join(o.Out, f.Real.Run, "report.json")); err != nil {
 			t.Errorf("its run is not kept: %v", err)
@@ -178,7 +178,8 @@ func TestNewViolationsAreConfirmed(t *testing.T) {
 	}
 }
 
-// What a new cluster does not show is told, with what came before, and is not dropped.
+// A violation that a new cluster does not show is reported with the schedules before it, and is not
+// dropped.
 func TestWhatIsNotRepeatedIsTold(t *testing.T) {
 	f := reports.CampaignFinding{Real: &reports.RealFinding{Repeated: 3, After: []uint64{4, 7}}}
 	if got := f.Confirmation(); !strings.Contains(got, "Not seen again in 3 runs") || !strings.Contains(got, "came after: the schedules of the seeds 4, 7") {
@@ -226,7 +227,7 @@ func TestAClusterThatBreaksOff(t *testing.T) {
 	}
 }
 
-// An interrupted campaign tells what was found until then, and is not complete.
+// An interrupted campaign reports what it found until then, and is not complete.
 func TestAnInterruptedCampaign(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	on := &simulated{then: func(n int) {

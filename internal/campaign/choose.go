@@ -52,8 +52,8 @@ func (c *chooser) of(seed uint64) (schedule, error) {
 	return s, nil
 }
 
-// choose returns, of the schedules of the next seeds, the one that promises most of what was not
-// reached for the time that it takes; of equals the first.
+// choose returns one of the schedules of the next seeds: the one that promises the most new
+// situations for its duration. If several are equal, it is the first.
 func (c *chooser) choose(reached Coverage) (best schedule, err error) {
 	most := -1.0
 	for range c.candidates {

@@ -168,7 +168,7 @@ func promised(p scenario.Plan) (all map[situation]bool, takes time.Duration) {
 
 // Promise is how many cells that were not reached a plan leads to, for each second that it takes.
 func (c Coverage) Promise(p scenario.Plan) float64 {
-	const reset = 15 * time.Second // before every schedule, whatever it does
+	const reset = 15 * time.Second // before every schedule
 	situations, takes := promised(p)
 	unreached := 0
 	for at := range situations { // in any order: it is a sum

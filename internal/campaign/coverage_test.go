@@ -97,11 +97,11 @@ func TestTheChoiceIsDeterministic(t *testing.T) {
 		t.Errorf("chosen: %v, and then %v", seeds[0], seeds[1])
 	}
 	if slices.Equal(seeds[0], []uint64{1, 9, 17, 25, 33, 41, 49, 57, 65, 73}) {
-		t.Error("the first of all candidates was always chosen: what was reached does not matter")
+		t.Error("the first of all candidates was always chosen: the reached situations do not matter")
 	}
 }
 
-// Schedules that were chosen for what was not reached reach new situations in less time.
+// If schedules are chosen by their new situations, the campaign reaches these in less time.
 func TestTheChoicePrefersWhatWasNotReached(t *testing.T) {
 	spec := search.Spec{Policy: scenario.SubjectBuiltin, Servers: 3, Resources: 6}
 	reachedBy := func(candidates uint64) float64 {

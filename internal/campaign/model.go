@@ -23,7 +23,7 @@ func (c *Campaign) caseOf(s schedule) sim.Case {
 	return sim.Case{Servers: s.plan.Servers, Steps: s.plan.Steps, Load: &sim.Load{QPS: c.Spec.QPS, Traffic: s.plan.Traffic}}
 }
 
-// policyOf is what the proxy of a version does with a subject.
+// policyOf returns the policy of the proxy of a version, for a subject.
 func policyOf(subject, version string) (policy proxy.Policy, on bool, err error) {
 	switch subject {
 	case scenario.SubjectNone:
@@ -51,7 +51,7 @@ func (c *Campaign) model(f *newFinding) (knows bool, why string) {
 	s := sim.New(sim.Setup{
 		Version: recorded.Get, Sidecar: c.Spec.Subject == scenario.SubjectReference,
 		Policy: func(version string) (proxy.Policy, bool) {
-			policy, on, _ := policyOf(c.Spec.Subject, version) // the error was looked at above
+			policy, on, _ := policyOf(c.Spec.Subject, version) // the error was checked above
 			return policy, on
 		},
 	})
@@ -74,8 +74,11 @@ func (c *Campaign) model(f *newFinding) (knows bool, why string) {
 	return false, ""
 }
 
-// tryModel notes what the simulator says of a finding.
+// tryModel records, once, how the simulator judges the schedule of a finding.
 func (c *Campaign) tryModel(f *newFinding) {
+	if f.real.Model != "" {
+		return
+	}
 	knows, why := c.model(f)
 	switch {
 	case why != "":

@@ -21,10 +21,11 @@ import (
 
 var onlyNewer = history.GVR{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}
 
-// part is a schedule for the simulator: steps, with a request for what only a serves to b after each.
+// part is a schedule for the simulator: steps, each followed by a request to b for a resource that
+// only a serves.
 type part []scenario.Step
 
-// servers are those of both parts.
+// servers are the servers of both parts.
 var servers = []scenario.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}, {Name: "c", Version: "v1.36.3"}}
 
 func soak(d time.Duration) scenario.Step { return scenario.Step{Action: scenario.Soak, For: d} }
@@ -38,8 +39,8 @@ var falseNotFound = part{
 // harmless breaks nothing.
 var harmless = part{soak(15 * time.Second), {Action: scenario.Restart, Server: "b"}, soak(30 * time.Second)}
 
-// anew starts every server anew, as between two schedules.
-var anew = part{
+// restart restarts every server, as between two schedules.
+var restart = part{
 	{Action: scenario.Restart, Server: "a"}, {Action: scenario.Restart, Server: "b"}, {Action: scenario.Restart, Server: "c"},
 }
 
@@ -80,7 +81,7 @@ func simulate(t *testing.T, parts ...part) (h *history.History, began []history.
 	return h, began
 }
 
-// judged is what the invariants say of a history, without times.
+// judged returns the verdicts of the invariants on a history, without times.
 func judged(h *history.History) (said []string) {
 	for _, v := range invariant.Judge(h) {
 		line := v.Name + ": " + string(v.Outcome)
@@ -92,7 +93,7 @@ func judged(h *history.History) (said []string) {
 	return said
 }
 
-// A schedule that comes after another on one cluster is judged as if it had been carried out alone.
+// A schedule that follows another one on the same cluster gets the same verdicts as alone.
 func TestASliceIsJudgedAsIfItWereAlone(t *testing.T) {
 	for name, c := range map[string]struct{ before, part part }{
 		"a violation after nothing wrong":   {harmless, falseNotFound},
@@ -102,7 +103,7 @@ func TestASliceIsJudgedAsIfItWereAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			alone, _ := simulate(t, c.part)
-			session, began := simulate(t, c.before, anew, c.part)
+			session, began := simulate(t, c.before, restart, c.part)
 			slice, err := history.Slice(session, history.Part{From: began[2], To: session.End.At})
 			if err != nil {
 				t.Fatal(err)
@@ -124,7 +125,7 @@ func TestASliceIsJudgedAsIfItWereAlone(t *testing.T) {
 
 // The part of a whole history is judged as the history is.
 func TestTheWholeIsASlice(t *testing.T) {
-	whole, _ := simulate(t, falseNotFound, anew, harmless)
+	whole, _ := simulate(t, falseNotFound, restart, harmless)
 	slice, err := history.Slice(whole, history.Part{From: 0, To: whole.End.At})
 	if err != nil {
 		t.Fatal(err)

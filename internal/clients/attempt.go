@@ -16,11 +16,11 @@ import (
 // limit is how long one command may take. Clients' own limits in operations are shorter.
 const limit = 60 * time.Second
 
-// Way is a way to a server, and what leads around it.
+// Way is a path to a server, with a path directly to the newer server.
 type Way struct {
 	Runner Runner
-	// Context is that of the kubeconfig that operations use, and Newer that of the newer server
-	// itself.
+	// Context is the context of the kubeconfig that operations use. Newer is the context of the
+	// newer server itself.
 	Context, Newer string
 	// NewerVersion is the version of kubectl that prepares and looks.
 	NewerVersion string
@@ -31,7 +31,7 @@ type Way struct {
 // Stale is the directory whose discovery cache is from before the newer server was there.
 func (w Way) Stale(version string) string { return filepath.Join(w.Homes, "stale-"+version) }
 
-// own is the directory for what asks the newer server.
+// own returns the home directory for requests to the newer server.
 func (w Way) own() string { return filepath.Join(w.Homes, "newer") }
 
 // kubectl is an invocation of the newer server's kubectl.
@@ -64,7 +64,7 @@ func (w Way) attempt(ctx context.Context, o Operation, version, name string) (re
 	}
 	home := filepath.Join(w.Homes, o.Program+"-"+version)
 	if o.Stale {
-		home = filepath.Join(w.Homes, "stale-"+name) // of its own: kubectl refreshes what it finds stale
+		home = filepath.Join(w.Homes, "stale-"+name) // a separate one, because kubectl refreshes a stale cache
 		if err := os.CopyFS(home, os.DirFS(w.Stale(version))); err != nil {
 			return reports.DidNotRun, "copy the stale discovery cache: " + err.Error()
 		}
@@ -95,7 +95,8 @@ func told(why string, err error) string {
 	return why
 }
 
-// command carries out one command. why says what is wrong with what it came to; empty if nothing is.
+// command carries out one command. why says what is wrong with its result; it is empty if the
+// result is right.
 func (w Way) command(ctx context.Context, c Command, name string, i Invocation, through string) (why string, err error) {
 	i.Words = append([]string{"--context", through}, allNamed(c.Words, name)...)
 	i.Editor, i.Limit = c.Editor, limit
@@ -142,7 +143,7 @@ func (w Way) command(ctx context.Context, c Command, name string, i Invocation, 
 	return c.judge(ended, name), nil
 }
 
-// judge says what is wrong with how a command ended; empty if nothing is.
+// judge says what is wrong with the end of a command; it is empty if the end is right.
 func (c Command) judge(e Ended, name string) string {
 	first := FirstError(e.Problem)
 	switch {
@@ -170,7 +171,7 @@ func (c Command) judge(e Ended, name string) string {
 	return ""
 }
 
-// look compares the newer server's own object with what is wanted.
+// look compares the newer server's own object with the expected one.
 func (w Way) look(ctx context.Context, t Truth, name string) (why string, err error) {
 	resource := allNamed(t.Resource, name)
 	what := strings.Join(resource, " ")

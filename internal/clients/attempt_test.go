@@ -79,13 +79,13 @@ func TestWhatBecameOfAnOperation(t *testing.T) {
 	}{
 		"it works":                    {"label", truth("labelled"), reports.DidWork, ""},
 		"success is claimed":          {"label", truth("made"), reports.DidNotWork, `the newer server has "made", not "labelled"`},
-		"what is deleted stays":       {"wait --for=delete", truth("bundle/x"), reports.DidNotWork, "is still there"},
+		"a deleted object stays":      {"wait --for=delete", truth("bundle/x"), reports.DidNotWork, "is still there"},
 		"the server denies":           {"get", fails("b", Ended{Code: 1, Problem: denied + "\n"}, nil), reports.DidNotWork, denied},
 		"it prints something else":    {"get", fails("b", Ended{Output: "No resources found"}, nil), reports.DidNotWork, `the output does not have "NAME" in it`},
 		"it hangs":                    {"get", fails("b", Ended{Code: -1, TooLong: true}, nil), reports.DidNotWork, "it did not end within 1m0s"},
 		"kubectl cannot be started":   {"get", fails("b", Ended{}, errors.New("no such file")), reports.DidNotRun, "start kubectl v1.36.3: no such file"},
 		"it cannot be prepared":       {"get", fails("a-direct", Ended{Code: 1, Problem: denied}, nil), reports.DidNotRun, "prepare it at the newer server: kubectl create -f -: " + denied},
-		"it cannot be looked at":      {"create", fails("a-direct", Ended{Code: 1, Problem: "Unable to connect"}, nil), reports.DidNotWork, "exit code 0, and the output does not have"},
+		"it cannot be read":           {"create", fails("a-direct", Ended{Code: 1, Problem: "Unable to connect"}, nil), reports.DidNotWork, "exit code 0, and the output does not have"},
 		"a warning where none may be": {"auth can-i", fails("b", Ended{Output: "yes", Problem: "Warning: the server doesn't have a resource type\n"}, nil), reports.DidNotWork, "Warning: the server"},
 		"success where none may be":   {"top nodes", fails("b", Ended{Output: "NAME CPU"}, nil), reports.DidNotWork, "exit code 0, want 1"},
 		"another error":               {"top nodes", fails("b", Ended{Code: 1, Problem: "error: connection refused"}, nil), reports.DidNotWork, "error: connection refused"},
@@ -102,7 +102,7 @@ func TestWhatBecameOfAnOperation(t *testing.T) {
 	}
 }
 
-// What cannot be looked at is unknown, whatever kubectl claims.
+// An object that cannot be read is unknown, even if kubectl claims success.
 func TestATruthThatCannotBeReadIsNotRun(t *testing.T) {
 	r := &recorded{answer: func(i Invocation) (Ended, error) {
 		if at(i, "a-direct", "get", "--ignore-not-found") {
@@ -126,7 +126,7 @@ func TestInterruptedIsNotRun(t *testing.T) {
 	}
 }
 
-// What happens meanwhile begins when the output says that it may.
+// The Meanwhile command begins when the output has the text in After.
 func TestMeanwhileComesAfterItsOutput(t *testing.T) {
 	for output, want := range map[string]bool{"ADDED": true, "": false} {
 		r := &recorded{answer: func(i Invocation) (Ended, error) {
@@ -143,7 +143,7 @@ func TestMeanwhileComesAfterItsOutput(t *testing.T) {
 	}
 }
 
-// A failure of what happens meanwhile is none of the operation that is tested.
+// A failure of the Meanwhile command is not a failure of the tested operation.
 func TestAFailedMeanwhileIsNotRun(t *testing.T) {
 	r := &recorded{answer: func(i Invocation) (Ended, error) {
 		if at(i, "a-direct", "delete") {
@@ -156,8 +156,8 @@ func TestAFailedMeanwhileIsNotRun(t *testing.T) {
 	}
 }
 
-// kubectl of the client's version goes the way that is tested; that of the newer server prepares.
-// Each operation with a stale cache has a copy of its own.
+// kubectl of the client's version uses the tested path. kubectl of the newer server prepares the
+// operation. Each operation with a stale cache has its own copy of the cache.
 func TestEveryOperationGoesTheTestedWay(t *testing.T) {
 	for _, o := range Operations() {
 		t.Run(o.Name, func(t *testing.T) {

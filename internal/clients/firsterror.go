@@ -12,9 +12,9 @@ const maxLine = 300
 // logged is the head of a line that a client's logger wrote (klog): it has a date in it.
 var logged = regexp.MustCompile(`^[IWEF][0-9]{4} [^\]]*\] `)
 
-// FirstError is the first line of standard error by which a client says what is wrong. A line of its
-// logger, which has the time in it, or a warning, is taken only if there is no other, and without
-// that time. It is one printable line; empty if there is none.
+// FirstError returns the first line of standard error in which a client says what is wrong. It uses
+// a warning, or a line of the client's logger, only if there is no other line, and removes the
+// logger's time. The result is one printable line. It is empty if there is none.
 func FirstError(problem string) string {
 	last := ""
 	for line := range strings.Lines(problem) {

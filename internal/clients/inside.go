@@ -23,7 +23,7 @@ type Inside struct {
 	Clients map[binaries.Ref]string
 }
 
-// killGrace is how long a command that was told to end may take before it is killed.
+// killGrace is how long a command may take to end after a signal, before it is killed.
 const killGrace = 5 * time.Second
 
 // Run implements [Runner].
@@ -44,7 +44,7 @@ func (r Inside) Run(ctx context.Context, i Invocation) (Ended, error) {
 	var problem bytes.Buffer
 	output := &watched{seen: i.Seen, enough: cancel}
 	cmd.Stdout, cmd.Stderr = output, &problem
-	// A group of its own: nsenter, its shell and the client end together.
+	// A separate process group, so that nsenter, its shell and the client end together.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killGrace
@@ -64,7 +64,7 @@ func notStarted(e Ended) error {
 		return nil
 	}
 	said := FirstLine(e.Problem)
-	for _, by := range []string{"skewproof: ", "nsenter: ", "sh: "} { // what is started one by the other
+	for _, by := range []string{"skewproof: ", "nsenter: ", "sh: "} { // each of these starts the next one
 		if message, ok := strings.CutPrefix(said, by); ok {
 			return errors.New(message)
 		}
@@ -72,9 +72,9 @@ func notStarted(e Ended) error {
 	return nil
 }
 
-// watched is an output that is looked at while it grows. Its methods are called by one goroutine,
-// that of the command, until the command is over. It has a Write alone: io.Copy would go around it
-// by ReadFrom, which a bytes.Buffer has.
+// watched is an output that can be read while it grows. Only one goroutine calls its methods, that
+// of the command, until the command ends. It has only Write, because io.Copy would use ReadFrom
+// instead, which a bytes.Buffer has.
 type watched struct {
 	text   bytes.Buffer
 	seen   func(string) bool

@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// by is the same operation with another program. Its commands are those of package libraries.
+// by returns the same operation with another program. Its commands are those of package libraries.
 func (o Operation) by(c binaries.Component) Operation { o.Program = string(c); return o }
 
 // library is a command line of a program that uses a client library: the words after its name.
@@ -90,13 +90,13 @@ type controlled struct {
 	kind, namespace string
 	resource        []string
 	object          func(label string) Object
-	// status is what the controller writes; path leads to the word of it that is in want.
+	// status is the status that the controller writes. path leads to the expected word in it.
 	status     map[string]any
 	path, want string
 }
 
-// The kinds of controllers: one that only the newer server serves, in a group version that both
-// have, and one that both serve. Nothing else acts on their objects.
+// These are the kinds of controllers: one that only the newer server serves, in a group version
+// that both have, and one that both serve. No other controller changes their objects.
 var controlledKinds = []controlled{
 	{
 		"a kind that only the newer server has", crossing, "DeviceTaintRule.v1.resource.k8s.io", "-", []string{"devicetaintrules.resource.k8s.io", "{name}"}, taintRule,
@@ -119,7 +119,7 @@ func controllerRuntimeOperations() (all []Operation) {
 		made := create(k.object("made"))
 		status, err := json.Marshal(k.status)
 		if err != nil {
-			panic(fmt.Sprintf("the status for %s is no JSON: %v", k.kind, err)) // it is a constant
+			panic(fmt.Sprintf("the status for %s is not JSON: %v", k.kind, err)) // it is a constant
 		}
 		for _, o := range []Operation{
 			k.row("controller follows "+k.what, "Its cache has the object, its change and its end, as another client does it.").setup(made).

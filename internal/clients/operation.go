@@ -11,15 +11,15 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Operation is one thing that people do with a client. In all words, inputs, truths and expected
-// outputs, {name} stands for a name that is this operation's and this client's own: of objects and,
-// where there is one, of their namespace.
+// Operation is one task that people do with a client. In all words, inputs, truths and expected
+// outputs, {name} stands for a name that only this operation of this client uses, for objects and,
+// if there is one, for their namespace.
 type Operation struct {
 	reports.ClientOperation
-	// Setup makes what the operation acts on, at the newer server itself, with kubectl of its
+	// Setup makes the objects of the operation, at the newer server itself, with kubectl of its
 	// version. If it fails, the operation is not run.
 	Setup []Command
-	// Do is the operation: it goes the way that is tested.
+	// Do is the operation. Its commands use the tested path.
 	Do []Command
 	// Truth is what the newer server must have afterwards.
 	Truth []Truth
@@ -44,8 +44,8 @@ type Command struct {
 	// Until ends the command as soon as standard output has this in it. It is for commands that never
 	// end by themselves; empty for all others.
 	Until string
-	// Meanwhile are the words of a command of the newer server's kubectl there, as soon as standard
-	// output has After in it: at once if After is empty.
+	// Meanwhile has the arguments of a command of the newer server's kubectl. It runs there as soon
+	// as standard output contains After, or at once if After is empty.
 	Meanwhile []string
 	After     string
 }

@@ -31,7 +31,7 @@ func (o Operation) truth(t []Truth) Operation    { o.Truth = t; return o }
 func (o Operation) controlled() Operation        { o.Controllers = true; return o }
 func (o Operation) stale() Operation             { o.Stale = true; return o }
 
-// crossing is an operation on what an older server does not have.
+// crossing returns an operation on a resource that an older server does not have.
 func crossing(name, sentence string) Operation {
 	o := row(name, sentence)
 	o.Crosses = true

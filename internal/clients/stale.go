@@ -26,8 +26,8 @@ func (w Way) FillStale(ctx context.Context, version string) error {
 // learnPoll is how often a server is asked whether it has learned of another.
 const learnPoll = time.Second
 
-// Learned waits until kubectl, without a cache, gets something through the way that only the newer
-// server has. It is false if that does not happen within the limit.
+// Learned waits until kubectl, without a cache, gets a resource that only the newer server has
+// through the tested path. It returns false if that does not happen within the limit.
 func (w Way) Learned(ctx context.Context, within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 
 // Cluster is what the executor of steps (package step) needs from a backend. Abilities that only
 // some backends have are in interfaces of their own: [Advertiser], [Balancer], [Configurer],
-// [Controllers], [DiscoveryBreaker], [Extender], [Keeper], [Queuer], [Tester], [Witness]. Methods that
-// only real requests need are in [Reachable].
+// [Controllers], [DiscoveryBreaker], [Extender], [Keeper], [Queuer], [Tester], [Witness]. Methods
+// that only real requests need are in [Reachable].
 //
 // Start must be called first, once. Only [Configurer.Configure] and [Configurer.Dialled] may be
 // called before it.
@@ -29,7 +29,7 @@ import (
 // and the run is over. The backend records the states of the server. If a server ends by itself,
 // the backend records a crash. The six methods may be called concurrently for different servers.
 // The executor calls one of them at a time, concurrently with any number of the other methods. A
-// backend whose servers belong to somebody else refuses all six methods, and Inject.
+// backend whose servers skewproof did not start refuses all six methods, and Inject.
 type Cluster interface {
 	// Start starts everything and returns when every server is ready.
 	Start(ctx context.Context) error
@@ -79,9 +79,9 @@ var (
 // ActiveFault is an active fault of a link.
 type ActiveFault interface {
 	// Heal removes the fault and returns its record, with the real effects of the fault. Other
-	// faults of the link stay. Even with an error the record is valid and the fault is gone: then
-	// somebody else had removed the fault before, or the link could not be opened again. The ID in
-	// the record is the backend's.
+	// faults of the link stay. Even with an error the record is valid and the fault is gone. The
+	// error then means that another program had removed the fault before, or that the link could
+	// not be opened again. The ID in the record is the backend's.
 	Heal(ctx context.Context) (history.Fault, error)
 }
 
@@ -120,8 +120,8 @@ type DiscoveryBreaker interface {
 	RestoreDiscovery(server, path string) (failed int, err error)
 }
 
-// Administrator is a [Cluster] to whose etcd and leases things can be done that administrators do.
-// Each method says what it did, for the record of the step.
+// Administrator is a [Cluster] that can do to its etcd and leases what administrators do. Each
+// method returns a description of what it did, for the record of the step.
 type Administrator interface {
 	// CompactEtcd removes all past revisions, DefragmentEtcd rewrites the file.
 	CompactEtcd(ctx context.Context) (effect string, err error)
@@ -177,8 +177,8 @@ type Witness interface {
 	Requests(epoch time.Time, load func(id string) bool) ([]history.Request, error)
 }
 
-// Keeper is a [Cluster] that can be used for several plans, one after the other: what is in its etcd
-// can be compared and cleaned up, around all links and servers.
+// Keeper is a [Cluster] that can be used for several plans, one after the other. Callers can
+// compare and remove keys in its etcd, around all links and servers.
 type Keeper interface {
 	// Keys are the keys of everything that servers keep in etcd, sorted, without events.
 	Keys(ctx context.Context) ([]string, error)
@@ -188,7 +188,7 @@ type Keeper interface {
 	ForgetRequests() error
 }
 
-// Queuer is a [Cluster] that knows how long the threads of a server's processes were runnable
+// Queuer is a [Cluster] that measures how long the threads of a server's processes were runnable
 // without getting a CPU, since the processes started. The value is the sum over all threads.
 type Queuer interface {
 	// Queued is 0 for a server that does not run, or if nothing is counted. It may be called

@@ -100,7 +100,7 @@ func (d *Definer) unregister(ctx context.Context, what scenario.Definition) erro
 	return err
 }
 
-// extend tells the extension apiserver what it serves now.
+// extend makes the extension apiserver serve the present definitions.
 func (d *Definer) extend(ctx context.Context) (netip.AddrPort, []byte, error) {
 	extender, ok := d.cluster.(cluster.Extender)
 	if !ok {

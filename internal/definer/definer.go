@@ -23,7 +23,7 @@ import (
 type Definer struct {
 	cluster cluster.Reachable
 	servers []string
-	apis    []scenario.Definition // what the extension apiserver serves, in the order of definition
+	apis    []scenario.Definition // the APIs of the extension apiserver, in the order of definition
 }
 
 // New returns a definer for the servers of a cluster, which need not run yet.
@@ -35,7 +35,8 @@ func New(cluster cluster.Reachable, servers []string) *Definer {
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 const (
-	// definitionPatience is how long one server may take for a definition before the next is tried.
+	// definitionPatience is how long one server may take for a definition before the next server is
+	// tried.
 	definitionPatience = 40 * time.Second
 	definitionInterval = 100 * time.Millisecond
 )

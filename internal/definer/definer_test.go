@@ -12,8 +12,8 @@ import (
 
 var widgets = scenario.Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1", "v2"}}
 
-// Exactly one version is stored, and it is none that is served: the API refuses to drop the one
-// that is. (Real servers take the definition in internal/e2e.)
+// Exactly one version is stored, and it is not a served one, because the API refuses to drop the
+// stored version. (Tests in internal/e2e apply the definition to real servers.)
 func TestACustomResourceServesItsVersionsAndStoresAnother(t *testing.T) {
 	object := customResource(widgets)
 	if got := object.GetName(); got != "widgets.example.com" {

@@ -125,7 +125,7 @@ func processesOf(t *testing.T, dir string) map[string][]process {
 	for _, f := range files {
 		line, err := os.ReadFile(f)
 		if err != nil || !bytes.Contains(line, []byte(dir)) {
-			continue // the process has ended meanwhile, or belongs to somebody else
+			continue // the process has ended meanwhile, or belongs to another user
 		}
 		p := process{pid: filepath.Base(filepath.Dir(f)), args: strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")}
 		found[p.role()] = append(found[p.role()], p)

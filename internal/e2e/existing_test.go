@@ -16,8 +16,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// A control plane that the test keeps running stands for somebody else's. The run judges it by its
-// answers. The audit logs must show that the run only read from it.
+// A control plane that the test keeps running plays the servers of another owner. The run judges it
+// by its answers. The audit logs must show that the run only read from it.
 func TestServersThatRunAlready(t *testing.T) {
 	needsTools(t, "nsenter")
 	kept := begin(t, "The cluster stays up", "--keep", "--subject", "reference")

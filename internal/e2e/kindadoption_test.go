@@ -115,8 +115,9 @@ func tellNode(t *testing.T, node string) {
 	t.Log(node + ":\n" + logs)
 }
 
-// nodeFiles is what the document has on a node, as a tar archive: before its first step or, with a
-// sidecar, after the last one. patch, which chooses the node's version, stands for an operator's own.
+// nodeFiles returns the files that the document puts on a node, as a tar archive: before its first
+// step or, with a sidecar, after the last one. patch, which chooses the node's version, replaces
+// the operator's own patch.
 func nodeFiles(t *testing.T, patch string, sidecar bool) []byte {
 	t.Helper()
 	tree := fstest.MapFS{nodePatchesDir + "/kube-apiserver1+json.yaml": {Data: []byte(patch), Mode: 0o644}}

@@ -25,10 +25,10 @@ type disturbance struct {
 	start, end time.Time
 }
 
-// unexplained says what one client has seen that the restart of its server does not explain.
-// Connections break only while a server is restarted, and the client's next attempts succeed. For
-// what nobody serves the right answer is 404. While a server is restarted it may be 503, because
-// nobody knows what that server serves.
+// unexplained returns what one client has seen that the restart of its server does not explain.
+// Connections break only while a server is restarted, and the client's next attempts succeed. The
+// right answer for a resource that no server serves is 404. While a server is restarted it may be
+// 503, because the resources of that server are unknown.
 func unexplained(answers []askedAnswer, disturbances []disturbance) (wrong []string) {
 	right, failed := make([]int, len(disturbances)), make([]int, len(disturbances))
 	calm := 0
@@ -89,7 +89,7 @@ func TestUnexplainedAnswers(t *testing.T) {
 		{"lost for longer than answered", []askedAnswer{calm, lost(10), lost(11), restarted}, "2 connections lost"},
 		{"another error than a lost connection", []askedAnswer{calm, at(12, config, 0), restarted}, "status 0, want 200"},
 		{"unknown for ever", []askedAnswer{calm, restarted, at(21, nobody, 503)}, "status 503, want 404"},
-		{"found, and nobody serves it", []askedAnswer{calm, restarted, at(12, nobody, 200)}, "status 200, want 404"},
+		{"found, and no server serves it", []askedAnswer{calm, restarted, at(12, nobody, 200)}, "status 200, want 404"},
 		{"false 404", []askedAnswer{calm, restarted, at(12, config, 404)}, "status 404, want 200"},
 		{"refused by a server that starts", []askedAnswer{calm, restarted, at(12, config, 403)}, "status 403, want 200"},
 		{"unavailable", []askedAnswer{calm, restarted, at(12, config, 503)}, "status 503, want 200"},

@@ -236,7 +236,7 @@ func labelled(name string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 }
 
-// podTemplate makes pods that run on any node, and that end as soon as they are told to.
+// podTemplate returns a template of pods that run on any node, and that end on a signal.
 func podTemplate(name string, restart corev1.RestartPolicy, args ...string) corev1.PodTemplateSpec {
 	grace := int64(5)
 	return corev1.PodTemplateSpec{

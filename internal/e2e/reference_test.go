@@ -107,7 +107,7 @@ func passedOn(t *testing.T, report reports.RunReport) {
 	}
 }
 
-// A server consists of two processes that live and die together. Whatever ends a run must end both.
+// A server consists of two processes that start and end together. Every end of a run must end both.
 func TestNothingOfASidecarStaysBehind(t *testing.T) {
 	begun := begin(t, "3 servers ready", "--subject", "reference")
 	begun.consistsOf(t, "1 etcd, 1 run, 1 sandboxed, 3 kube-apiserver, 3 proxy")

@@ -90,7 +90,7 @@ func onlyCablesEnds(t *testing.T, pid string, cables []netip.Prefix) {
 	var reached []netip.Prefix
 	for _, r := range routes(t, pid) {
 		if !strings.HasPrefix(r.device, "to-") || r.gateway != netip.IPv4Unspecified() {
-			t.Errorf("the sandbox has a route that is no cable: %s", r)
+			t.Errorf("the sandbox has a route that does not belong to a cable: %s", r)
 		}
 		reached = append(reached, r.to)
 	}
@@ -165,7 +165,7 @@ func address(t *testing.T, s string) netip.Addr {
 	t.Helper()
 	number, err := hex.DecodeString(s)
 	if err != nil || len(number) != 4 {
-		t.Fatalf("%q is no address of a routing table: %v", s, err)
+		t.Fatalf("%q is not an address of a routing table: %v", s, err)
 	}
 	var a [4]byte
 	binary.NativeEndian.PutUint32(a[:], binary.BigEndian.Uint32(number))

@@ -28,8 +28,8 @@ type Options struct {
 	// NoLoad sets up nothing and sends nothing, not even requests that find out what servers serve.
 	// The steps are carried out, but a sweep sends nothing.
 	NoLoad bool
-	// LeaveOn leaves active the faults that the steps left active, and does not record them,
-	// because somebody wants to look at the cluster.
+	// LeaveOn leaves active the faults that the steps left active, and does not record them, so
+	// that a user can examine the cluster.
 	LeaveOn bool
 	// Steps carries out the plan, and further steps after Run ([step.Executor.Do]), which are not
 	// recorded. If it is nil, Run makes its own executor.

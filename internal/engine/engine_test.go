@@ -17,8 +17,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// A request that was answered before a server was killed or paused is no evidence for the fault. A
-// request that had to wait for the end of a pause is evidence.
+// A request that was answered before a server was killed or paused does not count as evidence for
+// the fault. A request that had to wait for the end of a pause does.
 func TestAFaultOfAProcessTouchesWhatIsAskedMeanwhile(t *testing.T) {
 	var file bytes.Buffer
 	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
@@ -147,7 +147,7 @@ func TestHopsAreCountedFromTheBeginningOfTheHistory(t *testing.T) {
 	before := time.Now().Add(-ago)
 	_ = Run(ctx, scenario.Plan{Servers: []scenario.Server{{Name: "a"}}}, cluster, recorder, Options{Status: t.Logf}) // it cannot start
 	if cluster.epoch.Before(before) || cluster.epoch.After(time.Now().Add(-ago)) {
-		t.Errorf("the logs were asked for what was handled since %s, want %s", cluster.epoch, before)
+		t.Errorf("the logs were read from %s on, want %s", cluster.epoch, before)
 	}
 }
 
@@ -165,7 +165,7 @@ func (*starting) Hops(time.Time) ([]history.Hop, error) { return nil, nil }
 
 func TestTheHistoryTellsWhyARunWasEnded(t *testing.T) {
 	ctx, abandon := context.WithCancelCause(t.Context())
-	abandon(errors.New("etcd ended though nobody had asked it to"))
+	abandon(errors.New("etcd ended although the run did not stop it"))
 	var file bytes.Buffer
 	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
 	err := Run(ctx, scenario.Plan{Servers: []scenario.Server{{Name: "a"}}}, &starting{}, recorder, Options{Status: t.Logf})
@@ -176,7 +176,7 @@ func TestTheHistoryTellsWhyARunWasEnded(t *testing.T) {
 	if readErr != nil {
 		t.Fatal(readErr)
 	}
-	if !strings.HasPrefix(h.End.Error, "etcd ended though nobody had asked it to") || !strings.Contains(h.End.Error, "connection refused") {
+	if !strings.HasPrefix(h.End.Error, "etcd ended although the run did not stop it") || !strings.Contains(h.End.Error, "connection refused") {
 		t.Errorf("it ended with %q", h.End.Error)
 	}
 }
@@ -194,7 +194,7 @@ func (c *telling) Hops(epoch time.Time) ([]history.Hop, error) {
 	return []history.Hop{{Operation: "1", Entry: &history.Entry{Server: "a"}}}, errors.New("read the audit log of a: line 7 is no JSON")
 }
 
-// A log that cannot be read may contain a loop. A log that nobody searches may contain a panic.
+// A log that cannot be read may contain a loop. A log that is not searched may contain a panic.
 // Without these logs, a run cannot pass.
 func TestTheHistoryTellsWhatServersDoNotTell(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -210,7 +210,7 @@ func TestTheHistoryTellsWhatServersDoNotTell(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(h.End.Error, "line 7 is no JSON") || len(h.Hops) != 1 {
-		t.Errorf("it ended with %q, and %d accounts; want it to say that some are missing, and the one that there is", h.End.Error, len(h.Hops))
+		t.Errorf("it ended with %q, and %d hops; want it to say that some are missing, and the existing hop", h.End.Error, len(h.Hops))
 	}
 	if cluster.asked != 1 {
 		t.Errorf("the logs were looked through for panics %d times, want once", cluster.asked)

@@ -21,9 +21,9 @@ import (
 type existing struct {
 	keys   []string
 	served map[string]string // by kind: the names of all resources, subresources and verbs
-	// builtIn are the keys of the APIServices of the group versions that some server itself serves.
-	// Each server creates those of its own version and deletes others, so which of them exist
-	// depends on the server that reconciled last (autoRegisterController in kube-aggregator,
+	// builtIn holds the keys of the APIServices of the group versions that some server itself
+	// serves. Each server creates those of its own version and deletes others, so which of them
+	// exist depends on the server that reconciled last (autoRegisterController in kube-aggregator,
 	// pkg/controllers/autoregister).
 	builtIn map[string]bool
 }

@@ -14,8 +14,8 @@ import (
 // leaseInterval is the interval at which the endpoint lease of a server is read.
 const leaseInterval = time.Second
 
-// leases records the endpoint leases of ready servers: the addresses at which peers are told to
-// reach the servers. These may differ from the addresses in the servers' flags.
+// leases records the endpoint leases of ready servers. Their addresses are those at which peers
+// reach the servers, and may differ from the addresses in the servers' flags.
 type leases struct {
 	cluster  cluster.Advertiser // nil if the cluster cannot read leases
 	serving  func(server string) int

@@ -28,7 +28,7 @@ func (a *advertising) Advertised(context.Context, string) (string, error) {
 
 // The content of a lease counts from the first read to the last read that finds it. A failed read
 // says nothing. A read during which the process ends also says nothing, because the next process
-// may be told to advertise another address.
+// may advertise another address.
 func TestLeasesAreRecordedForAsLongAsTheySayTheSame(t *testing.T) {
 	server := listing(t, "served")
 	c := &advertising{leaving: leaving{doors: doors{own: server, front: server}, incarnation: 1}}
@@ -65,7 +65,7 @@ func TestLeasesAreRecordedForAsLongAsTheySayTheSame(t *testing.T) {
 	}
 }
 
-// If a cluster cannot read leases, its history has none, and nobody waits for them.
+// If a cluster cannot read leases, its history has none, and the run does not wait for them.
 func TestWhereLeasesCannotBeSeenNoneAreRecorded(t *testing.T) {
 	server := listing(t, "served")
 	c := &leaving{doors: doors{own: server, front: server}, incarnation: 1}
@@ -76,7 +76,7 @@ func TestWhereLeasesCannotBeSeenNoneAreRecorded(t *testing.T) {
 	}
 }
 
-// While a run goes on, the lease of every server is read again and again.
+// During a run, the lease of every server is read again and again.
 func TestLeasesAreWatched(t *testing.T) {
 	server := listing(t, "served")
 	c := &advertising{leaving: leaving{doors: doors{own: server, front: server}, incarnation: 1}, says: "one"}

@@ -128,7 +128,8 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	return l, nil
 }
 
-// identities sets up what the load needs, through one server, and returns its three identities.
+// identities sets up the requirements of the load through one server, and returns its three
+// identities.
 func identities(ctx context.Context, cluster cluster.Reachable, server string) ([]traffic.Identity, error) {
 	config, err := cluster.Direct(server)
 	if err != nil {

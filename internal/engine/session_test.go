@@ -13,7 +13,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// kept is a cluster whose etcd is a list. Its servers never become ready, so nobody sends requests
+// kept is a cluster whose etcd is a list. Its servers never become ready, so no requests are sent
 // to them.
 type kept struct {
 	Reusable

@@ -64,7 +64,7 @@ func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
 		return all
 	}
 	if got := names(truth.listed(t.Context())); !slices.Equal(got, []string{"listed", "served"}) {
-		t.Errorf("there is said to be %q to visit, want what is served and what is listed", got)
+		t.Errorf("to sweep: %q, want what is served and what is listed", got)
 	}
 	h := read()
 	if len(h.Served) != 1 || !slices.Equal(names(h.Documents[h.Served[0].Document]), []string{"served"}) {
@@ -136,7 +136,7 @@ func TestTruthDoesNotGoBack(t *testing.T) {
 				t.Errorf("it is recorded that it serves %+v, want %+v", h.Served, tc.want)
 			}
 			if n := len(tc.want); n > 0 && told != tc.want[n-1].Document {
-				t.Errorf("the load was told %q last", told)
+				t.Errorf("the load got %q last", told)
 			}
 		})
 	}
@@ -239,8 +239,8 @@ func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 	}
 }
 
-// A request that fails while the run goes on is reported to people. A request that fails because
-// the run ends is not.
+// A request that fails during the run is reported to people. A request that fails because the run
+// ends is not.
 func TestTroubleIsToldWhileTheRunGoesOn(t *testing.T) {
 	server := listing(t, "served")
 	server.Close()
@@ -258,7 +258,7 @@ func TestTroubleIsToldWhileTheRunGoesOn(t *testing.T) {
 		newLeases(c, truth.recorder, status).look(ctx, "a")
 		cancel()
 		if got := len(said); got != map[bool]int{false: 2}[ended] {
-			t.Errorf("the run has ended %t: people are told %q", ended, said)
+			t.Errorf("the run has ended %t: the report to people is %q", ended, said)
 		}
 	}
 }
@@ -276,7 +276,7 @@ func TestTheLoadFollowsServersThatGo(t *testing.T) {
 	truth.observe(t.Context(), "b")
 	truth.forget("a")
 	if want := []string{"a", "a+b"}; !slices.Equal(told, want) {
-		t.Errorf("the load was told of %q while all serve as before, want %q", told, want)
+		t.Errorf("the load got %q while all serve as before, want %q", told, want)
 	}
 	truth.forget("nobody")
 	cluster.incarnation = 0
@@ -284,7 +284,7 @@ func TestTheLoadFollowsServersThatGo(t *testing.T) {
 	truth.observe(t.Context(), "a")
 	truth.observe(t.Context(), "b")
 	if want := []string{"a", "a+b", "b"}; !slices.Equal(told, want) {
-		t.Errorf("the load was told of %q, want %q", told, want)
+		t.Errorf("the load got %q, want %q", told, want)
 	}
 }
 

@@ -27,7 +27,7 @@ type running struct {
 	apis   string
 	roots  *x509.CertPool
 	proxy  tls.Certificate
-	nobody tls.Certificate // of another authority's making, by the right name
+	nobody tls.Certificate // of another authority, with the right name
 }
 
 func start(t *testing.T, apis ...API) *running {

@@ -41,7 +41,7 @@ func checkName(name string) error {
 	case strings.Contains(name, separator):
 		return fmt.Errorf("name %q contains %q, which separates the ends in the names of links", name, separator)
 	case name == fault.Client:
-		return fmt.Errorf("name %q is reserved for whoever is not a server", name)
+		return fmt.Errorf("name %q is reserved for clients that are not servers", name)
 	}
 	return nil
 }

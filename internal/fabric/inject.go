@@ -56,9 +56,9 @@ func (f *Fabric) Inject(ctx context.Context, what fault.Fault) (*Active, error) 
 
 // Heal removes the fault and returns its record, with the evidence of its effect. A second call
 // returns the same. Other faults of the link stay. Even after an error the record is valid and the
-// fault is gone. The error says that the fault had been removed before by somebody else, or that
-// the link could not be enabled again. If ctx ends before toxiproxy is done, Heal resets the
-// connections that delay it.
+// fault is gone. The error says that another program had removed the fault before, or that the link
+// could not be enabled again. If ctx ends before toxiproxy is done, Heal resets the connections
+// that delay it.
 func (a *Active) Heal(ctx context.Context) (history.Fault, error) {
 	a.healing.Lock()
 	defer a.healing.Unlock()

@@ -48,7 +48,7 @@ func apiserver(t *testing.T) (real netip.AddrPort, client *tls.Config) {
 	return netip.MustParseAddrPort(s.Listener.Addr().String()), &tls.Config{RootCAs: transport.TLSClientConfig.RootCAs, ServerName: "example.com"}
 }
 
-// newPeers is a fabric with two servers, of which only b listens.
+// newPeers returns a fabric with two servers, of which only b listens.
 func newPeers(t *testing.T) (*Fabric, *tls.Config) {
 	t.Helper()
 	real, config := apiserver(t)
@@ -105,7 +105,7 @@ func TestHTTP2ThroughACut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := events.ReadString('\n'); err == nil {
-		t.Errorf("the watch goes on through the cut: %q", line)
+		t.Errorf("the watch continues through the cut: %q", line)
 	}
 	if _, err := get(a, "/get"); err == nil {
 		t.Error("a request was answered through the cut")

@@ -89,8 +89,8 @@ func (f *Fabric) Detour(to string, via netip.AddrPort) (end func(), err error) {
 	}, nil
 }
 
-// setUpstream changes where new connections go, and returns where they went before. toxiproxy's own
-// call would refuse connections for a moment.
+// setUpstream changes the destination of new connections, and returns the one before. toxiproxy's
+// own call would refuse connections for a short time.
 func (l *link) setUpstream(upstream string) (before string) {
 	l.proxy.Lock()
 	defer l.proxy.Unlock()

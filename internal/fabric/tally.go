@@ -35,8 +35,8 @@ func (c *conn) progress() progress {
 	return now
 }
 
-// begin is called when the fault acts. Data sent before does not count. So the evidence may miss a
-// moment, but never claims too much.
+// begin is called when the fault acts. Data sent before does not count. So the evidence may omit a
+// little of the effect, but never claims too much.
 func (t *tally) begin(open map[*conn]struct{}) {
 	t.before = make(map[*conn]progress, len(open))
 	for c := range open {

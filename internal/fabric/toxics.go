@@ -26,8 +26,8 @@ var breaking = map[string]bool{fault.TimeoutToxic: true, fault.ResetToxic: true,
 const stallBound = time.Second
 
 // compatible rejects a second toxic in a stream if one of the two ends streams by itself. To heal
-// the first toxic, the one behind it must be removed and added again (see removeToxic). Meanwhile
-// data would pass a timeout.
+// the first toxic, the one behind it must be removed and added again (see removeToxic). In that
+// time, data would pass a timeout.
 func (l *link) compatible(d stream.Direction, toxicType string) error {
 	for _, present := range l.toxics(d) {
 		if breaking[toxicType] || breaking[present.Type] {
@@ -38,7 +38,7 @@ func (l *link) compatible(d stream.Direction, toxicType string) error {
 	return nil
 }
 
-// toxics returns the toxics in one stream, also those that others have added.
+// toxics returns the toxics in one stream, also those that other programs have added.
 func (l *link) toxics(d stream.Direction) []*toxics.ToxicWrapper {
 	var found []*toxics.ToxicWrapper
 	for _, t := range l.proxy.Toxics.GetToxicArray() {

@@ -20,7 +20,7 @@ func init() {
 // its timeout with each chunk, ends idle connections when it is removed, and leaks goroutines.
 type timeoutToxic struct{ toxics.TimeoutToxic }
 
-// swallowed says what the toxic has swallowed of a connection.
+// swallowed holds the amount of data of a connection that the toxic has swallowed.
 type swallowed struct {
 	since time.Time // when the connection met the toxic
 	data  bool

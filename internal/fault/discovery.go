@@ -5,7 +5,7 @@ import "fmt"
 // DiscoveryFailure says how a peer's fetch of a discovery document fails.
 type DiscoveryFailure string
 
-// The ways in which a fetch can fail.
+// These are the ways in which a fetch can fail.
 const (
 	// ServerError is the zero value: the answer is 500.
 	ServerError DiscoveryFailure = ""

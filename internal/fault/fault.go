@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Names of link ends that are not servers.
+// These are the names of link ends that are not servers.
 const (
 	// Client is the source of every connection that comes from no known server.
 	Client = "client"
@@ -28,7 +28,7 @@ const (
 // Direction is the byte stream of a link on which a fault acts. The zero value means both.
 type Direction string
 
-// The directions of a link. Up runs from the side that dialled (From) to the other (To).
+// These are the directions of a link. Up runs from the side that dialled (From) to the other (To).
 const (
 	Both Direction = "both"
 	Up   Direction = "up"

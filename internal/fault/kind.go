@@ -46,7 +46,7 @@ type Effect struct {
 // Affected says which connections a fault affects. The evidence of the fault counts these.
 type Affected int
 
-// The connections that a fault can affect.
+// These are the sets of connections that a fault can affect.
 const (
 	WhatSends  Affected = iota // connections that sent bytes in a direction of the fault
 	WhatEnds                   // connections with a stream that ended in a direction of the fault
@@ -104,8 +104,7 @@ func Suggest(name string, known []string) string {
 	return ": use one of " + strings.Join(known, ", ")
 }
 
-// required and whole are two checks that most kinds share. toxiproxy would silently drop the
-// remainder of a unit.
+// required checks that a parameter is set.
 func required[N ~int64](parameter string, v N) error {
 	if v == 0 {
 		return fmt.Errorf("parameter %q is missing", parameter)
@@ -113,6 +112,8 @@ func required[N ~int64](parameter string, v N) error {
 	return nil
 }
 
+// whole checks that a duration has no part smaller than toxiproxy's unit, which toxiproxy would drop
+// silently.
 func whole(parameter string, d, unit time.Duration) error {
 	if d%unit != 0 {
 		return fmt.Errorf("parameter %q is %s: toxiproxy counts in whole units of %s", parameter, d, unit)

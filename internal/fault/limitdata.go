@@ -6,7 +6,7 @@ import "fmt"
 // stream has its own limit. On open connections only data after the injection counts.
 const LimitData Kind = "limit-data"
 
-// LimitDataToxic is the type of its toxic.
+// LimitDataToxic is the type of the toxic of LimitData.
 const LimitDataToxic = "limit_data"
 
 var limitData = kind{

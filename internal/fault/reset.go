@@ -8,7 +8,7 @@ import "time"
 // idle or end in order.
 const Reset Kind = "reset"
 
-// ResetToxic is the type of its toxic.
+// ResetToxic is the type of the toxic of Reset.
 const ResetToxic = "reset_peer"
 
 var reset = kind{

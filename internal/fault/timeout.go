@@ -11,7 +11,7 @@ import "time"
 // a response that is already on its way still arrives.)
 const Timeout Kind = "timeout"
 
-// TimeoutToxic is the type of its toxic.
+// TimeoutToxic is the type of the toxic of Timeout.
 const TimeoutToxic = "timeout"
 
 var timeout = kind{

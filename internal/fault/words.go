@@ -27,7 +27,7 @@ func Parse(words []string) (Fault, error) {
 	for _, word := range words[3:] {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok || value == "" {
-			return Fault{}, fmt.Errorf("fault %q: %q is no parameter: write it as NAME=VALUE", line, word)
+			return Fault{}, fmt.Errorf("fault %q: %q is not a parameter: write it as NAME=VALUE", line, word)
 		}
 		if given[name] {
 			return Fault{}, fmt.Errorf("fault %q: parameter %q is given twice", line, name)
@@ -49,11 +49,11 @@ func (f *Fault) set(name, value string) (err error) {
 		f.Direction = Direction(value) // no check here: Validate checks it
 	case durations[name] != nil:
 		if *durations[name], err = time.ParseDuration(value); err != nil {
-			return fmt.Errorf("parameter %s: %q is no time: write it like 200ms or 2s", name, value)
+			return fmt.Errorf("parameter %s: %q is not a duration: write it like 200ms or 2s", name, value)
 		}
 	case numbers[name] != nil:
 		if *numbers[name], err = strconv.ParseInt(value, 10, 64); err != nil {
-			return fmt.Errorf("parameter %s: %q is no whole number", name, value)
+			return fmt.Errorf("parameter %s: %q is not a whole number", name, value)
 		}
 	default:
 		known := slices.Concat(slices.Collect(maps.Keys(durations)), slices.Collect(maps.Keys(numbers)), []string{"direction"})

@@ -1,4 +1,4 @@
-// Package golden compares files in the repository with what the code generates: pages of a
+// Package golden compares files in the repository with the output of the code: pages of a
 // catalogue, and reviewed answers of code. It is for tests, which write the files with -update.
 package golden
 

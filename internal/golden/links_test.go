@@ -60,7 +60,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// follow returns what is wrong with a relative link in a page, or nothing.
+// follow returns what is wrong with a relative link in a page, or "".
 func follow(t *testing.T, page, target string) string {
 	t.Helper()
 	file, anchor, _ := strings.Cut(target, "#")

@@ -64,7 +64,7 @@ func TestReadAccepts(t *testing.T) {
 		complete   bool
 	}{
 		{"a whole history", lines(runLine, endLine), true},
-		{"one that was cut short", lines(runLine, `{"operation":{"id":"1","server":"a"}}`), false},
+		{"a truncated one", lines(runLine, `{"operation":{"id":"1","server":"a"}}`), false},
 		{"one whose last line was cut short", runLine + "\n" + `{"operation":{"id":"1"`, false},
 		{"one whose end was cut short", runLine + "\n" + endLine[:len(endLine)-1], false},
 		{"an empty line at first", lines("", runLine, endLine), true},

@@ -116,7 +116,7 @@ func (c countingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Each client does what its name says, and everything ends with the context.
+// Each client does what its name says, and ends with the context.
 func TestClients(t *testing.T) {
 	anything := func(*http.Request) bool { return true }
 	anonymous := func(r *http.Request) bool { return r.Header.Get("Authorization") == "" }

@@ -35,7 +35,7 @@ func discovering(ctx context.Context, t *Target, _ int) error {
 	})
 }
 
-// makingUpTokens sends each request with another token that nobody has issued.
+// makingUpTokens sends each request with another invented token.
 func makingUpTokens(ctx context.Context, t *Target, i int) error {
 	return asking(ctx, t, "", func(s *session, n int) error {
 		_, err := s.ask("GET", t.resource(n), true, "authorization", fmt.Sprintf("Bearer made-up-%d-%d", i, n))

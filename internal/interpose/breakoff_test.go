@@ -60,7 +60,7 @@ func TestAnAnswerBreaksOff(t *testing.T) {
 					}
 				}
 				if _, body, err := b.fetchThrough(way, path, nil); err != nil || body != whole {
-					t.Errorf("%s: once mended: %d bytes, %v", path, len(body), err)
+					t.Errorf("%s: after the restoration: %d bytes, %v", path, len(body), err)
 				}
 			}
 		})

@@ -179,7 +179,7 @@ func TestOnlyTheSpoiltDocumentFailsAndOnlyForPeers(t *testing.T) {
 	}
 	status(200, "GET", "/apis", b.peer)
 	if got := b.RestoreDiscovery("/apis"); got != 0 {
-		t.Errorf("%d fetches have failed since it was mended", got)
+		t.Errorf("%d fetches have failed since the document was restored", got)
 	}
 }
 

@@ -52,8 +52,8 @@ func TestWhatNoInvariantRulesOnProvesNothing(t *testing.T) {
 		{"two classes, each too few", rejected(rejected(served(), 10), 10, verb("watch")), name, OutcomePass, "", 0, 20},
 		{"statuses of one class count together", rejected(served(), 10).askEvery(140, 149, "b", gadgets, 429), name, OutcomeInconclusive, "most of them: 10 (401)", 20, 20},
 		{"the scenario is about something else", rejected(tell("NoCrash").askEvery(20, 119, "b", gadgets, 200), 20), name, OutcomeInconclusive, "no invariant rules on", 20, 20},
-		{"the authorizer's word is ruled on", served().askEvery(120, 139, "b", gadgets, 403, by("reader"), forbidden), name, OutcomePass, "", 0, 20},
-		{"the word of admission is not", served().askEvery(120, 139, "b", gadgets, 403, by("reader")), name, OutcomeInconclusive, "most of them: 20 (403), rejected", 20, 20},
+		{"a refusal by the authorizer is ruled on", served().askEvery(120, 139, "b", gadgets, 403, by("reader"), forbidden), name, OutcomePass, "", 0, 20},
+		{"a refusal by an admission plugin is not", served().askEvery(120, 139, "b", gadgets, 403, by("reader")), name, OutcomeInconclusive, "most of them: 20 (403), rejected", 20, 20},
 		{"a conflict shows a server of the resource", served().askEvery(120, 139, "b", gadgets, 409), name, OutcomePass, "", 0, 0},
 		{"405 does not", served().askEvery(120, 139, "b", gadgets, 405), name, OutcomeInconclusive, "20 (405), no invariant rules on such an answer", 20, 20},
 		{"nothing crosses", tell(name).askEvery(20, 119, "a", gadgets, 401).ask(15, "b", gadgets, 200), name, OutcomePass, "", 0, 0},
@@ -110,20 +110,20 @@ func TestExcusesOfTheUnruledAreNarrow(t *testing.T) {
 		{"no answer for another reason", tell().ask(40, "b", gadgets, 0, failed(history.FailureOther)), "no invariant rules on such an answer", unruled},
 
 		{"the server is starting", restarted().ask(90.5, "b", gadgets, 401), "the asked server was not ready", ruled},
-		{"it is ready, and not known yet", restarted().ask(93, "b", gadgets, 401), "unknown what a server served", unruled},
+		{"it is ready, and its document is not known yet", restarted().ask(93, "b", gadgets, 401), "unknown what a server served", unruled},
 		{"its state is unknown", tell().ask(40, "z", gadgets, 401), "the state of the asked server is unknown", unruled},
 
 		{"the proxy is off", tell().off("b", 30, 60).ask(40, "b", gadgets, 404), "the proxy of the asked server was switched off", ruled},
 		{"and on again", tell().off("b", 30, 60).ask(70, "b", gadgets, 401), "rejected before routing", unruled},
-		{"that of another server is off", tell().off("c", 30, 60).ask(40, "b", gadgets, 401), "rejected before routing", unruled},
+		{"the proxy of another server is off", tell().off("c", 30, 60).ask(40, "b", gadgets, 401), "rejected before routing", unruled},
 
 		{"another server is starting, which may serve it", third().ask(90.5, "b", ghosts, 404), "a server that may serve it was starting, stopping or changing", ruled},
-		{"another server is ready, and not known yet", third().ask(93, "b", ghosts, 404), "unknown what a server served", unruled},
+		{"another server is ready, and its document is not known yet", third().ask(93, "b", ghosts, 404), "unknown what a server served", unruled},
 		{"another server begins to serve it", tell().changed("c", 30, 50, haunted).ask(40, "b", ghosts, 404), "a server that may serve it was starting, stopping or changing", ruled},
 		{"it served it before", tell().changed("c", 30, 35, haunted).ask(40, "b", ghosts, 401), "rejected before routing", unruled},
 
 		{"the link of the client is faulty", tell().fault("reset", "client", "b", 30, 60, false).ask(40, "b", gadgets, 0, failed(history.FailureReset)), "a fault on the link of the client", ruled},
-		{"that of another client", tell().fault("reset", "client", "c", 30, 60, false).ask(40, "b", gadgets, 401), "rejected before routing", unruled},
+		{"the link of another client is faulty", tell().fault("reset", "client", "c", 30, 60, false).ask(40, "b", gadgets, 401), "rejected before routing", unruled},
 
 		{"no etcd", tell().cut("b", "etcd", 30, 60).ask(40, "b", gadgets, 401), "the asked server was cut off from etcd", ruled},
 		{"another server without etcd", tell().cut("c", "etcd", 30, 60).ask(40, "b", gadgets, 401), "rejected before routing", unruled},
@@ -133,7 +133,7 @@ func TestExcusesOfTheUnruledAreNarrow(t *testing.T) {
 
 		{"a fault in the way", tell().fault("reset", "b", "a", 30, 60, false).ask(40, "b", gadgets, 503), "a fault of the run was in the way to every server that serves it", ruled},
 		{"which does not explain a rejection", tell().fault("reset", "b", "a", 30, 60, false).ask(40, "b", gadgets, 401), "rejected before routing", unruled},
-		{"nor an answer that is no failure", tell().fault("reset", "b", "a", 30, 60, false).ask(40, "b", gadgets, 405), "no invariant rules on such an answer", unruled},
+		{"and does not explain an answer that is not a failure", tell().fault("reset", "b", "a", 30, 60, false).ask(40, "b", gadgets, 405), "no invariant rules on such an answer", unruled},
 		{"a fault in the way to one of two", two().ask(40, "b", gadgets, 0, failed(history.FailureOther)), "no invariant rules on such an answer", unruled},
 		{"a write that was sent into it", two().ask(40, "b", gadgets, 503, verb("create")).hop("b", 0, 10, false).hop("c", 2, 8, true), "it could be sent only once, and a fault of the run was in the way to a server that serves it", ruled},
 		{"a write that was not", two().ask(40, "b", gadgets, 503, verb("create")).hop("b", 0, 10, false).hop("a", 2, 8, true), "", ruled},
@@ -198,7 +198,7 @@ func TestTakenOutIsInOrder(t *testing.T) {
 		}
 	}
 	if v := account(s)["NoFalseNotFound"]; len(v.TakenOut) < 3 {
-		t.Errorf("too few kinds to be in any order: %+v", v.TakenOut)
+		t.Errorf("too few kinds to test the order: %+v", v.TakenOut)
 	}
 }
 

@@ -209,7 +209,7 @@ func (f *Facts) halfMade(o *observation) bool {
 		o.op.Failure != history.FailureTimeout && f.unaffected(o) && !f.beingDefined(o)
 }
 
-// authentication says for people which servers did not know the user.
+// authentication lists for people the servers that did not know the user.
 func authentication(hops []history.Hop) string {
 	var words []string
 	for _, h := range hops[:min(len(hops), mostHops)] {

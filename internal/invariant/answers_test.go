@@ -45,8 +45,8 @@ func status(code int) func(*history.Operation) {
 	return func(o *history.Operation) { o.Status = code }
 }
 
-// illegibly gives an operation a document that is not in the history. message says why the document
-// could not be read.
+// illegibly gives an operation a document that could not be read, so that the history does not hold
+// it. message says why.
 func illegibly(message string) func(*history.Operation) {
 	return func(o *history.Operation) { o.Document, o.Message = "sha256:illegible", message }
 }
@@ -61,7 +61,7 @@ func TestNoPeerIsLocal(t *testing.T) {
 	checkStories(t, name, []storyCase{
 		{"each its own", tell(name).nopeer(20, "a", "/apis", mergedDoc).nopeer(20, "b", "/apis", ownOfB).nopeer(20, "a", "/api", coreDoc),
 			want{outcome: OutcomePass, checked: 3}},
-		{"that of its peers too", tell(name).nopeer(20, "b", "/apis", mergedDoc),
+		{"its peers' resources too", tell(name).nopeer(20, "b", "/apis", mergedDoc),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis lists what the server does not serve itself", sentence: "lists apps/v2/gadgets"}},
 		{"less than its own", tell(name).nopeer(20, "a", "/apis", ownOfB),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis lacks what the server serves itself"}},
@@ -69,7 +69,7 @@ func TestNoPeerIsLocal(t *testing.T) {
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/api lists what the server does not serve itself"}},
 		{"the merged view is not its business", tell(name).discover(20, "b", "/apis", ownOfB),
 			want{outcome: OutcomeInconclusive, reason: notExercised}},
-		{"of the core group nothing is known", blank(name).start("a", 0, mergedDoc).start("b", 0, mergedDoc).start("c", 0, mergedDoc).nopeer(20, "b", "/api", coreDoc),
+		{"the core group is unknown", blank(name).start("a", 0, mergedDoc).start("b", 0, mergedDoc).start("c", 0, mergedDoc).nopeer(20, "b", "/api", coreDoc),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"while it changes", tell(name).changed("b", 19, 21, newDoc).nopeer(20, "b", "/apis", mergedDoc),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
@@ -101,9 +101,9 @@ func TestOpenAPIDescribes(t *testing.T) {
 			want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"no such thing", tell(name).openapi(20, "b", all, status(404)),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "is answered 404"}},
-		{"what is no description", tell(name).openapi(20, "b", all, illegibly("parse OpenAPI: unexpected end of JSON input")),
+		{"not a description", tell(name).openapi(20, "b", all, illegibly("parse OpenAPI: unexpected end of JSON input")),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/openapi/v3 is answered 200 without a description"}},
-		{"one that the history does not hold", tell(name).openapi(20, "b", all, illegibly("")),
+		{"a description that the history does not hold", tell(name).openapi(20, "b", all, illegibly("")),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"not modified", tell(name).openapi(20, "b", all, status(304)), want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"while it changes", tell(name).served("a", 20.005, oldDoc).openapi(20, "a", doc("old-described", versionOf(pods), versionOf(widgets))),
@@ -135,9 +135,9 @@ func TestLegacyListsOwn(t *testing.T) {
 		{"the core group left out", tell(name).legacy(20, "b", "/api", doc("empty")),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/api lacks", sentence: "nothing of v1,"}},
 		{"an error", tell(name).legacy(20, "b", "/apis", all, status(503)), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "is answered 503"}},
-		{"what is no list", tell(name).legacy(20, "b", "/apis", all, illegibly(`parse legacy discovery: got kind "Status"`)),
+		{"not a list", tell(name).legacy(20, "b", "/apis", all, illegibly(`parse legacy discovery: got kind "Status"`)),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis is answered 200 without a list"}},
-		{"one that the history does not hold", tell(name).legacy(20, "b", "/apis", all, illegibly("")),
+		{"a list that the history does not hold", tell(name).legacy(20, "b", "/apis", all, illegibly("")),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"refused before it is routed", tell(name).legacy(20, "a", "/apis", all, status(401)).legacy(20, "b", "/apis", all, status(403)).legacy(20, "c", "/apis", all, status(429)),
 			want{outcome: OutcomeInconclusive, reason: notExercised}},
@@ -179,9 +179,9 @@ func TestListsAgree(t *testing.T) {
 		{"a server that is paused", tell(name).lists(20, "a", 300, 0).pause("b", 25, 60).lists(50, "b", 250, 0), want{outcome: OutcomePass, checked: 1}},
 		{"one created a moment before", created(tell(name), 30).lists(31, "b", 301, 0),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
-		{"one that may be created at any moment", created(tell(name), 30, status(504)).lists(55, "b", 301, 0),
+		{"a creation without an answer, which may still be carried out", created(tell(name), 30, status(504)).lists(55, "b", 301, 0),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
-		{"one of which nothing was heard", created(tell(name), 30, status(0), failed(history.FailureTimeout)).lists(55, "b", 301, 0),
+		{"a creation without any answer", created(tell(name), 30, status(0), failed(history.FailureTimeout)).lists(55, "b", 301, 0),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 	})
 }
@@ -197,7 +197,7 @@ func TestAnsweredInKind(t *testing.T) {
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "application/json for application/yaml", sentence: "in application/json, to a client that accepts"}},
 		{"a sequence", tell(name).ask(20, "b", gadgets, 200, media("application/cbor", "application/cbor-seq")), want{outcome: OutcomePass, checked: 1}},
 		{"errors come as they may", tell(name).ask(20, "b", gadgets, 503, media(yaml, "text/plain")), want{outcome: OutcomeInconclusive, reason: notExercised}},
-		{"nothing in no type", tell(name).ask(20, "b", gadgets, 200, media(yaml, ""), func(o *history.Operation) { o.Body = history.BodyNone }),
+		{"an empty response without a type", tell(name).ask(20, "b", gadgets, 200, media(yaml, ""), func(o *history.Operation) { o.Body = history.BodyNone }),
 			want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"nothing was asked for", tell(name).ask(20, "b", gadgets, 200), want{outcome: OutcomeInconclusive, reason: notExercised}},
 	})

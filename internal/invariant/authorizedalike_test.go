@@ -34,17 +34,17 @@ func TestAuthorizedAlike(t *testing.T) {
 		{"the user may do it to something else", refused().ask(31, "b", widgets, 201, reader, writing), want{outcome: OutcomePass, checked: 3}},
 		{"the user may do it to a part of it", refused().ask(31, "b", gadgets, 201, reader, writing, sub("status")), want{outcome: OutcomePass, checked: 3}},
 		{"the user may do it in another namespace", refused().ask(31, "b", gadgets, 201, reader, writing, in("own")), want{outcome: OutcomePass, checked: 3}},
-		{"one server lets it in", refused().ask(31, "c", gadgets, 201, reader, writing),
+		{"one server allows it", refused().ask(31, "c", gadgets, 201, reader, writing),
 			want{outcome: OutcomeFail, checked: 3, violations: 2, cause: "reader was refused what c allowed",
 				sentence: "while c answered 201 to the same user for such a request at 31s"}},
-		{"the same server lets it in, by whom it passed it on to", refused().ask(31, "b", gadgets, 409, reader, writing),
+		{"the same server allows it after passing it on", refused().ask(31, "b", gadgets, 409, reader, writing),
 			want{outcome: OutcomeFail, checked: 3, violations: 2, cause: "reader was refused what b allowed"}},
 		{"only the object is missing", refused().ask(31, "b", gadgets, 404, reader, writing, missingObject),
 			want{outcome: OutcomeFail, checked: 3, violations: 2}},
 		{"a table is a list", tell(name).ask(15, "a", widgets, 200).ask(30, "a", gadgets, 403, reader, forbidden).
 			ask(31, "b", gadgets, 200, reader, verb(history.VerbTable)), want{outcome: OutcomeFail, checked: 2, violations: 1}},
 		{"the resource is missing", refused().ask(31, "b", gadgets, 404, reader, writing), want{outcome: OutcomePass, checked: 2}},
-		{"nobody can be reached", refused().ask(31, "b", gadgets, 503, reader, writing), want{outcome: OutcomePass, checked: 2}},
+		{"no peer can be reached", refused().ask(31, "b", gadgets, 503, reader, writing), want{outcome: OutcomePass, checked: 2}},
 		{"an admission plugin refuses", refused().ask(31, "b", gadgets, 403, by("admin"), writing, denied).ask(32, "b", gadgets, 201, by("admin"), writing),
 			want{outcome: OutcomePass, checked: 3}},
 		{"rights have not spread", tell(name).ask(14, "a", widgets, 200).ask(15, "c", gadgets, 403, reader, forbidden).
@@ -53,8 +53,8 @@ func TestAuthorizedAlike(t *testing.T) {
 		{"a server has just been started", refused().stop("c", 40).start("c", 50, oldDoc).ask(52, "c", gadgets, 201, reader, writing),
 			want{outcome: OutcomePass, checked: 2}},
 		{"a server is paused", refused().pause("c", 40, 60).ask(55, "c", gadgets, 201, reader, writing), want{outcome: OutcomePass, checked: 2}},
-		{"nobody is refused anything", tell(name).ask(15, "a", widgets, 200).ask(30, "b", gadgets, 200, reader),
+		{"no user is refused anything", tell(name).ask(15, "a", widgets, 200).ask(30, "b", gadgets, 200, reader),
 			want{outcome: OutcomeInconclusive, checked: 1, reason: "no user was refused anything"}},
-		{"who asked is not known", tell(name).ask(30, "b", gadgets, 403, writing, forbidden), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the user is unknown", tell(name).ask(30, "b", gadgets, 403, writing, forbidden), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 	})
 }

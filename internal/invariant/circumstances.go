@@ -128,7 +128,7 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 		pause := l.State == history.StatePaused || l.State == history.StateResumed
 		switch {
 		case f.learned(l) < from || l.At > o.op.End || pause:
-		case first && !f.hinderedFrom(l.At, o.op.Server, candidates): // every run begins with these states
+		case first && !f.obstructed(l.At, o.op.Server, candidates): // every run begins with these states
 		case l.Server == o.op.Server:
 			return ChangeAsked
 		case serves(l.Server):
@@ -149,8 +149,8 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 	}
 }
 
-// learned is the time until which servers learn of a change of a process. After a start, this is as
-// late as that start took.
+// obstructed reports whether an obstacle kept the asked server, when a server had become ready,
+// from learning about the servers that could serve the request. For discovery any server counts.
 func (f *Facts) learned(l history.Lifecycle) history.Time {
 	if l.State == history.StateReady {
 		if life, ok := f.byName[l.Server].lifetimeOf(l.Incarnation); ok {
@@ -160,9 +160,9 @@ func (f *Facts) learned(l history.Lifecycle) history.Time {
 	return l.At
 }
 
-// hinderedFrom reports whether an obstacle kept the asked server, when a server had become ready,
+// obstructed reports whether an obstacle kept the asked server, when a server had become ready,
 // from learning about the servers that could serve the request. For discovery any server counts.
-func (f *Facts) hinderedFrom(ready history.Time, asked string, candidates []Candidate) bool {
+func (f *Facts) obstructed(ready history.Time, asked string, candidates []Candidate) bool {
 	if len(candidates) == 0 {
 		return f.anyObstacle(window{ready, later(ready, f.bounds.Staleness)}) != ObstacleNone
 	}
@@ -213,8 +213,8 @@ func lessIn(had, has *document, o *observation) bool {
 	return false
 }
 
-// generation names the older designs of upstream's proxy. The design of v1.35 and newer has no
-// name.
+// generation names the older designs of upstream's proxy. It is "" for the design of v1.35 and
+// newer.
 func generation(version string) string {
 	switch minor := semver.MajorMinor(version); {
 	case semver.Compare(minor, "v1.28") < 0: // there was no proxy, or the version is unknown
@@ -228,8 +228,9 @@ func generation(version string) string {
 	}
 }
 
-// frontProxyWords begin what a setup says about the certificate that a server shows to the peers
-// that it asks. It does not matter to those that ask the server.
+// frontProxyWords begin what a setup says about the certificate that a server shows to the peers to
+// which it forwards requests. That certificate does not matter to the peers that forward requests
+// to this server.
 const frontProxyWords = "its front-proxy certificate: "
 
 // setup says how the asked server and the servers that could have served the request were set up.

@@ -20,7 +20,7 @@ func TestClasses(t *testing.T) {
 		{"the server asked serves it", run().ask(40, "a", gadgets, 200), ClassServedHere},
 		{"another one serves it", run().ask(40, "b", gadgets, 200), ClassSkewed},
 		{"no server serves it", run().ask(40, "b", ghosts, 404), ClassUnserved},
-		{"nobody serves the subresource", run().ask(40, "a", gadgets, 404, sub("status")), ClassUnserved},
+		{"no server serves the subresource", run().ask(40, "a", gadgets, 404, sub("status")), ClassUnserved},
 		{"discovery", run().discover(40, "a", "/apis", mergedDoc), ClassDiscovery},
 		{"discovery of a group", run().ask(40, "b", history.GVR{Group: "apps"}, 200, discovery), ClassDiscovery},
 		{"about no resource", run().ask(40, "a", history.GVR{}, 200), ClassDiscovery},
@@ -34,16 +34,16 @@ func TestClasses(t *testing.T) {
 		{"another one is starting, which might serve it", run().ask(90.5, "b", ghosts, 404), ClassUnknown},
 		{"another one is starting, while a third serves it", run().ask(90.5, "b", gadgets, 200), ClassSkewed},
 		{"another one is gone", run().ask(85, "b", ghosts, 404), ClassUnserved},
-		{"another one is paused, and serves it still", run().ask(155, "b", gadgets, 503), ClassSkewed},
-		{"the server asked goes over to another document", run().changed("a", 98, 100, oldDoc).ask(99, "a", gadgets, 404), ClassUnknown},
-		{"a server of which nothing is known", run().ask(40, "z", widgets, 200), ClassUnknown},
+		{"another one is paused, and still serves it", run().ask(155, "b", gadgets, 503), ClassSkewed},
+		{"the document of the asked server changes", run().changed("a", 98, 100, oldDoc).ask(99, "a", gadgets, 404), ClassUnknown},
+		{"an unknown server", run().ask(40, "z", widgets, 200), ClassUnknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []Class
 			for op, handled := range NewFacts(c.story.h).Handled() {
 				class := handled.Class
 				if op != &c.story.h.Operations[0] {
-					t.Errorf("operation %+v is not that of the history", op)
+					t.Errorf("operation %+v is not the one in the history", op)
 				}
 				got = append(got, class)
 			}
@@ -57,7 +57,7 @@ func TestClasses(t *testing.T) {
 func TestClassesCanBeLeftEarly(t *testing.T) {
 	for op := range NewFacts(tell().ask(41, "a", gadgets, 200).ask(40, "b", gadgets, 200).h).Handled() {
 		if op.Server != "b" {
-			t.Errorf("the first is that of %s", op.Server)
+			t.Errorf("the first operation is about %s", op.Server)
 		}
 		break
 	}

@@ -28,12 +28,12 @@ func (o *object) before(at history.Time) (state history.Object, exists bool) {
 }
 
 // controllersFinalizers are the finalizers that controllers remove by themselves. Any other
-// finalizer belongs to somebody else, who may take any time to remove it.
+// finalizer belongs to another client, which may take any time to remove it.
 var controllersFinalizers = []string{"foregroundDeletion", "orphan", "kubernetes"}
 
-// heldUp reports whether an object that is being deleted has to wait, at a time, for somebody other
-// than controllers. It waits for a finalizer that controllers do not remove, on the object or on a
-// dependent that its foreground deletion waits for.
+// heldUp reports whether an object that is being deleted has to wait, at a time, for a client that
+// is not a controller of Kubernetes. It waits for a finalizer that controllers do not remove, on
+// the object or on a dependent that its foreground deletion waits for.
 func (f *Facts) heldUp(o *object, at history.Time, seen map[*object]bool) bool {
 	state, exists := o.before(at)
 	if !exists || seen[o] {

@@ -43,14 +43,14 @@ func judgeConfigurationTakesEffect(f *Facts) *tally {
 			t.ruleSwitchedOff(s)
 		}
 	}
-	tempted := map[*setting][]*observation{}
+	unforwarded := map[*setting][]*observation{}
 	passing := map[*setting]bool{}
 	for _, o := range f.observations {
 		t.ruleOff(o)
-		f.tempt(o, tempted, passing)
+		f.recordCrossing(o, unforwarded, passing)
 	}
 	for _, s := range f.settingsInOrder() {
-		t.ruleOn(s, tempted[s], passing[s])
+		t.ruleOn(s, unforwarded[s], passing[s])
 	}
 	t.fact("processes whose flags are known", len(f.settings))
 	t.fact("processes that refused to start with their flags", refused)
@@ -89,9 +89,9 @@ func (f *Facts) setupOf(s *setting) string {
 	return strings.Join(all, "; ")
 }
 
-// ruleLeases rules on what the endpoint lease of a process said, once for each address that it
-// said. A lease may be missing for as long as peers may not know of a change, because a late
-// renewal says nothing about the flags.
+// ruleLeases rules on each address that the endpoint lease of a process contained. A lease may be
+// missing for as long as peers may not know of a change, because a late renewal says nothing about
+// the flags.
 func (t *tally) ruleLeases(s *setting) {
 	for _, l := range s.leases {
 		w, ok := t.facts.held(s, l)
@@ -204,10 +204,10 @@ func (t *tally) ruleOff(o *observation) {
 	t.rule(nil, rulingRight)
 }
 
-// tempt notes two kinds of events on a server with the feature on: the server passed a request on,
-// or it answered a request itself that it had to pass on and that no obstacle ever prevented it
-// from passing on.
-func (f *Facts) tempt(o *observation, tempted map[*setting][]*observation, passing map[*setting]bool) {
+// recordCrossing notes two kinds of events on a server with the feature on. In the first, the
+// server passed a request on. In the second, the server answered a request itself that it had to
+// pass on, although no obstacle ever prevented it from doing so.
+func (f *Facts) recordCrossing(o *observation, unforwarded map[*setting][]*observation, passing map[*setting]bool) {
 	s := f.settingAt(o.asked, o.window)
 	switch {
 	case s == nil || s.Proxy == history.ProxyOff || s.Proxy == history.ProxyUnknown || o.shared:
@@ -217,7 +217,7 @@ func (f *Facts) tempt(o *observation, tempted map[*setting][]*observation, passi
 	case o.op.Subresource != "" && f.resource(key{GVR: o.op.GVR}).during(o.asked, o.window).claim != claimNo:
 	case o.op.Start < later(o.readySince, f.bounds.Staleness):
 	case slices.ContainsFunc(o.capable, func(p peer) bool { return f.free(s, p, o) }):
-		tempted[s] = append(tempted[s], o)
+		unforwarded[s] = append(unforwarded[s], o)
 	}
 }
 
@@ -232,14 +232,14 @@ func (f *Facts) free(s *setting, p peer, o *observation) bool {
 
 // ruleOn rules on a process whose proxy is on. It must pass at least one request on if it is asked
 // for resources that only peers serve.
-func (t *tally) ruleOn(s *setting, tempted []*observation, passing bool) {
+func (t *tally) ruleOn(s *setting, unforwarded []*observation, passing bool) {
 	switch {
 	case passing:
 		t.rule(nil, rulingRight)
-	case len(tempted) >= passesNothingOn:
+	case len(unforwarded) >= passesNothingOn:
 		t.rule(nil, rulingWrong)
 		const wrong = "passes nothing on with the feature on"
-		first := tempted[0]
+		first := unforwarded[0]
 		b := breach{
 			Signature: Signature{Mechanism: MechanismConfiguration, Setup: t.facts.setupOf(s), Wrong: wrong},
 			asked:     s.Server, at: first.op.End, cause: wrong,
@@ -247,7 +247,7 @@ func (t *tally) ruleOn(s *setting, tempted []*observation, passing bool) {
 		t.violation(b, func() Evidence {
 			e := t.facts.show(first, *first.situation, answer(first.op))
 			e.Sentence = fmt.Sprintf("%s answered %s itself for what only peers serve, and passed none on, though the feature is on and nothing "+
-				"was in the way; the first: %s", s, counted(len(tempted), "request"), e.Sentence)
+				"was in the way; the first: %s", s, counted(len(unforwarded), "request"), e.Sentence)
 			return e
 		})
 	}

@@ -75,14 +75,14 @@ func TestConfigurationTakesEffect(t *testing.T) {
 	paused := func() *story { return began().pause("b", 50, 90) }
 	checkStories(t, name, []storyCase{
 		{"nothing is known of flags", tell(name).lease("b", 2, 199, address), want{outcome: OutcomeInconclusive, reason: "does not say with which flags"}},
-		{"nobody looked at the lease", began(), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"the lease was not read", began(), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 
 		{"the address that it was given", began().lease("b", 2, 199, address), want{outcome: OutcomePass, checked: 1}},
 		{"another address", began().lease("b", 2, 199, "10.0.0.a:6443"),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "its lease contradicts --peer-advertise-ip", sentence: "b (v1, start 1) told its peers from 2s to 3m19s that it is at 10.0.0.a:6443"}},
 		{"another port", began().lease("b", 2, 199, "10.0.0.b:6444"), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "--peer-advertise-port"}},
 		{"no address at all", began().lease("b", 2, 199, ""), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "no address in its lease"}},
-		{"another address for a while", began().lease("b", 2, 50, address).lease("b", 51, 52, "10.0.0.a:6443").lease("b", 53, 199, address),
+		{"another address for some time", began().lease("b", 2, 50, address).lease("b", 51, 52, "10.0.0.a:6443").lease("b", 53, 199, address),
 			want{outcome: OutcomeFail, checked: 3, violations: 1}},
 		{"half an address is ignored", began(half).lease("b", 2, 199, address), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "--peer-advertise-ip", sentence: "advertising an address and no port"}},
 		{"half an address is used", began(half).lease("b", 2, 199, "10.9.9.9:6443"), want{outcome: OutcomePass, checked: 1}},
@@ -92,7 +92,7 @@ func TestConfigurationTakesEffect(t *testing.T) {
 		{"it falls back to --advertise-address", began(fallback).lease("b", 2, 199, address), want{outcome: OutcomePass, checked: 1}},
 		{"it falls back to something else", began(fallback).lease("b", 2, 199, "10.0.0.a:6443"), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "--advertise-address"}},
 		{"it finds an address by itself", began(host).lease("b", 2, 199, "172.16.0.1:6443"), want{outcome: OutcomePass, checked: 1}},
-		{"an address out of the ordinary that nobody looked at", began(fallback).told("c").lease("c", 2, 199, "10.0.0.c:6443"),
+		{"an unusual address, and the lease was not read", began(fallback).told("c").lease("c", 2, 199, "10.0.0.c:6443"),
 			want{outcome: OutcomeInconclusive, checked: 1, reason: "it was not seen whether --advertise-address had an effect on b (start 1)"}},
 
 		// The lease appears only after some time.
@@ -104,20 +104,20 @@ func TestConfigurationTakesEffect(t *testing.T) {
 		{"it does not come back after a pause", paused().lease("b", 2, 60, address).lease("b", 66, 199, ""), want{outcome: OutcomeFail, checked: 2, violations: 1}},
 		{"cut off from etcd", began().cut("b", etcd, 50, 90).lease("b", 2, 49, address).lease("b", 66, 115, "").lease("b", 121, 199, address), want{outcome: OutcomePass, checked: 2}},
 		{"cut off from etcd, and it does not come back", began().cut("b", etcd, 50, 90).lease("b", 66, 199, ""), want{outcome: OutcomeFail, checked: 1, violations: 1}},
-		{"the lease of the process before", restarted(50, history.StateKilled).told("b", func(c *history.Configuration) { c.PeerIP = "10.0.0.x" }).
+		{"the lease of the earlier process", restarted(50, history.StateKilled).told("b", func(c *history.Configuration) { c.PeerIP = "10.0.0.x" }).
 			lease("b", 53, 54, address).lease("b", 55, 199, "10.0.0.x:6443"), want{outcome: OutcomePass, checked: 2}},
-		{"still the lease of the process before", restarted(50, history.StateKilled).told("b", func(c *history.Configuration) { c.PeerIP = "10.0.0.x" }).
+		{"the lease of the earlier process remains too long", restarted(50, history.StateKilled).told("b", func(c *history.Configuration) { c.PeerIP = "10.0.0.x" }).
 			lease("b", 53, 199, address), want{outcome: OutcomeFail, checked: 2, violations: 1}},
-		{"one of two with one host name", began().told("c", func(c *history.Configuration) { c.SharesHost = "b" }).lease("b", 2, 99, address).lease("b", 100, 199, "10.0.0.c:6443").lease("c", 2, 199, address),
+		{"two share one host name, and the address is of one of them", began().told("c", func(c *history.Configuration) { c.SharesHost = "b" }).lease("b", 2, 99, address).lease("b", 100, 199, "10.0.0.c:6443").lease("c", 2, 199, address),
 			want{outcome: OutcomePass, checked: 3}},
-		{"the address of neither of two with one host name", began().told("c", func(c *history.Configuration) { c.SharesHost = "b" }).lease("b", 2, 199, "10.0.0.a:6443"),
+		{"two share one host name, and the address is of neither", began().told("c", func(c *history.Configuration) { c.SharesHost = "b" }).lease("b", 2, 199, "10.0.0.a:6443"),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
 
 		// The feature is switched off.
 		{"off, and it has no address", began(off).lease("b", 2, 199, ""), want{outcome: OutcomePass, checked: 1}},
 		{"off, and it has an address", began(off).lease("b", 2, 199, address), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "an address in its lease, with the feature off", sentence: "its proxy switched off"}},
-		{"off, and the address of the process before is left", restarted(50, history.StateKilled).told("b", off).lease("b", 53, 64, address).lease("b", 65, 199, ""), want{outcome: OutcomePass, checked: 2}},
-		{"off, and the address of the process before stays", restarted(50, history.StateKilled).told("b", off).lease("b", 53, 199, address), want{outcome: OutcomeFail, checked: 2, violations: 1}},
+		{"off, and the address of the earlier process is still there", restarted(50, history.StateKilled).told("b", off).lease("b", 53, 64, address).lease("b", 65, 199, ""), want{outcome: OutcomePass, checked: 2}},
+		{"off, and the address of the earlier process remains too long", restarted(50, history.StateKilled).told("b", off).lease("b", 53, 199, address), want{outcome: OutcomeFail, checked: 2, violations: 1}},
 		{"off, and it answers itself", own(began(off).ask(20, "b", gadgets, 404)), want{outcome: OutcomePass, checked: 1}},
 		{"off, and it passes on", passed(began(off).ask(20, "b", gadgets, 200)), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "b passed it on to a, though the feature is switched off in b"}},
 		{"off, and a peer passes on", passed(began(off).told("c", off).ask(20, "b", gadgets, 404)).hop("a", 2, 8, true, passedBy("c")),
@@ -131,7 +131,7 @@ func TestConfigurationTakesEffect(t *testing.T) {
 		{"on, and it passes nothing on", silent(began(), 20, 60), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "passes nothing on", sentence: "answered 41 requests itself"}},
 		{"on, and it was not asked often enough", silent(began(), 20, 38), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 		{"on, and it passes on late", passed(silent(began(), 20, 60).ask(100, "b", gadgets, 200)), want{outcome: OutcomePass, checked: 1}},
-		{"on, and something was in the way once", silent(began().cut("b", "a", 12, 14), 20, 60), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"on, and the link was cut once", silent(began().cut("b", "a", 12, 14), 20, 60), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 		{"on, and the peer was cut off from etcd", silent(began().cut("a", etcd, 12, 14), 20, 60), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 		{"on, and the peer has just begun to serve it", silent(blank(name).start("b", 0, oldDoc).told("b").start("a", 28, newDoc), 20, 50), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 		{"on, and only subresources are asked for", func() *story {

@@ -42,7 +42,7 @@ func TestCoreDiscoveryMayDifferInSubresources(t *testing.T) {
 			}
 		})
 	}
-	t.Run("at /apis nobody may leave out what others serve below a resource", func(t *testing.T) {
+	t.Run("/apis must list the subresources of other servers", func(t *testing.T) {
 		scaled := doc("new-scaled", line(pods), line(widgets, "scale"), line(gadgets))
 		s := blank().start("a", 0, scaled).start("b", 0, oldDoc).start("c", 0, oldDoc).discover(20, "b", "/apis", mergedDoc)
 		want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis lacks what is served", sentence: "lists apps/v1/widgets/scale"}.check(t, verdictOf(t, s.h, "DiscoveryComplete"))

@@ -31,7 +31,7 @@ func (f *Facts) Crossings() iter.Seq2[*history.Operation, []string] {
 	}
 }
 
-// crossingPressures are the classes of pressure of requests that peers have to do with.
+// crossingPressures are the classes of pressure whose requests involve peers.
 var crossingPressures = []pressure{
 	skewed, unreachable, passedOn, writesDone, subresources, watches, upgrades, lists, formats, forgedHops, mergedDocuments,
 }

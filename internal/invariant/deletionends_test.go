@@ -27,14 +27,14 @@ func TestDeletionEnds(t *testing.T) {
 			want{outcome: OutcomeFail, checked: 1, violations: 1, sentence: "it was gone only at 1m30.1s. It has the finalizers foregroundDeletion."}},
 		{"it never ends", born().mark(30, "o"),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "Gadget o could not be deleted in time", sentence: "Gadget o began to be deleted at 30s (revision 101 of etcd), and the last disturbance was over at 1s. It had to be gone by 1m30s; it is still in etcd"}},
-		{"it was going when the run began", tell(name).put(1, func() history.Object { o := gadget("o"); o.Deleting = true; return o }()), fails},
-		{"somebody's own finalizer keeps it", born().mark(30, "o", "some/finalizer"), unexercised},
+		{"it was being deleted when the run began", tell(name).put(1, func() history.Object { o := gadget("o"); o.Deleting = true; return o }()), fails},
+		{"a finalizer of another client keeps it", born().mark(30, "o", "some/finalizer"), unexercised},
 		{"the finalizer was removed", born().mark(30, "o", "some/finalizer").change(40, "o", func(o *history.Object) { o.Finalizers = nil }), fails},
-		{"foreground deletion waits for a dependent that somebody's own finalizer keeps",
+		{"foreground deletion waits for a dependent that a finalizer of another client keeps",
 			born().put(11, blocking(configMap("x", owner))).mark(30, "o", "foregroundDeletion").mark(31, "x", "some/finalizer"), unexercised},
 		{"foreground deletion does not wait for that dependent",
 			born().put(11, configMap("x", owner)).mark(30, "o", "foregroundDeletion").mark(31, "x", "some/finalizer"), fails},
-		{"foreground deletion waits for a dependent that nobody deletes", born().put(11, blocking(configMap("x", owner))).mark(30, "o", "foregroundDeletion"), fails},
+		{"foreground deletion waits for a dependent that no client deletes", born().put(11, blocking(configMap("x", owner))).mark(30, "o", "foregroundDeletion"), fails},
 		{"foreground deletion waits for a dependent that is held no more",
 			born().put(11, blocking(configMap("x", owner))).mark(30, "o", "foregroundDeletion").mark(31, "x", "some/finalizer").remove(80, "x"),
 			want{outcome: OutcomeFail, checked: 2, violations: 1}},
@@ -56,7 +56,7 @@ func TestDeletionEnds(t *testing.T) {
 		{"the load deletes another one", tell(name).put(10, configMap("x")).ask(30, "b", configMaps, 200, on("delete", "y")).mark(30.01, "x"), fails},
 		{"a fault is on until late", born().cut("b", "a", 20, 120).mark(30, "o").remove(179, "o"), passes},
 		{"the run ends too early after a fault", born().cut("b", "a", 20, 150).mark(30, "o"), want{outcome: OutcomeInconclusive, reason: "too early for 1 object"}},
-		{"a fault is on until late, and nobody sends load", tell(name).put(10, owner).step("cut b→a", 20, 20.1).cut("b", "a", 20, 120).step("heal", 120, 120.1).
+		{"a fault is on until late, and there is no load", tell(name).put(10, owner).step("cut b→a", 20, 20.1).cut("b", "a", 20, 120).step("heal", 120, 120.1).
 			mark(30, "o").remove(179, "o"), passes},
 		{"removed at once", born().remove(30, "o"), unexercised},
 	})

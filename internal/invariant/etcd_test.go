@@ -20,31 +20,31 @@ func TestAServerWithoutEtcdIsNotBlamed(t *testing.T) {
 	patch := func(o *history.Operation) { o.Verb = "patch" }
 	dryRun := func(o *history.Operation) { o.Path += "?dryRun=All" }
 	for _, c := range []storyCase{
-		{"503 while connections may not have been made anew", cut().ask(46, "b", leases, 200, patch, took(2)).ask(77, "b", ghosts, 503).ask(150, "b", ghosts, 404),
+		{"503 while the server may not have connected to etcd again", cut().ask(46, "b", leases, 200, patch, took(2)).ask(77, "b", ghosts, 503).ask(150, "b", ghosts, 404),
 			want{outcome: OutcomePass, checked: 1, fact: "not known: 1"}},
-		{"503 when they must have been", cut().ask(46, "b", leases, 200, patch, took(2)).ask(79, "b", ghosts, 503),
+		{"503 when the server must have connected to etcd again", cut().ask(46, "b", leases, 200, patch, took(2)).ask(79, "b", ghosts, 503),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
-		{"503 when one thing has been written at once, and another not", cut().ask(46, "b", leases, 200, patch).ask(46, "b", pods, 504, patch, took(8)).
+		{"503 when one write was fast and another was slow", cut().ask(46, "b", leases, 200, patch).ask(46, "b", pods, 504, patch, took(8)).
 			ask(77, "b", ghosts, 503).ask(150, "b", ghosts, 404),
 			want{outcome: OutcomePass, checked: 1, fact: "not known: 1"}},
-		{"503 long after the link was whole, when nothing that was written had to wait", cut().ask(46, "b", leases, 200, patch).ask(57, "b", ghosts, 503),
+		{"503 long after the link was healed, when no write was slow", cut().ask(46, "b", leases, 200, patch).ask(57, "b", ghosts, 503),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"503 while a server that was not cut off writes slowly", cut().ask(50, "c", leases, 200, patch, took(8)).ask(67, "b", ghosts, 503),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
-		{"503 while something is written slowly that others may serve", cut().ask(50, "b", widgets, 200, patch, took(8)).ask(67, "b", ghosts, 503),
+		{"503 while a write is slow that a peer may have handled", cut().ask(50, "b", widgets, 200, patch, took(8)).ask(67, "b", ghosts, 503),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"503 while leases are read slowly", cut().ask(50, "b", leases, 200, took(8)).ask(67, "b", ghosts, 503),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
-		{"503 while nothing is really written slowly", cut().ask(50, "b", leases, 200, patch, dryRun, took(8)).ask(67, "b", ghosts, 503),
+		{"503 while only a dry run is slow", cut().ask(50, "b", leases, 200, patch, dryRun, took(8)).ask(67, "b", ghosts, 503),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
-		{"503 after etcd was slow, and nothing more", begin().fault("latency", "b", "etcd", 20, 45, false).ask(50, "b", leases, 200, patch, took(8)).ask(57, "b", ghosts, 503),
+		{"503 after etcd was slow but not cut off", begin().fault("latency", "b", "etcd", 20, 45, false).ask(50, "b", leases, 200, patch, took(8)).ask(57, "b", ghosts, 503),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.want.check(t, verdictOf(t, c.story.h, name)) })
 	}
 	f := NewFacts(cut().ask(50, "b", leases, 201, patch, took(8)).h)
 	if got, want := f.lastDisturbance(), sec(68.7); got != want {
-		t.Errorf("the last disturbance ends at %s, want %s: a server that regains etcd is not as it was", got, want)
+		t.Errorf("the last disturbance ends at %s, want %s: regaining etcd must count as a disturbance", got, want)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestReconnectDelayIsBounded(t *testing.T) {
 	}
 }
 
-// A server also does not renew its lease before it can reach etcd again.
+// A server cannot renew its lease before it can reach etcd again.
 func TestALeaseExpiresUntilEtcdIsBack(t *testing.T) {
 	all := doc("all", line(pods), line(leases))
 	waits := func(o *history.Operation) { o.Verb = "patch" }
@@ -74,7 +74,7 @@ func TestALeaseExpiresUntilEtcdIsBack(t *testing.T) {
 	} {
 		f := NewFacts(c.story.h)
 		if got, want := f.leaseExpiries("b", nil), []window{{sec(20 + 3600 - 10), c.until}}; !slices.Equal(got, want) {
-			t.Errorf("%s: nobody knows of it in %v, want %v", name, got, want)
+			t.Errorf("%s: its lease has expired in %v, want %v", name, got, want)
 		}
 	}
 }

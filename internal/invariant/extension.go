@@ -7,9 +7,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Extension says whether a custom resource or an aggregated API was defined where a violation is,
-// in a group version that some server of the run has built in. Released servers take nothing of
-// such a group version from their peers.
+// Extension says whether a custom resource or an aggregated API was defined in the place of a
+// violation, in a group version that some server of the run has built in. Released servers use
+// nothing of such a group version that their peers report.
 type Extension string
 
 // These are all extensions.
@@ -40,9 +40,10 @@ type exclusion struct {
 }
 
 // indexExclusions follows the definitions as upstream's GVExclusionManager does (k8s.io/apiserver,
-// pkg/util/peerproxy/gv_exclusion_manager.go). It looks at every change of a definition. It forgets
-// what was deleted longer ago than extensionGrace only when it looks. A deletion makes it look again
-// after extensionGrace, unless it is to look before that because of an earlier deletion.
+// pkg/util/peerproxy/gv_exclusion_manager.go). The manager looks at every change of a definition.
+// Only then does it forget what was deleted longer ago than extensionGrace. A deletion makes the
+// manager look again after extensionGrace, unless an earlier deletion already makes it look before
+// that.
 func (f *Facts) indexExclusions() {
 	type resource struct{ group, name string }
 	type definition struct {
@@ -123,8 +124,9 @@ func (s span) startOf(line timeline) history.Time {
 	return beginning
 }
 
-// builtInAnywhere reports whether any server has a group version built in: it served something of it
-// while nothing was defined there, or something that no definition can have made.
+// builtInAnywhere reports whether any server has a group version built in. That is so if the server
+// served something of it while nothing was defined there, or something that no definition can have
+// made.
 func (f *Facts) builtInAnywhere(gv groupVersion) bool {
 	if is, done := f.builtIns[gv]; done {
 		return is

@@ -32,8 +32,8 @@ func (s *story) long() *story {
 	return s
 }
 
-// Server a alone has apps/v2 built in, with gadgets. Whoever asks b for them is told that there are
-// none. The signature says so only if a definition may be the reason.
+// Only server a has apps/v2 built in, with gadgets. Server b answers 404 to requests for gadgets.
+// The signature names the extension only if a definition may be the reason.
 func TestSignaturesSayWhetherADefinitionIsInTheGroupVersion(t *testing.T) {
 	old := func() *story { return tell().long().runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3") }
 	gizmos := func() *story { return old().define(40, "apps", "gizmos", "v2", "v9") }
@@ -78,7 +78,7 @@ func TestSignaturesSayWhetherADefinitionIsInTheGroupVersion(t *testing.T) {
 				t.Errorf("the extension is %q, want %q", got, c.want)
 			}
 			if core := v.Evidence[0].Signature.Core(); core.Extension != ExtensionNone {
-				t.Errorf("it is not left out of the core: %+v", core)
+				t.Errorf("Core must leave the extension out: %+v", core)
 			}
 		})
 	}
@@ -118,8 +118,8 @@ func TestSignaturesSayWhetherADefinitionExplainsADocument(t *testing.T) {
 	}
 }
 
-// A server whose identity lease an administrator has deleted is not known to the others until it
-// has written the lease again (10 s) and they could hear of it.
+// If an administrator deletes the identity lease of a server, the other servers do not know the
+// server until it has written the lease again (10 s) and they had the time to learn of that.
 func TestDeletedLeases(t *testing.T) {
 	for name, c := range map[string]struct {
 		story *story
@@ -158,8 +158,8 @@ func TestDeletedLeases(t *testing.T) {
 	}
 }
 
-// The certificate that a server shows to the peers that it asks does not matter to those that ask
-// the server.
+// A server shows its front-proxy certificate to the peers to which it forwards requests. The
+// certificate does not matter to the peers that forward requests to this server.
 func TestAFrontProxyCertificateMattersToWhoeverShowsIt(t *testing.T) {
 	const words = "its front-proxy certificate: stranger"
 	for server, want := range map[string]string{"a": "", "b": "asked server: " + words} {

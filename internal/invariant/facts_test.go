@@ -110,8 +110,8 @@ func TestClaimsWhileADocumentChanges(t *testing.T) {
 		{"what neither has", "a", 38, 60, history.GVR{Group: "x", Version: "v1", Resource: "y"}, claimNo, 0},
 		{"an exact change, before", "b", 47, 47.9, gadgets, claimNo, 0},
 		{"an exact change, after", "b", 48, 49, gadgets, claimYes, 48},
-		{"confirmed before it was seen itself", "c", 0.6, 0.7, gadgets, claimUnknown, 0},
-		{"confirmed before it was seen itself, then", "c", 2, 3, gadgets, claimUnknown, 0},
+		{"confirmed before it was first seen", "c", 0.6, 0.7, gadgets, claimUnknown, 0},
+		{"confirmed before it was first seen, after that", "c", 2, 3, gadgets, claimUnknown, 0},
 		{"the same document again is no change", "c", 60, 80, gadgets, claimYes, 60},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestReach(t *testing.T) {
 		{"cut from another server", tell().cut("c", "a", 10, 30), reachOpen},
 		{"cut from everywhere", tell().cut("", "a", 10, 30), reachClosed},
 		{"healed before", tell().cut("b", "a", 10, 19), reachOpen},
-		{"healed a moment before", tell().cut("b", "a", 10, 19.95), reachPartial},
-		{"cut a moment before", tell().cut("b", "a", 19.95, 30), reachPartial},
+		{"healed shortly before", tell().cut("b", "a", 10, 19.95), reachPartial},
+		{"cut shortly before", tell().cut("b", "a", 19.95, 30), reachPartial},
 		{"healed meanwhile", tell().cut("b", "a", 10, 20.5), reachPartial},
 		{"two cuts, one after the other", tell().cut("b", "a", 10, 20.5).cut("b", "a", 20.5, 30), reachClosed},
 		{"cut, then paused", tell().cut("b", "a", 10, 20.5).pause("a", 20.4, 30), reachClosed},
@@ -174,11 +174,11 @@ func TestUnnoticedEnds(t *testing.T) {
 		{"etcd is slow", tell().fault("latency", "c", "etcd", 10, 30, false).stop("c", 20), stopped},
 		{"another one is cut off from etcd", tell().cut("b", "etcd", 10, 30).stop("c", 20), stopped},
 		{"cut off from the others", tell().cut("c", "", 10, 30).cut("b", "c", 10, 30).stop("c", 20), stopped},
-		{"cut off in an earlier life", tell().cut("c", "etcd", 10, 30).stop("c", 20).start("c", 25, oldDoc).stop("c", 40), stopped},
-		{"cut off in an earlier life, and not said to be stopping in this one",
+		{"an earlier process was cut off", tell().cut("c", "etcd", 10, 30).stop("c", 20).start("c", 25, oldDoc).stop("c", 40), stopped},
+		{"an earlier process was cut off, and this one has no record of stopping",
 			tell().cut("c", "etcd", 10, 30).stop("c", 20).start("c", 25, oldDoc).state("c", 40, stopped), stopped},
-		{"not said to be stopping, long after a cut", tell().cut("c", "etcd", 10, 30).state("c", 40, stopped), stopped},
-		{"not said to be stopping, cut off at its end", tell().cut("c", "etcd", 10, 50).state("c", 40, stopped), killed},
+		{"no record of stopping, long after a cut", tell().cut("c", "etcd", 10, 30).state("c", 40, stopped), stopped},
+		{"no record of stopping, cut off at its end", tell().cut("c", "etcd", 10, 50).state("c", 40, stopped), killed},
 		{"crashed while cut off", tell().cut("c", "etcd", 10, 30).state("c", 20, history.StateCrashed), history.StateCrashed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -203,10 +203,10 @@ func TestQuietWindows(t *testing.T) {
 		}
 	}
 	if f.steady[0].truth.sum == f.steady[1].truth.sum || f.steady[1].truth.sum != f.steady[2].truth.sum {
-		t.Error("truths before and after the upgrade are to differ, before and after the cut to be equal")
+		t.Error("the truths before and after the upgrade must differ, and those before and after the cut must be equal")
 	}
 	if f.steadyAt(window{sec(49), sec(50)}) != nil || f.steadyAt(window{sec(49), sec(49.9)}) != f.steady[0] {
-		t.Error("an operation is in a steady window only if all of it is")
+		t.Error("an operation is in a steady window only if the window contains all of it")
 	}
 }
 

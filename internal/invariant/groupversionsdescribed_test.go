@@ -16,13 +16,13 @@ func TestGroupVersionsDescribed(t *testing.T) {
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "404 though a could be reached", sentence: "as though no server served anything of it"}},
 		{"a peer's group is denied", tell(name).served("a", 2, grouped).ask(20, "b", newer, 404), want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"a group of which the server has another version", tell(name).ask(20, "b", history.GVR{Group: "apps"}, 404), want{outcome: OutcomeInconclusive, reason: notExercised}},
-		{"its own, of which NoFalseNotFound speaks", tell(name).ask(20, "a", v2, 404), want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"its own version, on which NoFalseNotFound rules", tell(name).ask(20, "a", v2, 404), want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"503 is no denial", tell(name).cut("b", "a", 15, 40).ask(20, "b", v2, 503), want{outcome: OutcomePass, checked: 1}},
 		{"what nobody serves", tell(name).ask(20, "b", absent, 404), want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"soon after the peer has come", blank(name).start("b", 0, oldDoc).start("c", 0, oldDoc).start("a", 20, newDoc).ask(25, "b", v2, 404),
 			want{outcome: OutcomeInconclusive, reason: notExercised}},
-		{"resources are none of its business", tell(name).ask(20, "b", gadgets, 404), want{outcome: OutcomeInconclusive, reason: notExercised}},
-		{"nor is merged discovery", tell(name).discover(20, "b", "/apis", mergedDoc), want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"resources do not count", tell(name).ask(20, "b", gadgets, 404), want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"merged discovery does not count", tell(name).discover(20, "b", "/apis", mergedDoc), want{outcome: OutcomeInconclusive, reason: notExercised}},
 	})
 }
 
@@ -38,7 +38,7 @@ func TestDocumentsOfGroupVersionsBreakNothingElse(t *testing.T) {
 		}
 	}
 	if v := verdictOf(t, tell().askEvery(20, 190, "b", v2, 503).h, "Converges"); v.Outcome == OutcomeFail {
-		t.Errorf("they never come right, and nobody has to see to it: %s", v.Evidence[0].Sentence)
+		t.Errorf("Converges must not demand that these documents become right: %s", v.Evidence[0].Sentence)
 	}
 	if v := verdictOf(t, tell().ask(20, "a", v2, 404).h, "NoFalseNotFound"); v.Outcome != OutcomeFail {
 		t.Errorf("a server that denies what it serves itself: %s", v.Outcome)

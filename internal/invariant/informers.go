@@ -110,10 +110,10 @@ func (i *informer) refusedSince(at history.Time) (status int, since history.Time
 	return status, since
 }
 
-// canInform reports whether an informer's address led, all through w, to a server that serves the
-// resource or can pass requests on to a server that does. The address of the load balancer leads to
-// every server that is not down. canInform is false if no server serves the resource, if there is
-// an obstacle, or if the history does not say.
+// canInform reports whether, throughout w, an informer's address led to a server that serves the
+// resource, or that can pass requests on to a server that serves it. The address of the load
+// balancer leads to every server that is not down. canInform is false if no server serves the
+// resource, if there is an obstacle, or if the history does not say.
 func (f *Facts) canInform(i *informer, w window) bool {
 	if i.server != "" {
 		s := f.byName[i.server]

@@ -56,7 +56,7 @@ func TestKilledAndCrashedServersAreJudgedAlike(t *testing.T) {
 		want, got := told(h), told(&other)
 		for invariant := range want {
 			if got[invariant] != want[invariant] {
-				t.Errorf("%s: %s: %s if the end is what was recorded, %s if killed and crashed change places", name, invariant, want[invariant], got[invariant])
+				t.Errorf("%s: %s: %s with the recorded ends, %s with killed and crashed exchanged", name, invariant, want[invariant], got[invariant])
 			}
 		}
 		if swapped > before {
@@ -73,6 +73,6 @@ func TestKilledAndCrashedServersAreJudgedAlike(t *testing.T) {
 		}
 	}
 	if swapped < 20 || different < 3 {
-		t.Errorf("%d ends changed places, and in %d histories a stop is judged otherwise: they do not show that ends matter", swapped, different)
+		t.Errorf("%d ends were exchanged, and in %d histories a stop is judged otherwise: this does not show that ends matter", swapped, different)
 	}
 }

@@ -14,7 +14,7 @@ func migrationOf(group, resource string, conditions ...string) history.Object {
 	}
 }
 
-// migrated has a migration of gadgets, which fails if it is wrong.
+// migrated adds a migration of gadgets, which fails if wrong is set.
 func (s *story) migrated(wrong bool) *story {
 	ended := "Succeeded"
 	if wrong {
@@ -39,9 +39,9 @@ func TestMigrationsSucceed(t *testing.T) {
 		{"too late", ours().change(90.1, "m", is("Succeeded")),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "the migration of gadgets.apps did not succeed", sentence: "it has neither succeeded nor failed by 1m30s"}},
 		{"it fails", ours().change(35, "m", is("Failed")), want{outcome: OutcomeFail, checked: 1, violations: 1, sentence: "it has failed"}},
-		{"it runs for ever", ours().change(31, "m", is("Running")), want{outcome: OutcomeFail, checked: 1, violations: 1}},
-		{"nobody looks at it", ours(), want{outcome: OutcomeFail, checked: 1, violations: 1}},
-		{"of a resource that nobody has", asked("skewproof.invalid", "nosuchthings"), unexercised},
+		{"it never ends", ours().change(31, "m", is("Running")), want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"no controller handles it", ours(), want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"of a resource without objects", asked("skewproof.invalid", "nosuchthings"), unexercised},
 		{"it is deleted", ours().remove(40, "m"), unexercised},
 		{"a fault is on until late", ours().cut("b", "a", 20, 120).change(179, "m", is("Succeeded")), want{outcome: OutcomePass, checked: 1}},
 		{"the run ends too early", ours().cut("b", "a", 20, 150), want{outcome: OutcomeInconclusive, reason: "too early for 1 object", fact: "the run ended too early: 1"}},

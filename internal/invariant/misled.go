@@ -12,7 +12,8 @@ import (
 )
 
 // The functions in this file find the answer that misled a controller. It is a 404, or a discovery
-// document that lacks a kind: a controller sends no request for a kind of which it has never heard.
+// document that lacks a kind. A controller sends no request for a kind that no document has listed
+// to it.
 
 // The controllers whose work the invariants judge (k8s.io/kubernetes,
 // cmd/kube-controller-manager/names).
@@ -113,12 +114,12 @@ func (f *Facts) unlisted(to senders, gvr history.GVR, during window) *wrongAnswe
 	return nil
 }
 
-// undescribed returns the last document of the resource's group version that a sender got in a time,
-// if the server sent it without the resource, although another server served the resource in that
-// version. It is nil if the last such document had the resource: then documents were no obstacle.
-// Released servers send only what they serve themselves in such a document (k8s.io/apiserver,
-// pkg/util/peerproxy, WrapHandler). So undescribed is nil for other subjects, and if a peer handled
-// the request.
+// undescribed returns the last document of the resource's group version that a sender got in a
+// time, if the server sent it without the resource, although another server served the resource in
+// that version. It is nil if the last such document had the resource, because then no document
+// misled the sender. Released servers send only what they serve themselves in such a document
+// (k8s.io/apiserver, pkg/util/peerproxy, WrapHandler). So undescribed is nil for other subjects,
+// and if a peer handled the request.
 func (f *Facts) undescribed(to senders, gvr history.GVR, during window) *wrongAnswer {
 	if f.run.Subject != "builtin" && f.run.Subject != "none" {
 		return nil
@@ -228,9 +229,9 @@ func lastOf(a, b *wrongAnswer) *wrongAnswer {
 	return a
 }
 
-// keptFrom returns the answer that kept a controller from seeing an object, or from hearing of its
-// kind, from an event until a time. It is nil if the history has no such answer. That an object which
-// is gone does not exist is no wrong answer.
+// keptFrom returns the answer that kept a controller from seeing an object, or from learning of its
+// kind, from an event until a time. It is nil if the history has no such answer. A 404 for an
+// object that no longer exists is not a wrong answer.
 func (f *Facts) keptFrom(controller string, o *object, event, until history.Time) *wrongAnswer {
 	by, gvr := controllerNamed(controller), f.gvrOf(o.first())
 	existed := window{o.first().At, until}

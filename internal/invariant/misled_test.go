@@ -35,25 +35,25 @@ func TestADocumentThatLacksAKindIsNamed(t *testing.T) {
 		story *story
 		at    float64 // of the answer that is named; 0: none
 	}{
-		"the load got documents without it":   {load(leaked().discovers(50, "b", collector)), 50},
-		"confirmed by 304":                    {load(leaked().discovers(50, "b", collector, answered(304))), 50},
-		"the load got one before":             {leaked().discovers(50, "b", collector).discover(49, "b", "/apis", without), 50},
-		"the load got one after":              {leaked().discovers(50, "b", collector).discover(51, "b", "/apis", without), 50},
-		"there is no proxy":                   {none(leaked().discovers(50, "b", collector)), 50},
-		"the same before there was the owner": {none(leaked().discovers(30, "b", collector)), 30},
-		"and replaced before the owner went":  {none(leaked().discovers(30, "b", collector).discovers(50, "b", collector)), 50},
-		"the kind was listed when the owner went, and vanished": {
+		"the load got documents without it":         {load(leaked().discovers(50, "b", collector)), 50},
+		"confirmed by 304":                          {load(leaked().discovers(50, "b", collector, answered(304))), 50},
+		"the load got one before":                   {leaked().discovers(50, "b", collector).discover(49, "b", "/apis", without), 50},
+		"the load got one after":                    {leaked().discovers(50, "b", collector).discover(51, "b", "/apis", without), 50},
+		"there is no proxy":                         {none(leaked().discovers(50, "b", collector)), 50},
+		"the same before the owner existed":         {none(leaked().discovers(30, "b", collector)), 30},
+		"and replaced before the owner was deleted": {none(leaked().discovers(30, "b", collector).discovers(50, "b", collector)), 50},
+		"the kind was listed when the owner was deleted, and then vanished": {
 			none(leaked().discovers(50, "a", collector).discovers(70, "b", collector)), 70},
 		"the kind was listed only later":           {none(leaked().discovers(50, "b", collector).discovers(70, "a", collector)), 50},
-		"it vanished when the time was over":       {none(leaked().discovers(50, "a", collector).discovers(125, "b", collector)), 0},
-		"nobody knows what the proxy added":        {leaked().discovers(50, "b", collector), 0},
+		"it vanished after the bound":              {none(leaked().discovers(50, "a", collector).discovers(125, "b", collector)), 0},
+		"it is unknown what the proxy added":       {leaked().discovers(50, "b", collector), 0},
 		"the load got one with it before":          {leaked().discovers(50, "b", collector).discover(49, "b", "/apis", mergedDoc).discover(51, "b", "/apis", without), 0},
 		"the load got one with it after":           {leaked().discovers(50, "b", collector).discover(49, "b", "/apis", without).discover(51, "b", "/apis", mergedDoc), 0},
 		"the load got one much earlier":            {leaked().discovers(50, "b", collector).discover(44, "b", "/apis", without), 0},
 		"the load got one from another server":     {leaked().discovers(50, "b", collector).discover(49, "c", "/apis", without), 0},
 		"the load got one of the core group":       {leaked().discovers(50, "b", collector).discover(49, "b", "/api", coreDoc), 0},
 		"the asked server serves it itself":        {load(none(leaked().discovers(50, "a", collector))), 0},
-		"somebody else was told":                   {load(leaked().discovers(50, "b", replicas)), 0},
+		"another client got the document":          {load(leaked().discovers(50, "b", replicas)), 0},
 		"it was an error":                          {load(leaked().discovers(50, "b", collector, answered(503))), 0},
 		"a peer had asked":                         {load(leaked().discovers(50, "b", collector, passedOn)), 0},
 		"no server served it":                      {none(leaked().kill("a", 45).discovers(50, "b", collector)), 0},
@@ -87,7 +87,7 @@ func TestADocumentThatLacksAKindIsNamed(t *testing.T) {
 	}
 }
 
-// Each invariant names the answer to the controller whose work it judges.
+// Each invariant names the wrong answer that the controller got before it did harm.
 func TestEachHarmNamesTheAnswerThatCameBefore(t *testing.T) {
 	begin := func(name string) *story {
 		s := tell(name)
@@ -140,7 +140,8 @@ func TestADenialOfAnOwnerIsNamed(t *testing.T) {
 	}
 }
 
-// The collector hears of owners by informers that it shares, and that have a name of their own.
+// The collector learns of owners through informers that it shares. These informers have a user of
+// their own.
 func TestADenialToTheInformersOfACollectorIsNamed(t *testing.T) {
 	for agent, named := range map[string]bool{"kube-controller-manager/v1.36.3 kubernetes/$Format/metadata-informers": true, "kube-controller-manager/v1.36.3 kubernetes/$Format/informers": false} {
 		s := tell("OrphansCollected").put(40, gadget("o")).put(41, configMap("x", gadget("o"))).remove(60, "o").

@@ -81,9 +81,9 @@ func judgeNoLostEvents(f *Facts) *tally {
 // informersBound is the time within which a change must reach an informer.
 func (f *Facts) informersBound() history.Time { return later(f.bounds.Convergence, reflectorWait) }
 
-// watchedFrom is a revision from which on every change in etcd is known. Objects that were gone
-// before the run looked are not known. watchedFrom is the first revision that the run surely saw
-// while it happened, because the run had seen the object before.
+// watchedFrom is the first revision from which every change in etcd is known. The run does not know
+// objects that were removed before it read etcd. watchedFrom is the first revision that the run
+// surely saw when it was written, because the run had seen the object before.
 func (f *Facts) watchedFrom() int64 {
 	first := atEnd
 	for _, o := range f.objects.all {

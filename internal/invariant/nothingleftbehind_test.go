@@ -20,7 +20,7 @@ func TestNothingLeftBehind(t *testing.T) {
 		}
 		return o
 	}
-	// held has a namespace that goes, with an object in it that has finalizers.
+	// held has a namespace that is deleted, with an object in it that has finalizers.
 	held := func(finalizers []string) *story {
 		return tell(name).put(10, namespace("n")).put(11, guarded(finalizers)).mark(20, "n").mark(20.5, "z")
 	}
@@ -39,9 +39,9 @@ func TestNothingLeftBehind(t *testing.T) {
 			want{outcome: OutcomeFail, checked: 3, violations: 1, cause: "ConfigMap n/z"}},
 		{"one that was going", full().mark(20, "n").remove(21, "x").mark(21, "y", "kubernetes").remove(22, "n"),
 			want{outcome: OutcomeFail, checked: 2, violations: 1}},
-		{"who let it go", full().mark(20, "n").remove(21, "x").request(21.9, "b", cleaner, "update", history.GVR{}, "", "n", 200, finalize).remove(22, "n"),
+		{"the namespace controller removed the namespace's finalizer", full().mark(20, "n").remove(21, "x").request(21.9, "b", cleaner, "update", history.GVR{}, "", "n", 200, finalize).remove(22, "n"),
 			want{outcome: OutcomeFail, checked: 2, violations: 1, sentence: cleaner + " (kube-controller-manager/v1.37.1) had found nothing left in it, and let it go through b."}},
-		{"who was told that there is no such resource",
+		{"the namespace controller got 404 for the resource",
 			full().mark(20, "n").remove(21, "x").request(21, "b", cleaner, "list", history.GVR{Version: "v1", Resource: "secrets"}, "n", "", 404).
 				request(21.9, "b", cleaner, "update", history.GVR{}, "", "n", 200, finalize).remove(22, "n"),
 			want{outcome: OutcomeFail, checked: 2, violations: 1, sentence: "Before that, b was asked at 21s: list v1/secrets"}},
@@ -58,20 +58,20 @@ func TestNothingLeftBehind(t *testing.T) {
 			want{outcome: OutcomePass, checked: 2}},
 		{"gone before it was deleted", full().remove(15, "x", "y").mark(20, "n").remove(22, "n"), unexercised},
 		{"released, and gone", held(nil).request(22, "b", "", "patch", configMaps, "n", "z", 200, own).remove(22, "z"), passesHeld},
-		{"released by somebody else", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 200).remove(22, "z"), passesHeld},
+		{"released by another user", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 200).remove(22, "z"), passesHeld},
 		{"released by a request that got no answer", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 0).remove(22, "z"), passesHeld},
 		{"released by the load", held(nil).request(21, "b", cleaner, "delete", configMaps, "n", "y", 200).ask(22, "b", configMaps, 200, on("patch", "z")).remove(22, "z"), passesHeld},
 		{"gone with its finalizers", held(nil).request(22, "b", cleaner, "delete", configMaps, "n", "z", 200).remove(22, "z"), early},
-		{"gone with its finalizers, and nobody knows by whom", held(nil).request(21, "b", cleaner, "delete", configMaps, "n", "y", 200).remove(22, "z"), early},
+		{"gone with its finalizers, and no log names the writer", held(nil).request(21, "b", cleaner, "delete", configMaps, "n", "y", 200).remove(22, "z"), early},
 		{"gone while its namespace stays", held(nil).request(22, "b", cleaner, "delete", configMaps, "n", "z", 200).remove(22, "z"), early},
 		{"a collector wrote it", held(nil).request(22, "b", cleaner, "update", configMaps, "n", "z", 200).remove(22, "z"), early},
 		{"the garbage collector removes its own finalizer", held([]string{"foregroundDeletion"}).request(22, "b", collector, "patch", configMaps, "n", "z", 200).remove(22, "z"), passesHeld},
-		{"it does so in vain", held([]string{"foregroundDeletion"}).request(22, "b", collector, "patch", configMaps, "n", "z", 409).remove(22, "z"), early},
+		{"its request to remove the finalizer fails", held([]string{"foregroundDeletion"}).request(22, "b", collector, "patch", configMaps, "n", "z", 409).remove(22, "z"), early},
 		{"another object was released", held(nil).request(22, "b", "jane", "update", configMaps, "n", "y", 200).remove(22, "z"), early},
 		{"its status was written", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 200, func(q *history.Request) { q.Subresource = "status" }).remove(22, "z"), early},
 		{"it was written in a dry run", held(nil).request(22, "b", "jane", "update", configMaps, "n", "z", 200, func(q *history.Request) { q.Path += "?dryRun=All" }).remove(22, "z"), early},
 		{"it was written before", held(nil).request(12, "b", "jane", "update", configMaps, "n", "z", 200).remove(22, "z"), early},
-		{"no server's log is there", held(nil).remove(22, "z"), want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "unknown for all"}},
+		{"no server's log exists", held(nil).remove(22, "z"), want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "unknown for all"}},
 		{"its namespace does not go", tell(name).put(10, namespace("n")).put(11, guarded(nil)).request(22, "b", cleaner, "delete", configMaps, "n", "z", 200).remove(22, "z"), unexercised},
 		{"it only goes", full().mark(20, "n"), unexercised},
 		{"nothing was in it", tell(name).put(10, namespace("n")).mark(20, "n").remove(21, "n"), unexercised},

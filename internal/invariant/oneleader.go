@@ -24,8 +24,8 @@ var oneLeader = Invariant{
 const (
 	// leaderGivesUp is the time after which a holder that could not renew the Lease has ended.
 	leaderGivesUp = 10 * time.Second
-	// leaderBound is the longest time without a renewal: the Lease, two retries with their jitter,
-	// and the time that a program takes which has just been started again.
+	// leaderBound is the longest time without a renewal. It is the duration of the Lease, plus two
+	// retries with their jitter, plus the time that a restarted program needs.
 	leaderBound = 30 * time.Second
 	// leaderLate is how long a request may be in a server's log after its sender has given up.
 	leaderLate = time.Second
@@ -134,8 +134,8 @@ func (t *tally) actedWithoutLease(changes []history.Object) {
 	}
 }
 
-// heldAt is the Lease at a time, and since when its holder is the same. ok is false before there was
-// one.
+// heldAt returns the Lease as of a time, and the change with which its present holder got it. ok is
+// false if the Lease did not exist yet.
 func heldAt(changes []history.Object, at history.Time) (since, now history.Object, ok bool) {
 	for _, change := range changes {
 		if change.At > at {

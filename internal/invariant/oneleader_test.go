@@ -6,7 +6,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// lease is the Lease of kube-controller-managers, held by the client of a server; "" is nobody.
+// lease is the Lease of kube-controller-managers, held by the client of a server. "" means that it
+// has no holder.
 func lease(server string) history.Object {
 	o := history.Object{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: "kube-system", Name: "kube-controller-manager", UID: "uid-lease"}
 	if server != "" {
@@ -15,7 +16,8 @@ func lease(server string) history.Object {
 	return o
 }
 
-// renewed is held by the client of a server from one time to another, and renewed every two seconds.
+// renewed makes the client of a server hold the Lease from one time to another, and renew it every
+// two seconds.
 func (s *story) renewed(server string, from, to float64) *story {
 	for at := from; at <= to; at += 2 {
 		s.put(at, lease(server))
@@ -23,7 +25,7 @@ func (s *story) renewed(server string, from, to float64) *story {
 	return s
 }
 
-// led has two candidates, of which the second takes over: too early if it is wrong.
+// led has two candidates. The second takes the Lease over, too early if wrong is set.
 func (s *story) led(wrong bool) *story {
 	if wrong {
 		return s.renewed("b", 10, 50).renewed("c", 55, 199)
@@ -44,10 +46,10 @@ func TestOneLeader(t *testing.T) {
 		{"taken over when the holder must have given up", asked().renewed("b", 10, 50).renewed("c", 60, 180), want{outcome: OutcomePass, checked: -1}},
 		{"taken over before", asked().renewed("b", 10, 50).renewed("c", 59, 180),
 			want{outcome: OutcomeFail, checked: -1, violations: 1, cause: "taken over too early", sentence: "kcm-c_1234 took the Lease over at 59s (revision 121 of etcd), 9s after kcm-b_1234 had renewed it"}},
-		{"given back, and taken at once", asked().renewed("b", 10, 50).put(51, lease("")).renewed("c", 52, 120).renewed("b", 135, 180), want{outcome: OutcomePass, checked: -1}},
-		{"nobody for too long", asked().renewed("b", 10, 50).renewed("c", 80.1, 180), fails("nobody renewed the Lease")},
+		{"released, and taken at once", asked().renewed("b", 10, 50).put(51, lease("")).renewed("c", 52, 120).renewed("b", 135, 180), want{outcome: OutcomePass, checked: -1}},
+		{"no holder for too long", asked().renewed("b", 10, 50).renewed("c", 80.1, 180), fails("nobody renewed the Lease")},
 		{"just in time", asked().renewed("b", 10, 50).renewed("c", 80, 180), want{outcome: OutcomePass, checked: -1, fact: "longest time without a renewal: 30s"}},
-		{"nobody at the end", taken().ask(215, "a", widgets, 200), fails("nobody renewed the Lease")},
+		{"no holder at the end", taken().ask(215, "a", widgets, 200), fails("nobody renewed the Lease")},
 		{"nobody took over", asked().renewed("b", 10, 180), want{outcome: OutcomeInconclusive, checked: -1, reason: "took over from another one"}},
 		{"the leader writes", taken().request(40, "b", collector, "delete", maps, "n", "x", 200).request(70, "c", collector, "delete", maps, "n", "y", 200), want{outcome: OutcomePass, checked: -1}},
 		{"the former leader writes", taken().request(70, "b", collector, "delete", maps, "n", "x", 200),
@@ -57,8 +59,8 @@ func TestOneLeader(t *testing.T) {
 		{"the former leader is refused", taken().request(70, "b", collector, "delete", maps, "n", "x", 503), want{outcome: OutcomePass, checked: -1}},
 		{"it reads", taken().request(70, "b", collector, "get", maps, "n", "x", 404), want{outcome: OutcomePass, checked: -1}},
 		{"a peer's request that was passed on", taken().request(70, "b", collector, "delete", maps, "n", "x", 200, rerouted), want{outcome: OutcomePass, checked: -1}},
-		{"somebody else", taken().request(70, "b", "alice", "delete", maps, "n", "x", 200).request(70, "b", collector, "delete", maps, "n", "y", 200, own), want{outcome: OutcomePass, checked: -1}},
-		{"it asks who is asking it", taken().request(70, "b", "system:kube-controller-manager", "create", history.GVR{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}, "", "", 201),
+		{"another user", taken().request(70, "b", "alice", "delete", maps, "n", "x", 200).request(70, "b", collector, "delete", maps, "n", "y", 200, own), want{outcome: OutcomePass, checked: -1}},
+		{"it sends a review", taken().request(70, "b", "system:kube-controller-manager", "create", history.GVR{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}, "", "", 201),
 			want{outcome: OutcomePass, checked: -1}},
 		{"another cluster's leaders", tell(name).put(10, history.Object{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: "kube-system", Name: "kube-controller-manager", UID: "u", Holder: "node-1_1"}).
 			ask(190, "a", widgets, 200), want{outcome: OutcomeInconclusive, reason: "not exercised"}},

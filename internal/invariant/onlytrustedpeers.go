@@ -58,13 +58,13 @@ func (f *Facts) ruleTrust(o *observation) (r ruling, wrong, cause string) {
 			return rulingWrong, wrong, cause
 		}
 	}
-	tempted := o.skewed() && slices.ContainsFunc(o.capable, func(p peer) bool {
+	couldForward := o.skewed() && slices.ContainsFunc(o.capable, func(p peer) bool {
 		return slices.ContainsFunc(f.faults[link{o.op.Server, p.server.name}], func(fault history.Fault) bool {
 			return fault.Distrust != "" && fullyOn(fault).holds(o.window)
 		})
 	})
 	switch {
-	case !tempted:
+	case !couldForward:
 		return rulingNone, "", ""
 	case len(o.hops) == 0 || o.op.Status/100 == 2 && f.cutOff(o, *o.situation, o.window):
 		return rulingUnknown, "", ""

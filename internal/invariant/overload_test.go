@@ -15,7 +15,8 @@ func (s *story) slow(from, to float64, servers ...string) *story {
 	return s
 }
 
-// starved makes a probe slow while threads of the server waited for a CPU for the time queued.
+// starved makes a probe slow. During the probe, threads of the server waited for a CPU for queued
+// seconds.
 func (s *story) starved(from, to float64, server string, queued float64) *story {
 	s.h.SlowProbes = append(s.h.SlowProbes, history.SlowProbe{Server: server, Start: sec(from), End: sec(to), Queued: sec(queued)})
 	return s
@@ -27,19 +28,19 @@ func TestOverload(t *testing.T) {
 	unjudged := want{outcome: OutcomeInconclusive, checked: 1, unjudgeable: 1, reason: "was overloaded", fact: "not counted: 1"}
 	fails := want{outcome: OutcomeFail, checked: 2, violations: 1}
 	for _, c := range []storyCase{
-		{"while every server lets a question wait", wrong(52).slow(50, 55, "a", "b", "c"), unjudged},
+		{"while the probes of every server are slow", wrong(52).slow(50, 55, "a", "b", "c"), unjudged},
 		{"soon after", wrong(84).slow(50, 55, "a", "b", "c"), unjudged},
 		{"long after", wrong(86).slow(50, 55, "a", "b", "c"), fails},
 		{"long after the first and soon after the second", wrong(99).slow(50, 55, "a", "b", "c").slow(80, 85, "a", "b", "c"), unjudged},
 		{"before", wrong(49).slow(50, 55, "a", "b", "c"), fails},
-		{"while one does not", wrong(52).slow(50, 55, "a", "b"), fails},
-		{"while one does that is not let run", wrong(52).starved(50, 54, "a", 2), unjudged},
-		{"while one does that is let run", wrong(52).starved(50, 54, "a", 1.9), fails},
-		{"while one is paused, and so does not run", wrong(52).pause("a", 45, 60).starved(50, 54, "a", 4), fails},
-		{"while they do so one after the other", wrong(54).slow(50, 52, "a").slow(52, 54, "b").slow(54, 56, "c"), fails},
-		{"while one is paused and the others let questions wait", wrong(52).pause("c", 45, 60).slow(50, 55, "a", "b"), unjudged},
+		{"while the probes of one server are not slow", wrong(52).slow(50, 55, "a", "b"), fails},
+		{"while only one is slow, which gets no CPU", wrong(52).starved(50, 54, "a", 2), unjudged},
+		{"while only one is slow, which gets a CPU", wrong(52).starved(50, 54, "a", 1.9), fails},
+		{"while only one is slow, which is paused", wrong(52).pause("a", 45, 60).starved(50, 54, "a", 4), fails},
+		{"while they are slow one after the other", wrong(54).slow(50, 52, "a").slow(52, 54, "b").slow(54, 56, "c"), fails},
+		{"while one is paused and the others are slow", wrong(52).pause("c", 45, 60).slow(50, 55, "a", "b"), unjudged},
 		{"while all but one are paused", wrong(52).pause("c", 45, 60).pause("a", 45, 60).slow(50, 55, "b"), fails},
-		{"while a question waits for one that is paused", wrong(52).pause("c", 51, 60).slow(50, 55, "a", "b", "c"), unjudged},
+		{"while all are slow, one of them because it is paused", wrong(52).pause("c", 51, 60).slow(50, 55, "a", "b", "c"), unjudged},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.want.check(t, verdictOf(t, c.story.h, name)) })
 	}
@@ -57,14 +58,14 @@ func TestOverloadKeepsARunFromPassing(t *testing.T) {
 	of := func(s *story) Outcome { return Overall(Judge(s.h), false) }
 	run := func() *story { return tell("NoCrash").askEvery(20, 29, "b", gadgets, 200).slow(50, 55, "a", "b", "c") }
 	if got := of(run()); got != OutcomePass {
-		t.Errorf("a run in which nothing was wrong while the machine did not keep up: %s", got)
+		t.Errorf("a run without wrong answers on an overloaded machine: %s", got)
 	}
 	if got := of(run().ask(52, "b", gadgets, 404)); got != OutcomeInconclusive {
-		t.Errorf("a run in which something was: %s", got)
+		t.Errorf("a run with a wrong answer on an overloaded machine: %s", got)
 	}
 	for _, v := range Judge(run().ask(52, "b", gadgets, 404).h) {
 		if v.Overloaded > 0 && !strings.Contains(v.Reason, "5s in total") {
-			t.Errorf("%s does not say for how long: %s", v.Name, v.Reason)
+			t.Errorf("the reason of %s does not say for how long the machine was overloaded: %s", v.Name, v.Reason)
 		}
 	}
 }

@@ -64,7 +64,8 @@ type steadyNumber struct {
 	number int64
 }
 
-// numbers are these times, from when the quota was made to when it was removed.
+// numbers returns the times in which the number of objects did not change. They cover the time from
+// the creation of the quota to its removal.
 func (f *Facts) numbers(quota *object, count history.Count) []steadyNumber {
 	var changes []history.Object
 	for _, o := range f.objects.in[quota.first().Namespace] {
@@ -117,7 +118,8 @@ func says(quota history.Object, count history.Count, number int64) bool {
 	return known && used == number
 }
 
-// usedOf is what the status of a quota says of a count; it is not known if it says nothing.
+// usedOf is the number that the status of a quota gives for a count. known is false if the status
+// gives none.
 func usedOf(quota history.Object, count history.Count) (used int64, known bool) {
 	for _, c := range quota.Counts {
 		if c.Group == count.Group && c.Resource == count.Resource && c.Used != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// resourceQuota is a quota in namespace n that counts ConfigMaps; used is what its status says, and
-// below 0 if it says nothing.
+// resourceQuota is a quota in namespace n that counts ConfigMaps. used is the number in its status.
+// If used is below 0, the status gives no number.
 func resourceQuota(used int64) history.Object {
 	return history.Object{
 		Key: "/registry/resourcequotas/n/q", APIVersion: "v1", Kind: "ResourceQuota", Namespace: "n", Name: "q", UID: "uid-q",
@@ -23,12 +23,12 @@ func counting(group, resource string, used int64) history.Count {
 	return c
 }
 
-// counts has a quota count these.
+// counts makes a quota count these resources.
 func counts(all ...history.Count) func(*history.Object) {
 	return func(o *history.Object) { o.Counts = all }
 }
 
-// counted has a quota in a namespace of its own, whose status is wrong if wrong is true.
+// counted adds a quota in a namespace of its own. Its status is wrong if wrong is true.
 func (s *story) counted(wrong bool) *story {
 	used := int64(2)
 	if wrong {
@@ -77,7 +77,7 @@ func TestQuotaFollows(t *testing.T) {
 		{"another namespace is being deleted", made().put(9, namespace("m")).mark(50, "m"), fails},
 		{"its namespace is deleted later", made().mark(80, "n"), fails},
 		{"a fault is on until late", made().cut("b", "a", 20, 100).change(155, "q", used(2)), passes},
-		{"a fault was on, and time enough is over", made().cut("b", "a", 20, 100).change(161, "q", used(2)), fails},
+		{"a fault was on, and the time after it is over", made().cut("b", "a", 20, 100).change(161, "q", used(2)), fails},
 		{"the run ends too early after a fault", made().cut("b", "a", 20, 150),
 			want{outcome: OutcomeInconclusive, reason: "too early for 1 object", fact: "the run ended too early: 1"}},
 		{"the machine was overloaded when it was due", made().slow(69, 76, "a", "b", "c"),

@@ -7,9 +7,9 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// A server that was killed leaves its identity lease behind. A process after it that refuses to start
-// does not remove the lease, so peers still cannot know that the server is gone. A process that was
-// ready does.
+// A server that was killed leaves its identity lease behind. If the next process refuses to start,
+// it does not remove the lease, so peers still cannot know that the server is gone. If the next
+// process was ready, it removes the lease when it stops.
 func TestAProcessThatWasNeverReadyLeavesTheLeasesOfTheOneBefore(t *testing.T) {
 	at := func(second int, incarnation int, state history.State) history.Lifecycle {
 		return history.Lifecycle{Server: "a", Incarnation: incarnation, Version: "v1.37.1", State: state, At: time.Duration(second) * time.Second}

@@ -141,7 +141,7 @@ func TestWrongAnswersThatGoOnKeepTheirCause(t *testing.T) {
 	// A right answer in between ends the series of wrong answers.
 	s.ask(120.5, "b", gadgets, 200)
 	if n := len(verdictOf(t, s.h, "NoFalseNotFound").Evidence); n != 4 {
-		t.Errorf("%d groups of violations, want 4: while it was cut, soon after, later, and without any reason", n)
+		t.Errorf("%d groups of violations, want 4: during the cut, soon after it, later, and without any cause", n)
 	}
 }
 
@@ -210,14 +210,14 @@ func TestSignaturesTellTheTarget(t *testing.T) {
 		with      []change
 		want      Target
 	}{
-		"it never served it":                {tell(), "NoFalseNotFound", 404, nil, TargetNever},
-		"it served it before it restarted":  {tell().served("c", 2, newDoc).stop("c", 30).start("c", 32, oldDoc), "NoFalseNotFound", 404, nil, TargetRestarted},
-		"it served it, and no longer does":  {tell().served("c", 2, newDoc).served("c", 40, oldDoc), "NoFalseNotFound", 404, nil, TargetDropped},
-		"it serves it":                      {tell().served("c", 2, newDoc), "NoFalseNotFound", 404, nil, TargetServes},
-		"it is out of reach":                {tell().served("c", 2, newDoc).cut("b", "c", 60, 61), "Available", 503, []change{refused}, TargetOutOfReach},
-		"it is without etcd":                {tell().served("c", 2, newDoc).cut("c", "etcd", 55, 65), "Available", 500, nil, TargetNoEtcd},
-		"it is without etcd, and says so":   {tell().served("c", 2, newDoc).cut("c", "etcd", 55, 65), "Available", 503, nil, TargetServes},
-		"it has etcd again, and a new link": {tell().served("c", 2, newDoc).cut("c", "etcd", 40, 45), "Available", 500, nil, TargetServes},
+		"it never served it":                    {tell(), "NoFalseNotFound", 404, nil, TargetNever},
+		"it served it before it restarted":      {tell().served("c", 2, newDoc).stop("c", 30).start("c", 32, oldDoc), "NoFalseNotFound", 404, nil, TargetRestarted},
+		"it served it, and no longer serves it": {tell().served("c", 2, newDoc).served("c", 40, oldDoc), "NoFalseNotFound", 404, nil, TargetDropped},
+		"it serves it":                          {tell().served("c", 2, newDoc), "NoFalseNotFound", 404, nil, TargetServes},
+		"it is out of reach":                    {tell().served("c", 2, newDoc).cut("b", "c", 60, 61), "Available", 503, []change{refused}, TargetOutOfReach},
+		"it is without etcd":                    {tell().served("c", 2, newDoc).cut("c", "etcd", 55, 65), "Available", 500, nil, TargetNoEtcd},
+		"it is without etcd, and says so":       {tell().served("c", 2, newDoc).cut("c", "etcd", 55, 65), "Available", 503, nil, TargetServes},
+		"it has etcd again, and a new link":     {tell().served("c", 2, newDoc).cut("c", "etcd", 40, 45), "Available", 500, nil, TargetServes},
 	} {
 		h := c.story.ask(60, "b", gadgets, c.status, c.with...).hop("b", 0, 9, false).hop("c", 1, 8, true).h
 		v := verdictOf(t, h, c.invariant)

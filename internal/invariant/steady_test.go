@@ -27,15 +27,15 @@ func TestAServerThatEmulatesMayServeTheSame(t *testing.T) {
 		}
 	}
 	checkStories(t, name, []storyCase{
-		{"which the others are", as("1.36").discover(20, "b", "/apis", doc("same", oldDoc.Resources...)),
+		{"b emulates the version of the others", as("1.36").discover(20, "b", "/apis", doc("same", oldDoc.Resources...)),
 			want{outcome: OutcomePass, checked: 1}},
-		{"and what none serves is wrong all the same", as("1.36").discover(20, "b", "/apis", doc("rich", append(slices.Clone(oldDoc.Resources), line(ghosts))...)),
+		{"b emulates it, and lists a resource that no server serves", as("1.36").discover(20, "b", "/apis", doc("rich", append(slices.Clone(oldDoc.Resources), line(ghosts))...)),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "/apis lists what no server serves", sentence: "lists none/v1/ghosts"}},
-		{"another than the others are", as("1.35").discover(20, "b", "/apis", doc("same", oldDoc.Resources...)),
+		{"b emulates a version that no other server has", as("1.35").discover(20, "b", "/apis", doc("same", oldDoc.Resources...)),
 			want{outcome: OutcomeInconclusive, checked: 1, reason: "a (v1.37.1) and c (v1.36.3) say that they serve exactly the same"}},
-		{"and one that does no more, and differs", apart.discover(60, "b", "/apis", mergedDoc),
+		{"b no longer emulates, and serves something else", apart.discover(60, "b", "/apis", mergedDoc),
 			want{outcome: OutcomePass, checked: 1}},
-		{"and one that does no more, and says the same", as("1.36").stop("b", 30).start("b", 40, oldDoc).runs("b", "v1.37.1").discover(60, "b", "/apis", doc("same", oldDoc.Resources...)),
+		{"b no longer emulates, and says that it serves the same", as("1.36").stop("b", 30).start("b", 40, oldDoc).runs("b", "v1.37.1").discover(60, "b", "/apis", doc("same", oldDoc.Resources...)),
 			want{outcome: OutcomeInconclusive, checked: 1, reason: "b (v1.37.1) and c (v1.36.3) say that they serve exactly the same"}},
 	})
 }

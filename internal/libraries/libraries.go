@@ -51,8 +51,8 @@ type File struct {
 	Content []byte
 }
 
-// Source is the source of the program of a library at one of its [Versions], with the files that
-// name what it is built from, by name. The error says which versions there are.
+// Source returns the source of the program of a library at one of its [Versions], with the files
+// that name its dependencies, by name. The error lists the existing versions.
 func Source(library, version string) (files []File, err error) {
 	if !slices.Contains(Versions(library), version) {
 		return nil, fmt.Errorf("skewproof has a program for %s of %s only", library, strings.Join(Versions(library), ", "))

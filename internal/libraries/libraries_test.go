@@ -47,8 +47,8 @@ func TestEveryVersionIsWhole(t *testing.T) {
 	}
 }
 
-// The lock file of a program for Node.js has a hash for every package, and names no registry: npm
-// asks the one that it is configured for.
+// The lock file of a program for Node.js has a hash for every package, and names no registry. npm
+// uses the registry of its configuration.
 func TestEveryVersionForNodeIsLocked(t *testing.T) {
 	versions := Versions("client-node")
 	if len(versions) == 0 {

@@ -25,7 +25,7 @@ const stateVariable = "SKEWPROOF_MUTATION_STATE"
 // memory bounds the address space of a test binary: a mutant may allocate without end.
 const memory = 8 << 30
 
-// A state is what the go command that gremlins starts has to know.
+// state is the information for the go command that gremlins starts.
 type state struct {
 	Go       string // the real go command
 	Path     string // the search path without the one that gremlins gets
@@ -142,7 +142,7 @@ func run(name, environment string, args ...string) (int, error) {
 	goruntime.LockOSThread() // Pdeathsig is about the thread that starts the command
 	defer goruntime.UnlockOSThread()
 	command := exec.Command(name, args...)
-	if !strings.HasSuffix(name, ".test") { // nobody reads what a mutant's tests say
+	if !strings.HasSuffix(name, ".test") { // the output of a mutant's tests is not read
 		command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	}
 	if environment != "" {
@@ -169,8 +169,8 @@ const quickest = 300 * time.Millisecond
 
 var passed = regexp.MustCompile(`(?m)^--- (PASS|SKIP): (\w+) \(([0-9.]+)s\)$`)
 
-// quick reads what a test binary printed with -test.v, and returns a pattern of the tests that
-// ended quickly. It fails if a test did.
+// quick reads the output of a test binary with -test.v. It returns a pattern of the tests that
+// ended quickly. It returns an error if a test failed.
 func quick(output string) (string, error) {
 	var names []string
 	for _, match := range passed.FindAllStringSubmatch(output, -1) {

@@ -39,7 +39,7 @@ import (
 	"time"
 )
 
-// kinds are the mutants that gremlins makes: its default, and && for || and the other way round.
+// kinds are the mutants that gremlins makes: its default, and the exchange of && and ||.
 var kinds = []string{"--invert-logical"}
 
 func main() {
@@ -63,10 +63,10 @@ func main() {
 	}
 }
 
-// campaign is what the flags say.
+// campaign holds the values of the flags.
 type campaign struct {
 	gremlins  string // the program
-	scratch   string // a directory for what is built
+	scratch   string // a directory for built files
 	threshold float64
 	workers   int
 	sample    int // about how many mutants of each package are tested; 0: all
@@ -183,7 +183,7 @@ func (c campaign) measure(ctx context.Context, p goPackage) (row, error) {
 	gremlins := exec.CommandContext(ctx, c.gremlins, append([]string{"unleash", p.Dir, "--output", output, "--output-statuses", "lct",
 		"--exclude-files", "/", // packages below this one
 		"--workers", strconv.Itoa(c.workers),
-		"--timeout-coefficient", "6", // of the time for the coverage: others may use the processors meanwhile
+		"--timeout-coefficient", "6", // times the time for the coverage, because other processes may use the processors too
 	}, kinds...)...)
 	gremlins.Dir = p.Module.Dir
 	gremlins.Env = append(os.Environ(), "PATH="+scratch+":"+os.Getenv("PATH"), stateVariable+"="+stateFile)

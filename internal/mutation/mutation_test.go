@@ -142,7 +142,7 @@ func tokenNamed(name string) token.Token {
 	panic(name)
 }
 
-// program is a program that prints what Run of some packages returns, or with what it panics.
+// program returns a program that prints the results of Run of some packages, or their panics.
 func program(packages []string) string {
 	var imports, calls strings.Builder
 	for _, p := range packages {
@@ -163,7 +163,7 @@ func main() {
 ` + calls.String() + "}\n"
 }
 
-// A mutant that is switched on does what the program does whose source has the mutant.
+// A mutant that is switched on behaves like a program with the mutant in its source.
 func TestSwitchesDoWhatChangedSourcesDo(t *testing.T) {
 	dir := module(t, map[string]string{"f/fixture.go": fixture})
 	s, err := putSwitches("go", filepath.Join(dir, "f"))
@@ -292,7 +292,7 @@ func TestGoCommandJudgesMutants(t *testing.T) {
 	}{
 		{"a test fails", "n < 3", "n <= 3", exitKilled},
 		{"no test fails", "n > -5", "n >= -5", 0},
-		{"nothing looks at the result", "n == 0", "n != 0", 0},
+		{"no code uses the result", "n == 0", "n != 0", 0},
 		{"strings have no difference", `s + "!"`, `s - "!"`, exitNotViable},
 		{"a declared constant, which a test notices", "1 + 1", "1 - 1", exitKilled},
 		{"a constant, which the compiler notices", "const twice = 1 + 1", "const twice = 1 / 0", exitNotViable},
@@ -321,8 +321,8 @@ func TestGoCommandJudgesMutants(t *testing.T) {
 	})
 }
 
-// A sample is about as large as it should be, is the same each time, and has mutants of all files.
-// What is left out is counted.
+// A sample has about the requested size, is the same each time, and has mutants of all files. The
+// mutants outside it are counted.
 func TestSample(t *testing.T) {
 	s := state{Switched: switched{Numbers: map[mutant]number{}}, Sample: 100}
 	var all []mutant

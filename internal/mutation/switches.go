@@ -32,7 +32,7 @@ type number int
 const notViable number = -1
 
 // switched is a package in which every mutant of a kind listed in replacements can be switched on
-// by the environment variable variable. A mutant without a number has to be built by itself.
+// by the environment variable variable. A mutant without a number needs its own build.
 type switched struct {
 	Dir     string
 	Sources map[string]string // base name → source, which may be edited while mutants are tested
@@ -167,7 +167,7 @@ func mutantNeg[T mutantNumber](n int, x T) T {
 }
 `
 
-// functions are those of runtime, by the operator that they stand for.
+// functions are the functions of runtime, by the operators that they replace.
 var functions = map[token.Token]string{
 	token.LAND: "mutantAnd", token.LOR: "mutantOr",
 	token.LSS: "mutantLss", token.LEQ: "mutantLeq", token.GTR: "mutantGtr", token.GEQ: "mutantGeq",

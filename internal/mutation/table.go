@@ -44,8 +44,8 @@ type row struct {
 	Day                                          string
 }
 
-// add counts a report. gremlins leaves out of its totals what timed out. What a sample has left out
-// is among those that are not viable in the report.
+// add counts a report. The totals of gremlins leave out mutants that timed out. In the report,
+// mutants outside a sample are among those that are not viable.
 func (r *row) add(result report) error {
 	r.NotViable -= r.LeftOut
 	for _, file := range result.Files {

@@ -87,13 +87,13 @@ func TestCertificatesAreAcceptedOnlyWhereTheyShould(t *testing.T) {
 		trust, as      string
 		want           string // part of the error; "" means no error
 	}{
-		"by DNS name":                         {server, client, ca.CertFile(), "kubernetes.default.svc", ""},
-		"by address":                          {server, client, ca.CertFile(), "127.0.0.1", ""},
-		"expired":                             {expired, client, ca.CertFile(), "127.0.0.1", "has expired"},
-		"wrong name":                          {server, client, ca.CertFile(), "example.test", "not example.test"},
-		"wrong authority":                     {server, client, other.CertFile(), "127.0.0.1", "unknown authority"},
-		"client of another authority":         {server, stranger, ca.CertFile(), "127.0.0.1", "certificate required"},
-		"a server certificate is no client's": {server, server, ca.CertFile(), "127.0.0.1", "bad certificate"},
+		"by DNS name":                            {server, client, ca.CertFile(), "kubernetes.default.svc", ""},
+		"by address":                             {server, client, ca.CertFile(), "127.0.0.1", ""},
+		"expired":                                {expired, client, ca.CertFile(), "127.0.0.1", "has expired"},
+		"wrong name":                             {server, client, ca.CertFile(), "example.test", "not example.test"},
+		"wrong authority":                        {server, client, other.CertFile(), "127.0.0.1", "unknown authority"},
+		"client of another authority":            {server, stranger, ca.CertFile(), "127.0.0.1", "certificate required"},
+		"a server certificate is not a client's": {server, server, ca.CertFile(), "127.0.0.1", "bad certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := handshake(t, c.server, c.client, c.trust, ca.CertFile(), c.as)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// without begins the build metadata that names what is switched off.
+// without begins the build metadata that names the APIs that are switched off.
 const without = "+without."
 
 // Release is a version with some of its APIs switched off.
@@ -50,7 +50,7 @@ func Parse(s string) (Release, error) {
 	return r, nil
 }
 
-// Of is the release of a server, without the list of what is switched off.
+// Of returns the release of a server, without the list of APIs that are switched off.
 func Of(s string) string {
 	version, _, _ := strings.Cut(s, without)
 	return version

@@ -45,6 +45,6 @@ func TestRuntimeConfig(t *testing.T) {
 		t.Errorf("--runtime-config=%s", got)
 	}
 	if r.Serves("batch", "v1") || !r.Serves("batch", "v2") || !r.Serves("", "v1") {
-		t.Error("it serves what is switched off, or not what is left")
+		t.Error("it serves an API that is switched off, or lacks another one")
 	}
 }

@@ -46,7 +46,7 @@ func TestARunDirectoryIsNeverSharedByTwoRuns(t *testing.T) {
 	}
 }
 
-// Tidy does not remove files that somebody else put into the directory.
+// Tidy does not remove files that another program put into the directory.
 func TestTidyLeavesWhatARunLeaves(t *testing.T) {
 	d, err := NewDir(filepath.Join(t.TempDir(), "run"), "quiet", "none", time.Now())
 	if err != nil {

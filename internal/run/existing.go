@@ -22,8 +22,8 @@ import (
 // SubjectExternal is the subject of a proxy that skewproof cannot switch.
 const SubjectExternal = "external"
 
-// existingBackend reads servers that run already and that somebody else owns. It judges only what
-// can be seen from outside.
+// existingBackend reads servers that run already and that skewproof did not start. It judges only
+// what can be seen from outside.
 type existingBackend struct {
 	ways     []existing.Endpoint
 	versions map[string]string
@@ -55,7 +55,7 @@ func (b *existingBackend) read(p *Plan) (err error) {
 
 func (*existingBackend) check(p *Plan) error {
 	if err := p.Schedule.OnlyReads(); err != nil {
-		return fmt.Errorf("%s is not for servers that are somebody else's: %w", p.Scenario.Name, err)
+		return fmt.Errorf("%s cannot run on servers that skewproof did not start: %w", p.Scenario.Name, err)
 	}
 	return nil
 }

@@ -92,8 +92,8 @@ func (h *held) serve(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// converse reads one request and answers it. A step that has begun is carried out even if nobody
-// waits for the answer.
+// converse reads one request and answers it. A step that has begun is carried out even if the
+// client no longer waits for the answer.
 func (h *held) converse(ctx context.Context, conn net.Conn) {
 	defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })()
 	_ = conn.SetReadDeadline(time.Now().Add(requestTimeout))
@@ -107,7 +107,7 @@ func (h *held) converse(ctx context.Context, conn net.Conn) {
 		a.Said = said
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(requestTimeout))
-	_ = json.NewEncoder(conn).Encode(a) // there is nobody else to tell
+	_ = json.NewEncoder(conn).Encode(a) // there is no other receiver for the error
 }
 
 // do carries out a request after the requests before it.

@@ -21,7 +21,7 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// obedient is a cluster of which servers can be killed, and everything else that an executor needs.
+// obedient is a cluster whose servers can be killed, with everything else that an executor needs.
 type obedient struct {
 	cluster.Cluster
 	*history.Recorder

@@ -85,28 +85,28 @@ func TestWhatAPlanRefuses(t *testing.T) {
 		"no server of this run is that; it has kube-apiserver@v1.36.3, kube-apiserver@v1.37.1, etcd@v3.6.8": on("local", func(s *Spec) {
 			s.Binaries = override(t, "kube-apiserver@v1.38.0=/bin/true")
 		}),
-		"nosuch, cannot be used":                               on("local", func(s *Spec) { s.Binaries = override(t, "kube-apiserver@v1.37.1=nosuch") }),
-		"--binary means nothing with --backend sim":            on("sim", func(s *Spec) { s.Binaries = override(t, "etcd@v3.6.8=/bin/true") }),
-		"--etcd means nothing with --backend sim, which":       on("sim", func(s *Spec) { s.Etcd = binaries.DefaultEtcd }),
-		"--keep means nothing with --backend sim":              on("sim", func(s *Spec) { s.Keep = true }),
-		"--no-load means nothing with --backend sim":           on("sim", func(s *Spec) { s.NoLoad = true }),
-		"--at means nothing with --backend existing":           on("existing", func(s *Spec) { s.At = new(0) }),
-		"--no-load proves nothing: it is for a cluster that":   on("local", func(s *Spec) { s.NoLoad = true }),
-		"--at says when the cluster is held; give --keep too":  on("kind", func(s *Spec) { s.At = new(0) }),
-		"--at -1: quiet has the steps 1 to 3":                  on("local", func(s *Spec) { s.Keep, s.At = true, new(-1) }),
-		"--at 4: quiet has the steps 1 to 3":                   on("kind", func(s *Spec) { s.Keep, s.At = true, new(4) }),
-		"--etcd means nothing with --backend kind: the node":   on("kind", func(s *Spec) { s.Etcd = "v3.6.8" }),
-		"runs on local, sim only, because the kubelet":         on("kind", func(s *Spec) { s.Scenario = "expired-serving-certificate" }),
-		"--kubeconfig is for --backend existing":               on("local", func(s *Spec) { s.Kubeconfig = file }),
-		"--direct-contexts is for --backend existing":          on("", func(s *Spec) { s.DirectContexts = []string{"a"} }),
-		"--backend existing needs --kubeconfig":                {Scenario: "quiet", Backend: "existing"},
-		"--subject means nothing with --backend existing":      on("existing", func(s *Spec) { s.Subject = "builtin" }),
-		"--from means nothing with --backend existing":         on("existing", func(s *Spec) { s.From = DefaultFrom }),
-		"--servers means nothing":                              on("existing", func(s *Spec) { s.Servers = 2 }),
-		"two servers at least":                                 on("existing", func(s *Spec) { s.Contexts = []string{"a"} }),
-		"2 servers: many-peers needs 50":                       on("existing", func(s *Spec) { s.Scenario = "many-peers" }),
-		"rolling-upgrade is not for servers that are somebody": on("existing", func(s *Spec) { s.Scenario = "rolling-upgrade" }),
-		"scenario mine: ":                                      {Own: &Own{Name: "mine", Plan: scenario.Plan{Steps: []scenario.Step{{Action: "dance"}}}}, Servers: 3},
+		"nosuch, cannot be used":                                       on("local", func(s *Spec) { s.Binaries = override(t, "kube-apiserver@v1.37.1=nosuch") }),
+		"--binary means nothing with --backend sim":                    on("sim", func(s *Spec) { s.Binaries = override(t, "etcd@v3.6.8=/bin/true") }),
+		"--etcd means nothing with --backend sim, which":               on("sim", func(s *Spec) { s.Etcd = binaries.DefaultEtcd }),
+		"--keep means nothing with --backend sim":                      on("sim", func(s *Spec) { s.Keep = true }),
+		"--no-load means nothing with --backend sim":                   on("sim", func(s *Spec) { s.NoLoad = true }),
+		"--at means nothing with --backend existing":                   on("existing", func(s *Spec) { s.At = new(0) }),
+		"--no-load proves nothing: it is for a cluster that":           on("local", func(s *Spec) { s.NoLoad = true }),
+		"--at says when the cluster is held; give --keep too":          on("kind", func(s *Spec) { s.At = new(0) }),
+		"--at -1: quiet has the steps 1 to 3":                          on("local", func(s *Spec) { s.Keep, s.At = true, new(-1) }),
+		"--at 4: quiet has the steps 1 to 3":                           on("kind", func(s *Spec) { s.Keep, s.At = true, new(4) }),
+		"--etcd means nothing with --backend kind: the node":           on("kind", func(s *Spec) { s.Etcd = "v3.6.8" }),
+		"runs on local, sim only, because the kubelet":                 on("kind", func(s *Spec) { s.Scenario = "expired-serving-certificate" }),
+		"--kubeconfig is for --backend existing":                       on("local", func(s *Spec) { s.Kubeconfig = file }),
+		"--direct-contexts is for --backend existing":                  on("", func(s *Spec) { s.DirectContexts = []string{"a"} }),
+		"--backend existing needs --kubeconfig":                        {Scenario: "quiet", Backend: "existing"},
+		"--subject means nothing with --backend existing":              on("existing", func(s *Spec) { s.Subject = "builtin" }),
+		"--from means nothing with --backend existing":                 on("existing", func(s *Spec) { s.From = DefaultFrom }),
+		"--servers means nothing":                                      on("existing", func(s *Spec) { s.Servers = 2 }),
+		"two servers at least":                                         on("existing", func(s *Spec) { s.Contexts = []string{"a"} }),
+		"2 servers: many-peers needs 50":                               on("existing", func(s *Spec) { s.Scenario = "many-peers" }),
+		"rolling-upgrade cannot run on servers that skewproof did not": on("existing", func(s *Spec) { s.Scenario = "rolling-upgrade" }),
+		"scenario mine: ":                                              {Own: &Own{Name: "mine", Plan: scenario.Plan{Steps: []scenario.Step{{Action: "dance"}}}}, Servers: 3},
 	} {
 		if _, err := s.Plan(); err == nil || KindOf(err) != KindUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v; want wrong usage that says %q", s, err, want)
@@ -264,9 +264,9 @@ func TestDryRunsStartNothing(t *testing.T) {
 	}
 }
 
-// A run on servers that somebody else owns tests only what can be judged from outside, and names
-// everything else. Every invariant declares whether it can be judged from outside. If it declares
-// nothing, it is not judged.
+// A run on servers that skewproof did not start tests only what can be judged from outside, and
+// names everything else. Every invariant declares whether it can be judged from outside. If it
+// declares nothing, it is not judged.
 func TestWhatCanBeSeenFromOutside(t *testing.T) {
 	b := &existingBackend{}
 	p := &Plan{Scenario: scenario.Scenario{Name: "quiet", About: []string{"NoFalseNotFound", "NoLoop", "LegacyListsOwn", "NoCrash", "NoSuchInvariant"}},
@@ -292,7 +292,7 @@ func TestPresetsOfVersions(t *testing.T) {
 	}
 	for _, version := range []string{"v1.27.0", "v1.33.0", "v1.99.0"} {
 		if p, err := PresetOf(version); err == nil {
-			t.Errorf("%s behaves like %s, of which nobody knows", version, p.Name)
+			t.Errorf("%s behaves like %s, which was not recorded", version, p.Name)
 		}
 	}
 }

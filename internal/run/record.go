@@ -50,7 +50,7 @@ func Documents(ctx context.Context, version string, defaults bool, own binaries.
 	if err != nil {
 		return bodies, err
 	}
-	p.Spec.Keep = false // nobody uses this cluster
+	p.Spec.Keep = false // this cluster is not used afterwards
 	if err := p.backend.prepare(ctx, p); err != nil {
 		return bodies, err
 	}

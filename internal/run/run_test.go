@@ -76,7 +76,8 @@ func fresh(t *testing.T) Dir {
 	return d
 }
 
-// brief is a cluster that does what a plan asks for. Nobody may send requests to its servers.
+// brief is a cluster that carries out a plan without effect. No requests may be sent to its
+// servers.
 type brief struct {
 	neverUp
 	acts []string

@@ -125,7 +125,7 @@ func isolated() error {
 	}
 	for _, l := range links {
 		if flags := l.Attrs().Flags; flags&net.FlagUp != 0 && flags&net.FlagLoopback == 0 {
-			return fmt.Errorf("interface %s is up and is no loopback", l.Attrs().Name)
+			return fmt.Errorf("interface %s is up and is not a loopback", l.Attrs().Name)
 		}
 	}
 	for _, outside := range []string{"192.0.2.1", "10.0.0.1", "8.8.8.8", "2001:db8::1"} {

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// What an administrator may do to etcd, or through the API, while servers run. Each takes effect at
-// once and ends by itself. The record of the step says what it did ([history.Step.Effect]).
+// These are the actions of an administrator on etcd, or through the API, while servers run. Each
+// takes effect at once and ends by itself. The record of the step has the effect
+// ([history.Step.Effect]).
 const (
 	// CompactEtcd removes all past revisions from etcd. Who watches from a past one must list again.
 	CompactEtcd Action = "compact-etcd"
-	// DefragmentEtcd makes etcd rewrite its file. It answers nothing meanwhile.
+	// DefragmentEtcd makes etcd rewrite its file. Etcd answers no other request in the meantime.
 	DefragmentEtcd Action = "defragment-etcd"
 	// DeleteLease deletes the identity lease of Step.Server. The server writes it again with its next
 	// renewal, within 10 s. Until then peers take the server for gone.

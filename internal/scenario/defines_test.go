@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// What a history says about a definition has all versions that the definition lists, served or not.
+// The record of a definition in a history has all versions that the definition lists, served or
+// not.
 func TestAStepSaysWhatItDefines(t *testing.T) {
 	plain := &Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1"}}
 	stored := &Definition{Group: "example.com", Resource: "widgets", Versions: []string{"v1", "v2"}, Storage: "v2"}

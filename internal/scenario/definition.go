@@ -59,8 +59,8 @@ func (d Definition) String() string {
 	return s
 }
 
-// Defines is the definition that the step creates, changes or deletes, for the history; nil if it is
-// no such step.
+// Defines is the definition that the step creates, changes or deletes, for the history. It is nil
+// for any other step.
 func (s Step) Defines() *history.Definition {
 	if s.Definition == nil {
 		return nil

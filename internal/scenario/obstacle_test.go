@@ -28,7 +28,7 @@ func TestBlockedPaths(t *testing.T) {
 		"a front proxy not allowed":    {map[string]*Setup{"b": {FrontProxy: CertificateOther}}, fromB(NotAllowed)},
 		"a stranger's front proxy":     {map[string]*Setup{"b": {FrontProxy: CertificateStranger}}, fromB(NotAllowed)},
 		"a front proxy that expired":   {map[string]*Setup{"b": {FrontProxy: CertificateExpired}}, fromB(NotAllowed)},
-		"an address of nobody":         {map[string]*Setup{"b": {Advertise: AdvertiseWrong}}, toB(WrongAddress)},
+		"an address without a server":  {map[string]*Setup{"b": {Advertise: AdvertiseWrong}}, toB(WrongAddress)},
 		"an address to which no way":   {map[string]*Setup{"b": {Advertise: AdvertiseHost}}, toB(Unroutable)},
 		"a fallback address":           {map[string]*Setup{"b": {Advertise: AdvertiseNothing}}, nil},
 		"half an address":              {map[string]*Setup{"b": {Advertise: AdvertiseIP}}, nil},
@@ -77,13 +77,13 @@ func TestWhatIsWrongWithoutHinderingAnyWay(t *testing.T) {
 		setup *Setup
 		want  string
 	}{
-		"nothing":               {nil, ""},
-		"switched off":          {&Setup{Proxy: Off}, history.FaultProxyOff},
-		"no peer authority":     {&Setup{PeerCA: TrustMissing}, history.FaultMisconfiguration},
-		"another's name":        {&Setup{HostnameOf: "a"}, history.FaultMisconfiguration},
-		"new certificates":      {&Setup{Serving: CertificateRotated}, ""},
-		"what is told by a way": {&Setup{Serving: CertificateExpired}, ""},
-		"kubeadm's flags":       {&Setup{Flags: FlagsKubeadm}, ""}, // with these flags everything should work
+		"nothing":                {nil, ""},
+		"switched off":           {&Setup{Proxy: Off}, history.FaultProxyOff},
+		"no peer authority":      {&Setup{PeerCA: TrustMissing}, history.FaultMisconfiguration},
+		"another's name":         {&Setup{HostnameOf: "a"}, history.FaultMisconfiguration},
+		"new certificates":       {&Setup{Serving: CertificateRotated}, ""},
+		"the obstacle of a link": {&Setup{Serving: CertificateExpired}, ""},
+		"kubeadm's flags":        {&Setup{Flags: FlagsKubeadm}, ""}, // with these flags everything should work
 	} {
 		if kind, what := c.setup.Wrong(); kind != c.want || (what == "") != (kind == "") {
 			t.Errorf("%s: %q, %q; want kind %q", name, kind, what, c.want)
@@ -124,17 +124,17 @@ func TestASetupIsChecked(t *testing.T) {
 		"everything that can be said": {Setup{
 			Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", true, "1.36", On, 2 * time.Second, 3 * time.Second,
 		}, true},
-		"nothing":                                {Setup{}, false},
-		"no chance of a request to connect anew": {Setup{Goaway: Off}, false},
-		"a negative delay":                       {Setup{ShutdownDelay: -time.Second}, false},
-		"an endless wait":                        {Setup{WatchTermination: time.Hour}, false},
-		"a name of nobody":                       {Setup{HostnameOf: "z"}, false},
-		"an unknown trust":                       {Setup{PeerCA: "blind"}, false},
-		"an unknown certificate":                 {Setup{Serving: "forged"}, false},
-		"an unknown front proxy":                 {Setup{FrontProxy: "forged"}, false},
-		"an unknown address":                     {Setup{Advertise: "everywhere"}, false},
-		"flags of an unknown":                    {Setup{Flags: "kops"}, false},
-		"a switch between on and off":            {Setup{Proxy: "half"}, false},
+		"nothing": {Setup{}, false},
+		"no chance of a request to make a new connection": {Setup{Goaway: Off}, false},
+		"a negative delay":            {Setup{ShutdownDelay: -time.Second}, false},
+		"an endless wait":             {Setup{WatchTermination: time.Hour}, false},
+		"a name without a server":     {Setup{HostnameOf: "z"}, false},
+		"an unknown trust":            {Setup{PeerCA: "blind"}, false},
+		"an unknown certificate":      {Setup{Serving: "forged"}, false},
+		"an unknown front proxy":      {Setup{FrontProxy: "forged"}, false},
+		"an unknown address":          {Setup{Advertise: "everywhere"}, false},
+		"flags of an unknown":         {Setup{Flags: "kops"}, false},
+		"a switch between on and off": {Setup{Proxy: "half"}, false},
 	} {
 		plan := Plan{Servers: servers}
 		plan.SetUp("b", c.setup)

@@ -32,23 +32,23 @@ type Setup struct {
 	Direct bool `json:"direct,omitempty"`
 	// EmulatedVersion is the minor version, such as "1.36", of --emulated-version; empty: its own.
 	EmulatedVersion string `json:"emulatedVersion,omitempty"`
-	// Goaway is on for a server that asks HTTP/2 clients after random requests to connect anew
-	// (--goaway-chance, with [GoawayChance]).
+	// Goaway is on for a server that asks HTTP/2 clients after random requests to make a new
+	// connection (--goaway-chance, with [GoawayChance]).
 	Goaway Switch `json:"goaway,omitempty"`
-	// ShutdownDelay is how long a server that is stopped goes on to serve, after it has left
-	// (--shutdown-delay-duration). Zero: not at all.
+	// ShutdownDelay is how long a server that is stopped continues to serve, after it has removed
+	// its leases (--shutdown-delay-duration). Zero: not at all.
 	ShutdownDelay time.Duration `json:"shutdownDelay,omitempty"`
 	// WatchTermination is how long a server that is stopped waits for its watches to end
 	// (--shutdown-watch-termination-grace-period). Zero: not at all.
 	WatchTermination time.Duration `json:"watchTermination,omitempty"`
 }
 
-// GoawayChance is the chance that a kube-apiserver takes for [Setup.Goaway]: the largest that it
-// accepts (0.02, k8s.io/apiserver/pkg/server/options/server_run_options.go).
+// GoawayChance is the value of --goaway-chance for [Setup.Goaway]: the largest that a
+// kube-apiserver accepts (0.02, k8s.io/apiserver/pkg/server/options/server_run_options.go).
 const GoawayChance = "0.02"
 
-// LongDrain is a shutdown delay that is longer than the staleness bound, so that peers have noticed
-// that the server has left while it still serves.
+// LongDrain is a shutdown delay that is longer than the staleness bound. So peers have noticed that
+// the server is stopping while it still serves.
 const LongDrain = 7 * time.Second
 
 // longestDrain bounds delays. A step that stops a server waits for them.

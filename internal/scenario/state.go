@@ -9,8 +9,8 @@ import (
 )
 
 // State is the state of a plan's cluster after the steps so far: which servers run, are paused or
-// have ended, with which version and setup, and what is still on, such as faults. It does not know
-// about crashes. The zero value has no servers; see [State.Reset].
+// have ended, with which version and setup, and what is still active, such as faults. It does not
+// know about crashes. The zero value has no servers; see [State.Reset].
 type State struct {
 	servers []serverState
 	on      []Step // steps whose effect is still on, in order
@@ -319,7 +319,7 @@ func (s *State) Undo() []Step {
 // knowsHost returns an error if a setup has the host name of a server that is not in the plan.
 func (s *State) knowsHost(setup *Setup) error {
 	if setup != nil && setup.HostnameOf != "" && s.server(setup.HostnameOf) == nil {
-		return fmt.Errorf("setup: the host name of %q, which is no server of the plan", setup.HostnameOf)
+		return fmt.Errorf("setup: the host name of %q, which is not a server of the plan", setup.HostnameOf)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// People copy command lines out of reports: a shell must make of them the words that they were made
-// of, whatever stands in these.
+// People copy command lines out of reports. A shell must parse such a line into the same words as
+// those from which the line was made, for all their characters.
 func TestAShellTakesACommandLineForWhatItWas(t *testing.T) {
 	words := []string{"quiet", "v1.30.14+without.batch.v1", "--contexts=a,b", "a && b || !c", "(a)", ""}
 	for _, r := range "{},[]~^=*?#;<>|$`'\"\\!%@ \t\n\u00a0é-" {

@@ -7,8 +7,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// administer does what an administrator does to etcd or to a lease, and keeps what it came to for
-// the record of the step.
+// administer does to etcd or to a lease what an administrator does. It keeps the effect for the
+// record of the step.
 func (e *Executor) administer(ctx context.Context, s *scenario.Step) (err error) {
 	of, ok := e.Cluster.(cluster.Administrator)
 	if !ok {

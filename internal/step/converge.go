@@ -7,7 +7,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Converger is a [Load] that can tell whether the servers answer as they must.
+// Converger is a [Load] that can report whether the servers answer as they must.
 type Converger interface {
 	// Converged reports whether every server that is ready lists in discovery all that any of them
 	// serves, and answers a request for each of these resources. It asks around all links.
@@ -15,14 +15,14 @@ type Converger interface {
 }
 
 const (
-	// glance is the time between two looks at whether the servers have converged.
+	// glance is the time between two checks whether the servers have converged.
 	glance = 500 * time.Millisecond
 	// calm is for how long every look must find that they have.
 	calm = 3 * time.Second
 )
 
 // converge waits until the servers have converged, for at most limit after the last disturbance. It
-// is no error if they have not: invariants judge what they answered.
+// is not an error if they have not converged, because invariants judge the answers.
 func (e *Executor) converge(ctx context.Context, limit history.Time) error {
 	until := e.disturbed + limit
 	load, ok := e.Load.(Converger)

@@ -32,7 +32,7 @@ func TestConverge(t *testing.T) {
 	}{
 		"at once": {[][2]history.Time{{0, time.Hour}}, 4 * time.Second}, // the restart takes one
 		"later":   {[][2]history.Time{{7 * time.Second, time.Hour}}, 9500 * time.Millisecond},
-		"a moment of right answers is not enough": {[][2]history.Time{{0, 3 * time.Second}, {10 * time.Second, time.Hour}}, 12500 * time.Millisecond},
+		"right answers for a short time are not enough": {[][2]history.Time{{0, 3 * time.Second}, {10 * time.Second, time.Hour}}, 12500 * time.Millisecond},
 		"never": {nil, 21 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestConverge(t *testing.T) {
 	}
 }
 
-// A load that cannot tell waits as long as it must.
+// If the load is not a Converger, the executor waits for the whole limit.
 func TestConvergeIsOutlastWhereTheLoadCannotTell(t *testing.T) {
 	f := &fake{}
 	err := performWith(t, t.Context(), config(f, f), []scenario.Server{{Name: "a"}}, at(scenario.Restart, "a"), scenario.Step{Action: scenario.Converge, For: 20 * time.Second})

@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/internal/step"
 )
 
-// fake is everything that an executor needs, without processes. It records what it is asked for.
-// Time passes with each act and each sleep.
+// fake is everything that an executor needs, without processes. It records its calls. Time passes
+// with each action and each sleep.
 type fake struct {
 	now     history.Time
 	acts    []string
@@ -132,8 +132,8 @@ type configurable struct {
 	setups  map[string]*scenario.Setup
 	refuses string // a server that starts with no setup
 	dialled int
-	silent  bool   // nobody connects any more
-	lease   string // what every endpoint lease says
+	silent  bool   // no connections are made any more
+	lease   string // the content of every endpoint lease
 }
 
 func (c *configurable) Configure(server string, setup *scenario.Setup) error {

@@ -18,8 +18,8 @@ type active struct {
 	label  string              // of a link's fault
 	link   cluster.ActiveFault // the rest of its record
 	path   string              // of a document
-	before int                 // what counts as evidence but existed before: requests to a server, or connections over a path
-	// obstacle is what blocks a path.
+	before int                 // count before the fault: of requests to a server, or of connections over a path
+	// obstacle is the obstacle on a path.
 	obstacle scenario.Obstacle
 }
 
@@ -90,7 +90,7 @@ func (e *Executor) heal(ctx context.Context, label string) error {
 	}
 	f := e.on[i]
 	e.on = slices.Delete(e.on, i, i+1)
-	record, err := f.link.Heal(ctx) // returns a record even if somebody healed the link by hand
+	record, err := f.link.Heal(ctx) // returns a record even if another program healed the link
 	record.ID = f.ID
 	e.Recorder.Fault(record)
 	return err

@@ -7,10 +7,10 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Do carries out one more step on a cluster that is held after Run. It says in sentences what was
-// done, also if there is an error. A heal without a label heals all faults of links and restores
-// all discovery documents. Do records no step. After an error the cluster takes further steps. Each
-// step begins with the present state of the servers.
+// Do carries out one more step on a cluster that is held after Run. It returns sentences about what
+// it did, also if there is an error. A heal without a label heals all faults of links and restores
+// all discovery documents. Do records no step. After an error, Do can be called again. Each call
+// begins with the present state of the servers.
 func (e *Executor) Do(ctx context.Context, s scenario.Step) (done []string, err error) {
 	steps := []scenario.Step{s}
 	if s.Action == scenario.Heal && s.Label == "" {

@@ -132,7 +132,7 @@ func TestAHeldClusterOutlivesAFailure(t *testing.T) {
 	e := hold(t, c, cut("x", "b", "a"), cut("y", "a", "b"))
 	done, err := does(t, e, "heal")
 	if err == nil || !slices.Equal(done, []string{"heal: y"}) || len(state(e)) != 2 {
-		t.Errorf("a fault that somebody else has removed: %q, error %v, on are %q", done, err, state(e))
+		t.Errorf("a fault that another program has removed: %q, error %v, active are %q", done, err, state(e))
 	}
 }
 

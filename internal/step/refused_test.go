@@ -14,8 +14,8 @@ func (r refusing) Define(_ context.Context, d scenario.Definition) error {
 	return &scenario.RefusedDefinition{Definition: d.String(), Why: "its names are taken"}
 }
 
-// What a control plane rightly refuses is no failure of the run, and the steps after it are carried
-// out.
+// If a control plane rightly refuses a definition, the run does not fail, and the executor carries
+// out the later steps.
 func TestARefusedDefinitionIsRecorded(t *testing.T) {
 	f := &fake{}
 	c := config(f, f)
@@ -29,7 +29,7 @@ func TestARefusedDefinitionIsRecorded(t *testing.T) {
 		t.Errorf("recorded %+v", f.steps)
 	}
 	if d := f.steps[0].Defined; d == nil || d.Resource != widgets.Resource || len(d.Versions) == 0 || f.steps[1].Defined != nil || f.steps[2].Defined == nil || len(f.steps[2].Defined.Versions) != 0 {
-		t.Errorf("the records do not say what was defined and what deleted: %+v", f.steps)
+		t.Errorf("the records must say what was defined and what was deleted: %+v", f.steps)
 	}
 	if len(f.faults) != 0 {
 		t.Errorf("faults %+v", f.faults)

@@ -67,7 +67,7 @@ func (e *Executor) unblock(ctx context.Context, server string, seen bool) {
 	configurer := e.Cluster.(cluster.Configurer)
 	if seen {
 		effect, err := configurer.Effect(ctx, server)
-		e.report(err, "%s: look at the effect of its configuration", server)
+		e.report(err, "%s: read the effect of its configuration", server)
 		e.Recorder.Effect(effect)
 	}
 	e.take(func(f *active) bool { return f.touches(server) }, func(f *active) {

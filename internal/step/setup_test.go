@@ -43,7 +43,7 @@ func TestASetupIsForOneStart(t *testing.T) {
 		t.Errorf("it lasted from %s to %s; steps %+v", f.Start, f.End, d.steps)
 	}
 	if len(d.effects) != 1 || d.effects[0].Server != "b" || d.effects[0].Setup == "" {
-		t.Errorf("effects %+v, want what was seen of b", d.effects)
+		t.Errorf("effects %+v, want the effect of b", d.effects)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestASetupOfTheFirstStartLastsUntilTheEnd(t *testing.T) {
 	var server, path bool
 	for _, f := range d.faults {
 		server = server || f.Server == "a" && f.Kind == history.FaultProxyOff
-		path = path || f.From == "b" && f.To == "a" && f.Evidence.Seen == 1 // there was no lease
+		path = path || f.From == "b" && f.To == "a" && f.Evidence.Seen == 1 // the lease did not exist
 		if f.End != d.now {
 			t.Errorf("it ended at %s, though something was asked until %s: fault %+v", f.End, d.now, f)
 		}
@@ -93,7 +93,8 @@ func TestASetupOfTheFirstStartLastsUntilTheEnd(t *testing.T) {
 	}
 }
 
-// The executor did not start a server that refuses its first start, so Refused tells it.
+// The executor did not carry out the first start that the server refused. Refused records that
+// refusal.
 func TestARefusalOfTheFirstStartIsOnRecord(t *testing.T) {
 	d := &configurable{}
 	servers := []scenario.Server{{Name: "a", Setup: &scenario.Setup{Serving: scenario.CertificateExpired}}, {Name: "b"}}
@@ -121,8 +122,8 @@ func TestALeaseThatIsAgainstTheSetupIsNoEvidence(t *testing.T) {
 	}
 }
 
-// A connection from before a path was blocked is no evidence. A request to a server from before its
-// wrong setup is no evidence either.
+// A connection from before a path was blocked does not count as evidence. Neither does a request to
+// a server from before its wrong setup.
 func TestWhatWasBeforeASetupIsNoEvidence(t *testing.T) {
 	d := &configurable{silent: true, dialled: 7}
 	configure(t, d, nil, restart("b", &scenario.Setup{PeerCA: scenario.TrustStranger}), restart("b", nil))
@@ -155,8 +156,8 @@ func TestAServerThatRefusesItsSetupIsDownUntilItIsStartedWithAnother(t *testing.
 	}
 }
 
-// A server that refuses to start with a certificate that nobody could trust is right. So the record
-// must distinguish such a refusal from others.
+// A server that refuses to start with an untrusted certificate is right. So the record must
+// distinguish such a refusal from others.
 func TestARefusalTellsWhetherItIsOfACertificate(t *testing.T) {
 	for _, c := range []struct {
 		setup scenario.Setup

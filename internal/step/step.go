@@ -39,7 +39,7 @@ type Recorder interface {
 type Load interface {
 	// Sweep asks every server for everything that any of them serves or lists.
 	Sweep(ctx context.Context) error
-	// Observe finds out what these servers serve now, after a step that may have changed it.
+	// Observe reads what these servers serve now, after a step that may have changed it.
 	Observe(ctx context.Context, servers ...string)
 }
 
@@ -112,12 +112,12 @@ type Executor struct {
 	effect    string // of the present step, see history.Step.Effect
 }
 
-// These errors name what a backend cannot do, and say what to do instead.
+// These errors name an action that a backend cannot do, and say what to do instead.
 var (
 	errNoSetups      = errors.New("this backend cannot start servers with a setup of their own: choose another scenario, or backend local or sim")
 	errNoControllers = errors.New("this backend runs no controllers: choose another scenario, or backend local")
 	errNoTests       = errors.New("this backend cannot run Kubernetes' own tests: choose backend local")
-	errNoAdmin       = errors.New("this backend has no etcd of its own to which an administrator could do that: choose backend local or sim")
+	errNoAdmin       = errors.New("this backend has no etcd that the step could change: choose backend local or sim")
 	errNoBreaker     = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
 )
 
@@ -211,8 +211,8 @@ func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 	return nil
 }
 
-// refuses reports whether an error says that the control plane does not accept a definition, which
-// is no failure of the step.
+// refuses reports whether an error means that the control plane does not accept a definition. Such
+// an error is not a failure of the step.
 func refuses(err error) bool {
 	var refused *scenario.RefusedDefinition
 	return errors.As(err, &refused)

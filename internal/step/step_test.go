@@ -65,7 +65,7 @@ func TestOutlastCountsFromTheLastDisturbance(t *testing.T) {
 		t.Fatal(err)
 	}
 	if lasted := f.steps[3].End - f.steps[1].End; lasted != 90*time.Second {
-		t.Errorf("the run went on for %s after its last disturbance, want 1m30s", lasted)
+		t.Errorf("the run continued for %s after its last disturbance, want 1m30s", lasted)
 	}
 	first := &fake{now: time.Hour}
 	if err := perform(t, first, scenario.Step{Action: scenario.Outlast, For: time.Minute}); err != nil || first.now != time.Hour+time.Minute {
@@ -224,7 +224,7 @@ func TestABrokenDocumentIsRestoredAndRecorded(t *testing.T) {
 	}
 }
 
-// A request to a server before it was paused is no evidence for the fault.
+// A request to a server before it was paused does not count as evidence for the fault.
 func TestAFaultOfAServerCountsTheRequestsMeanwhile(t *testing.T) {
 	f := &fake{asked: map[string]int{"a": 7}}
 	c := config(f, f)
@@ -233,7 +233,7 @@ func TestAFaultOfAServerCountsTheRequestsMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(f.faults) != 1 || f.faults[0].Evidence.Requests != 10 {
-		t.Errorf("faults %+v, want one that ten requests met", f.faults)
+		t.Errorf("faults %+v, want one that affected ten requests", f.faults)
 	}
 }
 

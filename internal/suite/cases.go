@@ -133,7 +133,7 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 	spec := c.specOf(s)
 	spec.Subject, spec.Strict = subject, false
 	if spec.Backend == scenario.BackendExisting {
-		// Servers that somebody else runs cannot be made worse. The simulator shows that the same
+		// The servers of another owner cannot be made worse. The simulator shows that the same
 		// plan, load and invariants can fail.
 		spec = run.Spec{Scenario: s.Name, Backend: scenario.BackendSim, Subject: subject, OnlyReads: true}
 	}
@@ -238,7 +238,7 @@ func (k *Case) carriedOut() *reports.CarriedOut {
 func (k *Case) finishScenario(f Finished) {
 	s := k.Scenario
 	switch {
-	case f.Code == codeUsage: // because of the servers' versions, which were not known before; there is no directory
+	case f.Code == codeUsage: // because of the servers' versions, which are known only now; there is no directory
 		s.DurationSeconds, s.Directory, s.Page = 0, "", ""
 		k.refuse(reports.ResultSkipped, "it is not for this backend, subject or pair of versions: "+f.Problem)
 		return

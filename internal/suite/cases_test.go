@@ -105,7 +105,8 @@ func TestASuiteThatDidNotGetToItsEndNeverPasses(t *testing.T) {
 	}
 }
 
-// The report names the scenarios without a control run, so that nobody overestimates their pass.
+// The report names the scenarios without a control run, so that readers do not overestimate their
+// pass.
 func TestScenariosWithoutAControlAreNamed(t *testing.T) {
 	c := &Conformance{Spec: run.Spec{Backend: "local"}, Labels: "safety"}
 	cases, unproven, err := c.Cases()
@@ -126,12 +127,12 @@ func TestTheResultOfACase(t *testing.T) {
 		want           reports.Result
 		why            string
 	}{
-		"passed":               {reports.ProfileResult{Result: passed}, reports.ProfileResult{Result: failed}, false, passed, ""},
-		"failed beyond":        {reports.ProfileResult{Result: passed}, reports.ProfileResult{Result: failed, Reason: "r"}, true, failed, "failed, extended: r"},
-		"nothing seen beyond":  {reports.ProfileResult{Result: passed}, reports.ProfileResult{Result: skipped, Reason: "r"}, true, passed, ""},
-		"skipped":              {reports.ProfileResult{Result: skipped, Reason: "r"}, reports.ProfileResult{}, false, skipped, "skipped, core: r"},
-		"violated":             {reports.ProfileResult{Result: failed, Violated: []string{"A", "B"}, Reason: "r"}, reports.ProfileResult{}, false, failed, "failed, core: violated A, B: r"},
-		"of which nobody says": {reports.ProfileResult{Result: ""}, reports.ProfileResult{}, false, "", ", core: "},
+		"passed":                           {reports.ProfileResult{Result: passed}, reports.ProfileResult{Result: failed}, false, passed, ""},
+		"failed beyond":                    {reports.ProfileResult{Result: passed}, reports.ProfileResult{Result: failed, Reason: "r"}, true, failed, "failed, extended: r"},
+		"nothing seen beyond":              {reports.ProfileResult{Result: passed}, reports.ProfileResult{Result: skipped, Reason: "r"}, true, passed, ""},
+		"skipped":                          {reports.ProfileResult{Result: skipped, Reason: "r"}, reports.ProfileResult{}, false, skipped, "skipped, core: r"},
+		"violated":                         {reports.ProfileResult{Result: failed, Violated: []string{"A", "B"}, Reason: "r"}, reports.ProfileResult{}, false, failed, "failed, core: violated A, B: r"},
+		"of which the report does not say": {reports.ProfileResult{Result: ""}, reports.ProfileResult{}, false, "", ", core: "},
 	} {
 		k := Case{Spec: run.Spec{Strict: c.strict}, Outcome: Outcome{Scenario: &reports.ConformanceScenario{Core: c.core, Extended: c.extended}}}
 		if got, why := k.Result(); got != c.want || why != c.why {

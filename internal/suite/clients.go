@@ -44,7 +44,8 @@ func named(c binaries.Component, version string) string { return string(c) + "@"
 // of two versions: without a proxy, with the builtin one and with the reference.
 type Clients struct {
 	Options
-	// Spec is what all runs have in common. Its binaries may be those of clients, too.
+	// Spec has the settings that all runs have in common. Its binaries may include binaries of
+	// clients.
 	Spec run.Spec
 	// Clients are the clients, as COMPONENT@VERSION.
 	Clients []string
@@ -54,7 +55,7 @@ type Clients struct {
 	Page string
 
 	refs       []binaries.Ref
-	own        binaries.Overrides // those of clients
+	own        binaries.Overrides // those binaries that are of clients
 	operations []clients.Operation
 }
 
@@ -99,8 +100,8 @@ func (c *Clients) Run(ctx context.Context) (reports.ClientsTable, error) {
 	return table, c.render(table)
 }
 
-// leaveOut leaves out the clients that this machine cannot have and that need not be there: those
-// that take Node.js. It returns each with the reason. It is an error if no client is left.
+// leaveOut removes the optional clients that cannot run on this machine: those that need Node.js.
+// It returns each with the reason. It is an error if no client remains.
 func (c *Clients) leaveOut(ctx context.Context) (left []string, err error) {
 	var refs []binaries.Ref
 	for _, ref := range c.refs {
@@ -154,7 +155,7 @@ func (c *Clients) programs() (all []reports.ClientProgram) {
 	return all
 }
 
-// versions are those of a program.
+// versions returns the versions of a program.
 func (c *Clients) versions(program string) (all []string) {
 	for _, p := range c.programs() {
 		if p.Name == program {
@@ -185,7 +186,7 @@ func (c *Clients) choose() error {
 		}
 		ref := binaries.Ref{Component: binaries.Component(component)}
 		if ref.Component != binaries.Kubectl && !slices.Contains(clientLibraries, ref.Component) {
-			return run.Usagef("--clients names %s, which is no client: want kubectl, client-go, controller-runtime or client-node", name)
+			return run.Usagef("--clients names %s, which is not a client: want kubectl, client-go, controller-runtime or client-node", name)
 		}
 		var err error
 		ref.Version, err = binaries.ParseVersion(ref.Component, version)
@@ -234,7 +235,7 @@ func (c *Clients) takeOwn(to string) error {
 	return nil
 }
 
-// plans are those of one cluster for each subject. All servers run the older version first.
+// plans returns the plans of one cluster for each subject. All servers run the older version first.
 func (c *Clients) plans() (all []*run.Plan, err error) {
 	if err := c.choose(); err != nil {
 		return nil, err
@@ -271,7 +272,8 @@ func (c *Clients) plans() (all []*run.Plan, err error) {
 	return all, nil
 }
 
-// cluster are the cells of one subject. That without a proxy has those of the newer server itself.
+// cluster fills the cells of one subject. Those of the newer server itself are filled with the
+// subject that has no proxy.
 func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[binaries.Ref]string) (cells []reports.ClientCell) {
 	subject := p.Spec.Subject
 	ways := map[string]string{subject: older} // path → context

@@ -41,8 +41,8 @@ func TestWrongClients(t *testing.T) {
 		"--clients names kubectl@v1.37.1 twice":    {Clients: []string{"kubectl@v1.37.1", "kubectl@v1.37.1"}},
 		`--clients names "latest": write COMP`:     {Clients: []string{"latest"}},
 		"--clients: kubectl \"latest\"":            {Clients: []string{"kubectl@latest"}},
-		"names etcd@v3.6.8, which is no client":    {Clients: []string{"etcd@v3.6.8"}},
-		"names foo@v1.0.0, which is no client":     {Clients: []string{"foo@v1.0.0"}},
+		"names etcd@v3.6.8, which is not a client": {Clients: []string{"etcd@v3.6.8"}},
+		"names foo@v1.0.0, which is not a client":  {Clients: []string{"foo@v1.0.0"}},
 		"has a program for client-go of v0.":       {Clients: []string{"client-go@v0.1.0"}},
 		`--focus "(": `:                            {Clients: DefaultClients(), Focus: "("},
 		"no operation of the clients has such a":   {Clients: []string{"kubectl@v1.37.1"}, Focus: "^dynamic informer$"},
@@ -57,7 +57,7 @@ func TestWrongClients(t *testing.T) {
 	}
 }
 
-// A binary of the user's own for a client is taken for the client, and not for the servers.
+// A binary that the user gives for a client is used for the client, and not for the servers.
 func TestOwnBinariesOfClients(t *testing.T) {
 	kubectl := binaries.Ref{Component: binaries.Kubectl, Version: "v1.36.3"}
 	server := binaries.Ref{Component: binaries.KubeAPIServer, Version: "v1.37.1"}
@@ -80,7 +80,7 @@ func TestOwnBinariesOfClients(t *testing.T) {
 	}
 }
 
-// Where the servers cannot be started, nothing looks as if it had been tried.
+// If the servers cannot be started, no operation looks as if it had been tried.
 func TestClientsWithoutServers(t *testing.T) {
 	t.Setenv(actVariable, "cannot run")
 	c := Clients{Options: Options{Program: "/proc/self/exe", Out: t.TempDir(), Console: silent}, Clients: DefaultClients()}
@@ -106,7 +106,7 @@ func TestClientsWithoutServers(t *testing.T) {
 	}
 }
 
-// Where there is no Node.js, what takes it is left out with the reason, and everything else stays.
+// Without Node.js, the clients that need it are left out with the reason, and all others stay.
 func TestClientsThatTakeNodeAreLeftOutWithoutIt(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

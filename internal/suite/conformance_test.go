@@ -200,8 +200,8 @@ func TestFewControlsShowAsMuch(t *testing.T) {
 	}
 }
 
-// Servers that somebody else runs cannot be made to fail. So the control runs use the simulator,
-// and only with scenarios that can run on such servers.
+// Servers of another owner cannot be made to fail. So the control runs use the simulator, and only
+// scenarios that can run on such servers.
 func TestControlsOfExistingServersRunInTheSimulator(t *testing.T) {
 	c := Conformance{Spec: run.Spec{Backend: scenario.BackendExisting, Kubeconfig: twoServers(t)}, Labels: "openapi || nopeer-profile"}
 	if _, controls, unproven := casesOf(t, c); len(controls) != 0 || len(unproven) != 2 {

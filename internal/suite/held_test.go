@@ -14,7 +14,7 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 )
 
-// holdACluster answers like a run that holds its cluster, until it is told to end.
+// holdACluster answers like a run that holds its cluster until it gets a signal.
 func holdACluster(dir string) int {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)
@@ -72,6 +72,6 @@ func TestAClusterThatCannotBeHeld(t *testing.T) {
 	cancel()
 	spec.Out += "-interrupted"
 	if _, err := hold(ctx, "/proc/self/exe", spec); err == nil || !strings.Contains(err.Error(), "interrupted") && !strings.Contains(err.Error(), "ended before its cluster was up") {
-		t.Errorf("error %v of one that is interrupted", err)
+		t.Errorf("error %v of an interrupted run", err)
 	}
 }

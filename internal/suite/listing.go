@@ -8,7 +8,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Listed is a scenario, and what somebody who chooses one wants to know about it.
+// Listed is a scenario with the facts that help users to choose one.
 type Listed struct {
 	scenario.Scenario
 	// Minutes are how long a run with the default flags is expected to take on real processes; 0 if the

@@ -215,7 +215,7 @@ func (p *Parity) print(pairs []*pair) (unknown int) {
 			}
 		}
 	}
-	_ = table.Flush() // it is no error if nobody reads standard output
+	_ = table.Flush() // it is not an error if standard output is closed
 	fmt.Fprint(out, list.String())
 	return unknown
 }

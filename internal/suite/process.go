@@ -111,8 +111,8 @@ func process(ctx context.Context, program string, limit time.Duration, spec run.
 	judged := f.Code >= codePass && f.Code <= codeInconclusive
 	switch {
 	case ctx.Err() != nil && (f.Report == nil || !judged || !f.Report.Metadata.Complete || f.Report.Metadata.Error != ""):
-		f.Problem, f.Report = interrupted, nil // a stopped run has a report of its first part, which is no result for a suite
-	case f.Report != nil && judged: // even if the run was told to end at that moment
+		f.Problem, f.Report = interrupted, nil // a stopped run has a report of its first part, which does not count as a result of a suite
+	case f.Report != nil && judged: // even if the run got the signal to end at that moment
 	case limited.Err() != nil:
 		f.Problem = fmt.Sprintf("not over after %s, and ended", limit)
 	case err != nil && !errors.As(err, &exit):

@@ -40,7 +40,7 @@ var acts = map[string]func(dir string) int{
 	"says pass and leaves nothing": func(string) int { return 0 },
 	"dies":                         func(string) int { panic("of a test") },
 	"waits to be released":         waitToBeReleased,
-	"is told to end when it is over": func(dir string) int {
+	"gets the signal to end when it is over": func(dir string) int {
 		ended := make(chan os.Signal, 1)
 		signal.Notify(ended, syscall.SIGTERM)
 		left := report(invariant.OutcomeInconclusive) // a report of a run with no content
@@ -54,7 +54,7 @@ var acts = map[string]func(dir string) int{
 	"hangs unless released": func(dir string) int {
 		released := make(chan struct{})
 		go func() {
-			if _, err := os.ReadFile(dir + ".release"); err == nil { // reads from a pipe, which blocks until somebody writes to it
+			if _, err := os.ReadFile(dir + ".release"); err == nil { // reads from a pipe, which blocks until another process writes to it
 				close(released)
 			}
 		}()
@@ -63,8 +63,8 @@ var acts = map[string]func(dir string) int{
 	"hangs": func(dir string) int { return hang(dir, nil) },
 }
 
-// hang plays a run that says when it begins and ends when it is told to. After a signal it exits
-// with 3, and after a release with 4.
+// hang plays a run that reports when it begins, and ends after a signal or a release. After a
+// signal it exits with 3, and after a release with 4.
 func hang(dir string, released <-chan struct{}) int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
@@ -167,7 +167,7 @@ func hanging(t *testing.T, ctx context.Context, what string) (dir string, done <
 	return dir, over
 }
 
-// An interrupted run is told to end, and gets time to clean up.
+// An interrupted run gets a signal, and time to clean up.
 func TestAnInterruptedRunIsEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -181,11 +181,11 @@ func TestAnInterruptedRunIsEnded(t *testing.T) {
 	}
 }
 
-// A run that was judged does not count as interrupted, even if it was told to end before it ended.
+// A run that was judged does not count as interrupted, even if it got the signal before it ended.
 func TestARunThatWasJudgedCounts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, done := hanging(t, ctx, "is told to end when it is over")
+	_, done := hanging(t, ctx, "gets the signal to end when it is over")
 	cancel()
 	if f := <-done; f.Code != codeInconclusive || f.Problem != "" || f.Report == nil {
 		t.Errorf("exit code %d, problem %q, report %v", f.Code, f.Problem, f.Report != nil)
@@ -284,7 +284,7 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 	}
 }
 
-// If a run is killed, nobody removes its kind cluster.
+// If a run is killed, its kind cluster is not removed.
 func TestARunOnKindHasTimeToRemoveItsCluster(t *testing.T) {
 	for backend, want := range map[string]time.Duration{"local": shutdownGrace, "": shutdownGrace, "kind": KindShutdownGrace} {
 		if got := shutdownGraceOf(run.Spec{Backend: backend}); got != want {

@@ -26,7 +26,7 @@ func waitToBeReleased(dir string) int {
 		fmt.Fprintf(os.Stderr, "skewproof: under way are %v, error %v\n", others, err)
 		return 1
 	}
-	if _, err := os.ReadFile(dir + ".release"); err != nil { // reads from a pipe, which blocks until somebody writes to it
+	if _, err := os.ReadFile(dir + ".release"); err != nil { // reads from a pipe, which blocks until another process writes to it
 		return 1
 	}
 	if err := os.Remove(underWay); err != nil {
@@ -139,7 +139,7 @@ func TestSoManyRunsAtATime(t *testing.T) {
 		c.release(t, i)
 	}
 	if len(c.results) > 0 {
-		t.Errorf("a result was told before that of the first run: %+v", <-c.results)
+		t.Errorf("a result was reported before that of the first run: %+v", <-c.results)
 	}
 	c.release(t, 0)
 	for range c.dirs {

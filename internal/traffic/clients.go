@@ -110,7 +110,7 @@ func (c *Clients) get(user, server string) *client { return c.clients[clientKey{
 
 func newClient(target Target, identity Identity, recorder Recorder, documents *sync.Map) (*client, error) {
 	if u, err := url.Parse(target.URL); err != nil || u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%q is no https URL", target.URL)
+		return nil, fmt.Errorf("%q is not an https URL", target.URL)
 	}
 	config := rest.CopyConfig(&identity.Config)
 	if config.Insecure {

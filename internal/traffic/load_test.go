@@ -21,7 +21,7 @@ func until(t *testing.T, what string, condition func() bool) {
 	for !condition() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waited in vain for: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		case <-tick.C:
 		}
 	}

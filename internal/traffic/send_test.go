@@ -28,7 +28,7 @@ func TestEveryForgeryReachesTheServer(t *testing.T) {
 		}
 		says := slices.Contains(headers["X-Kubernetes-Peer-Proxied"], "true") || headers["X-Kubernetes-Apiserver-Rerouted"] != nil
 		if op := record.all()[i]; op.Rerouted != says || op.Client != workload.ClientForger {
-			t.Errorf("forgery %s is recorded as one that says it was rerouted: %v, want %v", forgery.Name, op.Rerouted, says)
+			t.Errorf("forgery %s is recorded as rerouted: %v, want %v", forgery.Name, op.Rerouted, says)
 		}
 		for name, values := range headers {
 			if got := (*came.Load())[name]; !slices.Equal(got, values) {

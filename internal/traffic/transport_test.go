@@ -130,7 +130,7 @@ func TestALatePageIsNoWordOnTheServer(t *testing.T) {
 	client.late(t, patience, 100*time.Millisecond, workload.Request{Verb: "list", GVR: configMaps().GVR, Query: "limit=1", Then: workload.ThenPages})
 	all := record.all()
 	if len(all) != 2 || all[0].Status != http.StatusOK || all[1].Failure != history.FailureCanceled {
-		t.Errorf("recorded as %+v, want a page, and one that says nothing", all)
+		t.Errorf("recorded as %+v, want a page, and a record without one", all)
 	}
 }
 
@@ -321,7 +321,7 @@ func TestNewClientsRefuses(t *testing.T) {
 		want       string
 	}{
 		{"no targets", nil, admin, "at least one target"},
-		{"plain HTTP", []Target{{Server: "a", URL: "http://127.0.0.1:1"}}, admin, "no https URL"},
+		{"plain HTTP", []Target{{Server: "a", URL: "http://127.0.0.1:1"}}, admin, "not an https URL"},
 		{"no TLS verification", good, insecure, "skips TLS verification"},
 		{"the same server twice", append(good, good...), admin, "listed twice"},
 		{"the same identity twice", good, append(admin, admin...), "listed twice"},

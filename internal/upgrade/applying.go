@@ -67,7 +67,7 @@ func serversWith(f findings.Finding, p reports.UpgradePlan, c reports.PlanProtec
 }
 
 // needed reports whether the pair of versions has what a finding needs. A plan does not know the
-// cluster, so it takes custom resources for granted.
+// cluster, so it assumes that custom resources exist.
 func needed(u findings.Upgrade, p reports.UpgradePlan) bool {
 	if u.Needs != findings.NeedSubresources {
 		return true

@@ -18,7 +18,7 @@ const (
 	old  = "https://OLD-NODE:6443"
 )
 
-// checklist is what an operator does, in order.
+// checklist lists the actions of an operator, in order.
 func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection) []reports.PlanStep {
 	steps := []reports.PlanStep{{
 		Title: "Find what uses the APIs that change.",

@@ -21,7 +21,8 @@ const peerCA = "/etc/kubernetes/pki/ca.crt"
 // gateOn switches the feature on.
 const gateOn = scenario.Gate + "=true"
 
-// protections returns what the configuration that was asked for does, and then usual ones.
+// protections describes the effect of the requested configuration, and then of usual
+// configurations.
 func protections(from, to string, asked Flags) []reports.PlanProtection {
 	usual := []struct {
 		words string
@@ -67,7 +68,7 @@ func protection(from, to, words string, flags Flags) reports.PlanProtection {
 	return p
 }
 
-// design is how servers find out what their peers serve.
+// design is the way in which servers learn what their peers serve.
 type design int
 
 const (
@@ -133,7 +134,8 @@ func sideOf(version string, flags Flags) reports.PlanSide {
 	return s
 }
 
-// route tells what becomes of requests at one server for what only a peer of the other version has.
+// route describes what one server does with requests for resources that only a peer of the other
+// version has.
 func route(at, peer reports.PlanSide, same bool) reports.PlanRoute {
 	r := reports.PlanRoute{At: at.Version, For: peer.Version}
 	switch {

@@ -16,8 +16,8 @@ import (
 // mostScenarios limits the scenarios of a plan, because each takes minutes.
 const mostScenarios = 6
 
-// rehearsal are the smoke set and the scenarios that show the findings of the plan, the quickest way
-// to see all of them first.
+// rehearsal returns the smoke set and the scenarios that show the findings of the plan. It begins
+// with the quickest set of scenarios that shows all these findings.
 func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.PlanProtection) []reports.PlanScenario {
 	pair := []string{"--from", p.From, "--to", p.To, "--known"}
 	command := func(words ...string) string {

@@ -1,7 +1,7 @@
 // Package upgrade makes the plan of an upgrade for operators: what differs between two versions of
-// kube-apiserver, what protects clients while both run, which known defects apply, and what to do in
-// which order. It asks no cluster. It knows what versions serve from recordings, and the defects
-// from the findings.
+// kube-apiserver, what protects clients while both run, which known defects apply, and what to do
+// in which order. It connects to no cluster. It knows from recordings what versions serve, and from
+// the findings which defects they have.
 package upgrade
 
 import (
@@ -24,7 +24,7 @@ type Options struct {
 	Flags    Flags
 	// Findings are the known defects.
 	Findings findings.Catalogue
-	// Version is that of skewproof.
+	// Version is the version of skewproof.
 	Version string
 }
 

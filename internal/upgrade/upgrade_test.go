@@ -46,8 +46,8 @@ func TestGoldenPlans(t *testing.T) {
 	}
 }
 
-// What a plan lists as appearing is in TO's document and not in FROM's, by the documents alone; and
-// the other way round. Nothing is left out.
+// By the documents alone, everything that a plan lists as appearing is in TO's document and not in
+// FROM's, and the reverse for everything that vanishes. The plan omits nothing.
 func TestWhatDiffersIsInOneDocumentOnly(t *testing.T) {
 	lists := func(v *recorded.Version, r reports.PlanResource) bool {
 		found := v.Find(history.GVR{Group: r.Group, Version: r.Version, Resource: r.Resource})
@@ -160,7 +160,7 @@ func TestProtection(t *testing.T) {
 		}
 		for _, s := range []reports.PlanSide{got.Old, got.New} {
 			if !s.PassesOn && s.Why == "" {
-				t.Errorf("%s → %s with %+v: nobody says why %s does not pass requests on", c.from, c.to, c.flags, s.Version)
+				t.Errorf("%s → %s with %+v: the plan does not say why %s does not pass requests on", c.from, c.to, c.flags, s.Version)
 			}
 		}
 	}
@@ -201,7 +201,7 @@ func TestFindingsThatApply(t *testing.T) {
 	}
 }
 
-// Who follows the checklist meets other defects than before.
+// An operator who follows the checklist meets other defects than without it.
 func TestFindingsAfterTheChecklist(t *testing.T) {
 	for _, f := range planOf(t, "v1.36.3", "v1.37.1", Flags{}).Findings {
 		if want := f.Number != 12 && f.Number != 21; (f.Flags == reports.PlanProxyOn) != want {

@@ -24,7 +24,7 @@ var allMetrics = []reports.PlanMetric{
 	{Name: "apiserver_requested_deprecated_apis", Since: "1.19", Bad: "1 for a version that vanishes", Means: "A client still asks for it."},
 }
 
-// metrics are those that one of the two versions has.
+// metrics returns the metrics that one of the two versions has.
 func metrics(from, to string) []reports.PlanMetric {
 	newest := to
 	if semver.Compare(from, to) > 0 {
@@ -35,7 +35,7 @@ func metrics(from, to string) []reports.PlanMetric {
 	})
 }
 
-// stop says when not to go on with the next server.
+// stop returns the conditions under which the operator must not continue with the next server.
 func stop(p reports.UpgradePlan) []string {
 	all := []string{
 		"A server is not ready five minutes after its start, or restarts by itself.",

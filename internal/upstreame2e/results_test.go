@@ -102,7 +102,7 @@ func TestAFileOfResultsIsNamedInErrors(t *testing.T) {
 	}
 }
 
-// Whatever is read, every result has a known outcome, and one that did not pass says why.
+// For all input, every result has a known outcome, and a result that did not pass has a reason.
 func FuzzReadResults(f *testing.F) {
 	f.Add(junit("1", `<testcase name="[It] x" status="passed" time="1"></testcase>`))
 	f.Add(junit("1", `<testcase name="[It] x" status="failed" time="1"><failure message="a" type="failed">b</failure></testcase>`))

@@ -195,7 +195,7 @@ func TestWritesStayInTheRunsOwnNamespace(t *testing.T) {
 		for _, r := range chosen(t, 3, 4000, Options{Profile: profile}) {
 			ours := r.Namespace == Namespace || strings.HasPrefix(r.Name, "skewproof-")
 			if writes(r.Verb) && !ours && !strings.Contains(r.Query, dryRun) {
-				t.Errorf("profile %q: %s is no business of the load", profile, &r)
+				t.Errorf("profile %q: the load must not request %s", profile, &r)
 			}
 		}
 	}
@@ -203,7 +203,9 @@ func TestWritesStayInTheRunsOwnNamespace(t *testing.T) {
 
 // An existing cluster must not even receive a request that would change something.
 func TestReadOnlyOnlyReads(t *testing.T) {
-	for _, profile := range []scenario.Traffic{scenario.GeneralTraffic, scenario.WatchTraffic, scenario.SubresourceTraffic, scenario.DiscoveryTraffic} {
+	for _, profile := range []scenario.Traffic{
+		scenario.GeneralTraffic, scenario.WatchTraffic, scenario.SubresourceTraffic, scenario.DiscoveryTraffic,
+	} {
 		for _, r := range chosen(t, 3, 2000, Options{Profile: profile, ReadOnly: true}) {
 			if r.Method() != "GET" || slices.Contains(connecting, r.Subresource) {
 				t.Errorf("profile %q: %s does more than read", profile, &r)
@@ -232,7 +234,8 @@ func TestProfilesShiftTheWeight(t *testing.T) {
 	} {
 		got, usual := percent(chosen(t, 1, 2000, Options{Profile: profile}), kind.of), percent(general, kind.of)
 		if got < kind.least || got <= usual {
-			t.Errorf("%q: %d %% of its requests are of its kind, and %d %% of the general load; want at least %d %%", profile, got, usual, kind.least)
+			t.Errorf("%q: %d %% of its requests are of its kind, and %d %% of the general load; want at least %d %%", profile, got, usual,
+				kind.least)
 		}
 	}
 	if got := Rate(scenario.SparseTraffic, 200); got != 2 {
@@ -250,7 +253,7 @@ func TestBothKindsOfUpgradesAreAskedFor(t *testing.T) {
 	}
 	for _, kind := range []string{"websocket watch", "websocket get", "spdy watch", "spdy get"} {
 		if asked[kind] == 0 {
-			t.Errorf("nobody asked by %s; asked: %v", kind, asked)
+			t.Errorf("no request by %s; requests: %v", kind, asked)
 		}
 	}
 }
@@ -313,7 +316,7 @@ func TestALargeListIsMadeOnceAndOnlyListed(t *testing.T) {
 func TestOnlyWhatCanBeSentIsChosen(t *testing.T) {
 	describes := func(r *Request) bool { return r.Verb == history.VerbOpenAPI }
 	if !slices.ContainsFunc(chosen(t, 1, 4000, Options{Profile: scenario.DiscoveryTraffic}), func(r Request) bool { return describes(&r) }) {
-		t.Fatal("nobody asks for OpenAPI: this test would prove nothing")
+		t.Fatal("no request is for OpenAPI, so this test would prove nothing")
 	}
 	can := func(r *Request) bool { return !describes(r) }
 	for _, r := range chosen(t, 1, 4000, Options{Profile: scenario.DiscoveryTraffic, Can: can}) {

@@ -164,10 +164,12 @@ func TestReadableKeepsWhatCanBeRead(t *testing.T) {
 	pods := history.Resource{
 		GVR: history.GVR{Version: "v1", Resource: "pods"}, Verbs: []string{"create", "get", "list"},
 		Subresources: []history.Subresource{
-			{Name: "exec", Verbs: []string{"create", "get"}}, {Name: "status", Verbs: []string{"get", "patch"}}, {Name: "eviction", Verbs: []string{"create"}},
+			{Name: "exec", Verbs: []string{"create", "get"}}, {Name: "status", Verbs: []string{"get", "patch"}},
+			{Name: "eviction", Verbs: []string{"create"}},
 		},
 	}
-	review := history.Resource{GVR: history.GVR{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}, Verbs: []string{"create"}}
+	review := history.Resource{GVR: history.GVR{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"},
+		Verbs: []string{"create"}}
 	got := readable([]Probe{
 		{Resource: pods, Class: Everywhere}, {Resource: review, Class: Somewhere}, {Resource: pods, Class: Somewhere, Subresource: "eviction"},
 		{Resource: pods, Class: Somewhere, Subresource: "status"}, {Resource: pods, Class: Nowhere, Subresource: unknownSubresource},
@@ -177,7 +179,7 @@ func TestReadableKeepsWhatCanBeRead(t *testing.T) {
 	}
 	left := got[0].Resource
 	if len(left.Verbs) != 2 || len(left.Subresources) != 1 || left.Subresources[0].Name != "status" || len(left.Subresources[0].Verbs) != 1 {
-		t.Errorf("of pods there is left: %+v", left)
+		t.Errorf("probes of pods that remain: %+v", left)
 	}
 	if len(pods.Verbs) != 3 || len(pods.Subresources) != 3 {
 		t.Error("the resource that was given was changed")

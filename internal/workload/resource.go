@@ -136,7 +136,8 @@ func (c *Chooser) upgrade(p Probe) Request {
 		return r
 	}
 	r = Request{
-		Verb: "get", GVR: history.GVR{Version: "v1", Resource: "pods"}, Namespace: Namespace, Name: absentName, Upgrade: true, Protocol: r.Protocol,
+		Verb: "get", GVR: history.GVR{Version: "v1", Resource: "pods"}, Namespace: Namespace, Name: absentName, Upgrade: true,
+		Protocol: r.Protocol,
 	}
 	r.Subresource = PodConnections[c.Choices.IntN(len(PodConnections))]
 	if r.Subresource != "portforward" {

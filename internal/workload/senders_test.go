@@ -84,7 +84,8 @@ func lines(profile scenario.Traffic, all []history.Operation) (told []string) {
 	for _, op := range all {
 		nextPage := strings.Contains(op.Path, "continue=")
 		preferred := profile == scenario.DiscoveryTraffic && op.Verb == "list" && op.Client == workload.ClientREST && op.Accept == ""
-		if nextPage || preferred {
+		again := op.Verb == "get" && workload.Created(op.Name) && !strings.HasPrefix(op.Name, "skewproof-"+op.Server+"-") // to compare the answers
+		if nextPage || preferred || again {
 			continue
 		}
 		if op.Verb == "create" && op.Subresource == "" {
@@ -115,7 +116,8 @@ func sendAll(t *testing.T, plan []scenario.Server, profile scenario.Traffic, cho
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	var identities []traffic.Identity
 	for _, user := range workload.Users() {
-		identities = append(identities, traffic.Identity{Name: user, User: user, Config: rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: ca}}})
+		identities = append(identities, traffic.Identity{Name: user, User: user,
+			Config: rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: ca}}})
 	}
 	var targets []traffic.Target
 	var lanes []*workload.Chooser

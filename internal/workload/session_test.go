@@ -41,7 +41,7 @@ func TestADocumentIsAskedForOnConditionOfTheOneThatTheClientHas(t *testing.T) {
 		t.Errorf("it says that it has %q, want the last of /apis", r.IfNoneMatch)
 	}
 	if op, _, _ := given(&s, sleeper, http.StatusNotModified, "", ""); op.Document != "first" || op.ETag != `"old"` {
-		t.Errorf("a 304 to who has slept confirms %q with the ETag %s", op.Document, op.ETag)
+		t.Errorf("a 304 to a client that has slept confirms %q with the ETag %s", op.Document, op.ETag)
 	}
 	if op, _, _ := given(&s, merged, http.StatusNotModified, "", ""); op.Document != "" || op.Message != notAsked {
 		t.Errorf("a 304 without a condition confirms %q: %s", op.Document, op.Message)
@@ -94,7 +94,8 @@ func TestAListIsCountedOverItsPages(t *testing.T) {
 		r = next
 	}
 	for name, op := range map[string]history.Operation{
-		"refused": {Sent: &history.Sent{Verb: "list"}, Received: &history.Received{Status: http.StatusServiceUnavailable}}, "cut off": {Sent: &history.Sent{Verb: "list"}, Received: &history.Received{Status: http.StatusOK, Failure: history.FailureReset}},
+		"refused": {Sent: &history.Sent{Verb: "list"}, Received: &history.Received{Status: http.StatusServiceUnavailable}},
+		"cut off": {Sent: &history.Sent{Verb: "list"}, Received: &history.Received{Status: http.StatusOK, Failure: history.FailureReset}},
 	} {
 		if _, more := s.Answered(&r, &op, list(1, "next"), library); more || op.Items != 0 {
 			t.Errorf("a list that was %s has %d objects, and more: %t", name, op.Items, more)

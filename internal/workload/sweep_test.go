@@ -14,7 +14,7 @@ import (
 func TestASweepIsHarmless(t *testing.T) {
 	for _, r := range Sweep(recordedDocuments(t)["new"], nil) {
 		if r.Method() != http.MethodGet && !strings.Contains(r.Query, dryRun) {
-			t.Errorf("%s is no dry run", &r)
+			t.Errorf("%s is not a dry run", &r)
 		}
 		if r.Verb == "deletecollection" && !strings.Contains(r.Query, matchesNothing) {
 			t.Errorf("%s selects objects", &r)

@@ -12,7 +12,8 @@ import (
 var variants = map[string][]string{
 	"get": {"resourceVersion=0", "pretty=true", "timeout=20s"},
 	"list": {
-		"limit=2", "resourceVersion=0", "resourceVersion=0&resourceVersionMatch=NotOlderThan", "limit=1&timeoutSeconds=20", "fieldSelector=metadata.name%3Dx",
+		"limit=2", "resourceVersion=0", "resourceVersion=0&resourceVersionMatch=NotOlderThan", "limit=1&timeoutSeconds=20",
+		"fieldSelector=metadata.name%3Dx",
 		"timeout=20s",
 	},
 	"watch": {
@@ -21,7 +22,8 @@ var variants = map[string][]string{
 		"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=",
 	},
 	"create": {
-		dryRun, "fieldManager=skewproof", "fieldValidation=Ignore", "fieldValidation=Warn", dryRun + "&fieldManager=skewproof&fieldValidation=Warn",
+		dryRun, "fieldManager=skewproof", "fieldValidation=Ignore", "fieldValidation=Warn",
+		dryRun + "&fieldManager=skewproof&fieldValidation=Warn",
 	},
 	"update":           {dryRun, "fieldManager=skewproof", "fieldValidation=Warn"},
 	"patch":            {dryRun, "fieldManager=skewproof", "fieldValidation=Warn"},
@@ -31,7 +33,8 @@ var variants = map[string][]string{
 
 // variedAccepts are Accept headers that every server can satisfy for every resource.
 var variedAccepts = []string{
-	mediaYAML, acceptProtobuf, "*/*", mediaJSON + ";q=0.5," + mediaYAML + ";q=0.1", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
+	mediaYAML, acceptProtobuf, "*/*", mediaJSON + ";q=0.5," + mediaYAML + ";q=0.1",
+	"application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
 }
 
 // LargeBody is the length in bytes of the padding of a large object. It is more than the window of

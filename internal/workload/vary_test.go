@@ -24,7 +24,7 @@ func TestVaryChangesHowAndNotWhat(t *testing.T) {
 				t.Errorf("%s: query %q: %v", verb, r.Query, err)
 			}
 			if r.Body != "" && (!json.Valid([]byte(r.Body)) || len(r.Body) < LargeBody) {
-				t.Errorf("%s: a body of %d bytes that is no large object", verb, len(r.Body))
+				t.Errorf("%s: a body of %d bytes that is not a large object", verb, len(r.Body))
 			}
 			for what, is := range map[string]bool{
 				"query": r.Query != "", "HTTP/1.1": r.HTTP1, "slow": r.Slow, "large": r.Body != "", "accept": r.Accept != "", "plain": r == plain,
@@ -42,11 +42,12 @@ func TestVaryChangesHowAndNotWhat(t *testing.T) {
 	}
 }
 
-// What already says how it is sent must stay as it is.
+// A request that already has options must not change.
 func TestVaryKeepsRequestsWithOptions(t *testing.T) {
 	choices := rand.New(rand.NewPCG(3, 4))
 	for _, r := range []Request{
-		{Verb: "list", Query: "limit=20"}, {Verb: history.VerbDiscovery, Path: "/apis"}, {Verb: "watch", Upgrade: true}, {Verb: history.VerbTable},
+		{Verb: "list", Query: "limit=20"}, {Verb: history.VerbDiscovery, Path: "/apis"}, {Verb: "watch", Upgrade: true},
+		{Verb: history.VerbTable},
 	} {
 		for range 200 {
 			same := r

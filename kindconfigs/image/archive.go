@@ -21,7 +21,8 @@ import (
 // programDir is where the one program of a nested image is.
 const programDir = "usr/local/bin"
 
-// imageConfig is what is used of an image's configuration (OCI image-spec, config.md).
+// imageConfig has the fields of an image's configuration that this program uses (OCI image-spec,
+// config.md).
 type imageConfig struct {
 	Architecture string `json:"architecture"`
 	OS           string `json:"os"`

@@ -57,7 +57,7 @@ func TestWriteLayer(t *testing.T) {
 	}
 	first := bytes.Clone(layer.Bytes())
 	names, entries := readTar(t, &layer)
-	// A directory before what is in it, and each once.
+	// A directory comes before its files, and each appears once.
 	if want := []string{"etc/", "etc/a", "usr/", "usr/local/", "usr/local/b", "usr/local/bin/", "usr/local/bin/p"}; !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}

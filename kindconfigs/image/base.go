@@ -43,7 +43,7 @@ func (b *builder) base(ctx context.Context) (string, error) {
 	}
 	return baseImage, b.engine.build(ctx, imageBuild{
 		from: debian, to: baseImage, recipe: want, files: files, script: source("node/base.sh"),
-		// systemd is told that it is in a container, and stops at this signal
+		// This variable tells systemd that it is in a container. systemd stops at this signal
 		// (systemd.io/CONTAINER_INTERFACE).
 		options: []string{"--env=container=docker", "--stop-signal=SIGRTMIN+3"},
 		changes: []string{`ENTRYPOINT ["/usr/local/bin/entrypoint", "/sbin/init"]`},
@@ -64,8 +64,9 @@ func (b *builder) pulled(ctx context.Context, image string) bool {
 	return true
 }
 
-// baseFiles are kind's own files, and programs built from Go modules. crictl is not published as a
-// module, so 'kind load' does not work on these nodes. There is no rootless snapshotter either.
+// baseFiles returns kind's own files, and programs built from Go modules. crictl is not published
+// as a module, so 'kind load' does not work on these nodes. There is no rootless snapshotter
+// either.
 func (b *builder) baseFiles(ctx context.Context) ([]file, error) {
 	module, err := kindSource(ctx)
 	if err != nil {

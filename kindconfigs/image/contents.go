@@ -30,9 +30,10 @@ func (i nestedImage) archive() string {
 	return strings.NewReplacer("/", "_", ":", "_").Replace(i.tag) + ".tar"
 }
 
-// contents are the nested images of a node image. wanted are those of 'kubeadm config images list'
-// of the oldest version, sandbox is the one for the pods' sandboxes in containerd's configuration;
-// versions are sorted. kube-proxy and CoreDNS are left out: kubeadm is told not to start them.
+// contents returns the nested images of a node image. wanted has the images that 'kubeadm config
+// images list' of the oldest version prints. sandbox is the image of the pods' sandboxes in
+// containerd's configuration. versions are sorted. kube-proxy and CoreDNS are left out, because
+// kubeadm is configured not to start them.
 func contents(wanted []string, sandbox string, versions []string) ([]nestedImage, error) {
 	var all []nestedImage
 	add := func(i nestedImage) {
@@ -66,8 +67,8 @@ func contents(wanted []string, sandbox string, versions []string) ([]nestedImage
 	return all, nil
 }
 
-// sandboxImage finds the image of the pods' sandboxes in containerd's configuration. kind looks for
-// it in the same way (pkg/build/nodeimage/helpers.go).
+// sandboxImage finds the image of the pods' sandboxes in containerd's configuration, as kind does
+// (pkg/build/nodeimage/helpers.go).
 func sandboxImage(config string) (string, error) {
 	for line := range strings.Lines(config) {
 		key, value, _ := strings.Cut(line, "=")

@@ -50,7 +50,7 @@ func TestContents(t *testing.T) {
 func TestContentsUnknown(t *testing.T) {
 	for _, image := range []string{"registry.k8s.io/kube-novelty:v1.99.0", "docker.io/library/pause:3.10", "registry.k8s.io/pause", ""} {
 		if got, err := contents([]string{image}, "registry.k8s.io/pause:3.10", []string{"v1.99.0"}); err == nil {
-			t.Errorf("%q: got %v, and nobody is told", image, got)
+			t.Errorf("%q: got %v, and no error", image, got)
 		}
 	}
 }

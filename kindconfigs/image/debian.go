@@ -16,11 +16,11 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
-// debianSuite is the one that kind's images/base/Dockerfile builds on.
+// debianSuite is the suite on which kind's images/base/Dockerfile builds.
 const debianSuite = "trixie"
 
 // debianPackages are those of kind's images/base/Dockerfile, without storage, and with programs
-// that kind gets from elsewhere: runc, socat for port-forward, and an init.
+// that kind gets from another source: runc, socat for port-forward, and an init.
 var debianPackages = []string{
 	"systemd", "systemd-sysv", "dbus",
 	"conntrack", "iptables", "nftables", "iproute2", "ethtool", "util-linux", "mount", "kmod", "ebtables", "ipset", "socat",
@@ -99,7 +99,8 @@ func (b *builder) bootstrap(ctx context.Context, archive string) error {
 	return os.Rename(packed, archive)
 }
 
-// inMountNamespace runs a program in a mount namespace of its own: debootstrap may leave mounts.
+// inMountNamespace runs a program in a separate mount namespace, because debootstrap may leave
+// mounts.
 func inMountNamespace(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Setpgid: true}

@@ -29,7 +29,7 @@ func (e engine) size(ctx context.Context, image string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// id is "" if there is no such image.
+// id returns the ID of an image, or "" if the image does not exist.
 func (e engine) id(ctx context.Context, image string) string {
 	id, err := kind.Docker(ctx, nil, "image", "inspect", "--format", "{{.Id}}", image)
 	if err != nil {
@@ -42,7 +42,7 @@ func (e engine) id(ctx context.Context, image string) string {
 type imageBuild struct {
 	from, to string
 	recipe   string
-	options  []string // of 'docker create': what they set stays in the image
+	options  []string // of 'docker create': their effect stays in the image
 	files    []file
 	script   []byte // bash, run in the container once the files are there
 	changes  []string
@@ -59,7 +59,7 @@ func (b imageBuild) container() string {
 func (e engine) build(ctx context.Context, b imageBuild) error {
 	before := e.id(ctx, b.to)
 	remove := func(ctx context.Context) { _, _ = kind.Docker(ctx, nil, "rm", "--force", "--volumes", b.container()) }
-	remove(ctx) // a killed call may have left it
+	remove(ctx) // a killed call may have left it behind
 	// seccomp: containerd makes system calls that Docker's profile forbids.
 	create := append([]string{"create", "--name=" + b.container(), "--interactive", "--network=none", "--security-opt=seccomp=unconfined",
 		"--entrypoint=bash"}, b.options...)

@@ -75,6 +75,6 @@ func TestBake(t *testing.T) {
 		t.Error("the image that was replaced is still there")
 	}
 	if left, err := kind.Docker(t.Context(), nil, "ps", "--all", "--quiet", "--filter=name="+imageBuild{to: name}.container()); err != nil || left != "" {
-		t.Errorf("containers are left: %q, %v", left, err)
+		t.Errorf("containers remain: %q, %v", left, err)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// Exit codes, as those of skewproof.
+// These exit codes are the same as those of skewproof.
 const (
 	exitFailed = 1
 	exitNeeds  = 3 // this machine lacks something

@@ -53,7 +53,7 @@ func (b *builder) checkSpace() error {
 		return fmt.Errorf("%w: %d MB are free in %s, and %d MB are wanted: free some, or put the cache elsewhere with XDG_CACHE_HOME",
 			errNeeds, free/1e6, b.cache, int64(cacheRoom)/1e6)
 	}
-	// The data directory of an engine on another machine cannot be looked at.
+	// The free space of an engine on another machine is unknown.
 	if free := kind.FreeSpace(b.engine.DockerRootDir); free >= 0 && free < engineRoom {
 		return fmt.Errorf("%w: %d MB are free in %s, where the Docker engine keeps its images, and %d MB are wanted: "+
 			"'docker system prune' frees some", errNeeds, free/1e6, b.engine.DockerRootDir, int64(engineRoom)/1e6)

@@ -66,7 +66,7 @@ func static(program string) error {
 		}
 	}
 	if f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
-		return fmt.Errorf("it is no executable (%s)", strings.TrimPrefix(f.Type.String(), "ET_"))
+		return fmt.Errorf("it is not an executable (%s)", strings.TrimPrefix(f.Type.String(), "ET_"))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func TestProxyImage(t *testing.T) {
 	var archives [2][]byte
 	for i := range archives {
 		to := filepath.Join(t.TempDir(), "image.tar")
-		if err := writeProxyImage(to, []string{staticProgram(t)}); err != nil { // each in a directory of its own
+		if err := writeProxyImage(to, []string{staticProgram(t)}); err != nil { // each in a separate directory
 			t.Fatal(err)
 		}
 		var err error

@@ -14,9 +14,10 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// The parts of the images beside Kubernetes. kindVersion is that of the module in go.mod, and the
-// image is the one in its pkg/build/nodeimage/defaults.go: a test compares. The versions of
-// containerd and the CNI plugins are those of its images/base/Dockerfile.
+// These are the parts of the images other than Kubernetes. kindVersion is the version of the module
+// in go.mod. The image is the one in that module's pkg/build/nodeimage/defaults.go; a test compares
+// the two. The versions of containerd and the CNI plugins are those of the module's
+// images/base/Dockerfile.
 const (
 	kindVersion       = "v0.33.0"
 	kindBaseImage     = "docker.io/kindest/base:v20260820-69b56db7"
@@ -24,14 +25,16 @@ const (
 	cniPluginsVersion = "v1.9.1"
 )
 
-// Names of the images that are made beside those of package kind, and the registry of Kubernetes.
+// These are the names of the images that this program makes in addition to those of package kind,
+// and the registry of Kubernetes.
 const (
 	debianImage = "skewproof/node-base:debian"
 	baseImage   = "skewproof/node-base:" + kindVersion
 	registry    = "registry.k8s.io"
 )
 
-// recipeLabel is the hash of what an image was made from: another recipe means a new image.
+// recipeLabel is the label with the hash of an image's sources. If they change, a new image is
+// built.
 const recipeLabel = "dev.skewproof.recipe"
 
 //go:embed node pause/main.go inpod/main.go inpod/ask.go balancer/main.go balancer/config.go

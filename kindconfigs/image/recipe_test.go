@@ -58,7 +58,7 @@ func TestRecipe(t *testing.T) {
 	}
 }
 
-// What is forgotten there would leave old programs in images that look up to date.
+// If the recipe omitted a source, images with old programs would look up to date.
 func TestRecipeKnowsAllSources(t *testing.T) {
 	for _, dir := range []string{"pause", "inpod", "balancer", "node"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*"))

@@ -17,7 +17,7 @@ type shape string
 
 const (
 	identical shape = "identical" // all servers list the same
-	own       shape = "own"       // each server also has a few resources of its own
+	own       shape = "own"       // each server also has a few resources that no other server has
 	shuffled  shape = "shuffled"  // each server has its own, and the lists are in different orders
 )
 

@@ -82,7 +82,7 @@ func TestOpenAPIDescription(t *testing.T) {
 			t.Errorf("tags %v", tags)
 		}
 	})
-	t.Run("what has no protobuf is an error, and nothing is written", func(t *testing.T) {
+	t.Run("a description without protobuf is an error, and nothing is written", func(t *testing.T) {
 		r, w := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
 		r.Header.Set("Accept", openAPIProtobuf)
 		if err := NewOpenAPIDescription("TAG", []byte(`{"openapi":"3.0.0","paths":[3]}`)).Serve(w, r, now); err == nil || w.Body.Len() > 0 {

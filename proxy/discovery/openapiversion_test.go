@@ -87,7 +87,7 @@ func TestAddOpenAPI(t *testing.T) {
 		kind      func(GroupVersionKind) bool
 		want      map[string]string
 	}{
-		"what only the peer describes is added, and nothing else": {
+		"only the peer's own descriptions are added": {
 			described("local", []string{widgets}, []string{"Widget"}),
 			described("peer", []string{widgets, gadgets, others}, []string{"Widget", "Gadget", "Other"}, `"Unused":{"description":"peer"}`),
 			only(gadgets), kind("Gadget"),
@@ -131,7 +131,7 @@ func TestAddOpenAPI(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, whoWrote(t, merged)); diff != "" {
-				t.Errorf("who wrote it (-want +got):\n%s", diff)
+				t.Errorf("the author (-want +got):\n%s", diff)
 			}
 			if after, _ := own.Encode(); string(after) != string(before) {
 				t.Error("the local server's description was changed")
@@ -211,7 +211,7 @@ func FuzzAddOpenAPI(f *testing.F) {
 		}
 		encoded, err := merged.Encode()
 		if err != nil {
-			t.Fatalf("what was decoded cannot be encoded: %v", err)
+			t.Fatalf("a decoded description cannot be encoded: %v", err)
 		}
 		decoded(t, encoded)
 	})

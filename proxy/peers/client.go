@@ -199,7 +199,7 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 	case r.code != http.StatusOK:
 		return reply{}, statusError(r.code)
 	case response.Header.Get("Content-Encoding") != "":
-		return reply{}, documentError{errors.New("it is encoded in a way that was not asked for")}
+		return reply{}, documentError{errors.New("it has an encoding that was not requested")}
 	}
 	r.body, err = io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err != nil {

@@ -32,7 +32,7 @@ func TestDigest(t *testing.T) {
 	store := proxy.NewStore(proxy.Reference(), "a")
 	digest := Digester(store)
 	if got := digest(); got != "" {
-		t.Fatalf("digest %q of what is not known", got)
+		t.Fatalf("digest %q of unknown documents", got)
 	}
 	seen := map[string]string{}
 	for _, of := range []struct {
@@ -55,12 +55,12 @@ func TestDigest(t *testing.T) {
 	}
 	store.Observe(proxy.LocalLost{At: epoch})
 	if got := digest(); got != "" {
-		t.Errorf("digest %q of what is not known any more", got)
+		t.Errorf("digest %q of documents that are no longer known", got)
 	}
 }
 
 // An answer has a digest if it has both documents. The digest is the one that the server itself
-// publishes, whatever was known of the server before.
+// publishes, and does not depend on earlier knowledge.
 func TestDigestOfAnAnswer(t *testing.T) {
 	core, groups, other := groupsOf(""), groupsOf("apps"), groupsOf("batch")
 	got, failed := func(g discovery.Groups) proxy.RootResult { return proxy.RootResult{Groups: g} }, proxy.RootResult{Failed: "no"}
@@ -105,7 +105,7 @@ func TestPublisherTellsWhatIsServed(t *testing.T) {
 		p.serves.Store("")
 		time.Sleep(time.Second)
 		if got, ok := p.lease(t).Annotations[ServesAnnotation]; ok {
-			t.Fatalf("it says %q of what is not known any more", got)
+			t.Fatalf("digest %q of documents that are no longer known", got)
 		}
 		p.stop()
 		<-p.ended
@@ -196,7 +196,7 @@ func TestScheduleWhenTold(t *testing.T) {
 		{"where rounds go through all peers", func(p *proxy.Policy) { p.Fetching.OnlyChanged = false }, "a", 0},
 	} {
 		if got := asked(tc.change, tc.of); got != tc.want {
-			t.Errorf("%s tells of a change: %d rounds, want %d", tc.name, got, tc.want)
+			t.Errorf("%s reports a change: %d rounds, want %d", tc.name, got, tc.want)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // While proxies are put in front of one server after another, and while they are removed, some
-// kube-apiservers have no proxy. Nobody publishes their addresses. They may still serve resources
-// that no other server serves. So they are asked at addresses that are known from elsewhere: rule
-// (g) of the package's comment.
+// kube-apiservers have no proxy. Their addresses are not published. They may still serve resources
+// that no other server serves. So the sidecar asks them at addresses that it knows from elsewhere:
+// rule (g) of the package's comment.
 
 // SetDirect replaces RosterConfig.Direct.
 func (r *Roster) SetDirect(direct []StaticPeer) { r.direct = addressesOf(direct) }

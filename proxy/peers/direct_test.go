@@ -34,7 +34,7 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 		config RosterConfig
 		steps  []step
 	}{
-		{name: "an address alone is no server", config: known, steps: []step{
+		{name: "an address alone is not a server", config: known, steps: []step{
 			{"nothing", func(s *script) { s.listen(time.Minute) }, nil},
 		}},
 		{name: "it gets a proxy", config: known, steps: []step{
@@ -67,13 +67,13 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 			{"renewed", func(s *script) { s.listen(10 * time.Second); s.identity("h1") }, nil},
 			{"expired", func(s *script) { s.listen(5 * time.Second) }, []proxy.Event{addressed("")}},
 		}},
-		{name: "its proxy is silent, and it is not: what it served stays known", config: known, steps: []step{
+		{name: "its proxy is silent, but the server is not: what it served stays known", config: known, steps: []step{
 			{"published", published, publishedEvents},
 			{"expired", func(s *script) { s.listen(15 * time.Second) }, []proxy.Event{addressed("")}},
 			{"renewed", func(s *script) { s.identity("h1") }, []proxy.Event{directly(own)}},
 			{"published again", func(s *script) { s.endpoint("i1", proxied) }, []proxy.Event{addressed(proxied)}},
 		}},
-		{name: "the same of one whose address is not known", steps: []step{
+		{name: "the same for a server without a known address", steps: []step{
 			{"published", published, publishedEvents},
 			{"expired", func(s *script) { s.listen(15 * time.Second) }, []proxy.Event{addressed("")}},
 			{"renewed", func(s *script) { s.identity("h1") }, nil},
@@ -89,7 +89,7 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 			{"moved", func(s *script) { s.listen(5 * time.Second); s.advertise("h1", proxied) }, []proxy.Event{directly(proxied)}},
 			{"and no longer", func(s *script) { s.listen(5 * time.Second); s.identity("h1") }, []proxy.Event{addressed("")}},
 		}},
-		{name: "its identity lease says so, and nobody wants to know", steps: []step{
+		{name: "its identity lease says so, but the policy does not use it", steps: []step{
 			{"added", func(s *script) { s.advertise("h1", own) }, []proxy.Event{appeared("h1")}},
 		}},
 		{name: "the configuration knows better", config: RosterConfig{Advertised: true, Direct: known.Direct}, steps: []step{
@@ -171,7 +171,7 @@ func TestLogOfServersWithoutProxy(t *testing.T) {
 		{"for some seconds", func() { s.identity("h1"); s.pass(w, 9); s.endpoint("i1", "192.0.2.1:1"); s.pass(w, 30) }, ""},
 		{"one nobody knows", func() { s.EndpointGone("p", s.now); s.identity("h2"); s.pass(w, 11) }, "level=WARN"},
 		{"still", func() { s.identity("h2"); s.pass(w, 30) }, ""},
-		{"one that is asked", func() {
+		{"a server that is asked", func() {
 			s.Identity(IdentityLease{ID: "q", Holder: "h", Renewed: s.now}, s.now)
 			s.endpoint("i2", "192.0.2.1:1")
 			s.pass(w, 11)

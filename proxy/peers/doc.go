@@ -1,6 +1,6 @@
 // Package peers has the sources of knowledge that feed a [proxy.Store]. They find out which peers
 // are live and where (leases, static configuration), what servers serve (discovery, StorageVersion
-// objects), and which resources must not be taken from peers (custom resources and aggregated
+// objects), and which resources must not be learnt from peers (custom resources and aggregated
 // APIs). [Sources] runs all of them. A [Publisher] tells the peers about the local server.
 //
 // # Which peers are live
@@ -14,7 +14,7 @@
 //   - (a) A peer with an endpoint lease is live while this lease exists. After the lease has
 //     expired, only the peer's address is unknown: a server that is cut off or paused still serves
 //     its resources (KEP-4020: a peer that cannot be reached is a 503, not a 404).
-//   - (b) A sidecar that stops in order deletes its endpoint lease. A kube-apiserver from 1.35
+//   - (b) A sidecar that stops gracefully deletes its endpoint lease. A kube-apiserver from 1.35
 //     deletes its identity lease when it stops. So while the identity lease exists, only the
 //     sidecar has stopped. The peer is then live, at an unknown address, and all knowledge of it
 //     stays. Earlier kube-apiservers leave the identity lease for an hour. So the peer is gone at
@@ -26,7 +26,7 @@
 //     StaleAfter does not count.
 //   - (e) Time without renewals counts only while some lease changes: of the time between two
 //     changes of leases, at most five seconds count. A server that is cut off from etcd sees no
-//     change. Without this rule it would take all peers for gone, and answer 404 for their
+//     change. Without this rule it would treat all peers as gone, and answer 404 for their
 //     resources.
 //   - (f) If another holder at another address writes an endpoint lease that is still valid, there
 //     is a second server with the same identity, on a host with the same name. Each of the two
@@ -54,7 +54,7 @@
 //
 // # Trust
 //
-// Anybody who may write leases in kube-system can name any address. So the transport to peers must
-// verify their certificates. A text that is not an address (see [ParseAddress]) means that the
+// Any user that may write leases in kube-system can name any address. So the transport to peers
+// must verify their certificates. A text that is not an address (see [ParseAddress]) means that the
 // address is unknown.
 package peers

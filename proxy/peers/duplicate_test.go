@@ -35,7 +35,7 @@ func TestDuplicateIdentities(t *testing.T) {
 	}
 	ends := []proxy.Event{proxy.PeerAddress{ID: other("p")}, proxy.PeerGone{ID: other("p")}}
 	for name, steps := range map[string][]step{
-		"the second is given a name of its own": append(slices.Clone(begin),
+		"the second gets a name of its own": append(slices.Clone(begin),
 			step{"it is silent", func(s *script) {
 				for range 4 {
 					s.listen(5 * time.Second)
@@ -44,11 +44,11 @@ func TestDuplicateIdentities(t *testing.T) {
 			}, ends}),
 		"the second stops in good order, having written last": append(slices.Clone(begin),
 			step{"the lease is deleted", func(s *script) { s.EndpointGone("p", s.now) }, ends},
-			step{"and written anew", func(s *script) { s.listen(time.Second); s.endpoint("i1", here) }, nil}),
+			step{"and written again", func(s *script) { s.listen(time.Second); s.endpoint("i1", here) }, nil}),
 		"the first stops in good order, having written last": append(slices.Clone(begin),
 			step{"the lease is deleted", func(s *script) { s.endpoint("i1", here); s.EndpointGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
 			step{"and written by the second", func(s *script) { s.listen(time.Second); s.endpoint("i2", there) }, nil}),
-		"the second is started anew": append(slices.Clone(begin),
+		"the second is started again": append(slices.Clone(begin),
 			step{"another process", func(s *script) { s.listen(time.Second); s.endpoint("i3", there) }, []proxy.Event{proxy.PeerAppeared{ID: other("p"), Incarnation: "i3"}}}),
 		"a server that was killed comes back at another address": {
 			{"before", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
@@ -67,7 +67,7 @@ func TestDuplicateIdentities(t *testing.T) {
 			{"before", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
 			{"after", func(s *script) { s.listen(time.Second); s.endpoint("i2", here) }, []proxy.Event{appeared("i2")}},
 		},
-		"somebody has this server's own name": {
+		"another server has this server's own name": {
 			{"its own lease", func(s *script) { s.listen(5 * time.Second) }, nil},
 			{"the other's", func(s *script) {
 				s.Endpoint(EndpointLease{ID: "self", Holder: "i2", Renewed: s.now, Duration: leaseDuration, Address: there}, s.now)
@@ -99,6 +99,6 @@ func TestOwnLeaseWithoutAnAddress(t *testing.T) {
 	s := newScript(RosterConfig{})
 	s.Endpoint(EndpointLease{ID: "self", Holder: "i2", Renewed: s.now, Duration: leaseDuration, Address: "192.0.2.2:6443"}, s.now)
 	if got := s.Changes(); len(got) != 0 {
-		t.Errorf("it was told %v", got)
+		t.Errorf("it got %v", got)
 	}
 }

@@ -218,11 +218,12 @@ func (x *extended) expect(step, gv, resource string, want proxy.Action) {
 }
 
 // TestCustomResourceLifeCycle runs under both policies that filter. The peer's document lists the
-// custom resource all the time and nothing else in its group version. kube-apiservers decide by group
-// version: one that has something built in in v1 serves no custom resource in v1, and its discovery
-// lists none (the director in k8s.io/apiserver, pkg/server/handler.go, and BuiltinSource before
-// CRDSource in pkg/endpoints/discovery/aggregated). So a document with gadgets, which nobody defined,
-// and widgets in one group version says that its server has both built in. They outlive the definition.
+// custom resource all the time and nothing else in its group version. kube-apiservers decide by
+// group version. A server that has a built-in resource in v1 serves no custom resource in v1, and
+// its discovery lists none (the director in k8s.io/apiserver, pkg/server/handler.go, and
+// BuiltinSource before CRDSource in pkg/endpoints/discovery/aggregated). So if a document has
+// gadgets, for which there is no definition, and widgets in one group version, its server has both
+// built in. They outlive the definition.
 func TestCustomResourceLifeCycle(t *testing.T) {
 	late := []string{"apps/v1 deployments", "example.com/v1 widgets", "example.com/v2 widgets"}
 	without := []string{"apps/v1 deployments", "example.com/v1 gadgets", "example.com/v2 widgets"}
@@ -245,7 +246,7 @@ func TestCustomResourceLifeCycle(t *testing.T) {
 					}
 				}
 				x.fetched(without...)
-				x.expect("created: what is built in beside it", "example.com/v1", "gadgets", beside)
+				x.expect("created: the built-in resource beside it", "example.com/v1", "gadgets", beside)
 
 				x.put(definition("example.com", "widgets", []string{"v1"}, "NamesAccepted", "Established"))
 				x.fetched(late...)
@@ -256,7 +257,7 @@ func TestCustomResourceLifeCycle(t *testing.T) {
 				x.expect("deleted", "example.com/v1", "widgets", proxy.NotFound)
 				x.fetched(both...)
 				x.expect("deleted, but built in at the peer", "example.com/v1", "widgets", beside)
-				x.expect("deleted, what is built in beside it", "example.com/v1", "gadgets", beside)
+				x.expect("deleted: the built-in resource beside it", "example.com/v1", "gadgets", beside)
 				x.fetched(late...)
 				x.expect("deleted, and not built in", "example.com/v1", "widgets", proxy.NotFound)
 
@@ -373,7 +374,7 @@ func TestExtensionsAreBatched(t *testing.T) {
 			t.Fatal(err)
 		}
 		if looks > 2 {
-			t.Fatalf("%d looks at 300 definitions", looks)
+			t.Fatalf("%d reads of 300 definitions", looks)
 		}
 	})
 }

@@ -128,7 +128,7 @@ func TestFetcherReference(t *testing.T) {
 		generation, before := f.store.Table().DocumentGeneration(), f.peer("a").Learned[0]
 		time.Sleep(31 * time.Second)
 		if got := f.peer("a").Learned[0]; !got.After(before) {
-			t.Errorf("the age of what was confirmed is not renewed: %v", got)
+			t.Errorf("the age of a confirmed document is not renewed: %v", got)
 		}
 		if got := f.a.taken(); len(got) != 2 || got[0] != 304 || got[1] != 304 {
 			t.Errorf("the second round answered %v, want 304 twice", got)
@@ -161,7 +161,7 @@ func TestFetcherReference(t *testing.T) {
 		f.fetcher.mu.Lock()
 		defer f.fetcher.mu.Unlock()
 		if got := f.a.taken(); len(got) > 0 || len(f.fetcher.last) != 1 || len(f.fetcher.asked) != 1 {
-			t.Errorf("a peer that has gone was asked %d times, or is remembered", len(got))
+			t.Errorf("a peer that is gone was asked %d times, or is remembered", len(got))
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestFetcherUpstream(t *testing.T) {
 		// has nothing to do with a.
 		f.network.set(addressA, syscall.EHOSTUNREACH)
 		if !f.knows("apps/v1", "deployments") {
-			t.Fatal("forgotten though nobody was asked")
+			t.Fatal("forgotten although no peer was asked")
 		}
 		f.live("b", "i2", addressB)
 		time.Sleep(time.Second)
@@ -281,12 +281,13 @@ func TestFetcherUpstream(t *testing.T) {
 		f.b.taken()
 		f.tell(proxy.PeerGone{ID: "a"})
 		if len(f.b.taken()) != 2 || f.knows("apps/v1", "deployments") {
-			t.Fatal("a deleted lease made no round, or left what its peer served")
+			t.Fatal("a deleted lease made no round, or its peer's resources remained")
 		}
 	})
 }
 
-// Upstream: if /api of a peer failed and /apis came, the peer is not asked again.
+// Upstream: if the fetch of /api of a peer failed and that of /apis succeeded, the peer is not
+// asked again.
 func TestFetcherUpstreamLastErrorOnly(t *testing.T) {
 	withFetcher(t, proxy.Upstream137(), func(t *testing.T, f *fetching) {
 		f.a.failing["/api"] = respond(500)

@@ -26,8 +26,8 @@ const (
 	confirmEvery    = 5 * time.Second // when all are found: an address may get another server
 	identifyTimeout = 3 * time.Second
 
-	// serviceName is the name of the Service of all kube-apiservers, and of its EndpointSlice.
-	// Anybody who may write in the namespace can add other slices to the Service.
+	// serviceName is the name of the Service of all kube-apiservers, and of its EndpointSlice. Any
+	// user who may write in the namespace can add other slices to the Service.
 	serviceName = "kubernetes"
 )
 
@@ -132,7 +132,7 @@ func (f *finder) look(ctx context.Context, now time.Time) {
 }
 
 // identified returns the addresses of the wanted servers. If an address gives no answer, its server
-// stays as it is known.
+// keeps its known address.
 func (f *finder) identified(ctx context.Context, hosts map[proxy.ServerID]string, wanted []proxy.ServerID) map[proxy.ServerID]string {
 	f.mu.Lock()
 	addresses := slices.Concat(f.listed, slices.Sorted(maps.Values(f.found)))

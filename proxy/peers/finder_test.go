@@ -138,19 +138,19 @@ func TestFinder(t *testing.T) {
 			s.lists("1")
 			s.move("192.0.2.1:6443", "host-a", "host-b")
 		}, none},
-		"not what has a proxy": {func(s *search) {
+		"not a server with a proxy": {func(s *search) {
 			s.proxied("b", "192.0.2.1:6443")
 			s.lists("1", "2")
 			s.move("192.0.2.1:6443", "host-b")
 		}, none},
-		"not what says itself where it is": {func(s *search) {
+		"not a server that publishes its address": {func(s *search) {
 			s.roster.config.Advertised = true
 			s.roster.Identity(IdentityLease{ID: "a", Holder: "h", Renewed: epoch, Host: "host-a", Address: "192.0.2.8:6443"}, epoch)
 			s.roster.Changes()
 			s.lists("1")
 			s.move("192.0.2.1:6443", "host-a")
 		}, map[proxy.ServerID]string{"a": "8"}},
-		"not what has ended": {func(s *search) {
+		"not a server that has ended": {func(s *search) {
 			s.roster.IdentityGone("a", epoch)
 			s.roster.Changes()
 			s.lists("1")
@@ -171,7 +171,7 @@ func TestFinder(t *testing.T) {
 			s.list(cache.DeletedFinalStateUnknown{Obj: slice(serviceName, 6443, "192.0.2.1")}, true)
 			s.move("192.0.2.1:6443", "host-a")
 		}, none},
-		"not what is no address, or no port": {func(s *search) {
+		"not an invalid address or port": {func(s *search) {
 			of, udp := slice(serviceName, 6443, "0.0.0.0", "not an address", "192.0.2.1"), corev1.ProtocolUDP
 			of.Ports = append(of.Ports, discoveryv1.EndpointPort{})
 			of.Ports[0].Protocol = &udp
@@ -247,7 +247,7 @@ func TestFinderAsksOnlyIfItMust(t *testing.T) {
 	}
 	s.at = s.at.Add(confirmEvery)
 	if s.finds(); s.asked == asked {
-		t.Error("what was found is not confirmed")
+		t.Error("a found address is not confirmed")
 	}
 	s.proxied("b", "192.0.2.2:6443")
 	s.finds()

@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/leap"
 )
 
-// If somebody changes the clock of this server, peers are asked at the same intervals as before.
+// If the clock of this server is changed, peers are asked at the same intervals as before.
 func TestRoundsOfAClockThatLeaps(t *testing.T) {
 	ids := []proxy.ServerID{"a", "b"}
 	rounds := 0
@@ -60,8 +60,8 @@ func TestRoundsOfAClockThatLeaps(t *testing.T) {
 	}
 }
 
-// If somebody changes the clock of this server, or of a server that writes a lease, servers are
-// live or gone for as long as before.
+// If the clock of this server, or of a server that writes a lease, is changed, servers are live or
+// gone for as long as before.
 func TestLeasesOfAClockThatLeaps(t *testing.T) {
 	events := map[string]int{}
 	for seed := range uint64(500) {

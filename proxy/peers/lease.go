@@ -76,7 +76,7 @@ func isEndpointLease(l *coordinationv1.Lease) bool {
 // isValidPeerIdentityLease).
 func readIdentityLease(l *coordinationv1.Lease) (IdentityLease, error) {
 	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
-		return IdentityLease{}, fmt.Errorf("read identity lease %s: it has no holder, and is not taken for a server", l.Name)
+		return IdentityLease{}, fmt.Errorf("read identity lease %s: it has no holder, so it does not count as a server", l.Name)
 	}
 	address, err := ParseAddress(l.Annotations[corev1.AnnotationPeerAdvertiseAddress])
 	if err != nil {

@@ -81,7 +81,7 @@ func checkEvents(t *testing.T, live map[proxy.ServerID]bool, addresses map[proxy
 	t.Helper()
 	isPeer := func(id proxy.ServerID) {
 		if id == "self" {
-			t.Fatalf("the local server is told of as a peer: %v", events)
+			t.Fatalf("the local server is reported as a peer: %v", events)
 		}
 	}
 	for _, e := range events {

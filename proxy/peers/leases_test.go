@@ -152,7 +152,7 @@ func TestLeaseHandlersIgnoreOtherObjects(t *testing.T) {
 		}
 	}
 	if len(told.events) > 0 {
-		t.Fatalf("odd objects were taken for peers: %v", told.events)
+		t.Fatalf("unexpected objects counted as peers: %v", told.events)
 	}
 
 	// The watch has missed a deletion.
@@ -162,7 +162,7 @@ func TestLeaseHandlersIgnoreOtherObjects(t *testing.T) {
 	told.events = nil
 	identities.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/a"}) // another lease with the same name
 	if len(told.events) > 0 {
-		t.Fatalf("the deletion of a lease elsewhere was taken for a's: %v", told.events)
+		t.Fatalf("the deletion of another lease counted as that of a's: %v", told.events)
 	}
 	identities.OnDelete(cache.DeletedFinalStateUnknown{Key: Namespace + "/a", Obj: identityLease("a", "h", now)})
 	endpoints.OnDelete(cache.DeletedFinalStateUnknown{Key: Namespace + "/skewproof-proxy-b"})

@@ -68,7 +68,7 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 			of("v1.35.0-rc.1"),
 			{"deleted", deleted, []proxy.Event{addressed(""), gone}},
 		}},
-		{name: "nor of one that was never asked", steps: []step{
+		{name: "nor of a peer that was never asked", steps: []step{
 			of(""),
 			{"deleted", deleted, []proxy.Event{addressed(""), gone}},
 		}},

@@ -37,7 +37,7 @@ func isLegacy(contentType string, body []byte) bool {
 
 // legacy fetches a root and each of its group versions, and makes one document from them. A version
 // whose aggregated API is down is listed without resources. Any other failure fails the document,
-// because missing resources must not be taken for absent ones.
+// because missing resources must not count as absent.
 func (c *discoveryClient) legacy(ctx context.Context, server url.URL, root string) (discovery.Groups, error) {
 	groups, err := c.legacyGroups(ctx, server, root)
 	if err != nil {

@@ -106,7 +106,7 @@ func TestClientFallsBackToLegacy(t *testing.T) {
 	}
 }
 
-// If a list breaks off, its missing part must not be taken for absent.
+// If a list breaks off, its missing part must not count as absent.
 func TestClientLegacyIsAllOrNothing(t *testing.T) {
 	c, address := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -107,7 +107,7 @@ func TestLocal(t *testing.T) {
 		l.network.set(addressA, syscall.ECONNREFUSED)
 		time.Sleep(6 * time.Second)
 		if l.serves("apps/v1", "deployments") || l.store.Table().LocalKnown() {
-			t.Error("believed to serve though it cannot be reached")
+			t.Error("the table still lists it as serving, although it cannot be reached")
 		}
 		l.server.set(func() { l.server.version = "v1.37.1" })
 		l.server.taken()
@@ -127,7 +127,7 @@ func TestLocal(t *testing.T) {
 		l.store.Observe(proxy.LocalLost{At: time.Now()})
 		l.sources.RefreshLocal()
 		if !l.serves("apps/v1", "deployments") {
-			t.Error("not told again after it was lost elsewhere")
+			t.Error("not reported again after the table lost it")
 		}
 	})
 }

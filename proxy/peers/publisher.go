@@ -46,8 +46,8 @@ type Publisher struct {
 }
 
 // Published reports whether the lease was written for the present incarnation. Until then, peers
-// believe that the server serves what the previous process served, so the server should not be
-// ready. It is safe for concurrent use.
+// still use the document of the previous process, so the server should not be ready. It is safe for
+// concurrent use.
 func (p *Publisher) Published() bool {
 	holder := p.published.Load()
 	return holder != nil && *holder == p.Incarnation()

@@ -98,7 +98,7 @@ func TestRoster(t *testing.T) {
 			{"both", func(s *script) { s.identity("h1"); s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
 			{"identity", func(s *script) { s.IdentityGone("p", s.now) }, nil},
 			{"endpoint", func(s *script) { s.EndpointGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
-			{"started anew", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2")}},
+			{"started again", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2")}},
 		}},
 		{name: "(c) an endpoint lease that expired an hour ago no longer counts", steps: []step{
 			{"published", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
@@ -120,7 +120,7 @@ func TestRoster(t *testing.T) {
 			{"restarted", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2")}},
 			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, []proxy.Event{gone}},
 		}},
-		{name: "(d) a leftover is no server", steps: []step{
+		{name: "(d) a leftover lease is not a server", steps: []step{
 			{"first sight", func(s *script) {
 				s.Identity(IdentityLease{ID: "p", Holder: "h1", Renewed: s.now.Add(-time.Minute)}, s.now)
 			}, nil},
@@ -137,7 +137,7 @@ func TestRoster(t *testing.T) {
 			}, []proxy.Event{appeared("h1")}},
 			{"stale all the same", func(s *script) { s.listen(time.Minute) }, []proxy.Event{gone}},
 		}},
-		{name: "an endpoint lease without a time gives no address, and an old one keeps nobody alive", steps: []step{
+		{name: "an endpoint lease without a time gives no address, and an old one keeps no server alive", steps: []step{
 			{"without", func(s *script) {
 				s.Endpoint(EndpointLease{ID: "p", Holder: "i1", Duration: leaseDuration, Address: here}, s.now)
 			}, nil},
@@ -149,7 +149,7 @@ func TestRoster(t *testing.T) {
 			}, []proxy.Event{appeared("h1")}},
 			{"older", func(s *script) { s.listen(2 * time.Hour) }, nil},
 		}},
-		{name: "(e) who hears nothing concludes nothing", steps: []step{
+		{name: "(e) a roster that sees no change lets no server expire", steps: []step{
 			{"both kinds", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
 			{"hears nothing", func(s *script) { s.blind(3 * time.Hour) }, nil},
 			{"hears itself", func(s *script) { s.listen(5 * time.Second) }, nil},
@@ -186,7 +186,7 @@ func TestRoster(t *testing.T) {
 				s.IdentityGone("self", s.now)
 			}, nil},
 		}},
-		{name: "deletions of what was never seen", steps: []step{
+		{name: "deletions of leases that were never seen", steps: []step{
 			{"deleted", func(s *script) { s.EndpointGone("p", s.now); s.IdentityGone("p", s.now) }, nil},
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
 		}},

@@ -130,8 +130,7 @@ func (s *Schedule) gone(id proxy.ServerID, now time.Time) {
 }
 
 // afterChangeFor is how long peers' documents are expected to change after a change here. A
-// document is believed about the change only if it was fetched 10 s later (see
-// proxy.ExtensionsExact).
+// document counts for the change only if it was fetched 10 s later (see proxy.ExtensionsExact).
 const afterChangeFor = 12 * time.Second
 
 // Changed observes that custom resources or aggregated APIs have changed, or may have changed.

@@ -270,7 +270,7 @@ func TestScheduleReference(t *testing.T) {
 			t.Fatal(diff)
 		}
 	})
-	t.Run("who has gone is not asked", func(t *testing.T) {
+	t.Run("a peer that is gone is not asked", func(t *testing.T) {
 		s := NewSchedule(policy, middle)
 		s.lease("a", epoch)
 		s.lease("b", epoch)
@@ -289,7 +289,7 @@ func TestScheduleReference(t *testing.T) {
 			t.Fatalf("it came back and is not asked: %v", got)
 		}
 	})
-	t.Run("one that fails does not hold up the others", func(t *testing.T) {
+	t.Run("a peer that fails does not delay the others", func(t *testing.T) {
 		slow := func(_ int, r Round) (time.Duration, bool) {
 			if r.Key == "a" {
 				return time.Hour, true
@@ -347,7 +347,7 @@ func TestScheduleSingleSwitches(t *testing.T) {
 }
 
 // After a change of custom resources, peers are asked every two seconds, until a document is new
-// enough to be believed.
+// enough to count.
 func TestScheduleAfterChange(t *testing.T) {
 	ask := func(p proxy.Policy) []time.Duration {
 		s := NewSchedule(p, nil)

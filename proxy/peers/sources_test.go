@@ -67,7 +67,8 @@ func withSources(t *testing.T, policy proxy.Policy, static []StaticPeer, objects
 		synctest.Wait()
 		test(t, w)
 		cancel()
-		// synctest fails the test if a goroutine is left, so this also checks that Run leaves none.
+		// synctest fails the test if a goroutine remains, so this also checks that Run ends all its
+		// goroutines.
 		if err := errors.Join(<-ended, <-left); err != nil {
 			t.Fatal(err)
 		}
@@ -153,10 +154,10 @@ func TestSourcesFollowLeases(t *testing.T) {
 		}
 		synctest.Wait()
 		if w.knows("batch/v1", "cronjobs") {
-			t.Fatal("b has stopped in good order, and is believed to serve")
+			t.Fatal("b has stopped gracefully, and still counts as serving")
 		}
 		if d := decide(w.store, "batch/v1", "cronjobs"); d.Action != proxy.NotFound {
-			t.Fatalf("b has gone: %+v", d)
+			t.Fatalf("b is gone: %+v", d)
 		}
 	})
 }

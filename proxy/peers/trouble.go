@@ -69,7 +69,7 @@ type documentError struct{ err error }
 
 func (e documentError) Error() string {
 	text := e.err.Error()
-	if len(text) > 200 { // it may quote what the server sent
+	if len(text) > 200 { // it may quote the server's answer
 		text = strings.ToValidUTF8(text[:200], "") + "…"
 	}
 	return "its answer cannot be used: " + text

@@ -20,8 +20,8 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// setWatch looks at all objects of some informers after a change. If there are a thousand
-// definitions at the start, it looks once, not a thousand times.
+// setWatch reads all objects of some informers after a change. If there are a thousand definitions
+// at the start, it reads them once, not a thousand times.
 type setWatch struct {
 	informers []cache.SharedIndexInformer
 	look      func()

@@ -94,7 +94,7 @@ func accessedFrom(ctx context.Context) *accessed {
 	return &accessed{}
 }
 
-// cacheControl is the value that kube-apiservers set on every answer that nobody may cache
+// cacheControl is the value that kube-apiservers set on every answer that must not be cached
 // (k8s.io/apiserver, WithCacheControl).
 const cacheControl = "no-cache, private"
 

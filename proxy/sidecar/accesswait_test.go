@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// A request waits for the name of its caller only if the name goes into the access log.
+// A request waits for the name of its caller only if the name is written to the access log.
 func TestNamesAreWaitedForOnlyByTheAccessLog(t *testing.T) {
 	for name, log := range map[string]*accessLog{
 		"with an access log": {out: discard{io.Discard}, report: func(err error) { t.Error(err) }}, "without one": nil,

@@ -71,9 +71,9 @@ func (r *running) askTogether(n int, path string, headers ...string) (answered f
 	}, asking.Wait
 }
 
-// Callers without credentials occupy a bounded number of connections to the local server, whatever
-// they ask for: merged discovery, for which the sidecar asks first whether they may see it, and
-// paths and queries whose answers may last.
+// Callers without credentials occupy a bounded number of connections to the local server, for all
+// requests: merged discovery, before which the sidecar asks whether they may see it, and paths and
+// queries whose answers may last.
 func TestNothingAvoidsTheBoundOfConnections(t *testing.T) {
 	const asked = aloneBound/4 + 50
 	for name, c := range map[string]struct {

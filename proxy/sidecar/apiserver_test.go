@@ -383,8 +383,8 @@ func (a *apiserver) upgrade(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(conn, buffered)
 }
 
-// read decodes an object in protobuf or JSON. If the body breaks off, the caller has left: then
-// into does not change, and nobody reads the answer.
+// read decodes an object in protobuf or JSON. If the body breaks off, the caller has closed its
+// connection. Then into does not change, and no client reads the answer.
 func (a *apiserver) read(r *http.Request, into runtime.Object) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -395,8 +395,8 @@ func (a *apiserver) read(r *http.Request, into runtime.Object) {
 	}
 }
 
-// write answers in JSON. It does not log that a caller has left, because a handler behind the real
-// filters may still run when its test has ended.
+// write answers in JSON. It does not log that a caller has closed its connection, because a handler
+// behind the real filters may still run when its test has ended.
 func (a *apiserver) write(w http.ResponseWriter, contentType string, body any) {
 	w.Header().Set("Content-Type", contentType)
 	_ = json.NewEncoder(w).Encode(body)

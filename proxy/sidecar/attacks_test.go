@@ -62,7 +62,7 @@ func TestFloodsOfFrames(t *testing.T) {
 			}
 			var late interface{ Timeout() bool }
 			if err == nil && name != "settings" || errors.As(err, &late) && late.Timeout() {
-				t.Errorf("after %d frames, the connection goes on: %v", n, err)
+				t.Errorf("after %d frames, the connection continues: %v", n, err)
 			}
 			if got := r.get(alice, common); got.code != http.StatusOK {
 				t.Errorf("another client gets %d %s afterwards", got.code, got.body)
@@ -85,7 +85,7 @@ func TestAbandonedRequestsCostNobodyElse(t *testing.T) {
 					k.answer = func(w http.ResponseWriter, r *http.Request) {
 						if r.URL.Query().Has("slow") {
 							arrived.Add(1)
-							<-released // the handler does not notice that its client has left
+							<-released // the handler does not notice that its client has closed the connection
 							return
 						}
 						k.write(w, "application/json", map[string]any{})

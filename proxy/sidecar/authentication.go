@@ -24,12 +24,12 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// authentication finds out who the caller is, as far as the sidecar can. It adds the [caller] to
-// the request's context, and also the user if the sidecar knows it. It removes all identity
-// headers. It removes credentials unless the local server has to judge them.
+// authentication identifies the caller, as far as the sidecar can. It adds the [caller] to the
+// request's context, and also the user if the sidecar knows it. It removes all identity headers. It
+// removes credentials unless the local server has to judge them.
 type authentication struct {
 	certificates authenticator.Request
-	anonymous    authenticator.Request // nil: nobody is anonymous
+	anonymous    authenticator.Request // nil: no caller is anonymous
 	proxies      *frontProxies
 	identity     *headerNames
 	identities   *identities

@@ -47,7 +47,7 @@ func TestAnonymousAtSomePathsOnly(t *testing.T) {
 	}
 }
 
-// The local server must see the authenticated user, whatever else is in the request.
+// The local server must see the authenticated user, for all other contents of the request.
 func TestLocalServerSeesTheCaller(t *testing.T) {
 	a, r := one(t)
 	stranger := newAuthority(t, "strangers")
@@ -174,11 +174,11 @@ func TestOnlyPeersCanSetTheHopHeader(t *testing.T) {
 		for _, header := range []string{"X-Kubernetes-Peer-Proxied", "x-kubernetes-peer-proxied", "X-Kubernetes-Apiserver-Rerouted", "X-Kubernetes-APIServer-Rerouted"} {
 			got := p.atA.get(by, path, header, "true")
 			if got.code != http.StatusOK || got.header.Get("X-Served-By") != "b" {
-				t.Errorf("%s with %s: %d %s; want it sent on as if nothing was said", name, header, got.code, got.body)
+				t.Errorf("%s with %s: %d %s; want it passed on as if there were no header", name, header, got.code, got.body)
 			}
 			p.atA.get(by, common, header, "true")
 			if s, _ := p.a.last(common); s.header.Get("X-Kubernetes-Peer-Proxied")+s.header.Get("X-Kubernetes-Apiserver-Rerouted") != "" {
-				t.Errorf("%s with %s: the local server was told: %v", name, header, s.header)
+				t.Errorf("%s with %s: the local server got %v", name, header, s.header)
 			}
 		}
 	}
@@ -188,14 +188,14 @@ func TestOnlyPeersCanSetTheHopHeader(t *testing.T) {
 		t.Errorf("a peer: %d %s; want 503, for there is one hop at most", got.code, got.body)
 	}
 	if s, _ := p.b.last(path); s.header.Get("X-Kubernetes-Peer-Proxied") != "" {
-		t.Errorf("the far server was told of the hop: %v", s.header)
+		t.Errorf("the far server got the header of the hop: %v", s.header)
 	}
 }
 
 func TestAnonymousAuthCanBeOff(t *testing.T) {
 	_, r := one(t, func(_ *world, o *Options) { o.AnonymousAuth = false })
 	if got := r.get(r.client(nil, true), common); got.code != http.StatusUnauthorized {
-		t.Errorf("nobody: %d %s, want 401", got.code, got.body)
+		t.Errorf("without credentials: %d %s, want 401", got.code, got.body)
 	}
 	if got := r.get(r.user("alice"), common); got.code != http.StatusOK {
 		t.Errorf("alice: %d %s", got.code, got.body)
@@ -280,7 +280,7 @@ func TestMergedDiscoveryNeedsTheLocalServersPermission(t *testing.T) {
 	p := newPair(t)
 	for _, path := range []string{"/apis", "/api", "/apis/"} {
 		if got := p.atA.get(p.client(nil, true), path); got.code != http.StatusForbidden || !strings.HasSuffix(got.status(t).Message, "a says so") {
-			t.Errorf("nobody at %s: %d %s, want the local server's 403", path, got.code, got.body)
+			t.Errorf("without credentials at %s: %d %s, want the local server's 403", path, got.code, got.body)
 		}
 	}
 	if got := p.atA.get(p.user("alice"), "/apis/new.example"); got.code != http.StatusOK || !strings.Contains(got.body, "new.example/v2") {

@@ -98,7 +98,7 @@ func TestOwn503sAreAuthorized(t *testing.T) {
 		p.atA.get(mallory, farAway)
 	}
 	if _, after := p.a.reviewed(); after != before {
-		t.Errorf("%d reviews of what was reviewed a moment ago, want none", after-before)
+		t.Errorf("%d reviews of the same question again, want none", after-before)
 	}
 
 	p.a.set(func() {
@@ -110,7 +110,7 @@ func TestOwn503sAreAuthorized(t *testing.T) {
 		headers []string
 	}{
 		"a user who was not reviewed":    {p.user("bob"), nil},
-		"nobody knows whose token":       {p.client(nil, true), []string{"Authorization", "Bearer new"}},
+		"a token whose user is unknown":  {p.client(nil, true), []string{"Authorization", "Bearer new"}},
 		"as a user who was not reviewed": {alice, []string{"Impersonate-User", "carol"}},
 		"an administrator":               {admin, []string{"Impersonate-Uid", "1", "Impersonate-User", "x"}},
 	} {

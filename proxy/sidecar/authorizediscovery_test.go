@@ -80,8 +80,8 @@ func TestAuthorizerAndHandlerAgreeOnHops(t *testing.T) {
 	}
 }
 
-// If the question whether a caller may see discovery fails, nobody sees merged discovery, and the
-// answer says whose fault it is.
+// If the sidecar cannot learn whether a caller may see discovery, it shows merged discovery to no
+// caller. The answer says whose fault this is.
 func TestGateStaysClosedAfterAnError(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -93,15 +93,15 @@ func TestGateStaysClosedAfterAnError(t *testing.T) {
 		code       int // 0: the connection is aborted
 		retryAfter bool
 	}{
-		"no connection":        {t.Context(), &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, http.StatusServiceUnavailable, true},
-		"broken off":           {t.Context(), io.ErrUnexpectedEOF, http.StatusServiceUnavailable, true}, // a GET may be repeated
-		"a broken certificate": {t.Context(), &tls.CertificateVerificationError{}, http.StatusServiceUnavailable, true},
-		"own credentials":      {t.Context(), fmt.Errorf("x: %w", errOwnCredentials), http.StatusServiceUnavailable, true},
-		"too many":             {t.Context(), errTooManyAlone, http.StatusTooManyRequests, true},
-		"names have changed":   {t.Context(), errNamesChanged, http.StatusServiceUnavailable, true},
-		"large headers":        {t.Context(), &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusRequestHeaderFieldsTooLarge}}, http.StatusRequestHeaderFieldsTooLarge, false},
-		"out of time":          {timedOut, context.DeadlineExceeded, http.StatusGatewayTimeout, false},
-		"the client has left":  {ended, context.Canceled, 0, false},
+		"no connection":                        {t.Context(), &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, http.StatusServiceUnavailable, true},
+		"broken off":                           {t.Context(), io.ErrUnexpectedEOF, http.StatusServiceUnavailable, true}, // a GET may be repeated
+		"a broken certificate":                 {t.Context(), &tls.CertificateVerificationError{}, http.StatusServiceUnavailable, true},
+		"own credentials":                      {t.Context(), fmt.Errorf("x: %w", errOwnCredentials), http.StatusServiceUnavailable, true},
+		"too many":                             {t.Context(), errTooManyAlone, http.StatusTooManyRequests, true},
+		"names have changed":                   {t.Context(), errNamesChanged, http.StatusServiceUnavailable, true},
+		"large headers":                        {t.Context(), &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusRequestHeaderFieldsTooLarge}}, http.StatusRequestHeaderFieldsTooLarge, false},
+		"out of time":                          {timedOut, context.DeadlineExceeded, http.StatusGatewayTimeout, false},
+		"the client has closed its connection": {ended, context.Canceled, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			merged := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the merged document was sent") })

@@ -68,7 +68,7 @@ func BenchmarkFrontDoor(b *testing.B) {
 	}
 }
 
-// exec starts a sidecar as a process of its own, on the address of o.Listener.
+// exec starts a sidecar as a separate process, on the address of o.Listener.
 func (w *world) exec(o *Options) *running {
 	w.t.Helper()
 	front, admin := o.Listener, listen(w.t)

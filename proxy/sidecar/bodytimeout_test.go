@@ -39,15 +39,15 @@ func TestReadDeadlineLastsUntilTheEndOfTheBody(t *testing.T) {
 		upgrade string
 		want    int // deadlines
 	}{
-		"none":                      {body: nil, want: 0},
-		"a body":                    {body: strings.NewReader("body"), want: 2},
-		"an upgrade":                {upgrade: "websocket", want: 0},
-		"one that is none":          {body: strings.NewReader("body"), upgrade: "websocket", want: 2}, // it has a deadline, although the client calls it an upgrade
-		"an upgrade to a pod":       {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods/p/exec", upgrade: "websocket", want: 3},
-		"an object":                 {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods", want: 2},
-		"an upload to a pod":        {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods/p/proxy/upload", want: 3},
-		"an upload to a service":    {body: strings.NewReader("body"), path: "api/v1/namespaces/n/services/s/proxy/upload", want: 3},
-		"an upload, the older path": {body: strings.NewReader("body"), path: "api/v1/proxy/namespaces/n/pods/p/upload", want: 3}, // renewed once
+		"none":       {body: nil, want: 0},
+		"a body":     {body: strings.NewReader("body"), want: 2},
+		"an upgrade": {upgrade: "websocket", want: 0},
+		"a request that only claims to be an upgrade": {body: strings.NewReader("body"), upgrade: "websocket", want: 2}, // it has a deadline, although the client calls it an upgrade
+		"an upgrade to a pod":                         {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods/p/exec", upgrade: "websocket", want: 3},
+		"an object":                                   {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods", want: 2},
+		"an upload to a pod":                          {body: strings.NewReader("body"), path: "api/v1/namespaces/n/pods/p/proxy/upload", want: 3},
+		"an upload to a service":                      {body: strings.NewReader("body"), path: "api/v1/namespaces/n/services/s/proxy/upload", want: 3},
+		"an upload, the older path":                   {body: strings.NewReader("body"), path: "api/v1/proxy/namespaces/n/pods/p/upload", want: 3}, // renewed once
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, "/"+c.path, c.body)
@@ -223,7 +223,7 @@ func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, common, body)
 			r.ContentLength = replay.Bound
 			r = r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: "mallory"}))
-			defer func() { _ = recover() }() // the client has left
+			defer func() { _ = recover() }() // the client has closed its connection
 			l.ServeHTTP(httptest.NewRecorder(), r)
 		})
 	}

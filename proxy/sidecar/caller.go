@@ -68,7 +68,7 @@ func callerFrom(ctx context.Context) *caller {
 // own reports whether the request has credentials of its own.
 func (c *caller) own() bool { return c.asserted == nil }
 
-// nobody reports whether the local server takes the caller for anonymous, or refuses it because it
+// nobody reports whether the local server treats the caller as anonymous, or refuses it because it
 // has no credentials.
 func (c *caller) nobody() bool {
 	if c.own() {
@@ -141,7 +141,7 @@ func (c *caller) seat() string {
 }
 
 // apart reports whether a kube-apiserver may end the HTTP/2 connection of a request of this caller.
-// It may do so if it takes the caller for anonymous or refuses the token (k8s.io/apiserver,
+// It may do so if it treats the caller as anonymous or refuses the token (k8s.io/apiserver,
 // endpoints/filters, authentication.go).
 func (c *caller) apart() bool {
 	if c.own() {

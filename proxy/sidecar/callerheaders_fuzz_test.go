@@ -20,9 +20,9 @@ import (
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
-// Whatever headers a client sends: the local server reads the identity that the sidecar asserts, and
-// no other, by its own names as by those that were published. It gets no header of the hop and no
-// credentials.
+// For all headers that a client may send, the local server reads the identity that the sidecar
+// asserts, and no other. This holds for the sidecar's own header names and for the published ones.
+// The local server gets no header of the hop and no credentials.
 func FuzzHeadersForTheLocalServer(f *testing.F) {
 	for _, name := range []string{"X-Remote-User", "x_remote_group", "X-Forwarded-User ", "X-Kubernetes-Peer-Proxied", "x-remote-extra-", "Authorization", "X-A"} {
 		f.Add(name, "root", "Connection", name)
@@ -107,10 +107,10 @@ func FuzzReadTokens(f *testing.F) {
 			t.Fatalf("found the tokens %q, a kube-apiserver tries %q", got, want)
 		}
 		if failed && !found {
-			t.Errorf("a kube-apiserver refuses the request, and the sidecar takes it for one without credentials")
+			t.Errorf("a kube-apiserver refuses the request, and the sidecar finds no credentials in it")
 		}
 		if failed && len(c.tokens) == 0 && c.nobody() {
-			t.Errorf("a kube-apiserver refuses the request, and the sidecar takes its caller for nobody")
+			t.Errorf("a kube-apiserver refuses the request, and the sidecar treats its caller as anonymous")
 		}
 		for n, token := range want {
 			if all, ok, _ := tried(token); !ok || len(all) > n+1 {
@@ -151,7 +151,7 @@ func FuzzReadNames(f *testing.F) {
 		for key, list := range map[string]string{"users": users, "uids": uids, "groups": groups, "extra": extra} {
 			var read []string
 			if json.Unmarshal([]byte(list), &read) != nil && list != "" {
-				t.Fatalf("%s cannot be read, and there is no error: %q", key, list)
+				t.Fatalf("%s cannot be read, but no error was returned: %q", key, list)
 			}
 			for _, name := range read {
 				if key == "extra" {

@@ -20,7 +20,7 @@ import (
 // loaded is a value that is read from files, and read again when they change. current is safe for
 // concurrent use.
 type loaded[T any] struct {
-	what    string // what it is, and its flags, for messages
+	what    string // the kind of certificate and its flags, for messages
 	files   []string
 	parse   func(contents [][]byte) (*T, error)
 	read    [][]byte // the contents from which current was made

@@ -105,7 +105,7 @@ func (c *completed) checkProxyClient(wrong *problems, now time.Time) {
 		wrong.addf("%s: --requestheader-client-ca-file does not vouch for it, so neither would the local kube-apiserver or peers: %w", where, err)
 	}
 	if name := leaf.Subject.CommonName; len(c.RequestHeaderNames) > 0 && !slices.Contains(c.RequestHeaderNames, name) {
-		wrong.addf("%s: its common name %q is not in --requestheader-allowed-names %q, so nobody would trust the identity headers", where, name, c.RequestHeaderNames)
+		wrong.addf("%s: its common name %q is not in --requestheader-allowed-names %q, so no kube-apiserver would trust the identity headers", where, name, c.RequestHeaderNames)
 	}
 }
 

@@ -81,11 +81,11 @@ func isAsked(t *testing.T, b *apiserver, r *running) {
 	got := r.get(r.user("alice", "dev"), novelties)
 	s, _ := b.last(novelties)
 	if got.code != http.StatusOK || s.user != "alice" || s.header.Get(proxy.HopHeader) == "" || got.header.Get("X-Served-By") != "b" {
-		t.Errorf("what only b serves: %d, at b as %q with %v; want 200, as alice, marked as a hop", got.code, s.user, s.header)
+		t.Errorf("a resource that only b serves: %d, at b as %q with %v; want 200, as alice, marked as a hop", got.code, s.user, s.header)
 	}
 	const nobodys = "/apis/nobody.example/v1/nothings"
 	if got := r.get(r.user("alice"), nobodys); got.code != http.StatusNotFound {
-		t.Errorf("what nobody serves: %d %s, want 404", got.code, got.body)
+		t.Errorf("a resource that no server serves: %d %s, want 404", got.code, got.body)
 	}
 	var report PeersReport
 	if err := json.Unmarshal([]byte(r.onAdmin(debugPeersPath).body), &report); err != nil {
@@ -102,7 +102,7 @@ func isAsked(t *testing.T, b *apiserver, r *running) {
 	}
 }
 
-// If the address of the server is not known, nobody knows what it serves. So nothing is answered
+// If the address of the server is unknown, its resources are unknown too. So no request is answered
 // with 404.
 func TestServerWithoutSidecarThatIsNotFound(t *testing.T) {
 	_, r := beside(t, func(o *Options, a, b *apiserver) {
@@ -111,7 +111,7 @@ func TestServerWithoutSidecarThatIsNotFound(t *testing.T) {
 	})
 	got := r.get(r.user("alice"), "/apis/nobody.example/v1/nothings")
 	if got.code != http.StatusServiceUnavailable {
-		t.Errorf("what nobody serves: %d %s, want 503", got.code, got.body)
+		t.Errorf("a resource that no server serves: %d %s, want 503", got.code, got.body)
 	}
 	if metrics := r.onAdmin("/metrics").body; !strings.Contains(metrics, `skewproof_proxy_peers{reached="unknown"} 1`) {
 		t.Error("the metric does not count b")

@@ -1,5 +1,5 @@
-// Package sidecar is the reference Mixed Version Proxy as a process of its own, `skewproof proxy`.
-// It stands in front of one kube-apiserver of any version, whose own Mixed Version Proxy is off. It
+// Package sidecar is the reference Mixed Version Proxy as a separate process, `skewproof proxy`. It
+// stands in front of one kube-apiserver of any version, whose own Mixed Version Proxy is off. It
 // does everything for this kube-apiserver that package proxy does.
 //
 // # Authentication and authorization
@@ -24,10 +24,10 @@
 // admission webhook sees the token. Before v1.28 the sidecar has to put the token into a
 // TokenReview. If the local server cannot be asked, the answer is 503. A 401 would say that the
 // credentials are bad, which is unknown, and would make clients fetch new ones. Such a caller is
-// never taken for anonymous. The answers are cached for --authentication-token-webhook-cache-ttl.
+// never treated as anonymous. The answers are cached for --authentication-token-webhook-cache-ttl.
 // During this time a peer may still get a user whose token was revoked.
 //
-// The sidecar itself authorizes nobody. A request that it passes on is authorized by the server
+// The sidecar itself authorizes no request. A request that it passes on is authorized by the server
 // that serves it. Before the sidecar answers 503 with the names of resources or peers, and before
 // it shows its own pages, it asks the local server whether the caller may do this
 // (SubjectAccessReview).
@@ -40,8 +40,8 @@
 // white space at their ends (RFC 9110, 5.5), so the group " system:masters" would arrive as
 // "system:masters".
 //
-// A server that believes the sidecar's front-proxy certificate would also believe identity headers
-// that a client sent. So the sidecar removes the headers of all names from which it or any
+// A server that trusts the sidecar's front-proxy certificate would also trust identity headers that
+// a client sent. So the sidecar removes the headers of all names from which it or any
 // kube-apiserver of the cluster reads identities. The servers' names are in the ConfigMap
 // kube-system/extension-apiserver-authentication. Until the sidecar has read this ConfigMap, it
 // answers requests with 503. If the ConfigMap has names that the sidecar's flags lack, the sidecar

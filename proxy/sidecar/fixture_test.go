@@ -40,7 +40,8 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// options returns valid options for a sidecar of that server, with certificate files of its own.
+// options returns valid options for a sidecar of that server. The certificate files belong to this
+// sidecar only.
 func (w *world) options(name string, upstream *apiserver) *Options {
 	o := NewOptions()
 	o.ServerID = "apiserver-" + name
@@ -66,7 +67,7 @@ type running struct {
 	options      *Options
 	front, admin string // addresses
 	stop         context.CancelFunc
-	ended        chan error // what Run returned
+	ended        chan error // the error that Run returned
 }
 
 // run starts a sidecar on its own listeners. The sidecar stops at the end of the test.
@@ -168,7 +169,7 @@ func (a answer) status(t testing.TB) metav1.Status {
 	t.Helper()
 	var s metav1.Status
 	if err := json.Unmarshal([]byte(a.body), &s); err != nil || s.Kind != "Status" {
-		t.Fatalf("the answer (%d) is no Status: %s", a.code, a.body)
+		t.Fatalf("the answer (%d) is not a Status: %s", a.code, a.body)
 	}
 	return s
 }
@@ -221,7 +222,7 @@ func (r *running) records(path string) []AccessRecord {
 	for line := range strings.Lines(string(content)) {
 		var record AccessRecord
 		if err := json.Unmarshal([]byte(line), &record); err != nil {
-			r.t.Fatalf("a line of the access log is no record: %v: %s", err, line)
+			r.t.Fatalf("a line of the access log is not a record: %v: %s", err, line)
 		}
 		if record.Path == path {
 			found = append(found, record)
@@ -305,7 +306,7 @@ func (r *running) knows(peer string) bool {
 	return false
 }
 
-// report returns what the sidecar knows of its peers.
+// report returns what the sidecar knows about its peers.
 func (r *running) report(t testing.TB) (report PeersReport) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(r.onAdmin(debugPeersPath).body), &report); err != nil {

@@ -95,7 +95,7 @@ func (n *headerNames) Run(ctx context.Context) error {
 	return nil
 }
 
-// read compares the names with those that are published now.
+// read compares the names with the published ones.
 func (n *headerNames) read(ctx context.Context) error {
 	now, err := n.client.CoreV1().ConfigMaps(peers.Namespace).Get(ctx, authenticationConfig, metav1.GetOptions{})
 	if err != nil {
@@ -139,7 +139,7 @@ func readNames(data map[string]string) (*identityNames, error) {
 	names := &identityNames{}
 	var wrong problems
 	if data["requestheader-client-ca-file"] == "" {
-		wrong.addf("requestheader-client-ca-file is missing, so the local kube-apiserver believes no identity headers: start it with --requestheader-client-ca-file")
+		wrong.addf("requestheader-client-ca-file is missing, so the local kube-apiserver trusts no identity headers: start it with --requestheader-client-ca-file")
 	}
 	for key, list := range map[string]*[]string{
 		"requestheader-username-headers": &names.user, "requestheader-uid-headers": &names.uid,

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// forwarding are the names of a server that also believes headers which many proxies set.
+// forwarding has the names of a server that also trusts headers which many proxies set.
 var forwarding = &identityNames{
 	user: []string{"X-Forwarded-User", "X-Remote-User"}, uid: []string{"X-Remote-Uid"},
 	group: []string{"X-Forwarded-Groups", "X-Remote-Group"}, extra: []string{"X-Forwarded-Extra-", "X-Remote-Extra-"},

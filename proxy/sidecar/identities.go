@@ -60,7 +60,8 @@ type identities struct {
 
 	secret [sha256.Size]byte     // of this process: the keys of the caches reveal nothing about tokens
 	known  *cache.LRUExpireCache // of user.Info
-	// unknown is apart from known, so that tokens that a client makes up push out no known user.
+	// unknown is separate from known, so that invented tokens cannot push known users out of the
+	// cache.
 	unknown  *cache.LRUExpireCache // of error
 	accepted *cache.LRUExpireCache // of struct{}
 	asking   singleflight.Group

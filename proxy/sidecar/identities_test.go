@@ -64,7 +64,7 @@ func TestHowLongTokensAreRemembered(t *testing.T) {
 			}
 		}
 		if !i.isAccepted(i.bearer("good")) || i.isAccepted(i.bearer("bad")) {
-			t.Error("the accepted tokens are not those that were accepted")
+			t.Error("the accepted tokens do not match the expected ones")
 		}
 		time.Sleep(acceptedFor)
 		if i.isAccepted(i.bearer("good")) {

@@ -168,7 +168,7 @@ func TestOnlyANewProcessIsARestart(t *testing.T) {
 	answer, fresh = nil, true
 	expect("the same process on a new connection", true, "apiserver-a_one", 0, 2)
 	toldErr, fresh = errSlow, true
-	expect("a process that is too busy to tell", true, "apiserver-a_one", 0, 3)
+	expect("a process that is too busy to answer", true, "apiserver-a_one", 0, 3)
 	expect("is asked again, on the same connection", true, "apiserver-a_one", 0, 4)
 	toldErr, told = nil, "two"
 	expect("and turns out to be another", true, "apiserver-a_two", 1, 5)

@@ -44,7 +44,7 @@ func TestCertificatesAndAuthoritiesAreReloaded(t *testing.T) {
 		t.Errorf("before its authority is known: %d", got.code)
 	}
 	writeFile(t, p.dir, "ca-a.crt", append(append([]byte{}, p.ca.pem...), newCA.pem...))
-	await(t, "the new authority is believed", func() bool { return p.atA.get(p.client(&cert, true), common).code == http.StatusOK })
+	await(t, "the new authority is trusted", func() bool { return p.atA.get(p.client(&cert, true), common).code == http.StatusOK })
 	if s, _ := p.a.last(common); s.user != "newcomer" {
 		t.Errorf("the local server saw %q", s.user)
 	}
@@ -62,9 +62,9 @@ func TestCertificatesAndAuthoritiesAreReloaded(t *testing.T) {
 		t.Errorf("a front proxy of an unknown authority: %d", got)
 	}
 	writeFile(t, p.dir, "front-proxy-ca-b.crt", both)
-	await(t, "the new front proxy is believed", func() bool { return asBob() == http.StatusOK })
+	await(t, "the new front proxy is trusted", func() bool { return asBob() == http.StatusOK })
 	client.write(t, p.dir, "front-proxy-client-a")
-	p.a.set(func() { p.a.front = pool(newFront) }) // from now on, a's local server believes only a's new certificate
+	p.a.set(func() { p.a.front = pool(newFront) }) // from now on, a's local server trusts only a's new certificate
 	await(t, "a uses its new certificate", func() bool { return p.atA.get(p.user("alice"), common).code == http.StatusOK })
 	if got := p.atA.get(p.user("alice"), "/apis/new.example/v2/novelties"); got.code != http.StatusOK {
 		t.Errorf("to the peer with the new certificate: %d %s", got.code, got.body)
@@ -81,7 +81,7 @@ func TestFrontProxyLosesTrustOnOpenConnections(t *testing.T) {
 	}
 	other := newAuthority(t, "other front-proxy")
 	writeFile(t, r.dir, "front-proxy-ca-a.crt", other.pem)
-	await(t, "it is believed no more", func() bool { return r.get(c, common, "X-Remote-User", "bob").code == http.StatusUnauthorized })
+	await(t, "it is no longer trusted", func() bool { return r.get(c, common, "X-Remote-User", "bob").code == http.StatusUnauthorized })
 }
 
 func TestReadyzNeedsSidecarAndLocalServer(t *testing.T) {
@@ -99,7 +99,7 @@ func TestReadyzNeedsSidecarAndLocalServer(t *testing.T) {
 	if got := r.get(alice, "/readyz"); got.code != http.StatusInternalServerError || !strings.Contains(got.body, "[-]etcd failed") {
 		t.Errorf("an unready local server: %d %q", got.code, got.body)
 	}
-	await(t, "the admin listener tells", func() bool {
+	await(t, "the admin listener reports it", func() bool {
 		got := r.onAdmin("/readyz")
 		return got.code == http.StatusInternalServerError && strings.Contains(got.body, "[-]local-kube-apiserver failed")
 	})
@@ -110,7 +110,7 @@ func TestReadyzNeedsSidecarAndLocalServer(t *testing.T) {
 		t.Errorf("livez: %d %q", got.code, got.body)
 	}
 	a.vanish()
-	await(t, "what the local server serves is not known any more", func() bool {
+	await(t, "what the local server serves is no longer known", func() bool {
 		got := r.get(alice, "/readyz")
 		return got.code == http.StatusInternalServerError && strings.Contains(got.body, "[-]proxy-local-known failed: reason withheld\n") &&
 			strings.Contains(got.body, "[-]local-readyz failed")
@@ -238,11 +238,11 @@ func TestDrainFailsReadyzAndThenCutsWatches(t *testing.T) {
 		t.Errorf("it ended after %s, before the delay of %s was over", took, delay)
 	}
 	if l := a.lease(leaseName); l != nil {
-		t.Errorf("the endpoint lease is left behind: %+v", l)
+		t.Errorf("the endpoint lease still exists: %+v", l)
 	}
 	// Only the watch was left. It is cut without the minute of waiting for short requests.
 	if _, err := lines.ReadString('\n'); err == nil {
-		t.Error("the watch went on")
+		t.Error("the watch continued")
 	}
 	if _, err := os.ReadFile(r.options.AccessLog); err != nil {
 		t.Error(err)
@@ -303,7 +303,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 		for _, address := range []string{r.front, r.admin} {
 			if conn, err := net.Dial("tcp", address); err == nil {
 				conn.Close()
-				t.Errorf("somebody still listens on %s", address)
+				t.Errorf("a process still listens on %s", address)
 			}
 		}
 	}
@@ -314,8 +314,8 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 func (w *world) awaitNothingLeft() {
 	t := w.t
 	t.Helper()
-	// Goroutines end a moment after their connections. The test's own connections may become idle
-	// at any time.
+	// Goroutines end shortly after their connections. The test's own connections may become idle at
+	// any time.
 	var left []string
 	defer func() {
 		if t.Failed() {
@@ -355,7 +355,7 @@ func TestRunReturnsIfItCannotStart(t *testing.T) {
 	o.Upstream = "http://127.0.0.1:1"
 	o.Listener, o.AdminListener = listen(t), listen(t)
 	if err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "--upstream") {
-		t.Errorf("Run: %v, want what is wrong with --upstream", err)
+		t.Errorf("Run: %v, want an error about --upstream", err)
 	}
 	if _, err := o.Listener.Accept(); err == nil {
 		t.Error("the listener is still open")

@@ -140,8 +140,8 @@ func (l *local) direct(out, in *http.Request) {
 // asCaller sends requests to the local server. It uses asserted for requests whose user the sidecar
 // asserts. It uses plain, which has no client certificate, for requests with credentials of their
 // own. The reason is a server that accepts the front-proxy certificate as a client certificate too:
-// it looks at certificates first (pkg/kubeapiserver/authenticator/config.go), and would take such a
-// request for the sidecar's own.
+// it checks certificates first (pkg/kubeapiserver/authenticator/config.go), and would treat such a
+// request as the sidecar's own.
 type asCaller struct {
 	asserted http.RoundTripper
 	plain    http.RoundTripper

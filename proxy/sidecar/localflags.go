@@ -74,7 +74,7 @@ func newLocalFlags(o *Options, upstream *url.URL, anonymous, asSelf http.RoundTr
 		}, []string{"flag"}),
 	}
 	if !f.allowed {
-		f.state.Store(int32(accepted)) // the sidecar takes nobody for anonymous
+		f.state.Store(int32(accepted)) // the sidecar treats no caller as anonymous
 	}
 	return f
 }
@@ -128,7 +128,7 @@ func (f *localFlags) look(ctx context.Context) bool {
 	}
 	what := ""
 	if builtIn {
-		what = "the local kube-apiserver's own Mixed Version Proxy is on, so it sends requests on that came by a hop, and reports the " +
+		what = "the local kube-apiserver's own Mixed Version Proxy is on, so it passes on requests that a peer has passed on, and reports the " +
 			"discovery of its peers as its own: start it with --feature-gates=" + flagBuiltIn + "=false, or without --peer-ca-file"
 	}
 	f.found(flagBuiltIn, what)
@@ -248,9 +248,9 @@ func (f *localFlags) found(flag, what string) {
 }
 
 // anonymousAsLocal refuses callers without credentials if the local server would refuse them. The
-// local server itself does not refuse them: because of the front-proxy certificate, it believes the
-// identity that the sidecar asserts. Callers of a peer pass, because the peer has decided whom it
-// takes for anonymous.
+// local server itself does not refuse them: because of the front-proxy certificate, it trusts the
+// identity that the sidecar asserts. Callers of a peer pass, because the peer has already decided
+// which callers are anonymous.
 func anonymousAsLocal(f *localFlags, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !callerFrom(r.Context()).nobody() || fromPeer(r) {

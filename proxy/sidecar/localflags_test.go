@@ -201,7 +201,7 @@ func TestWhatProvesThatAnonymousRequestsAreAccepted(t *testing.T) {
 	}
 }
 
-// While it is not known, nobody is anonymous. This does not apply to callers of a peer.
+// While the flag is unknown, no caller is anonymous. This does not apply to callers of a peer.
 func TestWhoIsHeldToTheLocalServersAnonymousAuth(t *testing.T) {
 	nobody := &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}
 	alice := &user.DefaultInfo{Name: "alice", Groups: []string{user.AllAuthenticated}}

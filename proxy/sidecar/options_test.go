@@ -53,7 +53,7 @@ func TestWrongOptions(t *testing.T) {
 		"upstream with a path":          {func(o *Options) { o.Upstream = "https://127.0.0.1:6444/api" }, "and nothing more"},
 		"upstream with a password":      {func(o *Options) { o.Upstream = "https://u:p@127.0.0.1:6444" }, "and nothing more"},
 		"upstream of nowhere":           {func(o *Options) { o.Upstream = "https://:6444" }, "want https://HOST:PORT"},
-		"upstream that is no URL":       {func(o *Options) { o.Upstream = "https://127.0.0.1:port" }, "--upstream"},
+		"upstream that is not a URL":    {func(o *Options) { o.Upstream = "https://127.0.0.1:port" }, "--upstream"},
 		"upstream is the proxy":         {func(o *Options) { o.Upstream = "https://localhost:6443" }, "the address that the proxy itself listens on"},
 		"upstream is the proxy's bind":  {func(o *Options) { o.BindAddress = net.IPv4(127, 0, 0, 9); o.Upstream = "https://127.0.0.9:6443" }, "the proxy itself listens on"},
 		"server id":                     {func(o *Options) { o.ServerID = "not a name" }, `--server-id "not a name"`},
@@ -75,7 +75,7 @@ func TestWrongOptions(t *testing.T) {
 		"negative delay":                {func(o *Options) { o.ShutdownDelayDuration = -time.Second }, "--shutdown-delay-duration -1s: want zero or more"},
 		"no time to shut down":          {func(o *Options) { o.ShutdownTimeout = 0 }, "--shutdown-timeout 0s: want a duration above zero"},
 		"negative cache":                {func(o *Options) { o.TokenCacheTTL = -1 }, "--authentication-token-webhook-cache-ttl -1ns: want zero or more"},
-		"no time to look at files":      {func(o *Options) { o.CertificateRefreshTime = 0 }, "--certificate-refresh-time 0s: want a duration above zero"},
+		"no interval for reading files": {func(o *Options) { o.CertificateRefreshTime = 0 }, "--certificate-refresh-time 0s: want a duration above zero"},
 		"sampling":                      {func(o *Options) { o.TracingRatePerMillion = 2e6 }, "--tracing-sampling-rate-per-million"},
 		"collector":                     {func(o *Options) { o.TracingEndpoint = "collector" }, "--tracing-endpoint"},
 		"no user header":                {func(o *Options) { o.RequestHeaderUsername = nil }, "--requestheader-username-headers: want at least one"},
@@ -195,7 +195,7 @@ func TestAdvertisedAddress(t *testing.T) {
 			t.Errorf("%+v: %s, error %v", test, got, err)
 		}
 	}
-	// A specific bind address is used as it is. (The default interface depends on the host.)
+	// A specific bind address is used unchanged. (The default interface depends on the host.)
 	if ip, err := utilnet.ResolveBindAddress(net.IPv4(192, 0, 2, 3)); err != nil || !ip.Equal(net.IPv4(192, 0, 2, 3)) {
 		t.Errorf("a specific bind address resolves to %s, error %v", ip, err)
 	}

@@ -127,8 +127,8 @@ func (o *ownCredentials) ask(ctx context.Context) (acceptance, error) {
 	return accepted, nil
 }
 
-// asserted sends requests whose identity headers the local server believes because of the
-// front-proxy certificate. If the server does not accept the certificate, the requests fail with
+// asserted sends requests whose identity headers the local server trusts because of the front-proxy
+// certificate. If the server does not accept the certificate, the requests fail with
 // errOwnCredentials. Otherwise clients would think that a 401 is about their own credentials, or
 // requests would run with another identity.
 type asserted struct {

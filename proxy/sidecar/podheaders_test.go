@@ -57,6 +57,6 @@ func TestPodCannotBreakSharedConnections(t *testing.T) {
 	}
 	close(event)
 	if got, err := io.ReadAll(watch.Body); err != nil || string(got) != "event" {
-		t.Errorf("the watch of somebody else: %q, %v; want its event", got, err)
+		t.Errorf("the watch of another user: %q, %v; want its event", got, err)
 	}
 }

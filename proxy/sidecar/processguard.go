@@ -47,9 +47,10 @@ func unknownNames() *apierrors.StatusError {
 	return err
 }
 
-// admit returns an error unless a connection that was dialled before leads to a process whose header
-// names have been compared, and these are the published names. Connections that are dialled at the
-// same time share one check: one that began after they were dialled.
+// admit returns an error unless two things are true: connections that were dialled before lead to a
+// process whose header names have been compared, and these names are the published ones.
+// Connections that are dialled at the same time share one check, which began after they were
+// dialled.
 func (g *processGuard) admit(ctx context.Context, names *identityNames) error {
 	if err := g.checkedSince(ctx, time.Now()); err != nil {
 		return err

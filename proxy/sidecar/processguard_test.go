@@ -52,8 +52,8 @@ func TestNewProcessWithOtherHeadersMakesNobodyRoot(t *testing.T) {
 }
 
 // A new process with the same flags serves at once: the sidecar compares while the first request
-// waits. A request may still meet a sidecar that has just lost its fetch of what the local server
-// serves, because the old process broke that connection off as well; that is no matter of identity.
+// waits. The old process also broke off the sidecar's fetch of the local discovery. So a request
+// may meet a sidecar that does not know what its server serves, which does not concern identity.
 func TestNewProcessWithTheSameHeadersServesAtOnce(t *testing.T) {
 	a, r := one(t)
 	alice := r.user("alice")

@@ -59,13 +59,13 @@ func TestRetryAfterByMethodAndError(t *testing.T) {
 				t.Errorf("%s, %s: %d, Retry-After %q; want %d, %q", c.name, method, got.Code, retry, c.code, want)
 			}
 			if strings.Contains(got.Body.String(), "127.0.0.1") || c.code == 503 && strings.Contains(got.Body.String(), c.err.Error()) {
-				t.Errorf("%s, %s: the client is told %s", c.name, method, got.Body)
+				t.Errorf("%s, %s: the client gets %s", c.name, method, got.Body)
 			}
 		}
 	}
 }
 
-// A client that has left gets no answer: its connection is closed.
+// A client that has closed its connection gets no answer: the sidecar closes the connection.
 func TestClientsThatLeftAreNotAnswered(t *testing.T) {
 	left, leave := context.WithCancel(t.Context())
 	leave()

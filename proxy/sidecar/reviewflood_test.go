@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// While a peer is down, each request for what only the peer serves is authorized, and each name is a
-// review of its own. The local server's flow control does not limit the sidecar's reviews, so the
-// sidecar must: one caller has a quarter of them, and others still get theirs.
+// While a peer is down, each request for a resource that only the peer serves is authorized, and
+// each name needs its own review. The local server's flow control does not limit the sidecar's
+// reviews, so the sidecar must: one caller can use a quarter of them, and the rest remains for
+// other callers.
 func TestReviewsOfOneCallerAreBounded(t *testing.T) {
 	p := newPair(t)
 	p.atB.stop()

@@ -140,7 +140,7 @@ func TestUpgradesPassWithTheUsersIdentity(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := readFull(stream, echo); err != nil || string(echo) != "hello" {
-			t.Errorf("%s at %s: said hello, heard %q, error %v", test.protocol, test.at.options.ServerID, echo, err)
+			t.Errorf("%s at %s: sent hello, received %q, error %v", test.protocol, test.at.options.ServerID, echo, err)
 		}
 		response.Body.Close()
 		s, _ := test.server.last(path)
@@ -206,7 +206,7 @@ func TestAccessLogShowsEveryHop(t *testing.T) {
 		"decisions":           a.Decision != "forward" || b.Decision != "local",
 		"the peer":            a.Peer != "apiserver-b" || b.Peer != "",
 		"attempts":            !slices.Equal(a.Attempts, []AccessAttempt{{"apiserver-b", "answered"}}) || len(b.Attempts) != 0,
-		"who was a peer":      a.FromPeer || !b.FromPeer,
+		"a former peer":       a.FromPeer || !b.FromPeer,
 		"what was rerouted":   a.Rerouted || !b.Rerouted,
 		"statuses":            a.Status != 200 || b.Status != 200,
 		"verbs":               a.Verb != "list" || b.Verb != "list" || a.Method != "GET",

@@ -12,9 +12,9 @@ import (
 
 // Run runs a sidecar until ctx ends, and then shuts it down (see the package's documentation). It
 // then returns nil. It returns an error if the sidecar could not start or a part of it failed. The
-// error names all wrong options at once. When Run returns, no listener, connection or goroutine is
-// left, except goroutines that are cancelling token reviews. Run may be called concurrently, with
-// different options, listeners and registries.
+// error names all wrong options at once. When Run returns, no listener, connection or goroutine
+// remains, except goroutines that are cancelling token reviews. Run may be called concurrently,
+// with different options, listeners and registries.
 func Run(ctx context.Context, o *Options) error {
 	front, admin := o.Listener, o.AdminListener
 	defer func() {

@@ -83,7 +83,7 @@ func newFrontDoor(handler http.Handler, limits frontLimits, tlsConfig func(*tls.
 		MaxHeaderBytes:    1 << 20,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: limits.streams, SendPingTimeout: 30 * time.Second,
-			// If nobody reads some uploads, there must be room for the other requests of their
+			// If no handler reads some uploads, there must be room for the other requests of their
 			// connection.
 			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: limits.streams * streamWindow,
 			MaxReadFrameSize: streamWindow,
@@ -180,7 +180,7 @@ func (d *frontDoor) close(stage *bool) {
 	d.tell()
 }
 
-// tell closes the channels whose condition has become true.
+// tell closes the channels whose conditions have become true.
 func (d *frontDoor) tell() {
 	closeIf(d.closing && d.short == 0, d.shortEnded)
 	closeIf(d.closed && d.all == 0, d.allEnded)

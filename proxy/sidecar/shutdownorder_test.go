@@ -106,13 +106,13 @@ func TestOrderOfAShutdown(t *testing.T) {
 		t.Errorf("the short request that outlived the drain: %+v", got)
 	}
 	if _, err := lines.ReadString('\n'); err == nil {
-		t.Error("the watch went on after the last short request")
+		t.Error("the watch continued after the last short request")
 	}
 	if err := <-r.ended; err != nil {
 		t.Errorf("Run: %v", err)
 	}
 	if a.lease(leaseName) != nil {
-		t.Error("the endpoint lease is left behind")
+		t.Error("the endpoint lease still exists")
 	}
 }
 

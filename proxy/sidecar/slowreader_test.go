@@ -117,10 +117,10 @@ func TestAnswersThatNobodyReadsEnd(t *testing.T) {
 					select {
 					case err := <-ended:
 						if err == nil {
-							t.Error("the whole answer was written, though nobody read it")
+							t.Error("the whole answer was written, although the client did not read it")
 						}
 					case <-time.After(20 * time.Second):
-						t.Fatal("an answer that nobody reads is held")
+						t.Fatal("an answer that the client does not read is held")
 					}
 				}
 			})
@@ -181,7 +181,7 @@ func TestAnswersThatAreReadLiveOn(t *testing.T) {
 					want = 3
 				}
 				if len(w.set) != want || !w.set[0].IsZero() || !w.set[len(w.set)-1].Equal(end.Add(within)) {
-					t.Fatalf("write deadlines %v, want %d: none at first, and one for what is left at the end", w.set, want)
+					t.Fatalf("write deadlines %v, want %d: none at first, and one for the rest at the end", w.set, want)
 				}
 				if c.ends && !w.set[1].Before(end.Add(-24*time.Hour)) {
 					t.Errorf("the write was ended at %v, want at once", w.set[1])

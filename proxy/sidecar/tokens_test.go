@@ -42,7 +42,7 @@ func TestTokensAreReviewedOnlyForPeers(t *testing.T) {
 		}
 	}
 	if n := p.a.count(selfReviews); n != 0 {
-		t.Errorf("%d reviews for what is served here, want none", n)
+		t.Errorf("%d reviews for a resource of the local server, want none", n)
 	}
 	for range 5 {
 		if got := p.atA.get(anyone, farAway, "Authorization", "Bearer good", "Impersonate-User", "alice"); got.code != http.StatusOK {
@@ -105,10 +105,10 @@ func TestOnlyAcceptedTokensShareConnections(t *testing.T) {
 		t.Fatalf("%d %s, want 400", got.code, got.body)
 	}
 	if got := proto(common); got != 1 {
-		t.Errorf("the first request came by HTTP/%d, want 1", got)
+		t.Errorf("the first request used HTTP/%d, want 1", got)
 	}
 	if got := proto(common); got != 2 {
-		t.Errorf("the second request came by HTTP/%d, want 2", got)
+		t.Errorf("the second request used HTTP/%d, want 2", got)
 	}
 	// If a request lost its credentials on the way, the server would end the connection for all
 	// requests.
@@ -130,7 +130,7 @@ func TestOnlyAcceptedTokensShareConnections(t *testing.T) {
 	for range 2 {
 		r.get(r.client(nil, true), common, "Authorization", "Basic cm9vdDpyb290")
 		if s, _ := a.last(common); s.proto != 1 {
-			t.Errorf("an anonymous request came by HTTP/%d, want 1", s.proto)
+			t.Errorf("an anonymous request used HTTP/%d, want 1", s.proto)
 		}
 	}
 }

@@ -163,9 +163,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // requests that came later. The client sends these again on another connection, if it can.
 func needsOwnConnection(r *http.Request) bool { return apart(r) || !repeatable(r) }
 
-// occupiesConnection reports whether a request for the local server has a connection of its own that
-// no open connection of its client stands for: a client sends a hundred such requests on one HTTP/2
-// connection. An upgrade is not among them, because HTTP/2 has none.
+// occupiesConnection reports whether a request for the local server needs a connection that no open
+// connection of its client accounts for. A client can send a hundred such requests on one HTTP/2
+// connection. An upgrade is not among them, because HTTP/2 has no upgrades.
 func occupiesConnection(r *http.Request) bool { return needsOwnConnection(r) || throughProxy(r) }
 
 // apart is [caller.apart]. For a request to a peer, the sidecar asserts the user, and only this

@@ -25,8 +25,8 @@ func TestFewRetiredTransportsAreKept(t *testing.T) {
 	}
 }
 
-// An HTTP/2 connection is busy for a moment after its last request was cancelled. Close must close
-// it nevertheless.
+// An HTTP/2 connection is busy for a short time after its last request was cancelled. Close must
+// close it nevertheless.
 func TestCloseEndsBusyConnections(t *testing.T) {
 	asked, gone := make(chan string, 1), make(chan struct{})
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

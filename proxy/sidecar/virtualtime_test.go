@@ -136,8 +136,8 @@ func TestOwnCredentialsAreAskedForInTime(t *testing.T) {
 	})
 }
 
-// The sidecar looks at the local server's flags every flagsEvery, every flagsRetry while it could
-// not learn them, and soon after a suspicion.
+// The sidecar reads the local server's flags every flagsEvery, every flagsRetry while it could not
+// learn them, and soon after a suspicion.
 func TestFlagsAreLookedAtInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, code := 0, http.StatusOK

@@ -36,7 +36,7 @@ func (w *world) settings(address string) (map[http2.SettingID]uint32, uint32) {
 			t.Fatal(err)
 		}
 		switch f := frame.(type) {
-		case *http2.PingFrame: // the answer to our ping: all announcements came before it
+		case *http2.PingFrame: // the answer to our ping: all announcements arrived before it
 			return announced, window
 		case *http2.SettingsFrame:
 			_ = f.ForeachSetting(func(s http2.Setting) error {
@@ -70,8 +70,8 @@ func TestWindowsAreThoseOfAKubeAPIServer(t *testing.T) {
 	}
 }
 
-// Uploads that nobody reads must not delay a short write on the same connection. A front proxy and
-// an upstream peer send the requests of all users on one connection.
+// Uploads that no handler reads must not delay a short write on the same connection. A front proxy
+// and an upstream peer send the requests of all users on one connection.
 func TestUploadsThatWaitHoldNobodyBack(t *testing.T) {
 	const uploads, window = 4, 256 << 10
 	released := make(chan struct{})
@@ -111,7 +111,7 @@ func TestUploadsThatWaitHoldNobodyBack(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("a write of 1,000 bytes waits for uploads that nobody reads")
+		t.Error("a write of 1,000 bytes waits for uploads that no handler reads")
 	}
 	close(released)
 	running.Wait()

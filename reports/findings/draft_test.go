@@ -21,7 +21,8 @@ func TestDraftsTakeWhatWasSeenAndNoMore(t *testing.T) {
 	var seen []Seen
 	hostile := "b said \"---\"\n---\nkind: Other # \x1b[31m \u2028 \x85 \xff : { [ & * !"
 	for _, s := range []invariant.Signature{cut, restarted, one, restarted} {
-		seen = append(seen, Seen{Signature: s, Grade: invariant.GradeCore, Sentence: hostile, Scenario: hostile, From: "v1.36.3", To: hostile, Reproduce: hostile})
+		seen = append(seen, Seen{Signature: s, Grade: invariant.GradeCore, Sentence: hostile, Scenario: hostile, From: "v1.36.3", To: hostile,
+			Reproduce: hostile})
 	}
 	path := filepath.Join(t.TempDir(), "own.yaml")
 	if err := os.WriteFile(path, Draft(seen, 1007), 0o600); err != nil {

@@ -48,30 +48,31 @@ func pageName(t *testing.T, f Finding) string {
 const introduction = `# Findings
 
 These are the defects that skewproof has found in released kube-apiservers (subject ` + "`builtin`" + `).
-Every finding was seen on real processes, unless its page says otherwise. The pages are made from the
-files in [reports/findings](../reports/findings).
+Every finding was seen on real processes, unless its page says otherwise. The pages are made from
+the files in [reports/findings](../reports/findings).
 
-A run says of each violation whether one of these findings explains it (**known**, with its number)
-or none does (**NEW**). The file of a finding has a predicate over the signature of a violation. Known
-is no excuse: a run that violates the KEP fails. With ` + "`--known`" + ` (` + "`KNOWN=1`" + ` for make) only a NEW
+A violation is **known** if one of these findings explains it; the run names the finding's number.
+Otherwise it is **NEW**. The file of a finding has a predicate over the signature of a violation. A
+run fails also for a known violation of the KEP. With ` + "`--known`" + ` (` + "`KNOWN=1`" + ` for make) only a NEW
 violation makes a run fail.
 
-**Private first** marks a finding that could harm a cluster. Against the KEP, a server answers 404
-for whole resources that a live server serves, or leaves them out of aggregated discovery, and not
-because of what the client itself sent; so controllers may delete or leak objects. Or a client can
-harm the control plane. Such a finding goes to security@kubernetes.io first. Its page and the
-scenarios that show it are published only after that. The same causes are named in
+**Private first** marks a finding that could harm a cluster, in one of two ways. Against the KEP, a
+server answers 404 for whole resources that a live server serves, or leaves them out of aggregated
+discovery, and the client's own request is not the cause; so controllers may delete or leak objects.
+Or a client can harm the control plane. Such a finding goes to security@kubernetes.io first. Its
+page and the scenarios that show it are published only after that. The same is true of the other
+places that name these causes:
 [policies.md](policies.md), [ablation.md](ablation.md), [scenarios.md](scenarios.md),
 [parity.md](parity.md), [kind.md](kind.md), the picture in [usage.md](usage.md),
-` + "`sim/parity/known.json`, `internal/e2e`" + ` and comments, which are held back as well.
+` + "`sim/parity/known.json`, `internal/e2e`" + ` and comments.
 
-If a run shows something NEW: send what could harm a cluster to security@kubernetes.io, and
-everything else to SIG API Machinery, with the directory of the run.
+If a run shows a NEW violation that could harm a cluster, send the directory of the run to
+security@kubernetes.io. Send any other NEW violation to SIG API Machinery.
 
 The KEP does not number its goals. Here they are **G1**: if an apiserver can serve a request, it is
 handled by that apiserver. **G2**: if that apiserver cannot be reached, the answer is 503, not 404.
-**G3**: discovery reports the same resources at every server. **G4**: everything that discovery lists
-can be accessed. Any other demand names a section of the KEP.
+**G3**: discovery reports the same resources at every server. **G4**: everything that discovery
+lists can be accessed. Any other demand names a section of the KEP.
 
 `
 

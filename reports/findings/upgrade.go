@@ -61,7 +61,7 @@ func (u *Upgrade) validate() error {
 	}
 	for _, minor := range []string{u.Since, cmp.Or(u.Until, u.Since)} {
 		if v := "v" + minor; !semver.IsValid(v) || semver.MajorMinor(v) != v {
-			return fmt.Errorf("%q is no minor version such as 1.35", minor)
+			return fmt.Errorf("%q is not a minor version such as 1.35", minor)
 		}
 	}
 	switch u.Proxy {

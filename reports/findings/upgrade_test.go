@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An operator is told of every finding what it means for an upgrade.
+// Every finding has the five sentences for operators.
 func TestEveryFindingSaysWhatItMeansForAnUpgrade(t *testing.T) {
 	for _, f := range All() {
 		if (f.Upgrade == nil) != (f.Disclosure == Withdrawn) {
@@ -34,11 +34,11 @@ func TestAnUpgradeThatSaysTooLittleIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Upgrade){
-		"no minor version": func(u *Upgrade) { u.Since = "1.35.1" },
-		`"x" is no minor`:  func(u *Upgrade) { u.Until = "x" },
-		`proxy "true"`:     func(u *Upgrade) { u.Proxy = "true" },
-		`needs "luck"`:     func(u *Upgrade) { u.Needs = "luck" },
-		"what is deleted":  func(u *Upgrade) { u.Deleted = "" },
+		"not a minor version": func(u *Upgrade) { u.Since = "1.35.1" },
+		`"x" is not a minor`:  func(u *Upgrade) { u.Until = "x" },
+		`proxy "true"`:        func(u *Upgrade) { u.Proxy = "true" },
+		`needs "luck"`:        func(u *Upgrade) { u.Needs = "luck" },
+		"what is deleted":     func(u *Upgrade) { u.Deleted = "" },
 	} {
 		u := whole
 		change(&u)

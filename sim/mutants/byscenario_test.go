@@ -19,7 +19,7 @@ import (
 var byScenario = []mutant{
 	{
 		part: "discovery", name: "own-view-of-all",
-		wrong: "A client that asks a server for what it serves itself is told what its peers serve too.",
+		wrong: "A server that is asked for its own resources (profile=nopeer) lists those of its peers too.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Handler: func(_ proxy.ServerID, h http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ var byScenario = []mutant{
 	},
 	{
 		part: "discovery", name: "nothing-is-ever-modified",
-		wrong: "A client that has a merged document is told that it is still the right one, whatever has changed.",
+		wrong: "A server answers 304 to every client that has a merged document, even if the document has changed.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Handler: func(_ proxy.ServerID, h http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,19 +52,19 @@ var byScenario = []mutant{
 	},
 	{
 		part: "hop", name: "client-believed-and-denied",
-		wrong:   "A client's header is believed to be a peer's, and what is not served here then is answered 404.",
+		wrong:   "A server takes a client's header for a peer's, and then answers 404 for resources that it does not serve.",
 		changes: []string{"Quirks.TrustAnyHop=true", "Routing.RefuseAtHop=false"},
 	},
 	{
 		part: "hop", name: "denial-believed",
-		wrong: "A client that says that no peer has passed its request on is believed before the peer that has; and what was a custom resource is believed " +
-			"to be served by others.",
+		wrong: "A client's header that denies a hop counts more than the peer that made the hop, and servers believe that peers serve a " +
+			"custom resource that was deleted.",
 		changes: []string{"Quirks.TrustAnyHop=true", "Routing.RefuseAtHop=false", "Knowledge.Extensions=ignored", "Fetching.AfterChange=0s", "Fetching.Interval=0s",
 			"Fetching.WhenTold=false"},
 	},
 	{
 		part: "stream", name: "last-object-lost",
-		wrong: "Of a list that comes from a peer the last object is lost.",
+		wrong: "The last object of a list from a peer is lost.",
 		plant: func(acted func()) sim.Defects {
 			return returning(func(r *http.Request, answer *http.Response) {
 				body, err := io.ReadAll(answer.Body)
@@ -79,8 +79,25 @@ var byScenario = []mutant{
 		},
 	},
 	{
+		part: "stream", name: "object-altered",
+		wrong: "A field of an object that comes from a peer is changed on the way.",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(_ *http.Request, answer *http.Response) {
+				if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/json" {
+					return
+				}
+				body, err := io.ReadAll(answer.Body)
+				if altered := bytes.Replace(body, []byte(`"kind":"Object"`), []byte(`"kind":"Objekt"`), 1); err == nil && !bytes.Equal(altered, body) {
+					acted()
+					body = altered
+				}
+				answer.Body = io.NopCloser(bytes.NewReader(body))
+			})
+		},
+	},
+	{
 		part: "stream", name: "always-called-text",
-		wrong: "What comes from a peer is said to be plain text, whatever it is.",
+		wrong: "Every response of a peer is passed back with the media type text/plain.",
 		plant: func(acted func()) sim.Defects {
 			return returning(func(_ *http.Request, answer *http.Response) {
 				acted()
@@ -90,7 +107,7 @@ var byScenario = []mutant{
 	},
 	{
 		part: "discovery", name: "last-group-forgotten",
-		wrong: "Of the groups that a client is told which knows nothing of aggregated discovery the last one is missing.",
+		wrong: "Legacy discovery lacks the last group.",
 		plant: func(acted func()) sim.Defects {
 			return answering(func(_ *http.Request, a *answer) {
 				var list metav1.APIGroupList
@@ -104,7 +121,7 @@ var byScenario = []mutant{
 	},
 	{
 		part: "stream", name: "broken-looks-complete",
-		wrong: "An answer that breaks off at the peer ends for the client as if it were complete.",
+		wrong: "A response that breaks off at the peer looks complete to the client.",
 		plant: func(acted func()) sim.Defects {
 			return returning(func(_ *http.Request, answer *http.Response) {
 				if answer.StatusCode == http.StatusSwitchingProtocols {
@@ -118,7 +135,7 @@ var byScenario = []mutant{
 	},
 	{
 		part: "stream", name: "upgrade-answered-plainly",
-		wrong: "A request for a WebSocket is passed on without the headers that ask for it, so that it is answered 200.",
+		wrong: "A request for a WebSocket is passed on without the headers that ask for it, so the peer answers 200.",
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
 				if r.Header.Get("Upgrade") != "" {
@@ -131,7 +148,7 @@ var byScenario = []mutant{
 	},
 	{
 		part: "identity", name: "groups-lost-on-upgrade",
-		wrong: "A request for a WebSocket is passed on with the name of the user and none of the groups.",
+		wrong: "A request for a WebSocket is passed on with the name of the user but without the groups.",
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
 				if r.Header.Get("Upgrade") != "" {
@@ -143,7 +160,7 @@ var byScenario = []mutant{
 	},
 	{
 		part: "stream", name: "watch-cut-short",
-		wrong: "A watch that is passed on ends as soon as it has begun.",
+		wrong: "A watch that is passed on ends right after it has begun.",
 		plant: func(acted func()) sim.Defects {
 			return returning(func(r *http.Request, answer *http.Response) {
 				if isWatch(r, answer) {
@@ -155,7 +172,7 @@ var byScenario = []mutant{
 	},
 	{
 		part: "stream", name: "watch-without-events",
-		wrong: "A watch that is passed on stands for as long as it should, and none of its events arrives.",
+		wrong: "A watch that is passed on lasts as long as it should, but delivers no event.",
 		plant: func(acted func()) sim.Defects {
 			return returning(func(r *http.Request, answer *http.Response) {
 				if isWatch(r, answer) {
@@ -167,7 +184,7 @@ var byScenario = []mutant{
 	},
 	{
 		part: "status", name: "every-other-refused",
-		wrong: "Every other request that a peer has answered is answered 503.",
+		wrong: "A server answers 503 to every second request that a peer has answered.",
 		plant: func(acted func()) sim.Defects {
 			refuse := false
 			return returning(func(_ *http.Request, answer *http.Response) {
@@ -180,7 +197,7 @@ var byScenario = []mutant{
 	},
 	{
 		part: "status", name: "waits-for-what-is-gone",
-		wrong: "What cannot be served at this time is not answered at all: the client is kept waiting.",
+		wrong: "A request whose servers cannot be reached gets no answer: the client waits.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Handler: func(_ proxy.ServerID, h http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -191,7 +208,7 @@ var byScenario = []mutant{
 					case held.status == http.StatusServiceUnavailable && !fromPeer(r):
 						acted()
 						if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-							_, _ = conn.Read(nil) // until the client has gone
+							_, _ = conn.Read(nil) // until the client closes the connection
 						}
 					default:
 						held.stream()

@@ -15,7 +15,7 @@ import (
 // can find this mutant.
 var verifiesNobody = mutant{
 	part: "transport", name: "verifies-nobody",
-	wrong: "Servers take every certificate for a good one: their own, that of the peer that they ask, and that of the peer that asks them.",
+	wrong: "Servers accept every certificate: their own, and those of both ends of a forwarded request.",
 	plant: func(acted func()) sim.Defects {
 		return sim.Defects{Believes: func() bool { acted(); return true }}
 	},

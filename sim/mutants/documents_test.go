@@ -17,7 +17,7 @@ import (
 var documents = []mutant{
 	{
 		part: "discovery", name: "order-of-a-map",
-		wrong: "The groups of a merged document come in another order on every server.",
+		wrong: "Every server lists the groups of a merged document in another order.",
 		plant: func(acted func()) sim.Defects {
 			return onDocuments(func(self proxy.ServerID, a *answer) {
 				var list apidiscoveryv2.APIGroupDiscoveryList
@@ -55,7 +55,7 @@ var documents = []mutant{
 	},
 	{
 		part: "discovery", name: "tag-of-one-server",
-		wrong: "The entity tag of a document depends on who answers.",
+		wrong: "The ETag of a document depends on the server that answers.",
 		plant: func(acted func()) sim.Defects {
 			return onDocuments(func(self proxy.ServerID, a *answer) {
 				acted()
@@ -65,7 +65,7 @@ var documents = []mutant{
 	},
 	{
 		part: "discovery", name: "tag-kept",
-		wrong: "A document that has changed keeps its entity tag, so that clients are told that it has not.",
+		wrong: "A document that has changed keeps its ETag, so clients get 304.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Handler: func(self proxy.ServerID, h http.Handler) http.Handler {
 				first := map[string]string{}
@@ -84,7 +84,7 @@ var documents = []mutant{
 	},
 	{
 		part: "discovery", name: "document-kept",
-		wrong: "A merged document is made once and never again.",
+		wrong: "A merged document is made once and never updated.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Handler: func(self proxy.ServerID, h http.Handler) http.Handler {
 				first := map[string]answer{}
@@ -104,7 +104,7 @@ var documents = []mutant{
 	},
 	{
 		part: "discovery", name: "versions-of-peers-unknown",
-		wrong:     "It is not noted of which version a peer is, so that every server takes itself for the newest.",
+		wrong:     "Servers do not store the versions of peers, so every server takes itself for the newest.",
 		resources: 17, // with fewer resources the order is the same, whichever server is the newest
 		plant: func(acted func()) sim.Defects {
 			return fetching(func(r *proxy.FetchResult) bool {
@@ -116,7 +116,7 @@ var documents = []mutant{
 	},
 	{
 		part: "discovery", name: "subresources-lost",
-		wrong: "Of what a peer serves the subresources are not taken in.",
+		wrong: "Servers ignore the subresources in a peer's document.",
 		plant: func(acted func()) sim.Defects {
 			return onResources(func(r *apidiscoveryv2.APIResourceDiscovery) {
 				if len(r.Subresources) > 0 {
@@ -128,7 +128,7 @@ var documents = []mutant{
 	},
 	{
 		part: "discovery", name: "verbs-lost",
-		wrong: "Of what a peer serves only what can be read is taken in.",
+		wrong: "Servers ignore the resources in a peer's document that cannot be read.",
 		plant: func(acted func()) sim.Defects {
 			return onResources(func(r *apidiscoveryv2.APIResourceDiscovery) {
 				r.Verbs = slices.DeleteFunc(slices.Clone(r.Verbs), func(verb string) bool {
@@ -143,17 +143,17 @@ var documents = []mutant{
 	},
 	{
 		part: "discovery", name: "profile-ignored",
-		wrong: "A server that is asked for what it serves itself tells what it and its peers serve.",
+		wrong: "A server that a peer asks for its own resources lists those of its peers too.",
 		plant: profileIgnored,
 	},
 	{
 		part: "discovery", name: "peers-left-out",
-		wrong:   "Discovery lists what the local server serves and nothing of its peers.",
+		wrong:   "Discovery lists only the resources of the local server.",
 		changes: []string{"Discovery.Merge=false"},
 	},
 	{
 		part: "discovery", name: "subresources-go-with-resources",
-		wrong:   "A subresource is looked for where its resource is served.",
+		wrong:   "A request for a subresource goes to any server of its resource.",
 		changes: []string{"Routing.Subresources=false"},
 	},
 }

@@ -11,7 +11,7 @@ import (
 var failovers = []mutant{
 	{
 		part: "failover", name: "none",
-		wrong:   "One peer is tried and no other.",
+		wrong:   "Only one peer is tried.",
 		changes: []string{"Routing.Attempts=1"},
 	},
 	{
@@ -29,7 +29,7 @@ var failovers = []mutant{
 	},
 	{
 		part: "failover", name: "last-peer-given-up",
-		wrong: "A peer that failed is not tried again until it has told what it serves, even if no other can serve the request.",
+		wrong: "A peer that failed is not tried again before its discovery was fetched, even if no other peer can serve the request.",
 		plant: func(acted func()) sim.Defects {
 			failed := lives[map[string]bool]{}
 			d := onCalls(func(_ *call, r *http.Request) *http.Request { return r })

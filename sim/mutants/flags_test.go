@@ -48,7 +48,7 @@ var flags = []mutant{
 	},
 	{
 		part: "flags", name: "falls-back-to-a-neighbour",
-		wrong: "A server without an address for its peers tells them that of another server.",
+		wrong: "A server that must advertise no address advertises that of another server.",
 		plant: disobeys(func(self proxy.ServerID, does *history.Configuration) bool {
 			if does.PeerIP != "" || self == "apiserver-b" {
 				return false
@@ -68,7 +68,7 @@ var flags = []mutant{
 	},
 	{
 		part: "flags", name: "off-though-switched-on",
-		wrong: "A server passes nothing on, and tells its peers no address, although the feature is switched on.",
+		wrong: "A server passes nothing on and advertises no address, although the feature is switched on.",
 		plant: disobeys(func(_ proxy.ServerID, does *history.Configuration) bool {
 			on := does.Proxy != history.ProxyOff
 			does.Proxy = history.ProxyOff
@@ -77,7 +77,7 @@ var flags = []mutant{
 	},
 	{
 		part: "flags", name: "emulates-nothing",
-		wrong: "A server behaves like its own version, whichever it is told to emulate.",
+		wrong: "A server behaves like its own version, whatever version it must emulate.",
 		plant: disobeys(func(_ proxy.ServerID, does *history.Configuration) bool {
 			ignored := does.Emulates != ""
 			does.Emulates = ""
@@ -86,12 +86,12 @@ var flags = []mutant{
 	},
 	{
 		part: "flags", name: "direct-peers-not-asked",
-		wrong: "A server without a proxy is not asked, wherever it is said to be.",
+		wrong: "No request is passed on to a server without a proxy, even if its address is configured.",
 		plant: direct(func(e proxy.PeerAddress) proxy.Event { return proxy.PeerAddress{ID: e.ID} }),
 	},
 	{
 		part: "flags", name: "direct-peers-left-out",
-		wrong: "A server without a proxy counts for nothing.",
+		wrong: "A server without a proxy does not count as a server.",
 		plant: direct(func(e proxy.PeerAddress) proxy.Event { return proxy.PeerGone{ID: e.ID} }),
 	},
 }

@@ -11,7 +11,7 @@ import (
 var hops = []mutant{
 	{
 		part: "hop", name: "header-not-sent", rare: true,
-		wrong: "A request is passed on without the header that says so.",
+		wrong: "A request is passed on without the header of the hop.",
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
 				acted()
@@ -21,7 +21,7 @@ var hops = []mutant{
 	},
 	{
 		part: "hop", name: "passed-back", rare: true,
-		wrong:   "A request is passed on without the header that says so, and custom resources are taken from peers like everything else.",
+		wrong:   "A request is passed on without the header of the hop, and custom resources in peers' documents count like built-in ones.",
 		changes: []string{"Knowledge.Extensions=ignored", "Fetching.AfterChange=0s"},
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
@@ -32,12 +32,12 @@ var hops = []mutant{
 	},
 	{
 		part: "hop", name: "client-believed",
-		wrong:   "A client's header is believed to be a peer's.",
+		wrong:   "A server takes a client's header for a peer's.",
 		changes: []string{"Quirks.TrustAnyHop=true"},
 	},
 	{
 		part: "hop", name: "absence-at-hop", rare: true,
-		wrong:   "What a peer has sent on, and is not served here, is answered 404 rather than refused.",
+		wrong:   "A server answers 404 rather than 503 to a peer's request for a resource that it does not serve.",
 		changes: []string{"Routing.RefuseAtHop=false"},
 	},
 }

@@ -147,7 +147,7 @@ func judge(s *sim.Simulator, c *sim.Case, t *tape.Tape) ([]invariant.Verdict, er
 	verdicts = slices.DeleteFunc(verdicts, func(v invariant.Verdict) bool { return v.Outcome != invariant.OutcomeFail })
 	for _, v := range verdicts {
 		if !result.Suspect {
-			return nil, fmt.Errorf("nothing looked suspicious, and yet %s is broken: %s", v.Name, v.Evidence[0].Sentence)
+			return nil, fmt.Errorf("the run is not suspect, but it breaks %s: %s", v.Name, v.Evidence[0].Sentence)
 		}
 	}
 	return verdicts, nil

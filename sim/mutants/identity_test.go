@@ -12,7 +12,7 @@ import (
 var identities = []mutant{
 	{
 		part: "identity", name: "user-dropped",
-		wrong: "A peer is not told for whom it is asked.",
+		wrong: "A request is passed on without the user.",
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
 				acted()
@@ -22,7 +22,7 @@ var identities = []mutant{
 	},
 	{
 		part: "identity", name: "proxy-asks-for-itself",
-		wrong: "A peer is asked for the server that passes the request on, rather than for the user.",
+		wrong: "A request is passed on as that of the server rather than of the user.",
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
 				acted()
@@ -32,7 +32,7 @@ var identities = []mutant{
 	},
 	{
 		part: "identity", name: "groups-lost",
-		wrong: "A peer is told the name of the user and none of the groups.",
+		wrong: "A request is passed on with the name of the user but without the groups.",
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
 				acted()
@@ -42,7 +42,7 @@ var identities = []mutant{
 	},
 	{
 		part: "identity", name: "extra-fields-lost",
-		wrong: "A peer is told the name and the groups of the user and none of the extra fields.",
+		wrong: "A request is passed on with the name and the groups of the user but without the extra fields.",
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
 				acted()
@@ -52,7 +52,7 @@ var identities = []mutant{
 	},
 	{
 		part: "identity", name: "unauthenticated-at-peer",
-		wrong: "A request is passed on without anything by which the peer could tell who asks, and the peer's 401 is passed back.",
+		wrong: "A request is passed on without any identity, and the peer's 401 is passed back.",
 		plant: func(acted func()) sim.Defects {
 			const lost = "X-Mutant-Lost"
 			defects := sending(func(r *http.Request) {
@@ -95,7 +95,7 @@ var identities = []mutant{
 	},
 	{
 		part: "identity", name: "user-swapped-on-failover",
-		wrong: "The second peer that is tried is told another user than the first.",
+		wrong: "The second attempt names another user than the first.",
 		plant: func(acted func()) sim.Defects {
 			return onCalls(func(c *call, r *http.Request) *http.Request {
 				if len(c.tried) > 0 {

@@ -13,7 +13,7 @@ import (
 var knowledge = []mutant{
 	{
 		part: "table", name: "first-document-for-ever",
-		wrong: "What a peer serves is learnt once, and nothing of what it says later.",
+		wrong: "A server uses only the first discovery document of each peer.",
 		plant: func(acted func()) sim.Defects {
 			learnt := lives[map[proxy.ServerID]bool]{}
 			return sim.Defects{Local: learnt.begin, Events: func(self proxy.ServerID, events []proxy.Event) []proxy.Event {
@@ -37,7 +37,7 @@ var knowledge = []mutant{
 	},
 	{
 		part: "table", name: "gone-peer-kept",
-		wrong: "A peer that has left is kept, with all that it served.",
+		wrong: "A server never forgets a peer that has stopped.",
 		plant: func(acted func()) sim.Defects {
 			return ignoring(acted, func(_ proxy.ServerID, e proxy.Event) bool {
 				_, gone := e.(proxy.PeerGone)
@@ -47,7 +47,7 @@ var knowledge = []mutant{
 	},
 	{
 		part: "table", name: "failed-fetch-is-empty",
-		wrong: "A peer that could not be asked is taken to serve nothing.",
+		wrong: "A peer whose discovery cannot be fetched counts as serving nothing.",
 		plant: func(acted func()) sim.Defects {
 			return fetching(func(r *proxy.FetchResult) bool {
 				for root := range r.Roots {
@@ -62,7 +62,7 @@ var knowledge = []mutant{
 	},
 	{
 		part: "table", name: "half-a-fetch-wipes-the-other-half",
-		wrong: "When one of a peer's two documents cannot be had, the other is taken to be empty.",
+		wrong: "If one of a peer's two documents cannot be fetched, it counts as empty.",
 		plant: func(acted func()) sim.Defects {
 			return fetching(func(r *proxy.FetchResult) bool {
 				core, groups := r.Roots[proxy.RootCore].Failed != "", r.Roots[proxy.RootGroups].Failed != ""
@@ -81,12 +81,12 @@ var knowledge = []mutant{
 	},
 	{
 		part: "table", name: "nothing-is-an-empty-list", rare: true,
-		wrong:   "An answer that breaks off before its first byte is taken for one that lists nothing.",
+		wrong:   "A document that breaks off before its first byte counts as empty.",
 		changes: []string{"Quirks.EmptyIsDocument=true"},
 	},
 	{
 		part: "table", name: "unknown-is-empty",
-		wrong: "A peer that has not said yet what it serves is taken to serve nothing.",
+		wrong: "A peer whose discovery has not been fetched yet counts as serving nothing.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Events: func(_ proxy.ServerID, events []proxy.Event) []proxy.Event {
 				var all []proxy.Event
@@ -104,7 +104,7 @@ var knowledge = []mutant{
 	},
 	{
 		part: "table", name: "withdrawn-address-stays-away",
-		wrong: "The address of a peer that once had none is not learnt any more.",
+		wrong: "If a peer once had no address, its later addresses are ignored.",
 		plant: func(acted func()) sim.Defects {
 			withdrawn := lives[map[proxy.ServerID]bool]{}
 			d := ignoring(acted, func(self proxy.ServerID, e proxy.Event) bool {
@@ -127,7 +127,7 @@ var knowledge = []mutant{
 	},
 	{
 		part: "table", name: "addresses-mixed-up",
-		wrong: "A peer is looked for at the address of the one that was announced before it.",
+		wrong: "Each peer gets the address of the peer that was announced before it.",
 		plant: func(acted func()) sim.Defects {
 			last := lives[string]{}
 			return sim.Defects{Local: last.begin, Events: func(self proxy.ServerID, events []proxy.Event) []proxy.Event {
@@ -149,7 +149,7 @@ var knowledge = []mutant{
 	},
 	{
 		part: "table", name: "documents-mixed-up",
-		wrong: "What a peer serves is noted down for the one that answered after it.",
+		wrong: "The document of a peer is stored for the peer that answered after it.",
 		plant: func(acted func()) sim.Defects {
 			last := lives[*proxy.FetchResult]{}
 			return sim.Defects{Local: last.begin, Events: func(self proxy.ServerID, events []proxy.Event) []proxy.Event {
@@ -167,7 +167,7 @@ var knowledge = []mutant{
 	},
 	{
 		part: "table", name: "own-extensions-unnoticed", rare: true,
-		wrong: "A server does not notice that custom resources have come that it serves itself.",
+		wrong: "A server does not notice new custom resources that it serves itself.",
 		plant: func(acted func()) sim.Defects {
 			asked := lives[bool]{}
 			d := ignoring(acted, func(self proxy.ServerID, e proxy.Event) bool {
@@ -187,7 +187,7 @@ var knowledge = []mutant{
 	},
 	{
 		part: "table", name: "old-process-believed", rare: true,
-		wrong: "What the process before served is believed of the one that holds its identity now.",
+		wrong: "The document of an earlier process counts for the present process of the same identity.",
 		plant: func(acted func()) sim.Defects {
 			told := lives[map[proxy.ServerID]proxy.Fetched]{}
 			return sim.Defects{Local: told.begin, Events: func(self proxy.ServerID, events []proxy.Event) []proxy.Event {
@@ -217,12 +217,12 @@ var knowledge = []mutant{
 	},
 	{
 		part: "table", name: "one-failure-forgets-all", rare: true,
-		wrong:   "When one fetch fails, all that was known is forgotten.",
+		wrong:   "After one failed fetch, a server forgets everything about that peer.",
 		changes: []string{"Knowledge.KeepLastGood=false", "Knowledge.ForgetOnRestart=false"},
 	},
 	{
 		part: "table", name: "extensions-from-peers", rare: true,
-		wrong:   "Custom resources are taken from peers like everything else.",
+		wrong:   "Custom resources in peers' documents count like built-in ones.",
 		changes: []string{"Knowledge.Extensions=ignored"},
 	},
 }

@@ -66,7 +66,7 @@ func TestUpstreamsDefectsMaskNoOthers(t *testing.T) {
 // restartedPeersServeNothing is a defect that looks like finding 24 at first: a server answers 404
 // for a whole resource soon after the server that serves it has restarted. But this defect lasts.
 var restartedPeersServeNothing = mutant{
-	wrong: "A server takes the document of a peer that has restarted for empty.",
+	wrong: "The document of a peer that has restarted counts as empty.",
 	plant: func(acted func()) sim.Defects {
 		restarted := lives[map[proxy.ServerID]int]{}
 		return sim.Defects{Local: restarted.begin, Events: func(self proxy.ServerID, events []proxy.Event) []proxy.Event {

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	full = flag.Bool("full", false, "look for every mutant; without it, only for those that are found soon")
-	only = flag.String("only", "", "look for the mutant of this name alone")
+	full = flag.Bool("full", false, "search for every mutant; without this flag, only for those that are found soon")
+	only = flag.String("only", "", "search only for the mutant of this name")
 )
 
 const (
@@ -103,7 +103,7 @@ func look(t *testing.T, m mutant, most int) *finding {
 // table prints the results.
 func table(to io.Writer, mutants []mutant, found []*finding) {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "OF\tMUTANT\tSCHEDULES\tFOUND BY\tWHAT IS WRONG")
+	fmt.Fprintln(w, "PART\tMUTANT\tSCHEDULES\tFOUND BY\tWHAT IS WRONG")
 	for i, m := range mutants {
 		schedules, by := "-", "not found"
 		if f := found[i]; f != nil {
@@ -146,9 +146,9 @@ func TestNobodyNotices(t *testing.T) {
 		case f != nil:
 			t.Errorf("%s is found after %d schedules, by %s: it belongs to the catalogue", m.name, f.schedules, f)
 		case h.acted == 0 && *full:
-			t.Errorf("%s did nothing in %d schedules", m.name, most)
+			t.Errorf("%s made no difference in %d schedules", m.name, most)
 		case testing.Verbose():
-			fmt.Printf("%s: %s Not noticed: %s.\n", m.name, m.wrong, m.blind)
+			fmt.Printf("%s: %s Not found: %s.\n", m.name, m.wrong, m.blind)
 		}
 		h.close()
 	}

@@ -108,7 +108,7 @@ func (f *finders) by(name string) {
 // never finds a defect may be unable to find one.
 func TestEveryInvariantHasFoundSomething(t *testing.T) {
 	if findings.all < 4 {
-		t.Skip("not all tests that plant defects were run before, as -run or -only wanted it")
+		t.Skip("not all tests that plant defects have run, because of -run or -only")
 	}
 	for _, inv := range invariant.All() {
 		switch found := findings.names[inv.Name]; {

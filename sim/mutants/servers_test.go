@@ -41,7 +41,7 @@ var servers = []mutant{
 	},
 	{
 		part: "apiserver", name: "now-and-then-busy",
-		wrong: "The local server answers every seventh request 503, though it could serve it.",
+		wrong: "The local server answers 503 to every seventh request that it could serve.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Local: func(_ proxy.ServerID, h http.Handler) http.Handler {
 				asked := 0
@@ -56,7 +56,7 @@ var servers = []mutant{
 	},
 	{
 		part: "apiserver", name: "lists-what-the-next-version-serves",
-		wrong: "A server lists what the next version serves, and serves what its own does.",
+		wrong: "A server lists the resources of the next version, and serves those of its own.",
 		setup: func(setup sim.Setup, acted func()) sim.Setup {
 			version := setup.Version
 			made := map[string]*recorded.Version{}
@@ -80,7 +80,7 @@ var servers = []mutant{
 	},
 	{
 		part: "apiserver", name: "dies-of-a-failed-fetch",
-		wrong:   "A process ends when it cannot learn what a peer serves.",
+		wrong:   "A process ends after a failed fetch of a peer's discovery.",
 		changes: []string{"Quirks.CrashOnFailedFetch=true"},
 	},
 }

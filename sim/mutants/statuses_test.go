@@ -11,14 +11,14 @@ import (
 var statuses = []mutant{
 	{
 		part: "status", name: "refusal-becomes-absence",
-		wrong: "What cannot be served at this time is answered 404.",
+		wrong: "A request whose servers cannot be reached is answered 404.",
 		plant: func(acted func()) sim.Defects {
 			return onStatus(http.StatusServiceUnavailable, acted, (*answer).unknown)
 		},
 	},
 	{
 		part: "status", name: "refusal-becomes-error",
-		wrong: "What cannot be served at this time is answered 500.",
+		wrong: "A request whose servers cannot be reached is answered 500.",
 		plant: func(acted func()) sim.Defects {
 			return onStatus(http.StatusServiceUnavailable, acted, func(a *answer) {
 				a.replace(http.StatusInternalServerError, "application/json", failure)
@@ -27,7 +27,7 @@ var statuses = []mutant{
 	},
 	{
 		part: "status", name: "refusal-becomes-success",
-		wrong: "What cannot be served at this time is answered with an empty list.",
+		wrong: "A request whose servers cannot be reached is answered with an empty list.",
 		plant: func(acted func()) sim.Defects {
 			return onStatus(http.StatusServiceUnavailable, acted, func(a *answer) {
 				a.replace(http.StatusOK, "application/json", emptyList)
@@ -36,14 +36,14 @@ var statuses = []mutant{
 	},
 	{
 		part: "status", name: "refusal-breaks-off",
-		wrong: "What cannot be served at this time is not answered: the connection is broken.",
+		wrong: "The connection of a request whose servers cannot be reached is broken.",
 		plant: func(acted func()) sim.Defects {
 			return onStatus(http.StatusServiceUnavailable, acted, func(*answer) { panic(http.ErrAbortHandler) })
 		},
 	},
 	{
 		part: "status", name: "absence-becomes-refusal",
-		wrong: "What nobody serves is answered 503.",
+		wrong: "A request for a resource that no server serves is answered 503.",
 		plant: func(acted func()) sim.Defects {
 			return onStatus(http.StatusNotFound, acted, func(a *answer) {
 				if a.header.Get("Content-Type") != "application/json" { // otherwise the object is missing
@@ -54,7 +54,7 @@ var statuses = []mutant{
 	},
 	{
 		part: "status", name: "absence-becomes-success",
-		wrong: "What nobody serves is answered with an empty list.",
+		wrong: "A request for a resource that no server serves is answered with an empty list.",
 		plant: func(acted func()) sim.Defects {
 			return onStatus(http.StatusNotFound, acted, func(a *answer) {
 				if a.header.Get("Content-Type") != "application/json" {
@@ -89,7 +89,7 @@ var statuses = []mutant{
 	},
 	{
 		part: "status", name: "redirected",
-		wrong: "What a peer has read is answered 307, with the address of the peer.",
+		wrong: "A server answers 307 with the address of the peer to a read that a peer has answered.",
 		plant: func(acted func()) sim.Defects {
 			return returning(func(r *http.Request, answer *http.Response) {
 				if answer.StatusCode == http.StatusOK {
@@ -102,7 +102,7 @@ var statuses = []mutant{
 	},
 	{
 		part: "status", name: "throttled",
-		wrong: "What is passed on is counted as more than its user may ask for: 429.",
+		wrong: "A request that is passed on is answered 429.",
 		plant: func(acted func()) sim.Defects {
 			return returning(func(_ *http.Request, answer *http.Response) {
 				if answer.StatusCode < http.StatusBadRequest && answer.StatusCode != http.StatusSwitchingProtocols {
@@ -114,7 +114,7 @@ var statuses = []mutant{
 	},
 	{
 		part: "status", name: "missing-object-becomes-missing-resource",
-		wrong: "The local server answers for an object that is not there as for a resource that is not there.",
+		wrong: "The local server answers for a missing object as for a missing resource.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Local: func(_ proxy.ServerID, h http.Handler) http.Handler {
 				return changing(h, func(_ *http.Request, a *answer) {

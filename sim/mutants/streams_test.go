@@ -14,7 +14,7 @@ import (
 var streams = []mutant{
 	{
 		part: "stream", name: "watch-held-back",
-		wrong: "A watch is sent when it is over, rather than as its events come.",
+		wrong: "The events of a watch are sent at its end rather than one by one.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Handler: func(_ proxy.ServerID, h http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -34,7 +34,7 @@ var transports = []mutant{
 	},
 	{
 		part: "transport", name: "broken-counts-as-undelivered", rare: true,
-		wrong: "A connection that breaks before an answer is taken to have carried nothing, so that a write goes to another peer.",
+		wrong: "A connection that breaks before the answer counts as not used, so a write is sent to another peer too.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Transport: func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -50,7 +50,7 @@ var transports = []mutant{
 	},
 	{
 		part: "transport", name: "first-peer-for-ever",
-		wrong: "Whatever peer is chosen, the request goes to the one that was chosen first.",
+		wrong: "Every request goes to the peer that was chosen first.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Transport: func(next http.RoundTripper) http.RoundTripper {
 				first := ""
@@ -84,7 +84,7 @@ var transports = []mutant{
 	},
 	{
 		part: "transport", name: "never-gives-up", rare: true,
-		wrong:   "A peer that does not answer is asked again and again, and the client is kept waiting.",
+		wrong:   "A peer that does not answer is asked again and again, while the client waits.",
 		changes: []string{"Routing.AttemptTimeout=0s", "Routing.WriteTimeout=0s"},
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Transport: func(next http.RoundTripper) http.RoundTripper {
@@ -102,7 +102,7 @@ var transports = []mutant{
 	},
 	{
 		part: "transport", name: "method-changed",
-		wrong: "What a client sends as PATCH is passed on as PUT.",
+		wrong: "A PATCH is passed on as PUT.",
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
 				if r.Method == http.MethodPatch {
@@ -114,7 +114,7 @@ var transports = []mutant{
 	},
 	{
 		part: "transport", name: "query-lost",
-		wrong: "The query of a request is lost on the way to a peer, so that a watch becomes a list.",
+		wrong: "The query of a request is lost on the way to a peer, so a watch becomes a list.",
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
 				if r.URL.RawQuery != "" {
@@ -126,7 +126,7 @@ var transports = []mutant{
 	},
 	{
 		part: "transport", name: "body-spent",
-		wrong: "The second peer that is tried gets no body.",
+		wrong: "The second attempt of a request has no body.",
 		plant: func(acted func()) sim.Defects {
 			return onCalls(func(c *call, r *http.Request) *http.Request {
 				if len(c.tried) > 0 && r.Body != nil {

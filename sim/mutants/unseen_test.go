@@ -13,8 +13,8 @@ import (
 var unseen = []mutant{
 	{
 		part: "stream", name: "cancel-not-passed-on",
-		wrong: "When a client has gone away, the peer goes on working for it.",
-		blind: "no invariant looks how long a server goes on after the client has gone",
+		wrong: "If the client closes its connection, the peer continues to handle the request.",
+		blind: "no invariant checks how long a server works on a request after the client has closed its connection",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Transport: func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -44,8 +44,8 @@ var unseen = []mutant{
 	},
 	{
 		part: "table", name: "watch-stall-unnoticed",
-		wrong: "A server that has heard nothing of any lease for long goes on as if it knew of all peers.",
-		blind: "of a server that cannot hear etcd no invariant demands to know what came meanwhile",
+		wrong: "A server whose lease watch has stalled continues as if it knew all peers.",
+		blind: "no invariant demands that a server without etcd knows what changed in that time",
 		plant: func(acted func()) sim.Defects {
 			return ignoring(acted, func(_ proxy.ServerID, e proxy.Event) bool {
 				_, stalled := e.(proxy.LeaseWatch)
@@ -55,8 +55,8 @@ var unseen = []mutant{
 	},
 	{
 		part: "hop", name: "refusal-not-understood",
-		wrong: "A peer's word that it does not serve the request is lost: its 503 is taken for the answer.",
-		blind: "beliefs do not stay wrong for longer than knowledge is given time to spread",
+		wrong: "A peer's refusal of a request that it does not serve loses its mark: the 503 counts as the answer.",
+		blind: "wrong knowledge does not last longer than the staleness bound",
 		plant: func(acted func()) sim.Defects {
 			return returning(func(_ *http.Request, answer *http.Response) {
 				if answer.Header.Get(proxy.RefusedHeader) != "" {
@@ -68,8 +68,8 @@ var unseen = []mutant{
 	},
 }
 
-// deaf is a context that ignores that the client has gone. It still ends when the time of an
-// attempt is over.
+// deaf is a context that ignores that the client has closed its connection. It still ends when the
+// time of an attempt is over.
 type deaf struct {
 	context.Context
 	acted func()

@@ -29,7 +29,7 @@ func TestAReleaseWithoutAnAPI(t *testing.T) {
 	}
 	again, err := Get("v1.30.14+without.batch.v1")
 	if err != nil || again != less {
-		t.Errorf("it is made anew each time, error %v", err)
+		t.Errorf("it is made again each time, error %v", err)
 	}
 	for _, name := range []string{"v1.2.3+without.batch.v1", "v1.30.14+without.batch", "v1.30.14+without.batch.v1.and.batch.v9"} {
 		if _, err := Get(name); err == nil {

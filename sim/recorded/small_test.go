@@ -100,7 +100,7 @@ func TestSmallIsMadeOnce(t *testing.T) {
 	v := mustGet(t, "v1.37.1")
 	a := v.Small([]history.GVR{pods, csiNodes})
 	if b := v.Small([]history.GVR{csiNodes, nobodys, pods, pods}); a != b {
-		t.Error("the same resources in another order, with one twice and one that is not served, are made anew")
+		t.Error("the same resources in another order, with one twice and one that is not served, are made again")
 	}
 	if a == v.Small([]history.GVR{pods}) || a == mustGet(t, "v1.36.3").Small([]history.GVR{pods, csiNodes}) {
 		t.Error("other resources, or another release, are taken for the same")

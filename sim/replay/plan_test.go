@@ -94,7 +94,7 @@ func TestAPlanForRealProcesses(t *testing.T) {
 			[]scenario.Step{to(scenario.Restart, "c")}, []sim.Request{asking(0, 5*time.Second)},
 			[]string{"for 9s", "restart c", "for 20s", end},
 		},
-		"whoever is down or paused comes back": {
+		"a server that is down or paused comes back": {
 			[]scenario.Step{to(scenario.Pause, "a"), to(scenario.Pause, "b"), to(scenario.Kill, "b"), to(scenario.Stop, "c")}, nil,
 			[]string{"for 9s", "pause a", "pause b", "kill b", "stop c", "for 15s", "start c", "start b", "resume a", end},
 		},
@@ -170,11 +170,11 @@ func TestFailingDiscoveryIsRestored(t *testing.T) {
 	if len(plan.Refused) > 0 {
 		t.Errorf("refused: %q", plan.Refused)
 	}
-	var spoilt, mended []string
+	var spoilt, restored []string
 	for _, s := range plan.Steps {
 		switch s.Action {
 		case scenario.RestoreDiscovery:
-			mended = append(mended, s.Server+s.Path)
+			restored = append(restored, s.Server+s.Path)
 		case scenario.BreakDiscovery:
 			spoilt = append(spoilt, s.Server+s.Path+" "+string(s.Failure))
 		}
@@ -182,8 +182,8 @@ func TestFailingDiscoveryIsRestored(t *testing.T) {
 	if diff := cmp.Diff([]string{"a/apis ", "a/api cut-short"}, spoilt); diff != "" {
 		t.Errorf("spoilt (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"a/apis", "a/api"}, mended); diff != "" {
-		t.Errorf("mended (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"a/apis", "a/api"}, restored); diff != "" {
+		t.Errorf("restored (-want +got):\n%s", diff)
 	}
 	if err := plan.Validate(); err != nil {
 		t.Error(err)

@@ -28,7 +28,7 @@ func explored(t *testing.T, spec Spec, o Options) *reports.Campaign {
 	c := s.Run(t.Context())
 	for _, r := range c.Reached {
 		if r.Impossible != "" && r.Schedules > 0 {
-			t.Errorf("%s: %d schedules came to %s, which is said to be impossible: %s", c.Spec, r.Schedules, r.State, r.Impossible)
+			t.Errorf("%s: %d schedules reached %s, which is listed as impossible: %s", c.Spec, r.Schedules, r.State, r.Impossible)
 		}
 	}
 	return c
@@ -228,7 +228,7 @@ func TestASearchCanBeEndedWhileItsWorkersAreMade(t *testing.T) {
 	}
 	c := s.Run(ctx)
 	if made != 2 || c.Schedules != 0 || c.Complete || len(c.Troubles) > 0 {
-		t.Errorf("%d workers were made, of which the second ended it: %d schedules, complete %t, troubles %v", made, c.Schedules, c.Complete, c.Troubles)
+		t.Errorf("%d workers were made, and the second ended the search: %d schedules, complete %t, troubles %v", made, c.Schedules, c.Complete, c.Troubles)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 // This is the shape of a schedule for which the project measures its speed: three servers, twenty
-// requests of which a third are forwarded, and faults.
+// requests, a third of them forwarded, and faults.
 func BenchmarkExplore(b *testing.B) {
 	for _, policy := range []string{"reference", "upstream-1.37"} {
 		b.Run(policy, func(b *testing.B) {

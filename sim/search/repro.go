@@ -173,7 +173,7 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 		}
 	}
 	if _, err := strconv.ParseUint(r.Hash, 16, 64); err != nil {
-		return nil, fmt.Errorf("its trace hash %q is no hexadecimal number", r.Hash)
+		return nil, fmt.Errorf("its trace hash %q is not a hexadecimal number", r.Hash)
 	}
 	if _, err := r.Spec.Setup(); err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ func FuzzReadRepro(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := decoded(again); err != nil {
-			t.Fatalf("what was accepted is refused when it is written anew: %v", err)
+			t.Fatalf("what was accepted is refused when it is written again: %v", err)
 		}
 	})
 }

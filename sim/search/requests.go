@@ -71,9 +71,8 @@ func (g *Generator) request() sim.Request {
 	return r
 }
 
-// rarelyAnotherMediaType is the number of varied requests of which one asks for another media type.
-// It is large because such an answer is always fully judged, which costs as much as several
-// schedules.
+// rarelyAnotherMediaType says that one in so many varied requests asks for another media type. It
+// is large because such an answer is always fully judged, which costs as much as several schedules.
 const rarelyAnotherMediaType = 32
 
 // workChoices makes the choices for package workload.

@@ -149,6 +149,6 @@ func TestDroppingAStepDropsWhatHangsOnIt(t *testing.T) {
 		t.Error(err)
 	}
 	if len(c.Requests) != len(burdened().Requests) {
-		t.Errorf("%d requests are left", len(c.Requests))
+		t.Errorf("%d requests remain", len(c.Requests))
 	}
 }

@@ -52,7 +52,7 @@ func TestTheSmallestSetIsWhatIsNeeded(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 	if a, b := encoded(t, found), encoded(t, search()); a != b {
-		t.Errorf("the same search comes to\n%s\nand\n%s", a, b)
+		t.Errorf("the same search has the results\n%s\nand\n%s", a, b)
 	}
 	var text, markdown bytes.Buffer
 	if err := reports.WriteSmallestText(&text, found); err != nil {

@@ -27,7 +27,7 @@ func TestChangesAreReadWhole(t *testing.T) {
 	}
 }
 
-// If a value were misread, the search would test a policy that nobody asked for.
+// If a value were misread, the search would test another policy than the requested one.
 func TestWrongChangesAreRefused(t *testing.T) {
 	for text, says := range map[string]string{
 		"Knowledge.KeepLastGood=maybe": "want true or false", "Knowledge.KeepLastGood=": "want true or false", "Knowledge.KeepLastGood=true!": "want true or false",

@@ -13,8 +13,8 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// checkEvery is the number of schedules of which one is run twice, and always judged. It is a
-// prime, so that each shard has its share of these schedules.
+// checkEvery says that one in so many schedules is run twice, and always judged. It is a prime, so
+// that each shard has its share of these schedules.
 const checkEvery = 101
 
 // sampled reports whether the schedule of a seed is one of these.

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// fieldsOf are the paths of all fields of an object that have a value, as etcd keeps it, sorted:
-// "data.x", "spec.containers[0].image". What servers write into metadata by themselves is left out.
-// It is nil if the type is not known here: types in protobuf are those of the newest k8s.io/api that
-// this program is built with, and fields that are newer than that are missing.
+// fieldsOf returns the paths of all fields of an object in etcd that have a value, sorted:
+// "data.x", "spec.containers[0].image". It leaves out the fields of metadata that servers write by
+// themselves. It returns nil for a type that it does not know. For values in protobuf it knows the
+// types of the k8s.io/api with which this program was built. Fields newer than those are missing.
 func fieldsOf(value []byte) []string {
 	var content map[string]any
 	if bytes.HasPrefix(value, protobufPrefix) {
@@ -28,7 +28,7 @@ func fieldsOf(value []byte) []string {
 	} else if json.Unmarshal(value, &content) != nil {
 		return nil
 	}
-	delete(content, "apiVersion") // those in protobuf have none
+	delete(content, "apiVersion") // values in protobuf have none
 	delete(content, "kind")
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		maps.DeleteFunc(metadata, func(name string, _ any) bool { return slices.Contains(ofServers, name) })
@@ -39,7 +39,7 @@ func fieldsOf(value []byte) []string {
 	return paths
 }
 
-// ofServers are the fields of metadata that servers write by themselves.
+// ofServers lists the fields of metadata that servers write by themselves.
 var ofServers = []string{"managedFields", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid"}
 
 func addFields(path string, value any, paths *[]string) {

@@ -1,5 +1,6 @@
-// Package etcd reads the etcd of a run: single keys, and every change of every API object. It asks
-// etcd around all links and faults, so that what exists is known whatever servers answer.
+// Package etcd reads the etcd of a run: single keys, and every change of every API object. It
+// connects to etcd directly, around all links and faults, so the ground truth does not depend on
+// what servers answer.
 package etcd
 
 import (
@@ -18,7 +19,7 @@ type Gateway struct {
 	// Client trusts etcd and has a certificate that etcd trusts. It must have no Timeout, which
 	// would end watches.
 	Client *http.Client
-	// Address is host:port of one of etcd's client URLs, which is reached with TLS.
+	// Address is the host:port of one of etcd's client URLs. The connection uses TLS.
 	Address string
 }
 
@@ -30,8 +31,8 @@ type keyValue struct {
 	ModRevision int64  `json:"mod_revision,string"`
 }
 
-// rangeRequest and rangeResponse are the fields that are used of etcdserverpb.RangeRequest and
-// RangeResponse.
+// rangeRequest and rangeResponse have the fields of etcdserverpb.RangeRequest and RangeResponse
+// that this package uses.
 type rangeRequest struct {
 	Key       []byte `json:"key"`
 	RangeEnd  []byte `json:"range_end,omitempty"`
@@ -58,17 +59,17 @@ func (g Gateway) Get(ctx context.Context, key string) ([]byte, error) {
 	return answer.KVs[0].Value, nil
 }
 
-// revision is etcd's newest revision.
+// revision returns etcd's newest revision.
 func (g Gateway) revision(ctx context.Context) (int64, error) {
 	answer, err := g.read(ctx, rangeRequest{Key: []byte(objects), CountOnly: true})
 	return answer.Header.Revision, err
 }
 
-// pageSize is how many keys are read at once.
+// pageSize is the number of keys that are read at once.
 const pageSize = 500
 
-// list reads all keys with a prefix as they are at one revision, which it returns, in the order of
-// keys.
+// list reads all keys with a prefix, in the order of keys, as they are at one revision. It returns
+// that revision.
 func (g Gateway) list(ctx context.Context, prefix string) (all []keyValue, revision int64, err error) {
 	return g.page(ctx, prefix, rangeRequest{})
 }
@@ -93,7 +94,7 @@ func (g Gateway) page(ctx context.Context, prefix string, r rangeRequest) (all [
 	}
 }
 
-// endOf is the first key after all keys with a prefix.
+// endOf returns the first key after all keys with a prefix.
 func endOf(prefix string) []byte {
 	end := []byte(prefix)
 	end[len(end)-1]++ // prefixes end with a slash
@@ -113,7 +114,7 @@ func (g Gateway) read(ctx context.Context, question rangeRequest) (rangeResponse
 	return answer, nil
 }
 
-// post returns the body of an answer, which the caller closes.
+// post returns the body of an answer. The caller closes it.
 func (g Gateway) post(ctx context.Context, path string, question any) (io.ReadCloser, error) {
 	encoded, err := json.Marshal(question)
 	if err != nil {

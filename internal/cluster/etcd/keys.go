@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// events are the keys of events, which expire by themselves.
+// events are the prefixes of the keys of events, which expire by themselves.
 var events = []string{objects + "events/", objects + "events.k8s.io/"}
 
-// Keys returns the keys of everything that servers keep in etcd, sorted, without events.
+// Keys returns all keys that servers keep in etcd, sorted, without those of events.
 func (g Gateway) Keys(ctx context.Context) ([]string, error) {
 	found, _, err := g.page(ctx, objects, rangeRequest{KeysOnly: true})
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// Compact removes all revisions before the newest, physically too, and returns that revision.
+// Compact removes all revisions before the newest one, also from etcd's file, and returns the
+// newest one.
 func (g Gateway) Compact(ctx context.Context) (revision int64, err error) {
 	if revision, err = g.revision(ctx); err != nil {
 		return 0, fmt.Errorf("compact etcd: %w", err)
@@ -22,8 +23,8 @@ func (g Gateway) Compact(ctx context.Context) (revision int64, err error) {
 	return revision, nil
 }
 
-// Defragment makes etcd rewrite its file, and returns the sizes of the file in bytes before and
-// after. Etcd answers nothing else meanwhile.
+// Defragment makes etcd rewrite its file. It returns the sizes of the file in bytes before and
+// after. Etcd answers no other request in the meantime.
 func (g Gateway) Defragment(ctx context.Context) (before, after int64, err error) {
 	if before, err = g.size(ctx); err == nil {
 		err = g.command(ctx, "/v3/maintenance/defragment", struct{}{})
@@ -37,7 +38,7 @@ func (g Gateway) Defragment(ctx context.Context) (before, after int64, err error
 	return before, after, nil
 }
 
-// size is the size of etcd's file, in bytes.
+// size returns the size of etcd's file in bytes.
 func (g Gateway) size(ctx context.Context) (int64, error) {
 	body, err := g.post(ctx, "/v3/maintenance/status", struct{}{})
 	if err != nil {
@@ -53,7 +54,7 @@ func (g Gateway) size(ctx context.Context) (int64, error) {
 	return status.Size, nil
 }
 
-// command posts what has no answer that is used.
+// command posts a request and ignores the content of the answer.
 func (g Gateway) command(ctx context.Context, path string, what any) error {
 	body, err := g.post(ctx, path, what)
 	if err != nil {

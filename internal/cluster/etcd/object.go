@@ -22,13 +22,14 @@ import (
 // objects is the prefix of all API objects (--etcd-prefix of kube-apiserver).
 const objects = "/registry/"
 
-// noise are the prefixes of what servers and controllers write all the time to show that they live,
-// and of events. Nothing owns or is owned there, and no namespace has to wait for it.
+// noise lists the prefixes of events and of the keys that servers and controllers write all the
+// time to show that they live. No object there is an owner or has one, and no namespace waits for
+// it.
 var noise = []string{
 	objects + "masterleases/",     // addresses of servers in the Service "kubernetes"
 	objects + "peerserverleases/", // addresses of servers for their peers
-	objects + "ranges/",           // which ports and addresses of Services are taken: no objects, without a UID
-	objects + "leases/",           // Leases: identities of servers, heartbeats of nodes, leaders of controllers but for one
+	objects + "ranges/",           // ports and addresses that Services use; these are not API objects with a UID
+	objects + "leases/",           // identities of servers, heartbeats of nodes, and all leaders of controllers except leaderLease
 	objects + "events/",
 }
 
@@ -38,7 +39,7 @@ const leaderLease = objects + "leases/kube-system/kube-controller-manager"
 // recorded reports whether changes of a key are recorded.
 func recorded(key string) bool {
 	if !strings.HasPrefix(key, objects) {
-		return false // such as compact_rev_key, by which kube-apiservers agree on what to compact
+		return false // such as compact_rev_key, with which kube-apiservers coordinate compaction
 	}
 	if key == leaderLease {
 		return true
@@ -55,12 +56,12 @@ func recorded(key string) bool {
 // pkg/runtime/serializer/protobuf).
 var protobufPrefix = []byte("k8s\x00")
 
-// errEncoding is for values that are neither JSON nor protobuf, such as encrypted ones.
+// errEncoding is the error for values that are neither JSON nor protobuf, such as encrypted ones.
 var errEncoding = errors.New("it is neither JSON nor in kube-apiserver's protobuf envelope: run without encryption at rest and without CBOR in etcd")
 
-// decode reads the metadata of an object as etcd keeps it, of a Namespace also its finalizers and
-// conditions, of a ResourceQuota its counts, of a Lease its holder, and of a StorageVersionMigration
-// its resource and its conditions. Revision, At, Key and Gone are left zero.
+// decode reads the metadata of an object in etcd. It also reads the finalizers and conditions of a
+// Namespace, the counts of a ResourceQuota, the holder of a Lease, and the resource and conditions
+// of a StorageVersionMigration. It leaves Revision, At, Key and Gone zero.
 func decode(value []byte) (history.Object, error) {
 	read := readJSON
 	switch raw, isProtobuf := bytes.CutPrefix(value, protobufPrefix); {
@@ -121,7 +122,7 @@ func trueConditions(all []metav1.Condition) (types []string) {
 	return types
 }
 
-// countsOf are the limits of a quota that count objects of a resource: those whose names begin with
+// countsOf returns the limits of a quota that count objects of a resource. Their names begin with
 // "count/" (k8s.io/apiserver, pkg/quota/v1/generic, ObjectCountQuotaResourceNameFor).
 func countsOf(quota *corev1.ResourceQuota) []history.Count {
 	var counts []history.Count
@@ -141,10 +142,12 @@ func countsOf(quota *corev1.ResourceQuota) []history.Count {
 	return counts
 }
 
-// readable is an object that can be read from protobuf; kube-apiserver's types can from JSON too.
+// readable is an object that can be decoded from protobuf. Objects of kube-apiserver's types can be
+// decoded from JSON too.
 type readable interface{ Unmarshal([]byte) error }
 
-// wholeOf is an object of a type of which more than metadata is read; nil for other types.
+// wholeOf returns an empty object of a type of which decode reads more than metadata. It returns
+// nil for other types.
 func wholeOf(t metav1.TypeMeta) readable {
 	switch {
 	case t.APIVersion == "v1" && t.Kind == "Namespace":
@@ -177,7 +180,7 @@ func readJSON(value []byte) (metav1.TypeMeta, metav1.ObjectMeta, readable, error
 	return o.TypeMeta, o.ObjectMeta, whole, nil
 }
 
-// readProtobuf relies on metadata being field 1 of every type that is kept, as it is in
+// readProtobuf uses the fact that metadata is field 1 of every type in etcd, as in
 // PartialObjectMetadata.
 func readProtobuf(value []byte) (kind metav1.TypeMeta, meta metav1.ObjectMeta, whole readable, err error) {
 	var envelope runtime.Unknown

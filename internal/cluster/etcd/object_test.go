@@ -31,7 +31,7 @@ var (
 	inJSON     = json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{})
 )
 
-// encoded is an object as kube-apiserver writes it to etcd.
+// encoded returns an object as kube-apiserver writes it to etcd.
 func encoded(t testing.TB, as runtime.Encoder, o runtime.Object) []byte {
 	t.Helper()
 	value, err := runtime.Encode(as, o)
@@ -41,7 +41,7 @@ func encoded(t testing.TB, as runtime.Encoder, o runtime.Object) []byte {
 	return value
 }
 
-// describe gives an object all metadata that is read.
+// describe gives an object all the metadata that decode reads.
 func describe(o metav1.Object) {
 	yes := true
 	deleted := metav1.NewTime(time.Unix(1700000000, 0))
@@ -56,7 +56,7 @@ func describe(o metav1.Object) {
 	})
 }
 
-// What is read must be at the same place in every type that a kube-apiserver keeps.
+// The metadata must be at the same place in every type that a kube-apiserver keeps in etcd.
 func TestMetadataOfEveryBuiltInTypeIsRead(t *testing.T) {
 	tried := 0
 	for gvk, kind := range scheme.Scheme.AllKnownTypes() {
@@ -198,14 +198,14 @@ func TestQuotasHaveTheirCounts(t *testing.T) {
 func TestWhatIsNoObjectIsAnError(t *testing.T) {
 	truncated := encoded(t, inProtobuf, configMap("x", "u"))
 	for name, c := range map[string]struct{ value, why string }{
-		"nothing":            {"", "neither JSON nor"},
-		"encrypted":          {"k8s:enc:aescbc:v1:key1:…", "without encryption at rest"},
-		"broken JSON":        {`{"kind":"Pod"`, "from JSON"},
-		"JSON of no object":  {`{"a":1}`, "no kind or no UID"},
-		"a broken envelope":  {"k8s\x00\x0a\xff", "its envelope"},
-		"truncated protobuf": {string(truncated[:len(truncated)/2]), ""},
-		"an empty envelope":  {"k8s\x00", "no kind or no UID"},
-		"a broken namespace": {`{"apiVersion":"v1","kind":"Namespace","metadata":{"uid":"u"},"spec":{"finalizers":1}}`, "the Namespace from JSON"},
+		"nothing":                    {"", "neither JSON nor"},
+		"encrypted":                  {"k8s:enc:aescbc:v1:key1:…", "without encryption at rest"},
+		"broken JSON":                {`{"kind":"Pod"`, "from JSON"},
+		"JSON that is not an object": {`{"a":1}`, "no kind or no UID"},
+		"a broken envelope":          {"k8s\x00\x0a\xff", "its envelope"},
+		"truncated protobuf":         {string(truncated[:len(truncated)/2]), ""},
+		"an empty envelope":          {"k8s\x00", "no kind or no UID"},
+		"a broken namespace":         {`{"apiVersion":"v1","kind":"Namespace","metadata":{"uid":"u"},"spec":{"finalizers":1}}`, "the Namespace from JSON"},
 	} {
 		if o, err := decode([]byte(c.value)); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s is read as %+v, %v; want an error with %q", name, o, err, c.why)
@@ -225,7 +225,7 @@ func TestNoiseIsNotRecorded(t *testing.T) {
 	}
 }
 
-// Values are written by whatever program may write to etcd.
+// Any program with access to etcd may have written a value.
 func FuzzDecode(f *testing.F) {
 	o := configMap("x", "u")
 	describe(o)

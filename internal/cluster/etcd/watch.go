@@ -15,20 +15,21 @@ import (
 )
 
 const (
-	// finishing is how long a watch may take to read what is left when its context has ended.
+	// finishing is how long a watch may take to read the remaining changes after its context has
+	// ended.
 	finishing = 15 * time.Second
 	// retryAfter is the time between two attempts to watch.
 	retryAfter = 200 * time.Millisecond
 )
 
-// Watch calls emit for every API object in etcd, and from then on for every change of one, in the
-// order of revisions. What is noise is left out: leases, addresses of servers, and events. now is
-// the time of the run. After a broken connection Watch goes on where it was.
+// Watch calls emit for every API object in etcd, and then for every change of one, in the order of
+// revisions. It leaves out leases, addresses of servers, and events (see noise). now returns the
+// time of the run. After a broken connection, Watch continues at the same revision.
 //
-// When ctx ends, Watch reads on until it has every change that etcd has made by then, and returns
-// nil. It returns an error if changes are missing: etcd could not be read any more, had compacted
-// what was not read yet, or had a value that cannot be decoded. emit is not called concurrently,
-// and not after Watch has returned.
+// When ctx ends, Watch reads every change that etcd has made until then, and returns nil. It
+// returns an error if changes are missing: etcd could no longer be read, it had compacted changes
+// that were not read yet, or it had a value that cannot be decoded. emit is not called
+// concurrently, and not after Watch has returned.
 func (g Gateway) Watch(ctx context.Context, now func() history.Time, emit func(history.Object)) error {
 	w := watcher{Gateway: g, now: now, emit: emit, known: map[string]history.Object{}}
 	existing, revision, err := g.list(ctx, objects)
@@ -43,32 +44,33 @@ func (g Gateway) Watch(ctx context.Context, now func() history.Time, emit func(h
 	return errors.Join(w.follow(ctx), w.undecodable())
 }
 
-// watcher is one Watch.
+// watcher is the state of one call of Watch.
 type watcher struct {
 	Gateway
 	now   func() history.Time
 	emit  func(history.Object)
-	known map[string]history.Object // what exists, by key, without noise
+	known map[string]history.Object // the existing objects by key, without noise
 	read  int64                     // every change up to this revision is read
-	// unread counts the values that cannot be decoded; why is the error of the first.
+	// unread counts the values that cannot be decoded. why is the error of the first one.
 	unread int
 	why    error
 }
 
-// event is the part of mvccpb.Event that is used.
+// event has the fields of mvccpb.Event that this package uses.
 type event struct {
 	Type string   `json:"type"` // "DELETE"; left out for "PUT"
 	KV   keyValue `json:"kv"`
 }
 
-// news is what arrives: events in the order of revisions, of which the last one is complete, or why
-// there are none.
+// news is a batch of events in the order of revisions, whose last revision is complete, or the
+// reason why no events arrive any more.
 type news struct {
 	events []event
 	err    error
 }
 
-// follow takes all changes after w.read until ctx ends, and then those that etcd has made by then.
+// follow reads all changes after w.read until ctx ends, and then the changes that etcd has made
+// until then.
 func (w *watcher) follow(ctx context.Context) error {
 	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -99,7 +101,7 @@ func (w *watcher) follow(ctx context.Context) error {
 			}
 			last, late = revision, time.After(finishing)
 		case <-late:
-			return fmt.Errorf("read the last changes from etcd: only those up to revision %d of %d came within %s; last trouble: %w",
+			return fmt.Errorf("read the last changes from etcd: only those up to revision %d of %d came within %s; last error: %w",
 				w.read, last, finishing, cmp.Or(trouble, errors.New("none")))
 		}
 	}
@@ -131,10 +133,10 @@ func (w *watcher) watchOn(ctx context.Context, from int64, arriving chan<- news)
 	}
 }
 
-// errCanceled means that etcd will not send what was asked for.
+// errCanceled means that etcd will not send the requested changes.
 var errCanceled = errors.New("etcd canceled the watch")
 
-// watchRequest is the part of etcdserverpb.WatchRequest that is used.
+// watchRequest has the fields of etcdserverpb.WatchRequest that this package uses.
 type watchRequest struct {
 	Create watchCreateRequest `json:"create_request"`
 }
@@ -152,7 +154,7 @@ type watchMessage struct {
 		Canceled        bool    `json:"canceled"`
 		CompactRevision int64   `json:"compact_revision,string"`
 		CancelReason    string  `json:"cancel_reason"`
-		Fragment        bool    `json:"fragment"` // the events of this revision go on in the next message
+		Fragment        bool    `json:"fragment"` // the events of this revision continue in the next message
 		Events          []event `json:"events"`
 	} `json:"result"`
 	Error *struct {
@@ -160,11 +162,11 @@ type watchMessage struct {
 	} `json:"error"`
 }
 
-// stream calls got for all changes from a revision on, in batches that hold whole revisions. It
-// watches all keys, so that every revision has an event: that is how the last one is known to have
-// come. The error says why the stream ended.
+// stream calls got for all changes from a revision on, in batches of whole revisions. It watches
+// all keys, so every revision has an event. By this, the caller knows when the last revision has
+// arrived. The error says why the stream ended.
 func (w *watcher) stream(ctx context.Context, from int64, got func([]event)) error {
-	all := []byte{0} // as a key: the first one; as the end of a range: there is none
+	all := []byte{0} // as a key it is the first one; as the end of a range it means no end
 	body, err := w.post(ctx, "/v3/watch", watchRequest{watchCreateRequest{Key: all, RangeEnd: all, StartRevision: from, Fragment: true}})
 	if err != nil {
 		return err
@@ -223,7 +225,7 @@ func (w *watcher) take(e event) {
 	w.emit(o)
 }
 
-// undecodable is an error if some value could not be decoded.
+// undecodable returns an error if some value could not be decoded.
 func (w *watcher) undecodable() error {
 	if w.unread == 0 {
 		return nil

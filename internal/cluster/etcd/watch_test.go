@@ -15,19 +15,19 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// fake behaves like etcd's gateway for JSON, and breaks off as it is told to.
+// fake behaves like etcd's gateway for JSON, and breaks connections off if a test asks for it.
 type fake struct {
 	mu        sync.Mutex
 	changed   chan struct{} // closed at the next change
 	events    []event
 	compacted int64
 	streams   int
-	// spoil is told the number of the stream and of the message in it, from 1, and may write something
-	// else. If it returns false, the connection breaks.
+	// spoil gets the number of the stream and of the message in it, counted from 1. It may write
+	// something else. If it returns false, the connection breaks.
 	spoil func(stream, message int, w http.ResponseWriter, line []byte) bool
 	// split sends every batch in fragments of one event.
 	split bool
-	// refuse is the status of every answer if it is not 0.
+	// refuse is the status of every answer, unless it is 0.
 	refuse int
 	pages  int
 }
@@ -59,7 +59,7 @@ func (f *fake) now() int64 {
 	return f.events[len(f.events)-1].KV.ModRevision
 }
 
-// change makes changes in one transaction: of keys, to values. An empty value deletes.
+// change changes keys to values in one transaction. An empty value deletes the key.
 func (f *fake) change(pairs ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +170,7 @@ func encode(v any) []byte {
 	return text
 }
 
-// watching is a Watch under way.
+// watching is a call of Watch in progress.
 type watching struct {
 	t    *testing.T
 	stop context.CancelFunc
@@ -199,7 +199,7 @@ func watch(t *testing.T, g Gateway) *watching {
 	return w
 }
 
-// until waits until an object of a name has been seen.
+// until waits until Watch has emitted an object of that name.
 func (w *watching) until(name string) {
 	w.t.Helper()
 	late := time.After(30 * time.Second)
@@ -220,7 +220,7 @@ func (w *watching) until(name string) {
 	}
 }
 
-// end ends the watch and returns what it has seen, as "revision name" with "gone" or "deleting".
+// end ends the watch. It returns the emitted objects, as "revision name" with "gone" or "deleting".
 func (w *watching) end() ([]string, error) {
 	w.t.Helper()
 	w.stop()
@@ -233,7 +233,7 @@ func (w *watching) end() ([]string, error) {
 			line += " gone"
 		}
 		if o.At <= last {
-			w.t.Errorf("%s was seen at %s, which is not after the one before", line, o.At)
+			w.t.Errorf("%s was emitted at %s, not after the object before it", line, o.At)
 		}
 		last = o.At
 		out = append(out, line)
@@ -251,7 +251,7 @@ func (w *watching) wants(want ...string) {
 
 func key(name string) string { return "/registry/configmaps/n/" + name }
 
-// written is a ConfigMap as it is in etcd; its UID is "uid-" and its name.
+// written returns a ConfigMap as it is in etcd. Its UID is "uid-" plus its name.
 func written(t *testing.T, name string) string {
 	t.Helper()
 	return string(encoded(t, inProtobuf, configMap(name, "uid-"+name)))
@@ -272,11 +272,11 @@ func TestWatchTellsWhatExistsAndThenEveryChange(t *testing.T) {
 	f.change(key("a"), "")                                                  // 9
 	w.until("d")
 	f.change(key("a"), written(t, "a")) // 10
-	f.change("compact_rev_key", "10")   // 11: the last revision is of nothing that is told
+	f.change("compact_rev_key", "10")   // the last revision changes no API object
 	w.wants("3 a", "4 b", "7 d", "9 a gone", "10 a")
 	gone := w.seen[3]
 	if gone.UID != "uid-a" || gone.Kind != "ConfigMap" || gone.Namespace != "n" || gone.Key != key("a") || w.seen[4].Gone {
-		t.Errorf("told of the removal: %+v, and then %+v", gone, w.seen[4])
+		t.Errorf("emitted for the removal: %+v, and then %+v", gone, w.seen[4])
 	}
 }
 
@@ -332,7 +332,7 @@ func TestWatchGoesOnAfterABrokenConnection(t *testing.T) {
 	}
 }
 
-// A revision that came in part is read again from its beginning, and told once.
+// A revision that arrived in part is read again from its beginning, and emitted once.
 func TestFragmentsAreToldOnceTheyAreComplete(t *testing.T) {
 	f := &fake{split: true, spoil: func(stream, message int, _ http.ResponseWriter, _ []byte) bool { return stream > 1 || message < 3 }}
 	g := serve(t, f)
@@ -385,7 +385,7 @@ func TestWatchSaysWhatIsMissing(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("a value that nobody can read", func(t *testing.T) {
+	t.Run("a value that cannot be decoded", func(t *testing.T) {
 		f := &fake{}
 		g := serve(t, f)
 		f.change(key("odd"), "odd")
@@ -401,7 +401,7 @@ func TestWatchSaysWhatIsMissing(t *testing.T) {
 			t.Errorf("seen %q", got)
 		}
 	})
-	t.Run("etcd is gone at the end", func(t *testing.T) {
+	t.Run("etcd is unreachable at the end", func(t *testing.T) {
 		f := &fake{}
 		g := serve(t, f)
 		f.change(key("a"), written(t, "a"))

@@ -46,7 +46,8 @@ func version(ctx context.Context, config *rest.Config) (*apimachineryversion.Inf
 	return client.ServerVersionWithContext(ctx)
 }
 
-// Cluster is a control plane that somebody else runs. It refuses all methods that would change it.
+// Cluster is a control plane that skewproof did not start. It refuses all methods that would change
+// it.
 type Cluster struct {
 	endpoints []Endpoint
 	servers   map[string]*server
@@ -60,7 +61,7 @@ type Cluster struct {
 type server struct {
 	Endpoint
 	version     string
-	probed      []rest.Interface // clients of the programs that must be ready: the kube-apiserver, and the proxy if it is another process
+	probed      []rest.Interface // clients of the programs that must be ready: the kube-apiserver, and the proxy if it is a separate process
 	serving     atomic.Int64
 	incarnation int
 }
@@ -162,7 +163,7 @@ func (c *Cluster) Hops(time.Time) ([]history.Hop, error) { return nil, nil }
 // RecordPanics does nothing, for the same reason.
 func (c *Cluster) RecordPanics() {}
 
-var errReadOnly = errors.New("the servers are somebody else's: nothing is changed on them")
+var errReadOnly = errors.New("skewproof did not start these servers, so it changes nothing on them")
 
 // StartServer and the following methods would change a server, so they are refused.
 func (c *Cluster) StartServer(context.Context, string, string) error   { return errReadOnly }

@@ -1,5 +1,5 @@
-// Package existing judges kube-apiservers that run already and belong to somebody else. It only
-// reads, and connects only to addresses in the kubeconfig.
+// Package existing judges kube-apiservers that skewproof did not start. It only reads, and connects
+// only to addresses in the kubeconfig.
 //
 // It cannot see the processes of the servers or their audit logs. So it cannot judge how often a
 // request was passed on, as which user, and how often it was carried out.
@@ -54,7 +54,7 @@ func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
 	}
 	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: files}).Load()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s is no kubeconfig: %w", ErrUnreadable, file, err)
+		return nil, fmt.Errorf("%w: %s is not a kubeconfig: %w", ErrUnreadable, file, err)
 	}
 	if len(contexts) == 0 {
 		contexts = slices.DeleteFunc(slices.Sorted(maps.Keys(config.Contexts)), func(c string) bool { return slices.Contains(direct, c) })
@@ -107,11 +107,11 @@ func checkUsable(c *rest.Config) error {
 	u, err := url.Parse(c.Host)
 	switch {
 	case err != nil || u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("server %q is no https URL", c.Host)
+		return fmt.Errorf("server %q is not an https URL", c.Host)
 	case strings.Trim(u.Path, "/") != "":
-		return fmt.Errorf("server %q has a path: give the server itself, not what is in front of several", c.Host)
+		return fmt.Errorf("server %q has a path: give the URL of the server itself, not of a load balancer", c.Host)
 	case c.Insecure:
-		return errors.New("it skips TLS verification: answers of unknown servers prove nothing; give the CA")
+		return errors.New("it skips TLS verification, but answers of unverified servers prove nothing: give the CA")
 	case c.Proxy != nil:
 		return errors.New("it has a proxy-url: the servers are dialled directly only")
 	}

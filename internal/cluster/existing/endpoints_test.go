@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/pki"
 )
 
-// authority is a new CA with that name, in PEM.
+// authority returns a new CA with that name, in PEM.
 func authority(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func kubeconfig(t *testing.T, replace ...string) string {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	content := strings.NewReplacer(replace...).Replace(b.String())
 	if len(replace) > 0 && content == b.String() {
-		t.Fatal("nothing was replaced: this test would prove nothing")
+		t.Fatal("no text was replaced, so this test would prove nothing")
 	}
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestDirectWaysThatLeadToOneServerAreRefused(t *testing.T) {
 		}
 	}
 	if _, err := Endpoints(path, []string{"a", "b"}, []string{"a", "own"}); err != nil {
-		t.Errorf("a proxy that is no process of its own before one that is: %v", err)
+		t.Errorf("a proxy that is part of its kube-apiserver, and one that is a separate process: %v", err)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestEndpointsOfSeveralFiles(t *testing.T) {
 	}
 }
 
-// No address may be used that the kubeconfig does not name.
+// Endpoints must not use any address that the kubeconfig does not name.
 func TestNoWayFollowsTheEnvironment(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	endpoints, err := Endpoints(kubeconfig(t), nil, nil)
@@ -145,14 +145,14 @@ func TestEndpointsRefuses(t *testing.T) {
 		"no such context":       {nil, "a x", `no context "x": it has a, b, c`},
 		"no such context alone": {nil, "nope", `no context "nope": it has a, b, c`},
 		"no such user":          {[]string{"cluster: b, user: b}", "cluster: b, user: nope}"}, "", `kubeconfig, context "b": there is no user "nope"`},
-		"no such user of all":   {[]string{", user: b}", ", user: nope}", ", user: a}", ", user: nope}", ", user: c}", ", user: nope}"}, "", `there is no user "nope"`},
+		"no user of that name":  {[]string{", user: b}", ", user: nope}", ", user: a}", ", user: nope}", ", user: c}", ", user: nope}"}, "", `there is no user "nope"`},
 		"one server":            {nil, "a", "two servers at least"},
 		"a load balancer":       {[]string{"127.0.0.2", "127.0.0.1"}, "", `contexts "a" and "b" lead to the same server`},
 		"the same with a slash": {[]string{"127.0.0.2:6443", "127.0.0.1:6443/"}, "", `contexts "a" and "b" lead to the same server`},
 		"the same in capitals":  {[]string{"127.0.0.1:6443", "cp.example:443", "127.0.0.2:6443", "CP.example"}, "", `contexts "a" and "b" lead to the same server`},
 		"several users":         {[]string{"- name: b\n  user: {token: secret}", "- name: b\n  user: {token: other}"}, "", "different users"},
 		"not verified":          {[]string{"6443', certificate-authority:", "6443', insecure-skip-tls-verify: true, x:"}, "", "skips TLS verification"},
-		"plain HTTP":            {[]string{"https://127.0.0.3", "http://127.0.0.3"}, "", "no https URL"},
+		"plain HTTP":            {[]string{"https://127.0.0.3", "http://127.0.0.3"}, "", "not an https URL"},
 		"a path":                {[]string{"127.0.0.3:6443", "127.0.0.3:6443/clusters/x"}, "", "has a path"},
 		"through a proxy":       {[]string{"6443', certificate-authority:", "6443', proxy-url: 'http://127.0.0.1:1', certificate-authority:"}, "", "proxy-url"},
 		"other names in TLS":    {[]string{"127.0.0.3:6443',", "127.0.0.3:6443', tls-server-name: other,"}, "", "tls-server-name"},
@@ -167,6 +167,6 @@ func TestEndpointsRefuses(t *testing.T) {
 		})
 	}
 	if _, err := Endpoints(filepath.Join(t.TempDir(), "nothing"), nil, nil); err == nil || !strings.Contains(err.Error(), "no such file") {
-		t.Errorf("a file that is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }

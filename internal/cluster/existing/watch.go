@@ -74,12 +74,12 @@ func (c *Cluster) becameReady(s *server) {
 	s.serving.Store(int64(s.incarnation))
 }
 
-// becameUnready ends an incarnation. It records an orderly stop, because the owner of the server
-// may have stopped it. So the server is not blamed for a crash that nobody saw.
+// becameUnready ends an incarnation. It records a graceful stop, because the owner of the server
+// may have stopped it. So the run does not blame the server for a crash that it did not see.
 func (c *Cluster) becameUnready(s *server, since history.Time, why error) {
 	s.serving.Store(0)
-	c.status("%s: is not ready any more: %v", s.Name, why)
-	detail := fmt.Sprintf("not ready any more, for an unknown reason: %v", why)
+	c.status("%s: is no longer ready: %v", s.Name, why)
+	detail := fmt.Sprintf("no longer ready, for an unknown reason: %v", why)
 	c.record(s, history.StateStopping, since, detail)
 	c.record(s, history.StateStopped, c.recorder.Now(), "")
 }

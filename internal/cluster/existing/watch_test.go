@@ -52,7 +52,7 @@ func endpoint(t *testing.T, ready *atomic.Bool) Endpoint {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method != http.MethodGet:
-			t.Errorf("%s %s: nothing may be done but read", r.Method, r.URL.Path)
+			t.Errorf("%s %s: only reads are allowed", r.Method, r.URL.Path)
 		case r.URL.Path == "/version":
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"gitVersion":"v1.37.1"}`)
@@ -80,8 +80,8 @@ func until(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// If a server is gone for a while, the run notices it. No server is blamed, because that would be a
-// crash.
+// If a server is not ready for some time, the run notices it. It does not record a crash, because
+// that would blame the server.
 func TestAServerThatComesAndGoes(t *testing.T) {
 	var ready atomic.Bool
 	ready.Store(true)
@@ -125,7 +125,7 @@ func TestStartNeedsEveryServer(t *testing.T) {
 	}
 }
 
-// Servers that somebody else owns are never changed, whatever a plan says.
+// Servers that skewproof did not start are never changed, whatever a plan says.
 func TestNothingIsChanged(t *testing.T) {
 	var ready atomic.Bool
 	ready.Store(true)

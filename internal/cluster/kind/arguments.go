@@ -111,7 +111,7 @@ func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.O
 
 // ProxyArguments returns the command line of the sidecar in front of a kube-apiserver, without the
 // program's name. The sidecar has the certificate and the authorities of the server, because
-// clients and peers take it for the server.
+// clients and peers connect to it in place of the server.
 func ProxyArguments() []string {
 	return []string{
 		"proxy",

@@ -22,7 +22,7 @@ import (
 	"github.com/skewproof/skewproof/internal/pki"
 )
 
-// Config says what to start.
+// Config describes what the cluster starts.
 type Config struct {
 	Name     string // of the cluster and its network; see [NewName]
 	Image    string // of every node; see [FindImage]
@@ -38,8 +38,8 @@ type Config struct {
 // Files are directories of the run. All of them exist.
 type Files struct {
 	Keys  string // private keys, certificates and a kubeconfig; to be removed after the run
-	Nodes string // what the nodes see as their files, and the configuration of the cluster
-	Logs  string // what servers, kubelets, kind and toxiproxy write
+	Nodes string // files for the nodes, and the configuration of the cluster
+	Logs  string // output of servers, kubelets, kind and toxiproxy
 }
 
 func (f Files) key(name string) string      { return filepath.Join(f.Keys, name) }
@@ -180,7 +180,7 @@ func (c *Cluster) around(name string, address func(*server) netip.AddrPort) (*re
 // Close removes the cluster, its network and the links, at any stage. It may be called repeatedly.
 func (c *Cluster) Close() error {
 	c.cancel()
-	err := remove(context.Background(), c.config.Name) // whatever else has ended
+	err := remove(context.Background(), c.config.Name) // even if other parts failed to end
 	c.lifecycle.Wait()
 	if c.fabric != nil {
 		err = errors.Join(err, c.fabric.Close())

@@ -33,7 +33,8 @@ type Configuration struct {
 	Files string
 	// Proxy is the reference proxy's static executable on this machine, for subject reference.
 	Proxy string
-	// ProxyManifest is a file on this machine with the sidecar's static pod. Empty: it comes later.
+	// ProxyManifest is a file on this machine with the sidecar's static pod. If it is empty, the
+	// static pod is added later.
 	ProxyManifest string
 	// Names are further names and addresses for the serving certificates.
 	Names []string

@@ -50,8 +50,8 @@ func patchOf(t *testing.T, patches []string, kind string) map[string]any {
 	return nil
 }
 
-// kubeadm starts every kube-apiserver at the version of the cluster; only a directory of patches of
-// its own makes a node differ.
+// kubeadm starts every kube-apiserver at the version of the cluster. Only its own directory of
+// patches makes a node differ.
 func TestEveryNodeHasThePatchesOfItsVersion(t *testing.T) {
 	c := mixed(scenario.SubjectBuiltin, "v1.37.1", "v1.36.3", "v1.36.3")
 	cluster := parsed(t, c)
@@ -102,7 +102,7 @@ func TestKubeadmIsOfTheOldestVersionInTheImage(t *testing.T) {
 	}
 	c.Image = "kindest/node:latest"
 	if c.Oldest() != "v1.36.3" {
-		t.Errorf("oldest %s of an image that does not tell", c.Oldest())
+		t.Errorf("oldest %s of an image without that label", c.Oldest())
 	}
 }
 

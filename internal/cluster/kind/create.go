@@ -57,7 +57,7 @@ func (c *Cluster) create(ctx context.Context) (err error) {
 	case failed != nil:
 		return failed
 	case err != nil:
-		return fmt.Errorf("make the kind cluster: %w; what kind and kubeadm said is in %s", err, c.config.Files.log("kind"))
+		return fmt.Errorf("make the kind cluster: %w; the output of kind and kubeadm is in %s", err, c.config.Files.log("kind"))
 	case !prepared:
 		return errors.New("make the kind cluster: this version of kind never said that the nodes run, so faults could not be put between them")
 	}

@@ -66,8 +66,8 @@ func notHere(gateway string) error {
 		gateway)
 }
 
-// addresses returns the addresses of the containers of a cluster, by container. A container without
-// an address is left out.
+// addresses returns the addresses of the containers of a cluster, by container. It omits a
+// container without an address.
 func addresses(ctx context.Context, cluster string) (map[string]netip.Addr, error) {
 	out, err := Docker(ctx, nil, "network", "inspect", "--format", `{{range .Containers}}{{.Name}} {{.IPv4Address}}{{"\n"}}{{end}}`, cluster)
 	if err != nil {

@@ -66,8 +66,8 @@ spec:
     livenessProbe: {httpGet: {port: 6443, path: /livez, scheme: HTTPS}}
 `
 
-// A kubelet starts a pod anew only when its manifest has changed: a restart of the same version
-// must change it too.
+// A kubelet starts a new pod only when its manifest has changed. So a restart of the same version
+// must change the manifest too.
 func TestEachIncarnationHasAManifestOfItsOwn(t *testing.T) {
 	second, err := edit([]byte(manifest), apiserverImage("v1.36.3"), 2, nil)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestEachIncarnationHasAManifestOfItsOwn(t *testing.T) {
 	}
 }
 
-// What a kube-apiserver was told is what its manifest says once it is edited.
+// The arguments of a kube-apiserver are those in its manifest after the edit.
 func TestTheCommandLineOfAPod(t *testing.T) {
 	args, err := commandLine([]byte(manifest), func(c *corev1.Container) { setUp(c, []Argument{{Name: "emulated-version", Value: "1.35"}}) })
 	if want := []string{"--emulated-version=1.35", "--secure-port=6443"}; err != nil || !slices.Equal(args, want) {

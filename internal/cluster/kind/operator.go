@@ -78,8 +78,9 @@ func OperatorProxyManifest() ([]byte, error) {
 	})
 }
 
-// operatorArguments are those of a run's sidecar, with the addresses of [behindSidecar]. The
-// kube-apiserver's certificate need not name the loopback address: the name is demanded instead.
+// operatorArguments returns the arguments of a run's sidecar, with the addresses of
+// [behindSidecar]. The kube-apiserver's certificate need not be valid for the loopback address,
+// because the sidecar verifies a host name instead.
 func operatorArguments() []string {
 	arguments := slices.DeleteFunc(ProxyArguments(), func(a string) bool {
 		name, _, _ := strings.Cut(a, "=")

@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// The catalogue says where a scenario does not run, and the backend what it cannot do: a scenario
-// that one of them forgets would be refused in the middle of a suite, or be skipped without need.
+// The catalogue says where a scenario does not run, and the backend says what it cannot do. If one
+// of the two omits a scenario, a suite would fail in the middle, or skip the scenario without need.
 func TestTheCatalogueKnowsWhatAKindClusterCannotDo(t *testing.T) {
 	for _, s := range scenarios.All() {
 		plan := s.Plan(scenario.Parameters{Servers: max(3, s.MinServers), From: "v1.36.3", To: "v1.37.1", Bounds: history.DefaultBounds})

@@ -75,10 +75,10 @@ log=/dev/null
 for i in $(seq 50); do for f in /var/log/containers/*-"$id".log; do [ -e "$f" ] && log=$f && break 2; done; sleep 0.1; done
 exec tail -s 0.1 -n +1 -F --pid="$1" "$log" 2>/dev/null`
 
-// Docker's client may fail for reasons of its own, above all on an overloaded machine.
+// Docker's client may fail for reasons of its own, for example on an overloaded machine.
 const (
 	retryInterval = 500 * time.Millisecond
-	// nodeTimeout is how long a node may not answer until its processes are taken for ended.
+	// nodeTimeout is how long a node may give no answer before its processes count as ended.
 	nodeTimeout = 15 * time.Second
 )
 
@@ -115,9 +115,9 @@ func (p *process) runs(ctx context.Context, limit time.Duration) bool {
 	return false
 }
 
-// unwrapped writes the lines of a container's log as the program wrote them. Each comes as "TIME
-// STREAM TAG TEXT", where the tag P says that the line goes on in the next.
-// Source: the CRI logging format, kubernetes/design-proposals-archive, node/kubelet-cri-logging.md.
+// unwrapped writes the lines of a container's log as the program wrote them. Each line has the form
+// "TIME STREAM TAG TEXT". The tag P means that the line continues in the next one. Source: the CRI
+// logging format, kubernetes/design-proposals-archive, node/kubelet-cri-logging.md.
 type unwrapped struct {
 	w    io.Writer
 	rest []byte // the beginning of a line

@@ -22,10 +22,10 @@ func engineOf(t *testing.T, lines string) {
 	t.Chdir(t.TempDir())
 }
 
-// A server is said to have crashed if its process has ended, and not if the engine could not be
-// asked for a moment.
+// A server has crashed if its process has ended, and not if the engine could not be asked for a
+// short time.
 func TestAProcessHasEndedWhenItsNodeSaysSo(t *testing.T) {
-	// inside runs what is to be run in a node: 'exec --privileged NODE COMMAND…'.
+	// inside runs the command that 'exec --privileged NODE COMMAND…' would run in a node.
 	const inside = "shift 3; exec \"$@\"\n"
 	for name, c := range map[string]struct {
 		engine string
@@ -47,8 +47,7 @@ func TestAProcessHasEndedWhenItsNodeSaysSo(t *testing.T) {
 	}
 }
 
-// A kubelet may take minutes to start a crashed server again. Nobody waits for that when the run is
-// over, or broken off.
+// A kubelet may take minutes to restart a crashed server. The end of a run must not wait for that.
 func TestTheEndDoesNotWaitForACrashedServerToComeBack(t *testing.T) {
 	t.Run("over", func(t *testing.T) { endWhileRestarting(t, (*Cluster).RecordPanics) })
 	t.Run("broken off", func(t *testing.T) {

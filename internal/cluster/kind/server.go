@@ -23,7 +23,7 @@ const (
 	// stopTimeout exceeds the time for a kubelet to notice a change and to kill (after 30 s, by
 	// default).
 	stopTimeout = 90 * time.Second
-	// effectTimeout bounds how long the harness looks at the effect of a setup.
+	// effectTimeout bounds how long the harness reads the effect of a setup.
 	effectTimeout = 5 * time.Second
 )
 
@@ -48,7 +48,8 @@ func (c *Cluster) newServer(p Place, version string) *server {
 
 func (s *server) subject() string { return lifecycle.Subject(s.cluster.config.Subject, s.Setup()) }
 
-// real is what others dial: the sidecar if there is one, otherwise the kube-apiserver.
+// real is the address that clients and peers dial: that of the sidecar if there is one, otherwise
+// that of the kube-apiserver.
 func (s *server) real() netip.AddrPort { return netip.AddrPortFrom(s.address, securePort) }
 
 // own is where the kube-apiserver itself listens at present.
@@ -88,8 +89,8 @@ func (s *server) Programs(string) ([]lifecycle.Program[*process], error) {
 	return programs, nil
 }
 
-// arguments are those of the program in a pod of the next incarnation; nil while its manifest is
-// unknown.
+// arguments returns the arguments of the program in a pod of the next incarnation. It returns nil
+// while the pod's manifest is unknown.
 func (s *server) arguments(pod string) ([]string, error) {
 	if len(s.manifests[pod]) == 0 {
 		return nil, nil
@@ -129,7 +130,7 @@ func (s *server) checkVersion(ctx context.Context, i *incarnation) error {
 	version, reports, err := lifecycle.VersionAt(ctx, s.Client, "https://"+s.own().String())
 	i.Reports = reports
 	if err == nil && version != i.Version {
-		err = fmt.Errorf("it says that it is %s, and should be %s: make the node image anew ('make kind-images')", version, i.Version)
+		err = fmt.Errorf("its version is %s, want %s: build the node image again ('make kind-images')", version, i.Version)
 	}
 	return err
 }

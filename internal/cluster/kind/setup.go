@@ -96,8 +96,8 @@ func (c *Cluster) dials(to string) []history.Dial {
 	return c.fabric.Dials(to, s.real().String())
 }
 
-// Effect is what can be seen of the configuration of a server's present incarnation. Dials are all
-// so far, also those of earlier incarnations. No setup changes certificates here.
+// Effect is the visible effect of the configuration of a server's present incarnation. Dials are
+// all so far, including those of earlier incarnations. No setup changes certificates here.
 func (c *Cluster) Effect(ctx context.Context, name string) (history.Effect, error) {
 	s, err := c.Find(name)
 	if err != nil {

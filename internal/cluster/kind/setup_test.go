@@ -58,8 +58,8 @@ func TestArgumentsOfAServerWithASetup(t *testing.T) {
 	}
 }
 
-// What kubeadm takes for all servers must be right for each: what some do not have is in the
-// patches of those that do.
+// kubeadm uses the same arguments for all servers, so these must be right for each. Arguments that
+// only some servers have are in the patches of those servers.
 func TestServersThatDifferHaveTheirArgumentsInPatches(t *testing.T) {
 	c := mixed(scenario.SubjectReference, "v1.36.3", "v1.36.3")
 	c.Nodes[1].Setup = &scenario.Setup{Proxy: scenario.Off}
@@ -78,12 +78,12 @@ func TestServersThatDifferHaveTheirArgumentsInPatches(t *testing.T) {
 	}
 	c.Nodes[0].Setup = c.Nodes[1].Setup
 	if patch, some := c.Tree()["patches/"+c.PatchDir(c.Nodes[0])+"/kube-apiserver2+json.yaml"]; some {
-		t.Errorf("servers that are alike have a patch for what they have in common: %s", patch)
+		t.Errorf("equal servers have a patch for their common arguments: %s", patch)
 	}
 }
 
-// A server that is started with another setup must lose what the one before gave it, and is probed
-// where it listens: or its kubelet would kill it.
+// A server that starts with another setup must lose the arguments of the setup before. It must be
+// probed where it listens, or its kubelet would kill it.
 func TestASetupReplacesTheOneBefore(t *testing.T) {
 	own := func(setup *scenario.Setup) func(*corev1.Container) {
 		arguments, err := ownArguments("v1.36.3", scenario.SubjectReference, setup, history.OwnFlags{})

@@ -183,7 +183,7 @@ func (s *Server[P]) Replace(ctx context.Context, version string) error {
 	}
 	defer s.Unlock()
 	if s.next != nil || s.Setup() != nil {
-		return fmt.Errorf("replace server %q: it has a setup of its own, or is to get one: stop, configure and start it", s.Name)
+		return fmt.Errorf("replace server %q: it has a setup of its own, or must get one: stop, configure and start it", s.Name)
 	}
 	version = cmp.Or(version, s.Version)
 	if err := s.stop(ctx, version); err != nil {

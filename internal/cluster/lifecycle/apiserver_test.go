@@ -31,6 +31,6 @@ func TestAServerThatIsNotReadySaysSo(t *testing.T) {
 		}
 	}
 	if version, _, err := VersionAt(t.Context(), server.Client(), server.URL+"/other"); err == nil {
-		t.Errorf("what is no version is %q", version)
+		t.Errorf("an invalid version is %q", version)
 	}
 }

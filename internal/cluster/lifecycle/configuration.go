@@ -16,8 +16,8 @@ import (
 // k8s.io/apiserver/pkg/features/kube_features.go.
 const gateOnSince = "v1.36"
 
-// Configured returns the content of the flags of a server: those of its kube-apiserver and of its
-// sidecar, if it has one. Server, Incarnation and At stay empty.
+// Configured returns the configuration in the flags of a server: those of its kube-apiserver and of
+// its sidecar, if it has one. It leaves Server, Incarnation and At empty.
 func Configured(version string, setup *scenario.Setup, apiserver, sidecar []string) history.Configuration {
 	own := flagsOf(apiserver)
 	c := history.Configuration{Setup: setup.String(), Proxy: history.ProxyOff, Emulates: own.value("emulated-version")}

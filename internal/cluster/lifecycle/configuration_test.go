@@ -23,8 +23,8 @@ func TestConfigured(t *testing.T) {
 			Proxy: history.ProxyOwn, PeerCA: "ca.crt", PeerIP: "198.19.0.1", PeerPort: "6443", AdvertiseIP: "198.19.0.2", Port: "6444",
 		}},
 		"switched off":                       {"v1.36.3", &scenario.Setup{Proxy: scenario.Off}, []string{off}, nil, history.Configuration{Proxy: history.ProxyOff, Setup: "its proxy switched off"}},
-		"without a word, on by default":      {"v1.36.3", nil, nil, nil, history.Configuration{Proxy: history.ProxyOwn}},
-		"without a word, off by default":     {"v1.35.4", nil, nil, nil, history.Configuration{Proxy: history.ProxyOff}},
+		"without a flag, on by default":      {"v1.36.3", nil, nil, nil, history.Configuration{Proxy: history.ProxyOwn}},
+		"without a flag, off by default":     {"v1.35.4", nil, nil, nil, history.Configuration{Proxy: history.ProxyOff}},
 		"with the default that it emulates":  {"v1.36.3", nil, []string{"--emulated-version=1.35"}, nil, history.Configuration{Proxy: history.ProxyOff, Emulates: "1.35"}},
 		"behind a sidecar, which faces them": {"v1.36.3", nil, []string{off, "--peer-advertise-ip=1.2.3.4", "--secure-port=1"}, []string{"proxy", "--secure-port=6443"}, history.Configuration{Proxy: history.ProxySidecar, Port: "6443"}},
 		"without some group versions": {"v1.30.14", nil, []string{off, "--runtime-config=api/all=true", "--runtime-config=batch/v1=false,apps/v1=false"}, nil, history.Configuration{

@@ -112,7 +112,7 @@ func (g *Group[P]) AwaitEnd(ctx context.Context, limit time.Duration) error {
 		}
 	}
 	if len(g.processes) > 0 {
-		<-g.over // it is closed a moment after the first Done
+		<-g.over // it is closed shortly after the first Done
 	}
 	return nil
 }

@@ -231,7 +231,7 @@ func (s *Server[P]) recordPanics() {
 			found = append(found, p.Log().Panics(logEnd(p.Log(), s.incarnations[n+1:]))...)
 		}
 		if len(found) > 0 && i.crashed.CompareAndSwap(false, true) {
-			s.record(i, history.StateCrashed, fmt.Sprintf("its logs tell of %d panics; the first: %s", len(found), found[0]))
+			s.record(i, history.StateCrashed, fmt.Sprintf("its logs have %d panics; the first: %s", len(found), found[0]))
 		}
 	}
 }

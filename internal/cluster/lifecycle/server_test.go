@@ -37,7 +37,7 @@ func TestACrashOfEitherProcessIsOneCrash(t *testing.T) {
 				t.Errorf("%d processes are left", len(living))
 			}
 			if len(r.entries) != 1 || r.entries[0].State != history.StateCrashed || !strings.Contains(r.entries[0].Detail, "exit status 3") || !strings.Contains(r.entries[0].Detail, "lost etcd") {
-				t.Errorf("recorded: %+v, want one crash that tells of the process that ended", r.entries)
+				t.Errorf("recorded: %+v, want one crash that names the process that ended", r.entries)
 			}
 			if err := s.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), `stop server "a": it is not running`) {
 				t.Errorf("got %v, want an error that says that it does not run", err)

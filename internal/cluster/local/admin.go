@@ -17,9 +17,9 @@ import (
 )
 
 // adminTransport makes the administrator's connections around links and faults, for readiness and
-// ground truth. It must work with servers that nobody else trusts. So it does not verify the
-// authority of a certificate. Instead, the certificate must be one that the run has issued for a
-// server.
+// ground truth. It must also work with servers whose certificates no other client trusts. So it
+// does not verify the authority of a certificate. Instead, the certificate must be one that the run
+// has issued for a server.
 type adminTransport struct {
 	*http.Transport
 
@@ -83,7 +83,7 @@ func (t *adminTransport) certificateAt(ctx context.Context, at netip.AddrPort) (
 	defer cancel()
 	conn, err := (&tls.Dialer{Config: t.TLSClientConfig}).DialContext(ctx, "tcp", at.String())
 	if err != nil {
-		return nil, fmt.Errorf("look at the certificate that is shown at %s: %w", at, err)
+		return nil, fmt.Errorf("read the serving certificate at %s: %w", at, err)
 	}
 	defer func() { _ = conn.Close() }()
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil

@@ -18,7 +18,7 @@ import (
 
 var _ cluster.Administrator = (*Cluster)(nil)
 
-// administrationTimeout bounds what the administrator does.
+// administrationTimeout bounds each action of the administrator.
 const administrationTimeout = 30 * time.Second
 
 func (c *Cluster) gateway() (etcd.Gateway, error) {

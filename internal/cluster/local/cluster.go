@@ -31,7 +31,7 @@ const (
 	stopTimeout = 75 * time.Second
 )
 
-// Config says what to start.
+// Config describes what the cluster starts.
 type Config struct {
 	Subject string
 	Servers []history.Server // names and first versions
@@ -195,7 +195,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 // Close ends all processes, links and hosts. It may be called at any time, and more than once.
 func (c *Cluster) Close() {
 	for _, r := range append(c.candidates.list(), &c.controllers) {
-		r.close() // before the servers end: it tells what it measured
+		r.close() // before the servers end, because it then writes what it measured
 	}
 	var all sync.WaitGroup
 	for _, s := range c.Servers {

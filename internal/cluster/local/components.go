@@ -76,14 +76,14 @@ func EtcdArguments(f Files) []string {
 		"--data-dir=" + f.Data,
 		"--listen-client-urls=https://" + etcdReal.String(),
 		"--advertise-client-urls=https://" + etcdAdvertised.String(),
-		"--listen-peer-urls=http://127.0.0.1:2380", // a single member: nobody dials it, and the sandbox's loopback is private
+		"--listen-peer-urls=http://127.0.0.1:2380", // a single member: no other member dials it, and the sandbox's loopback is private
 		"--client-cert-auth=true",
 		"--trusted-ca-file=" + f.key("etcd-ca.crt"),
 		"--cert-file=" + f.key("etcd-server.crt"),
 		"--key-file=" + f.key("etcd-server.key"),
 		"--log-level=warn",
-		// As with kubeadm. Without it, a watch of a resource that nobody writes learns of no newer
-		// revision.
+		// kubeadm sets this flag too. Without it, a watch of a resource that is never written
+		// learns of no newer revision.
 		"--watch-progress-notify-interval=5s",
 	}
 }

@@ -38,9 +38,9 @@ const (
 	restartDelay = time.Second
 )
 
-// controllersHost is the /30 between the run and the host of the controllers. It is the one before
-// those of the servers. Those of candidates are in a block of their own, in the order of the servers
-// whose clients they are.
+// controllersHost is the /30 between the run and the host of the controllers, just before those of
+// the servers. The /30s of candidates are in another block, in the order of the servers whose
+// clients they are.
 var (
 	controllersHost = netip.PrefixFrom(hostBlock, 30)
 	candidatesBlock = netip.MustParseAddr("198.18.2.0")
@@ -61,7 +61,8 @@ type controllers struct {
 	program *dependency   // nil if it does not run
 	again   int           // how often it was restarted since the run asked for it
 	started int           // how often the run asked for it
-	// measure writes what the running program has measured into the logs; nil if it never ran.
+	// measure writes the measurements of the running program into the logs. It is nil if the
+	// program never ran.
 	measure func(context.Context) error
 	status  func(format string, args ...any)
 	begin   func() (*process, error)
@@ -251,8 +252,8 @@ func (r *controllers) stop(ctx context.Context) error {
 // metricsTimeout is how long the end of the program may wait for its metrics.
 const metricsTimeout = 5 * time.Second
 
-// keepMetrics saves the metrics of the program, which end with it. A run goes on without them,
-// because no verdict depends on them.
+// keepMetrics saves the metrics of the program before it ends. If this fails, the run continues,
+// because no verdict depends on the metrics.
 func (r *controllers) keepMetrics(ctx context.Context) {
 	if r.measure == nil {
 		return
@@ -287,9 +288,9 @@ func (r *controllers) close() {
 	}
 }
 
-// migratorGate switches the controller of storage version migrations on where it is off by default
-// (k8s.io/kubernetes, pkg/features: beta and off in 1.35 and 1.36, on from 1.37). It does nothing
-// while there is no StorageVersionMigration.
+// migratorGate returns the flags that switch on the controller of storage version migrations where
+// it is off by default (k8s.io/kubernetes, pkg/features: beta and off in 1.35 and 1.36, on from
+// 1.37). The controller does nothing while there is no StorageVersionMigration.
 func migratorGate(version string) []string {
 	switch semver.MajorMinor(version) {
 	case "v1.35", "v1.36":
@@ -305,8 +306,8 @@ func ControllersArguments(f Files, elect bool) []string {
 	return r.arguments(f)
 }
 
-// arguments is the command line. Each controller is a user of its own, as with kubeadm, so that
-// audit logs show which controller did what.
+// arguments returns the command line. Each controller is a separate user, as with kubeadm, so that
+// audit logs show which controller sent a request.
 func (r *controllers) arguments(f Files) []string {
 	kubeconfig := f.key(r.name + ".kubeconfig")
 	return []string{

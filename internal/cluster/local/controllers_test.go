@@ -96,7 +96,7 @@ func TestControllersThatWereStoppedAreNotStartedAgain(t *testing.T) {
 	replaced.watch(func(d *dependency) { c.restartControllers(r, d) })
 }
 
-// What the controllers measured is saved before they end, and a run goes on without it.
+// The metrics of the controllers are saved before they end. A run continues without them.
 func TestMetricsAreKeptWhenControllersEnd(t *testing.T) {
 	answers := http.StatusOK
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -122,7 +122,7 @@ func TestMetricsAreKeptWhenControllersEnd(t *testing.T) {
 			}
 			content, _ := os.ReadFile(file)
 			if kept := answers == http.StatusOK; kept != (string(content) == "workqueue_depth 1\n") || kept != (told == "") {
-				t.Errorf("answered %d: %q is in the logs; told %q", answers, content, told)
+				t.Errorf("answered %d: %q is in the logs; reported %q", answers, content, told)
 			}
 		}
 	}

@@ -22,13 +22,13 @@ const (
 	otherFrontProxyName = "front-proxy-of-another"
 )
 
-// strangerAuthority is the file name of the authority that nobody trusts.
+// strangerAuthority is the file name of an authority that no server trusts.
 const strangerAuthority = "stranger-ca"
 
 type authorities struct {
 	servers      *pki.Authority // and clients
 	frontProxies *pki.Authority
-	stranger     *pki.Authority // nobody trusts it; nil until it is needed
+	stranger     *pki.Authority // no server trusts it; nil until it is needed
 }
 
 func credentials(places []Place, f Files) (*authorities, error) {
@@ -114,7 +114,7 @@ func (a *authorities) issueVariant(by *pki.Authority, name string, r pki.Request
 	return by.Issue(name, r)
 }
 
-// makeStranger makes the authority that nobody trusts, once.
+// makeStranger makes the authority that no server trusts. Later calls do nothing.
 func (a *authorities) makeStranger(dir string) error {
 	if a.stranger != nil {
 		return nil

@@ -40,8 +40,8 @@ type start struct {
 	ready  string
 	client *http.Client
 	limit  time.Duration
-	// ended is called if it ends by itself after it was ready. If ended is nil, the run is then
-	// over.
+	// ended is called if the dependency ends by itself after it was ready. If ended is nil, such an
+	// end ends the run.
 	ended func(*dependency)
 }
 
@@ -74,10 +74,10 @@ func (d *dependency) watch(ended func(*dependency)) {
 	}
 }
 
-// failed tells the run that a dependency ended by itself. Later failures of servers are not their
-// fault.
+// failed tells the run that a dependency ended by itself. Failures of servers after this are not
+// the servers' fault.
 func (c *Cluster) failed(d *dependency) {
-	c.config.Failed(d.name, fmt.Errorf("%s ended though nobody had asked it to: %s", d.name, lifecycle.Ending(d.process)))
+	c.config.Failed(d.name, fmt.Errorf("%s ended although the run did not stop it: %s", d.name, lifecycle.Ending(d.process)))
 }
 
 func (d *dependency) stop(ctx context.Context) error {

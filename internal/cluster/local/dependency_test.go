@@ -17,7 +17,7 @@ func TestTheEndOfEtcdIsReported(t *testing.T) {
 	lost := make(chan string, 1)
 	c := &Cluster{config: Config{Failed: func(part string, err error) { lost <- part + ": " + err.Error() }}}
 	go dependencyOf(fault.Etcd, shell(t, "echo 'panic: tocommit is out of range'; exit 2")).watch(c.failed)
-	if got := <-lost; !strings.HasPrefix(got, "etcd: etcd ended though nobody had asked it to: exit status 2") || !strings.Contains(got, "panic: tocommit") {
+	if got := <-lost; !strings.HasPrefix(got, "etcd: etcd ended although the run did not stop it: exit status 2") || !strings.Contains(got, "panic: tocommit") {
 		t.Errorf("told: %s", got)
 	}
 }
@@ -34,7 +34,7 @@ func TestAnEndOfEtcdThatWasAskedForIsNotReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-ended; got != "another" {
-		t.Errorf("told of the end of %s", got)
+		t.Errorf("reported the end of %s", got)
 	}
 }
 

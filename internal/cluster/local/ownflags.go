@@ -87,7 +87,7 @@ func CheckOwn(o history.OwnFlags) error {
 	return nil
 }
 
-// checkList refuses what is not a list such as "a=true,b=false".
+// checkList returns an error for a text that is not a list such as "a=true,b=false".
 func checkList(at, list string, empty bool) error {
 	if list == "" && empty {
 		return nil

@@ -45,7 +45,7 @@ func TestOwnFlagsAreGiven(t *testing.T) {
 	}
 }
 
-// Flags by which the run works are refused by name, in whatever form they are given.
+// Flags that the run needs for itself are refused by name, in every spelling.
 func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 	for flag, want := range map[string]string{
 		"etcd-servers=https://elsewhere": "--etcd-servers itself",
@@ -83,7 +83,7 @@ func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 	}
 }
 
-// What a run sets is reserved, whatever its subject.
+// Every flag that a run sets is reserved, for every subject.
 func TestEveryFlagOfARunIsReserved(t *testing.T) {
 	names := reserved()
 	for _, subject := range scenario.Subjects {

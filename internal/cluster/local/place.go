@@ -13,7 +13,7 @@ import (
 )
 
 // These addresses are from 198.18.0.0/15, which RFC 2544 reserves for benchmarks between devices.
-// Nobody routes this range, so even a packet that left the sandbox would reach nothing.
+// No network routes this range, so even a packet that left the sandbox would reach nothing.
 var (
 	hostBlock       = netip.MustParseAddr("198.18.0.0")   // a /30 for each server: between the run and its host
 	advertisedBlock = netip.MustParseAddr("198.19.0.0")   // an address for each server, at which the switch listens

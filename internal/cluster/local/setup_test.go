@@ -90,7 +90,7 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 			map[string]string{"feature-gates": "-", "peer-ca-file": "-", "peer-advertise-ip": "-", "requestheader-uid-headers": "-", "advertise-address": "198.19.0.2",
 				"requestheader-allowed-names": "front-proxy-client"},
 			map[string]string{"peer-ca-file": "keys/ca.crt"}},
-		"one that looks for servers without a sidecar": {scenario.Setup{Direct: true}, nil, map[string]string{"find-direct-peers": "true"}},
+		"a sidecar that searches for servers without a sidecar": {scenario.Setup{Direct: true}, nil, map[string]string{"find-direct-peers": "true"}},
 		"an older self": {scenario.Setup{EmulatedVersion: "1.36"}, map[string]string{"emulated-version": "1.36"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -208,8 +208,8 @@ func TestCertificatesAreWrongInTheOneWayThatIsAskedFor(t *testing.T) {
 	}
 }
 
-// The administrator trusts servers that nobody else can trust, but no program that only claims to
-// be one.
+// The administrator trusts servers that no other client trusts, but no program that only claims to
+// be one of them.
 func TestTheAdministratorKnowsEveryCertificateOfAServer(t *testing.T) {
 	_, c, p := issued(t, scenario.Setup{Serving: scenario.CertificateExpired}, "serving-b-expired")
 	f := c.config.Files
@@ -220,7 +220,7 @@ func TestTheAdministratorKnowsEveryCertificateOfAServer(t *testing.T) {
 		}
 		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if len(r.TLS.PeerCertificates) == 0 || r.TLS.PeerCertificates[0].Subject.CommonName != "admin" {
-				t.Error("it did not say who it is")
+				t.Error("it showed no client certificate")
 			}
 		}))
 		s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert}

@@ -20,7 +20,7 @@ import (
 // ProgramTests is the program that runs Kubernetes' own end-to-end tests.
 const ProgramTests = "e2e.test"
 
-// testsHost is the /30 between the run and the host of the tests. It is after those of the servers.
+// testsHost is the /30 between the run and the host of the tests, after those of the servers.
 var testsHost = netip.MustParsePrefix("198.18.1.0/30")
 
 // interruptedFor is how long tests may take to write their results after an interrupt. An

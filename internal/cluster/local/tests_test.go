@@ -87,7 +87,7 @@ func testsDoing(t *testing.T, script string) *Cluster {
 
 func TestTestsAreAwaited(t *testing.T) {
 	if err := testsDoing(t, `echo results > "$1"; exit 1`).AwaitTests(t.Context(), time.Minute); err != nil {
-		t.Errorf("specs that fail are no error of the run: %v", err)
+		t.Errorf("failed specs must not be an error of the run: %v", err)
 	}
 	if err := testsDoing(t, "echo no such host; exit 1").AwaitTests(t.Context(), time.Minute); err == nil ||
 		!strings.Contains(err.Error(), "left no results") || !strings.Contains(err.Error(), "no such host") {
@@ -121,7 +121,7 @@ func TestTestsEndWithTheRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := c.AwaitTests(ctx, time.Minute); err == nil {
-		t.Error("tests that were interrupted are no error")
+		t.Error("interrupted tests must be an error")
 	}
 	<-program.done
 	c = testsDoing(t, "trap '' INT TERM; while :; do sleep 0.01; done")

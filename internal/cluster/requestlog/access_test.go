@@ -61,13 +61,15 @@ func TestAccessed(t *testing.T) {
 		"passed on":                {[]string{forwarded}, []handled{{hop("b", 1, 9, false), listed, "apiserver-x"}}},
 		"passed on by a peer":      {[]string{rerouted}, []handled{{Hop: hop("b", 2, 8, true), requested: listed}}},
 		"a last line is cut short": {[]string{rerouted, forwarded[:30]}, []handled{{Hop: hop("b", 2, 8, true), requested: listed}}},
-		"and the next process goes on": {
+		"and the next process continues": {
 			[]string{rerouted, rerouted[:len(rerouted)/2] + forwarded, rerouted},
-			[]handled{{Hop: hop("b", 2, 8, true), requested: listed}, {hop("b", 1, 9, false), listed, "apiserver-x"}, {Hop: hop("b", 2, 8, true), requested: listed}},
+			[]handled{{Hop: hop("b", 2, 8, true), requested: listed}, {hop("b", 1, 9, false), listed, "apiserver-x"},
+				{Hop: hop("b", 2, 8, true), requested: listed}},
 		},
 		"a last line lacks its end only": {
 			[]string{rerouted + forwarded, rerouted},
-			[]handled{{Hop: hop("b", 2, 8, true), requested: listed}, {hop("b", 1, 9, false), listed, "apiserver-x"}, {Hop: hop("b", 2, 8, true), requested: listed}},
+			[]handled{{Hop: hop("b", 2, 8, true), requested: listed}, {hop("b", 1, 9, false), listed, "apiserver-x"},
+				{Hop: hop("b", 2, 8, true), requested: listed}},
 		},
 		"a clock that was turned back": {[]string{line(t, 5, 3, nil)}, []handled{{Hop: hop("b", 5, 5, false), requested: listed}}},
 		"nothing":                      {nil, nil},
@@ -80,7 +82,8 @@ func TestAccessed(t *testing.T) {
 			compare(t, c.want, got)
 		})
 	}
-	if _, err := readAccessLog(strings.NewReader(forwarded+"\nnonsense\n"+forwarded), "b", epoch); err == nil || !strings.Contains(err.Error(), "line 2") {
+	_, err := readAccessLog(strings.NewReader(forwarded+"\nnonsense\n"+forwarded), "b", epoch)
+	if err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("a log that is broken in the middle: %v, want an error about line 2", err)
 	}
 }
@@ -92,20 +95,24 @@ func TestMergeCountsARequestOnceEachTimeItIsHandled(t *testing.T) {
 		audit  []handled
 		want   []handled
 	}{
-		"served behind the sidecar":                   {[]handled{at(1, 9)}, []handled{at(2, 8)}, []handled{at(1, 9)}},
-		"passed on to a peer":                         {[]handled{at(1, 9)}, nil, []handled{at(1, 9)}},
-		"the sidecar was killed at it":                {nil, []handled{at(2, 2)}, []handled{at(2, 2)}},
-		"without a sidecar":                           {nil, []handled{at(2, 8), at(3, 7)}, []handled{at(2, 8), at(3, 7)}},
-		"sent again by the client":                    {[]handled{at(1, 4), at(5, 9)}, []handled{at(2, 3), at(6, 8)}, []handled{at(1, 4), at(5, 9)}},
-		"sent again while the first was under way":    {[]handled{at(1, 9), at(2, 8)}, []handled{at(3, 7), at(4, 6)}, []handled{at(1, 9), at(2, 8)}},
+		"served behind the sidecar":    {[]handled{at(1, 9)}, []handled{at(2, 8)}, []handled{at(1, 9)}},
+		"passed on to a peer":          {[]handled{at(1, 9)}, nil, []handled{at(1, 9)}},
+		"the sidecar was killed at it": {nil, []handled{at(2, 2)}, []handled{at(2, 2)}},
+		"without a sidecar":            {nil, []handled{at(2, 8), at(3, 7)}, []handled{at(2, 8), at(3, 7)}},
+		"sent again by the client": {[]handled{at(1, 4), at(5, 9)}, []handled{at(2, 3), at(6, 8)},
+			[]handled{at(1, 4), at(5, 9)}},
+		"sent again while the first was under way": {[]handled{at(1, 9), at(2, 8)}, []handled{at(3, 7), at(4, 6)},
+			[]handled{at(1, 9), at(2, 8)}},
 		"sent again after the sidecar was killed":     {[]handled{at(5, 9)}, []handled{at(2, 2), at(6, 8)}, []handled{at(5, 9), at(2, 2)}},
 		"and killed when it was sent again":           {[]handled{at(1, 4)}, []handled{at(2, 3), at(6, 6)}, []handled{at(1, 4), at(6, 6)}},
 		"the client went away before it was taken up": {[]handled{at(1, 4)}, []handled{at(6, 8)}, []handled{at(1, 4)}},
 		"it outlasts a client that went away":         {[]handled{at(1, 4)}, []handled{at(2, 8)}, []handled{at(1, 4)}},
 		"tried twice behind the sidecar":              {[]handled{at(1, 9)}, []handled{at(2, 2), at(4, 8)}, []handled{at(1, 9)}},
-		"the order of the records does not matter":    {[]handled{at(5, 9), at(1, 4)}, []handled{at(6, 8), at(2, 3)}, []handled{at(5, 9), at(1, 4)}},
+		"the order of the records does not matter": {[]handled{at(5, 9), at(1, 4)}, []handled{at(6, 8), at(2, 3)},
+			[]handled{at(5, 9), at(1, 4)}},
 		"the same moment, cut down to microseconds": {[]handled{{Hop: history.Hop{Operation: "x1", Start: ms + 900, End: 2 * ms,
-			Entry: &history.Entry{Server: "b", User: "jane"}}}}, []handled{at(1, 2)}, []handled{{Hop: history.Hop{Operation: "x1", Start: ms + 900, End: 2 * ms, Entry: &history.Entry{Server: "b", User: "jane"}}}}},
+			Entry: &history.Entry{Server: "b", User: "jane"}}}}, []handled{at(1, 2)},
+			[]handled{{Hop: history.Hop{Operation: "x1", Start: ms + 900, End: 2 * ms, Entry: &history.Entry{Server: "b", User: "jane"}}}}},
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, c.want, merge(c.access, c.audit)) })
 	}
@@ -122,8 +129,8 @@ func TestMergeKnowsTheQueryFromTheKubeAPIServer(t *testing.T) {
 		merge([]handled{at(1, 9, door), at(11, 19, door)}, []handled{at(2, 3, behind), at(4, 8, again)}))
 }
 
-// If the kube-apiserver sees another user than the sidecar, it describes another user: its groups
-// are not those of the sidecar's user.
+// If the kube-apiserver and the sidecar saw different users, the groups that the kube-apiserver
+// recorded are not those of the sidecar's user.
 func TestMergeKnowsTheUserFromTheKubeAPIServer(t *testing.T) {
 	told := func(user string) handled {
 		p := handled{Hop: hop("b", 2, 8, true)}
@@ -161,18 +168,19 @@ func TestSettle(t *testing.T) {
 			[]history.Hop{hop("b", 0, 10, false), hop("a", 2, 10, true)},
 		},
 		"twice": {
-			[]handled{passed(hop("a", 2, 12, true), ""), passed(hop("c", 1, 11, true), "apiserver-a"), passed(hop("b", 0, 10, false), "apiserver-c")},
+			[]handled{passed(hop("a", 2, 12, true), ""), passed(hop("c", 1, 11, true), "apiserver-a"),
+				passed(hop("b", 0, 10, false), "apiserver-c")},
 			[]history.Hop{hop("a", 2, 10, true), hop("c", 1, 10, true), hop("b", 0, 10, false)},
 		},
-		"a peer that was given up is left at it": {
+		"a peer is still busy with an abandoned attempt": {
 			[]handled{passed(hop("b", 0, 10, false), "apiserver-a"), passed(hop("c", 1, 500, true), ""), passed(hop("a", 5, 9, true), "")},
 			[]history.Hop{hop("b", 0, 10, false), hop("c", 1, 500, true), hop("a", 5, 9, true)},
 		},
-		"one that the client sent itself": {
+		"a request that the client itself sent": {
 			[]handled{passed(hop("b", 0, 10, false), "apiserver-a"), passed(hop("a", 2, 11, false), "")},
 			[]history.Hop{hop("b", 0, 10, false), hop("a", 2, 11, false)},
 		},
-		"one that came later": {
+		"a later request": {
 			[]handled{passed(hop("b", 0, 10, false), "apiserver-a"), passed(hop("a", 12, 14, true), "")},
 			[]history.Hop{hop("b", 0, 10, false), hop("a", 12, 14, true)},
 		},
@@ -193,7 +201,8 @@ func accounts(t *testing.T, servers ...string) (all []Logs) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range servers {
-		all = append(all, Logs{Server: name, ID: "apiserver-" + name, Audit: filepath.Join(dir, name+"-audit"), Access: filepath.Join(dir, name+"-access")})
+		all = append(all, Logs{Server: name, ID: "apiserver-" + name, Audit: filepath.Join(dir, name+"-audit"),
+			Access: filepath.Join(dir, name+"-access")})
 	}
 	return all
 }

@@ -42,8 +42,8 @@ func markAltered(all []handled) []handled {
 
 // unlike returns the difference from the request before, in the form of [history.Hop.Altered].
 // Paths and queries are equal if they have the same meaning, because upstream's proxy sorts and
-// encodes the query's parameters anew. A field that one of the two logs does not have is no
-// difference.
+// encodes the query's parameters again. If one of the two logs does not have a field, the field is
+// not compared.
 func (a requested) unlike(before requested) string {
 	var parts, differences []string
 	add := func(part, difference string) {

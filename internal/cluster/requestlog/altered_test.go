@@ -13,23 +13,39 @@ func TestUnlike(t *testing.T) {
 		before, after requested
 		want          string
 	}{
-		"the same":                              {requested{verb: "list", uri: "/api/v1/pods?limit=5"}, requested{verb: "list", uri: "/api/v1/pods?limit=5"}, ""},
-		"sorted":                                {requested{uri: "/api/v1/pods?watch=1&limit=5"}, requested{uri: "/api/v1/pods?limit=5&watch=1"}, ""},
-		"encoded anew":                          {requested{uri: "/api/v1/pods?labelSelector=a=b,c%20d&x"}, requested{uri: "/api/v1/pods?labelSelector=a%3Db%2Cc+d&x="}, ""},
-		"without what nobody can parse":         {requested{uri: "/api/v1/pods?limit=5&%zz"}, requested{uri: "/api/v1/pods?limit=5"}, ""},
-		"another encoding of the path":          {requested{uri: "/apis/a/v1/namespaces/x/ys/system%3Az"}, requested{uri: "/apis/a/v1/namespaces/x/ys/system:z"}, ""},
-		"another verb":                          {requested{verb: "list", uri: "/api/v1/pods"}, requested{verb: "get", uri: "/api/v1/pods"}, "verb: get rather than list"},
-		"another path":                          {requested{uri: "/api/v1/pods/x?limit=5"}, requested{uri: "/api/v1/pods?limit=5"}, "path: /api/v1/pods rather than /api/v1/pods/x"},
-		"a name of two parts becomes two":       {requested{uri: "/api/v1/pods/x%2Fy"}, requested{uri: "/api/v1/pods/x/y"}, "path: /api/v1/pods/x/y rather than /api/v1/pods/x%2Fy"},
-		"another slash":                         {requested{uri: "/api/v1/pods"}, requested{uri: "/api/v1/pods/"}, "path: /api/v1/pods/ rather than /api/v1/pods"},
-		"a parameter is lost":                   {requested{uri: "/api/v1/pods?dryRun=All&limit=5"}, requested{uri: "/api/v1/pods?limit=5"}, "query: without dryRun=All"},
-		"a value is lost":                       {requested{uri: "/api/v1/pods?x=1&x=2"}, requested{uri: "/api/v1/pods?x=2"}, "query: x=2 rather than x=1&x=2"},
-		"the order of values":                   {requested{uri: "/api/v1/pods?x=1&x=2"}, requested{uri: "/api/v1/pods?x=2&x=1"}, "query: x=2&x=1 rather than x=1&x=2"},
-		"a parameter is added":                  {requested{uri: "/api/v1/pods"}, requested{uri: "/api/v1/pods?timeout=9s"}, "query: with timeout=9s"},
-		"a value that is encoded twice":         {requested{uri: "/api/v1/pods?x=a%2Fb"}, requested{uri: "/api/v1/pods?x=a%252Fb"}, "query: x=a%252Fb rather than x=a%2Fb"},
-		"a watch becomes a list":                {requested{verb: "watch", uri: "/api/v1/pods?watch=1"}, requested{verb: "list", uri: "/api/v1/pods"}, "verb and query: list rather than watch, without watch=1"},
-		"a record without the query":            {requested{verb: "list", uri: "/api/v1/pods", withoutQuery: true}, requested{verb: "list", uri: "/api/v1/pods?limit=5"}, ""},
-		"two of them":                           {requested{uri: "/api/v1/pods", withoutQuery: true}, requested{uri: "/api/v1/nodes", withoutQuery: true}, "path: /api/v1/nodes rather than /api/v1/pods"},
+		"the same": {requested{verb: "list", uri: "/api/v1/pods?limit=5"},
+			requested{verb: "list", uri: "/api/v1/pods?limit=5"}, ""},
+		"sorted": {requested{uri: "/api/v1/pods?watch=1&limit=5"}, requested{uri: "/api/v1/pods?limit=5&watch=1"},
+			""},
+		"encoded anew": {requested{uri: "/api/v1/pods?labelSelector=a=b,c%20d&x"},
+			requested{uri: "/api/v1/pods?labelSelector=a%3Db%2Cc+d&x="}, ""},
+		"without a part that cannot be parsed": {requested{uri: "/api/v1/pods?limit=5&%zz"}, requested{uri: "/api/v1/pods?limit=5"}, ""},
+		"another encoding of the path": {requested{uri: "/apis/a/v1/namespaces/x/ys/system%3Az"},
+			requested{uri: "/apis/a/v1/namespaces/x/ys/system:z"}, ""},
+		"another verb": {requested{verb: "list", uri: "/api/v1/pods"}, requested{verb: "get", uri: "/api/v1/pods"},
+			"verb: get rather than list"},
+		"another path": {requested{uri: "/api/v1/pods/x?limit=5"}, requested{uri: "/api/v1/pods?limit=5"},
+			"path: /api/v1/pods rather than /api/v1/pods/x"},
+		"a name of two parts becomes two": {requested{uri: "/api/v1/pods/x%2Fy"}, requested{uri: "/api/v1/pods/x/y"},
+			"path: /api/v1/pods/x/y rather than /api/v1/pods/x%2Fy"},
+		"another slash": {requested{uri: "/api/v1/pods"}, requested{uri: "/api/v1/pods/"},
+			"path: /api/v1/pods/ rather than /api/v1/pods"},
+		"a parameter is lost": {requested{uri: "/api/v1/pods?dryRun=All&limit=5"}, requested{uri: "/api/v1/pods?limit=5"},
+			"query: without dryRun=All"},
+		"a value is lost": {requested{uri: "/api/v1/pods?x=1&x=2"}, requested{uri: "/api/v1/pods?x=2"},
+			"query: x=2 rather than x=1&x=2"},
+		"the order of values": {requested{uri: "/api/v1/pods?x=1&x=2"}, requested{uri: "/api/v1/pods?x=2&x=1"},
+			"query: x=2&x=1 rather than x=1&x=2"},
+		"a parameter is added": {requested{uri: "/api/v1/pods"}, requested{uri: "/api/v1/pods?timeout=9s"},
+			"query: with timeout=9s"},
+		"a value that is encoded twice": {requested{uri: "/api/v1/pods?x=a%2Fb"}, requested{uri: "/api/v1/pods?x=a%252Fb"},
+			"query: x=a%252Fb rather than x=a%2Fb"},
+		"a watch becomes a list": {requested{verb: "watch", uri: "/api/v1/pods?watch=1"},
+			requested{verb: "list", uri: "/api/v1/pods"}, "verb and query: list rather than watch, without watch=1"},
+		"a record without the query": {requested{verb: "list", uri: "/api/v1/pods", withoutQuery: true},
+			requested{verb: "list", uri: "/api/v1/pods?limit=5"}, ""},
+		"two of them": {requested{uri: "/api/v1/pods", withoutQuery: true},
+			requested{uri: "/api/v1/nodes", withoutQuery: true}, "path: /api/v1/nodes rather than /api/v1/pods"},
 		"a record that does not say":            {requested{verb: "list", uri: "/api/v1/pods"}, requested{}, ""},
 		"a record that cannot be read as a URI": {requested{uri: "/api/v1/pods"}, requested{uri: "pods"}, ""},
 	} {
@@ -55,7 +71,7 @@ func TestContrasted(t *testing.T) {
 		"the peer's log comes first":             {passed(short, lost), sent(full)},
 		"altered at the second attempt":          {sent(full), passed(full, ""), passed(short, lost)},
 		"altered when it was sent again":         {sent(full), passed(full, ""), sent(full), passed(short, lost)},
-		"the requested server's account is lost": {passed(short, "")},
+		"the asked server's record is lost":      {passed(short, "")},
 		"another request":                        {sent(full), other(sent(short)), other(passed(short, "")), passed(full, "")},
 		"two requests of one ID":                 {sent(short), sent(full), passed(full, ""), passed(short, "")},
 		"sent to two servers, which is not ours": {sent(full), sent(short)},
@@ -114,7 +130,8 @@ func TestHopsOfSidecarsSayWhichPathWasAltered(t *testing.T) {
 	all := accounts(t, "a", "b")
 	write(t, all[1].Access, line(t, 1000, 1300, func(r *sidecar.AccessRecord) { r.Path = "/api/v1/nodes" }))
 	write(t, all[0].Access, line(t, 1030, 1260, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
-	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z", "/api/v1/pods", "/api/v1/pods?limit=5")
+	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z",
+		"/api/v1/pods", "/api/v1/pods?limit=5")
 	write(t, all[0].Audit, behind.Replace(received), behind.Replace(complete))
 	got, err := hopsOf(all, epoch)
 	if err != nil {

@@ -11,8 +11,12 @@ import (
 var epoch = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
 const (
-	received = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"x1","stage":"RequestReceived","requestURI":"/api/v1/pods","verb":"list","user":{"username":"jane"},"sourceIPs":["198.18.0.5"],"requestReceivedTimestamp":"2026-11-21T10:00:01.000000Z","stageTimestamp":"2026-11-21T10:00:01.000000Z"}`
-	complete = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"x1","stage":"ResponseComplete","requestURI":"/api/v1/pods","verb":"list","user":{"username":"jane"},"sourceIPs":["198.18.0.5"],"responseStatus":{"metadata":{},"code":503},"requestReceivedTimestamp":"2026-11-21T10:00:01.000000Z","stageTimestamp":"2026-11-21T10:00:01.250000Z"}`
+	received = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"x1","stage":"RequestReceived",` +
+		`"requestURI":"/api/v1/pods","verb":"list","user":{"username":"jane"},"sourceIPs":["198.18.0.5"],` +
+		`"requestReceivedTimestamp":"2026-11-21T10:00:01.000000Z","stageTimestamp":"2026-11-21T10:00:01.000000Z"}`
+	complete = `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"x1","stage":"ResponseComplete",` +
+		`"requestURI":"/api/v1/pods","verb":"list","user":{"username":"jane"},"sourceIPs":["198.18.0.5"],"responseStatus":{"metadata":{},"code":503},` +
+		`"requestReceivedTimestamp":"2026-11-21T10:00:01.000000Z","stageTimestamp":"2026-11-21T10:00:01.250000Z"}`
 )
 
 // noGroups is the digest of the groups of users in these logs.
@@ -21,7 +25,8 @@ var noGroups = digestGroups(nil)
 func TestAudited(t *testing.T) {
 	rerouted := strings.ReplaceAll(received, `["198.18.0.5"]`, `["198.18.0.5","198.18.0.6"]`)
 	inner := strings.ReplaceAll(rerouted, "10:00:01.000000Z", "10:00:01.100000Z")
-	innerDone := strings.NewReplacer(`10:00:01.000000Z`, `10:00:01.100000Z`, `10:00:01.250000Z`, `10:00:01.200000Z`, `503`, `404`).Replace(complete)
+	innerDone := strings.NewReplacer(`10:00:01.000000Z`, `10:00:01.100000Z`, `10:00:01.250000Z`, `10:00:01.200000Z`, `503`,
+		`404`).Replace(complete)
 	whole := history.Hop{Operation: "x1", Start: time.Second, End: 1250 * time.Millisecond,
 		Entry: &history.Entry{Server: "b", Status: 503, User: "jane"}}
 	nested := history.Hop{Operation: "x1", Start: 1100 * time.Millisecond, End: 1200 * time.Millisecond,
@@ -39,7 +44,7 @@ func TestAudited(t *testing.T) {
 		"both stages are joined":                      {[]string{received, complete}, []handled{listed(whole)}},
 		"a killed server leaves the second stage out": {[]string{received}, []handled{listed(open)}},
 		"a last line may be cut short":                {[]string{received, complete[:40]}, []handled{listed(open)}},
-		"and the next process goes on behind it":      {[]string{complete[:300] + received, complete}, []handled{listed(whole)}},
+		"and the next process continues after it":     {[]string{complete[:300] + received, complete}, []handled{listed(whole)}},
 		"a stage whose beginning is not in the log":   {[]string{complete}, nil},
 		"a loop: the same server twice, nested":       {[]string{received, inner, innerDone, complete}, []handled{listed(whole), listed(nested)}},
 	} {
@@ -74,7 +79,8 @@ func TestAuditedTellsAllOfTheUser(t *testing.T) {
 		t.Errorf("of one without all that: %+v", bare)
 	}
 	for _, other := range []string{`{"username":"jane","uid":"7","groups":["x"],"extra":{"Scopes":["a","b"],"k":["c"]}}`,
-		`{"username":"jane","uid":"7","groups":["x","y"],"extra":{"Scopes":["a"],"k":["c"]}}`, `{"username":"jane","uid":"7","groups":["x,y"],"extra":{"Scopes":["a","b"],"k":["c"]}}`} {
+		`{"username":"jane","uid":"7","groups":["x","y"],"extra":{"Scopes":["a"],"k":["c"]}}`,
+		`{"username":"jane","uid":"7","groups":["x,y"],"extra":{"Scopes":["a","b"],"k":["c"]}}`} {
 		if user(other) == whole {
 			t.Errorf("%s is the same", other)
 		}

@@ -18,10 +18,10 @@ const itself = "system:apiserver"
 // Requests returns the records of requests that the load did not send: the writes and attempted
 // writes of controllers, kubectl and the steps of a run, and their failed reads. load reports
 // whether an ID belongs to the load. own is the user of the steps of the run, whose User-Agent is
-// [users.Agent]. Other successful reads are left out, except controllers' reads of discovery, which
-// tell them what exists. Requests of servers to themselves are left out. Requests that have nothing
-// to do with objects are left out too: health, reviews of access, leases, events and the status of
-// nodes.
+// [users.Agent]. Requests leaves out other successful reads, except controllers' reads of
+// discovery, from which controllers learn what exists. It leaves out requests of servers to
+// themselves. It also leaves out requests that do not concern objects: health, reviews of access,
+// leases, events and the status of nodes.
 func (r Records) Requests(load func(id string) bool, own string) []history.Request {
 	agents := map[string]string{} // of a request that was passed on, only the peer's record has the agent
 	for _, h := range r.all {
@@ -56,7 +56,8 @@ func discovers(r history.Request) bool {
 	path, _, _ := strings.Cut(r.Path, "?")
 	controller := r.User == "system:kube-controller-manager" || strings.HasPrefix(r.User, "system:serviceaccount:kube-system:")
 	ofVersion := r.GVR.Version != "" && r.GVR.Resource == "" // /apis/GROUP/VERSION
-	return controller && r.Verb == "get" && (r.Status == http.StatusOK || r.Status == http.StatusNotModified) && (path == "/api" || path == "/apis" || ofVersion)
+	return controller && r.Verb == "get" && (r.Status == http.StatusOK || r.Status == http.StatusNotModified) &&
+		(path == "/api" || path == "/apis" || ofVersion)
 }
 
 // request returns the record in the form of the history. ok is false if the log has no valid path.

@@ -48,7 +48,8 @@ func TestRequestsTellWhatOthersWroteAndAskedInVain(t *testing.T) {
 		asked("load-1", "delete", "/api/v1/namespaces/n/pods/x", 200),
 		asked("9", "patch", "/api/v1/namespaces/n/configmaps/c", 409),
 		strings.NewReplacer(collector, "admin", collectorAgent, users.Agent).Replace(asked("10", "create", "/api/v1/namespaces/n/pods", 503)),
-		strings.NewReplacer(collector, "admin", collectorAgent, "e2e.test/v1.37.1").Replace(asked("21", "create", "/api/v1/namespaces/n/pods", 201)),
+		strings.NewReplacer(collector, "admin", collectorAgent,
+			"e2e.test/v1.37.1").Replace(asked("21", "create", "/api/v1/namespaces/n/pods", 201)),
 		strings.NewReplacer("jane", itself, `"list"`, `"create"`).Replace(received+"\n"+complete),
 		asked("11", "update", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager", 200),
 		asked("12", "create", "/apis/events.k8s.io/v1/namespaces/n/events", 201),
@@ -88,7 +89,8 @@ func TestRequestsTellWhatOthersWroteAndAskedInVain(t *testing.T) {
 		one("5", "watch", "/api/v1/configmaps?watch=true", 503, history.Request{GVR: core("configmaps")}),
 		one("6", "deletecollection", "/api/v1/namespaces/n/configmaps", 200, history.Request{GVR: core("configmaps"), Namespace: "n"}),
 		one("7", "update", "/api/v1/namespaces/n/finalize", 200, history.Request{GVR: core("namespaces"), Subresource: "finalize", Name: "n"}),
-		one("8", "get", "/apis/certificates.k8s.io/v1beta1", 404, history.Request{GVR: history.GVR{Group: "certificates.k8s.io", Version: "v1beta1"}}),
+		one("8", "get", "/apis/certificates.k8s.io/v1beta1", 404,
+			history.Request{GVR: history.GVR{Group: "certificates.k8s.io", Version: "v1beta1"}}),
 		one("9", "patch", "/api/v1/namespaces/n/configmaps/c", 409, history.Request{GVR: core("configmaps"), Namespace: "n", Name: "c"}),
 		own, sameUser,
 		one("18", "patch", "/api/v1/nodes/n1", 200, history.Request{GVR: core("nodes"), Name: "n1"}),
@@ -113,7 +115,8 @@ func TestRequestsTellWhatASidecarAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := records.Requests(func(string) bool { return false }, "admin")
-	if len(got) != 1 || got[0].Status != 503 || got[0].User != collector || got[0].Verb != "list" || got[0].GVR != (history.GVR{Version: "v1", Resource: "pods"}) {
+	if len(got) != 1 || got[0].Status != 503 || got[0].User != collector || got[0].Verb != "list" ||
+		got[0].GVR != (history.GVR{Version: "v1", Resource: "pods"}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -121,14 +124,15 @@ func TestRequestsTellWhatASidecarAnswered(t *testing.T) {
 // The server that forwarded a request and the server that handled it each have a record of it.
 func TestRequestsThatArePassedOnAreToldByBothServers(t *testing.T) {
 	front := asked("1", "delete", "/api/v1/namespaces/n/pods/x", 200)
-	behind := strings.NewReplacer("01.000000Z", "01.100000Z", "01.250000Z", "01.200000Z", `["198.18.0.5"]`, `["198.18.0.5","198.18.0.6"]`).Replace(front)
+	behind := strings.NewReplacer("01.000000Z", "01.100000Z", "01.250000Z", "01.200000Z", `["198.18.0.5"]`,
+		`["198.18.0.5","198.18.0.6"]`).Replace(front)
 	records, err := Read([]Logs{logged(t, "b", front), logged(t, "a", behind)}, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := records.Requests(func(string) bool { return false }, collector)
 	if slices.ContainsFunc(got, func(r history.Request) bool { return r.Own }) {
-		t.Errorf("another program of that user is taken for the run: %+v", got)
+		t.Errorf("another program of that user counts as the run: %+v", got)
 	}
 	if len(got) != 2 || got[0].ID != got[1].ID || got[0].Server != "b" || got[0].Rerouted || got[1].Server != "a" || !got[1].Rerouted {
 		t.Errorf("%+v", got)

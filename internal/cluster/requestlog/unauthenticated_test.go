@@ -67,7 +67,8 @@ func TestARealAuditLogTellsOfFailedAuthentication(t *testing.T) {
 	}
 	lost := all[0]
 	if lost.Operation != "lost" || lost.Status != 401 || lost.User != "" || lost.Groups != "" || !lost.Rerouted ||
-		lost.Unauthenticated != "Authentication failed, no credentials provided" || lost.End <= lost.Start || lost.requested.uri != "/api/v1/pods" {
+		lost.Unauthenticated != "Authentication failed, no credentials provided" || lost.End <= lost.Start ||
+		lost.requested.uri != "/api/v1/pods" {
 		t.Errorf("of a request without a user: %+v", lost)
 	}
 	for _, h := range all[1:] {
@@ -102,7 +103,8 @@ func (l auditLog) ProcessEvents(events ...*auditinternal.Event) bool {
 }
 
 func TestHopsTellOfFailedAuthentication(t *testing.T) {
-	failed := strings.NewReplacer(`"RequestReceived"`, `"ResponseStarted"`, `{"username":"jane"}`, `{}`, `"code":503`, `"message":"Authentication failed, attempted: x509","code":401`)
+	failed := strings.NewReplacer(`"RequestReceived"`, `"ResponseStarted"`, `{"username":"jane"}`, `{}`, `"code":503`,
+		`"message":"Authentication failed, attempted: x509","code":401`)
 	refused := func(server string, from, to int, why string) history.Hop {
 		h := hop(server, from, to, true)
 		h.Status, h.User, h.Unauthenticated = 401, "", why
@@ -113,7 +115,8 @@ func TestHopsTellOfFailedAuthentication(t *testing.T) {
 		all := accounts(t, "a", "b")
 		all[0].Access, all[1].Access = "", ""
 		write(t, all[1].Audit, received, complete)
-		late := strings.NewReplacer(`"ResponseComplete"`, `"ResponseStarted"`, "10:00:01.000000Z", "10:00:01.001000Z", "10:00:01.250000Z", "10:00:01.002000Z")
+		late := strings.NewReplacer(`"ResponseComplete"`, `"ResponseStarted"`, "10:00:01.000000Z", "10:00:01.001000Z", "10:00:01.250000Z",
+			"10:00:01.002000Z")
 		write(t, all[0].Audit, late.Replace(failed.Replace(complete)))
 		got, err := hopsOf(all, epoch)
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// config is what is used of kind's two files. Before kind has written them they hold no resources:
-// then listen is "" and backends is empty.
+// config has the fields of kind's two files that this program uses. Before kind has written
+// resources into the files, listen is "" and backends is empty.
 type config struct {
 	listen   string   // host:port
 	backends []string // host:port, sorted
@@ -30,7 +30,7 @@ func (a socketAddress) String() string {
 	return net.JoinHostPort(a.SocketAddress.Address, strconv.Itoa(a.SocketAddress.Port))
 }
 
-// listeners is what is used of lds.yaml, and clusters of cds.yaml.
+// listeners has the fields of lds.yaml that this program uses, and clusters those of cds.yaml.
 type listeners struct {
 	Resources []struct {
 		Address socketAddress `json:"address"`

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What kind 0.33 writes: first nothing, then ProxyLDSConfigTemplate and ProxyCDSConfigTemplate of
-// its pkg/cluster/internal/loadbalancer, of which the parts that say nothing to us are left out.
+// kind 0.33 writes first nothing, then ProxyLDSConfigTemplate and ProxyCDSConfigTemplate of its
+// pkg/cluster/internal/loadbalancer. The parts that this program ignores are left out here.
 const (
 	empty = "resources: []"
 

@@ -34,8 +34,8 @@ func main() {
 	}
 }
 
-// checks verify nobody, as kind's ACCEPT_UNTRUSTED: a check carries no secret, and the clients verify
-// the server themselves.
+// checks verifies no certificate, as kind's ACCEPT_UNTRUSTED: a check carries no secret, and the
+// clients verify the server themselves.
 func checks() http.RoundTripper {
 	return &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 }

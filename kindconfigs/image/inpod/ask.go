@@ -32,11 +32,11 @@ type answer struct {
 	Error  string    `json:"error,omitempty"` // for people
 }
 
-// ask requests the paths in turn until ctx ends, and writes an [answer] for each request: by turns
-// on a connection that is kept, as client-go does, and on a new one. A connection that is kept stays
-// at one server for as long as the server runs, so it never meets the others. client-go repeats a
-// request whose answer has Retry-After; every other failure is written, and the next request is the
-// retry.
+// ask requests the paths in turn until ctx ends, and writes an [answer] for each request. It
+// alternates between a kept connection, as client-go has, and a new connection. A kept connection
+// stays at one server for as long as the server runs, so it never reaches the others. client-go
+// repeats a request whose answer has Retry-After. ask writes every other failure, and the next
+// request is the retry.
 func ask(ctx context.Context, paths []string, out io.Writer) (int, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	if err != nil {

@@ -35,7 +35,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Whoever follows the log sees whether a line is missing.
+// The numbers show a reader of the log whether a line is missing.
 func TestLinesAreNumberedUntilToldToStop(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	r, w := io.Pipe()

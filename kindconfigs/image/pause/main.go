@@ -1,6 +1,6 @@
 // Command pause holds the namespaces of a pod, like the program of that name in Kubernetes'
-// build/pause: it does nothing until it is told to stop, and takes in the children of others where
-// a pod shares its PID namespace.
+// build/pause. It does nothing until it gets a signal. If the pod shares its PID namespace, it
+// reaps orphaned processes of other containers.
 package main
 
 import (

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// A child that nobody takes in stays a zombie for as long as the pod lives.
+// An orphaned process that is not reaped stays a zombie for as long as the pod lives.
 func TestPause(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), pauseEnv+"=1")

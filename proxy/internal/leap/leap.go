@@ -1,5 +1,4 @@
-// Package leap makes times like those of [time.Now] after somebody has changed the clock (for
-// tests).
+// Package leap makes times like those of [time.Now] after a change of the clock (for tests).
 package leap
 
 import (

@@ -189,7 +189,7 @@ func TestIdleSinceTheLastByte(t *testing.T) {
 		}()
 		synctest.Wait() // until the goroutine above waits for the client
 		if waiting, _ := b.Idle(now); !waiting {
-			t.Error("a reader waits for the client, and nobody is told")
+			t.Error("a reader waits for the client, and no callback is called")
 		}
 		if _, err := to.Write([]byte("ab")); err != nil {
 			t.Fatal(err)

@@ -105,7 +105,7 @@ func TestBearerProtocolsAreDropped(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", c.given, diff)
 		}
 		if _, ok := h[name]; ok && c.want == nil {
-			t.Errorf("%q: an empty header is left", c.given)
+			t.Errorf("%q: an empty header remains", c.given)
 		}
 	}
 }
@@ -173,7 +173,7 @@ func TestErrorsOfTheOtherSide(t *testing.T) {
 		}
 	}
 	if Is[*net.OpError](io.EOF) || !Is[*net.OpError](fmt.Errorf("send: %w", &net.OpError{Op: "read", Err: io.EOF})) {
-		t.Error("errors are told apart by their type, wrapped or not")
+		t.Error("errors are distinguished by their type, wrapped or not")
 	}
 }
 

@@ -69,7 +69,7 @@ func KeepFromRepeating(h http.Header) {
 const BearerProtocol = "base64url.bearer.authorization.k8s.io."
 
 // DropTokenProtocols removes bearer tokens from the WebSocket protocols that a request offers.
-// Another server is told the user, and must not get the token that proves this user. The
+// Another server gets the user in headers, and must not get the token that proves this user. The
 // authenticator of the API machinery removes a token only if the token authenticated the caller.
 func DropTokenProtocols(h http.Header) {
 	const name = "Sec-Websocket-Protocol"
