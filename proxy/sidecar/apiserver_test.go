@@ -133,6 +133,23 @@ func (a *apiserver) restart() {
 	}
 }
 
+// vanish ends the server for good. [httptest.Server.Close] waits for requests in flight, and a sidecar
+// may begin a watch on a new connection at any moment until then. So the connections are closed until
+// the server has ended.
+func (a *apiserver) vanish() {
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.server.Close() }()
+	await(a.t, "the server has ended", func() bool {
+		a.server.CloseClientConnections()
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
 func (a *apiserver) set(change func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

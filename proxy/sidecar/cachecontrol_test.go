@@ -50,7 +50,6 @@ func TestEveryAnswerHasCacheControl(t *testing.T) {
 	if !strings.Contains(unavailable.body, "novelties") {
 		t.Errorf("the 503 is not the sidecar's own: %s", unavailable.body)
 	}
-	p.a.server.CloseClientConnections()
-	p.a.server.Close()
+	p.a.vanish()
 	check("503 of the sidecar: the local server does not answer", ask(alice, "GET", common), 503, cacheControl)
 }

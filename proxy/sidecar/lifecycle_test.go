@@ -109,8 +109,7 @@ func TestReadyzNeedsSidecarAndLocalServer(t *testing.T) {
 	if got := r.onAdmin("/livez"); got.code != http.StatusOK {
 		t.Errorf("livez: %d %q", got.code, got.body)
 	}
-	a.server.CloseClientConnections()
-	a.server.Close()
+	a.vanish()
 	await(t, "what the local server serves is no longer known", func() bool {
 		got := r.get(alice, "/readyz")
 		return got.code == http.StatusInternalServerError && strings.Contains(got.body, "[-]proxy-local-known failed: reason withheld\n") &&
@@ -121,8 +120,7 @@ func TestReadyzNeedsSidecarAndLocalServer(t *testing.T) {
 func TestUnreachableLocalServerIsA503(t *testing.T) {
 	a, r := one(t)
 	alice := r.user("alice")
-	a.server.CloseClientConnections()
-	a.server.Close()
+	a.vanish()
 	got := r.get(alice, common)
 	if got.code != http.StatusServiceUnavailable || got.status(t).Reason != "ServiceUnavailable" || strings.Contains(got.body, "127.0.0.1") || got.header.Get("Retry-After") == "" {
 		t.Errorf("%d %s, Retry-After %q; want a 503 that names no address and may be tried again", got.code, got.body, got.header.Get("Retry-After"))
