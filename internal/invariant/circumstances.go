@@ -228,9 +228,26 @@ func generation(version string) string {
 	}
 }
 
-// frontProxyWords begin what a setup says about the certificate that a server shows to the peers
-// that it asks. It does not matter to those that ask the server.
-const frontProxyWords = "its front-proxy certificate: "
+// These words begin what a setup says about parts of a server that do not matter to every request.
+const (
+	frontProxyWords  = "its front-proxy certificate: " // what it shows to the peers that it asks, not to those that ask it
+	advertisedWords  = "advertising "                  // where others find it, not where it finds others
+	delayWords       = "serving for "                  // how it stops
+	terminationWords = "waiting up to "                // the same
+)
+
+// matters reports whether a part of a server's setup can matter to o.
+func (f *Facts) matters(what string, s *server, o *observation) bool {
+	switch {
+	case strings.HasPrefix(what, frontProxyWords):
+		return s == o.asked
+	case strings.HasPrefix(what, advertisedWords):
+		return s != o.asked
+	case strings.HasPrefix(what, delayWords), strings.HasPrefix(what, terminationWords):
+		return f.processObstacle(s.name, o.window, func(s span) bool { return s.phase == phaseStopping }) != ObstacleNone
+	}
+	return true
+}
 
 // setup says how the asked server and the servers that could have served the request were set up.
 // It lists only what is unusual, without names of servers. It omits an emulated version, because
@@ -239,7 +256,7 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	var all []string
 	add := func(who string, s *server) {
 		for _, what := range f.unusual(f.setups[process{s.name, s.line.at(o.op.Start).incarnation}]) {
-			if s != o.asked && strings.HasPrefix(what, frontProxyWords) {
+			if !f.matters(what, s, o) {
 				continue
 			}
 			if what = who + ": " + what; !slices.Contains(all, what) {

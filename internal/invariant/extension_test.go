@@ -158,6 +158,38 @@ func TestDeletedLeases(t *testing.T) {
 	}
 }
 
+// A server advertises where others find it. How it finds others does not depend on that.
+func TestAnAdvertisedAddressMattersToThosePeersThatAsk(t *testing.T) {
+	const words = "advertising an address at which nobody listens"
+	for server, want := range map[string]string{"a": "serving server: " + words, "b": ""} {
+		v := verdictOf(t, tell().setUp(server, words).ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want {
+			t.Errorf("of %s: %+v, want %q", server, v.Evidence, want)
+		}
+	}
+}
+
+// How a server stops matters only while it stops.
+func TestDelaysOfAStopMatterWhileTheServerStops(t *testing.T) {
+	for _, words := range []string{"serving for 7s after it was told to stop", "waiting up to 5s for watches when it is told to stop"} {
+		for name, c := range map[string]struct {
+			story *story
+			want  string
+		}{
+			"it runs":                              {tell(), ""},
+			"it stops":                             {tell().state("a", 60.1, history.StateStopping), "serving server: " + words},
+			"another one stops":                    {tell().state("c", 60.1, history.StateStopping), ""},
+			"it stops soon":                        {tell().state("a", 70, history.StateStopping), ""},
+			"it runs, and the asked one distrusts": {tell().setUp("b", "its peer authority: stranger"), "asked server: its peer authority: stranger"},
+		} {
+			v := verdictOf(t, c.story.setUp("a", words).ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
+			if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != c.want {
+				t.Errorf("%s, %s: %+v, want %q", words, name, v.Evidence, c.want)
+			}
+		}
+	}
+}
+
 // The certificate that a server shows to the peers that it asks does not matter to those that ask
 // the server.
 func TestAFrontProxyCertificateMattersToWhoeverShowsIt(t *testing.T) {
