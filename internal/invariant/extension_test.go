@@ -190,6 +190,40 @@ func TestDelaysOfAStopMatterWhileTheServerStops(t *testing.T) {
 	}
 }
 
+// A server that waits for an address from which no answer comes learns nothing meanwhile. This
+// explains an answer for as long as the connection and the next fetch take, and no longer.
+func TestAConnectionWithoutAnAnswerHasALateEffect(t *testing.T) {
+	wrong := func(detail string) *story { // until a restarts with another address, and is ready at 32s
+		s := tell().fault(history.FaultMisconfiguration, "b", "a", 15, 30, true).stop("a", 30).start("a", 31, newDoc).runs("a", "v1")
+		s.h.Faults[0].Detail = detail
+		return s
+	}
+	stays := func() *story { // only the fault ends
+		s := tell().fault(history.FaultMisconfiguration, "b", "a", 15, 30, true)
+		s.h.Faults[0].Detail = history.DetailUnroutable
+		return s
+	}
+	for name, c := range map[string]struct {
+		story *story
+		at    float64
+		want  Obstacle
+	}{
+		"soon":                            {wrong(history.DetailUnroutable), 50, ObstacleConfiguration},
+		"after the timeout":               {wrong(history.DetailUnroutable), 64, ObstacleConfiguration},
+		"long after it":                   {wrong(history.DetailUnroutable), 74, ObstacleNone},
+		"while the lease lasted":          {stays(), 84, ObstacleConfiguration},
+		"long after the lease":            {stays(), 87, ObstacleNone},
+		"an address of nobody, soon":      {wrong("nobody listens at the address advertised"), 50, ObstacleConfiguration},
+		"an address of nobody":            {wrong("nobody listens at the address advertised"), 64, ObstacleNone},
+		"of another server, after it too": {tell().fault(history.FaultMisconfiguration, "b", "c", 15, 30, true), 64, ObstacleNone},
+	} {
+		v := verdictOf(t, c.story.ask(c.at, "b", gadgets, 404).h, "NoFalseNotFound")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Before != c.want {
+			t.Errorf("%s: %+v, want before %q", name, v.Evidence, c.want)
+		}
+	}
+}
+
 // The certificate that a server shows to the peers that it asks does not matter to those that ask
 // the server.
 func TestAFrontProxyCertificateMattersToWhoeverShowsIt(t *testing.T) {
