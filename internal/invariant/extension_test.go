@@ -224,6 +224,34 @@ func TestAConnectionWithoutAnAnswerHasALateEffect(t *testing.T) {
 	}
 }
 
+// The versions of a definition may be in the wrong place. All other versions must be in order.
+func TestSignaturesSayWhetherADefinitionIsInTheWrongPlace(t *testing.T) {
+	late := doc("late", inGroup("flows", "v1beta1", "v9", "v1alpha1")...)
+	reversed := doc("reversed", inGroup("flows", "v1alpha1", "v1beta1", "v9")...)
+	two := doc("two", append(inGroup("flows", "v1beta1", "v9"), inGroup("batch", "v1beta1", "v1")...)...)
+	for name, c := range map[string]struct {
+		story *story
+		want  Extension
+	}{
+		"of the version in the wrong place":  {tell().define(20, "flows", "gizmos", "v9").discover(60, "b", "/apis", late), ExtensionOrder},
+		"deleted shortly before":             {tell().long().define(20, "flows", "gizmos", "v9").define(40, "flows", "gizmos").discover(60, "b", "/apis", late), ExtensionOrder},
+		"deleted long ago":                   {tell().long().define(20, "flows", "gizmos", "v9").define(40, "flows", "gizmos").discover(500, "b", "/apis", late), ExtensionNone},
+		"none":                               {tell().discover(60, "b", "/apis", late), ExtensionNone},
+		"of another version":                 {tell().define(20, "flows", "gizmos", "v2").discover(60, "b", "/apis", late), ExtensionNone},
+		"of one that is in its place":        {tell().define(20, "flows", "gizmos", "v1alpha1").discover(60, "b", "/apis", late), ExtensionNone},
+		"of the same version elsewhere":      {tell().define(20, "batch", "gizmos", "v9").discover(60, "b", "/apis", late), ExtensionNone},
+		"the others are in the wrong order":  {tell().define(20, "flows", "gizmos", "v9").discover(60, "b", "/apis", reversed), ExtensionNone},
+		"another group is in a wrong order":  {tell().define(20, "flows", "gizmos", "v9").discover(60, "b", "/apis", two), ExtensionNone},
+		"which has a definition of its own":  {tell().define(20, "flows", "gizmos", "v9").define(20, "batch", "gizmos", "v1").discover(60, "b", "/apis", two), ExtensionOrder},
+		"later than the document was listed": {tell().define(90, "flows", "gizmos", "v9").discover(60, "b", "/apis", late), ExtensionNone},
+	} {
+		v := verdictOf(t, c.story.h, "VersionOrder")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Extension != c.want {
+			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
+		}
+	}
+}
+
 // The certificate that a server shows to the peers that it asks does not matter to those that ask
 // the server.
 func TestAFrontProxyCertificateMattersToWhoeverShowsIt(t *testing.T) {
