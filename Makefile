@@ -61,7 +61,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build check test unit e2e e2e-all soak conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
+.PHONY: help scenario build check test unit e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -117,6 +117,9 @@ e2e-all: ## The same with every scenario, not the smoke set alone: nearly two ho
 soak: ## Run the reference under load for half an hour, with hostile clients beside it; what was measured is left in _out [DURATION]
 	mkdir -p _out
 	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestSoak$$' -artifacts -outputdir _out -args -soak=$(or $(DURATION),30m)
+
+planted: ## Plant defects in a real sidecar, one at a time, and search for each on real servers (an hour); writes docs/planted.md [SEEDS]
+	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestPlantedDefectsInARealSidecar$$' -args -planted=$(or $(SEEDS),20)
 
 image: ## Make the image of the reference proxy, for 'docker load' or 'ctr images import' [IMAGE]
 	CGO_ENABLED=0 go build -trimpath -o bin/image/skewproof ./cmd/skewproof

@@ -47,7 +47,8 @@ type Campaign struct {
 	// that the shards were asked to run. It is 0 if they were asked to run for a time.
 	FirstSeed uint64 `json:"firstSeed"`
 	Wanted    uint64 `json:"wanted"`
-	// Shards are the shards that this document covers. Of is the number of all shards.
+	// Shards are the shards that this document covers. Of is the number of all shards. On real
+	// servers, they are the parts of the campaign, which ran one after the other.
 	Shards []Shard `json:"shards"`
 	Of     int     `json:"of"`
 	// Complete is false if a shard was ended before it had run all its schedules.
@@ -58,7 +59,7 @@ type Campaign struct {
 	// Schedules is the number of schedules that were run.
 	Schedules uint64 `json:"schedules"`
 	// ElapsedSeconds is the time of the slowest shard, without shrinking. SchedulesPerSecond is the
-	// rate of all shards together.
+	// rate of all shards together. On real servers, ElapsedSeconds is the time of all parts.
 	ElapsedSeconds     float64 `json:"elapsedSeconds"`
 	SchedulesPerSecond float64 `json:"schedulesPerSecond"`
 	// Traces is the number of different traces. Shapes is that number if times are ignored. Both
@@ -151,6 +152,9 @@ type Shard struct {
 	ElapsedSeconds float64 `json:"elapsedSeconds"`
 	Workers        int     `json:"workers"`
 	Machine        string  `json:"machine"`
+	// SkewproofVersion is the version of the program that ran the part. It is empty if all shards
+	// were run by the version that the campaign names.
+	SkewproofVersion string `json:"skewproofVersion,omitempty"`
 }
 
 // Scope is the set of schedules from which a campaign of MethodAll chooses.

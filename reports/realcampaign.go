@@ -31,8 +31,11 @@ type RealCampaign struct {
 	ScheduleSeconds float64 `json:"scheduleSeconds"`
 	ResetSeconds    float64 `json:"resetSeconds"`
 	// AloneSeconds is how long a run of one schedule took on average that was repeated on a new
-	// cluster. It is 0 if none was.
+	// cluster, and AloneRuns is how many there were. Both are 0 if there was none.
 	AloneSeconds float64 `json:"aloneSeconds,omitempty"`
+	AloneRuns    uint64  `json:"aloneRuns,omitempty"`
+	// NextSeed is the first seed that was not looked at. A campaign that is continued begins there.
+	NextSeed uint64 `json:"nextSeed"`
 	// Overloaded is how many schedules had wrong answers that do not count, because the machine was
 	// overloaded.
 	Overloaded uint64 `json:"overloaded,omitempty"`
@@ -151,6 +154,18 @@ func (r *RealCampaign) CoverageRows() (rows []CoverageRow) {
 	return rows
 }
 
+// Parts describes each part of a campaign that was continued. It is empty if there is one part.
+func (c *Campaign) Parts() (parts []string) {
+	if c.Real == nil || len(c.Shards) < 2 {
+		return nil
+	}
+	for _, s := range c.Shards {
+		parts = append(parts, fmt.Sprintf("part %d: %s in %.0f s, by skewproof %s on %s", s.Index, counted(int(s.Schedules), "schedule"), s.ElapsedSeconds,
+			cmp.Or(s.SkewproofVersion, c.SkewproofVersion), s.Machine))
+	}
+	return parts
+}
+
 // SessionSummary says in a sentence how many clusters were used.
 func (r *RealCampaign) SessionSummary() string {
 	most := 0
@@ -171,6 +186,9 @@ func (t *terminal) writeReal(c *Campaign) {
 	}
 	fmt.Fprintf(t, "\n%s requests judged, %s of them passed on; %s of %s cells of coverage reached\n", grouped(int(r.Operations)), grouped(int(r.PassedOn)),
 		grouped(len(r.Coverage)), grouped(r.Axes.Cells()))
+	for _, part := range c.Parts() {
+		fmt.Fprintf(t, "  %s\n", plain(part))
+	}
 	for i, s := range r.Sessions {
 		fmt.Fprintf(t, "  cluster %d: %s; %s\n", i+1, counted(s.Schedules, "schedule"), plain(s.Ended))
 	}

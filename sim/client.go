@@ -245,6 +245,9 @@ func (s *Simulator) read(op *operation) {
 		op.Body = history.BodyDiscovery
 	default:
 		op.Body = history.BodyObject
+		if op.asked.Compare != "" && op.Failure == history.FailureNone {
+			op.Object, op.Headers = answer.Object(x.body), answer.Headers(x.header)
+		}
 	}
 }
 

@@ -113,6 +113,13 @@ func (s *Simulator) session(r *Request) *workload.Session {
 // follow records an answer on which later requests may depend. It also sends the requests that the
 // client makes because of the answer.
 func (s *Simulator) follow(op *operation) {
+	if again, more := op.asked.Again(); more && !s.driver.over {
+		for _, name := range s.names {
+			if name != op.Server {
+				s.ask(&Request{Server: name, Request: again}, op.Purpose)
+			}
+		}
+	}
 	if op.Verb != history.VerbDiscovery && op.asked.Then == "" {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/skewproof/skewproof/internal/campaign"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/reports"
 )
 
 // realFlags are the flags of 'skewproof explore --backend local'.
@@ -22,6 +24,8 @@ type realFlags struct {
 	candidates uint64
 	repeats    int
 	shrinkRuns int
+	untilNew   bool
+	earlier    string // the directory of the campaign to be continued
 }
 
 // onlyLocal and onlySim are the flags of explore that mean nothing on the other backend, with the
@@ -31,6 +35,7 @@ var (
 		"subject": "the simulator searches a --policy", "qps": "a schedule in the simulator has --requests and no load",
 		"etcd": "the simulator starts no program", "binary": "the simulator starts no program", "label": "the simulator tests a policy",
 		"candidates": "the simulator runs every seed", "repeats": "the simulator gives the same run again", "shrink-runs": "the simulator shrinks as long as it takes",
+		"until-new": "a search in the simulator takes a minute", "continue": "give each part of a search in the simulator another --shard",
 	}
 	onlySim = map[string]string{
 		"policy": "real servers have a --subject", "change": "the policy of a real kube-apiserver cannot be changed", "from": "give --versions", "to": "give --versions",
@@ -45,6 +50,8 @@ func (f *realFlags) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.candidates, "candidates", campaign.DefaultCandidates, "choose each schedule among so many seeds, by what was not reached yet (local only)")
 	flags.IntVar(&f.repeats, "repeats", campaign.DefaultRepeats, "how often a schedule with a NEW violation is repeated, on a new cluster each time (local only)")
 	flags.IntVar(&f.shrinkRuns, "shrink-runs", campaign.DefaultShrinkRuns, "how many runs may look for a smaller schedule of each NEW violation (local only)")
+	flags.BoolVar(&f.untilNew, "until-new", false, "end the search after the first schedule with a NEW violation (local only)")
+	flags.StringVar(&f.earlier, "continue", "", "go on with the campaign in this directory: with its settings, its next seed and what it has reached (local only)")
 }
 
 // refuse refuses flags that mean nothing on a backend.
@@ -65,6 +72,32 @@ func refuseOn(backend string, given func(string) bool) error {
 	return nil
 }
 
+// fixed are the flags whose values are those of the campaign that is continued.
+var fixed = []string{"subject", "versions", "servers", "qps", "first", "strict", "out"}
+
+// resume reads the campaign to be continued and takes over its settings. It returns nil if none is.
+func (r *realFlags) resume(f *searchFlags) (*reports.Campaign, error) {
+	if r.earlier == "" {
+		return nil, nil
+	}
+	for _, name := range fixed {
+		if f.given(name) {
+			return nil, usage("--%s with --continue: a campaign is continued with its own settings; leave --%s out", name, name)
+		}
+	}
+	path := filepath.Join(r.earlier, reports.CampaignJSON)
+	c, err := reports.ReadCampaign(path)
+	if err != nil {
+		return nil, notRun(err)
+	}
+	if err := campaign.CheckEarlier(c); err != nil {
+		return nil, usage("--continue %s: %s: %v", r.earlier, path, err)
+	}
+	r.spec.Subject, r.spec.QPS = c.Real.Subject, c.Real.QPS
+	f.spec.Servers, f.spec.Versions, f.options.First, f.options.Strict = c.Spec.Servers, c.Real.Versions, c.FirstSeed, c.Strict
+	return c, nil
+}
+
 // run carries out a campaign on real servers. f has the flags that both backends share.
 func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Writer) error {
 	if r.shrinkRuns < 0 {
@@ -75,6 +108,10 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 	}
 	if r.candidates < 1 || r.candidates > 1000 {
 		return usage("--candidates %d: want 1 to 1000", r.candidates)
+	}
+	earlier, err := r.resume(f)
+	if err != nil {
+		return err
 	}
 	known, err := (run.Judging{Known: f.known}).Findings(r.spec.Subject)
 	if err != nil {
@@ -93,7 +130,7 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 	}
 	o := campaign.Options{
 		Spec: r.spec, Versions: slices.Clone(versions), First: f.options.First, Seeds: f.options.Seeds, For: f.options.For, Candidates: r.candidates,
-		Repeats: r.repeats, ShrinkRuns: r.shrinkRuns, Findings: known, Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
+		Repeats: r.repeats, ShrinkRuns: r.shrinkRuns, Findings: known, Earlier: earlier, UntilNew: r.untilNew, Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
 		Version: run.Version(), Machine: strings.Join(run.Machine(), ", "), Progress: run.Console{Progress: progress}.Status(),
 	}
 	if _, err := campaign.New(o, nil); err != nil { // before anything is fetched
@@ -105,9 +142,12 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 	if err != nil {
 		return err
 	}
-	if o.Out, err = newCampaignDir(f.out, "explore-"+r.spec.Subject, time.Now()); err != nil {
-		return err
+	if o.Out = r.earlier; earlier == nil {
+		if o.Out, err = newCampaignDir(f.out, "explore-"+r.spec.Subject, time.Now()); err != nil {
+			return err
+		}
 	}
+	o.Environment = sessions.Environment()
 	c, err := campaign.New(o, campaign.Real{Sessions: sessions})
 	if err != nil {
 		return &exitError{exitUsage, err}
@@ -116,7 +156,6 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 	if err != nil {
 		return notRun(err)
 	}
-	found.Real.Environment = sessions.Environment()
 	if err := finish(o.Out, found, out); err == nil || f.known == "" || !found.OnlyKnown() {
 		return err
 	}

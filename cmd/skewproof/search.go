@@ -161,13 +161,15 @@ twice and compared. Ctrl-C ends the search, and what was found until then is wri
 
 On the backend local the same schedules are carried out on real kube-apiservers of --versions, one after the other on a cluster that is kept:
 between two schedules every server is started anew, and what exists is compared with the beginning. A violation that no finding explains is
-repeated on new clusters, shrunk by running it again, tried in the simulator, and written as a repro file with its run beside it.`,
+repeated on new clusters, shrunk by running it again, tried in the simulator, and written as a repro file with its run beside it. With --continue
+DIR a campaign goes on where it ended, or was killed: its report is of all parts.`,
 		Example: `  skewproof explore                                    # the reference, for a minute
   skewproof explore --policy upstream-1.37 --seeds 20000
   skewproof explore --policy upstream-1.37 --change Knowledge.KeepLastGood=true --for 5m
   skewproof explore --seeds 1000000 --shard 3/8 --out shard-3
   skewproof explore --backend local --for 2h --known
-  skewproof explore --backend local --versions v1.35.4,v1.36.3,v1.37.1 --subject reference --seeds 50`,
+  skewproof explore --backend local --versions v1.35.4,v1.36.3,v1.37.1 --subject reference --seeds 50
+  skewproof explore --backend local --for 2h --continue _out/explore-builtin-20261125-120000`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o := &f.options

@@ -48,6 +48,8 @@ type Options struct {
 	// First is the first seed. Seeds is how many schedules are carried out; 0: for the time For.
 	First, Seeds uint64
 	For          time.Duration
+	// UntilNew ends the search after the first schedule with a NEW violation.
+	UntilNew bool
 	// Candidates is among how many seeds each schedule is chosen.
 	Candidates uint64
 	// Repeats is how often a schedule with a NEW violation is repeated on a new cluster. ShrinkRuns
@@ -56,12 +58,18 @@ type Options struct {
 	// Findings explain violations. Judging is how the kept runs are judged.
 	Findings findings.Catalogue
 	Judging  run.Judging
-	// Out is the directory of the campaign, which exists.
+	// Earlier is the campaign to be continued: the document in Out. nil begins a new campaign. Spec,
+	// Versions and First must be those of Earlier.
+	Earlier *reports.Campaign
+	// Out is the directory of the campaign, which exists. The document is written there whenever a
+	// cluster has ended, so that a campaign that is killed can be continued.
 	Out string
 	// Progress takes a line for people.
 	Progress func(format string, args ...any)
-	// Version and Machine are what the campaign says of the program and of where it ran.
+	// Version, Machine and Environment are what the campaign says of the program, of where it ran,
+	// and of the other programs.
 	Version, Machine string
+	Environment      []string
 }
 
 // Cluster is a cluster that is kept for several schedules. [run.Session] is one.
@@ -94,15 +102,18 @@ type Campaign struct {
 	began    time.Time
 	explored time.Duration // without repeating and shrinking
 
+	earlier      uint64 // schedules of earlier parts, which all counts include
 	done         uint64
 	operations   uint64
 	passedOn     uint64
 	overloaded   uint64
 	took, resets time.Duration // of the schedules that were carried out
-	alone        []time.Duration
+	alone        time.Duration // of the schedules that were repeated alone
+	aloneRuns    uint64
 	growth       []reports.GrowthPoint
-	known        map[int]uint64 // schedules by finding
-	fresh        []*newFinding  // NEW ones, in the order in which they were seen
+	known        map[int]uint64                 // schedules by finding
+	seen         map[reports.ViolationKind]bool // NEW ones, those of earlier parts included
+	fresh        []*newFinding                  // NEW ones of this part, in the order in which they were seen
 	sessions     []reports.RealSession
 	opened       int // clusters so far, also those for repeating
 	failures     int // clusters in a row that carried out no schedule
@@ -117,6 +128,7 @@ type newFinding struct {
 	run      string   // the directory of its run, below Out
 	after    []uint64 // the schedules before on its cluster
 	real     reports.RealFinding
+	file     string // the name of the repro file, once it has one
 	shrunk   bool
 	tried    bool // it was repeated, or cannot be
 }
@@ -138,8 +150,11 @@ func New(o Options, clusters Clusters) (*Campaign, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Campaign{Options: o, clusters: clusters, chooser: chooser, reached: Coverage{}, tally: search.NewTally(spec), known: map[int]uint64{}}
-	probe, err := chooser.of(max(o.First, 1))
+	c := &Campaign{Options: o, clusters: clusters, chooser: chooser, reached: Coverage{}, tally: search.NewTally(spec), known: map[int]uint64{}, seen: map[reports.ViolationKind]bool{}}
+	if o.Earlier != nil {
+		c.resume(o.Earlier)
+	}
+	probe, err := chooser.of(chooser.next)
 	if err != nil {
 		return nil, err
 	}
@@ -175,32 +190,34 @@ func (c *Campaign) Run(ctx context.Context) (*reports.Campaign, error) {
 	for c.wants(ctx) && failed == nil {
 		failed = c.useCluster(ctx)
 		c.confirmAll(ctx)
+		if err := reports.WriteCampaign(c.Out, c.report(false)); err != nil {
+			return nil, err
+		}
 	}
-	if failed != nil && c.done == 0 && ctx.Err() == nil {
+	if failed != nil && c.done == c.earlier && ctx.Err() == nil {
 		return nil, failed
 	}
 	if failed != nil && ctx.Err() == nil {
 		c.tally.Trouble(failed.Error(), c.chooser.next)
 	}
-	complete := failed == nil && (c.Seeds > 0 && c.done >= c.Seeds || c.Seeds == 0 && c.explored >= c.For)
+	complete := failed == nil && (c.UntilNew && len(c.fresh) > 0 || c.Seeds > 0 && c.done-c.earlier >= c.Seeds || c.Seeds == 0 && c.explored >= c.For)
 	return c.report(complete), nil
 }
 
 // wants reports whether more schedules are to be carried out.
 func (c *Campaign) wants(ctx context.Context) bool {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || c.UntilNew && len(c.fresh) > 0 {
 		return false
 	}
 	if c.Seeds > 0 {
-		return c.done < c.Seeds
+		return c.done-c.earlier < c.Seeds
 	}
 	return c.explored < c.For
 }
 
 // open starts a cluster. name says what for.
 func (c *Campaign) open(ctx context.Context, name string) (Cluster, error) {
-	c.opened++
-	return c.clusters.Open(ctx, filepath.Join(c.Out, fmt.Sprintf("%s-%d", name, c.opened)))
+	return c.clusters.Open(ctx, filepath.Join(c.Out, c.unused(name)))
 }
 
 // useCluster carries out schedules on a new cluster until it cannot be used any longer. An error ends
@@ -282,7 +299,8 @@ func (c *Campaign) carryOut(ctx context.Context, on Cluster, s schedule, before 
 			c.known[v.Finding]++
 			continue
 		}
-		if !slices.ContainsFunc(c.fresh, func(f *newFinding) bool { return f.ViolationKind == v.ViolationKind }) {
+		if !c.seen[v.ViolationKind] {
+			c.seen[v.ViolationKind] = true
 			c.fresh = append(c.fresh, &newFinding{Violation: v, schedule: s, run: filepath.Base(string(judged.dir)), after: slices.Clone(before)})
 			keep = true
 		}
@@ -347,11 +365,11 @@ func (c *Campaign) count(s schedule, j judgement, result run.ScheduleResult) {
 		c.overloaded++
 	}
 	c.tally.Add(s.seed, passed > 0, j.verdicts, j.violations)
-	c.growth = append(c.growth, reports.GrowthPoint{Schedules: c.done, Kinds: len(c.known) + len(c.fresh), Cells: len(c.reached)})
+	c.growth = append(c.growth, reports.GrowthPoint{Schedules: c.done, Kinds: len(c.known) + len(c.seen), Cells: len(c.reached)})
 	of := ""
 	if c.Seeds > 0 {
-		of = fmt.Sprintf(" of %d", c.Seeds)
+		of = fmt.Sprintf(" of %d", c.earlier+c.Seeds)
 	}
 	c.Progress("%d%s schedules, seed %d took %.0f s; %d of %d cells reached; violations of %d known kinds, %d NEW; %d clusters", c.done, of, s.seed,
-		result.Took.Seconds(), len(c.reached), axes().Cells(), len(c.known), len(c.fresh), len(c.sessions)+1)
+		result.Took.Seconds(), len(c.reached), axes().Cells(), len(c.known), len(c.seen), len(c.sessions)+1)
 }

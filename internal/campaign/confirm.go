@@ -58,14 +58,14 @@ func (c *Campaign) onNewCluster(ctx context.Context, f *newFinding, s schedule) 
 	if err = errors.Join(err, cluster.Close()); err != nil {
 		return false, err
 	}
-	c.alone = append(c.alone, time.Since(began))
+	c.alone += time.Since(began)
+	c.aloneRuns++
 	return seen, cluster.Discard()
 }
 
 // shows carries out a schedule on a cluster, and reports whether it shows a finding.
 func (c *Campaign) shows(ctx context.Context, on Cluster, f *newFinding, s schedule) (bool, error) {
-	c.opened++
-	j, result, err := c.judge(ctx, on, s, fmt.Sprintf("again-%d", c.opened))
+	j, result, err := c.judge(ctx, on, s, c.unused("again"))
 	if err == nil && len(result.Left) > 0 {
 		err = fmt.Errorf("the cluster could not be used again: %s", strings.Join(result.Left, "; "))
 	}

@@ -74,8 +74,11 @@ func (c *Campaign) model(f *newFinding) (knows bool, why string) {
 	return false, ""
 }
 
-// tryModel notes what the simulator says of a finding.
+// tryModel notes what the simulator says of a finding, once.
 func (c *Campaign) tryModel(f *newFinding) {
+	if f.real.Model != "" {
+		return
+	}
 	knows, why := c.model(f)
 	switch {
 	case why != "":

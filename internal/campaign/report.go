@@ -12,14 +12,21 @@ import (
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// report makes the document of the campaign.
+// report makes the document of the campaign, its earlier parts included.
 func (c *Campaign) report(complete bool) *reports.Campaign {
 	last := len(c.Versions) - 1
+	parts := c.earlierParts()
+	parts = append(parts, reports.Shard{
+		Index: len(parts) + 1, Schedules: c.done - c.earlier, ElapsedSeconds: c.explored.Round(time.Millisecond).Seconds(), Workers: 1, Machine: c.Machine,
+		SkewproofVersion: c.Version,
+	})
 	doc := &reports.Campaign{
 		APIVersion: reports.APIVersion, Kind: reports.CampaignKind, SkewproofVersion: c.Version, Method: reports.MethodReal,
 		Spec:      reports.SearchSpec{Policy: c.Spec.Subject, From: c.Versions[0], To: c.Versions[last], Servers: c.Spec.Servers},
-		FirstSeed: max(c.First, 1), Wanted: c.Seeds, Of: 1, Strict: c.Judging.Strict, Complete: complete,
-		Shards: []reports.Shard{{Index: 1, Schedules: c.done, ElapsedSeconds: c.explored.Round(time.Millisecond).Seconds(), Workers: 1, Machine: c.Machine}},
+		FirstSeed: max(c.First, 1), Of: len(parts), Shards: parts, Strict: c.Judging.Strict, Complete: complete,
+	}
+	if c.Seeds > 0 {
+		doc.Wanted = c.earlier + c.Seeds
 	}
 	if len(c.Versions) > 2 {
 		doc.Spec.Versions = c.Versions
@@ -29,9 +36,10 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 	doc.Real = &reports.RealCampaign{
 		Subject: c.Spec.Subject, Versions: c.Versions, QPS: c.Spec.QPS, Sessions: c.sessions, Operations: c.operations, PassedOn: c.passedOn,
 		Overloaded: c.overloaded, Coverage: c.reached.Report(), Axes: axes(),
-		ScheduleSeconds: mean(c.took, c.done), ResetSeconds: mean(c.resets, c.done), AloneSeconds: mean(sum(c.alone), uint64(len(c.alone))),
+		ScheduleSeconds: mean(c.took, c.done), ResetSeconds: mean(c.resets, c.done), AloneSeconds: mean(c.alone, c.aloneRuns), AloneRuns: c.aloneRuns,
+		NextSeed: c.chooser.next, Gaps: c.earlierGaps(), Environment: c.Environment,
 	}
-	for n, f := range c.fresh {
+	for _, f := range c.fresh {
 		i := slices.IndexFunc(doc.Findings, func(o reports.CampaignFinding) bool { return o.ViolationKind == f.ViolationKind })
 		if i < 0 {
 			continue // there are more kinds than are told apart
@@ -42,14 +50,14 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 			doc.Real.Gaps = append(doc.Real.Gaps, f.ViolationKind.String())
 		}
 		doc.Findings[i].Seed, doc.Findings[i].Sentence, doc.Findings[i].Shrunk, doc.Findings[i].Real = f.schedule.seed, f.Sentence, f.shrunk, &f.real
-		c.addRepro(&doc.Findings[i], f, n+1, doc.Spec)
+		c.addRepro(&doc.Findings[i], f, doc)
 	}
 	doc.Conclude()
 	return doc
 }
 
-// addRepro adds the repro file of a finding.
-func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, n int, doc reports.SearchSpec) {
+// addRepro adds the repro file of a finding to the document.
+func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, doc *reports.Campaign) {
 	shown := c.caseOf(f.schedule)
 	to.Story, to.Disturbances = search.StoryOf(&shown)
 	policy := c.Spec.Subject
@@ -61,7 +69,7 @@ func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, n int, d
 		policy = p.Name
 	}
 	repro := &search.Repro{
-		Schema: search.ReproSchema, Commit: c.Version, Spec: search.Spec{Policy: policy, From: f.schedule.from, To: f.schedule.to, Servers: len(shown.Servers), Versions: doc.Versions},
+		Schema: search.ReproSchema, Commit: c.Version, Spec: search.Spec{Policy: policy, From: f.schedule.from, To: f.schedule.to, Servers: len(shown.Servers), Versions: doc.Spec.Versions},
 		Seed: f.schedule.seed, Invariant: f.Signature.Invariant, Cause: f.Cause, Sentence: f.Sentence, Signature: f.Signature, Case: shown, Hash: search.HashText(0),
 		Found: &search.Found{
 			Subject: c.Spec.Subject, Versions: c.Versions, QPS: c.Spec.QPS, Run: f.real.Run, Confirmed: f.real.Confirmed, Repeated: f.real.Repeated,
@@ -77,14 +85,19 @@ func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, n int, d
 	if err := e.Encode(repro); err != nil {
 		return
 	}
-	to.Repro, to.File = bytes.TrimSpace(encoded.Bytes()), fmt.Sprintf("%s-%d.json", f.Signature.Invariant, n)
+	to.Repro, to.File = bytes.TrimSpace(encoded.Bytes()), c.fileOf(f, doc)
 }
 
-func sum(all []time.Duration) (total time.Duration) {
-	for _, d := range all {
-		total += d
+// fileOf returns the name of the repro file of a finding, which no other finding has.
+func (c *Campaign) fileOf(f *newFinding, doc *reports.Campaign) string {
+	for n := 1; f.file == ""; n++ {
+		name := fmt.Sprintf("%s-%d.json", f.Signature.Invariant, n)
+		if !slices.ContainsFunc(doc.Findings, func(o reports.CampaignFinding) bool { return o.File == name }) &&
+			!slices.ContainsFunc(c.fresh, func(o *newFinding) bool { return o.file == name }) {
+			f.file = name
+		}
 	}
-	return total
+	return f.file
 }
 
 // mean is in seconds; 0 of none.

@@ -83,6 +83,7 @@ var usual = map[string]invariant.Outcome{
 	"AnsweredInKind":           invariant.OutcomePass, // part of the general load is in protobuf
 	"AnsweredInFull":           invariant.OutcomePass,
 	"WatchesLast":              invariant.OutcomePass,         // part of the general load are watches of a few seconds
+	"ReadsAgree":               invariant.OutcomePass,         // part of the reads of the general load are compared
 	"NoPeerIsLocal":            invariant.OutcomeInconclusive, // only a profile of traffic sends the requests that these invariants are about
 	"ListsAgree":               invariant.OutcomeInconclusive,
 	"NoWrongfulDeletion":       invariant.OutcomeInconclusive, // the run has no controllers

@@ -131,6 +131,12 @@ type Received struct {
 	Items int  `json:"items,omitempty"`
 	More  bool `json:"more,omitempty"`
 
+	// Object identifies the object in the response: its resource version, a space and the hash of the
+	// body. Headers are the headers of the response that a proxy must not change, one line each. Both
+	// are recorded only for requests that the load sends to every server to compare the answers.
+	Object  string `json:"object,omitempty"`
+	Headers string `json:"headers,omitempty"`
+
 	// MediaType is the media type of the response, without parameters; empty means JSON or none.
 	MediaType string `json:"mediaType,omitempty"`
 

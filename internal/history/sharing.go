@@ -3,40 +3,63 @@ package history
 // Sharing makes operations and hops share what they have in common. The zero value is ready. It is
 // not safe for concurrent use.
 type Sharing struct {
-	sent     map[Sent]*Sent
-	received map[Received]*Received
-	entries  map[Entry]*Entry
+	sent     map[sentKey]*Sent
+	received map[receivedKey]*Received
+	entries  map[entryKey]*Entry
 }
+
+// A key holds the fields in which two values most often differ. For each key, a Sharing keeps the
+// last value only: comparing two values costs less than hashing one of them in full.
+type (
+	sentKey     struct{ server, client, path string }
+	receivedKey struct {
+		status   int
+		document string
+		object   string
+		failure  Failure
+	}
+	entryKey struct {
+		server, user string
+		status       int
+	}
+)
 
 // mostShared bounds each of the maps of a Sharing, so that one that lasts for long does not grow
 // without a bound. What was shared before stays shared.
 const mostShared = 1 << 18
 
-// Operation returns o with what is shared. It keeps nothing of o that may still change.
+// Operation returns o with shared parts. It keeps nothing of o that may still change.
 func (s *Sharing) Operation(o Operation) Operation {
-	o.Sent, o.Received = share(&s.sent, o.Sent), share(&s.received, o.Received)
+	if o.Sent == nil {
+		o.Sent = &Sent{}
+	}
+	if o.Received == nil {
+		o.Received = &Received{}
+	}
+	o.Sent = share(&s.sent, sentKey{o.Server, o.Client, o.Path}, o.Sent)
+	o.Received = share(&s.received, receivedKey{o.Status, o.Document, o.Object, o.Failure}, o.Received)
 	return o
 }
 
-// Hop returns h with the shared entry. It keeps nothing of h that may still change.
+// Hop returns h with a shared entry. It keeps nothing of h that may still change.
 func (s *Sharing) Hop(h Hop) Hop {
-	h.Entry = share(&s.entries, h.Entry)
+	if h.Entry == nil {
+		h.Entry = &Entry{}
+	}
+	h.Entry = share(&s.entries, entryKey{h.Server, h.User, h.Status}, h.Entry)
 	return h
 }
 
-// share returns the shared value that equals *one. nil counts as the zero value.
-func share[T comparable](all *map[T]*T, one *T) *T {
-	var value T
-	if one != nil {
-		value = *one
-	}
-	if known, ok := (*all)[value]; ok {
+// share returns a value that equals *one and that nobody changes: the last value of the key, or a
+// copy of *one.
+func share[K, T comparable](last *map[K]*T, key K, one *T) *T {
+	if known := (*last)[key]; known != nil && *known == *one {
 		return known
 	}
-	if *all == nil || len(*all) >= mostShared {
-		*all = map[T]*T{}
+	if *last == nil || len(*last) >= mostShared {
+		*last = map[K]*T{}
 	}
-	kept := value
-	(*all)[value] = &kept
+	kept := *one
+	(*last)[key] = &kept
 	return &kept
 }

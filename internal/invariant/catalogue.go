@@ -53,6 +53,7 @@ func All() []Invariant {
 		discoveryAccessible,
 		noPeerIsLocal,
 		listsAgree,
+		readsAgree,
 		answeredInKind,
 		answeredInFull,
 		watchesLast,

@@ -232,6 +232,14 @@ func chaos(rng *rand.Rand) *history.History {
 	}
 	for i := range s.h.Hops {
 		s.h.Hops[i].Groups, s.h.Hops[i].UID, s.h.Hops[i].Extra = pick("", "g", "g", "h"), pick("", "", "u"), pick("", "x", "x")
+		if s.h.Hops[i].Status == 0 {
+			s.h.Hops[i].Status = []int{0, 200}[rng.IntN(2)]
+		}
+	}
+	for i := range s.h.Operations {
+		if o := &s.h.Operations[i]; o.Status == 200 && rng.IntN(4) > 0 {
+			o.Object, o.Headers = pick(`"1" x`, `"1" x`, `"1" y`, `"2" z`), pick("", "", "A: b")
+		}
 	}
 	if rng.IntN(3) == 0 {
 		s.rewritten(rng.IntN(2) == 0).counted(rng.IntN(2) == 0).migrated(rng.IntN(2) == 0).led(rng.IntN(2) == 0)

@@ -39,11 +39,14 @@ func rich(wrong bool, about ...string) *story {
 		s.legacy(117, server, "/apis", doc("legacy", versionOf(widgets), versionOf(gadgets)))
 		s.ask(118, server, versionOf(gadgets).GVR, 200)
 	}
+	s.ask(119, "b", gadgets, 200, read(`"1" sha256:aa`, "")).hop("b", 0, 10, false, answering(200)).hop("a", 2, 8, true, answering(200))
+	s.ask(119.1, "a", gadgets, 200, read(`"1" sha256:aa`, "")).hop("a", 0, 10, false, answering(200))
 	s.told("a").lease("a", 2, 199, "10.0.0.a:6443").harmless()
 	if wrong {
 		s.harmful()
 		s.told("b").lease("b", 2, 199, "10.0.0.a:6443")
 		s.ask(136, "b", versionOf(gadgets).GVR, 404)
+		s.ask(119.5, "b", gadgets, 200, read(`"1" sha256:bb`, "")).hop("b", 0, 10, false, answering(200)).hop("a", 2, 8, true, answering(200))
 		s.ask(135, "b", gadgets, 200, verb("delete"), by("reader"))
 		s.askEvery(140, 145, "b", gadgets, 404).askEvery(140, 145, "c", gadgets, 503).ask(60, "b", gadgets, 500)
 		s.nopeer(130, "b", "/apis", mergedDoc).openapi(131, "b", doc("poorly-described", versionOf(pods))).lists(132, "c", 299, 0)
@@ -83,7 +86,7 @@ func TestCatalogue(t *testing.T) {
 	want := []string{
 		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "ProxiedSucceed", "NoLoop", "OnlyTrustedPeers", "IdentityPreserved", "AuthorizedAlike",
 		"AnsweredAlike", "PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
-		"AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn",
+		"ReadsAgree", "AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn",
 		"GroupVersionsDescribed", "ConfigurationTakesEffect", "Available", "NoCrash", "Converges",
 		"NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows", "NoLostEvents", "NoFieldLost", "MigrationsSucceed", "OneLeader",
 	}
@@ -134,7 +137,7 @@ func TestARunThatIsNotJudgedNeitherPassesNorFails(t *testing.T) {
 }
 
 // untimed are the invariants that no fault can break.
-var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull", "NoWrongfulDeletion", "NothingLeftBehind", "NoLostEvents", "NoFieldLost"}
+var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "WritesOnce", "NoPeerIsLocal", "ReadsAgree", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull", "NoWrongfulDeletion", "NothingLeftBehind", "NoLostEvents", "NoFieldLost"}
 
 // The faults of links are recorded at the end of a run. Without these records, everything that the
 // faults excuse looks like a violation.

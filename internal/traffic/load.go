@@ -109,9 +109,21 @@ func (l *Load) runLane(ctx context.Context, chooser *workload.Chooser, server st
 		}
 		request := chooser.Next()
 		requests.Go(func() error {
-			l.clients.Send(ctx, server, request, history.PurposeLoad, l.options.Timeout)
+			l.send(ctx, server, request)
 			return nil
 		})
 	}
 	_ = requests.Wait() // its functions never return an error
+}
+
+// send sends a request to a server, and then again to every other server if the answers are
+// compared.
+func (l *Load) send(ctx context.Context, server string, request workload.Request) {
+	l.clients.Send(ctx, server, request, history.PurposeLoad, l.options.Timeout)
+	again, more := request.Again()
+	for _, target := range l.clients.targets {
+		if more && target.Server != server {
+			l.clients.Send(ctx, target.Server, again, history.PurposeLoad, l.options.Timeout)
+		}
+	}
 }

@@ -114,6 +114,9 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	op.End = t.recorder.Now()
 	t.readBody(&op, resp.Header.Get("Content-Type"), body)
 	op.Content = answer.ContentOf(resp.Header.Get("Content-Type"), body)
+	if asked.Compare != "" && op.Status == http.StatusOK && op.Body == history.BodyObject {
+		op.Object, op.Headers = answer.Object(body), answer.Headers(resp.Header)
+	}
 	t.finish(req.Context(), &op, body)
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil

@@ -99,6 +99,25 @@ type Request struct {
 	Slow bool `json:"slow,omitempty"`
 	// Before is the number of objects on the earlier pages.
 	Before int `json:"before,omitempty"`
+	// Compare says whether answers are compared, and if so, whether this is the first request.
+	Compare Compare `json:"compare,omitempty"`
+}
+
+// Compare says whether a request is sent to every server to compare the answers.
+type Compare string
+
+// The places in a comparison. The sender of the first request sends it again to every other server
+// when it has been answered.
+const (
+	CompareFirst Compare = "first"
+	CompareAgain Compare = "again"
+)
+
+// Again returns the request to every other server that follows on r. more is false if none does.
+func (r Request) Again() (again Request, more bool) {
+	more = r.Compare == CompareFirst
+	r.Compare = CompareAgain
+	return r, more
 }
 
 // Cached says which merged document a conditional client already has.

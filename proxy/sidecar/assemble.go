@@ -135,7 +135,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	handler, err := proxy.New(proxy.Config{
 		Store:     s.store,
 		Local:     namesProxy{local, s.public},
-		Transport: s.toPeers,
+		Transport: plantedTransport(s.toPeers),
 		FromPeer:  fromPeer,
 		Identify:  identify,
 		Authorize: s.authorized.authorize,
@@ -155,7 +155,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	}
 	debug, metrics := debugPeers(s.report), promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	own := s.checks()
-	permitted := &discoveryAuthorizer{local: local, proxy: handler, merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
+	permitted := &discoveryAuthorizer{local: local, proxy: plantedHandler(handler), merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
 	served := newAuthentication(s.Options, s.credentials, s.headers, s.callers, anonymousAsLocal(s.flags,
 		withGoaway(s.GoawayChance, atFront(permitted, own, local, s.authorized.before(debug), s.authorized.before(metrics)))), s.log)
 	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, afterComparison(s.headers, served)}, s.frontLimits(), s.serverTLS.configFor, s.log)

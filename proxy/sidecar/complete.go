@@ -61,6 +61,7 @@ func (o *Options) complete(now time.Time) (*completed, error) {
 	if c.policy, err = proxy.PresetNamed(o.Policy); err != nil {
 		wrong.addf("--policy: %w", err)
 	}
+	c.policy = plantedPolicy(c.policy)
 	c.completeUpstream(&wrong)
 	c.completeServer(&wrong)
 	c.completeAddresses(&wrong)

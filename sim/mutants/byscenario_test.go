@@ -79,6 +79,23 @@ var byScenario = []mutant{
 		},
 	},
 	{
+		part: "stream", name: "object-altered",
+		wrong: "A field of an object that comes from a peer is changed on the way.",
+		plant: func(acted func()) sim.Defects {
+			return returning(func(_ *http.Request, answer *http.Response) {
+				if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/json" {
+					return
+				}
+				body, err := io.ReadAll(answer.Body)
+				if altered := bytes.Replace(body, []byte(`"kind":"Object"`), []byte(`"kind":"Objekt"`), 1); err == nil && !bytes.Equal(altered, body) {
+					acted()
+					body = altered
+				}
+				answer.Body = io.NopCloser(bytes.NewReader(body))
+			})
+		},
+	},
+	{
 		part: "stream", name: "always-called-text",
 		wrong: "What comes from a peer is said to be plain text, whatever it is.",
 		plant: func(acted func()) sim.Defects {

@@ -1,0 +1,47 @@
+package answer
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Object identifies an object in JSON: its resource version, a space and the hash of the bytes. Two
+// reads of the same state of an object from the same server give the same text. It is "" for a body
+// that is no JSON object.
+func Object(body []byte) string {
+	var object struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal(body, &object) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%q %s", object.Metadata.ResourceVersion, Hash(body))
+}
+
+// ownHeaders are the headers that each server, or each connection, adds with values of its own.
+var ownHeaders = []string{"Audit-Id", "Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding"}
+
+// flowControlHeaders begins the names of headers in which a server names its objects of API Priority
+// and Fairness (k8s.io/api/flowcontrol/v1, ResponseHeaderMatchedPriorityLevelConfigurationUID).
+const flowControlHeaders = "X-Kubernetes-Pf-"
+
+// Headers are the headers that a proxy must return as it gets them, a line each, sorted. A value
+// that is there twice counts once: each server on the way may add its own.
+func Headers(h http.Header) string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		if canonical := http.CanonicalHeaderKey(name); slices.Contains(ownHeaders, canonical) || strings.HasPrefix(canonical, flowControlHeaders) {
+			continue
+		}
+		values := slices.Clone(h[name])
+		slices.Sort(values)
+		lines = append(lines, name+": "+strings.Join(slices.Compact(values), ", "))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,77 @@
+package campaign
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// CheckEarlier returns an error that says why a campaign cannot be continued.
+func CheckEarlier(c *reports.Campaign) error {
+	switch {
+	case c.Real == nil:
+		return fmt.Errorf("it is a search in the simulator; only a campaign on real servers can be continued")
+	case c.Real.NextSeed <= c.FirstSeed && c.Schedules > 0:
+		return fmt.Errorf("its next seed is %d and its first seed is %d: the file was altered", c.Real.NextSeed, c.FirstSeed)
+	}
+	return nil
+}
+
+// resume takes over what an earlier part of the campaign has counted.
+func (c *Campaign) resume(e *reports.Campaign) {
+	r := e.Real
+	c.chooser.next = max(r.NextSeed, c.chooser.next)
+	c.tally = search.TallyOf(e)
+	c.earlier, c.done = e.Schedules, e.Schedules
+	c.operations, c.passedOn, c.overloaded = r.Operations, r.PassedOn, r.Overloaded
+	c.took, c.resets, c.alone = total(r.ScheduleSeconds, e.Schedules), total(r.ResetSeconds, e.Schedules), total(r.AloneSeconds, r.AloneRuns)
+	c.aloneRuns = r.AloneRuns
+	c.growth, c.sessions = slices.Clone(e.Growth), slices.Clone(r.Sessions)
+	for _, at := range r.Coverage {
+		c.reached[cell{situation{at.Fault, at.Transition}, at.Class}] = at.Requests
+	}
+	for _, f := range e.Findings {
+		if f.Finding != 0 {
+			c.known[f.Finding] += f.Schedules
+		} else {
+			c.seen[f.ViolationKind] = true
+		}
+	}
+}
+
+// total is the inverse of mean.
+func total(seconds float64, n uint64) time.Duration {
+	return time.Duration(seconds * float64(n) * float64(time.Second))
+}
+
+// earlierParts are the shards of the parts before this one.
+func (c *Campaign) earlierParts() []reports.Shard {
+	if c.Earlier == nil {
+		return nil
+	}
+	return slices.Clone(c.Earlier.Shards)
+}
+
+// earlierGaps are the gaps of the model that the parts before this one showed.
+func (c *Campaign) earlierGaps() []string {
+	if c.Earlier == nil {
+		return nil
+	}
+	return slices.Clone(c.Earlier.Real.Gaps)
+}
+
+// unused returns a name that nothing in the directory of the campaign has: name and a number.
+func (c *Campaign) unused(name string) string {
+	for {
+		c.opened++
+		full := fmt.Sprintf("%s-%d", name, c.opened)
+		if _, err := os.Lstat(filepath.Join(c.Out, full)); os.IsNotExist(err) {
+			return full
+		}
+	}
+}

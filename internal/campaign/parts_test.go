@@ -1,0 +1,145 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/skewproof/skewproof/reports"
+)
+
+// A campaign in two parts chooses, counts and finds what one of both lengths does.
+func TestACampaignInPartsIsOne(t *testing.T) {
+	whole := carriedOut(t, options(t, 5), &simulated{})
+	o := options(t, 2)
+	o.Version = "v1"
+	first := carriedOut(t, o, &simulated{})
+	o.Earlier, o.Seeds, o.Version = first, 3, "v2"
+	both := carriedOut(t, o, &simulated{})
+	if !both.Complete || len(both.Shards) != 2 || both.Of != 2 || both.Shards[0] != first.Shards[0] || both.Shards[1].Schedules != 3 ||
+		both.Shards[0].SkewproofVersion != "v1" || both.Shards[1].SkewproofVersion != "v2" {
+		t.Errorf("complete %t, parts %+v of %d", both.Complete, both.Shards, both.Of)
+	}
+	if len(both.Real.Sessions) != 2 || len(both.Parts()) != 2 || whole.Parts() != nil {
+		t.Errorf("clusters %+v, parts %q and %q", both.Real.Sessions, both.Parts(), whole.Parts())
+	}
+	differ := cmp.Diff(whole, both, cmpopts.IgnoreFields(reports.Campaign{}, "Shards", "Of", "ElapsedSeconds", "SchedulesPerSecond", "SkewproofVersion"),
+		cmpopts.IgnoreFields(reports.RealCampaign{}, "Sessions"))
+	if differ != "" {
+		t.Errorf("a campaign in parts is not that in one part (-one +parts):\n%s", differ)
+	}
+}
+
+// What was NEW in an earlier part is neither kept again nor repeated, and keeps its repro file. Its
+// file names are not used again.
+func TestAnEarlierPartKeepsWhatIsNew(t *testing.T) {
+	o := options(t, 3)
+	o.Findings = nil
+	first := carriedOut(t, o, &simulated{})
+	if len(first.Findings) == 0 {
+		t.Fatal("nothing is NEW: this test would prove nothing")
+	}
+	again := options(t, 3) // what is NEW was removed from this directory
+	again.Findings, again.Earlier = nil, first
+	both := carriedOut(t, again, &simulated{})
+	files := map[string]bool{}
+	for _, f := range both.Findings {
+		if f.File != "" && files[f.File] {
+			t.Errorf("two findings have the repro file %s", f.File)
+		}
+		files[f.File] = true
+	}
+	for _, f := range first.Findings {
+		kept := false
+		for _, g := range both.Findings {
+			if g.ViolationKind == f.ViolationKind {
+				kept = g.File == f.File && cmp.Equal(g.Real, f.Real) && g.Seed == f.Seed && g.Schedules >= f.Schedules
+			}
+		}
+		if !kept {
+			t.Errorf("%s is not kept", f.ViolationKind)
+		}
+	}
+}
+
+// A campaign that is killed can be continued: what was found is written whenever a cluster has ended.
+func TestACampaignIsWrittenAfterEachCluster(t *testing.T) {
+	o := options(t, 4)
+	on := &simulated{breaks: map[int]error{3: errors.New("a crashed")}}
+	opened := 0
+	c, err := New(o, opening{on, func() {
+		if opened++; opened != 2 {
+			return
+		}
+		killed, err := reports.ReadCampaign(filepath.Join(o.Out, reports.CampaignJSON))
+		if err != nil || killed.Complete || killed.Schedules != 2 || CheckEarlier(killed) != nil {
+			t.Errorf("when the second cluster starts, the document is %+v (%v)", killed, err)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Run(t.Context()); err != nil || opened != 2 {
+		t.Errorf("%d clusters, %v", opened, err)
+	}
+}
+
+// opening calls then before it opens a cluster.
+type opening struct {
+	*simulated
+	then func()
+}
+
+func (o opening) Open(ctx context.Context, out string) (Cluster, error) {
+	o.then()
+	return o.simulated.Open(ctx, out)
+}
+
+// Only a campaign on real servers whose next seed is known can be continued.
+func TestWhatCannotBeContinued(t *testing.T) {
+	real := func(next uint64) *reports.Campaign {
+		return &reports.Campaign{FirstSeed: 7, Schedules: 1, Real: &reports.RealCampaign{NextSeed: next}}
+	}
+	for name, c := range map[string]struct {
+		earlier *reports.Campaign
+		want    bool
+	}{
+		"in the simulator":  {&reports.Campaign{FirstSeed: 7, Schedules: 1}, false},
+		"no next seed":      {real(0), false},
+		"at the first seed": {real(7), false},
+		"after it":          {real(8), true},
+	} {
+		if err := CheckEarlier(c.earlier); (err == nil) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := total(mean(90*time.Second, 4), 4); got != 90*time.Second {
+		t.Errorf("a total is %s after the mean, want 90s", got)
+	}
+}
+
+// With UntilNew a campaign ends with the schedule that shows the first NEW violation.
+func TestUntilNew(t *testing.T) {
+	o := options(t, 4)
+	o.Findings, o.UntilNew, o.Repeats = nil, true, 0
+	c := carriedOut(t, o, &simulated{})
+	first := uint64(0)
+	for _, f := range c.Findings {
+		if f.Finding == 0 {
+			first = f.Seed
+		}
+	}
+	if first == 0 || c.Schedules >= 4 || !c.Complete {
+		t.Errorf("%d schedules, complete %t; want to end with the first of 4 that shows something NEW", c.Schedules, c.Complete)
+	}
+	o = options(t, 2)
+	o.UntilNew = true
+	if c := carriedOut(t, o, &simulated{}); c.Schedules != 2 || !c.Complete {
+		t.Errorf("%d schedules, complete %t, though nothing is NEW", c.Schedules, c.Complete)
+	}
+}
