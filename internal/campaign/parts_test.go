@@ -38,14 +38,14 @@ func TestACampaignInPartsIsOne(t *testing.T) {
 // What was NEW in an earlier part is neither kept again nor repeated, and keeps its repro file. Its
 // file names are not used again.
 func TestAnEarlierPartKeepsWhatIsNew(t *testing.T) {
-	o := options(t, 3)
-	o.Findings = nil
+	o := options(t, 2)
+	o.Findings, o.Repeats, o.ShrinkRuns = nil, 0, 0
 	first := carriedOut(t, o, &simulated{})
 	if len(first.Findings) == 0 {
 		t.Fatal("nothing is NEW: this test would prove nothing")
 	}
-	again := options(t, 3) // what is NEW was removed from this directory
-	again.Findings, again.Earlier = nil, first
+	again := options(t, 2) // in a directory of its own, without the runs that the first part kept
+	again.Findings, again.Earlier, again.Repeats, again.ShrinkRuns = nil, first, 0, 0
 	both := carriedOut(t, again, &simulated{})
 	files := map[string]bool{}
 	for _, f := range both.Findings {

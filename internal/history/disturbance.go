@@ -47,6 +47,10 @@ const (
 	FaultProxyOff = "proxy-off"
 )
 
+// DetailUnroutable is the detail of a misconfiguration in which a server advertises an address from
+// which no answer comes. A peer that connects to it waits until its own timeout.
+const DetailUnroutable = "no way leads to the address advertised"
+
 // Distrust names the certificate that makes a misconfigured link untrusted. Only the servers
 // themselves reject the requests on such a link. Distrust is empty if certificates are not the
 // problem.

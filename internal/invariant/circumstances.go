@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/semver"
 
@@ -37,7 +38,39 @@ func (f *Facts) obstacle(o *observation, to string, w window) Obstacle {
 // obstacleBefore is the strongest obstacle on that way in a past time. It does not count starts and
 // ends of processes, because those are changes.
 func (f *Facts) obstacleBefore(from, to string, w window) Obstacle {
-	return stronger(f.linkObstacle(from, to, w), f.processObstacle(to, w, func(s span) bool { return s.phase == phasePaused }))
+	link := stronger(f.linkObstacle(from, to, w), f.unansweredBefore(from, to, w))
+	return stronger(link, f.processObstacle(to, w, func(s span) bool { return s.phase == phasePaused }))
+}
+
+// dialTimeout is how long a released server waits for a connection that nobody answers. It fetches
+// nothing from any peer meanwhile. endpointLease is how long peers know an address that is not
+// renewed. Sources: tlsTransportCache.get in k8s.io/client-go, transport/cache.go; DefaultEndpointReconcilerTTL
+// in k8s.io/kubernetes, pkg/controlplane/instance.go.
+const (
+	dialTimeout   = 30 * time.Second
+	endpointLease = 15 * time.Second
+)
+
+// unansweredBefore is ObstacleConfiguration if the peer advertised an address from which no answer
+// comes, so recently that it can explain an answer in w. Other obstacles end a connection at once, or
+// do so when they are removed.
+func (f *Facts) unansweredBefore(from, to string, w window) Obstacle {
+	for _, fault := range f.faults[link{from, to}] {
+		if fault.Detail != history.DetailUnroutable {
+			continue
+		}
+		known := later(fault.End, endpointLease) // a connection may begin as late as this
+		for _, l := range f.lifecycle {
+			if l.Server == to && l.State == history.StateReady && l.At >= fault.End {
+				known = min(known, l.At)
+			}
+		}
+		// The peer is asked again after the timeout. w begins changeLasts before the answer.
+		if (window{fault.Start, later(known, dialTimeout+f.bounds.Staleness-changeLasts)}).overlaps(w) {
+			return ObstacleConfiguration
+		}
+	}
+	return ObstacleNone
 }
 
 // anyObstacle is the strongest obstacle between any two servers in a past time.
@@ -228,10 +261,26 @@ func generation(version string) string {
 	}
 }
 
-// frontProxyWords begin what a setup says about the certificate that a server shows to the peers to
-// which it forwards requests. That certificate does not matter to the peers that forward requests
-// to this server.
-const frontProxyWords = "its front-proxy certificate: "
+// These words begin what a setup says about parts of a server that do not matter to every request.
+const (
+	frontProxyWords  = "its front-proxy certificate: " // matters to the peers to which the server forwards requests
+	advertisedWords  = "advertising "                  // matters to the peers that forward requests to the server
+	delayWords       = "serving for "                  // matters while the server stops
+	terminationWords = "waiting up to "                // likewise
+)
+
+// matters reports whether a part of a server's setup can matter to o.
+func (f *Facts) matters(what string, s *server, o *observation) bool {
+	switch {
+	case strings.HasPrefix(what, frontProxyWords):
+		return s == o.asked
+	case strings.HasPrefix(what, advertisedWords):
+		return s != o.asked
+	case strings.HasPrefix(what, delayWords), strings.HasPrefix(what, terminationWords):
+		return f.processObstacle(s.name, o.window, func(s span) bool { return s.phase == phaseStopping }) != ObstacleNone
+	}
+	return true
+}
 
 // setup says how the asked server and the servers that could have served the request were set up.
 // It lists only what is unusual, without names of servers. It omits an emulated version, because
@@ -240,7 +289,7 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	var all []string
 	add := func(who string, s *server) {
 		for _, what := range f.unusual(f.setups[process{s.name, s.line.at(o.op.Start).incarnation}]) {
-			if s != o.asked && strings.HasPrefix(what, frontProxyWords) {
+			if !f.matters(what, s, o) {
 				continue
 			}
 			if what = who + ": " + what; !slices.Contains(all, what) {

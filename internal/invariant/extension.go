@@ -18,6 +18,11 @@ const (
 	// ExtensionVersion means that the definition is in the group version of what the response
 	// denies, lacks or lists differently.
 	ExtensionVersion Extension = "in its group version"
+	// ExtensionOrder is about VersionOrder only. It means that the versions of every group would be
+	// in order without those in which something is defined, or was until shortly before. So what is
+	// in the wrong place is what a server lists that has such a definition. These versions need not
+	// be built in anywhere.
+	ExtensionOrder Extension = "in the version in the wrong place"
 )
 
 // extensionGrace is how long released servers go on to leave out a group version after its last
@@ -108,10 +113,16 @@ func (f *Facts) indexExclusions() {
 // excluded reports whether the server may leave a group version out at any time in w, and some
 // server of the run has it built in.
 func (f *Facts) excluded(by *server, gv groupVersion, w window) bool {
+	return f.leftOut(by, gv, w) && f.builtInAnywhere(gv)
+}
+
+// leftOut reports whether the server may leave a group version out at any time in w, wherever it is
+// built in.
+func (f *Facts) leftOut(by *server, gv groupVersion, w window) bool {
 	started := by.line.at(w.from).startOf(by.line)
 	return slices.ContainsFunc(f.exclusions, func(e exclusion) bool {
 		return e.groupVersion == gv && e.overlaps(w) && started < later(e.deleted, f.bounds.Staleness)
-	}) && f.builtInAnywhere(gv)
+	})
 }
 
 // startOf is when the process of the span was started, or the beginning if the history does not say.
@@ -211,4 +222,18 @@ func (f *Facts) extensionBetween(o *observation, other string) Extension {
 		}
 	}
 	return f.extensionOf(o, differ)
+}
+
+// extensionOfOrder is ExtensionOrder if all groups would have their versions in order without those
+// that the asked server leaves out of what it knows of its peers.
+func (f *Facts) extensionOfOrder(o *observation, versions map[string][]string, groups []string) Extension {
+	for _, group := range groups {
+		others := slices.DeleteFunc(slices.Clone(versions[group]), func(v string) bool {
+			return f.leftOut(o.asked, groupVersion{group, v}, o.window)
+		})
+		if len(others) == len(versions[group]) || !slices.IsSortedFunc(others, byPriority) {
+			return ExtensionNone
+		}
+	}
+	return ExtensionOrder
 }

@@ -158,6 +158,100 @@ func TestDeletedLeases(t *testing.T) {
 	}
 }
 
+// A server advertises where others find it. How it finds others does not depend on that.
+func TestAnAdvertisedAddressMattersToThosePeersThatAsk(t *testing.T) {
+	const words = "advertising an address at which nobody listens"
+	for server, want := range map[string]string{"a": "serving server: " + words, "b": ""} {
+		v := verdictOf(t, tell().setUp(server, words).ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want {
+			t.Errorf("of %s: %+v, want %q", server, v.Evidence, want)
+		}
+	}
+}
+
+// How a server stops matters only while it stops.
+func TestDelaysOfAStopMatterWhileTheServerStops(t *testing.T) {
+	for _, words := range []string{"serving for 7s after it was told to stop", "waiting up to 5s for watches when it is told to stop"} {
+		for name, c := range map[string]struct {
+			story *story
+			want  string
+		}{
+			"it runs":                              {tell(), ""},
+			"it stops":                             {tell().state("a", 60.1, history.StateStopping), "serving server: " + words},
+			"another one stops":                    {tell().state("c", 60.1, history.StateStopping), ""},
+			"it stops soon":                        {tell().state("a", 70, history.StateStopping), ""},
+			"it runs, and the asked one distrusts": {tell().setUp("b", "its peer authority: stranger"), "asked server: its peer authority: stranger"},
+		} {
+			v := verdictOf(t, c.story.setUp("a", words).ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
+			if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != c.want {
+				t.Errorf("%s, %s: %+v, want %q", words, name, v.Evidence, c.want)
+			}
+		}
+	}
+}
+
+// A server that waits for an address from which no answer comes learns nothing meanwhile. This
+// explains an answer for as long as the connection and the next fetch take, and no longer.
+func TestAConnectionWithoutAnAnswerHasALateEffect(t *testing.T) {
+	wrong := func(detail string) *story { // until a restarts with another address, and is ready at 32s
+		s := tell().fault(history.FaultMisconfiguration, "b", "a", 15, 30, true).stop("a", 30).start("a", 31, newDoc).runs("a", "v1")
+		s.h.Faults[0].Detail = detail
+		return s
+	}
+	stays := func() *story { // only the fault ends
+		s := tell().fault(history.FaultMisconfiguration, "b", "a", 15, 30, true)
+		s.h.Faults[0].Detail = history.DetailUnroutable
+		return s
+	}
+	for name, c := range map[string]struct {
+		story *story
+		at    float64
+		want  Obstacle
+	}{
+		"soon":                            {wrong(history.DetailUnroutable), 50, ObstacleConfiguration},
+		"after the timeout":               {wrong(history.DetailUnroutable), 64, ObstacleConfiguration},
+		"long after it":                   {wrong(history.DetailUnroutable), 74, ObstacleNone},
+		"while the lease lasted":          {stays(), 84, ObstacleConfiguration},
+		"long after the lease":            {stays(), 87, ObstacleNone},
+		"an address of nobody, soon":      {wrong("nobody listens at the address advertised"), 50, ObstacleConfiguration},
+		"an address of nobody":            {wrong("nobody listens at the address advertised"), 64, ObstacleNone},
+		"of another server, after it too": {tell().fault(history.FaultMisconfiguration, "b", "c", 15, 30, true), 64, ObstacleNone},
+	} {
+		v := verdictOf(t, c.story.ask(c.at, "b", gadgets, 404).h, "NoFalseNotFound")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Before != c.want {
+			t.Errorf("%s: %+v, want before %q", name, v.Evidence, c.want)
+		}
+	}
+}
+
+// The versions of a definition may be in the wrong place. All other versions must be in order.
+func TestSignaturesSayWhetherADefinitionIsInTheWrongPlace(t *testing.T) {
+	late := doc("late", inGroup("flows", "v1beta1", "v9", "v1alpha1")...)
+	reversed := doc("reversed", inGroup("flows", "v1alpha1", "v1beta1", "v9")...)
+	two := doc("two", append(inGroup("flows", "v1beta1", "v9"), inGroup("batch", "v1beta1", "v1")...)...)
+	for name, c := range map[string]struct {
+		story *story
+		want  Extension
+	}{
+		"of the version in the wrong place":  {tell().define(20, "flows", "gizmos", "v9").discover(60, "b", "/apis", late), ExtensionOrder},
+		"deleted shortly before":             {tell().long().define(20, "flows", "gizmos", "v9").define(40, "flows", "gizmos").discover(60, "b", "/apis", late), ExtensionOrder},
+		"deleted long ago":                   {tell().long().define(20, "flows", "gizmos", "v9").define(40, "flows", "gizmos").discover(500, "b", "/apis", late), ExtensionNone},
+		"none":                               {tell().discover(60, "b", "/apis", late), ExtensionNone},
+		"of another version":                 {tell().define(20, "flows", "gizmos", "v2").discover(60, "b", "/apis", late), ExtensionNone},
+		"of one that is in its place":        {tell().define(20, "flows", "gizmos", "v1alpha1").discover(60, "b", "/apis", late), ExtensionNone},
+		"of the same version elsewhere":      {tell().define(20, "batch", "gizmos", "v9").discover(60, "b", "/apis", late), ExtensionNone},
+		"the others are in the wrong order":  {tell().define(20, "flows", "gizmos", "v9").discover(60, "b", "/apis", reversed), ExtensionNone},
+		"another group is in a wrong order":  {tell().define(20, "flows", "gizmos", "v9").discover(60, "b", "/apis", two), ExtensionNone},
+		"which has a definition of its own":  {tell().define(20, "flows", "gizmos", "v9").define(20, "batch", "gizmos", "v1").discover(60, "b", "/apis", two), ExtensionOrder},
+		"later than the document was listed": {tell().define(90, "flows", "gizmos", "v9").discover(60, "b", "/apis", late), ExtensionNone},
+	} {
+		v := verdictOf(t, c.story.h, "VersionOrder")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Extension != c.want {
+			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
+		}
+	}
+}
+
 // A server shows its front-proxy certificate to the peers to which it forwards requests. The
 // certificate does not matter to the peers that forward requests to this server.
 func TestAFrontProxyCertificateMattersToWhoeverShowsIt(t *testing.T) {

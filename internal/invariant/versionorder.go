@@ -25,7 +25,7 @@ var versionOrder = Invariant{
 func judgeVersionOrder(f *Facts) *tally {
 	t := newTimedTally(f)
 	exempt := f.ordersOfTheirOwn()
-	wrong := map[string][]string{} // by document: the groups whose versions are out of order
+	wrong := map[string][]string{} // by document: the groups whose versions are out of order, sorted
 	several := 0
 	for _, o := range f.observations {
 		doc, ok := f.merged(o.op)
@@ -37,7 +37,7 @@ func judgeVersionOrder(f *Facts) *tally {
 		if !done {
 			for group, vs := range versions {
 				if !exempt[group] && !slices.IsSortedFunc(vs, byPriority) {
-					out = append(out, fmt.Sprintf("%s (%s)", group, strings.Join(vs, ", ")))
+					out = append(out, group)
 				}
 			}
 			slices.Sort(out)
@@ -50,7 +50,15 @@ func judgeVersionOrder(f *Facts) *tally {
 		}
 		t.rule(o, rulingWrong)
 		const what = "versions of a group out of order"
-		t.violate(o, situation{}, what, what, "listed the versions of "+abridge(out, len(out))+" in another order than that of their priority")
+		b := t.breach(o, situation{}, what, what)
+		b.Extension = f.extensionOfOrder(o, versions, out)
+		t.violation(b, func() Evidence {
+			var shown []string
+			for _, group := range out {
+				shown = append(shown, fmt.Sprintf("%s (%s)", group, strings.Join(versions[group], ", ")))
+			}
+			return f.show(o, situation{}, "listed the versions of "+abridge(shown, len(shown))+" in another order than that of their priority")
+		})
 	}
 	t.fact("groups of several versions in one document", several)
 	if t.verdict.Checked > 0 && several == 0 {

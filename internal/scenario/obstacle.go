@@ -12,7 +12,7 @@ const (
 	Distrusted   Obstacle = "the certificate is not accepted"              // the TLS handshake fails
 	NotAllowed   Obstacle = "the front-proxy certificate is not accepted"  // 401
 	WrongAddress Obstacle = "the address advertised is nobody's"           // connection refused
-	Unroutable   Obstacle = "no way leads to the address advertised"       // no answer
+	Unroutable   Obstacle = history.DetailUnroutable                       // no answer
 	Unadvertised Obstacle = "its proxy is switched off: it has no address" // never dialled
 )
 

@@ -21,14 +21,11 @@ const unmasked = 400
 // not have the behaviour that they change, or it has the same defect itself.
 var upstreamHides = map[string]string{
 	"failed-fetch-is-empty":             "upstream does the same (finding 11)",
-	"unknown-is-empty":                  "upstream does the same (finding 6)",
 	"body-spent":                        noSecondAttempt,
 	"user-swapped-on-failover":          noSecondAttempt,
 	"same-peer-again":                   noSecondAttempt,
 	"watch-held-back":                   "upstream has no deadline, and the events come in the end",
-	"half-a-fetch-wipes-the-other-half": "upstream shows the same kind of violation, in circumstances that no finding explains yet",
-
-	"versions-reversed": "upstream loses the order of a group's versions if it leaves one out (Discovery.NewestFirst), and no finding is about that yet",
+	"half-a-fetch-wipes-the-other-half": "its 404s are those of finding 11: a signature does not say which of a peer's documents failed",
 }
 
 const noSecondAttempt = "upstream makes no second attempt (finding 3)"

@@ -71,9 +71,18 @@ func definitionsOf(spec Spec) ([]scenario.Definition, error) {
 // companions are additional resources for a small document of a release in whose group versions
 // there are definitions: the built-in resource with the name of a definition, and one other
 // resource of the group version. Without them, the document would not show that the group version
-// is built in, as the whole release's document does.
+// is built in, as the whole release's document does. A resource of every other version of the group
+// is added too: servers that list a version in common agree about the order of the versions beside
+// it, and servers that have nothing in common do not.
 func companions(v *recorded.Version, definitions []scenario.Definition) (all []history.GVR) {
 	for _, d := range definitions {
+		listed := map[string]bool{}
+		for _, r := range v.Document.Resources {
+			if r.Group == d.Group && !listed[r.Version] {
+				listed[r.Version] = true
+				all = append(all, r.GVR)
+			}
+		}
 		for _, version := range d.Versions {
 			other := false
 			for _, r := range v.Document.Resources {
