@@ -354,7 +354,7 @@ func (x *exchange) record() {
 		hop.Altered = x.altered()
 		hop.Groups, hop.UID, hop.Extra = attributes(x.request.Header)
 	}
-	h.Hops = append(h.Hops, x.s.sharing.Hop(hop))
+	h.Hops = append(h.Hops, hop) // its entry is shared once the status is known
 	x.suspectHop(&hop)
 }
 

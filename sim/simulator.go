@@ -175,6 +175,11 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 		srv.unsight()
 	}
 	s.history.End.At, s.history.End.Complete = s.loop.Now(), true
+	for i, hop := range s.history.Hops {
+		if hop.Status == 0 { // no answer has begun, and the next run uses the entry of the exchange again
+			s.history.Hops[i] = s.sharing.Hop(hop)
+		}
+	}
 	switch left := s.left(c); {
 	case s.history.End.Error != "":
 	case stopped:
