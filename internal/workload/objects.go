@@ -55,7 +55,8 @@ func (c *Chooser) nextOfLife(r history.Resource) Request {
 	if change.Verb == "update" || change.ContentType == applyPatch {
 		change.Body = object(r, name, metadata{})
 	}
-	if change.Verb == "get" && change.Subresource == "" && n%2 == 0 { // only this lane changes the object, and its next request comes later
+	// Only this lane changes the object, and its next request comes later.
+	if change.Verb == "get" && change.Subresource == "" && n%4 > 0 && !slices.Contains(TypedResources, r.GVR) {
 		change.Compare = CompareFirst
 		return change
 	}
