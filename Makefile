@@ -97,6 +97,7 @@ check: ## Check what is quick: formatting, vet, and the unit tests that take sec
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
+	go vet -tags planted ./proxy/sidecar ./cmd/skewproof
 	go test $$(go list ./... | grep -vxF -e "$$(go list $(SLOW))")
 
 test: unit e2e ## Run the unit tests and real end-to-end runs
@@ -154,6 +155,7 @@ lint: ## Check formatting, and run go vet, staticcheck and actionlint
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
+	go vet -tags planted ./proxy/sidecar ./cmd/skewproof
 	go run $(STATICCHECK) ./...
 	go run $(ACTIONLINT) .github/workflows/*.yaml
 
