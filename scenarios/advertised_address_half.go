@@ -10,8 +10,8 @@ var advertisedAddressHalf = scenario.Scenario{
 	Name: "advertised-address-half",
 	Happens: "Only the first server runs TO. It is restarted with only --peer-advertise-ip, then with only --peer-advertise-port, both " +
 		"wrong, and then with both, correct.",
-	Holds: "A server refuses half an address: it does not run with a flag that has no effect. While it runs, every other server can " +
-		"answer requests for what it serves.",
+	Holds: "A server refuses half an address: it does not run with a flag that has no effect. While it runs, every other server " +
+		"can answer requests for resources that it serves.",
 	Source: "Kubernetes' documentation of the Mixed Version Proxy: each of the two flags says where peers reach the server. " +
 		"k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): if they are not both set, --advertise-address is used",
 	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "ConfigurationTakesEffect"},

@@ -11,8 +11,8 @@ var blackHole = scenario.Scenario{
 	Name: "black-hole",
 	Happens: "Only the first server runs TO. Connections from the others to it stay open, and new ones are accepted, but no response comes " +
 		"back. The process itself is healthy.",
-	Holds: "Meanwhile the others answer 503 within a bounded time, never 404, for what only the first server serves. Soon afterwards " +
-		"they answer such requests again.",
+	Holds: "Meanwhile the others answer 503 within a bounded time, never 404, for resources that only the first server serves. " +
+		"Soon afterwards they answer such requests again.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,

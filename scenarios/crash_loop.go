@@ -9,9 +9,9 @@ import (
 var crashLoop = scenario.Scenario{
 	Name:    "crash-loop",
 	Happens: "Only the first server runs TO. It is killed and started several times, a few seconds after it was ready each time.",
-	Holds: "While it is up, no request for what it serves is answered 404, no other server is affected, and after the last start " +
-		"everything is right. Beyond the KEP: whenever it is up and the others have had the time to know that, they can answer " +
-		"requests for what only it serves.",
+	Holds: "While it is up, no request for resources that it serves is answered 404, no other server is affected, and after the " +
+		"last start everything is right. Beyond the KEP: whenever it is up and the others have had the time to know that, " +
+		"they can answer requests for resources that only it serves.",
 	Source:           "KEP-4020, goals; kubernetes/kubernetes: a peer's lease may outlive its process, and a new process holds the same identity",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,

@@ -11,8 +11,8 @@ var etcdCutOffOneServer = scenario.Scenario{
 	Name: "etcd-cut-off-one-server",
 	Happens: "Only the first server runs TO. It loses its connection to etcd for longer than its leases last: it runs and can be reached, " +
 		"but peers no longer find its address. Then the connection is restored.",
-	Holds: "Meanwhile no server answers 404 for what only the first one serves. Soon afterwards everything is right again. Beyond the " +
-		"KEP: the other servers are not affected.",
+	Holds: "Meanwhile no server answers 404 for resources that only the first one serves. Soon afterwards everything is right " +
+		"again. Beyond the KEP: the other servers are not affected.",
 	Source:           "KEP-4020, goals: 503, not 404; k8s.io/apiserver, pkg/reconcilers: a peer's endpoint lease lapses after 15 s",
 	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,

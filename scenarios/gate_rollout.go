@@ -11,8 +11,9 @@ var gateRollout = scenario.Scenario{
 	Name: "gate-rollout",
 	Happens: "Only the first server runs TO, and the feature is off on all servers. It is switched on server by server, on the first " +
 		"server last, and then off again in the same order.",
-	Holds: "A server with the feature on never answers 404 for what a live server serves, whether that one has the feature on or off. " +
-		"With the feature on everywhere, discovery is complete and the same on every server. No server crashes and no request loops.",
+	Holds: "A server with the feature on never answers 404 for resources that a live server serves, whether that one has the " +
+		"feature on or off. With the feature on everywhere, discovery is complete and the same on every server. No server " +
+		"crashes and no request loops.",
 	Source:           "KEP-4020, upgrade and downgrade strategy: the feature is enabled and disabled on one server after the other",
 	About:            []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash", "ConfigurationTakesEffect"},
 	MinServers:       3,

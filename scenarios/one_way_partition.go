@@ -9,8 +9,9 @@ import (
 var oneWayPartition = scenario.Scenario{
 	Name:    "one-way-partition",
 	Happens: "Only the first server runs TO. For a while, the second server cannot connect to it, but it can connect to the second.",
-	Holds: "Meanwhile the second server answers 503, never 404, for what only the first serves. Soon afterwards everything is right " +
-		"again. Beyond the KEP: the first server continues to pass requests on to the second, and none of them fails.",
+	Holds: "Meanwhile the second server answers 503, never 404, for resources that only the first serves. Soon afterwards " +
+		"everything is right again. Beyond the KEP: the first server continues to pass requests on to the second, and none " +
+		"of them fails.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,

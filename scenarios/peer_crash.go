@@ -9,8 +9,8 @@ import (
 var peerCrash = scenario.Scenario{
 	Name:    "peer-crash",
 	Happens: "Only the first server runs TO. It is killed without warning, and started again after a while.",
-	Holds: "While it is down, what only it served is answered 503 or 404 in time, and no other server crashes. Once it is back, every " +
-		"server can again answer requests for what only TO serves.",
+	Holds: "While it is down, requests for resources that only it served are answered 503 or 404 in time, and no other server " +
+		"crashes. Once it is back, every server can again answer requests for resources that only TO serves.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, if one exists; if it cannot be reached, 503",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,

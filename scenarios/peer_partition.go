@@ -10,8 +10,8 @@ var peerPartition = scenario.Scenario{
 	Name: "peer-partition",
 	Happens: "Only the first server runs TO. The network between it and the second server is cut in both directions for a while, then " +
 		"healed.",
-	Holds: "Meanwhile the second server answers 503, never 404, for what only the first serves. Soon afterwards everything is right " +
-		"again. Beyond the KEP: the other servers are not affected.",
+	Holds: "Meanwhile the second server answers 503, never 404, for resources that only the first serves. Soon afterwards " +
+		"everything is right again. Beyond the KEP: the other servers are not affected.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges", "Available"},
 	MinServers:       2,

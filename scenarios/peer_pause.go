@@ -10,8 +10,8 @@ var peerPause = scenario.Scenario{
 	Name: "peer-pause",
 	Happens: "Only the first server runs TO. Its process is paused (SIGSTOP): connections stay open and nothing is answered. Then it is " +
 		"resumed.",
-	Holds: "Meanwhile the others answer 503 within a bounded time, never 404, for what only the first server serves. Soon afterwards " +
-		"everything is right again.",
+	Holds: "Meanwhile the others answer 503 within a bounded time, never 404, for resources that only the first server serves. " +
+		"Soon afterwards everything is right again.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       2,

@@ -11,8 +11,8 @@ import (
 var quiet = scenario.Scenario{
 	Name:    "quiet",
 	Happens: "The first server runs TO, the others FROM. There is no fault and no change.",
-	Holds: "Every server can answer requests for everything that some server serves, answers 404 for what none serves, and lists the " +
-		"same; everything listed can be accessed.",
+	Holds: "Every server can answer requests for everything that some server serves, answers 404 for resources that no server " +
+		"serves, and lists the same; everything listed can be accessed.",
 	Source: "KEP-4020, goals",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},

@@ -7,9 +7,10 @@ import (
 )
 
 var restartDuringPartition = scenario.Scenario{
-	Name:             "restart-during-partition",
-	Happens:          "Only the first server runs TO. While the second cannot reach it, the third, which is not involved, is restarted.",
-	Holds:            "The second server remembers what it knew about the first: it answers 503, not 404, for what only the first serves.",
+	Name:    "restart-during-partition",
+	Happens: "Only the first server runs TO. While the second cannot reach it, the third, which is not involved, is restarted.",
+	Holds: "The second server remembers what it knew about the first: it answers 503, not 404, for resources that " +
+		"only the first serves.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,

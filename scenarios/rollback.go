@@ -10,8 +10,8 @@ import (
 var rollback = scenario.Scenario{
 	Name:    "rollback",
 	Happens: "Half of the servers are upgraded, one by one. Then they are downgraded again, the last one first.",
-	Holds: "What no server serves any more is soon answered 404 by every server, what only the older version serves is available all the " +
-		"time, and nothing of the newer version remains in discovery.",
+	Holds: "Requests for resources that no server serves any more are soon answered 404 by every server. Resources that only " +
+		"the older version serves are available all the time, and nothing of the newer version remains in discovery.",
 	Source: "KEP-4020, upgrade / downgrade strategy",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"NoCrash", "Converges"},

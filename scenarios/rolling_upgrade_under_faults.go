@@ -12,8 +12,8 @@ var rollingUpgradeUnderFaults = scenario.Scenario{
 	Happens: "The servers are upgraded one by one over a bad network: between neighbours every request is delayed by about a tenth of a " +
 		"second, responses from the new server to the last one are slow, and after each upgrade the connections from the last server " +
 		"to the new one are reset for a while.",
-	Holds: "Requests may take longer, and some may fail, but none is answered 404 for what some server serves. Once the network is " +
-		"healed everything is right.",
+	Holds: "Requests may take longer, and some may fail, but none is answered 404 for resources that some server serves. Once " +
+		"the network is healed everything is right.",
 	Source:           "KEP-4020, goals, and risks: a peer that is slow or cannot be reached for a moment",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
 	MinServers:       2,

@@ -11,9 +11,9 @@ var sidecarRollout = scenario.Scenario{
 	Name: "sidecar-rollout",
 	Happens: "Only the first server runs TO, and no server has a sidecar. Server by server, the first one last, is restarted with a sidecar in " +
 		"front, and then without it again in the same order. Each sidecar looks for the servers that have none.",
-	Holds: "A server with a sidecar passes requests on to servers with and without one, answers 404 for what no server serves, and shows in " +
-		"discovery what all of them serve. With sidecars everywhere, discovery is complete and the same on every server. No server crashes " +
-		"and no request loops.",
+	Holds: "A server with a sidecar passes requests on to servers with and without one, answers 404 for resources that no " +
+		"server serves, and shows in discovery what all of them serve. With sidecars everywhere, discovery is complete and " +
+		"the same on every server. No server crashes and no request loops.",
 	Source: "KEP-4020, upgrade and downgrade strategy, for a proxy that is not part of the kube-apiserver; Goals: 404 only if no server serves it",
 	About: []string{
 		"NoFalseNotFound", "TrueNotFound", "Available", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash", "ConfigurationTakesEffect",

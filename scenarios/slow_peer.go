@@ -8,9 +8,10 @@ import (
 )
 
 var slowPeer = scenario.Scenario{
-	Name:             "slow-peer",
-	Happens:          "Only the first server runs TO. Everything between it and the others takes a fifth of a second, ±50 %, in each direction.",
-	Holds:            "Slow is not gone: no server forgets the first one or answers 404 for what only it serves, and no write is carried out twice.",
+	Name:    "slow-peer",
+	Happens: "Only the first server runs TO. Everything between it and the others takes a fifth of a second, ±50 %, in each direction.",
+	Holds: "Slow is not gone: no server forgets the first one or answers 404 for resources that only it serves, and " +
+		"no write is carried out twice.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, if one exists",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
 	MinServers:       2,

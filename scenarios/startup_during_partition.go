@@ -7,9 +7,11 @@ import (
 )
 
 var startupDuringPartition = scenario.Scenario{
-	Name:             "startup-during-partition",
-	Happens:          "Only the first server runs TO. The second is restarted while it cannot reach the first, so it must learn everything anew.",
-	Holds:            "The second server does not treat what it could not learn as absent: it answers 503, not 404, for what only the first serves.",
+	Name: "startup-during-partition",
+	Happens: "Only the first server runs TO. The second is restarted while it cannot reach the first, so it must learn " +
+		"everything again.",
+	Holds: "The second server does not treat resources that it could not learn of as absent: it answers 503, not " +
+		"404, for resources that only the first serves.",
 	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
 	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoCrash", "Converges"},
 	MinServers:       3,

@@ -6,8 +6,8 @@ var twoServersOneHostname = scenario.Scenario{
 	Name: "two-servers-one-hostname",
 	Happens: "Only the first server runs TO. The second is restarted on a host with the same name as the first, so that both have the same " +
 		"identity. Then it gets a name of its own.",
-	Holds: "Neither server takes the other's requests for its own, no server crashes, and no request is answered 404 for what the first " +
-		"serves. Once each has its own name everything is right again.",
+	Holds: "Neither server takes the other's requests for its own, no server crashes, and no request is answered 404 for " +
+		"resources that the first serves. Once each has its own name everything is right again.",
 	Source: "k8s.io/apiserver, pkg/server/config.go (NewConfig): a server's identity is a hash of its host name; KEP-4020, goals: 503, " +
 		"not 404",
 	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},

@@ -10,8 +10,8 @@ var watchThroughProxy = scenario.Scenario{
 	Name: "watch-through-proxy",
 	Happens: "The first server runs TO, the others FROM. Most requests are watches of one to ten seconds, many of them passed on. In " +
 		"between, the server to which they are passed on is restarted, unless the run must not change anything.",
-	Holds: "Watches of what only another server serves are established, last as long as they were asked to, and deliver events of what " +
-		"is created meanwhile. Those that the restart breaks can be started again.",
+	Holds: "Watches of resources that only another server serves are established, last as long as they were asked to, and " +
+		"deliver events of what is created meanwhile. Those that the restart breaks can be started again.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; controllers live by watches",
 	About:            []string{"NoFalseNotFound", "WatchesLast", "NoLoop", "PassedOnUnchanged", "Converges"},
 	MinServers:       2,

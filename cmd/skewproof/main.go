@@ -150,9 +150,9 @@ func newRoot() *cobra.Command {
 		Use:     "skewproof",
 		Version: run.Version() + " (" + runtime.Version() + ")",
 		Short:   "Prove that a Kubernetes control plane stays correct while its kube-apiservers run different versions",
-		Long: `skewproof brings up control planes of real kube-apiservers of different versions, puts them under load, breaks them,
-and judges what it recorded by the promises of the Mixed Version Proxy (KEP-4020). In its simulator it searches schedules by the
-thousand for one that breaks them, and runs what it finds again on real kube-apiservers.
+		Long: `skewproof starts control planes of real kube-apiservers of different versions, puts them under load, breaks them, and
+judges the recorded history by the promises of the Mixed Version Proxy (KEP-4020). In its simulator it searches thousands of schedules
+for one that breaks a promise, and replays such a schedule on real kube-apiservers.
 
 Exit codes:
   0  passed
@@ -160,7 +160,8 @@ Exit codes:
   2  inconclusive: nothing was proved
   3  it could not be run; the message says why
   4  wrong usage
-bench, diff, parity and replay answer another question by 0 to 2; their --help says which. With --known, only what no finding explains fails. shell gives the exit code of what ran in it; step ends with 0, 3 or 4.`,
+For bench, diff, parity and replay, 0 to 2 answer another question; their --help says which. With --known, only violations that no finding
+explains count. shell ends with the exit code of its last command; step ends with 0, 3 or 4.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

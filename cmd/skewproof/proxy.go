@@ -30,17 +30,17 @@ func newProxy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "proxy",
 		Short: "Run the reference Mixed Version Proxy in front of a kube-apiserver",
-		Long: `Run the reference Mixed Version Proxy (KEP-4020) in front of a kube-apiserver, of any version, whose own is off.
+		Long: `Run the reference Mixed Version Proxy (KEP-4020) in front of a kube-apiserver of any version. The proxy of the kube-apiserver itself must be off.
 
-It authenticates callers as the kube-apiserver would, serves what that one serves, sends what only its fellows serve to them,
-and reports the same discovery as they do. Flags that kube-apiserver has are named as there.
+The proxy authenticates callers as the kube-apiserver would. It sends requests to the kube-apiserver if that server can serve them, and to a peer
+if only peers can. It reports the same discovery as its peers. Flags that kube-apiserver has too have the same names.
 
-It ends when it is told to (SIGTERM, Ctrl-C), in good order; a second signal ends it at once.`,
+SIGTERM or Ctrl-C ends the proxy when its requests are done. A second signal ends it at once.`,
 		Example: `  skewproof proxy --upstream https://127.0.0.1:6444 --upstream-ca-file ca.crt \
     --tls-cert-file serving.crt --tls-private-key-file serving.key --client-ca-file ca.crt --peer-ca-file ca.crt \
     --requestheader-client-ca-file front-proxy-ca.crt --requestheader-allowed-names front-proxy-client \
     --proxy-client-cert-file front-proxy-client.crt --proxy-client-key-file front-proxy-client.key
-  curl http://127.0.0.1:6440/debug/peers?format=text     # whom it knows, and what of them`,
+  curl http://127.0.0.1:6440/debug/peers?format=text     # the peers, and what is known of each`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			logger, err := newLogger(cmd.ErrOrStderr(), format, verbosity)

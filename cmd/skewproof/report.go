@@ -34,12 +34,12 @@ func newJudge() *cobra.Command {
 	var drafts, output string
 	cmd := &cobra.Command{
 		Use:   "judge DIR…",
-		Short: "Judge saved runs again, with no cluster, and write their reports anew",
-		Long: `Judge a saved run again, with no cluster, and write its reports anew; or all runs of a suite, but for its control runs. The reports of
-the suite itself stay as they are.
+		Short: "Judge saved runs again, without a cluster, and write their reports again",
+		Long: `Judge a saved run again, without a cluster, and write its reports again. For a suite, judge all its runs except the control runs. The
+reports of the suite itself stay as they are.
 
-With --write-known what is NEW becomes findings of one's own, in a file that --known=FILE takes: a draft for each kind of violation, whose
-predicate takes what was seen and no more. A comment in it names the fields that only a person can write.
+With --write-known, NEW violations become findings of your own, in a file for --known=FILE: a draft for each kind of violation, whose predicate
+matches the violations of this run and no others. A comment in the draft names the fields that only a person can write.
 
 Exit code 1: a run failed (with --known: by something NEW); 2: else, a run proved nothing.`,
 		Example: `  skewproof judge _out/quiet --write-known own.yaml
@@ -144,7 +144,7 @@ func newReports() *cobra.Command {
 		Long: `Render reports again, from the document that programs read: report.json of a judged run, campaign.json of a search, conformance.yaml of a
 conformance suite, matrix.json of a version matrix, clients.json of a table of clients. Nothing is run or judged; 'skewproof judge' does that to a saved history.
 
-The exit code is that of what is rendered.`,
+The exit code is that of the run or suite.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if err := checkForm(output); err != nil {

@@ -27,8 +27,8 @@ func newRun() *cobra.Command {
 	var at int
 	cmd := &cobra.Command{
 		Use:   "run NAME",
-		Short: "Carry out a scenario, judge what was recorded, and leave a report",
-		Long: `Carry out a scenario on a control plane of several versions, judge what was recorded, and leave a report.
+		Short: "Carry out a scenario, judge the recorded history, and leave a report",
+		Long: `Carry out a scenario on a control plane of several versions, judge the recorded history, and leave a report.
 
 On the backend local the control plane is made of real kube-apiservers in Linux namespaces of their own: no root, no Docker, no port of
 this machine, and nothing can leave it. Binaries that are not in the cache are downloaded, or built from the published Go modules
@@ -40,8 +40,8 @@ On the backend kind it is a kind cluster whose control-plane nodes run different
 On the backend sim the real proxy code runs on a virtual clock and a simulated network, in seconds and without binaries; what each
 version serves was recorded from real ones. The same --seed gives the same run, to the byte.
 
-On the backend existing the servers are those that a kubeconfig names, a context for each. They are only read: scenarios that change or
-harm a control plane are refused, and what cannot be seen without its logs is not judged.`,
+On the backend existing the servers are those that a kubeconfig names, a context for each. skewproof only reads from them. It refuses scenarios
+that change or harm a control plane, and does not judge invariants that need the servers' logs.`,
 		Example: `  skewproof run rolling-upgrade
   skewproof run restart-during-partition --from v1.36.3 --to v1.37.1 --out _out/restart
   skewproof run rolling-upgrade --subject reference

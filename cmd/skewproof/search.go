@@ -45,7 +45,7 @@ func (f *searchFlags) register(flags *pflag.FlagSet, command string) {
 		fmt.Sprintf("all versions instead of --from and --to, with commas between them: 2 to %d", search.MaxVersions))
 	flags.StringArrayVar(&f.spec.Changes, "change", nil, "set a switch of the policy, as SWITCH=VALUE (docs/policies.md lists them); may be repeated")
 	flags.IntVar(&f.options.Workers, "workers", 0, "how many schedules are run at once (default: one for each processor)")
-	flags.StringVar(&f.out, "out", "", "directory for what is found (default _out/"+command+"-POLICY-TIME)")
+	flags.StringVar(&f.out, "out", "", "directory for the campaign (default _out/"+command+"-POLICY-TIME)")
 }
 
 // registerPolicy declares the flags of searches of one policy.

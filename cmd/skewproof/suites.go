@@ -104,11 +104,11 @@ func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [NAME…]",
 		Short: "Repeat scenarios: how long they take, and whether their verdicts differ from run to run",
-		Long: `Repeat scenarios, the first of all of them before the second of any, and show how long they take and what each invariant came to, run by run.
-Every run is a process of its own and leaves its own report.
+		Long: `Repeat scenarios, and show how long they take and the verdict on each invariant, run by run. All scenarios run once before any runs a second
+time. Every run is a process of its own and leaves its own report.
 
-Exit code 0: all runs of each scenario came to the same verdicts, whatever these are; 2: some verdict differed, or nothing ran twice, so that
-nothing could be compared; 3: a run could not be carried out, or Ctrl-C: what was done until then is shown.`,
+Exit code 0: all runs of each scenario had the same verdicts, whatever these are; 2: a verdict differed, or nothing ran twice, so that nothing
+could be compared; 3: a run could not be carried out, or Ctrl-C: the finished runs are shown.`,
 		Example: `  skewproof bench rolling-upgrade --runs 10
   skewproof bench --labels smoke --subject reference --runs 10 --parallel 2`,
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -173,8 +173,8 @@ controller-runtime (a manager with a cache and a controller), and one that uses 
 are built from the Go modules, once: 3 minutes for each version. That in JavaScript takes Node.js and npm, and is left out where they are not there.
 Whether an operation worked is seen by the client's exit code and output, and by the object as the newer server has it afterwards.
 
-Exit code 0: through the reference everything works that works at the newer server itself, and without a proxy every operation on what only the newer
-server has fails, as it must; 1: through the reference something does not work; 2: nothing was proved, because something was not run or the control
+Exit code 0: through the reference everything works that works at the newer server itself, and without a proxy every operation on kinds that only
+the newer server has fails, as it must; 1: through the reference something does not work; 2: nothing was proved, because something was not run or the control
 did not fail.`,
 		Example: `  skewproof clients
   skewproof clients --clients kubectl@v1.34.4,client-go@v0.37.1

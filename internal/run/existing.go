@@ -69,7 +69,7 @@ func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	versions := slices.SortedFunc(maps.Values(b.versions), semver.Compare)
 	p.Spec.From, p.Spec.To = versions[0], versions[len(versions)-1]
 	if p.Scenario.NeedsTwoVersions && p.Spec.From == p.Spec.To {
-		return Usagef("all servers are %s: %s is about what only some servers serve, and needs two versions", p.Spec.To, p.Scenario.Name)
+		return Usagef("all servers are %s: %s is about resources that only some servers serve, and needs two versions", p.Spec.To, p.Scenario.Name)
 	}
 	if err := p.schedule(); err != nil {
 		return wrong(err)

@@ -49,7 +49,7 @@ func (c Console) Show(dir string, saved error, write func(reports.SummaryOptions
 		return errors.Join(err, saved)
 	}
 	if saved != nil {
-		return fmt.Errorf("what is told above could not be saved: %w", saved)
+		return fmt.Errorf("the result above could not be saved: %w", saved)
 	}
 	return nil
 }

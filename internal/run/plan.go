@@ -167,7 +167,7 @@ func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 	case semver.Compare(s.To, s.From) < 0:
 		return WrongOrder(s.From, s.To, given.From != "", given.To != "")
 	case chosen.NeedsTwoVersions && s.From == s.To:
-		return fmt.Errorf("--from and --to are both %s: %s is about what only some servers serve, and needs two versions", s.From, chosen.Name)
+		return fmt.Errorf("--from and --to are both %s: %s is about resources that only some servers serve, and needs two versions", s.From, chosen.Name)
 	case s.Servers < chosen.MinServers || s.Servers > servers:
 		return fmt.Errorf("--servers %d: %s needs %d to %d on the backend %s", s.Servers, chosen.Name, chosen.MinServers, servers, s.Backend)
 	}
@@ -190,7 +190,7 @@ const maxLabel = 200
 func checkLabel(label string) error {
 	switch {
 	case len(label) > maxLabel:
-		return Usagef("--label has %d bytes: want a short name of what is tested, of at most %d", len(label), maxLabel)
+		return Usagef("--label has %d bytes: want a short name for the tested build, of at most %d", len(label), maxLabel)
 	case !utf8.ValidString(label) || strings.ContainsFunc(label, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return Usagef("--label %q: want one line of text, without control characters", label)
 	}

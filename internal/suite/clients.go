@@ -252,7 +252,7 @@ func (c *Clients) plans() (all []*run.Plan, err error) {
 	}
 	from, to := filled.Spec.From, filled.Spec.To
 	if from == to {
-		return nil, run.Usagef("--from and --to are both %s: the table is about what only some servers serve, and needs two versions", from)
+		return nil, run.Usagef("--from and --to are both %s: the table is about kinds that only some servers serve, and needs two versions", from)
 	}
 	plan := scenario.Parameters{Servers: run.DefaultServers, From: from, To: to, Bounds: history.DefaultBounds}.Cluster(func(int) string { return from })
 	plan.StartControllers(from, older)

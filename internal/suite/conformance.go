@@ -98,7 +98,7 @@ func RegisterBinaries(flags *pflag.FlagSet, s *run.Spec, only string) {
 	}
 	flags.Var(s.Binaries, "binary", "use a binary of your own, as COMPONENT@VERSION=PATH; may be repeated. $"+binaries.OverrideEnv+
 		" can name some too, separated by commas"+only)
-	flags.StringVar(&s.Label, "label", "", "what reports call what is tested, such as the name of a patch")
+	flags.StringVar(&s.Label, "label", "", "a name for the tested build in reports, such as the name of a patch")
 }
 
 // RegisterExisting declares the flags that name servers which run already.

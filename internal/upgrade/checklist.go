@@ -68,7 +68,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection) []repo
 			want = "Without protection the answer is 404, until this server is upgraded, too."
 		}
 		steps = append(steps, reports.PlanStep{
-			Title: "Ask an older server for what only " + p.To + " has.", Text: want,
+			Title: "Ask an older server for a kind that only " + p.To + " has.", Text: want,
 			Commands: []string{"kubectl --server " + old + " get --raw " + probe},
 		})
 	}
@@ -82,7 +82,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection) []repo
 		},
 	}, reports.PlanStep{
 		Title: "End the freeze.",
-		Text:  "When every server runs " + p.To + ", look for what was left behind: namespaces that do not end, and objects whose namespace or owner is gone.",
+		Text:  "When every server runs " + p.To + ", look for leftovers: namespaces that do not end, and objects whose namespace or owner is gone.",
 		Commands: []string{
 			"kubectl get namespaces --field-selector status.phase=Terminating",
 		},

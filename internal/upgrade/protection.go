@@ -59,11 +59,11 @@ func protection(from, to, words string, flags Flags) reports.PlanProtection {
 	case a && b:
 		p.Sentence = "With these flags servers pass requests on to each other, in both directions."
 	case a:
-		p.Sentence = fmt.Sprintf("With these flags only requests at %s for what only %s has are passed on.", from, to)
+		p.Sentence = fmt.Sprintf("With these flags, only requests at %s for kinds that only %s has are passed on.", from, to)
 	case b:
-		p.Sentence = fmt.Sprintf("With these flags only requests at %s for what only %s has are passed on.", to, from)
+		p.Sentence = fmt.Sprintf("With these flags, only requests at %s for kinds that only %s has are passed on.", to, from)
 	default:
-		p.Sentence = "With these flags no server passes requests on: each answers 404 for what only the other version has."
+		p.Sentence = "With these flags, no server passes requests on: each answers 404 for kinds that only the other version has."
 	}
 	return p
 }

@@ -155,7 +155,7 @@ func avoid(p reports.UpgradePlan) []string {
 		all = append(all, fmt.Sprintf("Use nothing that only %s serves until the last server is upgraded: no object of it, no controller, no chart. A 404 then harms nobody.", p.To))
 	}
 	if len(p.Vanishes) > 0 {
-		all = append(all, fmt.Sprintf("Move clients away from what only %s serves before the first server is upgraded. Objects stay: they are served in the other versions of the table.", p.From))
+		all = append(all, fmt.Sprintf("Before the first server is upgraded, move clients away from the versions that only %s serves. Objects stay: the servers serve them in the other versions of the table.", p.From))
 	}
 	return append(all, "Delete no namespace, no owner of other objects and no CustomResourceDefinition between the first and the last step.",
 		"Upgrade one server at a time, and keep the time in which both versions run short.")

@@ -5,7 +5,7 @@ import "github.com/skewproof/skewproof/reports"
 // everything are the users of every resource that discovery lists.
 var everything = []reports.PlanUser{
 	{Who: "garbage collector", Does: "deletes objects whose owners are gone; asks for owners by their kind", Source: "k8s.io/kubernetes pkg/controller/garbagecollector"},
-	{Who: "namespace controller", Does: "deletes what is in a namespace that is deleted", Source: "k8s.io/kubernetes pkg/controller/namespace/deletion"},
+	{Who: "namespace controller", Does: "deletes the objects in a namespace that is deleted", Source: "k8s.io/kubernetes pkg/controller/namespace/deletion"},
 	{Who: "resource quota controller", Does: "counts objects", Source: "k8s.io/kubernetes pkg/controller/resourcequota"},
 	{Who: "kubectl, Helm, Argo CD and other clients", Does: "find resources by discovery", Source: "k8s.io/client-go restmapper"},
 }
