@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -174,8 +175,14 @@ func TestPeerRefusesCertificate(t *testing.T) {
 			if diff := cmp.Diff([]string{outcome}, s.seen.outcomes()); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s%v", diff, s.seen.attempts[0].Err)
 			}
-			if want := "a: it broke the TLS connection off"; !strings.Contains(got.Body.String(), want) {
-				t.Errorf("%s, want %q (%v)", got.Body, want, s.seen.attempts[0].Err)
+			want := []string{"a: it broke the TLS connection off"}
+			if version == tls.VersionTLS13 && errors.Is(s.seen.attempts[0].Err, net.ErrClosed) {
+				// The handshake ends before the alert arrives. If the transport has closed the connection
+				// because of the alert, a write that fails then hides the alert.
+				want = append(want, "a: the connection broke before it answered")
+			}
+			if !slices.ContainsFunc(want, func(text string) bool { return strings.Contains(got.Body.String(), text) }) {
+				t.Errorf("%s, want one of %q (%v)", got.Body, want, s.seen.attempts[0].Err)
 			}
 		})
 	}
