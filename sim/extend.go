@@ -19,7 +19,9 @@ type groupVersion struct{ group, version string }
 // extendedDocument is what a server with extensions serves and lists. Real kube-apiservers decide
 // by group version, in requests and in discovery alike. Aggregated APIs come first, then built-in
 // resources, then custom resources. So a server does not serve a custom resource in a group version
-// that it has built in, while an older server may serve that resource. Sources: the director in
+// that it has built in, while an older server may serve that resource. If a server has only other
+// versions of the group built in, it lists the custom resource and answers 404 for it, because the
+// document of the group claims every path below the group. Sources: the director in
 // k8s.io/apiserver/pkg/server/handler.go, and the order of sources in
 // pkg/endpoints/discovery/aggregated/handler.go.
 type extendedDocument struct {
@@ -70,8 +72,11 @@ func newExtendedDocument(v *recorded.Version, all []definition) *extendedDocumen
 			if !d.Aggregated && (e.hidden[gv] || slices.Contains(builtIn, history.GVR{Group: d.Group, Version: version})) {
 				continue
 			}
-			e.extra[resourceKey{d.Group, version, d.Resource, ""}] = true
 			added = append(added, addition{gv, d})
+			inGroup := func(o history.GVR) bool { return o.Group == d.Group }
+			if d.Aggregated || !slices.ContainsFunc(builtIn, inGroup) {
+				e.extra[resourceKey{d.Group, version, d.Resource, ""}] = true
+			}
 		}
 	}
 	// Servers list the resources of a group version by name.

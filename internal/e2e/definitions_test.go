@@ -128,4 +128,20 @@ func TestDefinitionsFromTheSkew(t *testing.T) {
 			t.Errorf("in the simulator:\n%s\non real servers:\n%s", want[i], got[i])
 		}
 	}
+	// The newer server has another version of the group built in. It lists the custom resource, and
+	// answers 404. The older server does not have the group, and serves the custom resource.
+	beside := history.GVR{Group: "storagemigration.k8s.io", Version: "v9", Resource: "gizmos"}
+	if newer, older := succeeded(h, beside, "a"), succeeded(h, beside, "b"); newer > 0 || older == 0 {
+		t.Errorf("of the requests for %s, %d succeeded at the newer server, and %d at the older one; want none, and some", beside, newer, older)
+	}
+}
+
+// succeeded counts the requests for a resource that succeeded at a server.
+func succeeded(h *history.History, gvr history.GVR, server string) (n int) {
+	for _, o := range h.Operations {
+		if o.GVR == gvr && o.Server == server && o.Status >= 200 && o.Status < 300 {
+			n++
+		}
+	}
+	return n
 }

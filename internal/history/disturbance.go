@@ -34,6 +34,8 @@ type Definition struct {
 	// step was refused, they are those that it asked for. It is empty if the step deleted the
 	// definition.
 	Versions []string `json:"versions,omitempty"`
+	// Aggregated is true for an aggregated API, and false for a custom resource.
+	Aggregated bool `json:"aggregated,omitempty"`
 }
 
 // Kinds of faults that are not in a link and not in a process.

@@ -44,8 +44,8 @@ func (f *Facts) obstacleBefore(from, to string, w window) Obstacle {
 
 // dialTimeout is how long a released server waits for a connection that nobody answers. It fetches
 // nothing from any peer meanwhile. endpointLease is how long peers know an address that is not
-// renewed. Sources: tlsTransportCache.get in k8s.io/client-go, transport/cache.go; DefaultEndpointReconcilerTTL
-// in k8s.io/kubernetes, pkg/controlplane/instance.go.
+// renewed. Sources: tlsTransportCache.get in k8s.io/client-go, transport/cache.go;
+// DefaultEndpointReconcilerTTL in k8s.io/kubernetes, pkg/controlplane/instance.go.
 const (
 	dialTimeout   = 30 * time.Second
 	endpointLease = 15 * time.Second

@@ -163,6 +163,25 @@ func (f *Facts) native(piece served, gv groupVersion) bool {
 	})
 }
 
+// shadowed reports whether a server cannot serve a custom resource that it lists. This is so if the
+// server has the group built in, but not the version of the custom resource: the document of a
+// built-in group claims every path below the group, and the custom resource is never asked. A single
+// kube-apiserver answers 404 too (director in k8s.io/apiserver, pkg/server/handler.go). An aggregated
+// API comes before both.
+func (f *Facts) shadowed(piece served, k key) bool {
+	gv := k.groupVersion()
+	custom := slices.ContainsFunc(f.steps, func(s history.Step) bool {
+		d := s.Defined
+		return d != nil && !d.Aggregated && d.Group == k.Group && slices.Contains(d.Versions, k.Version) && (k.Resource == "" || d.Resource == k.Resource)
+	})
+	if !custom || k.subresource != "" || piece.doc == nil || f.native(piece, gv) {
+		return false
+	}
+	return slices.ContainsFunc(piece.doc.Resources, func(r history.Resource) bool {
+		return r.Group == k.Group && r.Version != k.Version && f.native(piece, groupVersion{r.Group, r.Version})
+	})
+}
+
 // defined reports whether any step of the run defined the resource.
 func (f *Facts) defined(gvr history.GVR) bool {
 	return slices.ContainsFunc(f.steps, func(s history.Step) bool {

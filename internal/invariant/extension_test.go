@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -37,7 +38,7 @@ func (s *story) long() *story {
 func TestSignaturesSayWhetherADefinitionIsInTheGroupVersion(t *testing.T) {
 	old := func() *story { return tell().long().runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3") }
 	gizmos := func() *story { return old().define(40, "apps", "gizmos", "v2", "v9") }
-	custom := history.GVR{Group: "apps", Version: "v9", Resource: "gizmos"}
+	custom := history.GVR{Group: "flows", Version: "v9", Resource: "gizmos"}
 	noted := doc("noted", line(pods, "status"), line(widgets), line(custom))
 	for name, c := range map[string]struct {
 		story *story
@@ -66,7 +67,7 @@ func TestSignaturesSayWhetherADefinitionIsInTheGroupVersion(t *testing.T) {
 			gizmos().define(45, "apps", "gears", "v1").define(46, "apps", "gears").define(50, "apps", "gizmos").ask(380, "b", gadgets, 404), ExtensionVersion,
 		},
 		"a plain custom resource, in no built-in group version": {
-			tell().long().runs("a", "v1.37.1").runs("b", "v1.36.3").define(40, "apps", "gizmos", "v9").served("a", 41, noted).ask(90, "b", custom, 404), ExtensionNone,
+			tell().long().runs("a", "v1.37.1").runs("b", "v1.36.3").define(40, "flows", "gizmos", "v9").served("a", 41, noted).ask(90, "b", custom, 404), ExtensionNone,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,6 +155,52 @@ func TestDeletedLeases(t *testing.T) {
 	} {
 		if v := verdictOf(t, c.story.h, "NoFalseNotFound"); len(v.Evidence) != 1 || v.Evidence[0].Signature.Change != c.want {
 			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
+		}
+	}
+}
+
+// A kube-apiserver lists a custom resource in another version of a group that it has built in, and
+// answers 404 for it. That is no false 404 of a proxy, and it is not held against discovery either.
+// Every other 404 for a custom resource is.
+func TestACustomResourceBesideBuiltInVersions(t *testing.T) {
+	custom := history.GVR{Group: "apps", Version: "v9", Resource: "gizmos"}
+	another := history.GVR{Group: "apps", Version: "v9", Resource: "native"}
+	lists := func(group string, also ...history.Resource) history.Document {
+		of := custom
+		of.Group = group
+		return doc("with "+group+fmt.Sprint(len(also)), append([]history.Resource{line(pods, "status"), line(widgets), line(of)}, also...)...)
+	}
+	// All servers list the custom resource from 41s on; b is asked at 90s.
+	with := func(d history.Document, defined func(*story)) *story {
+		s := tell("NoFalseNotFound", "DiscoveryAccessible")
+		defined(s)
+		for _, server := range []string{"a", "b", "c"} {
+			s.served(server, 41, d)
+		}
+		return s.discover(80, "b", "/apis", d)
+	}
+	plain := func(s *story) { s.define(40, "apps", "gizmos", "v9") }
+	own := custom
+	own.Group = "flows"
+	for name, c := range map[string]struct {
+		story *story
+		wrong bool
+	}{
+		"a custom resource":                           {with(lists("apps"), plain).ask(90, "b", custom, 404), false},
+		"nobody has defined it":                       {with(lists("apps"), func(*story) {}).ask(90, "b", custom, 404), true},
+		"another resource is defined":                 {with(lists("apps"), func(s *story) { s.define(40, "apps", "gears", "v9") }).ask(90, "b", custom, 404), true},
+		"defined in another version":                  {with(lists("apps"), func(s *story) { s.define(40, "apps", "gizmos", "v8") }).ask(90, "b", custom, 404), true},
+		"an aggregated API":                           {with(lists("apps"), func(s *story) { plain(s); s.h.Steps[0].Defined.Aggregated = true }).ask(90, "b", custom, 404), true},
+		"the version is built in, too":                {with(lists("apps", line(another)), plain).ask(90, "b", custom, 404), true},
+		"no version of its group is built in":         {with(lists("flows"), func(s *story) { s.define(40, "flows", "gizmos", "v9") }).ask(90, "b", own, 404), true},
+		"a built-in resource of the group":            {with(lists("apps"), plain).ask(90, "b", widgets, 404), true},
+		"another error for the custom resource":       {with(lists("apps"), plain).ask(90, "b", custom, 503), false},
+		"the same of a server that has only this one": {with(lists("apps"), plain).served("b", 42, doc("alone", line(pods, "status"), line(custom))).ask(90, "b", custom, 404), true},
+	} {
+		for _, of := range []string{"NoFalseNotFound", "DiscoveryAccessible"} {
+			if v := verdictOf(t, c.story.h, of); (v.Violations > 0) != c.wrong {
+				t.Errorf("%s: %s has %d violations, want some: %t", name, of, v.Violations, c.wrong)
+			}
 		}
 	}
 }

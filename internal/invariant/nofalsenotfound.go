@@ -93,6 +93,8 @@ func (f *Facts) ruleDenied(o *observation) ruling {
 	switch {
 	case !o.ready || !routed(o.op):
 		return rulingNone
+	case o.local == claimListed:
+		return rulingUnknown // the 404 is not that of a proxy, and a single server answers it too
 	case o.local != claimYes && len(o.capable) == 0:
 		if o.local == claimUnknown || len(o.unsure) > 0 {
 			return rulingUnknown

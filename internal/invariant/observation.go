@@ -123,7 +123,7 @@ func operationOrder(a, b *history.Operation) int {
 func (f *Facts) resource(k key) *resource {
 	r := f.resources[k]
 	if r == nil {
-		r = newResource(k, f.servers)
+		r = f.newResource(k)
 		f.resources[k] = r
 	}
 	return r

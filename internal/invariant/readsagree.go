@@ -13,8 +13,8 @@ var readsAgree = Invariant{
 	Grade: GradeCore,
 	Sentence: "An object that a peer returns arrives at the client as the peer itself returns it: the same bytes, and the same headers " +
 		"except those that each server adds.",
-	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, whichever is asked; RFC 9110, 7.7: a proxy must not " +
-		"transform the content of a message that says no-transform, and what a kube-apiserver returns is not to be stored or changed",
+	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, whichever is asked, and its client gets the answer of " +
+		"that one",
 	judge:    judgeReadsAgree,
 	pressure: []pressure{skewed, passedOn},
 }

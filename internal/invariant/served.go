@@ -62,6 +62,7 @@ const (
 	claimUnknown claim = iota // unknown, or changed within the window
 	claimAbsent               // the process was down
 	claimNo                   // the process was not down, and the server did not serve it
+	claimListed               // as claimNo, but the server listed it: see [Facts.shadowed]
 	claimYes                  // the server was up (or paused) and served it
 )
 
@@ -228,13 +229,16 @@ type resource struct {
 	coverage [][]coverage // by server.index
 }
 
-func newResource(k key, servers []*server) *resource {
-	r := &resource{key: k, coverage: make([][]coverage, len(servers))}
-	for i, s := range servers {
+func (f *Facts) newResource(k key) *resource {
+	r := &resource{key: k, coverage: make([][]coverage, len(f.servers))}
+	for i, s := range f.servers {
 		var line []coverage
 		var lastKnown bool
 		for _, piece := range s.served {
 			c := coverage{window: piece.window, claim: piece.claim(k)}
+			if c.claim == claimYes && f.shadowed(piece, k) {
+				c.claim = claimListed
+			}
 			if piece.doc != nil {
 				lastKnown = piece.doc.lists[k]
 			}

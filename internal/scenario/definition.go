@@ -65,7 +65,7 @@ func (s Step) Defines() *history.Definition {
 	if s.Definition == nil {
 		return nil
 	}
-	d := &history.Definition{Group: s.Definition.Group, Resource: s.Definition.Resource}
+	d := &history.Definition{Group: s.Definition.Group, Resource: s.Definition.Resource, Aggregated: s.Definition.Aggregated}
 	switch {
 	case s.Action == Undefine:
 		return d
