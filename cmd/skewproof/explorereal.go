@@ -50,7 +50,7 @@ func (f *realFlags) register(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.candidates, "candidates", campaign.DefaultCandidates, "choose each schedule among so many seeds, by what was not reached yet (local only)")
 	flags.IntVar(&f.repeats, "repeats", campaign.DefaultRepeats, "how often a schedule with a NEW violation is repeated, on a new cluster each time (local only)")
 	flags.IntVar(&f.shrinkRuns, "shrink-runs", campaign.DefaultShrinkRuns, "how many runs may look for a smaller schedule of each NEW violation (local only)")
-	flags.BoolVar(&f.untilNew, "until-new", false, "end the search after the first schedule with a NEW violation (local only)")
+	flags.BoolVar(&f.untilNew, "until-new", false, "end the search after the first schedule with a NEW violation that decides the verdict (local only)")
 	flags.StringVar(&f.earlier, "continue", "", "go on with the campaign in this directory: with its settings, its next seed and what it has reached (local only)")
 }
 
@@ -88,10 +88,10 @@ func (r *realFlags) resume(f *searchFlags) (*reports.Campaign, error) {
 	path := filepath.Join(r.earlier, reports.CampaignJSON)
 	c, err := reports.ReadCampaign(path)
 	if err != nil {
-		return nil, notRun(err)
+		return nil, usage("--continue %s: %w; give the directory that a campaign on real servers left", r.earlier, err)
 	}
 	if err := campaign.CheckEarlier(c); err != nil {
-		return nil, usage("--continue %s: %s: %v", r.earlier, path, err)
+		return nil, usage("--continue %s: %s: %w", r.earlier, path, err)
 	}
 	r.spec.Subject, r.spec.QPS = c.Real.Subject, c.Real.QPS
 	f.spec.Servers, f.spec.Versions, f.options.First, f.options.Strict = c.Spec.Servers, c.Real.Versions, c.FirstSeed, c.Strict

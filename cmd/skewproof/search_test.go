@@ -96,6 +96,11 @@ func TestAblateWritesItsTable(t *testing.T) {
 func TestSearchesRefuseWrongFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ line, says string }{
+		{"explore --continue x", "--continue means nothing with --backend sim: give each part of a search in the simulator another --shard"},
+		{"explore --until-new", "--until-new means nothing with --backend sim"},
+		{"explore --backend local --continue x --subject none", "--subject with --continue: a campaign is continued with its own settings; leave --subject out"},
+		{"explore --backend local --continue x --out y", "--out with --continue"},
+		{"explore --backend local --continue nosuch", "nosuch/campaign.json: no such file or directory; give the directory that a campaign on real servers left"},
 		{"explore --policy mine", "upstream-1.37, or none for the feature switched off"},
 		{"explore --change Knowledge.KeepLastGood=maybe", `change "Knowledge.KeepLastGood=maybe": want true or false`},
 		{"explore --from v1.99.0", "--from v1.99.0 is newer than the default --to"},

@@ -48,7 +48,7 @@ type Options struct {
 	// First is the first seed. Seeds is how many schedules are carried out; 0: for the time For.
 	First, Seeds uint64
 	For          time.Duration
-	// UntilNew ends the search after the first schedule with a NEW violation.
+	// UntilNew ends the search after the first schedule with a NEW violation that decides the verdict.
 	UntilNew bool
 	// Candidates is among how many seeds each schedule is chosen.
 	Candidates uint64
@@ -200,19 +200,28 @@ func (c *Campaign) Run(ctx context.Context) (*reports.Campaign, error) {
 	if failed != nil && ctx.Err() == nil {
 		c.tally.Trouble(failed.Error(), c.chooser.next)
 	}
-	complete := failed == nil && (c.UntilNew && len(c.fresh) > 0 || c.Seeds > 0 && c.done-c.earlier >= c.Seeds || c.Seeds == 0 && c.explored >= c.For)
+	complete := failed == nil && (c.UntilNew && c.decided() || c.Seeds > 0 && c.done-c.earlier >= c.Seeds || c.Seeds == 0 && c.explored >= c.For)
 	return c.report(complete), nil
 }
 
 // wants reports whether the campaign must carry out more schedules.
 func (c *Campaign) wants(ctx context.Context) bool {
-	if ctx.Err() != nil || c.UntilNew && len(c.fresh) > 0 {
+	if ctx.Err() != nil || c.UntilNew && c.decided() {
 		return false
 	}
 	if c.Seeds > 0 {
 		return c.done-c.earlier < c.Seeds
 	}
 	return c.explored < c.For
+}
+
+// decided reports whether this part found a NEW violation of an invariant that decides the verdict.
+func (c *Campaign) decided() bool {
+	return slices.ContainsFunc(c.fresh, func(f *newFinding) bool {
+		return slices.ContainsFunc(invariant.All(), func(i invariant.Invariant) bool {
+			return i.Name == f.Signature.Invariant && (i.Grade == invariant.GradeCore || c.Judging.Strict)
+		})
+	})
 }
 
 // open starts a cluster. name says what for.

@@ -35,17 +35,21 @@ func TestACampaignInPartsIsOne(t *testing.T) {
 	}
 }
 
+// subresourcesNotRouted is a finding that most schedules show. Without it in the catalogue, its
+// violations are NEW, and they are few kinds.
+const subresourcesNotRouted = 2
+
 // What was NEW in an earlier part is neither kept again nor repeated, and keeps its repro file. Its
 // file names are not used again.
 func TestAnEarlierPartKeepsWhatIsNew(t *testing.T) {
 	o := options(t, 2)
-	o.Findings, o.Repeats, o.ShrinkRuns = nil, 0, 0
+	o.Findings, o.Repeats, o.ShrinkRuns = o.Findings.Without(subresourcesNotRouted), 0, 0
 	first := carriedOut(t, o, &simulated{})
 	if len(first.Findings) == 0 {
 		t.Fatal("nothing is NEW: this test would prove nothing")
 	}
 	again := options(t, 2) // in a directory of its own, without the runs that the first part kept
-	again.Findings, again.Earlier, again.Repeats, again.ShrinkRuns = nil, first, 0, 0
+	again.Findings, again.Earlier, again.Repeats, again.ShrinkRuns = o.Findings, first, 0, 0
 	both := carriedOut(t, again, &simulated{})
 	files := map[string]bool{}
 	for _, f := range both.Findings {
@@ -126,7 +130,7 @@ func TestWhatCannotBeContinued(t *testing.T) {
 // With UntilNew a campaign ends with the schedule that shows the first NEW violation.
 func TestUntilNew(t *testing.T) {
 	o := options(t, 4)
-	o.Findings, o.UntilNew, o.Repeats = nil, true, 0
+	o.Findings, o.UntilNew, o.Repeats = o.Findings.Without(subresourcesNotRouted), true, 0
 	c := carriedOut(t, o, &simulated{})
 	first := uint64(0)
 	for _, f := range c.Findings {
