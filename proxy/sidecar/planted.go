@@ -14,7 +14,8 @@ import (
 
 // planted is the name of the defect of this build. The linker sets it:
 //
-//	go build -tags planted -ldflags "-X github.com/skewproof/skewproof/proxy/sidecar.planted=NAME" ./cmd/skewproof
+//	go build -tags planted \
+//	  -ldflags "-X github.com/skewproof/skewproof/proxy/sidecar.planted=NAME" ./cmd/skewproof
 var planted string
 
 // plantedDefect is a mistake that a sidecar could have. Each field that is not nil makes it.

@@ -9,22 +9,6 @@ import (
 	"time"
 )
 
-// Transports must not fill the memory if certificates change often.
-func TestFewRetiredTransportsAreKept(t *testing.T) {
-	transport := newTransport(time.Hour, 0, func() *tls.Config { return &tls.Config{MinVersion: tls.VersionTLS12} })
-	defer transport.close()
-	for range 3 * keepRetired {
-		before := transport.current.Load()
-		transport.renew()
-		if got := transport.retired[len(transport.retired)-1]; got != before {
-			t.Fatal("the last retired transport is not kept")
-		}
-	}
-	if len(transport.retired) != keepRetired {
-		t.Errorf("%d retired transports are kept, want %d", len(transport.retired), keepRetired)
-	}
-}
-
 // An HTTP/2 connection is busy for a short time after its last request was cancelled. Close must
 // close it nevertheless.
 func TestCloseEndsBusyConnections(t *testing.T) {
