@@ -169,16 +169,35 @@ func (f *Facts) native(piece served, gv groupVersion) bool {
 // kube-apiserver answers 404 too (director in k8s.io/apiserver, pkg/server/handler.go). An aggregated
 // API comes before both.
 func (f *Facts) shadowed(piece served, k key) bool {
-	gv := k.groupVersion()
-	custom := slices.ContainsFunc(f.steps, func(s history.Step) bool {
-		d := s.Defined
-		return d != nil && !d.Aggregated && d.Group == k.Group && slices.Contains(d.Versions, k.Version) && (k.Resource == "" || d.Resource == k.Resource)
-	})
-	if !custom || k.subresource != "" || piece.doc == nil || f.native(piece, gv) {
+	if !f.customIn(k) || k.subresource != "" || piece.doc == nil || f.native(piece, k.groupVersion()) {
 		return false
 	}
 	return slices.ContainsFunc(piece.doc.Resources, func(r history.Resource) bool {
 		return r.Group == k.Group && r.Version != k.Version && f.native(piece, groupVersion{r.Group, r.Version})
+	})
+}
+
+// ofNamesake reports whether o asks for a subresource of a custom resource of the asked server which
+// has the group, version and name of a resource that peers have built in. Every server serves its own
+// custom resources, and no definition of a run has subresources. So the subresource that the peers
+// have belongs to another resource of the same name. This is so until Staleness after the asked
+// server has stopped listing the custom resource.
+func (f *Facts) ofNamesake(o *observation) bool {
+	if o.op.Subresource == "" || !f.customIn(key{GVR: o.op.GVR}) {
+		return false
+	}
+	recent := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
+	return slices.ContainsFunc(o.asked.served, func(piece served) bool {
+		return piece.overlaps(recent) && piece.doc != nil && piece.doc.lists[key{GVR: o.op.GVR}] && !f.native(piece, key{GVR: o.op.GVR}.groupVersion())
+	})
+}
+
+// customIn reports whether any step of the run defined a custom resource in the version of k, with
+// its name if k has one.
+func (f *Facts) customIn(k key) bool {
+	return slices.ContainsFunc(f.steps, func(s history.Step) bool {
+		d := s.Defined
+		return d != nil && !d.Aggregated && d.Group == k.Group && slices.Contains(d.Versions, k.Version) && (k.Resource == "" || d.Resource == k.Resource)
 	})
 }
 

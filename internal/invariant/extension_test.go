@@ -205,6 +205,42 @@ func TestACustomResourceBesideBuiltInVersions(t *testing.T) {
 	}
 }
 
+// Only server a has gadgets with a status built in. If b serves a custom resource of that name, its
+// 404 for the status says nothing about the gadgets of a.
+func TestASubresourceOfANamesake(t *testing.T) {
+	native := doc("native", line(pods, "status", "resize"), line(widgets), line(gadgets, "status"))
+	own := doc("own", line(pods, "status"), line(widgets), line(gadgets))
+	with := func(defined func(*story)) *story {
+		s := blank("NoFalseNotFound").start("a", 0, native).start("b", 0, oldDoc).start("c", 0, oldDoc)
+		s.h.End = history.End{At: sec(200), Complete: true}
+		defined(s)
+		return s
+	}
+	named := func(versions ...string) func(*story) {
+		return func(s *story) { s.define(40, "apps", "gadgets", versions...).served("b", 41, own) }
+	}
+	gone := func(s *story) { named("v2")(s); s.define(60, "apps", "gadgets").served("b", 61, oldDoc) }
+	for name, c := range map[string]struct {
+		story *story
+		wrong bool
+	}{
+		"while it is there":             {with(named("v2")).ask(80, "b", gadgets, 404, sub("status")), false},
+		"just deleted":                  {with(gone).ask(68, "b", gadgets, 404, sub("status")), false},
+		"deleted for longer":            {with(gone).ask(90, "b", gadgets, 404, sub("status")), true},
+		"before it was defined":         {with(named("v2")).ask(30, "b", gadgets, 404, sub("status")), true},
+		"at a server that does not":     {with(named("v2")).ask(80, "c", gadgets, 404, sub("status")), true},
+		"nothing was defined":           {with(func(s *story) { s.served("b", 41, own) }).ask(80, "b", gadgets, 404, sub("status")), true},
+		"another version was defined":   {with(named("v9")).ask(80, "b", gadgets, 404, sub("status")), true},
+		"an aggregated API":             {with(func(s *story) { named("v2")(s); s.h.Steps[0].Defined.Aggregated = true }).ask(80, "b", gadgets, 404, sub("status")), true},
+		"the server has it built in":    {with(named("v2")).served("b", 42, doc("built in", line(widgets), line(gadgets, "scale"))).ask(80, "b", gadgets, 404, sub("status")), true},
+		"a subresource of another kind": {with(named("v2")).ask(80, "b", pods, 404, sub("resize")), true},
+	} {
+		if v := verdictOf(t, c.story.h, "NoFalseNotFound"); (v.Violations > 0) != c.wrong {
+			t.Errorf("%s: %d violations, want some: %t", name, v.Violations, c.wrong)
+		}
+	}
+}
+
 // A server advertises where others find it. How it finds others does not depend on that.
 func TestAnAdvertisedAddressMattersToThosePeersThatAsk(t *testing.T) {
 	const words = "advertising an address at which nobody listens"

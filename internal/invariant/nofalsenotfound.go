@@ -95,6 +95,8 @@ func (f *Facts) ruleDenied(o *observation) ruling {
 		return rulingNone
 	case o.local == claimListed:
 		return rulingUnknown // the 404 is not that of a proxy, and a single server answers it too
+	case f.ofNamesake(o):
+		return rulingUnknown
 	case o.local != claimYes && len(o.capable) == 0:
 		if o.local == claimUnknown || len(o.unsure) > 0 {
 			return rulingUnknown
