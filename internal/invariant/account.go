@@ -115,7 +115,7 @@ func (f *Facts) impaired(o *observation) (why reason, ok bool) {
 	if able, _ := f.able(o); !able {
 		return reason{words: "a fault of the run was in the way to every server that serves it", excused: true}, true
 	}
-	if unrepeatable(o) && f.peerImpaired(o) {
+	if f.sentOnce(o) {
 		return reason{words: "it could be sent only once, and a fault of the run was in the way to a server that serves it", excused: true}, true
 	}
 	return reason{}, false

@@ -71,7 +71,7 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 		return rulingNone, ""
 	case !f.undisturbed(client, o.op.Server, o.window) || !f.hasEtcd(o, o.window):
 		return rulingOut, ""
-	case o.local != claimYes && unrepeatable(o) && f.peerImpaired(o):
+	case o.local != claimYes && f.sentOnce(o):
 		return rulingNone, ""
 	case ownError(o):
 		return rulingNone, ""
@@ -113,6 +113,12 @@ func (f *Facts) able(o *observation) (able, informed bool) {
 	return able, informed
 }
 
+// sentOnce reports whether a fault may have made the operation fail, and the asked server could not
+// try another server afterwards.
+func (f *Facts) sentOnce(o *observation) bool {
+	return unrepeatable(o) && f.peerImpaired(o) || f.lost(o)
+}
+
 // unrepeatable reports whether the asked server could not try another server after a failure,
 // because the client already had the beginning of a response, or because a peer may have carried
 // out a write.
@@ -140,6 +146,21 @@ func (f *Facts) peerImpaired(o *observation) bool {
 		return r != reachOpen && (!told || slices.ContainsFunc(o.hops, func(h history.Hop) bool { return h.Server == s.name }))
 	}
 	return slices.ContainsFunc(o.unsure, impaired) || slices.ContainsFunc(o.capable, func(p peer) bool { return impaired(p.server) })
+}
+
+// lost reports whether the operation is a failed write that no peer recorded, but that may have been
+// on its way to a peer when their connection broke or became silent. The asked server cannot know
+// whether the peer has carried it out. It does know that if the peer refused every connection.
+func (f *Facts) lost(o *observation) bool {
+	failed := o.op.Status >= http.StatusInternalServerError || o.op.Failure != history.FailureNone
+	if !failed || !writes(o.op) || o.forwarded() {
+		return false
+	}
+	perhapsSent := func(s *server) bool {
+		r, _ := f.reach(o.op.Server, s.name, o.window)
+		return r != reachOpen && !f.refuses(o.op.Server, s.name, o.window)
+	}
+	return slices.ContainsFunc(o.unsure, perhapsSent) || slices.ContainsFunc(o.capable, func(p peer) bool { return perhapsSent(p.server) })
 }
 
 // failure says how the operation failed, or returns "". known is false if the reason was not

@@ -21,6 +21,9 @@ const (
 	etcd   = "etcd"
 )
 
+// cut is the kind of the fault that closes the connections of a link and refuses new ones.
+const cut = "cut"
+
 // link is a direction of connecting. A cut of a→b does not affect connections that b makes to a.
 type link struct{ from, to string }
 
@@ -92,6 +95,27 @@ func (f *Facts) inTheWay(from, to string, w window) (obstacles []string, blocks 
 		}
 	}
 	return obstacles, blocks
+}
+
+// refuses reports whether every connection from one server to another was refused in w, so that
+// nothing that was sent can have arrived. Over a link that is silent, or that broke within w, a
+// request may have arrived whose answer was lost.
+func (f *Facts) refuses(from, to string, w window) bool {
+	wide := w.widen(settle)
+	var refusals []window
+	for _, fault := range f.linkFaults(link{from, to}, wide) {
+		if fault.Kind == cut {
+			refusals = append(refusals, window{fault.Start, fault.End})
+		}
+	}
+	if s := f.byName[to]; s != nil {
+		for _, span := range s.line {
+			if span.phase == phaseDown && span.overlaps(wide) {
+				refusals = append(refusals, span.window)
+			}
+		}
+	}
+	return covers(refusals, wide)
 }
 
 // undisturbed reports whether there was no fault on the link, not even a delay.
