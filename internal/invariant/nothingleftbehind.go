@@ -9,9 +9,10 @@ import (
 )
 
 var nothingLeftBehind = Invariant{
-	Name:     "NothingLeftBehind",
-	Grade:    GradeCore,
-	Sentence: "When a namespace is gone, everything in it is gone from etcd. Nothing that was in it went before its finalizers were removed.",
+	Name:  "NothingLeftBehind",
+	Grade: GradeCore,
+	Sentence: "When a namespace is gone, all its objects are gone from etcd. None of these objects went before its finalizers " +
+		"were removed.",
 	Source: "KEP-4020, Motivation: a false 404 misleads the namespace controller into leaving objects behind; Kubernetes' documentation of " +
 		"namespaces: deleting a namespace deletes everything under it; and of finalizers",
 	judge: judgeNothingLeftBehind,

@@ -14,10 +14,11 @@ import (
 var oneLeader = Invariant{
 	Name:  "OneLeader",
 	Grade: GradeExtended,
-	Sentence: "Of several kube-controller-managers, one acts at a time: a second one takes the Lease over only after the first must have " +
-		"given up, and the first writes nothing after that. If the first cannot renew the Lease, there is another one within a bounded time.",
+	Sentence: "Of several kube-controller-managers, only one acts at a time. A second one takes the Lease over only after the " +
+		"first one must have given up, and the first one writes nothing after that. If the first one cannot renew the " +
+		"Lease, another one leads within a bounded time.",
 	Source: "Kubernetes' documentation of leases and of kube-controller-manager: a Lease lasts 15 s (--leader-elect-lease-duration), is renewed " +
-		"every 2 s (--leader-elect-retry-period), and whoever cannot renew it for 10 s gives up (--leader-elect-renew-deadline)",
+		"every 2 s (--leader-elect-retry-period), and a leader that cannot renew it for 10 s gives up (--leader-elect-renew-deadline)",
 	judge: judgeOneLeader,
 }
 
