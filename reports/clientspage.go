@@ -176,8 +176,8 @@ Node.js 22.
 `
 
 // clientsNotRun ends the introduction.
-const clientsNotRun = `The Python and Java clients were not run, because the machine that makes this page cannot reach their
-registries (PyPI and Maven Central).
+const clientsNotRun = `The Python and Java clients were not run, because the machine that makes this page cannot reach
+their registries (PyPI and Maven Central).
 
 `
 

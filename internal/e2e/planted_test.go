@@ -108,11 +108,11 @@ const plantedHead = `# Defects that are planted in a real sidecar
 
 <!-- Written by 'make planted'. -->
 
-A search that finds nothing proves something only if it would find a defect. So ` + "`make planted`" + ` builds
-the reference with one defect at a time (tag ` + "`planted`" + `,
+A search that finds nothing proves something only if it would find a defect. So ` + "`make planted`" + `
+builds the reference with one defect at a time (tag ` + "`planted`" + `,
 [proxy/sidecar/planted.go](../proxy/sidecar/planted.go)). Then
-` + "`skewproof explore --backend local --subject reference --until-new`" + ` searches for this defect, from the
-first seed on.
+` + "`skewproof explore --backend local --subject reference --until-new`" + ` searches for this defect, from
+the first seed on.
 
 The table shows after how many schedules on real servers (v1.36.3 and v1.37.1) the search found the
 defect, and by which invariant. The numbers come from one run. Timing decides which requests meet a

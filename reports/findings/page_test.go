@@ -58,9 +58,9 @@ from the signature of a violation. A known violation of the KEP still makes a ru
 
 **Private first** marks a finding that could harm a cluster in one of two ways:
 
-- A server answers 404 for whole resources that a live server serves, or leaves them out of aggregated
-  discovery. This contradicts the KEP, and the client's own request is not the cause. Controllers may
-  then delete or leak objects.
+- A server answers 404 for whole resources that a live server serves, or leaves them out of
+  aggregated discovery. This contradicts the KEP, and the client's own request is not the cause.
+  Controllers may then delete or leak objects.
 - A client can harm the control plane.
 
 Such a finding goes to security@kubernetes.io first. Only then are its page and the scenarios that
@@ -85,8 +85,8 @@ Any other entry in the column KEP-4020 names a section of the KEP.
 
 const pairs = `## By pair of versions
 
-` + "`make matrix`" + ` runs ` + "`rolling-upgrade`" + `, ` + "`restart-during-partition`" + ` and ` + "`peer-crash`" + ` with three servers. The
-table shows its results on real processes with ` + "`builtin`" + `. ` + "`reference`" + ` passes all of these runs in
+` + "`make matrix`" + ` runs ` + "`rolling-upgrade`" + `, ` + "`restart-during-partition`" + ` and ` + "`peer-crash`" + ` with three servers.
+The table shows its results on real processes with ` + "`builtin`" + `. ` + "`reference`" + ` passes all of these runs in
 every pair, and ` + "`none`" + ` fails them.
 
 | pair | violated | findings |
@@ -107,7 +107,7 @@ func index(t *testing.T, all Catalogue) string {
 		fmt.Fprintf(&b, "| %d | [%s](findings/%s) | %s | %s | %s |\n",
 			f.Number, f.Title, pageName(t, f), strings.Join(f.Demands, ", "), f.Grade, f.Disclosure)
 	}
-	b.WriteString("\n## By scenario\n\nThe findings that each scenario shows with `builtin`, from v1.36.3 to v1.37.1. For the scenarios with\nkube-controller-manager, the table has only the findings that they test;\n[controllers.md](controllers.md#what-was-seen) has the others.\n\n| scenario | findings |\n|---|---|\n")
+	b.WriteString("\n## By scenario\n\nThe findings that each scenario shows with `builtin`, from v1.36.3 to v1.37.1. For the\nscenarios with kube-controller-manager, the table has only the findings that they test;\n[controllers.md](controllers.md#what-was-seen) has the others.\n\n| scenario | findings |\n|---|---|\n")
 	for _, s := range scenarios.All() {
 		var numbers []string
 		for _, f := range all {
