@@ -157,7 +157,7 @@ func share(before, after uint64) float64 {
 }
 
 // ablationFigures explains the tables.
-const ablationFigures = "Each figure is the number of schedules that violate the invariant. A dot means that the change does\nnot affect this number."
+const ablationFigures = "The same schedules ran under each policy. Each figure is the number of schedules that violate the\ninvariant. A dot means that the change does not affect this number."
 
 // title says what the ablation compares.
 func (a *Ablation) title() string {
@@ -165,7 +165,7 @@ func (a *Ablation) title() string {
 	if !a.Complete {
 		ended = ", " + a.Ended()
 	}
-	return fmt.Sprintf("%s → %s, %s and %s, %d servers: %d schedules from seed %d on under each policy%s",
+	return fmt.Sprintf("%s → %s, %s and %s, %d servers: %d schedules from seed %d on%s",
 		a.Spec, a.To, a.Spec.From, a.Spec.To, a.Spec.Servers, a.Schedules, a.FirstSeed, ended)
 }
 

@@ -63,7 +63,7 @@ func judgeOneLeader(f *Facts) *tally {
 			t.rule(nil, rulingWrong)
 			t.harmed(harm{
 				wrong: "no leader", cause: "nobody renewed the Lease of the controllers for too long", at: later(now.At, leaderBound), object: now, graph: []history.Object{now},
-				sentence: fmt.Sprintf("%s renewed the Lease at %s (revision %d of etcd). Nobody did again until %s, and %s are allowed.",
+				sentence: fmt.Sprintf("%s renewed the Lease at %s (revision %d of etcd). Nobody renewed it again until %s, although at most %s may pass.",
 					holder(now), clock(now.At), now.Revision, clock(until), clock(history.Time(leaderBound))),
 			})
 		}
@@ -77,7 +77,7 @@ func judgeOneLeader(f *Facts) *tally {
 			t.rule(nil, rulingWrong)
 			t.harmed(harm{
 				wrong: "two leaders", cause: "the Lease of the controllers was taken over too early", at: next.At, object: next, graph: []history.Object{now, next},
-				sentence: fmt.Sprintf("%s took the Lease over at %s (revision %d of etcd), %s after %s had renewed it, which may act for %s.",
+				sentence: fmt.Sprintf("%s took the Lease over at %s (revision %d of etcd), %s after %s had renewed it. A leader may act for %s after a renewal.",
 					holder(next), clock(next.At), next.Revision, clock(gap), holder(now), clock(history.Time(leaderGivesUp))),
 			})
 		}
