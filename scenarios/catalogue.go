@@ -33,7 +33,7 @@ var (
 		crdVersionGracePeriod, crdWithoutPeers, aggregatedAPILifecycle, aggregatedAPIGracePeriod, etagAndLegacyClients, openAPI,
 	}
 	safety      = []scenario.Scenario{loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound}
-	requests    = []scenario.Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList}
+	requests    = []scenario.Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList, crowds}
 	controllers = []scenario.Scenario{
 		garbageCollection, foregroundDeletion, namespaceDeletion, namespaceDeletionDuringPartition, controllersBehindBalancer,
 		controllersRollingUpgrade, controllersRollback, controllersCanary, controllersWrongPeerCA, controllerDiscovery, quota,

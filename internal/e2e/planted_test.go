@@ -33,11 +33,7 @@ func TestPlantedDefectsInARealSidecar(t *testing.T) {
 	most := uint64(0) // schedules for any of the defects
 	for _, name := range plantedNames(t) {
 		t.Run(name, func(t *testing.T) {
-			program := filepath.Join(t.TempDir(), "skewproof")
-			build := exec.Command("go", "build", "-tags", "planted", "-ldflags", "-X github.com/skewproof/skewproof/proxy/sidecar.planted="+name, "-o", program, "../../cmd/skewproof")
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("build a sidecar with a defect: %v\n%s", err, out)
-			}
+			program := withDefect(t, name)
 			dir := filepath.Join(t.TempDir(), "campaign")
 			var output bytes.Buffer
 			explore := command(t, &output, "explore", "--backend", "local", "--subject", "reference", "--seeds", strconv.Itoa(*plantedSeeds), "--until-new",
@@ -73,6 +69,17 @@ func TestPlantedDefectsInARealSidecar(t *testing.T) {
 	if err := os.WriteFile(plantedPage, []byte(page), 0o644); err != nil {
 		t.Error(err)
 	}
+}
+
+// withDefect builds the command with a defect in its sidecar.
+func withDefect(t *testing.T, name string) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "skewproof")
+	build := exec.Command("go", "build", "-tags", "planted", "-ldflags", "-X github.com/skewproof/skewproof/proxy/sidecar.planted="+name, "-o", program, "../../cmd/skewproof")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build a sidecar with a defect: %v\n%s", err, out)
+	}
+	return program
 }
 
 // notLookedFor is the result of a defect that no run of the test has looked for yet.

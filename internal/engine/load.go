@@ -22,11 +22,13 @@ const sweepQPS = 400
 
 // load is the traffic of a run, together with the ground truth that it uses.
 type load struct {
-	truth   *truth
-	leases  *leases
-	clients *traffic.Clients
-	traffic *traffic.Load
-	servers []string
+	truth    *truth
+	leases   *leases
+	cluster  cluster.Reachable
+	recorder *history.Recorder
+	clients  *traffic.Clients
+	traffic  *traffic.Load
+	servers  []string
 	// verbs are the verbs that a sweep tries (nil: all). sweepQPS is its largest rate in requests a
 	// second.
 	verbs    []string
@@ -108,7 +110,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	if err != nil {
 		return nil, err
 	}
-	l := &load{servers: servers, sweepQPS: sweepQPS, status: o.Status}
+	l := &load{cluster: cluster, recorder: recorder, servers: servers, sweepQPS: sweepQPS, status: o.Status}
 	if o.ReadOnly {
 		l.verbs = workload.ReadVerbs
 		l.sweepQPS = min(l.sweepQPS, 2*o.QPS) // these servers also have other users

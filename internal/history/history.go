@@ -31,6 +31,8 @@ type History struct {
 	Configurations []Configuration
 	Leases         []Lease
 	SlowProbes     []SlowProbe
+	// Crowds are empty in histories of runs without a step that starts one.
+	Crowds []Crowd
 	// Objects and Requests are empty in histories of runs without controllers. Objects are in the
 	// order of their revisions.
 	Objects  []Object

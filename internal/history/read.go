@@ -138,6 +138,8 @@ func (h *History) take(rec record) bool {
 		h.Configurations = append(h.Configurations, *rec.Configuration)
 	case rec.Lease != nil:
 		h.Leases = append(h.Leases, *rec.Lease)
+	case rec.Crowd != nil:
+		h.Crowds = append(h.Crowds, *rec.Crowd)
 	case rec.SlowProbe != nil:
 		h.SlowProbes = append(h.SlowProbes, *rec.SlowProbe)
 	case rec.Object != nil:
@@ -188,6 +190,12 @@ func (h *History) check() error {
 	}
 	for _, l := range h.Leases {
 		ordered("what the endpoint lease of server "+l.Server+" says", l.First, l.Last)
+	}
+	for _, c := range h.Crowds {
+		if !servers[c.Server] {
+			return fmt.Errorf("a crowd asked server %q, which the run does not list", c.Server)
+		}
+		ordered("a crowd at server "+c.Server, c.Start, c.End)
 	}
 	for _, p := range h.SlowProbes {
 		ordered("a slow probe of server "+p.Server, p.Start, p.End)
@@ -248,6 +256,7 @@ func (h *History) sort() {
 	sortByTime(h.Effects, func(e Effect) Time { return e.At })
 	sortByTime(h.Configurations, func(c Configuration) Time { return c.At })
 	sortByTime(h.Leases, func(l Lease) Time { return l.First })
+	sortByTime(h.Crowds, func(c Crowd) Time { return c.Start })
 	sortByTime(h.SlowProbes, func(p SlowProbe) Time { return p.Start })
 	slices.SortStableFunc(h.Objects, func(a, b Object) int { return cmp.Compare(a.Revision, b.Revision) })
 	sortByTime(h.Requests, func(q Request) Time { return q.Start })

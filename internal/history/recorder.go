@@ -24,6 +24,7 @@ type record struct {
 	Effect        *Effect        `json:"effect,omitempty"`
 	Configuration *Configuration `json:"configuration,omitempty"`
 	Lease         *Lease         `json:"lease,omitempty"`
+	Crowd         *Crowd         `json:"crowd,omitempty"`
 	SlowProbe     *SlowProbe     `json:"late,omitempty"`
 	Object        *Object        `json:"object,omitempty"`
 	Request       *Request       `json:"request,omitempty"`
@@ -120,6 +121,9 @@ func (r *Recorder) Configuration(c Configuration) { r.write(record{Configuration
 
 // Lease appends the content of a server's endpoint lease over some time.
 func (r *Recorder) Lease(l Lease) { r.write(record{Lease: &l}) }
+
+// Crowd appends a caller that has stopped sending many requests at a time.
+func (r *Recorder) Crowd(c Crowd) { r.write(record{Crowd: &c}) }
 
 // SlowProbe appends a probe that was answered slowly or not at all.
 func (r *Recorder) SlowProbe(p SlowProbe) { r.write(record{SlowProbe: &p}) }
@@ -256,6 +260,7 @@ func Write(w io.Writer, h *History) error {
 	each(h.Effects, r.Effect)
 	each(h.Configurations, r.Configuration)
 	each(h.Leases, r.Lease)
+	each(h.Crowds, r.Crowd)
 	each(h.SlowProbes, r.SlowProbe)
 	each(h.Steps, r.Step)
 	each(h.Operations, func(o Operation) { r.write(record{Operation: &o}) })

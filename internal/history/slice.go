@@ -206,6 +206,12 @@ func (s *slicer) configured(h *History) {
 		l.Incarnation, l.First, l.Last = n, max(0, s.at(l.First)), s.ends(l.Last)
 		s.out.Leases = append(s.out.Leases, l)
 	}
+	for _, c := range h.Crowds {
+		if s.overlaps(c.Start, c.End) {
+			c.Start, c.End = max(0, s.at(c.Start)), s.ends(c.End)
+			s.out.Crowds = append(s.out.Crowds, c)
+		}
+	}
 }
 
 // asked keeps the operations with the servers' records of them, and the requests of other clients.

@@ -14,19 +14,23 @@ const bodiesAtATime = 50
 
 // announcing announces bodies and sends none of them.
 func announcing(ctx context.Context, t *Target, i int) error {
-	return bodies(ctx, t, i, t.resource, func(*session, []uint32) { <-ctx.Done() })
+	return bodies(ctx, t, i, t.sometimes(i), t.resource, func(*session, []uint32) { <-ctx.Done() })
 }
 
 // occupying does the same on the paths of streams, which may last.
 func occupying(ctx context.Context, t *Target, i int) error {
-	return bodies(ctx, t, i, func(n int) string {
+	return bodies(ctx, t, i, t.sometimes(i), func(n int) string {
 		return t.Pod + []string{"/exec?command=true&stdout=true", "/attach?stdout=true", "/portforward", "/proxy/upload"}[n%4]
 	}, func(*session, []uint32) { <-ctx.Done() })
 }
 
 // trickling sends a byte of each body every second.
 func trickling(ctx context.Context, t *Target, i int) error {
-	return bodies(ctx, t, i, t.resource, func(s *session, streams []uint32) {
+	return trickle(ctx, t, i, t.sometimes(i))
+}
+
+func trickle(ctx context.Context, t *Target, i int, token string) error {
+	return bodies(ctx, t, i, token, t.resource, func(s *session, streams []uint32) {
 		for ctx.Err() == nil {
 			for _, stream := range streams {
 				if s.WriteData(stream, false, []byte("{")) != nil {
@@ -38,11 +42,15 @@ func trickling(ctx context.Context, t *Target, i int) error {
 	})
 }
 
-func bodies(ctx context.Context, t *Target, i int, path func(int) string, send func(*session, []uint32)) error {
-	token := t.token(i)
+// sometimes returns a token for two attacks of three. A request without a token is anonymous.
+func (t *Target) sometimes(i int) string {
 	if i%3 == 0 {
-		token = "" // no token: an anonymous request
+		return ""
 	}
+	return t.token(i)
+}
+
+func bodies(ctx context.Context, t *Target, i int, token string, path func(int) string, send func(*session, []uint32)) error {
 	s, err := t.open(ctx, token, false)
 	if err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // observer is a server that records the attacks of hostile clients.
@@ -118,7 +120,6 @@ func (c countingConn) Read(p []byte) (int, error) {
 
 // Each client does what its name says, and ends with the context.
 func TestClients(t *testing.T) {
-	anything := func(*http.Request) bool { return true }
 	anonymous := func(r *http.Request) bool { return r.Header.Get("Authorization") == "" }
 	posted := func(r *http.Request) bool { return r.Method == http.MethodPost && r.ContentLength == 3_000_000 }
 	sees := map[string]func(*observer) bool{
@@ -189,23 +190,61 @@ func TestClients(t *testing.T) {
 				t.Fatal("this test does not know what the client does")
 			}
 			t.Parallel()
-			o, target := newObserver(t)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
 			c.Pause /= 10
-			ended := make(chan []Done)
-			go func() { ended <- Attack(ctx, []Client{c}, target) }()
-			for tick := time.NewTicker(10 * time.Millisecond); !seen(o) && ctx.Err() == nil; <-tick.C {
-			}
-			if ctx.Err() != nil {
-				t.Errorf("the server has not seen it within a minute: %d requests, %d bytes, %d handlers wait for bodies and %d for readers, "+
-					"%d were left, %d connections ended",
-					o.asked(anything), o.received.Load(), o.waiting.Load(), o.writing.Load(), o.gone.Load(), o.ended.Load())
-			}
-			cancel()
-			if done := <-ended; done[0].Failed > 0 {
-				t.Error(done[0])
-			}
+			attackUntil(t, c, seen)
+		})
+	}
+}
+
+func anything(*http.Request) bool { return true }
+
+// attackUntil lets a client attack a server until the server has seen what it must see.
+func attackUntil(t *testing.T, c Client, seen func(*observer) bool) {
+	t.Helper()
+	o, target := newObserver(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ended := make(chan []Done)
+	go func() { ended <- Attack(ctx, []Client{c}, target) }()
+	for tick := time.NewTicker(10 * time.Millisecond); !seen(o) && ctx.Err() == nil; <-tick.C {
+	}
+	if ctx.Err() != nil {
+		t.Errorf("the server has not seen it within a minute: %d requests, %d bytes, %d handlers wait for bodies and %d for readers, "+
+			"%d were left, %d connections ended",
+			o.asked(anything), o.received.Load(), o.waiting.Load(), o.writing.Load(), o.gone.Load(), o.ended.Load())
+	}
+	cancel()
+	if done := <-ended; done[0].Failed > 0 {
+		t.Error(done[0])
+	}
+}
+
+// Every crowd is one caller with rights, who has more requests in progress than one connection
+// carries.
+func TestCrowds(t *testing.T) {
+	const many = crowdSide * streams
+	sees := map[scenario.Crowd]func(*observer) bool{
+		scenario.CrowdOfWatches: func(o *observer) bool {
+			return o.gone.Load() == 0 && o.asked(func(r *http.Request) bool { return r.URL.Query().Has("watch") }) >= many
+		},
+		scenario.CrowdOfBodies: func(o *observer) bool {
+			return o.waits(crowdSide*bodiesAtATime) && o.bodies.Load() > 0 && o.bodies.Load() < 10_000
+		},
+		scenario.CrowdOfReaders: func(o *observer) bool {
+			return o.gone.Load() == 0 && o.asked(func(r *http.Request) bool { return r.Method == "GET" && !r.URL.Query().Has("watch") }) >= many
+		},
+		scenario.CrowdOfAbandoned: func(o *observer) bool { return o.gone.Load() > many },
+	}
+	for _, kind := range scenario.Crowds {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			seen := sees[kind]
+			attackUntil(t, Crowd(kind)[0], func(o *observer) bool {
+				if others := o.asked(func(r *http.Request) bool { return r.Header.Get("Authorization") != "Bearer three" }); others > 0 {
+					t.Errorf("%d requests are of another caller", others)
+				}
+				return seen(o)
+			})
 		})
 	}
 }

@@ -57,6 +57,7 @@ func All() []Invariant {
 		answeredInKind,
 		answeredInFull,
 		watchesLast,
+		isolation,
 		openAPIDescribes,
 		legacyListsOwn,
 		groupVersionsDescribed,

@@ -43,9 +43,10 @@ type Facts struct {
 	removals     map[string][]*observation     // operations that may have deleted an object, by its name
 	exclusions   []exclusion                   // by the start, see indexExclusions
 	builtIns     map[groupVersion]bool         // filled by builtInAnywhere
-	overloads    []window                      // see indexOverload
-	overload     history.Time                  // total time in which the machine was overloaded
-	pressure     history.Pressure              // the pressure that the servers were really under
+	crowds       []history.Crowd
+	overloads    []window         // see indexOverload
+	overload     history.Time     // total time in which the machine was overloaded
+	pressure     history.Pressure // the pressure that the servers were really under
 	unions       map[string]map[element]bool
 	complete     map[completenessKey]completeness
 }
@@ -114,6 +115,7 @@ func (f *Facts) indexFaults(h *history.History) {
 			f.faults[l] = append(f.faults[l], fault)
 		}
 	}
+	f.crowds = h.Crowds
 	f.steps = slices.SortedFunc(slices.Values(h.Steps), func(a, b history.Step) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Index, b.Index),
 			cmp.Compare(a.Sentence, b.Sentence))

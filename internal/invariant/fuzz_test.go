@@ -45,6 +45,9 @@ func save(t testing.TB, h *history.History) []byte {
 	for _, f := range h.Faults {
 		r.Fault(f)
 	}
+	for _, c := range h.Crowds {
+		r.Crowd(c)
+	}
 	for _, o := range h.Objects {
 		r.Object(o)
 	}
@@ -175,6 +178,9 @@ func chaos(rng *rand.Rand) *history.History {
 		from := at()
 		s.fault(pick("cut", "latency", "reset"), pick("a", "b", "c", "client", ""), pick("a", "b", "c", "etcd", ""), from, from+at()/4, rng.IntN(2) == 0)
 		s.step("step", from, from+1)
+	}
+	for range rng.IntN(2) {
+		s.crowd(at()/10, 190, 4, rng.IntN(5))
 	}
 	resources := []history.GVR{pods, widgets, gadgets, ghosts, {}, {Group: "apps"}}
 	statuses := []int{0, 200, 200, 200, 304, 403, 404, 404, 409, 429, 500, 502, 503, 504}

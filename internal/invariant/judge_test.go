@@ -41,7 +41,7 @@ func rich(wrong bool, about ...string) *story {
 	}
 	s.ask(119, "b", gadgets, 200, read(`"1" sha256:aa`, "")).hop("b", 0, 10, false, answering(200)).hop("a", 2, 8, true, answering(200))
 	s.ask(119.1, "a", gadgets, 200, read(`"1" sha256:aa`, "")).hop("a", 0, 10, false, answering(200))
-	s.told("a").lease("a", 2, 199, "10.0.0.a:6443").harmless()
+	s.told("a").lease("a", 2, 199, "10.0.0.a:6443").harmless().crowd(100, 190, 4, 0)
 	if wrong {
 		s.harmful()
 		s.told("b").lease("b", 2, 199, "10.0.0.a:6443")
@@ -56,7 +56,7 @@ func rich(wrong bool, about ...string) *story {
 		s.legacy(134, "b", "/apis", doc("poor-legacy", versionOf(pods)))
 		s.ask(150, "c", ghosts, 503).discover(160, "c", "/apis", reorderedDoc).discover(160, "a", "/apis", doc("poor", line(widgets)))
 		s.ask(170, "b", gadgets, 200).hop("b", 0, 10, false).hop("c", 1, 9, true).hop("a", 2, 8, true)
-		s.ask(174, "b", gadgets, 405)
+		s.ask(174, "b", gadgets, 405).ask(174, "b", widgets, 200, took(9))
 		s.ask(175, "b", gadgets, 200, by("admin")).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("system:anonymous"))
 		s.ask(178, "b", gadgets, 200).hop("b", 0, 10, false).hop("a", 2, 8, true, asking("query: without limit=5"))
 		s.hop("a", 2, 8, true, asking("body")).hop("a", 2, 8, true, passedBy("b")).hop("a", 2, 8, true, passedBy("c"))
@@ -86,7 +86,7 @@ func TestCatalogue(t *testing.T) {
 	want := []string{
 		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "ProxiedSucceed", "NoLoop", "OnlyTrustedPeers", "IdentityPreserved", "AuthorizedAlike",
 		"AnsweredAlike", "PassedOnUnchanged", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
-		"ReadsAgree", "AnsweredInKind", "AnsweredInFull", "WatchesLast", "OpenAPIDescribes", "LegacyListsOwn",
+		"ReadsAgree", "AnsweredInKind", "AnsweredInFull", "WatchesLast", "Isolation", "OpenAPIDescribes", "LegacyListsOwn",
 		"GroupVersionsDescribed", "ConfigurationTakesEffect", "Available", "NoCrash", "Converges",
 		"NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows", "NoLostEvents", "NoFieldLost", "MigrationsSucceed", "OneLeader",
 	}
@@ -94,7 +94,7 @@ func TestCatalogue(t *testing.T) {
 		t.Errorf("catalogue %v, want %v", names(), want)
 	}
 	for _, i := range All() {
-		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != slices.Contains([]string{"Available", "OpenAPIDescribes", "LegacyListsOwn", "GroupVersionsDescribed", "OneLeader"}, i.Name) {
+		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != slices.Contains([]string{"Isolation", "Available", "OpenAPIDescribes", "LegacyListsOwn", "GroupVersionsDescribed", "OneLeader"}, i.Name) {
 			t.Errorf("%s: grade %q, sentence %q, source %q", i.Name, i.Grade, i.Sentence, i.Source)
 		}
 	}

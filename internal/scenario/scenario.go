@@ -152,16 +152,18 @@ type Step struct {
 	Propagation Propagation `json:"propagation,omitempty"`
 	// Elect makes StartControllers start controllers with leader election, beside those that run.
 	Elect bool `json:"elect,omitempty"`
+	// Crowd is the kind of crowd that StartCrowd starts.
+	Crowd Crowd `json:"crowd,omitempty"`
 	// Tests are the specs that StartTests runs.
 	Tests *Tests `json:"tests,omitempty"`
 }
 
 // Disturbs reports whether the step changes or harms the cluster. Changing objects is normal use of
-// a cluster, and no disturbance.
+// a cluster, and no disturbance; nor is a crowd, which others must not notice.
 func (s Step) Disturbs() bool {
 	return !slices.Contains([]Action{
 		Soak, Outlast, Converge, Sweep, CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, MigrateObjects,
-		CollectObjects, StartTests, AwaitTests,
+		CollectObjects, StartTests, AwaitTests, StartCrowd, EndCrowd,
 	}, s.Action)
 }
 
@@ -227,6 +229,10 @@ func (s Step) String() string {
 		return fmt.Sprintf("wait until the tests have ended, for %s at most", s.For)
 	case CompactEtcd, DefragmentEtcd, DeleteLease:
 		return s.administers()
+	case StartCrowd:
+		return fmt.Sprintf("from now on one caller %s, through %s", s.Crowd.Does(), s.Server)
+	case EndCrowd:
+		return fmt.Sprintf("end the crowd at %s", s.Server)
 	case BreakDiscovery:
 		return s.spoils()
 	case RestoreDiscovery:

@@ -119,7 +119,7 @@ func (s *State) String() string {
 		switch on := &s.on[i]; on.Action {
 		case Inject:
 			fmt.Fprintf(&b, "on: %s, labelled %q\n", on, on.Label)
-		case Define, BreakDiscovery:
+		case Define, BreakDiscovery, StartCrowd:
 			fmt.Fprintf(&b, "on: %s\n", on)
 		}
 	}
@@ -178,6 +178,8 @@ func (s *State) Apply(step Step) error {
 		return nil
 	case BreakDiscovery, RestoreDiscovery:
 		return s.document(step)
+	case StartCrowd, EndCrowd:
+		return s.gather(step)
 	case CreateObjects, CreateQuota, DeleteOwners, DeleteNamespace, ReleaseObjects, RewriteObjects, MigrateObjects, CollectObjects:
 		return s.changeObjects(step)
 	case StartControllers, StopControllers:
@@ -303,6 +305,8 @@ func (s *State) Undo() []Step {
 			links = append(links, Step{Action: Heal, Label: o.Label})
 		case BreakDiscovery:
 			documents = append(documents, Step{Action: RestoreDiscovery, Server: o.Server, Path: o.Path})
+		case StartCrowd:
+			links = append(links, Step{Action: EndCrowd, Server: o.Server})
 		case Pause:
 			servers = append(servers, Step{Action: Resume, Server: o.Server})
 		case Kill, Stop:

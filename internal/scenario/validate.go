@@ -52,6 +52,8 @@ func (s Step) Validate() error {
 	switch {
 	case s.Failure != fault.ServerError && s.Action != BreakDiscovery:
 		return fmt.Errorf("%s: failure %q: only broken discovery has a way to fail", s.Action, s.Failure)
+	case s.Crowd != "" && s.Action != StartCrowd:
+		return fmt.Errorf("%s %s: a crowd is for the action %s", s.Action, s.Server, StartCrowd)
 	case s.Setup != nil && !s.Action.starts():
 		return fmt.Errorf("%s %s: a setup is for what starts a server", s.Action, s.Server)
 	}
@@ -81,12 +83,14 @@ func (s Step) Validate() error {
 		if s.Version == "" {
 			return fmt.Errorf("%s: no version given", s.Action)
 		}
+	case StartCrowd:
+		return s.Crowd.validate()
 	case StartTests:
 		if s.Version == "" {
 			return fmt.Errorf("%s: no version given", s.Action)
 		}
 		return s.Tests.validate()
-	case Sweep, Heal, Stop, Kill, Pause, Resume, StopControllers, CompactEtcd, DefragmentEtcd, DeleteLease:
+	case Sweep, Heal, Stop, Kill, Pause, Resume, StopControllers, CompactEtcd, DefragmentEtcd, DeleteLease, EndCrowd:
 	default:
 		return fmt.Errorf("unknown action %q", s.Action)
 	}
@@ -115,6 +119,9 @@ func (plan *Plan) OnlyReads() error {
 	for i, s := range plan.Steps {
 		if s.Disturbs() {
 			return fmt.Errorf("step %d, %s, changes or harms the control plane", i+1, s)
+		}
+		if s.Action == StartCrowd {
+			return fmt.Errorf("step %d, %s, needs a caller of its own, and is more than reading", i+1, s)
 		}
 	}
 	for _, s := range plan.Servers {

@@ -143,9 +143,10 @@ func (e *Executor) restoreDiscovery(server, path string) (err error) {
 	return err
 }
 
-// Heal ends the faults of links that the plan left active, in their order, so that they are
-// recorded. It also works after a cancelled run.
+// Heal ends the crowds and the faults of links that the plan left active, in their order, so that
+// they are recorded. It also works after a cancelled run.
 func (e *Executor) Heal() {
+	e.disperseAll()
 	for {
 		i := slices.IndexFunc(e.on, func(f active) bool { return f.of == ofLink })
 		if i < 0 {

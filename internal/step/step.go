@@ -43,6 +43,13 @@ type Load interface {
 	Observe(ctx context.Context, servers ...string)
 }
 
+// Crowds lets one caller send many requests at a time. A [Load] may be one.
+type Crowds interface {
+	// Gather starts a crowd at a server. disperse ends it and records it ([history.Crowd]). The error
+	// says why there is no crowd.
+	Gather(ctx context.Context, server string, kind scenario.Crowd) (disperse func(), err error)
+}
+
 // Definer creates and deletes definitions of resources (see [scenario.Definition]). Servers serve
 // these in addition to the built-in resources.
 type Definer interface {
@@ -109,6 +116,7 @@ type Executor struct {
 	disturbed history.Time
 	faults    int // the number of faults so far, which gives their IDs
 	on        []active
+	crowds    []crowd
 	effect    string // of the present step, see history.Step.Effect
 }
 
@@ -118,6 +126,7 @@ var (
 	errNoControllers = errors.New("this backend runs no controllers: choose another scenario, or backend local")
 	errNoTests       = errors.New("this backend cannot run Kubernetes' own tests: choose backend local")
 	errNoAdmin       = errors.New("this backend has no etcd that the step could change: choose backend local or sim")
+	errNoCrowds      = errors.New("this backend sends no crowds: choose another scenario, or backend local or kind")
 	errNoBreaker     = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
 )
 
@@ -126,7 +135,7 @@ var (
 func (e *Executor) Prepare(config Config, servers []scenario.Server, steps []scenario.Step) error {
 	e.Config, e.disturbed, e.faults = config, 0, 0
 	clear(e.on)
-	e.names, e.on = e.names[:0], e.on[:0]
+	e.names, e.on, e.crowds = e.names[:0], e.on[:0], nil
 	e.state.Reset(servers)
 	configurer, configures := e.Cluster.(cluster.Configurer)
 	_, breaks := e.Cluster.(cluster.DiscoveryBreaker)
@@ -245,6 +254,11 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 		return e.Cluster.(cluster.Tester).AwaitTests(ctx, s.For)
 	case scenario.CompactEtcd, scenario.DefragmentEtcd, scenario.DeleteLease:
 		return e.administer(ctx, s)
+	case scenario.StartCrowd:
+		return e.gather(ctx, s)
+	case scenario.EndCrowd:
+		e.disperse(s.Server)
+		return nil
 	case scenario.BreakDiscovery:
 		return e.breakDiscovery(s)
 	case scenario.RestoreDiscovery:

@@ -27,7 +27,7 @@ const (
 // [workload.ServiceAccount], the service account itself, and a bearer token for it. It does not
 // change objects that already exist, so it can be repeated. The admin client should not be
 // recorded.
-func Setup(ctx context.Context, admin kubernetes.Interface) (token string, err error) {
+func Setup(ctx context.Context, admin kubernetes.Interface) (bearer string, err error) {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Labels: map[string]string{workload.ManagedBy: workload.ManagedByValue}}
 	}
@@ -55,11 +55,37 @@ func Setup(ctx context.Context, admin kubernetes.Interface) (token string, err e
 	if err != nil {
 		return "", err
 	}
+	return token(ctx, admin, workload.ServiceAccount)
+}
+
+// SetupCrowd does the same for the caller of a crowd: a service account of its own, which may list,
+// watch and create everything. Setup must have been called before.
+func SetupCrowd(ctx context.Context, admin kubernetes.Interface) (bearer string, err error) {
+	const name = "skewproof-crowd"
+	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{workload.ManagedBy: workload.ManagedByValue}}
+	all := []string{"*"}
+	core, rbac := admin.CoreV1(), admin.RbacV1()
+	create(ctx, &err, "service account", core.ServiceAccounts(workload.Namespace), &corev1.ServiceAccount{ObjectMeta: meta})
+	create(ctx, &err, "cluster role", rbac.ClusterRoles(), &rbacv1.ClusterRole{
+		ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: []string{"list", "watch", "create"}}},
+	})
+	create(ctx, &err, "cluster role binding", rbac.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: workload.Namespace, Name: name}},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+	})
+	if err != nil {
+		return "", err
+	}
+	return token(ctx, admin, name)
+}
+
+// token requests a bearer token for a service account of the load.
+func token(ctx context.Context, admin kubernetes.Interface, account string) (string, error) {
 	seconds := int64(tokenSeconds)
-	request, err := admin.CoreV1().ServiceAccounts(workload.Namespace).CreateToken(ctx, workload.ServiceAccount,
+	request, err := admin.CoreV1().ServiceAccounts(workload.Namespace).CreateToken(ctx, account,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("set up traffic: request a token for %s: %w", workload.ServiceAccountUser, err)
+		return "", fmt.Errorf("set up traffic: request a token for the service account %s: %w", account, err)
 	}
 	return request.Status.Token, nil
 }

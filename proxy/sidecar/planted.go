@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/skewproof/skewproof/proxy"
 )
@@ -24,7 +25,13 @@ type plantedDefect struct {
 	send    func(*http.Request)                 // changes a request to a peer
 	receive func(*http.Request, *http.Response) // changes a peer's answer
 	answer  func(status int) int                // changes the status of an answer to a client
+	// seats bounds the requests to peers at a time, whoever sends them. Further ones wait.
+	seats chan struct{}
 }
+
+// seatsOfAll is the name of a defect that only a crowd shows (scenario crowds). Random schedules
+// have no crowds, so no search looks for it.
+const seatsOfAll = "seats-of-all-callers"
 
 var plantedDefects = map[string]plantedDefect{
 	"discovery-not-merged":       {policy: func(p *proxy.Policy) { p.Discovery.Merge = false }},
@@ -84,6 +91,9 @@ var plantedDefects = map[string]plantedDefect{
 // defect returns the defect of this build. A build with the tag but without a defect must not run.
 func defect() plantedDefect {
 	d, ok := plantedDefects[planted]
+	if planted == seatsOfAll {
+		return plantedDefect{seats: make(chan struct{}, 60)}
+	}
 	if !ok {
 		_, _ = os.Stderr.WriteString("skewproof: this build has the tag planted and no defect of that name: " + planted + "\n")
 		os.Exit(4)
@@ -110,7 +120,21 @@ func (t plantedTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		t.send(r)
 	}
+	if t.seats != nil {
+		select {
+		case t.seats <- struct{}{}:
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
 	answer, err := t.RoundTripper.RoundTrip(r)
+	if t.seats != nil {
+		if err != nil || answer.StatusCode == http.StatusSwitchingProtocols {
+			<-t.seats
+		} else {
+			answer.Body = &seatedBody{ReadCloser: answer.Body, leave: sync.OnceFunc(func() { <-t.seats })}
+		}
+	}
 	if err == nil && t.receive != nil && answer.StatusCode != http.StatusSwitchingProtocols {
 		t.receive(r, answer)
 	}
@@ -138,6 +162,17 @@ type plantedWriter struct {
 
 func (w plantedWriter) WriteHeader(status int)      { w.ResponseWriter.WriteHeader(w.change(status)) }
 func (w plantedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// seatedBody leaves its seat when the answer has been read or given up.
+type seatedBody struct {
+	io.ReadCloser
+	leave func()
+}
+
+func (b *seatedBody) Close() error {
+	b.leave()
+	return b.ReadCloser.Close()
+}
 
 type failing struct{ err error }
 
