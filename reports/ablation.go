@@ -128,7 +128,7 @@ func (a *Ablation) Findings() []string {
 	for i, inv := range a.Columns {
 		for _, r := range a.Rows {
 			if r.Without[i] > a.ToCounts[i] {
-				all = append(all, fmt.Sprintf("%s: %s with %s=%s, rather than %s, violates it in %d of %d schedules, as it is in %d.",
+				all = append(all, fmt.Sprintf("%s: %s with %s=%s, rather than %s, violates it in %d of %d schedules, instead of %d.",
 					inv, a.To, r.Switch, shortValue(r.FromValue), shortValue(r.ToValue), r.Without[i], a.Schedules, a.ToCounts[i]))
 			}
 		}
@@ -156,14 +156,16 @@ func share(before, after uint64) float64 {
 	return 1 - float64(after)/float64(before)
 }
 
+// ablationFigures explains the tables.
+const ablationFigures = "The same schedules ran under each policy. Each figure is the number of schedules that violate the\ninvariant. A dot means that the change does not affect this number."
+
 // title says what the ablation compares.
 func (a *Ablation) title() string {
 	ended := ""
 	if !a.Complete {
 		ended = ", " + a.Ended()
 	}
-	return fmt.Sprintf("%s → %s, %s and %s, %d servers: %d schedules from seed %d on under each policy%s; "+
-		"the figures are schedules that violate the invariant",
+	return fmt.Sprintf("%s → %s, %s and %s, %d servers: %d schedules from seed %d on%s",
 		a.Spec, a.To, a.Spec.From, a.Spec.To, a.Spec.Servers, a.Schedules, a.FirstSeed, ended)
 }
 
@@ -227,7 +229,7 @@ func cells(name string, counts, base []uint64) []string {
 // WriteAblationText writes the tables for a terminal.
 func WriteAblationText(w io.Writer, a *Ablation) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", a.title())
+	fmt.Fprintf(&b, "%s.\n%s\n", a.title(), ablationFigures)
 	for _, table := range a.tables() {
 		fmt.Fprintf(&b, "\n%s\n", table.title)
 		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -248,7 +250,7 @@ func WriteAblationText(w io.Writer, a *Ablation) error {
 // WriteAblationMarkdown writes the tables for a page.
 func WriteAblationMarkdown(w io.Writer, a *Ablation) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Ablation: %s to %s\n\n%s.\nA dot is a figure that the change leaves as it is.\n", a.Spec, a.To, a.title())
+	fmt.Fprintf(&b, "# Ablation: %s to %s\n\n%s.\n\n%s\n", a.Spec, a.To, a.title(), ablationFigures)
 	for _, table := range a.tables() {
 		fmt.Fprintf(&b, "\n## %s\n\n", table.title)
 		for n, row := range table.rows {
@@ -262,7 +264,7 @@ func WriteAblationMarkdown(w io.Writer, a *Ablation) error {
 		if i == 0 {
 			b.WriteString("\n## What this says\n\n")
 		}
-		fmt.Fprintf(&b, "- %s\n", f)
+		b.WriteString(filled("- ", f))
 	}
 	if a.Inputs != "" {
 		fmt.Fprintf(&b, "\nInputs: %s.\n", a.Inputs)

@@ -129,10 +129,10 @@ func TestAnAblationThatWasEndedEarlySaysSo(t *testing.T) {
 		switches, rows int
 		says, not      []string
 	}{
-		"complete": {true, 1, 1, []string{none, "under each policy; the figures"}, []string{ended}},
-		"one of 36": {false, 36, 1, []string{"under each policy, ended after 1 of 36 switches; the figures"},
+		"complete": {true, 1, 1, []string{none, "from seed 0 on.\n"}, []string{ended}},
+		"one of 36": {false, 36, 1, []string{"from seed 0 on, ended after 1 of 36 switches.\n"},
 			[]string{"no single change", "What this says"}},
-		"none of 1": {false, 1, 0, []string{"under each policy, ended after 0 of 1 switch; the figures"},
+		"none of 1": {false, 1, 0, []string{"from seed 0 on, ended after 0 of 1 switch.\n"},
 			[]string{"no single change", "What this says"}},
 	} {
 		a := Ablation{

@@ -205,7 +205,7 @@ func (t *ClientsTable) conclusion() (Result, string) {
 	}
 	told := fmt.Sprintf("through the reference %d of %s fail; through builtin %d", failed, counted(asked, "operation"), builtin)
 	told += alsoCounted(missing, "that the result needs were not run") + alsoCounted(unfit, "fail at the newer server itself and do not count")
-	told += fmt.Sprintf("; without a proxy %d of %d that have to cross fail", controls, controls+blind)
+	told += fmt.Sprintf("; without a proxy %d of %d that need the newer server fail", controls, controls+blind)
 	switch {
 	case controls+blind == 0:
 		told += ", so nothing shows that they could have failed"

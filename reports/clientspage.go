@@ -105,7 +105,7 @@ func WriteClientsText(w io.Writer, t ClientsTable, opts SummaryOptions) error {
 	for _, left := range t.Metadata.LeftOut {
 		fmt.Fprintf(out, "left out: %s\n", plain(left))
 	}
-	out.WriteString("✓ works   ✗ does not   · not run   ↷ an older server cannot do it by itself\n")
+	out.WriteString("✓ works   ✗ does not   · not run   ↷ an older server cannot carry it out by itself\n")
 	for _, c := range t.Clients {
 		t.writeProgram(out, c)
 	}
@@ -162,9 +162,9 @@ changed object afterwards. An older server cannot carry out an operation with th
 Without a proxy such an operation must fail; otherwise the result is inconclusive. An operation that
 fails at server a itself does not count.
 
-kubectl keeps discovery documents for six hours. A stale discovery cache is one that kubectl made
-when all servers ran %[1]s. It must not hide the resources that the upgrade has added: kubectl
-reads discovery again if the cache lacks the requested resource.
+kubectl keeps discovery documents for six hours. In some operations it has a stale discovery
+cache, from a time when all servers ran %[1]s. This cache must not hide the resources that the
+upgrade has added, because kubectl reads discovery again if the cache lacks the requested resource.
 
 client-go, controller-runtime and client-node (the JavaScript client, @kubernetes/client-node) are
 libraries. skewproof builds a small program of its own with each of their versions
@@ -176,8 +176,8 @@ Node.js 22.
 `
 
 // clientsNotRun ends the introduction.
-const clientsNotRun = `Not run: the Python and Java clients. The machine that makes this page cannot reach their registries
-(PyPI and Maven Central).
+const clientsNotRun = `The Python and Java clients were not run, because the machine that makes this page cannot reach
+their registries (PyPI and Maven Central).
 
 `
 

@@ -85,7 +85,7 @@ func WriteMatrixText(w io.Writer, m VersionMatrix, opts SummaryOptions) error {
 		}
 		fmt.Fprintf(t, "  %s  %s%s\n", column(n), plain(i.Name), beyond)
 	}
-	t.WriteString("  ✓ held   ✗ violated   · nothing could be said\n")
+	t.WriteString("  ✓ held   ✗ violated   · inconclusive\n")
 	for n, pair := range m.Pairs {
 		fmt.Fprintf(t, "\n%s", plain(pair.String()))
 		if pair.Note != "" {

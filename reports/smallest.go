@@ -105,12 +105,13 @@ func (r SmallestRow) needed() string {
 
 // title says what was looked for.
 func (s *Smallest) title() string {
-	without := "without a violation of a core invariant"
+	except := ""
 	if len(s.Left) > 0 {
-		without = "without a violation of a core invariant that all changes together remove"
+		except = ", except for the violations that stay with all changes"
 	}
-	return fmt.Sprintf("The smallest set of changes found that leaves %s (%s and %s, %d servers) %s in %d schedules, from seed %d on, and %d scenarios: %d of the %d switches in which it differs from %s",
-		s.Spec, s.Spec.From, s.Spec.To, s.Spec.Servers, without, s.Schedules, s.FirstSeed, s.Scenarios, len(s.Rows), s.Switches, s.To)
+	return fmt.Sprintf("This is the smallest set of changes that the search found: %d of the %d switches in which %s differs from %s. "+
+		"With this set, %[3]s (%[5]s and %[6]s, %[7]d servers) violates no core invariant in %[8]d schedules, from seed %[9]d on, and %[10]d scenarios%[11]s.",
+		len(s.Rows), s.Switches, s.Spec, s.To, s.Spec.From, s.Spec.To, s.Spec.Servers, s.Schedules, s.FirstSeed, s.Scenarios, except)
 }
 
 func (s *Smallest) table() [][]string {
@@ -162,7 +163,7 @@ func WriteSmallest(dir string, s *Smallest) error {
 // WriteSmallestText writes the set for a terminal.
 func WriteSmallestText(w io.Writer, s *Smallest) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s.\n\n", s.title())
+	b.WriteString(filled("", s.title()) + "\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, row := range s.table() {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
@@ -178,7 +179,7 @@ func WriteSmallestText(w io.Writer, s *Smallest) error {
 // WriteSmallestMarkdown writes the set as part of a page.
 func WriteSmallestMarkdown(w io.Writer, s *Smallest) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s.\n\n", s.title())
+	b.WriteString(filled("", s.title()) + "\n")
 	for n, row := range s.table() {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 		if n == 0 {
@@ -186,7 +187,7 @@ func WriteSmallestMarkdown(w io.Writer, s *Smallest) error {
 		}
 	}
 	for _, note := range s.notes() {
-		fmt.Fprintf(&b, "\n%s\n", note)
+		b.WriteString("\n" + filled("", note))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -133,8 +133,8 @@ func newKindClean() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kind-clean [CLUSTER...]",
 		Short: "Remove kind clusters, networks and keys that killed runs have left behind",
-		Long: `Remove kind clusters, networks and keys that killed runs have left behind: those named, or all that were made by skewproof. Runs that are still
-under way lose their clusters too. A run that ends by itself, or by Ctrl-C, leaves nothing. Node images stay.`,
+		Long: `Remove kind clusters, networks and keys that killed runs have left behind: those with the given names, or all that skewproof
+made. Runs that are still under way lose their clusters too. A run that ends by itself, or by Ctrl-C, leaves nothing. Node images stay.`,
 		RunE: func(cmd *cobra.Command, clusters []string) error {
 			if len(clusters) == 0 {
 				var err error

@@ -26,17 +26,17 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two runs, suites, matrices or searches: what is fixed, still there, or new",
-		Long: `Compare two judged runs, two conformance suites, two matrices or two campaigns of 'skewproof explore': the directories that they
-left, or the documents in them alone (report.json, conformance.yaml, matrix.json, campaign.json). Two directories of runs are compared
+		Long: `Compare two judged runs, two conformance suites, two matrices or two campaigns of 'skewproof explore': the directories that
+they left, or the documents in them alone (report.json, conformance.yaml, matrix.json, campaign.json). Two directories of runs are compared
 run by run.
 
-A violation is known again by its signature, whatever the circumstances: it is new if only B has it, fixed if only A has it and B was
-tested for it. Verdicts, shares of answers, latencies and merged discovery are shown beside. A latency is a timing on a machine that does
-other things as well: it is shown, and never decides the exit code.
+Two violations are the same if their signatures without the circumstances are the same. A violation is new if only B has it, and fixed if
+only A has it and B was tested for it. The output also shows verdicts, shares of answers, latencies and merged discovery. Latencies depend
+on the other work of the machine, so they never decide the exit code.
 
-Runs are compared that are of one scenario, subject and backend; campaigns, that ran the same schedules. Anything else is refused.
+Two runs must have the same scenario, subject and backend. Two campaigns must have run the same schedules. Anything else is refused.
 
-Exit code 0: B has no kind of violation that A has not; 1: it has; 3: there is nothing to compare.`,
+Exit code 0: B has no kind of violation that A lacks; 1: B has one; 3: there is nothing to compare.`,
 		Example: `  skewproof run rolling-upgrade --out _out/before
   skewproof run rolling-upgrade --binary kube-apiserver@v1.37.1=PATH --label my-patch --out _out/after
   skewproof diff _out/before _out/after -o markdown

@@ -17,13 +17,13 @@ func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [BACKEND…]",
 		Short: "Say what this machine lacks for each backend",
-		Long: `Say, in seconds, what this machine lacks for each backend, and what to do about it. No server is started, and no binary is got.
+		Long: `Say, in seconds, what this machine lacks for each backend, and what to do about it. It starts no server and gets no binary.
 
-Without arguments all of sim, local and kind are looked at, and the exit code is that of local.
+Without arguments it checks sim, local and kind, and the exit code is that of local.
 
 Exit codes:
-  0  every backend that was named can be used
-  3  one of them cannot; the output says why
+  0  every named backend can be used
+  3  a named backend cannot be used; the output says why
   4  wrong usage`,
 		Example: `  skewproof doctor
   skewproof doctor kind --from v1.35.4 --to v1.36.3`,

@@ -19,10 +19,10 @@ import (
 // repository is the root of the repository, seen from this package.
 const repository = "../.."
 
-// documents are the files that show command lines to people.
+// documents are the files that people read.
 func documents(t *testing.T) (all []string) {
 	t.Helper()
-	for _, pattern := range []string{"README.md", "ARCHITECTURE.md", "docs/*.md", "docs/findings/*.md", ".github/*.md", "kindconfigs/*.md"} {
+	for _, pattern := range []string{"README.md", "ARCHITECTURE.md", "docs/*.md", "docs/findings/*.md", ".github/*.md", "sim/recorded/documents/*.md", "proxy/discovery/testdata/*.md"} {
 		found, err := filepath.Glob(filepath.Join(repository, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -55,6 +55,59 @@ func TestCommandsInDocuments(t *testing.T) {
 	if checked < 50 {
 		t.Errorf("only %d command lines were found", checked)
 	}
+}
+
+var (
+	fencedBlock  = regexp.MustCompile("(?ms)^```.*?^```$")
+	inlineCode   = regexp.MustCompile("`[^`\n]*`")
+	documentLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	headingLine  = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// Every link in a document leads to a file of the repository, and to a heading of it if it names
+// one. Links to other hosts are not followed.
+func TestLinksInDocuments(t *testing.T) {
+	checked := 0
+	for _, document := range documents(t) {
+		content, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := inlineCode.ReplaceAllString(fencedBlock.ReplaceAllString(string(content), ""), "")
+		for _, link := range documentLink.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			checked++
+			path, anchor, _ := strings.Cut(link[1], "#")
+			target := document
+			if path != "" {
+				target = filepath.Join(filepath.Dir(document), path)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link to %s leads nowhere: %v", document, link[1], err)
+			} else if anchor != "" && filepath.Ext(target) == ".md" && !slices.Contains(anchors(t, target), anchor) {
+				t.Errorf("%s: the link to %s leads to no heading", document, link[1])
+			}
+		}
+	}
+	if checked < 200 {
+		t.Errorf("only %d links were found", checked)
+	}
+}
+
+// anchors are the anchors that GitHub makes of a document's headings.
+func anchors(t *testing.T, document string) (all []string) {
+	t.Helper()
+	content, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, heading := range headingLine.FindAllStringSubmatch(fencedBlock.ReplaceAllString(string(content), ""), -1) {
+		all = append(all, strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(heading[1]), ""), " ", "-"))
+	}
+	return all
 }
 
 // quotedOrOperator matches text in quotes, or an operator between two commands.

@@ -47,7 +47,7 @@ var (
 func (f *realFlags) register(flags *pflag.FlagSet) {
 	registerReal(flags, &f.spec, backendLocal)
 	flags.StringVar(&f.spec.Subject, "subject", scenario.SubjectBuiltin, "whose proxy is tested (local only)")
-	flags.Uint64Var(&f.candidates, "candidates", campaign.DefaultCandidates, "choose each schedule among so many seeds, by what was not reached yet (local only)")
+	flags.Uint64Var(&f.candidates, "candidates", campaign.DefaultCandidates, "choose each schedule from this many seeds, by the cells that were not reached yet (local only)")
 	flags.IntVar(&f.repeats, "repeats", campaign.DefaultRepeats, "how often a schedule with a NEW violation is repeated, on a new cluster each time (local only)")
 	flags.IntVar(&f.shrinkRuns, "shrink-runs", campaign.DefaultShrinkRuns, "how many runs may look for a smaller schedule of each NEW violation (local only)")
 	flags.BoolVar(&f.untilNew, "until-new", false, "end the search after the first schedule with a NEW violation that decides the verdict (local only)")

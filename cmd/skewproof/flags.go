@@ -40,7 +40,7 @@ func registerRun(flags *pflag.FlagSet, s *run.Spec) {
 // runs they apply.
 func registerOwn(flags *pflag.FlagSet, s *run.Spec, where string) {
 	flags.StringArrayVar(&s.APIServerFlags, "kube-apiserver-flag", nil, "a flag of your own for every kube-apiserver, as NAME=VALUE ("+where+"); may be repeated")
-	flags.Var(textFlag{&s.RuntimeConfig}, "runtime-config", "which APIs every kube-apiserver has, as its flag of that name takes them; empty for those that are on by default ("+where+")")
+	flags.Var(textFlag{&s.RuntimeConfig}, "runtime-config", "the --runtime-config of every kube-apiserver; empty for the APIs that are on by default ("+where+")")
 	show(flags, "runtime-config", "api/all=true")
 }
 
@@ -69,7 +69,7 @@ func registerPlan(flags *pflag.FlagSet, s *run.Spec) {
 	show(flags, "to", run.DefaultTo)
 	flags.IntVar(&s.Servers, "servers", 0, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d, on kind %d", local.MaxServers, run.MaxSimulated, kind.MaxServers))
 	show(flags, "servers", strconv.Itoa(run.DefaultServers))
-	flags.Var(seedFlag{&s.Seed}, "seed", "seed of the load's choices; in sim of everything that is left to chance")
+	flags.Var(seedFlag{&s.Seed}, "seed", "seed of the random choices of the load; in sim, of all random choices")
 	show(flags, "seed", strconv.Itoa(run.DefaultSeed))
 	flags.StringVar(&s.Out, "out", "", "directory for history, logs and reports (default _out/NAME-SUBJECT-TIME)")
 	registerReal(flags, s, "")

@@ -12,9 +12,10 @@ func newShell() *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell DIR [-- COMMAND…]",
 		Short: "Enter the sandbox of a run that was started with --keep",
-		Long: `Enter the sandbox of a run that was started with --keep, in the present directory. KUBECONFIG names a file with two contexts for
-each server: 'b' is what clients of b meet (its sidecar, if it has one), over the link that faults are injected into; 'b-direct' is its
-kube-apiserver itself, around all links. The context 'balancer' is a load balancer over all servers, over the same links as 'b'. The keys are in $SKEWPROOF_KEYS. Toxiproxy's own client finds the links at $TOXIPROXY_URL.`,
+		Long: `Enter the sandbox of a run that was started with --keep, in the present directory. KUBECONFIG names a file with two contexts
+for each server: 'b' leads to the address that clients of b use (its sidecar, if it has one), over the link into which faults are injected;
+'b-direct' leads to the kube-apiserver itself, around all links. The context 'balancer' is a load balancer over all servers, over the same
+links as 'b'. The keys are in $SKEWPROOF_KEYS. Toxiproxy's own client finds the links at $TOXIPROXY_URL.`,
 		Example: `  skewproof shell _out/quiet-builtin-20261121-101500
   skewproof shell DIR -- kubectl --context b get --raw /apis
   skewproof shell DIR -- toxiproxy-cli list`,
@@ -33,11 +34,11 @@ func newStep() *cobra.Command {
 	return &cobra.Command{
 		Use:   "step DIR ACTION…",
 		Short: "Act on the cluster of a run that was started with --keep",
-		Long: `Carry out one step on the cluster of a run that was started with --keep, and return when it is done. Steps are carried out one at a
-time, by the same code as those of scenarios. They are not recorded, since the run is over.
+		Long: `Carry out one step on the cluster of a run that was started with --keep, and return when it is done. Steps are carried out
+one at a time, by the same code as those of scenarios. They are not recorded, since the run is over.
 
 Actions:
-  list                                  show the servers, and what is on
+  list                                  show the servers, and the active faults
   stop, kill, pause or resume SERVER    SIGTERM, SIGKILL, SIGSTOP and SIGCONT
   start or restart SERVER [VERSION]     without a version, the one that the server had
   replace SERVER VERSION                stop it, and start that version in its place; it is fetched if the run does not have it

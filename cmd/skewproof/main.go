@@ -150,17 +150,17 @@ func newRoot() *cobra.Command {
 		Use:     "skewproof",
 		Version: run.Version() + " (" + runtime.Version() + ")",
 		Short:   "Prove that a Kubernetes control plane stays correct while its kube-apiservers run different versions",
-		Long: `skewproof starts control planes of real kube-apiservers of different versions, puts them under load, breaks them, and
-judges the recorded history by the promises of the Mixed Version Proxy (KEP-4020). In its simulator it searches thousands of schedules
-for one that breaks a promise, and replays such a schedule on real kube-apiservers.
+		Long: `skewproof starts control planes of real kube-apiservers of different versions, puts them under load, injects faults, and
+judges the recorded history by the promises of the Mixed Version Proxy (KEP-4020). Its simulator searches thousands of schedules for one
+that breaks a promise, and skewproof replays such a schedule on real kube-apiservers.
 
 Exit codes:
   0  passed
   1  a core invariant (what the KEP demands) was violated
   2  inconclusive: nothing was proved
-  3  it could not be run; the message says why
+  3  the command could not be carried out; the message says why
   4  wrong usage
-For bench, diff, parity and replay, 0 to 2 answer another question; their --help says which. With --known, only violations that no finding
+For bench, diff, parity and replay, 0 to 2 have another meaning, which their --help explains. With --known, only violations that no finding
 explains count. shell ends with the exit code of its last command; step ends with 0, 3 or 4.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -29,11 +29,11 @@ func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan --from VERSION --to VERSION",
 		Short: "Say what an upgrade changes, what protects it, and what to do in which order",
-		Long: `Say what an upgrade of the kube-apiservers from one version to another changes, what protects clients while both versions run, which known
-defects apply, and what to do in which order. No cluster is asked and nothing is started.
+		Long: `Say what an upgrade of the kube-apiservers from one version to another changes, what protects clients while both versions
+run, which known defects apply, and what to do in which order. The plan contacts no cluster and starts nothing.
 
-What versions serve was recorded from real kube-apiservers. --record starts the kube-apiserver of a version in a sandbox, once with every API on
-and once with the defaults, and records what it serves; later plans read the recording.
+It reads recordings of what real kube-apiservers serve. --record starts the kube-apiserver of a version in a sandbox, once with every API
+on and once with the defaults, and records what it serves. Later plans read this recording.
 
 --feature-gates and --peer-ca-file say which flags your servers have, beside those that kubeadm gives.`,
 		Example: `  skewproof plan --from v1.36.3 --to v1.37.1

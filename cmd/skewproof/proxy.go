@@ -57,7 +57,7 @@ SIGTERM or Ctrl-C ends the proxy when its requests are done. A second signal end
 	sets := o.Flags()
 	logging := sets.FlagSet("logging")
 	logging.StringVar(&format, "log-format", "text", "The format of the log on standard error: text or json.")
-	logging.IntVar(&verbosity, "v", 0, "How much to log: 0 what people should know, 4 to 7 for finding faults.")
+	logging.IntVar(&verbosity, "v", 0, "How much to log: 0 for operation, 4 to 7 to find the cause of a fault.")
 	for _, name := range sets.Order {
 		cmd.Flags().AddFlagSet(sets.FlagSets[name])
 	}

@@ -42,13 +42,13 @@ func newReplay() *cobra.Command {
 		Short: "Run a schedule again that broke an invariant: in the simulator, or on real kube-apiservers",
 		Long: `Run a schedule again that broke an invariant, from the file that 'skewproof explore' or 'skewproof exhaust' wrote.
 
-In the simulator it is the same run, byte for byte: the trace is compared by its hash. Where code or policy have changed since, that is
-said, and whether the invariant is still violated.
+In the simulator it is the same run, byte for byte: the hash of the trace is compared. If code or policy have changed since, the output
+says so, and whether the invariant is still violated.
 
 On the backends local and kind the same steps are carried out on real kube-apiservers of the file's versions: waits take real time (2 s to
-1 min), the load of 'skewproof run' takes the place of the file's requests, and at the end everything is healed. What real processes cannot be
-made to do is named and refused; with --lenient it is left out. A file that 'skewproof explore --backend local' wrote has the very steps and
-waits that were carried out.
+1 min), the load of 'skewproof run' takes the place of the file's requests, and at the end everything is healed. Steps that real processes
+cannot carry out are named, and the file is refused; with --lenient they are left out. A file from 'skewproof explore --backend local' has
+exactly the steps and waits that were carried out.
 
 With --as-scenario the file is not run: a Go file for the package scenarios is printed, with its plan for real servers.
 
@@ -72,7 +72,7 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 	flags.StringVar(&f.scenario, "as-scenario", "", "print a scenario of this name, as a Go file, and run nothing")
 	flags.StringVar(&f.out, "out", "", "directory for history and reports (without it none are written in sim, and on local _out/replay-SUBJECT-TIME is used)")
 	flags.StringVar(&f.trace, "trace", "", "write the trace to this file (sim only)")
-	flags.BoolVar(&f.lenient, "lenient", false, "leave out what real processes cannot be made to do, rather than refuse the file (local and kind only)")
+	flags.BoolVar(&f.lenient, "lenient", false, "leave out steps that real processes cannot carry out, rather than refuse the file (local and kind only)")
 	registerReal(flags, &f.spec, backendLocal)
 	registerOwn(flags, &f.spec, "local and kind only")
 	return cmd

@@ -35,13 +35,13 @@ func newJudge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "judge DIR…",
 		Short: "Judge saved runs again, without a cluster, and write their reports again",
-		Long: `Judge a saved run again, without a cluster, and write its reports again. For a suite, judge all its runs except the control runs. The
-reports of the suite itself stay as they are.
+		Long: `Judge a saved run again, without a cluster, and write its reports again. For a suite, judge all its runs except the control
+runs. The reports of the suite itself stay as they are.
 
-With --write-known, NEW violations become findings of your own, in a file for --known=FILE: a draft for each kind of violation, whose predicate
-matches the violations of this run and no others. A comment in the draft names the fields that only a person can write.
+With --write-known, NEW violations become findings of your own, in a file for --known=FILE: a draft for each kind of violation, whose
+predicate matches the violations of this run and no others. A comment in the draft names the fields that only a person can write.
 
-Exit code 1: a run failed (with --known: by something NEW); 2: else, a run proved nothing.`,
+Exit code 1: a run failed (with --known: because of a NEW violation); 2: no run failed, but a run proved nothing.`,
 		Example: `  skewproof judge _out/quiet --write-known own.yaml
   skewproof judge _out/quiet --known=own.yaml
   skewproof judge _out/quiet -o json`,
@@ -68,7 +68,7 @@ Exit code 1: a run failed (with --known: by something NEW); 2: else, a run prove
 		},
 	}
 	cmd.Flags().BoolVar(&j.Strict, "strict", false, "let invariants beyond the KEP count as well")
-	cmd.Flags().StringVar(&drafts, "write-known", "", "write findings that explain what is NEW to this file, which must not exist yet")
+	cmd.Flags().StringVar(&drafts, "write-known", "", "write findings that explain the NEW violations to this file, which must not exist yet")
 	suite.RegisterKnown(cmd.Flags(), &j.Known)
 	registerForm(cmd.Flags(), &output)
 	return cmd
@@ -141,8 +141,9 @@ func newReports() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "Render the reports of a run, a search, a conformance suite, a version matrix or a table of clients again",
-		Long: `Render reports again, from the document that programs read: report.json of a judged run, campaign.json of a search, conformance.yaml of a
-conformance suite, matrix.json of a version matrix, clients.json of a table of clients. Nothing is run or judged; 'skewproof judge' does that to a saved history.
+		Long: `Render reports again, from the document that programs read: report.json of a judged run, campaign.json of a search,
+conformance.yaml of a conformance suite, matrix.json of a version matrix, clients.json of a table of clients. Nothing is run or judged;
+'skewproof judge' does that to a saved history.
 
 The exit code is that of the run or suite.`,
 		Args: args(cobra.ExactArgs(1)),

@@ -30,18 +30,18 @@ func newRun() *cobra.Command {
 		Short: "Carry out a scenario, judge the recorded history, and leave a report",
 		Long: `Carry out a scenario on a control plane of several versions, judge the recorded history, and leave a report.
 
-On the backend local the control plane is made of real kube-apiservers in Linux namespaces of their own: no root, no Docker, no port of
-this machine, and nothing can leave it. Binaries that are not in the cache are downloaded, or built from the published Go modules
-(4 to 5 minutes each, once).
+On the backend local the control plane consists of real kube-apiservers in Linux namespaces of their own. They need no root and no Docker,
+take no port of this machine, and cannot reach any network. Binaries that are not in the cache are downloaded, or built from the published
+Go modules (4 to 5 minutes each, once).
 
-On the backend kind it is a kind cluster whose control-plane nodes run different versions; it needs a Docker engine, and node images made by
-'make kind-images'.
+On the backend kind the control plane is a kind cluster whose control-plane nodes run different versions. It needs a Docker engine, and
+node images from 'make kind-images'.
 
-On the backend sim the real proxy code runs on a virtual clock and a simulated network, in seconds and without binaries; what each
-version serves was recorded from real ones. The same --seed gives the same run, to the byte.
+On the backend sim the real proxy code runs on a virtual clock and a simulated network, in seconds and without binaries. What each version
+serves was recorded from real kube-apiservers. The same --seed gives the same run, to the byte.
 
-On the backend existing the servers are those that a kubeconfig names, a context for each. skewproof only reads from them. It refuses scenarios
-that change or harm a control plane, and does not judge invariants that need the servers' logs.`,
+On the backend existing a kubeconfig names servers that run already, with one context for each. skewproof only reads from them. It refuses
+scenarios that change or harm a control plane, and does not judge invariants that need the servers' logs.`,
 		Example: `  skewproof run rolling-upgrade
   skewproof run restart-during-partition --from v1.36.3 --to v1.37.1 --out _out/restart
   skewproof run rolling-upgrade --subject reference
@@ -83,11 +83,11 @@ that change or harm a control plane, and does not judge invariants that need the
 	registerRun(flags, &s)
 	suite.RegisterExisting(flags, &s)
 	flags.Lookup("qps").Usage += fmt.Sprintf("; with --backend existing %d unless it is given", run.GentleQPS)
-	flags.DurationVar(&s.Soak, "soak", 0, "how much longer the load runs than the scenario says: before the end, while nothing is disturbed")
+	flags.DurationVar(&s.Soak, "soak", 0, "how much longer the load runs at the end of the scenario, while nothing is disturbed")
 	flags.BoolVar(&s.Keep, "keep", false, "hold the cluster after the verdict, until Ctrl-C or SIGTERM")
 	flags.BoolVar(&s.NoLoad, "no-load", false, "with --keep: send no load at all, and judge nothing")
-	flags.IntVar(&at, "at", 0, "with --keep: hold the cluster after this step of --dry-run, faults and all, and judge nothing; 0: before the first")
-	flags.BoolVar(&s.OnlyReads, "only-reads", false, "leave out of the plan what changes, configures or harms the servers, as --backend existing does")
+	flags.IntVar(&at, "at", 0, "with --keep: hold the cluster after the step with this number in --dry-run, with its faults, and judge nothing; 0: before the first step")
+	flags.BoolVar(&s.OnlyReads, "only-reads", false, "leave out steps that change, configure or harm the servers, as --backend existing does")
 	flags.BoolVar(&dryRun, "dry-run", false, "print the steps and every server's command line, and start nothing")
 	return cmd
 }

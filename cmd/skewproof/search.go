@@ -60,7 +60,7 @@ func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, command string) {
 // registerRandom declares the flags of searches of random schedules.
 func (f *searchFlags) registerRandom(flags *pflag.FlagSet) {
 	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d; 0 for 1 to 5, as each schedule draws", search.MaxServers))
-	flags.IntVar(&f.spec.Resources, "resources", 6, "how many resources are served, the most telling first; 0 for all, which is slower")
+	flags.IntVar(&f.spec.Resources, "resources", 6, "how many resources are served, the most useful first; 0 for all, which is slower")
 	flags.IntVar(&f.spec.Requests, "requests", search.DefaultRequests, "how many requests a schedule has")
 	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
 }
@@ -155,14 +155,14 @@ func newExplore() *cobra.Command {
 
 In the simulator hundreds of schedules are run a second.
 
-Each seed gives a schedule: the same one under every policy, on every machine. What is found stops nothing: at the end one violation of each
-kind is shrunk to a small schedule and written as a repro file, which 'skewproof replay' runs again. One schedule in a hundred is run
-twice and compared. Ctrl-C ends the search, and what was found until then is written.
+Each seed gives a schedule: the same one under every policy, on every machine. A violation does not stop the search. At the end one
+violation of each kind is shrunk to a small schedule and written as a repro file, which 'skewproof replay' runs again. One schedule in a
+hundred is run twice, and the two runs are compared. Ctrl-C ends the search, and the results so far are written.
 
-On the backend local the same schedules are carried out on real kube-apiservers of --versions, one after the other on a cluster that is kept:
-between two schedules every server is restarted, and what exists is compared with the beginning. A violation that no finding explains is
-repeated on new clusters, shrunk by running it again, tried in the simulator, and written as a repro file with its run beside it. With --continue
-DIR a campaign goes on where it ended, or was killed: its report is of all parts.`,
+On the backend local the same schedules are carried out on real kube-apiservers of --versions, one after the other on one cluster. Between
+two schedules every server is restarted, and the state of the cluster is compared with its first state. A violation that no finding
+explains is repeated on new clusters, shrunk by further runs, tried in the simulator, and written as a repro file with its run beside it.
+With --continue DIR a campaign goes on where it ended or was killed, and the report covers all parts.`,
 		Example: `  skewproof explore                                    # the reference, for a minute
   skewproof explore --policy upstream-1.37 --seeds 20000
   skewproof explore --policy upstream-1.37 --change Knowledge.KeepLastGood=true --for 5m
@@ -197,8 +197,8 @@ DIR a campaign goes on where it ended, or was killed: its report is of all parts
 	f.registerRandom(flags)
 	real.register(flags)
 	flags.StringVar(&backend, "backend", backendSim, "what the schedules are run on: sim or local")
-	flags.Uint64Var(&f.options.Seeds, "seeds", 0, "how many schedules are run, over all shards, rather than for how long")
-	flags.DurationVar(&f.options.For, "for", time.Minute, "for how long schedules are run, where --seeds does not say how many")
+	flags.Uint64Var(&f.options.Seeds, "seeds", 0, "how many schedules are run, over all shards; it takes the place of --for")
+	flags.DurationVar(&f.options.For, "for", time.Minute, "how long the search runs, if --seeds is not given")
 	return cmd
 }
 
@@ -210,9 +210,9 @@ func newExhaust() *cobra.Command {
 		Short: "Run every schedule of a few servers, resources and events in the simulator",
 		Long: `Run every schedule of a few servers, resources and events in the simulator.
 
-The events are: cutting what one server dials of another or of etcd, and healing it; killing and starting; pausing and resuming; restarting;
-replacing by the other version; defining and deleting a custom resource. After each there are seven seconds, and six seconds after it every
-server is asked for every resource. In the end everything is healed, and everything is asked again.`,
+The events are: cutting the connections from one server to another or to etcd, and healing them; killing and starting a server; pausing and
+resuming; restarting; replacing by the other version; defining and deleting a custom resource. Seven seconds pass after each event, and six
+seconds after it every server is asked for every resource. At the end all faults are healed, and every server is asked again.`,
 		Example: `  skewproof exhaust --servers 2 --resources 2 --events 4
   skewproof exhaust --policy upstream-1.37 --servers 3 --events 2`,
 		Args: args(cobra.NoArgs),
@@ -233,8 +233,8 @@ func newMerge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge FILE...",
 		Short: "Put the shards of a search together",
-		Long: `Put the shards of a search together: the files campaign.json that 'skewproof explore --shard I/N' or 'skewproof exhaust --shard I/N' wrote, all
-N of them, by the same skewproof with the same flags.`,
+		Long: `Put the shards of a search together: the files campaign.json that 'skewproof explore --shard I/N' or 'skewproof exhaust
+--shard I/N' wrote, all N of them, by the same skewproof with the same flags.`,
 		Example: "  skewproof report merge shard-*/campaign.json --out _out/campaign",
 		Args:    args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, files []string) error {
@@ -270,11 +270,12 @@ func newAblate() *cobra.Command {
 		Short: "Find out which single switch between two policies removes which violations",
 		Long: `Find out which single switch between two policies removes which violations.
 
-For each switch in which the policies differ, the same random schedules are run under the first policy with that switch alone as in the second, and under
-the second with that switch alone as in the first. The table is printed, and written as text, Markdown and JSON.
+For each switch in which the two policies differ, the same random schedules are run twice: under the first policy with this one switch from
+the second policy, and under the second policy with this one switch from the first. The table is printed, and written as text, Markdown and
+JSON.
 
-With --smallest it looks for the smallest set of changes that leaves the first policy without a violation of a core invariant, over the schedules
-and over every scenario that the simulator runs. No change of the set can be left out.`,
+With --smallest it looks for a small set of changes that removes every violation of a core invariant that all changes together remove, over
+the schedules and over every scenario that the simulator runs. No change of the set can be left out.`,
 		Example: `  skewproof ablate
   skewproof ablate --smallest
   skewproof ablate --from-policy upstream-1.36 --to-policy upstream-1.37 --seeds 500`,
@@ -319,7 +320,7 @@ and over every scenario that the simulator runs. No change of the set can be lef
 	flags := cmd.Flags()
 	f.register(flags, "ablate")
 	flags.StringVar(&f.spec.Policy, "from-policy", "upstream-1.37", "the policy to begin with")
-	flags.BoolVar(&smallest, "smallest", false, "look for the smallest set of changes that leaves no core violation")
+	flags.BoolVar(&smallest, "smallest", false, "look for a small set of changes that removes all core violations that changes can remove")
 	flags.BoolVar(&onlySchedules, "only-schedules", false, "with --smallest: leave out the scenarios, which take most of the time")
 	flags.StringVar(&to, "to-policy", "reference", "the policy to compare it with")
 	f.registerRandom(flags)

@@ -19,14 +19,17 @@ func newConformance() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conformance",
 		Short: "Run the conformance suite: many scenarios, each with its negative control, and one report",
-		Long: `Run the conformance suite on one Mixed Version Proxy and one pair of versions: the scenarios that --labels chooses (all, unless it is given),
-and each once more on something on which it must fail. It leaves conformance.yaml, junit.xml and the directory of every run.
+		Long: `Run the conformance suite on one Mixed Version Proxy and one pair of versions: the scenarios that --labels chooses (all,
+unless it is given), and each once more on something on which it must fail. It leaves conformance.yaml, junit.xml and the directory of
+every run.
 
 Runs are carried out one after the other, or N at a time with --parallel N, where the machine has a processor and 2 GB of memory for each.
 
-If a control run does not fail as it must, the harness is blind, and the result is inconclusive. An inconclusive scenario never counts as passed.
+If a control run does not fail as it must, the harness is blind, and the result is inconclusive. An inconclusive scenario never counts as
+passed.
 
-Labels are those of 'skewproof list -o json', families and names, in Ginkgo's language: 'smoke', 'upgrades || network', 'conformance && !slow'.`,
+Labels are those of 'skewproof list -o json', families and names, in Ginkgo's language: 'smoke', 'upgrades || network', 'conformance &&
+!slow'.`,
 		Example: `  skewproof conformance --labels smoke
   skewproof conformance --subject reference --from v1.35.4 --to v1.36.3 --parallel 2
   skewproof conformance --backend sim --subject reference            # minutes
@@ -49,10 +52,10 @@ Labels are those of 'skewproof list -o json', families and names, in Ginkgo's la
 	}
 	s.Register(cmd.Flags())
 	registerQPS(cmd.Flags(), &s.Spec, "")
-	cmd.Flags().Var(seedFlag{&s.Spec.Seed}, "seed", "seed of the load's choices in every run; in sim of everything that is left to chance")
+	cmd.Flags().Var(seedFlag{&s.Spec.Seed}, "seed", "seed of the random choices of the load in every run; in sim, of all random choices")
 	show(cmd.Flags(), "seed", strconv.Itoa(run.DefaultSeed))
 	registerOwn(cmd.Flags(), &s.Spec, "local and kind only")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print which runs there would be and the command line of each, and start nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the command line of each run, and start nothing")
 	cmd.Flags().StringVar(&s.Labels, "labels", "", "which scenarios, by labels")
 	registerParallel(cmd.Flags(), &s.Parallel)
 	return cmd
@@ -63,14 +66,15 @@ func newMatrix() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "matrix",
 		Short: "Run scenarios over several pairs of versions and all subjects, and show all verdicts in one table",
-		Long: `Run scenarios over several pairs of versions and all subjects, and show all verdicts in one table: as text, JSON and HTML. A server that
-crashes, hangs or cannot start in some pair is a result: its run's directory has the evidence. Runs are carried out one after the other, or N at a
-time with --parallel N, where the machine has a processor and 2 GB of memory for each.
+		Long: `Run scenarios over several pairs of versions and all subjects, and show all verdicts in one table: as text, JSON and HTML. A
+server that crashes, hangs or cannot start in some pair is a result: its run's directory has the evidence. Runs are carried out one after
+the other, or N at a time with --parallel N, where the machine has a processor and 2 GB of memory for each.
 
-The pair v1.30.14+without.batch.v1..v1.30.14 is the design of 1.28 for real: servers of one release, some of which have an API switched off.
+The pair v1.30.14+without.batch.v1..v1.30.14 tests the design of 1.28 on real servers. All of them have one release, and some have an API
+switched off.
 
-Exit code 1: a subject violated what the KEP demands; 2: a run proved nothing, or the negative control (subject none) did not fail,
-was left out, or was all that was run.`,
+Exit code 1: a subject violated what the KEP demands; 2: a run proved nothing, or the negative control (subject none) did not fail, was
+left out, or was the only subject.`,
 		Example: `  skewproof matrix --backend sim
   skewproof matrix --scenarios rolling-upgrade --pairs v1.35.4..v1.36.3,v1.36.3..v1.37.1 --subjects reference,none`,
 		Args: args(cobra.NoArgs),
@@ -104,11 +108,11 @@ func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [NAME…]",
 		Short: "Repeat scenarios: how long they take, and whether their verdicts differ from run to run",
-		Long: `Repeat scenarios, and show how long they take and the verdict on each invariant, run by run. All scenarios run once before any runs a second
-time. Every run is a process of its own and leaves its own report.
+		Long: `Repeat scenarios, and show how long they take and the verdict on each invariant, run by run. All scenarios run once before
+any runs a second time. Every run is a process of its own and leaves its own report.
 
-Exit code 0: all runs of each scenario had the same verdicts, whatever these are; 2: a verdict differed, or nothing ran twice, so that nothing
-could be compared; 3: a run could not be carried out, or Ctrl-C: the finished runs are shown.`,
+Exit code 0: all runs of each scenario had the same verdicts, whatever these are; 2: a verdict differed, or nothing ran twice, so that
+nothing could be compared; 3: a run could not be carried out, or Ctrl-C: the finished runs are shown.`,
 		Example: `  skewproof bench rolling-upgrade --runs 10
   skewproof bench --labels smoke --subject reference --runs 10 --parallel 2`,
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -134,14 +138,14 @@ func newParity() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "parity [NAME…]",
 		Short: "Carry out scenarios on real processes and in the simulator, and compare the verdicts",
-		Long: `Carry out scenarios (all, unless some are named) on real processes and in the simulator, by the same plans, and compare the verdicts,
-invariant by invariant. Disagreements are listed with the reason where it is known (sim/parity/known.json).
+		Long: `Carry out scenarios (all, unless some are named) on real processes and in the simulator, by the same plans, and compare the
+verdicts, invariant by invariant. Disagreements are listed with the reason where it is known (sim/parity/known.json).
 
-With --local real runs that are there already are not repeated. Those of the scenarios that are not there are carried out.
+With --local, real runs that exist already are not repeated. Missing ones are carried out.
 
-Exit code 0: every verdict agrees, or the disagreement is known; 1: one is not; 3: a run could not be carried out.`,
+Exit code 0: every verdict agrees, or the disagreement is known; 1: a disagreement is not known; 3: a run could not be carried out.`,
 		Example: `  skewproof parity peer-crash --subject builtin,reference
-  skewproof parity --local _out/parity-20261121-101500    # real runs that are there already are not repeated`,
+  skewproof parity --local _out/parity-20261121-101500    # real runs that exist already are not repeated`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			s.Names = names
 			if err := begin(cmd, &s.Options, s.Spec); err != nil {
@@ -156,7 +160,7 @@ Exit code 0: every verdict agrees, or the disagreement is known; 1: one is not; 
 	registerOwn(flags, &s.Spec, "the real runs only: in the simulator every API is on")
 	flags.StringSliceVar(&s.Subjects, "subject", scenario.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
 	flags.Lookup("out").Usage = "directory for all runs (default _out/parity-TIME)"
-	flags.StringVar(&s.Local, "local", "", "take from this directory the real runs that an earlier 'skewproof parity --out' left there; the others are carried out")
+	flags.StringVar(&s.Local, "local", "", "take real runs from this directory of an earlier 'skewproof parity --out'; missing ones are carried out")
 	flags.BoolVar(&s.Causes, "causes", false, "list also the kinds of violations that only one of the backends shows")
 	return cmd
 }
@@ -166,16 +170,17 @@ func newClients() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clients",
 		Short: "Show what kubectl and client libraries can do through an older server, with each subject",
-		Long: `Show what clients of several versions can do through an older server of a control plane of two versions, with no proxy, the builtin one and
-the reference; and at the newer server itself, which shows what a client can do at all. Clients are kubectl (get, explain, apply, edit, patch, delete,
-wait, diff, rollout and more), a program that uses client-go (discovery, the dynamic and the typed client, informers), one that uses
-controller-runtime (a manager with a cache and a controller), and one that uses the JavaScript client (KubernetesObjectApi, informers). These programs
-are built from the Go modules, once: 3 minutes for each version. That in JavaScript takes Node.js and npm, and is left out where they are not there.
-Whether an operation worked is seen by the client's exit code and output, and by the object as the newer server has it afterwards.
+		Long: `Show what clients of several versions can do through an older server of a control plane of two versions: without a proxy,
+with the builtin proxy, and with the reference. A run at the newer server itself shows what a client can do at all. Clients are kubectl
+(get, explain, apply, edit, patch, delete, wait, diff, rollout and more), a program that uses client-go (discovery, the dynamic and the
+typed client, informers), one that uses controller-runtime (a manager with a cache and a controller), and one that uses the JavaScript
+client (KubernetesObjectApi, informers). These programs are built from the Go modules, once: 3 minutes for each version. The program in
+JavaScript needs Node.js and npm, and is left out without them. An operation worked if the client's exit code and output are right, and if
+the newer server has the right object afterwards.
 
-Exit code 0: through the reference everything works that works at the newer server itself, and without a proxy every operation on kinds that only
-the newer server has fails, as it must; 1: through the reference something does not work; 2: nothing was proved, because something was not run or the control
-did not fail.`,
+Exit code 0: through the reference every operation works that works at the newer server itself, and without a proxy every operation on
+kinds that only the newer server has fails, as it must; 1: through the reference an operation does not work; 2: nothing was proved, because
+an operation was not run or the control did not fail.`,
 		Example: `  skewproof clients
   skewproof clients --clients kubectl@v1.34.4,client-go@v0.37.1
   skewproof clients --clients kubectl@v1.37.1 --focus '^get' --binary kubectl@v1.37.1=./kubectl

@@ -14,19 +14,21 @@ func newUpstream() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upstream-e2e",
 		Short: "Run Kubernetes' own end-to-end tests through the proxy of an older server",
-		Long: `Run Kubernetes' own end-to-end tests (e2e.test of k8s.io/kubernetes) against a control plane of two versions, and tell the failures of the
-proxy from those of the control plane: a failure counts only where the spec passes directly at the same server.
+		Long: `Run Kubernetes' own end-to-end tests (e2e.test of k8s.io/kubernetes) against a control plane of two versions, and tell the
+failures of the proxy from those of the control plane: a failure counts only if the spec passes directly at the same server.
 
 Paths:
   direct    the tests are clients of an older server; no server has a proxy
   old       the tests are clients of an older server, whose proxy is tested
   balancer  the tests reach all servers through a load balancer, during a rolling upgrade
 
-The paths old and balancer run the path direct first, or take its results from --direct. Chosen are the specs of the API machinery and of the life
-of API objects that need no node; docs/upstream-e2e.md says which, and which are expected to fail. There is a kube-controller-manager, and no
-scheduler, kubelet or network. The binaries are built from the published Go modules (5 minutes for e2e.test, once).
+The paths old and balancer run the path direct first, or take its results from --direct. The selection has the specs of the API machinery,
+and of the life of API objects, that need no node. docs/upstream-e2e.md says which specs these are, and which of them are expected to fail.
+There is a kube-controller-manager, and no scheduler, kubelet or network. The binaries are built from the published Go modules (5 minutes
+for e2e.test, once).
 
-Exit codes: 1 if a spec failed that passes directly, or the run violated an invariant (a server crashed, controllers did harm); 2 if something was not run, or proves nothing.`,
+Exit codes: 1 if a spec failed that passes directly, or the run violated an invariant (a server crashed, controllers did harm); 2 if
+something was not run, or proves nothing.`,
 		Example: `  skewproof upstream-e2e --path direct --out _out/direct
   skewproof upstream-e2e --path old --subject reference --direct _out/direct
   skewproof upstream-e2e --path balancer --subject builtin

@@ -28,27 +28,27 @@ func clientGoOperations() (all []Operation) {
 	made := create(bundle("made"))
 	labelIt, deleteIt := "label "+bundles+" {name} --overwrite "+labelled+"=labelled", "delete "+bundles+" {name}"
 	for _, o := range []Operation{
-		crossing("aggregated discovery", "It lists the resource.").
+		crossing("aggregated discovery", "The client lists the resource.").
 			do(library("discovery").says("certificates.k8s.io/v1 clustertrustbundles\n")),
-		crossing("discovery, one request for each group version", "It lists the resource.").
+		crossing("discovery, one request for each group version", "The client lists the resource.").
 			do(library("legacy-discovery").says("certificates.k8s.io/v1 clustertrustbundles\n")),
-		crossing("RESTMapper", "It maps the kind to its resource.").
+		crossing("RESTMapper", "The mapper maps the kind to its resource.").
 			do(library("map " + bundleKind).says("certificates.k8s.io/v1 clustertrustbundles root")),
-		crossing("dynamic client", "It creates, gets, lists, updates and patches the object.").
+		crossing("dynamic client", "The client creates, gets, lists, updates and patches the object.").
 			do(library("write " + bundleResource + " {name}").input(bundle("made")).says("written {name} patched")).truth(label("patched")),
 		crossing("dynamic client, server-side apply", "The object is created, then changed.").
 			do(library("apply "+bundleResource+" {name}").input(bundle("made")).says("state made", "state applied")).truth(label("applied")),
-		crossing("dynamic client, watch and delete", "The object is gone, and the watch says so.").setup(made).
+		crossing("dynamic client, watch and delete", "The object is gone, and the watch reports the deletion.").setup(made).
 			do(library("delete " + bundleResource + " {name}").says("deleted {name}")).truth(gone(bundles, "{name}")),
-		crossing("dynamic informer", "It tells that the object is there, changed and deleted, as another client does it.").setup(made).
+		crossing("dynamic informer", "The informer reports that another client creates, changes and deletes the object.").setup(made).
 			do(library("inform "+bundleResource+" {name} UPDATED").after("ADDED").meanwhile(labelIt).says("UPDATED {name} labelled"),
 				library("inform "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled", "DELETED {name} labelled")),
-		crossing("metadata informer", "It tells the same, and reads nothing but metadata.").setup(made).
+		crossing("metadata informer", "The informer reports the same events, and reads only metadata.").setup(made).
 			do(library("metadata "+bundleResource+" {name} UPDATED").after("ADDED").meanwhile(labelIt).says("UPDATED {name} labelled"),
 				library("metadata "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled", "DELETED {name} labelled")),
-		row("typed client", "It creates, gets, updates, patches, applies, lists and deletes a ConfigMap.").
+		row("typed client", "The client creates, gets, updates, patches, applies, lists and deletes a ConfigMap.").
 			do(library("typed default {name}").says("written and deleted {name}")).truth(gone("configmaps", "{name}", "-n", "default")),
-		row("typed informer", "It tells that a ConfigMap is deleted.").setup(create(settings)).
+		row("typed informer", "The informer reports that a ConfigMap is deleted.").setup(create(settings)).
 			do(library("inform-typed default {name} DELETED").after("ADDED").meanwhile("delete configmap -n default {name}").says("ADDED {name} made", "DELETED {name} made")),
 	} {
 		all = append(all, o.by(binaries.ClientGo))
@@ -61,20 +61,20 @@ func clientNodeOperations() (all []Operation) {
 	made := create(bundle("made"))
 	labelIt, deleteIt := "label "+bundles+" {name} --overwrite "+labelled+"=labelled", "delete "+bundles+" {name}"
 	for _, o := range []Operation{
-		crossing("discovery in JavaScript, one request for each group version", "It lists the resource.").
+		crossing("discovery in JavaScript, one request for each group version", "The client lists the resource.").
 			do(library("discovery").says("certificates.k8s.io/v1 clustertrustbundles\n")),
-		crossing("KubernetesObjectApi", "It creates, reads, lists, replaces and patches the object, whose resource it finds by its kind.").
+		crossing("KubernetesObjectApi", "The client finds the resource by its kind, and creates, reads, lists, replaces and patches the object.").
 			do(library("object {name}").input(bundle("made")).says("written {name} patched")).truth(label("patched")),
 		crossing("KubernetesObjectApi, server-side apply", "The object is created, then changed.").
 			do(library("apply {name}").input(bundle("made")).says("state made", "state applied")).truth(label("applied")),
-		crossing("CustomObjectsApi", "It creates, gets, lists, replaces and patches the object, by the path of its resource.").
+		crossing("CustomObjectsApi", "The client creates, gets, lists, replaces and patches the object by the path of its resource.").
 			do(library("custom " + bundleResource + " {name}").input(bundle("made")).says("written {name} patched")).truth(label("patched")),
-		crossing("Watch and delete in JavaScript", "The object is gone, and the watch says so.").setup(made).
+		crossing("Watch and delete in JavaScript", "The object is gone, and the watch reports the deletion.").setup(made).
 			do(library("delete " + bundleResource + " {name}").says("deleted {name}")).truth(gone(bundles, "{name}")),
-		crossing("informer in JavaScript", "It tells that the object is there, changed and deleted, as another client does it.").setup(made).
+		crossing("informer in JavaScript", "The informer reports that another client creates, changes and deletes the object.").setup(made).
 			do(library("inform "+bundleResource+" {name} UPDATED").after("ADDED").meanwhile(labelIt).says("UPDATED {name} labelled"),
 				library("inform "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled", "DELETED {name} labelled")),
-		row("CoreV1Api", "It creates, reads, replaces, patches, lists and deletes a ConfigMap.").
+		row("CoreV1Api", "The client creates, reads, replaces, patches, lists and deletes a ConfigMap.").
 			do(library("typed default {name}").says("written and deleted {name}")).truth(gone("configmaps", "{name}", "-n", "default")),
 	} {
 		all = append(all, o.by(binaries.ClientNode))
@@ -122,13 +122,13 @@ func controllerRuntimeOperations() (all []Operation) {
 			panic(fmt.Sprintf("the status for %s is not JSON: %v", k.kind, err)) // it is a constant
 		}
 		for _, o := range []Operation{
-			k.row("controller follows "+k.what, "Its cache has the object, its change and its end, as another client does it.").setup(made).
+			k.row("controller follows "+k.what, "Another client creates, changes and deletes the object, and the controller's cache shows each step.").setup(made).
 				do(library("follow "+about+" labelled").after("state made").meanwhile("label "+resource+" --overwrite "+labelled+"=labelled").says("state labelled"),
 					library("follow "+about+" gone").after("state labelled").meanwhile("delete "+resource).says("state gone")),
-			k.row("controller reconciles "+k.what, "It creates the object, applies a change and patches the status, and its cache has both.").
+			k.row("controller reconciles "+k.what, "The controller creates the object, applies a change and patches the status. Its cache shows both.").
 				do(library("reconcile "+about, string(status)).input(k.object("made")).says("reconciled {name}")).
 				truth([]Truth{{k.resource, labelPath, "applied"}, {k.resource, k.path, k.want}}),
-			k.row("controller ends "+k.what, "It updates the object, then deletes it, and its cache has it no more.").setup(made).
+			k.row("controller ends "+k.what, "The controller updates the object, then deletes it. Its cache no longer has the object.").setup(made).
 				do(library("finish " + about).says("finished {name}")).truth(gone(k.resource...)),
 		} {
 			all = append(all, o.by(binaries.ControllerRuntime))

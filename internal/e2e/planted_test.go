@@ -115,13 +115,16 @@ const plantedHead = `# Defects that are planted in a real sidecar
 
 <!-- Written by 'make planted'. -->
 
-A search that finds nothing proves something only if it would have found a defect. So the reference
-is built with the tag ` + "`planted`" + `, with one defect at a time (proxy/sidecar/planted.go), and ` +
-	"`skewproof\nexplore --backend local --subject reference --until-new`" + ` looks for it, from the first seed. The
-table says after how many schedules on real servers of v1.36.3 and v1.37.1 it was found, and by which
-invariant. The numbers are of one run. Timing decides which requests meet a fault, so another run may
-need some more. The test also carries out as many schedules without a defect as any defect has taken,
-and fails if they show a violation of a core invariant.
+A search that finds nothing proves something only if it would find a defect. So ` + "`make planted`" + `
+builds the reference with one defect at a time (tag ` + "`planted`" + `,
+[proxy/sidecar/planted.go](../proxy/sidecar/planted.go)). Then
+` + "`skewproof explore --backend local --subject reference --until-new`" + ` searches for this defect, from
+the first seed on.
+
+The table shows after how many schedules on real servers (v1.36.3 and v1.37.1) the search found the
+defect, and by which invariant. The numbers come from one run. Timing decides which requests meet a
+fault, so another run may need more schedules. The test also runs the schedules without a defect, as
+many as the search needed for any defect. It fails if they violate a core invariant.
 
 | defect | found after schedules | invariant |
 |---|---|---|

@@ -10,7 +10,7 @@ var answeredInKind = Invariant{
 	Name:     "AnsweredInKind",
 	Grade:    GradeCore,
 	Outside:  true,
-	Sentence: "A response has a media type that the client said it accepts, whichever apiserver serves it.",
+	Sentence: "A response has a media type that the client accepts, whichever apiserver serves it.",
 	Source:   "RFC 9110, 12.5.1; Kubernetes API concepts, resource encodings: an apiserver that has none of the accepted types answers 406",
 	judge: func(f *Facts) *tally {
 		return f.judgeSuccesses(ruleInKind, func(t *tally, o *observation) {

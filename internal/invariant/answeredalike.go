@@ -16,8 +16,8 @@ var answeredAlike = Invariant{
 	Name:    "AnsweredAlike",
 	Grade:   GradeCore,
 	Outside: true,
-	Sentence: "A request that only other apiservers can serve gets the same kind of answer as such a request gets at an apiserver that " +
-		"serves it itself: the same user, verb, resource, media types and transport.",
+	Sentence: "If only other apiservers can serve a request, the answer has the same kind as the answer of an apiserver that " +
+		"serves the resource itself, for the same user, verb, resource, media types and transport.",
 	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, whichever is asked; Proxy transport between " +
 		"apiservers and authn: it is handled there as the request of the user who sent it",
 	judge:    judgeAnsweredAlike,

@@ -13,7 +13,7 @@ import (
 var authorizedAlike = Invariant{
 	Name:     "AuthorizedAlike",
 	Grade:    GradeCore,
-	Sentence: "What a user may do does not depend on which apiserver is asked, nor on which one serves it.",
+	Sentence: "The permissions of a user depend neither on the asked apiserver nor on the apiserver that serves the request.",
 	Source: "KEP-4020, Proxy transport between apiservers and authn: the destination authorizes the user who sent the request; " +
 		"a lost group, or the rights of a server, would lead to another decision",
 	judge:   judgeAuthorizedAlike,

@@ -12,8 +12,8 @@ var available = Invariant{
 	Name:    "Available",
 	Grade:   GradeExtended,
 	Outside: true,
-	Sentence: "No request fails (5xx, broken connection, no answer) on a ready apiserver while that apiserver " +
-		"or one that it can reach is able to serve it.",
+	Sentence: "No request fails (5xx, broken connection, no answer) at a ready apiserver while this apiserver, or another one " +
+		"that it can reach, can serve the request.",
 	Source:   "beyond KEP-4020, whose SLO allows 1 % of proxied requests to fail, at any time (ProxiedSucceed)",
 	judge:    judgeAvailable,
 	answers:  failedOrServed,

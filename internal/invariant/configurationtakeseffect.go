@@ -16,8 +16,8 @@ const configurationName = "ConfigurationTakesEffect"
 var configurationTakesEffect = Invariant{
 	Name:  configurationName,
 	Grade: GradeCore,
-	Sentence: "An apiserver does what its flags say, or refuses to start: it advertises the address that it was given, passes requests on if " +
-		"the feature is on and none if it is off, emulates the version that it was told to, and does not serve what was switched off.",
+	Sentence: "An apiserver does what its flags say, or refuses to start: it advertises the given address, passes requests on if " +
+		"and only if the feature is on, emulates the given version, and does not serve APIs that are switched off.",
 	Source: "KEP-4020 and Kubernetes' documentation of the Mixed Version Proxy: UnknownVersionInteroperabilityProxy, --peer-ca-file, " +
 		"--peer-advertise-ip, --peer-advertise-port, --advertise-address; KEP-4330: --emulated-version; --runtime-config",
 	judge: judgeConfigurationTakesEffect,

@@ -11,8 +11,8 @@ import (
 var deletionEnds = Invariant{
 	Name:  "DeletionEnds",
 	Grade: GradeCore,
-	Sentence: "Within a bounded time after an object began to be deleted and the last disturbance is over, it is gone. A namespace that " +
-		"cannot go says in its conditions what is in the way.",
+	Sentence: "Within a bounded time after the deletion of an object began and the last disturbance is over, the object is " +
+		"gone. If a namespace cannot go, its conditions say what is in the way.",
 	Source: "KEP-4020, Motivation and Goals: a request is handled by an apiserver that can serve it, so controllers find what deletion waits " +
 		"for; Kubernetes' documentation of finalizers, of foreground deletion and of the conditions of a namespace. The bound is that of " +
 		"OrphansCollected",

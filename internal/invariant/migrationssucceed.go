@@ -11,8 +11,8 @@ import (
 var migrationsSucceed = Invariant{
 	Name:  "MigrationsSucceed",
 	Grade: GradeCore,
-	Sentence: "Within a bounded time after a storage version migration was asked for and the last disturbance is over, it has succeeded, " +
-		"whichever server the controller is a client of.",
+	Sentence: "A storage version migration succeeds within a bounded time after its request and the last disturbance, whichever " +
+		"server the controller is a client of.",
 	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, and discovery is complete on every server: the " +
 		"controller reads discovery, lists the objects and applies each again; KEP-4192 (storage version migration). The bound is that of " +
 		"OrphansCollected",

@@ -11,8 +11,8 @@ var noFalseNotFound = Invariant{
 	Name:    "NoFalseNotFound",
 	Grade:   GradeCore,
 	Outside: true,
-	Sentence: "No request is answered 404, as if the resource did not exist, while a live apiserver serves it, " +
-		"even if that apiserver is paused or cut off.",
+	Sentence: "No apiserver answers 404, as if the resource did not exist, while a live apiserver serves the resource. This " +
+		"holds even if the live apiserver is paused or cut off.",
 	Source: "KEP-4020, Goals: requests reach an apiserver that can serve them; if it cannot be reached, 503 and not 404",
 	judge: func(f *Facts) *tally {
 		passedOn := 0
@@ -53,8 +53,8 @@ var groupVersionsDescribed = Invariant{
 	Name:    "GroupVersionsDescribed",
 	Grade:   GradeExtended,
 	Outside: true,
-	Sentence: "An apiserver that serves nothing of a group or version itself does not answer 404 for its discovery document (/apis/GROUP, " +
-		"/apis/GROUP/VERSION) while a live apiserver serves anything of it, so that merged discovery lists it.",
+	Sentence: "Merged discovery lists a group or version if any live apiserver serves a resource of it. An apiserver that " +
+		"serves nothing of it itself must not answer 404 for its discovery document (/apis/GROUP, /apis/GROUP/VERSION).",
 	Source: "beyond KEP-4020, whose Summary, note 2, leaves these documents to each apiserver",
 	judge: func(f *Facts) *tally {
 		t := f.judgeDenials(func(o *observation) ruling {

@@ -23,8 +23,8 @@ import (
 var noFieldLost = Invariant{
 	Name:  "NoFieldLost",
 	Grade: GradeCore,
-	Sentence: "A patch, and an update that writes what was read, loses no field of the object that it does not name, whichever server passes " +
-		"it on.",
+	Sentence: "A patch loses no field that it does not name, whichever server passes it on. The same is true of an update that " +
+		"writes back what its client read.",
 	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, which knows all fields; Kubernetes API concepts, " +
 		"updates and patches",
 	judge: judgeNoFieldLost,

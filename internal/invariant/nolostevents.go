@@ -29,8 +29,8 @@ import (
 var noLostEvents = Invariant{
 	Name:  "NoLostEvents",
 	Grade: GradeCore,
-	Sentence: "An informer is told of every change of an object once and in order, whichever server passes it on, and what it lists is what " +
-		"is in etcd. Within a bounded time after a change and the last disturbance it has been told of it.",
+	Sentence: "An informer receives every change of an object once and in order, whichever server passes the change on, and its " +
+		"lists match etcd. It receives a change within a bounded time after the change and the last disturbance.",
 	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it; Kubernetes API concepts, efficient detection of changes; " +
 		"the contract of client-go's reflectors. The bound (80 s unless a run says otherwise) is ours: that of Converges, and the longest " +
 		"time that a reflector waits before it asks again",

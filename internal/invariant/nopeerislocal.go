@@ -11,7 +11,7 @@ var noPeerIsLocal = Invariant{
 	Name:     "NoPeerIsLocal",
 	Grade:    GradeCore,
 	Outside:  true,
-	Sentence: "An apiserver that is asked for discovery with profile=nopeer lists exactly what it serves itself, and nothing of its peers.",
+	Sentence: "Discovery with profile=nopeer lists exactly what the asked apiserver serves itself, and nothing of its peers.",
 	Source:   "KEP-4020, Design Details, Discovery Merging: profile=nopeer is the local view, by which peers learn of each other",
 	judge:    judgeNoPeer,
 	pressure: []pressure{skewed, ownDocuments},

@@ -9,9 +9,10 @@ import (
 )
 
 var nothingLeftBehind = Invariant{
-	Name:     "NothingLeftBehind",
-	Grade:    GradeCore,
-	Sentence: "When a namespace is gone, everything in it is gone from etcd. Nothing that was in it went before its finalizers were removed.",
+	Name:  "NothingLeftBehind",
+	Grade: GradeCore,
+	Sentence: "When a namespace is gone, all its objects are gone from etcd. None of these objects went before its finalizers " +
+		"were removed.",
 	Source: "KEP-4020, Motivation: a false 404 misleads the namespace controller into leaving objects behind; Kubernetes' documentation of " +
 		"namespaces: deleting a namespace deletes everything under it; and of finalizers",
 	judge: judgeNothingLeftBehind,
@@ -82,7 +83,7 @@ func (t *tally) leftBehind(namespace, content *object, left history.Object) {
 		fmt.Sprintf("Namespace %s was gone at %s (revision %d of etcd), but %s, which was in it, stayed in etcd.", gone.Name, clock(gone.At), gone.Revision, titled(left)),
 	}
 	if act != nil {
-		sentence = append(sentence, fmt.Sprintf("%s had found nothing left in it, and let it go through %s.", sender(act), act.Server))
+		sentence = append(sentence, fmt.Sprintf("%s had found the namespace empty, and let it go through %s.", sender(act), act.Server))
 	}
 	for _, again := range f.objects.namespaces[gone.Name] {
 		if _, exists := content.at(again.first().Revision); exists && again.first().Revision > gone.Revision {

@@ -40,7 +40,7 @@ func TestNothingLeftBehind(t *testing.T) {
 		{"one that was going", full().mark(20, "n").remove(21, "x").mark(21, "y", "kubernetes").remove(22, "n"),
 			want{outcome: OutcomeFail, checked: 2, violations: 1}},
 		{"the namespace controller removed the namespace's finalizer", full().mark(20, "n").remove(21, "x").request(21.9, "b", cleaner, "update", history.GVR{}, "", "n", 200, finalize).remove(22, "n"),
-			want{outcome: OutcomeFail, checked: 2, violations: 1, sentence: cleaner + " (kube-controller-manager/v1.37.1) had found nothing left in it, and let it go through b."}},
+			want{outcome: OutcomeFail, checked: 2, violations: 1, sentence: cleaner + " (kube-controller-manager/v1.37.1) had found the namespace empty, and let it go through b."}},
 		{"the namespace controller got 404 for the resource",
 			full().mark(20, "n").remove(21, "x").request(21, "b", cleaner, "list", history.GVR{Version: "v1", Resource: "secrets"}, "n", "", 404).
 				request(21.9, "b", cleaner, "update", history.GVR{}, "", "n", 200, finalize).remove(22, "n"),

@@ -11,7 +11,7 @@ import (
 var noWrongfulDeletion = Invariant{
 	Name:     "NoWrongfulDeletion",
 	Grade:    GradeCore,
-	Sentence: "No controller deletes an object as left over while one of its owners exists.",
+	Sentence: "No controller deletes an object as garbage while one of its owners exists.",
 	Source: "KEP-4020, Motivation: a false 404 misleads the garbage collector into deleting what it must keep; Kubernetes' documentation " +
 		"of garbage collection: dependents are deleted when their owners are gone",
 	judge:    judgeNoWrongfulDeletion,

@@ -14,10 +14,11 @@ import (
 var oneLeader = Invariant{
 	Name:  "OneLeader",
 	Grade: GradeExtended,
-	Sentence: "Of several kube-controller-managers, one acts at a time: a second one takes the Lease over only after the first must have " +
-		"given up, and the first writes nothing after that. If the first cannot renew the Lease, there is another one within a bounded time.",
+	Sentence: "Of several kube-controller-managers, only one acts at a time. A second one takes the Lease over only after the " +
+		"first one must have given up, and the first one writes nothing after that. If the first one cannot renew the " +
+		"Lease, another one leads within a bounded time.",
 	Source: "Kubernetes' documentation of leases and of kube-controller-manager: a Lease lasts 15 s (--leader-elect-lease-duration), is renewed " +
-		"every 2 s (--leader-elect-retry-period), and whoever cannot renew it for 10 s gives up (--leader-elect-renew-deadline)",
+		"every 2 s (--leader-elect-retry-period), and a leader that cannot renew it for 10 s gives up (--leader-elect-renew-deadline)",
 	judge: judgeOneLeader,
 }
 
@@ -62,7 +63,7 @@ func judgeOneLeader(f *Facts) *tally {
 			t.rule(nil, rulingWrong)
 			t.harmed(harm{
 				wrong: "no leader", cause: "nobody renewed the Lease of the controllers for too long", at: later(now.At, leaderBound), object: now, graph: []history.Object{now},
-				sentence: fmt.Sprintf("%s renewed the Lease at %s (revision %d of etcd). Nobody did again until %s, and %s are allowed.",
+				sentence: fmt.Sprintf("%s renewed the Lease at %s (revision %d of etcd). Nobody renewed it again until %s, although at most %s may pass.",
 					holder(now), clock(now.At), now.Revision, clock(until), clock(history.Time(leaderBound))),
 			})
 		}
@@ -76,7 +77,7 @@ func judgeOneLeader(f *Facts) *tally {
 			t.rule(nil, rulingWrong)
 			t.harmed(harm{
 				wrong: "two leaders", cause: "the Lease of the controllers was taken over too early", at: next.At, object: next, graph: []history.Object{now, next},
-				sentence: fmt.Sprintf("%s took the Lease over at %s (revision %d of etcd), %s after %s had renewed it, which may act for %s.",
+				sentence: fmt.Sprintf("%s took the Lease over at %s (revision %d of etcd), %s after %s had renewed it. A leader may act for %s after a renewal.",
 					holder(next), clock(next.At), next.Revision, clock(gap), holder(now), clock(history.Time(leaderGivesUp))),
 			})
 		}

@@ -11,8 +11,8 @@ import (
 var onlyTrustedPeers = Invariant{
 	Name:  "OnlyTrustedPeers",
 	Grade: GradeCore,
-	Sentence: "No apiserver passes a request on to a server whose certificate it must not trust, and none accepts a user from a server " +
-		"whose front-proxy certificate it must not trust.",
+	Sentence: "No apiserver passes a request on to a server whose certificate it must not trust, and no apiserver accepts a " +
+		"user from a server whose front-proxy certificate it must not trust.",
 	Source: "KEP-4020, Proxy transport between apiservers and authn: the source verifies the destination's serving certificate " +
 		"(--peer-ca-file), the destination the source's front-proxy certificate (--requestheader-client-ca-file, --requestheader-allowed-names)",
 	judge:    judgeOnlyTrustedPeers,

@@ -9,8 +9,8 @@ import (
 var orphansCollected = Invariant{
 	Name:  "OrphansCollected",
 	Grade: GradeCore,
-	Sentence: "Within a bounded time after the last owner of an object is gone and the last disturbance is over, the object is deleted, or " +
-		"has no owner any more.",
+	Sentence: "Within a bounded time after the last owner of an object is gone and the last disturbance is over, the object is " +
+		"deleted, or no longer names an owner.",
 	Source: "KEP-4020, Motivation and Goals: a request is handled by an apiserver that can serve it, so the garbage collector finds every " +
 		"object; Kubernetes' documentation of garbage collection. The bound (60 s unless a run says otherwise) is ours: twice the time after " +
 		"which the garbage collector looks for new resources",

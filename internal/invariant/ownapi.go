@@ -15,7 +15,7 @@ var legacyListsOwn = Invariant{
 	Name:    "LegacyListsOwn",
 	Grade:   GradeExtended,
 	Outside: true,
-	Sentence: "An apiserver that is asked for /apis or /api in a format older than aggregated discovery answers it, and lists every " +
+	Sentence: "An apiserver answers requests for /apis and /api in formats older than aggregated discovery, and lists every " +
 		"built-in group version that it serves itself.",
 	Source:   "beyond KEP-4020, which does not change the older formats (Summary, note 2); clients older than KEP-3352 have nothing else",
 	judge:    func(f *Facts) *tally { return f.judgeOwnAPI(f.ruleLegacy, "a list", "listed") },
@@ -23,10 +23,11 @@ var legacyListsOwn = Invariant{
 }
 
 var openAPIDescribes = Invariant{
-	Name:     "OpenAPIDescribes",
-	Grade:    GradeExtended,
-	Outside:  true,
-	Sentence: "An apiserver that is asked for its OpenAPI description answers it, and describes every group version that it serves itself.",
+	Name:    "OpenAPIDescribes",
+	Grade:   GradeExtended,
+	Outside: true,
+	Sentence: "An apiserver answers requests for its OpenAPI description, and describes every group version that it serves " +
+		"itself.",
 	Source:   "beyond KEP-4020, which does not change OpenAPI; kubectl and controllers validate and convert by it",
 	judge:    func(f *Facts) *tally { return f.judgeOwnAPI(f.ruleOpenAPI, "a description", "described") },
 	pressure: []pressure{descriptions},

@@ -3,9 +3,10 @@ package invariant
 // proxiedSucceed is the only promise of KEP-4020 that allows exceptions. One failure does not break
 // the promise, and a few responses prove nothing about it.
 var proxiedSucceed = Invariant{
-	Name:     "ProxiedSucceed",
-	Grade:    GradeCore,
-	Sentence: "In steady state, more than 99 % of the requests for what only other apiservers serve are answered, and without a 5xx.",
+	Name:  "ProxiedSucceed",
+	Grade: GradeCore,
+	Sentence: "In steady state, more than 99 % of the requests that only other apiservers can serve get an answer that is not a " +
+		"5xx.",
 	Source: "KEP-4020, Service Level Objectives: of proxied resource requests more than 99 % result in a successful response (not 5XX) " +
 		"under normal conditions",
 	Outside: true,

@@ -13,8 +13,8 @@ import (
 var quotaFollows = Invariant{
 	Name:  "QuotaFollows",
 	Grade: GradeCore,
-	Sentence: "Within a bounded time after the number of objects of a kind in a namespace changed and the last disturbance is over, a " +
-		"ResourceQuota that counts them says how many there are.",
+	Sentence: "Within a bounded time after the number of objects of a kind in a namespace changed and the last disturbance is " +
+		"over, a ResourceQuota that counts these objects shows the right number.",
 	Source: "KEP-4020, Motivation and Goals: discovery is complete on every server, so the quota controller finds every kind that it has to " +
 		"count; Kubernetes' documentation of resource quotas, object count quota. The bound is that of OrphansCollected: the quota " +
 		"controller looks for new resources as often",

@@ -13,7 +13,7 @@ var unavailableOnPeerFailure = Invariant{
 	Grade:   GradeCore,
 	Outside: true,
 	Sentence: "A request that only unreachable apiservers could serve is answered 503 (try again later) within a bounded time. " +
-		"If only killed or crashed ones could serve it, 404 within that time is right too.",
+		"If only killed or crashed apiservers could serve it, 404 within that time is right too.",
 	Source:   "KEP-4020, Goals: if the apiserver that can serve a request cannot be reached, 503",
 	judge:    judgeUnavailable,
 	answers:  anyAnswer,

@@ -18,8 +18,8 @@ import (
 var watchesLast = Invariant{
 	Name:  "WatchesLast",
 	Grade: GradeCore,
-	Sentence: "A watch that is passed on to a peer lasts as long as it was asked to, and delivers an event if an object is created " +
-		"meanwhile, unless one of the two apiservers is disturbed.",
+	Sentence: "A watch that is passed on to a peer lasts as long as its client asked for, and delivers an event if an object is " +
+		"created during this time, unless one of the two apiservers is disturbed.",
 	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it; Kubernetes API concepts, efficient detection of " +
 		"changes",
 	judge:    judgeWatches,

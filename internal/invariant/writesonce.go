@@ -13,7 +13,7 @@ var writesOnce = Invariant{
 	Grade:    GradeCore,
 	Sentence: "A write that a client sent once is carried out at most once.",
 	Source: "RFC 9110, 9.2.2: a proxy must not automatically retry requests that are not idempotent; " +
-		"of this API that is every write (client-go, rest/request.go)",
+		"in this API, every write is such a request (client-go, rest/request.go)",
 	judge:    judgeWritesOnce,
 	unknown:  "the records of the servers are incomplete",
 	pressure: []pressure{skewed, writesDone},

@@ -306,7 +306,7 @@ func (c *Clients) cluster(ctx context.Context, p *run.Plan, paths map[binaries.R
 			if err != nil {
 				try = notRun(err.Error())
 			} else if path == reports.ClientDirect && o.Controllers {
-				try = notRun("kube-controller-manager takes part, which is a client of an older server")
+				try = notRun("the operation needs kube-controller-manager, which is a client of an older server")
 			}
 			cells = append(cells, c.row(ctx, path, o, try)...)
 		}

@@ -74,7 +74,7 @@ func (c *Conformance) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.To, "to", "", "the newer kube-apiserver version, as in 'skewproof run'")
 	flags.IntVar(&s.Servers, "servers", 0, "number of kube-apiservers (default: what 'skewproof run' takes, or more where a scenario needs more)")
 	RegisterExisting(flags, s)
-	flags.Var(&c.Controls, "controls", "negative control: each scenario once more on what it must fail on (each), or the quickest for each invariant (few)")
+	flags.Var(&c.Controls, "controls", "negative controls: one for each scenario (each), or only the quickest for each invariant (few)")
 	flags.BoolVar(&s.Strict, "strict", false, "let invariants beyond the KEP count as well")
 	RegisterKnown(flags, &s.Known)
 	RegisterBinaries(flags, s, "")

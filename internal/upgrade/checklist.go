@@ -22,8 +22,8 @@ const (
 func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection) []reports.PlanStep {
 	steps := []reports.PlanStep{{
 		Title: "Find what uses the APIs that change.",
-		Text: "Ask every server which deprecated APIs are asked for. Compare with the tables above, and with what your charts and controllers ask for. " +
-			"Objects of a version that vanishes can be read in the other versions of their group.",
+		Text: "Read from every server which deprecated APIs clients request. Compare the tables above with these APIs, and with what your charts and controllers request. " +
+			"The servers also serve objects of a vanishing version in the other versions of their group.",
 		Commands: []string{"kubectl --server " + node + " get --raw /metrics | grep '^apiserver_requested_deprecated_apis'"},
 	}, {
 		Title: "Make it possible to go back.",
@@ -48,7 +48,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection) []repo
 	}
 	steps = append(steps, reports.PlanStep{
 		Title: "Check that every server has an identity of its own.",
-		Text:  "There must be as many leases as servers, each renewed within the last 10 s. Fewer mean that two nodes share a host name (finding 15).",
+		Text:  "There must be as many leases as servers, each renewed within the last 10 s. Fewer leases mean that two nodes share a host name (finding 15).",
 		Commands: []string{
 			"kubectl -n kube-system get leases -l apiserver.kubernetes.io/identity=kube-apiserver " +
 				"-o custom-columns=NAME:.metadata.name,HOST:.metadata.labels.kubernetes\\\\.io/hostname,RENEWED:.spec.renewTime",
@@ -59,13 +59,13 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection) []repo
 			"Suspend CronJobs and GitOps controllers that prune.",
 	}, reports.PlanStep{
 		Title:    "Upgrade the first server.",
-		Text:     "Let the load balancer take it out before it stops, and wait until it is ready again and the other servers have found it.",
+		Text:     "Take it out of the load balancer before it stops. Then wait until it is ready again and the other servers have found it.",
 		Commands: []string{"kubeadm upgrade apply " + p.To + "     # on the first control-plane node", "kubectl --server " + node + " get --raw '/readyz?verbose'"},
 	})
 	if probe, ok := probeFor(p); ok {
-		want := "The answer must be a list. 404 means that the proxy has no effect: then the freeze is your only protection."
+		want := "The answer must be a list. 404 means that the proxy has no effect, and that the freeze is your only protection."
 		if !then.Ways[0].Protected {
-			want = "Without protection the answer is 404, until this server is upgraded, too."
+			want = "Without protection the answer is 404 until this server is upgraded, too."
 		}
 		steps = append(steps, reports.PlanStep{
 			Title: "Ask an older server for a kind that only " + p.To + " has.", Text: want,
@@ -74,7 +74,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection) []repo
 	}
 	return append(steps, reports.PlanStep{
 		Title: "Upgrade the others, one after the other.",
-		Text: "After each one wait for two minutes and look at the metrics below. With the proxy on, all servers must list the same resources; " +
+		Text: "After each server, wait for two minutes and look at the metrics below. With the proxy on, all servers must list the same resources; " +
 			"compare the lists before you go on.",
 		Commands: []string{
 			"kubeadm upgrade node     # on the next control-plane node",
@@ -82,7 +82,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection) []repo
 		},
 	}, reports.PlanStep{
 		Title: "End the freeze.",
-		Text:  "When every server runs " + p.To + ", look for leftovers: namespaces that do not end, and objects whose namespace or owner is gone.",
+		Text:  "When every server runs " + p.To + ", look for leftovers: namespaces whose deletion does not end, and objects whose namespace or owner is gone.",
 		Commands: []string{
 			"kubectl get namespaces --field-selector status.phase=Terminating",
 		},
@@ -122,7 +122,7 @@ func switchOn(p reports.UpgradePlan, asked reports.PlanProtection) (file, why st
 			fmt.Fprintf(&b, "    - name: %s\n      value: %q\n", a.Name, a.Value)
 		}
 	}
-	why = "While all servers have one version, no server lacks what another one serves, so that the rollout itself does no harm (finding 14)."
+	why = "While all servers have one version, no server lacks what another one serves, so the rollout itself does no harm (finding 14)."
 	if strings.Contains(asked.Old.Why, "peer-ca-file") || strings.Contains(asked.New.Why, "peer-ca-file") {
 		why = "kubeadm gives no `--peer-ca-file`, and without it the feature has no effect. " + why
 	}

@@ -7,7 +7,7 @@ const operatorsPage = `# Before an upgrade
 $ skewproof plan --from %s --to %s
 ` + "```" + `
 
-The plan needs no cluster, and takes less than a second. It begins like this:
+The plan needs no cluster, and takes less than a second. This is its beginning:
 
 ` + "```text" + `
 EXCERPT
@@ -20,8 +20,8 @@ colleagues, ` + "`-o markdown`" + ` a ticket, and ` + "`-o json`" + ` the same d
 
 ## Say which flags your servers have
 
-The plan assumes the flags that kubeadm gives. If your kube-apiservers have more flags about peers,
-give them to the plan, because the protection depends on them:
+The plan assumes the flags that kubeadm sets. If your kube-apiservers have more flags about peers,
+give these flags to the plan, because the protection depends on them:
 
 ` + "```console" + `
 $ kubectl -n kube-system get pod -l component=kube-apiserver -o yaml | grep -E 'feature-gates|peer-ca-file'
@@ -61,6 +61,6 @@ $ skewproof run rolling-upgrade --from v1.36.3 --to v1.37.1 --known --runtime-co
     --kube-apiserver-flag feature-gates=WatchList=false
 ` + "```" + `
 
-` + "`--runtime-config=`" + ` gives every server the APIs that are on by default. Without it every API is on,
-and the versions differ more than yours.
+` + "`--runtime-config=`" + ` gives every server the APIs that are on by default. Without this
+flag every API is on, and the two versions differ in more resources than in your cluster.
 `

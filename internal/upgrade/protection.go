@@ -28,7 +28,7 @@ func protections(from, to string, asked Flags) []reports.PlanProtection {
 		words string
 		flags Flags
 	}{
-		{"kubeadm's defaults, and none about peers", Flags{}},
+		{"kubeadm's defaults, without a flag about peers", Flags{}},
 		{"`--feature-gates=" + gateOn + "`", Flags{FeatureGates: gateOn}},
 		{"`--peer-ca-file`", Flags{PeerCAFile: peerCA}},
 		{"`--feature-gates=" + gateOn + "` and `--peer-ca-file`", Flags{FeatureGates: gateOn, PeerCAFile: peerCA}},
@@ -59,13 +59,18 @@ func protection(from, to, words string, flags Flags) reports.PlanProtection {
 	case a && b:
 		p.Sentence = "With these flags servers pass requests on to each other, in both directions."
 	case a:
-		p.Sentence = fmt.Sprintf("With these flags, only requests at %s for kinds that only %s has are passed on.", from, to)
+		p.Sentence = oneWay(from, to)
 	case b:
-		p.Sentence = fmt.Sprintf("With these flags, only requests at %s for kinds that only %s has are passed on.", to, from)
+		p.Sentence = oneWay(to, from)
 	default:
-		p.Sentence = "With these flags, no server passes requests on: each answers 404 for kinds that only the other version has."
+		p.Sentence = "With these flags, no server passes requests on: each server answers 404 for kinds that only the other version has."
 	}
 	return p
+}
+
+// oneWay says that only servers of one version pass requests on.
+func oneWay(from, to string) string {
+	return fmt.Sprintf("With these flags, %[1]s passes on requests for kinds that only %[2]s has. %[2]s does not pass on requests for kinds that only %[1]s has.", from, to)
 }
 
 // design is the way in which servers learn what their peers serve.
@@ -122,13 +127,13 @@ func sideOf(version string, flags Flags) reports.PlanSide {
 	case !s.Gate:
 		s.Why = "The feature gate `" + scenario.Gate + "` is off. It is on by default from v1.36. Without it peers do not find the server either."
 	case set.PeerCA == "":
-		s.Why = "`--peer-ca-file` is not given. Then the server has no proxy, although its feature gate is on, and its log does not say so (finding 12)."
+		s.Why = "`--peer-ca-file` is not given. So the server has no proxy, although its feature gate is on, and its log does not report this (finding 12)."
 	case design == storageVersions && !strings.Contains(flags.FeatureGates, "StorageVersionAPI=true"):
 		s.Why = "The design of v1.28 to v1.32 needs the feature gate `StorageVersionAPI` and `--runtime-config=internal.apiserver.k8s.io/v1alpha1=true`, too."
 	default:
 		s.PassesOn, s.Merges = true, policy.Discovery.Merge
 		if !s.Merges {
-			s.Why = "It passes requests on, but its discovery does not show what its peers serve: that came with v1.35."
+			s.Why = "It passes requests on, but its discovery does not list what its peers serve. Merged discovery came with v1.35."
 		}
 	}
 	return s

@@ -99,7 +99,7 @@ func sentence(p reports.UpgradePlan, asked reports.PlanProtection) string {
 	}
 	differ := fmt.Sprintf("%s and %s differ only in resources that have to be switched on", p.From, p.To)
 	if appears+vanishes > 0 {
-		differ = fmt.Sprintf("While both versions run, only %s serves %s, and only %s serves %s", p.To, counted(appears, "resource"), p.From, counted(vanishes, "resource"))
+		differ = fmt.Sprintf("By default, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks", p.To, counted(appears, "resource"), p.From, counted(vanishes, "resource"))
 	}
 	harm := ""
 	if n := len(slices.DeleteFunc(slices.Clone(p.Findings), func(f reports.PlanFinding) bool { return !f.Harms || f.Flags != reports.PlanYourFlags })); n > 0 {
@@ -124,17 +124,17 @@ func notes(o Options, p reports.UpgradePlan) (notes []string) {
 		notes = append(notes, "Both versions are the same. This plan is for a change of flags.")
 	}
 	if skips(p.From, p.To) {
-		notes = append(notes, fmt.Sprintf("Kubernetes supports kube-apiservers side by side that are one minor version apart. %s and %s are further apart: upgrade one minor version at a time.", p.From, p.To))
+		notes = append(notes, fmt.Sprintf("Kubernetes supports kube-apiservers of two versions side by side only if these are at most one minor version apart. %s and %s are further apart: upgrade one minor version at a time.", p.From, p.To))
 	}
 	for _, r := range []recorded.Recording{o.From, o.To} {
 		if r.Default == nil {
-			notes = append(notes, fmt.Sprintf("It is not recorded what %s serves by default, so the plan cannot say which resources need `--runtime-config`. `skewproof plan --record %s` records it.", r.All.Name, r.All.Name))
+			notes = append(notes, fmt.Sprintf("There is no recording of what %s serves by default, so the plan cannot say which resources need `--runtime-config`. `skewproof plan --record %s` records it.", r.All.Name, r.All.Name))
 		}
 		if _, err := presetOf(r.All.Name); err != nil {
-			notes = append(notes, fmt.Sprintf("No finding was checked with %s: the plan takes it for the newest version that is known.", r.All.Name))
+			notes = append(notes, fmt.Sprintf("No finding was checked with %s. The plan treats it like the newest version that has findings.", r.All.Name))
 		}
 	}
-	return slices.Compact(append(notes, "Custom resources and aggregated APIs are not in the recordings. Resources behind feature gates that are off by default are not either."))
+	return slices.Compact(append(notes, "The plan does not know your custom resources, your aggregated APIs, and resources behind feature gates that are off by default."))
 }
 
 // skips reports whether two versions are more than one minor version apart.

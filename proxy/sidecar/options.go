@@ -123,29 +123,31 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 			"when it changes.")
 	text(&o.TLSPrivateKeyFile, "tls-private-key-file", "The private key of --tls-cert-file.")
 	f.Var(cliflag.NewNamedCertKeyArray(&o.TLSSNICertKeys), "tls-sni-cert-key",
-		"Files with a certificate and its private key for clients that ask for certain names, as CERT,KEY or CERT,KEY:NAME,NAME; may be "+
-			"repeated. A name may begin with a wildcard, and may be an IP address of this host. Without names, those of the certificate "+
-			"count. An exact name goes before a wildcard, a given name before one of a certificate, and an earlier flag before a later "+
-			"one. Read again when they change.")
+		"Files with a certificate and its private key for clients that ask for certain names, as CERT,KEY or "+
+			"CERT,KEY:NAME,NAME; may be repeated. A name may begin with a wildcard, and may be an IP address of this host. "+
+			"Without names, the names in the certificate count. An exact name takes precedence over a wildcard, a given name over "+
+			"a name in a certificate, and an earlier flag over a later one. Read again when they change.")
 	text(&o.TLSMinVersion, "tls-min-version", "The oldest version of TLS to accept: "+strings.Join(cliflag.TLSPossibleVersions(), ", ")+
 		". Empty: VersionTLS12.")
 	list(&o.TLSCipherSuites, "tls-cipher-suites", "The cipher suites to accept below TLS 1.3; none: Go's defaults. Preferred: "+
 		strings.Join(cliflag.PreferredTLSCipherNames(), ", ")+". Insecure: "+strings.Join(cliflag.InsecureTLSCipherNames(), ", ")+".")
 	f.IntVar(&o.HTTP2MaxStreams, "http2-max-streams-per-connection", o.HTTP2MaxStreams,
-		"How many requests a client may send at a time by one HTTP/2 connection. Zero: 100, as in kube-apiserver.")
+		"How many requests a client may send at a time on one HTTP/2 connection. Zero: 100, as in kube-apiserver.")
 	duration(&o.RequestTimeout, "request-timeout",
-		"How long a request may take, body and answer included, unless its own parameter timeout is shorter. It is not for watches, "+
-			"logs, exec, attach, port-forward and proxy. Set it as on the local kube-apiserver.")
+		"How long a request may take, body and answer included, unless its own parameter timeout is shorter. This limit does "+
+			"not apply to watches, logs, exec, attach, port-forward and proxy. Set the same value as on the local kube-apiserver.")
 	f.Float64Var(&o.GoawayChance, "goaway-chance", o.GoawayChance,
-		"The fraction of requests after which an HTTP/2 client is told to use another connection, so that load balancers spread the "+
-			"clients: 0 (never) to 0.02. Connections of peers are not closed: nothing balances them.")
+		"The fraction of requests after which the proxy tells an HTTP/2 client to use another connection, so that load "+
+			"balancers spread the clients: 0 (never) to 0.02. Connections of peers stay open, because no load balancer spreads "+
+			"them.")
 	text(&o.AdminBindAddress, "admin-bind-address",
 		"The loopback address and port for plain HTTP /metrics, /debug/peers, /readyz and /livez of the proxy itself; empty for none.")
 	duration(&o.ShutdownDelayDuration, "shutdown-delay-duration",
-		"How long to keep serving after the signal to stop, with /readyz failing, so that clients use other servers. Peers still "+
-			"send requests: the endpoint lease is deleted at the end.")
+		"How long to keep serving after the signal to stop, with /readyz failing, so that clients use other servers. Peers "+
+			"still send requests, because the endpoint lease is deleted only at the end.")
 	duration(&o.ShutdownTimeout, "shutdown-timeout",
-		"How long requests may take to end after that. Watches and upgraded connections are cut as soon as all other requests have ended.")
+		"How long requests may take to end after --shutdown-delay-duration. Watches and upgraded connections are cut as soon "+
+			"as all other requests have ended.")
 
 	f = sets.FlagSet("local kube-apiserver")
 	text(&o.Upstream, "upstream", "The https URL of the kube-apiserver that this proxy stands in front of.")
@@ -155,15 +157,17 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	text(&o.UpstreamServerName, "upstream-server-name",
 		"The name to demand in the serving certificate of --upstream; empty: the host of --upstream.")
 	text(&o.Kubeconfig, "kubeconfig",
-		"The kubeconfig by which to review access and to read and write leases; it should name the kube-apiserver of --upstream. "+
-			"Empty: --upstream, as system:apiserver in the group system:masters, asserted with --proxy-client-cert-file.")
+		"The kubeconfig for access reviews, and for reading and writing leases. It should name the kube-apiserver of "+
+			"--upstream. Empty: --upstream, as system:apiserver in the group system:masters, asserted with "+
+			"--proxy-client-cert-file.")
 	text(&o.ServerID, "server-id",
-		"The identity of the kube-apiserver, the name of its identity lease; empty: what a kube-apiserver on a host of this name takes.")
+		"The identity of the kube-apiserver, which is the name of its identity lease; empty: the identity that a "+
+			"kube-apiserver on a host of this name has.")
 
 	f = sets.FlagSet("peers")
 	text(&o.Policy, "policy",
-		"How to behave: reference, or like a release with its faults: alpha-1.28, upstream-1.34, upstream-1.35, upstream-1.36, "+
-			"upstream-1.37.")
+		"The behaviour: reference, or that of a release with its defects: alpha-1.28, upstream-1.34, upstream-1.35, "+
+			"upstream-1.36, upstream-1.37.")
 	text(&o.PeerCAFile, "peer-ca-file",
 		"The certificate authorities that sign the serving certificates of peers. Read again when they change.")
 	text(&o.ProxyClientCert, "proxy-client-cert-file",
@@ -171,36 +175,39 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 			"has to satisfy --requestheader-client-ca-file and --requestheader-allowed-names. Read again when it changes.")
 	text(&o.ProxyClientKey, "proxy-client-key-file", "The private key of --proxy-client-cert-file.")
 	text(&o.PeerAdvertiseIP, "peer-advertise-ip",
-		"The IP address by which peers reach this proxy, together with --peer-advertise-port. If neither is set: "+
-			"--advertise-address, else --bind-address, else the host's default interface; with --secure-port.")
-	text(&o.PeerAdvertisePort, "peer-advertise-port", "The port by which peers reach this proxy, together with --peer-advertise-ip.")
+		"The IP address at which peers reach this proxy, together with --peer-advertise-port. If neither is set: "+
+			"--advertise-address, else --bind-address, else the address of the host's default interface; with --secure-port.")
+	text(&o.PeerAdvertisePort, "peer-advertise-port", "The port at which peers reach this proxy, together with --peer-advertise-ip.")
 	ip(&o.AdvertiseAddress, "advertise-address",
-		"The IP address on which to advertise this proxy. If not set, --bind-address is used; if that is unspecified or loopback, "+
-			"the host's default interface.")
+		"The IP address to advertise for this proxy. If it is not set, --bind-address is used; if that is unspecified or "+
+			"loopback, the address of the host's default interface.")
 	f.StringArrayVar(&o.Peers, "peer", o.Peers,
-		"A peer, as ID=HOST:PORT; may be repeated. With it, the peers are those given and no others: leases are neither read nor written.")
+		"A peer, as ID=HOST:PORT; may be repeated. With this flag, only the given peers are used, and leases are neither read "+
+			"nor written.")
 
 	f.StringArrayVar(&o.DirectPeers, "direct-peer", o.DirectPeers,
-		"Where a kube-apiserver without a proxy listens, as ID=HOST:PORT; may be repeated. The ID is the name of its identity lease. It "+
-			"is asked there while no proxy of its own publishes an address: for the time in which proxies are added or removed node by "+
-			"node, if --find-direct-peers does not find it. The local kube-apiserver may be among them and is ignored, so that all proxies can have the same flags.")
+		"Where a kube-apiserver without a proxy listens, as ID=HOST:PORT; may be repeated. The ID is the name of its identity "+
+			"lease. This proxy uses the address while no proxy of that kube-apiserver publishes one. The flag is for the time in "+
+			"which proxies are added or removed node by node, if --find-direct-peers does not find the server. The local "+
+			"kube-apiserver may be among the given ones and is ignored, so that all proxies can have the same flags.")
 
 	f.BoolVar(&o.FindDirectPeers, "find-direct-peers", o.FindDirectPeers,
-		"Look for kube-apiservers without a proxy: at the address in the identity lease, which those whose own Mixed Version Proxy is on "+
-			"write, and else at the addresses of the Service kubernetes. A server is recognised there by a certificate that is valid for "+
-			"the host name in the identity lease of that server alone. What --direct-peer says comes first.")
+		"Look for kube-apiservers without a proxy. Servers whose own Mixed Version Proxy is on write their address into the "+
+			"identity lease. For other servers, the addresses of the Service kubernetes are tried. There, a server is recognised "+
+			"by a certificate that is valid for the host name in the identity lease of that server alone. --direct-peer takes "+
+			"precedence.")
 
 	f = sets.FlagSet("authentication")
 	text(&o.ClientCAFile, "client-ca-file",
-		"The certificate authorities of client certificates: a caller with one is the user of its common name, in the groups of "+
-			"its organizations. Read again when they change.")
+		"The certificate authorities of client certificates. A caller with such a certificate is the user of its common name, "+
+			"in the groups of its organizations. Read again when they change.")
 	f.BoolVar(&o.AnonymousAuth, "anonymous-auth", o.AnonymousAuth,
-		"Treat callers without credentials as system:anonymous rather than answer 401. Set it as on the local kube-apiserver: "+
-			"where that one answers 401, so does this proxy.")
+		"Treat callers without credentials as system:anonymous rather than answer 401. Set the same value as on the local "+
+			"kube-apiserver. If that server answers 401, this proxy does so too.")
 	list(&o.AnonymousAuthPaths, "anonymous-auth-paths",
-		"The only paths at which to do so; none: all. Set it if the AuthenticationConfiguration of the local kube-apiserver has "+
-			"anonymous.conditions.")
-	duration(&o.TokenCacheTTL, "authentication-token-webhook-cache-ttl", "How long to remember whose a bearer token is.")
+		"The only paths at which --anonymous-auth applies; none: all paths. Set them if the AuthenticationConfiguration of "+
+			"the local kube-apiserver has anonymous.conditions.")
+	duration(&o.TokenCacheTTL, "authentication-token-webhook-cache-ttl", "How long to cache the user of a bearer token.")
 	text(&o.RequestHeaderCAFile, "requestheader-client-ca-file",
 		"The certificate authorities of front proxies, peers included, whose identity headers are trusted. Read again when they change.")
 	list(&o.RequestHeaderNames, "requestheader-allowed-names",
@@ -217,8 +224,8 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 		"The HOST:PORT of an OTLP collector to send spans to, by gRPC without TLS; empty: no spans are recorded, but trace "+
 			"context is passed on.")
 	f.IntVar(&o.TracingRatePerMillion, "tracing-sampling-rate-per-million", o.TracingRatePerMillion,
-		"How many of a million requests to trace, of those that their sender has not sampled.")
+		"How many of a million requests to trace, among those that their sender does not trace already.")
 	duration(&o.CertificateRefreshTime, "certificate-refresh-time",
-		"How often to look whether certificates, keys and authorities have changed.")
+		"How often to check whether certificates, keys and authorities have changed.")
 	return sets
 }

@@ -51,17 +51,20 @@ These are the defects that skewproof has found in released kube-apiservers (subj
 Every finding was seen on real processes, unless its page says otherwise. The pages are made from
 the files in [reports/findings](../reports/findings).
 
-A violation is **known** if one of these findings explains it; the run names the finding's number.
-Otherwise it is **NEW**. The file of a finding has a predicate over the signature of a violation. A
-run fails also for a known violation of the KEP. With ` + "`--known`" + ` (` + "`KNOWN=1`" + ` for make) only a NEW
-violation makes a run fail.
+A violation is **known** if one of these findings explains it, and the run names the number of this
+finding. Every other violation is **NEW**. The file of a finding has a predicate that decides this
+from the signature of a violation. A known violation of the KEP still makes a run fail. With
+` + "`--known`" + ` (` + "`KNOWN=1`" + ` for make) only a NEW violation makes a run fail.
 
-**Private first** marks a finding that could harm a cluster, in one of two ways. Against the KEP, a
-server answers 404 for whole resources that a live server serves, or leaves them out of aggregated
-discovery, and the client's own request is not the cause; so controllers may delete or leak objects.
-Or a client can harm the control plane. Such a finding goes to security@kubernetes.io first. Its
-page and the scenarios that show it are published only after that. The same is true of the other
-places that name these causes:
+**Private first** marks a finding that could harm a cluster in one of two ways:
+
+- A server answers 404 for whole resources that a live server serves, or leaves them out of
+  aggregated discovery. This contradicts the KEP, and the client's own request is not the cause.
+  Controllers may then delete or leak objects.
+- A client can harm the control plane.
+
+Such a finding goes to security@kubernetes.io first. Only then are its page and the scenarios that
+show it published. The same is true of the other places that name these causes:
 [policies.md](policies.md), [ablation.md](ablation.md), [scenarios.md](scenarios.md),
 [parity.md](parity.md), [kind.md](kind.md), the picture in [usage.md](usage.md),
 ` + "`sim/parity/known.json`, `internal/e2e`" + ` and comments.
@@ -69,26 +72,30 @@ places that name these causes:
 If a run shows a NEW violation that could harm a cluster, send the directory of the run to
 security@kubernetes.io. Send any other NEW violation to SIG API Machinery.
 
-The KEP does not number its goals. Here they are **G1**: if an apiserver can serve a request, it is
-handled by that apiserver. **G2**: if that apiserver cannot be reached, the answer is 503, not 404.
-**G3**: discovery reports the same resources at every server. **G4**: everything that discovery
-lists can be accessed. Any other demand names a section of the KEP.
+The KEP does not number its goals. This page calls them:
+
+- **G1**: if an apiserver can serve a request, this apiserver handles it;
+- **G2**: if this apiserver cannot be reached, the answer is 503, not 404;
+- **G3**: discovery reports the same resources at every server;
+- **G4**: clients can access everything that discovery lists.
+
+Any other entry in the column KEP-4020 names a section of the KEP.
 
 `
 
 const pairs = `## By pair of versions
 
-This is what ` + "`make matrix`" + ` shows on real processes with ` + "`builtin`" + `: ` + "`rolling-upgrade`" + `,
-` + "`restart-during-partition`" + ` and ` + "`peer-crash`" + `, three servers. ` + "`reference`" + ` passes all of these runs, in
+` + "`make matrix`" + ` runs ` + "`rolling-upgrade`" + `, ` + "`restart-during-partition`" + ` and ` + "`peer-crash`" + ` with three servers.
+The table shows its results on real processes with ` + "`builtin`" + `. ` + "`reference`" + ` passes all of these runs in
 every pair, and ` + "`none`" + ` fails them.
 
 | pair | violated | findings |
 |---|---|---|
 | v1.30.14 without batch/v1 → v1.30.14 | DiscoveryDeterministic, DiscoveryComplete and Converges, because discovery is not merged; no false 404 | 19 |
 | v1.34.4 → v1.35.4 (feature gate on) | NoFalseNotFound and DiscoveryAccessible, for the one subresource that v1.34.4 lacks; UnavailableOnPeerFailure in ` + "`restart-during-partition`" + `; DiscoveryDeterministic, DiscoveryComplete and Converges, because v1.34 does not merge discovery | 2 |
-| v1.35.4 → v1.36.3 (feature gate on in v1.35) | in ` + "`restart-during-partition`" + ` alone: NoFalseNotFound and UnavailableOnPeerFailure, when that partition ended sooner than it does now. With the longer one the simulator adds DiscoveryDeterministic, DiscoveryComplete, DiscoveryAccessible and Converges; real processes have not been run again with this pair | 1 |
+| v1.35.4 → v1.36.3 (feature gate on in v1.35) | only in ` + "`restart-during-partition`" + `: NoFalseNotFound and UnavailableOnPeerFailure, with a shorter partition than the scenario has now. With the present partition, the simulator adds DiscoveryDeterministic, DiscoveryComplete, DiscoveryAccessible and Converges. This pair was not run again on real processes | 1 |
 | v1.36.3 → v1.37.1 | NoFalseNotFound and DiscoveryAccessible; in ` + "`peer-crash`" + ` Converges too; in ` + "`restart-during-partition`" + ` also UnavailableOnPeerFailure, DiscoveryDeterministic and DiscoveryComplete | 1, 2 |
-| v1.34.4 → v1.37.1, mixed by mistake | as from v1.34.4 to v1.35.4, for 20 resources and subresources | 2, 8 |
+| v1.34.4 → v1.37.1, an unsupported mix | the same as from v1.34.4 to v1.35.4, for 20 resources and subresources | 2, 8 |
 `
 
 func index(t *testing.T, all Catalogue) string {
@@ -100,7 +107,7 @@ func index(t *testing.T, all Catalogue) string {
 		fmt.Fprintf(&b, "| %d | [%s](findings/%s) | %s | %s | %s |\n",
 			f.Number, f.Title, pageName(t, f), strings.Join(f.Demands, ", "), f.Grade, f.Disclosure)
 	}
-	b.WriteString("\n## By scenario\n\nThe findings that each scenario shows with `builtin`, from v1.36.3 to v1.37.1.\n\n| scenario | findings |\n|---|---|\n")
+	b.WriteString("\n## By scenario\n\nThe findings that each scenario shows with `builtin`, from v1.36.3 to v1.37.1. For the\nscenarios with kube-controller-manager, the table has only the findings that they test;\n[controllers.md](controllers.md#what-was-seen) has the others.\n\n| scenario | findings |\n|---|---|\n")
 	for _, s := range scenarios.All() {
 		var numbers []string
 		for _, f := range all {
@@ -126,7 +133,7 @@ func page(f Finding) string {
 		{"grade", string(f.Grade)},
 		{"disclosure", string(f.Disclosure)},
 		{"seen", f.Versions},
-		{"command", code(f.Reproduce)},
+		{"command that shows it", code(f.Reproduce)},
 		{"scenarios that show it", strings.Join(shown, ", ")},
 		{"may be absent from a run", f.Chance},
 		{"switches of the reference that remove it", code(f.Switches...)},

@@ -179,8 +179,8 @@ func TestCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, count := range []string{
-		fmt.Sprintf("| random schedules | all %d of those", len(all)),
-		fmt.Sprintf("takes a long fault | %d |", len(byScenario)),
+		fmt.Sprintf("| random schedules | %d, which are all", len(all)),
+		fmt.Sprintf("or a long fault | %d |", len(byScenario)),
 		fmt.Sprintf("set the flags | %d: ", len(flags)),
 		fmt.Sprintf("| nothing | %d, each", len(unseen)),
 	} {
