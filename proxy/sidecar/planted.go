@@ -29,10 +29,6 @@ type plantedDefect struct {
 	seats chan struct{}
 }
 
-// seatsOfAll is the name of a defect that only a crowd shows (scenario crowds). Random schedules
-// have no crowds, so no search looks for it.
-const seatsOfAll = "seats-of-all-callers"
-
 var plantedDefects = map[string]plantedDefect{
 	"discovery-not-merged":       {policy: func(p *proxy.Policy) { p.Discovery.Merge = false }},
 	"subresources-not-routed":    {policy: func(p *proxy.Policy) { p.Routing.Subresources = false }},
@@ -80,6 +76,7 @@ var plantedDefects = map[string]plantedDefect{
 			a.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
 		}
 	}},
+	"seats-of-all-callers": {seats: make(chan struct{}, 60)}, // less than a crowd needs
 	"unavailable-is-not-found": {answer: func(status int) int {
 		if status == http.StatusServiceUnavailable {
 			return http.StatusNotFound
@@ -91,9 +88,6 @@ var plantedDefects = map[string]plantedDefect{
 // defect returns the defect of this build. A build with the tag but without a defect must not run.
 func defect() plantedDefect {
 	d, ok := plantedDefects[planted]
-	if planted == seatsOfAll {
-		return plantedDefect{seats: make(chan struct{}, 60)}
-	}
 	if !ok {
 		_, _ = os.Stderr.WriteString("skewproof: this build has the tag planted and no defect of that name: " + planted + "\n")
 		os.Exit(4)
