@@ -17,6 +17,8 @@ LABELS   ?=
 VERSIONS ?= v1.36.3 v1.37.1
 # Where 'make image' writes to.
 IMAGE    ?= bin/skewproof-proxy.tar
+# The tag that 'make release' builds, such as v0.1.0, or any commit; the current commit if empty.
+VERSION  ?=
 # How long 'make soak' lasts; 30m if empty.
 DURATION ?=
 # How many runs at a time. Each needs a processor and 2 GB of memory.
@@ -61,7 +63,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build check test unit e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image kind-images test-kind kind-clean lint fmt clean
+.PHONY: help scenario build check test unit e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image release kind-images test-kind kind-clean lint fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -125,6 +127,9 @@ planted: ## Plant defects in a real sidecar, one at a time, and search for each 
 image: ## Make the image of the reference proxy, for 'docker load' or 'ctr images import' [IMAGE]
 	CGO_ENABLED=0 go build -trimpath -o bin/image/skewproof ./cmd/skewproof
 	go run ./kindconfigs/image -proxy $(IMAGE) bin/image/skewproof
+
+release: ## Make the archives, images and checksums of a tag, in bin/release; the same commit gives the same bytes [VERSION]
+	.ci/release $(VERSION)
 
 kind-images: ## Make the images of the kind backend [VERSIONS="v1.36.3 v1.37.1"]
 	go build -o bin/kind-images ./kindconfigs/image && bin/kind-images $(VERSIONS)

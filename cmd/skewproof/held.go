@@ -46,7 +46,12 @@ Actions:
                                         bandwidth, cut, latency, limit-data, reset, slicer, slow-close or timeout
   heal [LABEL]                          end the fault of that label (the words that injected it, or as 'list' shows it), or all faults
   break-discovery SERVER PATH [HOW]     let fetches of /api or /apis by peers fail: with 500, breaks-off or cut-short
-  restore-discovery SERVER PATH         let them succeed again`,
+  restore-discovery SERVER PATH         let them succeed again
+  crowd SERVER KIND                     let one caller send hundreds of requests at a time, for what only other servers serve:
+                                        watches, slow-bodies, slow-readers or abandoned; the run needs a load
+  disperse SERVER                       end that
+  delete-lease SERVER                   delete its identity lease
+  compact-etcd, defragment-etcd         do what administrators do`,
 		Example: `  skewproof step DIR cut b a
   skewproof step DIR latency client b latency=2s direction=down
   skewproof step DIR heal cut b a

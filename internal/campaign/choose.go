@@ -46,6 +46,7 @@ func (c *chooser) of(seed uint64) (schedule, error) {
 	if err := json.Unmarshal(encoded, &s.plan); err != nil {
 		return schedule{}, err
 	}
+	crowd(&s.plan, seed)
 	if err := s.plan.Validate(); err != nil {
 		return schedule{}, fmt.Errorf("the schedule of seed %d: %w", seed, err)
 	}

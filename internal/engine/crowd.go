@@ -21,10 +21,12 @@ import (
 // Gather implements [step.Crowds]. The caller of the crowd has an identity of its own. It asks for
 // what only other servers serve at the moment.
 func (l *load) Gather(ctx context.Context, server string, kind scenario.Crowd) (disperse func(), err error) {
+	if l.cluster.Serving(server) == 0 {
+		return nil, &scenario.RefusedCrowd{Server: server, Why: "it is not ready"}
+	}
 	paths := crossing(l.truth.served(), server)
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("gather a crowd at %s: every resource that another server serves is served by %s too, so nothing would be passed on: "+
-			"choose servers of different versions", server, server)
+		return nil, &scenario.RefusedCrowd{Server: server, Why: "it serves itself what the other servers serve, so nothing would be passed on"}
 	}
 	target, err := l.crowdTarget(ctx, server)
 	if err != nil {
@@ -61,18 +63,22 @@ func (l *load) crowdTarget(ctx context.Context, server string) (hostile.Target, 
 	if err != nil {
 		return hostile.Target{}, err
 	}
-	config, err := l.cluster.Direct(server)
-	if err != nil {
-		return hostile.Target{}, err
+	if l.crowdToken == "" {
+		config, err := l.cluster.Direct(server)
+		if err != nil {
+			return hostile.Target{}, err
+		}
+		admin, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return hostile.Target{}, err
+		}
+		setup, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		if l.crowdToken, err = traffic.CrowdToken(setup, admin); err != nil {
+			return hostile.Target{}, err
+		}
 	}
-	admin, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return hostile.Target{}, err
-	}
-	setup, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	token, err := traffic.SetupCrowd(setup, admin)
-	return hostile.Target{Address: at.Host, TLS: trust, Readers: []string{token}}, err
+	return hostile.Target{Address: at.Host, TLS: trust, Readers: []string{l.crowdToken}}, nil
 }
 
 // crossing returns the paths of the collections that a client can list, watch and create objects

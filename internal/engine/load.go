@@ -34,6 +34,8 @@ type load struct {
 	verbs    []string
 	sweepQPS float64
 	status   func(string, ...any)
+	// crowdToken is the token of the caller of crowds, once it has been needed.
+	crowdToken string
 }
 
 // sender sends requests to the servers during a run.

@@ -3,6 +3,7 @@ package invariant
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -84,6 +85,17 @@ func (f *Facts) direct(crowded string, w window) map[string]beside {
 	return all
 }
 
+// unhindered reports whether no fault, not even a delay, was on the links on which the operation
+// depends.
+func (f *Facts) unhindered(o *observation) bool {
+	free := func(s *server) bool {
+		r, _ := f.reach(o.op.Server, s.name, o.window)
+		return r == reachOpen && f.undisturbed(o.op.Server, s.name, o.window) && f.undisturbed(s.name, etcd, o.window)
+	}
+	return f.undisturbed(client, o.op.Server, o.window) && f.undisturbed(o.op.Server, etcd, o.window) &&
+		(o.local == claimYes || !slices.ContainsFunc(f.handlers(o), func(s *server) bool { return !free(s) }))
+}
+
 // ruleIsolated rules on a request to the server that a crowd asks. Requests that fail for another
 // reason than the crowd are left to [ruleAvailable]'s conditions. A watch lasts as long as it was
 // asked to, so its wait says nothing.
@@ -94,6 +106,8 @@ func (f *Facts) ruleIsolated(o *observation, direct beside) (r ruling, wrong, ca
 		return r, "failed", how
 	case r != rulingRight:
 		return r, "", ""
+	case !f.unhindered(o):
+		return rulingOut, "", ""
 	case direct.requests < directly:
 		return rulingUnknown, "", ""
 	case o.op.Status == http.StatusTooManyRequests && !direct.throttled:

@@ -13,15 +13,15 @@ type crowd struct {
 	disperse func()
 }
 
+// gather starts a crowd. A crowd that cannot be is on for the state all the same, so that the plan can
+// end it.
 func (e *Executor) gather(ctx context.Context, s *scenario.Step) error {
 	crowds, ok := e.Load.(Crowds)
 	if !ok {
-		e.off(scenario.Step{Action: scenario.EndCrowd, Server: s.Server})
 		return errNoCrowds
 	}
 	disperse, err := crowds.Gather(ctx, s.Server, s.Crowd)
 	if err != nil {
-		e.off(scenario.Step{Action: scenario.EndCrowd, Server: s.Server})
 		return err
 	}
 	e.crowds = append(e.crowds, crowd{s.Server, disperse})

@@ -2,7 +2,6 @@ package step_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -19,7 +18,7 @@ type crowded struct {
 
 func (c *crowded) Gather(_ context.Context, server string, kind scenario.Crowd) (func(), error) {
 	if c.refuse {
-		return nil, errors.New("nothing crosses")
+		return nil, &scenario.RefusedCrowd{Server: server, Why: "nothing crosses"}
 	}
 	return func() { _ = c.act("disperse " + string(kind) + " at " + server) }, c.act("gather " + string(kind) + " at " + server)
 }
@@ -55,16 +54,19 @@ func TestCrowdsThatCannotBe(t *testing.T) {
 	refusing := &crowded{refuse: true}
 	with := config(&refusing.fake, refusing)
 	with.Load = refusing
-	if err := performWith(t, t.Context(), with, twoServers, crowdAt("a", scenario.CrowdOfWatches)); err == nil || !strings.Contains(err.Error(), "nothing crosses") {
-		t.Errorf("error %v", err)
+	err := performWith(t, t.Context(), with, twoServers, crowdAt("a", scenario.CrowdOfWatches), at(scenario.EndCrowd, "a"), at(scenario.Kill, "b"))
+	if err != nil || len(refusing.steps) != 3 || refusing.steps[0].Refused != "no crowd at a: nothing crosses" || refusing.steps[0].Error != "" {
+		t.Errorf("error %v, steps %+v", err, refusing.steps)
 	}
-	if err := perform(t, &fake{}, crowdAt("a", scenario.CrowdOfWatches)); err == nil || !strings.Contains(err.Error(), "choose another scenario") {
-		t.Errorf("a load without crowds: error %v", err)
+	without := &fake{}
+	err = perform(t, without, crowdAt("a", scenario.CrowdOfWatches), at(scenario.EndCrowd, "a"))
+	if err != nil || !strings.Contains(without.steps[0].Refused, "no crowd: this run sends none; choose backend local") {
+		t.Errorf("a load without crowds: error %v, steps %+v", err, without.steps)
 	}
 	c := &crowded{}
 	with = config(&c.fake, c)
 	with.Load = c
-	err := performWith(t, t.Context(), with, twoServers, crowdAt("a", scenario.CrowdOfWatches), crowdAt("a", scenario.CrowdOfBodies))
+	err = performWith(t, t.Context(), with, twoServers, crowdAt("a", scenario.CrowdOfWatches), crowdAt("a", scenario.CrowdOfBodies))
 	if err == nil || !strings.Contains(err.Error(), "a caller keeps hundreds of watches open there already") {
 		t.Errorf("two at one server: error %v", err)
 	}

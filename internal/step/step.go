@@ -46,7 +46,7 @@ type Load interface {
 // Crowds lets one caller send many requests at a time. A [Load] may be one.
 type Crowds interface {
 	// Gather starts a crowd at a server. disperse ends it and records it ([history.Crowd]). The error
-	// says why there is no crowd.
+	// is a [scenario.RefusedCrowd] if there is nothing that the crowd could ask for.
 	Gather(ctx context.Context, server string, kind scenario.Crowd) (disperse func(), err error)
 }
 
@@ -126,7 +126,7 @@ var (
 	errNoControllers = errors.New("this backend runs no controllers: choose another scenario, or backend local")
 	errNoTests       = errors.New("this backend cannot run Kubernetes' own tests: choose backend local")
 	errNoAdmin       = errors.New("this backend has no etcd that the step could change: choose backend local or sim")
-	errNoCrowds      = errors.New("this backend sends no crowds: choose another scenario, or backend local or kind")
+	errNoCrowds      = &scenario.RefusedCrowd{Why: "this run sends none; choose backend local or kind, with a load"}
 	errNoBreaker     = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
 )
 
@@ -220,11 +220,13 @@ func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 	return nil
 }
 
-// refuses reports whether an error means that the control plane does not accept a definition. Such
-// an error is not a failure of the step.
+// refuses reports whether an error means that the control plane does not accept a definition, or
+// that there cannot be a crowd. Such an error is not a failure of the step: what it was to provoke is
+// not judged.
 func refuses(err error) bool {
-	var refused *scenario.RefusedDefinition
-	return errors.As(err, &refused)
+	var definition *scenario.RefusedDefinition
+	var crowd *scenario.RefusedCrowd
+	return errors.As(err, &definition) || errors.As(err, &crowd)
 }
 
 func (e *Executor) do(ctx context.Context, s *scenario.Step) error {

@@ -18,14 +18,18 @@ const (
 	readerRole = "skewproof-reader"
 	writerRole = "skewproof-writer"
 
+	// crowdAccount is the service account of the caller of crowds, and the name of its role.
+	crowdAccount = "skewproof-crowd"
+
 	// tokenSeconds is longer than any run: with an expired token, many requests would be answered
 	// 401.
 	tokenSeconds = 24 * 60 * 60
 )
 
 // Setup creates the objects that the load needs: the namespace, the roles of [workload.Reader] and
-// [workload.ServiceAccount], the service account itself, and a bearer token for it. It does not
-// change objects that already exist, so it can be repeated. The admin client should not be
+// [workload.ServiceAccount], the service account itself, and a bearer token for it. It also creates
+// a service account for the caller of crowds, which may list, watch and create everything. It does
+// not change objects that already exist, so it can be repeated. The admin client should not be
 // recorded.
 func Setup(ctx context.Context, admin kubernetes.Interface) (bearer string, err error) {
 	meta := func(name string) metav1.ObjectMeta {
@@ -52,31 +56,24 @@ func Setup(ctx context.Context, admin kubernetes.Interface) (bearer string, err 
 	create(ctx, &err, "role binding", rbac.RoleBindings(workload.Namespace), &rbacv1.RoleBinding{
 		ObjectMeta: meta(writerRole), Subjects: []rbacv1.Subject{account}, RoleRef: role("Role", writerRole),
 	})
+	crowd := meta(crowdAccount)
+	create(ctx, &err, "service account", core.ServiceAccounts(workload.Namespace), &corev1.ServiceAccount{ObjectMeta: crowd})
+	create(ctx, &err, "cluster role", rbac.ClusterRoles(), &rbacv1.ClusterRole{
+		ObjectMeta: crowd, Rules: []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: []string{"list", "watch", "create"}}},
+	})
+	create(ctx, &err, "cluster role binding", rbac.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: crowd, Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: workload.Namespace, Name: crowdAccount}},
+		RoleRef: role("ClusterRole", crowdAccount),
+	})
 	if err != nil {
 		return "", err
 	}
 	return token(ctx, admin, workload.ServiceAccount)
 }
 
-// SetupCrowd does the same for the caller of a crowd: a service account of its own, which may list,
-// watch and create everything. Setup must have been called before.
-func SetupCrowd(ctx context.Context, admin kubernetes.Interface) (bearer string, err error) {
-	const name = "skewproof-crowd"
-	meta := metav1.ObjectMeta{Name: name, Labels: map[string]string{workload.ManagedBy: workload.ManagedByValue}}
-	all := []string{"*"}
-	core, rbac := admin.CoreV1(), admin.RbacV1()
-	create(ctx, &err, "service account", core.ServiceAccounts(workload.Namespace), &corev1.ServiceAccount{ObjectMeta: meta})
-	create(ctx, &err, "cluster role", rbac.ClusterRoles(), &rbacv1.ClusterRole{
-		ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: []string{"list", "watch", "create"}}},
-	})
-	create(ctx, &err, "cluster role binding", rbac.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: meta, Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: workload.Namespace, Name: name}},
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-	})
-	if err != nil {
-		return "", err
-	}
-	return token(ctx, admin, name)
+// CrowdToken requests a bearer token for the caller of a crowd ([Setup]).
+func CrowdToken(ctx context.Context, admin kubernetes.Interface) (bearer string, err error) {
+	return token(ctx, admin, crowdAccount)
 }
 
 // token requests a bearer token for a service account of the load.

@@ -37,7 +37,7 @@ func TestSetup(t *testing.T) {
 	}{
 		{name: "everything exists already"},
 		{name: "a role may not be created", refuse: "/clusterroles", wantError: "create cluster role skewproof-reader: you may not"},
-		{name: "no token is given", refuse: "/token", wantError: "request a token for system:serviceaccount:skewproof:skewproof-writer: you may not"},
+		{name: "no token is given", refuse: "/token", wantError: "request a token for the service account skewproof-writer: you may not"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var mu sync.Mutex
@@ -76,6 +76,9 @@ func TestSetup(t *testing.T) {
 				"POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 				"POST /apis/rbac.authorization.k8s.io/v1/namespaces/skewproof/roles",
 				"POST /apis/rbac.authorization.k8s.io/v1/namespaces/skewproof/rolebindings",
+				"POST /api/v1/namespaces/skewproof/serviceaccounts",
+				"POST /apis/rbac.authorization.k8s.io/v1/clusterroles",
+				"POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 				"POST /api/v1/namespaces/skewproof/serviceaccounts/skewproof-writer/token",
 			}
 			if !slices.Equal(asked, want) {

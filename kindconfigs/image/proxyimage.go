@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
@@ -34,23 +36,39 @@ func writeProxyImage(to string, args []string) error {
 	if err != nil {
 		return fmt.Errorf("make the image of the reference proxy from %s: %w; 'make build' makes a program that fits", program, err)
 	}
-	config := imageConfig{}
+	config := imageConfig{Architecture: setting(info, "GOARCH")}
 	config.Config.User = proxyUser
 	config.Config.Labels = map[string]string{
 		"org.opencontainers.image.title":  "skewproof proxy",
 		"org.opencontainers.image.source": "https://" + info.Main.Path,
 	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			config.Config.Labels["org.opencontainers.image.revision"] = setting.Value
-		}
+	tags := []string{kind.OperatorImage}
+	if revision := setting(info, "vcs.revision"); revision != "" {
+		config.Config.Labels["org.opencontainers.image.revision"] = revision
+	}
+	// A tag cannot have the "+dirty" of a program that was built with changes.
+	if version := info.Main.Version; semver.IsValid(version) && semver.Build(version) == "" {
+		config.Config.Labels["org.opencontainers.image.version"] = version
+		name, _, _ := strings.Cut(kind.OperatorImage, ":")
+		tags = append(tags, name+":"+version)
 	}
 	modules := file{name: modulesFile, mode: 0o644, content: []byte(info.String())}
-	if err := writeImage(to, kind.OperatorImage, program, "skewproof", config, []file{modules}); err != nil {
+	if err := writeImage(to, tags, program, "skewproof", config, []file{modules}); err != nil {
 		return fmt.Errorf("write the image of the reference proxy to %s: %w", filepath.Clean(to), err)
 	}
-	say("%s: %s; load it with 'docker load --input %s' or 'ctr -n k8s.io images import %s'", to, kind.OperatorImage, to, to)
+	say("%s: %s for %s; load it with 'docker load --input %s' or 'ctr -n k8s.io images import %s'",
+		to, strings.Join(tags, ", "), config.Architecture, to, to)
 	return nil
+}
+
+// setting returns a setting of the build; "" if it is not recorded.
+func setting(info *buildinfo.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 // static returns an error unless the program needs no dynamic linker: the image has none.
