@@ -12,6 +12,7 @@ import (
 // used it, the address would be in the endpoint lease and peers would dial it. v1.37.1 ignores it,
 // and uses --advertise-address with its own port instead.
 func TestHalfAnAdvertisedAddressIsLeftAside(t *testing.T) {
+	onlyWithAll(t)
 	r, _ := runScenario(t, "advertised-address-half")
 	h, err := history.ReadFile(filepath.Join(r.dir, "history.jsonl"))
 	if err != nil {

@@ -132,7 +132,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	return l, nil
 }
 
-// identities sets up the requirements of the load through one server, and returns its three
+// identities sets up the requirements of the load through one server, and returns its
 // identities.
 func identities(ctx context.Context, cluster cluster.Reachable, server string) ([]traffic.Identity, error) {
 	config, err := cluster.Direct(server)
@@ -155,10 +155,16 @@ func identities(ctx context.Context, cluster cluster.Reachable, server string) (
 	}
 	account := rest.CopyConfig(cluster.Anonymous())
 	account.BearerToken = token
+	impersonating := rest.CopyConfig(cluster.Admin())
+	impersonating.Impersonate = rest.ImpersonationConfig{
+		UserName: workload.Impersonated, UID: "skewproof-uid", Groups: []string{workload.ImpersonatedGroup},
+		Extra: map[string][]string{"skewproof.dev/reason": {"a test", "another value"}},
+	}
 	return []traffic.Identity{
-		{Name: "admin", User: "admin", Config: *cluster.Admin()},
+		{Name: "admin", User: workload.Admin, Config: *cluster.Admin()},
 		{Name: "reader", User: workload.Reader, Config: *reader},
 		{Name: "service-account", User: workload.ServiceAccountUser, Config: *account},
+		{Name: "impersonator", User: workload.Impersonated, Impersonator: workload.Admin, Config: *impersonating},
 	}, nil
 }
 

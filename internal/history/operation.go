@@ -96,7 +96,7 @@ type Operation struct {
 type Sent struct {
 	Purpose     Purpose `json:"purpose"`
 	Client      string  `json:"client"` // which client sent it, such as "dynamic", [ClientSocket] or [ClientSPDY]
-	User        string  `json:"user"`   // the user who sent it
+	User        string  `json:"user"`   // the user who sent it, or whom the sender impersonated
 	Server      string  `json:"server"` // the server to which it was sent
 	Verb        string  `json:"verb"`
 	GVR         GVR     `json:"gvr,omitzero"`
@@ -104,6 +104,8 @@ type Sent struct {
 	Namespace   string  `json:"namespace,omitempty"`
 	Name        string  `json:"name,omitempty"`
 	Path        string  `json:"path"` // path and query as sent
+	// Impersonator is the user who sent it and impersonated User. It is empty if User sent it.
+	Impersonator string `json:"impersonator,omitempty"`
 	// Rerouted is true if the client itself set the header by which peers mark forwarded requests.
 	Rerouted bool `json:"rerouted,omitempty"`
 	// Accept is the Accept header; empty means JSON or anything.

@@ -28,7 +28,7 @@ func sample() *History {
 			Own: &OwnFlags{RuntimeConfig: new("api/ga=true"), Flags: []string{"v=4"}}, Label: "a patch", Unjudged: "no load was sent", Binaries: []Binary{{Component: "etcd", Version: "v3.6.8", Says: "etcd Version: 3.6.8", SHA256: "0a", Own: true}},
 		},
 		Operations: []Operation{{ID: "1", Start: 1, End: 2,
-			Sent:     &Sent{Purpose: PurposeLoad, Client: "dynamic", User: "admin", Server: "a", Verb: "update", GVR: GVR{"apps", "v1", "deployments"}, Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…?a=b&c", Rerouted: true, Accept: "a/b", ContentType: "a/b"},
+			Sent:     &Sent{Purpose: PurposeLoad, Client: "dynamic", User: "jane", Impersonator: "admin", Server: "a", Verb: "update", GVR: GVR{"apps", "v1", "deployments"}, Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…?a=b&c", Rerouted: true, Accept: "a/b", ContentType: "a/b"},
 			Received: &Received{Status: 404, Reason: "NotFound", Message: "m", Body: BodyStatus, Content: ContentWhole, Missing: MissingObject, RetryAfter: "1", Failure: FailureReset, Error: "EOF", Events: 3, Items: 4, More: true, MediaType: "a/b", ETag: `"e"`, Document: "sha256:1"}}},
 		Hops: []Hop{{Operation: "1", Start: 1, End: 2,
 			Entry: &Entry{Server: "a", Status: 404, User: "admin", Groups: "g", UID: "u", Extra: "x", Unauthenticated: "no", Rerouted: true, From: "b", Altered: "path"}}},

@@ -20,13 +20,16 @@ var identityPreserved = Invariant{
 
 func judgeIdentityPreserved(f *Facts) *tally {
 	t := newTally(f)
-	passed, lost, compared, upgraded := 0, 0, 0, 0
+	passed, lost, compared, upgraded, impersonated := 0, 0, 0, 0, 0
 	known := f.knownAttributes()
 	users := map[string]bool{}
 	for o := range f.identified() {
 		if o.forwarded() {
 			passed++
 			users[o.op.User] = true
+			if o.op.Impersonator != "" {
+				impersonated++
+			}
 		}
 		r, at := ruleIdentity(o)
 		wrong, cause := "", ""
@@ -53,6 +56,9 @@ func judgeIdentityPreserved(f *Facts) *tally {
 	t.fact("operations passed on", passed)
 	t.fact("of those, with groups, UID and extra fields compared", compared)
 	t.fact("of those, upgraded connections", upgraded)
+	if impersonated > 0 {
+		t.fact("of those, of a user whom the sender impersonated", impersonated)
+	}
 	if lost > 0 {
 		t.fact("passed on without the user's UID, as versions before v1.33 do", lost)
 	}
@@ -64,15 +70,14 @@ func judgeIdentityPreserved(f *Facts) *tally {
 // at the asked server counts too, since that server forwards the user whom it authenticated. But
 // that hop alone says nothing about the peers. A hop without a user says nothing. If a peer could
 // not authenticate the user, the peer did not carry out the request, and AnsweredAlike rules on its
-// answer. The load does not impersonate. If it did, audit logs would name the impersonator at the
-// first server and the impersonated user at the next.
+// answer. The sender of a request may impersonate the user: see [impersonator].
 func ruleIdentity(o *observation) (ruling, history.Hop) {
 	seen, refused := false, false
 	for _, h := range o.hops {
 		switch {
 		case h.Unauthenticated != "" && atPeer(o.op, h):
 			refused = true
-		case o.op.User == "" || h.User == "":
+		case o.op.User == "" || h.User == "" || impersonator(o.op, h):
 		case h.User != o.op.User:
 			return rulingWrong, h
 		default:
@@ -87,6 +92,13 @@ func ruleIdentity(o *observation) (ruling, history.Hop) {
 	default:
 		return rulingNone, history.Hop{Entry: &history.Entry{}}
 	}
+}
+
+// impersonator reports whether a hop names the user who sent the operation, and not the user whom
+// this sender impersonated, for a good reason: the asked server may pass the impersonation on, and a
+// peer that refused the request, or was killed meanwhile, may not have come to the impersonated user.
+func impersonator(op *history.Operation, h history.Hop) bool {
+	return op.Impersonator != "" && h.User == op.Impersonator && (!atPeer(op, h) || !succeeded(h.Status))
 }
 
 // attributes are the groups, UIDs and extra fields of one user, as authenticated by the servers

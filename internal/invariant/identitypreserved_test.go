@@ -9,6 +9,9 @@ import (
 func TestIdentityPreserved(t *testing.T) {
 	const name = "IdentityPreserved"
 	asked := func() *story { return tell(name).ask(20, "b", gadgets, 200, by("admin")) }
+	acting := func(status int) *story { // admin sends it as joe
+		return tell(name).ask(20, "b", gadgets, status, by("joe"), func(o *history.Operation) { o.Impersonator = "admin" })
+	}
 	checkStories(t, name, []storyCase{
 		{"the same user at both servers", asked().hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("admin")),
 			want{outcome: OutcomePass, checked: 1, fact: "operations passed on: 1"}},
@@ -52,6 +55,18 @@ func TestIdentityPreserved(t *testing.T) {
 		{"the first peer could not authenticate the user, and the second took the user for another",
 			asked().hop("b", 0, 10, false, as("admin")).hop("c", 1, 4, true, unauthenticated).hop("a", 5, 9, true, as("reader")),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a took admin for reader", sentence: "c from 20.001s to 20.004s without a user (Authentication failed, attempted: x509)"}},
+		{"impersonated, and passed on as the impersonated user", acting(200).hop("b", 0, 10, false, as("joe")).hop("a", 2, 8, true, as("joe")),
+			want{outcome: OutcomePass, checked: 1, fact: "of those, of a user whom the sender impersonated: 1"}},
+		{"impersonated, and passed on with the impersonation", acting(200).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("joe")),
+			want{outcome: OutcomePass, checked: 1}},
+		{"the impersonation is lost on the way", acting(200).hop("b", 0, 10, false, as("joe")).hop("a", 2, 8, true, as("admin"), answering(200)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a took joe for admin"}},
+		{"the peer did not come to the impersonated user", acting(503).hop("b", 0, 10, false, as("joe")).hop("a", 2, 8, true, as("admin"), answering(503)),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
+		{"the impersonation becomes another's", acting(200).hop("b", 0, 10, false, as("joe")).hop("a", 2, 8, true, as("reader"), answering(403)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a took joe for reader"}},
+		{"nobody was impersonated, and a sender who could is named", tell(name).ask(20, "b", gadgets, 200, by("joe")).hop("b", 0, 10, false, as("joe")).hop("a", 2, 8, true, as("admin"), answering(503)),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a took joe for admin"}},
 		{"the sender is unknown", tell(name).ask(20, "b", gadgets, 200).hop("b", 0, 10, false, as("admin")).hop("a", 2, 8, true, as("reader")),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
 		{"with the same groups, UID and extra fields", asked().hop("b", 0, 10, false, known("g", "u", "x")).hop("a", 2, 8, true, known("g", "u", "x")),

@@ -37,7 +37,7 @@ type beside struct {
 
 func judgeIsolation(f *Facts) *tally {
 	t := newTimedTally(f)
-	longest, ends := history.Time(0), history.Time(0)
+	longest, slowest := history.Time(0), history.Time(0)
 	for _, c := range f.crowds {
 		if c.Connections == c.Failed {
 			t.doubt("no request of the crowd of %s reached %s: %s", c.Kind, c.Server, c.Problem)
@@ -59,12 +59,12 @@ func judgeIsolation(f *Facts) *tally {
 			}
 		}
 		for _, d := range direct {
-			ends = max(ends, d.slowest)
+			slowest = max(slowest, d.slowest)
 		}
 	}
 	if len(f.crowds) > 0 {
 		t.fact("longest wait of another caller", clock(longest))
-		t.fact("longest wait of a direct request", clock(ends))
+		t.fact("longest wait of a direct request", clock(slowest))
 	}
 	return t
 }

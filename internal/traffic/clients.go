@@ -33,6 +33,9 @@ type Target struct {
 type Identity struct {
 	Name string // for people: "admin", "reader", "service-account"
 	User string // the user name that servers see; recorded as Operation.User
+	// Impersonator is the user whose credentials Config has, if Config impersonates User. Otherwise it
+	// is empty.
+	Impersonator string
 	// Config has the credentials and the CA. This package sets host, rate limits, timeout, proxy
 	// and transport hooks. It rejects Insecure, because answers of unknown servers prove nothing.
 	Config rest.Config
@@ -112,6 +115,9 @@ func newClient(target Target, identity Identity, recorder Recorder, documents *s
 	if u, err := url.Parse(target.URL); err != nil || u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%q is not an https URL", target.URL)
 	}
+	if as := identity.Config.Impersonate.UserName; (as != "" || identity.Impersonator != "") && (as != identity.User || identity.Impersonator == "") {
+		return nil, fmt.Errorf("its configuration impersonates %q, but its user is %q and its impersonator %q", as, identity.User, identity.Impersonator)
+	}
 	config := rest.CopyConfig(&identity.Config)
 	if config.Insecure {
 		return nil, errors.New("its configuration skips TLS verification: give it the CA of the cluster instead")
@@ -131,7 +137,7 @@ func newClient(target Target, identity Identity, recorder Recorder, documents *s
 	config.WarningHandlerWithContext = nil
 	conns := &connections.Set{}
 	config.Dial = conns.Dialer(asClientGo())
-	record := &recordingTransport{server: target.Server, user: identity.User, recorder: recorder, gate: newGate(), documents: documents}
+	record := &recordingTransport{server: target.Server, user: identity.User, impersonator: identity.Impersonator, recorder: recorder, gate: newGate(), documents: documents}
 	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 		record.next = next // called once: HTTPClientFor builds the one transport chain that all clients below share
 		return record

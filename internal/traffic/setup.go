@@ -26,8 +26,8 @@ const (
 	tokenSeconds = 24 * 60 * 60
 )
 
-// Setup creates the objects that the load needs: the namespace, the roles of [workload.Reader] and
-// [workload.ServiceAccount], the service account itself, and a bearer token for it. It also creates
+// Setup creates the objects that the load needs: the namespace, the roles of [workload.Reader],
+// [workload.ServiceAccount] and [workload.ImpersonatedGroup], the service account itself, and a bearer token for it. It also creates
 // a service account for the caller of crowds, which may list, watch and create everything. It does
 // not change objects that already exist, so it can be repeated. The admin client should not be
 // recorded.
@@ -36,6 +36,7 @@ func Setup(ctx context.Context, admin kubernetes.Interface) (bearer string, err 
 		return metav1.ObjectMeta{Name: name, Labels: map[string]string{workload.ManagedBy: workload.ManagedByValue}}
 	}
 	reader := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: workload.Reader}
+	group := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: workload.ImpersonatedGroup}
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: workload.Namespace, Name: workload.ServiceAccount}
 	all := []string{"*"}
 	role := func(kind, name string) rbacv1.RoleRef {
@@ -48,7 +49,7 @@ func Setup(ctx context.Context, admin kubernetes.Interface) (bearer string, err 
 		ObjectMeta: meta(readerRole), Rules: []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: workload.ReadVerbs}},
 	})
 	create(ctx, &err, "cluster role binding", rbac.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: meta(readerRole), Subjects: []rbacv1.Subject{reader, account}, RoleRef: role("ClusterRole", readerRole),
+		ObjectMeta: meta(readerRole), Subjects: []rbacv1.Subject{reader, account, group}, RoleRef: role("ClusterRole", readerRole),
 	})
 	create(ctx, &err, "role", rbac.Roles(workload.Namespace), &rbacv1.Role{
 		ObjectMeta: meta(writerRole), Rules: []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: all}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/workload"
@@ -21,10 +22,11 @@ import (
 type socket struct {
 	url    *url.URL // wss://host:port
 	origin string
-	token  string
-	dialer websocket.Dialer
-	plain  http.RoundTripper // HTTP/1.1, with a new connection for each request
-	record *recordingTransport
+	// credentials are the headers that name the user.
+	credentials http.Header
+	dialer      websocket.Dialer
+	plain       http.RoundTripper // HTTP/1.1, with a new connection for each request
+	record      *recordingTransport
 }
 
 func newSocket(config *rest.Config, conns *connections.Set, record *recordingTransport) (*socket, error) {
@@ -43,10 +45,30 @@ func newSocket(config *rest.Config, conns *connections.Set, record *recordingTra
 	to := *u
 	to.Scheme = "wss"
 	return &socket{
-		url: &to, origin: u.String(), token: config.BearerToken, record: record,
+		url: &to, origin: u.String(), credentials: credentials(config), record: record,
 		plain:  &http.Transport{DialContext: conns.Dialer(asClientGo()), TLSClientConfig: tls, DisableKeepAlives: true, DisableCompression: true},
 		dialer: websocket.Dialer{NetDialContext: conns.Dialer(asClientGo()), TLSClientConfig: tls, HandshakeTimeout: workload.Timeout},
 	}, nil
+}
+
+// credentials returns the headers by which client-go names the user: a bearer token, and the user who
+// is impersonated. A client certificate is not among them.
+func credentials(config *rest.Config) http.Header {
+	header := http.Header{}
+	if config.BearerToken != "" {
+		header.Set("Authorization", "Bearer "+config.BearerToken)
+	}
+	if as := config.Impersonate; as.UserName != "" {
+		header.Set(transport.ImpersonateUserHeader, as.UserName)
+		if as.UID != "" {
+			header.Set(transport.ImpersonateUIDHeader, as.UID)
+		}
+		header[transport.ImpersonateGroupHeader] = as.Groups
+		for key, values := range as.Extra {
+			header[http.CanonicalHeaderKey(transport.ImpersonateUserExtraHeaderPrefix+url.PathEscape(key))] = values
+		}
+	}
+	return header
 }
 
 // ask requests an upgraded connection and counts its messages until the server ends it. A watch may
@@ -65,10 +87,8 @@ func (s *socket) ask(ctx context.Context, r *workload.Request) {
 		return
 	}
 	// golang.org/x/net/websocket, with which kube-apiserver serves watches, requires an Origin.
-	header := http.Header{auditIDHeader: {op.ID}, "Origin": {s.origin}}
-	if s.token != "" {
-		header.Set("Authorization", "Bearer "+s.token)
-	}
+	header := s.credentials.Clone()
+	header[auditIDHeader], header["Origin"] = []string{op.ID}, []string{s.origin}
 	conn, resp, err := s.dialer.DialContext(ctx, u.String(), header)
 	if resp == nil {
 		answered(err)
@@ -117,10 +137,8 @@ func (s *socket) askPlain(ctx context.Context, r *workload.Request) {
 	if err != nil {
 		return
 	}
-	req.Header = http.Header{auditIDHeader: {op.ID}, "Connection": {"Upgrade"}, "Upgrade": {r.Protocol}}
-	if s.token != "" {
-		req.Header.Set("Authorization", "Bearer "+s.token)
-	}
+	req.Header = s.credentials.Clone()
+	req.Header[auditIDHeader], req.Header["Connection"], req.Header["Upgrade"] = []string{op.ID}, []string{"Upgrade"}, []string{r.Protocol}
 	resp, err := s.plain.RoundTrip(req)
 	answered(err)
 	if err != nil {

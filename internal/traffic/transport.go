@@ -29,12 +29,14 @@ const auditIDHeader = "Audit-ID"
 // (k8s.io/client-go/rest/with_retry.go). So the transport records Retry-After and removes it from
 // the response, and returns errors as [noResponse], which client-go does not recognise.
 type recordingTransport struct {
-	next     http.RoundTripper
-	http1    http.RoundTripper // for requests by HTTP/1.1, see workload.Request.HTTP1
-	server   string
-	user     string
-	recorder Recorder
-	gate     *gate
+	next   http.RoundTripper
+	http1  http.RoundTripper // for requests by HTTP/1.1, see workload.Request.HTTP1
+	server string
+	user   string
+	// impersonator is the user who sends the requests as user, or empty.
+	impersonator string
+	recorder     Recorder
+	gate         *gate
 	// documents has the documents of all clients of the run: history.Document by hash.
 	documents *sync.Map
 	mu        sync.Mutex
@@ -126,7 +128,7 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 func (t *recordingTransport) begin(req *http.Request) history.Operation {
 	a := attemptOf(req.Context())
 	op := workload.Describe(req)
-	op.ID, op.Server, op.User, op.Client, op.Purpose = uuid.NewString(), t.server, t.user, a.request.Sender(), a.purpose
+	op.ID, op.Server, op.User, op.Impersonator, op.Client, op.Purpose = uuid.NewString(), t.server, t.user, t.impersonator, a.request.Sender(), a.purpose
 	return op
 }
 

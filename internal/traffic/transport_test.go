@@ -314,6 +314,7 @@ func TestNewClientsRefuses(t *testing.T) {
 	good := []Target{{Server: "a", URL: "https://127.0.0.1:1"}}
 	admin := []Identity{{Name: "admin"}}
 	insecure := []Identity{{Name: "admin", Config: rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true}}}}
+	as := rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "joe"}}
 	for _, tt := range []struct {
 		name       string
 		targets    []Target
@@ -323,6 +324,9 @@ func TestNewClientsRefuses(t *testing.T) {
 		{"no targets", nil, admin, "at least one target"},
 		{"plain HTTP", []Target{{Server: "a", URL: "http://127.0.0.1:1"}}, admin, "not an https URL"},
 		{"no TLS verification", good, insecure, "skips TLS verification"},
+		{"an impersonation of which the identity says nothing", good, []Identity{{Name: "x", User: "joe", Config: as}}, `impersonates "joe", but its user is "joe" and its impersonator ""`},
+		{"an impersonation of another user", good, []Identity{{Name: "x", User: "jane", Impersonator: "admin", Config: as}}, `impersonates "joe", but its user is "jane"`},
+		{"no impersonation", good, []Identity{{Name: "x", User: "joe", Impersonator: "admin"}}, `impersonates "", but`},
 		{"the same server twice", append(good, good...), admin, "listed twice"},
 		{"the same identity twice", good, append(admin, admin...), "listed twice"},
 	} {

@@ -25,6 +25,10 @@ const (
 	Reader = "skewproof-reader"
 	// ServiceAccount may read everything, and write in [Namespace] only.
 	ServiceAccount = "skewproof-writer"
+	// Impersonated is a user whom Admin impersonates. The user gets the right to read everything by
+	// being in ImpersonatedGroup.
+	Impersonated      = "skewproof-impersonated"
+	ImpersonatedGroup = "skewproof-readers"
 	// ServiceAccountUser is the user name of the ServiceAccount.
 	ServiceAccountUser = "system:serviceaccount:" + Namespace + ":" + ServiceAccount
 )

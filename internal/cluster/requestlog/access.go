@@ -29,7 +29,9 @@ type accessRecord struct {
 type handled struct {
 	history.Hop
 	requested requested
-	peer      string // the peer whose answer the sidecar sent to the client, as an apiserver identity; empty if there is none
+	// impersonated is true if the user is not the sender, but the one whom the sender impersonated.
+	impersonated bool
+	peer         string // the peer whose answer the sidecar sent to the client, as an apiserver identity; empty if there is none
 }
 
 // readAccessLog reads a sidecar's access log. If a sidecar was killed, the requests in progress are
@@ -81,7 +83,7 @@ func merge(access, audit []handled) []handled {
 		case !matched[i]:
 			matched[i] = true
 			both[i].requested = a.requested
-			if both[i].User == "" && a.User != "" { // the user of a bearer token, whom the sidecar did not need to know
+			if a.impersonated || both[i].User == "" && a.User != "" { // the sidecar does not need to know the user of a bearer token, nor for whom the sender acts
 				both[i].User, both[i].Unauthenticated = a.User, ""
 			}
 			both[i].Unauthenticated = cmp.Or(a.Unauthenticated, both[i].Unauthenticated)

@@ -58,17 +58,17 @@ func TestAccessed(t *testing.T) {
 		log  []string
 		want []handled
 	}{
-		"passed on":                {[]string{forwarded}, []handled{{hop("b", 1, 9, false), listed, "apiserver-x"}}},
+		"passed on":                {[]string{forwarded}, []handled{{Hop: hop("b", 1, 9, false), requested: listed, peer: "apiserver-x"}}},
 		"passed on by a peer":      {[]string{rerouted}, []handled{{Hop: hop("b", 2, 8, true), requested: listed}}},
 		"a last line is cut short": {[]string{rerouted, forwarded[:30]}, []handled{{Hop: hop("b", 2, 8, true), requested: listed}}},
 		"and the next process continues": {
 			[]string{rerouted, rerouted[:len(rerouted)/2] + forwarded, rerouted},
-			[]handled{{Hop: hop("b", 2, 8, true), requested: listed}, {hop("b", 1, 9, false), listed, "apiserver-x"},
+			[]handled{{Hop: hop("b", 2, 8, true), requested: listed}, {Hop: hop("b", 1, 9, false), requested: listed, peer: "apiserver-x"},
 				{Hop: hop("b", 2, 8, true), requested: listed}},
 		},
 		"a last line lacks its end only": {
 			[]string{rerouted + forwarded, rerouted},
-			[]handled{{Hop: hop("b", 2, 8, true), requested: listed}, {hop("b", 1, 9, false), listed, "apiserver-x"},
+			[]handled{{Hop: hop("b", 2, 8, true), requested: listed}, {Hop: hop("b", 1, 9, false), requested: listed, peer: "apiserver-x"},
 				{Hop: hop("b", 2, 8, true), requested: listed}},
 		},
 		"a clock that was turned back": {[]string{line(t, 5, 3, nil)}, []handled{{Hop: hop("b", 5, 5, false), requested: listed}}},
@@ -116,6 +116,20 @@ func TestMergeCountsARequestOnceEachTimeItIsHandled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { compare(t, c.want, merge(c.access, c.audit)) })
 	}
+}
+
+// A sidecar passes an impersonation on, and logs the sender. The kube-apiserver knows for whom the
+// sender acts.
+func TestMergeKnowsTheImpersonatedUser(t *testing.T) {
+	of := func(from, to int, user, groups string, impersonated bool) handled {
+		h := handled{Hop: hop("b", from, to, false), impersonated: impersonated}
+		h.User, h.Groups = user, groups
+		return h
+	}
+	got := merge([]handled{of(1, 9, "admin", "", false)}, []handled{of(2, 8, "joe", "readers", true)})
+	compare(t, []handled{of(1, 9, "joe", "readers", false)}, got)
+	got = merge([]handled{of(1, 9, "admin", "", false)}, []handled{of(2, 8, "joe", "readers", false)}) // another user without an impersonation is a defect
+	compare(t, []handled{of(1, 9, "admin", "", false)}, got)
 }
 
 func TestMergeKnowsTheQueryFromTheKubeAPIServer(t *testing.T) {

@@ -60,6 +60,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 				for _, i := range open[id] {
 					if all[i].Start == received {
 						all[i].Status = code(event)
+						all[i].impersonate(event)
 					}
 				}
 			}
@@ -74,9 +75,18 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 			open[id] = slices.Delete(open[id], last, last+1)
 			all[i].End = max(all[i].Start, event.StageTimestamp.Sub(epoch))
 			all[i].Status = cmp.Or(code(event), all[i].Status)
+			all[i].impersonate(event)
 		}
 	})
 	return all, err
+}
+
+// impersonate makes the user of a request the one whom its sender impersonated, if there is one. The
+// first stage of a request does not say so yet.
+func (h *handled) impersonate(event auditv1.Event) {
+	if as := event.ImpersonatedUser; as != nil {
+		h.User, h.Groups, h.UID, h.Extra, h.impersonated = as.Username, digestGroups(as.Groups), as.UID, digestExtra(as.Extra), true
+	}
 }
 
 // code returns the status of the answer; 0 if the event has none.

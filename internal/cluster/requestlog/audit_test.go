@@ -58,6 +58,36 @@ func TestAudited(t *testing.T) {
 	}
 }
 
+// The first stage of a request names the sender. The later ones also name the user whom the sender
+// impersonates.
+func TestAuditedTellsTheImpersonatedUser(t *testing.T) {
+	as := func(stage string) string {
+		return strings.Replace(stage, `"user":{"username":"jane"}`, `"user":{"username":"jane"},"impersonatedUser":{"username":"joe","uid":"9","groups":["g"],"extra":{"k":["v"]}}`, 1)
+	}
+	started := strings.NewReplacer("ResponseComplete", "ResponseStarted", "01.250000Z", "01.100000Z").Replace(complete)
+	for name, c := range map[string]struct {
+		log  []string
+		user string
+	}{
+		"to its end":                      {[]string{received, as(started), as(complete)}, "joe"},
+		"until the server was killed":     {[]string{received, as(started)}, "joe"},
+		"the server was killed before":    {[]string{received}, "jane"},
+		"without a stage between the two": {[]string{received, as(complete)}, "joe"},
+	} {
+		all, err := readAuditLog(strings.NewReader(strings.Join(c.log, "\n")), "b", 1, epoch)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%s: %v, %v", name, all, err)
+		}
+		got := all[0]
+		if got.User != c.user || got.impersonated != (c.user == "joe") {
+			t.Errorf("%s: user %q, impersonated %t; want %q", name, got.User, got.impersonated, c.user)
+		}
+		if got.impersonated && (got.UID != "9" || got.Groups != digestGroups([]string{"g"}) || got.Extra == "") {
+			t.Errorf("%s: %+v", name, got.Entry)
+		}
+	}
+}
+
 // A user is more than a name. All attributes must be the same on both sides of a hop, in any order.
 func TestAuditedTellsAllOfTheUser(t *testing.T) {
 	user := func(text string) history.Hop {
