@@ -73,7 +73,7 @@ func TestPlanReadsTheUsersRecordings(t *testing.T) {
 		}
 	}
 	out, err := call(t, "plan", "--from", "v1.37.1", "--to", "v1.99.0")
-	if err != nil || !strings.Contains(out, "It is not recorded what v1.99.0 serves by default") || !strings.Contains(out, "further apart") {
+	if err != nil || !strings.Contains(out, "There is no recording of what v1.99.0 serves by default") || !strings.Contains(out, "further apart") {
 		t.Errorf("error %v:\n%s", err, out)
 	}
 }
