@@ -57,7 +57,7 @@ func judgeOneLeader(f *Facts) *tally {
 		}
 		gap := until - now.At
 		longest = max(longest, gap)
-		if gap <= history.Time(leaderBound) {
+		if gap <= leaderBound {
 			t.rule(nil, rulingRight)
 		} else {
 			t.rule(nil, rulingWrong)
@@ -71,7 +71,7 @@ func judgeOneLeader(f *Facts) *tally {
 			continue
 		}
 		takeovers++
-		if gap >= history.Time(leaderGivesUp) {
+		if gap >= leaderGivesUp {
 			t.rule(nil, rulingRight)
 		} else {
 			t.rule(nil, rulingWrong)

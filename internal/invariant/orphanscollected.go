@@ -37,7 +37,7 @@ func judgeOrphansCollected(f *Facts) *tally {
 				t.rule(nil, rulingOut)
 			default:
 				t.rule(nil, rulingWrong)
-				t.leaked(o, orphan, due)
+				t.leaked(orphan, due)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (f *Facts) ownersRemoved(dependent history.Object) (last history.Object, al
 }
 
 // leaked counts an orphan that was not collected in time.
-func (t *tally) leaked(o *object, orphan orphan, due history.Time) {
+func (t *tally) leaked(orphan orphan, due history.Time) {
 	what := fmt.Sprintf("is still in etcd when the run ends at %s", clock(t.facts.finish))
 	if orphan.to != forever {
 		what = fmt.Sprintf("was collected only at %s", clock(orphan.to))

@@ -128,7 +128,8 @@ func (a *authorization) impersonate(r *http.Request) (*metav1.Status, error) {
 
 // review asks the local server, and stores an error for impersonate.
 func (a *authorization) review(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
-	decision, reason, err := authorizer.DecisionNoOpinion, "", error(nil)
+	var err error
+	decision, reason := authorizer.DecisionNoOpinion, ""
 	if size := identitySize(attributes.GetUser()) + len(attributes.GetName()); size > maxIdentity {
 		err = fmt.Errorf("the identity has %d bytes, and at most %d are reviewed", size, maxIdentity)
 	} else if seat := callerFrom(ctx).seat(); !a.reviews.Take(seat, 1, maxAccessReviews) {

@@ -148,7 +148,7 @@ func (i *identities) identify(ctx context.Context, b bearer, address string) (us
 			i.known.Add(b.key, o.user, remember)
 		}
 		switch {
-		case o.err == errTokenRefused:
+		case errors.Is(o.err, errTokenRefused):
 			i.accepted.Remove(b.key)
 		case o.err == nil && !wire.Anonymous(o.user):
 			i.accept(b)
