@@ -49,7 +49,8 @@ type authorization struct {
 
 func newAuthorization(client authorizationclient.AuthorizationV1Interface) (*authorization, error) {
 	// An error is not a decision: authorize returns it.
-	reviews, err := webhook.NewFromInterface(client, authorizedFor, authorizedFor, reviewRetry, authorizer.DecisionNoOpinion, metrics.NoopAuthorizerMetrics{}, nil)
+	reviews, err := webhook.NewFromInterface(client, authorizedFor, authorizedFor, reviewRetry, authorizer.DecisionNoOpinion,
+		metrics.NoopAuthorizerMetrics{}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the local kube-apiserver's authorization: %w", err)
 	}
