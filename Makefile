@@ -40,6 +40,7 @@ MAY_SKIP := ./internal/sandbox
 SLOW := ./cmd/skewproof ./internal/e2e ./internal/suite ./proxy/sidecar ./sim ./sim/mutants ./sim/search
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
@@ -63,7 +64,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build check test unit e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image release kind-images test-kind kind-clean lint fmt clean
+.PHONY: help scenario build check test unit e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image release kind-images test-kind kind-clean lint lint-more fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -163,6 +164,9 @@ lint: ## Check formatting, and run go vet, staticcheck and actionlint
 	go vet -tags planted ./proxy/sidecar ./cmd/skewproof
 	go run $(STATICCHECK) ./...
 	go run $(ACTIONLINT) .github/workflows/*.yaml
+
+lint-more: ## Run the linters of .golangci.yaml (once built: minutes, later only what has changed)
+	go run $(GOLANGCI) run ./...
 
 fmt: ## Format the code
 	gofmt -w $$(git ls-files '*.go')

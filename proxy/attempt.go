@@ -127,7 +127,7 @@ func (f *forwarding) onlySlow(err error, peer ServerID, before uint64) bool {
 // failed records an attempt that got no answer.
 func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble string) {
 	f.tried = append(f.tried, Attempt{Peer: result.Peer, Outcome: result.Outcome, Trouble: trouble})
-	f.last, f.soon = result.Err, f.soon || result.Busy || result.Err == errRefused
+	f.last, f.soon = result.Err, f.soon || result.Busy || errors.Is(result.Err, errRefused)
 	f.h.observer.Attempted(f.r.Context(), f.request, result)
 	f.h.log.LogAttrs(ctx, slog.LevelWarn, "a peer did not answer", slog.String("peer", string(result.Peer)),
 		slog.String("resource", f.request.Resource.String()), slog.String("outcome", result.Outcome.String()), slog.Any("err", result.Err))

@@ -88,7 +88,8 @@ func (t *Table) noteNative(before *Table, seen time.Time) {
 			at = created
 		}
 		listedBefore := func(d document) bool {
-			return d.known() && d.since.Add(trustedAfter).Before(at) && d.index.Resource(r.Group, r.Version, r.Resource, "") && !before.extensions.exclude(r, d.at)
+			return d.known() && d.since.Add(trustedAfter).Before(at) && d.index.Resource(r.Group, r.Version, r.Resource, "") &&
+				!before.extensions.exclude(r, d.at)
 		}
 		if listedBefore(t.local[RootGroups]) && !slices.Contains(t.nativeHere, r) {
 			t.nativeHere, t.nativeVersion = append(slices.Clip(t.nativeHere), r), t.version

@@ -102,7 +102,8 @@ func (t *Table) excluded(r Request, p *peer, d document) bool {
 				one := Resource{Group: g.Name, Version: v.Version, Resource: name}
 				return !t.extensions.exclude(one, d.at) || t.foreign(one) || t.native(p, d, one)
 			}
-			if len(v.Resources) == 0 && open("") || slices.ContainsFunc(v.Resources, func(r apidiscoveryv2.APIResourceDiscovery) bool { return open(r.Resource) }) {
+			if len(v.Resources) == 0 && open("") ||
+				slices.ContainsFunc(v.Resources, func(r apidiscoveryv2.APIResourceDiscovery) bool { return open(r.Resource) }) {
 				return false
 			}
 		}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -139,7 +140,7 @@ func (h *Handler) peerHeader(r *http.Request, u user.Info, protocol string, quir
 	wire.DropTokenProtocols(header)
 	if protocol != "" && quirks.UpgradesWithoutIdentity {
 		// The peer authenticates this server only, not the user.
-	} else if err := h.identity.set(header, u); err == errNobody {
+	} else if err := h.identity.set(header, u); errors.Is(err, errNobody) {
 		return nil, apierrors.NewInternalError(err)
 	} else if err != nil {
 		return nil, &apierrors.StatusError{ErrStatus: forbidden(err)}

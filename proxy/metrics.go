@@ -48,18 +48,22 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		registry: registry,
 		rerouted: vec("apiserver_rerouted_request_total",
-			"Requests that were sent to a peer because the local server does not serve them, by the code of the answer. Fetches of discovery have no group, version and resource.",
+			"Requests that were sent to a peer because the local server does not serve them, by the code of the answer. "+
+				"Fetches of discovery have no group, version and resource.",
 			append([]string{"code"}, resource...)...),
 		errors: vec("apiserver_peer_proxy_errors_total",
 			"Requests for which no peer's address was known (endpoint_resolution), and attempts that brought no answer (proxy_transport).",
 			append([]string{"type"}, resource...)...),
 		cacheHits: one("aggregator_discovery_peer_aggregated_cache_hits_total",
 			"Requests for merged discovery that were answered from the cache."),
-		cacheMiss: one("aggregator_discovery_peer_aggregated_cache_misses_total", "Requests for merged discovery for which a document was merged."),
+		cacheMiss: one("aggregator_discovery_peer_aggregated_cache_misses_total",
+			"Requests for merged discovery for which a document was merged."),
 		noPeer: one("aggregator_discovery_nopeer_requests_total",
 			"Requests for the local server's own discovery (profile=nopeer)."),
 		decisions: vec("skewproof_proxy_decisions_total", "Decisions about requests, by action and reason.", "action", "reason"),
-		attempts:  vec("skewproof_proxy_attempts_total", "Attempts at peers, by outcome: answered, not-delivered, busy, undecided, refused; unauthorized if the peer did not accept this server's certificate.", "outcome"),
+		attempts: vec("skewproof_proxy_attempts_total",
+			"Attempts at peers, by outcome: answered, not-delivered, busy, undecided, refused; "+
+				"unauthorized if the peer did not accept this server's certificate.", "outcome"),
 		failovers: one("skewproof_proxy_failovers_total", "Attempts at another peer after one had failed."),
 		ejections: one("skewproof_proxy_ejections_total", "How often a failure made the server avoid a peer for a while."),
 	}

@@ -232,7 +232,8 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 		if answer.Failed != "" {
 			p.learnt[root].failed = answer.Failed
 			if t.policy.Quirks.CrashOnFailedFetch && t.crashed == "" {
-				t.crashed = fmt.Sprintf("fetching %s of %s failed (%s), and the document that did not come was used", Root(root).Path(), result.ID, answer.Failed)
+				t.crashed = fmt.Sprintf("fetching %s of %s failed (%s), and the document that did not come was used", Root(root).Path(),
+					result.ID, answer.Failed)
 			}
 			continue
 		}

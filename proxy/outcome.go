@@ -63,7 +63,8 @@ func troubleOf(err error, outcome Outcome) string {
 		return "it broke the TLS connection off"
 	case wire.Is[tls.RecordHeaderError](err):
 		return "it does not speak TLS"
-	case errors.Is(err, errNoAnswerInTime) && outcome == NotDelivered, outcome == NotDelivered && errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, errNoAnswerInTime) && outcome == NotDelivered,
+		outcome == NotDelivered && errors.As(err, &timeout) && timeout.Timeout():
 		return "it could not be reached in time"
 	case outcome == NotDelivered:
 		return "it could not be reached"

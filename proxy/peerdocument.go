@@ -68,7 +68,7 @@ func (h *Handler) peerDocument(p PeerView, path, state string, most time.Duratio
 		h.peerDocuments.put(key, fresh)
 		return fresh, nil
 	}
-	if err != errNotAskedAgain {
+	if !errors.Is(err, errNotAskedAgain) {
 		h.leftOut(p, path, err)
 		h.peerDocuments.put(key, &peerDocument{state: known.state, body: known.body, tag: known.tag, at: known.at, tried: now})
 	}

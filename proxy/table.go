@@ -127,7 +127,8 @@ func (t *Table) Peer(id ServerID) (PeerView, bool) {
 }
 
 func (p *peer) view() PeerView {
-	v := PeerView{ID: p.id, Live: p.live, Incarnation: p.incarnation, Version: p.version, Address: p.address, Direct: p.direct, EjectedUntil: p.ejected}
+	v := PeerView{ID: p.id, Live: p.live, Incarnation: p.incarnation, Version: p.version, Address: p.address, Direct: p.direct,
+		EjectedUntil: p.ejected}
 	for r, d := range p.learnt {
 		v.Learned[r], v.Failed[r] = d.at, d.failed
 	}

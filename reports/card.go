@@ -45,7 +45,7 @@ func (r RunReport) cards() []card {
 	}
 	for n := range out {
 		items := out[n].Items
-		slices.SortStableFunc(items, func(a, b cardItem) int { return r.first(a, b) })
+		slices.SortStableFunc(items, r.first)
 	}
 	slices.SortStableFunc(out, func(a, b card) int {
 		return cmp.Or(r.first(a.Items[0], b.Items[0]), -cmp.Compare(a.Items[0].Count, b.Items[0].Count))

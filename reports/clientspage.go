@@ -208,7 +208,7 @@ func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	if reasons := t.Reasons(); len(reasons) > 0 {
 		page.WriteString("\n## Messages of clients whose operations do not work\n\n| path | client | operation | versions | message |\n|---|---|---|---|---|\n")
 		for _, r := range reasons {
-			fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", inTable(string(r.Path)), inTable(r.Program), inTable(r.Operation), inTable(r.Versions()), inTable(r.Reason))
+			fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", inTable(r.Path), inTable(r.Program), inTable(r.Operation), inTable(r.Versions()), inTable(r.Reason))
 		}
 	}
 	_, err := io.WriteString(w, page.String())

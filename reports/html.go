@@ -51,7 +51,7 @@ func newHead(script []byte, more ...string) head {
 		style = append(style, asset(name)...)
 	}
 	h := head{
-		Style: template.CSS(style), Script: template.JS(script),
+		Style: template.CSS(style), Script: template.JS(script), //nolint:gosec // embedded files
 		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + source(style),
 	}
 	if len(script) > 0 {

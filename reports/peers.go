@@ -22,7 +22,7 @@ type Peer struct {
 }
 
 // handledBy is the last server of the hops: the one whose answer the client got.
-func handledBy(o *history.Operation, hops []history.Hop) string {
+func handledBy(hops []history.Hop) string {
 	by := ""
 	for _, h := range hops {
 		if by == "" || h.Rerouted {
@@ -39,7 +39,7 @@ func newPeers(facts *invariant.Facts, wrong map[*history.Operation]bool) []Peer 
 		if o.Status == 0 && o.Failure == history.FailureCanceled {
 			continue
 		}
-		k := pair{o.Server, handledBy(o, handled.Hops)}
+		k := pair{o.Server, handledBy(handled.Hops)}
 		p := counts[k]
 		if p == nil {
 			p = &Peer{Asked: k.asked, By: k.by}

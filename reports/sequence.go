@@ -88,14 +88,14 @@ func sender(e Evidence) string {
 	return user[strings.LastIndex(user, ":")+1:]
 }
 
-// lane returns the lane of a server, and adds it if there is room. It is -1 if there is none.
-func (s *sequence) lane(r RunReport, e Evidence, server string) int {
-	if n := slices.IndexFunc(s.Lanes[1:], func(l seqLane) bool { return l.Name == server }); n >= 0 {
-		return n + 1
+// lane adds the lane of a server, if there is none yet and there is room.
+func (s *sequence) lane(r RunReport, e Evidence, server string) {
+	if s.find(server) >= 0 {
+		return
 	}
 	if len(s.Lanes) == mostSeqLanes {
 		s.Omitted++
-		return -1
+		return
 	}
 	l := seqLane{Name: server}
 	at := e.Requests[0].StartSeconds
@@ -111,7 +111,6 @@ func (s *sequence) lane(r RunReport, e Evidence, server string) int {
 		l.Notes = append(l.Notes, "asked")
 	}
 	s.Lanes = append(s.Lanes, l)
-	return len(s.Lanes) - 1
 }
 
 // find is the lane of a server, or -1.

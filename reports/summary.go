@@ -106,7 +106,7 @@ func (r RunReport) largestUnruled() (largest invariant.TakenOut, ok bool) {
 }
 
 func shortReason(r RunReport, i Invariant) string {
-	s := ""
+	var s string
 	switch i.Outcome {
 	case invariant.OutcomeFail:
 		s = "violated " + i.Accounted()

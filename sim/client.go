@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -158,9 +159,9 @@ func (op *operation) progressed() {
 	s := op.s
 	switch x := op.x; {
 	case x == nil: // refused before send returned: progressed is called again
-	case x.err == errRefused:
+	case errors.Is(x.err, errRefused):
 		s.completed(op, history.FailureRefused)
-	case x.err == errDistrusted:
+	case errors.Is(x.err, errDistrusted):
 		s.completed(op, history.FailureTLS)
 	case x.err != nil:
 		s.completed(op, history.FailureReset)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -282,7 +283,7 @@ func (x *exchange) broken(err error) {
 	if !x.ended || x.status == 0 {
 		x.err = err
 	}
-	x.link.warm = x.link.warm && err != errReset
+	x.link.warm = x.link.warm && !errors.Is(err, errReset)
 	x.drop()
 	x.cancelFar()
 	x.requester.progressed()

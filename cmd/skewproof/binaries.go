@@ -63,7 +63,8 @@ func writeBinaries(out io.Writer, form string, all []binaries.Binary) error {
 	switch form {
 	case "wide":
 		for _, b := range all {
-			if _, err := fmt.Fprintf(out, "%s %s, %s\n    %s\n    sha256:%s\n    %s\n", b.Component, b.Version, b.Platform, b.Path, b.SHA256, b.How); err != nil {
+			if _, err := fmt.Fprintf(out, "%s %s, %s\n    %s\n    sha256:%s\n    %s\n", b.Component, b.Version, b.Platform, b.Path,
+				b.SHA256, b.How); err != nil {
 				return err
 			}
 		}

@@ -22,7 +22,8 @@ func withCompletion(root *cobra.Command) {
 		for flag, complete := range map[string]cobra.CompletionFunc{
 			"subject": cobra.FixedCompletions(scenario.Subjects, cobra.ShellCompDirectiveNoFileComp),
 			"backend": cobra.FixedCompletions(
-				[]string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim, scenario.BackendExisting}, cobra.ShellCompDirectiveNoFileComp),
+				[]string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim, scenario.BackendExisting},
+				cobra.ShellCompDirectiveNoFileComp),
 			"from":      completeVersions,
 			"to":        completeVersions,
 			"record":    completeVersions,

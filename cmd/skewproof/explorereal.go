@@ -34,11 +34,13 @@ var (
 	onlyLocal = map[string]string{
 		"subject": "the simulator searches a --policy", "qps": "a schedule in the simulator has --requests and no load",
 		"etcd": "the simulator starts no program", "binary": "the simulator starts no program", "label": "the simulator tests a policy",
-		"candidates": "the simulator runs every seed", "repeats": "the simulator gives the same run again", "shrink-runs": "the simulator shrinks as long as it takes",
-		"until-new": "a search in the simulator takes a minute", "continue": "give each part of a search in the simulator another --shard",
+		"candidates": "the simulator runs every seed", "repeats": "the simulator gives the same run again",
+		"shrink-runs": "the simulator shrinks as long as it takes", "until-new": "a search in the simulator takes a minute",
+		"continue": "give each part of a search in the simulator another --shard",
 	}
 	onlySim = map[string]string{
-		"policy": "real servers have a --subject", "change": "the policy of a real kube-apiserver cannot be changed", "from": "give --versions", "to": "give --versions",
+		"policy": "real servers have a --subject", "change": "the policy of a real kube-apiserver cannot be changed",
+		"from": "give --versions", "to": "give --versions",
 		"workers": "one cluster is used at a time", "shard": "give each part another --first", "resources": "real servers serve all resources",
 		"requests": "real servers are under a load, of --qps",
 	}
@@ -47,11 +49,16 @@ var (
 func (f *realFlags) register(flags *pflag.FlagSet) {
 	registerReal(flags, &f.spec, backendLocal)
 	flags.StringVar(&f.spec.Subject, "subject", scenario.SubjectBuiltin, "whose proxy is tested (local only)")
-	flags.Uint64Var(&f.candidates, "candidates", campaign.DefaultCandidates, "choose each schedule from this many seeds, by the cells that were not reached yet (local only)")
-	flags.IntVar(&f.repeats, "repeats", campaign.DefaultRepeats, "how often a schedule with a NEW violation is repeated, on a new cluster each time (local only)")
-	flags.IntVar(&f.shrinkRuns, "shrink-runs", campaign.DefaultShrinkRuns, "how many runs may look for a smaller schedule of each NEW violation (local only)")
-	flags.BoolVar(&f.untilNew, "until-new", false, "end the search after the first schedule with a NEW violation that decides the verdict (local only)")
-	flags.StringVar(&f.earlier, "continue", "", "go on with the campaign in this directory: with its settings, its next seed and what it has reached (local only)")
+	flags.Uint64Var(&f.candidates, "candidates", campaign.DefaultCandidates,
+		"choose each schedule from this many seeds, by the cells that were not reached yet (local only)")
+	flags.IntVar(&f.repeats, "repeats", campaign.DefaultRepeats,
+		"how often a schedule with a NEW violation is repeated, on a new cluster each time (local only)")
+	flags.IntVar(&f.shrinkRuns, "shrink-runs", campaign.DefaultShrinkRuns,
+		"how many runs may look for a smaller schedule of each NEW violation (local only)")
+	flags.BoolVar(&f.untilNew, "until-new", false,
+		"end the search after the first schedule with a NEW violation that decides the verdict (local only)")
+	flags.StringVar(&f.earlier, "continue", "",
+		"go on with the campaign in this directory: with its settings, its next seed and what it has reached (local only)")
 }
 
 // refuse refuses flags that mean nothing on a backend.
@@ -129,8 +136,9 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 		versions = []string{run.DefaultFrom, run.DefaultTo}
 	}
 	o := campaign.Options{
-		Spec: r.spec, Versions: slices.Clone(versions), First: f.options.First, Seeds: f.options.Seeds, For: f.options.For, Candidates: r.candidates,
-		Repeats: r.repeats, ShrinkRuns: r.shrinkRuns, Findings: known, Earlier: earlier, UntilNew: r.untilNew, Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
+		Spec: r.spec, Versions: slices.Clone(versions), First: f.options.First, Seeds: f.options.Seeds, For: f.options.For,
+		Candidates: r.candidates, Repeats: r.repeats, ShrinkRuns: r.shrinkRuns, Findings: known, Earlier: earlier, UntilNew: r.untilNew,
+		Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
 		Version: run.Version(), Machine: strings.Join(run.Machine(), ", "), Progress: run.Console{Progress: progress}.Status(),
 	}
 	if _, err := campaign.New(o, nil); err != nil { // before anything is fetched

@@ -24,8 +24,9 @@ import (
 
 // registerRun declares the flags of every run.
 func registerRun(flags *pflag.FlagSet, s *run.Spec) {
-	flags.StringVar(&s.Backend, "backend", scenario.BackendLocal, "what the servers run on: local (real processes), kind (the nodes of a kind cluster), "+
-		"sim (virtual time) or, for 'skewproof run', existing (servers that run already, which are only read)")
+	flags.StringVar(&s.Backend, "backend", scenario.BackendLocal,
+		"what the servers run on: local (real processes), kind (the nodes of a kind cluster), "+
+			"sim (virtual time) or, for 'skewproof run', existing (servers that run already, which are only read)")
 	flags.StringVar(&s.Subject, "subject", "", "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own), "+
 		"reference (a sidecar, 'skewproof proxy', in front of each kube-apiserver), none (switched off, the negative control) or, in sim only, "+
 		"alpha (the design of 1.28 in every server)")
@@ -39,8 +40,10 @@ func registerRun(flags *pflag.FlagSet, s *run.Spec) {
 // registerOwn declares the flags about the user's own flags for kube-apiservers. where says to which
 // runs they apply.
 func registerOwn(flags *pflag.FlagSet, s *run.Spec, where string) {
-	flags.StringArrayVar(&s.APIServerFlags, "kube-apiserver-flag", nil, "a flag of your own for every kube-apiserver, as NAME=VALUE ("+where+"); may be repeated")
-	flags.Var(textFlag{&s.RuntimeConfig}, "runtime-config", "the --runtime-config of every kube-apiserver; empty for the APIs that are on by default ("+where+")")
+	flags.StringArrayVar(&s.APIServerFlags, "kube-apiserver-flag", nil,
+		"a flag of your own for every kube-apiserver, as NAME=VALUE ("+where+"); may be repeated")
+	flags.Var(textFlag{&s.RuntimeConfig}, "runtime-config",
+		"the --runtime-config of every kube-apiserver; empty for the APIs that are on by default ("+where+")")
 	show(flags, "runtime-config", "api/all=true")
 }
 
@@ -67,7 +70,8 @@ func registerPlan(flags *pflag.FlagSet, s *run.Spec) {
 	show(flags, "from", run.DefaultFrom)
 	flags.StringVar(&s.To, "to", "", "the newer kube-apiserver version; the same as --from for a cluster of one version")
 	show(flags, "to", run.DefaultTo)
-	flags.IntVar(&s.Servers, "servers", 0, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d, on kind %d", local.MaxServers, run.MaxSimulated, kind.MaxServers))
+	flags.IntVar(&s.Servers, "servers", 0, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d, on kind %d", local.MaxServers,
+		run.MaxSimulated, kind.MaxServers))
 	show(flags, "servers", strconv.Itoa(run.DefaultServers))
 	flags.Var(seedFlag{&s.Seed}, "seed", "seed of the random choices of the load; in sim, of all random choices")
 	show(flags, "seed", strconv.Itoa(run.DefaultSeed))

@@ -27,7 +27,8 @@ func listColumns(out io.Writer, all []suite.Listed, width int) error {
 		writeColumns(&text, all[:end], width)
 		all = all[end:]
 	}
-	_, err := fmt.Fprintf(out, "%sMinutes on real processes, and labels: s smoke, c conformance, l slow. 'skewproof list NAME' describes a scenario.\n", &text)
+	_, err := fmt.Fprintf(out,
+		"%sMinutes on real processes, and labels: s smoke, c conformance, l slow. 'skewproof list NAME' describes a scenario.\n", &text)
 	return err
 }
 

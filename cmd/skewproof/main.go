@@ -170,7 +170,8 @@ explains count. shell ends with the exit code of its last command; step ends wit
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
 	root.AddCommand(
-		newList(), newRun(), newJudge(), newReports(), newDiff(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(), newConformance(), newMatrix(), newUpstream(), newClients(),
+		newList(), newRun(), newJudge(), newReports(), newDiff(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(),
+		newConformance(), newMatrix(), newUpstream(), newClients(),
 		newReplay(), newShell(), newStep(), newBinaries(), newKindClean(), newPlan(), newProxy(), newDoctor(), newVersion(),
 	)
 	root.AddCommand(newHidden()...)

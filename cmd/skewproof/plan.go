@@ -77,7 +77,8 @@ on and once with the defaults, and records what it serves. Later plans read this
 	flags.StringVar(&asked.FeatureGates, "feature-gates", "", "the --feature-gates of your kube-apiservers")
 	flags.StringVar(&asked.PeerCAFile, "peer-ca-file", "", "the --peer-ca-file of your kube-apiservers, if they have one")
 	flags.StringVar(&version, "record", "", "record what this version serves")
-	flags.StringVar(&dir, "documents", "", "directory of recordings, in addition to those of released versions (default skewproof/recorded in the user's cache directory)")
+	flags.StringVar(&dir, "documents", "",
+		"directory of recordings, in addition to those of released versions (default skewproof/recorded in the user's cache directory)")
 	flags.Var(&own, "binary", "with --record: a kube-apiserver of your own, as kube-apiserver@VERSION=PATH")
 	return cmd
 }

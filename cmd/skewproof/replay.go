@@ -70,9 +70,11 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 	flags := cmd.Flags()
 	flags.StringVar(&f.backend, "backend", backendSim, "what the schedule is run on: sim, local or kind")
 	flags.StringVar(&f.scenario, "as-scenario", "", "print a scenario of this name, as a Go file, and run nothing")
-	flags.StringVar(&f.out, "out", "", "directory for history and reports (without it none are written in sim, and on local _out/replay-SUBJECT-TIME is used)")
+	flags.StringVar(&f.out, "out", "",
+		"directory for history and reports (without it none are written in sim, and on local _out/replay-SUBJECT-TIME is used)")
 	flags.StringVar(&f.trace, "trace", "", "write the trace to this file (sim only)")
-	flags.BoolVar(&f.lenient, "lenient", false, "leave out steps that real processes cannot carry out, rather than refuse the file (local and kind only)")
+	flags.BoolVar(&f.lenient, "lenient", false,
+		"leave out steps that real processes cannot carry out, rather than refuse the file (local and kind only)")
 	registerReal(flags, &f.spec, backendLocal)
 	registerOwn(flags, &f.spec, "local and kind only")
 	return cmd
@@ -80,7 +82,8 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 
 func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error {
 	foreign := map[string][]string{
-		backendSim: {"lenient", "qps", "etcd", "binary", "label", "kube-apiserver-flag", "runtime-config"}, backendLocal: {"trace"}, scenario.BackendKind: {"trace", "etcd", "binary"},
+		backendSim: {"lenient", "qps", "etcd", "binary", "label", "kube-apiserver-flag", "runtime-config"}, backendLocal: {"trace"},
+		scenario.BackendKind: {"trace", "etcd", "binary"},
 	}
 	if f.given("as-scenario") {
 		for _, name := range []string{"backend", "out", "trace", "kube-apiserver-flag", "runtime-config"} {
@@ -201,9 +204,10 @@ func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, prog
 		fmt.Fprintln(out, "Changed:", s)
 	}
 	f.spec.Own = &run.Own{
-		Name:    "replay",
-		Happens: fmt.Sprintf("The schedule that broke %s (policy %s, seed %d) is carried out on real processes.", r.Invariant, r.Spec.Policy, r.Seed),
-		About:   []string{r.Invariant}, Plan: plan.Plan, Command: f.words(),
+		Name: "replay",
+		Happens: fmt.Sprintf("The schedule that broke %s (policy %s, seed %d) is carried out on real processes.",
+			r.Invariant, r.Spec.Policy, r.Seed),
+		About: []string{r.Invariant}, Plan: plan.Plan, Command: f.words(),
 	}
 	result, ran := f.spec.Run(ctx, run.Console{Out: out, Progress: progress, Color: isTerminal(out)})
 	if result.Dir == "" || ran != nil && ctx.Err() != nil {

@@ -129,7 +129,8 @@ func writeKnown(cmd *cobra.Command, path string, seen []findings.Seen, more, fir
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "skewproof: %d findings are drafted in %s; its comments name the fields to fill in\n", len(drafted), path)
 	if more > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "skewproof: %d kinds more have no evidence in the reports, which show %d of each invariant: these stay NEW\n",
+		fmt.Fprintf(cmd.ErrOrStderr(),
+			"skewproof: %d kinds more have no evidence in the reports, which show %d of each invariant: these stay NEW\n",
 			more, invariant.MaxEvidence)
 	}
 	return nil

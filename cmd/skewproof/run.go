@@ -59,7 +59,8 @@ scenarios that change or harm a control plane, and does not judge invariants tha
 			case 1:
 				return nil
 			}
-			return usage("a run is of one scenario, not of %s; 'skewproof bench' and 'skewproof conformance --labels' take several", strings.Join(names, ", "))
+			return usage("a run is of one scenario, not of %s; 'skewproof bench' and 'skewproof conformance --labels' take several",
+				strings.Join(names, ", "))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Scenario = args[0]
@@ -86,7 +87,9 @@ scenarios that change or harm a control plane, and does not judge invariants tha
 	flags.DurationVar(&s.Soak, "soak", 0, "how much longer the load runs at the end of the scenario, while nothing is disturbed")
 	flags.BoolVar(&s.Keep, "keep", false, "hold the cluster after the verdict, until Ctrl-C or SIGTERM")
 	flags.BoolVar(&s.NoLoad, "no-load", false, "with --keep: send no load at all, and judge nothing")
-	flags.IntVar(&at, "at", 0, "with --keep: hold the cluster after the step with this number in --dry-run, with its faults, and judge nothing; 0: before the first step")
+	flags.IntVar(&at, "at", 0,
+		"with --keep: hold the cluster after the step with this number in --dry-run, with its faults, "+
+			"and judge nothing; 0: before the first step")
 	flags.BoolVar(&s.OnlyReads, "only-reads", false, "leave out steps that change, configure or harm the servers, as --backend existing does")
 	flags.BoolVar(&dryRun, "dry-run", false, "print the steps and every server's command line, and start nothing")
 	return cmd

@@ -43,7 +43,8 @@ func (f *searchFlags) register(flags *pflag.FlagSet, command string) {
 	flags.StringVar(&f.spec.To, "to", run.DefaultTo, "the newer version")
 	flags.StringSliceVar(&f.spec.Versions, "versions", nil,
 		fmt.Sprintf("all versions instead of --from and --to, with commas between them: 2 to %d", search.MaxVersions))
-	flags.StringArrayVar(&f.spec.Changes, "change", nil, "set a switch of the policy, as SWITCH=VALUE (docs/policies.md lists them); may be repeated")
+	flags.StringArrayVar(&f.spec.Changes, "change", nil,
+		"set a switch of the policy, as SWITCH=VALUE (docs/policies.md lists them); may be repeated")
 	flags.IntVar(&f.options.Workers, "workers", 0, "how many schedules are run at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "directory for the campaign (default _out/"+command+"-POLICY-TIME)")
 }
@@ -51,7 +52,8 @@ func (f *searchFlags) register(flags *pflag.FlagSet, command string) {
 // registerPolicy declares the flags of searches of one policy.
 func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, command string) {
 	f.register(flags, command)
-	flags.StringVar(&f.spec.Policy, "policy", "reference", "what the proxies of all servers do: a preset, or none for the feature switched off")
+	flags.StringVar(&f.spec.Policy, "policy", "reference",
+		"what the proxies of all servers do: a preset, or none for the feature switched off")
 	flags.StringVar(&f.shard, "shard", "", "search part I of N, as I/N; 'skewproof report merge' puts the parts together")
 	flags.BoolVar(&f.options.Strict, "strict", false, "let invariants beyond the KEP count as well")
 	suite.RegisterKnown(flags, &f.known)
@@ -59,7 +61,8 @@ func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, command string) {
 
 // registerRandom declares the flags of searches of random schedules.
 func (f *searchFlags) registerRandom(flags *pflag.FlagSet) {
-	flags.IntVar(&f.spec.Servers, "servers", 3, fmt.Sprintf("number of apiservers, 1 to %d; 0 for 1 to 5, as each schedule draws", search.MaxServers))
+	flags.IntVar(&f.spec.Servers, "servers", 3,
+		fmt.Sprintf("number of apiservers, 1 to %d; 0 for 1 to 5, as each schedule draws", search.MaxServers))
 	flags.IntVar(&f.spec.Resources, "resources", 6, "how many resources are served, the most useful first; 0 for all, which is slower")
 	flags.IntVar(&f.spec.Requests, "requests", search.DefaultRequests, "how many requests a schedule has")
 	flags.Uint64Var(&f.options.First, "first", 1, "the first seed")
@@ -189,7 +192,8 @@ With --continue DIR a campaign goes on where it ended or was killed, and the rep
 			if backend == backendLocal {
 				return real.run(cmd.Context(), &f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			return f.run(cmd.Context(), "explore", cmd.OutOrStdout(), cmd.ErrOrStderr(), func() (*search.Search, error) { return search.Explore(f.spec, *o) })
+			return f.run(cmd.Context(), "explore", cmd.OutOrStdout(), cmd.ErrOrStderr(),
+				func() (*search.Search, error) { return search.Explore(f.spec, *o) })
 		},
 	}
 	flags := cmd.Flags()
@@ -217,7 +221,8 @@ seconds after it every server is asked for every resource. At the end all faults
   skewproof exhaust --policy upstream-1.37 --servers 3 --events 2`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), "exhaust", cmd.OutOrStdout(), cmd.ErrOrStderr(), func() (*search.Search, error) { return search.Exhaust(f.spec, events, f.options) })
+			return f.run(cmd.Context(), "exhaust", cmd.OutOrStdout(), cmd.ErrOrStderr(),
+				func() (*search.Search, error) { return search.Exhaust(f.spec, events, f.options) })
 		},
 	}
 	flags := cmd.Flags()
@@ -308,7 +313,8 @@ the schedules and over every scenario that the simulator runs. No change of the 
 				return notRun(err)
 			}
 			out := cmd.OutOrStdout()
-			if err := tell(out, dir, reports.WriteAblation(dir, a), func(reports.SummaryOptions) error { return reports.WriteAblationText(out, a) }); err != nil {
+			if err := tell(out, dir, reports.WriteAblation(dir, a),
+				func(reports.SummaryOptions) error { return reports.WriteAblationText(out, a) }); err != nil {
 				return err
 			}
 			if !a.Complete {
@@ -342,5 +348,6 @@ func (f *searchFlags) smallest(ctx context.Context, to string, all []scenario.Sc
 	if err != nil {
 		return notRun(err)
 	}
-	return tell(out, dir, reports.WriteSmallest(dir, found), func(reports.SummaryOptions) error { return reports.WriteSmallestText(out, found) })
+	return tell(out, dir, reports.WriteSmallest(dir, found),
+		func(reports.SummaryOptions) error { return reports.WriteSmallestText(out, found) })
 }

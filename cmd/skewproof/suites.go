@@ -160,7 +160,8 @@ Exit code 0: every verdict agrees, or the disagreement is known; 1: a disagreeme
 	registerOwn(flags, &s.Spec, "the real runs only: in the simulator every API is on")
 	flags.StringSliceVar(&s.Subjects, "subject", scenario.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
 	flags.Lookup("out").Usage = "directory for all runs (default _out/parity-TIME)"
-	flags.StringVar(&s.Local, "local", "", "take real runs from this directory of an earlier 'skewproof parity --out'; missing ones are carried out")
+	flags.StringVar(&s.Local, "local", "",
+		"take real runs from this directory of an earlier 'skewproof parity --out'; missing ones are carried out")
 	flags.BoolVar(&s.Causes, "causes", false, "list also the kinds of violations that only one of the backends shows")
 	return cmd
 }

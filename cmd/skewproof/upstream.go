@@ -51,8 +51,10 @@ something was not run, or proves nothing.`,
 	show(flags, "to", run.DefaultTo)
 	flags.StringVar(&u.Tests, "tests", "", "the version of the tests (default that of --to)")
 	flags.StringVar(&u.Focus, "focus", "", "a regular expression that chooses among the specs of the selection by their full names")
-	flags.StringVar(&u.Direct, "direct", "", "the directory of an earlier run with --path direct and the same versions, whose results are taken")
-	flags.BoolVar(&u.OnlyFailed, "direct-only-failed", false, "run the path direct afterwards, and only with the specs that failed (half the time)")
+	flags.StringVar(&u.Direct, "direct", "",
+		"the directory of an earlier run with --path direct and the same versions, whose results are taken")
+	flags.BoolVar(&u.OnlyFailed, "direct-only-failed", false,
+		"run the path direct afterwards, and only with the specs that failed (half the time)")
 	flags.StringVar(&u.Spec.Etcd, "etcd", "", "etcd version, "+binaries.OldestEtcd+" or later")
 	show(flags, "etcd", binaries.DefaultEtcd)
 	suite.RegisterBinaries(flags, &u.Spec, "")

@@ -139,7 +139,7 @@ func ContentOf(contentType string, body []byte) history.Content {
 	if err != nil {
 		return history.ContentUnknown
 	}
-	whole := false
+	var whole bool
 	switch kind {
 	case runtime.ContentTypeJSON:
 		whole = json.Valid(body)

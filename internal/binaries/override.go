@@ -91,23 +91,23 @@ func (o Overrides) Check(ref Ref) error {
 	if !ok {
 		return nil
 	}
-	if _, err := executable(path); err != nil {
+	if err := executable(path); err != nil {
 		return unusable(ref, path, err)
 	}
 	return nil
 }
 
-func executable(path string) (os.FileInfo, error) {
+func executable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a file")
+		return errors.New("it is not a file")
 	case info.Mode()&0o111 == 0:
-		return nil, errors.New("it is not executable: chmod +x it")
+		return errors.New("it is not executable: chmod +x it")
 	}
-	return info, nil
+	return nil
 }
 
 func unusable(ref Ref, path string, err error) error {
@@ -123,7 +123,7 @@ func useOverride(ctx context.Context, ref Ref, path string, p progress) (Binary,
 		Component: ref.Component, Version: string(ref.Version), Platform: platform(), Path: path, Origin: OriginPath, How: "given by the user",
 	}
 	says := ""
-	_, err = executable(path)
+	err = executable(path)
 	if err == nil {
 		says, err = checkOwnVersion(ctx, ref, path)
 	}

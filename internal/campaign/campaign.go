@@ -275,7 +275,7 @@ func (c *Campaign) useCluster(ctx context.Context) (err error) {
 	c.sessions = append(c.sessions, note)
 	err = cluster.Close()
 	if !broken && err == nil || ctx.Err() != nil {
-		err = cluster.Discard() // its logs are not needed
+		_ = cluster.Discard() // its logs are not needed
 	}
 	if c.failures++; note.Schedules > 0 {
 		c.failures = 0

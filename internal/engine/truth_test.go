@@ -303,7 +303,7 @@ func TestLeapsOfTheMachinesClock(t *testing.T) {
 		{late - 1, late - 1, false},
 		{late, late, true},
 	} {
-		const began = history.Time(3 * time.Second)
+		const began = 3 * time.Second
 		now := began
 		cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
 		truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a")

@@ -56,13 +56,13 @@ func (c *conn) attach(dialled *net.TCPConn) bool {
 	return true
 }
 
-// end ends the connection at both sides, once. It reports whether this call ended it. credit says
-// which tallies count the end (nil: none). They count it before either side can notice it.
-func (c *conn) end(how ending, credit func(*tally) bool) bool {
+// end ends the connection at both sides, once. credit says which tallies count the end (nil: none).
+// They count it before either side can notice it.
+func (c *conn) end(how ending, credit func(*tally) bool) {
 	c.mu.Lock()
 	if c.over {
 		c.mu.Unlock()
-		return false
+		return
 	}
 	c.over = true
 	accepted, dialled := c.accepted, c.dialled
@@ -79,7 +79,6 @@ func (c *conn) end(how ending, credit func(*tally) bool) bool {
 			_ = side.Close()
 		}
 	}
-	return true
 }
 
 // pipeDone is called when a stream has been delivered to its end.

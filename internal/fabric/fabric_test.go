@@ -67,7 +67,7 @@ func TestAddSource(t *testing.T) {
 
 func TestConfigErrors(t *testing.T) {
 	real := serveTCP(t, echo)
-	at := func(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
+	at := netip.MustParseAddrPort
 	for _, test := range []struct {
 		name string
 		cfg  Config

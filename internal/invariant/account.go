@@ -87,7 +87,8 @@ func (f *Facts) whyUnruled(o *observation, unknown string) reason {
 		return why
 	}
 	switch {
-	case f.cutOff(o, *o.situation, f.untilBound(o)) && routed(o.op) && o.op.Status < http.StatusInternalServerError && o.op.Status != http.StatusNotFound:
+	case f.cutOff(o, *o.situation, f.untilBound(o)) && routed(o.op) && o.op.Status < http.StatusInternalServerError &&
+		o.op.Status != http.StatusNotFound:
 		return reason{words: "the ground truth contradicts itself: answered, though every capable server was out of reach", contradicts: true}
 	case !f.undisturbed(client, o.op.Server, o.window):
 		return excuse("a fault on the link of the client")

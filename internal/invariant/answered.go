@@ -15,7 +15,8 @@ var answeredInKind = Invariant{
 	judge: func(f *Facts) *tally {
 		return f.judgeSuccesses(ruleInKind, func(t *tally, o *observation) {
 			got := mediaTypeOf(o.op)
-			t.violate(o, *o.situation, got+" for "+o.op.Accept, got+" for "+o.op.Accept, answer(o.op)+", in "+got+", to a client that accepts "+o.op.Accept)
+			t.violate(o, *o.situation, got+" for "+o.op.Accept, got+" for "+o.op.Accept,
+				answer(o.op)+", in "+got+", to a client that accepts "+o.op.Accept)
 		})
 	},
 	pressure: []pressure{skewed, formats},

@@ -43,11 +43,12 @@ func (f *Facts) heldUp(o *object, at history.Time, seen map[*object]bool) bool {
 	if slices.ContainsFunc(state.Finalizers, func(name string) bool { return !slices.Contains(controllersFinalizers, name) }) {
 		return true
 	}
-	return slices.Contains(state.Finalizers, "foregroundDeletion") && slices.ContainsFunc(f.objects.dependents[o.uid], func(dependent *object) bool {
-		is, exists := dependent.before(at)
-		blocks := slices.ContainsFunc(is.Owners, func(owner history.Owner) bool { return owner.UID == o.uid && owner.Blocks })
-		return exists && blocks && f.heldUp(dependent, at, seen)
-	})
+	return slices.Contains(state.Finalizers, "foregroundDeletion") &&
+		slices.ContainsFunc(f.objects.dependents[o.uid], func(dependent *object) bool {
+			is, exists := dependent.before(at)
+			blocks := slices.ContainsFunc(is.Owners, func(owner history.Owner) bool { return owner.UID == o.uid && owner.Blocks })
+			return exists && blocks && f.heldUp(dependent, at, seen)
+		})
 }
 
 // doubtLate adds a doubt if nothing was judged because the run ended too early.

@@ -133,7 +133,8 @@ func (t *tally) ruleVersion(s *setting) {
 	case s.reports != want:
 		t.rule(nil, rulingWrong)
 		const wrong = "another version at /version than it is to emulate"
-		t.contradict(s, s.ready[0].from, wrong, wrong, fmt.Sprintf("said at /version that it emulates %s, and should emulate %s", s.reports, want))
+		t.contradict(s, s.ready[0].from, wrong, wrong,
+			fmt.Sprintf("said at /version that it emulates %s, and should emulate %s", s.reports, want))
 	}
 }
 
@@ -198,7 +199,8 @@ func (t *tally) ruleOff(o *observation) {
 		}
 		t.rule(nil, rulingWrong)
 		const wrong = "merged discovery with the feature off"
-		t.violate(o, *o.situation, wrong, wrong, fmt.Sprintf("listed %s, which it does not serve itself, with the feature switched off", doc.Resources[i].GVR))
+		t.violate(o, *o.situation, wrong, wrong,
+			fmt.Sprintf("listed %s, which it does not serve itself, with the feature switched off", doc.Resources[i].GVR))
 		return
 	}
 	t.rule(nil, rulingRight)

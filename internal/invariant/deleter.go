@@ -18,7 +18,8 @@ import (
 func (f *Facts) indexRequests(h *history.History) {
 	f.requests = slices.SortedFunc(slices.Values(h.Requests), func(a, b history.Request) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Server, b.Server), cmp.Compare(a.End, b.End),
-			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Status, b.Status), cmp.Compare(a.User, b.User), cmp.Compare(a.Agent, b.Agent))
+			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Status, b.Status), cmp.Compare(a.User, b.User),
+			cmp.Compare(a.Agent, b.Agent))
 	})
 	f.byID = map[string][]*history.Request{}
 	for i := range f.requests {
@@ -30,7 +31,8 @@ func (f *Facts) indexRequests(h *history.History) {
 // deletes reports whether a request asks a server to delete an object, by its name or with others.
 func (f *Facts) deletes(verb, subresource string, gvr history.GVR, namespace, name string, o history.Object) bool {
 	asks := subresource == "" && (verb == "delete" || verb == "deletecollection") || subresource == "eviction" && verb == "create"
-	return asks && f.isOf(gvr, o) && (name == o.Name || name == "" && subresource == "") && (namespace == o.Namespace || namespace == "" || isNamespace(o))
+	return asks && f.isOf(gvr, o) && (name == o.Name || name == "" && subresource == "") &&
+		(namespace == o.Namespace || namespace == "" || isNamespace(o))
 }
 
 // isOf reports whether an object belongs to a resource, in any version.
@@ -92,7 +94,8 @@ func (f *Facts) answered(q *history.Request) *observation {
 	op := &history.Operation{
 		ID: q.ID, Start: q.Start, End: q.End, Received: &history.Received{Status: q.Status},
 		Sent: &history.Sent{
-			Client: q.Agent, User: q.User, Server: q.Server, Verb: q.Verb, GVR: q.GVR, Subresource: q.Subresource, Namespace: q.Namespace, Name: q.Name,
+			Client: q.Agent, User: q.User, Server: q.Server, Verb: q.Verb, GVR: q.GVR, Subresource: q.Subresource,
+			Namespace: q.Namespace, Name: q.Name,
 			Path: q.Path,
 		},
 	}
@@ -145,7 +148,8 @@ type harm struct {
 // role of the server through which the controller saw the cluster.
 func (t *tally) harmed(h harm) {
 	f := t.facts
-	b := breach{Signature: Signature{Mechanism: MechanismController, Wrong: h.wrong}, at: h.at, cause: h.cause, about: h.object.APIVersion + " " + h.object.Kind}
+	b := breach{Signature: Signature{Mechanism: MechanismController, Wrong: h.wrong}, at: h.at, cause: h.cause,
+		about: h.object.APIVersion + " " + h.object.Kind}
 	denied := h.misled != nil && !h.misled.document
 	var misled *observation
 	if h.misled != nil {
@@ -208,5 +212,6 @@ func deletedBy(act *history.Request) string {
 	if act == nil {
 		return "No server's log says who asked for it."
 	}
-	return fmt.Sprintf("%s asked for it through %s at %s: %s %s, answered %d.", sender(act), act.Server, clock(act.Start), act.Verb, act.Path, act.Status)
+	return fmt.Sprintf("%s asked for it through %s at %s: %s %s, answered %d.", sender(act), act.Server, clock(act.Start),
+		act.Verb, act.Path, act.Status)
 }

@@ -13,9 +13,9 @@ var deletionEnds = Invariant{
 	Grade: GradeCore,
 	Sentence: "Within a bounded time after the deletion of an object began and the last disturbance is over, the object is " +
 		"gone. If a namespace cannot go, its conditions say what is in the way.",
-	Source: "KEP-4020, Motivation and Goals: a request is handled by an apiserver that can serve it, so controllers find what deletion waits " +
-		"for; Kubernetes' documentation of finalizers, of foreground deletion and of the conditions of a namespace. The bound is that of " +
-		"OrphansCollected",
+	Source: "KEP-4020, Motivation and Goals: a request is handled by an apiserver that can serve it, so controllers find what deletion " +
+		"waits for; Kubernetes' documentation of finalizers, of foreground deletion and of the conditions of a namespace. The bound is " +
+		"that of OrphansCollected",
 	judge: judgeDeletionEnds,
 }
 
@@ -84,8 +84,10 @@ func (t *tally) stuck(state, began history.Object, due, ended history.Time) {
 		waits = "has the finalizers " + strings.Join(state.Finalizers, ", ")
 	}
 	t.harmed(harm{
-		wrong: wrong, cause: fmt.Sprintf("%s could not be deleted in time", titled(state)), at: due, object: state, misled: t.facts.stoppedBy(state, began.At, due), graph: t.facts.waitsFor(state, due),
-		sentence: fmt.Sprintf("%s began to be deleted at %s (revision %d of etcd), and the last disturbance was over at %s. It had to be gone by %s; %s. It %s.",
+		wrong: wrong, cause: fmt.Sprintf("%s could not be deleted in time", titled(state)), at: due, object: state,
+		misled: t.facts.stoppedBy(state, began.At, due), graph: t.facts.waitsFor(state, due),
+		sentence: fmt.Sprintf(
+			"%s began to be deleted at %s (revision %d of etcd), and the last disturbance was over at %s. It had to be gone by %s; %s. It %s.",
 			titled(state), clock(began.At), began.Revision, clock(t.facts.lastDisturbance()), clock(due), what, waits),
 	})
 }

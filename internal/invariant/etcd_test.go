@@ -50,7 +50,7 @@ func TestAServerWithoutEtcdIsNotBlamed(t *testing.T) {
 
 func TestReconnectDelayIsBounded(t *testing.T) {
 	for cut, want := range map[time.Duration]time.Duration{
-		0: 1200 * time.Millisecond, 25 * time.Second: 23700 * time.Millisecond, time.Hour: 144 * time.Second, time.Duration(history.Forever): 144 * time.Second,
+		0: 1200 * time.Millisecond, 25 * time.Second: 23700 * time.Millisecond, time.Hour: 144 * time.Second, history.Forever: 144 * time.Second,
 	} {
 		if got := reconnectDelay(cut); got != want {
 			t.Errorf("after %s: %s, want %s", cut, got, want)

@@ -188,7 +188,8 @@ func (f *Facts) ofNamesake(o *observation) bool {
 	}
 	recent := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
 	return slices.ContainsFunc(o.asked.served, func(piece served) bool {
-		return piece.overlaps(recent) && piece.doc != nil && piece.doc.lists[key{GVR: o.op.GVR}] && !f.native(piece, key{GVR: o.op.GVR}.groupVersion())
+		return piece.overlaps(recent) && piece.doc != nil && piece.doc.lists[key{GVR: o.op.GVR}] &&
+			!f.native(piece, key{GVR: o.op.GVR}.groupVersion())
 	})
 }
 
@@ -197,7 +198,8 @@ func (f *Facts) ofNamesake(o *observation) bool {
 func (f *Facts) customIn(k key) bool {
 	return slices.ContainsFunc(f.steps, func(s history.Step) bool {
 		d := s.Defined
-		return d != nil && !d.Aggregated && d.Group == k.Group && slices.Contains(d.Versions, k.Version) && (k.Resource == "" || d.Resource == k.Resource)
+		return d != nil && !d.Aggregated && d.Group == k.Group && slices.Contains(d.Versions, k.Version) &&
+			(k.Resource == "" || d.Resource == k.Resource)
 	})
 }
 

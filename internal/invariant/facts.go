@@ -70,7 +70,8 @@ func NewFacts(h *history.History) *Facts {
 	f := &Facts{
 		run: h.Run, bounds: boundsOf(h.Run), end: h.End,
 		faults: map[link][]history.Fault{}, byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
-		setups: map[process]string{}, unions: map[string]map[element]bool{}, builtIns: map[groupVersion]bool{}, complete: map[completenessKey]completeness{},
+		setups: map[process]string{}, unions: map[string]map[element]bool{}, builtIns: map[groupVersion]bool{},
+		complete: map[completenessKey]completeness{},
 		removals: map[string][]*observation{},
 	}
 	for hash, d := range h.Documents {

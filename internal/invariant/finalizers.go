@@ -37,7 +37,8 @@ func (f *Facts) released(o *object, gone history.Object) bool {
 	}
 	foreign := slices.ContainsFunc(gone.Finalizers, func(name string) bool { return !slices.Contains(controllersFinalizers, name) })
 	writes := func(verb, subresource string, gvr history.GVR, namespace, name string, status int) bool {
-		return (verb == "update" || verb == "patch") && subresource == "" && f.isOf(gvr, gone) && namespace == gone.Namespace && name == gone.Name && carriedOut(status)
+		return (verb == "update" || verb == "patch") && subresource == "" && f.isOf(gvr, gone) && namespace == gone.Namespace &&
+			name == gone.Name && carriedOut(status)
 	}
 	collects := func(q *history.Request) bool {
 		return controllerNamed(garbageCollector)(q) || controllerNamed(namespaceController)(q)
@@ -57,8 +58,9 @@ func (t *tally) wentEarly(o *object, gone history.Object) {
 		act = all[len(all)-1]
 	}
 	t.harmed(harm{
-		wrong: "an object went before its finalizers were removed", cause: fmt.Sprintf("%s went before its finalizers were removed", titled(gone)),
-		at: gone.At, object: gone, unseen: t.facts.gvrOf(gone), act: act, graph: []history.Object{gone},
+		wrong: "an object went before its finalizers were removed",
+		cause: fmt.Sprintf("%s went before its finalizers were removed", titled(gone)),
+		at:    gone.At, object: gone, unseen: t.facts.gvrOf(gone), act: act, graph: []history.Object{gone},
 		sentence: fmt.Sprintf("%s was removed at %s (revision %d of etcd). It had the finalizers %s, and nobody had removed them. %s",
 			titled(gone), clock(gone.At), gone.Revision, strings.Join(gone.Finalizers, ", "), deletedBy(act)),
 	})

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -379,5 +378,5 @@ func BenchmarkJudge(b *testing.B) {
 	for b.Loop() {
 		Judge(s.h)
 	}
-	b.ReportMetric(float64(operations*b.N)/time.Duration(b.Elapsed()).Seconds(), "operations/s")
+	b.ReportMetric(float64(operations*b.N)/b.Elapsed().Seconds(), "operations/s")
 }

@@ -34,7 +34,8 @@ func (f *Facts) indexInformers(h *history.History) {
 
 func deliveryOrder(a, b history.Delivery) int {
 	return cmp.Or(strings.Compare(a.Informer, b.Informer), cmp.Compare(a.Index, b.Index), cmp.Compare(a.At, b.At), cmp.Compare(a.Kind, b.Kind),
-		strings.Compare(a.ResourceVersion, b.ResourceVersion), strings.Compare(a.Server, b.Server), strings.Compare(a.GVR.String(), b.GVR.String()),
+		strings.Compare(a.ResourceVersion, b.ResourceVersion), strings.Compare(a.Server, b.Server),
+		strings.Compare(a.GVR.String(), b.GVR.String()),
 		strings.Compare(fmt.Sprint(a.Objects), fmt.Sprint(b.Objects)))
 }
 

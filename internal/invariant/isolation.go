@@ -15,7 +15,8 @@ var isolation = Invariant{
 	Grade: GradeExtended,
 	Sentence: "While one caller sends many requests that have to be passed on, no request of another caller to the same apiserver " +
 		"fails, or waits longer than such requests wait at the apiservers that serve them.",
-	Source:   "beyond KEP-4020; kube-apiservers keep callers apart by API Priority and Fairness (KEP-1040), and a proxy between them should too",
+	Source: "beyond KEP-4020; kube-apiservers keep callers apart by API Priority and Fairness (KEP-1040), " +
+		"and a proxy between them should too",
 	judge:    judgeIsolation,
 	pressure: []pressure{skewed, passedOn},
 }
@@ -54,7 +55,8 @@ func judgeIsolation(f *Facts) *tally {
 				longest = max(longest, o.op.End-o.op.Start)
 			}
 			if t.rule(o, r) {
-				t.violate(o, *o.situation, wrong+" beside "+c.Kind, fmt.Sprintf("%s beside another caller's %s, %s", cause, c.Kind, f.reachability(o, *o.situation)),
+				t.violate(o, *o.situation, wrong+" beside "+c.Kind,
+					fmt.Sprintf("%s beside another caller's %s, %s", cause, c.Kind, f.reachability(o, *o.situation)),
 					answer(o.op))
 			}
 		}
@@ -73,7 +75,8 @@ func judgeIsolation(f *Facts) *tally {
 func (f *Facts) direct(crowded string, w window) map[string]beside {
 	all := map[string]beside{}
 	for _, o := range f.observations {
-		if o.op.Server == crowded || !w.holds(window{o.op.Start, o.op.Start}) || o.local != claimYes || !o.ready || o.op.Status == 0 || o.op.Verb == "watch" {
+		if o.op.Server == crowded || !w.holds(window{o.op.Start, o.op.Start}) || o.local != claimYes || !o.ready || o.op.Status == 0 ||
+			o.op.Verb == "watch" {
 			continue
 		}
 		b := all[o.op.Verb]

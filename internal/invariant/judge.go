@@ -87,7 +87,8 @@ func (i Invariant) verdict(t *tally) Verdict {
 		v.Outcome, v.Reason = OutcomeInconclusive, strings.Join(doubts, "; ")
 	case v.Control:
 		v.Outcome, v.Unshown = OutcomeInconclusive, true
-		v.Reason = "this run is the negative control of its scenario, and must violate " + i.Name + ". It did not, so it does not show that the scenario can fail"
+		v.Reason = "this run is the negative control of its scenario, and must violate " + i.Name +
+			". It did not, so it does not show that the scenario can fail"
 	default:
 		v.Outcome = OutcomePass
 	}

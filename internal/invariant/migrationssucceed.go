@@ -48,7 +48,8 @@ func judgeMigrationsSucceed(f *Facts) *tally {
 				misled = lastOf(misled, f.undescribed(by, *asked.Migrates, tried))
 			}
 			t.harmed(harm{
-				wrong: "a migration did not succeed", cause: fmt.Sprintf("the migration of %s did not succeed", withoutVersion(*asked.Migrates)), at: due, object: state,
+				wrong: "a migration did not succeed", cause: fmt.Sprintf("the migration of %s did not succeed", withoutVersion(*asked.Migrates)),
+				at: due, object: state,
 				misled: misled, graph: []history.Object{state},
 				sentence: fmt.Sprintf("%s, which migrates %s, was asked for at %s (revision %d of etcd), and the last disturbance was over at %s: %s.",
 					titled(state), withoutVersion(*asked.Migrates), clock(asked.At), asked.Revision, clock(f.lastDisturbance()), what),

@@ -31,9 +31,9 @@ var noLostEvents = Invariant{
 	Grade: GradeCore,
 	Sentence: "An informer receives every change of an object once and in order, whichever server passes the change on, and its " +
 		"lists match etcd. It receives a change within a bounded time after the change and the last disturbance.",
-	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it; Kubernetes API concepts, efficient detection of changes; " +
-		"the contract of client-go's reflectors. The bound (80 s unless a run says otherwise) is ours: that of Converges, and the longest " +
-		"time that a reflector waits before it asks again",
+	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it; Kubernetes API concepts, efficient detection of " +
+		"changes; the contract of client-go's reflectors. The bound (80 s unless a run says otherwise) is ours: that of Converges, and " +
+		"the longest time that a reflector waits before it asks again",
 	judge:    judgeNoLostEvents,
 	pressure: []pressure{informed},
 }
@@ -55,7 +55,8 @@ func judgeNoLostEvents(f *Facts) *tally {
 	}
 	events, lists, early := 0, 0, 0
 	for _, i := range f.informers {
-		j := &listener{informer: i, tally: t, changes: changes[groupResource{i.gvr.Group, i.gvr.Resource}], has: map[string]int64{}, watched: f.watchedFrom()}
+		j := &listener{informer: i, tally: t, changes: changes[groupResource{i.gvr.Group, i.gvr.Resource}], has: map[string]int64{},
+			watched: f.watchedFrom()}
 		for n := range i.deliveries {
 			d := &i.deliveries[n]
 			switch {
@@ -149,7 +150,8 @@ func (l *listener) skipped(d *history.Delivery, revision int64) {
 		if c.Revision > revision {
 			return
 		}
-		l.wrong(d, c, "an event was lost", fmt.Sprintf("was told at %s of revision %s, and never of what happened before: %s", clock(d.At), d.ResourceVersion, happened(c)))
+		l.wrong(d, c, "an event was lost", fmt.Sprintf("was told at %s of revision %s, and never of what happened before: %s", clock(d.At),
+			d.ResourceVersion, happened(c)))
 	}
 }
 
@@ -166,7 +168,8 @@ func (l *listener) event(d *history.Delivery, revision int64) {
 	case known && revision < had:
 		l.wrong(d, about, "an object went back to an older version", fmt.Sprintf("%s, after it had got revision %d of it", told, had))
 	case revision <= l.position:
-		l.wrong(d, about, "an event came after a later one", fmt.Sprintf("%s, after it had been told of everything up to revision %d", told, l.position))
+		l.wrong(d, about, "an event came after a later one",
+			fmt.Sprintf("%s, after it had been told of everything up to revision %d", told, l.position))
 	case !exists && l.complete(revision):
 		l.wrong(d, about, "an event was about a change that etcd never had", told+", which etcd never had")
 	case exists && change.Gone != (d.Kind == history.DeliveryDeleted):
@@ -193,7 +196,8 @@ func (l *listener) complete(revision int64) bool {
 func (l *listener) list(d *history.Delivery, revision int64) {
 	if l.listed && revision < l.position {
 		l.wrong(d, history.Object{Revision: revision, At: d.At}, "a list was older than what the informer had",
-			fmt.Sprintf("got at %s a list of revision %d, after it had been told of everything up to revision %d", clock(d.At), revision, l.position))
+			fmt.Sprintf("got at %s a list of revision %d, after it had been told of everything up to revision %d",
+				clock(d.At), revision, l.position))
 	}
 	l.listed = true
 	clear(l.has)
@@ -214,7 +218,8 @@ func (l *listener) list(d *history.Delivery, revision int64) {
 		case !exists:
 			l.wrong(d, state, "a list had an object that is not in etcd", of+" with "+v.Name+", though "+happened(state))
 		case state.Revision != got:
-			l.wrong(d, state, "a list had another version of an object than etcd", fmt.Sprintf("%s with revision %d of %s, though %s", of, got, v.Name, happened(state)))
+			l.wrong(d, state, "a list had another version of an object than etcd",
+				fmt.Sprintf("%s with revision %d of %s, though %s", of, got, v.Name, happened(state)))
 		}
 	}
 	seen := map[string]bool{}
@@ -323,7 +328,8 @@ func (l *listener) violated(at history.Time, about history.Object, wrong, compla
 	if l.server != "" {
 		cause += ", through " + l.server
 	}
-	b := breach{Signature: f.informerSignature(l.informer, at, wrong, timed), asked: l.server, at: at, about: l.gvr.String(), cause: cause, untimed: !timed}
+	b := breach{Signature: f.informerSignature(l.informer, at, wrong, timed), asked: l.server, at: at, about: l.gvr.String(),
+		cause: cause, untimed: !timed}
 	l.violation(b, func() Evidence {
 		e := Evidence{GVR: l.gvr, Sentence: fmt.Sprintf("The informer of %s %s.", l.name, complaint)}
 		if about.UID != "" && about.Kind != "" {

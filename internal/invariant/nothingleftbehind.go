@@ -80,14 +80,16 @@ func (t *tally) leftBehind(namespace, content *object, left history.Object) {
 		}
 	}
 	sentence := []string{
-		fmt.Sprintf("Namespace %s was gone at %s (revision %d of etcd), but %s, which was in it, stayed in etcd.", gone.Name, clock(gone.At), gone.Revision, titled(left)),
+		fmt.Sprintf("Namespace %s was gone at %s (revision %d of etcd), but %s, which was in it, stayed in etcd.", gone.Name, clock(gone.At),
+			gone.Revision, titled(left)),
 	}
 	if act != nil {
 		sentence = append(sentence, fmt.Sprintf("%s had found the namespace empty, and let it go through %s.", sender(act), act.Server))
 	}
 	for _, again := range f.objects.namespaces[gone.Name] {
 		if _, exists := content.at(again.first().Revision); exists && again.first().Revision > gone.Revision {
-			sentence = append(sentence, fmt.Sprintf("When a namespace %s was made again at %s, the object was in it.", gone.Name, clock(again.first().At)))
+			sentence = append(sentence,
+				fmt.Sprintf("When a namespace %s was made again at %s, the object was in it.", gone.Name, clock(again.first().At)))
 			break
 		}
 	}

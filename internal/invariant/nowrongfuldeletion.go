@@ -104,10 +104,13 @@ func (t *tally) deletedWrongfully(o *object, change history.Object, owner *objec
 		graph += "; also → " + abridge(others, len(others))
 	}
 	t.harmed(harm{
-		wrong: "an object was deleted whose owner exists", cause: fmt.Sprintf("%s was deleted, though its owner %s exists", titled(change), titled(is)),
-		at: change.At, object: change, unseen: f.gvrOf(is), act: act, misled: f.denied(sentLike(act), f.gvrOf(is), is.Name, owner.until(change)), graph: []history.Object{is, change},
+		wrong: "an object was deleted whose owner exists",
+		cause: fmt.Sprintf("%s was deleted, though its owner %s exists", titled(change), titled(is)),
+		at:    change.At, object: change, unseen: f.gvrOf(is), act: act,
+		misled: f.denied(sentLike(act), f.gvrOf(is), is.Name, owner.until(change)), graph: []history.Object{is, change},
 		sentence: strings.Join([]string{
-			fmt.Sprintf("%s was deleted at %s (revision %d of etcd), though its owner %s exists.", titled(change), clock(change.At), change.Revision, titled(is)),
+			fmt.Sprintf("%s was deleted at %s (revision %d of etcd), though its owner %s exists.", titled(change), clock(change.At),
+				change.Revision, titled(is)),
 			deletedBy(act), graph + ".",
 		}, " "),
 	})

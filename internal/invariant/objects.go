@@ -28,7 +28,8 @@ type objects struct {
 
 // indexObjects sorts the changes by object.
 func (f *Facts) indexObjects(h *history.History) {
-	f.objects = objects{byUID: map[string]*object{}, namespaces: map[string][]*object{}, in: map[string][]*object{}, dependents: map[string][]*object{}}
+	f.objects = objects{byUID: map[string]*object{}, namespaces: map[string][]*object{}, in: map[string][]*object{},
+		dependents: map[string][]*object{}}
 	for _, change := range slices.SortedFunc(slices.Values(h.Objects), changeOrder) {
 		if change.UID == "" {
 			continue

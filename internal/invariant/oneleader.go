@@ -17,8 +17,9 @@ var oneLeader = Invariant{
 	Sentence: "Of several kube-controller-managers, only one acts at a time. A second one takes the Lease over only after the " +
 		"first one must have given up, and the first one writes nothing after that. If the first one cannot renew the " +
 		"Lease, another one leads within a bounded time.",
-	Source: "Kubernetes' documentation of leases and of kube-controller-manager: a Lease lasts 15 s (--leader-elect-lease-duration), is renewed " +
-		"every 2 s (--leader-elect-retry-period), and a leader that cannot renew it for 10 s gives up (--leader-elect-renew-deadline)",
+	Source: "Kubernetes' documentation of leases and of kube-controller-manager: a Lease lasts 15 s (--leader-elect-lease-duration), is " +
+		"renewed every 2 s (--leader-elect-retry-period), and a leader that cannot renew it for 10 s gives up " +
+		"(--leader-elect-renew-deadline)",
 	judge: judgeOneLeader,
 }
 
@@ -57,28 +58,32 @@ func judgeOneLeader(f *Facts) *tally {
 		}
 		gap := until - now.At
 		longest = max(longest, gap)
-		if gap <= history.Time(leaderBound) {
+		if gap <= leaderBound {
 			t.rule(nil, rulingRight)
 		} else {
 			t.rule(nil, rulingWrong)
 			t.harmed(harm{
-				wrong: "no leader", cause: "nobody renewed the Lease of the controllers for too long", at: later(now.At, leaderBound), object: now, graph: []history.Object{now},
-				sentence: fmt.Sprintf("%s renewed the Lease at %s (revision %d of etcd). Nobody renewed it again until %s, although at most %s may pass.",
-					holder(now), clock(now.At), now.Revision, clock(until), clock(history.Time(leaderBound))),
+				wrong: "no leader", cause: "nobody renewed the Lease of the controllers for too long", at: later(now.At, leaderBound), object: now,
+				graph: []history.Object{now},
+				sentence: fmt.Sprintf(
+					"%s renewed the Lease at %s (revision %d of etcd). Nobody renewed it again until %s, although at most %s may pass.",
+					holder(now), clock(now.At), now.Revision, clock(until), clock(leaderBound)),
 			})
 		}
 		if next.Holder == now.Holder || next.Holder == "" || now.Holder == "" {
 			continue
 		}
 		takeovers++
-		if gap >= history.Time(leaderGivesUp) {
+		if gap >= leaderGivesUp {
 			t.rule(nil, rulingRight)
 		} else {
 			t.rule(nil, rulingWrong)
 			t.harmed(harm{
-				wrong: "two leaders", cause: "the Lease of the controllers was taken over too early", at: next.At, object: next, graph: []history.Object{now, next},
-				sentence: fmt.Sprintf("%s took the Lease over at %s (revision %d of etcd), %s after %s had renewed it. A leader may act for %s after a renewal.",
-					holder(next), clock(next.At), next.Revision, clock(gap), holder(now), clock(history.Time(leaderGivesUp))),
+				wrong: "two leaders", cause: "the Lease of the controllers was taken over too early", at: next.At, object: next,
+				graph: []history.Object{now, next},
+				sentence: fmt.Sprintf(
+					"%s took the Lease over at %s (revision %d of etcd), %s after %s had renewed it. A leader may act for %s after a renewal.",
+					holder(next), clock(next.At), next.Revision, clock(gap), holder(now), clock(leaderGivesUp)),
 			})
 		}
 	}
@@ -128,7 +133,8 @@ func (t *tally) actedWithoutLease(changes []history.Object) {
 			t.rule(nil, rulingWrong)
 			t.harmed(harm{
 				wrong: "two leaders", cause: "controllers that do not lead wrote", at: q.Start, object: now, graph: []history.Object{since},
-				sentence: fmt.Sprintf("The controllers that are clients of %s sent %s %s at %s, as %s, while %s held the Lease since %s (revision %d of etcd).",
+				sentence: fmt.Sprintf(
+					"The controllers that are clients of %s sent %s %s at %s, as %s, while %s held the Lease since %s (revision %d of etcd).",
 					q.Server, q.Verb, q.Path, clock(q.Start), q.User, now.Holder, clock(since.At), since.Revision),
 			})
 		}

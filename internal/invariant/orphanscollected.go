@@ -37,7 +37,7 @@ func judgeOrphansCollected(f *Facts) *tally {
 				t.rule(nil, rulingOut)
 			default:
 				t.rule(nil, rulingWrong)
-				t.leaked(o, orphan, due)
+				t.leaked(orphan, due)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (f *Facts) ownersRemoved(dependent history.Object) (last history.Object, al
 }
 
 // leaked counts an orphan that was not collected in time.
-func (t *tally) leaked(o *object, orphan orphan, due history.Time) {
+func (t *tally) leaked(orphan orphan, due history.Time) {
 	what := fmt.Sprintf("is still in etcd when the run ends at %s", clock(t.facts.finish))
 	if orphan.to != forever {
 		what = fmt.Sprintf("was collected only at %s", clock(orphan.to))
@@ -118,8 +118,11 @@ func (t *tally) leaked(o *object, orphan orphan, due history.Time) {
 	owner := orphan.owner
 	t.harmed(harm{
 		wrong: "an orphan was not collected", cause: fmt.Sprintf("%s outlived its owner %s", titled(orphan.state), titled(owner)),
-		at: due, object: owner, misled: t.facts.keptFrom(garbageCollector, t.facts.objects.byUID[owner.UID], owner.At, due), graph: []history.Object{owner, orphan.state},
-		sentence: fmt.Sprintf("%s was removed at %s (revision %d of etcd), and the last disturbance was over at %s. Its dependent %s %s, when it had to be gone by %s.",
+		at: due, object: owner, misled: t.facts.keptFrom(garbageCollector, t.facts.objects.byUID[owner.UID], owner.At, due),
+		graph: []history.Object{owner, orphan.state},
+		sentence: fmt.Sprintf(
+			"%s was removed at %s (revision %d of etcd), and the last disturbance was over at %s. Its dependent %s %s, when it had to be "+
+				"gone by %s.",
 			titled(owner), clock(owner.At), owner.Revision, clock(t.facts.lastDisturbance()), titled(orphan.state), what, clock(due)),
 	})
 }

@@ -49,7 +49,8 @@ var (
 		},
 	}
 	subresources = pressure{
-		what: "skewed operations on subresources of what the asked server serves", field: func(p *history.Pressure) *int { return &p.Subresources },
+		what:  "skewed operations on subresources of what the asked server serves",
+		field: func(p *history.Pressure) *int { return &p.Subresources },
 		counts: func(f *Facts, o *observation) bool {
 			return o.op.Subresource != "" && o.op.Status != 0 && o.presses() && o.skewed() && f.requested(o) == MechanismSubresource
 		},
@@ -81,7 +82,8 @@ var (
 		},
 	}
 	forgedHops = pressure{
-		what: "operations with a forged hop, on what the asked server does not serve", field: func(p *history.Pressure) *int { return &p.ForgedHops },
+		what:  "operations with a forged hop, on what the asked server does not serve",
+		field: func(p *history.Pressure) *int { return &p.ForgedHops },
 		counts: func(_ *Facts, o *observation) bool {
 			return o.op.Rerouted && o.op.Status != 0 && o.presses() && (o.skewed() || o.unserved())
 		},

@@ -57,7 +57,8 @@ func judgeProxied(f *Facts) *tally {
 		t.doubt("too little: %d of at least %d requests in steady state for what only other apiservers serve", all, leastProxied)
 	case 100*len(failures) >= mostFailed*all:
 		for _, o := range failures {
-			t.violate(o.observation, *o.situation, "", o.cause+" "+f.reachability(o.observation, *o.situation), answer(o.op)+", one of "+share+" that failed")
+			t.violate(o.observation, *o.situation, "", o.cause+" "+f.reachability(o.observation, *o.situation),
+				answer(o.op)+", one of "+share+" that failed")
 		}
 	}
 	t.fact("proxied requests in steady state that failed", share)

@@ -142,7 +142,8 @@ func (t *tally) miscounted(quota history.Object, count history.Count, steady ste
 	t.harmed(harm{
 		wrong: "a quota does not say how many objects there are", cause: fmt.Sprintf("%s miscounts %s", titled(quota), count),
 		at: due, object: quota, misled: misled, graph: []history.Object{quota},
-		sentence: fmt.Sprintf("Since %s, namespace %s has had %d objects of %s, and the last disturbance was over at %s. At %s the status of %s %s.",
+		sentence: fmt.Sprintf(
+			"Since %s, namespace %s has had %d objects of %s, and the last disturbance was over at %s. At %s the status of %s %s.",
 			clock(steady.from), quota.Namespace, steady.number, count, clock(t.facts.lastDisturbance()), clock(due), titled(quota), says),
 	})
 }

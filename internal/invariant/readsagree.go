@@ -51,8 +51,9 @@ func judgeReadsAgree(f *Facts) *tally {
 			alone++
 			continue
 		}
-		r, part, what := rulingRight, "", ""
-		if part, what = difference(o.op, direct); part != "" {
+		r := rulingRight
+		part, what := difference(o.op, direct)
+		if part != "" {
 			r = rulingWrong
 		}
 		t.ruleHops(r, o, noDetail, "not as the peer returns it: "+part, "not as the peer returns it ("+part+")",

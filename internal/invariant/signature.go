@@ -161,7 +161,8 @@ const changeLasts = 30 * time.Second
 // String is the signature in a line, for people.
 func (s Signature) String() string {
 	words := []string{string(s.Mechanism)}
-	for _, more := range []string{s.Wrong, s.Answer, string(s.Way), targetWords(s.Target), roleWords[s.Roles], string(s.Reach), obstacleWords[s.Obstacle]} {
+	for _, more := range []string{s.Wrong, s.Answer, string(s.Way), targetWords(s.Target), roleWords[s.Roles], string(s.Reach),
+		obstacleWords[s.Obstacle]} {
 		if more != "" {
 			words = append(words, more)
 		}
@@ -202,7 +203,8 @@ var (
 	}
 	changeWords = map[Change]string{
 		ChangeAsked: "after the asked server restarted", ChangeCapable: "after a serving server restarted",
-		ChangeOther: "after another server restarted", ChangeLease: "after an identity lease was deleted", ChangeDeletion: "after it was deleted", ChangeCreation: "after it was created",
+		ChangeOther: "after another server restarted", ChangeLease: "after an identity lease was deleted", ChangeDeletion: "after it was deleted",
+		ChangeCreation: "after it was created",
 	}
 )
 
@@ -227,7 +229,8 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 	out := Signature{
 		Mechanism: f.mechanism(o), Roles: f.role(o, candidates), Answer: answerKind(o.op), Wrong: wrong,
 		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates), Since: f.since(o), Way: o.way(),
-		Target: f.target(o), Started: f.started(o, candidates, since), Elsewhere: f.elsewhere(o, candidates, since), Extension: f.extension(o, candidates),
+		Target: f.target(o), Started: f.started(o, candidates, since), Elsewhere: f.elsewhere(o, candidates, since),
+		Extension: f.extension(o, candidates),
 	}
 	if out.Started == StartedLately && out.Elsewhere == ObstacleNone { // the start is long enough ago to be known by then
 		out.Started = StartedLong

@@ -141,7 +141,8 @@ func (t *tally) overloaded(at history.Time) bool { return t.timed && t.facts.ove
 // wrong, without server names, for the signature. cause says the same for people.
 func (t *tally) breach(o *observation, s situation, wrong, cause string) breach {
 	return breach{
-		Signature: t.facts.signature(o, s, wrong), op: o.op, asked: o.op.Server, at: o.op.End, about: o.resource.name(), cause: cause, size: t.facts.size(o),
+		Signature: t.facts.signature(o, s, wrong), op: o.op, asked: o.op.Server, at: o.op.End, about: o.resource.name(),
+		cause: cause, size: t.facts.size(o),
 	}
 }
 

@@ -35,7 +35,8 @@ func judgeUnavailable(f *Facts) *tally {
 		if t.rule(o, r) {
 			s := f.situate(o, f.untilBound(o))
 			wrong, _, _ := strings.Cut(cause, " after ") // cause names the lost servers
-			t.violate(o, s, wrong, strings.TrimSpace(cause+" "+f.reachability(o, s)), answer(o.op)+" rather than 503 within "+clock(f.bounds.Unavailable))
+			t.violate(o, s, wrong, strings.TrimSpace(cause+" "+f.reachability(o, s)),
+				answer(o.op)+" rather than 503 within "+clock(f.bounds.Unavailable))
 		}
 	}
 	if t.verdict.Checked > 0 {

@@ -14,8 +14,8 @@ var versionOrder = Invariant{
 	Name:    "VersionOrder",
 	Grade:   GradeCore,
 	Outside: true,
-	Sentence: "In steady state, merged discovery lists the versions of a group in the order of their priority, stable before beta before alpha and newer before " +
-		"older, so that every apiserver prefers the same version.",
+	Sentence: "In steady state, merged discovery lists the versions of a group in the order of their priority, stable before beta " +
+		"before alpha and newer before older, so that every apiserver prefers the same version.",
 	Source: "Kubernetes API concepts, CustomResourceDefinition versioning, version priority; KEP-4020, Goals: discovery reports the same " +
 		"whichever apiserver is asked",
 	judge:    judgeVersionOrder,

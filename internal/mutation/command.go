@@ -104,7 +104,7 @@ func (s state) judge(args []string) (int, error) {
 		environment = fmt.Sprintf("%s=%d", variable, number)
 	default: // neither is this mutant among the switches, nor can it be
 		binary = filepath.Join(filepath.Dir(s.Binary), "mutant-"+strconv.Itoa(os.Getpid())+".test")
-		defer os.Remove(binary)
+		defer func() { _ = os.Remove(binary) }()
 		if code, err := run(s.Go, "", "test", "-c", "-vet=off", "-o", binary, "."); err != nil || code != 0 {
 			return exitNotViable, err
 		}

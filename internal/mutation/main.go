@@ -89,7 +89,7 @@ func measureAll(ctx context.Context) (enough bool, err error) {
 	if c.scratch, err = os.MkdirTemp("", "mutation-"); err != nil {
 		return false, err
 	}
-	defer os.RemoveAll(c.scratch)
+	defer func() { _ = os.RemoveAll(c.scratch) }()
 	install := exec.CommandContext(ctx, "go", "install", *module)
 	install.Env = append(os.Environ(), "GOBIN="+c.scratch)
 	install.Stderr = os.Stderr

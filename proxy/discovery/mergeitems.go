@@ -9,7 +9,8 @@ import (
 // items of the same name from older servers, and reports whether the result differs from the newest
 // server's item.
 
-func mergeGroup(group *apidiscoveryv2.APIGroupDiscovery, more []*apidiscoveryv2.APIGroupDiscovery) (apidiscoveryv2.APIGroupDiscovery, bool) {
+func mergeGroup(group *apidiscoveryv2.APIGroupDiscovery,
+	more []*apidiscoveryv2.APIGroupDiscovery) (apidiscoveryv2.APIGroupDiscovery, bool) {
 	versions := func(g *apidiscoveryv2.APIGroupDiscovery) []apidiscoveryv2.APIVersionDiscovery { return g.Versions }
 	merged := *group
 	var changed bool
@@ -17,7 +18,8 @@ func mergeGroup(group *apidiscoveryv2.APIGroupDiscovery, more []*apidiscoveryv2.
 	return merged, changed
 }
 
-func mergeVersion(v *apidiscoveryv2.APIVersionDiscovery, more []*apidiscoveryv2.APIVersionDiscovery) (apidiscoveryv2.APIVersionDiscovery, bool) {
+func mergeVersion(v *apidiscoveryv2.APIVersionDiscovery,
+	more []*apidiscoveryv2.APIVersionDiscovery) (apidiscoveryv2.APIVersionDiscovery, bool) {
 	resources := func(v *apidiscoveryv2.APIVersionDiscovery) []apidiscoveryv2.APIResourceDiscovery { return v.Resources }
 	merged := *v
 	var changed bool
@@ -30,7 +32,8 @@ func mergeVersion(v *apidiscoveryv2.APIVersionDiscovery, more []*apidiscoveryv2.
 	return merged, changed || merged.Freshness != v.Freshness
 }
 
-func mergeResource(r *apidiscoveryv2.APIResourceDiscovery, more []*apidiscoveryv2.APIResourceDiscovery) (apidiscoveryv2.APIResourceDiscovery, bool) {
+func mergeResource(r *apidiscoveryv2.APIResourceDiscovery,
+	more []*apidiscoveryv2.APIResourceDiscovery) (apidiscoveryv2.APIResourceDiscovery, bool) {
 	type resource = apidiscoveryv2.APIResourceDiscovery
 	verbs := func(r *resource) []string { return r.Verbs }
 	subresources := func(r *resource) []apidiscoveryv2.APISubresourceDiscovery { return r.Subresources }
@@ -46,7 +49,8 @@ func mergeResource(r *apidiscoveryv2.APIResourceDiscovery, more []*apidiscoveryv
 	return merged, verbsChanged || subresourcesChanged // if merged is another server's, the verbs have changed
 }
 
-func mergeSubresource(s *apidiscoveryv2.APISubresourceDiscovery, more []*apidiscoveryv2.APISubresourceDiscovery) (apidiscoveryv2.APISubresourceDiscovery, bool) {
+func mergeSubresource(s *apidiscoveryv2.APISubresourceDiscovery,
+	more []*apidiscoveryv2.APISubresourceDiscovery) (apidiscoveryv2.APISubresourceDiscovery, bool) {
 	verbs := func(s *apidiscoveryv2.APISubresourceDiscovery) []string { return s.Verbs }
 	merged := *s
 	var changed bool

@@ -38,7 +38,7 @@ func TestShareChangesNothing(t *testing.T) {
 			switch n := len(g.Versions); {
 			case r.IntN(3) == 0:
 				g.Annotations = map[string]string{"a": "b"}
-			case r.IntN(3) == 0:
+			case r.IntN(3) == 0: //nolint:gocritic // another number
 				groups[0], groups[len(groups)-1] = groups[len(groups)-1], groups[0]
 			case n > 0 && r.IntN(2) == 0:
 				g.Versions[0].Freshness = "Another"

@@ -127,7 +127,8 @@ func (c *discoveryClient) document(ctx context.Context, server url.URL, path str
 		}
 		err = nil
 	}
-	if c.Legacy && (errors.Is(err, statusError(http.StatusNotAcceptable)) || err == nil && r.code == http.StatusOK && isLegacy(r.contentType, r.body)) {
+	if c.Legacy && (errors.Is(err, statusError(http.StatusNotAcceptable)) || err == nil && r.code == http.StatusOK &&
+		isLegacy(r.contentType, r.body)) {
 		groups, err := c.legacy(ctx, server, path)
 		return kept{groups: groups}, err
 	}

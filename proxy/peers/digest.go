@@ -33,7 +33,8 @@ func (a *answer) digest(before lastAnswer) string {
 	switch {
 	case core.Failed != "" || groups.Failed != "":
 		return ""
-	case before.digest != "" && same(before.Roots[proxy.RootCore].Groups, core.Groups) && same(before.Roots[proxy.RootGroups].Groups, groups.Groups):
+	case before.digest != "" && same(before.Roots[proxy.RootCore].Groups, core.Groups) &&
+		same(before.Roots[proxy.RootGroups].Groups, groups.Groups):
 		return before.digest
 	}
 	return digestOf(core.Groups, groups.Groups)

@@ -20,7 +20,9 @@ type fetcher struct {
 	client  *discoveryClient
 	metrics *Metrics
 	log     *slog.Logger
-	found   func(id proxy.ServerID, digest, version string) // called with the digest and the version that a peer reports, under a policy with WhenTold
+	// found is called with the digest and the version that a peer reports, under a policy with
+	// WhenTold.
+	found func(id proxy.ServerID, digest, version string)
 
 	wake     chan struct{} // the schedule may have changed
 	progress chan struct{} // a peer was asked

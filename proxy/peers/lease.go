@@ -92,13 +92,15 @@ func readIdentityLease(l *coordinationv1.Lease) (IdentityLease, error) {
 func readEndpointLease(l *coordinationv1.Lease) (lease EndpointLease, usable bool, err error) {
 	id, ok := endpointServer(l.Name)
 	if !ok || l.Annotations[ServerAnnotation] != string(id) {
-		return EndpointLease{}, false, fmt.Errorf("read endpoint lease %s: its name is not %q and the server that it is about (%q); it is ignored",
-			l.Name, endpointPrefix, l.Annotations[ServerAnnotation])
+		return EndpointLease{}, false,
+			fmt.Errorf("read endpoint lease %s: its name is not %q and the server that it is about (%q); it is ignored",
+				l.Name, endpointPrefix, l.Annotations[ServerAnnotation])
 	}
 	if l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "" {
 		return EndpointLease{}, false, fmt.Errorf("read endpoint lease %s: it has no holder, and is ignored", l.Name)
 	}
-	lease = EndpointLease{ID: id, Holder: *l.Spec.HolderIdentity, Renewed: renewed(l), Duration: duration(l), Serves: l.Annotations[ServesAnnotation]}
+	lease = EndpointLease{ID: id, Holder: *l.Spec.HolderIdentity, Renewed: renewed(l), Duration: duration(l),
+		Serves: l.Annotations[ServesAnnotation]}
 	address, err := ParseAddress(l.Annotations[AddressAnnotation])
 	if err != nil {
 		return lease, true, fmt.Errorf("read endpoint lease %s: %w; its server has no known address", l.Name, err)

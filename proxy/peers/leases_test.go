@@ -69,7 +69,7 @@ func TestLeaseWatch(t *testing.T) {
 		expect := func(step string, want ...proxy.Event) {
 			t.Helper()
 			got := told.take()
-			slices.SortStableFunc(got, func(a, b proxy.Event) int { return compareEvents(a, b) })
+			slices.SortStableFunc(got, compareEvents)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("%s (want -, got +):\n%s", step, diff)
 			}

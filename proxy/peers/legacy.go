@@ -109,7 +109,8 @@ func (c *discoveryClient) legacyGroups(ctx context.Context, server url.URL, root
 // legacyResources returns a version's resources. It returns nil on 404 and 503, because an
 // aggregated API that is down must not hide all other APIs. left is how many bytes may still be
 // read of all lists together.
-func (c *discoveryClient) legacyResources(ctx context.Context, server url.URL, path string, left *atomic.Int64) (*metav1.APIResourceList, error) {
+func (c *discoveryClient) legacyResources(ctx context.Context, server url.URL, path string,
+	left *atomic.Int64) (*metav1.APIResourceList, error) {
 	limit := left.Load()
 	if limit <= 0 {
 		return nil, documentError{fmt.Errorf("its lists are together longer than %d bytes", discovery.MaxBody)}

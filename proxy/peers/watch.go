@@ -77,7 +77,8 @@ func watchExtensions(store *proxy.Store, client dynamic.Interface, changed func(
 		informers: []cache.SharedIndexInformer{definitions, services},
 		look: func() {
 			e := extensions(listed[*unstructured.Unstructured](definitions), listed[*unstructured.Unstructured](services))
-			if last != nil && slices.Equal(e.CustomResources, last.CustomResources) && slices.Equal(e.Unserved, last.Unserved) && slices.Equal(e.Aggregated, last.Aggregated) {
+			if last != nil && slices.Equal(e.CustomResources, last.CustomResources) && slices.Equal(e.Unserved, last.Unserved) &&
+				slices.Equal(e.Aggregated, last.Aggregated) {
 				return // only a status or labels have changed
 			}
 			last = &e

@@ -47,7 +47,8 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		id = uuid.NewString()
 	}
 	r.Header.Set(auditinternal.HeaderAuditID, id) // exactly one, even if the client sent several
-	request := &accessed{AccessRecord: AccessRecord{AuditID: id, Server: a.server, Start: time.Now(), Method: r.Method, Path: r.URL.EscapedPath()}}
+	request := &accessed{AccessRecord: AccessRecord{AuditID: id, Server: a.server, Start: time.Now(), Method: r.Method,
+		Path: r.URL.EscapedPath()}}
 	ctx := context.WithValue(r.Context(), accessKey{}, request)
 	if info, ok := apirequest.RequestInfoFrom(ctx); ok {
 		request.Verb = info.Verb

@@ -113,7 +113,8 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	}
 	registry := cmp.Or(s.Registry, prometheus.NewRegistry())
 	proxyMetrics, peerMetrics := proxy.NewMetrics(), peers.NewMetrics(s.store)
-	for _, collector := range []prometheus.Collector{proxyMetrics, peerMetrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+	for _, collector := range []prometheus.Collector{proxyMetrics, peerMetrics, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
 		if err := registry.Register(collector); err != nil {
 			return fmt.Errorf("register the metrics: %w", err)
 		}
@@ -155,10 +156,12 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	}
 	debug, metrics := debugPeers(s.report), promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	own := s.checks()
-	permitted := &discoveryAuthorizer{local: local, proxy: plantedHandler(handler), merges: s.policy.Discovery.Merge, trustsAnyHop: s.policy.Quirks.TrustAnyHop}
+	permitted := &discoveryAuthorizer{local: local, proxy: plantedHandler(handler), merges: s.policy.Discovery.Merge,
+		trustsAnyHop: s.policy.Quirks.TrustAnyHop}
 	served := newAuthentication(s.Options, s.credentials, s.headers, s.callers, anonymousAsLocal(s.flags,
 		withGoaway(s.GoawayChance, atFront(permitted, own, local, s.authorized.before(debug), s.authorized.before(metrics)))), s.log)
-	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, afterComparison(s.headers, served)}, s.frontLimits(), s.serverTLS.configFor, s.log)
+	s.front = newFrontDoor(&access{string(s.server), s.accessLog, s.access, afterComparison(s.headers, served)}, s.frontLimits(),
+		s.serverTLS.configFor, s.log)
 	withLocal := append(own, check{"local-kube-apiserver", s.probe.Ready, "it is not ready"})
 	s.admin = newAdminServer(withLocal, debug, metrics)
 	return nil
@@ -278,11 +281,13 @@ func (s *sidecar) clients(names *identityNames) (err error) {
 	if err != nil {
 		return fmt.Errorf("make a client of the local kube-apiserver: %w", err)
 	}
-	whoever, err := kubernetes.NewForConfig(&rest.Config{Host: s.upstream.String(), Transport: asWhoever{s.plain}, QPS: -1, UserAgent: userAgent})
+	whoever, err := kubernetes.NewForConfig(
+		&rest.Config{Host: s.upstream.String(), Transport: asWhoever{s.plain}, QPS: -1, UserAgent: userAgent})
 	if err != nil {
 		return fmt.Errorf("make a client of the local kube-apiserver: %w", err)
 	}
-	s.callers = newIdentities(whoever.AuthenticationV1().SelfSubjectReviews(), s.typed.AuthenticationV1().TokenReviews(), s.TokenCacheTTL, s.log)
+	s.callers = newIdentities(whoever.AuthenticationV1().SelfSubjectReviews(), s.typed.AuthenticationV1().TokenReviews(),
+		s.TokenCacheTTL, s.log)
 	s.authorized, err = newAuthorization(s.typed.AuthorizationV1())
 	return err
 }
@@ -312,8 +317,10 @@ func (a asSelf) RoundTrip(r *http.Request) (*http.Response, error) {
 // same with the endpoint in its --tracing-config-file.
 func newTracing(ctx context.Context, c *completed) (tracing.TracerProvider, error) {
 	rate := int32(c.TracingRatePerMillion)
-	provider, err := tracing.NewProvider(ctx, &tracingapi.TracingConfiguration{Endpoint: &c.TracingEndpoint, SamplingRatePerMillion: &rate}, nil,
-		[]resource.Option{resource.WithAttributes(attribute.String("service.name", "skewproof-proxy"), attribute.String("service.instance.id", string(c.server)))})
+	provider, err := tracing.NewProvider(ctx,
+		&tracingapi.TracingConfiguration{Endpoint: &c.TracingEndpoint, SamplingRatePerMillion: &rate}, nil,
+		[]resource.Option{resource.WithAttributes(attribute.String("service.name", "skewproof-proxy"),
+			attribute.String("service.instance.id", string(c.server)))})
 	if err != nil {
 		return nil, fmt.Errorf("set up tracing to %s: %w", c.TracingEndpoint, err)
 	}

@@ -40,7 +40,8 @@ type authentication struct {
 
 // newAuthentication makes the chain of a kube-apiserver (see the package's documentation), without
 // its bearer tokens.
-func newAuthentication(o *Options, c *credentials, identity *headerNames, tokens *identities, next http.Handler, log *slog.Logger) *authentication {
+func newAuthentication(o *Options, c *credentials, identity *headerNames, tokens *identities, next http.Handler,
+	log *slog.Logger) *authentication {
 	names := identity.own
 	a := &authentication{
 		identity: identity, identities: tokens, logsUsers: o.AccessLog != "", next: next, log: log,

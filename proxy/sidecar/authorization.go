@@ -49,7 +49,8 @@ type authorization struct {
 
 func newAuthorization(client authorizationclient.AuthorizationV1Interface) (*authorization, error) {
 	// An error is not a decision: authorize returns it.
-	reviews, err := webhook.NewFromInterface(client, authorizedFor, authorizedFor, reviewRetry, authorizer.DecisionNoOpinion, metrics.NoopAuthorizerMetrics{}, nil)
+	reviews, err := webhook.NewFromInterface(client, authorizedFor, authorizedFor, reviewRetry, authorizer.DecisionNoOpinion,
+		metrics.NoopAuthorizerMetrics{}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the local kube-apiserver's authorization: %w", err)
 	}
@@ -128,7 +129,8 @@ func (a *authorization) impersonate(r *http.Request) (*metav1.Status, error) {
 
 // review asks the local server, and stores an error for impersonate.
 func (a *authorization) review(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
-	decision, reason, err := authorizer.DecisionNoOpinion, "", error(nil)
+	var err error
+	decision, reason := authorizer.DecisionNoOpinion, ""
 	if size := identitySize(attributes.GetUser()) + len(attributes.GetName()); size > maxIdentity {
 		err = fmt.Errorf("the identity has %d bytes, and at most %d are reviewed", size, maxIdentity)
 	} else if seat := callerFrom(ctx).seat(); !a.reviews.Take(seat, 1, maxAccessReviews) {

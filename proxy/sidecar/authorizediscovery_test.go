@@ -64,7 +64,7 @@ func TestStatusesThatOpenTheGate(t *testing.T) {
 // The authorizer must ask the local server whenever the handler would answer with a merged
 // document. So both must read hop headers in the same way.
 func TestAuthorizerAndHandlerAgreeOnHops(t *testing.T) {
-	for value, merged := range map[string]bool{"": true, "false": true, "x": true, "true": false, " TRUE ": false} {
+	for value, merged := range map[string]bool{"": true, "false": true, "x": true, "true": false, " TRUE ": false} { //nolint:gocritic // the spaces are tested
 		for _, header := range []string{proxy.HopHeader, proxy.HopHeaderPublished} {
 			r := httptest.NewRequest(http.MethodGet, "/apis", nil)
 			r = r.WithContext(context.WithValue(r.Context(), fromPeerKey{}, true))

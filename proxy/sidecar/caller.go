@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -99,7 +100,7 @@ func (c *caller) identify(ctx context.Context) (user.Info, error) {
 	}
 	for _, b := range c.tokens {
 		u, err := c.of.identify(ctx, b, c.address)
-		if err == errTokenRefused {
+		if errors.Is(err, errTokenRefused) {
 			continue
 		}
 		if err == nil {

@@ -83,7 +83,8 @@ func (c *completed) completeUpstream(wrong *problems) {
 		wrong.addf("--upstream %q: %w", c.Upstream, err)
 		return
 	case u.Scheme != "https" || u.Hostname() == "":
-		wrong.addf("--upstream %q: want https://HOST:PORT: the proxy and the local kube-apiserver authenticate each other by certificates", c.Upstream)
+		wrong.addf("--upstream %q: want https://HOST:PORT: the proxy and the local kube-apiserver authenticate each other by certificates",
+			c.Upstream)
 		return
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil || u.Fragment != "":
 		wrong.addf("--upstream %q: want https://HOST:PORT and nothing more", c.Upstream)
@@ -92,7 +93,8 @@ func (c *completed) completeUpstream(wrong *problems) {
 	u.Path = ""
 	c.upstream = u
 	if c.Listener == nil && portOf(u) == strconv.Itoa(c.SecurePort) && c.listensOn(u.Hostname()) {
-		wrong.addf("--upstream %q: this is the address that the proxy itself listens on: let the kube-apiserver listen on another port", c.Upstream)
+		wrong.addf("--upstream %q: this is the address that the proxy itself listens on: let the kube-apiserver listen on another port",
+			c.Upstream)
 	}
 }
 
@@ -273,7 +275,8 @@ func (o *Options) advertised(hostAddress func(bind net.IP) (net.IP, error)) (str
 	}
 	address, err := o.publicAddress(hostAddress)
 	if err != nil {
-		return "", fmt.Errorf("find an address to advertise to peers: %w; set --peer-advertise-ip and --peer-advertise-port, or --advertise-address", err)
+		return "", fmt.Errorf("find an address to advertise to peers: %w; "+
+			"set --peer-advertise-ip and --peer-advertise-port, or --advertise-address", err)
 	}
 	return address, nil
 }

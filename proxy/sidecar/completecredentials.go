@@ -49,7 +49,8 @@ func (c *completed) completeCredentials(wrong *problems, now time.Time) {
 		wrong.add(validAt(k.leaf(), now, "--tls-sni-cert-key "+each.String()))
 		creds.sni = append(creds.sni, namedKeyPair{k, each.Names})
 	}
-	creds.proxyClient = pair("the front-proxy client certificate", "--proxy-client-cert-file", c.ProxyClientCert, "--proxy-client-key-file", c.ProxyClientKey)
+	creds.proxyClient = pair("the front-proxy client certificate", "--proxy-client-cert-file", c.ProxyClientCert,
+		"--proxy-client-key-file", c.ProxyClientKey)
 	creds.clientCA = bundle("the authorities of clients", "--client-ca-file", c.ClientCAFile, false)
 	creds.requestHeaderCA = bundle("the authorities of front proxies", "--requestheader-client-ca-file", c.RequestHeaderCAFile, true)
 	creds.peerCA = bundle("the authorities of peers", "--peer-ca-file", c.PeerCAFile, true)
@@ -105,7 +106,8 @@ func (c *completed) checkProxyClient(wrong *problems, now time.Time) {
 		wrong.addf("%s: --requestheader-client-ca-file does not vouch for it, so neither would the local kube-apiserver or peers: %w", where, err)
 	}
 	if name := leaf.Subject.CommonName; len(c.RequestHeaderNames) > 0 && !slices.Contains(c.RequestHeaderNames, name) {
-		wrong.addf("%s: its common name %q is not in --requestheader-allowed-names %q, so no kube-apiserver would trust the identity headers", where, name, c.RequestHeaderNames)
+		wrong.addf("%s: its common name %q is not in --requestheader-allowed-names %q, so no kube-apiserver would trust the identity headers",
+			where, name, c.RequestHeaderNames)
 	}
 }
 

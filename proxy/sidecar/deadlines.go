@@ -182,7 +182,8 @@ func (w *pacedWriter) expire() {
 
 func (w *pacedWriter) Write(p []byte) (n int, err error) {
 	for first := true; first || len(p) > 0 && err == nil; first = false {
-		part, m := p[:min(len(p), writePart)], 0
+		var m int
+		part := p[:min(len(p), writePart)]
 		m, err = w.timed(func() (int, error) { return w.ResponseWriter.Write(part) })
 		n += m
 		p = p[len(part):]

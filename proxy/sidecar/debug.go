@@ -76,7 +76,8 @@ func peerReports(t *proxy.Table, inFlight func(proxy.ServerID) int, now time.Tim
 	reports := []PeerReport{}
 	for _, p := range t.Peers() {
 		report := PeerReport{
-			ID: string(p.ID), Live: p.Live, Incarnation: p.Incarnation, Version: p.Version, Address: p.Address, Direct: p.Direct, InFlight: inFlight(p.ID),
+			ID: string(p.ID), Live: p.Live, Incarnation: p.Incarnation, Version: p.Version, Address: p.Address, Direct: p.Direct,
+			InFlight: inFlight(p.ID),
 		}
 		if p.EjectedUntil.After(now) {
 			report.EjectedUntil = &p.EjectedUntil
@@ -113,7 +114,8 @@ func (r PeersReport) writeText(w io.Writer) {
 		case p.Address == "":
 			proxied = "-"
 		}
-		fmt.Fprintf(table, "%s\t%t\t%s\t%s\t%s\t%d\t%s", p.ID, p.Live, cmp.Or(p.Version, "-"), cmp.Or(p.Address, "-"), proxied, p.InFlight, ejected)
+		fmt.Fprintf(table, "%s\t%t\t%s\t%s\t%s\t%d\t%s", p.ID, p.Live, cmp.Or(p.Version, "-"), cmp.Or(p.Address, "-"),
+			proxied, p.InFlight, ejected)
 		for _, d := range p.Documents {
 			age := "never"
 			if d.Learned != nil {

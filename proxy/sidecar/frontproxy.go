@@ -88,7 +88,8 @@ func (f *frontProxies) verifyChain(chain []*x509.Certificate, pool *x509.CertPoo
 		return verdict{pool: pool, err: fmt.Errorf("verify the front-proxy certificate: %w", err)}
 	}
 	if name := chain[0].Subject.CommonName; len(f.allowed) > 0 && !slices.Contains(f.allowed, name) {
-		return verdict{pool: pool, err: fmt.Errorf("verify the front-proxy certificate: its common name %q is not in --requestheader-allowed-names", name)}
+		return verdict{pool: pool,
+			err: fmt.Errorf("verify the front-proxy certificate: its common name %q is not in --requestheader-allowed-names", name)}
 	}
 	first := slices.MinFunc(chains[0], func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 	return verdict{pool: pool, until: first.NotAfter}
@@ -112,7 +113,8 @@ func withConnection(ctx context.Context, _ net.Conn) context.Context {
 type identityNames struct{ user, uid, group, extra []string }
 
 func (o *Options) identityNames() *identityNames {
-	return &identityNames{user: o.RequestHeaderUsername, uid: o.RequestHeaderUID, group: o.RequestHeaderGroup, extra: o.RequestHeaderExtraPrefix}
+	return &identityNames{user: o.RequestHeaderUsername, uid: o.RequestHeaderUID, group: o.RequestHeaderGroup,
+		extra: o.RequestHeaderExtraPrefix}
 }
 
 // standardNames are removed from requests even if other names are configured, as in a

@@ -85,7 +85,9 @@ func (n *headerNames) Run(ctx context.Context) error {
 			}
 		}
 	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, o any) { changed(o) }}); err != nil {
+	_, err := informer.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, o any) { changed(o) }})
+	if err != nil {
 		return err
 	}
 	informer.RunWithContext(ctx)
@@ -118,7 +120,9 @@ func (n *headerNames) compare(data map[string]string) error {
 		if !n.compared() {
 			return err
 		}
-		n.log.Error("the published --requestheader flags have changed: headers of all published names are removed, but the proxy will not start again with its flags",
+		n.log.Error(
+			"the published --requestheader flags have changed: headers of all published names are removed, "+
+				"but the proxy will not start again with its flags",
 			"error", err)
 	}
 	before := n.published.Load()
@@ -139,7 +143,9 @@ func readNames(data map[string]string) (*identityNames, error) {
 	names := &identityNames{}
 	var wrong problems
 	if data["requestheader-client-ca-file"] == "" {
-		wrong.addf("requestheader-client-ca-file is missing, so the local kube-apiserver trusts no identity headers: start it with --requestheader-client-ca-file")
+		wrong.addf(
+			"requestheader-client-ca-file is missing, so the local kube-apiserver trusts no identity headers: " +
+				"start it with --requestheader-client-ca-file")
 	}
 	for key, list := range map[string]*[]string{
 		"requestheader-username-headers": &names.user, "requestheader-uid-headers": &names.uid,
@@ -188,7 +194,8 @@ func (n *identityNames) disagreement(published *identityNames) error {
 }
 
 func (n *identityNames) equal(other *identityNames) bool {
-	return slices.Equal(n.user, other.user) && slices.Equal(n.uid, other.uid) && slices.Equal(n.group, other.group) && slices.Equal(n.extra, other.extra)
+	return slices.Equal(n.user, other.user) && slices.Equal(n.uid, other.uid) && slices.Equal(n.group, other.group) &&
+		slices.Equal(n.extra, other.extra)
 }
 
 // with returns the names of both n and other, each once and sorted.
@@ -208,7 +215,8 @@ func afterComparison(names *headerNames, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !names.compared() {
 			w.Header().Set("Retry-After", "1")
-			answerError(w, r, apierrors.NewServiceUnavailable("the proxy does not know yet by which headers the local kube-apiserver reads identities"))
+			answerError(w, r,
+				apierrors.NewServiceUnavailable("the proxy does not know yet by which headers the local kube-apiserver reads identities"))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -76,7 +76,8 @@ type outcome struct {
 }
 
 func newIdentities(
-	self authenticationclient.SelfSubjectReviewInterface, tokens authenticationclient.TokenReviewInterface, ttl time.Duration, log *slog.Logger,
+	self authenticationclient.SelfSubjectReviewInterface, tokens authenticationclient.TokenReviewInterface,
+	ttl time.Duration, log *slog.Logger,
 ) *identities {
 	i := &identities{
 		self: self, tokens: tokens, ttl: ttl, log: log,
@@ -148,7 +149,7 @@ func (i *identities) identify(ctx context.Context, b bearer, address string) (us
 			i.known.Add(b.key, o.user, remember)
 		}
 		switch {
-		case o.err == errTokenRefused:
+		case errors.Is(o.err, errTokenRefused):
 			i.accepted.Remove(b.key)
 		case o.err == nil && !wire.Anonymous(o.user):
 			i.accept(b)
@@ -194,7 +195,8 @@ func (i *identities) ask(ctx context.Context, token string) (outcome, time.Durat
 func (i *identities) review(ctx context.Context, token string) (outcome, time.Duration) {
 	var review *authenticationv1.TokenReview
 	err := webhook.WithExponentialBackoff(ctx, reviewRetry, func() (err error) {
-		review, err = i.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+		review, err = i.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}},
+			metav1.CreateOptions{})
 		return err
 	}, webhook.DefaultShouldRetry)
 	switch {

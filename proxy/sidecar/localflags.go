@@ -151,9 +151,9 @@ func (f *localFlags) lookAnonymous(ctx context.Context) bool {
 			return false
 		case refused:
 			f.state.Store(int32(refused))
-			f.found(flagAnonymous, fmt.Sprintf("the local kube-apiserver answers an anonymous request at %s with 401, and the proxy would not: anonymous "+
-				"requests are answered with 401 until the proxy has the same --anonymous-auth, and as --anonymous-auth-paths the paths of the server's anonymous.conditions",
-				path))
+			f.found(flagAnonymous, fmt.Sprintf("the local kube-apiserver answers an anonymous request at %s with 401, "+
+				"and the proxy would not: anonymous requests are answered with 401 until the proxy has the same --anonymous-auth, "+
+				"and as --anonymous-auth-paths the paths of the server's anonymous.conditions", path))
 			return true
 		}
 	}
@@ -168,8 +168,8 @@ func (f *localFlags) lookAnonymous(ctx context.Context) bool {
 	}
 	what := ""
 	if elsewhere == accepted {
-		what = "the local kube-apiserver accepts anonymous requests that the proxy answers with 401: give both the same --anonymous-auth, and the " +
-			"proxy no --anonymous-auth-paths unless the server has anonymous.conditions"
+		what = "the local kube-apiserver accepts anonymous requests that the proxy answers with 401: give both the same --anonymous-auth, " +
+			"and the proxy no --anonymous-auth-paths unless the server has anonymous.conditions"
 	}
 	f.found(flagAnonymous, what)
 	return true

@@ -59,7 +59,8 @@ var plantedDefects = map[string]plantedDefect{
 			a.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
 			return
 		}
-		if end, last := bytes.LastIndex(body, []byte("]}")), bytes.LastIndex(body, []byte(",{\"metadata\"")); bytes.Contains(body, []byte(`List"`)) && 0 < last && last < end {
+		end, last := bytes.LastIndex(body, []byte("]}")), bytes.LastIndex(body, []byte(",{\"metadata\""))
+		if bytes.Contains(body, []byte(`List"`)) && 0 < last && last < end {
 			body = append(body[:last:last], body[end:]...)
 		}
 		a.Body, a.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))

@@ -19,7 +19,8 @@ import (
 
 // selfUser is the sidecar's own identity at the local server. It is the identity of
 // kube-apiserver's loopback client.
-var selfUser = &user.DefaultInfo{Name: user.APIServerUser, UID: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
+var selfUser = &user.DefaultInfo{Name: user.APIServerUser, UID: user.APIServerUser,
+	Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
 
 const (
 	probeEvery      = time.Second

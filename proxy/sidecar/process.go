@@ -58,7 +58,9 @@ var errNotIdentified = errors.New("the server does not identify its process")
 // is self-signed and cannot be verified. It is only compared with the last one, and no request is
 // sent.
 func (p processOf) loopbackCertificate(ctx context.Context) (string, error) {
-	dialer := tls.Dialer{Config: &tls.Config{ServerName: loopbackName, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}}
+	dialer := tls.Dialer{Config: &tls.Config{
+		ServerName: loopbackName, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, //nolint:gosec // see above
+	}}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(p.upstream.Hostname(), portOf(p.upstream)))
 	if err != nil {
 		return "", fmt.Errorf("identify the process of the local kube-apiserver: %w", err)

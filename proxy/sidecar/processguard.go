@@ -86,7 +86,9 @@ func (g *processGuard) check(ctx context.Context) error {
 	if err := g.compare(ctx); err != nil {
 		if !g.logged {
 			g.logged = true
-			g.log.Warn("requests are answered with 503 until it is known by which headers the new process of the local kube-apiserver reads identities", "error", err)
+			g.log.Warn(
+				"requests are answered with 503 until it is known by which headers the new process of the local kube-apiserver reads identities",
+				"error", err)
 		}
 		return unknownNames()
 	}

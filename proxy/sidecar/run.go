@@ -121,7 +121,7 @@ func (s *sidecar) publish(ctx context.Context) error {
 	err := s.publisher.Run(ctx)
 	if err != nil && ctx.Err() != nil {
 		s.log.Warn("the endpoint lease was not deleted", "error", err)
-		return nil
+		return nil //nolint:nilerr // see above
 	}
 	return err
 }

@@ -67,7 +67,8 @@ type frontDoor struct {
 	allSent    chan struct{} // every answer is sent, or its connection is closed
 }
 
-func newFrontDoor(handler http.Handler, limits frontLimits, tlsConfig func(*tls.ClientHelloInfo) (*tls.Config, error), log *slog.Logger) *frontDoor {
+func newFrontDoor(handler http.Handler, limits frontLimits, tlsConfig func(*tls.ClientHelloInfo) (*tls.Config, error),
+	log *slog.Logger) *frontDoor {
 	d := &frontDoor{
 		used: map[net.Conn]struct{}{}, shortEnded: make(chan struct{}), allEnded: make(chan struct{}), allSent: make(chan struct{}),
 	}

@@ -72,7 +72,7 @@ func TestUserOfSeveralTokens(t *testing.T) {
 		if nobody := c.tokens == "" && !c.malformed; of.nobody() != nobody {
 			t.Errorf("%+v: nobody %t, want %t", c, of.nobody(), nobody)
 		}
-		got := ""
+		var got string
 		u, err := of.identify(t.Context())
 		if err != nil {
 			got = string(apierrors.ReasonForError(err))

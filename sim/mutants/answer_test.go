@@ -67,7 +67,7 @@ type holder struct {
 func (h *holder) serve(by http.Handler, r *http.Request) {
 	defer func() {
 		if why := recover(); why != nil {
-			if why == http.ErrAbortHandler && h.status != 0 { //nolint:errorlint // net/http compares likewise
+			if why == http.ErrAbortHandler && h.status != 0 { // net/http compares likewise
 				h.stream()
 			}
 			panic(why)

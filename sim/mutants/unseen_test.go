@@ -77,7 +77,7 @@ type deaf struct {
 
 func (d deaf) Err() error {
 	err := d.Context.Err()
-	if err != nil && context.Cause(d.Context) == context.Canceled { //nolint:errorlint // of a client, as it is
+	if err != nil && context.Cause(d.Context) == context.Canceled { // of a client, as it is
 		d.acted()
 		return nil
 	}

@@ -123,7 +123,7 @@ func ReadRepro(path string) (*Repro, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the repro file: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	r, err := decodeRepro(f)
 	if err != nil {
 		return nil, fmt.Errorf("read the repro file %s: %w", path, err)

@@ -55,7 +55,7 @@ func Clean(ctx context.Context, cluster string) (keys string, err error) {
 		return "", err
 	}
 	if _, err := os.Stat(filepath.Join(keys, "ca.key")); !filepath.IsAbs(keys) || err != nil {
-		return "", nil // they are removed already
+		return "", nil //nolint:nilerr // they are removed already
 	}
 	if err := os.RemoveAll(keys); err != nil {
 		return "", fmt.Errorf("remove the run's keys: %w", err)

@@ -24,7 +24,7 @@ const (
 // set the clock, it sets the clock of the machine. Wall panics if the time has no monotonic
 // reading. Times of [time.Now] have one.
 func Wall(t time.Time, ahead time.Duration) time.Time {
-	l := (*layout)(unsafe.Pointer(&t))
+	l := (*layout)(unsafe.Pointer(&t)) //nolint:gosec // see above
 	if l.wall&hasMonotonic == 0 {
 		panic("leap: the time has no monotonic reading")
 	}

@@ -180,6 +180,7 @@ func CheckHeaderSize(target *url.URL, headers ...http.Header) error {
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusRequestHeaderFieldsTooLarge,
-		Message: fmt.Sprintf("the request's headers are too large: limit is %d bytes, of which each takes %d beside its name and its value", maxHeaderList, headerOverhead),
+		Message: fmt.Sprintf("the request's headers are too large: limit is %d bytes, of which each takes %d beside its name and its value",
+			maxHeaderList, headerOverhead),
 	}}
 }
