@@ -85,9 +85,9 @@ func (n *headerNames) Run(ctx context.Context) error {
 			}
 		}
 	}
-	_, err := informer.AddEventHandler(
-		cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, o any) { changed(o) }})
-	if err != nil {
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: changed, UpdateFunc: func(_, o any) { changed(o) },
+	}); err != nil {
 		return err
 	}
 	informer.RunWithContext(ctx)
