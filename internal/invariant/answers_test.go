@@ -88,6 +88,12 @@ func TestNoPeerIsLocal(t *testing.T) {
 func TestOpenAPIDescribes(t *testing.T) {
 	const name = "OpenAPIDescribes"
 	all := doc("described", versionOf(pods), versionOf(widgets), versionOf(gadgets))
+	// a serves a resource of example.com/v1 that a step has defined, in the given version.
+	extended := func(aggregated bool, version string) *story {
+		s := tell(name).define(30, "example.com", "gizmos", version)
+		s.h.Steps[0].Defined.Aggregated = aggregated
+		return s.served("a", 31, doc("extended", line(pods), line(widgets), line(gadgets), line(history.GVR{Group: "example.com", Version: "v1", Resource: "gizmos"})))
+	}
 	checkStories(t, name, []storyCase{
 		{"all, and what peers serve too", tell(name).openapi(20, "a", all).openapi(20, "b", all), want{outcome: OutcomePass, checked: 2}},
 		{"its own only", tell(name).openapi(20, "b", doc("old-described", versionOf(pods), versionOf(widgets))), want{outcome: OutcomePass, checked: 1}},
@@ -119,6 +125,11 @@ func TestOpenAPIDescribes(t *testing.T) {
 			want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"one version of a custom resource is not there", tell(name).openapi(20, "b", doc("one", versionOf(gadgets)), at("/openapi/v3/apis/example.com/v1"), status(404)),
 			want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"a version of an aggregated API left out", extended(true, "v1").openapi(60, "a", all), want{outcome: OutcomePass, checked: 1}},
+		{"a version of a custom resource left out", extended(false, "v1").openapi(60, "a", all),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, sentence: "nothing of example.com/v1"}},
+		{"another version than that of the aggregated API left out", extended(true, "v2").openapi(60, "a", all),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, sentence: "nothing of example.com/v1"}},
 		{"too soon after a start", tell(name).openapi(5, "b", doc("nothing"), status(503)), want{outcome: OutcomeInconclusive, reason: notExercised}},
 	})
 }

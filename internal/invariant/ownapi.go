@@ -27,7 +27,7 @@ var openAPIDescribes = Invariant{
 	Grade:   GradeExtended,
 	Outside: true,
 	Sentence: "An apiserver answers requests for its OpenAPI description, and describes every group version that it serves " +
-		"itself.",
+		"itself, except those of aggregated APIs, which their own servers describe.",
 	Source:   "beyond KEP-4020, which does not change OpenAPI; kubectl and controllers validate and convert by it",
 	judge:    func(f *Facts) *tally { return f.judgeOwnAPI(f.ruleOpenAPI, "a description", "described") },
 	pressure: []pressure{descriptions},
@@ -83,7 +83,7 @@ func (f *Facts) ruleLegacy(o *observation) (r ruling, missing []string) {
 		return rulingNone, nil
 	}
 	core := !strings.HasPrefix(o.op.Path, "/apis")
-	return f.ruleContents(o, func(group string) bool { return (group == "") == core && builtIn(group) })
+	return f.ruleContents(o, func(gv groupVersion) bool { return (gv.group == "") == core && builtIn(gv.group) })
 }
 
 func (f *Facts) ruleOpenAPI(o *observation) (r ruling, missing []string) {
@@ -103,19 +103,19 @@ func (f *Facts) ruleOpenAPI(o *observation) (r ruling, missing []string) {
 	if one {
 		return f.ruleOneVersion(o, of)
 	}
-	return f.ruleContents(o, func(string) bool { return true })
+	return f.ruleContents(o, func(gv groupVersion) bool { return !f.aggregated(gv) })
 }
 
 // ruleContents rules on a document that must have every group version that the server serves
-// itself. some selects the groups.
-func (f *Facts) ruleContents(o *observation, some func(group string) bool) (r ruling, missing []string) {
+// itself. some selects the group versions.
+func (f *Facts) ruleContents(o *observation, some func(groupVersion) bool) (r ruling, missing []string) {
 	document, own := f.documents[o.op.Document], f.settledDocument(o)
 	if document == nil || own == nil {
 		return rulingUnknown, nil
 	}
 	for _, r := range own.Resources {
 		name := strings.TrimPrefix(r.Group+"/"+r.Version, "/")
-		if some(r.Group) && !document.lists[key{GVR: history.GVR{Group: r.Group, Version: r.Version}}] && !slices.Contains(missing, name) {
+		if some(groupVersion{r.Group, r.Version}) && !document.lists[key{GVR: history.GVR{Group: r.Group, Version: r.Version}}] && !slices.Contains(missing, name) {
 			missing = append(missing, name)
 		}
 	}
@@ -123,6 +123,15 @@ func (f *Facts) ruleContents(o *observation, some func(group string) bool) (r ru
 		return rulingWrong, missing
 	}
 	return rulingRight, nil
+}
+
+// aggregated reports whether a step of the run defined an aggregated API in a group version. Its own
+// server describes it, and every apiserver copies the description, as often as it likes.
+func (f *Facts) aggregated(gv groupVersion) bool {
+	return slices.ContainsFunc(f.steps, func(s history.Step) bool {
+		d := s.Defined
+		return d != nil && d.Aggregated && d.Group == gv.group && slices.Contains(d.Versions, gv.version)
+	})
 }
 
 // describedVersion is the group version whose description is at a path.
