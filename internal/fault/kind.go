@@ -67,6 +67,18 @@ func (k Kind) Effect() Effect { return kinds[k].Effect }
 // Toxic returns the toxic of a valid fault whose kind does not disable its link.
 func (f Fault) Toxic() Toxic { return kinds[f.Kind].toxic(f) }
 
+// Excludes reports whether two faults cannot be active at the same time: they act on the same stream
+// of the same link, and one of them ends streams by itself. To heal the first one, toxiproxy would
+// have to remove the second one and add it again. In that time, data would pass.
+func (f Fault) Excludes(other Fault) bool {
+	one, two := kinds[f.Kind], kinds[other.Kind]
+	sameLink := f.From == other.From && f.To == other.To
+	sameStream := f.Direction == other.Direction || f.both() || other.both()
+	return sameLink && sameStream && (one.Breaks || two.Breaks) && !one.Disables && !two.Disables
+}
+
+func (f Fault) both() bool { return f.Direction == "" || f.Direction == Both }
+
 var kinds = map[Kind]kind{
 	Cut: cut, Latency: latency, Timeout: timeout, Reset: reset, Bandwidth: bandwidth, LimitData: limitData, Slicer: slicer,
 	SlowClose: slowClose,

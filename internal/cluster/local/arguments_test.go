@@ -148,6 +148,9 @@ func TestEveryComponentHasABinary(t *testing.T) {
 			t.Errorf("%s: %q, error %v; want %q", program, got, err, want)
 		}
 	}
+	if got, err := config.binary(ProgramAPIServer, "v1.37.1+without.batch.v1"); err != nil || got != config.APIServers["v1.37.1"] {
+		t.Errorf("a version that differs only by its flags: %q, %v", got, err)
+	}
 	if path, err := config.binary(ProgramAPIServer, "v1.36.3"); err == nil {
 		t.Errorf("a version that was not prepared is %q", path)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -49,8 +50,10 @@ func (c *Config) binary(program, version string) (string, error) {
 		}
 		return c.Proxy, nil
 	}
-	if path, ok := c.APIServers[version]; ok {
-		return path, nil
+	for _, name := range []string{version, release.Of(version)} { // flags make other versions of a release
+		if path, ok := c.APIServers[name]; ok {
+			return path, nil
+		}
 	}
 	return "", errors.New("no binary of that version was prepared")
 }
