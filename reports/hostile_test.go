@@ -57,6 +57,12 @@ func TestNothingWrittenControlsItsViewer(t *testing.T) {
 			return err
 		},
 	})...)
+	all = append(all, as(smallAblation(), map[string]func(io.Writer, *Ablation) error{
+		"ablation, page": WriteAblationHTML, "ablation, text": inText(WriteAblationText), "ablation, Markdown": WriteAblationMarkdown,
+	})...)
+	all = append(all, as(smallestForTests(), map[string]func(io.Writer, *Smallest) error{
+		"smallest set, page": WriteSmallestHTML, "smallest set, text": inText(WriteSmallestText), "smallest set, Markdown": WriteSmallestMarkdown,
+	})...)
 	for _, x := range all {
 		t.Run(x.name, func(t *testing.T) {
 			var b bytes.Buffer

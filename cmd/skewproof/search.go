@@ -271,7 +271,7 @@ func newAblate() *cobra.Command {
 		Long: `Find out which single switch between two policies removes which violations.
 
 For each switch in which the policies differ, the same random schedules are run under the first policy with that switch alone as in the second, and under
-the second with that switch alone as in the first. The table is printed, and written as text, Markdown and JSON.
+the second with that switch alone as in the first. The table is printed, and written as text, Markdown, JSON and a page (HTML).
 
 With --smallest it looks for the smallest set of changes that leaves the first policy without a violation of a core invariant, over the schedules
 and over every scenario that the simulator runs. No change of the set can be left out.`,
@@ -306,8 +306,7 @@ and over every scenario that the simulator runs. No change of the set can be lef
 			if err != nil {
 				return notRun(err)
 			}
-			out := cmd.OutOrStdout()
-			if err := tell(out, dir, reports.WriteAblation(dir, a), func(reports.SummaryOptions) error { return reports.WriteAblationText(out, a) }); err != nil {
+			if err := finishAblation(dir, a, cmd.OutOrStdout()); err != nil {
 				return err
 			}
 			if !a.Complete {
@@ -341,5 +340,19 @@ func (f *searchFlags) smallest(ctx context.Context, to string, all []scenario.Sc
 	if err != nil {
 		return notRun(err)
 	}
-	return tell(out, dir, reports.WriteSmallest(dir, found), func(reports.SummaryOptions) error { return reports.WriteSmallestText(out, found) })
+	return finishSmallest(dir, found, out)
+}
+
+// finishAblation writes an ablation and shows it.
+func finishAblation(dir string, a *reports.Ablation, out io.Writer) error {
+	return tell(out, dir, reports.WriteAblation(dir, a), func(shown reports.SummaryOptions) error {
+		return reports.WriteAblationText(out, a, shown)
+	})
+}
+
+// finishSmallest writes a smallest set of changes and shows it.
+func finishSmallest(dir string, s *reports.Smallest, out io.Writer) error {
+	return tell(out, dir, reports.WriteSmallest(dir, s), func(shown reports.SummaryOptions) error {
+		return reports.WriteSmallestText(out, s, shown)
+	})
 }
