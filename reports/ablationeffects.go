@@ -112,8 +112,11 @@ func (a *Ablation) conclusion() string {
 	case violated == 0:
 		return fmt.Sprintf("%s violates nothing in these schedules.", a.Spec)
 	}
-	told := fmt.Sprintf("%s has %s of violations. One switch alone removes all violations of %d of them, and some of %d.",
-		a.Spec, counted(violated, "kind"), whole, partly)
+	told := fmt.Sprintf("%s has %s of violations. One switch alone removes all violations of %d of them", a.Spec, counted(violated, "kind"), whole)
+	if partly > 0 {
+		told += fmt.Sprintf(", and some of %d", partly)
+	}
+	told += "."
 	if rest := violated - whole - partly; rest > 0 && a.Complete {
 		told += fmt.Sprintf(" No single switch removes as much as %s of the violations of %d.", percent(telling), rest)
 	}
