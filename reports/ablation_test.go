@@ -143,7 +143,7 @@ func TestAnAblationThatWasEndedEarlySaysSo(t *testing.T) {
 			a.Rows = append(a.Rows, AblationRow{Switch: "A.B", FromValue: "false", ToValue: "true", With: []uint64{278}, Without: []uint64{0}})
 		}
 		var text, markdown bytes.Buffer
-		if err := errors.Join(WriteAblationText(&text, &a), WriteAblationMarkdown(&markdown, &a)); err != nil {
+		if err := errors.Join(WriteAblationText(&text, &a, SummaryOptions{}), WriteAblationMarkdown(&markdown, &a)); err != nil {
 			t.Fatal(err)
 		}
 		for what, page := range map[string]string{"text": text.String(), "Markdown": markdown.String()} {
@@ -166,7 +166,7 @@ func TestAnAblationIsWrittenWholeOrNotAtAll(t *testing.T) {
 	if err := WriteAblation(dir, &Ablation{}); err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"ablation.txt", "ablation.md", "ablation.json"}
+	names := []string{AblationText, AblationMarkdown, AblationJSON, AblationHTML}
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)

@@ -19,16 +19,7 @@ func (c *Campaign) Command() string {
 	if c.Method == MethodAll {
 		words = []string{"skewproof", "exhaust"}
 	}
-	words = append(words, "--policy", s.Policy)
-	for _, change := range s.Changes {
-		words = append(words, "--change", change)
-	}
-	if len(s.Versions) > 0 {
-		words = append(words, "--versions", strings.Join(s.Versions, ","))
-	} else {
-		words = append(words, "--from", s.From, "--to", s.To)
-	}
-	words = append(words, "--servers", strconv.Itoa(s.Servers), "--resources", strconv.Itoa(s.Resources))
+	words = append(words, s.flags("--policy")...)
 	if c.Method == MethodAll {
 		words = append(words, "--events", strconv.Itoa(c.Events()))
 	} else {
@@ -44,6 +35,21 @@ func (c *Campaign) Command() string {
 		words = append(words, "--strict")
 	}
 	return shell.Line(words...)
+}
+
+// flags are the words of a command line that say what is searched, without the requests. policy is
+// the name of the flag for the policy.
+func (s SearchSpec) flags(policy string) []string {
+	words := []string{policy, s.Policy}
+	for _, change := range s.Changes {
+		words = append(words, "--change", change)
+	}
+	if len(s.Versions) > 0 {
+		words = append(words, "--versions", strings.Join(s.Versions, ","))
+	} else {
+		words = append(words, "--from", s.From, "--to", s.To)
+	}
+	return append(words, "--servers", strconv.Itoa(s.Servers), "--resources", strconv.Itoa(s.Resources))
 }
 
 // Events is the largest number of events of a schedule if every schedule is run. It is 0 for random

@@ -57,6 +57,15 @@ func TestNothingWrittenControlsItsViewer(t *testing.T) {
 			return err
 		},
 	})...)
+	all = append(all, as(smallAblation(), map[string]func(io.Writer, *Ablation) error{
+		"ablation, page": WriteAblationHTML, "ablation, text": inText(WriteAblationText), "ablation, Markdown": WriteAblationMarkdown,
+	})...)
+	all = append(all, as(smallestForTests(), map[string]func(io.Writer, *Smallest) error{
+		"smallest set, page": WriteSmallestHTML, "smallest set, text": inText(WriteSmallestText), "smallest set, Markdown": WriteSmallestMarkdown,
+	})...)
+	all = append(all, as(smallParity(), map[string]func(io.Writer, Parity) error{
+		"parity, page": WriteParityHTML, "parity, text": inText(WriteParityText), "parity, JUnit": WriteParityJUnit,
+	})...)
 	for _, x := range all {
 		t.Run(x.name, func(t *testing.T) {
 			var b bytes.Buffer

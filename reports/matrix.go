@@ -114,26 +114,37 @@ const subjectNone = "none"
 
 // NewMatrix makes a matrix from cells that have been run.
 func NewMatrix(metadata MatrixMetadata, pairs []VersionPair, cells []MatrixCell) VersionMatrix {
-	m := VersionMatrix{APIVersion: APIVersion, Kind: MatrixKind, Metadata: metadata, Pairs: pairs, Cells: cells, Invariants: []MatrixInvariant{}}
-	for _, i := range invariant.All() {
-		m.Invariants = append(m.Invariants, MatrixInvariant{Name: i.Name, Grade: i.Grade, Sentence: i.Sentence})
-	}
+	m := VersionMatrix{APIVersion: APIVersion, Kind: MatrixKind, Metadata: metadata, Pairs: pairs, Cells: cells, Invariants: catalogue()}
 	m.Result, m.Sentence = m.conclusion()
 	return m
+}
+
+// catalogue are the columns of tables with all invariants.
+func catalogue() []MatrixInvariant {
+	all := []MatrixInvariant{}
+	for _, i := range invariant.All() {
+		all = append(all, MatrixInvariant{Name: i.Name, Grade: i.Grade, Sentence: i.Sentence})
+	}
+	return all
 }
 
 // SetVerdicts fills in the results of a run.
 func (c *MatrixCell) SetVerdicts(r RunReport) {
 	c.Core, c.Extended, c.Reproduce = r.InProfile(invariant.GradeCore), r.InProfile(invariant.GradeExtended), r.Reproduce
-	c.Trouble = r.Metadata.Error
-	c.Verdicts = nil
+	c.Trouble, c.Verdicts = r.Metadata.Error, verdictsOf(r)
+}
+
+// verdictsOf are the verdicts of a run in the order of the catalogue. A verdict that the run lacks
+// is inconclusive.
+func verdictsOf(r RunReport) (verdicts []invariant.Outcome) {
 	for _, i := range invariant.All() {
 		verdict := invariant.OutcomeInconclusive
 		if n := slices.IndexFunc(r.Invariants, func(have Invariant) bool { return have.Name == i.Name }); n >= 0 {
 			verdict = r.Invariants[n].Outcome
 		}
-		c.Verdicts = append(c.Verdicts, verdict)
+		verdicts = append(verdicts, verdict)
 	}
+	return verdicts
 }
 
 func (m *VersionMatrix) conclusion() (Result, string) {

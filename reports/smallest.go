@@ -1,17 +1,22 @@
 package reports
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
-	"text/tabwriter"
+
+	"github.com/skewproof/skewproof/internal/shell"
 )
 
 // SmallestKind identifies the document, with [APIVersion].
 const SmallestKind = "SmallestChange"
+
+// These are the names of the files of a smallest set of changes.
+const (
+	SmallestHTML     = "smallest.html"
+	SmallestJSON     = "smallest.json"
+	SmallestText     = "smallest.txt"
+	SmallestMarkdown = "smallest.md"
+)
 
 // Smallest is the smallest set of changes that was found to leave a policy without a violation of a
 // core invariant, over schedules and scenarios. No change of the set can be left out.
@@ -79,116 +84,45 @@ type Costs struct {
 	Latency  float64 `json:"latency"`
 }
 
-// words are the cells of the costs.
-func (c Costs) words() []string {
-	fetches := "none, as before"
-	switch {
-	case c.FetchesPerHour != c.Fetches && c.Fetches == 0:
-		fetches = fmt.Sprintf("%.0f, rather than none", c.FetchesPerHour)
-	case c.Fetches > 0:
-		fetches = fmt.Sprintf("× %.2f", c.FetchesPerHour/c.Fetches)
-	}
-	return []string{fetches, fmt.Sprintf("× %.2f", c.Attempts), fmt.Sprintf("× %.2f", c.Latency)}
-}
-
-// needed says what a change is needed for.
-func (r SmallestRow) needed() string {
-	var all []string
-	for _, v := range r.Violated {
-		all = append(all, fmt.Sprintf("%s (%d)", v.Invariant, v.Schedules))
-	}
-	if len(r.Scenarios) > 0 {
-		all = append(all, "in the scenarios "+strings.Join(r.Scenarios, ", "))
-	}
-	return strings.Join(all, ", ")
-}
-
-// title says what was looked for.
-func (s *Smallest) title() string {
-	except := ""
-	if len(s.Left) > 0 {
-		except = ", except for the violations that stay with all changes"
-	}
-	return fmt.Sprintf("This is the smallest set of changes that the search found: %d of the %d switches in which %s differs from %s. "+
-		"With this set, %[3]s (%[5]s and %[6]s, %[7]d servers) violates no core invariant in %[8]d schedules, from seed %[9]d on, and %[10]d scenarios%[11]s.",
-		len(s.Rows), s.Switches, s.Spec, s.To, s.Spec.From, s.Spec.To, s.Spec.Servers, s.Schedules, s.FirstSeed, s.Scenarios, except)
-}
-
-func (s *Smallest) table() [][]string {
-	rows := [][]string{{"change", "schedules violated without it", "what is violated without it", "fetches per hour", "attempts per request", "latency"}}
-	for _, r := range s.Rows {
-		rows = append(rows, append([]string{r.Change, fmt.Sprint(r.Schedules), r.needed()}, r.Costs.words()...))
-	}
-	return append(rows, append([]string{"all of them", "", ""}, s.Costs.words()...))
-}
-
-// notes are what stands below the table.
-func (s *Smallest) notes() []string {
-	var notes []string
-	if len(s.Left) > 0 {
-		notes = append(notes, fmt.Sprintf("%s stay even with all changes at once, and the search leaves them out: %s",
-			counted(len(s.Left), "violation"), s.leftByInvariant()))
-	}
-	if len(s.NotRun) > 0 {
-		notes = append(notes, "The simulator does not run the scenarios "+strings.Join(s.NotRun, ", ")+".")
-	}
-	return append(notes, "Inputs: "+s.Inputs+".")
-}
-
-// leftByInvariant counts what is left by the invariant that is violated, the most frequent first,
-// with the first example of each.
-func (s *Smallest) leftByInvariant() string {
-	counts, first := map[string]int{}, map[string]string{}
-	for _, left := range s.Left {
-		where, name, _ := strings.Cut(left, ": ")
-		if counts[name]++; counts[name] == 1 {
-			first[name] = where
-		}
-	}
-	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
-	var all []string
-	for _, name := range names {
-		all = append(all, fmt.Sprintf("%s (%d, first in %s)", name, counts[name], first[name]))
-	}
-	return strings.Join(all, ", ") + "."
-}
-
-// WriteSmallest writes the set into dir as text, Markdown and JSON, like [WriteAblation].
+// WriteSmallest writes the set into dir as text, Markdown, JSON and HTML, like [WriteAblation].
 func WriteSmallest(dir string, s *Smallest) error {
 	return save(dir, s, []rendering[*Smallest]{
-		{"smallest.txt", WriteSmallestText}, {"smallest.md", WriteSmallestMarkdown}, {"smallest.json", writeIndented[*Smallest]},
+		{SmallestText, func(w io.Writer, s *Smallest) error { return WriteSmallestText(w, s, SummaryOptions{}) }},
+		{SmallestMarkdown, WriteSmallestMarkdown}, {SmallestJSON, writeIndented[*Smallest]}, {SmallestHTML, WriteSmallestHTML},
 	})
 }
 
-// WriteSmallestText writes the set for a terminal.
-func WriteSmallestText(w io.Writer, s *Smallest) error {
-	var b strings.Builder
-	b.WriteString(filled("", s.title()) + "\n")
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range s.table() {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintf(&b, "\n%s\n", strings.Join(s.notes(), "\n"))
-	_, err := io.WriteString(w, b.String())
-	return err
+var smallestSets = readable[*Smallest]{
+	"smallest set of changes", SmallestKind, "run 'skewproof ablate --smallest' again to write a new one", false, (*Smallest).check,
 }
 
-// WriteSmallestMarkdown writes the set as part of a page.
-func WriteSmallestMarkdown(w io.Writer, s *Smallest) error {
-	var b strings.Builder
-	b.WriteString(filled("", s.title()) + "\n")
-	for n, row := range s.table() {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-		if n == 0 {
-			b.WriteString("|---|---:|---|---:|---:|---:|\n")
+// ReadSmallest reads a smallest set of changes. It refuses any other document, unknown fields and
+// contradictions. The error names the file and what is wrong with it.
+func ReadSmallest(path string) (*Smallest, error) { return smallestSets.read(path) }
+
+// check refuses a set that the renderings could not show truthfully.
+func (s *Smallest) check() error {
+	if len(s.Rows) > s.Switches || s.Scenarios < 0 {
+		return fmt.Errorf("it has %d changes of %d switches, and %d scenarios: the file was altered", len(s.Rows), s.Switches, s.Scenarios)
+	}
+	for n, r := range s.Rows {
+		if r.Schedules > s.Schedules {
+			return fmt.Errorf("rows[%d] has %d of %d schedules: the file was altered", n, r.Schedules, s.Schedules)
+		}
+		for _, v := range r.Violated {
+			if v.Schedules > r.Schedules {
+				return fmt.Errorf("rows[%d]: %d of %d schedules violate %s: the file was altered", n, v.Schedules, r.Schedules, v.Invariant)
+			}
 		}
 	}
-	for _, note := range s.notes() {
-		b.WriteString("\n" + filled("", note))
+	return nil
+}
+
+// Command is the command line that looks for the set again, even if the defaults change later.
+func (s *Smallest) Command() string {
+	words := append(s.Spec.ablate(s.To, s.FirstSeed, s.Schedules), "--smallest")
+	if s.Scenarios+len(s.NotRun) == 0 {
+		words = append(words, "--only-schedules")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return shell.Line(words...)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/reports"
 )
 
 // passedOff writes a simulated run of quiet to base as if it were a run of real processes. It is
@@ -39,10 +40,45 @@ func TestParityOfRunsThatAreThere(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	passedOff(t, base, "builtin")
-	out, err := call(t, "parity", "quiet", "--subject", "builtin", "--local", base, "--out", filepath.Join(t.TempDir(), "out"))
+	dir := filepath.Join(t.TempDir(), "out")
+	out, err := call(t, "parity", "quiet", "--subject", "builtin", "--local", base, "--out", dir)
 	if exitCodeOf(err) != exitPass || !strings.Contains(out, "Every disagreement is known.") || !strings.Contains(out, " of ") {
 		t.Errorf("%v, it said:\n%s", err, out)
 	}
+	if !strings.Contains(out, filepath.Join(dir, reports.ParityHTML)) {
+		t.Errorf("it does not name its page:\n%s", out)
+	}
+	for _, name := range []string{reports.ParityHTML, reports.ParityText, reports.JUnitFile} {
+		rendersAgain(t, dir, name, exitPass)
+	}
+	table, err := reports.ReadParity(filepath.Join(dir, reports.ParityJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{table.Pairs[0].LocalPage(), table.Pairs[0].SimPage()} {
+		if _, err := os.Stat(filepath.Join(dir, page)); page == "" || err != nil {
+			t.Errorf("a pair leads to no report: %v", err)
+		}
+	}
+}
+
+// If a pair cannot be compared, the comparison has the pairs before it. It does not pass.
+func TestParityThatEndedEarlySaysSo(t *testing.T) {
+	t.Parallel()
+	base, dir := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	passedOff(t, base, "builtin")
+	if err := os.CopyFS(filepath.Join(base, "quiet-reference-local"), os.DirFS(filepath.Join(base, "quiet-builtin-local"))); err != nil {
+		t.Fatal(err)
+	}
+	out, err := call(t, "parity", "quiet", "--subject", "builtin,reference", "--local", base, "--out", dir)
+	if exitCodeOf(err) != exitNotRun || !strings.Contains(err.Error(), "compare two runs of one plan") || !strings.Contains(out, "1 of 2 were compared.") {
+		t.Fatalf("exit code %d, %v; it said:\n%s", exitCodeOf(err), err, out)
+	}
+	table, err := reports.ReadParity(filepath.Join(dir, reports.ParityJSON))
+	if err != nil || table.Result != reports.ResultInconclusive || !strings.Contains(table.Pairs[1].NotCompared, "compare two runs of one plan") {
+		t.Errorf("error %v, %+v", err, table)
+	}
+	rendersAgain(t, dir, reports.ParityHTML, exitNotRun)
 }
 
 // If a run without a proxy is labelled as one with a proxy, it disagrees with the simulator.
@@ -51,7 +87,8 @@ func TestParityFindsWhatDisagrees(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	passedOff(t, base, "none")
-	out, err := call(t, "parity", "quiet", "--subject", "builtin", "--local", base, "--out", filepath.Join(t.TempDir(), "out"), "--causes")
+	dir := filepath.Join(t.TempDir(), "out")
+	out, err := call(t, "parity", "quiet", "--subject", "builtin", "--local", base, "--out", dir, "--causes")
 	if exitCodeOf(err) != exitFail {
 		t.Errorf("%v, want exit code %d", err, exitFail)
 	}
@@ -60,6 +97,7 @@ func TestParityFindsWhatDisagrees(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
 	}
+	rendersAgain(t, dir, reports.ParityHTML, exitFail)
 }
 
 // All these errors are found before anything starts. Otherwise each command would take minutes, or

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,9 @@ var rendered = []struct {
 	{reports.ConformanceFile, conformanceAgain},
 	{reports.MatrixJSON, matrixAgain},
 	{reports.ClientsJSON, clientsAgain},
+	{reports.ParityJSON, parityAgain},
+	{reports.AblationJSON, ablationAgain},
+	{reports.SmallestJSON, smallestAgain},
 	{reports.JSONFile, runAgain},
 }
 
@@ -141,10 +145,11 @@ func newReports() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "report DIR",
-		Short: "Render the reports of a run, a search, a conformance suite, a version matrix or a table of clients again",
+		Short: "Render the reports of a run, a search, a suite, a table or an ablation again",
 		Long: `Render reports again, from the document that programs read: report.json of a judged run, campaign.json of a search,
-conformance.yaml of a conformance suite, matrix.json of a version matrix, clients.json of a table of clients. Nothing is run or judged;
-'skewproof judge' does that to a saved history.
+conformance.yaml of a conformance suite, matrix.json of a version matrix, clients.json of a table of clients, parity.json of a comparison of
+real processes with the simulator, ablation.json or smallest.json of an ablation. Nothing is run or judged; 'skewproof judge' does that to a
+saved history.
 
 The exit code is that of the run or suite.`,
 		Args: args(cobra.ExactArgs(1)),
@@ -174,8 +179,11 @@ The exit code is that of the run or suite.`,
 			if _, err := os.Stat(run.Dir(words[0]).History()); err == nil {
 				return fmt.Errorf("%s holds a run that has no report yet: 'skewproof judge %s' makes one", words[0], words[0])
 			}
-			return fmt.Errorf("%s holds no report: there is no %s, %s, %s, %s or %s; give the directory that --out named", words[0],
-				reports.JSONFile, reports.CampaignJSON, reports.ConformanceFile, reports.MatrixJSON, reports.ClientsJSON)
+			var names []string
+			for _, r := range rendered {
+				names = append(names, r.file)
+			}
+			return fmt.Errorf("%s holds no report: there is none of %s; give the directory that --out named", words[0], strings.Join(names, ", "))
 		},
 	}
 	registerForm(cmd.Flags(), &output)
@@ -221,4 +229,36 @@ func clientsAgain(dir string, c run.Console) error {
 		return err
 	}
 	return resultError(table.Result, suite.RenderClients(table, dir, c))
+}
+
+// parityAgain has the exit code of 'skewproof parity': a pair that was not compared means that a run
+// could not be carried out.
+func parityAgain(dir string, c run.Console) error {
+	table, err := reports.ReadParity(filepath.Join(dir, reports.ParityJSON))
+	if err == nil {
+		err = suite.RenderParity(table, dir, c)
+	}
+	if err == nil && !table.Complete() {
+		return &exitError{code: exitNotRun}
+	}
+	return resultError(table.Result, err)
+}
+
+func ablationAgain(dir string, c run.Console) error {
+	a, err := reports.ReadAblation(filepath.Join(dir, reports.AblationJSON))
+	if err == nil {
+		err = finishAblation(dir, a, c.Out)
+	}
+	if err == nil && !a.Complete {
+		return outcomeError(invariant.OutcomeInconclusive)
+	}
+	return err
+}
+
+func smallestAgain(dir string, c run.Console) error {
+	s, err := reports.ReadSmallest(filepath.Join(dir, reports.SmallestJSON))
+	if err != nil {
+		return err
+	}
+	return finishSmallest(dir, s, c.Out)
 }

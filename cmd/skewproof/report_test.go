@@ -42,6 +42,9 @@ func TestBrokenFilesAreNamed(t *testing.T) {
 		reports.ConformanceFile: {"report DIR"},
 		reports.MatrixJSON:      {"report DIR"},
 		reports.ClientsJSON:     {"report DIR"},
+		reports.ParityJSON:      {"report DIR"},
+		reports.AblationJSON:    {"report DIR"},
+		reports.SmallestJSON:    {"report DIR"},
 		"history.jsonl":         {"judge DIR"},
 		"found.json":            {"replay FILE"},
 	} {

@@ -276,8 +276,8 @@ func newAblate() *cobra.Command {
 		Long: `Find out which single switch between two policies removes which violations.
 
 For each switch in which the two policies differ, the same random schedules are run twice: under the first policy with this one switch from
-the second policy, and under the second policy with this one switch from the first. The table is printed, and written as text, Markdown and
-JSON.
+the second policy, and under the second policy with this one switch from the first. The table is printed, and written as text, Markdown,
+JSON and a page (HTML).
 
 With --smallest it looks for a small set of changes that removes every violation of a core invariant that all changes together remove, over
 the schedules and over every scenario that the simulator runs. No change of the set can be left out.`,
@@ -312,9 +312,7 @@ the schedules and over every scenario that the simulator runs. No change of the 
 			if err != nil {
 				return notRun(err)
 			}
-			out := cmd.OutOrStdout()
-			if err := tell(out, dir, reports.WriteAblation(dir, a),
-				func(reports.SummaryOptions) error { return reports.WriteAblationText(out, a) }); err != nil {
+			if err := finishAblation(dir, a, cmd.OutOrStdout()); err != nil {
 				return err
 			}
 			if !a.Complete {
@@ -348,6 +346,19 @@ func (f *searchFlags) smallest(ctx context.Context, to string, all []scenario.Sc
 	if err != nil {
 		return notRun(err)
 	}
-	return tell(out, dir, reports.WriteSmallest(dir, found),
-		func(reports.SummaryOptions) error { return reports.WriteSmallestText(out, found) })
+	return finishSmallest(dir, found, out)
+}
+
+// finishAblation writes an ablation and shows it.
+func finishAblation(dir string, a *reports.Ablation, out io.Writer) error {
+	return tell(out, dir, reports.WriteAblation(dir, a), func(shown reports.SummaryOptions) error {
+		return reports.WriteAblationText(out, a, shown)
+	})
+}
+
+// finishSmallest writes a smallest set of changes and shows it.
+func finishSmallest(dir string, s *reports.Smallest, out io.Writer) error {
+	return tell(out, dir, reports.WriteSmallest(dir, s), func(shown reports.SummaryOptions) error {
+		return reports.WriteSmallestText(out, s, shown)
+	})
 }

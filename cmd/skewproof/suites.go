@@ -140,6 +140,7 @@ func newParity() *cobra.Command {
 		Short: "Carry out scenarios on real processes and in the simulator, and compare the verdicts",
 		Long: `Carry out scenarios (all, unless some are named) on real processes and in the simulator, by the same plans, and compare the
 verdicts, invariant by invariant. Disagreements are listed with the reason where it is known (sim/parity/known.json).
+The table is printed, and written as text, JSON, JUnit XML and a page (HTML).
 
 With --local, real runs that exist already are not repeated. Missing ones are carried out.
 
@@ -152,7 +153,8 @@ Exit code 0: every verdict agrees, or the disagreement is known; 1: a disagreeme
 				return err
 			}
 			s.Out, s.Spec.Out = s.Spec.Out, ""
-			return verdictError(s.Run(cmd.Context()))
+			table, err := s.Run(cmd.Context())
+			return resultError(table.Result, err)
 		},
 	}
 	flags := cmd.Flags()

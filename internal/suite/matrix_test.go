@@ -57,8 +57,8 @@ func TestParityTakesEachRunByItself(t *testing.T) {
 	}
 	for _, c := range pairs {
 		for i, plan := range c.plans {
-			if s := plan.Spec; s.Servers != 4 || s.Backend != parityBackends[i] || s.Subject != c.subject || s.Scenario != c.scenario || (s.Etcd == "v3.6.9") != (i == 0) {
-				t.Errorf("%s on %s: %+v", c.scenario, c.subject, s)
+			if s := plan.Spec; s.Servers != 4 || s.Backend != parityBackends[i] || s.Subject != c.Subject || s.Scenario != c.Scenario || (s.Etcd == "v3.6.9") != (i == 0) {
+				t.Errorf("%s on %s: %+v", c.Scenario, c.Subject, s)
 			}
 		}
 	}

@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
+	"time"
 
-	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
@@ -37,30 +36,31 @@ type Parity struct {
 
 // pair is one scenario and subject on both backends.
 type pair struct {
-	scenario, subject string
-	plans             []*run.Plan // local, sim
-	reports           [2]reports.RunReport
-	disagreements     []parity.Disagreement
+	reports.ParityPair
+	plans   []*run.Plan          // local, sim
+	reports [2]reports.RunReport // local, sim
+	earlier bool                 // the real run is one in Parity.Local
 }
 
 // parityBackends are the backends to compare.
 var parityBackends = []string{scenario.BackendLocal, scenario.BackendSim}
 
-// Run compares the verdicts and shows the table. The outcome is a pass if every disagreement is
-// known. If there is an error, Run shows the comparison until then.
-func (p *Parity) Run(ctx context.Context) (invariant.Outcome, error) {
+// Run compares the verdicts, and shows and saves the table. If there is an error, the table has the
+// pairs that were compared until then.
+func (p *Parity) Run(ctx context.Context) (reports.Parity, error) {
 	pairs, err := p.pairs()
 	if err != nil {
-		return "", err
+		return reports.Parity{}, err
 	}
 	missing, err := p.readLocal(pairs)
 	if err != nil {
-		return "", err
+		return reports.Parity{}, err
 	}
 	if err := p.Prepare(ctx, "parity", missing); err != nil {
-		return "", err
+		return reports.Parity{}, err
 	}
 	defer func() { _ = os.Remove(p.Out) }() // this removes the directory only if nothing was run
+	began := time.Now()
 	var tasks []task
 	for _, c := range pairs {
 		for i, plan := range c.plans {
@@ -71,25 +71,68 @@ func (p *Parity) Run(ctx context.Context) (invariant.Outcome, error) {
 			tasks = append(tasks, t)
 		}
 	}
+	var ended error
+	compared := 0
 	for i, f := range p.carryOut(ctx, tasks) {
-		n, c := i/2, pairs[i/2]
-		if err := c.finish(i%2, f, ctx.Err() != nil); err != nil {
-			if n > 0 {
-				_ = p.print(pairs[:n]) // shows what was compared; the error above matters more
-				fmt.Fprintf(p.Console.Out, "%d of %d were compared.\n", n, len(pairs))
-			}
-			return "", err
+		c := pairs[i/2]
+		if ended = c.finish(i%2, f, ctx.Err() != nil); ended != nil {
+			c.NotCompared = ended.Error()
+			break
 		}
 		if i%2 == 1 {
-			fmt.Fprintf(p.Console.Progress, "%d of %d: %s, %s: %s verdicts agree\n", n+1, len(pairs), c.scenario, c.subject, c.agreement())
+			compared++
+			p.describe(c)
+			fmt.Fprintf(p.Console.Progress, "%d of %d: %s, %s: %s verdicts agree\n", compared, len(pairs), c.Scenario, c.Subject, c.Agreement())
 		}
 	}
-	if unknown := p.print(pairs); unknown > 0 {
-		fmt.Fprintf(p.Console.Out, "\n%d disagreements are not known: correct the simulator, or explain them in sim/parity/known.json.\n", unknown)
-		return invariant.OutcomeFail, nil
+	if compared == 0 {
+		return reports.Parity{}, ended
 	}
-	_, err = fmt.Fprintf(p.Console.Out, "\nEvery disagreement is known.\n")
-	return invariant.OutcomePass, err
+	var all []reports.ParityPair
+	for _, c := range pairs {
+		all = append(all, c.ParityPair)
+	}
+	table := reports.NewParity(reports.ParityMetadata{
+		StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: run.Version(),
+		Tested: reports.Tested{Label: p.Spec.Label, Binaries: p.Binaries},
+	}, all)
+	table.Reproduce, table.Environment = p.Reproduce, run.Machine()
+	return table, errors.Join(ended, RenderParity(table, p.Out, p.Console))
+}
+
+// RenderParity writes a comparison into dir and shows it.
+func RenderParity(table reports.Parity, dir string, c run.Console) error {
+	return c.Show(dir, reports.SaveParity(dir, table), func(shown reports.SummaryOptions) error {
+		return reports.WriteParityText(c.Out, table, shown)
+	})
+}
+
+// describe says where the reports of a pair are, and which kinds of violations only one of them
+// shows.
+func (p *Parity) describe(c *pair) {
+	if c.LocalDirectory = c.name(0); c.earlier {
+		c.LocalDirectory = relative(p.Out, filepath.Join(p.Local, c.name(0)))
+	}
+	c.SimDirectory = c.name(1)
+	if p.Causes {
+		both, onlyLocal, onlySim := parity.Causes(c.reports[0], c.reports[1])
+		c.Causes = &reports.ParityCauses{Both: len(both), OnlyLocal: onlyLocal, OnlySim: onlySim}
+	}
+}
+
+// relative is the path of a directory, seen from another one. It is empty if there is no such path.
+func relative(from, to string) string {
+	from, err := filepath.Abs(from)
+	if err == nil {
+		to, err = filepath.Abs(to)
+	}
+	if err == nil {
+		to, err = filepath.Rel(from, to)
+	}
+	if err != nil {
+		return ""
+	}
+	return to
 }
 
 // pairs checks all runs before any run begins.
@@ -110,10 +153,10 @@ func (p *Parity) pairs() (pairs []*pair, err error) {
 			if s, err := scenarios.Find(name); err == nil && len(p.Names) == 0 && !s.Limits.AllowsSubject(subject) {
 				continue
 			}
-			if slices.ContainsFunc(pairs, func(c *pair) bool { return c.scenario == name && c.subject == subject }) {
+			if slices.ContainsFunc(pairs, func(c *pair) bool { return c.Scenario == name && c.Subject == subject }) {
 				return nil, run.Usagef("%s on %s is named twice", name, subject)
 			}
-			c := &pair{scenario: name, subject: subject}
+			c := &pair{ParityPair: reports.ParityPair{Scenario: name, Subject: subject, NotCompared: "not run: the comparison was ended before its turn came"}}
 			for _, backend := range parityBackends {
 				spec := p.Spec
 				spec.Scenario, spec.Subject, spec.Backend = name, subject, backend
@@ -126,6 +169,7 @@ func (p *Parity) pairs() (pairs []*pair, err error) {
 				}
 				c.plans = append(c.plans, plan)
 			}
+			c.From, c.To = c.plans[0].Spec.From, c.plans[0].Spec.To
 			pairs = append(pairs, c)
 		}
 	}
@@ -133,7 +177,7 @@ func (p *Parity) pairs() (pairs []*pair, err error) {
 }
 
 // name is the name of the directory of a run.
-func (c *pair) name(i int) string { return c.scenario + "-" + c.subject + "-" + parityBackends[i] }
+func (c *pair) name(i int) string { return c.Scenario + "-" + c.Subject + "-" + parityBackends[i] }
 
 // readLocal reads the existing real runs, and returns the plans of the missing ones. It judges the
 // runs again, because invariants may have changed.
@@ -158,6 +202,7 @@ func (p *Parity) readLocal(pairs []*pair) (missing []*run.Plan, err error) {
 		if c.reports[0], err = reports.Read(dir.File(reports.JSONFile)); err != nil {
 			return nil, err
 		}
+		c.earlier = true
 	}
 	if p.Local != "" && len(missing) == len(pairs) {
 		return nil, fmt.Errorf("take runs from --local %s: none of those that are to be compared is there, such as %s; without --local they are carried out",
@@ -168,54 +213,25 @@ func (p *Parity) readLocal(pairs []*pair) (missing []*run.Plan, err error) {
 
 // finish stores the result of the run on the i-th backend, and compares both after the second. A
 // run that ended early because a server crashed has a report. It counts, unless it was interrupted.
-func (c *pair) finish(i int, f Finished, interrupted bool) (err error) {
+func (c *pair) finish(i int, f Finished, interrupted bool) error {
 	switch {
 	case f.Report != nil && (f.Problem == "" || !interrupted):
 		c.reports[i] = *f.Report
 	case c.reports[i].Kind == "":
-		return fmt.Errorf("%s, %s, on %s: %s", c.scenario, c.subject, parityBackends[i], f.Problem)
+		return fmt.Errorf("%s, %s, on %s: %s", c.Scenario, c.Subject, parityBackends[i], f.Problem)
 	}
-	if i == 1 {
-		c.disagreements, err = parity.Compare(c.reports[0], c.reports[1])
+	if i == 0 {
+		return nil
 	}
-	return err
-}
-
-func (c *pair) agreement() string {
-	n := len(c.reports[0].Invariants)
-	return fmt.Sprintf("%d of %d", n-len(c.disagreements), n)
-}
-
-// print prints the table and its details. It returns the number of unknown disagreements.
-func (p *Parity) print(pairs []*pair) (unknown int) {
-	out := p.Console.Out
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "scenario\tsubject\tagree\tdisagree")
-	var list strings.Builder
-	for _, c := range pairs {
-		var differing []string
-		for _, d := range c.disagreements {
-			differing = append(differing, fmt.Sprintf("%s (%s, sim %s)", d.Invariant, d.Local, d.Sim))
-			why, ok := parity.Explain(d)
-			if !ok {
-				unknown++
-				why = "NOT KNOWN"
-			}
-			fmt.Fprintf(&list, "\n%s\n  %s\n", d, why)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.scenario, c.subject, c.agreement(), strings.Join(differing, ", "))
-		if p.Causes {
-			both, onlyLocal, onlySim := parity.Causes(c.reports[0], c.reports[1])
-			fmt.Fprintf(&list, "\n%s, %s: %d kinds of violations on both\n", c.scenario, c.subject, len(both))
-			for _, cause := range onlyLocal {
-				fmt.Fprintf(&list, "  only on real processes: %s\n", cause)
-			}
-			for _, cause := range onlySim {
-				fmt.Fprintf(&list, "  only in the simulator:  %s\n", cause)
-			}
-		}
+	differing, err := parity.Compare(c.reports[0], c.reports[1])
+	if err != nil {
+		return err
 	}
-	_ = table.Flush() // it is not an error if standard output is closed
-	fmt.Fprint(out, list.String())
-	return unknown
+	var all []reports.ParityDisagreement
+	for _, d := range differing {
+		why, _ := parity.Explain(d)
+		all = append(all, reports.ParityDisagreement{Disagreement: d, Why: why})
+	}
+	c.SetVerdicts(c.reports[0], c.reports[1], all)
+	return nil
 }

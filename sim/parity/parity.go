@@ -14,26 +14,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// Disagreement is an invariant for which the two backends have different outcomes.
-type Disagreement struct {
-	Scenario  string `json:"scenario"`
-	Subject   string `json:"subject"`
-	From      string `json:"from"`
-	To        string `json:"to"`
-	Invariant string `json:"invariant"`
-	// Local is the outcome on real processes, and Sim is the outcome in the simulator.
-	Local invariant.Outcome `json:"local"`
-	Sim   invariant.Outcome `json:"sim"`
-}
-
-// String describes the disagreement in a line.
-func (d Disagreement) String() string {
-	return fmt.Sprintf("%s, %s, %s to %s: %s is %s on real processes, and %s in the simulator",
-		d.Scenario, d.Subject, d.From, d.To, d.Invariant, d.Local, d.Sim)
-}
-
 // Compare compares two reports of one plan, invariant by invariant, in the order of the catalogue.
-func Compare(local, sim reports.RunReport) ([]Disagreement, error) {
+func Compare(local, sim reports.RunReport) ([]reports.Disagreement, error) {
 	l, s := local.Metadata, sim.Metadata
 	switch {
 	case l.Backend != "local" || s.Backend != "sim":
@@ -41,14 +23,16 @@ func Compare(local, sim reports.RunReport) ([]Disagreement, error) {
 	case l.Scenario != s.Scenario || l.Subject != s.Subject || l.From != s.From || l.To != s.To || len(local.Servers) != len(sim.Servers):
 		return nil, fmt.Errorf("compare two runs of one plan: one is %s, the other %s", describe(local), describe(sim))
 	}
-	var all []Disagreement
+	var all []reports.Disagreement
 	for _, real := range local.Invariants {
 		i := slices.IndexFunc(sim.Invariants, func(i reports.Invariant) bool { return i.Name == real.Name })
 		if i < 0 {
 			return nil, fmt.Errorf("compare two runs of one plan: that in sim was not judged by %s: judge both with the same skewproof", real.Name)
 		}
 		if simulated := sim.Invariants[i]; simulated.Outcome != real.Outcome {
-			all = append(all, Disagreement{l.Scenario, l.Subject, l.From, l.To, real.Name, real.Outcome, simulated.Outcome})
+			all = append(all, reports.Disagreement{
+				Scenario: l.Scenario, Subject: l.Subject, From: l.From, To: l.To, Invariant: real.Name, Local: real.Outcome, Sim: simulated.Outcome,
+			})
 		}
 	}
 	return all, nil
@@ -62,7 +46,7 @@ func describe(r reports.RunReport) string {
 // Known is a disagreement with its reason. An empty field matches anything, except that an empty
 // outcome does not match inconclusive.
 type Known struct {
-	Disagreement
+	reports.Disagreement
 	// Why says why the backends differ, and why this is not a defect to fix.
 	Why string `json:"why"`
 }
@@ -95,9 +79,9 @@ func decode(file []byte) ([]Known, error) {
 }
 
 // Explain returns the reason of a disagreement, if it is known.
-func Explain(d Disagreement) (why string, ok bool) { return explain(All(), d) }
+func Explain(d reports.Disagreement) (why string, ok bool) { return explain(All(), d) }
 
-func explain(all []Known, d Disagreement) (why string, ok bool) {
+func explain(all []Known, d reports.Disagreement) (why string, ok bool) {
 	for _, k := range all {
 		if matches(k.Scenario, d.Scenario) && matches(k.Subject, d.Subject) && matches(k.From, d.From) && matches(k.To, d.To) &&
 			k.Invariant == d.Invariant && likewise(k.Local, d.Local) && likewise(k.Sim, d.Sim) {

@@ -34,9 +34,9 @@ func TestCompareFindsEveryDifference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Disagreement{
-		{"quiet", "builtin", "v1.36.3", "v1.37.1", "NoCrash", none, pass},
-		{"quiet", "builtin", "v1.36.3", "v1.37.1", "Converges", fail, none},
+	want := []reports.Disagreement{
+		{Scenario: "quiet", Subject: "builtin", From: "v1.36.3", To: "v1.37.1", Invariant: "NoCrash", Local: none, Sim: pass},
+		{Scenario: "quiet", Subject: "builtin", From: "v1.36.3", To: "v1.37.1", Invariant: "Converges", Local: fail, Sim: none},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -75,17 +75,17 @@ func TestAKnownDisagreementStandsForWhatItSaysAndNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		d    Disagreement
+		d    reports.Disagreement
 		want string
 	}{
-		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: pass, Sim: fail}, "any subject"},
-		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: none, Sim: fail}, ""},
-		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: none, Sim: pass}, "proves nothing"},
-		{Disagreement{Scenario: "quiet", Subject: "builtin", Invariant: "NoLoop", Local: pass, Sim: fail}, "this only"},
-		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoLoop", Local: pass, Sim: fail}, ""},
-		{Disagreement{Scenario: "quiet", Subject: "builtin", Invariant: "NoLoop", Local: none, Sim: fail}, ""},
-		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: fail, Sim: pass}, ""},
-		{Disagreement{Scenario: "peer-crash", Subject: "none", Invariant: "NoCrash", Local: pass, Sim: fail}, ""},
+		{reports.Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: pass, Sim: fail}, "any subject"},
+		{reports.Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: none, Sim: fail}, ""},
+		{reports.Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: none, Sim: pass}, "proves nothing"},
+		{reports.Disagreement{Scenario: "quiet", Subject: "builtin", Invariant: "NoLoop", Local: pass, Sim: fail}, "this only"},
+		{reports.Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoLoop", Local: pass, Sim: fail}, ""},
+		{reports.Disagreement{Scenario: "quiet", Subject: "builtin", Invariant: "NoLoop", Local: none, Sim: fail}, ""},
+		{reports.Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: fail, Sim: pass}, ""},
+		{reports.Disagreement{Scenario: "peer-crash", Subject: "none", Invariant: "NoCrash", Local: pass, Sim: fail}, ""},
 	} {
 		if why, ok := explain(known, c.d); why != c.want || ok != (c.want != "") {
 			t.Errorf("%s: explained by %q, want %q", c.d, why, c.want)

@@ -49,7 +49,7 @@ func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 		t.Errorf("the reference violates it in %d schedules, without FailClosed in %d", a.ToCounts[column], closed.Without[column])
 	}
 	var text, markdown bytes.Buffer
-	if err := reports.WriteAblationText(&text, a); err != nil {
+	if err := reports.WriteAblationText(&text, a, reports.SummaryOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := reports.WriteAblationMarkdown(&markdown, a); err != nil {

@@ -55,7 +55,7 @@ func TestTheSmallestSetIsWhatIsNeeded(t *testing.T) {
 		t.Errorf("the same search has the results\n%s\nand\n%s", a, b)
 	}
 	var text, markdown bytes.Buffer
-	if err := reports.WriteSmallestText(&text, found); err != nil {
+	if err := reports.WriteSmallestText(&text, found, reports.SummaryOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := reports.WriteSmallestMarkdown(&markdown, found); err != nil {
