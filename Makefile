@@ -33,11 +33,12 @@ KNOWN    ?=
 PKG      ?=
 FUZZTIME ?= 1m
 
-# Unit tests that Linux machines may have to skip: some allow no namespaces. go test names skipped tests and their reasons with -v only.
-MAY_SKIP := ./internal/sandbox
+# Unit tests that Linux machines may have to skip: some allow no namespaces, some have no browser. go test names skipped tests and
+# their reasons with -v only.
+MAY_SKIP := ./internal/sandbox ./internal/pages
 
 # What 'make check' leaves to 'make test'.
-SLOW := ./cmd/skewproof ./internal/e2e ./internal/suite ./proxy/sidecar ./sim ./sim/mutants ./sim/search
+SLOW := ./cmd/skewproof ./internal/e2e ./internal/pages ./internal/suite ./proxy/sidecar ./sim ./sim/mutants ./sim/search
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0

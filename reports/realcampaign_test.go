@@ -2,8 +2,11 @@ package reports
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/skewproof/skewproof/internal/golden"
 )
 
 // realCampaign returns a campaign on real servers, with a finding that was confirmed and one that
@@ -36,6 +39,7 @@ func TestACampaignOnRealServersIsShown(t *testing.T) {
 	if err := WriteCampaignHTML(&page, c); err != nil {
 		t.Fatal(err)
 	}
+	golden.Hold(t, filepath.Join("testdata", "campaign-real.html"), page.String())
 	for _, says := range []string{
 		"Seen again in 2 of 3 runs of the schedule, each on a new cluster.",
 		"Not seen again in 3 runs of the schedule, each on a new cluster. It came after: the schedules of the seeds 1, 4.",

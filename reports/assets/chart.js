@@ -150,7 +150,7 @@
   function toolbar(v) {
     const bar = document.createElement("p");
     bar.className = "toolbar";
-    for (const [key, sign, name] of [["+", "+", "Zoom in"], ["-", "−", "Zoom out"], ["ArrowLeft", "◀", "Earlier"], ["ArrowRight", "▶", "Later"], ["0", "0", "Whole run"]]) {
+    for (const [key, sign, name] of [["+", "+", "Zoom in"], ["-", "−", "Zoom out"], ["ArrowLeft", "◀", "Earlier"], ["ArrowRight", "▶", "Later"], ["0", "Whole run", "Whole run"]]) {
       const b = document.createElement("button");
       b.type = "button";
       b.textContent = sign;
