@@ -114,11 +114,12 @@ func TestEveryInvariantHasFoundSomething(t *testing.T) {
 		switch found := findings.names[inv.Name]; {
 		// In the simulator, no client requests OpenAPI, and requests for the document of a group
 		// that not all servers serve are rare. Histories made by hand prove the invariants about
-		// these. The simulator has no controllers, no informers and no etcd. Histories made by hand
-		// and real runs prove the invariants about those.
+		// these. The simulator has no controllers, no informers, no etcd and no crowds. Histories made
+		// by hand and real runs prove the invariants about those, a planted defect of a real sidecar
+		// the one about crowds.
 		case slices.Contains([]string{
 			"OpenAPIDescribes", "GroupVersionsDescribed", "NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows",
-			"NoLostEvents", "NoFieldLost", "OneLeader", "MigrationsSucceed",
+			"NoLostEvents", "NoFieldLost", "OneLeader", "MigrationsSucceed", "Isolation",
 		}, inv.Name):
 			if found {
 				t.Errorf("%s has found a mutant: it needs no exemption", inv.Name)
