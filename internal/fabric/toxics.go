@@ -17,9 +17,6 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 )
 
-// breaking are the toxics that end streams by themselves.
-var breaking = map[string]bool{fault.TimeoutToxic: true, fault.ResetToxic: true, fault.LimitDataToxic: true}
-
 // stallBound is how long a connection may delay a change of its link's toxics before it is reset.
 // toxiproxy changes toxics between two chunks, so a receiver that does not read would delay the
 // change for ever.
@@ -27,10 +24,10 @@ const stallBound = time.Second
 
 // compatible rejects a second toxic in a stream if one of the two ends streams by itself. To heal
 // the first toxic, the one behind it must be removed and added again (see removeToxic). In that
-// time, data would pass a timeout.
+// time, data would pass a timeout. [fault.Fault.Excludes] says the same of two faults.
 func (l *link) compatible(d stream.Direction, toxicType string) error {
 	for _, present := range l.toxics(d) {
-		if breaking[toxicType] || breaking[present.Type] {
+		if fault.Breaking(toxicType) || fault.Breaking(present.Type) {
 			return fmt.Errorf("its %s stream carries the toxic %s (%s) already, which cannot be combined with %s: heal that first",
 				d, present.Name, present.Type, toxicType)
 		}

@@ -77,6 +77,16 @@ func (f Fault) Excludes(other Fault) bool {
 	return sameLink && sameStream && (one.Breaks || two.Breaks) && !one.Disables && !two.Disables
 }
 
+// Breaking reports whether the toxics of a type end streams by themselves.
+func Breaking(toxicType string) bool {
+	for _, k := range kinds {
+		if k.Breaks && k.toxic(Fault{}).Type == toxicType {
+			return true
+		}
+	}
+	return false
+}
+
 func (f Fault) both() bool { return f.Direction == "" || f.Direction == Both }
 
 var kinds = map[Kind]kind{

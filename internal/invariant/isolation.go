@@ -36,6 +36,16 @@ type beside struct {
 	throttled bool // one was answered 429
 }
 
+// disturbedRequest is a request that failed or waited beside a crowd.
+type disturbedRequest struct {
+	o            *observation
+	wrong, cause string
+}
+
+// onlyPassedOn distinguishes, in a signature, a proxy that runs short of something from a server that
+// does: beside the crowd, nothing like it went wrong with requests that the server serves itself.
+const onlyPassedOn = ", only if passed on"
+
 func judgeIsolation(f *Facts) *tally {
 	t := newTimedTally(f)
 	longest, slowest := history.Time(0), history.Time(0)
@@ -46,6 +56,8 @@ func judgeIsolation(f *Facts) *tally {
 		}
 		w := window{c.Start, c.End}
 		direct := f.direct(c.Server, w)
+		var disturbed []disturbedRequest
+		own := map[string]bool{} // what went wrong with requests that the server serves itself
 		for _, o := range f.observations {
 			if o.op.Server != c.Server || !w.holds(window{o.op.Start, o.op.Start}) {
 				continue
@@ -55,10 +67,17 @@ func judgeIsolation(f *Facts) *tally {
 				longest = max(longest, o.op.End-o.op.Start)
 			}
 			if t.rule(o, r) {
-				t.violate(o, *o.situation, wrong+" beside "+c.Kind,
-					fmt.Sprintf("%s beside another caller's %s, %s", cause, c.Kind, f.reachability(o, *o.situation)),
-					answer(o.op))
+				disturbed = append(disturbed, disturbedRequest{o, wrong, cause})
+				own[wrong] = own[wrong] || o.local == claimYes
 			}
+		}
+		for _, d := range disturbed {
+			wrong := d.wrong + " beside " + c.Kind
+			if !own[d.wrong] {
+				wrong += onlyPassedOn
+			}
+			cause := fmt.Sprintf("%s beside another caller's %s, %s", d.cause, c.Kind, f.reachability(d.o, *d.o.situation))
+			t.violate(d.o, *d.o.situation, wrong, cause, answer(d.o.op))
 		}
 		for _, d := range direct {
 			slowest = max(slowest, d.slowest)

@@ -70,3 +70,31 @@ func TestIsolation(t *testing.T) {
 			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 	})
 }
+
+// A server that runs short of something lets all requests wait. A proxy that does lets those wait that
+// it passes on. A known defect of the first kind must not explain one of the second kind.
+func TestIsolationSaysWhetherOnlyThePassedOnWait(t *testing.T) {
+	crowded := func() *story {
+		return tell("Isolation").crowd(60, 90, 4, 0).askEvery(60, 82, "a", gadgets, 200, took(0.01)).ask(70, "b", gadgets, 200, took(9))
+	}
+	const only = "waited beside watches, only if passed on"
+	for name, c := range map[string]struct {
+		story *story
+		want  string
+	}{
+		"a request that is passed on":              {crowded(), only},
+		"another one, which does not wait":         {crowded().ask(71, "b", widgets, 200), only},
+		"another one, which fails in its own way":  {crowded().ask(71, "b", widgets, 429), only},
+		"another one, which waits too":             {crowded().ask(71, "b", widgets, 200, took(9)), "waited beside watches"},
+		"another one, which waits beside no crowd": {crowded().ask(95, "b", widgets, 200, took(9)), only},
+	} {
+		found := false
+		evidence := verdictOf(t, c.story.h, "Isolation").Evidence
+		for _, e := range evidence {
+			found = found || e.Signature.Wrong == c.want && e.Signature.Roles != RoleItself
+		}
+		if !found {
+			t.Errorf("%s: no violation %q: %+v", name, c.want, evidence)
+		}
+	}
+}

@@ -257,6 +257,7 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"versions out of order, with a definition in a version that is missing", 0, with(document, of("VersionOrder"), wrong("versions of a group out of order"), extension(invariant.ExtensionVersion))},
 		{"a wait beside watches", 40, with(whole, of("Isolation"), status("200"), wrong("waited beside watches"))},
 		{"429 beside watches", 40, with(whole, of("Isolation"), status("429"), wrong("throttled beside watches"))},
+		{"a wait beside watches, only if passed on", 0, with(whole, of("Isolation"), status("200"), wrong("waited beside watches, only if passed on"))},
 		{"a failure beside watches", 0, with(whole, of("Isolation"), status("503"), wrong("failed beside watches"))},
 		{"a wait beside slow bodies", 0, with(whole, of("Isolation"), status("200"), wrong("waited beside slow-bodies"))},
 		{"something comes that was never there", 0, with(document, wrong("/apis lists what no server serves"))},
