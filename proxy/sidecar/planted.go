@@ -48,6 +48,13 @@ var plantedDefects = map[string]plantedDefect{
 			}
 		}
 	}},
+	"impersonation-lost": {send: func(r *http.Request) {
+		for name := range r.Header {
+			if strings.HasPrefix(strings.ToLower(name), "impersonate-") {
+				delete(r.Header, name)
+			}
+		}
+	}},
 	"query-lost":        {send: func(r *http.Request) { r.URL.RawQuery = "" }},
 	"called-plain-text": {receive: func(_ *http.Request, a *http.Response) { a.Header.Set("Content-Type", "text/plain") }},
 	"last-object-lost": {receive: func(r *http.Request, a *http.Response) {
