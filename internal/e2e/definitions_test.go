@@ -123,8 +123,14 @@ func TestDefinitionsFromTheSkew(t *testing.T) {
 	h, err := history.ReadFile(filepath.Join(dir, "history.jsonl"))
 	must(t, err)
 	want, got := outcomes(t, simulated.History, len(steps)/2), outcomes(t, h, len(steps)/2)
+	returned := false
 	for i := range want {
-		if want[i] != got[i] {
+		returned = returned || strings.HasPrefix(want[i], "delete the definition of gauges.")
+		switch {
+		case want[i] == got[i]:
+		case returned && sameButFor(want[i], got[i], "storagemigration.k8s.io/v1", "storagemigration.k8s.io/v1/gauges=gauges"):
+			t.Logf("a server still lists gauges, which are gone (docs/simulator.md says why, in what the simulator leaves out):\n%s", got[i])
+		default:
 			t.Errorf("in the simulator:\n%s\non real servers:\n%s", want[i], got[i])
 		}
 	}
@@ -133,6 +139,46 @@ func TestDefinitionsFromTheSkew(t *testing.T) {
 	beside := history.GVR{Group: "storagemigration.k8s.io", Version: "v9", Resource: "gizmos"}
 	if newer, older := succeeded(h, beside, "a"), succeeded(h, beside, "b"); newer > 0 || older == 0 {
 		t.Errorf("of the requests for %s, %d succeeded at the newer server, and %d at the older one; want none, and some", beside, newer, older)
+	}
+}
+
+// sameButFor reports whether two outcomes agree, but for servers that list stale, and nothing else,
+// in a group version. kube-apiserver does so if an APIService that named a service is replaced by a
+// local one before the server has looked: a CustomResourceDefinition in the group version lets
+// every server create the local one at once, so it is a race.
+func sameButFor(want, got, groupVersion, stale string) bool {
+	wanted, gotten := strings.Split(want, "\n"), strings.Split(got, "\n")
+	return len(wanted) == len(gotten) && !slices.ContainsFunc(wanted, func(line string) bool {
+		other := gotten[slices.Index(wanted, line)]
+		return line != other && (!strings.Contains(other, stale) || !slices.Equal(without(line, groupVersion), without(other, groupVersion, stale)))
+	})
+}
+
+// without returns the words of a line that are no resources of a group version. If resources are
+// given, others of that group version are kept, so that they make a difference.
+func without(line, groupVersion string, resources ...string) []string {
+	return slices.DeleteFunc(strings.Fields(line), func(word string) bool {
+		return strings.HasPrefix(word, groupVersion+"/") && (len(resources) == 0 || slices.Contains(resources, word))
+	})
+}
+
+func TestSameButForAStaleGroupVersion(t *testing.T) {
+	const want = "delete\n  a: g/v1/x=X g/v1beta1/x=X\n  b: h/v1/y=Y"
+	for got, same := range map[string]bool{
+		want: true,
+		"delete\n  a: g/v1/old=old g/v1beta1/x=X\n  b: h/v1/y=Y":              true,
+		"delete\n  a: g/v1/old=old g/v1beta1/x=X\n  b: g/v1/old=old h/v1/y=Y": true,
+		"delete\n  a: g/v1/old=old g/v1/x=X g/v1beta1/x=X\n  b: h/v1/y=Y":     false, // both
+		"delete\n  a: g/v1beta1/x=X\n  b: h/v1/y=Y":                           false, // none
+		"delete\n  a: g/v1/z=Z g/v1beta1/x=X\n  b: h/v1/y=Y":                  false, // another
+		"delete\n  a: g/v1/old=old\n  b: h/v1/y=Y":                            false, // less in another version
+		"delete\n  a: g/v1/old=old g/v1beta1/old=old\n  b: h/v1/y=Y":          false, // in another version
+		"define\n  a: g/v1/old=old g/v1beta1/x=X\n  b: h/v1/y=Y":              false, // another step
+		"delete\n  a: g/v1/old=old g/v1beta1/x=X":                             false,
+	} {
+		if sameButFor(want, got, "g/v1", "g/v1/old=old") != same {
+			t.Errorf("the same as\n%s: want %t", got, same)
+		}
 	}
 }
 
