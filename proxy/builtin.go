@@ -17,8 +17,8 @@ import (
 // this server does not always serve an existing custom resource, and a peer's resource with the
 // same name is not always the custom resource.
 
-// foreign reports whether a custom resource that exists, or a subresource of it, is not served here,
-// and may be served by a peer: the local server has the group version built in, without that
+// foreign reports whether a custom resource that exists, or a subresource of it, is not served
+// here, and may be served by a peer: the local server has the group version built in, without that
 // resource, or it serves the custom resource without that subresource.
 func (t *Table) foreign(r Resource) bool {
 	if t.policy.Knowledge.Extensions != ExtensionsExact || !t.extensions.covers(r) {
@@ -31,8 +31,8 @@ func (t *Table) foreign(r Resource) bool {
 	return t.builtIn(local.groups, r, t.nativeHere)
 }
 
-// native reports whether a peer's document lists a resource that is built in there, although there is
-// or was a custom resource of its name.
+// native reports whether a peer's document lists a resource that is built in there, although there
+// is or was a custom resource of its name.
 func (t *Table) native(p *peer, d document, r Resource) bool {
 	if t.policy.Knowledge.Extensions != ExtensionsExact {
 		return false

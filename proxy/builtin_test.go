@@ -9,10 +9,10 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-// A server that listed a resource well before a custom resource of that name was defined has it built
-// in. This is known of a process of a peer until that process ends, and of this server until it is
-// another version. A document counts from when its content was first learnt, and not from the last
-// fetch.
+// A server that listed a resource well before a custom resource of that name was defined has it
+// built in. This is known of a process of a peer until that process ends, and of this server until
+// it is another version. A document counts from when its content was first learnt, and not from the
+// last fetch.
 func TestWhatResetsWhatIsBuiltIn(t *testing.T) {
 	first := lists(gadget)
 	learnt := slices.Concat([]Event{
@@ -98,8 +98,8 @@ func TestADeletedResourceThatWasDefinedDuringAnOutageIsNotFound(t *testing.T) {
 	}
 }
 
-// A server that starts may see its peers' documents before the definitions that were there all along.
-// The order of the two proves nothing then.
+// A server that starts may see its peers' documents before the definitions that were there all
+// along. The order of the two proves nothing then.
 func TestDefinitionsFromBeforeTheStartShowNothingBuiltIn(t *testing.T) {
 	is := pieces(table(Reference(), slices.Concat([]Event{
 		LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: epoch},

@@ -126,7 +126,8 @@ func TestACustomResourceInABuiltInGroupVersion(t *testing.T) {
 	}
 }
 
-// A custom resource without a subresource is not served in place of a built-in resource that has it.
+// A custom resource without a subresource is not served in place of a built-in resource that has
+// it.
 func TestASubresourceThatOnlyTheBuiltInResourceHas(t *testing.T) {
 	status := widget
 	status.Subresource = "status"

@@ -15,8 +15,8 @@ type statusLog struct {
 
 func (c *statusLog) WriteHeader(code int) { c.all = append(c.all, code) }
 
-// Of an answer without the header of a refusal, each status is written once. An informational status
-// is not the last one, except 101.
+// Of an answer without the header of a refusal, each status is written once. An informational
+// status is not the last one, except 101.
 func TestAnAnswerWithoutRefusalHasOneStatus(t *testing.T) {
 	for name, c := range map[string]struct {
 		written []int

@@ -122,7 +122,8 @@ func (w *surroundings) kindOf(o *history.Operation) int {
 	}
 }
 
-// nearest returns the requests to show, in time order. Requests of the same kind come before others.
+// nearest returns the requests to show, in time order. Requests of the same kind come before
+// others.
 func (w *surroundings) nearest() []Nearby {
 	slices.SortStableFunc(w.found, func(a, b nearby) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.distance, b.distance), cmp.Compare(a.ID, b.ID))

@@ -16,7 +16,8 @@ type kindRow struct {
 	Percent float64 // of all schedules
 }
 
-// newKinds sorts the kinds of violations for the table: NEW ones first, then by grade and frequency.
+// newKinds sorts the kinds of violations for the table: NEW ones first, then by grade and
+// frequency.
 func newKinds(c *Campaign) (rows []kindRow) {
 	for i := range c.Findings {
 		f := &c.Findings[i]

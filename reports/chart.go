@@ -214,7 +214,8 @@ func faultSpans(faults []Fault, s scale, top float64) ([]span, float64) {
 	return out, top + float64(len(rows))*rowHeight
 }
 
-// mostLabelled is how many steps or faults have labels and rows. More of them are events in one row.
+// mostLabelled is how many steps or faults have labels and rows. More of them are events in one
+// row.
 const mostLabelled = 14
 
 // events draws many spans as ticks in one row. Those that begin within a pixel or two share a tick.

@@ -61,8 +61,8 @@ type phase struct {
 	from, until   history.Time
 }
 
-// leastTurn is how many answers of each kind a turn has at least, because single answers may come in
-// any order.
+// leastTurn is how many answers of each kind a turn has at least, because single answers may come
+// in any order.
 const leastTurn = 3
 
 // turnOf finds the largest change from 503 to wrong answers.
@@ -94,8 +94,8 @@ func (r RunReport) Turns() []string {
 	return out[:min(len(out), mostTurns)]
 }
 
-// turnedWhen says what happened when the answer changed: the faults, and the steps that disturbed the
-// cluster just then.
+// turnedWhen says what happened when the answer changed: the faults, and the steps that disturbed
+// the cluster just then.
 func (r RunReport) turnedWhen(t Turn) string {
 	words := circumstances(r, t.LastSeconds, t.FirstSeconds)
 	for _, s := range r.Steps {

@@ -115,7 +115,8 @@ type ClientCell struct {
 	Client string `json:"client"`
 	// Did says whether the operation works.
 	Did Did `json:"did"`
-	// Reason is why it does not work, in the client's own words if there are any, or why it was not run.
+	// Reason is why it does not work, in the client's own words if there are any, or why it was not
+	// run.
 	Reason string `json:"reason,omitempty"`
 }
 

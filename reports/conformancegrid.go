@@ -7,8 +7,8 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// conformanceGrid has a row for each scenario that was run. Its columns are the causes of violations,
-// and the invariants.
+// conformanceGrid has a row for each scenario that was run. Its columns are the causes of
+// violations, and the invariants.
 type conformanceGrid struct {
 	Causes     []gridCause
 	Invariants []invariant.Invariant
@@ -85,8 +85,8 @@ func newConformanceGrid(c ConformanceReport) (g conformanceGrid) {
 	return g
 }
 
-// verdict is the verdict on an invariant of the profile. It is inconclusive if no run was judged, or
-// if the report is of a skewproof that did not know the invariant.
+// verdict is the verdict on an invariant of the profile. It is inconclusive if no run was judged,
+// or if the report is of a skewproof that did not know the invariant.
 func (p ProfileResult) verdict(name string) invariant.Outcome {
 	switch {
 	case slices.Contains(p.Violated, name):

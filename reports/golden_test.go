@@ -110,8 +110,8 @@ func hugeRun(requests int) *history.History {
 	return h
 }
 
-// TestHugeRunGivesABoundedPage shows that nothing on the page grows with the history without a bound.
-// The number of requests makes no difference beyond that of the buckets.
+// TestHugeRunGivesABoundedPage shows that nothing on the page grows with the history without a
+// bound. The number of requests makes no difference beyond that of the buckets.
 func TestHugeRunGivesABoundedPage(t *testing.T) {
 	h := hugeRun(20_000)
 	var verdicts []invariant.Verdict

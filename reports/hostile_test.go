@@ -30,8 +30,9 @@ func inText[T any](write func(io.Writer, T, SummaryOptions) error) func(io.Write
 	return func(w io.Writer, report T) error { return write(w, report, SummaryOptions{}) }
 }
 
-// TestNothingWrittenControlsItsViewer writes every report with hostile strings in every field: no page,
-// no text and no JUnit document has a character that controls a terminal or turns text around.
+// TestNothingWrittenControlsItsViewer writes every report with hostile strings in every field: no
+// page, no text and no JUnit document has a character that controls a terminal or turns text
+// around.
 func TestNothingWrittenControlsItsViewer(t *testing.T) {
 	var all []steered
 	all = append(all, as(small(), map[string]func(io.Writer, RunReport) error{"run, page": WriteHTML, "run, JUnit": WriteJUnit, "run, text": inText(WriteSummary)})...)

@@ -67,8 +67,8 @@ func source(block []byte) string {
 }
 
 // writePage renders a page. It renders into memory first, because a page is small and a template
-// error must not leave half a page in w. No character of a page controls a terminal or the direction
-// of the text around it.
+// error must not leave half a page in w. No character of a page controls a terminal or the
+// direction of the text around it.
 func writePage(w io.Writer, page *template.Template, document any) error {
 	var b bytes.Buffer
 	if err := page.Execute(&b, document); err != nil {

@@ -81,8 +81,8 @@ func newLane(r RunReport, of cardOf, l Lane, s scale, top float64, versions []ve
 // spans that are narrow and close together.
 const mostSpans = 100
 
-// joinedTo appends a rectangle, or widens the last one if there are many of them and both lie within a
-// few pixels.
+// joinedTo appends a rectangle, or widens the last one if there are many of them and both lie
+// within a few pixels.
 func joinedTo(all []rect, of int, next rect) []rect {
 	n := len(all) - 1
 	if of <= mostSpans || n < 0 || next.X > all[n].X+all[n].W+2 && next.X > all[n].X+chartWidth/mostSpans {

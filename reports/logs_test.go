@@ -89,8 +89,8 @@ func TestLogLinesOverNewYear(t *testing.T) {
 	}
 }
 
-// A server may write as much as it likes, and lines of any length: the report stays small, and keeps
-// warnings and errors.
+// A server may write as much as it likes, and lines of any length: the report stays small, and
+// keeps warnings and errors.
 func TestLogLinesAreBounded(t *testing.T) {
 	r := logged()
 	var b strings.Builder

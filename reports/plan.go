@@ -10,8 +10,8 @@ import (
 const KindPlan = "UpgradePlan"
 
 // UpgradePlan is what an operator has to know before the kube-apiservers of a control plane are
-// upgraded from one version to another. Texts are Markdown with code in backquotes and nothing else.
-// Names come from recorded documents, and are treated as hostile.
+// upgraded from one version to another. Texts are Markdown with code in backquotes and nothing
+// else. Names come from recorded documents, and are treated as hostile.
 type UpgradePlan struct {
 	// APIVersion: always [APIVersion].
 	APIVersion string `json:"apiVersion"`

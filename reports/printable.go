@@ -6,8 +6,8 @@ import (
 )
 
 // Printable makes a text that servers or files may have written harmless for a terminal, a page and
-// an XML document. Line feeds and tabs stay. Other control characters and separators of lines become
-// spaces, and characters that change the direction of text go.
+// an XML document. Line feeds and tabs stay. Other control characters and separators of lines
+// become spaces, and characters that change the direction of text go.
 func Printable(s string) string { return strings.Map(printable, s) }
 
 // plain is Printable in one line.

@@ -20,8 +20,8 @@ type rowView struct {
 	Cells  []bar
 }
 
-// proportion is how large a part of the answers was of one kind, in quarters. What is wrong, and 503,
-// take at least half, because they must be seen among many right answers.
+// proportion is how large a part of the answers was of one kind, in quarters. What is wrong, and
+// 503, take at least half, because they must be seen among many right answers.
 type proportion struct {
 	class string
 	part  int

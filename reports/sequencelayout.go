@@ -108,8 +108,8 @@ func (s sequence) draw(l seqLayout, number string) seqView {
 	return v
 }
 
-// label places the label of an event above its arrow, and moves y down to the arrow. The label of an
-// answer is at the end of the arrow. No label leaves the picture.
+// label places the label of an event above its arrow, and moves y down to the arrow. The label of
+// an answer is at the end of the arrow. No label leaves the picture.
 func (v seqView) label(e seqEvent, l seqLayout, x1, x2 float64, y *float64) []seqText {
 	lines := wrapped(e.Label, max(l.spacing*1.6, v.Width-l.axis-l.spacing), 2)
 	width := 0.0
@@ -140,8 +140,8 @@ func centred(lines []string, x float64, y *float64) []seqText {
 
 func seqWidth(s string) float64 { return float64(len([]rune(s))) * seqChar }
 
-// wrapped breaks a text into at most so many lines of that width. It breaks at spaces and, in paths,
-// after slashes; what does not fit ends in an ellipsis.
+// wrapped breaks a text into at most so many lines of that width. It breaks at spaces and, in
+// paths, after slashes; what does not fit ends in an ellipsis.
 func wrapped(s string, width float64, most int) []string {
 	room := max(4, int(width/seqChar))
 	rest := []rune(strings.Join(strings.Fields(s), " "))

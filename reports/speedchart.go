@@ -95,8 +95,8 @@ var ways = []struct {
 	class, name string
 }{{invariant.WayAnswered, "local", "answered by the asked server"}, {invariant.WayPassedOn, "passed", "passed on to a peer"}, {invariant.WayUnknown, "unrecorded", "not recorded"}}
 
-// speedLines are the medians and the 99th percentiles of each way, and a point for the slowest request
-// of each class.
+// speedLines are the medians and the 99th percentiles of each way, and a point for the slowest
+// request of each class.
 func speedLines(l Lane, s scale, width Seconds, y func(Seconds) float64) []speedLine {
 	var out []speedLine
 	for _, w := range ways {

@@ -54,9 +54,9 @@ func (t *terminal) end(w io.Writer, files ...string) error {
 	return err
 }
 
-// WriteSummary writes for a terminal the verdict, a line for each invariant that failed or proved too
-// little, a line for all that held, a line for all that the run does not test, and the files with more
-// details. With opts.Wide, every invariant has a line.
+// WriteSummary writes for a terminal the verdict, a line for each invariant that failed or proved
+// too little, a line for all that held, a line for all that the run does not test, and the files
+// with more details. With opts.Wide, every invariant has a line.
 func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(r.Verdict.Outcome, string(r.Verdict.Outcome), r.Verdict.Sentence)

@@ -67,8 +67,8 @@ type LateBand struct {
 	QueuedSeconds Seconds `json:"queuedSeconds,omitempty"`
 }
 
-// Bucket counts the answers of one server in one slice of time, by kind of answer. Each answer counts
-// once.
+// Bucket counts the answers of one server in one slice of time, by kind of answer. Each answer
+// counts once.
 type Bucket struct {
 	// StartSeconds is the beginning of the slice, which is [Timeline.BucketSeconds] long.
 	StartSeconds Seconds `json:"startSeconds"`

@@ -10,8 +10,8 @@ import (
 
 var _ cluster.Administrator = (*driver)(nil)
 
-// CompactEtcd has no effect of its own in the simulator: a simulated watch that breaks always begins
-// with a list, as after a compaction.
+// CompactEtcd has no effect of its own in the simulator: a simulated watch that breaks always
+// begins with a list, as after a compaction.
 func (d *driver) CompactEtcd(context.Context) (string, error) {
 	return "simulated watches that break list again in any case", nil
 }

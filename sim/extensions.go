@@ -83,8 +83,8 @@ func (srv *server) document() history.Document {
 	return srv.cache.document
 }
 
-// define changes the definitions in etcd. Each server sees the change after its own delay. The error
-// is a [scenario.RefusedDefinition].
+// define changes the definitions in etcd. Each server sees the change after its own delay. The
+// error is a [scenario.RefusedDefinition].
 func (s *Simulator) define(d scenario.Definition, exists bool) (err error) {
 	if exists {
 		s.extensions, err = apply(s.extensions, d, s.wall())

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// kept holds values that one run after another reuses. They never move. There are at most mostKept of
-// them, because a long run needs millions, few of them at a time.
+// kept holds values that one run after another reuses. They never move. There are at most mostKept
+// of them, because a long run needs millions, few of them at a time.
 type kept[T any] struct {
 	all  []*T
 	used int

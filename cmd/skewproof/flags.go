@@ -37,8 +37,8 @@ func registerRun(flags *pflag.FlagSet, s *run.Spec) {
 	registerOwn(flags, s, "local and kind only")
 }
 
-// registerOwn declares the flags about the user's own flags for kube-apiservers. where says to which
-// runs they apply.
+// registerOwn declares the flags about the user's own flags for kube-apiservers. where says to
+// which runs they apply.
 func registerOwn(flags *pflag.FlagSet, s *run.Spec, where string) {
 	flags.StringArrayVar(&s.APIServerFlags, "kube-apiserver-flag", nil,
 		"a flag of your own for every kube-apiserver, as NAME=VALUE ("+where+"); may be repeated")

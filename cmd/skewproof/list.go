@@ -92,8 +92,8 @@ With names, or -o wide, each scenario is described: what happens, what must hold
 	return cmd
 }
 
-// listMargin is how many rows of a terminal the short list needs beside its scenarios: the families,
-// the last line, and the prompt.
+// listMargin is how many rows of a terminal the short list needs beside its scenarios: the
+// families, the last line, and the prompt.
 const listMargin = 12
 
 func listShort(out io.Writer, all []suite.Listed) error {

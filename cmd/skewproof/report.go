@@ -231,8 +231,8 @@ func clientsAgain(dir string, c run.Console) error {
 	return resultError(table.Result, suite.RenderClients(table, dir, c))
 }
 
-// parityAgain has the exit code of 'skewproof parity': a pair that was not compared means that a run
-// could not be carried out.
+// parityAgain has the exit code of 'skewproof parity': a pair that was not compared means that a
+// run could not be carried out.
 func parityAgain(dir string, c run.Console) error {
 	table, err := reports.ReadParity(filepath.Join(dir, reports.ParityJSON))
 	if err == nil {

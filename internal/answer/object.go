@@ -27,8 +27,9 @@ func Object(body []byte) string {
 // ownHeaders are the headers that each server, or each connection, adds with values of its own.
 var ownHeaders = []string{"Audit-Id", "Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding"}
 
-// flowControlHeaders begins the names of headers in which a server names its objects of API Priority
-// and Fairness (k8s.io/api/flowcontrol/v1, ResponseHeaderMatchedPriorityLevelConfigurationUID).
+// flowControlHeaders begins the names of headers in which a server names its objects of API
+// Priority and Fairness (k8s.io/api/flowcontrol/v1,
+// ResponseHeaderMatchedPriorityLevelConfigurationUID).
 const flowControlHeaders = "X-Kubernetes-Pf-"
 
 // Headers are the headers that a proxy must return as it gets them, a line each, sorted. A value

@@ -35,9 +35,9 @@ const (
 	// E2ETest is Kubernetes' own end-to-end tests, which run against a control plane.
 	E2ETest Component = "e2e.test"
 
-	// ClientGo, ControllerRuntime and ClientNode are skewproof's own programs that use these libraries.
-	// Their version is the version of the library. ClientNode uses the JavaScript client, and takes
-	// Node.js to be made and to run. See package libraries.
+	// ClientGo, ControllerRuntime and ClientNode are skewproof's own programs that use these
+	// libraries. Their version is the version of the library. ClientNode uses the JavaScript client,
+	// and takes Node.js to be made and to run. See package libraries.
 	ClientGo          Component = "client-go"
 	ControllerRuntime Component = "controller-runtime"
 	ClientNode        Component = "client-node"

@@ -182,8 +182,8 @@ func (c *Campaign) command(seed uint64) []string {
 	}
 }
 
-// Run carries out the campaign until it has run all its schedules, its time is over, or ctx ends. An
-// error says that not one cluster could be used.
+// Run carries out the campaign until it has run all its schedules, its time is over, or ctx ends.
+// An error says that not one cluster could be used.
 func (c *Campaign) Run(ctx context.Context) (*reports.Campaign, error) {
 	c.began = time.Now()
 	var failed error
@@ -229,8 +229,8 @@ func (c *Campaign) open(ctx context.Context, name string) (Cluster, error) {
 	return c.clusters.Open(ctx, filepath.Join(c.Out, c.unused(name)))
 }
 
-// useCluster carries out schedules on a new cluster until it cannot be used any longer. An error ends
-// the campaign.
+// useCluster carries out schedules on a new cluster until it cannot be used any longer. An error
+// ends the campaign.
 func (c *Campaign) useCluster(ctx context.Context) (err error) {
 	began := time.Now()
 	before := c.explored

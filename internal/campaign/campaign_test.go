@@ -25,7 +25,8 @@ import (
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// simulated are clusters in virtual time. The n-th schedule over all clusters, from 1, may go wrong.
+// simulated are clusters in virtual time. The n-th schedule over all clusters, from 1, may go
+// wrong.
 type simulated struct {
 	schedules int
 	left      map[int][]string // what remains of the schedules before

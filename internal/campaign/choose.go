@@ -76,8 +76,8 @@ func (c *chooser) choose(reached Coverage) (best schedule, err error) {
 	return best, nil
 }
 
-// possible reports whether real links can carry all faults of a plan. Simulated links can carry some
-// that real ones cannot.
+// possible reports whether real links can carry all faults of a plan. Simulated links can carry
+// some that real ones cannot.
 func possible(p scenario.Plan) bool {
 	on := map[string]fault.Fault{} // by label
 	for _, s := range p.Steps {

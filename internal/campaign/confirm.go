@@ -76,8 +76,8 @@ func (c *Campaign) shows(ctx context.Context, on Cluster, f *newFinding, s sched
 	return seen, os.RemoveAll(string(j.dir))
 }
 
-// shrink looks for a smaller schedule, on clusters that are kept. A smaller one counts only if a new
-// cluster shows the finding with it too.
+// shrink looks for a smaller schedule, on clusters that are kept. A smaller one counts only if a
+// new cluster shows the finding with it too.
 func (c *Campaign) shrink(ctx context.Context, f *newFinding) {
 	if c.ShrinkRuns <= 0 {
 		return

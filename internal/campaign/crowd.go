@@ -10,9 +10,9 @@ import (
 // crowdOneIn is the share of schedules that get a crowd.
 const crowdOneIn = 4
 
-// crowd lets a caller send many requests at a time during one of the waits of a schedule, through one
-// of its servers. Only real servers can be crowded, so the generator that the simulator shares knows
-// no crowds. The seed alone decides.
+// crowd lets a caller send many requests at a time during one of the waits of a schedule, through
+// one of its servers. Only real servers can be crowded, so the generator that the simulator shares
+// knows no crowds. The seed alone decides.
 func crowd(p *scenario.Plan, seed uint64) {
 	choices := rand.New(rand.NewPCG(seed, 0))
 	if choices.IntN(crowdOneIn) > 0 {

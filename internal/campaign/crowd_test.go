@@ -9,8 +9,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// About every fourth schedule has one crowd of any kind, at any server, which lasts as long as one of
-// its waits. A seed always gives the same.
+// About every fourth schedule has one crowd of any kind, at any server, which lasts as long as one
+// of its waits. A seed always gives the same.
 func TestSomeSchedulesHaveACrowd(t *testing.T) {
 	plan := func() *scenario.Plan {
 		p := &scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}}}

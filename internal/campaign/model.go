@@ -35,8 +35,8 @@ func policyOf(subject, version string) (policy proxy.Policy, on bool, err error)
 	return policy, err == nil, err
 }
 
-// model runs a schedule in the simulator, with the presets of its versions, and reports whether that
-// shows the violation. why is set if the simulator cannot run it.
+// model runs a schedule in the simulator, with the presets of its versions, and reports whether
+// that shows the violation. why is set if the simulator cannot run it.
 func (c *Campaign) model(f *newFinding) (knows bool, why string) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -71,7 +71,8 @@ func TestAnEarlierPartKeepsWhatIsNew(t *testing.T) {
 	}
 }
 
-// A campaign that is killed can be continued: what was found is written whenever a cluster has ended.
+// A campaign that is killed can be continued: what was found is written whenever a cluster has
+// ended.
 func TestACampaignIsWrittenAfterEachCluster(t *testing.T) {
 	o := options(t, 4)
 	on := &simulated{breaks: map[int]error{3: errors.New("a crashed")}}

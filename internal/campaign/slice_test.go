@@ -44,7 +44,8 @@ var restart = part{
 	{Action: scenario.Restart, Server: "a"}, {Action: scenario.Restart, Server: "b"}, {Action: scenario.Restart, Server: "c"},
 }
 
-// simulate runs parts one after the other, and returns the history with the times at which each began.
+// simulate runs parts one after the other, and returns the history with the times at which each
+// began.
 func simulate(t *testing.T, parts ...part) (h *history.History, began []history.Time) {
 	t.Helper()
 	var c sim.Case

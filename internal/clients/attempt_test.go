@@ -193,7 +193,8 @@ func TestEveryOperationGoesTheTestedWay(t *testing.T) {
 	}
 }
 
-// The table is about what only the newer server has: most rows must be able to fail without a proxy.
+// The table is about what only the newer server has: most rows must be able to fail without a
+// proxy.
 func TestOperationsAreWhole(t *testing.T) {
 	names, crossing := map[string]bool{}, 0
 	for _, o := range Operations() {

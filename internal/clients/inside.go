@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
-// Inside runs clients in the sandbox of a run that is held, by 'skewproof shell', which gives it the
-// kubeconfig.
+// Inside runs clients in the sandbox of a run that is held, by 'skewproof shell', which gives it
+// the kubeconfig.
 type Inside struct {
 	// Program is skewproof, and Dir the directory of the run.
 	Program, Dir string

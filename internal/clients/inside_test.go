@@ -44,8 +44,8 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// A command that never ends is ended with all that it started: when it has printed enough, or at its
-// limit.
+// A command that never ends is ended with all that it started: when it has printed enough, or at
+// its limit.
 func TestInsideEnds(t *testing.T) {
 	endless := inside(t, "echo begun; sleep 3600 & wait")
 	i := Invocation{Program: "kubectl", Version: "v1.37.1", Home: t.TempDir(), Limit: time.Minute, Seen: func(output string) bool { return strings.Contains(output, "begun") }}

@@ -22,8 +22,8 @@ const (
 	bundleKind     = "ClusterTrustBundle.v1.certificates.k8s.io"
 )
 
-// clientGoOperations are what programs do with client-go. The clients of versions that do not know a
-// kind reach it with the dynamic client.
+// clientGoOperations are what programs do with client-go. The clients of versions that do not know
+// a kind reach it with the dynamic client.
 func clientGoOperations() (all []Operation) {
 	made := create(bundle("made"))
 	labelIt, deleteIt := "label "+bundles+" {name} --overwrite "+labelled+"=labelled", "delete "+bundles+" {name}"

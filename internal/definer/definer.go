@@ -180,8 +180,8 @@ func conditionHolds(definition *unstructured.Unstructured, kind string) bool {
 	return condition(definition, kind, "True") != ""
 }
 
-// condition returns the message of a condition, or its kind if it has none; "" if the condition does
-// not have that status.
+// condition returns the message of a condition, or its kind if it has none; "" if the condition
+// does not have that status.
 func condition(definition *unstructured.Unstructured, kind, status string) string {
 	conditions, _, err := unstructured.NestedSlice(definition.Object, "status", "conditions")
 	if err != nil {

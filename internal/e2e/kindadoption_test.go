@@ -84,7 +84,8 @@ func documented(t *testing.T, heading string) string {
 	return commands
 }
 
-// The commands of the document are there and are a shell's, which is known before a cluster is made.
+// The commands of the document are there and are a shell's, which is known before a cluster is
+// made.
 func TestAdoptionCommandsAreAShells(t *testing.T) {
 	for _, heading := range []string{addSidecar, removeSidecar} {
 		if out, err := exec.CommandContext(t.Context(), "bash", "-n", "-c", documented(t, heading)).CombinedOutput(); err != nil {
@@ -188,8 +189,8 @@ func readReference(t *testing.T) []map[string]any {
 	return c.APIServer.ExtraArgs
 }
 
-// peersAre waits until a node's sidecar reaches so many peers by their proxies and so many directly,
-// and knows the addresses of all.
+// peersAre waits until a node's sidecar reaches so many peers by their proxies and so many
+// directly, and knows the addresses of all.
 func peersAre(ctx context.Context, t *testing.T, node string, proxied, direct int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the metrics of the sidecar on %s have %d peers with a proxy, %d without", node, proxied, direct), time.Minute, func() bool {
@@ -233,7 +234,8 @@ func (c *operatorsCluster) servesNewer(ctx context.Context, t *testing.T, i int)
 }
 
 // withoutSidecars checks that nothing is left of the sidecars: the endpoints of the kubernetes
-// Service are the kube-apiservers' own, and the older one answers 404 for a resource of the newer one.
+// Service are the kube-apiservers' own, and the older one answers 404 for a resource of the newer
+// one.
 func (c *operatorsCluster) withoutSidecars(ctx context.Context, t *testing.T) {
 	t.Helper()
 	if now := serviceEndpoints(ctx, t, c.admin); !slices.Equal(now, slices.Sorted(slices.Values(c.endpoints))) {

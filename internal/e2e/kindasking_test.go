@@ -36,8 +36,9 @@ type askedAnswer struct {
 }
 
 // startAsking starts a client that asks through the load balancer, and a pod on each node that asks
-// through the kubernetes Service. Each sends ten requests a second, half of them on new connections:
-// the others stay at one server until it restarts. stop returns what each was answered.
+// through the kubernetes Service. Each sends ten requests a second, half of them on new
+// connections: the others stay at one server until it restarts. stop returns what each was
+// answered.
 func (c *operatorsCluster) startAsking(ctx context.Context, t *testing.T) (stop func() map[string][]askedAnswer) {
 	t.Helper()
 	var paths []string

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What clients ask, with the status of the right answer. Every server serves the first two, whatever
-// its version, and no server the third.
+// What clients ask, with the status of the right answer. Every server serves the first two,
+// whatever its version, and no server the third.
 var asked = map[string]int{
 	"/api/v1/namespaces/kube-system/configmaps/kubeadm-config": http.StatusOK,
 	"/apis/apps/v1/namespaces/kube-system/daemonsets":          http.StatusOK,

@@ -140,8 +140,8 @@ func imagePatch(version string) string {
 	return "- {op: replace, path: /spec/containers/0/image, value: 'registry.k8s.io/kube-apiserver:" + version + "'}\n"
 }
 
-// operatorsConfiguration is kind's configuration. Everything about sidecars is copied unchanged from
-// the operators' files; [nodeFiles] puts the other files on the nodes.
+// operatorsConfiguration is kind's configuration. Everything about sidecars is copied unchanged
+// from the operators' files; [nodeFiles] puts the other files on the nodes.
 func operatorsConfiguration(t *testing.T, name string, sidecars bool) []byte {
 	t.Helper()
 	var b strings.Builder

@@ -67,9 +67,9 @@ func (k Kind) Effect() Effect { return kinds[k].Effect }
 // Toxic returns the toxic of a valid fault whose kind does not disable its link.
 func (f Fault) Toxic() Toxic { return kinds[f.Kind].toxic(f) }
 
-// Excludes reports whether two faults cannot be active at the same time: they act on the same stream
-// of the same link, and one of them ends streams by itself. To heal the first one, toxiproxy would
-// have to remove the second one and add it again. In that time, data would pass.
+// Excludes reports whether two faults cannot be active at the same time: they act on the same
+// stream of the same link, and one of them ends streams by itself. To heal the first one, toxiproxy
+// would have to remove the second one and add it again. In that time, data would pass.
 func (f Fault) Excludes(other Fault) bool {
 	one, two := kinds[f.Kind], kinds[other.Kind]
 	sameLink := f.From == other.From && f.To == other.To
@@ -134,8 +134,8 @@ func required[N ~int64](parameter string, v N) error {
 	return nil
 }
 
-// whole checks that a duration has no part smaller than toxiproxy's unit, which toxiproxy would drop
-// silently.
+// whole checks that a duration has no part smaller than toxiproxy's unit, which toxiproxy would
+// drop silently.
 func whole(parameter string, d, unit time.Duration) error {
 	if d%unit != 0 {
 		return fmt.Errorf("parameter %q is %s: toxiproxy counts in whole units of %s", parameter, d, unit)

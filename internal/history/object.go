@@ -41,8 +41,8 @@ type Object struct {
 	Fields []string `json:"fields,omitempty"`
 }
 
-// CandidatePrefix begins the name of the host of controllers with leader election, before the name of
-// the server whose clients they are: "kcm-b". The identity in the Lease begins with it.
+// CandidatePrefix begins the name of the host of controllers with leader election, before the name
+// of the server whose clients they are: "kcm-b". The identity in the Lease begins with it.
 const CandidatePrefix = "kcm-"
 
 // Owner is an owner reference. An owner is identified by its UID.

@@ -51,8 +51,8 @@ func oddMethods(ctx context.Context, t *Target, i int) error {
 	})
 }
 
-// oddTimeouts asks for discovery with a timeout that cannot be parsed. A kube-apiserver refuses this
-// before it authenticates the caller.
+// oddTimeouts asks for discovery with a timeout that cannot be parsed. A kube-apiserver refuses
+// this before it authenticates the caller.
 func oddTimeouts(ctx context.Context, t *Target, i int) error {
 	token := ""
 	if i%2 == 1 {

@@ -148,9 +148,9 @@ func (f *Facts) peerImpaired(o *observation) bool {
 	return slices.ContainsFunc(o.unsure, impaired) || slices.ContainsFunc(o.capable, func(p peer) bool { return impaired(p.server) })
 }
 
-// lost reports whether the operation is a failed write that no peer recorded, but that may have been
-// on its way to a peer when their connection broke or became silent. The asked server cannot know
-// whether the peer has carried it out. It does know that if the peer refused every connection.
+// lost reports whether the operation is a failed write that no peer recorded, but that may have
+// been on its way to a peer when their connection broke or became silent. The asked server cannot
+// know whether the peer has carried it out. It does know that if the peer refused every connection.
 func (f *Facts) lost(o *observation) bool {
 	failed := o.op.Status >= http.StatusInternalServerError || o.op.Failure != history.FailureNone
 	if !failed || !writes(o.op) || o.forwarded() {

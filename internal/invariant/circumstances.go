@@ -52,8 +52,8 @@ const (
 )
 
 // unansweredBefore is ObstacleConfiguration if the peer advertised an address from which no answer
-// comes, so recently that it can explain an answer in w. Other obstacles end a connection at once, or
-// do so when they are removed.
+// comes, so recently that it can explain an answer in w. Other obstacles end a connection at once,
+// or do so when they are removed.
 func (f *Facts) unansweredBefore(from, to string, w window) Obstacle {
 	for _, fault := range f.faults[link{from, to}] {
 		if fault.Detail != history.DetailUnroutable {

@@ -127,10 +127,10 @@ func sender(q *history.Request) string {
 	return q.User + " (" + program + ")"
 }
 
-// harm is a wrong act of a controller on an object, or work that a controller did not do. act is the
-// request for it. misled is the wrong answer that misled the controller. Either is nil if the
-// history has none. unseen is the resource of an object that the controller should have seen but did
-// not see.
+// harm is a wrong act of a controller on an object, or work that a controller did not do. act is
+// the request for it. misled is the wrong answer that misled the controller. Either is nil if the
+// history has none. unseen is the resource of an object that the controller should have seen but
+// did not see.
 type harm struct {
 	wrong, cause string
 	at           history.Time

@@ -38,8 +38,8 @@ func TestHowNearADocumentOfTheLoadMustBe(t *testing.T) {
 	}
 }
 
-// A 404 denies a resource if it is for that resource in any version, for its group, or for the group
-// version of the object. The garbage collector may ask for another version than the owner's.
+// A 404 denies a resource if it is for that resource in any version, for its group, or for the
+// group version of the object. The garbage collector may ask for another version than the owner's.
 func TestWhich404sDenyAResource(t *testing.T) {
 	about := func(version, resource string) history.GVR {
 		return history.GVR{Group: gadgets.Group, Version: version, Resource: resource}
@@ -82,7 +82,8 @@ func TestWhatALeaseContradictsIsSaid(t *testing.T) {
 	}
 }
 
-// A server that passes an answer back has ended no earlier than its peer: at the same moment counts.
+// A server that passes an answer back has ended no earlier than its peer: at the same moment
+// counts.
 func TestAnswersThatEndAtTheSameMomentAreRelayed(t *testing.T) {
 	created := answering(201)
 	for peerEnds, want := range map[int]Outcome{7: OutcomePass, 8: OutcomePass, 9: OutcomeFail} {

@@ -125,7 +125,8 @@ func (f *Facts) leftOut(by *server, gv groupVersion, w window) bool {
 	})
 }
 
-// startOf is when the process of the span was started, or the beginning if the history does not say.
+// startOf is when the process of the span was started, or the beginning if the history does not
+// say.
 func (s span) startOf(line timeline) history.Time {
 	for _, other := range line {
 		if other.incarnation == s.incarnation && other.phase != phaseDown {
@@ -165,9 +166,9 @@ func (f *Facts) native(piece served, gv groupVersion) bool {
 
 // shadowed reports whether a server cannot serve a custom resource that it lists. This is so if the
 // server has the group built in, but not the version of the custom resource: the document of a
-// built-in group claims every path below the group, and the custom resource is never asked. A single
-// kube-apiserver answers 404 too (director in k8s.io/apiserver, pkg/server/handler.go). An aggregated
-// API comes before both.
+// built-in group claims every path below the group, and the custom resource is never asked. A
+// single kube-apiserver answers 404 too (director in k8s.io/apiserver, pkg/server/handler.go). An
+// aggregated API comes before both.
 func (f *Facts) shadowed(piece served, k key) bool {
 	if !f.customIn(k) || k.subresource != "" || piece.doc == nil || f.native(piece, k.groupVersion()) {
 		return false
@@ -177,11 +178,11 @@ func (f *Facts) shadowed(piece served, k key) bool {
 	})
 }
 
-// ofNamesake reports whether o asks for a subresource of a custom resource of the asked server which
-// has the group, version and name of a resource that peers have built in. Every server serves its own
-// custom resources, and no definition of a run has subresources. So the subresource that the peers
-// have belongs to another resource of the same name. This is so until Staleness after the asked
-// server has stopped listing the custom resource.
+// ofNamesake reports whether o asks for a subresource of a custom resource of the asked server
+// which has the group, version and name of a resource that peers have built in. Every server serves
+// its own custom resources, and no definition of a run has subresources. So the subresource that
+// the peers have belongs to another resource of the same name. This is so until Staleness after the
+// asked server has stopped listing the custom resource.
 func (f *Facts) ofNamesake(o *observation) bool {
 	if o.op.Subresource == "" || !f.customIn(key{GVR: o.op.GVR}) {
 		return false

@@ -8,10 +8,10 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// ruleFinalizers rules on an object that is gone and had finalizers. A server removes such an object
-// with the write that removes the last finalizer, so etcd never has it without finalizers
-// (k8s.io/apiserver, pkg/registry/generic/registry/store.go, errEmptiedFinalizers). The servers' logs
-// must have that write.
+// ruleFinalizers rules on an object that is gone and had finalizers. A server removes such an
+// object with the write that removes the last finalizer, so etcd never has it without finalizers
+// (k8s.io/apiserver, pkg/registry/generic/registry/store.go, errEmptiedFinalizers). The servers'
+// logs must have that write.
 func (t *tally) ruleFinalizers(o *object) {
 	gone, f := o.last(), t.facts
 	if !gone.Gone || len(gone.Finalizers) == 0 {

@@ -95,8 +95,9 @@ func ruleIdentity(o *observation) (ruling, history.Hop) {
 }
 
 // impersonator reports whether a hop names the user who sent the operation, and not the user whom
-// this sender impersonated, for a good reason: the asked server may pass the impersonation on, and a
-// peer that refused the request, or was killed meanwhile, may not have come to the impersonated user.
+// this sender impersonated, for a good reason: the asked server may pass the impersonation on, and
+// a peer that refused the request, or was killed meanwhile, may not have come to the impersonated
+// user.
 func impersonator(op *history.Operation, h history.Hop) bool {
 	return op.Impersonator != "" && h.User == op.Impersonator && (!atPeer(op, h) || !succeeded(h.Status))
 }

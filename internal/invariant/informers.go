@@ -70,8 +70,8 @@ func (f *Facts) informing(i *informer, w window) situation {
 	return f.situate(f.asks(i, w), w)
 }
 
-// informerSignature is the signature of a wrong delivery to an informer at a time. late means that a
-// delivery did not come in time. If the server then answered every request of the informer alike,
+// informerSignature is the signature of a wrong delivery to an informer at a time. late means that
+// a delivery did not come in time. If the server then answered every request of the informer alike,
 // that answer is a part of the signature, and the circumstances are those in which it began.
 func (f *Facts) informerSignature(i *informer, at history.Time, wrong string, late bool) Signature {
 	plain := Signature{Mechanism: MechanismInformer, Wrong: wrong}

@@ -22,8 +22,8 @@ var isolation = Invariant{
 }
 
 // extraWait is how much longer than the slowest direct request of its kind a request may take. A
-// dial, a TLS handshake and a failover take less. directly is the number of direct requests of a kind
-// that must be known before waits are compared with them.
+// dial, a TLS handshake and a failover take less. directly is the number of direct requests of a
+// kind that must be known before waits are compared with them.
 const (
 	extraWait = 3 * time.Second
 	directly  = 20
@@ -42,8 +42,9 @@ type disturbedRequest struct {
 	wrong, cause string
 }
 
-// onlyPassedOn distinguishes, in a signature, a proxy that runs short of something from a server that
-// does: beside the crowd, nothing like it went wrong with requests that the server serves itself.
+// onlyPassedOn distinguishes, in a signature, a proxy that runs short of something from a server
+// that does: beside the crowd, nothing like it went wrong with requests that the server serves
+// itself.
 const onlyPassedOn = ", only if passed on"
 
 func judgeIsolation(f *Facts) *tally {

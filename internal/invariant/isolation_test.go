@@ -71,8 +71,8 @@ func TestIsolation(t *testing.T) {
 	})
 }
 
-// A server that runs short of something lets all requests wait. A proxy that does lets those wait that
-// it passes on. A known defect of the first kind must not explain one of the second kind.
+// A server that runs short of something lets all requests wait. A proxy that does lets those wait
+// that it passes on. A known defect of the first kind must not explain one of the second kind.
 func TestIsolationSaysWhetherOnlyThePassedOnWait(t *testing.T) {
 	crowded := func() *story {
 		return tell("Isolation").crowd(60, 90, 4, 0).askEvery(60, 82, "a", gadgets, 200, took(0.01)).ask(70, "b", gadgets, 200, took(9))

@@ -25,7 +25,8 @@ const (
 )
 
 // metadataInformers is the client by which the garbage collector and the quota controller list and
-// watch all resources (k8s.io/kubernetes, cmd/kube-controller-manager/app, CreateControllerContext).
+// watch all resources (k8s.io/kubernetes, cmd/kube-controller-manager/app,
+// CreateControllerContext).
 const metadataInformers = "metadata-informers"
 
 // senders is a predicate over the senders of requests.
@@ -45,8 +46,8 @@ func controllerNamed(name string) senders {
 	}
 }
 
-// sentLike matches the requests of the sender of a request, and nothing if q is nil. The access logs
-// of sidecars do not have user agents, so agents are compared only if both are known.
+// sentLike matches the requests of the sender of a request, and nothing if q is nil. The access
+// logs of sidecars do not have user agents, so agents are compared only if both are known.
 func sentLike(q *history.Request) senders {
 	return func(other *history.Request) bool {
 		return q != nil && q.User == other.User && (q.Agent == other.Agent || q.Agent == "" || other.Agent == "")
@@ -83,9 +84,10 @@ func (f *Facts) denied(to senders, gvr history.GVR, name string, during window) 
 	return last
 }
 
-// unlisted returns the first discovery document that certainly lacked the resource, in every version,
-// while a server served it. It looks at the document that the sender knew at the beginning of a
-// time, and at those that the sender got in that time. It returns nil if there is no such document.
+// unlisted returns the first discovery document that certainly lacked the resource, in every
+// version, while a server served it. It looks at the document that the sender knew at the beginning
+// of a time, and at those that the sender got in that time. It returns nil if there is no such
+// document.
 func (f *Facts) unlisted(to senders, gvr history.GVR, during window) *wrongAnswer {
 	path := pathGroups
 	if gvr.Group == "" {

@@ -18,8 +18,8 @@ func (s *story) discovers(at float64, server, user string, options ...func(*hist
 	return s.request(at, server, user, "get", history.GVR{}, "", "", 200, append([]func(*history.Request){about}, options...)...)
 }
 
-// An orphan was leaked because the garbage collector never heard of the kind of its owner. The story
-// has the answer that did not list the kind.
+// An orphan was leaked because the garbage collector never heard of the kind of its owner. The
+// story has the answer that did not list the kind.
 func TestADocumentThatLacksAKindIsNamed(t *testing.T) {
 	leaked := func() *story {
 		return tell("OrphansCollected").runs("a", "v1.37.1").runs("b", "v1.36.3").runs("c", "v1.36.3").

@@ -53,9 +53,9 @@ func judgeNoWrongfulDeletion(f *Facts) *tally {
 }
 
 // meant reports whether the deletion of this very object was intended, whatever its owners are. It
-// is true in three cases: the load, a step of the run or a person asked for it; its namespace or its
-// definition was being deleted; or a controller asked for it that manages such objects for such an
-// owner, such as that of a ReplicaSet which needs fewer Pods.
+// is true in three cases: the load, a step of the run or a person asked for it; its namespace or
+// its definition was being deleted; or a controller asked for it that manages such objects for such
+// an owner, such as that of a ReplicaSet which needs fewer Pods.
 func (f *Facts) meant(o *object, change history.Object) bool {
 	return f.loadDeleted(o, change) || f.namespaceGoes(change) || f.definitionGoes(change) ||
 		slices.ContainsFunc(f.deleters(o, change), func(q *history.Request) bool { return q.Own || mayPrune(q, change) })

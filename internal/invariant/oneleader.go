@@ -157,8 +157,8 @@ func heldAt(changes []history.Object, at history.Time) (since, now history.Objec
 }
 
 // workOfControllers reports whether a request is a write of controllers that only the leader sends,
-// to the server whose clients they are. Requests for tokens, reviews, the Lease itself and events are
-// sent by the others too.
+// to the server whose clients they are. Requests for tokens, reviews, the Lease itself and events
+// are sent by the others too.
 func workOfControllers(q *history.Request) bool {
 	switch q.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":

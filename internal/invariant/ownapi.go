@@ -125,8 +125,8 @@ func (f *Facts) ruleContents(o *observation, some func(groupVersion) bool) (r ru
 	return rulingRight, nil
 }
 
-// aggregated reports whether a step of the run defined an aggregated API in a group version. Its own
-// server describes it, and every apiserver copies the description, as often as it likes.
+// aggregated reports whether a step of the run defined an aggregated API in a group version. Its
+// own server describes it, and every apiserver copies the description, as often as it likes.
 func (f *Facts) aggregated(gv groupVersion) bool {
 	return slices.ContainsFunc(f.steps, func(s history.Step) bool {
 		d := s.Defined

@@ -52,8 +52,8 @@ var prunes = map[string][]pruned{
 	"node":           {{"", "Pod", ""}, {"resource.k8s.io", "ResourceSlice", "Node"}},
 }
 
-// mayPrune reports whether the sender of a request may delete an object whose owners exist. A person
-// or a program that is not part of Kubernetes may delete anything.
+// mayPrune reports whether the sender of a request may delete an object whose owners exist. A
+// person or a program that is not part of Kubernetes may delete anything.
 func mayPrune(q *history.Request, o history.Object) bool {
 	name, part := partOfKubernetes(q)
 	if !part {
@@ -67,7 +67,8 @@ func mayPrune(q *history.Request, o history.Object) bool {
 
 // partOfKubernetes names the part of Kubernetes that sent a request; ok is false if another program
 // sent it. With --use-service-account-credentials, each controller is a service account in
-// kube-system. Otherwise they share one user, and only the end of the user agent names each of them.
+// kube-system. Otherwise they share one user, and only the end of the user agent names each of
+// them.
 func partOfKubernetes(q *history.Request) (name string, ok bool) {
 	if name, ok := strings.CutPrefix(q.User, "system:serviceaccount:kube-system:"); ok {
 		return name, true

@@ -1,6 +1,6 @@
 // Package libraries has the source of programs that use client libraries as people do: one program
-// for each library, in directories of _programs, with a go.mod and a go.sum, or a package.json and a
-// package-lock.json, for each version of the library that it is built with. The go command skips
+// for each library, in directories of _programs, with a go.mod and a go.sum, or a package.json and
+// a package-lock.json, for each version of the library that it is built with. The go command skips
 // these directories: each program is a module of its own.
 package libraries
 

@@ -99,8 +99,8 @@ func module(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// changed is a source with a mutant in it, made as gremlins makes it: an operator of the syntax tree
-// is replaced, and the tree printed.
+// changed is a source with a mutant in it, made as gremlins makes it: an operator of the syntax
+// tree is replaced, and the tree printed.
 func changed(t *testing.T, source string, m mutant) string {
 	t.Helper()
 	fset := token.NewFileSet()

@@ -12,7 +12,8 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// holds is the finalizer of owners that are held. No controller knows it, so only the run removes it.
+// holds is the finalizer of owners that are held. No controller knows it, so only the run removes
+// it.
 const holds = "skewproof.dev/held"
 
 // Release implements [step.Objects]. It is not an error if an owner is gone: invariants judge that.

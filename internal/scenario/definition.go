@@ -10,8 +10,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Definition is a custom resource, or a resource of an aggregated API. Its group and versions may be
-// those of resources that some servers have built in.
+// Definition is a custom resource, or a resource of an aggregated API. Its group and versions may
+// be those of resources that some servers have built in.
 type Definition struct {
 	Group    string   `json:"group"`
 	Resource string   `json:"resource"` // plural and singular name
@@ -101,7 +101,8 @@ func (d *Definition) validate() error {
 }
 
 // RefusedDefinition says that the control plane does not accept a definition, or a change of one.
-// The run has not failed, and nothing in the control plane is at fault: the definition is not served.
+// The run has not failed, and nothing in the control plane is at fault: the definition is not
+// served.
 type RefusedDefinition struct {
 	Definition string // as a sentence
 	Why        string // in the words of a server

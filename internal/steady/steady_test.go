@@ -73,8 +73,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What a sidecar used in a soak of half an hour, every four seconds: hostile clients come and go, and
-// take twice as much of it at times. That is steady, and a leak on top of it is found.
+// What a sidecar used in a soak of half an hour, every four seconds: hostile clients come and go,
+// and take twice as much of it at times. That is steady, and a leak on top of it is found.
 func TestJudgeARealSoak(t *testing.T) {
 	content, err := os.ReadFile("testdata/soak.json")
 	if err != nil {

@@ -13,8 +13,8 @@ type crowd struct {
 	disperse func()
 }
 
-// gather starts a crowd. A crowd that cannot be is on for the state all the same, so that the plan can
-// end it.
+// gather starts a crowd. A crowd that cannot be is on for the state all the same, so that the plan
+// can end it.
 func (e *Executor) gather(ctx context.Context, s *scenario.Step) error {
 	crowds, ok := e.Load.(Crowds)
 	if !ok {

@@ -221,8 +221,8 @@ func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 }
 
 // refuses reports whether an error means that the control plane does not accept a definition, or
-// that there cannot be a crowd. Such an error is not a failure of the step: what it was to provoke is
-// not judged.
+// that there cannot be a crowd. Such an error is not a failure of the step: what it was to provoke
+// is not judged.
 func refuses(err error) bool {
 	var definition *scenario.RefusedDefinition
 	var crowd *scenario.RefusedCrowd

@@ -22,8 +22,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// DefaultClients are the clients of the table, as COMPONENT@VERSION: kubectl of the servers' versions
-// and of one minor older, and every version of the libraries that there is a program for.
+// DefaultClients are the clients of the table, as COMPONENT@VERSION: kubectl of the servers'
+// versions and of one minor older, and every version of the libraries that there is a program for.
 func DefaultClients() (all []string) {
 	for _, v := range []string{"v1.35.4", run.DefaultFrom, run.DefaultTo} {
 		all = append(all, named(binaries.Kubectl, v))

@@ -11,8 +11,8 @@ import (
 // Listed is a scenario with the facts that help users to choose one.
 type Listed struct {
 	scenario.Scenario
-	// Minutes are how long a run with the default flags is expected to take on real processes; 0 if the
-	// scenario does not run there.
+	// Minutes are how long a run with the default flags is expected to take on real processes; 0 if
+	// the scenario does not run there.
 	Minutes float64 `json:"minutes,omitempty"`
 	// Choosable are all labels that choose it: its own, those of its family, and its name.
 	Choosable []string `json:"choosable"`

@@ -13,8 +13,8 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// Every kind of client names the impersonated user in the same headers, and the operation names both
-// users.
+// Every kind of client names the impersonated user in the same headers, and the operation names
+// both users.
 func TestEveryClientImpersonates(t *testing.T) {
 	var mu sync.Mutex
 	var headers []string

@@ -29,8 +29,8 @@ const (
 // Setup creates the objects that the load needs: the namespace, the roles of [workload.Reader],
 // [workload.ServiceAccount] and [workload.ImpersonatedGroup], the service account itself, and a
 // bearer token for it. It also creates a service account for the caller of crowds, which may list,
-// watch and create everything. It does not change objects that already exist, so it can be repeated.
-// The admin client should not be recorded.
+// watch and create everything. It does not change objects that already exist, so it can be
+// repeated. The admin client should not be recorded.
 func Setup(ctx context.Context, admin kubernetes.Interface) (bearer string, err error) {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Labels: map[string]string{workload.ManagedBy: workload.ManagedByValue}}

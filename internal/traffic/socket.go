@@ -51,8 +51,8 @@ func newSocket(config *rest.Config, conns *connections.Set, record *recordingTra
 	}, nil
 }
 
-// credentials returns the headers by which client-go names the user: a bearer token, and the user who
-// is impersonated. A client certificate is not among them.
+// credentials returns the headers by which client-go names the user: a bearer token, and the user
+// who is impersonated. A client certificate is not among them.
 func credentials(config *rest.Config) http.Header {
 	header := http.Header{}
 	if config.BearerToken != "" {

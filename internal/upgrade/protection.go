@@ -95,8 +95,8 @@ func designOf(version string) design {
 	return peerDiscovery
 }
 
-// presetOf returns the policy that behaves like a version. For a version that is newer than all that
-// are known, it returns the newest policy and an error.
+// presetOf returns the policy that behaves like a version. For a version that is newer than all
+// that are known, it returns the newest policy and an error.
 func presetOf(version string) (proxy.Policy, error) {
 	policy, err := run.PresetOf(version)
 	if err != nil && semver.Compare(version, "v1.34") > 0 {

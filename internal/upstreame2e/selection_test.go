@@ -12,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// newest is what 'e2e.test --list-tests' prints in the newest version that skewproof is tested with,
-// without most specs of nodes, storage, scheduling, scaling and Windows.
+// newest is what 'e2e.test --list-tests' prints in the newest version that skewproof is tested
+// with, without most specs of nodes, storage, scheduling, scaling and Windows.
 const newest = "testdata/list-v1.37.txt"
 
 func listOf(t *testing.T) []string {

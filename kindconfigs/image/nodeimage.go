@@ -48,8 +48,8 @@ func (b *builder) nodeImage(ctx context.Context, versions []string) (string, err
 	})
 }
 
-// onNodes are the programs in the node image itself, of the oldest version. A test starts kube-proxy
-// there. kubeadm would run it in a pod, whose image also needs iptables.
+// onNodes are the programs in the node image itself, of the oldest version. A test starts
+// kube-proxy there. kubeadm would run it in a pod, whose image also needs iptables.
 var onNodes = []binaries.Component{binaries.Kubeadm, binaries.Kubectl, binaries.Kubelet, binaries.KubeProxy}
 
 func programNames() (names []string) {

@@ -257,7 +257,8 @@ func TestFinderAsksOnlyIfItMust(t *testing.T) {
 	}
 }
 
-// The finder searches at once if other servers lack a proxy than were found, and not if the same do.
+// The finder searches at once if other servers lack a proxy than were found, and not if the same
+// do.
 func TestFinderSearchesAtOnce(t *testing.T) {
 	appears := func(s *search, id proxy.ServerID) {
 		s.roster.Identity(IdentityLease{ID: id, Holder: "h", Renewed: epoch, Host: "host-" + string(id)}, epoch)

@@ -19,7 +19,8 @@ func near(value string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == value })
 }
 
-// A lease says something about servers only in the right namespace and with exactly the right label.
+// A lease says something about servers only in the right namespace and with exactly the right
+// label.
 func TestLeasesNearThoseOfServers(t *testing.T) {
 	for kind, c := range map[string]struct {
 		of           func() *coordinationv1.Lease

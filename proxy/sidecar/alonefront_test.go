@@ -135,8 +135,8 @@ func TestStreamsCountOnlyUntilTheirAnswersBegin(t *testing.T) {
 	}
 }
 
-// The sidecar asks the local server whether a caller may see discovery. Anonymous callers' questions
-// share a connection, one after the other. Otherwise each would cost a TLS handshake.
+// The sidecar asks the local server whether a caller may see discovery. Anonymous callers'
+// questions share a connection, one after the other. Otherwise each would cost a TLS handshake.
 func TestAnonymousDiscoveryNeedsNoHandshakeEach(t *testing.T) {
 	a, r := one(t)
 	var mu sync.Mutex

@@ -37,8 +37,8 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h.conn, nil, nil
 }
 
-// The access log has the final status, and the answer has an audit ID and Cache-Control, in whatever
-// order a handler writes.
+// The access log has the final status, and the answer has an audit ID and Cache-Control, in
+// whatever order a handler writes.
 func TestStatusOfAnAnswer(t *testing.T) {
 	type w = http.ResponseWriter
 	hijack := func(w w) { _, _, _ = http.NewResponseController(w).Hijack() }

@@ -16,7 +16,8 @@ import (
 
 const upload = "/api/v1/namespaces/n/pods/p/proxy/upload" // a stream
 
-// The first deadline of a body is that of its request, if this is a short one. A stream has its own.
+// The first deadline of a body is that of its request, if this is a short one. A stream has its
+// own.
 func TestFirstDeadlineOfABody(t *testing.T) {
 	const within = time.Minute
 	for name, c := range map[string]struct {

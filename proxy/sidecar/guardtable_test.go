@@ -146,8 +146,8 @@ func TestWhatTheGuardRemembers(t *testing.T) {
 	})
 }
 
-// A check counts for a connection if it began after the connection was dialled. Its result is shared,
-// good or bad. A check does not end with the request that began it.
+// A check counts for a connection if it began after the connection was dialled. Its result is
+// shared, good or bad. A check does not end with the request that began it.
 func TestConnectionsShareChecksThatBeganAfterThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &aServer{process: "1", ready: 200, metrics: 200, said: ran}

@@ -16,12 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// processGuard keeps callers' requests from a new process of the local server until the header names
-// have been compared with that process's. A process may have been started with other --requestheader
-// flags than the one before, and may read an identity from a header that clients can send. The guard
-// judges new connections only: an open connection leads to the process that it has always led to. A
-// server that does not identify its process by a certificate counts as a new one when the probe has
-// noticed it, up to a second later. It is safe for concurrent use.
+// processGuard keeps callers' requests from a new process of the local server until the header
+// names have been compared with that process's. A process may have been started with other
+// --requestheader flags than the one before, and may read an identity from a header that clients
+// can send. The guard judges new connections only: an open connection leads to the process that it
+// has always led to. A server that does not identify its process by a certificate counts as a new
+// one when the probe has noticed it, up to a second later. It is safe for concurrent use.
 type processGuard struct {
 	process func(context.Context) (string, error) // the name of the present process
 	get     func(ctx context.Context, path string) (*http.Response, error)
@@ -96,8 +96,8 @@ func (g *processGuard) check(ctx context.Context) error {
 	return nil
 }
 
-// compare compares the names with those of the present process. The process publishes its flags soon
-// after it has become ready.
+// compare compares the names with those of the present process. The process publishes its flags
+// soon after it has become ready.
 func (g *processGuard) compare(ctx context.Context) error {
 	if err := g.ready(ctx); err != nil {
 		return err

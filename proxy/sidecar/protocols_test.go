@@ -131,8 +131,8 @@ func TestTimesOfATransport(t *testing.T) {
 	}
 }
 
-// A connection that is not admitted is closed, and carries no request. The error is the one that the
-// client is told.
+// A connection that is not admitted is closed, and carries no request. The error is the one that
+// the client is told.
 func TestOnlyAdmittedConnectionsAreUsed(t *testing.T) {
 	served := 0
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))

@@ -60,8 +60,8 @@ func (o *oracle) identities(ttl time.Duration) *identities {
 
 var notFound = apierrors.NewNotFound(schema.GroupResource{}, "")
 
-// What is known of a token has three parts: its user, that it was refused, and that the local server
-// accepted it lately. The table says which event changes which part.
+// What is known of a token has three parts: its user, that it was refused, and that the local
+// server accepted it lately. The table says which event changes which part.
 func TestWhatIsKnownOfATokenAfterEachEvent(t *testing.T) {
 	const token = "t"
 	bot, nobody := authenticationv1.UserInfo{Username: "bot"}, authenticationv1.UserInfo{Username: user.Anonymous, Groups: []string{user.AllUnauthenticated}}
@@ -201,8 +201,8 @@ func TestHowLongEachAnswerAboutATokenCounts(t *testing.T) {
 	}
 }
 
-// A token goes into a TokenReview only if the server has no SelfSubjectReview. Such a review has the
-// user without system:authenticated, which an authenticated user is in nevertheless.
+// A token goes into a TokenReview only if the server has no SelfSubjectReview. Such a review has
+// the user without system:authenticated, which an authenticated user is in nevertheless.
 func TestUsersOfOlderServers(t *testing.T) {
 	for name, c := range map[string]struct {
 		groups []string

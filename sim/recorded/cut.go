@@ -92,10 +92,10 @@ type cuts struct {
 // subresources. Small ignores resources that the release does not serve. If no resource is left,
 // both roots are empty lists.
 //
-// The results are cached by their set of resources. After 256 different sets the cache starts again,
-// so the same call may then return another, equal Version. Cutting a whole release takes about a
-// millisecond; a caller that needs many small versions cuts them from one that is already small.
-// Safe for concurrent use. Small panics if v is not from this package.
+// The results are cached by their set of resources. After 256 different sets the cache starts
+// again, so the same call may then return another, equal Version. Cutting a whole release takes
+// about a millisecond; a caller that needs many small versions cuts them from one that is already
+// small. Safe for concurrent use. Small panics if v is not from this package.
 func (v *Version) Small(resources []history.GVR) *Version {
 	var key []byte
 	for i := range v.Document.Resources {

@@ -50,9 +50,9 @@ type Version struct {
 	groupVersions []history.GVR
 }
 
-// GroupVersions returns the group versions that the release has built in, each once, as GVRs without
-// a resource. Those of a version from [Version.Small] are the group versions of the whole release.
-// The caller must not change them.
+// GroupVersions returns the group versions that the release has built in, each once, as GVRs
+// without a resource. Those of a version from [Version.Small] are the group versions of the whole
+// release. The caller must not change them.
 func (v *Version) GroupVersions() []history.GVR { return v.groupVersions }
 
 // reading parses one release at its first call.

@@ -23,7 +23,8 @@ type counts struct {
 	checks            reports.SelfChecks
 }
 
-// grown counts the schedules at places with the same number of bits: 0, 1, 2 to 3, 4 to 7, and so on.
+// grown counts the schedules at places with the same number of bits: 0, 1, 2 to 3, 4 to 7, and so
+// on.
 type grown struct {
 	schedules      uint64
 	traces, shapes sketch

@@ -46,8 +46,8 @@ func TestOwnFlagsAreInKubeadmsConfiguration(t *testing.T) {
 	}
 }
 
-// A server with a setup keeps the user's own feature gates, also in a patch, where a comma separates
-// fields.
+// A server with a setup keeps the user's own feature gates, also in a patch, where a comma
+// separates fields.
 func TestOwnFlagsOutliveASetup(t *testing.T) {
 	c := mixed(scenario.SubjectBuiltin, "v1.37.1", "v1.36.3")
 	c.Own = own

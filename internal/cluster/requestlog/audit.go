@@ -81,8 +81,8 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 	return all, err
 }
 
-// impersonate makes the user of a request the one whom its sender impersonated, if there is one. The
-// first stage of a request does not say so yet.
+// impersonate makes the user of a request the one whom its sender impersonated, if there is one.
+// The first stage of a request does not say so yet.
 func (h *handled) impersonate(event auditv1.Event) {
 	if as := event.ImpersonatedUser; as != nil {
 		h.User, h.Groups, h.UID, h.Extra, h.impersonated = as.Username, digestGroups(as.Groups), as.UID, digestExtra(as.Extra), true

@@ -1,4 +1,5 @@
-// Command inpod is the one program in the pods that tests run on nodes; there is no shell beside it.
+// Command inpod is the one program in the pods that tests run on nodes; there is no shell beside
+// it.
 //
 //	inpod                 write a numbered line to the log every half second, until SIGTERM
 //	inpod work 20s        do the same for that long, and end with 0

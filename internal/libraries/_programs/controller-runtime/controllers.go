@@ -37,8 +37,8 @@ func labelled(object *unstructured.Unstructured, value string) *unstructured.Uns
 	return object
 }
 
-// follow changes nothing. It prints the state of the object at each change, as the cache has it, and
-// ends at the state that is its word.
+// follow changes nothing. It prints the state of the object at each change, as the cache has it,
+// and ends at the state that is its word.
 func follow(ctx context.Context, config *rest.Config, o about, words []string) error {
 	if len(words) != 1 {
 		return errors.New("follow takes the state at which it ends")
