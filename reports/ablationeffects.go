@@ -112,7 +112,8 @@ func (a *Ablation) conclusion() string {
 	case violated == 0:
 		return fmt.Sprintf("%s violates nothing in these schedules.", a.Spec)
 	}
-	told := fmt.Sprintf("%s has %s of violations. One switch alone removes all violations of %d of them", a.Spec, counted(violated, "kind"), whole)
+	told := fmt.Sprintf("%s has %s of violations. One switch alone removes all violations of %d of them", a.Spec, counted(violated, "kind"),
+		whole)
 	if partly > 0 {
 		told += fmt.Sprintf(", and some of %d", partly)
 	}

@@ -56,7 +56,8 @@ func WriteAblationHTML(w io.Writer, a *Ablation) error {
 }
 
 func (a *Ablation) grids() []ablationGrid {
-	with := ablationGrid{ID: "with", Title: fmt.Sprintf("%s with one switch as in %s", a.Spec, a.To), Base: a.Spec.String(), BaseCounts: a.FromCounts}
+	with := ablationGrid{ID: "with", Title: fmt.Sprintf("%s with one switch as in %s", a.Spec, a.To), Base: a.Spec.String(),
+		BaseCounts: a.FromCounts}
 	without := ablationGrid{ID: "without", Title: fmt.Sprintf("%s with one switch as in %s", a.To, a.Spec), Base: a.To, BaseCounts: a.ToCounts}
 	for _, r := range a.Rows {
 		with.add(r.Switch, r.ToValue, r.With, removes, a.rises)

@@ -237,7 +237,8 @@ func (k ViolationKind) String() string {
 // Compare orders the findings of a search: violations of KEP demands first, then by what removes
 // them, then NEW violations, then by number of the finding.
 func (f CampaignFinding) Compare(o CampaignFinding) int {
-	return cmp.Or(cmp.Compare(f.Grade, o.Grade), cmp.Compare(f.Removal.Key(), o.Removal.Key()), cmp.Compare(f.Finding, o.Finding), f.ViolationKind.Signature.Compare(o.ViolationKind.Signature))
+	return cmp.Or(cmp.Compare(f.Grade, o.Grade), cmp.Compare(f.Removal.Key(), o.Removal.Key()), cmp.Compare(f.Finding, o.Finding),
+		f.ViolationKind.Signature.Compare(o.ViolationKind.Signature))
 }
 
 // CampaignFinding is a violation that a search found.

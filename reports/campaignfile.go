@@ -111,7 +111,8 @@ func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 		t.writeReal(c)
 	} else {
 		fmt.Fprintf(t, "%s: %s schedules in %.0f s (%.0f a second), about %s different traces, %d of the %d interesting states that are possible reached\n",
-			plain(c.Spec.String()), grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(), c.PossibleStates())
+			plain(c.Spec.String()), grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(),
+			c.PossibleStates())
 	}
 	if c.Scope != nil {
 		fmt.Fprintf(t, "%s schedules of up to %d events of %d kinds\n", covered(c), c.Scope.Events, len(c.Scope.Alphabet))
@@ -137,7 +138,8 @@ func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 		fmt.Fprintf(t, "%s schedules run twice, %s with another trace\n", grouped(int(c.Checks.Repeated)), grouped(int(c.Checks.Differed)))
 	}
 	for _, x := range c.Troubles {
-		fmt.Fprintf(t, "%s could not be carried out, the first with seed %d: %s\n", counted(int(x.Schedules), "schedule"), x.Seed, plain(x.Sentence))
+		fmt.Fprintf(t, "%s could not be carried out, the first with seed %d: %s\n", counted(int(x.Schedules), "schedule"), x.Seed,
+			plain(x.Sentence))
 	}
 	for n, f := range c.Findings {
 		if c.NewRemoval(n) {

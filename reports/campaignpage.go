@@ -40,7 +40,8 @@ func (d campaignDocument) Lead() string {
 	}
 	how := "Random schedules of faults, restarts and upgrades"
 	if r := d.Real; r != nil {
-		return fmt.Sprintf("%s on %s of %s, as processes, by the subject %s.", how, counted(d.Spec.Servers, "apiserver"), strings.Join(r.Versions, ", "), r.Subject)
+		return fmt.Sprintf("%s on %s of %s, as processes, by the subject %s.", how, counted(d.Spec.Servers, "apiserver"),
+			strings.Join(r.Versions, ", "), r.Subject)
 	}
 	if d.Method == MethodAll {
 		how = "Every schedule of a bounded number of events"

@@ -21,10 +21,12 @@ type kindRow struct {
 func newKinds(c *Campaign) (rows []kindRow) {
 	for i := range c.Findings {
 		f := &c.Findings[i]
-		rows = append(rows, kindRow{f, fmt.Sprintf("finding-%d", i+1), c.Decides(f.Grade), 100 * float64(f.Schedules) / float64(max(c.Schedules, 1))})
+		rows = append(rows, kindRow{f, fmt.Sprintf("finding-%d", i+1), c.Decides(f.Grade),
+			100 * float64(f.Schedules) / float64(max(c.Schedules, 1))})
 	}
 	slices.SortStableFunc(rows, func(a, b kindRow) int {
-		return cmp.Or(cmp.Compare(min(a.Finding, 1), min(b.Finding, 1)), cmp.Compare(a.Grade, b.Grade), cmp.Compare(b.Schedules, a.Schedules), cmp.Compare(a.Finding, b.Finding))
+		return cmp.Or(cmp.Compare(min(a.Finding, 1), min(b.Finding, 1)), cmp.Compare(a.Grade, b.Grade), cmp.Compare(b.Schedules, a.Schedules),
+			cmp.Compare(a.Finding, b.Finding))
 	})
 	return rows
 }
@@ -149,14 +151,16 @@ func newCoverage(r *RealCampaign) *coverageGrid {
 				reached++
 				told = append(told, fmt.Sprintf("%s: %s", class, grouped(int(requests))))
 				row.Cells = append(row.Cells, rect{
-					X: round(left + stripe*float64(j)), Y: row.Y + 2, W: round(stripe - 0.6), H: coverageRow - 4, Class: fmt.Sprintf("reach-%d", reachLevel(requests)),
+					X: round(left + stripe*float64(j)), Y: row.Y + 2, W: round(stripe - 0.6), H: coverageRow - 4,
+					Class: fmt.Sprintf("reach-%d", reachLevel(requests)),
 				})
 			}
 			title := fmt.Sprintf("%s, after %s: %d of %d classes of requests", fault, transition, reached, len(a.Classes))
 			if reached > 0 {
 				title += "; " + strings.Join(told, ", ")
 			}
-			row.Cells = append(row.Cells, rect{X: round(left - 1), Y: row.Y + 1, W: round(column - 6), H: coverageRow - 2, Class: "frame", Title: title})
+			row.Cells = append(row.Cells, rect{X: round(left - 1), Y: row.Y + 1, W: round(column - 6), H: coverageRow - 2, Class: "frame",
+				Title: title})
 		}
 		g.Rows = append(g.Rows, row)
 	}

@@ -38,9 +38,11 @@ func (c *Campaign) conclusion() CampaignVerdict {
 	case core > 0:
 		return CampaignVerdict{invariant.OutcomeFail, fmt.Sprintf("%s violated, in %d different ways", strings.Join(violated, ", "), core)}
 	case c.Checks.Differed > 0:
-		return inconclusive("%d of %d schedules that were run twice gave two traces: the simulator cannot be trusted", c.Checks.Differed, c.Checks.Repeated)
+		return inconclusive("%d of %d schedules that were run twice gave two traces: the simulator cannot be trusted", c.Checks.Differed,
+			c.Checks.Repeated)
 	case c.Checks.Wrong > 0:
-		return inconclusive("%d of %d histories that seemed to need no judging had a violation: others may be missed", c.Checks.Wrong, c.Checks.Doubted)
+		return inconclusive("%d of %d histories that seemed to need no judging had a violation: others may be missed", c.Checks.Wrong,
+			c.Checks.Doubted)
 	case len(c.Troubles) > 0:
 		return inconclusive("some schedules could not be carried out: %s", c.Troubles[0].Sentence)
 	case c.Schedules == 0:
@@ -52,7 +54,8 @@ func (c *Campaign) conclusion() CampaignVerdict {
 	case !c.Complete:
 		return inconclusive("it was ended after %d schedules, without a violation until then", c.Schedules)
 	case len(c.Shards) < c.Of:
-		return CampaignVerdict{invariant.OutcomePass, fmt.Sprintf("no violation in %d schedules of shard %d of %d", c.Schedules, c.Shards[0].Index, c.Of)}
+		return CampaignVerdict{invariant.OutcomePass,
+			fmt.Sprintf("no violation in %d schedules of shard %d of %d", c.Schedules, c.Shards[0].Index, c.Of)}
 	default:
 		return CampaignVerdict{invariant.OutcomePass, fmt.Sprintf("no violation in %d schedules", c.Schedules)}
 	}

@@ -78,7 +78,8 @@ func (c card) takes(item cardItem) bool {
 // distinguishes them, they are two defects, unless both show the same request.
 func (c cardItem) showsAlso(item cardItem) bool {
 	a, b := c.Signature.Core(), item.Signature.Core()
-	wrong := a.Wrong == b.Wrong || c.Invariant.Name != item.Invariant.Name && (a.Wrong == "" || b.Wrong == "" || sameRequest(c.Evidence, item.Evidence))
+	wrong := a.Wrong == b.Wrong || c.Invariant.Name != item.Invariant.Name &&
+		(a.Wrong == "" || b.Wrong == "" || sameRequest(c.Evidence, item.Evidence))
 	a.Invariant, b.Invariant, a.Wrong, b.Wrong, a.Reach, b.Reach = "", "", "", "", "", ""
 	return wrong && a == b && a.Mechanism != ""
 }

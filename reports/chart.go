@@ -123,7 +123,8 @@ func (s scale) x(at Seconds) float64 {
 
 // roundSteps are distances between ticks that people count in.
 var roundSteps = []Seconds{
-	0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 6 * 3600, 12 * 3600,
+	0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600,
+	6 * 3600, 12 * 3600,
 }
 
 // ticks returns at most eleven round instants.
@@ -230,7 +231,8 @@ func events(count int, of func(n int) (start, end Seconds, title string), class 
 			continue
 		}
 		out = append(out, span{
-			rect: rect{X: x, Y: top + 5, W: min(max(2, s.width(start, end)), 3), H: rowHeight - 10, Class: class, Title: title}, at: start, together: 1,
+			rect: rect{X: x, Y: top + 5, W: min(max(2, s.width(start, end)), 3), H: rowHeight - 10, Class: class, Title: title}, at: start,
+			together: 1,
 		})
 	}
 	return out, top + rowHeight

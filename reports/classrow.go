@@ -70,7 +70,8 @@ func turnOf(class string, phases []phase) (Turn, bool) {
 	best := Turn{}
 	for n := 1; n < len(phases); n++ {
 		before, after := phases[n-1], phases[n]
-		if before.status != 503 || min(before.count, after.count) < leastTurn || min(before.count, after.count) <= min(best.Unavailable, best.Wrong) {
+		if before.status != 503 || min(before.count, after.count) < leastTurn ||
+			min(before.count, after.count) <= min(best.Unavailable, best.Wrong) {
 			continue
 		}
 		best = Turn{
@@ -87,7 +88,8 @@ func (r RunReport) Turns() []string {
 	for _, l := range r.Timeline.Lanes {
 		for _, t := range l.Turns {
 			out = append(out, fmt.Sprintf("%s, %s: 503 from %s to %s (%s), but from %s to %s %d, which is wrong (%s). The answer changed %s.",
-				l.Server, t.Class, clock(t.FromSeconds), clock(t.LastSeconds), times(t.Unavailable), clock(t.FirstSeconds), clock(t.UntilSeconds), t.Status, times(t.Wrong),
+				l.Server, t.Class, clock(t.FromSeconds), clock(t.LastSeconds), times(t.Unavailable), clock(t.FirstSeconds), clock(t.UntilSeconds),
+				t.Status, times(t.Wrong),
 				r.turnedWhen(t)))
 		}
 	}
@@ -99,7 +101,8 @@ func (r RunReport) Turns() []string {
 func (r RunReport) turnedWhen(t Turn) string {
 	words := circumstances(r, t.LastSeconds, t.FirstSeconds)
 	for _, s := range r.Steps {
-		if step := "“" + s.Sentence + "”"; s.Disturbs && s.StartSeconds <= t.FirstSeconds && s.EndSeconds >= t.LastSeconds && !strings.Contains(words, step) {
+		if step := "“" + s.Sentence + "”"; s.Disturbs && s.StartSeconds <= t.FirstSeconds && s.EndSeconds >= t.LastSeconds &&
+			!strings.Contains(words, step) {
 			words += ", during " + step
 		}
 	}

@@ -101,7 +101,8 @@ func WriteClientsText(w io.Writer, t ClientsTable, opts SummaryOptions) error {
 	out := &terminal{SummaryOptions: opts}
 	out.verdict(outcomes[t.Result], string(t.Result), t.Sentence)
 	t.Metadata.summarize(out)
-	fmt.Fprintf(out, "through a server of %s beside one of %s; direct: at that of %s itself\n", plain(t.Metadata.From), plain(t.Metadata.To), plain(t.Metadata.To))
+	fmt.Fprintf(out, "through a server of %s beside one of %s; direct: at that of %s itself\n", plain(t.Metadata.From), plain(t.Metadata.To),
+		plain(t.Metadata.To))
 	for _, left := range t.Metadata.LeftOut {
 		fmt.Fprintf(out, "left out: %s\n", plain(left))
 	}
@@ -110,7 +111,8 @@ func WriteClientsText(w io.Writer, t ClientsTable, opts SummaryOptions) error {
 		t.writeProgram(out, c)
 	}
 	for _, r := range t.Reasons() {
-		fmt.Fprintf(out, "\n%s, %s, %s %s %s:\n  %s\n", plain(r.Path), plain(r.Operation), plain(r.Program), plain(strings.Join(r.Clients, ", ")), r.Did, plain(r.Reason))
+		fmt.Fprintf(out, "\n%s, %s, %s %s %s:\n  %s\n", plain(r.Path), plain(r.Operation), plain(r.Program), plain(strings.Join(r.Clients, ", ")),
+			r.Did, plain(r.Reason))
 	}
 	return out.end(w, ClientsHTML, ClientsJSON)
 }
@@ -191,7 +193,8 @@ func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	}
 	fmt.Fprintf(&page, "%s.\n", strings.ReplaceAll(capital(inTable(t.Sentence)), "; ", ";\n"))
 	for _, c := range t.Clients {
-		fmt.Fprintf(&page, "\n## %s\n\nVersions: %s.\n\n| operation | result that must be true | %s |\n|---|---%s|\n", inTable(c.Name), inTable(strings.Join(c.Versions, ", ")),
+		fmt.Fprintf(&page, "\n## %s\n\nVersions: %s.\n\n| operation | result that must be true | %s |\n|---|---%s|\n", inTable(c.Name),
+			inTable(strings.Join(c.Versions, ", ")),
 			strings.Join(ClientPaths, " | "), strings.Repeat("|---", len(ClientPaths)))
 		for _, o := range t.of(c.Name) {
 			name := o.Name
@@ -208,7 +211,8 @@ func WriteClientsPage(w io.Writer, t ClientsTable) error {
 	if reasons := t.Reasons(); len(reasons) > 0 {
 		page.WriteString("\n## Messages of clients whose operations do not work\n\n| path | client | operation | versions | message |\n|---|---|---|---|---|\n")
 		for _, r := range reasons {
-			fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", inTable(r.Path), inTable(r.Program), inTable(r.Operation), inTable(r.Versions()), inTable(r.Reason))
+			fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", inTable(r.Path), inTable(r.Program), inTable(r.Operation), inTable(r.Versions()),
+				inTable(r.Reason))
 		}
 	}
 	_, err := io.WriteString(w, page.String())

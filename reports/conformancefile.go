@@ -79,7 +79,8 @@ func SaveConformance(dir string, c ConformanceReport, junit []byte) error {
 	if junit != nil {
 		others = append(others, file{filepath.Join(dir, JUnitFile), junit})
 	}
-	return save(dir, c, []rendering[ConformanceReport]{{ConformanceFile, WriteConformance}, {ConformanceHTML, WriteConformanceHTML}}, others...)
+	return save(dir, c, []rendering[ConformanceReport]{{ConformanceFile, WriteConformance}, {ConformanceHTML, WriteConformanceHTML}},
+		others...)
 }
 
 var conformanceReports = readable[ConformanceReport]{
@@ -131,7 +132,8 @@ func (p ProfileResult) check() error {
 		}
 	}
 	if p.Result == ResultPassed && (p.Reason != "" || len(p.Violated) > 0) {
-		return fmt.Errorf("is passed, with the reason %q why it is not, and [%s] violated: the file was altered", p.Reason, strings.Join(p.Violated, ", "))
+		return fmt.Errorf("is passed, with the reason %q why it is not, and [%s] violated: the file was altered", p.Reason,
+			strings.Join(p.Violated, ", "))
 	}
 	return nil
 }
@@ -209,7 +211,8 @@ func WriteConformanceSummary(w io.Writer, c ConformanceReport, opts SummaryOptio
 	t.verdict(outcomes[c.Result], string(c.Result), c.Sentence)
 	c.Product.summarize(t)
 	for _, p := range c.Profiles {
-		fmt.Fprintf(t, "%-9s %s: %d passed, %d failed, %d inconclusive, %d skipped\n", p.Name, p.Result, p.Passed, p.Failed, p.Inconclusive, p.Skipped)
+		fmt.Fprintf(t, "%-9s %s: %d passed, %d failed, %d inconclusive, %d skipped\n", p.Name, p.Result, p.Passed, p.Failed, p.Inconclusive,
+			p.Skipped)
 	}
 	fmt.Fprintf(t, "%-9s %s: %s that must fail\n\n", "control", c.Control.Result, counted(len(c.Control.Runs), "run"))
 	for _, s := range c.NewFirst() {

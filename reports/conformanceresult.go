@@ -138,7 +138,8 @@ func (c *ConformanceReport) conclusion() (Result, string) {
 	case !c.Metadata.Complete && result != ResultFailed:
 		return ResultInconclusive, "the run was ended early; " + told
 	case result != core.Result:
-		return result, fmt.Sprintf("%s; beyond the KEP, which counts with strict, %d failed and %d proved nothing", told, extended.Failed, extended.Inconclusive)
+		return result, fmt.Sprintf("%s; beyond the KEP, which counts with strict, %d failed and %d proved nothing", told, extended.Failed,
+			extended.Inconclusive)
 	default:
 		return result, told
 	}

@@ -253,8 +253,9 @@ func newEvidence(e invariant.Evidence) Evidence {
 	}
 	if m := e.Misled; m != nil {
 		out.Misled = &Misled{
-			Controller: m.Controller, Agent: m.Agent, Server: m.Server, AtSeconds: seconds(m.At), ID: m.ID, Verb: m.Verb, Path: m.Path, Status: m.Status,
-			Lacks: m.Lacks.String(), Basis: m.Basis,
+			Controller: m.Controller, Agent: m.Agent, Server: m.Server, AtSeconds: seconds(m.At), ID: m.ID, Verb: m.Verb, Path: m.Path,
+			Status: m.Status,
+			Lacks:  m.Lacks.String(), Basis: m.Basis,
 		}
 	}
 	if l := e.Lifecycle; l != nil {

@@ -34,7 +34,8 @@ func worst(r RunReport) (Invariant, bool) {
 		if i.Outcome != invariant.OutcomeFail || !r.Decides(i) && !i.About {
 			continue
 		}
-		if !ok || cmp.Or(cmp.Compare(i.commonness(), found.commonness()), -truth(r.Decides(i), r.Decides(found)), -truth(i.About, found.About)) < 0 {
+		if !ok || cmp.Or(cmp.Compare(i.commonness(), found.commonness()), -truth(r.Decides(i), r.Decides(found)),
+			-truth(i.About, found.About)) < 0 {
 			found, ok = i, true
 		}
 	}
@@ -74,7 +75,8 @@ func failureSentence(r RunReport, i Invariant) string {
 	if largest.answers() {
 		return answersSentence(r, largest) + r.attributionOf(i)
 	}
-	return fmt.Sprintf("%s was violated %s, for example: %s%s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence), r.attributionOf(i))
+	return fmt.Sprintf("%s was violated %s, for example: %s%s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence),
+		r.attributionOf(i))
 }
 
 // answers reports whether the evidence is only about wrong answers to requests that a server could
@@ -150,7 +152,8 @@ func leftOut(r RunReport) string {
 	case len(parts) == 0:
 		return ""
 	case len(parts) > 3:
-		return fmt.Sprintf(" Left out, because the machine was overloaded: up to %s by each of %d invariants.", counted(most, "wrong answer"), len(parts))
+		return fmt.Sprintf(" Left out, because the machine was overloaded: up to %s by each of %d invariants.", counted(most, "wrong answer"),
+			len(parts))
 	default:
 		return " Left out, because the machine was overloaded: " + conjunction(parts) + "."
 	}

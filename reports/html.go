@@ -27,7 +27,8 @@ func asset(name string) []byte {
 func newPage(folder, name string) *template.Template {
 	return template.Must(template.New(name+".html.tmpl").Funcs(template.FuncMap{
 		"sign": sign, "mark": mark, "capital": capital, "sentence": sentence, "firstLine": firstLine,
-		"names": names, "checked": checked, "clock": clock, "moment": moment, "lasting": lasting, "grouped": grouped, "counted": counted, "times": times, "covered": covered,
+		"names": names, "checked": checked, "clock": clock, "moment": moment, "lasting": lasting, "grouped": grouped, "counted": counted,
+		"times": times, "covered": covered,
 		"identified": identified,
 		"next":       func(n int) int { return n + 1 },
 		"count":      func(n uint64) string { return grouped(int(n)) },
@@ -131,7 +132,8 @@ func (e Evidence) at() Seconds {
 // script, by hash.
 func WriteHTML(w io.Writer, r RunReport) error {
 	d := runDocument{
-		RunReport: r, head: runHead, Chart: newChart(r), Matrix: newMatrix(r), Violations: newViolations(r), Groups: newInvariantGroups(r), Links: map[string]string{},
+		RunReport: r, head: runHead, Chart: newChart(r), Matrix: newMatrix(r), Violations: newViolations(r), Groups: newInvariantGroups(r),
+		Links: map[string]string{},
 	}
 	d.Files.JSON, d.Files.JUnit = JSONFile, JUnitFile
 	d.Figures, d.Peered = newFigures(r), newPeerTable(r)

@@ -32,7 +32,8 @@ func newInvariantGroups(r RunReport) invariantGroups {
 // idle reports whether the run has nothing to do with the invariant: no request tests it, and the
 // scenario does not exist for it.
 func (i Invariant) idle() bool {
-	return i.Outcome == invariant.OutcomeInconclusive && !i.matters() && i.Checked == 0 && i.Unjudgeable == 0 && strings.HasPrefix(i.Reason, "not exercised")
+	return i.Outcome == invariant.OutcomeInconclusive && !i.matters() && i.Checked == 0 && i.Unjudgeable == 0 &&
+		strings.HasPrefix(i.Reason, "not exercised")
 }
 
 // Unproved names the invariants that the run tests and that are inconclusive.

@@ -168,7 +168,8 @@ func (m *VersionMatrix) conclusion() (Result, string) {
 	}
 	tested := len(m.Cells) - controls - free - skipped
 	told := fmt.Sprintf("%d of %s violated what the KEP demands", failed, counted(tested, "run"))
-	told += alsoCounted(undecided, "proved nothing") + alsoCounted(skipped, "were not run") + alsoCounted(blind, "with no proxy did not, as they must")
+	told += alsoCounted(undecided, "proved nothing") + alsoCounted(skipped, "were not run") +
+		alsoCounted(blind, "with no proxy did not, as they must")
 	switch {
 	case controls == 0:
 		told += "; none was the negative control, no proxy, so nothing shows that they could have failed"

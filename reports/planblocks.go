@@ -147,7 +147,8 @@ func (p UpgradePlan) resourceBlocks(title, serves string, resources []PlanResour
 }
 
 func (p UpgradePlan) protectionBlocks() []planBlock {
-	table := planTable{Head: []string{"flags of all kube-apiservers", "at " + p.From + " for what only " + p.To + " has", "at " + p.To + " for what only " + p.From + " has"}}
+	table := planTable{Head: []string{"flags of all kube-apiservers",
+		"at " + p.From + " for what only " + p.To + " has", "at " + p.To + " for what only " + p.From + " has"}}
 	var why []planText
 	for _, c := range p.Protection {
 		name := prose(c.Configuration)
@@ -176,7 +177,8 @@ func (p UpgradePlan) findingBlocks() []planBlock {
 	table := planTable{Head: []string{"finding", "applies", "when", "deleted", "hangs or stays behind", "who notices", "for how long"}}
 	for _, f := range p.Findings {
 		title := append(planText{{Text: fmt.Sprintf("%d ", f.Number)}}, prose(f.Title)...)
-		table.Rows = append(table.Rows, []planText{title, prose("at " + f.Servers + ", " + f.Flags), prose(f.When), prose(f.Deleted), prose(f.Hangs), prose(f.Noticed), prose(f.Lasts)})
+		table.Rows = append(table.Rows, []planText{title, prose("at " + f.Servers + ", " + f.Flags),
+			prose(f.When), prose(f.Deleted), prose(f.Hangs), prose(f.Noticed), prose(f.Lasts)})
 	}
 	return []planBlock{{Heading: "Known defects that apply", Table: &table}}
 }

@@ -83,7 +83,8 @@ func (a axis) ticks() (ticks []tick) {
 // newPlot lays out the series. Both axes begin at the least value, and end with the largest.
 func newPlot(id, title, across string, log bool, all ...series) (plot, axis, axis) {
 	p := plot{
-		ID: id, Title: title, Across: across, Width: plotWidth, Height: plotHeight, Left: plotLeft, Right: plotRight, Top: plotTop, Floor: plotBottom,
+		ID: id, Title: title, Across: across, Width: plotWidth, Height: plotHeight, Left: plotLeft, Right: plotRight, Top: plotTop,
+		Floor: plotBottom,
 	}
 	x, y := axis{low: plotLeft, high: plotRight, most: 10, log: log}, axis{low: plotBottom, high: plotTop, most: 1}
 	for _, s := range all {

@@ -165,7 +165,8 @@ func (i Invariant) check(whole bool) error {
 	case !whole:
 		return fmt.Errorf("verdict %q on a run that ended early: %s", i.Outcome, altered)
 	case i.Checked < 1 || i.Overloaded > 0:
-		return fmt.Errorf("verdict %q, and %d observations judged, %d left out because the machine was too slow: %s", i.Outcome, i.Checked, i.Overloaded, altered)
+		return fmt.Errorf("verdict %q, and %d observations judged, %d left out because the machine was too slow: %s", i.Outcome, i.Checked,
+			i.Overloaded, altered)
 	}
 	return nil
 }
@@ -200,7 +201,8 @@ func (t Timeline) check() error {
 			all = append(slices.Clip(all), r.Buckets...)
 		}
 		for n, b := range all {
-			counts := []int{b.Wrong, b.Success, b.MissingObject, b.UnservedResource, b.MissingResource, b.Unavailable, b.ServerError, b.NoResponse, b.Other}
+			counts := []int{b.Wrong, b.Success, b.MissingObject, b.UnservedResource, b.MissingResource, b.Unavailable, b.ServerError, b.NoResponse,
+				b.Other}
 			if slices.Min(counts) < 0 || slices.Max(counts) > most {
 				return fmt.Errorf("timeline of %q, buckets[%d]: a count that no run can have", l.Server, n)
 			}

@@ -160,7 +160,8 @@ func (c *Campaign) Parts() (parts []string) {
 		return nil
 	}
 	for _, s := range c.Shards {
-		parts = append(parts, fmt.Sprintf("part %d: %s in %.0f s, by skewproof %s on %s", s.Index, counted(int(s.Schedules), "schedule"), s.ElapsedSeconds,
+		parts = append(parts, fmt.Sprintf("part %d: %s in %.0f s, by skewproof %s on %s", s.Index, counted(int(s.Schedules), "schedule"),
+			s.ElapsedSeconds,
 			cmp.Or(s.SkewproofVersion, c.SkewproofVersion), s.Machine))
 	}
 	return parts
@@ -178,13 +179,15 @@ func (r *RealCampaign) SessionSummary() string {
 // writeReal writes what only a campaign on real servers has.
 func (t *terminal) writeReal(c *Campaign) {
 	r := c.Real
-	fmt.Fprintf(t, "%s, %s, %s: %s schedules in %.0f s on %s\n", plain(r.Subject), plain(strings.Join(r.Versions, ", ")), counted(c.Spec.Servers, "apiserver"),
+	fmt.Fprintf(t, "%s, %s, %s: %s schedules in %.0f s on %s\n", plain(r.Subject), plain(strings.Join(r.Versions, ", ")),
+		counted(c.Spec.Servers, "apiserver"),
 		grouped(int(c.Schedules)), c.ElapsedSeconds, r.SessionSummary())
 	fmt.Fprintf(t, "%.1f s for a schedule, of which %.1f s to reset the cluster", r.ScheduleSeconds, r.ResetSeconds)
 	if r.AloneSeconds > 0 && r.ScheduleSeconds > 0 {
 		fmt.Fprintf(t, "; by itself a schedule takes %.1f times as long", r.AloneSeconds/r.ScheduleSeconds)
 	}
-	fmt.Fprintf(t, "\n%s requests judged, %s of them passed on; %s of %s cells of coverage reached\n", grouped(int(r.Operations)), grouped(int(r.PassedOn)),
+	fmt.Fprintf(t, "\n%s requests judged, %s of them passed on; %s of %s cells of coverage reached\n", grouped(int(r.Operations)),
+		grouped(int(r.PassedOn)),
 		grouped(len(r.Coverage)), grouped(r.Axes.Cells()))
 	for _, part := range c.Parts() {
 		fmt.Fprintf(t, "  %s\n", plain(part))

@@ -50,7 +50,8 @@ func newRow(server string, r ClassRow, s scale, width Seconds, top float64) rowV
 	}
 	for _, c := range cells {
 		x, w := s.x(c.from), s.width(c.from, c.to)
-		out := bar{Title: fmt.Sprintf("%s, %s, %s to %s: %s", server, r.Class, clock(c.from), clock(c.to), strings.Join(c.counts.inWords(), ", "))}
+		out := bar{Title: fmt.Sprintf("%s, %s, %s to %s: %s", server, r.Class, clock(c.from), clock(c.to),
+			strings.Join(c.counts.inWords(), ", "))}
 		y := top + classCell
 		for _, part := range c.shares {
 			h := classCell * float64(part.part) / 4
@@ -73,7 +74,8 @@ func (b Bucket) shares() []proportion {
 	for _, k := range []struct {
 		class        string
 		count, least int
-	}{{"wrong", b.Wrong, 2}, {"unavailable", b.Unavailable, 2}, {"no-response", b.NoResponse + b.ServerError, 1}, {"missing-resource", b.MissingResource, 1}} {
+	}{{"wrong", b.Wrong, 2}, {"unavailable", b.Unavailable, 2}, {"no-response", b.NoResponse + b.ServerError, 1},
+		{"missing-resource", b.MissingResource, 1}} {
 		if k.count == 0 || left == 0 {
 			continue
 		}

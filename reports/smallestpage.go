@@ -69,7 +69,8 @@ func (s *Smallest) title() string {
 }
 
 func (s *Smallest) table() [][]string {
-	rows := [][]string{{"change", "schedules violated without it", "what is violated without it", "fetches per hour", "attempts per request", "latency"}}
+	rows := [][]string{{"change", "schedules violated without it", "what is violated without it", "fetches per hour", "attempts per request",
+		"latency"}}
 	for _, r := range s.Rows {
 		rows = append(rows, append([]string{r.Change, fmt.Sprint(r.Schedules), r.needed()}, r.Costs.words()...))
 	}

@@ -75,8 +75,10 @@ func newSpeedChart(r RunReport) (c speedChart, ok bool) {
 			if share > 0 {
 				h := max(1.5, round(share*errorHeight))
 				p.Errors = append(p.Errors, rect{
-					X: s.x(b.StartSeconds), Y: round(p.ErrorBaseline - h), W: s.width(b.StartSeconds, b.StartSeconds+r.Timeline.BucketSeconds), H: h, Class: "error-share",
-					Title: fmt.Sprintf("%s, %s: %.1f %% of %s failed or were wrong", l.Server, clock(b.StartSeconds), 100*share, counted(b.Total(), "answer")),
+					X: s.x(b.StartSeconds), Y: round(p.ErrorBaseline - h), W: s.width(b.StartSeconds, b.StartSeconds+r.Timeline.BucketSeconds), H: h,
+					Class: "error-share",
+					Title: fmt.Sprintf("%s, %s: %.1f %% of %s failed or were wrong", l.Server, clock(b.StartSeconds), 100*share,
+						counted(b.Total(), "answer")),
 				})
 			}
 		}
@@ -127,10 +129,12 @@ func speedLines(l Lane, s scale, width Seconds, y func(Seconds) float64) []speed
 		}
 		for n := range points {
 			if points[n].Len() > 0 {
-				out = append(out, speedLine{fmt.Sprintf("point %s class-%d", w.class, n), "the slowest of each slice: " + rowClasses[n] + ", " + w.name, points[n].String()})
+				out = append(out, speedLine{fmt.Sprintf("point %s class-%d", w.class, n), "the slowest of each slice: " + rowClasses[n] + ", " + w.name,
+					points[n].String()})
 			}
 		}
-		out = append(out, speedLine{"p99 " + w.class, "p99, " + w.name, p99.String()}, speedLine{"p50 " + w.class, "p50, " + w.name, p50.String()})
+		out = append(out, speedLine{"p99 " + w.class, "p99, " + w.name, p99.String()},
+			speedLine{"p50 " + w.class, "p50, " + w.name, p50.String()})
 	}
 	return out
 }

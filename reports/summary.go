@@ -88,7 +88,8 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 			grouped(o.Unruled), grouped(o.Of), plain(o.Class), plain(o.Answer), plain(o.Reason))
 	}
 	for _, k := range r.Verdict.Missing {
-		fmt.Fprintf(t, "\nFinding %d did not appear, although this scenario shows it in released versions. It may be fixed. (%s)\n", k.Finding, plain(k.Title))
+		fmt.Fprintf(t, "\nFinding %d did not appear, although this scenario shows it in released versions. It may be fixed. (%s)\n", k.Finding,
+			plain(k.Title))
 	}
 	return t.end(w, HTMLFile, JSONFile, JUnitFile)
 }

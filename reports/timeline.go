@@ -203,5 +203,6 @@ func (b *Bucket) add(o *history.Operation, class invariant.Class, wrong bool) {
 
 // Total is how many requests the bucket counts.
 func (b Bucket) Total() int {
-	return b.Wrong + b.Success + b.MissingObject + b.UnservedResource + b.MissingResource + b.Unavailable + b.ServerError + b.NoResponse + b.Other
+	return b.Wrong + b.Success + b.MissingObject + b.UnservedResource + b.MissingResource + b.Unavailable + b.ServerError + b.NoResponse +
+		b.Other
 }

@@ -217,7 +217,8 @@ func (u UpstreamTests) conclusion() (Result, string) {
 	} else {
 		told += alsoCounted(failed, "failed that pass directly") + alsoCounted(directly, "fail directly as well")
 	}
-	told += alsoCounted(unknown, "failed, and whether they pass directly is not known") + alsoCounted(u.Count(ClassExpected), "failed as expected") +
+	told += alsoCounted(unknown, "failed, and whether they pass directly is not known") +
+		alsoCounted(u.Count(ClassExpected), "failed as expected") +
 		alsoCounted(u.Count(ClassStale), "passed that were expected to fail") + alsoCounted(u.Count(ClassSkipped), "skipped themselves") +
 		alsoCounted(notRun, "not run")
 	trouble, violated := u.trouble()
@@ -252,7 +253,8 @@ func (u UpstreamTests) check() error {
 		case n > 0 && s.Name <= u.Specs[n-1].Name:
 			return fmt.Errorf("specs[%d] %q is not after the one before it by name", n, s.Name)
 		case s.Class != s.classify(u.Metadata.Path):
-			return fmt.Errorf("specs[%d] is of the class %q, and its outcomes make it %q: the file was altered", n, s.Class, s.classify(u.Metadata.Path))
+			return fmt.Errorf("specs[%d] is of the class %q, and its outcomes make it %q: the file was altered", n, s.Class,
+				s.classify(u.Metadata.Path))
 		}
 	}
 	if result, _ := u.conclusion(); u.Result != result {

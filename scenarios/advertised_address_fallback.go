@@ -15,18 +15,20 @@ var advertisedAddressFallback = scenario.Scenario{
 	Source: "k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): without --peer-advertise-ip and --peer-advertise-port the " +
 		"address of --advertise-address is used, then that of --bind-address, then the host's own. Here every server listens on all " +
 		"addresses (--bind-address=0.0.0.0), so --bind-address is not tested; advertised-address-unroutable tests the host's own",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash", "Converges", "ConfigurationTakesEffect"},
+	About: []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash",
+		"Converges", "ConfigurationTakesEffect"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Configuration,
 	Labels:           []string{"conformance"},
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 200, Unserved: 50, MergedDocuments: 45}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		for i := range plan.Servers {
-			plan.Servers[i].Setup = &scenario.Setup{Advertise: scenario.AdvertiseNothing}
-		}
-		plan.Settle(10 * time.Second)
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 200, Unserved: 50, MergedDocuments: 45},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
+			for i := range plan.Servers {
+				plan.Servers[i].Setup = &scenario.Setup{Advertise: scenario.AdvertiseNothing}
+			}
+			plan.Settle(10 * time.Second)
+			plan.Converge()
+		}),
 }

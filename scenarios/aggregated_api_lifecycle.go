@@ -16,8 +16,9 @@ var aggregatedAPILifecycle = scenario.Scenario{
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 2,
 	Family:     scenario.Discovery,
-	Limits:     scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendSim}, Reason: "because other backends do not run the backend of an aggregated API"},
-	Control:    mixedToTheEnd,
+	Limits: scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendSim},
+		Reason: "because other backends do not run the backend of an aggregated API"},
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 3000, Unserved: 100, MergedDocuments: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		lifecycle(plan, gauges, 8*time.Second, 8*time.Second)

@@ -22,7 +22,8 @@ var (
 		peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole, flappingLink,
 		resetMidResponse, truncatedDiscovery, discoveryBrokenOff, bandwidthStarvedList,
 	}
-	processes     = []scenario.Scenario{peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow, etcdCutOffOneServer}
+	processes = []scenario.Scenario{peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow,
+		etcdCutOffOneServer}
 	configuration = []scenario.Scenario{
 		wrongPeerCA, expiredServingCertificate, untrustedServingCertificate, servingCertificateForAnotherName, certificateRotation,
 		frontProxyNameNotAllowed, frontProxyStranger, frontProxyExpired, advertisedAddressWrong, advertisedAddressHalf,

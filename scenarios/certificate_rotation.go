@@ -22,15 +22,16 @@ var certificateRotation = scenario.Scenario{
 	Labels:           []string{"conformance"},
 	Limits:           notOnNodes,
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, PassedOn: 350, MergedDocuments: 90}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		plan.Settle(4 * time.Second)
-		// The run checks that a started server presents its new serving certificate. It cannot
-		// check the front-proxy certificate, because no log of a kube-apiserver shows it. But the
-		// peers accept no other certificate from this server.
-		for _, s := range plan.Servers {
-			plan.SetUp(s.Name, scenario.Setup{Serving: scenario.CertificateRotated, FrontProxy: scenario.CertificateRotated})
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, PassedOn: 350, MergedDocuments: 90},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
 			plan.Settle(4 * time.Second)
-		}
-		plan.Converge()
-	}),
+			// The run checks that a started server presents its new serving certificate. It cannot
+			// check the front-proxy certificate, because no log of a kube-apiserver shows it. But the
+			// peers accept no other certificate from this server.
+			for _, s := range plan.Servers {
+				plan.SetUp(s.Name, scenario.Setup{Serving: scenario.CertificateRotated, FrontProxy: scenario.CertificateRotated})
+				plan.Settle(4 * time.Second)
+			}
+			plan.Converge()
+		}),
 }

@@ -14,7 +14,8 @@ var crdGracePeriod = scenario.Scenario{
 	Holds: "What was deleted does not come back when servers forget that it was deleted.",
 	Source: "KEP-4020, goals: discovery reports the same set of resources; k8s.io/apiserver keeps deleted group versions apart for five " +
 		"minutes",
-	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "VersionOrder", "DiscoveryComplete", "NoCrash", "Converges"},
+	About: []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "VersionOrder", "DiscoveryComplete", "NoCrash",
+		"Converges"},
 	MinServers: 2,
 	Family:     scenario.Discovery,
 	Labels:     []string{"slow"},

@@ -22,23 +22,24 @@ var emulatedUpgrade = scenario.Scenario{
 	Family:           scenario.Upgrades,
 	Labels:           []string{"conformance", "slow"},
 	Control:          mixedForAWhile,
-	Plan: planned(noneTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, MergedDocuments: 180}, func(plan *scenario.Plan, p scenario.Parameters) {
-		plan.Soak(3 * time.Second)
-		for _, server := range plan.Names() {
-			emulating := &scenario.Setup{EmulatedVersion: scenario.MinorVersion(p.From)}
-			plan.Add(scenario.Step{Action: scenario.Replace, Server: server, Version: p.To, Setup: emulating})
-			plan.Settle(3 * time.Second)
-		}
-		plan.Sweep() // while every server runs TO and none serves its API
-		plan.Soak(10 * time.Second)
-		for i, server := range plan.Names() {
-			plan.Restart(server)
-			plan.Settle(4 * time.Second)
-			if i == 0 {
-				plan.Sweep() // while the APIs are mixed
+	Plan: planned(noneTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, MergedDocuments: 180},
+		func(plan *scenario.Plan, p scenario.Parameters) {
+			plan.Soak(3 * time.Second)
+			for _, server := range plan.Names() {
+				emulating := &scenario.Setup{EmulatedVersion: scenario.MinorVersion(p.From)}
+				plan.Add(scenario.Step{Action: scenario.Replace, Server: server, Version: p.To, Setup: emulating})
+				plan.Settle(3 * time.Second)
 			}
-		}
-		plan.Sweep()
-		plan.Converge()
-	}),
+			plan.Sweep() // while every server runs TO and none serves its API
+			plan.Soak(10 * time.Second)
+			for i, server := range plan.Names() {
+				plan.Restart(server)
+				plan.Settle(4 * time.Second)
+				if i == 0 {
+					plan.Sweep() // while the APIs are mixed
+				}
+			}
+			plan.Sweep()
+			plan.Converge()
+		}),
 }

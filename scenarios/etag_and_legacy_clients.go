@@ -20,12 +20,13 @@ var etagAndLegacyClients = scenario.Scenario{
 	Family:           scenario.Discovery,
 	Labels:           []string{"conformance"},
 	Control:          scenario.Control{Defect: "nothing-is-ever-modified", Invariants: []string{"DiscoveryDeterministic"}},
-	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 100, MergedDocuments: 190, LegacyDocuments: 35}, func(plan *scenario.Plan, p scenario.Parameters) {
-		plan.Traffic = scenario.DiscoveryTraffic
-		plan.Settle(8 * time.Second)
-		plan.Replace("b", p.To)
-		plan.Settle(8 * time.Second)
-		plan.Restart("c")
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 100, MergedDocuments: 190, LegacyDocuments: 35},
+		func(plan *scenario.Plan, p scenario.Parameters) {
+			plan.Traffic = scenario.DiscoveryTraffic
+			plan.Settle(8 * time.Second)
+			plan.Replace("b", p.To)
+			plan.Settle(8 * time.Second)
+			plan.Restart("c")
+			plan.Converge()
+		}),
 }

@@ -17,16 +17,17 @@ var flappingLink = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Network,
 	Control:          outOfReach,
-	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300, Unreachable: 50, Writes: 15}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		plan.Settle(2 * time.Second)
-		for range flaps {
-			heal := plan.Suffer(cut("b", "a"))
-			plan.Soak(3 * time.Second)
-			heal()
-			plan.Soak(linkUp)
-		}
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300, Unreachable: 50, Writes: 15},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
+			plan.Settle(2 * time.Second)
+			for range flaps {
+				heal := plan.Suffer(cut("b", "a"))
+				plan.Soak(3 * time.Second)
+				heal()
+				plan.Soak(linkUp)
+			}
+			plan.Converge()
+		}),
 }
 
 // flaps is the number of times that the link is cut.

@@ -10,7 +10,8 @@ var frontProxyNameNotAllowed = scenario.Scenario{
 		"serves. With the right certificate everything is right again. Beyond the KEP: the other servers are not affected.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: peers prove who they are by the front-proxy certificate " +
 		"(--requestheader-allowed-names); goals: 503, not 404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges", "Available"},
+	About: []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash",
+		"Converges", "Available"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           scenario.Configuration,

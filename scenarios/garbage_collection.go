@@ -10,9 +10,10 @@ var garbageCollection = scenario.Scenario{
 	Name: "garbage-collection",
 	Happens: "Only the first server runs TO. The controllers are clients of the second. Owners of kinds that only the first serves, and of " +
 		"one that all serve, get dependents. The controllers are restarted. Then the owners are deleted.",
-	Holds:            "The garbage collector deletes no dependent of an owner that lives, and all dependents of owners that are gone.",
-	Source:           "KEP-4020, motivation: garbage collection that is misled by a 404 deletes what it must not",
-	About:            []string{"NoWrongfulDeletion", "OrphansCollected"}, // no deletion takes time, because objects are deleted in the background
+	Holds:  "The garbage collector deletes no dependent of an owner that lives, and all dependents of owners that are gone.",
+	Source: "KEP-4020, motivation: garbage collection that is misled by a 404 deletes what it must not",
+	// Not DeletionEnds: objects are deleted in the background, so no deletion takes time.
+	About:            []string{"NoWrongfulDeletion", "OrphansCollected"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Controllers,

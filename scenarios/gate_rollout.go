@@ -14,8 +14,9 @@ var gateRollout = scenario.Scenario{
 	Holds: "A server with the feature on never answers 404 for resources that a live server serves, whether that one has the " +
 		"feature on or off. With the feature on everywhere, discovery is complete and the same on every server. No server " +
 		"crashes and no request loops.",
-	Source:           "KEP-4020, upgrade and downgrade strategy: the feature is enabled and disabled on one server after the other",
-	About:            []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash", "ConfigurationTakesEffect"},
+	Source: "KEP-4020, upgrade and downgrade strategy: the feature is enabled and disabled on one server after the other",
+	About: []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash",
+		"ConfigurationTakesEffect"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           scenario.Upgrades,

@@ -19,10 +19,11 @@ var hostileHeaders = scenario.Scenario{
 	Family:           scenario.Safety,
 	Labels:           []string{"smoke", "conformance"},
 	Control:          scenario.Control{Defect: "client-believed-and-denied", Invariants: []string{"NoFalseNotFound"}},
-	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, PassedOn: 250, ForgedHops: 40}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		plan.Traffic = scenario.HostileTraffic
-		plan.Settle(15 * time.Second)
-		plan.Restart("b")
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, PassedOn: 250, ForgedHops: 40},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
+			plan.Traffic = scenario.HostileTraffic
+			plan.Settle(15 * time.Second)
+			plan.Restart("b")
+			plan.Converge()
+		}),
 }

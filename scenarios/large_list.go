@@ -17,9 +17,10 @@ var largeList = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Requests,
 	Control:          scenario.Control{Defect: "last-object-lost", Invariants: []string{"ListsAgree"}},
-	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 600, Lists: 40}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		plan.Traffic = scenario.LargeListTraffic
-		plan.Settle(40 * time.Second)
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 600, Lists: 40},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
+			plan.Traffic = scenario.LargeListTraffic
+			plan.Settle(40 * time.Second)
+			plan.Converge()
+		}),
 }

@@ -19,10 +19,11 @@ var lastPeerLeaves = scenario.Scenario{
 	Family:           scenario.Processes,
 	Labels:           []string{"smoke", "conformance"},
 	Control:          scenario.Control{Defect: "gone-peer-kept", Invariants: []string{"TrueNotFound"}},
-	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 300, Skewed: 300, MergedDocuments: 60}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		plan.Settle(10 * time.Second)
-		plan.Stop("a")
-		plan.Converge()
-		plan.Soak(10 * time.Second)
-	}),
+	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 300, Skewed: 300, MergedDocuments: 60},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
+			plan.Settle(10 * time.Second)
+			plan.Stop("a")
+			plan.Converge()
+			plan.Soak(10 * time.Second)
+		}),
 }

@@ -20,7 +20,8 @@ var manyResources = scenario.Scenario{
 	Control:    mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 5000, Unserved: 100, MergedDocuments: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		of := func(i int) scenario.Definition {
-			return scenario.Definition{Group: fmt.Sprintf("g%02d.example.com", i), Resource: "widgets", Versions: []string{"v1", "v1beta1", "v1alpha1"}}
+			return scenario.Definition{Group: fmt.Sprintf("g%02d.example.com", i), Resource: "widgets",
+				Versions: []string{"v1", "v1beta1", "v1alpha1"}}
 		}
 		plan.Settle(3 * time.Second)
 		for i := range manyGroups {

@@ -18,16 +18,17 @@ var nopeerProfile = scenario.Scenario{
 	Family:           scenario.Discovery,
 	Labels:           []string{"conformance"},
 	Control:          scenario.Control{Defect: "own-view-of-all", Invariants: []string{"NoPeerIsLocal"}},
-	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 100, MergedDocuments: 45, OwnDocuments: 10}, func(plan *scenario.Plan, p scenario.Parameters) {
-		plan.Traffic = scenario.DiscoveryTraffic
-		plan.Settle(6 * time.Second)
-		if !p.ReadOnly {
-			plan.Define(widgets("v1"))
-		}
-		plan.Settle(6 * time.Second)
-		if !p.ReadOnly {
-			plan.Undefine(widgets("v1"))
-		}
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 100, MergedDocuments: 45, OwnDocuments: 10},
+		func(plan *scenario.Plan, p scenario.Parameters) {
+			plan.Traffic = scenario.DiscoveryTraffic
+			plan.Settle(6 * time.Second)
+			if !p.ReadOnly {
+				plan.Define(widgets("v1"))
+			}
+			plan.Settle(6 * time.Second)
+			if !p.ReadOnly {
+				plan.Undefine(widgets("v1"))
+			}
+			plan.Converge()
+		}),
 }

@@ -17,8 +17,9 @@ var openAPI = scenario.Scenario{
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Discovery,
-	Limits:           scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendExisting}, Reason: "because the simulator has no OpenAPI"},
-	Control:          withoutSteadyState,
+	Limits: scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendExisting},
+		Reason: "because the simulator has no OpenAPI"},
+	Control: withoutSteadyState,
 	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 100, Descriptions: 5}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		plan.Settle(10 * time.Second)

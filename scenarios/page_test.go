@@ -35,22 +35,24 @@ all the named invariants.
 			family = s.Family
 			fmt.Fprintf(&b, "\n## %s\n", strings.ToUpper(string(family[:1]))+string(family[1:]))
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n**Must hold:** %s\n\n", s.Name, s.Happens, s.Holds)
-		fmt.Fprintf(&b, "- Source: %s\n- About: %s\n", s.Source, strings.Join(s.About, ", "))
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n%s\n\n", s.Name, golden.Wrap(s.Happens, ""), golden.Wrap("**Must hold:** "+s.Holds, ""))
+		item := func(format string, a ...any) { b.WriteString(golden.Wrap("- "+fmt.Sprintf(format, a...), "  ") + "\n") }
+		item("Source: %s", s.Source)
+		item("About: %s", strings.Join(s.About, ", "))
 		switch c := s.Control; {
 		case c.Subject != "":
-			fmt.Fprintf(&b, "- Control: subject `%s` violates %s\n", c.Subject, strings.Join(c.Invariants, ", "))
+			item("Control: subject `%s` violates %s", c.Subject, strings.Join(c.Invariants, ", "))
 		case c.Defect != "":
-			fmt.Fprintf(&b, "- Control: the planted defect `%s` violates %s\n", c.Defect, strings.Join(c.Invariants, ", "))
+			item("Control: the planted defect `%s` violates %s", c.Defect, strings.Join(c.Invariants, ", "))
 		}
 		if len(s.Limits.Backends) > 0 {
-			fmt.Fprintf(&b, "- Runs on %s only, %s\n", strings.Join(s.Limits.Backends, ", "), s.Limits.Reason)
+			item("Runs on %s only, %s", strings.Join(s.Limits.Backends, ", "), s.Limits.Reason)
 		}
 		if len(s.Limits.Subjects) > 0 {
-			fmt.Fprintf(&b, "- For subjects %s only, for the same reason\n", strings.Join(s.Limits.Subjects, ", "))
+			item("For subjects %s only, for the same reason", strings.Join(s.Limits.Subjects, ", "))
 		}
 		if len(s.Labels) > 0 {
-			fmt.Fprintf(&b, "- Labels: %s\n", strings.Join(s.Labels, ", "))
+			item("Labels: %s", strings.Join(s.Labels, ", "))
 		}
 	}
 	return b.String()

@@ -18,9 +18,10 @@ var protobufAndPatchTypes = scenario.Scenario{
 	Family:           scenario.Requests,
 	Labels:           []string{"conformance"},
 	Control:          scenario.Control{Defect: "always-called-text", Invariants: []string{"AnsweredInKind"}},
-	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 240, Formats: 5}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		plan.Traffic = scenario.FormatTraffic
-		plan.Settle(25 * time.Second)
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 240, Formats: 5},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
+			plan.Traffic = scenario.FormatTraffic
+			plan.Settle(25 * time.Second)
+			plan.Converge()
+		}),
 }

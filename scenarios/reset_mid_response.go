@@ -19,11 +19,12 @@ var resetMidResponse = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Network,
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100, Writes: 15}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		plan.Settle(4 * time.Second)
-		heal := plan.Suffer(from(plan.Names(), fault.Fault{Kind: fault.LimitData, To: "a", Bytes: 12_000, Direction: fault.Down})...)
-		plan.Soak(25 * time.Second)
-		heal()
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100, Writes: 15},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
+			plan.Settle(4 * time.Second)
+			heal := plan.Suffer(from(plan.Names(), fault.Fault{Kind: fault.LimitData, To: "a", Bytes: 12_000, Direction: fault.Down})...)
+			plan.Soak(25 * time.Second)
+			heal()
+			plan.Converge()
+		}),
 }

@@ -12,8 +12,9 @@ var restartStorm = scenario.Scenario{
 		"so that two starts overlap; then each is killed and started again at once.",
 	Holds: "A server that is up answers correctly, does not treat what it has not learnt yet as absent, and does not crash. Soon after " +
 		"the last start everything is right.",
-	Source:           "KEP-4020, goals; kubernetes/kubernetes: a peer's discovery is fetched only when its lease changes",
-	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"}, // not TrueNotFound: it is rarely certain that no server serves a resource
+	Source: "KEP-4020, goals; kubernetes/kubernetes: a peer's discovery is fetched only when its lease changes",
+	// Not TrueNotFound: it is rarely certain that no server serves a resource.
+	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           scenario.Upgrades,

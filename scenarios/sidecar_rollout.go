@@ -16,7 +16,8 @@ var sidecarRollout = scenario.Scenario{
 		"the same on every server. No server crashes and no request loops.",
 	Source: "KEP-4020, upgrade and downgrade strategy, for a proxy that is not part of the kube-apiserver; Goals: 404 only if no server serves it",
 	About: []string{
-		"NoFalseNotFound", "TrueNotFound", "Available", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash", "ConfigurationTakesEffect",
+		"NoFalseNotFound", "TrueNotFound", "Available", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash",
+		"ConfigurationTakesEffect",
 	},
 	MinServers:       3,
 	NeedsTwoVersions: true,
@@ -29,21 +30,22 @@ var sidecarRollout = scenario.Scenario{
 			"kubernetes Service",
 	},
 	Control: withoutSteadyState,
-	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, MergedDocuments: 130}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		for i := range plan.Servers {
-			plan.Servers[i].Setup = &scenario.Setup{Proxy: scenario.Off}
-		}
-		plan.Settle(0)
-		order := plan.Names()
-		slices.Reverse(order)
-		for _, server := range order {
-			plan.SetUp(server, scenario.Setup{Direct: true})
-			plan.Settle(5 * time.Second)
-		}
-		plan.Soak(5 * time.Second) // with sidecars everywhere
-		for _, server := range order {
-			plan.SetUp(server, scenario.Setup{Proxy: scenario.Off})
-			plan.Settle(5 * time.Second)
-		}
-	}),
+	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, MergedDocuments: 130},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
+			for i := range plan.Servers {
+				plan.Servers[i].Setup = &scenario.Setup{Proxy: scenario.Off}
+			}
+			plan.Settle(0)
+			order := plan.Names()
+			slices.Reverse(order)
+			for _, server := range order {
+				plan.SetUp(server, scenario.Setup{Direct: true})
+				plan.Settle(5 * time.Second)
+			}
+			plan.Soak(5 * time.Second) // with sidecars everywhere
+			for _, server := range order {
+				plan.SetUp(server, scenario.Setup{Proxy: scenario.Off})
+				plan.Settle(5 * time.Second)
+			}
+		}),
 }

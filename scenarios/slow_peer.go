@@ -18,16 +18,17 @@ var slowPeer = scenario.Scenario{
 	NeedsTwoVersions: true,
 	Family:           scenario.Network,
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100, Writes: 15}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		servers := plan.Names()
-		plan.Settle(2 * time.Second)
-		heal := plan.Suffer(bothWays(from(servers, fault.Fault{
-			Kind: fault.Latency, To: "a", Latency: 200 * time.Millisecond, Jitter: 100 * time.Millisecond,
-		}))...)
-		plan.Soak(10 * time.Second)
-		plan.Restart(servers[len(plan.Servers)-1]) // the server must then learn everything over the slow link
-		plan.Settle(10 * time.Second)
-		heal()
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100, Writes: 15},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
+			servers := plan.Names()
+			plan.Settle(2 * time.Second)
+			heal := plan.Suffer(bothWays(from(servers, fault.Fault{
+				Kind: fault.Latency, To: "a", Latency: 200 * time.Millisecond, Jitter: 100 * time.Millisecond,
+			}))...)
+			plan.Soak(10 * time.Second)
+			plan.Restart(servers[len(plan.Servers)-1]) // the server must then learn everything over the slow link
+			plan.Settle(10 * time.Second)
+			heal()
+			plan.Converge()
+		}),
 }

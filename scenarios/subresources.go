@@ -18,10 +18,11 @@ var subresources = scenario.Scenario{
 	Family:           scenario.Requests,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 3000, Skewed: 300, Unserved: 50, PassedOn: 200, Subresources: 20}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		plan.Traffic = scenario.SubresourceTraffic
-		plan.Settle(20 * time.Second)
-		plan.Sweep()
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 3000, Skewed: 300, Unserved: 50, PassedOn: 200, Subresources: 20},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
+			plan.Traffic = scenario.SubresourceTraffic
+			plan.Settle(20 * time.Second)
+			plan.Sweep()
+			plan.Converge()
+		}),
 }

@@ -13,15 +13,17 @@ var upgradeRequests = scenario.Scenario{
 		"One request in five asks for SPDY instead.",
 	Holds: "A watch over WebSocket of resources that only another server serves lasts as long as it was asked to and delivers " +
 		"events, as one at that server does. No request is denied because it asks for an upgrade.",
-	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; RFC 9110, 7.8",
-	About:            []string{"NoFalseNotFound", "WatchesLast", "AnsweredAlike", "IdentityPreserved", "PassedOnUnchanged", "NoLoop", "Converges"},
+	Source: "KEP-4020, goals: a request is handled by an apiserver that can serve it; RFC 9110, 7.8",
+	About: []string{"NoFalseNotFound", "WatchesLast", "AnsweredAlike", "IdentityPreserved", "PassedOnUnchanged", "NoLoop",
+		"Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Requests,
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 200, Upgrades: 45}, func(plan *scenario.Plan, _ scenario.Parameters) {
-		plan.Traffic = scenario.UpgradeTraffic
-		plan.Settle(25 * time.Second)
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 200, Upgrades: 45},
+		func(plan *scenario.Plan, _ scenario.Parameters) {
+			plan.Traffic = scenario.UpgradeTraffic
+			plan.Settle(25 * time.Second)
+			plan.Converge()
+		}),
 }

@@ -19,15 +19,16 @@ var watchThroughProxy = scenario.Scenario{
 	Family:           scenario.Requests,
 	Labels:           []string{"conformance"},
 	Control:          mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 250, Watches: 150}, func(plan *scenario.Plan, p scenario.Parameters) {
-		plan.Traffic = scenario.WatchTraffic
-		plan.Settle(20 * time.Second)
-		if p.ReadOnly {
-			plan.Soak(15 * time.Second) // external servers get fewer requests, so enough of them take longer
-		} else {
-			plan.Restart("a")
-		}
-		plan.Settle(10 * time.Second)
-		plan.Converge()
-	}),
+	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 250, Watches: 150},
+		func(plan *scenario.Plan, p scenario.Parameters) {
+			plan.Traffic = scenario.WatchTraffic
+			plan.Settle(20 * time.Second)
+			if p.ReadOnly {
+				plan.Soak(15 * time.Second) // external servers get fewer requests, so enough of them take longer
+			} else {
+				plan.Restart("a")
+			}
+			plan.Settle(10 * time.Second)
+			plan.Converge()
+		}),
 }

@@ -10,7 +10,8 @@ var wrongPeerCA = scenario.Scenario{
 		"everything is right again. Beyond the KEP: the other servers are not affected.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: --peer-ca-file verifies peers' serving certificates; goals: 503, not " +
 		"404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges", "Available"},
+	About: []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges",
+		"Available"},
 	MinServers:       3,
 	NeedsTwoVersions: true,
 	Family:           scenario.Configuration,

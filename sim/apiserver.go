@@ -110,7 +110,8 @@ func (a apiserver) carryOut(w http.ResponseWriter, r *http.Request, x *exchange,
 	}
 	media, ok := readable(r.Header.Get("Accept"))
 	if !ok {
-		a.fail(w, r, apierrors.NewGenericServerResponse(http.StatusNotAcceptable, info.Verb, schema.GroupResource{}, "", "only JSON and YAML are written", 0, true))
+		a.fail(w, r, apierrors.NewGenericServerResponse(http.StatusNotAcceptable, info.Verb, schema.GroupResource{}, "",
+			"only JSON and YAML are written", 0, true))
 		return
 	}
 	w.Header()["Content-Type"] = media

@@ -133,7 +133,8 @@ func remove(all []definition, d scenario.Definition) []definition {
 
 // equal reports whether two definitions are the same for servers.
 func (d definition) equal(o definition) bool {
-	return d.Group == o.Group && d.Resource == o.Resource && d.Aggregated == o.Aggregated && d.established == o.established && d.Preferred == o.Preferred &&
+	return d.Group == o.Group && d.Resource == o.Resource && d.Aggregated == o.Aggregated && d.established == o.established &&
+		d.Preferred == o.Preferred &&
 		d.accepted.kind == o.accepted.kind && slices.Equal(d.Versions, o.Versions) && slices.Equal(d.accepted.short, o.accepted.short) &&
 		slices.Equal(d.Categories, o.Categories)
 }

@@ -53,7 +53,8 @@ func (s *Simulator) extend(v *recorded.Version, all []definition) *extendedDocum
 }
 
 func newExtendedDocument(v *recorded.Version, all []definition) *extendedDocument {
-	e := &extendedDocument{version: v, roots: v.Roots, document: history.Document{Bytes: v.Document.Bytes}, extra: map[resourceKey]bool{}, hidden: map[groupVersion]bool{}}
+	e := &extendedDocument{version: v, roots: v.Roots, document: history.Document{Bytes: v.Document.Bytes}, extra: map[resourceKey]bool{},
+		hidden: map[groupVersion]bool{}}
 	builtIn := v.GroupVersions()
 	for _, d := range all {
 		for _, version := range d.Versions {
@@ -173,7 +174,8 @@ func (a addition) addTo(g *apidiscoveryv2.APIGroupDiscovery, order priorities) {
 		if v < 0 {
 			v = len(g.Versions)
 		}
-		g.Versions = slices.Insert(slices.Clip(g.Versions), v, apidiscoveryv2.APIVersionDiscovery{Version: name, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent})
+		g.Versions = slices.Insert(slices.Clip(g.Versions), v,
+			apidiscoveryv2.APIVersionDiscovery{Version: name, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent})
 	}
 	r := apidiscoveryv2.APIResourceDiscovery{
 		Resource: a.Resource, ResponseKind: &metav1.GroupVersionKind{Group: a.group, Version: name, Kind: a.kind()},

@@ -41,7 +41,8 @@ const (
 )
 
 var stateNames = [states]string{
-	"proxied", "failover", "refused-by-peer", "missed-at-peer", "all-peers-failed", "address-unknown", "peer-unknown", "unsynced", "lease-watch-stalled",
+	"proxied", "failover", "refused-by-peer", "missed-at-peer", "all-peers-failed", "address-unknown", "peer-unknown", "unsynced",
+	"lease-watch-stalled",
 	"write-not-repeated", "peer-avoided", "believed-absent", "served-for-peer", "forged-hop", "half-fetched", "fetch-failed", "stale-belief",
 	"mutual-belief", "answer-broken-off", "watch-broken-off", "write-proxied", "merged-discovery", "extension-changed", "restarted", "crashed",
 	"met-paused-process",
@@ -103,7 +104,8 @@ func (o observer) believed(r proxy.Request, peer int) {
 	}
 	o.s.reached.note(ReachedStaleBelief)
 	if p.on && p.store != nil {
-		if d := p.store.Table().Decide(proxy.Request{Kind: r.Kind, Resource: r.Resource}, nil, o.s.wall(), func(int) int { return 0 }); d.Action == proxy.Forward && d.Peer == o.id {
+		if d := p.store.Table().Decide(proxy.Request{Kind: r.Kind, Resource: r.Resource}, nil, o.s.wall(),
+			func(int) int { return 0 }); d.Action == proxy.Forward && d.Peer == o.id {
 			o.s.reached.note(ReachedMutualBelief)
 		}
 	}

@@ -342,7 +342,8 @@ func (srv *server) lifecycle(state history.State, detail string) {
 	}
 	s.trace.add(s.loop.Now(), eventLifecycle, srv.index, srv.incarnation, hashString(string(state)))
 	s.history.Lifecycle = append(s.history.Lifecycle, history.Lifecycle{
-		Server: srv.name, Incarnation: srv.incarnation, Version: srv.release, Emulates: srv.setup.Like(), Reports: reports, State: state, At: at, Detail: detail,
+		Server: srv.name, Incarnation: srv.incarnation, Version: srv.release, Emulates: srv.setup.Like(), Reports: reports, State: state, At: at,
+		Detail: detail,
 	})
 }
 

@@ -25,7 +25,8 @@ func checkSetups(c *Case) error {
 		case s == nil:
 			return nil
 		case s.HostnameOf != "":
-			return fmt.Errorf("server %q cannot have the host name of %q in the simulator, which distinguishes servers by their identities", server, s.HostnameOf)
+			return fmt.Errorf("server %q cannot have the host name of %q in the simulator, which distinguishes servers by their identities", server,
+				s.HostnameOf)
 		case s.EmulatedVersion != "" && c.emulated(s) == "":
 			return fmt.Errorf("server %q, %s: the simulator knows what such a server serves by a release of that version in the plan, but the plan has none", server, s)
 		case s.Proxy == scenario.On:

@@ -89,8 +89,9 @@ type Simulator struct {
 func New(setup Setup) *Simulator {
 	return &Simulator{
 		setup: setup, templates: map[workload.Request]*template{}, indexes: map[*recorded.Version]map[resourceKey][]string{},
-		extended: map[string]*extendedDocument{}, parsed: map[string]history.Document{}, users: map[string]user.Info{}, snapshots: map[string]*snapshot{},
-		objects: map[object]bool{}, population: map[schema.GroupResource]int{}, labelled: map[schema.GroupResource]int{},
+		extended: map[string]*extendedDocument{}, parsed: map[string]history.Document{}, users: map[string]user.Info{},
+		snapshots: map[string]*snapshot{},
+		objects:   map[object]bool{}, population: map[schema.GroupResource]int{}, labelled: map[schema.GroupResource]int{},
 	}
 }
 
@@ -188,7 +189,8 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 		s.history.End.Error = fmt.Sprintf("the simulator gives a run %s of virtual time, and after that %s", maxRun, left)
 	}
 	result := &Result{
-		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Counts: s.counts, Suspect: s.suspect, Events: s.loop.Steps(), Until: s.loop.Now(), Stopped: stopped, names: s.names,
+		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Counts: s.counts, Suspect: s.suspect,
+		Events: s.loop.Steps(), Until: s.loop.Now(), Stopped: stopped, names: s.names,
 	}
 	if o.Trace {
 		result.trace = append([]entry(nil), s.trace.entries...)
@@ -232,7 +234,8 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	}
 	for i, spec := range c.Servers {
 		srv := s.servers[i]
-		*srv = server{s: s, index: i, name: spec.Name, id: s.serverIDs[i], address: s.addresses[i], knowledge: knowledge{view: srv.view, asked: srv.asked[:0]}, incoming: srv.incoming[:0]}
+		*srv = server{s: s, index: i, name: spec.Name, id: s.serverIDs[i], address: s.addresses[i],
+			knowledge: knowledge{view: srv.view, asked: srv.asked[:0]}, incoming: srv.incoming[:0]}
 		s.history.Run.Servers[i] = history.Server{Name: spec.Name, ID: string(srv.id), Version: spec.Version, Address: srv.address}
 	}
 	return s.driver.reset(s, c, o.StopAtError)
@@ -249,8 +252,10 @@ func (s *Simulator) newHistory(c *Case, o Options) {
 	clear(h.Documents)
 	servers := slices.Grow(h.Run.Servers[:0], len(c.Servers))[:len(c.Servers)]
 	*h = history.History{
-		Run: o.Run, Documents: h.Documents, Operations: slices.Grow(h.Operations[:0], len(c.Requests)), Hops: slices.Grow(h.Hops[:0], 2*len(c.Requests)),
-		Lifecycle: h.Lifecycle[:0], Served: h.Served[:0], Configurations: h.Configurations[:0], Leases: h.Leases[:0], Steps: h.Steps[:0], Faults: h.Faults[:0],
+		Run: o.Run, Documents: h.Documents, Operations: slices.Grow(h.Operations[:0], len(c.Requests)),
+		Hops:      slices.Grow(h.Hops[:0], 2*len(c.Requests)),
+		Lifecycle: h.Lifecycle[:0], Served: h.Served[:0], Configurations: h.Configurations[:0], Leases: h.Leases[:0], Steps: h.Steps[:0],
+		Faults: h.Faults[:0],
 	}
 	h.Run.Servers = servers
 	s.history = h

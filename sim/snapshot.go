@@ -80,7 +80,8 @@ func (s *Simulator) bringUp(c *Case) (*snapshot, error) {
 		return s.loop.Now() < maxBringUp && (!up || s.loop.Now() < until || busy)
 	})
 	snap := &snapshot{
-		at: s.loop.Now(), lifecycle: s.history.Lifecycle, served: s.history.Served, flags: s.history.Configurations, leases: s.history.Leases, documents: s.history.Documents, suspect: s.suspect,
+		at: s.loop.Now(), lifecycle: s.history.Lifecycle, served: s.history.Served, flags: s.history.Configurations, leases: s.history.Leases,
+		documents: s.history.Documents, suspect: s.suspect,
 	}
 	for _, srv := range s.servers {
 		srv.refresh()

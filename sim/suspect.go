@@ -54,7 +54,8 @@ func (op *operation) about() resourceKey {
 // suspectHop checks a server's own record of a request when the server starts to handle the
 // request.
 func (x *exchange) suspectHop(h *history.Hop) {
-	if h.User != x.op.User || h.Groups != ownGroups || h.UID != ownUID || h.Extra != ownExtra || h.Altered != "" || x.parent != nil && x.parent.parent != nil {
+	if h.User != x.op.User || h.Groups != ownGroups || h.UID != ownUID || h.Extra != ownExtra || h.Altered != "" ||
+		x.parent != nil && x.parent.parent != nil {
 		x.s.suspect = true
 	}
 	if x.parent != nil {

@@ -107,7 +107,8 @@ func (b *answerBody) Close() error {
 // machinery's own filters would have added: the request info and the user.
 func (s *Simulator) values(x *exchange) context.Context {
 	values := context.Background()
-	if x.request.Method == x.op.template.request.Method && x.request.URL.Path == x.op.template.url.Path && x.request.URL.RawQuery == x.op.template.url.RawQuery {
+	if x.request.Method == x.op.template.request.Method && x.request.URL.Path == x.op.template.url.Path &&
+		x.request.URL.RawQuery == x.op.template.url.RawQuery {
 		values = x.op.template.values
 	} else if info, err := workload.RequestInfo.NewRequestInfo(x.request); err == nil {
 		values = apirequest.WithRequestInfo(values, info)

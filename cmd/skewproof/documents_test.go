@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/skewproof/skewproof/internal/golden"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -94,6 +97,23 @@ func TestLinksInDocuments(t *testing.T) {
 	}
 	if checked < 200 {
 		t.Errorf("only %d links were found", checked)
+	}
+}
+
+// Prose in documents is wrapped at 100 columns. A line may be longer if it cannot be broken, and in
+// tables and blocks.
+func TestDocumentsAreWrapped(t *testing.T) {
+	for _, document := range documents(t) {
+		content, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(fencedBlock.ReplaceAllString(string(content), "")) {
+			line = strings.TrimRight(line, "\n")
+			if utf8.RuneCountInString(line) > golden.Columns && golden.Wrap(line, "") != strings.TrimSpace(line) && !strings.HasPrefix(line, "|") {
+				t.Errorf("%s: a line of %d columns can be broken: %s", document, utf8.RuneCountInString(line), line)
+			}
+		}
 	}
 }
 

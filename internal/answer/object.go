@@ -37,7 +37,8 @@ const flowControlHeaders = "X-Kubernetes-Pf-"
 func Headers(h http.Header) string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(h)) {
-		if canonical := http.CanonicalHeaderKey(name); slices.Contains(ownHeaders, canonical) || strings.HasPrefix(canonical, flowControlHeaders) {
+		if canonical := http.CanonicalHeaderKey(name); slices.Contains(ownHeaders, canonical) ||
+			strings.HasPrefix(canonical, flowControlHeaders) {
 			continue
 		}
 		values := slices.Clone(h[name])

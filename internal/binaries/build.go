@@ -90,8 +90,10 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 	if mod.Origin != nil {
 		commit = mod.Origin.Hash
 	}
-	done := p.during(fmt.Sprintf("building it from the module %s@%s (a first build takes several minutes)", ref.Component.module(), ref.Version), nil)
-	_, err = tool.run(ctx, append(programs[ref.Component].command(), "-trimpath", "-buildvcs=false", "-tags", programs[ref.Component].tags, "-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)...)
+	done := p.during(fmt.Sprintf("building it from the module %s@%s (a first build takes several minutes)", ref.Component.module(),
+		ref.Version), nil)
+	_, err = tool.run(ctx, append(programs[ref.Component].command(), "-trimpath", "-buildvcs=false", "-tags", programs[ref.Component].tags,
+		"-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)...)
 	done()
 	if err != nil {
 		return "", buildError(ref, err)

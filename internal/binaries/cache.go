@@ -205,7 +205,8 @@ func (s *Store) lock(ctx context.Context, dir, name string, p progress) (unlock 
 		return nil, &cacheError{dir: dir, err: fmt.Errorf("lock %s: %w", l.Path(), err)}
 	}
 	// The content is for people only.
-	_ = os.WriteFile(l.Path(), fmt.Appendf(nil, "process %d, at work on %s since %s", os.Getpid(), p.ref, time.Now().Format(time.TimeOnly)), 0o600)
+	_ = os.WriteFile(l.Path(), fmt.Appendf(nil, "process %d, at work on %s since %s", os.Getpid(), p.ref, time.Now().Format(time.TimeOnly)),
+		0o600)
 	return func() {
 		_ = os.Truncate(l.Path(), 0)
 		_ = l.Unlock()

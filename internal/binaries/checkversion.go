@@ -43,7 +43,8 @@ func checkOwnVersion(ctx context.Context, ref Ref, path string) (says string, er
 	case got == "":
 		return says, fmt.Errorf("its --version says %q, not %s", says, ref.Version)
 	case semver.MajorMinor(got) == semver.MajorMinor(string(ref.Version)):
-		return says, fmt.Errorf("its --version says %q, not %s: it is another release; give it as %s@%s", says, ref.Version, ref.Component, semver.Canonical(got))
+		return says, fmt.Errorf("its --version says %q, not %s: it is another release; give it as %s@%s", says, ref.Version, ref.Component,
+			semver.Canonical(got))
 	default:
 		return says, fmt.Errorf("its --version says %q, not %s: it is of another minor version", says, ref.Version)
 	}

@@ -56,8 +56,10 @@ type project struct {
 
 // The Go modules and the releases of the components.
 var (
-	kubernetes = &project{module: "k8s.io/kubernetes", major: "v1", example: "v1.37.1", releases: "https://kubernetes.io/releases", download: true}
-	etcd       = &project{module: "go.etcd.io/etcd/server/v3", major: "v3", example: DefaultEtcd, releases: "https://github.com/etcd-io/etcd/releases",
+	kubernetes = &project{module: "k8s.io/kubernetes", major: "v1", example: "v1.37.1", releases: "https://kubernetes.io/releases",
+		download: true}
+	etcd = &project{module: "go.etcd.io/etcd/server/v3", major: "v3", example: DefaultEtcd,
+		releases: "https://github.com/etcd-io/etcd/releases",
 		download: true}
 	// These are the tags of kind's images/base/Dockerfile. They leave out snapshotters that kind
 	// does not use.
@@ -65,7 +67,8 @@ var (
 		releases: "https://github.com/containerd/containerd/releases", tags: "no_aufs no_zfs no_btrfs no_devmapper"}
 	cniPlugins = &project{module: "github.com/containernetworking/plugins", major: "v1", example: "v1.9.1",
 		releases: "https://github.com/containernetworking/plugins/releases"}
-	clientGo          = &project{module: "k8s.io/client-go", major: "v0", example: "v0.37.1", releases: "https://github.com/kubernetes/client-go/tags", library: true}
+	clientGo = &project{module: "k8s.io/client-go", major: "v0", example: "v0.37.1",
+		releases: "https://github.com/kubernetes/client-go/tags", library: true}
 	controllerRuntime = &project{module: "sigs.k8s.io/controller-runtime", major: "v0", example: "v0.25.2",
 		releases: "https://github.com/kubernetes-sigs/controller-runtime/releases", library: true}
 	clientNode = &project{module: "@kubernetes/client-node", major: "v1", example: "v1.4.0",

@@ -45,11 +45,13 @@ func (s *Store) buildNode(ctx context.Context, ref Ref, work workspace, p progre
 	if err != nil {
 		return "", fmt.Errorf("get the npm package %s: %w", what, err)
 	}
-	if err := runTool(ctx, src, node, filepath.Join("node_modules", "esbuild", "bin", "esbuild"), "main.mjs", "--bundle", "--platform=node", "--format=cjs",
+	if err := runTool(ctx, src, node, filepath.Join("node_modules", "esbuild", "bin", "esbuild"), "main.mjs", "--bundle", "--platform=node",
+		"--format=cjs",
 		"--target=node20", "--log-level=warning", "--banner:js=#!/usr/bin/env node", "--outfile="+work.binary()); err != nil {
 		return "", fmt.Errorf("put the program into one file: %w", err)
 	}
-	if err := errors.Join(os.Chmod(work.binary(), 0o755), os.WriteFile(filepath.Join(work.stage(), "package.json"), []byte(nodeScope), 0o644)); err != nil {
+	if err := errors.Join(os.Chmod(work.binary(), 0o755),
+		os.WriteFile(filepath.Join(work.stage(), "package.json"), []byte(nodeScope), 0o644)); err != nil {
 		return "", err
 	}
 	return "made from the npm package " + what, nil

@@ -150,7 +150,8 @@ func New(o Options, clusters Clusters) (*Campaign, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Campaign{Options: o, clusters: clusters, chooser: chooser, reached: Coverage{}, tally: search.NewTally(spec), known: map[int]uint64{}, seen: map[reports.ViolationKind]bool{}}
+	c := &Campaign{Options: o, clusters: clusters, chooser: chooser, reached: Coverage{}, tally: search.NewTally(spec),
+		known: map[int]uint64{}, seen: map[reports.ViolationKind]bool{}}
 	if o.Earlier != nil {
 		c.resume(o.Earlier)
 	}
@@ -200,7 +201,8 @@ func (c *Campaign) Run(ctx context.Context) (*reports.Campaign, error) {
 	if failed != nil && ctx.Err() == nil {
 		c.tally.Trouble(failed.Error(), c.chooser.next)
 	}
-	complete := failed == nil && (c.UntilNew && c.decided() || c.Seeds > 0 && c.done-c.earlier >= c.Seeds || c.Seeds == 0 && c.explored >= c.For)
+	complete := failed == nil && (c.UntilNew && c.decided() || c.Seeds > 0 && c.done-c.earlier >= c.Seeds ||
+		c.Seeds == 0 && c.explored >= c.For)
 	return c.report(complete), nil
 }
 
@@ -379,6 +381,7 @@ func (c *Campaign) count(s schedule, j judgement, result run.ScheduleResult) {
 	if c.Seeds > 0 {
 		of = fmt.Sprintf(" of %d", c.earlier+c.Seeds)
 	}
-	c.Progress("%d%s schedules, seed %d took %.0f s; %d of %d cells reached; violations of %d known kinds, %d NEW; %d clusters", c.done, of, s.seed,
+	c.Progress("%d%s schedules, seed %d took %.0f s; %d of %d cells reached; violations of %d known kinds, %d NEW; %d clusters", c.done, of,
+		s.seed,
 		result.Took.Seconds(), len(c.reached), axes().Cells(), len(c.known), len(c.seen), len(c.sessions)+1)
 }

@@ -95,24 +95,25 @@ func (c *Campaign) shrink(ctx context.Context, f *newFinding) {
 		return s
 	}
 	runs := 0
-	smallest := search.Smaller(ctx, sim.Case{Servers: f.schedule.plan.Servers, Steps: replay.Enclosing(f.schedule.plan)}, c.ShrinkRuns, func(candidate sim.Case) bool {
-		runs++
-		if cluster == nil {
-			var err error
-			if cluster, err = c.open(ctx, "shrink"); err != nil {
-				cluster = nil
+	smallest := search.Smaller(ctx, sim.Case{Servers: f.schedule.plan.Servers, Steps: replay.Enclosing(f.schedule.plan)}, c.ShrinkRuns,
+		func(candidate sim.Case) bool {
+			runs++
+			if cluster == nil {
+				var err error
+				if cluster, err = c.open(ctx, "shrink"); err != nil {
+					cluster = nil
+					return false
+				}
+			}
+			s := with(candidate)
+			seen, err := c.shows(ctx, cluster, f, s)
+			if err != nil {
+				end()
 				return false
 			}
-		}
-		s := with(candidate)
-		seen, err := c.shows(ctx, cluster, f, s)
-		if err != nil {
-			end()
-			return false
-		}
-		c.Progress("seed %d, run %d to shrink it: %d steps, seen: %t", f.schedule.seed, runs, len(candidate.Steps), seen)
-		return seen
-	})
+			c.Progress("seed %d, run %d to shrink it: %d steps, seen: %t", f.schedule.seed, runs, len(candidate.Steps), seen)
+			return seen
+		})
 	end()
 	s := with(smallest)
 	if ctx.Err() != nil || len(s.plan.Steps) >= len(f.schedule.plan.Steps) {

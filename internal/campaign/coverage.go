@@ -43,7 +43,8 @@ var (
 		for _, k := range fault.Kinds() {
 			all = append(all, string(k))
 		}
-		return append(all, string(scenario.Kill), string(scenario.Pause), history.FaultBreakDiscovery, history.FaultMisconfiguration, history.FaultProxyOff)
+		return append(all, string(scenario.Kill), string(scenario.Pause), history.FaultBreakDiscovery, history.FaultMisconfiguration,
+			history.FaultProxyOff)
 	}()
 	transitions = []string{
 		none, string(scenario.Start), string(scenario.Stop), string(scenario.Resume), string(scenario.Restart), upgrade, downgrade,

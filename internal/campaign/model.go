@@ -57,7 +57,8 @@ func (c *Campaign) model(f *newFinding) (knows bool, why string) {
 	})
 	defer s.Close()
 	described := history.Run{
-		Schema: history.SchemaVersion, Scenario: "campaign", Backend: scenario.BackendSim, Subject: c.Spec.Subject, From: f.schedule.from, To: f.schedule.to,
+		Schema: history.SchemaVersion, Scenario: "campaign", Backend: scenario.BackendSim, Subject: c.Spec.Subject, From: f.schedule.from,
+		To:   f.schedule.to,
 		Seed: f.schedule.seed, Bounds: search.Bounds,
 	}
 	tried := c.caseOf(f.schedule)

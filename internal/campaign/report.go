@@ -17,7 +17,8 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 	last := len(c.Versions) - 1
 	parts := c.earlierParts()
 	parts = append(parts, reports.Shard{
-		Index: len(parts) + 1, Schedules: c.done - c.earlier, ElapsedSeconds: c.explored.Round(time.Millisecond).Seconds(), Workers: 1, Machine: c.Machine,
+		Index: len(parts) + 1, Schedules: c.done - c.earlier, ElapsedSeconds: c.explored.Round(time.Millisecond).Seconds(), Workers: 1,
+		Machine:          c.Machine,
 		SkewproofVersion: c.Version,
 	})
 	doc := &reports.Campaign{
@@ -36,8 +37,9 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 	doc.Real = &reports.RealCampaign{
 		Subject: c.Spec.Subject, Versions: c.Versions, QPS: c.Spec.QPS, Sessions: c.sessions, Operations: c.operations, PassedOn: c.passedOn,
 		Overloaded: c.overloaded, Coverage: c.reached.Report(), Axes: axes(),
-		ScheduleSeconds: mean(c.took, c.done), ResetSeconds: mean(c.resets, c.done), AloneSeconds: mean(c.alone, c.aloneRuns), AloneRuns: c.aloneRuns,
-		NextSeed: c.chooser.next, Gaps: c.earlierGaps(), Environment: c.Environment,
+		ScheduleSeconds: mean(c.took, c.done), ResetSeconds: mean(c.resets, c.done), AloneSeconds: mean(c.alone, c.aloneRuns),
+		AloneRuns: c.aloneRuns,
+		NextSeed:  c.chooser.next, Gaps: c.earlierGaps(), Environment: c.Environment,
 	}
 	for _, f := range c.fresh {
 		i := slices.IndexFunc(doc.Findings, func(o reports.CampaignFinding) bool { return o.ViolationKind == f.ViolationKind })
@@ -49,7 +51,8 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 		if f.real.Model == "the model does not know it" {
 			doc.Real.Gaps = append(doc.Real.Gaps, f.ViolationKind.String())
 		}
-		doc.Findings[i].Seed, doc.Findings[i].Sentence, doc.Findings[i].Shrunk, doc.Findings[i].Real = f.schedule.seed, f.Sentence, f.shrunk, &f.real
+		doc.Findings[i].Seed, doc.Findings[i].Sentence, doc.Findings[i].Shrunk, doc.Findings[i].Real = f.schedule.seed, f.Sentence, f.shrunk,
+			&f.real
 		c.addRepro(&doc.Findings[i], f, doc)
 	}
 	doc.Conclude()
@@ -69,8 +72,10 @@ func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, doc *rep
 		policy = p.Name
 	}
 	repro := &search.Repro{
-		Schema: search.ReproSchema, Commit: c.Version, Spec: search.Spec{Policy: policy, From: f.schedule.from, To: f.schedule.to, Servers: len(shown.Servers), Versions: doc.Spec.Versions},
-		Seed: f.schedule.seed, Invariant: f.Signature.Invariant, Cause: f.Cause, Sentence: f.Sentence, Signature: f.Signature, Case: shown, Hash: search.HashText(0),
+		Schema: search.ReproSchema, Commit: c.Version,
+		Spec: search.Spec{Policy: policy, From: f.schedule.from, To: f.schedule.to, Servers: len(shown.Servers), Versions: doc.Spec.Versions},
+		Seed: f.schedule.seed, Invariant: f.Signature.Invariant, Cause: f.Cause, Sentence: f.Sentence, Signature: f.Signature, Case: shown,
+		Hash: search.HashText(0),
 		Found: &search.Found{
 			Subject: c.Spec.Subject, Versions: c.Versions, QPS: c.Spec.QPS, Run: f.real.Run, Confirmed: f.real.Confirmed, Repeated: f.real.Repeated,
 			After: f.real.After, Model: f.real.Model,

@@ -192,7 +192,8 @@ func (w Way) look(ctx context.Context, t Truth, name string) (why string, err er
 	case t.Path == "" && strings.TrimSpace(ended.Output) != "":
 		return fmt.Sprintf("the client reports success, and %s is still there", what), nil
 	case ended.Output != t.Want && t.Path != "":
-		return fmt.Sprintf("the client reports success, and the newer server has %q, not %q, in %s of %s", ended.Output, t.Want, t.Path, what), nil
+		return fmt.Sprintf("the client reports success, and the newer server has %q, not %q, in %s of %s", ended.Output, t.Want, t.Path,
+			what), nil
 	}
 	return "", nil
 }

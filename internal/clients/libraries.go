@@ -42,14 +42,17 @@ func clientGoOperations() (all []Operation) {
 			do(library("delete " + bundleResource + " {name}").says("deleted {name}")).truth(gone(bundles, "{name}")),
 		crossing("dynamic informer", "The informer reports that another client creates, changes and deletes the object.").setup(made).
 			do(library("inform "+bundleResource+" {name} UPDATED").after("ADDED").meanwhile(labelIt).says("UPDATED {name} labelled"),
-				library("inform "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled", "DELETED {name} labelled")),
+				library("inform "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled",
+					"DELETED {name} labelled")),
 		crossing("metadata informer", "The informer reports the same events, and reads only metadata.").setup(made).
 			do(library("metadata "+bundleResource+" {name} UPDATED").after("ADDED").meanwhile(labelIt).says("UPDATED {name} labelled"),
-				library("metadata "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled", "DELETED {name} labelled")),
+				library("metadata "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled",
+					"DELETED {name} labelled")),
 		row("typed client", "The client creates, gets, updates, patches, applies, lists and deletes a ConfigMap.").
 			do(library("typed default {name}").says("written and deleted {name}")).truth(gone("configmaps", "{name}", "-n", "default")),
 		row("typed informer", "The informer reports that a ConfigMap is deleted.").setup(create(settings)).
-			do(library("inform-typed default {name} DELETED").after("ADDED").meanwhile("delete configmap -n default {name}").says("ADDED {name} made", "DELETED {name} made")),
+			do(library("inform-typed default {name} DELETED").after("ADDED").meanwhile("delete configmap -n default {name}").
+				says("ADDED {name} made", "DELETED {name} made")),
 	} {
 		all = append(all, o.by(binaries.ClientGo))
 	}
@@ -73,7 +76,8 @@ func clientNodeOperations() (all []Operation) {
 			do(library("delete " + bundleResource + " {name}").says("deleted {name}")).truth(gone(bundles, "{name}")),
 		crossing("informer in JavaScript", "The informer reports that another client creates, changes and deletes the object.").setup(made).
 			do(library("inform "+bundleResource+" {name} UPDATED").after("ADDED").meanwhile(labelIt).says("UPDATED {name} labelled"),
-				library("inform "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled", "DELETED {name} labelled")),
+				library("inform "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled",
+					"DELETED {name} labelled")),
 		row("CoreV1Api", "The client creates, reads, replaces, patches, lists and deletes a ConfigMap.").
 			do(library("typed default {name}").says("written and deleted {name}")).truth(gone("configmaps", "{name}", "-n", "default")),
 	} {
@@ -99,13 +103,16 @@ type controlled struct {
 // that both have, and one that both serve. No other controller changes their objects.
 var controlledKinds = []controlled{
 	{
-		"a kind that only the newer server has", crossing, "DeviceTaintRule.v1.resource.k8s.io", "-", []string{"devicetaintrules.resource.k8s.io", "{name}"}, taintRule,
+		"a kind that only the newer server has", crossing, "DeviceTaintRule.v1.resource.k8s.io", "-",
+		[]string{"devicetaintrules.resource.k8s.io", "{name}"}, taintRule,
 		map[string]any{"conditions": []any{map[string]any{
-			"type": "Witnessed", "status": "True", "reason": "Reconciled", "message": "by a controller", "lastTransitionTime": "2026-01-01T00:00:00Z",
+			"type": "Witnessed", "status": "True", "reason": "Reconciled", "message": "by a controller",
+			"lastTransitionTime": "2026-01-01T00:00:00Z",
 		}}}, `{.status.conditions[0].type}`, "Witnessed",
 	},
 	{
-		"a kind that both have", row, "Ingress.v1.networking.k8s.io", "default", []string{"ingresses.networking.k8s.io", "{name}", "-n", "default"}, ingress,
+		"a kind that both have", row, "Ingress.v1.networking.k8s.io", "default",
+		[]string{"ingresses.networking.k8s.io", "{name}", "-n", "default"}, ingress,
 		map[string]any{"loadBalancer": map[string]any{"ingress": []any{map[string]any{"hostname": "witness.skewproof.invalid"}}}},
 		`{.status.loadBalancer.ingress[0].hostname}`, "witness.skewproof.invalid",
 	},
@@ -123,7 +130,8 @@ func controllerRuntimeOperations() (all []Operation) {
 		}
 		for _, o := range []Operation{
 			k.row("controller follows "+k.what, "Another client creates, changes and deletes the object, and the controller's cache shows each step.").setup(made).
-				do(library("follow "+about+" labelled").after("state made").meanwhile("label "+resource+" --overwrite "+labelled+"=labelled").says("state labelled"),
+				do(library("follow "+about+" labelled").after("state made").
+					meanwhile("label "+resource+" --overwrite "+labelled+"=labelled").says("state labelled"),
 					library("follow "+about+" gone").after("state labelled").meanwhile("delete "+resource).says("state gone")),
 			k.row("controller reconciles "+k.what, "The controller creates the object, applies a change and patches the status. Its cache shows both.").
 				do(library("reconcile "+about, string(status)).input(k.object("made")).says("reconciled {name}")).

@@ -71,7 +71,8 @@ var settings = object("v1", "ConfigMap", "", "configmaps", "default", "made")
 func taintRule(label string) Object {
 	return func(name string) (string, error) {
 		return encode(map[string]any{
-			"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": map[string]any{"name": name, "labels": map[string]any{labelled: label}},
+			"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule",
+			"metadata": map[string]any{"name": name, "labels": map[string]any{labelled: label}},
 			"spec": map[string]any{
 				"deviceSelector": map[string]any{"driver": "driver.skewproof.invalid"},
 				"taint":          map[string]any{"key": "skewproof.example/tested", "value": "yes", "effect": "NoSchedule"},

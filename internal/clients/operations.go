@@ -64,7 +64,8 @@ func kubectlOperations() []Operation {
 			do(kubectl("describe "+bundles+" {name}").says("{name}", "ClusterTrustBundle")),
 		crossing("explain, in a new group version", "kubectl explains a field of a group version that only the newer server has.").
 			do(kubectl("explain storageversionmigrations.spec").says("StorageVersionMigration", "FIELD: spec")),
-		crossing("explain, in a shared group version", "kubectl explains a field of a kind. The older server's document of the group version lacks this kind.").
+		crossing("explain, in a shared group version",
+			"kubectl explains a field of a kind. The older server's document of the group version lacks this kind.").
 			do(kubectl("explain clustertrustbundles.spec --api-version=certificates.k8s.io/v1").says("ClusterTrustBundle", "trustBundle")),
 		crossing("create", "The newer server has the object.").
 			do(create(bundle("made")).says("created")).truth(label("made")),
@@ -81,19 +82,22 @@ func kubectlOperations() []Operation {
 		crossing("edit", "The object has the change of the editor.").setup(made).
 			do(kubectl("edit " + bundles + " {name}").editor("sed -i s/made/edited/").says("edited")).truth(label("edited")),
 		crossing("patch, merge", "The object is changed.").setup(made).
-			do(kubectl(`patch ` + bundles + ` {name} --type=merge -p {"metadata":{"labels":{"` + labelled + `":"patched"}}}`).says("patched")).truth(label("patched")),
+			do(kubectl(`patch ` + bundles + ` {name} --type=merge -p {"metadata":{"labels":{"` + labelled +
+				`":"patched"}}}`).says("patched")).truth(label("patched")),
 		crossing("patch, JSON", "The object is changed.").setup(made).
 			do(kubectl(`patch ` + bundles + ` {name} --type=json -p [{"op":"replace","path":"/metadata/labels/skewproof.example~1state","value":"patched"}]`).says("patched")).
 			truth(label("patched")),
 		crossing("patch, strategic", "The object is changed.").setup(made).
-			do(kubectl(`patch ` + bundles + ` {name} --type=strategic -p {"metadata":{"labels":{"` + labelled + `":"patched"}}}`).says("patched")).truth(label("patched")),
+			do(kubectl(`patch ` + bundles + ` {name} --type=strategic -p {"metadata":{"labels":{"` + labelled +
+				`":"patched"}}}`).says("patched")).truth(label("patched")),
 		crossing("label", "The object has the label.").setup(made).
 			do(kubectl("label " + bundles + " {name} --overwrite " + labelled + "=labelled").says("labeled")).truth(label("labelled")),
 		crossing("wait --for=jsonpath", "kubectl ends when the object meets the condition.").setup(made).
 			do(kubectl("wait " + bundles + " {name} --timeout=20s --for=jsonpath=" + labelPath + "=awaited").
 				meanwhile("label " + bundles + " {name} --overwrite " + labelled + "=awaited").says("condition met")),
 		crossing("wait --for=delete", "kubectl ends when the object is deleted.").setup(made).
-			do(kubectl("wait " + bundles + " {name} --timeout=20s --for=delete").meanwhile("delete " + bundles + " {name}")).truth(gone(bundles, "{name}")),
+			do(kubectl("wait " + bundles + " {name} --timeout=20s --for=delete").meanwhile("delete " + bundles + " {name}")).truth(gone(bundles,
+			"{name}")),
 		crossing("delete --wait", "The object is gone.").setup(made).
 			do(kubectl("delete --wait " + bundles + " {name}").says("deleted")).truth(gone(bundles, "{name}")),
 		crossing("delete --wait, of a namespace", "The namespace and the object in it are gone.").
@@ -107,9 +111,11 @@ func kubectlOperations() []Operation {
 		crossing("api-resources", "kubectl lists the resource.").do(kubectl("api-resources -o name").says(bundles)),
 		crossing("api-versions", "kubectl lists the group version that only the newer server has.").
 			do(kubectl("api-versions").says("storagemigration.k8s.io/v1\n")),
-		crossing("get, with a stale discovery cache", "kubectl prints the object, although its discovery cache is from before the upgrade.").setup(made).
+		crossing("get, with a stale discovery cache",
+			"kubectl prints the object, although its discovery cache is from before the upgrade.").setup(made).
 			do(kubectl("get clustertrustbundles {name}").says("{name}")).stale(),
-		crossing("api-resources, with a stale discovery cache", "kubectl lists the resource, although its discovery cache is from before the upgrade.").
+		crossing("api-resources, with a stale discovery cache",
+			"kubectl lists the resource, although its discovery cache is from before the upgrade.").
 			do(kubectl("api-resources -o name").says(bundles)).stale(),
 		crossing("explain, with a stale discovery cache", "kubectl explains the kind, although its discovery cache is from before the upgrade.").
 			do(kubectl("explain clustertrustbundles.spec").says("ClusterTrustBundle", "trustBundle")).stale(),

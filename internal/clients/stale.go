@@ -13,7 +13,8 @@ import (
 // server is there.
 func (w Way) FillStale(ctx context.Context, version string) error {
 	words := []string{"--context", w.Context, "get", "namespaces"} // to know this resource, it reads discovery
-	ended, err := w.Runner.Run(ctx, Invocation{Program: string(binaries.Kubectl), Version: version, Words: words, Home: w.Stale(version), Limit: limit})
+	ended, err := w.Runner.Run(ctx, Invocation{Program: string(binaries.Kubectl), Version: version, Words: words, Home: w.Stale(version),
+		Limit: limit})
 	if err == nil && (ended.Code != 0 || ended.TooLong) {
 		err = fmt.Errorf("exit code %d: %s", ended.Code, FirstError(ended.Problem))
 	}
@@ -33,7 +34,8 @@ func (w Way) Learned(ctx context.Context, within time.Duration) bool {
 	defer cancel()
 	for n := 0; ; n++ {
 		ended, err := w.Runner.Run(ctx, Invocation{
-			Program: string(binaries.Kubectl), Version: w.NewerVersion, Words: []string{"--context", w.Context, "get", bundles}, Home: filepath.Join(w.Homes, fmt.Sprintf("learning-%d", n)), Limit: within,
+			Program: string(binaries.Kubectl), Version: w.NewerVersion, Words: []string{"--context", w.Context, "get", bundles},
+			Home: filepath.Join(w.Homes, fmt.Sprintf("learning-%d", n)), Limit: within,
 		})
 		if err == nil && ended.Code == 0 && !ended.TooLong {
 			return true

@@ -113,7 +113,8 @@ func (d *Definer) throughAny(ctx context.Context, do func(context.Context, dynam
 			continue
 		}
 		err := d.through(ctx, server, do)
-		if taken := (*takenNames)(nil); err == nil || ctx.Err() != nil || errors.As(err, &taken) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+		if taken := (*takenNames)(nil); err == nil || ctx.Err() != nil || errors.As(err, &taken) || apierrors.IsInvalid(err) ||
+			apierrors.IsForbidden(err) {
 			return err // the next server would say the same
 		}
 		errs = append(errs, fmt.Errorf("through %s: %w", server, err))

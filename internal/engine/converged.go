@@ -54,7 +54,8 @@ func (t *truth) converged(ctx context.Context) bool {
 // foreign are requests for the resources that can be listed and that only other servers serve.
 func foreign(server string, live map[string]history.Document) (all []workload.Request) {
 	for _, p := range workload.Classify(live) {
-		if p.Class != workload.Somewhere || p.Subresource != "" || slices.Contains(p.Servers, server) || !slices.Contains(p.Resource.Verbs, "list") {
+		if p.Class != workload.Somewhere || p.Subresource != "" || slices.Contains(p.Servers, server) ||
+			!slices.Contains(p.Resource.Verbs, "list") {
 			continue
 		}
 		all = append(all, workload.Request{Verb: "list", GVR: p.Resource.GVR, Query: "limit=1"})
@@ -66,7 +67,8 @@ func foreign(server string, live map[string]history.Document) (all []workload.Re
 func answersAll(ctx context.Context, door rest.Interface, requests []workload.Request) bool {
 	for _, r := range requests {
 		status := 0
-		if err := door.Get().RequestURI(r.URL().String()).MaxRetries(0).Do(ctx).StatusCode(&status).Error(); err != nil || status != http.StatusOK {
+		if err := door.Get().RequestURI(r.URL().String()).MaxRetries(0).Do(ctx).StatusCode(&status).Error(); err != nil ||
+			status != http.StatusOK {
 			return false
 		}
 	}

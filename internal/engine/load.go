@@ -124,7 +124,8 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	if l.clients, err = traffic.NewClients(targets, identities, recorder); err != nil {
 		return nil, err
 	}
-	if l.traffic, err = traffic.NewLoad(l.clients, traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: plan.Traffic}); err != nil {
+	if l.traffic, err = traffic.NewLoad(l.clients,
+		traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: plan.Traffic}); err != nil {
 		return nil, err
 	}
 	var classifier workload.Classifier // truth makes no concurrent calls of it

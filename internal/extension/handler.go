@@ -110,7 +110,8 @@ func groupsOf(apis []API) discovery.Groups {
 			v := slices.IndexFunc(group.Versions, func(v apidiscoveryv2.APIVersionDiscovery) bool { return v.Version == version })
 			if v < 0 {
 				v = len(group.Versions)
-				group.Versions = append(group.Versions, apidiscoveryv2.APIVersionDiscovery{Version: version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent})
+				group.Versions = append(group.Versions, apidiscoveryv2.APIVersionDiscovery{Version: version,
+					Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent})
 			}
 			group.Versions[v].Resources = append(group.Versions[v].Resources, apidiscoveryv2.APIResourceDiscovery{
 				Resource: a.Resource, ResponseKind: &metav1.GroupVersionKind{Group: a.Group, Version: version, Kind: a.Resource},

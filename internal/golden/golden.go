@@ -6,7 +6,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -32,4 +35,32 @@ func Hold(t testing.TB, path, made string) {
 	if diff := cmp.Diff(string(kept), made); diff != "" {
 		t.Errorf("%s is out of date; if the change is intended, run %s with -update and review it (-kept +made):\n%s", path, t.Name(), diff)
 	}
+}
+
+// Columns is the width to which prose is wrapped in documents.
+const Columns = 100
+
+// marksAList is a word that would begin a list or a heading if it were the first word of a line.
+var marksAList = regexp.MustCompile(`^([-+*]|#+|[0-9]+[.)])$`)
+
+// Wrap breaks the words of a text into lines of at most [Columns] columns, if no word is longer. It
+// puts indent before all lines except the first.
+func Wrap(text, indent string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+n > Columns && !marksAList.MatchString(word):
+			b.WriteString("\n" + indent)
+			column = utf8.RuneCountInString(indent)
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
 }

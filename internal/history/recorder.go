@@ -78,7 +78,8 @@ func NewRecorder(w io.Writer, run Run, now func() Time) *Recorder {
 		now = func() Time { return time.Since(start) }
 	}
 	buffered := bufio.NewWriterSize(w, 64<<10)
-	r := &Recorder{now: now, w: buffered, enc: json.NewEncoder(buffered), documents: map[string]bool{}, asked: map[string][]span{}, sent: map[string]bool{}}
+	r := &Recorder{now: now, w: buffered, enc: json.NewEncoder(buffered), documents: map[string]bool{}, asked: map[string][]span{},
+		sent: map[string]bool{}}
 	r.enc.SetEscapeHTML(false)
 	run.Schema = SchemaVersion
 	r.write(record{Run: &run})

@@ -35,7 +35,8 @@ func Slice(h *History, p Part) (*History, error) {
 	if p.From < 0 || p.To < p.From {
 		return nil, fmt.Errorf("cut a history from %s to %s: the end is before the beginning", p.From, p.To)
 	}
-	s := &slicer{Part: p, limit: limit, out: &History{Run: h.Run, Documents: map[string]Document{}}, before: map[string]int{}, now: map[string]int{}}
+	s := &slicer{Part: p, limit: limit, out: &History{Run: h.Run, Documents: map[string]Document{}}, before: map[string]int{},
+		now: map[string]int{}}
 	s.out.Run.Servers = slices.Clone(h.Run.Servers)
 	if !s.out.Run.StartedAt.IsZero() {
 		s.out.Run.StartedAt = s.out.Run.StartedAt.Add(p.From)

@@ -104,5 +104,6 @@ func versionOf(o any) (history.Version, error) {
 	if err != nil {
 		return history.Version{}, fmt.Errorf("record an object that an informer got: %w", err)
 	}
-	return history.Version{Namespace: m.GetNamespace(), Name: m.GetName(), UID: string(m.GetUID()), ResourceVersion: m.GetResourceVersion()}, nil
+	return history.Version{Namespace: m.GetNamespace(), Name: m.GetName(), UID: string(m.GetUID()),
+		ResourceVersion: m.GetResourceVersion()}, nil
 }

@@ -115,7 +115,8 @@ func (f *Facts) ruleContents(o *observation, some func(groupVersion) bool) (r ru
 	}
 	for _, r := range own.Resources {
 		name := strings.TrimPrefix(r.Group+"/"+r.Version, "/")
-		if some(groupVersion{r.Group, r.Version}) && !document.lists[key{GVR: history.GVR{Group: r.Group, Version: r.Version}}] && !slices.Contains(missing, name) {
+		if some(groupVersion{r.Group, r.Version}) && !document.lists[key{GVR: history.GVR{Group: r.Group, Version: r.Version}}] &&
+			!slices.Contains(missing, name) {
 			missing = append(missing, name)
 		}
 	}

@@ -23,15 +23,15 @@ invariants. All of them judge every run, from its recorded history alone. *Core*
 KEP-4020 or every use of a control plane demands; they decide the result of a run. *Extended*
 invariants demand more. A report shows them, but they count only with `+"`--strict`"+`.
 
-A verdict is a pass, a fail with the smallest evidence, or inconclusive with the reason. An invariant
-is inconclusive if it judged too little, or if the ground truth is unknown. If a
+A verdict is a pass, a fail with the smallest evidence, or inconclusive with the reason. An
+invariant is inconclusive if it judged too little, or if the ground truth is unknown. If a
 [scenario](scenarios.md) tests a core invariant and this invariant is inconclusive, the run does not
 pass; with `+"`--strict`"+`, the same is true of extended invariants.
 
 Some words have a fixed meaning. *Steady state* is a time in which nothing changes, no fault is on,
-all apiservers are ready, and each of them has had the time to learn about the others. A *disturbance*
-is a change of the cluster or a fault. A request is *passed on* if the asked apiserver forwards it to
-another one.
+all apiservers are ready, and each of them has had the time to learn about the others. A
+*disturbance* is a change of the cluster or a fault. A request is *passed on* if the asked apiserver
+forwards it to another one.
 
 | invariant | | what must hold | source |
 |---|---|---|---|
@@ -43,18 +43,18 @@ another one.
 ## No answer goes unruled
 
 Each verdict lists the requests that had to be passed on and that the invariant did not rule on, by
-class (what was requested), answer and reason. Some reasons are excuses: the server was not ready, the
-load canceled the request, a fault of the run was in the way, or knowledge was still allowed to
+class (what was requested), answer and reason. Some reasons are excuses: the server was not ready,
+the load canceled the request, a fault of the run was in the way, or knowledge was still allowed to
 spread. The report counts the requests without an excuse on which *no* invariant rules. If these are
-at least %d %% of the requests of a class, and at least %d requests, neither NoFalseNotFound nor the run
-passes, whatever the scenario tests. If a request was answered while every capable server was out of
-reach, the ground truth must be wrong, so no ruling on this request counts.
+at least %d %% of the requests of a class, and at least %d requests, neither NoFalseNotFound nor the
+run passes, whatever the scenario tests. If a request was answered while every capable server was
+out of reach, the ground truth must be wrong, so no ruling on this request counts.
 
 ## Pressure
 
 A scenario demands a number of requests of each class that it tests. If there were fewer, every
-invariant that needs this class is inconclusive. A request is *skewed* if the asked apiserver does not
-serve the resource itself while another live one does.
+invariant that needs this class is inconclusive. A request is *skewed* if the asked apiserver does
+not serve the resource itself while another live one does.
 
 | class | needed by |
 |---|---|

@@ -48,7 +48,8 @@ func (e *editor) number(p token.Pos, now token.Token) number {
 
 func (e *editor) insert(n ast.Node, before, after string) {
 	depth := int(n.End() - n.Pos())
-	e.edits = append(e.edits, edit{offset: e.at(n.Pos()), depth: -depth, text: before}, edit{offset: e.at(n.End()), closes: true, depth: depth, text: after})
+	e.edits = append(e.edits, edit{offset: e.at(n.Pos()), depth: -depth, text: before},
+		edit{offset: e.at(n.End()), closes: true, depth: depth, text: after})
 }
 
 func (e *editor) operator(p token.Pos, old token.Token, text string) {

@@ -210,12 +210,14 @@ func putSwitches(goCommand, dir string) (switched, error) {
 		return switched{}, fmt.Errorf("no Go files in %s", dir)
 	}
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-	config := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
+	config := types.Config{Importer: importer.ForCompiler(fset, "gc",
+		func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
 	checked, err := config.Check(dir, fset, files, info)
 	if err != nil {
 		return switched{}, fmt.Errorf("check the types of the package in %s: %w", dir, err)
 	}
-	s := switched{Dir: dir, Sources: map[string]string{}, Files: map[string]string{"mutant_switches.go": fmt.Sprintf(runtime, files[0].Name.Name, variable)},
+	s := switched{Dir: dir, Sources: map[string]string{},
+		Files:   map[string]string{"mutant_switches.go": fmt.Sprintf(runtime, files[0].Name.Name, variable)},
 		Numbers: map[mutant]number{}}
 	next := number(1)
 	for _, file := range files {

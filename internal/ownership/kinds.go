@@ -31,7 +31,8 @@ type kind struct {
 var kinds = []kind{
 	{"certificates.k8s.io", "clustertrustbundles", trustBundle},
 	{"certificates.k8s.io", "podcertificaterequests", certificateRequest},
-	{"storagemigration.k8s.io", "storageversionmigrations", fixed("spec", map[string]any{"resource": map[string]any{"group": "skewproof.invalid", "resource": "nosuchthings"}})},
+	{"storagemigration.k8s.io", "storageversionmigrations",
+		fixed("spec", map[string]any{"resource": map[string]any{"group": "skewproof.invalid", "resource": "nosuchthings"}})},
 	{"storage.k8s.io", "volumeattributesclasses", fixed("driverName", "driver.skewproof.invalid")},
 	{"apps", "deployments", deployment},
 	{"", "configmaps", fixed("data", map[string]any{})},
@@ -68,8 +69,9 @@ func trustBundle(name string) (map[string]any, error) {
 		return nil, err
 	}
 	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, authority, authority, public, private)
 	if err != nil {
@@ -94,7 +96,8 @@ func certificateRequest(name string) (map[string]any, error) {
 	}
 	return map[string]any{"spec": map[string]any{
 		"signerName": "skewproof.invalid/nobody", "podName": name, "podUID": name, "serviceAccountName": "default", "serviceAccountUID": name,
-		"nodeName": "none", "nodeUID": "none", "maxExpirationSeconds": int64(3600), "stubPKCS10Request": base64.StdEncoding.EncodeToString(request),
+		"nodeName": "none", "nodeUID": "none", "maxExpirationSeconds": int64(3600),
+		"stubPKCS10Request": base64.StdEncoding.EncodeToString(request),
 	}}, nil
 }
 

@@ -36,7 +36,8 @@ func (c *Objects) Migrate(ctx context.Context, o scenario.Objects, through strin
 	}
 	version, ok := c.migrationVersion()
 	if !ok {
-		return fmt.Errorf("migrate the resources of %s: no ready server serves %s.%s: choose --to v1.37.1 or newer", o.Name, migration.resource, migration.group)
+		return fmt.Errorf("migrate the resources of %s: no ready server serves %s.%s: choose --to v1.37.1 or newer", o.Name, migration.resource,
+			migration.group)
 	}
 	gvr := schema.GroupVersionResource{Group: migration.group, Version: version, Resource: migration.resource}
 	for _, of := range c.owners[o.Name] {

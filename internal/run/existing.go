@@ -69,7 +69,8 @@ func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	versions := slices.SortedFunc(maps.Values(b.versions), semver.Compare)
 	p.Spec.From, p.Spec.To = versions[0], versions[len(versions)-1]
 	if p.Scenario.NeedsTwoVersions && p.Spec.From == p.Spec.To {
-		return Usagef("all servers are %s: %s is about resources that only some servers serve, and needs two versions", p.Spec.To, p.Scenario.Name)
+		return Usagef("all servers are %s: %s is about resources that only some servers serve, and needs two versions", p.Spec.To,
+			p.Scenario.Name)
 	}
 	if err := p.schedule(); err != nil {
 		return wrong(err)
@@ -115,9 +116,10 @@ func (b *existingBackend) carryOut(ctx context.Context, j *job, judge func(cut e
 		return err
 	}
 	j.status("reading only, %g requests a second; not judged, since it cannot be seen from outside: %s", j.Run.QPS, unseen)
-	made, err := record(ctx, j.Dir, j.manifest(programs{}), engine.Options{Status: j.status, ReadOnly: true}, func(r *history.Recorder) (*existing.Cluster, error) {
-		return existing.New(b.ways, b.versions, r, j.status)
-	})
+	made, err := record(ctx, j.Dir, j.manifest(programs{}), engine.Options{Status: j.status, ReadOnly: true},
+		func(r *history.Recorder) (*existing.Cluster, error) {
+			return existing.New(b.ways, b.versions, r, j.status)
+		})
 	if made == nil {
 		return err
 	}

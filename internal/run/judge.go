@@ -86,7 +86,8 @@ func (d Dir) Judge(j Judging, c Console) (reports.RunReport, error) {
 		return reports.RunReport{}, err
 	}
 	report := reports.New(h, invariant.Judge(h), reports.Options{Version: Version(), Strict: j.Strict, Findings: known, Known: j.Known != ""})
-	if err := report.CollectLogs(func(name string) (io.ReadCloser, error) { return os.Open(filepath.Join(d.logs(), name+".log")) }); err != nil {
+	open := func(name string) (io.ReadCloser, error) { return os.Open(filepath.Join(d.logs(), name+".log")) }
+	if err := report.CollectLogs(open); err != nil {
 		return report, errors.Join(err, d.Render(report, c))
 	}
 	return report, d.Render(report, c)

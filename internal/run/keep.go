@@ -18,7 +18,8 @@ func (p *Plan) checkHeld() error {
 	case s.At != nil && !s.Keep:
 		return errors.New("--at says when the cluster is held; give --keep too")
 	case s.At != nil && (*s.At < 0 || *s.At > steps):
-		return fmt.Errorf("--at %d: %s has the steps 1 to %d, as --dry-run shows; 0 holds the cluster before the first", *s.At, p.Scenario.Name, steps)
+		return fmt.Errorf("--at %d: %s has the steps 1 to %d, as --dry-run shows; 0 holds the cluster before the first", *s.At, p.Scenario.Name,
+			steps)
 	}
 	return nil
 }

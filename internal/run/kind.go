@@ -61,8 +61,9 @@ func (b *kindBackend) describe(p *Plan, run *history.Run) {
 
 func (*kindBackend) dryRun(p *Plan, out io.Writer) error {
 	configuration := kind.Configuration{
-		Name: kind.Prefix + "…", Image: kind.ImageName(p.Schedule.Versions()), Subject: p.Spec.Subject, Files: "OUT/kind", Names: []string{"GATEWAY"},
-		Own: p.Spec.own(),
+		Name: kind.Prefix + "…", Image: kind.ImageName(p.Schedule.Versions()), Subject: p.Spec.Subject, Files: "OUT/kind",
+		Names: []string{"GATEWAY"},
+		Own:   p.Spec.own(),
 	}
 	if p.Spec.Subject == scenario.SubjectReference {
 		configuration.Proxy = "SKEWPROOF"
@@ -108,10 +109,11 @@ func (b *kindBackend) carryOut(ctx context.Context, j *job, judge func(cut error
 		return fmt.Errorf("write to output directory: %w", err)
 	}
 	var steps step.Executor
-	made, failed := record(ctx, j.Dir, j.manifest(programs{}), engine.Options{Status: j.status, Steps: &steps}, func(r *history.Recorder) (*kind.Cluster, error) {
-		config.Recorder = r
-		return kind.New(config)
-	})
+	made, failed := record(ctx, j.Dir, j.manifest(programs{}), engine.Options{Status: j.status, Steps: &steps},
+		func(r *history.Recorder) (*kind.Cluster, error) {
+			config.Recorder = r
+			return kind.New(config)
+		})
 	if made == nil {
 		return failed
 	}

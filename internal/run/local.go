@@ -73,7 +73,8 @@ func (localBackend) dryRun(p *Plan, out io.Writer) error {
 	}
 	for _, s := range p.Schedule.Steps {
 		if s.Action == scenario.StartTests {
-			fmt.Fprintf(out, "\n%s, %s, on a host of its own\n  %s\n", local.ProgramTests, s.Version, strings.Join(local.TestsArguments(files, *s.Tests), "\n  "))
+			fmt.Fprintf(out, "\n%s, %s, on a host of its own\n  %s\n", local.ProgramTests, s.Version,
+				strings.Join(local.TestsArguments(files, *s.Tests), "\n  "))
 		}
 	}
 	return p.printSchedule(out)

@@ -167,7 +167,8 @@ func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 	case semver.Compare(s.To, s.From) < 0:
 		return WrongOrder(s.From, s.To, given.From != "", given.To != "")
 	case chosen.NeedsTwoVersions && s.From == s.To:
-		return fmt.Errorf("--from and --to are both %s: %s is about resources that only some servers serve, and needs two versions", s.From, chosen.Name)
+		return fmt.Errorf("--from and --to are both %s: %s is about resources that only some servers serve, and needs two versions", s.From,
+			chosen.Name)
 	case s.Servers < chosen.MinServers || s.Servers > servers:
 		return fmt.Errorf("--servers %d: %s needs %d to %d on the backend %s", s.Servers, chosen.Name, chosen.MinServers, servers, s.Backend)
 	}

@@ -42,7 +42,9 @@ func (p *Plan) binaries() ([]string, error) {
 	var there, missing []string
 	for _, ref := range slices.Compact(refs) { // two releases may be one binary with different flags
 		_, given := own[ref]
-		if given || slices.ContainsFunc(cached, func(b binaries.Binary) bool { return b.Component == ref.Component && b.Version == string(ref.Version) }) {
+		if given || slices.ContainsFunc(cached, func(b binaries.Binary) bool {
+			return b.Component == ref.Component && b.Version == string(ref.Version)
+		}) {
 			there = append(there, ref.String())
 		} else {
 			missing = append(missing, ref.String())

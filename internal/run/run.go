@@ -95,7 +95,8 @@ func (j *job) begin(got programs, environment ...string) error {
 
 func (j *job) manifest(got programs) manifest {
 	return manifest{
-		Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Controllers: got.controllers, Tests: got.tests, Etcd: got.etcd, Keep: j.Spec.Keep,
+		Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Controllers: got.controllers, Tests: got.tests, Etcd: got.etcd,
+		Keep:   j.Spec.Keep,
 		NoLoad: j.Spec.NoLoad, At: j.Spec.At, Documents: j.documents,
 	}
 }

@@ -59,8 +59,10 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	var steps step.Executor
 	made, err := record(run, dir, m, engine.Options{Status: status, Steps: &steps}, func(recorder *history.Recorder) (*local.Cluster, error) {
 		return local.New(local.Config{
-			Subject: m.Run.Subject, Servers: m.Run.Servers, Own: own, APIServers: m.APIServers, Controllers: m.Controllers, Tests: m.Tests, Etcd: m.Etcd, Proxy: self,
-			Files: dir.files(), Recorder: recorder, Status: status, Failed: func(part string, why error) { abandon(recordLoss(recorder, part, why)) },
+			Subject: m.Run.Subject, Servers: m.Run.Servers, Own: own, APIServers: m.APIServers, Controllers: m.Controllers, Tests: m.Tests,
+			Etcd: m.Etcd, Proxy: self,
+			Files: dir.files(), Recorder: recorder, Status: status,
+			Failed: func(part string, why error) { abandon(recordLoss(recorder, part, why)) },
 		})
 	})
 	if made == nil {

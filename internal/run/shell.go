@@ -61,7 +61,8 @@ func (d Dir) sandbox() (string, error) {
 	content, err := os.ReadFile(d.pid())
 	if errors.Is(err, fs.ErrNotExist) {
 		if m, err := d.readManifest(); err == nil && m.Run.Backend != scenario.BackendLocal {
-			return "", fmt.Errorf("%s is a run on the backend %s, which has no sandbox to enter: use the kubeconfig that the run names", d, m.Run.Backend)
+			return "", fmt.Errorf("%s is a run on the backend %s, which has no sandbox to enter: use the kubeconfig that the run names", d,
+				m.Run.Backend)
 		}
 		return "", gone
 	}
@@ -70,7 +71,8 @@ func (d Dir) sandbox() (string, error) {
 	}
 	pid := strings.TrimSpace(string(content))
 	line, err := os.ReadFile("/proc/" + pid + "/cmdline")
-	if err != nil || !strings.HasSuffix(string(line), SandboxedCommand+"\x00"+string(d)+"\x00") || namespaceOf("self", "net") == namespaceOf(pid, "net") {
+	if err != nil || !strings.HasSuffix(string(line), SandboxedCommand+"\x00"+string(d)+"\x00") ||
+		namespaceOf("self", "net") == namespaceOf(pid, "net") {
 		return "", gone
 	}
 	return pid, nil

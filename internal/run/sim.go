@@ -108,7 +108,8 @@ func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
 	})
 	defer simulator.Close()
 	c := sim.Case{Servers: j.Schedule.Servers, Steps: j.Schedule.Steps, Load: &sim.Load{QPS: j.Run.QPS, Traffic: j.Schedule.Traffic}}
-	return simulator.Run(&c, tape.Seeded(j.Run.Seed), sim.Options{Run: j.Run, StopAtError: true, Stop: func() bool { return ctx.Err() != nil }})
+	return simulator.Run(&c, tape.Seeded(j.Run.Seed),
+		sim.Options{Run: j.Run, StopAtError: true, Stop: func() bool { return ctx.Err() != nil }})
 }
 
 // simulatedPolicy returns the policy of the proxy in a server of a version under a subject. on is

@@ -49,7 +49,8 @@ func (d Definition) String() string {
 		s += ", aggregated"
 	}
 	for _, part := range []struct{ words, value string }{
-		{"kind ", d.Kind}, {"short name ", strings.Join(d.ShortNames, " ")}, {"category ", strings.Join(d.Categories, " ")}, {"stored as ", d.Storage},
+		{"kind ", d.Kind}, {"short name ", strings.Join(d.ShortNames, " ")}, {"category ", strings.Join(d.Categories, " ")},
+		{"stored as ", d.Storage},
 		{"preferring ", d.Preferred},
 	} {
 		if part.value != "" {

@@ -54,7 +54,8 @@ func emulable(version, emulated string) error {
 	case !ok:
 		return fmt.Errorf("setup: emulated version %q: version %q of the server is none of Kubernetes", emulated, version)
 	case own < firstEmulated:
-		return fmt.Errorf("setup: kube-apiserver %s emulates no other version: --emulated-version came with 1.%d", release.Of(version), firstEmulated)
+		return fmt.Errorf("setup: kube-apiserver %s emulates no other version: --emulated-version came with 1.%d", release.Of(version),
+			firstEmulated)
 	case like < oldest || like > own:
 		return fmt.Errorf("setup: kube-apiserver %s emulates 1.%d to 1.%d, and not %s", release.Of(version), oldest, own, emulated)
 	}

@@ -106,5 +106,6 @@ func (s *Setup) Refusable() bool {
 		return false
 	}
 	wrong := func(c Certificate) bool { return c != "" && c != CertificateRotated }
-	return s.PeerCA != "" || wrong(s.Serving) || wrong(s.FrontProxy) || s.Advertise != "" && s.Advertise != AdvertiseNothing || s.HostnameOf != ""
+	return s.PeerCA != "" || wrong(s.Serving) || wrong(s.FrontProxy) || s.Advertise != "" && s.Advertise != AdvertiseNothing ||
+		s.HostnameOf != ""
 }

@@ -130,9 +130,11 @@ const (
 	UpgradeTraffic     Traffic = "upgrade"     // in addition to the general load, upgraded connections: watches by WebSocket
 	FormatTraffic      Traffic = "format"      // every media type for bodies and answers, every type of patch
 	LargeListTraffic   Traffic = "large-list"  // lists of many objects, whole and in pages
-	DiscoveryTraffic   Traffic = "discovery"   // much discovery, in all its formats, conditional or not; OpenAPI; and the requests that kubectl makes because of it
-	HostileTraffic     Traffic = "hostile"     // the general load, with headers that only servers may send, and with absurd headers
-	SparseTraffic      Traffic = "sparse"      // the general load at a hundredth of its rate, for runs of hours
+	// DiscoveryTraffic is much discovery, in all its formats, conditional or not; OpenAPI; and the
+	// requests that kubectl makes because of it.
+	DiscoveryTraffic Traffic = "discovery"
+	HostileTraffic   Traffic = "hostile" // the general load, with headers that only servers may send, and with absurd headers
+	SparseTraffic    Traffic = "sparse"  // the general load at a hundredth of its rate, for runs of hours
 )
 
 // Traffics lists all profiles.

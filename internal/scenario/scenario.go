@@ -100,10 +100,14 @@ const (
 	Inject   Action = "inject"  // switch Step.Fault on
 	Heal     Action = "heal"    // switch the fault with Step.Label off
 
-	Define           Action = "define"                    // create the custom resource (or aggregated API) of Step.Definition, or give it other versions
-	Undefine         Action = "undefine"                  // delete it
-	BreakDiscovery   Action = history.FaultBreakDiscovery // make fetches of the discovery document at Step.Path by peers fail, as Step.Failure says
-	RestoreDiscovery Action = "restore-discovery"         // make these fetches succeed again
+	// Define creates the custom resource, or the aggregated API, of Step.Definition, or gives it other
+	// versions. Undefine deletes it.
+	Define   Action = "define"
+	Undefine Action = "undefine"
+	// BreakDiscovery makes fetches of the discovery document at Step.Path by peers fail, as
+	// Step.Failure says. RestoreDiscovery makes them succeed again.
+	BreakDiscovery   Action = history.FaultBreakDiscovery
+	RestoreDiscovery Action = "restore-discovery"
 
 	// StartControllers starts kube-controller-manager of Step.Version as a client of Step.Server,
 	// or of the load balancer over all servers if Step.Server is empty. Running ones are stopped
@@ -206,7 +210,8 @@ func (s Step) String() string {
 		return "stop the controllers"
 	case CreateObjects:
 		if of := s.Objects.Of; of != nil {
-			return fmt.Sprintf("create namespace %s, with an owner of %s.%s and %d dependents", s.Objects.Name, of.Resource, of.Group, s.Objects.Dependents)
+			return fmt.Sprintf("create namespace %s, with an owner of %s.%s and %d dependents", s.Objects.Name, of.Resource, of.Group,
+				s.Objects.Dependents)
 		}
 		return fmt.Sprintf("create namespace %s, with owners of several kinds and %d dependents of each", s.Objects.Name, s.Objects.Dependents)
 	case CreateQuota:
@@ -220,7 +225,8 @@ func (s Step) String() string {
 	case RewriteObjects:
 		return fmt.Sprintf("read, update and patch the owners in %s through %s", s.Objects.Name, s.Server)
 	case MigrateObjects:
-		return fmt.Sprintf("migrate the storage versions of the owners in %s through %s, and wait for %s at most", s.Objects.Name, s.Server, s.For)
+		return fmt.Sprintf("migrate the storage versions of the owners in %s through %s, and wait for %s at most", s.Objects.Name, s.Server,
+			s.For)
 	case CollectObjects:
 		return fmt.Sprintf("wait until the controllers have deleted what has to go, for %s at most", s.For)
 	case StartTests:

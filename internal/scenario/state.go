@@ -282,7 +282,8 @@ func (s *State) act(step Step) error {
 		}
 	}
 	s.take(func(o *Step) bool { // one entry is about the process, and another about its setup, which stays on during a pause
-		return o.Server == step.Server && (o.Action.starts() && (starts || next == ended) || o.Action == Pause || o.Action == Kill || o.Action == Stop)
+		return o.Server == step.Server && (o.Action.starts() && (starts || next == ended) || o.Action == Pause || o.Action == Kill ||
+			o.Action == Stop)
 	})
 	if next != running || starts && step.Setup != nil {
 		s.on = append(s.on, step)

@@ -247,7 +247,8 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 		return e.inject(ctx, s)
 	case scenario.Heal:
 		return e.heal(ctx, s.Label)
-	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.CreateQuota, scenario.DeleteOwners, scenario.DeleteNamespace,
+	case scenario.StartControllers, scenario.StopControllers, scenario.CreateObjects, scenario.CreateQuota, scenario.DeleteOwners,
+		scenario.DeleteNamespace,
 		scenario.ReleaseObjects, scenario.RewriteObjects, scenario.MigrateObjects, scenario.CollectObjects:
 		return e.control(ctx, s)
 	case scenario.StartTests:

@@ -101,7 +101,8 @@ func (c *Conformance) specOf(s scenario.Scenario) run.Spec {
 }
 
 func (c *Conformance) scenarioCase(s scenario.Scenario) *Case {
-	k := &Case{Name: string(s.Family) + " " + s.Name, Labels: labels(s), Spec: c.specOf(s), dir: filepath.Join("scenarios", s.Name), wanted: true}
+	k := &Case{Name: string(s.Family) + " " + s.Name, Labels: labels(s), Spec: c.specOf(s), dir: filepath.Join("scenarios", s.Name),
+		wanted: true}
 	k.Scenario = &reports.ConformanceScenario{Name: s.Name, Family: string(s.Family), Happens: s.Happens}
 	k.refuse(reports.ResultSkipped, reports.NotReached)
 	plan, err := k.Spec.Plan()
@@ -128,7 +129,8 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 	case subject == "" && s.Control.Defect == "":
 		return nil, "the catalogue names nothing that it must fail on"
 	case subject == "":
-		return nil, fmt.Sprintf("it must fail on the planted defect %q, which only the simulator's own tests plant ('make mutants')", s.Control.Defect)
+		return nil, fmt.Sprintf("it must fail on the planted defect %q, which only the simulator's own tests plant ('make mutants')",
+			s.Control.Defect)
 	}
 	spec := c.specOf(s)
 	spec.Subject, spec.Strict = subject, false
@@ -149,8 +151,9 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 		plan: plan, Limit: limitOf(plan.Schedule), dir: filepath.Join(reports.ControlDir, s.Name),
 	}
 	k.Control = &reports.ControlRun{
-		Scenario: s.Name, Subject: subject, Backend: spec.Backend, MustViolate: s.Control.Invariants, CarriedOut: reports.CarriedOut{Reproduce: spec.Command()},
-		Result: reports.ResultInconclusive, Reason: reports.NotReached,
+		Scenario: s.Name, Subject: subject, Backend: spec.Backend, MustViolate: s.Control.Invariants,
+		CarriedOut: reports.CarriedOut{Reproduce: spec.Command()},
+		Result:     reports.ResultInconclusive, Reason: reports.NotReached,
 	}
 	return k, ""
 }
@@ -292,7 +295,8 @@ func finishControl(c *reports.ControlRun, f Finished) {
 	case len(unseen) > 0:
 		violated := cmp.Or(strings.Join(core.Violated, ", "), "nothing")
 		c.Result = reports.ResultFailed
-		c.Reason = "it must violate " + strings.Join(unseen, ", ") + " and violated " + violated + ": the harness does not see what it is there to see"
+		c.Reason = "it must violate " + strings.Join(unseen, ", ") + " and violated " + violated +
+			": the harness does not see what it is there to see"
 	case len(undecided) > 0:
 		c.Result, c.Reason = reports.ResultInconclusive, "nothing could be said about "+strings.Join(undecided, ", ")
 	default:
@@ -326,7 +330,8 @@ func (k *Case) Result() (reports.Result, string) {
 		if k.Scenario != nil {
 			name = k.Scenario.Name
 		}
-		return reports.ResultInconclusive, fmt.Sprintf("interrupted in %s (what its run had said is in %s); the rest of the suite is not run", name, k.Log)
+		return reports.ResultInconclusive, fmt.Sprintf("interrupted in %s (what its run had said is in %s); the rest of the suite is not run",
+			name, k.Log)
 	}
 	if c := k.Control; c != nil {
 		if c.Result == reports.ResultPassed {
@@ -340,7 +345,8 @@ func (k *Case) Result() (reports.Result, string) {
 		counts bool
 	}{
 		{invariant.GradeCore, k.Scenario.Core, true},
-		{invariant.GradeExtended, k.Scenario.Extended, k.Spec.Strict && k.Scenario.Extended.Result != reports.ResultSkipped}, // it may show nothing of it
+		// The run of a scenario may show nothing of what is extended.
+		{invariant.GradeExtended, k.Scenario.Extended, k.Spec.Strict && k.Scenario.Extended.Result != reports.ResultSkipped},
 	} {
 		if r := profile.result; profile.counts && r.Result != reports.ResultPassed {
 			words := []string{fmt.Sprintf("%s, %s", r.Result, profile.name)}

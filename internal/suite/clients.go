@@ -254,7 +254,8 @@ func (c *Clients) plans() (all []*run.Plan, err error) {
 	if from == to {
 		return nil, run.Usagef("--from and --to are both %s: the table is about kinds that only some servers serve, and needs two versions", from)
 	}
-	plan := scenario.Parameters{Servers: run.DefaultServers, From: from, To: to, Bounds: history.DefaultBounds}.Cluster(func(int) string { return from })
+	plan := scenario.Parameters{Servers: run.DefaultServers, From: from, To: to,
+		Bounds: history.DefaultBounds}.Cluster(func(int) string { return from })
 	plan.StartControllers(from, older)
 	plan.Replace(newer, to)
 	for _, subject := range []string{scenario.SubjectNone, scenario.SubjectBuiltin, scenario.SubjectReference} {

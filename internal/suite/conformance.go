@@ -68,7 +68,8 @@ func (*Controls) Type() string { return "each|few" }
 // Register declares the flags for all commands that run the suite.
 func (c *Conformance) Register(flags *pflag.FlagSet) {
 	s := &c.Spec
-	flags.StringVar(&s.Backend, "backend", scenario.BackendLocal, "what the servers run on: local, kind, sim, or existing (servers that run already)")
+	flags.StringVar(&s.Backend, "backend", scenario.BackendLocal,
+		"what the servers run on: local, kind, sim, or existing (servers that run already)")
 	flags.StringVar(&s.Subject, "subject", "", "whose Mixed Version Proxy is tested, as in 'skewproof run' (default builtin)")
 	flags.StringVar(&s.From, "from", "", "the older kube-apiserver version, as in 'skewproof run'")
 	flags.StringVar(&s.To, "to", "", "the newer kube-apiserver version, as in 'skewproof run'")
@@ -159,7 +160,8 @@ func (c *Conformance) check() error {
 	case existing && s.Kubeconfig == "":
 		return run.Usagef("--backend %s needs --kubeconfig: the file that names the servers, a context for each", s.Backend)
 	case existing && c.Parallel > 1:
-		return run.Usagef("parallel %d: servers that run already get the requests of one run at a time, and no more than announced; leave it out", c.Parallel)
+		return run.Usagef("parallel %d: servers that run already get the requests of one run at a time, and no more than announced; leave it out",
+			c.Parallel)
 	case existing && (s.Subject+s.From+s.To != "" || s.Servers != 0):
 		return run.Usagef("subject, versions and number of servers that run already are what they are: leave them out")
 	}

@@ -41,7 +41,8 @@ func limitOf(plan scenario.Plan) time.Duration {
 	for _, s := range plan.Steps {
 		limit += 2 * s.For
 		switch s.Action {
-		case scenario.Start, scenario.Stop, scenario.Restart, scenario.Replace, scenario.Sweep, scenario.StartControllers, scenario.StopControllers:
+		case scenario.Start, scenario.Stop, scenario.Restart, scenario.Replace, scenario.Sweep, scenario.StartControllers,
+			scenario.StopControllers:
 			limit += 20 * time.Second
 		}
 	}

@@ -20,8 +20,9 @@ import (
 
 // matrixPairs are the pairs of versions of the matrix, oldest first.
 var matrixPairs = []reports.VersionPair{
-	{From: "v1.30.14+without.batch.v1", To: "v1.30.14", Note: "the design of 1.28, which knows who serves what by StorageVersion objects; one release, " +
-		"of which the older servers have batch/v1 switched off"},
+	{From: "v1.30.14+without.batch.v1", To: "v1.30.14",
+		Note: "the design of 1.28, which knows who serves what by StorageVersion objects; one release, " +
+			"of which the older servers have batch/v1 switched off"},
 	{From: "v1.34.4", To: "v1.35.4"},
 	{From: "v1.35.4", To: "v1.36.3"},
 	{From: "v1.36.3", To: "v1.37.1"},

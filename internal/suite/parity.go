@@ -156,7 +156,8 @@ func (p *Parity) pairs() (pairs []*pair, err error) {
 			if slices.ContainsFunc(pairs, func(c *pair) bool { return c.Scenario == name && c.Subject == subject }) {
 				return nil, run.Usagef("%s on %s is named twice", name, subject)
 			}
-			c := &pair{ParityPair: reports.ParityPair{Scenario: name, Subject: subject, NotCompared: "not run: the comparison was ended before its turn came"}}
+			c := &pair{ParityPair: reports.ParityPair{Scenario: name, Subject: subject,
+				NotCompared: "not run: the comparison was ended before its turn came"}}
 			for _, backend := range parityBackends {
 				spec := p.Spec
 				spec.Scenario, spec.Subject, spec.Backend = name, subject, backend

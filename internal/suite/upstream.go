@@ -175,7 +175,8 @@ func (u *Upstream) check() (err error) {
 	switch u.Path {
 	case reports.PathDirect:
 		if u.Spec.Subject != "" && u.Spec.Subject != scenario.SubjectNone {
-			return run.Usagef("--subject %s: on the path direct no server has a proxy; leave it out, or choose --path old or balancer", u.Spec.Subject)
+			return run.Usagef("--subject %s: on the path direct no server has a proxy; leave it out, or choose --path old or balancer",
+				u.Spec.Subject)
 		}
 		if u.OnlyFailed {
 			return run.Usagef("--direct-only-failed is for the paths old and balancer")
@@ -261,7 +262,8 @@ func (u *Upstream) runs(chosen []string, direct bool) (all []upstreamRun, err er
 		spec := u.Spec
 		spec.Subject, spec.NoLoad = r.subject, true
 		spec.Own = &run.Own{
-			Name: "upstream-e2e", Happens: happens[r.path], About: []string{"NoCrash"}, Plan: upstreamPlan(r.path, spec.From, spec.To, u.Tests, chosen),
+			Name: "upstream-e2e", Happens: happens[r.path], About: []string{"NoCrash"},
+			Plan:    upstreamPlan(r.path, spec.From, spec.To, u.Tests, chosen),
 			Command: u.command(r),
 		}
 		if r.plan, err = spec.Plan(); err != nil {

@@ -68,7 +68,8 @@ func tooShort(plan *run.Plan, report *reports.RunReport, results upstreame2e.Res
 		}
 	}
 	if ended := tests + reports.SecondsOf(results.Took); ended < upgraded {
-		return fmt.Sprintf("the tests had ended after %.0f s, and the rolling upgrade after %.0f s: choose more specs, or leave --focus out", ended, upgraded)
+		return fmt.Sprintf("the tests had ended after %.0f s, and the rolling upgrade after %.0f s: choose more specs, or leave --focus out",
+			ended, upgraded)
 	}
 	return ""
 }

@@ -115,8 +115,10 @@ func newClient(target Target, identity Identity, recorder Recorder, documents *s
 	if u, err := url.Parse(target.URL); err != nil || u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%q is not an https URL", target.URL)
 	}
-	if as := identity.Config.Impersonate.UserName; (as != "" || identity.Impersonator != "") && (as != identity.User || identity.Impersonator == "") {
-		return nil, fmt.Errorf("its configuration impersonates %q, but its user is %q and its impersonator %q", as, identity.User, identity.Impersonator)
+	if as := identity.Config.Impersonate.UserName; (as != "" || identity.Impersonator != "") &&
+		(as != identity.User || identity.Impersonator == "") {
+		return nil, fmt.Errorf("its configuration impersonates %q, but its user is %q and its impersonator %q", as, identity.User,
+			identity.Impersonator)
 	}
 	config := rest.CopyConfig(&identity.Config)
 	if config.Insecure {
@@ -137,7 +139,8 @@ func newClient(target Target, identity Identity, recorder Recorder, documents *s
 	config.WarningHandlerWithContext = nil
 	conns := &connections.Set{}
 	config.Dial = conns.Dialer(asClientGo())
-	record := &recordingTransport{server: target.Server, user: identity.User, impersonator: identity.Impersonator, recorder: recorder, gate: newGate(), documents: documents}
+	record := &recordingTransport{server: target.Server, user: identity.User, impersonator: identity.Impersonator, recorder: recorder,
+		gate: newGate(), documents: documents}
 	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 		record.next = next // called once: HTTPClientFor builds the one transport chain that all clients below share
 		return record

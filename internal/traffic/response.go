@@ -27,7 +27,8 @@ func (t *recordingTransport) readBody(op *history.Operation, contentType string,
 	if op.Status == http.StatusNotFound {
 		op.Missing = answer.ClassifyMissing(status)
 	}
-	aggregated := op.Verb != history.VerbLegacy && op.Body == history.BodyDiscovery && strings.Contains(contentType, "as=APIGroupDiscoveryList")
+	aggregated := op.Verb != history.VerbLegacy && op.Body == history.BodyDiscovery &&
+		strings.Contains(contentType, "as=APIGroupDiscoveryList")
 	if op.Status == http.StatusOK && (aggregated || op.Verb == history.VerbDiscovery || op.Verb == history.VerbNoPeer) {
 		op.Document = answer.Hash(body)
 		if t.recorder.HasDocument(op.Document) {

@@ -44,7 +44,8 @@ func Setup(ctx context.Context, admin kubernetes.Interface) (bearer string, err 
 	}
 	core, rbac := admin.CoreV1(), admin.RbacV1()
 	create(ctx, &err, "namespace", core.Namespaces(), &corev1.Namespace{ObjectMeta: meta(workload.Namespace)})
-	create(ctx, &err, "service account", core.ServiceAccounts(workload.Namespace), &corev1.ServiceAccount{ObjectMeta: meta(workload.ServiceAccount)})
+	create(ctx, &err, "service account", core.ServiceAccounts(workload.Namespace),
+		&corev1.ServiceAccount{ObjectMeta: meta(workload.ServiceAccount)})
 	create(ctx, &err, "cluster role", rbac.ClusterRoles(), &rbacv1.ClusterRole{
 		ObjectMeta: meta(readerRole), Rules: []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: workload.ReadVerbs}},
 	})

@@ -114,7 +114,8 @@ func (s *socket) ask(ctx context.Context, r *workload.Request) {
 	op.End = t.recorder.Now()
 	if op.End-since < r.For && !websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) {
 		op.Failure, op.Error = classifyFailure(ctx, err), err.Error()
-		if op.Failure == history.FailureOther && websocket.IsUnexpectedCloseError(err) { // without a close message, or with one that reports an error
+		// There was no close message, or one that reports an error.
+		if op.Failure == history.FailureOther && websocket.IsUnexpectedCloseError(err) {
 			op.Failure = history.FailureReset
 		}
 	}

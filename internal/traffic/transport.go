@@ -128,7 +128,8 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 func (t *recordingTransport) begin(req *http.Request) history.Operation {
 	a := attemptOf(req.Context())
 	op := workload.Describe(req)
-	op.ID, op.Server, op.User, op.Impersonator, op.Client, op.Purpose = uuid.NewString(), t.server, t.user, t.impersonator, a.request.Sender(), a.purpose
+	op.ID, op.Server, op.User, op.Impersonator, op.Client, op.Purpose = uuid.NewString(), t.server, t.user, t.impersonator, a.request.Sender(),
+		a.purpose
 	return op
 }
 

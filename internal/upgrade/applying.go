@@ -23,8 +23,9 @@ func applying(all findings.Catalogue, p reports.UpgradePlan, asked, then reports
 		}
 		u := f.Upgrade
 		found = append(found, reports.PlanFinding{
-			Number: f.Number, Title: f.Title, Page: fmt.Sprintf("docs/findings.md, finding %d", f.Number), Servers: strings.Join(servers, " and "), Flags: flags,
-			When: line(u.When), Deleted: line(u.Deleted), Hangs: line(u.Hangs), Noticed: line(u.Noticed), Lasts: line(u.Lasts), Harms: harms(*u),
+			Number: f.Number, Title: f.Title, Page: fmt.Sprintf("docs/findings.md, finding %d", f.Number), Servers: strings.Join(servers, " and "),
+			Flags: flags,
+			When:  line(u.When), Deleted: line(u.Deleted), Hangs: line(u.Hangs), Noticed: line(u.Noticed), Lasts: line(u.Lasts), Harms: harms(*u),
 		})
 	}
 	slices.SortStableFunc(found, func(a, b reports.PlanFinding) int {

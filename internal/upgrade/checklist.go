@@ -58,9 +58,10 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection) []repo
 		Text: "Until the last step, delete no namespace, no owner of other objects, and no CustomResourceDefinition, and let no pipeline do so. " +
 			"Suspend CronJobs and GitOps controllers that prune.",
 	}, reports.PlanStep{
-		Title:    "Upgrade the first server.",
-		Text:     "Take it out of the load balancer before it stops. Then wait until it is ready again and the other servers have found it.",
-		Commands: []string{"kubeadm upgrade apply " + p.To + "     # on the first control-plane node", "kubectl --server " + node + " get --raw '/readyz?verbose'"},
+		Title: "Upgrade the first server.",
+		Text:  "Take it out of the load balancer before it stops. Then wait until it is ready again and the other servers have found it.",
+		Commands: []string{"kubeadm upgrade apply " + p.To + "     # on the first control-plane node", "kubectl --server " + node +
+			" get --raw '/readyz?verbose'"},
 	})
 	if probe, ok := probeFor(p); ok {
 		want := "The answer must be a list. 404 means that the proxy has no effect, and that the freeze is your only protection."

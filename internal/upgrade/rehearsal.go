@@ -29,7 +29,8 @@ func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.Plan
 	}}
 	if !asked.Ways[0].Protected || !asked.Ways[1].Protected {
 		chosen = append(chosen, reports.PlanScenario{
-			Name: "kubeadm-defaults", Why: "The same servers with the flags of kubeadm, which give no protection.", Command: command("run", "kubeadm-defaults"),
+			Name: "kubeadm-defaults", Why: "The same servers with the flags of kubeadm, which give no protection.",
+			Command: command("run", "kubeadm-defaults"),
 		})
 	}
 	left := map[int]bool{}

@@ -60,7 +60,8 @@ func only(has, lacks recorded.Recording) []reports.PlanResource {
 			other = lacks.Default
 		}
 		all = append(all, reports.PlanResource{
-			Group: k.group, Version: k.version, Resource: k.resource, Subresource: k.subresource, On: how, Other: otherVersions(k, other), Users: usersOf(k),
+			Group: k.group, Version: k.version, Resource: k.resource, Subresource: k.subresource, On: how, Other: otherVersions(k, other),
+			Users: usersOf(k),
 		})
 	}
 	order := []string{reports.PlanByDefault, reports.PlanNotRecorded, reports.PlanByRuntimeConfig}

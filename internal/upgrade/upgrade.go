@@ -99,10 +99,12 @@ func sentence(p reports.UpgradePlan, asked reports.PlanProtection) string {
 	}
 	differ := fmt.Sprintf("%s and %s differ only in resources that have to be switched on", p.From, p.To)
 	if appears+vanishes > 0 {
-		differ = fmt.Sprintf("By default, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks", p.To, counted(appears, "resource"), p.From, counted(vanishes, "resource"))
+		differ = fmt.Sprintf("By default, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks", p.To,
+			counted(appears, "resource"), p.From, counted(vanishes, "resource"))
 	}
 	harm := ""
-	if n := len(slices.DeleteFunc(slices.Clone(p.Findings), func(f reports.PlanFinding) bool { return !f.Harms || f.Flags != reports.PlanYourFlags })); n > 0 {
+	if n := len(slices.DeleteFunc(slices.Clone(p.Findings),
+		func(f reports.PlanFinding) bool { return !f.Harms || f.Flags != reports.PlanYourFlags })); n > 0 {
 		harm = fmt.Sprintf(" %s may delete objects or leave some behind.", counted(n, "known defect"))
 	}
 	return differ + ". " + asked.Sentence + harm
@@ -131,7 +133,8 @@ func notes(o Options, p reports.UpgradePlan) (notes []string) {
 			notes = append(notes, fmt.Sprintf("There is no recording of what %s serves by default, so the plan cannot say which resources need `--runtime-config`. `skewproof plan --record %s` records it.", r.All.Name, r.All.Name))
 		}
 		if _, err := presetOf(r.All.Name); err != nil {
-			notes = append(notes, fmt.Sprintf("No finding was checked with %s. The plan treats it like the newest version that has findings.", r.All.Name))
+			notes = append(notes, fmt.Sprintf("No finding was checked with %s. The plan treats it like the newest version that has findings.",
+				r.All.Name))
 		}
 	}
 	return slices.Compact(append(notes, "The plan does not know your custom resources, your aggregated APIs, and resources behind feature gates that are off by default."))

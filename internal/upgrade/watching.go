@@ -11,7 +11,8 @@ import (
 // allMetrics are metrics of kube-apiserver. Source: k8s.io/apiserver pkg/util/peerproxy/metrics,
 // pkg/endpoints/discovery/aggregated/metrics.go and pkg/endpoints/metrics.
 var allMetrics = []reports.PlanMetric{
-	{Name: "apiserver_rerouted_request_total", Since: "1.28", Bad: "0 at every server while clients use resources that differ; or a rise by thousands within a minute",
+	{Name: "apiserver_rerouted_request_total", Since: "1.28",
+		Bad:   "0 at every server while clients use resources that differ; or a rise by thousands within a minute",
 		Means: "0: no request is passed on, so the proxy has no effect. Thousands: requests go round between servers (finding 23)."},
 	{Name: "apiserver_peer_proxy_errors_total", Since: "1.36", Bad: "rising for longer than 15 s",
 		Means: "`type=\"proxy_transport\"`: a peer cannot be reached; `type=\"endpoint_resolution\"`: a peer has no address. Clients get 503."},
@@ -19,9 +20,11 @@ var allMetrics = []reports.PlanMetric{
 		Means: "The server does not know what a peer serves, and answers 404 for it (findings 1, 6, 11, 13, 35)."},
 	{Name: "aggregator_discovery_peer_aggregated_cache_misses_total", Since: "1.35", Bad: "rising while no server restarts",
 		Means: "Merged discovery changes again and again."},
-	{Name: "apiserver_request_total", Since: "1.14", Bad: "a rate of `code=\"404\"` or `code=\"503\"` above that of the day before, for a group in the tables",
+	{Name: "apiserver_request_total", Since: "1.14",
+		Bad:   "a rate of `code=\"404\"` or `code=\"503\"` above that of the day before, for a group in the tables",
 		Means: "404: servers tell clients that the resource does not exist. 503: the peer that serves it cannot be reached; clients try again."},
-	{Name: "apiserver_requested_deprecated_apis", Since: "1.19", Bad: "1 for a version that vanishes", Means: "A client still requests that version."},
+	{Name: "apiserver_requested_deprecated_apis", Since: "1.19", Bad: "1 for a version that vanishes",
+		Means: "A client still requests that version."},
 }
 
 // metrics returns the metrics that one of the two versions has.
@@ -54,9 +57,11 @@ func stop(p reports.UpgradePlan) []string {
 func back(p reports.UpgradePlan) []string {
 	return []string{
 		"While only some servers are upgraded, the safest way is forward: when all servers have one version, no server lacks anything.",
-		"To go back, first delete every object that only `" + p.To + "` serves: older servers can neither read nor delete it, and it stays in etcd.",
+		"To go back, first delete every object that only `" + p.To +
+			"` serves: older servers can neither read nor delete it, and it stays in etcd.",
 		"Then put the saved manifest of kube-apiserver back on the upgraded nodes, the last upgraded one first. kubeadm has no downgrade.",
-		"`" + p.From + "` cannot read objects that `" + p.To + "` has stored in a version that `" + p.From + "` does not know. If there are such objects, restore the snapshot of etcd on all members.",
+		"`" + p.From + "` cannot read objects that `" + p.To + "` has stored in a version that `" + p.From +
+			"` does not know. If there are such objects, restore the snapshot of etcd on all members.",
 		"A server that comes back as an older version serves less than its peers believe. After each server, wait until its lease is renewed (finding 22).",
 	}
 }

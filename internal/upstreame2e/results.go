@@ -76,7 +76,8 @@ func ReadResults(r io.Reader) (Results, error) {
 	}
 	suite := document.TestSuites[0]
 	if suite.Tests != len(suite.TestCases) {
-		return Results{}, fmt.Errorf("it says that it has %d cases, and has %d: it is cut short, or was altered", suite.Tests, len(suite.TestCases))
+		return Results{}, fmt.Errorf("it says that it has %d cases, and has %d: it is cut short, or was altered", suite.Tests,
+			len(suite.TestCases))
 	}
 	took, err := seconds(suite.Time)
 	if err != nil {

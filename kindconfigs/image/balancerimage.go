@@ -18,7 +18,8 @@ func buildOwn(ctx context.Context, name, to string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", to, ownPackages+name)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s, which takes the checkout of skewproof as the working directory: %w: %s", ownPackages+name, err, kind.Tail(string(out)))
+		return fmt.Errorf("build %s, which takes the checkout of skewproof as the working directory: %w: %s", ownPackages+name, err,
+			kind.Tail(string(out)))
 	}
 	return nil
 }

@@ -61,7 +61,8 @@ func debianRecipe() string {
 
 func (b *builder) bootstrap(ctx context.Context, archive string) error {
 	if _, err := exec.LookPath("debootstrap"); err != nil {
-		return fmt.Errorf("%w: kind's own images cannot be pulled here, and making equal ones takes debootstrap: 'apt-get install debootstrap'", errNeeds)
+		return fmt.Errorf("%w: kind's own images cannot be pulled here, and making equal ones takes debootstrap: 'apt-get install debootstrap'",
+			errNeeds)
 	}
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: kind's own images cannot be pulled here, and making equal ones takes root, for debootstrap: run this "+

@@ -44,7 +44,8 @@ var sources embed.FS
 // [binaries.ErrBadVersion] or [binaries.ErrBadRef].
 func parseVersions(words []string) ([]string, error) {
 	if len(words) == 0 {
-		return nil, fmt.Errorf("%w: name the versions of kube-apiserver that the node image is to hold, such as v1.36.3 v1.37.1", binaries.ErrBadRef)
+		return nil, fmt.Errorf("%w: name the versions of kube-apiserver that the node image is to hold, such as v1.36.3 v1.37.1",
+			binaries.ErrBadRef)
 	}
 	for _, v := range words {
 		if _, err := binaries.ParseVersion(binaries.KubeAPIServer, v); err != nil {

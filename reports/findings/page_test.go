@@ -85,9 +85,9 @@ Any other entry in the column KEP-4020 names a section of the KEP.
 
 const pairs = `## By pair of versions
 
-` + "`make matrix`" + ` runs ` + "`rolling-upgrade`" + `, ` + "`restart-during-partition`" + ` and ` + "`peer-crash`" + ` with three servers.
-The table shows its results on real processes with ` + "`builtin`" + `. ` + "`reference`" + ` passes all of these runs in
-every pair, and ` + "`none`" + ` fails them.
+` + "`make matrix`" + ` runs ` + "`rolling-upgrade`" + `, ` + "`restart-during-partition`" + ` and ` + "`peer-crash`" + ` with three
+servers. The table shows its results on real processes with ` + "`builtin`" + `. ` + "`reference`" + ` passes all of
+these runs in every pair, and ` + "`none`" + ` fails them.
 
 | pair | violated | findings |
 |---|---|---|
@@ -122,7 +122,7 @@ func index(t *testing.T, all Catalogue) string {
 
 func page(f Finding) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Finding %d: %s\n\n%s\n\n", f.Number, f.Title, wrapped(f.Symptom, ""))
+	fmt.Fprintf(&b, "# Finding %d: %s\n\n%s\n\n", f.Number, f.Title, golden.Wrap(f.Symptom, ""))
 	var shown []string
 	for _, name := range f.Scenarios {
 		shown = append(shown, fmt.Sprintf("[%s](../scenarios.md#%s)", name, name))
@@ -143,7 +143,7 @@ func page(f Finding) string {
 		}
 	}
 	if f.Impact != "" {
-		fmt.Fprintf(&b, "\n## Impact\n\n%s\n", wrapped(f.Impact, ""))
+		fmt.Fprintf(&b, "\n## Impact\n\n%s\n", golden.Wrap(f.Impact, ""))
 	}
 	if u := f.Upgrade; u != nil {
 		b.WriteString("\n## In an upgrade\n\n| | |\n|---|---|\n")
@@ -153,13 +153,13 @@ func page(f Finding) string {
 	}
 	for _, part := range []struct{ title, text string }{{"Cause", f.Cause}, {"How it was confirmed", f.Confirmed}} {
 		if part.text != "" {
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n", part.title, wrapped(part.text, ""))
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n", part.title, golden.Wrap(part.text, ""))
 		}
 	}
 	if len(f.Upstream) > 0 {
 		b.WriteString("\n## Upstream\n\n")
 		for _, place := range f.Upstream {
-			b.WriteString(wrapped("- "+place, "  ") + "\n")
+			b.WriteString(golden.Wrap("- "+place, "  ") + "\n")
 		}
 	}
 	return b.String()
@@ -173,25 +173,4 @@ func code(words ...string) string {
 		}
 	}
 	return strings.Join(out, ", ")
-}
-
-// wrapped breaks a text into lines of at most 100 columns. It indents all lines except the first.
-func wrapped(text, indent string) string {
-	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(text) {
-		n := len([]rune(word))
-		switch {
-		case i == 0:
-		case column+1+n > 100:
-			b.WriteString("\n" + indent)
-			column = len(indent)
-		default:
-			b.WriteString(" ")
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	return b.String()
 }

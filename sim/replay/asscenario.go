@@ -35,7 +35,8 @@ func AsScenario(name string, r *search.Repro, p *Plan) ([]byte, error) {
 	for _, field := range [][2]string{{"Name", name}, {"Happens", happens(p)}, {"Holds", holds}, {"Source", source}} {
 		fmt.Fprintf(&body, "%s: %s,\n", field[0], strconv.Quote(field[1]))
 	}
-	fmt.Fprintf(&body, "About: []string{%q},\nMinServers: %d,\nNeedsTwoVersions: %t,\nFamily: scenario.Upgrades,\n", r.Invariant, len(p.Servers), r.Spec.From != r.Spec.To)
+	fmt.Fprintf(&body, "About: []string{%q},\nMinServers: %d,\nNeedsTwoVersions: %t,\nFamily: scenario.Upgrades,\n", r.Invariant,
+		len(p.Servers), r.Spec.From != r.Spec.To)
 	fmt.Fprintf(&body, "Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{%q}},\n", r.Invariant)
 	fmt.Fprint(&body, "Plan: func(p scenario.Parameters) scenario.Plan {\nreturn ")
 	plan := p.Plan
@@ -81,7 +82,8 @@ func variableOf(name string) (string, error) {
 	words := strings.Split(name, "-")
 	for i, word := range words {
 		if word == "" || strings.ToLower(word) != word {
-			return "", fmt.Errorf("scenario %q: want words of lower-case letters and digits with hyphens between them, such as restart-under-cut", name)
+			return "", fmt.Errorf("scenario %q: want words of lower-case letters and digits with hyphens between them, such as restart-under-cut",
+				name)
 		}
 		if i > 0 {
 			words[i] = strings.ToUpper(word[:1]) + word[1:]
@@ -153,7 +155,8 @@ func durationOf(d time.Duration) string {
 	for _, unit := range []struct {
 		of   time.Duration
 		name string
-	}{{time.Minute, "time.Minute"}, {time.Second, "time.Second"}, {time.Millisecond, "time.Millisecond"}, {time.Microsecond, "time.Microsecond"}} {
+	}{{time.Minute, "time.Minute"}, {time.Second, "time.Second"}, {time.Millisecond, "time.Millisecond"},
+		{time.Microsecond, "time.Microsecond"}} {
 		if d%unit.of == 0 {
 			return fmt.Sprintf("%d * %s", d/unit.of, unit.name)
 		}

@@ -287,7 +287,8 @@ func (p *Plan) clash(f *fault.Fault) string {
 	ends := []fault.Kind{fault.Timeout, fault.Reset, fault.LimitData}
 	for _, s := range p.state.On() {
 		o := s.Fault
-		if o != nil && o.From == f.From && o.To == f.To && slices.Contains(ends, o.Kind) && slices.Contains(ends, f.Kind) && meet(o.Direction, f.Direction) {
+		if o != nil && o.From == f.From && o.To == f.To && slices.Contains(ends, o.Kind) && slices.Contains(ends, f.Kind) &&
+			meet(o.Direction, f.Direction) {
 			return o.Detail()
 		}
 	}

@@ -181,7 +181,8 @@ func (s *Search) Run(ctx context.Context) *reports.Campaign {
 func (s *Search) campaign(elapsed time.Duration) *reports.Campaign {
 	o, n := s.options, s.total()
 	c := &reports.Campaign{
-		APIVersion: reports.APIVersion, Kind: reports.CampaignKind, SkewproofVersion: o.Version, Spec: reports.SearchSpec(s.spec), Method: s.method, Scope: s.scope,
+		APIVersion: reports.APIVersion, Kind: reports.CampaignKind, SkewproofVersion: o.Version, Spec: reports.SearchSpec(s.spec),
+		Method: s.method, Scope: s.scope,
 		FirstSeed: o.First, Wanted: o.Seeds, Of: o.Shards, Strict: o.Strict,
 		Shards: []reports.Shard{{
 			Index: o.Shard, Schedules: n.schedules, ElapsedSeconds: float64(elapsed.Milliseconds()) / 1000, Workers: o.Workers, Machine: o.Machine,

@@ -112,7 +112,10 @@ func (n *counts) judge(seed uint64, verdicts []invariant.Verdict, violations []V
 		}
 		count.Violated++
 		for j, kind := range reports.RequestKinds {
-			if slices.ContainsFunc(violations, func(v Violation) bool { return v.Signature.Invariant == count.Name && requestKind(v.Signature) == kind }) {
+			if slices.ContainsFunc(violations, func(v Violation) bool {
+				return v.Signature.Invariant == count.Name &&
+					requestKind(v.Signature) == kind
+			}) {
 				count.Requests[j].Violated++
 			}
 		}
@@ -123,7 +126,8 @@ func (n *counts) judge(seed uint64, verdicts []invariant.Verdict, violations []V
 			n.trouble("there are more kinds of violations than are told apart", seed)
 			continue
 		}
-		f := reports.CampaignFinding{ViolationKind: v.ViolationKind, Invariant: v.Signature.Invariant, Schedules: 1, Seed: seed, Sentence: v.Sentence}
+		f := reports.CampaignFinding{ViolationKind: v.ViolationKind, Invariant: v.Signature.Invariant, Schedules: 1, Seed: seed,
+			Sentence: v.Sentence}
 		for _, i := range n.invariants {
 			if i.Name == f.Invariant {
 				f.Grade = i.Grade
@@ -269,7 +273,8 @@ func (n *counts) fill(c *reports.Campaign) {
 func countsOf(c *reports.Campaign) *counts {
 	n := newCounts(Spec(c.Spec))
 	o := &counts{
-		schedules: c.Schedules, judged: c.Judged, reached: c.Reached, invariants: c.Invariants, traces: sketch(c.TracesSketch), shapes: sketch(c.ShapesSketch),
+		schedules: c.Schedules, judged: c.Judged, reached: c.Reached, invariants: c.Invariants, traces: sketch(c.TracesSketch),
+		shapes: sketch(c.ShapesSketch),
 		checks: c.Checks, found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{},
 	}
 	for i := range c.Findings {

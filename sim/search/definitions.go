@@ -16,8 +16,10 @@ var plainDefinitions = []scenario.Definition{
 	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v1", "v2"}},
 	{Group: "stable.example.com", Resource: "widgets", Versions: []string{"v2"}},
 	{Group: "stable.example.com", Resource: "gadgets", Versions: []string{"v1"}, Kind: "Gadget", ShortNames: []string{"g"}, Storage: "v1"},
-	{Group: "stable.example.com", Resource: "gizmos", Versions: []string{"v1beta1", "v1"}, Kind: "Gadget", Categories: []string{"all"}}, // the kind of gadgets
-	{Group: "stable.example.com", Resource: "gears", Versions: []string{"v2"}, ShortNames: []string{"g", "widgets"}},                    // the names of two others
+	// It has the kind of gadgets.
+	{Group: "stable.example.com", Resource: "gizmos", Versions: []string{"v1beta1", "v1"}, Kind: "Gadget", Categories: []string{"all"}},
+	// It has the names of two others.
+	{Group: "stable.example.com", Resource: "gears", Versions: []string{"v2"}, ShortNames: []string{"g", "widgets"}},
 	{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1beta1"}, Aggregated: true},
 	{Group: "metrics.example.com", Resource: "gauges", Versions: []string{"v1beta1", "v1"}, Aggregated: true, Preferred: "v1beta1"},
 }

@@ -75,7 +75,8 @@ func scopeSize(spec Spec, events int) (uint64, error) {
 	}
 	count := countSchedules(spec.Servers, events)
 	if count > mostSchedules {
-		return 0, fmt.Errorf("there are %d schedules of up to %d events with %d servers: more than %d; take fewer", count, events, spec.Servers, mostSchedules)
+		return 0, fmt.Errorf("there are %d schedules of up to %d events with %d servers: more than %d; take fewer", count, events, spec.Servers,
+			mostSchedules)
 	}
 	return count, nil
 }
@@ -189,7 +190,8 @@ func countSchedules(servers, events int) uint64 {
 		left := c.events - 1
 		n := (switches + 2*c.running) * count(census{left, c.running, c.paused, c.killed}) // restart, replace
 		if c.running > 0 {
-			n += c.running * (count(census{left, c.running - 1, c.paused + 1, c.killed}) + count(census{left, c.running - 1, c.paused, c.killed + 1}))
+			n += c.running * (count(census{left, c.running - 1, c.paused + 1, c.killed}) +
+				count(census{left, c.running - 1, c.paused, c.killed + 1}))
 		}
 		if c.paused > 0 {
 			n += c.paused * (count(census{left, c.running + 1, c.paused - 1, c.killed}) + count(census{left, c.running, c.paused - 1, c.killed + 1}))

@@ -53,7 +53,8 @@ func NewGenerator(spec Spec) (*Generator, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	g := &Generator{spec: spec, versions: spec.versions(), tape: &tape.Tape{}, faults: make([]fault.Fault, 0, maxFaults), setups: make([]scenario.Setup, 0, maxSetups)}
+	g := &Generator{spec: spec, versions: spec.versions(), tape: &tape.Tape{}, faults: make([]fault.Fault, 0, maxFaults),
+		setups: make([]scenario.Setup, 0, maxSetups)}
 	var err error
 	if g.definitions, err = definitionsOf(spec); err != nil {
 		return nil, err
@@ -198,7 +199,8 @@ func (g *Generator) add(s scenario.Step) bool {
 // tape of zeros takes the first wait, which is longer than the staleness bound.
 var (
 	soaks = [...]time.Duration{
-		6 * time.Second, 6 * time.Second, 6 * time.Second, 10 * time.Second, 3 * time.Second, 3 * time.Second, time.Second, time.Second, time.Second,
+		6 * time.Second, 6 * time.Second, 6 * time.Second, 10 * time.Second, 3 * time.Second, 3 * time.Second, time.Second, time.Second,
+		time.Second,
 		300 * time.Millisecond, 100 * time.Millisecond, 10 * time.Millisecond, 0, 0, 0, 15 * time.Second,
 	}
 	longSoaks = [...]time.Duration{20 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute}

@@ -69,9 +69,11 @@ func (r *runner) run(p place, on *tape.Tape) (*sim.Result, error) {
 		setup.Version = recorded.Get // a scenario may need any resource, and has its own versions
 		r.scenarios = sim.New(setup)
 	}
-	plan := p.scenario.Plan(scenario.Parameters{Servers: max(3, p.scenario.MinServers), From: r.spec.From, To: r.spec.To, Bounds: history.DefaultBounds})
+	plan := p.scenario.Plan(scenario.Parameters{Servers: max(3, p.scenario.MinServers), From: r.spec.From, To: r.spec.To,
+		Bounds: history.DefaultBounds})
 	c := &sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: scenarioQPS, Traffic: plan.Traffic}}
-	return r.scenarios.Run(c, on, sim.Options{Run: history.Run{About: p.scenario.About, Pressure: plan.Pressure, Bounds: plan.Bounds}, StopAtError: true})
+	return r.scenarios.Run(c, on, sim.Options{Run: history.Run{About: p.scenario.About, Pressure: plan.Pressure, Bounds: plan.Bounds},
+		StopAtError: true})
 }
 
 // outcome runs a place and judges it. With near, it also runs tapes near the place's own.
@@ -145,7 +147,8 @@ func (c costs) over(o costs) reports.Costs {
 		}
 		return a / b
 	}
-	return reports.Costs{FetchesPerHour: c.fetches, Fetches: o.fetches, Attempts: ratio(c.attempts, o.attempts), Latency: ratio(c.latency, o.latency)}
+	return reports.Costs{FetchesPerHour: c.fetches, Fetches: o.fetches, Attempts: ratio(c.attempts, o.attempts),
+		Latency: ratio(c.latency, o.latency)}
 }
 
 // costing is the number of schedules from which the costs of requests are measured.

@@ -146,7 +146,8 @@ func decodeRepro(from io.Reader) (*Repro, error) {
 		return nil, fmt.Errorf("it is not a repro file that this skewproof knows: %w", err)
 	}
 	if file.Schema != ReproSchema { // checked first, because the fields of another schema may have other names
-		return nil, fmt.Errorf("its schema is %q; this skewproof reads %q: replay it with the skewproof of its commit, or search anew", file.Schema, ReproSchema)
+		return nil, fmt.Errorf("its schema is %q; this skewproof reads %q: replay it with the skewproof of its commit, or search anew",
+			file.Schema, ReproSchema)
 	}
 	r := &Repro{}
 	d := json.NewDecoder(bytes.NewReader(body))

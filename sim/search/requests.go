@@ -33,7 +33,8 @@ func (g *Generator) addRequests() {
 
 // delaysAfterStep are the times between a step and a request that follows it.
 var delaysAfterStep = [...]time.Duration{
-	time.Second, 0, 10 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 4 * time.Second, 5500 * time.Millisecond,
+	time.Second, 0, 10 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 4 * time.Second,
+	5500 * time.Millisecond,
 	8 * time.Second, 13 * time.Second, 24 * time.Second, 40 * time.Second,
 }
 
@@ -130,7 +131,8 @@ var objects = [...]string{"x", "y", "z"}
 // verbs are the verbs of resources and of subresources. Common verbs are in the list several times.
 var (
 	verbs = [...]string{
-		"list", "list", "get", "get", "get", "list", "create", "create", "create", "update", "patch", "delete", "watch", "watch", history.VerbTable, "deletecollection",
+		"list", "list", "get", "get", "get", "list", "create", "create", "create", "update", "patch", "delete", "watch", "watch",
+		history.VerbTable, "deletecollection",
 	}
 	subresourceVerbs = [...]string{"get", "get", "update", "patch"}
 	watchTimes       = [...]time.Duration{time.Second, 3 * time.Second, 10 * time.Second}

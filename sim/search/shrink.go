@@ -125,8 +125,9 @@ func (s *shrinker) tryOn(simulator *sim.Simulator, c candidate) bool {
 // repro returns the smallest case.
 func (s *shrinker) repro() *Repro {
 	r := &Repro{
-		Schema: ReproSchema, Spec: s.best.spec, Invariant: s.want.Invariant, Cause: s.found.Cause, Signature: s.found.Signature, Sentence: s.found.Sentence,
-		Case: s.best.Case, Hash: HashText(s.hash),
+		Schema: ReproSchema, Spec: s.best.spec, Invariant: s.want.Invariant, Cause: s.found.Cause, Signature: s.found.Signature,
+		Sentence: s.found.Sentence,
+		Case:     s.best.Case, Hash: HashText(s.hash),
 	}
 	for stream := range tape.Streams {
 		if record := s.best.tape[stream]; len(record) > 0 {
@@ -192,7 +193,8 @@ func (s *shrinker) shrinkTape() {
 }
 
 func (s *shrinker) shrinkRequests() {
-	s.without(func() int { return len(s.best.Requests) }, func(c *candidate, from, to int) { c.Requests = slices.Delete(c.Requests, from, to) })
+	s.without(func() int { return len(s.best.Requests) },
+		func(c *candidate, from, to int) { c.Requests = slices.Delete(c.Requests, from, to) })
 }
 
 func (s *shrinker) shrinkSteps() {

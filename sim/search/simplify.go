@@ -110,7 +110,8 @@ func (s *shrinker) plainRequests() {
 
 // round are times that are easy to read, shortest first.
 var round = [...]time.Duration{
-	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, time.Hour,
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute,
+	5 * time.Minute, time.Hour,
 }
 
 // roundTimes makes waits short and round.

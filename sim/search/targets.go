@@ -94,5 +94,6 @@ func subresources(gvr history.GVR, versions ...*recorded.Version) []string {
 
 func serves(v *recorded.Version, gvr history.GVR, subresource string) bool {
 	r := v.Find(gvr)
-	return r != nil && (subresource == "" || slices.ContainsFunc(r.Subresources, func(s history.Subresource) bool { return s.Name == subresource }))
+	return r != nil && (subresource == "" || slices.ContainsFunc(r.Subresources,
+		func(s history.Subresource) bool { return s.Name == subresource }))
 }

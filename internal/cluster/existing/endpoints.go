@@ -62,7 +62,8 @@ func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
 	for _, name := range slices.Concat(contexts, direct) {
 		context := config.Contexts[name]
 		if context == nil {
-			return nil, fmt.Errorf("kubeconfig %s has no context %q: it has %s", file, name, strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
+			return nil, fmt.Errorf("kubeconfig %s has no context %q: it has %s", file, name,
+				strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
 		}
 		if user := context.AuthInfo; user != "" && config.AuthInfos[user] == nil { // client-go would send anonymous requests
 			return nil, fmt.Errorf("kubeconfig %s, context %q: there is no user %q: correct the name, or add the user", file, name, user)
@@ -129,17 +130,20 @@ func checkDistinct(endpoints []Endpoint) error {
 	seen := map[string]string{}
 	for _, endpoint := range endpoints {
 		if (len(endpoint.FrontDoor.CAData) == 0) != (len(first.FrontDoor.CAData) == 0) { // the load has one bundle, or the system's
-			return fmt.Errorf("of the contexts %q and %q one has a certificate authority and the other has not: give it for all, or for none", first.Name, endpoint.Name)
+			return fmt.Errorf("of the contexts %q and %q one has a certificate authority and the other has not: give it for all, or for none",
+				first.Name, endpoint.Name)
 		}
 		for _, c := range []*rest.Config{endpoint.FrontDoor, endpoint.Direct} { // one server behind two proxies would count as two
 			if other := seen[address(c)]; other != "" && other != endpoint.Name {
-				return fmt.Errorf("contexts %q and %q lead to the same server, %s: give each server a context of its own, not the load balancer's", other, endpoint.Name, c.Host)
+				return fmt.Errorf("contexts %q and %q lead to the same server, %s: give each server a context of its own, not the load balancer's",
+					other, endpoint.Name, c.Host)
 			}
 			seen[address(c)] = endpoint.Name
 		}
 		for _, c := range []*rest.Config{endpoint.FrontDoor, endpoint.Direct} {
 			if !reflect.DeepEqual(user(c), user(first.FrontDoor)) {
-				return fmt.Errorf("contexts %q and %q have different users: give contexts of one user, so that only the servers differ", first.Name, endpoint.Name)
+				return fmt.Errorf("contexts %q and %q have different users: give contexts of one user, so that only the servers differ", first.Name,
+					endpoint.Name)
 			}
 		}
 		if endpoint.FrontDoor.ServerName != first.FrontDoor.ServerName {
@@ -161,7 +165,8 @@ func address(c *rest.Config) string {
 // user is the part of a configuration that identifies the user.
 func user(c *rest.Config) any {
 	return []any{
-		c.Username, c.Password, c.BearerToken, c.BearerTokenFile, string(c.CertData), string(c.KeyData), c.Impersonate, c.ExecProvider, c.AuthProvider,
+		c.Username, c.Password, c.BearerToken, c.BearerTokenFile, string(c.CertData), string(c.KeyData), c.Impersonate, c.ExecProvider,
+		c.AuthProvider,
 	}
 }
 

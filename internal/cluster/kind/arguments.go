@@ -40,7 +40,8 @@ func APIServerArguments(oldest, subject string, setup *scenario.Setup, flags his
 	var arguments []Argument
 	switch apis := flags.APIs(allAPIs); {
 	case apis == allAPIs:
-		arguments = append(arguments, Argument{"runtime-config", apis, "Every API a version has, so that versions differ in both directions.", true})
+		arguments = append(arguments, Argument{"runtime-config", apis, "Every API a version has, so that versions differ in both directions.",
+			true})
 	case apis != "":
 		arguments = append(arguments, Argument{"runtime-config", apis, "The user's own.", true})
 	}

@@ -44,7 +44,8 @@ func (c *Cluster) create(ctx context.Context) (err error) {
 	done := make(chan error, 1)
 	go func() {
 		done <- cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(log)).Create(c.config.Name,
-			cluster.CreateWithRawConfig(configuration), cluster.CreateWithKubeconfigPath(c.config.Files.Kubeconfig()), cluster.CreateWithRetain(true))
+			cluster.CreateWithRawConfig(configuration), cluster.CreateWithKubeconfigPath(c.config.Files.Kubeconfig()),
+			cluster.CreateWithRetain(true))
 	}()
 	select {
 	case err = <-done:

@@ -35,7 +35,8 @@ type redirects struct {
 func (r redirects) rules() []string {
 	rules := []string{"-N " + chain, "-A OUTPUT -p tcp -j " + chain}
 	for _, dialled := range slices.SortedFunc(maps.Keys(r.peers), netip.AddrPort.Compare) {
-		rules = append(rules, fmt.Sprintf("-A %s -p tcp -d %s --dport %d -j DNAT --to-destination %s", chain, dialled.Addr(), dialled.Port(), r.peers[dialled]))
+		rules = append(rules, fmt.Sprintf("-A %s -p tcp -d %s --dport %d -j DNAT --to-destination %s", chain, dialled.Addr(), dialled.Port(),
+			r.peers[dialled]))
 	}
 	return append(rules,
 		fmt.Sprintf("-A %s -p tcp -d 127.0.0.1 --dport %d -j DNAT --to-destination %s", chain, etcdPort, r.etcd),
@@ -52,7 +53,8 @@ func (r redirects) apply(ctx context.Context, node string) error {
 		return fmt.Errorf("redirect the connections of node %s to the fault fabric: %w", node, err)
 	}
 	// Check now: otherwise a firewall on this machine would be noticed only after minutes.
-	if _, err := script(ctx, node, `timeout 5 bash -c "exec 3<>/dev/tcp/$1/$2"`, r.etcd.Addr().String(), fmt.Sprint(r.etcd.Port())); err != nil {
+	if _, err := script(ctx, node, `timeout 5 bash -c "exec 3<>/dev/tcp/$1/$2"`, r.etcd.Addr().String(),
+		fmt.Sprint(r.etcd.Port())); err != nil {
 		return fmt.Errorf("node %s cannot reach the fault fabric at %s, which is this machine's address on the cluster's network: "+
 			"does a firewall (ufw, firewalld) refuse what comes from Docker's bridges?", node, r.etcd)
 	}
@@ -71,7 +73,8 @@ func (c *Cluster) interpose(ctx context.Context) error {
 	for _, s := range c.Servers {
 		s.address = all[s.place.Node]
 		links.Sources = append(links.Sources, fabric.Source{Name: s.Name, Addr: s.address})
-		links.Destinations = append(links.Destinations, fabric.Destination{Name: s.Name, Advertised: netip.AddrPortFrom(c.gateway, 0), Real: s.real()})
+		links.Destinations = append(links.Destinations,
+			fabric.Destination{Name: s.Name, Advertised: netip.AddrPortFrom(c.gateway, 0), Real: s.real()})
 		etcd.Real = netip.AddrPortFrom(s.address, etcdPort)
 		links.Upstreams[fabric.LinkName(s.Name, fault.Etcd)] = etcd.Real // each has its own
 	}
@@ -101,7 +104,8 @@ func (c *Cluster) redirects(s *server) redirects {
 // ours.
 func (c *Cluster) checkInterposed(ctx context.Context) error {
 	for _, s := range c.Servers {
-		out, err := inNode(ctx, s.place.Node, "ss", "--tcp", "--numeric", "--no-header", "state", "established", "sport", "=", fmt.Sprint(securePort))
+		out, err := inNode(ctx, s.place.Node, "ss", "--tcp", "--numeric", "--no-header", "state", "established", "sport", "=",
+			fmt.Sprint(securePort))
 		if err != nil {
 			return err
 		}

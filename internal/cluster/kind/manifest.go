@@ -85,7 +85,8 @@ func ProxyManifest(version string) ([]byte, error) {
 	var volumes []corev1.Volume
 	mount := func(name, path string, kind corev1.HostPathType) {
 		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: path, ReadOnly: path != recordsDir})
-		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path, Type: &kind}}})
+		volumes = append(volumes, corev1.Volume{Name: name,
+			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path, Type: &kind}}})
 	}
 	mount("program", proxyProgram, corev1.HostPathFile)
 	mount("pki", pkiDir, corev1.HostPathDirectory)

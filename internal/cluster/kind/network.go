@@ -26,7 +26,8 @@ const networkVariable = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
 
 // createNetwork makes the network of a cluster and returns our address on it: that of the bridge.
 func createNetwork(ctx context.Context, name, keys string) (netip.Addr, error) {
-	if _, err := Docker(ctx, nil, "network", "create", "--driver=bridge", "--label", runLabel+"="+name, "--label", keysLabel+"="+keys, name); err != nil {
+	if _, err := Docker(ctx, nil, "network", "create", "--driver=bridge", "--label", runLabel+"="+name, "--label", keysLabel+"="+keys,
+		name); err != nil {
 		return netip.Addr{}, fmt.Errorf("create the cluster's network: %w", err)
 	}
 	out, err := Docker(ctx, nil, "network", "inspect", "--format", "{{(index .IPAM.Config 0).Gateway}}", name)

@@ -86,7 +86,8 @@ func operatorArguments() []string {
 		name, _, _ := strings.Cut(a, "=")
 		return slices.Contains([]string{"--access-log", "--bind-address", "--upstream", "--find-direct-peers"}, name)
 	})
-	return append(arguments, "--bind-address=$(NODE_ADDRESS)", "--upstream=https://127.0.0.1:6443", "--upstream-server-name=kubernetes.default.svc")
+	return append(arguments, "--bind-address=$(NODE_ADDRESS)", "--upstream=https://127.0.0.1:6443",
+		"--upstream-server-name=kubernetes.default.svc")
 }
 
 // OperatorPatch is kubeadm's patch of the static pod of a kube-apiserver behind a sidecar. kubeadm

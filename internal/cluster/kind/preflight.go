@@ -68,7 +68,8 @@ func Check(ctx context.Context, versions []string, servers int, proxy string) (F
 		return Found{}, fmt.Errorf("the image of kind's load balancer, %s, is not in the Docker engine: get it, or a stand-in, with\n  make kind-images VERSIONS=%q",
 			LoadBalancerImage, strings.Join(versions, " "))
 	}
-	if _, err := Docker(ctx, nil, "run", "--rm", "--privileged", "--network=none", "--label", runLabel+"=check", "--entrypoint=/bin/true", image); err != nil {
+	if _, err := Docker(ctx, nil, "run", "--rm", "--privileged", "--network=none", "--label", runLabel+"=check", "--entrypoint=/bin/true",
+		image); err != nil {
 		return Found{}, fmt.Errorf("kind's nodes are privileged containers, and the Docker engine starts none: %w\n"+
 			"  Inside a container this needs one that is privileged itself; on machines that hold back single capabilities, '.ci/docker start' makes an engine that does without", err)
 	}
@@ -117,9 +118,11 @@ func (e Engine) check(servers int, disk int64) error {
 	case e.OSType != "linux":
 		return fmt.Errorf("the Docker engine runs %s containers: kind needs Linux ones", e.OSType)
 	case e.MemTotal < memory:
-		return fmt.Errorf("the Docker engine has %d MiB of memory: %d nodes need %d; give it more, or use fewer --servers", e.MemTotal>>20, servers, memory>>20)
+		return fmt.Errorf("the Docker engine has %d MiB of memory: %d nodes need %d; give it more, or use fewer --servers", e.MemTotal>>20,
+			servers, memory>>20)
 	case disk >= 0 && disk < space:
-		return fmt.Errorf("%d MiB are free in %s: %d nodes need %d; 'docker system df' says what takes room", disk>>20, e.DockerRootDir, servers, space>>20)
+		return fmt.Errorf("%d MiB are free in %s: %d nodes need %d; 'docker system df' says what takes room", disk>>20, e.DockerRootDir, servers,
+			space>>20)
 	}
 	return nil
 }

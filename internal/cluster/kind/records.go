@@ -29,7 +29,8 @@ func fetch(ctx context.Context, node, from, to string) error {
 // pods' manifests and kubeadm's configuration. Files that cannot be had are missing.
 func (c *Cluster) Collect(ctx context.Context) {
 	dir := filepath.Join(c.config.Files.Logs, "nodes")
-	_ = cluster.NewProvider(cluster.ProviderWithDocker()).CollectLogs(c.config.Name, dir) // many errors: crictl is missing in images made offline
+	// Many errors are expected: crictl is missing in images that were made offline.
+	_ = cluster.NewProvider(cluster.ProviderWithDocker()).CollectLogs(c.config.Name, dir)
 	for _, s := range c.Servers {
 		node := s.place.Node
 		into := filepath.Join(dir, node, "kubeadm")

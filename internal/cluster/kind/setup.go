@@ -17,7 +17,8 @@ import (
 // catalogue's scenarios follow from it.
 func CheckPlan(plan scenario.Plan) error {
 	refuse := func(what string) error {
-		return fmt.Errorf("--backend %s cannot carry this scenario out: it %s; use --backend %s", scenario.BackendKind, what, scenario.BackendLocal)
+		return fmt.Errorf("--backend %s cannot carry this scenario out: it %s; use --backend %s", scenario.BackendKind, what,
+			scenario.BackendLocal)
 	}
 	setUp := func(server string, setup *scenario.Setup) error {
 		if err := CheckSetup(setup); err != nil {
@@ -132,7 +133,8 @@ func (c *Cluster) etcdClient(ctx context.Context) (*http.Client, error) {
 	if c.etcd.client != nil {
 		return c.etcd.client, nil
 	}
-	files := map[string]string{"etcd-ca.crt": "etcd/ca.crt", "etcd-client.crt": "apiserver-etcd-client.crt", "etcd-client.key": "apiserver-etcd-client.key"}
+	files := map[string]string{"etcd-ca.crt": "etcd/ca.crt", "etcd-client.crt": "apiserver-etcd-client.crt",
+		"etcd-client.key": "apiserver-etcd-client.key"}
 	for ours, theirs := range files {
 		if _, err := os.Stat(c.config.Files.key(ours)); err == nil {
 			continue

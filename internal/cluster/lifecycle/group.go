@@ -130,7 +130,8 @@ func (g *Group[P]) AwaitReady(ctx context.Context, p P, limit time.Duration, rea
 		case <-g.over:
 			return fmt.Errorf("start %s: %s ended before it was ready: %s", p.Name(), g.first.Name(), Ending(g.first))
 		case <-ctx.Done():
-			return fmt.Errorf("start %s: %w; last answer: %w; last lines of its log:\n%s", p.Name(), context.Cause(ctx), last, p.Log().Tail(tailLines))
+			return fmt.Errorf("start %s: %w; last answer: %w; last lines of its log:\n%s", p.Name(), context.Cause(ctx), last,
+				p.Log().Tail(tailLines))
 		case <-tick.C:
 			attempt, stop := context.WithTimeout(ctx, 2*time.Second)
 			err := ready(attempt)

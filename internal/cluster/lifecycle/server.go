@@ -147,7 +147,8 @@ func (s *Server[P]) ApplySetup() {
 
 func (s *Server[P]) record(i *Incarnation[P], state history.State, detail string) {
 	s.Recorder.Lifecycle(history.Lifecycle{
-		Server: s.Name, Incarnation: i.Number, Version: i.Version, Emulates: i.Emulates, Reports: i.Reports, State: state, At: s.Recorder.Now(), Detail: detail,
+		Server: s.Name, Incarnation: i.Number, Version: i.Version, Emulates: i.Emulates, Reports: i.Reports, State: state, At: s.Recorder.Now(),
+		Detail: detail,
 	})
 }
 

@@ -65,7 +65,8 @@ func (c *Cluster) sourceAt(a netip.Addr) string {
 // issue makes the certificates that a setup needs, new ones each time.
 func (c *Cluster) issue(p Place) error {
 	setup := p.setup()
-	if setup.PeerCA == scenario.TrustStranger || setup.Serving == scenario.CertificateStranger || setup.FrontProxy == scenario.CertificateStranger {
+	if setup.PeerCA == scenario.TrustStranger || setup.Serving == scenario.CertificateStranger ||
+		setup.FrontProxy == scenario.CertificateStranger {
 		if err := c.authorities.makeStranger(c.config.Files.Keys); err != nil {
 			return err
 		}

@@ -222,7 +222,8 @@ func (c *Cluster) prepareControllers(r *controllers) error {
 			return err
 		}
 	}
-	_, err = c.authorities.servers.Issue(r.name+"-serving", pki.Request{CommonName: r.name, Server: true, Addresses: []netip.Addr{r.address().Addr()}})
+	_, err = c.authorities.servers.Issue(r.name+"-serving",
+		pki.Request{CommonName: r.name, Server: true, Addresses: []netip.Addr{r.address().Addr()}})
 	return err
 }
 

@@ -54,7 +54,8 @@ func credentials(places []Place, f Files) (*authorities, error) {
 	}
 	issues := []issue{
 		// etcd's JSON gateway connects to etcd itself with this certificate.
-		{etcd, "etcd-server", pki.Request{CommonName: "etcd", Server: true, Client: true, Addresses: []netip.Addr{loopback, etcdAdvertised.Addr()}}},
+		{etcd, "etcd-server", pki.Request{CommonName: "etcd", Server: true, Client: true,
+			Addresses: []netip.Addr{loopback, etcdAdvertised.Addr()}}},
 		{etcd, "etcd-client", pki.Request{CommonName: "kube-apiserver", Client: true}},
 		{frontProxy, frontProxyName, frontProxyRequest()},
 		{ca, "admin", users.AdminRequest},
@@ -88,8 +89,9 @@ func servingRequest(p Place) pki.Request {
 		Server:     true,
 		// Peers verify kubernetes.default.svc. Clients connect to the advertised address, or to an
 		// address of the load balancer.
-		DNSNames:  []string{p.Name, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-		Addresses: []netip.Addr{loopback, p.Advertised.Addr(), p.Real.Addr(), balancerAddress.Addr(), steadyAddress.Addr(), netip.MustParseAddr("10.96.0.1")},
+		DNSNames: []string{p.Name, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
+		Addresses: []netip.Addr{loopback, p.Advertised.Addr(), p.Real.Addr(), balancerAddress.Addr(), steadyAddress.Addr(),
+			netip.MustParseAddr("10.96.0.1")},
 	}
 }
 

@@ -42,7 +42,8 @@ func (c *Cluster) publishEndpoints(ctx context.Context) error {
 	if err != nil {
 		return failed(err)
 	}
-	if _, err := client.DiscoveryV1().EndpointSlices(slice.Namespace).Create(ctx, slice, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) && err != nil {
+	if _, err := client.DiscoveryV1().EndpointSlices(slice.Namespace).Create(ctx, slice,
+		metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) && err != nil {
 		return failed(err)
 	}
 	return nil

@@ -38,7 +38,8 @@ func reserved() []string {
 	if err != nil { // cannot happen, because the arguments are constant
 		panic(err)
 	}
-	names := []string{"etcd-prefix", "etcd-servers-overrides", "external-hostname", "help", "version", "permit-port-sharing", "tls-sni-cert-key", "cert-dir"}
+	names := []string{"etcd-prefix", "etcd-servers-overrides", "external-hostname", "help", "version", "permit-port-sharing",
+		"tls-sni-cert-key", "cert-dir"}
 	for _, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		names = append(names, name)

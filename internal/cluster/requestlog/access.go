@@ -83,7 +83,8 @@ func merge(access, audit []handled) []handled {
 		case !matched[i]:
 			matched[i] = true
 			both[i].requested = a.requested
-			if a.impersonated || both[i].User == "" && a.User != "" { // the sidecar does not need to know the user of a bearer token, nor for whom the sender acts
+			// The sidecar does not need to know the user of a bearer token, nor for whom the sender acts.
+			if a.impersonated || both[i].User == "" && a.User != "" {
 				both[i].User, both[i].Unauthenticated = a.User, ""
 			}
 			both[i].Unauthenticated = cmp.Or(a.Unauthenticated, both[i].Unauthenticated)

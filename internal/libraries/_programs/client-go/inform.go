@@ -82,7 +82,8 @@ func await(ctx context.Context, informer cache.SharedIndexInformer, namespace, n
 		}
 	}
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { tell("ADDED", o) }, UpdateFunc: func(_, o any) { tell("UPDATED", o) }, DeleteFunc: func(o any) { tell("DELETED", o) },
+		AddFunc: func(o any) { tell("ADDED", o) }, UpdateFunc: func(_, o any) { tell("UPDATED", o) },
+		DeleteFunc: func(o any) { tell("DELETED", o) },
 	}); err != nil {
 		return err
 	}

@@ -82,7 +82,8 @@ func reconcile(ctx context.Context, config *rest.Config, o about, words []string
 			applied.SetGroupVersionKind(o.kind)
 			applied.SetNamespace(o.Namespace)
 			applied.SetName(o.Name)
-			err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(labelled(applied, "applied")), client.FieldOwner("skewproof"), client.ForceOwnership)
+			err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(labelled(applied, "applied")), client.FieldOwner("skewproof"),
+				client.ForceOwnership)
 			if err != nil {
 				return false, fmt.Errorf("apply: %w", err)
 			}
