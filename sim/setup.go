@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy/peers"
 	"github.com/skewproof/skewproof/sim/recorded"
@@ -59,14 +60,28 @@ func (c *Case) emulated(s *scenario.Setup) string {
 }
 
 // serves returns the resources of a server of a release. With an emulated version, these are the
-// resources of the emulated release. (A real server keeps newer subresources of older resources:
+// resources of the emulated release, without the APIs that are switched off in its own. (A real server keeps newer subresources of older resources:
 // see shouldServeBasedOnVersionIntroduced in k8s.io/apiserver/pkg/server/deleted_kinds.go.)
 // Everything else, including the proxy, is that of the server's own release.
-func (s *Simulator) serves(release string, setup *scenario.Setup) (*recorded.Version, error) {
-	if setup.Like() != "" {
-		release = s.of.emulated(setup)
+func (s *Simulator) serves(version string, setup *scenario.Setup) (*recorded.Version, error) {
+	if setup.Like() == "" {
+		return s.setup.Version(version)
 	}
-	return s.setup.Version(release)
+	own, err := release.Parse(version)
+	if err != nil {
+		return nil, err
+	}
+	emulated := release.Release{Version: release.Of(s.of.emulated(setup))}
+	whole, err := s.setup.Version(emulated.Version)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range own.Without {
+		if slices.ContainsFunc(whole.Document.Resources, func(r history.Resource) bool { return r.Group+"/"+r.Version == w }) {
+			emulated.Without = append(emulated.Without, w)
+		}
+	}
+	return s.setup.Version(emulated.String())
 }
 
 // applySetup applies the setup of a starting process to its policy. It reports whether the process

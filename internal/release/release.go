@@ -50,6 +50,14 @@ func Parse(s string) (Release, error) {
 	return r, nil
 }
 
+// String is the reverse of Parse.
+func (r Release) String() string {
+	if len(r.Without) == 0 {
+		return r.Version
+	}
+	return r.Version + without + strings.ReplaceAll(strings.Join(r.Without, ".and."), "/", ".")
+}
+
 // Of returns the release of a server, without the list of APIs that are switched off.
 func Of(s string) string {
 	version, _, _ := strings.Cut(s, without)

@@ -8,6 +8,15 @@ import (
 	"golang.org/x/mod/semver"
 )
 
+func TestStringIsTheReverseOfParse(t *testing.T) {
+	for _, s := range []string{"v1.30.14", "v1.30.14+without.batch.v1", "v1.30.14+without.apps.v1.and.networking.k8s.io.v1", ""} {
+		r, err := Parse(s)
+		if err != nil || r.String() != s {
+			t.Errorf("%q becomes %q, error %v", s, r, err)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	for s, want := range map[string]Release{
 		"v1.37.1":                   {Version: "v1.37.1"},
