@@ -182,8 +182,8 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 	}
 }
 
-// obstructed reports whether an obstacle kept the asked server, when a server had become ready,
-// from learning about the servers that could serve the request. For discovery any server counts.
+// learned is when the peers of a server could know of a change of it: that it had become ready is
+// known only when they had the time to learn about it.
 func (f *Facts) learned(l history.Lifecycle) history.Time {
 	if l.State == history.StateReady {
 		if life, ok := f.byName[l.Server].lifetimeOf(l.Incarnation); ok {
@@ -196,11 +196,12 @@ func (f *Facts) learned(l history.Lifecycle) history.Time {
 // obstructed reports whether an obstacle kept the asked server, when a server had become ready,
 // from learning about the servers that could serve the request. For discovery any server counts.
 func (f *Facts) obstructed(ready history.Time, asked string, candidates []Candidate) bool {
+	learning := window{ready, later(ready, f.bounds.Staleness)}
 	if len(candidates) == 0 {
-		return f.anyObstacle(window{ready, later(ready, f.bounds.Staleness)}) != ObstacleNone
+		return f.anyObstacle(learning) != ObstacleNone
 	}
-	return slices.ContainsFunc(candidates, func(c Candidate) bool {
-		return f.obstacleBefore(asked, c.Server, window{ready, later(ready, f.bounds.Staleness)}) != ObstacleNone
+	return f.etcdObstacle(asked, learning) != ObstacleNone || slices.ContainsFunc(candidates, func(c Candidate) bool {
+		return f.obstacleBefore(asked, c.Server, learning) != ObstacleNone
 	})
 }
 
@@ -264,15 +265,23 @@ func generation(version string) string {
 // These words begin what a setup says about parts of a server that do not matter to every request.
 const (
 	frontProxyWords  = "its front-proxy certificate: " // matters to the peers to which the server forwards requests
+	authorityWords   = "its peer authority: "          // likewise
 	advertisedWords  = "advertising "                  // matters to the peers that forward requests to the server
 	delayWords       = "serving for "                  // matters while the server stops
 	terminationWords = "waiting up to "                // likewise
+	connectWords     = "its request to connect anew "  // matters to a request on a connection that ends
+	rotatedWords     = ": rotated"                     // ends the setup of a certificate of the same authority; likewise
 )
 
 // matters reports whether a part of a server's setup can matter to o.
 func (f *Facts) matters(what string, s *server, o *observation) bool {
+	// What a server knows of its peers decides on a 404 and on a document. It fetches that again on a
+	// new connection if the old one has ended.
+	fromKnowledge := o.op.Status == http.StatusNotFound || o.op.Document != ""
 	switch {
-	case strings.HasPrefix(what, frontProxyWords):
+	case fromKnowledge && (strings.HasPrefix(what, connectWords) || strings.HasSuffix(what, rotatedWords)):
+		return false
+	case strings.HasPrefix(what, frontProxyWords), strings.HasPrefix(what, authorityWords):
 		return s == o.asked
 	case strings.HasPrefix(what, advertisedWords):
 		return s != o.asked
@@ -300,6 +309,9 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	if old := generation(o.asked.line.at(o.op.Start).version); old != "" {
 		all = append(all, "asked server: "+old)
 	}
+	if f.alone(o) {
+		all = append(all, "asked server: alone")
+	}
 	add("asked server", o.asked)
 	for _, c := range candidates {
 		if c.Server != o.op.Server {
@@ -308,6 +320,13 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, "; ")
+}
+
+// alone reports whether no other server was up during the operation.
+func (f *Facts) alone(o *observation) bool {
+	return !slices.ContainsFunc(f.servers, func(s *server) bool {
+		return s != o.asked && slices.ContainsFunc(s.line, func(p span) bool { return p.up && p.overlaps(o.window) })
+	})
 }
 
 // unusual splits the words about a setup and omits names of servers and the emulated version.

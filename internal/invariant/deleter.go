@@ -99,7 +99,7 @@ func (f *Facts) answered(q *history.Request) *observation {
 			Path: q.Path,
 		},
 	}
-	o := &observation{op: op, asked: f.byName[q.Server], window: window{q.Start, q.End}, likewise: q.Start}
+	o := &observation{op: op, asked: f.byName[q.Server], window: window{q.Start, q.End}, likewise: q.Start, otherwise: q.Start}
 	if q.GVR != (history.GVR{}) {
 		o.resource = f.resource(key{q.GVR, q.Subresource})
 	}

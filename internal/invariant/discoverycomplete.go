@@ -75,16 +75,15 @@ func (f *Facts) ruleComplete(o *observation, t truth) (r ruling, missing, surplu
 	}
 	c := f.completeness(doc, o.op.Path, t, union)
 	missing = len(c.missing) > 0 && (o.op.Path != pathCore || !onlyForeignSubresources(c.missing, o.asked.servedAt(o.op.Start).doc))
-	if missing || c.surplus {
-		return rulingWrong, missing, c.surplus
+	if surplus := len(c.surplus) > 0; missing || surplus {
+		return rulingWrong, missing, surplus
 	}
 	return rulingRight, false, false
 }
 
 // completeness is the result of comparing a document with a union.
 type completeness struct {
-	missing []element // in any order
-	surplus bool
+	missing, surplus []element // in any order
 }
 
 // completenessKey names a comparison, because a run fetches the same few documents hundreds of
@@ -104,7 +103,9 @@ func (f *Facts) completeness(doc *document, path string, t truth, union map[elem
 		}
 	}
 	for e := range listed {
-		c.surplus = c.surplus || !union[e]
+		if !union[e] {
+			c.surplus = append(c.surplus, e)
+		}
 	}
 	f.complete[k] = c
 	return c

@@ -107,7 +107,8 @@ func (t *tally) comparePool(pool []sighting) {
 		if other.steady != s.steady { // the obstacle may have existed at the time of the other response
 			b.Before = f.anyObstacle(window{beginning, max(s.op.End, other.op.End)})
 		}
-		b.Extension = f.extensionBetween(s.observation, other.op.Document)
+		b.Setup = cmp.Or(b.Setup, f.setup(other.observation, nil)) // either document may be the wrong one
+		b.Extension = cmp.Or(f.extensionBetween(s.observation, other.op.Document), f.extensionBetween(other.observation, s.op.Document))
 		t.violation(b, func() Evidence {
 			e := f.show(s.observation, situation{}, "")
 			e.Operations = append(e.Operations, *other.op)

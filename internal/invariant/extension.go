@@ -8,8 +8,9 @@ import (
 )
 
 // Extension says whether a custom resource or an aggregated API was defined in the place of a
-// violation, in a group version that some server of the run has built in. Released servers use
-// nothing of such a group version that their peers report.
+// violation. Except where its values say otherwise, it was in a group version that some server of
+// the run has built in: released servers use nothing of such a group version that their peers
+// report.
 type Extension string
 
 // These are all extensions.
@@ -18,6 +19,10 @@ const (
 	// ExtensionVersion means that the definition is in the group version of what the response
 	// denies, lacks or lists differently.
 	ExtensionVersion Extension = "in its group version"
+	// ExtensionGone is about a merged document that lists what no server serves, and lacks nothing. It
+	// means that all of this was defined in the run, and that the definitions were deleted. Nobody needs to have the group
+	// versions built in.
+	ExtensionGone Extension = "of a deleted definition"
 	// ExtensionOrder is about VersionOrder only. It means that the versions of every group would be
 	// in order without those in which something is defined, or was until shortly before. So what is
 	// in the wrong place is what a server lists that has such a definition. These versions need not
@@ -178,6 +183,16 @@ func (f *Facts) shadowed(piece served, k key) bool {
 	})
 }
 
+// listedInVain reports whether no server could serve the resource of o, and some server listed it
+// (see [Facts.shadowed]). Then every merged document lists it.
+func (f *Facts) listedInVain(o *observation) bool {
+	if o.local != claimNo || len(o.capable) > 0 || len(o.unsure) > 0 || len(o.lost) > 0 {
+		return false
+	}
+	r := f.resource(o.resource.key)
+	return slices.ContainsFunc(f.servers, func(s *server) bool { return r.during(s, o.window).claim == claimListed })
+}
+
 // ofNamesake reports whether o asks for a subresource of a custom resource of the asked server
 // which has the group, version and name of a resource that peers have built in. Every server serves
 // its own custom resources, and no definition of a run has subresources. So the subresource that
@@ -213,7 +228,8 @@ func (f *Facts) defined(gvr history.GVR) bool {
 
 // extension is the extension of a violation in the response to o. For a merged document, it is
 // ExtensionVersion if the document lacks something, and everything that it lacks is in excluded
-// group versions, and it lists nothing that no server serves.
+// group versions, and it lists nothing that no server serves. It is ExtensionGone if the document
+// lacks nothing, and lists only too much that was defined and deleted.
 func (f *Facts) extension(o *observation, candidates []Candidate) Extension {
 	switch {
 	case len(f.exclusions) == 0:
@@ -231,10 +247,22 @@ func (f *Facts) extension(o *observation, candidates []Candidate) Extension {
 		return ExtensionNone
 	}
 	c := f.completeness(doc, o.op.Path, truth, union)
-	if c.surplus {
+	switch {
+	case len(c.surplus) == 0:
+		return f.extensionOf(o, c.missing)
+	case len(c.missing) == 0 && !slices.ContainsFunc(c.surplus, func(e element) bool { return !f.deleted(e.groupVersion(), o.op.Start) }):
+		return ExtensionGone
+	default:
 		return ExtensionNone
 	}
-	return f.extensionOf(o, c.missing)
+}
+
+// deleted reports whether all definitions in a group version were deleted before a time, and there
+// was one. A version that a definition has dropped is deleted too.
+func (f *Facts) deleted(gv groupVersion, before history.Time) bool {
+	of := func(e exclusion) bool { return e.groupVersion == gv && e.from <= before }
+	return slices.ContainsFunc(f.exclusions, of) &&
+		!slices.ContainsFunc(f.exclusions, func(e exclusion) bool { return of(e) && e.deleted > before })
 }
 
 // extensionOf is ExtensionVersion if there are elements, and all of them are in group versions that

@@ -150,7 +150,7 @@ func TestDeletedLeases(t *testing.T) {
 	}{
 		"deleted":         {tell().deleteLease(40, "c").cut("b", "a", 30, 70).ask(60, "b", gadgets, 404), ChangeLease},
 		"of the peer":     {tell().deleteLease(40, "a").cut("b", "a", 30, 80).ask(70, "b", gadgets, 404), ChangeLease},
-		"long ago":        {tell().deleteLease(40, "c").cut("b", "a", 90, 120).ask(110, "b", gadgets, 404), ChangeNone},
+		"long ago":        {tell().deleteLease(40, "c").cut("b", "a", 90, 120).ask(85, "b", gadgets, 200).ask(110, "b", gadgets, 404), ChangeNone},
 		"after a restart": {tell().stop("c", 33).start("c", 35, oldDoc).deleteLease(40, "c").cut("b", "a", 30, 70).ask(60, "b", gadgets, 404), ChangeOther},
 	} {
 		if v := verdictOf(t, c.story.h, "NoFalseNotFound"); len(v.Evidence) != 1 || v.Evidence[0].Signature.Change != c.want {
@@ -201,6 +201,34 @@ func TestACustomResourceBesideBuiltInVersions(t *testing.T) {
 			if v := verdictOf(t, c.story.h, of); (v.Violations > 0) != c.wrong {
 				t.Errorf("%s: %s has %d violations, want some: %t", name, of, v.Violations, c.wrong)
 			}
+		}
+	}
+}
+
+// Server a lists a custom resource that it cannot serve. Every merged document lists it, so a 404 of
+// another server is not held against discovery, unless some server can serve it.
+func TestACustomResourceThatAPeerListsInVain(t *testing.T) {
+	custom := history.GVR{Group: "apps", Version: "v9", Resource: "gizmos"}
+	inVain := doc("in vain", line(pods, "status"), line(widgets), line(gadgets), line(custom))
+	alone := doc("alone", line(pods, "status"), line(custom))
+	merged := doc("merged too", line(widgets), line(gadgets), line(custom))
+	with := func(more func(*story)) *story {
+		s := tell("DiscoveryAccessible").define(40, "apps", "gizmos", "v9").served("a", 41, inVain)
+		more(s)
+		return s.discover(80, "b", "/apis", merged).ask(90, "b", custom, 404)
+	}
+	for name, c := range map[string]struct {
+		story *story
+		wrong bool
+	}{
+		"only a lists it":           {with(func(*story) {}), false},
+		"another server serves it":  {with(func(s *story) { s.served("c", 41, alone) }), true},
+		"another one is not known":  {with(func(s *story) { s.served("c", 41, alone).stop("c", 88) }), false},
+		"the asked server lists it": {with(func(s *story) { s.served("b", 41, alone) }), true},
+		"nobody lists it any more":  {with(func(s *story) { s.served("a", 60, newDoc) }), true},
+	} {
+		if v := verdictOf(t, c.story.h, "DiscoveryAccessible"); (v.Violations > 0) != c.wrong {
+			t.Errorf("%s: %d violations, want some: %t", name, v.Violations, c.wrong)
 		}
 	}
 }
@@ -300,7 +328,7 @@ func TestAConnectionWithoutAnAnswerHasALateEffect(t *testing.T) {
 		"an address of nobody":            {wrong("nobody listens at the address advertised"), 64, ObstacleNone},
 		"of another server, after it too": {tell().fault(history.FaultMisconfiguration, "b", "c", 15, 30, true), 64, ObstacleNone},
 	} {
-		v := verdictOf(t, c.story.ask(c.at, "b", gadgets, 404).h, "NoFalseNotFound")
+		v := verdictOf(t, c.story.ask(c.at-2, "b", gadgets, 200).ask(c.at, "b", gadgets, 404).h, "NoFalseNotFound")
 		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Before != c.want {
 			t.Errorf("%s: %+v, want before %q", name, v.Evidence, c.want)
 		}

@@ -77,6 +77,9 @@ func NewFacts(h *history.History) *Facts {
 	for hash, d := range h.Documents {
 		f.documents[hash] = newDocument(d)
 	}
+	for _, c := range h.Configurations {
+		f.setups[process{c.Server, c.Incarnation}] = c.Setup
+	}
 	for _, e := range h.Effects {
 		f.setups[process{e.Server, e.Incarnation}] = e.Setup
 	}

@@ -57,7 +57,8 @@ func (f *Facts) asks(i *informer, w window) *observation {
 		op: &history.Operation{Start: w.from, End: w.to,
 			Sent:     &history.Sent{Server: i.server, Verb: "watch", GVR: i.gvr},
 			Received: &history.Received{}},
-		asked: f.byName[i.server], window: w, likewise: w.from, situation: &situation{}, resource: f.resource(key{GVR: i.gvr}),
+		asked: f.byName[i.server], window: w, likewise: w.from, otherwise: w.from, situation: &situation{},
+		resource: f.resource(key{GVR: i.gvr}),
 	}
 }
 
@@ -82,6 +83,7 @@ func (f *Facts) informerSignature(i *informer, at history.Time, wrong string, la
 	o.situate(f.situate(o, o.window))
 	if late {
 		o.op.Status, o.likewise = i.refusedSince(at)
+		o.otherwise = o.likewise
 	}
 	if o.op.Status == http.StatusNotFound && o.local != claimYes { // as in answered
 		o.op.Missing = history.MissingResource

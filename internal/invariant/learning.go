@@ -105,6 +105,9 @@ func (f *Facts) elsewhere(o *observation, candidates []Candidate, since history.
 			continue
 		}
 		strongest = stronger(strongest, f.obstacleBefore(o.op.Server, s.name, w))
+		if len(f.linkFaults(link{o.op.Server, s.name}, w.widen(settle))) > 0 { // a slow link delays a fetch too
+			strongest = stronger(strongest, ObstacleLink)
+		}
 		strongest = stronger(strongest, f.processObstacle(s.name, w, func(s span) bool {
 			return s.left == history.StateKilled || s.left == history.StateCrashed
 		}))

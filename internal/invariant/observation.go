@@ -21,6 +21,9 @@ type observation struct {
 	// request. This means 404 to requests for resources of the same servers, or the same discovery
 	// document. It is the start of the operation if the operation is the first.
 	likewise history.Time
+	// otherwise is when the asked server last gave such a request another answer, or the beginning.
+	// In a history with few requests this is long before likewise.
+	otherwise history.Time
 	// situation is shared by the observations of which it is true. It is never changed.
 	*situation
 }
@@ -83,11 +86,13 @@ func (f *Facts) indexLikewise() {
 	}
 	type answer struct {
 		text  string
-		since history.Time
+		since history.Time // as in observation
+		other history.Time // likewise
+		ended history.Time // the last response
 	}
 	last := map[kind]answer{}
 	for _, o := range f.observations {
-		o.likewise = o.op.Start
+		o.likewise, o.otherwise = o.op.Start, o.op.Start
 		k, text := kind{asked: o.op.Server}, ""
 		switch {
 		case o.op.Document != "":
@@ -103,10 +108,16 @@ func (f *Facts) indexLikewise() {
 		default:
 			continue
 		}
-		if before, ok := last[k]; ok && before.text == text {
-			o.likewise = before.since
+		before, asked := last[k]
+		switch {
+		case !asked:
+			o.otherwise = beginning
+		case before.text == text:
+			o.likewise, o.otherwise = before.since, before.other
+		default:
+			o.otherwise = min(before.ended, o.op.Start)
 		}
-		last[k] = answer{text, o.likewise}
+		last[k] = answer{text, o.likewise, o.otherwise, o.op.End}
 	}
 }
 

@@ -41,7 +41,7 @@ type Signature struct {
 	Obstacle Obstacle `json:"obstacle,omitempty"`
 	// Before is an obstacle shortly before the violation, if there is none during it. It is "etcd"
 	// if a serving server was cut off from etcd, at the time or before, so that its address was
-	// unknown.
+	// unknown, or if the asked server was cut off from etcd, where it finds addresses.
 	Before Obstacle `json:"before,omitempty"`
 	// Change is what had changed shortly before the asked server first gave this answer.
 	Change Change `json:"change,omitempty"`
@@ -220,12 +220,27 @@ func (s Signature) Compare(o Signature) int {
 
 // signature computes the signature of a violation in the response to o, which was sent in situation
 // s. The tally adds the invariant.
+//
+// If nothing happened when the answers began to be wrong, or nothing that could keep knowledge from
+// the server, the wrong answers may have begun before the first of them that was recorded. Then the
+// signature names what happened since the last answer that was different.
 func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
+	since := f.changesSince(o)
+	out := f.signatureSince(o, s, wrong, since)
+	restart := out.Change == ChangeAsked || out.Change == ChangeCapable || out.Change == ChangeOther // which needs an obstacle
+	unexplained := out.Change == ChangeNone || restart && out.Obstacle == ObstacleNone && out.Before == ObstacleNone
+	if unexplained && o.otherwise < since {
+		return f.signatureSince(o, s, wrong, o.otherwise)
+	}
+	return out
+}
+
+// signatureSince is the signature with the changes and obstacles since a time.
+func (f *Facts) signatureSince(o *observation, s situation, wrong string, since history.Time) Signature {
 	var candidates []Candidate
 	if o.resource != nil && o.resource.key != (key{}) { // every server serves discovery itself
 		candidates = f.candidates(o, s)
 	}
-	since := f.changesSince(o)
 	out := Signature{
 		Mechanism: f.mechanism(o), Roles: f.role(o, candidates), Answer: answerKind(o.op), Wrong: wrong,
 		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates), Since: f.since(o), Way: o.way(),
@@ -243,10 +258,14 @@ func (f *Facts) signature(o *observation, s situation, wrong string) Signature {
 		out.Before = stronger(out.Before, f.obstacleBefore(o.op.Server, c.Server, window{since, o.op.End}))
 		if c.Server != o.op.Server {
 			out.Before = stronger(out.Before, f.etcdObstacle(c.Server, window{since, o.op.End}))
+			out.Before = stronger(out.Before, f.etcdObstacle(o.op.Server, window{since, o.op.End})) // it finds its peers there
 		}
 	}
 	if out.Mechanism == MechanismDiscovery { // every server takes part in it
 		out.Before = f.anyObstacle(window{since, o.op.End})
+		for _, s := range f.servers {
+			out.Before = stronger(out.Before, f.etcdObstacle(s.name, window{since, o.op.End}))
+		}
 	}
 	return out
 }

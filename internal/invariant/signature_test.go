@@ -67,7 +67,15 @@ func TestSignatures(t *testing.T) {
 			with(func(s *Signature) { s.Reach, s.Obstacle = ReachNone, ObstacleConfiguration })},
 		{"the link was cut until shortly before", old().cut("b", "a", 45, 55).ask(60, "b", gadgets, 404),
 			with(func(s *Signature) { s.Before = ObstacleLink })},
-		{"the link was cut long ago", old().cut("b", "a", 45, 55).ask(100, "b", gadgets, 404), denied},
+		{"the link was cut before another answer", old().cut("b", "a", 45, 55).ask(98, "b", gadgets, 200).ask(100, "b", gadgets, 404), denied},
+		{"the link was cut long ago, and nothing was asked since", old().cut("b", "a", 45, 55).ask(100, "b", gadgets, 404),
+			with(func(s *Signature) { s.Before = ObstacleLink })},
+		{"a server restarted while it was cut, and nothing was asked since", old().cut("b", "a", 30, 55).stop("c", 40).start("c", 42, oldDoc).runs("c", "v1.36.3").
+			ask(100, "b", gadgets, 404), with(func(s *Signature) { s.Before, s.Change = ObstacleLink, ChangeOther })},
+		{"the asked server was without etcd", old().cut("b", "etcd", 45, 55).ask(60, "b", gadgets, 404),
+			with(func(s *Signature) { s.Before = ObstacleEtcd })},
+		{"the asked server started while it was without etcd", old().cut("b", "etcd", 1, 15).ask(30, "b", gadgets, 404),
+			with(func(s *Signature) { s.Before, s.Change = ObstacleEtcd, ChangeAsked })},
 		{"the asked server was restarted", old().stop("b", 30).start("b", 32, oldDoc).runs("b", "v1.36.3").ask(60, "b", gadgets, 404),
 			with(func(s *Signature) { s.Change = ChangeAsked })},
 		{"the asked server started while the link was cut", old().cut("b", "a", 3, 65).ask(20, "b", gadgets, 404),
@@ -241,11 +249,12 @@ func TestSignaturesTellAStart(t *testing.T) {
 	}{
 		"no later than the start took": {slow().ask(65, "b", gadgets, 404), StartedJust, ObstacleNone},
 		"later":                        {slow().ask(72, "b", gadgets, 404), StartedLong, ObstacleNone},
-		"later, while another server was out of reach":   {slow().cut("b", "c", 40, 80).ask(72, "b", gadgets, 404), StartedLately, ObstacleLink},
-		"later, while another server was paused":         {slow().pause("c", 40, 80).ask(72, "b", gadgets, 404), StartedLately, ObstacleProcess},
-		"later, while another server was without etcd":   {slow().cut("c", "etcd", 40, 80).ask(72, "b", gadgets, 404), StartedLately, ObstacleEtcd},
-		"a second one had been serving it all the time":  {slow().served("c", 2, newDoc).ask(65, "b", gadgets, 404), StartedLong, ObstacleNone},
-		"another server was out of reach, long after it": {tell().cut("b", "c", 40, 80).ask(72, "b", gadgets, 404), StartedLong, ObstacleLink},
+		"later, while another server was out of reach":     {slow().cut("b", "c", 40, 80).ask(72, "b", gadgets, 404), StartedLately, ObstacleLink},
+		"later, while another server was paused":           {slow().pause("c", 40, 80).ask(72, "b", gadgets, 404), StartedLately, ObstacleProcess},
+		"later, while another server was without etcd":     {slow().cut("c", "etcd", 40, 80).ask(72, "b", gadgets, 404), StartedLately, ObstacleEtcd},
+		"a second one had been serving it all the time":    {slow().served("c", 2, newDoc).ask(65, "b", gadgets, 404), StartedLong, ObstacleNone},
+		"another server was out of reach, long after it":   {tell().cut("b", "c", 40, 80).ask(70, "b", gadgets, 200).ask(72, "b", gadgets, 404), StartedLong, ObstacleLink},
+		"later, while the link to another server was slow": {slow().fault("latency", "b", "c", 40, 80, false).ask(72, "b", gadgets, 404), StartedLately, ObstacleLink},
 	} {
 		v := verdictOf(t, c.story.h, "NoFalseNotFound")
 		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Started != c.started || v.Evidence[0].Signature.Elsewhere != c.elsewhere {
