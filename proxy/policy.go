@@ -56,7 +56,10 @@ type KnowledgePolicy struct {
 	// it. Zero: for ever (upstream takes every identity lease for a live server).
 	StaleAfter time.Duration
 
-	// Extensions says which custom resources and aggregated APIs in peers' documents are ignored.
+	// Extensions says which custom resources and aggregated APIs in peers' documents do not count:
+	// none (ignored); their whole group versions (cut-out); the same, and for a grace those that
+	// existed before (filtered); a custom resource by its name, and an aggregated API by its group
+	// version (exact).
 	Extensions ExtensionPolicy
 }
 
@@ -137,9 +140,9 @@ type RoutingPolicy struct {
 	WriteTimeout time.Duration
 
 	// InFlight is the largest number of requests that wait for the answer of one peer, without
-	// streams. One user may have a quarter of the free places, and the control plane
-	// (system:masters, nodes, kube-system) has a quarter more. A request with a short body counts
-	// only once the body was read. Zero: no limit.
+	// streams. One user may take a quarter of the places that other users leave free. For the control
+	// plane (system:masters, nodes, kube-system) the limit is a quarter higher. A request with a short
+	// body counts only once the body was read. Zero: no limit.
 	InFlight int
 }
 
@@ -261,9 +264,9 @@ type Quirks struct {
 	// AllMustResolve answers 503 if the address of any capable peer is unknown (1.28 to 1.32).
 	AllMustResolve bool
 
-	// TrustAnyHop trusts the hop header of a resource request from any client. Peers then get
-	// merged discovery too, unless they ask for profile=nopeer. Without it, the header counts only
-	// from peers.
+	// TrustAnyHop trusts the hop header of a resource request from any client. Under this switch a
+	// request for discovery from a peer gets the merged document too, unless it asks for
+	// profile=nopeer. Without it, the header counts only from peers.
 	TrustAnyHop bool
 
 	// PlainErrors answers a failed attempt with the transport's error as text/plain, with addresses.
@@ -285,8 +288,8 @@ type Quirks struct {
 
 	// EmptyIsDocument takes the body of a 200 as the document, however it ended. An empty body, or a
 	// body that broke off before its first byte, lists nothing, and the fetch is not retried. A body
-	// that broke off later cannot be decoded, and the fetch fails. Without it, each of these bodies
-	// is a failure. (Upstream: aggregateDiscovery ignores the error of copying the body.)
+	// that broke off later cannot be decoded, and the fetch fails. Without it, each of these bodies is
+	// a failure. (Upstream: aggregateDiscovery does not learn that copying the body failed.)
 	EmptyIsDocument bool
 
 	// LocalByInterval routes by what the local server listed when LocalInterval last elapsed, while

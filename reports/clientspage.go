@@ -148,7 +148,7 @@ func (t ClientsTable) writeProgram(out *terminal, c ClientProgram) {
 const clientsIntroduction = `# What clients can do in a control plane of two versions
 
 ` + "`make clients PAGE=docs/clients.md`" + ` writes this page. Server a runs %[2]s, servers b and c run
-%[1]s. kubectl and programs with a client library, each in several versions, ask server b for
+%[1]s. kubectl in several versions, and programs with a client library, ask server b for
 resources that b serves and for resources that only a serves. The paths are:
 
 | path | leads to |

@@ -10,8 +10,8 @@ var aggregatedAPILifecycle = scenario.Scenario{
 	Name:    "aggregated-api-lifecycle",
 	Happens: "Versions are mixed. An aggregated API is registered, gets a second version, loses the first, and is removed.",
 	Holds: "Every server forwards requests for it to its backend itself, and lists exactly the versions that exist. The backend runs " +
-		"while the API is registered: what servers list for a backend that is down is up to each server (503, and a version without " +
-		"resources that is marked stale), and not tested.",
+		"while the API is registered. The scenario does not test a backend that is down: each server may list such an API in its own " +
+		"way (503, or a stale version without resources).",
 	Source:     "KEP-4020, design details: aggregated APIs are served by every apiserver and need no peers",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 2,

@@ -11,7 +11,8 @@ var controllersRollingUpgrade = scenario.Scenario{
 	Name: "controllers-rolling-upgrade",
 	Happens: "Server by server, FROM is replaced by TO, while the controllers reach the servers through a load balancer. At each step with " +
 		"mixed versions, owners are created and deleted, and so are three namespaces.",
-	Holds:            "No dependent of an owner that lives is deleted. What has to go goes, and nothing is left of the namespaces.",
+	Holds: "No dependent of an owner that lives is deleted. Every object that must be deleted is deleted, and nothing is " +
+		"left of the namespaces.",
 	Source:           "KEP-4020, motivation: a rolling upgrade under real controllers",
 	About:            []string{"NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},
 	MinServers:       3,

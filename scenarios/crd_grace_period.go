@@ -11,7 +11,7 @@ var crdGracePeriod = scenario.Scenario{
 	Happens: "Versions are mixed. A custom resource with two versions is defined, and a server is restarted, so that all servers fetch " +
 		"each other's documents while it exists. The resource loses a version and is deleted, and the run goes on until no server " +
 		"remembers it.",
-	Holds: "What was deleted does not come back when servers forget that it was deleted.",
+	Holds: "The deleted resource and the deleted version do not come back when servers forget the deletion.",
 	Source: "KEP-4020, goals: discovery reports the same set of resources; k8s.io/apiserver keeps deleted group versions apart for five " +
 		"minutes",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "VersionOrder", "DiscoveryComplete", "NoCrash",

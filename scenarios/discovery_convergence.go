@@ -8,8 +8,8 @@ import (
 
 var discoveryConvergence = scenario.Scenario{
 	Name: "discovery-convergence",
-	Happens: "What is served changes several times: a custom resource is defined and deleted, a server is upgraded, another is stopped and " +
-		"started, and a third is restarted. After each change nothing happens for a while.",
+	Happens: "The served resources change several times: a custom resource is defined and deleted, a server is upgraded, another is " +
+		"stopped and started, and a third is restarted. After each change nothing happens for a while.",
 	Holds:      "Within seconds of each change all servers answer discovery alike. The report says after how many seconds.",
 	Source:     "KEP-4020, service level objectives: what is known of peers is stale for seconds in the normal case",
 	About:      []string{"DiscoveryDeterministic", "DiscoveryComplete", "NoFalseNotFound", "Converges"},

@@ -9,8 +9,8 @@ import (
 var lastPeerLeaves = scenario.Scenario{
 	Name:    "last-peer-leaves",
 	Happens: "Only the first server runs TO. It is stopped for good.",
-	Holds: "For what no server serves any more, every server answers 404, after a while in which 503 is right as well. Discovery no " +
-		"longer lists it.",
+	Holds: "Every server answers 404 for resources that no server serves any more. For a while 503 is right as well. Discovery no " +
+		"longer lists these resources.",
 	Source: "KEP-4020, design details, aggregation layer: a request for which there is no eligible peer is handled locally, and 404 if " +
 		"the resource does not exist",
 	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},

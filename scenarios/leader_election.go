@@ -12,8 +12,8 @@ var leaderElection = scenario.Scenario{
 	Happens: "Two kube-controller-managers with leader election are clients of the second and of the third server. The first server is " +
 		"upgraded. Then the leader's server is restarted; the leader is cut off from its server; and the server of the next leader is " +
 		"killed and started again. Owners and a namespace are deleted during each. Finally the other servers are upgraded.",
-	Holds: "One of them leads at a time, and another one within the time of a lease. The leader deletes no dependent of an owner that " +
-		"lives, and completes the work.",
+	Holds: "One of them leads at a time. If it cannot lead any more, another one takes over within the time of a lease. The leader " +
+		"deletes no dependent of an owner that lives, and completes the work.",
 	Source: "KEP-4020, motivation: a rolling upgrade of a highly available control plane, whose controllers elect a leader by a Lease, each " +
 		"through its own server, as with kubeadm",
 	About:            []string{"OneLeader", "NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},

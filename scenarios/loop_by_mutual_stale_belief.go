@@ -11,8 +11,8 @@ var loopByMutualStaleBelief = scenario.Scenario{
 	Happens: "Every server serves a custom resource and knows that the others do. It is deleted while two servers cannot reach each other, " +
 		"and then the network is healed: no server serves the resource, and each of the two may believe for minutes that the other " +
 		"does. Some clients forge the header by which servers mark requests that they pass on, with any value.",
-	Holds: "No request goes from one server to another and back, or on to a third. What no server serves is soon answered 404 again, and " +
-		"still is when everything that servers remember for some minutes has expired.",
+	Holds: "No request goes from one server to another and back, or on to a third. Requests for the deleted resource are soon " +
+		"answered 404 again, and stay so after everything has expired that servers remember for some minutes.",
 	Source: "KEP-4020, risks and mitigations 4: a rerouted request is never rerouted again; k8s.io/apiserver, pkg/util/peerproxy: what " +
 		"was a custom resource is kept out of peers' documents for five minutes more",
 	About:      []string{"TrueNotFound", "NoLoop", "NoCrash", "Converges"},

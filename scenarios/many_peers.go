@@ -11,7 +11,7 @@ var manyPeers = scenario.Scenario{
 	Happens: "Of fifty servers every second one runs TO, the others FROM. At about the same time, two servers cannot reach each other, one " +
 		"of the two cannot reach the last server, one server is killed, and one is restarted. When all this is over, one server is " +
 		"replaced by TO.",
-	Holds:  "What holds for three servers holds for fifty.",
+	Holds:  "Fifty servers behave as three servers do.",
 	Source: "KEP-4020, goals; scalability: every apiserver asks every other one",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash",
 		"Converges"},

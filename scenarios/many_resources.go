@@ -11,7 +11,7 @@ var manyResources = scenario.Scenario{
 	Name: "many-resources",
 	Happens: "Versions are mixed. A hundred custom resources are defined at once, each in its own group and with three versions. Every " +
 		"third one is deleted again while a server is restarted.",
-	Holds:      "What holds for a few resources holds for many: the same document on every server, in the same order.",
+	Holds:      "Many resources are handled like a few: the same document on every server, in the same order.",
 	Source:     "KEP-4020, goals: discovery reports the same set of resources whichever apiserver is asked",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 3,

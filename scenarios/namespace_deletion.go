@@ -8,8 +8,8 @@ import (
 
 var namespaceDeletion = scenario.Scenario{
 	Name: "namespace-deletion",
-	Happens: "Only the first server runs TO. The controllers are clients of the second. A namespace is deleted that has an object of a kind " +
-		"in it that only the first serves. This object and another one have a finalizer, which is removed later.",
+	Happens: "Only the first server runs TO. The controllers are clients of the second. A namespace is deleted that contains an " +
+		"object whose kind only the first server serves. This object and another one have a finalizer, which is removed later.",
 	Holds:            "The namespace stays while the finalizers are there. Then it goes, and nothing of it is left in etcd.",
 	Source:           "KEP-4020, motivation: a namespace that is deleted leaves behind what discovery does not list",
 	About:            []string{"NothingLeftBehind", "NoWrongfulDeletion", "DeletionEnds"},

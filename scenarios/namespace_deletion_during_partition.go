@@ -8,8 +8,8 @@ import (
 
 var namespaceDeletionDuringPartition = scenario.Scenario{
 	Name: "namespace-deletion-during-partition",
-	Happens: "Only the first server runs TO. The controllers are clients of the second, which cannot reach the first. The third is restarted, " +
-		"and a namespace is deleted that has an object of a kind in it that only the first serves.",
+	Happens: "Only the first server runs TO. The controllers are clients of the second, which cannot reach the first. The third is " +
+		"restarted, and a namespace is deleted that contains an object whose kind only the first server serves.",
 	Holds:            "The namespace stays until the first server can be reached again. Then it goes, and nothing of it is left in etcd.",
 	Source:           "KEP-4020, goals: 503 and not 404 if the server that could answer cannot be reached",
 	About:            []string{"NothingLeftBehind", "NoWrongfulDeletion", "DeletionEnds"},

@@ -7,8 +7,9 @@ import (
 )
 
 var oneWayPartition = scenario.Scenario{
-	Name:    "one-way-partition",
-	Happens: "Only the first server runs TO. For a while, the second server cannot connect to it, but it can connect to the second.",
+	Name: "one-way-partition",
+	Happens: "Only the first server runs TO. For a while, the second server cannot connect to the first, but the first can connect " +
+		"to the second.",
 	Holds: "Meanwhile the second server answers 503, never 404, for resources that only the first serves. Soon afterwards " +
 		"everything is right again. Beyond the KEP: the first server continues to pass requests on to the second, and none " +
 		"of them fails.",

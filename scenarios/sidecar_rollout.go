@@ -9,8 +9,9 @@ import (
 
 var sidecarRollout = scenario.Scenario{
 	Name: "sidecar-rollout",
-	Happens: "Only the first server runs TO, and no server has a sidecar. Server by server, the first one last, is restarted with a sidecar in " +
-		"front, and then without it again in the same order. Each sidecar looks for the servers that have none.",
+	Happens: "Only the first server runs TO, and no server has a sidecar. One after the other, the first one last, the servers are " +
+		"restarted with a sidecar in front. Then they are restarted without it in the same order. Each sidecar looks for the servers " +
+		"that have none.",
 	Holds: "A server with a sidecar passes requests on to servers with and without one, answers 404 for resources that no " +
 		"server serves, and shows in discovery what all of them serve. With sidecars everywhere, discovery is complete and " +
 		"the same on every server. No server crashes and no request loops.",
@@ -26,7 +27,7 @@ var sidecarRollout = scenario.Scenario{
 	Limits: scenario.Limits{
 		Backends: []string{scenario.BackendLocal, scenario.BackendSim},
 		Subjects: []string{scenario.SubjectReference, scenario.SubjectNone},
-		Reason: "because only a sidecar looks for servers without one, and those of kind's nodes publish different ports in the " +
+		Reason: "because only a sidecar looks for servers without one, and the servers of kind's nodes publish different ports in the " +
 			"kubernetes Service",
 	},
 	Control: withoutSteadyState,

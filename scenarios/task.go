@@ -74,6 +74,6 @@ var (
 		"Every informer gets each change once and in order, at the latest when the partition is over. In the end it has what is in etcd.",
 		planned(firstTo, pressureOfInformers, informing.during(partition)))
 	storageVersionDuringPartition = duringPartition(storageVersion, "the objects are read, updated and patched through each of the others",
-		"What cannot be reached is answered with 503. No write loses a field that it does not name.",
+		"Requests for resources that cannot be reached are answered 503. No write loses a field that it does not name.",
 		planned(firstTo, pressureOfRewrites, rewriting.during(partition)))
 )

@@ -11,7 +11,7 @@ var trueNotFound = scenario.Scenario{
 	Happens: "Only the first server runs TO. Clients ask for resources that no server serves: invented groups, versions, " +
 		"resources and subresources beside real ones, and a custom resource before it is defined and after it was deleted. " +
 		"In between, the link between two servers is cut, and a server is restarted.",
-	Holds: "What no server serves is answered 404, and 503 only while a server cannot know that.",
+	Holds: "A request for a resource that no server serves is answered 404, or 503 while a server cannot know this yet.",
 	Source: "KEP-4020, design details, aggregation layer: a request for which there is no eligible peer is handled locally, and 404 if " +
 		"the resource does not exist",
 	About:      []string{"TrueNotFound", "NoLoop", "NoCrash", "Converges"},

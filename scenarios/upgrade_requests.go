@@ -12,7 +12,7 @@ var upgradeRequests = scenario.Scenario{
 		"WebSocket, of resources that all or only some servers serve, and exec, attach and port-forward to a pod that does not exist. " +
 		"One request in five asks for SPDY instead.",
 	Holds: "A watch over WebSocket of resources that only another server serves lasts as long as it was asked to and delivers " +
-		"events, as one at that server does. No request is denied because it asks for an upgrade.",
+		"events, like a watch at that server. No request is denied because it asks for an upgrade.",
 	Source: "KEP-4020, goals: a request is handled by an apiserver that can serve it; RFC 9110, 7.8",
 	About: []string{"NoFalseNotFound", "WatchesLast", "AnsweredAlike", "IdentityPreserved", "PassedOnUnchanged", "NoLoop",
 		"Converges"},

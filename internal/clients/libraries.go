@@ -136,7 +136,7 @@ func controllerRuntimeOperations() (all []Operation) {
 			k.row("controller reconciles "+k.what, "The controller creates the object, applies a change and patches the status. Its cache shows both.").
 				do(library("reconcile "+about, string(status)).input(k.object("made")).says("reconciled {name}")).
 				truth([]Truth{{k.resource, labelPath, "applied"}, {k.resource, k.path, k.want}}),
-			k.row("controller ends "+k.what, "The controller updates the object, then deletes it. Its cache no longer has the object.").setup(made).
+			k.row("controller deletes an object of "+k.what, "The controller updates the object, then deletes it. Its cache no longer has the object.").setup(made).
 				do(library("finish " + about).says("finished {name}")).truth(gone(k.resource...)),
 		} {
 			all = append(all, o.by(binaries.ControllerRuntime))

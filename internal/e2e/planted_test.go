@@ -123,8 +123,8 @@ the first seed on.
 
 The table shows after how many schedules on real servers (v1.36.3 and v1.37.1) the search found the
 defect, and by which invariant. The numbers come from one run. Timing decides which requests meet a
-fault, so another run may need more schedules. The test also runs the schedules without a defect, as
-many as the search needed for any defect. It fails if they violate a core invariant.
+fault, so another run may need more schedules. The test also runs schedules without a defect, as many
+as the slowest search needed. It fails if they violate a core invariant.
 
 | defect | found after schedules | invariant |
 |---|---|---|

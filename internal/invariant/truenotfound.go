@@ -12,9 +12,8 @@ var trueNotFound = Invariant{
 	Name:    "TrueNotFound",
 	Grade:   GradeCore,
 	Outside: true,
-	Sentence: "A request for a resource that no apiserver serves is answered 404. 503 is right in two cases only: the asked " +
-		"apiserver may not know yet what some live apiserver serves, or a peer has passed the request on or a header " +
-		"claims this.",
+	Sentence: "A request for a resource that no apiserver serves is answered 404. 503 is right in two cases only. Either the asked " +
+		"apiserver may not know yet what some live apiserver serves. Or a peer passed the request on, really or according to a header.",
 	Source: "KEP-4020, Design Details, Aggregation Layer: without an eligible peer the next handler answers, 404 if the resource does not " +
 		"exist in the cluster; 503 while peers are not known yet, and for a rerouted request whose resource is not found",
 	judge: func(f *Facts) *tally {

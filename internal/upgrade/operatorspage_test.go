@@ -62,5 +62,5 @@ $ skewproof run rolling-upgrade --from v1.36.3 --to v1.37.1 --known --runtime-co
 ` + "```" + `
 
 ` + "`--runtime-config=`" + ` gives every server the APIs that are on by default. Without this
-flag every API is on, and the two versions differ in more resources than in your cluster.
+flag every API is on, and the two versions differ in more resources than they do in your cluster.
 `

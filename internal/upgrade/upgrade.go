@@ -137,7 +137,7 @@ func notes(o Options, p reports.UpgradePlan) (notes []string) {
 				r.All.Name))
 		}
 	}
-	return slices.Compact(append(notes, "The plan does not know your custom resources, your aggregated APIs, and resources behind feature gates that are off by default."))
+	return slices.Compact(append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default."))
 }
 
 // skips reports whether two versions are more than one minor version apart.
@@ -155,10 +155,10 @@ func skips(from, to string) bool {
 func avoid(p reports.UpgradePlan) []string {
 	var all []string
 	if len(p.Appears) > 0 {
-		all = append(all, fmt.Sprintf("Use nothing that only %s serves until the last server is upgraded: no object of it, no controller, no chart. A 404 then harms nobody.", p.To))
+		all = append(all, fmt.Sprintf("Use nothing that only %s serves until the last server is upgraded: create no such object, and install no controller and no chart that needs one. A 404 then harms nobody.", p.To))
 	}
 	if len(p.Vanishes) > 0 {
-		all = append(all, fmt.Sprintf("Before the first server is upgraded, move clients away from the versions that only %s serves. Objects stay: the servers serve them in the other versions of the table.", p.From))
+		all = append(all, fmt.Sprintf("Before the first server is upgraded, move clients away from the API versions that only %s serves. Objects stay: the servers serve them in other API versions of the same group.", p.From))
 	}
 	return append(all, "Delete no namespace, no owner of other objects and no CustomResourceDefinition between the first and the last step.",
 		"Upgrade one server at a time, and keep the time in which both versions run short.")

@@ -78,7 +78,7 @@ var users = map[name][]reports.PlanUser{
 			"pkg/controller/certificates/clustertrustbundlepublisher"),
 	},
 	{certificates, "podcertificaterequests"}: {
-		kubernetes("kubelet", "asks for certificates of pods", "pkg/kubelet/podcertificate"),
+		kubernetes("kubelet", "requests certificates for pods", "pkg/kubelet/podcertificate"),
 		kubernetes("kube-controller-manager", "removes old requests", "pkg/controller/certificates/cleaner"),
 	},
 	{resourceGroup, "devicetaintrules"}: {

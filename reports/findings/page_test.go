@@ -51,7 +51,7 @@ These are the defects that skewproof has found in released kube-apiservers (subj
 Every finding was seen on real processes, unless its page says otherwise. The pages are made from
 the files in [reports/findings](../reports/findings).
 
-A violation is **known** if one of these findings explains it, and the run names the number of this
+A violation is **known** if one of these findings explains it. The run then names the number of the
 finding. Every other violation is **NEW**. The file of a finding has a predicate that decides this
 from the signature of a violation. A known violation of the KEP still makes a run fail. With
 ` + "`--known`" + ` (` + "`KNOWN=1`" + ` for make) only a NEW violation makes a run fail.
@@ -107,7 +107,7 @@ func index(t *testing.T, all Catalogue) string {
 		fmt.Fprintf(&b, "| %d | [%s](findings/%s) | %s | %s | %s |\n",
 			f.Number, f.Title, pageName(t, f), strings.Join(f.Demands, ", "), f.Grade, f.Disclosure)
 	}
-	b.WriteString("\n## By scenario\n\nThe findings that each scenario shows with `builtin`, from v1.36.3 to v1.37.1. For the\nscenarios with kube-controller-manager, the table has only the findings that they test;\n[controllers.md](controllers.md#what-was-seen) has the others.\n\n| scenario | findings |\n|---|---|\n")
+	b.WriteString("\n## By scenario\n\nThe table lists the findings that each scenario shows with `builtin`, from v1.36.3 to v1.37.1. For\nthe scenarios with kube-controller-manager, the table has only the findings that they test;\n[controllers.md](controllers.md#what-was-seen) has the others.\n\n| scenario | findings |\n|---|---|\n")
 	for _, s := range scenarios.All() {
 		var numbers []string
 		for _, f := range all {
