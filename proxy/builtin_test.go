@@ -112,3 +112,55 @@ func TestDefinitionsFromBeforeTheStartShowNothingBuiltIn(t *testing.T) {
 		t.Errorf("built in at the peer: %q, here: %q; want nothing", is["a native"], is["native here"])
 	}
 }
+
+// A custom resource is deleted that has the name of the only resource of a group version. A peer
+// that lists it may have it built in, or may not have seen the deletion.
+func TestADeletedResourceThatPeersStillListIsInDoubt(t *testing.T) {
+	fetched := func(at int, named ...Resource) Event {
+		return Fetched{At: seconds(at), Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), lists(named...))}}
+	}
+	start := func(p Policy) *Table {
+		return table(p, slices.Concat(peersLive("a"), []Event{
+			localServes(jobs), Synced{}, defines(25, 60, gadget), fetched(30, gadget), Extensions{At: seconds(65)},
+		})...)
+	}
+	off := Reference()
+	off.Knowledge.FailClosed = false
+	version := request(Resource{Group: gadget.Group, Version: gadget.Version})
+	version.Kind = KindDiscovery
+	for name, c := range map[string]struct {
+		table *Table
+		r     Request
+		want  Action
+		why   Reason
+	}{
+		"nobody was asked since":           {start(Reference()), request(gadget), NotFound, ReasonNobody},
+		"it was asked too soon":            {observe(start(Reference()), fetched(66, gadget)), request(gadget), NotFound, ReasonNobody},
+		"it still lists the resource":      {observe(start(Reference()), fetched(67, gadget)), request(gadget), Unavailable, ReasonUnknown},
+		"it still lists its group version": {observe(start(Reference()), fetched(67, gadget)), version, Unavailable, ReasonUnknown},
+		"it does not list it any more":     {observe(start(Reference()), fetched(67, jobs)), request(gadget), NotFound, ReasonNobody},
+		"at last it does not":              {observe(start(Reference()), fetched(67, gadget), fetched(69, jobs)), request(gadget), NotFound, ReasonNobody},
+		"it lists it for long":             {observe(start(Reference()), fetched(67, gadget), fetched(75, gadget)), request(gadget), Forward, ReasonCapable},
+		"another resource of the version":  {observe(start(Reference()), fetched(67, gadget)), request(sibling(gadget)), NotFound, ReasonNobody},
+		"it was defined again":             {observe(start(Reference()), defines(66, 60, gadget), fetched(68, gadget)), request(gadget), ServeLocally, ReasonLocal},
+		"the peer has left":                {observe(start(Reference()), fetched(67, gadget), PeerGone{ID: "a"}), request(gadget), NotFound, ReasonNobody},
+		"what is unknown counts as absent": {observe(start(off), fetched(67, gadget)), request(gadget), NotFound, ReasonNobody},
+	} {
+		if got := c.table.Decide(c.r, nil, seconds(70), first); got.Action != c.want || got.Reason != c.why {
+			t.Errorf("%s: %+v, want %v, %s", name, got, c.want, c.why)
+		}
+	}
+}
+
+// sibling is another resource of the same group version.
+func sibling(r Resource) Resource {
+	r.Resource += "s"
+	return r
+}
+
+func observe(t *Table, events ...Event) *Table {
+	for _, e := range events {
+		t = t.Observe(e)
+	}
+	return t
+}

@@ -54,6 +54,9 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 	if unknown := t.unknown(r); failClosed && len(unknown) > 0 && (!t.extensions.exclude(r.Resource, time.Time{}) || t.foreign(r.Resource)) {
 		return Decision{Action: Unavailable, Reason: ReasonUnknown, Peers: unknown}
 	}
+	if doubted := t.doubted(r); failClosed && len(doubted) > 0 {
+		return Decision{Action: Unavailable, Reason: ReasonUnknown, Peers: doubted}
+	}
 	return Decision{Action: NotFound, Reason: ReasonNobody}
 }
 
@@ -121,6 +124,44 @@ func (t *Table) unknown(r Request) []PeerTrouble {
 		}
 	}
 	return unknown
+}
+
+// doubted returns the live peers that may serve a request for an extension that was deleted: they
+// still list the resource, so it may be built in there.
+func (t *Table) doubted(r Request) []PeerTrouble {
+	if !t.extensions.retiring() {
+		return nil
+	}
+	var doubted []PeerTrouble
+	for _, p := range t.peers {
+		if p.live && slices.ContainsFunc(p.learnt[:], func(d document) bool {
+			return listed(d.index, r, t.policy.Routing.Subresources) && t.mayBeBuiltIn(r, d)
+		}) {
+			doubted = append(doubted, PeerTrouble{p.id, "it still lists what was deleted, so it may have it built in"})
+		}
+	}
+	return doubted
+}
+
+// mayBeBuiltIn reports whether a document that lists the subject of a request leaves in doubt
+// whether it is built in. For a group or a version, one of its resources suffices.
+func (t *Table) mayBeBuiltIn(r Request, d document) bool {
+	if r.Kind != KindDiscovery {
+		return t.extensions.doubts(r.Resource, d.at)
+	}
+	for _, g := range d.groups {
+		for _, v := range g.Versions {
+			if g.Name != r.Resource.Group || r.Resource.Version != "" && v.Version != r.Resource.Version {
+				continue
+			}
+			if slices.ContainsFunc(v.Resources, func(o apidiscoveryv2.APIResourceDiscovery) bool {
+				return t.extensions.doubts(Resource{Group: g.Name, Version: v.Version, Resource: o.Resource}, d.at)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // choose chooses one of the capable peers, or says why none of them can get the request.

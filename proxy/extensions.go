@@ -15,6 +15,11 @@ import (
 // counts staleness in seconds.
 const trustedAfter = 10 * time.Second
 
+// doubtedAfter is how long after a deletion a peer has normally seen it. If a document from after
+// that still lists the resource, and the document is too old to be trusted, then the resource may
+// be built in there. Until a trusted document has come, it is unknown which is true.
+const doubtedAfter = 2 * time.Second
+
 // extensions are the custom resources and aggregated APIs that must not be taken from peers. An
 // extension that exists is not taken from peers because every server serves it itself. An extension
 // that was deleted is not taken from peers for a while (its grace), because a peer's document may
@@ -51,6 +56,17 @@ func (x extensions) exclude(r Resource, learnt time.Time) bool {
 		}
 	}
 	return false
+}
+
+// doubts reports whether a resource that a document lists may be built in, although its extension
+// was deleted. learnt is when the document was learnt.
+func (x extensions) doubts(r Resource, learnt time.Time) bool {
+	if x.policy.Knowledge.Extensions != ExtensionsExact || x.covers(r) || !x.exclude(r, learnt) {
+		return false
+	}
+	return !slices.ContainsFunc(x.retired, func(e retired) bool {
+		return slices.Contains(keys(r), e.Resource) && learnt.Before(e.at.Add(doubtedAfter))
+	})
 }
 
 // covers reports whether a resource is, or belongs to, an extension that exists.

@@ -67,7 +67,7 @@ func inspect(t testing.TB, file string, views []view, access bool) troubles {
 		default:
 			found.add(checkNarrow, v, missing)
 		}
-		if access && (v.scripts || v == view{width: wide}) { // scripts only add to a page
+		if access {
 			found.add(checkAccess, v, accessible(p, v.dark))
 		}
 		console, requests := p.heard()
