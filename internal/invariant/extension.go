@@ -169,17 +169,25 @@ func (f *Facts) native(piece served, gv groupVersion) bool {
 	})
 }
 
+// nativeTo reports whether the process that served a document has a group version built in. That
+// does not change while the process runs, so any document of the process may show it.
+func (f *Facts) nativeTo(s *server, piece served, gv groupVersion) bool {
+	return slices.ContainsFunc(s.served, func(o served) bool {
+		return o.incarnation == piece.incarnation && o.doc != nil && f.native(o, gv)
+	})
+}
+
 // shadowed reports whether a server cannot serve a custom resource that it lists. This is so if the
 // server has the group built in, but not the version of the custom resource: the document of a
 // built-in group claims every path below the group, and the custom resource is never asked. A
 // single kube-apiserver answers 404 too (director in k8s.io/apiserver, pkg/server/handler.go). An
 // aggregated API comes before both.
-func (f *Facts) shadowed(piece served, k key) bool {
-	if !f.customIn(k) || k.subresource != "" || piece.doc == nil || f.native(piece, k.groupVersion()) {
+func (f *Facts) shadowed(s *server, piece served, k key) bool {
+	if !f.customIn(k) || k.subresource != "" || piece.doc == nil || f.nativeTo(s, piece, k.groupVersion()) {
 		return false
 	}
 	return slices.ContainsFunc(piece.doc.Resources, func(r history.Resource) bool {
-		return r.Group == k.Group && r.Version != k.Version && f.native(piece, groupVersion{r.Group, r.Version})
+		return r.Group == k.Group && r.Version != k.Version && f.nativeTo(s, piece, groupVersion{r.Group, r.Version})
 	})
 }
 
@@ -205,7 +213,7 @@ func (f *Facts) ofNamesake(o *observation) bool {
 	recent := window{later(o.op.Start, -f.bounds.Staleness), o.op.End}
 	return slices.ContainsFunc(o.asked.served, func(piece served) bool {
 		return piece.overlaps(recent) && piece.doc != nil && piece.doc.lists[key{GVR: o.op.GVR}] &&
-			!f.native(piece, key{GVR: o.op.GVR}.groupVersion())
+			!f.nativeTo(o.asked, piece, key{GVR: o.op.GVR}.groupVersion())
 	})
 }
 

@@ -186,14 +186,22 @@ func TestACustomResourceBesideBuiltInVersions(t *testing.T) {
 		story *story
 		wrong bool
 	}{
-		"a custom resource":                           {with(lists("apps"), plain).ask(90, "b", custom, 404), false},
-		"nobody has defined it":                       {with(lists("apps"), func(*story) {}).ask(90, "b", custom, 404), true},
-		"another resource is defined":                 {with(lists("apps"), func(s *story) { s.define(40, "apps", "gears", "v9") }).ask(90, "b", custom, 404), true},
-		"defined in another version":                  {with(lists("apps"), func(s *story) { s.define(40, "apps", "gizmos", "v8") }).ask(90, "b", custom, 404), true},
-		"an aggregated API":                           {with(lists("apps"), func(s *story) { plain(s); s.h.Steps[0].Defined.Aggregated = true }).ask(90, "b", custom, 404), true},
-		"the version is built in, too":                {with(lists("apps", line(another)), plain).ask(90, "b", custom, 404), true},
-		"no version of its group is built in":         {with(lists("flows"), func(s *story) { s.define(40, "flows", "gizmos", "v9") }).ask(90, "b", own, 404), true},
-		"a built-in resource of the group":            {with(lists("apps"), plain).ask(90, "b", widgets, 404), true},
+		"a custom resource":                   {with(lists("apps"), plain).ask(90, "b", custom, 404), false},
+		"nobody has defined it":               {with(lists("apps"), func(*story) {}).ask(90, "b", custom, 404), true},
+		"another resource is defined":         {with(lists("apps"), func(s *story) { s.define(40, "apps", "gears", "v9") }).ask(90, "b", custom, 404), true},
+		"defined in another version":          {with(lists("apps"), func(s *story) { s.define(40, "apps", "gizmos", "v8") }).ask(90, "b", custom, 404), true},
+		"an aggregated API":                   {with(lists("apps"), func(s *story) { plain(s); s.h.Steps[0].Defined.Aggregated = true }).ask(90, "b", custom, 404), true},
+		"the version is built in, too":        {with(lists("apps", line(another)), plain).ask(90, "b", custom, 404), true},
+		"no version of its group is built in": {with(lists("flows"), func(s *story) { s.define(40, "flows", "gizmos", "v9") }).ask(90, "b", own, 404), true},
+		"a built-in resource of the group":    {with(lists("apps"), plain).ask(90, "b", widgets, 404), true},
+		"the version was built in before": {with(lists("apps"), func(s *story) {
+			plain(s)
+			s.served("b", 20, doc("before", line(pods, "status"), line(widgets), line(custom)))
+		}).ask(90, "b", custom, 404), true},
+		"in another process": {with(lists("apps"), func(s *story) {
+			plain(s)
+			s.served("b", 20, doc("before", line(pods, "status"), line(widgets), line(custom))).stop("b", 25).start("b", 27, oldDoc)
+		}).ask(90, "b", custom, 404), false},
 		"another error for the custom resource":       {with(lists("apps"), plain).ask(90, "b", custom, 503), false},
 		"the same of a server that has only this one": {with(lists("apps"), plain).served("b", 42, doc("alone", line(pods, "status"), line(custom))).ask(90, "b", custom, 404), true},
 	} {

@@ -236,7 +236,7 @@ func (f *Facts) newResource(k key) *resource {
 		var lastKnown bool
 		for _, piece := range s.served {
 			c := coverage{window: piece.window, claim: piece.claim(k)}
-			if c.claim == claimYes && f.shadowed(piece, k) {
+			if c.claim == claimYes && f.shadowed(s, piece, k) {
 				c.claim = claimListed
 			}
 			if piece.doc != nil {
