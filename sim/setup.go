@@ -60,9 +60,10 @@ func (c *Case) emulated(s *scenario.Setup) string {
 }
 
 // serves returns the resources of a server of a release. With an emulated version, these are the
-// resources of the emulated release, without the APIs that are switched off in its own. (A real server keeps newer subresources of older resources:
-// see shouldServeBasedOnVersionIntroduced in k8s.io/apiserver/pkg/server/deleted_kinds.go.)
-// Everything else, including the proxy, is that of the server's own release.
+// resources of the emulated release, without the APIs that are switched off in its own. (A real
+// server keeps newer subresources of older resources: see shouldServeBasedOnVersionIntroduced in
+// k8s.io/apiserver/pkg/server/deleted_kinds.go.) Everything else, including the proxy, is that of
+// the server's own release.
 func (s *Simulator) serves(version string, setup *scenario.Setup) (*recorded.Version, error) {
 	if setup.Like() == "" {
 		return s.setup.Version(version)

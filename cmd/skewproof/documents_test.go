@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -114,6 +115,36 @@ func TestDocumentsAreWrapped(t *testing.T) {
 				t.Errorf("%s: a line of %d columns can be broken: %s", document, utf8.RuneCountInString(line), line)
 			}
 		}
+	}
+}
+
+// Comments in Go files are wrapped at 100 columns, with a tab as one column.
+func TestCommentsAreWrapped(t *testing.T) {
+	checked := 0
+	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), "_out"), d.IsDir() && d.Name() == ".git":
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".go":
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		for line := range strings.Lines(string(content)) {
+			text := strings.TrimSpace(line)
+			if !strings.HasPrefix(text, "// ") {
+				continue
+			}
+			checked++
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > golden.Columns && strings.Contains(text[3:], " ") && !strings.Contains(text, "://") {
+				t.Errorf("%s: a comment of %d columns: %s", path, n, text)
+			}
+		}
+		return err
+	})
+	if err != nil || checked < 10_000 {
+		t.Errorf("%d lines of comments were found, error %v", checked, err)
 	}
 }
 

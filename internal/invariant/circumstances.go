@@ -182,8 +182,8 @@ func (f *Facts) change(o *observation, s situation, candidates []Candidate, from
 	}
 }
 
-// learned is when the peers of a server could know of a change of it: that it had become ready is
-// known only when they had the time to learn about it.
+// learned is when peers could know of a change of a server. If the change is that the server became
+// ready, they also need the time to learn about it.
 func (f *Facts) learned(l history.Lifecycle) history.Time {
 	if l.State == history.StateReady {
 		if life, ok := f.byName[l.Server].lifetimeOf(l.Incarnation); ok {

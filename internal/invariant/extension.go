@@ -20,8 +20,8 @@ const (
 	// denies, lacks or lists differently.
 	ExtensionVersion Extension = "in its group version"
 	// ExtensionGone is about a merged document that lists what no server serves, and lacks nothing. It
-	// means that all of this was defined in the run, and that the definitions were deleted. Nobody needs to have the group
-	// versions built in.
+	// means that all of this was defined in the run, and that the definitions were deleted. Nobody
+	// needs to have the group versions built in.
 	ExtensionGone Extension = "of a deleted definition"
 	// ExtensionOrder is about VersionOrder only. It means that the versions of every group would be
 	// in order without those in which something is defined, or was until shortly before. So what is

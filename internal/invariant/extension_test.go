@@ -213,8 +213,8 @@ func TestACustomResourceBesideBuiltInVersions(t *testing.T) {
 	}
 }
 
-// Server a lists a custom resource that it cannot serve. Every merged document lists it, so a 404 of
-// another server is not held against discovery, unless some server can serve it.
+// Server a lists a custom resource that it cannot serve. Every merged document lists it, so a 404
+// of another server is not held against discovery, unless some server can serve it.
 func TestACustomResourceThatAPeerListsInVain(t *testing.T) {
 	custom := history.GVR{Group: "apps", Version: "v9", Resource: "gizmos"}
 	inVain := doc("in vain", line(pods, "status"), line(widgets), line(gadgets), line(custom))

@@ -6,15 +6,15 @@
 // gremlins finds the mutants, leaves out what no test reaches, and counts. In the place of the go
 // command it gets this program, for four reasons:
 //
-//   - gremlins builds and links a test binary for every mutant, which takes ten times longer than the
-//     tests. Here one binary has all mutants, and the environment says which is on; see [switched].
-//     Only mutants of declared constants, and few others, are built by themselves.
-//   - go test of Go 1.26 exits with 1 for a mutant that does not compile, and gremlins 0.6.0 counts it
-//     as killed. Here the exit code is 2, which gremlins counts as not viable.
-//   - Coverage profiles have no blocks for the conditions of cases, so that gremlins would call them
-//     not covered. Here they are added; see [coverCases].
-//   - Quick tests run before slow ones, a test binary ends with the go command that started it, and its
-//     memory is bounded.
+//   - gremlins builds and links a test binary for every mutant, which takes ten times longer than
+//     the tests. Here one binary has all mutants, and the environment says which is on; see
+//     [switched]. Only mutants of declared constants, and few others, are built by themselves.
+//   - go test of Go 1.26 exits with 1 for a mutant that does not compile, and gremlins 0.6.0 counts
+//     it as killed. Here the exit code is 2, which gremlins counts as not viable.
+//   - Coverage profiles have no blocks for the conditions of cases, so that gremlins would call
+//     them not covered. Here they are added; see [coverCases].
+//   - Quick tests run before slow ones, a test binary ends with the go command that started it, and
+//     its memory is bounded.
 //
 // (gremlins' --test-cpu must not be used: 0.6.0 passes "-cpu 1" as one word, go test fails, and
 // every mutant counts as killed.)

@@ -133,9 +133,9 @@ func (a *apiserver) restart() {
 	}
 }
 
-// vanish ends the server for good. [httptest.Server.Close] waits for requests in flight, and a sidecar
-// may begin a watch on a new connection at any moment until then. So the connections are closed until
-// the server has ended.
+// vanish ends the server for good. [httptest.Server.Close] waits for requests in flight, and a
+// sidecar may begin a watch on a new connection at any moment until then. So the connections are
+// closed until the server has ended.
 func (a *apiserver) vanish() {
 	ended := make(chan struct{})
 	go func() { defer close(ended); a.server.Close() }()

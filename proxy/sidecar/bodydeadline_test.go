@@ -137,8 +137,8 @@ func TestNoBodyIsReadWithoutADeadline(t *testing.T) {
 	}
 }
 
-// What a handler does with a paced answer decides whether its end gets a deadline, for the bytes that
-// net/http still sends. Each write has the same time, however much was written before.
+// What a handler does with a paced answer decides whether its end gets a deadline, for the bytes
+// that net/http still sends. Each write has the same time, however much was written before.
 func TestWhichAnswersHaveADeadlineAtTheirEnd(t *testing.T) {
 	const within = 30 * time.Second
 	for name, c := range map[string]struct {
