@@ -37,7 +37,7 @@ func TestPlantedDefectsInARealSidecar(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "campaign")
 			var output bytes.Buffer
 			explore := command(t, &output, "explore", "--backend", "local", "--subject", "reference", "--seeds", strconv.Itoa(*plantedSeeds), "--until-new",
-				"--repeats", "0", "--out", dir)
+				"--strict", "--repeats", "0", "--out", dir)
 			explore.Path = program
 			code := exitCode(t, explore.Run())
 			c, err := reports.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
@@ -56,7 +56,7 @@ func TestPlantedDefectsInARealSidecar(t *testing.T) {
 		})
 	}
 	t.Run("no-defect", func(t *testing.T) { // otherwise the campaign may have found something else
-		r := run(t, "explore", "--backend", "local", "--subject", "reference", "--seeds", strconv.FormatUint(most, 10), "--repeats", "0",
+		r := run(t, "explore", "--backend", "local", "--subject", "reference", "--seeds", strconv.FormatUint(most, 10), "--strict", "--repeats", "0",
 			"--out", filepath.Join(t.TempDir(), "campaign"))
 		if r.code != pass {
 			t.Errorf("exit code %d, want %d\n%s", r.code, pass, r.output)
@@ -118,13 +118,13 @@ const plantedHead = `# Defects that are planted in a real sidecar
 A search that finds nothing proves something only if it would find a defect. So ` + "`make planted`" + `
 builds the reference with one defect at a time (tag ` + "`planted`" + `,
 [proxy/sidecar/planted.go](../proxy/sidecar/planted.go)). Then
-` + "`skewproof explore --backend local --subject reference --until-new`" + ` searches for this defect, from
-the first seed on.
+` + "`skewproof explore --backend local --subject reference --strict --until-new`" + ` searches for this
+defect, from the first seed on.
 
 The table shows after how many schedules on real servers (v1.36.3 and v1.37.1) the search found the
-defect, and by which invariant. The numbers come from one run. Timing decides which requests meet a
-fault, so another run may need more schedules. The test also runs schedules without a defect, as many
-as the slowest search needed. It fails if they violate a core invariant.
+defect, and by which invariant. Each number comes from one search. Timing decides which requests
+meet a fault, so another search may need more schedules. The test also runs schedules without a
+defect, as many as the slowest search needed. It fails if they violate an invariant.
 
 | defect | found after schedules | invariant |
 |---|---|---|
