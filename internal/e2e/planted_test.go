@@ -153,10 +153,18 @@ func TestThePageOfPlantedDefectsHasEachOfThem(t *testing.T) {
 	if len(names) < 10 {
 		t.Errorf("%d defects are planted, want at least 10: %q", len(names), names)
 	}
+	found := 0
 	for _, name := range names {
-		if !regexp.MustCompile(`(?m)^\| ` + name + ` \| ([1-9][0-9]* \| [A-Z][A-Za-z]+|` + notLookedFor + ` \|) \|$`).Match(page) {
-			t.Errorf("%s has no row for %s, or it was not found; 'make planted' writes the row", plantedPage, name)
+		row := regexp.MustCompile(`(?m)^\| ` + name + ` \| (?:[1-9][0-9]* \| ([A-Z][A-Za-z]+)|(?:not in [1-9][0-9]*|` + notLookedFor + `) \|) \|$`).FindSubmatch(page)
+		switch {
+		case row == nil:
+			t.Errorf("%s has no row for %s; 'make planted' writes the row", plantedPage, name)
+		case len(row[1]) > 0:
+			found++
 		}
+	}
+	if found < 10 {
+		t.Errorf("%s: %d defects were found, want at least 10", plantedPage, found)
 	}
 	if rows := strings.Count(string(page), "\n| ") - 1; rows != len(names) {
 		t.Errorf("%s has %d rows for %d defects", plantedPage, rows, len(names))
