@@ -11,9 +11,10 @@ type Sharing struct {
 // A key holds the fields in which two values most often differ. For each key, a Sharing keeps the
 // last value only: comparing two values costs less than hashing one of them in full.
 type (
-	sentKey     struct{ server, client, path string }
+	sentKey     struct{ server, client, user, verb, path string }
 	receivedKey struct {
 		status   int
+		message  string
 		document string
 		object   string
 		failure  Failure
@@ -36,8 +37,8 @@ func (s *Sharing) Operation(o Operation) Operation {
 	if o.Received == nil {
 		o.Received = &Received{}
 	}
-	o.Sent = share(&s.sent, sentKey{o.Server, o.Client, o.Path}, o.Sent)
-	o.Received = share(&s.received, receivedKey{o.Status, o.Document, o.Object, o.Failure}, o.Received)
+	o.Sent = share(&s.sent, sentKey{o.Server, o.Client, o.User, o.Verb, o.Path}, o.Sent)
+	o.Received = share(&s.received, receivedKey{o.Status, o.Message, o.Document, o.Object, o.Failure}, o.Received)
 	return o
 }
 

@@ -48,3 +48,23 @@ func TestSharingKeepsCopies(t *testing.T) {
 		t.Errorf("%d entries are kept, want at most %d", len(s.entries), mostShared)
 	}
 }
+
+// Requests of several callers alternate. Each caller's requests are shared all the same, and so are
+// answers whose messages alternate.
+func TestWhatAlternatesIsShared(t *testing.T) {
+	var s Sharing
+	operation := func(n int) Operation {
+		o := NewOperation()
+		o.Server, o.Client, o.Path, o.Status = "a", "dynamic", "/x", 403
+		o.User, o.Verb, o.Message = fmt.Sprint("user ", n%3), []string{"get", "watch"}[n%2], fmt.Sprint("forbidden for user ", n%3)
+		return s.Operation(o)
+	}
+	sent, received := map[*Sent]bool{}, map[*Received]bool{}
+	for n := range 60 {
+		o := operation(n)
+		sent[o.Sent], received[o.Received] = true, true
+	}
+	if len(sent) != 6 || len(received) != 3 {
+		t.Errorf("%d different requests and %d different answers are kept, want 6 and 3", len(sent), len(received))
+	}
+}
