@@ -90,8 +90,17 @@ func (t *Table) capable(r Request) []*peer {
 // excluded reports whether a document that lists a resource must not be used to route a request for
 // it. A group or version is excluded if all of its resources are excluded.
 func (t *Table) excluded(r Request, p *peer, d document) bool {
+	return !d.some(r, func(one Resource) bool {
+		return !t.extensions.exclude(one, d.at) || t.foreign(one) || t.native(p, d, one)
+	})
+}
+
+// some reports whether a resource that a request is about satisfies is. For a group or version,
+// this is any of its resources that the document lists. A version without resources counts as one
+// without a name.
+func (d document) some(r Request, is func(Resource) bool) bool {
 	if r.Kind != KindDiscovery {
-		return t.extensions.exclude(r.Resource, d.at) && !t.foreign(r.Resource) && !t.native(p, d, r.Resource)
+		return is(r.Resource)
 	}
 	for _, g := range d.groups {
 		if g.Name != r.Resource.Group {
@@ -101,17 +110,14 @@ func (t *Table) excluded(r Request, p *peer, d document) bool {
 			if r.Resource.Version != "" && v.Version != r.Resource.Version {
 				continue
 			}
-			open := func(name string) bool {
-				one := Resource{Group: g.Name, Version: v.Version, Resource: name}
-				return !t.extensions.exclude(one, d.at) || t.foreign(one) || t.native(p, d, one)
-			}
-			if len(v.Resources) == 0 && open("") ||
-				slices.ContainsFunc(v.Resources, func(r apidiscoveryv2.APIResourceDiscovery) bool { return open(r.Resource) }) {
-				return false
+			named := func(name string) bool { return is(Resource{Group: g.Name, Version: v.Version, Resource: name}) }
+			if len(v.Resources) == 0 && named("") ||
+				slices.ContainsFunc(v.Resources, func(r apidiscoveryv2.APIResourceDiscovery) bool { return named(r.Resource) }) {
+				return true
 			}
 		}
 	}
-	return true
+	return false
 }
 
 // unknown returns the live peers that may serve a request: their document was never fetched.
@@ -135,33 +141,13 @@ func (t *Table) doubted(r Request) []PeerTrouble {
 	var doubted []PeerTrouble
 	for _, p := range t.peers {
 		if p.live && slices.ContainsFunc(p.learnt[:], func(d document) bool {
-			return listed(d.index, r, t.policy.Routing.Subresources) && t.mayBeBuiltIn(r, d)
+			return listed(d.index, r, t.policy.Routing.Subresources) &&
+				d.some(r, func(one Resource) bool { return t.extensions.doubts(one, d.at) })
 		}) {
 			doubted = append(doubted, PeerTrouble{p.id, "it still lists what was deleted, so it may have it built in"})
 		}
 	}
 	return doubted
-}
-
-// mayBeBuiltIn reports whether a document that lists the subject of a request leaves in doubt
-// whether it is built in. For a group or a version, one of its resources suffices.
-func (t *Table) mayBeBuiltIn(r Request, d document) bool {
-	if r.Kind != KindDiscovery {
-		return t.extensions.doubts(r.Resource, d.at)
-	}
-	for _, g := range d.groups {
-		for _, v := range g.Versions {
-			if g.Name != r.Resource.Group || r.Resource.Version != "" && v.Version != r.Resource.Version {
-				continue
-			}
-			if slices.ContainsFunc(v.Resources, func(o apidiscoveryv2.APIResourceDiscovery) bool {
-				return t.extensions.doubts(Resource{Group: g.Name, Version: v.Version, Resource: o.Resource}, d.at)
-			}) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // choose chooses one of the capable peers, or says why none of them can get the request.
