@@ -191,6 +191,13 @@ func (f *Facts) shadowed(s *server, piece served, k key) bool {
 	})
 }
 
+// listedMeanwhile reports whether the asked server listed the resource at any time during the
+// operation, without being able to serve it (see [Facts.shadowed]).
+func (f *Facts) listedMeanwhile(o *observation) bool {
+	w := o.window.widen(settle)
+	return slices.ContainsFunc(o.resource.coverage[o.asked.index], func(c coverage) bool { return c.claim == claimListed && c.overlaps(w) })
+}
+
 // listedInVain reports whether no server could serve the resource of o, and some server listed it
 // (see [Facts.shadowed]). Then every merged document lists it.
 func (f *Facts) listedInVain(o *observation) bool {

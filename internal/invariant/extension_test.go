@@ -213,6 +213,19 @@ func TestACustomResourceBesideBuiltInVersions(t *testing.T) {
 	}
 }
 
+// Server c has a resource built in, and b lists a custom resource of that name from 41s on, which it
+// cannot serve. Its 404 is false until then.
+func TestA404WhileACustomResourceIsDefined(t *testing.T) {
+	custom := history.GVR{Group: "apps", Version: "v9", Resource: "gizmos"}
+	with := doc("with", line(pods, "status"), line(widgets), line(custom))
+	for at, wrong := range map[float64]bool{40.5: true, 40.95: false, 41.5: false, 90: false} {
+		s := tell().served("c", 20, with).define(41, "apps", "gizmos", "v9").served("b", 41, with).ask(at, "b", custom, 404)
+		if v := verdictOf(t, s.h, "NoFalseNotFound"); (v.Violations > 0) != wrong {
+			t.Errorf("at %gs: %d violations, want some: %t", at, v.Violations, wrong)
+		}
+	}
+}
+
 // Server a lists a custom resource that it cannot serve. Every merged document lists it, so a 404
 // of another server is not held against discovery, unless some server can serve it.
 func TestACustomResourceThatAPeerListsInVain(t *testing.T) {

@@ -93,7 +93,7 @@ func (f *Facts) ruleDenied(o *observation) ruling {
 	switch {
 	case !o.ready || !routed(o.op):
 		return rulingNone
-	case o.local == claimListed:
+	case o.local != claimYes && f.listedMeanwhile(o):
 		return rulingUnknown // the 404 is not that of a proxy, and a single server answers it too
 	case f.ofNamesake(o):
 		return rulingUnknown
