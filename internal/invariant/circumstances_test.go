@@ -51,18 +51,6 @@ func TestEndsOfConnectionsDoNotMatterToKnowledge(t *testing.T) {
 	}
 }
 
-// The authorities that a server trusts matter to the peers that it calls, and not to those that
-// call it.
-func TestPeerAuthoritiesMatterToTheServerThatCalls(t *testing.T) {
-	const words = "its peer authority: stranger"
-	for server, want := range map[string]string{"a": "", "b": "asked server: " + words} {
-		v := verdictOf(t, tell().setUp(server, words).ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want {
-			t.Errorf("of %s: %+v, want %q", server, v.Evidence, want)
-		}
-	}
-}
-
 // The setup of a process is known from its flags, even if nobody could look at their effect.
 func TestSetupsAreKnownFromFlags(t *testing.T) {
 	flags := func(s *story, incarnation int) *story {

@@ -290,13 +290,18 @@ func TestASubresourceOfANamesake(t *testing.T) {
 	}
 }
 
-// A server advertises where others find it. How it finds others does not depend on that.
-func TestAnAdvertisedAddressMattersToThosePeersThatAsk(t *testing.T) {
-	const words = "advertising an address at which nobody listens"
-	for server, want := range map[string]string{"a": "serving server: " + words, "b": ""} {
-		v := verdictOf(t, tell().setUp(server, words).ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want {
-			t.Errorf("of %s: %+v, want %q", server, v.Evidence, want)
+// A server advertises where others find it. How it finds others does not depend on that. The
+// authorities that it trusts matter to the peers that it calls, and not to those that call it.
+func TestSetupsMatterToOneOfTwoServers(t *testing.T) {
+	for _, c := range []struct{ words, ofServing, ofAsked string }{
+		{"advertising an address at which nobody listens", "serving server: advertising an address at which nobody listens", ""},
+		{"its peer authority: stranger", "", "asked server: its peer authority: stranger"},
+	} {
+		for server, want := range map[string]string{"a": c.ofServing, "b": c.ofAsked} {
+			v := verdictOf(t, tell().setUp(server, c.words).ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
+			if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want {
+				t.Errorf("%s, of %s: %+v, want %q", c.words, server, v.Evidence, want)
+			}
 		}
 	}
 }

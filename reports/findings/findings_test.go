@@ -92,6 +92,7 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		subresource = func(s *invariant.Signature) { s.Mechanism = invariant.MechanismSubresource }
 		upgraded    = func(s *invariant.Signature) { s.Mechanism = invariant.MechanismUpgrade }
 		itself      = func(s *invariant.Signature) { s.Roles, s.Reach = invariant.RoleItself, invariant.ReachNobody }
+		nobody      = func(s *invariant.Signature) { s.Roles, s.Reach = invariant.RoleNone, invariant.ReachNobody }
 		passedOn    = func(s *invariant.Signature) { s.Way = invariant.WayPassedOn }
 		same        = func(s *invariant.Signature) { s.Roles = invariant.RoleSame }
 		forged      = func(s *invariant.Signature) { s.Mechanism = invariant.MechanismForgedHop }
@@ -312,6 +313,43 @@ func TestPredicatesAreNarrow(t *testing.T) {
 			with(document, wrong("/apis lists what no server serves"), extension(invariant.ExtensionVersion))},
 		{"a custom resource is there, and versions are out of order", 0,
 			with(document, of("VersionOrder"), wrong("versions of a group out of order"), extension(invariant.ExtensionVersion))},
+		{"503 from a peer elsewhere that is out of reach", 3,
+			with(whole, of("Available"), status("503 no connection"), elsewhere(invariant.ObstacleLink))},
+		{"503 while the discovery of a peer elsewhere fails", 0,
+			with(whole, of("Available"), status("503 no connection"), elsewhere(invariant.ObstacleDiscovery))},
+		{"500 while a peer elsewhere is out of reach", 0, with(whole, of("Available"), status("500"), elsewhere(invariant.ObstacleLink))},
+		{"the last server lists what the others served", 41, with(document, wrong("/apis lists what no server serves"), setUp("asked server: alone"))},
+		{"and answers 404 for it", 41, with(whole, of("DiscoveryAccessible"), nobody, setUp("asked server: alone"))},
+		{"the last server lacks something", 0, with(document, setUp("asked server: alone"))},
+		{"the last server answers 500", 0, with(whole, of("DiscoveryAccessible"), nobody, status("500"), setUp("asked server: alone"))},
+		{"404 for what is listed, with peers", 0, with(whole, of("DiscoveryAccessible"), nobody)},
+		{"what was deleted comes back after a restart", 18,
+			with(document, wrong("/apis lists what no server serves"), changed(invariant.ChangeOther), extension(invariant.ExtensionGone))},
+		{"what was deleted comes back, and something is missing", 0,
+			with(document, wrong("/apis lacks what is served"), changed(invariant.ChangeOther), extension(invariant.ExtensionGone))},
+		{"an upgrade without a user, whose answer breaks off", 25,
+			with(whole, of("AnsweredAlike"), upgraded, status("401, broken off (reset)"), wrong(otherAnswers))},
+		{"the same of a request without an upgrade, whose answer breaks off", 0,
+			with(whole, of("AnsweredAlike"), status("401, broken off (reset)"), wrong(otherAnswers))},
+		{"merged discovery lacks what a server without the proxy has", 14, with(document, before(invariant.ObstacleProxyOff))},
+		{"merged discovery lists too much, and a server is without the proxy", 0,
+			with(document, wrong("/apis lists what no server serves"), before(invariant.ObstacleProxyOff))},
+		{"404 while it is cut, after the server itself restarted, and the peer advertises nothing", 6,
+			with(whole, cut, changed(invariant.ChangeAsked), setUp("serving server: advertising nothing"))},
+		{"404 while it is cut, after another restarted, and the peer advertises nothing", 1,
+			with(whole, cut, changed(invariant.ChangeOther), setUp("serving server: advertising nothing"))},
+		{"404 after the server itself restarted, and the peer advertises nothing", 0,
+			with(whole, changed(invariant.ChangeAsked), setUp("serving server: advertising nothing"))},
+		{"404 while it is cut, and the peer is set up oddly", 0,
+			with(whole, cut, changed(invariant.ChangeAsked), setUp("serving server: with a hat"))},
+		{"404 while it is cut, and another is misconfigured", 1, with(whole, cut, elsewhere(invariant.ObstacleConfiguration))},
+		{"merged discovery forgets a server without etcd", 6, with(document, before(invariant.ObstacleEtcd), changed(invariant.ChangeAsked))},
+		{"the same after another server restarted", 1, with(document, before(invariant.ObstacleEtcd), changed(invariant.ChangeOther))},
+		{"merged discovery lacks a server without etcd, and nothing was restarted", 0, with(document, before(invariant.ObstacleEtcd))},
+		{"learned later than that, and the peer advertises nothing", 35, with(whole, changed(invariant.ChangeCapable),
+			started(invariant.StartedLately), elsewhere(invariant.ObstacleLink), setUp("serving server: advertising nothing"))},
+		{"learned later than that, and the peer is set up oddly", 0, with(whole, changed(invariant.ChangeCapable),
+			started(invariant.StartedLately), elsewhere(invariant.ObstacleLink), setUp("serving server: with a hat"))},
 		{"soon after, though nothing was restarted", 0, with(whole, func(s *invariant.Signature) { s.Since = invariant.SinceRecent })},
 	} {
 		f, known := All().Explain(c.s)
