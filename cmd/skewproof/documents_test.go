@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -11,9 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
-
-	"github.com/skewproof/skewproof/internal/golden"
 
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
@@ -59,106 +55,6 @@ func TestCommandsInDocuments(t *testing.T) {
 	if checked < 50 {
 		t.Errorf("only %d command lines were found", checked)
 	}
-}
-
-var (
-	fencedBlock  = regexp.MustCompile("(?ms)^```.*?^```$")
-	inlineCode   = regexp.MustCompile("`[^`\n]*`")
-	documentLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	headingLine  = regexp.MustCompile(`(?m)^#+ +(.+)$`)
-	notInAnchor  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
-)
-
-// Every link in a document leads to a file of the repository, and to a heading of it if it names
-// one. Links to other hosts are not followed.
-func TestLinksInDocuments(t *testing.T) {
-	checked := 0
-	for _, document := range documents(t) {
-		content, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := inlineCode.ReplaceAllString(fencedBlock.ReplaceAllString(string(content), ""), "")
-		for _, link := range documentLink.FindAllStringSubmatch(text, -1) {
-			if strings.Contains(link[1], "://") {
-				continue
-			}
-			checked++
-			path, anchor, _ := strings.Cut(link[1], "#")
-			target := document
-			if path != "" {
-				target = filepath.Join(filepath.Dir(document), path)
-			}
-			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s: the link to %s leads nowhere: %v", document, link[1], err)
-			} else if anchor != "" && filepath.Ext(target) == ".md" && !slices.Contains(anchors(t, target), anchor) {
-				t.Errorf("%s: the link to %s leads to no heading", document, link[1])
-			}
-		}
-	}
-	if checked < 200 {
-		t.Errorf("only %d links were found", checked)
-	}
-}
-
-// Prose in documents is wrapped at 100 columns. A line may be longer if it cannot be broken, and in
-// tables and blocks.
-func TestDocumentsAreWrapped(t *testing.T) {
-	for _, document := range documents(t) {
-		content, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(fencedBlock.ReplaceAllString(string(content), "")) {
-			line = strings.TrimRight(line, "\n")
-			if utf8.RuneCountInString(line) > golden.Columns && golden.Wrap(line, "") != strings.TrimSpace(line) && !strings.HasPrefix(line, "|") {
-				t.Errorf("%s: a line of %d columns can be broken: %s", document, utf8.RuneCountInString(line), line)
-			}
-		}
-	}
-}
-
-// Comments in Go files are wrapped at 100 columns, with a tab as one column.
-func TestCommentsAreWrapped(t *testing.T) {
-	checked := 0
-	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && strings.HasPrefix(d.Name(), "_out"), d.IsDir() && d.Name() == ".git":
-			return filepath.SkipDir
-		case filepath.Ext(path) != ".go":
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		for line := range strings.Lines(string(content)) {
-			text := strings.TrimSpace(line)
-			if !strings.HasPrefix(text, "// ") {
-				continue
-			}
-			checked++
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > golden.Columns && strings.Contains(text[3:], " ") && !strings.Contains(text, "://") {
-				t.Errorf("%s: a comment of %d columns: %s", path, n, text)
-			}
-		}
-		return err
-	})
-	if err != nil || checked < 10_000 {
-		t.Errorf("%d lines of comments were found, error %v", checked, err)
-	}
-}
-
-// anchors are the anchors that GitHub makes of a document's headings.
-func anchors(t *testing.T, document string) (all []string) {
-	t.Helper()
-	content, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, heading := range headingLine.FindAllStringSubmatch(fencedBlock.ReplaceAllString(string(content), ""), -1) {
-		all = append(all, strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(heading[1]), ""), " ", "-"))
-	}
-	return all
 }
 
 // quotedOrOperator matches text in quotes, or an operator between two commands.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,18 +19,8 @@ var (
 
 // Every link of a Markdown file to a file of this repository leads to one, and to a heading in it.
 func TestLinksLeadSomewhere(t *testing.T) {
-	const root = "../.."
 	checked := 0
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "_out" || entry.Name() == ".git") {
-			return fs.SkipDir
-		}
-		if filepath.Ext(path) != ".md" {
-			return nil
-		}
+	for _, path := range files(t, ".md") {
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(text(t, path), ""), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -39,11 +30,31 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				t.Errorf("%s: link to %s: %s", path, m[1], trouble)
 			}
 		}
+	}
+	if checked < 200 {
+		t.Errorf("%d links were checked, want at least 200", checked)
+	}
+}
+
+// files returns the files of the repository whose names end in ext. It leaves out testdata, where
+// documents are expected output, and what make and git write.
+func files(t *testing.T, ext string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (strings.HasPrefix(entry.Name(), "_out") || slices.Contains([]string{".git", "bin", "testdata"}, entry.Name())):
+			return fs.SkipDir
+		case filepath.Ext(path) == ext:
+			all = append(all, path)
+		}
 		return nil
 	})
-	if err != nil || checked < 100 {
-		t.Errorf("%d links were checked, want at least 100; error %v", checked, err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return all
 }
 
 func TestFollow(t *testing.T) {

@@ -213,8 +213,8 @@ func TestACustomResourceBesideBuiltInVersions(t *testing.T) {
 	}
 }
 
-// Server c has a resource built in, and b lists a custom resource of that name from 41s on, which it
-// cannot serve. Its 404 is false until then.
+// Server c has a resource built in. From 41s on, b lists a custom resource of that name and cannot
+// serve it. Its 404 is false until then.
 func TestA404WhileACustomResourceIsDefined(t *testing.T) {
 	custom := history.GVR{Group: "apps", Version: "v9", Resource: "gizmos"}
 	with := doc("with", line(pods, "status"), line(widgets), line(custom))
