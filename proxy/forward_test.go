@@ -13,6 +13,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -249,11 +250,10 @@ func TestExpectContinue(t *testing.T) {
 			}
 		}))
 		client.Transport.(*http.Transport).ExpectContinueTimeout = time.Minute
-		asked := false
+		var asked, continued atomic.Bool // set by goroutines of the transport
 		content := strings.NewReader("body")
-		body := readerFunc(func(p []byte) (int, error) { asked = true; return content.Read(p) })
-		continued := false
-		ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{Got100Continue: func() { continued = true }})
+		body := readerFunc(func(p []byte) (int, error) { asked.Store(true); return content.Read(p) })
+		ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{Got100Continue: func() { continued.Store(true) }})
 		r, _ := http.NewRequestWithContext(ctx, "POST", url+gadgetsPath, body)
 		r.ContentLength = 4
 		r.Header.Set("Expect", "100-continue")
@@ -262,8 +262,8 @@ func TestExpectContinue(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer.Body.Close()
-		if continued != accepts || asked != accepts {
-			t.Errorf("peer wants the body: %v; the client got 100 (Continue): %v, and sent: %v", accepts, continued, asked)
+		if continued.Load() != accepts || asked.Load() != accepts {
+			t.Errorf("peer wants the body: %v; the client got 100 (Continue): %v, and sent: %v", accepts, continued.Load(), asked.Load())
 		}
 	}
 }
