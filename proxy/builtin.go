@@ -33,7 +33,7 @@ func (t *Table) foreign(r Resource) bool {
 
 // native reports whether a peer's document lists a resource that is built in there, although there
 // is or was a custom resource of its name.
-func (t *Table) native(p *peer, d document, r Resource) bool {
+func (t *Table) native(p *peer, d *document, r Resource) bool {
 	if t.policy.Knowledge.Extensions != ExtensionsExact {
 		return false
 	}

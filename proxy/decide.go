@@ -62,8 +62,8 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 
 // servedHere reports whether the local server can serve a request.
 func (t *Table) servedHere(r Request, now time.Time) bool {
-	for root, d := range t.local {
-		index := d.index
+	for root := range t.local {
+		index := t.local[root].index
 		if now.Before(t.routedUntil) {
 			index = t.routed[root]
 		}
@@ -78,10 +78,11 @@ func (t *Table) servedHere(r Request, now time.Time) bool {
 func (t *Table) capable(r Request) []*peer {
 	var capable []*peer
 	for _, p := range t.peers {
-		if slices.ContainsFunc(p.learnt[:], func(d document) bool {
-			return listed(d.index, r, t.policy.Routing.Subresources) && !t.excluded(r, p, d)
-		}) {
-			capable = append(capable, p)
+		for root := range p.learnt {
+			if d := &p.learnt[root]; listed(d.index, r, t.policy.Routing.Subresources) && !t.excluded(r, p, d) {
+				capable = append(capable, p)
+				break
+			}
 		}
 	}
 	return capable
@@ -89,7 +90,7 @@ func (t *Table) capable(r Request) []*peer {
 
 // excluded reports whether a document that lists a resource must not be used to route a request for
 // it. A group or version is excluded if all of its resources are excluded.
-func (t *Table) excluded(r Request, p *peer, d document) bool {
+func (t *Table) excluded(r Request, p *peer, d *document) bool {
 	return !d.some(r, func(one Resource) bool {
 		return !t.extensions.exclude(one, d.at) || t.foreign(one) || t.native(p, d, one)
 	})
@@ -98,7 +99,7 @@ func (t *Table) excluded(r Request, p *peer, d document) bool {
 // some reports whether a resource that a request is about satisfies is. For a group or version,
 // this is any of its resources that the document lists. A version without resources counts as one
 // without a name.
-func (d document) some(r Request, is func(Resource) bool) bool {
+func (d *document) some(r Request, is func(Resource) bool) bool {
 	if r.Kind != KindDiscovery {
 		return is(r.Resource)
 	}

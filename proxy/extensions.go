@@ -45,7 +45,7 @@ type retired struct {
 
 // exclude reports whether a resource must not be taken from a document that was learnt at that
 // time.
-func (x extensions) exclude(r Resource, learnt time.Time) bool {
+func (x *extensions) exclude(r Resource, learnt time.Time) bool {
 	if x.covers(r) {
 		return true
 	}
@@ -60,22 +60,24 @@ func (x extensions) exclude(r Resource, learnt time.Time) bool {
 
 // doubts reports whether a resource that a document lists may be built in, although its extension
 // was deleted. learnt is when the document was learnt.
-func (x extensions) doubts(r Resource, learnt time.Time) bool {
+func (x *extensions) doubts(r Resource, learnt time.Time) bool {
 	if x.policy.Knowledge.Extensions != ExtensionsExact || x.covers(r) || !x.exclude(r, learnt) {
 		return false
 	}
+	either := keys(r)
 	return !slices.ContainsFunc(x.retired, func(e retired) bool {
-		return slices.Contains(keys(r), e.Resource) && learnt.Before(e.at.Add(doubtedAfter))
+		return slices.Contains(either[:], e.Resource) && learnt.Before(e.at.Add(doubtedAfter))
 	})
 }
 
 // covers reports whether a resource is, or belongs to, an extension that exists.
-func (x extensions) covers(r Resource) bool {
-	return slices.ContainsFunc(keys(r), func(key Resource) bool { return contains(x.active, key) })
+func (x *extensions) covers(r Resource) bool {
+	either := keys(r)
+	return contains(x.active, either[0]) || contains(x.active, either[1])
 }
 
 // serves reports whether the local server serves, or will soon serve, a request as an extension.
-func (x extensions) serves(r Request) bool {
+func (x *extensions) serves(r Request) bool {
 	if r.Kind != KindDiscovery {
 		return x.covers(r.Resource)
 	}
@@ -85,12 +87,12 @@ func (x extensions) serves(r Request) bool {
 }
 
 // retiring reports whether a former extension is still excluded.
-func (x extensions) retiring() bool { return len(x.retired) > 0 }
+func (x *extensions) retiring() bool { return len(x.retired) > 0 }
 
 // keys are the entries that exclude a resource: the entry of the resource, and the entry of its
 // group version.
-func keys(r Resource) []Resource {
-	return []Resource{{Group: r.Group, Version: r.Version, Resource: r.Resource}, {Group: r.Group, Version: r.Version}}
+func keys(r Resource) [2]Resource {
+	return [2]Resource{{Group: r.Group, Version: r.Version, Resource: r.Resource}, {Group: r.Group, Version: r.Version}}
 }
 
 func compare(a, b Resource) int {
@@ -126,7 +128,7 @@ func listedVersions(policy ExtensionPolicy, e Extensions) []schema.GroupVersionR
 
 // observe returns the extensions after a change. expires is the time at which a grace that begins
 // now ends.
-func (x extensions) observe(e Extensions, expires time.Time) extensions {
+func (x *extensions) observe(e Extensions, expires time.Time) extensions {
 	next := extensions{policy: x.policy, current: e, active: entries(x.policy.Knowledge.Extensions, e), retired: slices.Clone(x.retired)}
 	next.look = x.look
 	switch x.policy.Knowledge.Extensions {
@@ -173,17 +175,18 @@ func contains(sorted []Resource, r Resource) bool {
 }
 
 // tick returns the extensions without the graces that have ended.
-func (x extensions) tick(now time.Time) (extensions, bool) {
+func (x *extensions) tick(now time.Time) (extensions, bool) {
 	over := func(r retired) bool { return !r.expires.IsZero() && !now.Before(r.expires) }
+	next := *x
 	if !slices.ContainsFunc(x.retired, over) {
-		return x, false
+		return next, false
 	}
-	x.retired = slices.DeleteFunc(slices.Clone(x.retired), over)
-	return x, true
+	next.retired = slices.DeleteFunc(slices.Clone(x.retired), over)
+	return next, true
 }
 
 // cutOut returns a peer's document without everything that is excluded now.
-func (x extensions) cutOut(groups discovery.Groups) discovery.Groups {
+func (x *extensions) cutOut(groups discovery.Groups) discovery.Groups {
 	return x.leaveOut(groups, func(gvr schema.GroupVersionResource) bool {
 		return x.exclude(Resource{Group: gvr.Group, Version: gvr.Version}, time.Time{})
 	})
@@ -193,7 +196,7 @@ func (x extensions) cutOut(groups discovery.Groups) discovery.Groups {
 // presets it filters only if at least one resource is dropped, like upstream
 // (filterPeerCacheEntry). So if an excluded version without resources is the only one to drop, it
 // stays.
-func (x extensions) leaveOut(groups discovery.Groups, drop func(schema.GroupVersionResource) bool) discovery.Groups {
+func (x *extensions) leaveOut(groups discovery.Groups, drop func(schema.GroupVersionResource) bool) discovery.Groups {
 	if x.policy.Knowledge.Extensions == ExtensionsExact {
 		return discovery.Filter(groups, drop)
 	}

@@ -129,6 +129,11 @@ func (a *attemptTrace) set(s delivery, c net.Conn) {
 // isHTTP2 reports whether a connection uses HTTP/2. With HTTP/2, a transport sends a request on
 // another connection only if the peer says that it did not process the request (RFC 9113, 8.7;
 // x/net/http2, canRetryError).
+//
+// It has a large frame, and most requests do not need its answer. A smaller frame of its caller
+// keeps the stacks of requests from being copied into larger ones.
+//
+//go:noinline
 func isHTTP2(c net.Conn) bool {
 	secured, ok := c.(interface{ ConnectionState() tls.ConnectionState })
 	return ok && secured.ConnectionState().NegotiatedProtocol == "h2"

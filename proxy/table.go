@@ -48,7 +48,7 @@ type document struct {
 	version string // the version of the server that served it, see peer.shown
 }
 
-func (d document) known() bool { return !d.at.IsZero() }
+func (d *document) known() bool { return !d.at.IsZero() }
 
 // peer has the table's knowledge of one peer.
 type peer struct {
@@ -154,7 +154,7 @@ func (t *Table) Sources(root Root) []discovery.Source {
 				return false
 			}
 			one := Resource{Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource}
-			return t.extensions.exclude(one, shown.at) && !t.foreign(one) && !t.native(p, shown, one)
+			return t.extensions.exclude(one, shown.at) && !t.foreign(one) && !t.native(p, &shown, one)
 		})
 		sources = append(sources, discovery.Source{Server: string(p.id), Version: shown.version, Groups: groups})
 	}

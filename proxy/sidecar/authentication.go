@@ -65,24 +65,31 @@ func newAuthentication(o *Options, c *credentials, identity *headerNames, tokens
 }
 
 func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r = a.authenticate(w, r); r != nil {
+		a.next.ServeHTTP(w, r)
+	}
+}
+
+// authenticate returns the request with its caller in its context and without identity headers. If
+// it refuses the request, it answers and returns nil.
+func (a *authentication) authenticate(w http.ResponseWriter, r *http.Request) *http.Request {
 	record := accessedFrom(r.Context())
 	isProxy, _ := a.proxies.verify(r)
 	record.FromPeer = isProxy
 	c, err := a.caller(r)
 	a.identity.drop(r.Header)
-	refuse := func(err error) {
+	refuse := func(err error) *http.Request {
 		record.Decision = decisionRefused
 		answerError(w, r, err)
+		return nil
 	}
 	switch {
 	case namesImpersonation(r.Header):
-		refuse(apierrors.NewBadRequest("the Connection header must not name impersonation headers"))
-		return
+		return refuse(apierrors.NewBadRequest("the Connection header must not name impersonation headers"))
 	case err != nil:
 		a.log.Debug("could not authenticate a request", "path", r.URL.Path, "error", err)
 		closeConnectionAfter(w, r, isProxy)
-		refuse(apierrors.NewUnauthorized("Unauthorized"))
-		return
+		return refuse(apierrors.NewUnauthorized("Unauthorized"))
 	}
 	ctx := withCallerOf(r.Context(), c)
 	if isProxy {
@@ -93,18 +100,16 @@ func (a *authentication) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		closeConnectionAfter(w, r, isProxy)
 	}
 	if c.own() {
-		a.next.ServeHTTP(w, r.WithContext(ctx))
-		return
+		return r.WithContext(ctx)
 	}
 	u := c.asserted
 	if trouble := notCarriedByHeaders(u); trouble != "" {
 		a.log.Warn("refused an identity that headers cannot carry unchanged", "user", u.GetName(), "trouble", trouble)
-		refuse(apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(trouble)))
-		return
+		return refuse(apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(trouble)))
 	}
 	r.Header.Del("Authorization")
 	wire.DropTokenProtocols(r.Header)
-	a.next.ServeHTTP(w, r.WithContext(apirequest.WithUser(ctx, u)))
+	return r.WithContext(apirequest.WithUser(ctx, u))
 }
 
 // caller returns the caller of a request. It uses the order of a kube-apiserver: a certificate

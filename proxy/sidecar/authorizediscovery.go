@@ -25,10 +25,14 @@ type discoveryAuthorizer struct {
 }
 
 func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !g.merges || !g.mayBeMerged(r) {
+	if !g.merges || !g.mayBeMerged(r) || g.authorized(w, r) {
 		g.proxy.ServeHTTP(w, r)
-		return
 	}
+}
+
+// authorized reports whether the local server authorizes a request. If not, it passes the local
+// server's refusal on to the client.
+func (g *discoveryAuthorizer) authorized(w http.ResponseWriter, r *http.Request) bool {
 	out := r.Clone(r.Context())
 	out.Body, out.ContentLength, out.RequestURI = nil, 0, ""
 	for _, name := range []string{"Connection", "Upgrade", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Content-Length"} {
@@ -38,16 +42,14 @@ func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	answer, err := g.local.transport.RoundTrip(out)
 	if err != nil {
 		g.local.unavailable(w, r, err)
-		return
+		return false
 	}
 	defer answer.Body.Close()
 	if provesAuthorization(answer.StatusCode) {
 		if answer.ProtoMajor == 1 { // read it, so that the next question needs no new connection
 			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxBuffered))
 		}
-		answer.Body.Close()
-		g.proxy.ServeHTTP(w, r)
-		return
+		return true
 	}
 	for _, name := range []string{"Content-Type", "Content-Encoding", "Retry-After", "Audit-Id", "Cache-Control", "X-Content-Type-Options",
 		"X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid"} {
@@ -57,6 +59,7 @@ func (g *discoveryAuthorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	}
 	w.WriteHeader(answer.StatusCode)
 	_, _ = io.Copy(w, io.LimitReader(answer.Body, maxBuffered)) // fails only with the connection
+	return false
 }
 
 // provesAuthorization reports whether a kube-apiserver sends a status for discovery only after it
