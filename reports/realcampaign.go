@@ -18,6 +18,8 @@ type RealCampaign struct {
 	// Subject is whose proxy was tested. Versions are those of the kube-apiservers.
 	Subject  string   `json:"subject"`
 	Versions []string `json:"versions"`
+	// Controllers is true if kube-controller-manager ran in every schedule.
+	Controllers bool `json:"controllers,omitempty"`
 	// QPS is the rate of the load. Environment describes the machine and the binaries.
 	QPS         float64  `json:"qps"`
 	Environment []string `json:"environment,omitempty"`
@@ -129,6 +131,9 @@ func (c *Campaign) realCommand() string {
 	}
 	if c.Strict {
 		words = append(words, "--strict")
+	}
+	if c.Real.Controllers {
+		words = append(words, "--controllers")
 	}
 	return shell.Line(words...)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/campaign"
@@ -25,6 +26,7 @@ type realFlags struct {
 	repeats    int
 	shrinkRuns int
 	untilNew   bool
+	controlled bool
 	earlier    string // the directory of the campaign to be continued
 }
 
@@ -36,7 +38,8 @@ var (
 		"etcd": "the simulator starts no program", "binary": "the simulator starts no program", "label": "the simulator tests a policy",
 		"candidates": "the simulator runs every seed", "repeats": "the simulator gives the same run again",
 		"shrink-runs": "the simulator shrinks as long as it takes", "until-new": "a search in the simulator takes a minute",
-		"continue": "give each part of a search in the simulator another --shard",
+		"controllers": "the simulator has none",
+		"continue":    "give each part of a search in the simulator another --shard",
 	}
 	onlySim = map[string]string{
 		"policy": "real servers have a --subject", "change": "the policy of a real kube-apiserver cannot be changed",
@@ -57,6 +60,8 @@ func (f *realFlags) register(flags *pflag.FlagSet) {
 		"how many runs may look for a smaller schedule of each NEW violation (local only)")
 	flags.BoolVar(&f.untilNew, "until-new", false,
 		"end the search after the first schedule with a NEW violation that decides the verdict (local only)")
+	flags.BoolVar(&f.controlled, "controllers", false,
+		"let kube-controller-manager run in every schedule, with objects that it must keep and delete (local only)")
 	flags.StringVar(&f.earlier, "continue", "",
 		"go on with the campaign in this directory: with its settings, its next seed and what it has reached (local only)")
 }
@@ -80,7 +85,7 @@ func refuseOn(backend string, given func(string) bool) error {
 }
 
 // fixed are the flags whose values are those of the campaign that is continued.
-var fixed = []string{"subject", "versions", "servers", "qps", "first", "strict", "out"}
+var fixed = []string{"subject", "versions", "servers", "qps", "first", "strict", "out", "controllers"}
 
 // resume reads the campaign to be continued and takes over its settings. It returns nil if none is.
 func (r *realFlags) resume(f *searchFlags) (*reports.Campaign, error) {
@@ -100,7 +105,7 @@ func (r *realFlags) resume(f *searchFlags) (*reports.Campaign, error) {
 	if err := campaign.CheckEarlier(c); err != nil {
 		return nil, usage("--continue %s: %s: %w", r.earlier, path, err)
 	}
-	r.spec.Subject, r.spec.QPS = c.Real.Subject, c.Real.QPS
+	r.spec.Subject, r.spec.QPS, r.controlled = c.Real.Subject, c.Real.QPS, c.Real.Controllers
 	f.spec.Servers, f.spec.Versions, f.options.First, f.options.Strict = c.Spec.Servers, c.Real.Versions, c.FirstSeed, c.Strict
 	return c, nil
 }
@@ -136,7 +141,7 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 		versions = []string{run.DefaultFrom, run.DefaultTo}
 	}
 	o := campaign.Options{
-		Spec: r.spec, Versions: slices.Clone(versions), First: f.options.First, Seeds: f.options.Seeds, For: f.options.For,
+		Spec: r.spec, Versions: slices.Clone(versions), Controlled: r.controlled, First: f.options.First, Seeds: f.options.Seeds, For: f.options.For,
 		Candidates: r.candidates, Repeats: r.repeats, ShrinkRuns: r.shrinkRuns, Findings: known, Earlier: earlier, UntilNew: r.untilNew,
 		Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
 		Version: run.Version(), Machine: strings.Join(run.Machine(), ", "), Progress: run.Console{Progress: progress}.Status(),
@@ -144,9 +149,13 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 	if _, err := campaign.New(o, nil); err != nil { // before anything is fetched
 		return &exitError{exitUsage, err}
 	}
-	sessions, err := run.SessionSpec{
+	spec := run.SessionSpec{
 		Subject: r.spec.Subject, Versions: versions, Servers: r.spec.Servers, Etcd: r.spec.Etcd, QPS: r.spec.QPS, Binaries: r.spec.Binaries,
-	}.Prepare(ctx, progress)
+	}
+	if r.controlled {
+		spec.Controllers = slices.MinFunc(versions, semver.Compare)
+	}
+	sessions, err := spec.Prepare(ctx, progress)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,8 @@ type Options struct {
 	Spec run.Spec
 	// Versions are at least two, in ascending order.
 	Versions []string
+	// Controlled lets kube-controller-manager of the oldest version run in every schedule.
+	Controlled bool
 	// First is the first seed. Seeds is how many schedules are carried out; 0: for the time For.
 	First, Seeds uint64
 	For          time.Duration
@@ -146,7 +148,7 @@ func New(o Options, clusters Clusters) (*Campaign, error) {
 	if len(o.Versions) > 2 {
 		spec.Versions = o.Versions
 	}
-	chooser, err := newChooser(spec, o.Versions, max(o.First, 1), o.Candidates)
+	chooser, err := newChooser(spec, o.Versions, max(o.First, 1), o.Candidates, o.Controlled)
 	if err != nil {
 		return nil, err
 	}
@@ -177,10 +179,14 @@ func (c *Campaign) planOf(s schedule) (*run.Plan, error) {
 
 // command are the words that carry out one schedule alone.
 func (c *Campaign) command(seed uint64) []string {
-	return []string{
+	words := []string{
 		"explore", "--subject", c.Spec.Subject, "--versions", join(c.Versions), "--servers", fmt.Sprint(c.Spec.Servers),
 		"--first", fmt.Sprint(seed), "--seeds", "1", "--candidates", "1",
 	}
+	if c.Controlled {
+		words = append(words, "--controllers")
+	}
+	return words
 }
 
 // Run carries out the campaign until it has run all its schedules, its time is over, or ctx ends.

@@ -22,17 +22,18 @@ type chooser struct {
 	next       uint64 // the next seed
 	candidates uint64 // how many seeds there are for each schedule
 	from, to   string // the oldest and the newest version
+	controlled bool   // controllers run in every schedule
 	generator  *search.Generator
 }
 
 // newChooser makes the generator. versions are in ascending order.
-func newChooser(spec search.Spec, versions []string, first, candidates uint64) (*chooser, error) {
+func newChooser(spec search.Spec, versions []string, first, candidates uint64, controlled bool) (*chooser, error) {
 	spec.From, spec.To, spec.Versions = versions[0], versions[len(versions)-1], nil
 	if len(versions) > 2 {
 		spec.Versions = versions
 	}
 	g, err := search.NewGenerator(spec)
-	return &chooser{next: first, candidates: max(candidates, 1), from: spec.From, to: spec.To, generator: g}, err
+	return &chooser{next: first, candidates: max(candidates, 1), from: spec.From, to: spec.To, controlled: controlled, generator: g}, err
 }
 
 // of is the schedule of a seed. It depends on nothing else.
@@ -48,6 +49,9 @@ func (c *chooser) of(seed uint64) (schedule, error) {
 		return schedule{}, err
 	}
 	crowd(&s.plan, seed)
+	if c.controlled {
+		control(&s.plan, seed, c.from)
+	}
 	if err := s.plan.Validate(); err != nil {
 		return schedule{}, fmt.Errorf("the schedule of seed %d: %w", seed, err)
 	}

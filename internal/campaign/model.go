@@ -18,7 +18,7 @@ import (
 // modelRuns is how often a schedule is run in the simulator, with other choices each time.
 const modelRuns = 5
 
-// caseOf is a schedule as a case of the simulator, with the load of the real run.
+// caseOf is a schedule as a case, with the load of the real run.
 func (c *Campaign) caseOf(s schedule) sim.Case {
 	return sim.Case{Servers: s.plan.Servers, Steps: s.plan.Steps, Load: &sim.Load{QPS: c.Spec.QPS, Traffic: s.plan.Traffic}}
 }
@@ -62,6 +62,7 @@ func (c *Campaign) model(f *newFinding) (knows bool, why string) {
 		Seed: f.schedule.seed, Bounds: search.Bounds,
 	}
 	tried := c.caseOf(f.schedule)
+	tried.Steps = slices.DeleteFunc(slices.Clone(tried.Steps), scenario.Step.AboutControllers) // the simulator has no controllers
 	for i := range uint64(modelRuns) {
 		result, err := s.Run(&tried, tape.Seeded(f.schedule.seed+i), sim.Options{Run: described})
 		if err != nil {

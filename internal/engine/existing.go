@@ -68,16 +68,53 @@ func (s *Session) settled(ctx context.Context) (existing, error) {
 	}
 }
 
-// clean removes from etcd the objects that the load has created, and the Service of aggregated
-// APIs, which remains when these are deleted.
+// clean removes from etcd the objects of the load, the objects that the last plan made for
+// controllers, and the Service of aggregated APIs, which remains when these are deleted.
 func (s *Session) clean(ctx context.Context) error {
 	keys, err := s.cluster.Keys(ctx)
 	if err != nil {
 		return err
 	}
-	return s.cluster.RemoveKeys(ctx, slices.DeleteFunc(keys, func(key string) bool {
-		return !workload.Created(path.Base(key)) && !strings.HasSuffix(key, "/"+extension.ServiceNamespace+"/"+extension.ServiceName)
+	var made []string // names
+	if s.last != nil {
+		made = s.last.plan.ObjectNames()
+	}
+	return s.cluster.RemoveKeys(ctx, slices.DeleteFunc(without(keys, s.began.keys), func(key string) bool {
+		return !ofLoad(path.Base(key)) && !ofService(key) && !ofObjects(key, made) && !strings.HasPrefix(key, events)
 	}))
+}
+
+// ofLoad reports whether a name is that of an object of the load, or of an object that a controller
+// has made for it: a ReplicaSet has the name of its Deployment and a suffix.
+func ofLoad(name string) bool {
+	for {
+		if workload.Created(name) {
+			return true
+		}
+		i := strings.LastIndexByte(name, '-')
+		if i < 0 {
+			return false
+		}
+		name = name[:i]
+	}
+}
+
+// events is the prefix of the keys of Events, which controllers create.
+const events = "/registry/events/"
+
+// ofService reports whether a key is that of the Service of aggregated APIs, or of an EndpointSlice
+// that a controller has made for this Service.
+func ofService(key string) bool {
+	const service = "/" + extension.ServiceNamespace + "/" + extension.ServiceName
+	return strings.HasSuffix(key, service) || strings.Contains(key, "/endpointslices"+service+"-")
+}
+
+// ofObjects reports whether a key is that of a namespace with one of the names, of something in it,
+// or of a cluster-scoped owner that belongs to it ([ownership.Objects]).
+func ofObjects(key string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return strings.Contains(key, "/"+name+"/") || path.Base(key) == name || strings.HasPrefix(path.Base(key), name+"-")
+	})
 }
 
 // difference returns, in sentences, the differences between the cluster and the beginning of the

@@ -57,8 +57,11 @@ type Result struct {
 }
 
 // NewSession starts the servers and records what exists. Servers of every version that schedules
-// may start must be among them, because each version creates its own objects.
-func NewSession(ctx context.Context, servers []scenario.Server, c Reusable, recorder history.Collector, o Options) (*Session, error) {
+// may start must be among them, because each version creates its own objects. If schedules start
+// controllers, controllers is their version: they create objects too. Otherwise it is empty.
+func NewSession(ctx context.Context, servers []scenario.Server, controllers string, c Reusable, recorder history.Collector, o Options) (
+	*Session, error,
+) {
 	s := &Session{cluster: c, recorder: recorder, options: o, epoch: time.Now().Add(-recorder.Now()), patience: vanishing}
 	for _, server := range servers {
 		s.servers = append(s.servers, server.Name)
@@ -69,8 +72,16 @@ func NewSession(ctx context.Context, servers []scenario.Server, c Reusable, reco
 	if _, err := identities(ctx, c, s.servers[0]); err != nil { // create the objects of the load
 		return nil, err
 	}
+	if controllers != "" {
+		if err := startControllers(ctx, c, controllers); err != nil {
+			return nil, err
+		}
+	}
 	var err error
 	if s.began, err = s.settled(ctx); err != nil {
+		return nil, err
+	}
+	if err := stopControllers(ctx, c); err != nil {
 		return nil, err
 	}
 	if err := s.note(ctx, servers); err != nil {
@@ -111,7 +122,7 @@ func (s *Session) CarryOut(ctx context.Context, schedule Schedule) Result {
 // and compares what exists.
 func (s *Session) reset(ctx context.Context, next *runner) (left []string, err error) {
 	if s.last != nil {
-		if err := s.undo(ctx); err != nil {
+		if err := errors.Join(stopControllers(ctx, s.cluster), s.undo(ctx)); err != nil {
 			return nil, fmt.Errorf("undo what a schedule has left: %w", err)
 		}
 	}
@@ -149,6 +160,7 @@ func (s *Session) reset(ctx context.Context, next *runner) (left []string, err e
 	}
 	left, err = s.difference(ctx, next.plan.Servers)
 	s.recorder.Forget(s.recorder.Now())
+	s.recorder.ForgetObjects()
 	return left, err
 }
 
@@ -163,6 +175,23 @@ func (s *Session) undo(ctx context.Context) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+func startControllers(ctx context.Context, on Reusable, version string) error {
+	controlled, ok := on.(cluster.Controllers)
+	if !ok {
+		return errors.New("this backend runs no controllers: choose backend local")
+	}
+	return controlled.StartControllers(ctx, version, "")
+}
+
+// stopControllers stops the controllers if there are any. They stop before the servers do, because
+// they end when they cannot reach a server.
+func stopControllers(ctx context.Context, on Reusable) error {
+	if controlled, ok := on.(cluster.Controllers); ok {
+		return controlled.StopControllers(ctx)
+	}
+	return nil
 }
 
 // each calls do for every server, in parallel.

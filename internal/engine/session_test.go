@@ -69,6 +69,16 @@ func TestASessionWithALeftoverIsNotReused(t *testing.T) {
 		"another APIService":       {[]string{apiServices + "v1.stable.example.com", "/registry/x"}, "", "v1.stable.example.com is in etcd"},
 		"what the load created":    {[]string{"/registry/configmaps/skewproof/skewproof-a-12", "/registry/x"}, "", ""},
 		"what looks like a load":   {[]string{"/registry/configmaps/skewproof/skewproof-a", "/registry/x"}, "", "skewproof-a is in etcd"},
+		"the Pod of a Deployment":  {[]string{"/registry/pods/skewproof/skewproof-a-12-5ffcf999b7-x7k2p", "/registry/x"}, "", ""},
+		"the Pod of another":       {[]string{"/registry/pods/skewproof/other-12-5ffcf999b7-x7k2p", "/registry/x"}, "", "other-12-5ffcf999b7-x7k2p is in etcd"},
+		"an Event":                 {[]string{"/registry/events/default/a.17", "/registry/x"}, "", ""},
+		"what looks like an Event": {[]string{"/registry/eventsinks/a", "/registry/x"}, "", "eventsinks/a is in etcd"},
+		"the EndpointSlice of a gateway": {
+			[]string{"/registry/endpointslices/" + extension.ServiceNamespace + "/" + extension.ServiceName + "-x7k2p", "/registry/x"}, "", "",
+		},
+		"another EndpointSlice": {
+			[]string{"/registry/endpointslices/" + extension.ServiceNamespace + "/other-x7k2p", "/registry/x"}, "", "other-x7k2p is in etcd",
+		},
 		"the Service of a gateway": {[]string{"/registry/services/specs/" + extension.ServiceNamespace + "/" + extension.ServiceName, "/registry/x"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,5 +133,29 @@ func TestWhatChanged(t *testing.T) {
 	}
 	if strings.Join(names(d("nodes", "pods")), "\n") != was {
 		t.Error("the order of a document matters")
+	}
+}
+
+// What a plan has made for controllers is removed: its namespace, what is in it, and cluster-scoped
+// owners. What another plan has made is not.
+func TestASessionRemovesTheObjectsOfItsLastPlan(t *testing.T) {
+	objects := scenario.Objects{Name: "made", Dependents: 1}
+	last := scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1"}}}
+	last.CreateObjects(objects)
+	k := &kept{keys: []string{
+		"/registry/clustertrustbundles/made-owner", "/registry/configmaps/default/made-up", "/registry/configmaps/made/kube-root-ca.crt",
+		"/registry/namespaces/made", "/registry/namespaces/unmade", "/registry/serviceaccounts/unmade/default", "/registry/x",
+	}}
+	s := sessionOn(k, "/registry/x")
+	s.last = newRunner(last, k, &witness{Recorder: s.recorder.Recorder}, s.options)
+	left, err := s.reset(t.Context(), newRunner(scenario.Plan{Servers: last.Servers}, k, &witness{Recorder: s.recorder.Recorder}, s.options))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"/registry/namespaces/unmade is in etcd, and was not", "/registry/serviceaccounts/unmade/default is in etcd, and was not",
+	}
+	if !slices.Equal(left, want) {
+		t.Errorf("left: %q, want %q", left, want)
 	}
 }

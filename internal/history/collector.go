@@ -44,3 +44,12 @@ func (c Collector) Forget(from Time) {
 	clear(c.asked)
 	clear(c.sent)
 }
+
+// ForgetObjects drops the records of objects. It is for the time between two watches of etcd: the
+// next watch records all objects that exist when it begins, and nobody records what happens to the
+// others in between.
+func (c Collector) ForgetObjects() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept.Objects = nil
+}

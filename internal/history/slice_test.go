@@ -173,6 +173,14 @@ func TestACollectorForgetsOnlyWhatNoLaterPartNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, whole, again)
+	c.ForgetObjects()
+	later, err := c.Part(Part{From: 12 * sec, To: 20 * sec})
+	if err != nil || len(later.Objects) != 0 || len(later.Operations) != len(again.Operations) {
+		t.Errorf("after forgetting objects: %d objects, %d operations; error %v", len(later.Objects), len(later.Operations), err)
+	}
+	if len(again.Objects) == 0 {
+		t.Error("the part has no objects, so forgetting them proves nothing")
+	}
 	if len(first.Faults) != before || c.Asked("a") != 0 || c.Sent("in") {
 		t.Errorf("after forgetting: %d faults in the part before, %d asked, sent %v", len(first.Faults), c.Asked("a"), c.Sent("in"))
 	}

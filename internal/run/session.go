@@ -28,10 +28,13 @@ type SessionSpec struct {
 	Subject string
 	// Versions are all versions that schedules may start.
 	Versions []string
-	Servers  int
-	Etcd     string
-	QPS      float64
-	Binaries binaries.Overrides
+	// Controllers is the version of kube-controller-manager that schedules may start. If it is
+	// empty, they start none.
+	Controllers string
+	Servers     int
+	Etcd        string
+	QPS         float64
+	Binaries    binaries.Overrides
 }
 
 // Sessions makes sessions. It has everything that their clusters need.
@@ -50,7 +53,11 @@ func (s SessionSpec) Prepare(ctx context.Context, progress io.Writer) (*Sessions
 		return nil, err
 	}
 	all := Spec{Binaries: s.Binaries}
-	got, err := all.get(ctx, needed{apiservers: s.Versions, etcd: s.Etcd}, progress)
+	n := needed{apiservers: s.Versions, etcd: s.Etcd}
+	if s.Controllers != "" {
+		n.controllers = []string{s.Controllers}
+	}
+	got, err := all.get(ctx, n, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +72,8 @@ type sessionManifest struct {
 	Run        history.Run       `json:"run"` // with the servers in their first configuration
 	APIServers map[string]string `json:"apiservers"`
 	Etcd       string            `json:"etcd"`
+	// Controllers has at most one version of kube-controller-manager.
+	Controllers map[string]string `json:"controllers,omitempty"`
 }
 
 // first returns the servers of a session at its start: at least one of every version.
@@ -120,7 +129,8 @@ func (s *Sessions) Open(ctx context.Context, out string) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write to output directory: %w; choose another with --out", err)
 	}
-	m := sessionManifest{Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, APIServers: s.got.apiservers, Etcd: s.got.etcd}
+	m := sessionManifest{Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, APIServers: s.got.apiservers, Etcd: s.got.etcd,
+		Controllers: s.got.controllers}
 	for _, server := range s.spec.first() {
 		m.Run.Servers = append(m.Run.Servers, history.Server{Name: server.Name, Version: server.Version})
 	}

@@ -91,8 +91,8 @@ func (d Dir) openSession(ctx context.Context, c Console) (s *sessioned, end func
 	m.Run.StartedAt = time.Now()
 	collector := history.NewCollector(m.Run, nil)
 	made, err := local.New(local.Config{
-		Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Etcd: m.Etcd, Proxy: self, Files: d.files(),
-		Recorder: collector.Recorder, Status: status, Failed: func(part string, why error) { abandon(recordLoss(collector.Recorder, part, why)) },
+		Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Controllers: m.Controllers, Etcd: m.Etcd, Proxy: self,
+		Files: d.files(), Recorder: collector.Recorder, Status: status, Failed: func(part string, why error) { abandon(recordLoss(collector.Recorder, part, why)) },
 	})
 	if err != nil {
 		abandon(nil)
@@ -104,7 +104,11 @@ func (d Dir) openSession(ctx context.Context, c Console) (s *sessioned, end func
 		abandon(nil)
 		endLog()
 	}
-	session, err := engine.NewSession(run, servers, made, collector, engine.Options{QPS: m.Run.QPS, Status: status})
+	controllers := ""
+	for version := range m.Controllers { // at most one
+		controllers = version
+	}
+	session, err := engine.NewSession(run, servers, controllers, made, collector, engine.Options{QPS: m.Run.QPS, Status: status})
 	if err != nil {
 		end()
 		return nil, nil, err

@@ -67,6 +67,16 @@ func (s Step) validObjects() error {
 	return nil
 }
 
+// RefusedControl says that an optional step about controllers was not possible. The run has not
+// failed.
+type RefusedControl struct{ Err error }
+
+// Error gives the reason.
+func (e *RefusedControl) Error() string { return "not possible now: " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *RefusedControl) Unwrap() error { return e.Err }
+
 // CreateObjects and the methods after it add steps about objects.
 func (plan *Plan) CreateObjects(o Objects) { plan.Add(Step{Action: CreateObjects, Objects: &o}) }
 func (plan *Plan) CreateQuota(o Objects)   { plan.Add(Step{Action: CreateQuota, Objects: &o}) }
@@ -111,6 +121,17 @@ func (plan *Plan) StopControllers() { plan.Add(Step{Action: StopControllers}) }
 
 // HasControllers reports whether the plan starts controllers.
 func (plan *Plan) HasControllers() bool { return len(plan.ControllerVersions()) > 0 }
+
+// ObjectNames lists the names of the plan's [Objects], each once.
+func (plan *Plan) ObjectNames() []string {
+	var names []string
+	for _, s := range plan.Steps {
+		if s.Objects != nil && !slices.Contains(names, s.Objects.Name) {
+			names = append(names, s.Objects.Name)
+		}
+	}
+	return names
+}
 
 // Elects reports whether the plan starts controllers with leader election.
 func (plan *Plan) Elects() bool {

@@ -160,6 +160,9 @@ type Step struct {
 	Crowd Crowd `json:"crowd,omitempty"`
 	// Tests are the specs that StartTests runs.
 	Tests *Tests `json:"tests,omitempty"`
+	// Optional is true if the plan goes on although a step about controllers or their objects
+	// fails, for example because no server that serves the objects can be reached.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Disturbs reports whether the step changes or harms the cluster. Changing objects is normal use of

@@ -54,6 +54,8 @@ func (s Step) Validate() error {
 		return fmt.Errorf("%s: failure %q: only broken discovery has a way to fail", s.Action, s.Failure)
 	case s.Crowd != "" && s.Action != StartCrowd:
 		return fmt.Errorf("%s %s: a crowd is for the action %s", s.Action, s.Server, StartCrowd)
+	case s.Optional && !s.AboutControllers():
+		return fmt.Errorf("%s %s: only a step about controllers may be optional", s.Action, s.Server)
 	case s.Setup != nil && !s.Action.starts():
 		return fmt.Errorf("%s %s: a setup is for what starts a server", s.Action, s.Server)
 	}

@@ -11,8 +11,17 @@ import (
 // collectEvery is the interval at which the executor checks whether controllers are done.
 const collectEvery = time.Second
 
-// control carries out steps about controllers and the objects that they act on.
+// control carries out steps about controllers and the objects that they act on. If an optional step
+// fails, the error is a [scenario.RefusedControl].
 func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
+	err := e.controlled(ctx, s)
+	if err != nil && s.Optional && ctx.Err() == nil {
+		return &scenario.RefusedControl{Err: err}
+	}
+	return err
+}
+
+func (e *Executor) controlled(ctx context.Context, s *scenario.Step) error {
 	controllers := e.Cluster.(cluster.Controllers) // see Prepare
 	switch s.Action {
 	case scenario.StartControllers:
@@ -40,7 +49,13 @@ func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
 	case scenario.ReleaseObjects:
 		return e.Objects.Release(ctx, *s.Objects)
 	}
-	return e.await(ctx, s.For, e.Objects.Collected)
+	return e.await(ctx, s.For, func(ctx context.Context) (bool, error) {
+		done, err := e.Objects.Collected(ctx)
+		if s.Optional && ctx.Err() == nil {
+			err = nil // a server may answer later
+		}
+		return done && err == nil, err
+	})
 }
 
 // await waits until controllers are done. It gives them a little more time than invariants allow,

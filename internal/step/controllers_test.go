@@ -2,6 +2,7 @@ package step_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -115,5 +116,46 @@ func TestABackendWithoutControllersSaysSo(t *testing.T) {
 	c := &controlled{}
 	if err := c.carryOut(t, nil, start); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("without objects: %v", err)
+	}
+}
+
+// unwilling is a fake on which nothing about objects succeeds before some time.
+type unwilling struct {
+	controlled
+	until time.Duration
+}
+
+func (u *unwilling) Create(context.Context, scenario.Objects) error {
+	return errors.New("no server answers")
+}
+
+func (u *unwilling) Collected(context.Context) (bool, error) {
+	if u.now < u.until {
+		return false, errors.New("no server answers")
+	}
+	return u.controlled.Collected(context.Background())
+}
+
+// If an optional step fails, the plan goes on, and the history says why. An optional wait for a
+// collection goes on until it is over, whoever answers. If the step is not optional, the plan ends.
+func TestOptionalStepsDoNotEndAPlan(t *testing.T) {
+	create := scenario.Step{Action: scenario.CreateObjects, Objects: &scenario.Objects{Name: "x", Dependents: 1}}
+	collect := scenario.Step{Action: scenario.CollectObjects, For: time.Minute}
+	for _, optional := range []bool{false, true} {
+		create.Optional, collect.Optional = optional, optional
+		u := &unwilling{until: 20 * time.Second}
+		err := u.carryOut(t, u, create, scenario.Step{Action: scenario.Soak, For: time.Second})
+		if optional != (err == nil) {
+			t.Errorf("optional: %v; the plan ended with %v", optional, err)
+		}
+		last := u.steps[0]
+		if optional && (last.Refused != "not possible now: no server answers" || last.Error != "") || !optional && (last.Refused != "" || last.Error != "no server answers") {
+			t.Errorf("optional: %v; the step says %+v", optional, last)
+		}
+		u = &unwilling{until: 20 * time.Second}
+		err = u.carryOut(t, u, collect)
+		if ended := u.now; optional != (err == nil) || optional && ended != 20*time.Second || !optional && ended != 0 {
+			t.Errorf("optional: %v; the wait ended after %s with %v", optional, ended, err)
+		}
 	}
 }

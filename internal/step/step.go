@@ -220,13 +220,14 @@ func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 	return nil
 }
 
-// refuses reports whether an error means that the control plane does not accept a definition, or
-// that there cannot be a crowd. Such an error is not a failure of the step: what it was to provoke
-// is not judged.
+// refuses reports whether an error means that the control plane does not accept a definition, that
+// there cannot be a crowd, or that an optional step was not possible. Such an error is not a failure
+// of the step: what it was to provoke is not judged.
 func refuses(err error) bool {
 	var definition *scenario.RefusedDefinition
 	var crowd *scenario.RefusedCrowd
-	return errors.As(err, &definition) || errors.As(err, &crowd)
+	var control *scenario.RefusedControl
+	return errors.As(err, &definition) || errors.As(err, &crowd) || errors.As(err, &control)
 }
 
 func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
