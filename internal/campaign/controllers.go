@@ -17,9 +17,9 @@ var (
 
 // control lets controllers run during a schedule. They get objects as soon as the servers differ,
 // lose some of them during later waits, and are started again now and then. At the end they have as
-// long as the invariants allow. No step of these ends the schedule, because its faults may make them
-// impossible. The seed alone decides. Only real servers have controllers, so the generator that the
-// simulator shares knows none.
+// long as the invariants allow. The faults of the schedule may make these steps impossible, so none
+// of them ends the schedule. The seed alone decides. Only real servers have controllers, so the
+// generator that the simulator shares knows none.
 //
 // version must not be newer than any server, by Kubernetes' version skew policy.
 func control(p *scenario.Plan, seed uint64, version string) {

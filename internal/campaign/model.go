@@ -61,8 +61,7 @@ func (c *Campaign) model(f *newFinding) (knows bool, why string) {
 		To:   f.schedule.to,
 		Seed: f.schedule.seed, Bounds: search.Bounds,
 	}
-	tried := c.caseOf(f.schedule)
-	tried.Steps = slices.DeleteFunc(slices.Clone(tried.Steps), scenario.Step.AboutControllers) // the simulator has no controllers
+	tried := search.Simulated(c.caseOf(f.schedule))
 	for i := range uint64(modelRuns) {
 		result, err := s.Run(&tried, tape.Seeded(f.schedule.seed+i), sim.Options{Run: described})
 		if err != nil {

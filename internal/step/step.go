@@ -221,8 +221,8 @@ func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 }
 
 // refuses reports whether an error means that the control plane does not accept a definition, that
-// there cannot be a crowd, or that an optional step was not possible. Such an error is not a failure
-// of the step: what it was to provoke is not judged.
+// there cannot be a crowd, or that an optional step was not possible. Such an error is not a
+// failure of the step: what it was to provoke is not judged.
 func refuses(err error) bool {
 	var definition *scenario.RefusedDefinition
 	var crowd *scenario.RefusedCrowd

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -221,5 +223,36 @@ func TestOwnPagesAreAuthorized(t *testing.T) {
 	// /metrics is the local server's.
 	if got := r.get(r.user("admin", user.SystemPrivilegedGroup), "/metrics"); !strings.Contains(got.body, "process_start_time_seconds 1000.5") {
 		t.Errorf("/metrics: %d %.300s", got.code, got.body)
+	}
+}
+
+// The filter's answer becomes a refusal only if it is a Status below 500. Any other answer proves
+// nothing, so it is an error and never a permission.
+func TestOnlyARefusalOfTheFilterRefuses(t *testing.T) {
+	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`
+	for name, c := range map[string]struct {
+		code    int
+		body    string
+		refuses bool
+	}{
+		"a Status":               {403, status, true},
+		"a Status of a failure":  {500, status, false},
+		"text":                   {403, "no", false},
+		"text of a failure":      {500, "no", false},
+		"another object":         {403, `{"kind":"Pod","apiVersion":"v1"}`, false},
+		"nothing":                {403, "", false},
+		"an answer without code": {0, "", false},
+	} {
+		a := &authorization{impersonation: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if c.code != 0 {
+				w.WriteHeader(c.code)
+			}
+			_, _ = io.WriteString(w, c.body)
+		})}
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), actingKey{}, &acting{}), "GET", "/api/v1/pods", nil)
+		refusal, err := a.impersonate(r)
+		if (refusal != nil) != c.refuses || (err == nil) != c.refuses || refusal != nil && refusal.Message != "no" {
+			t.Errorf("%s: refused with %v, error %v; want a refusal: %v", name, refusal, err, c.refuses)
+		}
 	}
 }

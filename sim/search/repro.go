@@ -13,6 +13,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
@@ -80,11 +81,34 @@ func (r *Repro) Replay(trace bool) (*sim.Result, []invariant.Verdict, error) {
 		return nil, nil, err
 	}
 	defer s.Close()
-	result, err := s.Run(&r.Case, tape.Of(r.records()), sim.Options{Trace: trace, Run: r.run()})
+	simulated := Simulated(r.Case)
+	result, err := s.Run(&simulated, tape.Of(r.records()), sim.Options{Trace: trace, Run: r.run()})
 	if err != nil {
 		return nil, nil, err
 	}
 	return result, invariant.Judge(result.History), nil
+}
+
+// Simulated returns a case without the steps that only real servers can carry out: the simulator has
+// no controllers. The case that it returns shares memory with c.
+func Simulated(c sim.Case) sim.Case {
+	if !slices.ContainsFunc(c.Steps, scenario.Step.AboutControllers) {
+		return c
+	}
+	kept := []int{0} // how many of the first i steps stay
+	var steps []scenario.Step
+	for _, s := range c.Steps {
+		if !s.AboutControllers() {
+			steps = append(steps, s)
+		}
+		kept = append(kept, len(steps))
+	}
+	c.Requests = slices.Clone(c.Requests)
+	for i := range c.Requests {
+		c.Requests[i].Step = kept[c.Requests[i].Step]
+	}
+	c.Steps = steps
+	return c
 }
 
 // records returns the choices of the tape, by stream.

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/sim"
 )
 
 func decoded(body []byte) (*Repro, error) { return decodeRepro(bytes.NewReader(body)) }
@@ -116,4 +119,25 @@ func FuzzReadRepro(f *testing.F) {
 			t.Fatalf("what was accepted is refused when it is written again: %v", err)
 		}
 	})
+}
+
+// The simulator leaves out steps about controllers. Requests stay after the same other steps.
+func TestSimulatedCasesHaveNoControllers(t *testing.T) {
+	soak := scenario.Step{Action: scenario.Soak, For: time.Second}
+	start := scenario.Step{Action: scenario.StartControllers, Version: "v1.36.3", Optional: true}
+	c := sim.Case{
+		Steps:    []scenario.Step{start, soak, start, {Action: scenario.Restart, Server: "a"}, start},
+		Requests: []sim.Request{{Step: 0}, {Step: 1}, {Step: 2}, {Step: 3}, {Step: 4}, {Step: 5}},
+	}
+	got := Simulated(c)
+	want := sim.Case{
+		Steps:    []scenario.Step{soak, {Action: scenario.Restart, Server: "a"}},
+		Requests: []sim.Request{{Step: 0}, {Step: 0}, {Step: 1}, {Step: 1}, {Step: 2}, {Step: 2}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if len(c.Steps) != 5 || c.Requests[5].Step != 5 {
+		t.Error("it changed the case")
+	}
 }
