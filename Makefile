@@ -154,7 +154,7 @@ mutation: ## Change one operator at a time with gremlins, and show which changes
 fuzz: ## Fuzz what parses input, one fuzzer after the other, with the race detector [PKG FUZZTIME]
 	@set -e; for package in $(or $(PKG),$$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')); do \
 		for fuzzer in $$(git grep -h -o '^func Fuzz[A-Za-z]*' -- "$$package/*_test.go" | sed 's/^func //'); do \
-			echo "$$package $$fuzzer"; go test -race -run '^$$' -fuzz "^$$fuzzer\$$" -fuzztime $(FUZZTIME) "$$package"; \
+			echo "$$package $$fuzzer"; go test -race -run '^$$' -fuzz "^$$fuzzer\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$package"; \
 		done; \
 	done
 

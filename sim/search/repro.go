@@ -89,8 +89,8 @@ func (r *Repro) Replay(trace bool) (*sim.Result, []invariant.Verdict, error) {
 	return result, invariant.Judge(result.History), nil
 }
 
-// Simulated returns a case without the steps that only real servers can carry out: the simulator has
-// no controllers. The case that it returns shares memory with c.
+// Simulated returns a case without the steps that only real servers can carry out, because the
+// simulator has no controllers. The case that it returns shares memory with c.
 func Simulated(c sim.Case) sim.Case {
 	if !slices.ContainsFunc(c.Steps, scenario.Step.AboutControllers) {
 		return c
