@@ -51,7 +51,7 @@ func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n in
 	case failClosed && t.watchStalled:
 		return Decision{Action: Unavailable, Reason: ReasonWatchStalled}
 	}
-	if unknown := t.unknown(r); failClosed && len(unknown) > 0 && (!t.extensions.exclude(r.Resource, time.Time{}) || t.foreign(r.Resource)) {
+	if unknown := t.unknown(r); failClosed && len(unknown) > 0 && (!t.extensions.covers(r.Resource) || t.foreign(r.Resource)) {
 		return Decision{Action: Unavailable, Reason: ReasonUnknown, Peers: unknown}
 	}
 	if doubted := t.doubted(r); failClosed && len(doubted) > 0 {

@@ -92,8 +92,12 @@ func (f Fault) overlaps(start, end Seconds) bool {
 func newSteps(h *history.History, end time.Duration) []Step {
 	out := []Step{}
 	for _, s := range inOrder(h.Steps, func(s history.Step) history.Time { return s.Start }) {
+		sentence := s.Sentence
+		if s.Refused != "" {
+			sentence += ": refused, " + s.Refused
+		}
 		out = append(out, Step{
-			Index: s.Index, Sentence: s.Sentence, StartSeconds: seconds(min(s.Start, end)), EndSeconds: seconds(min(s.End, end)),
+			Index: s.Index, Sentence: sentence, StartSeconds: seconds(min(s.Start, end)), EndSeconds: seconds(min(s.End, end)),
 			Disturbs: s.Disturbs, Error: s.Error,
 		})
 	}

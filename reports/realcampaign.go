@@ -18,8 +18,10 @@ type RealCampaign struct {
 	// Subject is whose proxy was tested. Versions are those of the kube-apiservers.
 	Subject  string   `json:"subject"`
 	Versions []string `json:"versions"`
-	// Controllers is true if kube-controller-manager ran in every schedule.
-	Controllers bool `json:"controllers,omitempty"`
+	// Controllers is true if schedules start kube-controller-manager. Controlled is in how many
+	// schedules the garbage collector was at work, and objects for it existed.
+	Controllers bool   `json:"controllers,omitempty"`
+	Controlled  uint64 `json:"controlled,omitempty"`
 	// QPS is the rate of the load. Environment describes the machine and the binaries.
 	QPS         float64  `json:"qps"`
 	Environment []string `json:"environment,omitempty"`
@@ -172,13 +174,17 @@ func (c *Campaign) Parts() (parts []string) {
 	return parts
 }
 
-// SessionSummary says in a sentence how many clusters were used.
+// SessionSummary says how many clusters were used, and in how many schedules controllers worked.
 func (r *RealCampaign) SessionSummary() string {
 	most := 0
 	for _, s := range r.Sessions {
 		most = max(most, s.Schedules)
 	}
-	return fmt.Sprintf("%s, with at most %s each", counted(len(r.Sessions), "cluster"), counted(most, "schedule"))
+	text := fmt.Sprintf("%s, with at most %s each", counted(len(r.Sessions), "cluster"), counted(most, "schedule"))
+	if r.Controllers {
+		text += fmt.Sprintf("; controllers were at work in %s", counted(int(r.Controlled), "schedule"))
+	}
+	return text
 }
 
 // writeReal writes what only a campaign on real servers has.

@@ -28,6 +28,7 @@ type lease struct {
 	renewed  vtime.Time
 
 	endpoint  bool
+	expired   bool   // the endpoint lease was not renewed in time, and is still there
 	published int    // the incarnation that wrote the endpoint lease
 	address   string // of the server, in the endpoint lease
 	serves    string // hash of the server's discovery, in the endpoint lease
@@ -61,6 +62,7 @@ func (srv *server) publish() {
 		return
 	}
 	srv.lease.address = srv.advertises()
+	srv.lease.expired = false
 	srv.lease.endpoint, srv.lease.published, srv.lease.beaten, srv.lease.serves = true, srv.incarnation, srv.s.loop.Now(), srv.document().Hash
 	if srv.sighting != 0 {
 		srv.sight()
@@ -92,7 +94,9 @@ func (srv *server) refresh() {
 	}
 	now := srv.s.loop.Now()
 	srv.lease.renewed += (now - srv.lease.renewed) / renewEvery * renewEvery
-	srv.lease.beaten += (now - srv.lease.beaten) / beatEvery * beatEvery
+	if srv.lease.published == srv.incarnation {
+		srv.lease.beaten += (now - srv.lease.beaten) / beatEvery * beatEvery
+	}
 }
 
 // leave removes the leases of a process that ends gracefully.
@@ -124,7 +128,8 @@ func (srv *server) silence() {
 		srv.lease.beaten = s.loop.Now() - age
 		until := srv.lease
 		s.loop.At(srv.lease.beaten+endpointTTL, nil, func() {
-			if !srv.leased && srv.lease.published == until.published && srv.lease.endpoint {
+			renewed := srv.leased && srv.lease.published == srv.incarnation
+			if !renewed && srv.lease.published == until.published && srv.lease.endpoint {
 				srv.lapsed()
 			}
 		})
@@ -140,17 +145,18 @@ func (srv *server) silence() {
 }
 
 // lapsed is called when an endpoint lease has expired. The endpoint lease of a kube-apiserver
-// disappears; the sidecar's stays.
+// disappears. The sidecar's stays, but tells nobody an address any more.
 func (srv *server) lapsed() {
-	for _, other := range srv.s.servers {
-		if other.on && !other.sidecar() {
-			srv.lease.endpoint = false
-			if srv.sighting != 0 {
-				srv.sight()
-			}
-			srv.s.announce(srv)
-			return
-		}
+	if srv.s.setup.Sidecar {
+		srv.lease.expired = true
+	} else {
+		srv.lease.endpoint = false
+	}
+	if srv.sighting != 0 {
+		srv.sight()
+	}
+	if !srv.s.setup.Sidecar {
+		srv.s.announce(srv)
 	}
 }
 

@@ -61,7 +61,7 @@ func (f *realFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.untilNew, "until-new", false,
 		"end the search after the first schedule with a NEW violation that decides the verdict (local only)")
 	flags.BoolVar(&f.controlled, "controllers", false,
-		"let kube-controller-manager run in every schedule, with objects that it must keep and delete (local only)")
+		"let kube-controller-manager run in schedules with servers of two versions, with objects that it must keep and delete (local only)")
 	flags.StringVar(&f.earlier, "continue", "",
 		"go on with the campaign in this directory: with its settings, its next seed and what it has reached (local only)")
 }

@@ -45,7 +45,8 @@ type Options struct {
 	Spec run.Spec
 	// Versions are at least two, in ascending order.
 	Versions []string
-	// Controlled lets kube-controller-manager of the oldest version run in every schedule.
+	// Controlled lets kube-controller-manager of the oldest version run in every schedule in which
+	// servers of two versions run.
 	Controlled bool
 	// First is the first seed. Seeds is how many schedules are carried out; 0: for the time For.
 	First, Seeds uint64
@@ -109,6 +110,7 @@ type Campaign struct {
 	operations   uint64
 	passedOn     uint64
 	overloaded   uint64
+	controlled   uint64
 	took, resets time.Duration // of the schedules that were carried out
 	alone        time.Duration // of the schedules that were repeated alone
 	aloneRuns    uint64
@@ -380,6 +382,9 @@ func (c *Campaign) count(s schedule, j judgement, result run.ScheduleResult) {
 	c.resets += result.Reset
 	if slices.ContainsFunc(j.verdicts, func(v invariant.Verdict) bool { return v.Overloaded > 0 }) {
 		c.overloaded++
+	}
+	if controlled(j.history) {
+		c.controlled++
 	}
 	c.tally.Add(s.seed, passed > 0, j.verdicts, j.violations)
 	c.growth = append(c.growth, reports.GrowthPoint{Schedules: c.done, Kinds: len(c.known) + len(c.seen), Cells: len(c.reached)})

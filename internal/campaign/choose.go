@@ -22,7 +22,7 @@ type chooser struct {
 	next       uint64 // the next seed
 	candidates uint64 // how many seeds there are for each schedule
 	from, to   string // the oldest and the newest version
-	controlled bool   // controllers run in every schedule
+	controlled bool   // schedules start controllers
 	generator  *search.Generator
 }
 

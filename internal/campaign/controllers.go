@@ -3,6 +3,8 @@ package campaign
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -14,6 +16,11 @@ var (
 	owned = scenario.Objects{Name: "campaign-owned", Dependents: 2}
 	whole = scenario.Objects{Name: "campaign-whole", Dependents: 1}
 )
+
+// collection is how long controllers may take after the last disturbance. It is longer than in
+// scenarios, because controllers that were kept from their servers wait before they try again:
+// reflectors up to a minute, and the garbage collector about as long as it has failed.
+const collection = 90 * time.Second
 
 // control lets controllers run during a schedule. They get objects as soon as the servers differ,
 // lose some of them during later waits, and are started again now and then. At the end they have as
@@ -32,6 +39,7 @@ func control(p *scenario.Plan, seed uint64, version string) {
 	if begins < 0 {
 		return
 	}
+	begins = between(p.Steps, begins)
 	start := scenario.Step{Action: scenario.StartControllers, Version: version, Server: through, Optional: true}
 	create := []scenario.Step{start}
 	for _, o := range []scenario.Objects{owned, whole} {
@@ -48,9 +56,9 @@ func control(p *scenario.Plan, seed uint64, version string) {
 	if choices.IntN(2) == 0 {
 		changes = append(changes, start)
 	}
-	at := map[int][]scenario.Step{ends: {{Action: scenario.CollectObjects, For: history.DefaultBounds.Collection, Optional: true}}}
+	at := map[int][]scenario.Step{ends: {{Action: scenario.CollectObjects, For: collection, Optional: true}}}
 	for _, change := range changes {
-		i := begins + choices.IntN(ends-begins+1)
+		i := between(p.Steps, begins+choices.IntN(ends-begins+1))
 		at[i] = slices.Insert(at[i], 0, change)
 	}
 	at[begins] = append(create, at[begins]...)
@@ -62,24 +70,43 @@ func control(p *scenario.Plan, seed uint64, version string) {
 		}
 	}
 	p.Steps = steps
-	p.Bounds.Collection = history.DefaultBounds.Collection
+	p.Bounds.Collection = collection
+}
+
+// controlled reports whether the garbage collector was at work in a schedule, and objects for it
+// existed.
+func controlled(h *history.History) bool {
+	return slices.ContainsFunc(h.Objects, func(o history.Object) bool { return o.Namespace == owned.Name && len(o.Owners) > 0 }) &&
+		slices.ContainsFunc(h.Requests, func(q history.Request) bool { return strings.HasSuffix(q.User, ":generic-garbage-collector") })
 }
 
 // skewed returns the index of the first step before which servers of two versions run and the load
 // has run for a while; -1 if there is none.
 func skewed(p scenario.Plan) int {
-	versions := map[string]string{}
-	for _, s := range p.Servers {
-		versions[s.Name] = s.Version
-	}
+	state := scenario.NewState(p.Servers)
 	for i, s := range p.Steps {
-		if s.Server != "" && s.Version != "" {
-			versions[s.Server] = s.Version
+		if state.Apply(s) != nil {
+			return -1 // [scenario.Plan.Validate] says why
+		}
+		versions := map[string]bool{}
+		for _, version := range state.Versions() {
+			versions[version] = true
 		}
 		waits := s.Action == scenario.Converge || s.Action == scenario.Soak
-		if waits && i+1 < len(p.Steps) && slices.ContainsFunc(p.Servers, func(o scenario.Server) bool { return versions[o.Name] != versions[p.Servers[0].Name] }) {
+		if waits && len(versions) > 1 && i+1 < len(p.Steps) {
 			return i + 1
 		}
 	}
 	return -1
+}
+
+// between moves an index of a step out of a crowd, which lasts as long as one of the plan's waits.
+func between(steps []scenario.Step, i int) int {
+	for i < len(steps) && steps[i].Action == scenario.EndCrowd {
+		i++
+	}
+	for i > 0 && steps[i-1].Action == scenario.StartCrowd {
+		i--
+	}
+	return i
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim/search"
 )
@@ -50,6 +51,13 @@ func TestSchedulesWithControllers(t *testing.T) {
 			t.Fatalf("seed %d gives two schedules, error %v", seed, err)
 		}
 		steps := about(s.plan)
+		crowded := false
+		for _, step := range s.plan.Steps {
+			if crowded && step.AboutControllers() {
+				t.Fatalf("seed %d: a crowd lasts through %s", seed, step)
+			}
+			crowded = step.Action == scenario.StartCrowd || crowded && step.Action != scenario.EndCrowd
+		}
 		if rest := slices.DeleteFunc(slices.Clone(s.plan.Steps), scenario.Step.AboutControllers); !reflect.DeepEqual(rest, bare.plan.Steps) {
 			t.Fatalf("seed %d: the other steps are %v, want %v", seed, rest, bare.plan.Steps)
 		}
@@ -83,7 +91,7 @@ func TestSchedulesWithControllers(t *testing.T) {
 		if starts > 1 {
 			restarted++
 		}
-		if s.plan.Bounds.Collection != time.Minute || steps[len(steps)-1].Action != scenario.CollectObjects {
+		if s.plan.Bounds.Collection != collection || steps[len(steps)-1].Action != scenario.CollectObjects {
 			t.Fatalf("seed %d: the controllers have %s, and the last step is %s", seed, s.plan.Bounds.Collection, steps[len(steps)-1])
 		}
 	}
@@ -104,6 +112,28 @@ func TestEqualServersHaveNoControllers(t *testing.T) {
 	for seed := range uint64(20) {
 		if control(p, seed, "v1.36.3"); len(p.Steps) != 3 {
 			t.Fatalf("seed %d: %v", seed, p.Steps)
+		}
+	}
+}
+
+// A schedule counts as one with controllers only if they were at work on its objects.
+func TestWhichSchedulesHadControllers(t *testing.T) {
+	dependent := history.Object{Kind: "ConfigMap", Namespace: owned.Name, Name: "x", Owners: []history.Owner{{Kind: "Gadget"}}}
+	loose, elsewhere := dependent, dependent
+	loose.Owners, elsewhere.Namespace = nil, "skewproof"
+	collects := history.Request{User: "system:serviceaccount:kube-system:generic-garbage-collector"}
+	for name, c := range map[string]struct {
+		object  history.Object
+		request history.Request
+		want    bool
+	}{
+		"at work":                  {dependent, collects, true},
+		"no controllers":           {dependent, history.Request{User: "system:apiserver"}, false},
+		"objects without owners":   {loose, collects, false},
+		"only objects of the load": {elsewhere, collects, false},
+	} {
+		if got := controlled(&history.History{Objects: []history.Object{c.object}, Requests: []history.Request{c.request}}); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

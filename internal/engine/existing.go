@@ -80,7 +80,7 @@ func (s *Session) clean(ctx context.Context) error {
 		made = s.last.plan.ObjectNames()
 	}
 	return s.cluster.RemoveKeys(ctx, slices.DeleteFunc(without(keys, s.began.keys), func(key string) bool {
-		return !ofLoad(path.Base(key)) && !ofService(key) && !ofObjects(key, made) && !strings.HasPrefix(key, events)
+		return !ofLoad(path.Base(key)) && !ofService(key) && !ofObjects(key, made)
 	}))
 }
 
@@ -98,9 +98,6 @@ func ofLoad(name string) bool {
 		name = name[:i]
 	}
 }
-
-// events is the prefix of the keys of Events, which controllers create.
-const events = "/registry/events/"
 
 // ofService reports whether a key is that of the Service of aggregated APIs, or of an EndpointSlice
 // that a controller has made for this Service.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -73,7 +75,7 @@ func NewSession(ctx context.Context, servers []scenario.Server, controllers stri
 		return nil, err
 	}
 	if controllers != "" {
-		if err := startControllers(ctx, c, controllers); err != nil {
+		if err := s.startControllers(ctx, controllers); err != nil {
 			return nil, err
 		}
 	}
@@ -177,12 +179,34 @@ func (s *Session) undo(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func startControllers(ctx context.Context, on Reusable, version string) error {
-	controlled, ok := on.(cluster.Controllers)
+// controllersWork is the suffix of a key that exists as soon as controllers work: the garbage
+// collector has a service account, and the controllers make one after the other.
+const controllersWork = "/serviceaccounts/kube-system/generic-garbage-collector"
+
+// startControllers starts controllers and waits until they work. They are healthy before.
+func (s *Session) startControllers(ctx context.Context, version string) error {
+	controlled, ok := s.cluster.(cluster.Controllers)
 	if !ok {
 		return errors.New("this backend runs no controllers: choose backend local")
 	}
-	return controlled.StartControllers(ctx, version, "")
+	if err := controlled.StartControllers(ctx, version, s.servers[0]); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(s.patience); ; {
+		keys, err := s.cluster.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(keys, func(key string) bool { return strings.HasSuffix(key, controllersWork) }) {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the garbage collector has no service account %s after kube-controller-manager %s was healthy", s.patience, version)
+		}
+		if err := (clock{}).Sleep(ctx, glance); err != nil {
+			return err
+		}
+	}
 }
 
 // stopControllers stops the controllers if there are any. They stop before the servers do, because

@@ -71,8 +71,6 @@ func TestASessionWithALeftoverIsNotReused(t *testing.T) {
 		"what looks like a load":   {[]string{"/registry/configmaps/skewproof/skewproof-a", "/registry/x"}, "", "skewproof-a is in etcd"},
 		"the Pod of a Deployment":  {[]string{"/registry/pods/skewproof/skewproof-a-12-5ffcf999b7-x7k2p", "/registry/x"}, "", ""},
 		"the Pod of another":       {[]string{"/registry/pods/skewproof/other-12-5ffcf999b7-x7k2p", "/registry/x"}, "", "other-12-5ffcf999b7-x7k2p is in etcd"},
-		"an Event":                 {[]string{"/registry/events/default/a.17", "/registry/x"}, "", ""},
-		"what looks like an Event": {[]string{"/registry/eventsinks/a", "/registry/x"}, "", "eventsinks/a is in etcd"},
 		"the EndpointSlice of a gateway": {
 			[]string{"/registry/endpointslices/" + extension.ServiceNamespace + "/" + extension.ServiceName + "-x7k2p", "/registry/x"}, "", "",
 		},

@@ -8,7 +8,8 @@ type Step struct {
 	End      Time   `json:"end"`
 	Error    string `json:"error,omitempty"`
 	// Refused says why the control plane did not accept the step, such as a definition whose names
-	// are taken. This is no failure of the run, and no fault.
+	// are taken, or why an optional step was not possible. This is no failure of the run, and no
+	// fault.
 	Refused string `json:"refused,omitempty"`
 	// Effect says what the step did, where the step alone does not say so: "etcd compacted at
 	// revision 812".

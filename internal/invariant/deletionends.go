@@ -21,7 +21,7 @@ var deletionEnds = Invariant{
 
 func judgeDeletionEnds(f *Facts) *tally {
 	t := newTimedTally(f)
-	early, explained := 0, 0
+	early, idle, hidden, explained := 0, 0, 0, 0
 	for _, o := range f.objects.all {
 		i := slices.IndexFunc(o.changes, func(c history.Object) bool { return c.Deleting && !c.Gone })
 		if i < 0 {
@@ -46,6 +46,12 @@ func judgeDeletionEnds(f *Facts) *tally {
 		case isNamespace(state) && explains(state):
 			explained++
 			t.rule(nil, rulingRight)
+		case !f.atWork(due):
+			idle++
+			t.rule(nil, rulingOut)
+		case !f.findable(state, began.At, due):
+			hidden++
+			t.rule(nil, rulingNone)
 		default:
 			t.rule(nil, rulingWrong)
 			t.stuck(state, began, due, ended)
@@ -53,7 +59,9 @@ func judgeDeletionEnds(f *Facts) *tally {
 	}
 	t.fact("namespaces that could not go, and say why", explained)
 	t.fact("objects for which the run ended too early", early)
+	t.fact("objects of kinds that no server served", hidden)
 	t.doubtLate(early)
+	t.doubtIdle(idle)
 	return t
 }
 

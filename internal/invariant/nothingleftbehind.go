@@ -20,7 +20,7 @@ var nothingLeftBehind = Invariant{
 
 func judgeNothingLeftBehind(f *Facts) *tally {
 	t := newTally(f)
-	namespaces := 0
+	namespaces, hidden := 0, 0
 	for _, o := range f.objects.all {
 		if !isNamespace(o.last()) {
 			continue
@@ -33,7 +33,13 @@ func judgeNothingLeftBehind(f *Facts) *tally {
 		if gone := o.last(); gone.Gone {
 			namespaces++
 			for _, content := range f.contents(o) {
-				if left, exists := content.at(gone.Revision); exists {
+				left, exists := content.at(gone.Revision)
+				if deletion, _ := o.deletion(); exists && f.unservable(left, window{deletion.At, gone.At}) {
+					hidden++
+					t.rule(nil, rulingNone)
+					continue
+				}
+				if exists {
 					t.rule(nil, rulingWrong)
 					t.leftBehind(o, content, left)
 					continue
@@ -43,6 +49,7 @@ func judgeNothingLeftBehind(f *Facts) *tally {
 		}
 	}
 	t.fact("namespaces that were deleted", namespaces)
+	t.fact("objects of kinds that no server served", hidden)
 	return t
 }
 

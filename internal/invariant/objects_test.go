@@ -90,6 +90,20 @@ func (s *story) request(at float64, server, user, verb string, g history.GVR, na
 	return s
 }
 
+// collects lets the garbage collector send a request every 30 s during a time.
+func (s *story) collects(from, to float64) *story {
+	for at := from; at <= to; at += 30 {
+		s.request(at, "a", "system:serviceaccount:kube-system:"+garbageCollector, "watch", history.GVR{Version: "v1", Resource: "configmaps"}, "", "", 200)
+	}
+	return s
+}
+
+// idle drops all requests of controllers.
+func (s *story) idle() *story {
+	s.h.Requests = nil
+	return s
+}
+
 func own(q *history.Request) { q.User, q.Agent, q.Own = "admin", "skewproof", true }
 func finalize(q *history.Request) {
 	q.Subresource, q.GVR = "finalize", history.GVR{Version: "v1", Resource: "namespaces"}

@@ -20,7 +20,7 @@ var orphansCollected = Invariant{
 
 func judgeOrphansCollected(f *Facts) *tally {
 	t := newTimedTally(f)
-	early := 0
+	early, idle, hidden := 0, 0, 0
 	slowest := history.Time(-1)
 	for _, o := range f.objects.all {
 		if !f.owned(o) {
@@ -35,6 +35,12 @@ func judgeOrphansCollected(f *Facts) *tally {
 			case f.finish < due:
 				early++
 				t.rule(nil, rulingOut)
+			case !f.atWork(due):
+				idle++
+				t.rule(nil, rulingOut)
+			case !f.findable(orphan.owner, orphan.from, due), !f.findable(orphan.state, orphan.from, due):
+				hidden++
+				t.rule(nil, rulingNone)
 			default:
 				t.rule(nil, rulingWrong)
 				t.leaked(orphan, due)
@@ -45,7 +51,9 @@ func judgeOrphansCollected(f *Facts) *tally {
 		t.fact("slowest collection", clock(slowest))
 	}
 	t.fact("orphans for which the run ended too early", early)
+	t.fact("orphans of kinds that no server served", hidden)
 	t.doubtLate(early)
+	t.doubtIdle(idle)
 	return t
 }
 

@@ -68,7 +68,11 @@ func blank(about ...string) *story {
 
 // tell begins a story in which a is new and b and c are old.
 func tell(about ...string) *story {
-	return blank(about...).start("a", 0, newDoc).start("b", 0, oldDoc).start("c", 0, oldDoc)
+	s := blank(about...).start("a", 0, newDoc).start("b", 0, oldDoc).start("c", 0, oldDoc)
+	if slices.Contains(about, "OrphansCollected") || slices.Contains(about, "DeletionEnds") {
+		s.collects(0, 200)
+	}
+	return s
 }
 
 func (s *story) document(d history.Document) *story {

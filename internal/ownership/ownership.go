@@ -64,7 +64,6 @@ func (o owner) String() string { return o.Kind + " " + o.name }
 type going struct {
 	namespace string
 	owner     *owner // nil if the namespace itself is deleted
-	orphans   bool   // the dependents stay when the owner is deleted
 }
 
 // Create implements [step.Objects].
@@ -74,10 +73,7 @@ func (c *Objects) Create(ctx context.Context, o scenario.Objects) error {
 		return fmt.Errorf("create objects %s: %w", o.Name, err)
 	}
 	namespace := object("v1", "Namespace", "", o.Name)
-	err = c.through(ctx, "v1", "namespaces", func(ctx context.Context, client dynamic.Interface) error {
-		_, err := client.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{})
-		return err
-	})
+	_, err = c.create(ctx, "v1", namespaces, namespace)
 	if err != nil {
 		return fmt.Errorf("create namespace %s: %w", o.Name, err)
 	}
@@ -128,17 +124,52 @@ func (c *Objects) createOwner(ctx context.Context, o scenario.Objects, r history
 	for name, value := range fields {
 		wanted.Object[name] = value
 	}
-	err := c.through(ctx, apiVersion(r), r.Resource, func(ctx context.Context, client dynamic.Interface) error {
-		created, err := client.Resource(made.gvr()).Namespace(made.namespace).Create(ctx, wanted, metav1.CreateOptions{})
-		if err == nil {
-			made.uid = string(created.GetUID())
-		}
-		return err
-	})
+	created, err := c.create(ctx, apiVersion(r), made.gvr(), wanted)
 	if err != nil {
 		return owner{}, fmt.Errorf("create %s: %w", made, err)
 	}
+	made.uid = string(created.GetUID())
 	return made, nil
+}
+
+// create creates an object. If an answer is lost, the next server may say that the object exists
+// already. Then create reads it.
+func (c *Objects) create(ctx context.Context, version string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) (
+	created *unstructured.Unstructured, err error,
+) {
+	tried := false
+	err = c.through(ctx, version, gvr.Resource, func(ctx context.Context, client dynamic.Interface) error {
+		in := client.Resource(gvr).Namespace(o.GetNamespace())
+		created, err = in.Create(ctx, o, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) && tried {
+			created, err = in.Get(ctx, o.GetName(), metav1.GetOptions{})
+		}
+		tried = true
+		return err
+	})
+	return created, err
+}
+
+// delete deletes what goes. If an answer is lost, the next server may say that there is no such
+// object. If every answer is lost, the deletion may have begun all the same.
+func (c *Objects) delete(ctx context.Context, version string, gvr schema.GroupVersionResource, name string, o metav1.DeleteOptions, goes going) error {
+	namespace := ""
+	if goes.owner != nil {
+		namespace = goes.owner.namespace
+	}
+	tried := false
+	err := c.through(ctx, version, gvr.Resource, func(ctx context.Context, client dynamic.Interface) error {
+		err := client.Resource(gvr).Namespace(namespace).Delete(ctx, name, o)
+		if apierrors.IsNotFound(err) && tried {
+			err = nil
+		}
+		tried = true
+		return err
+	})
+	if tried {
+		c.going = append(c.going, goes)
+	}
+	return err
 }
 
 func (c *Objects) createDependents(ctx context.Context, o scenario.Objects, of owner) error {
@@ -157,30 +188,29 @@ func (c *Objects) createDependents(ctx context.Context, o scenario.Objects, of o
 	})
 }
 
-// DeleteOwners implements [step.Objects].
+// DeleteOwners implements [step.Objects]. It tries to delete each owner, also after another one
+// could not be deleted.
 func (c *Objects) DeleteOwners(ctx context.Context, o scenario.Objects, how scenario.Propagation) error {
-	policy := metav1.DeletionPropagation(how)
-	for _, of := range c.owners[o.Name] {
-		err := c.through(ctx, apiVersion(of.Resource), of.GVR.Resource, func(ctx context.Context, client dynamic.Interface) error {
-			return client.Resource(of.gvr()).Namespace(of.namespace).Delete(ctx, of.name, metav1.DeleteOptions{PropagationPolicy: &policy})
-		})
-		if err != nil {
-			return fmt.Errorf("delete %s: %w", of, err)
-		}
-		c.going = append(c.going, going{namespace: o.Name, owner: &of, orphans: how == scenario.Orphan})
+	if len(c.owners[o.Name]) == 0 {
+		return fmt.Errorf("delete the owners in %s: none was created", o.Name)
 	}
-	return nil
+	policy := metav1.DeletionPropagation(how)
+	var errs []error
+	for _, of := range c.owners[o.Name] {
+		err := c.delete(ctx, apiVersion(of.Resource), of.gvr(), of.name, metav1.DeleteOptions{PropagationPolicy: &policy},
+			going{namespace: o.Name, owner: &of})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("delete %s: %w", of, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // DeleteNamespace implements [step.Objects].
 func (c *Objects) DeleteNamespace(ctx context.Context, o scenario.Objects) error {
-	err := c.through(ctx, "v1", "namespaces", func(ctx context.Context, client dynamic.Interface) error {
-		return client.Resource(namespaces).Delete(ctx, o.Name, metav1.DeleteOptions{})
-	})
-	if err != nil {
+	if err := c.delete(ctx, "v1", namespaces, o.Name, metav1.DeleteOptions{}, going{namespace: o.Name}); err != nil {
 		return fmt.Errorf("delete namespace %s: %w", o.Name, err)
 	}
-	c.going = append(c.going, going{namespace: o.Name})
 	return nil
 }
 

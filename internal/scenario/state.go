@@ -85,6 +85,17 @@ func (s *State) Refused(server string) bool {
 	return of != nil && of.refused
 }
 
+// Versions are the present versions of the servers that run and are not paused, by name.
+func (s *State) Versions() map[string]string {
+	all := map[string]string{}
+	for i := range s.servers {
+		if is := &s.servers[i]; is.process == running && !is.refused {
+			all[is.Name] = is.Version
+		}
+	}
+	return all
+}
+
 // Runs reports whether a server runs or is paused, according to the steps.
 func (s *State) Runs(server string) bool {
 	of := s.server(server)

@@ -32,9 +32,9 @@ const (
 	// controllersRestarts is how often the program may end by itself before the run is over. It
 	// ends whenever a connection breaks while it starts its controllers. With leader election it
 	// also ends whenever its server is out of reach for longer than a lease may be renewed.
-	controllersRestarts = 5
+	controllersRestarts = 30
 	candidatesRestarts  = 50
-	// restartDelay is the time until a program with leader election is started again.
+	// restartDelay is the time until the program is started again. A kubelet waits longer.
 	restartDelay = time.Second
 )
 
@@ -183,8 +183,8 @@ func (c *Cluster) restartControllers(r *controllers, ended *dependency) {
 	limit := controllersRestarts
 	if r.elect {
 		limit = candidatesRestarts
-		time.Sleep(restartDelay)
 	}
+	time.Sleep(restartDelay)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.program != ended {
