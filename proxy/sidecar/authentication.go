@@ -13,7 +13,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/group"
 	"k8s.io/apiserver/pkg/authentication/request/anonymous"
-	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/authentication/request/union"
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -43,11 +42,19 @@ type authentication struct {
 func newAuthentication(o *Options, c *credentials, identity *headerNames, tokens *identities, next http.Handler,
 	log *slog.Logger) *authentication {
 	names := identity.own
+	always := func(names []string) func() []string { return func() []string { return names } }
+	known := func(of func(*identityNames) []string) func() []string {
+		return func() []string { return identity.everybodyKnows(of) }
+	}
 	a := &authentication{
 		identity: identity, identities: tokens, logsUsers: o.AccessLog != "", next: next, log: log,
-		proxies: &frontProxies{ca: c.requestHeaderCA, allowed: o.RequestHeaderNames, headers: headerrequest.NewDynamic(
-			headerrequest.StaticStringSlice(names.user), headerrequest.StaticStringSlice(names.uid),
-			headerrequest.StaticStringSlice(names.group), headerrequest.StaticStringSlice(names.extra))},
+		proxies: &frontProxies{
+			ca: c.requestHeaderCA, allowed: o.RequestHeaderNames,
+			headers: readHeaders(always(names.user), always(names.uid), always(names.group), always(names.extra)),
+			hopHeaders: readHeaders(
+				known(func(n *identityNames) []string { return n.user }), known(func(n *identityNames) []string { return n.uid }),
+				known(func(n *identityNames) []string { return n.group }), known(func(n *identityNames) []string { return n.extra })),
+		},
 	}
 	chain := []authenticator.Request{a.proxies}
 	if c.clientCA != nil {

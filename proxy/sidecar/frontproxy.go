@@ -16,9 +16,11 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/authentication/user"
 	clienttransport "k8s.io/client-go/transport"
 
+	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
@@ -29,13 +31,27 @@ type frontProxies struct {
 	ca      *authorities
 	allowed []string // common names; empty: all
 	headers authenticator.Request
+	// hopHeaders is for requests that a peer passes on. A peer may have fewer names in its flags, and
+	// removes only headers whose names it knows.
+	hopHeaders authenticator.Request
 }
 
 func (f *frontProxies) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	if ok, err := f.verify(r); !ok {
 		return nil, false, err
 	}
+	if len(r.Header.Values(proxy.HopHeader)) > 0 {
+		return f.hopHeaders.AuthenticateRequest(r)
+	}
 	return f.headers.AuthenticateRequest(r)
+}
+
+// readHeaders reads identities from headers with these names.
+func readHeaders(user, uid, group, extra func() []string) authenticator.Request {
+	of := func(names func() []string) headerrequest.StringSliceProvider {
+		return headerrequest.StringSliceProviderFunc(names)
+	}
+	return headerrequest.NewDynamic(of(user), of(uid), of(group), of(extra))
 }
 
 // verify reports whether the caller is a front proxy. A caller without a certificate is not an

@@ -48,6 +48,23 @@ type headerNames struct {
 // compared reports whether the names have been compared and agree.
 func (n *headerNames) compared() bool { return n.published.Load() != nil }
 
+// everybodyKnows returns those of the own names of one kind that every other sidecar knows too: the
+// standard names and the published ones. So every sidecar removes headers with these names from the
+// requests of its clients.
+func (n *headerNames) everybodyKnows(of func(*identityNames) []string) []string {
+	known := of(standardNames)
+	if published := n.published.Load(); published != nil {
+		known = slices.Concat(known, of(published))
+	}
+	var both []string
+	for _, name := range of(n.own) {
+		if slices.ContainsFunc(known, func(each string) bool { return strings.EqualFold(each, name) }) {
+			both = append(both, name)
+		}
+	}
+	return both
+}
+
 // drop deletes the headers with one of these names, or with a standard name, in every spelling. It
 // returns the published names whose headers it deleted.
 func (n *headerNames) drop(h http.Header) *identityNames {

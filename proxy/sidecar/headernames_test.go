@@ -126,3 +126,35 @@ func TestHeaderNamesDisagree(t *testing.T) {
 		}
 	}
 }
+
+// One sidecar has a name that no server has published yet, so the other one does not know it. A
+// client of the other one must not get an identity by a header of this name. Names that everybody
+// knows are read.
+func TestPeersCannotCarryNamesThatTheyDoNotKnow(t *testing.T) {
+	first := true // a's options come first
+	p := newPair(t, func(o *Options) {
+		if first = !first; first {
+			o.RequestHeaderUsername = append(o.RequestHeaderUsername, "X-New-User")
+			o.RequestHeaderUID = append(o.RequestHeaderUID, "X-New-Uid")
+			o.RequestHeaderGroup = append(o.RequestHeaderGroup, "X-New-Group")
+			o.RequestHeaderExtraPrefix = append(o.RequestHeaderExtraPrefix, "X-New-Extra-")
+		}
+	})
+	headers := []string{"X-New-User", "root", "X-New-Uid", "0", "X-New-Group", "system:masters", "X-New-Extra-Team", "red"}
+	got := p.atA.get(p.user("alice"), farAway, headers...)
+	s, _ := p.b.last(farAway)
+	if got.code != http.StatusOK || s.user != "alice" || s.uid != "" || slices.Contains(s.groups, "system:masters") || len(s.extra["team"]) > 0 {
+		t.Errorf("%d %s; the far server saw %q, uid %q, groups %q, extra %q", got.code, got.body, s.user, s.uid, s.groups, s.extra)
+	}
+	// Without the hop, a front proxy may use all names of the sidecar's own flags.
+	p.atB.get(p.client(&p.proxies, true), farAway, "X-New-User", "bob", "X-New-Group", "team")
+	if s, _ := p.b.last(farAway); s.user != "bob" || !slices.Contains(s.groups, "team") {
+		t.Errorf("from a front proxy, the server saw %q, groups %q", s.user, s.groups)
+	}
+	// With the hop, it may use those that everybody knows.
+	p.atB.get(p.client(&p.proxies, true), farAway, "X-Remote-User", "carol", "X-Remote-Group", "team", "X-Remote-Uid", "7", "X-Remote-Extra-Team", "blue",
+		"X-Kubernetes-Peer-Proxied", "true")
+	if s, _ := p.b.last(farAway); s.user != "carol" || !slices.Contains(s.groups, "team") || s.uid != "7" || !slices.Equal(s.extra["team"], []string{"blue"}) {
+		t.Errorf("from a peer, the server saw %q, uid %q, groups %q, extra %q", s.user, s.uid, s.groups, s.extra)
+	}
+}
