@@ -42,6 +42,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := &attemptTrace{w: f.w}
+	defer watch.end()
 	out, err := f.outgoing(httptrace.WithClientTrace(ctx, watch.hooks()), d.Address, header)
 	if err != nil {
 		endAttempt(span, AttemptResult{}, err.Error())

@@ -75,7 +75,11 @@ func troubleOf(err error, outcome Outcome) string {
 }
 
 // attemptTrace records how far a request got. It passes informational answers on to the client (RFC
-// 9110, 15.2) except 100, which the server sends itself when it reads the body.
+// 9110, 15.2), except 100, which the server sends itself when it reads the body, and 101, which
+// HTTP/2 does not have.
+//
+// The transport calls its hooks while it reads a connection that others share. So another goroutine
+// writes the informational answers, and those for which a slow client has no room are dropped.
 type attemptTrace struct {
 	mu    sync.Mutex
 	state delivery
@@ -83,7 +87,19 @@ type attemptTrace struct {
 	w     http.ResponseWriter
 	ended bool
 	trace httptrace.ClientTrace
+
+	informed chan informational // nil until the first
+	written  chan struct{}      // closed when all in informed are written
 }
+
+// informational is an informational answer.
+type informational struct {
+	code   int
+	header http.Header
+}
+
+// mostWaiting is how many informational answers may wait for a client.
+const mostWaiting = 4
 
 type delivery int
 
@@ -104,14 +120,17 @@ func (a *attemptTrace) hooks() *httptrace.ClientTrace {
 		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
 			a.mu.Lock()
 			defer a.mu.Unlock()
-			if a.ended || code == http.StatusContinue {
+			if a.ended || code == http.StatusContinue || code == http.StatusSwitchingProtocols {
 				return nil
 			}
-			own := maps.Clone(a.w.Header())
-			copyAnswerHeader(a.w.Header(), http.Header(header))
-			a.w.WriteHeader(code)
-			clear(a.w.Header())
-			maps.Copy(a.w.Header(), own)
+			if a.informed == nil {
+				a.informed, a.written = make(chan informational, mostWaiting), make(chan struct{})
+				go a.inform(a.informed)
+			}
+			select {
+			case a.informed <- informational{code, http.Header(header)}:
+			default:
+			}
 			return nil
 		},
 	}
@@ -139,11 +158,30 @@ func isHTTP2(c net.Conn) bool {
 	return ok && secured.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// end stops passing answers on to the client: from now on only the handler uses the writer.
+// inform writes informational answers. Until end, nobody else uses the writer.
+func (a *attemptTrace) inform(all <-chan informational) {
+	defer close(a.written)
+	for one := range all {
+		own := maps.Clone(a.w.Header())
+		copyAnswerHeader(a.w.Header(), one.header)
+		a.w.WriteHeader(one.code)
+		clear(a.w.Header())
+		maps.Copy(a.w.Header(), own)
+	}
+}
+
+// end waits until the informational answers are written. From then on only the handler uses the
+// writer.
 func (a *attemptTrace) end() {
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	first := !a.ended
 	a.ended = true
+	informed := a.informed
+	a.mu.Unlock()
+	if first && informed != nil {
+		close(informed)
+		<-a.written
+	}
 }
 
 // tried reports whether the transport tried a connection to the peer before an error. A transport

@@ -59,6 +59,7 @@ type apiserver struct {
 	process                     *tls.Certificate                      // the loopback certificate; nil: not a kube-apiserver
 	started                     string                                // the start time of its process
 	metrics                     string                                // further metrics
+	apiServices                 []any                                 // nil: there are none
 	publishes                   *identityNames                        // the published names of headers; nil: headers
 	seen                        []seen
 	tokenReviews, accessReviews int         // the number of reviews that callers asked for
@@ -262,7 +263,9 @@ func (a *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 			items = append(items, a.endpoints)
 		}
 		a.list(w, r, items)
-	case path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" || path == "/apis/apiregistration.k8s.io/v1/apiservices":
+	case path == "/apis/apiregistration.k8s.io/v1/apiservices":
+		a.list(w, r, slices.Concat([]any{}, a.apiServices))
+	case path == "/apis/apiextensions.k8s.io/v1/customresourcedefinitions":
 		a.list(w, r, []any{})
 	case strings.HasSuffix(path, "/proxy/login"), strings.HasSuffix(path, "/answers-401"):
 		a.status(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized)

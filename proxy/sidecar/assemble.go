@@ -95,8 +95,15 @@ func (s *sidecar) transports() {
 	s.toPeers = newTransport(s.policy.Routing.DialTimeout, silence, peerTLS)
 	s.toLocal = newTransport(localDial, 0, localTLS)
 	s.forSelf = newTransport(localDial, 0, localTLS)
+	s.plain.aggregated, s.toLocal.aggregated = s.aggregated, s.aggregated
 	s.serverTLS = newServerTLS(s.completed)
 	c.changed = []func(){s.toPeers.renew, s.toLocal.renew, s.plain.renew, s.forSelf.renew, s.serverTLS.renew}
+}
+
+// aggregated reports whether an aggregated API server answers requests at a path.
+func (s *sidecar) aggregated(path string) bool {
+	gv, ok := groupVersionOf(path)
+	return ok && s.store.Table().Aggregates(gv)
 }
 
 func (s *sidecar) assemble(ctx context.Context) error {

@@ -191,6 +191,19 @@ func (w *pacedWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
+// WriteHeader bounds the time of informational answers. Of other answers, the header waits for the
+// first part of the body.
+func (w *pacedWriter) WriteHeader(code int) {
+	if code >= http.StatusOK {
+		w.ResponseWriter.WriteHeader(code)
+		return
+	}
+	_, _ = w.timed(func() (int, error) {
+		w.ResponseWriter.WriteHeader(code)
+		return 0, nil
+	})
+}
+
 func (w *pacedWriter) Flush() { _ = w.FlushError() }
 
 // FlushError is for [http.ResponseController].

@@ -16,9 +16,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 )
+
+// deniedBy is the error of an admission webhook that denies with its usual code.
+func deniedBy(name, why string) error {
+	return webhookerrors.ToStatusErr(name, &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: why})
+}
 
 // What each answer to the question for the sidecar's own identity says about its credentials, and
 // what the answer of the local server to a caller's request then becomes.
@@ -29,12 +38,17 @@ func TestAnswersAboutOwnCredentials(t *testing.T) {
 		err  error
 		want acceptance
 	}{
-		"ourselves":         {self, nil, accepted},
-		"anonymous":         {authenticationv1.UserInfo{Username: user.Anonymous}, nil, refused},
-		"somebody else":     {authenticationv1.UserInfo{Username: selfUser.Name + "x"}, nil, refused},
-		"nobody":            {authenticationv1.UserInfo{}, nil, refused},
-		"unauthorized":      {self, apierrors.NewUnauthorized(""), refused},
-		"forbidden":         {self, apierrors.NewForbidden(schema.GroupResource{}, "", nil), refused},
+		"ourselves":     {self, nil, accepted},
+		"anonymous":     {authenticationv1.UserInfo{Username: user.Anonymous}, nil, refused},
+		"somebody else": {authenticationv1.UserInfo{Username: selfUser.Name + "x"}, nil, refused},
+		"nobody":        {authenticationv1.UserInfo{}, nil, refused},
+		"unauthorized":  {self, apierrors.NewUnauthorized(""), refused},
+		"forbidden": {self, responsewriters.ForbiddenStatusError(authorizer.AttributesRecord{
+			User: &user.DefaultInfo{Name: "x"}, Verb: "create", APIGroup: "authentication.k8s.io", Resource: "selfsubjectreviews", ResourceRequest: true,
+		}, ""), refused},
+		"denied by a webhook": {self, deniedBy("guard.example.com", "no"), acceptanceUnknown},
+		"denied by a policy": {self, apierrors.NewForbidden(schema.GroupResource{Resource: "selfsubjectreviews"}, "",
+			errors.New("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no")), acceptanceUnknown},
 		"no such API":       {self, notFound, accepted},
 		"too many":          {self, apierrors.NewTooManyRequests("", 1), acceptanceUnknown},
 		"unavailable":       {self, apierrors.NewServiceUnavailable(""), acceptanceUnknown},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,7 +115,7 @@ func (o *ownCredentials) ask(ctx context.Context) (acceptance, error) {
 	defer cancel()
 	review, err := o.reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	switch {
-	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err): // system:masters may ask, so a 403 means another identity
+	case apierrors.IsUnauthorized(err), deniedByAuthorization(err): // system:masters may ask, so this 403 means another identity
 		return refused, fmt.Errorf("%w: %w", errOwnCredentials, err)
 	case apierrors.IsNotFound(err):
 		return accepted, nil // before v1.28 the API does not exist, and only authorized callers get this 404
@@ -125,6 +126,13 @@ func (o *ownCredentials) ask(ctx context.Context) (acceptance, error) {
 		return refused, fmt.Errorf("%w: it takes the proxy for %q instead of %q", errOwnCredentials, name, selfUser.Name)
 	}
 	return accepted, nil
+}
+
+// deniedByAuthorization reports whether an error is a 403 in the words of kube-apiserver's
+// authorization (k8s.io/apiserver, endpoints/handlers/responsewriters, forbiddenMessage). A 403 of
+// an admission webhook has other words, and says nothing about the identity.
+func deniedByAuthorization(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot create resource ")
 }
 
 // asserted sends requests whose identity headers the local server trusts because of the front-proxy

@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/proxy/connections"
@@ -38,7 +40,11 @@ type transport struct {
 	ping   time.Duration // silence before an HTTP/2 ping; zero: no pings
 	// admit is called for each new connection before it is used, with the names of [transport.use].
 	// nil: all connections are used, by all requests.
-	admit   func(context.Context, *identityNames) error
+	admit func(context.Context, *identityNames) error
+	// aggregated reports whether an aggregated API server answers requests at a path. Such a server
+	// may be as hostile as a pod (see [throughProxy]). nil: none does.
+	aggregated func(path string) bool
+
 	names   atomic.Pointer[identityNames]
 	conns   connections.Set
 	current atomic.Pointer[transports]
@@ -151,7 +157,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case !repeatable(r) && !throughProxy(r):
 		return current.http1.RoundTrip(expecting(r))
-	case r.Header.Get("Upgrade") != "" || throughProxy(r) || apart(r):
+	case r.Header.Get("Upgrade") != "" || throughProxy(r) || t.aggregated != nil && t.aggregated(r.URL.Path) || apart(r):
 		return current.http1.RoundTrip(r)
 	}
 	return current.http2.RoundTrip(r)
@@ -194,6 +200,15 @@ func expecting(r *http.Request) *http.Request {
 	waits.Header = maps.Clone(r.Header)
 	waits.Header["Expect"] = []string{"100-continue"}
 	return &waits
+}
+
+// groupVersionOf returns the group version that a path is about: a resource, its discovery, or its
+// OpenAPI description.
+func groupVersionOf(path string) (gv schema.GroupVersion, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(path, "/openapi/v3"), "/apis/")
+	group, rest, found := strings.Cut(rest, "/")
+	version, _, _ := strings.Cut(rest, "/")
+	return schema.GroupVersion{Group: group, Version: version}, ok && found && version != ""
 }
 
 // throughProxy reports whether a pod, a service or a node answers the request. It may send more
