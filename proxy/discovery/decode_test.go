@@ -56,6 +56,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"YAML", "application/yaml", v2, "are understood"},
 		{"text", "text/plain", v2, "are understood"},
 		{"malformed content type", "application/json;;=", v2, "content type"},
+		{"too many elements", "application/json", v2[:len(v2)-2] + "{}" + strings.Repeat(",{}", MaxElements) + "]}", "more elements"},
+		{"too many in protobuf", "", "k8s\x00" + strings.Repeat("\x12\x00", MaxElements), "more elements"},
 		{"too large", "application/json", v2 + strings.Repeat(" ", MaxBody), "more than"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
