@@ -21,7 +21,7 @@ func (f *forwarding) answer(answer *http.Response) {
 		f.tunnel(answer)
 		return
 	}
-	if answer.StatusCode < 200 { // net/http can read "HTTP/1.1 007", but it cannot write it
+	if answer.StatusCode < 200 || answer.StatusCode > 999 { // net/http can read such codes, but cannot write them
 		f.fail(apierrors.NewServiceUnavailable("a peer that serves this answered with an invalid HTTP status"))
 		return
 	}

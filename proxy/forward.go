@@ -81,7 +81,7 @@ func (e *exchange) forward(d Decision) {
 		return
 	}
 
-	ctx, span := e.h.tracer.request(e.r, e.request)
+	ctx, span := e.h.tracer.request(e.r, u, e.request)
 	defer span.End()
 	for d.Action == Forward {
 		if f.try(ctx, d) {

@@ -389,3 +389,13 @@ func TestCertificatesOfPeersAreVerified(t *testing.T) {
 		t.Errorf("attempts (-want +got):\n%s", diff)
 	}
 }
+
+// net/http can read statuses that it cannot write.
+func TestInvalidStatusesOfPeersAre503(t *testing.T) {
+	for status, want := range map[int]int{7: 503, 199: 503, 200: 200, 599: 599, 999: 999, 1000: 503, 20000: 503} {
+		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) { return says(status, ""), nil }))
+		if got := s.ask("GET", gadgetsPath, ""); got.Code != want {
+			t.Errorf("the peer answers %d: the client got %d, want %d", status, got.Code, want)
+		}
+	}
+}

@@ -38,14 +38,13 @@ func (e *exchange) serveOpenAPIIndex() bool {
 			merged[path] = u
 		}
 	}
-	if leave, ok := e.h.openAPI.enter(e.r.Context()); ok {
+	e.h.openAPI.inTurn(e.r.Context(), func() { // otherwise the client has closed its connection
 		for _, v := range shared {
 			if _, ok := index[v.path]; ok {
 				merged[v.path] = e.indexed(index, v)
 			}
 		}
-		leave()
-	}
+	})
 	document, err := discovery.NewOpenAPIDocument(merged)
 	if err != nil {
 		e.fail(err)

@@ -75,12 +75,11 @@ func (e *exchange) serveOpenAPIVersion() bool {
 	if own == nil {
 		return false // the local server answers with its own error
 	}
-	leave, ok := e.h.openAPI.enter(e.r.Context())
-	if !ok {
+	var description *discovery.OpenAPIDescription
+	var err error
+	if !e.h.openAPI.inTurn(e.r.Context(), func() { description, err = e.describe(shared, own) }) {
 		return false // the client has closed its connection
 	}
-	description, err := e.describe(shared, own)
-	leave()
 	if description != nil && err == nil {
 		err = description.Serve(e.w, e.r, e.h.now())
 	}
@@ -240,12 +239,14 @@ func newDescriptions() *descriptions {
 	return &descriptions{turn: semaphore.NewWeighted(1), kept: map[string]*discovery.OpenAPIDescription{}}
 }
 
-// enter waits until it is this request's turn; false if the request's context ends first.
-func (d *descriptions) enter(ctx context.Context) (leave func(), ok bool) {
+// inTurn calls do when it is this request's turn; false if the request's context ends first.
+func (d *descriptions) inTurn(ctx context.Context, do func()) bool {
 	if d.turn.Acquire(ctx, 1) != nil {
-		return nil, false
+		return false
 	}
-	return func() { d.turn.Release(1) }, true
+	defer d.turn.Release(1)
+	do()
+	return true
 }
 
 func (d *descriptions) get(path string) *discovery.OpenAPIDescription { return d.kept[path] }

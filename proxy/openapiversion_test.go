@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -354,24 +355,70 @@ func TestPeerDocumentsAreBounded(t *testing.T) {
 	}
 }
 
+// Requests that need the same document of a peer at the same time share one fetch.
+func TestPeerDocumentsAreFetchedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fetches := map[string]int{}
+		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) { return says(200, ""), nil }), func(c *Config) {
+			c.Document = func(_ context.Context, _ PeerView, path string) ([]byte, string, error) {
+				fetches[path]++ // without a lock: there is one fetch at a time
+				time.Sleep(time.Second)
+				if path == "/bad" {
+					return nil, "", errors.New("it does not answer")
+				}
+				return []byte(path), "", nil
+			}
+		})
+		for path, good := range map[string]bool{"/good": true, "/bad": false} {
+			var all sync.WaitGroup
+			for range 50 {
+				all.Go(func() {
+					got, err := s.peerDocument(PeerView{ID: "a", Address: "a.peer:443"}, path, "state", 0)
+					if good != (err == nil) || good && string(got.body) != path || !good && got != nil {
+						t.Errorf("%s: %v, error %v", path, got, err)
+					}
+				})
+			}
+			all.Wait()
+			if fetches[path] != 1 {
+				t.Errorf("%s was fetched %d times by 50 requests, want once", path, fetches[path])
+			}
+		}
+	})
+}
+
 // The description of a version is stored once only, and the memory for all descriptions is bounded.
 func TestDescriptionsAreBounded(t *testing.T) {
 	kept := newDescriptions()
-	leave, ok := kept.enter(t.Context())
-	if !ok {
-		t.Fatal("the first may not enter")
-	}
-	defer leave()
-	for i := range 5 {
-		body := []byte(strings.Repeat(" ", maxDescriptions/3))
-		kept.put(fmt.Sprint(i%4), discovery.NewOpenAPIDescription(fmt.Sprint(i), body))
-		if total := len(kept.kept) * len(body); total > maxDescriptions || total != kept.size {
-			t.Errorf("%d bytes are kept, counted as %d", total, kept.size)
+	inTurn := kept.inTurn(t.Context(), func() {
+		for i := range 5 {
+			body := []byte(strings.Repeat(" ", maxDescriptions/3))
+			kept.put(fmt.Sprint(i%4), discovery.NewOpenAPIDescription(fmt.Sprint(i), body))
+			if total := len(kept.kept) * len(body); total > maxDescriptions || total != kept.size {
+				t.Errorf("%d bytes are kept, counted as %d", total, kept.size)
+			}
 		}
+		left, cancel := context.WithCancel(t.Context())
+		cancel()
+		if kept.inTurn(left, func() {}) {
+			t.Error("a second one has its turn")
+		}
+	})
+	if !inTurn {
+		t.Error("the first one has no turn")
 	}
-	left, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, ok := kept.enter(left); ok {
-		t.Error("a second one enters")
+}
+
+// A request that panics does not keep its turn.
+func TestATurnEndsWithAPanic(t *testing.T) {
+	kept := newDescriptions()
+	func() {
+		defer func() { _ = recover() }()
+		kept.inTurn(t.Context(), func() { panic("x") })
+	}()
+	left, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if !kept.inTurn(left, func() {}) {
+		t.Error("nobody has a turn any more")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -92,15 +91,6 @@ type attemptTrace struct {
 	written  chan struct{}      // closed when all in informed are written
 }
 
-// informational is an informational answer.
-type informational struct {
-	code   int
-	header http.Header
-}
-
-// mostWaiting is how many informational answers may wait for a client.
-const mostWaiting = 4
-
 type delivery int
 
 const (
@@ -118,19 +108,7 @@ func (a *attemptTrace) hooks() *httptrace.ClientTrace {
 		// connection (net/http does so for a GET) and finds none.
 		WroteHeaders: func() { a.set(written, nil) },
 		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			if a.ended || code == http.StatusContinue || code == http.StatusSwitchingProtocols {
-				return nil
-			}
-			if a.informed == nil {
-				a.informed, a.written = make(chan informational, mostWaiting), make(chan struct{})
-				go a.inform(a.informed)
-			}
-			select {
-			case a.informed <- informational{code, http.Header(header)}:
-			default:
-			}
+			a.pass(informational{code, http.Header(header)})
 			return nil
 		},
 	}
@@ -156,32 +134,6 @@ func (a *attemptTrace) set(s delivery, c net.Conn) {
 func isHTTP2(c net.Conn) bool {
 	secured, ok := c.(interface{ ConnectionState() tls.ConnectionState })
 	return ok && secured.ConnectionState().NegotiatedProtocol == "h2"
-}
-
-// inform writes informational answers. Until end, nobody else uses the writer.
-func (a *attemptTrace) inform(all <-chan informational) {
-	defer close(a.written)
-	for one := range all {
-		own := maps.Clone(a.w.Header())
-		copyAnswerHeader(a.w.Header(), one.header)
-		a.w.WriteHeader(one.code)
-		clear(a.w.Header())
-		maps.Copy(a.w.Header(), own)
-	}
-}
-
-// end waits until the informational answers are written. From then on only the handler uses the
-// writer.
-func (a *attemptTrace) end() {
-	a.mu.Lock()
-	first := !a.ended
-	a.ended = true
-	informed := a.informed
-	a.mu.Unlock()
-	if first && informed != nil {
-		close(informed)
-		<-a.written
-	}
 }
 
 // tried reports whether the transport tried a connection to the peer before an error. A transport

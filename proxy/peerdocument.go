@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 const (
@@ -27,6 +29,8 @@ const (
 // good document of a peer stays when a later fetch fails. The zero value is empty. It is safe for
 // concurrent use.
 type peerDocuments struct {
+	fetches singleflight.Group // by key: requests that need the same document share a fetch
+
 	mu   sync.Mutex
 	kept map[documentKey]*peerDocument
 	size int
@@ -54,6 +58,13 @@ var errNotAskedAgain = errors.New("its last fetch failed less than 10s ago, and 
 // state, or if the known one is older than most. If most is zero, documents do not age. state is
 // any text that changes when the document may have changed.
 func (h *Handler) peerDocument(p PeerView, path, state string, most time.Duration) (*peerDocument, error) {
+	shared := strings.Join([]string{string(p.ID), p.Address, path, state}, " ")
+	got, err, _ := h.peerDocuments.fetches.Do(shared, func() (any, error) { return h.freshDocument(p, path, state, most) })
+	document, _ := got.(*peerDocument)
+	return document, err
+}
+
+func (h *Handler) freshDocument(p PeerView, path, state string, most time.Duration) (*peerDocument, error) {
 	key, now := documentKey{p.ID, path}, h.now()
 	known := h.peerDocuments.get(key)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 const clientsTrace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -24,6 +25,9 @@ func TestSpans(t *testing.T) {
 		return says(201, ""), nil
 	}), func(c *Config) {
 		c.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
+		c.Identify = func(*http.Request) (user.Info, error) {
+			return &user.DefaultInfo{Name: "prober", Groups: []string{user.MonitoringGroup}}, nil
+		}
 	})
 	s.ask("GET", jobsPath, "", "Traceparent", clientsTrace)
 	if n := len(recorder.Ended()); n != 0 {
@@ -69,6 +73,34 @@ func TestSpans(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, attributes); diff != "" {
 		t.Errorf("attributes (-want +got):\n%s", diff)
+	}
+}
+
+// A client that may not decide which requests are traced does not make its requests part of its
+// trace, whether the trace is sampled or not. Its span is linked.
+func TestOnlySomeClientsDecideWhatIsTraced(t *testing.T) {
+	for group, decides := range map[string]bool{
+		user.SystemPrivilegedGroup: true, user.MonitoringGroup: true, user.AllAuthenticated: false, "system:monitorings": false, "": false,
+	} {
+		recorder := tracetest.NewSpanRecorder()
+		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) { return says(201, ""), nil }), func(c *Config) {
+			c.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder), sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.AlwaysSample())))
+			c.Identify = func(*http.Request) (user.Info, error) {
+				return &user.DefaultInfo{Name: "x", Groups: []string{group}}, nil
+			}
+		})
+		s.ask("GET", gadgetsPath, "", "Traceparent", clientsTrace)
+		ended := recorder.Ended()
+		if len(ended) != 2 {
+			t.Fatalf("%q: %d spans, want an attempt and the request", group, len(ended))
+		}
+		request := ended[1]
+		if part := request.SpanContext().TraceID().String() == "0af7651916cd43dd8448eb211c80319c"; part != decides {
+			t.Errorf("%q: the request is part of the client's trace: %v, want %v", group, part, decides)
+		}
+		if linked := len(request.Links()) == 1 && request.Links()[0].SpanContext.SpanID().String() == "b7ad6b7169203331"; linked == decides {
+			t.Errorf("%q: the client's span is linked: %v", group, linked)
+		}
 	}
 }
 

@@ -143,7 +143,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 	handler, err := proxy.New(proxy.Config{
 		Store:     s.store,
 		Local:     namesProxy{local, s.public},
-		Transport: plantedTransport(s.toPeers),
+		Transport: plantedTransport(withoutLater{s.toPeers, s.headers}),
 		FromPeer:  fromPeer,
 		Identify:  identify,
 		Authorize: s.authorized.authorize,

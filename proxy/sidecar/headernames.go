@@ -39,6 +39,7 @@ const authenticationConfig = "extension-apiserver-authentication"
 type headerNames struct {
 	own       *identityNames
 	published atomic.Pointer[identityNames] // by the servers; nil until it has been read and agrees with own
+	grown     atomic.Bool                   // published has names that own lacks
 	comparing sync.Mutex                    // held while published changes
 	changed   func(*identityNames)          // called before published changes; nil: nothing is called
 	client    kubernetes.Interface
@@ -151,7 +152,35 @@ func (n *headerNames) compare(data map[string]string) error {
 		n.changed(published)
 	}
 	n.published.Store(published)
+	if err != nil {
+		n.grown.Store(true)
+	}
 	return nil
+}
+
+// dropLater returns a request for a peer without the headers whose names were published after the
+// client's headers were removed. It keeps those that the sidecar writes.
+func (n *headerNames) dropLater(r *http.Request) *http.Request {
+	if !n.grown.Load() {
+		return r
+	}
+	published, clean := n.published.Load(), *r
+	clean.Header = maps.Clone(r.Header)
+	maps.DeleteFunc(clean.Header, func(key string, _ []string) bool {
+		return published.match(key) && !n.own.match(key) && !standardNames.match(key)
+	})
+	return &clean
+}
+
+// withoutLater sends requests to peers without headers whose names were published meanwhile: a
+// request may wait for its body, or for another peer.
+type withoutLater struct {
+	http.RoundTripper
+	names *headerNames
+}
+
+func (t withoutLater) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.RoundTripper.RoundTrip(t.names.dropLater(r))
 }
 
 // readNames reads the data of the ConfigMap. After an error, the result still has the names that

@@ -2,10 +2,15 @@ package sidecar
 
 import (
 	"encoding/json"
+	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // forwarding has the names of a server that also trusts headers which many proxies set.
@@ -156,5 +161,57 @@ func TestPeersCannotCarryNamesThatTheyDoNotKnow(t *testing.T) {
 		"X-Kubernetes-Peer-Proxied", "true")
 	if s, _ := p.b.last(farAway); s.user != "carol" || !slices.Contains(s.groups, "team") || s.uid != "7" || !slices.Equal(s.extra["team"], []string{"blue"}) {
 		t.Errorf("from a peer, the server saw %q, uid %q, groups %q, extra %q", s.user, s.uid, s.groups, s.extra)
+	}
+}
+
+// Names may be published while a request waits. Then their headers do not reach the peer, and the
+// headers that the sidecar writes do. The request itself is not changed, because it may be sent
+// again.
+func TestLaterNamesDoNotReachAPeer(t *testing.T) {
+	names := &headerNames{own: standardNames, log: slog.New(slog.DiscardHandler)}
+	data := map[string]string{
+		"requestheader-client-ca-file": "a certificate", "requestheader-username-headers": `["X-Remote-User"]`,
+		"requestheader-group-headers": `["X-Remote-Group"]`, "requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
+	}
+	var got http.Header
+	send := withoutLater{fakeTransport(func(r *http.Request) (*http.Response, error) {
+		got = r.Header
+		return nil, io.EOF
+	}), names}
+	sent := http.Header{
+		"X-Remote-User": {"alice"}, "X-Remote-Extra-Team": {"red"}, "X-New-User": {"root"}, "x_new_extra_a": {"b"}, "X-New": {"c"}, "Accept": {"d"},
+	}
+	for _, c := range []struct {
+		name    string
+		publish func()
+		without []string
+	}{
+		{"before", func() {}, nil},
+		{"with new names", func() {
+			data["requestheader-username-headers"], data["requestheader-extra-headers-prefix"] = `["X-Remote-User","X-New-User"]`, `["X-Remote-Extra-","X-New-Extra-"]`
+		}, []string{"X-New-User", "x_new_extra_a"}},
+		{"when they are no longer published", func() {
+			data["requestheader-username-headers"], data["requestheader-extra-headers-prefix"] = `["X-Remote-User"]`, `["X-Remote-Extra-"]`
+		}, []string{"X-New-User", "x_new_extra_a"}},
+	} {
+		c.publish()
+		if err := names.compare(data); err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "https://peer/", nil)
+		r.Header = sent.Clone()
+		if _, err := send.RoundTrip(r); err != io.EOF {
+			t.Fatal(err)
+		}
+		want := sent.Clone()
+		for _, name := range c.without {
+			delete(want, name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		if diff := cmp.Diff(sent, r.Header); diff != "" {
+			t.Errorf("%s: the request was changed:\n%s", c.name, diff)
+		}
 	}
 }
