@@ -67,7 +67,7 @@ func TestSpansComeFromTheGivenProvider(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	provider := trace.NewTracerProvider(trace.WithSyncer(spans))
 	p := newPair(t, func(o *Options) { o.TracerProvider = provider })
-	p.atA.get(p.user("alice"), "/apis/new.example/v2/novelties", "Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	p.atA.get(p.user("prober", "system:monitoring"), "/apis/new.example/v2/novelties", "Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	found := 0
 	for _, s := range spans.GetSpans() {
 		if s.SpanContext.TraceID().String() == "0af7651916cd43dd8448eb211c80319c" {
