@@ -134,16 +134,20 @@ func TestADeletedResourceThatPeersStillListIsInDoubt(t *testing.T) {
 		want  Action
 		why   Reason
 	}{
-		"nobody was asked since":           {start(Reference()), request(gadget), NotFound, ReasonNobody},
-		"it was asked too soon":            {observe(start(Reference()), fetched(66, gadget)), request(gadget), NotFound, ReasonNobody},
-		"it still lists the resource":      {observe(start(Reference()), fetched(67, gadget)), request(gadget), Unavailable, ReasonUnknown},
-		"it still lists its group version": {observe(start(Reference()), fetched(67, gadget)), version, Unavailable, ReasonUnknown},
-		"it does not list it any more":     {observe(start(Reference()), fetched(67, jobs)), request(gadget), NotFound, ReasonNobody},
-		"at last it does not":              {observe(start(Reference()), fetched(67, gadget), fetched(69, jobs)), request(gadget), NotFound, ReasonNobody},
-		"it lists it for long":             {observe(start(Reference()), fetched(67, gadget), fetched(75, gadget)), request(gadget), Forward, ReasonCapable},
-		"another resource of the version":  {observe(start(Reference()), fetched(67, gadget)), request(sibling(gadget)), NotFound, ReasonNobody},
-		"it was defined again":             {observe(start(Reference()), defines(66, 60, gadget), fetched(68, gadget)), request(gadget), ServeLocally, ReasonLocal},
-		"the peer has left":                {observe(start(Reference()), fetched(67, gadget), PeerGone{ID: "a"}), request(gadget), NotFound, ReasonNobody},
+		"nobody was asked since":            {start(Reference()), request(gadget), NotFound, ReasonNobody},
+		"it was asked too soon":             {observe(start(Reference()), fetched(66, gadget)), request(gadget), NotFound, ReasonNobody},
+		"it still lists the resource":       {observe(start(Reference()), fetched(67, gadget)), request(gadget), Unavailable, ReasonUnknown},
+		"it still lists its group version":  {observe(start(Reference()), fetched(67, gadget)), version, Unavailable, ReasonUnknown},
+		"it does not list it any more":      {observe(start(Reference()), fetched(67, jobs)), request(gadget), NotFound, ReasonNobody},
+		"at last it does not":               {observe(start(Reference()), fetched(67, gadget), fetched(69, jobs)), request(gadget), NotFound, ReasonNobody},
+		"it lists it for long":              {observe(start(Reference()), fetched(67, gadget), fetched(75, gadget)), request(gadget), Forward, ReasonCapable},
+		"another resource of the version":   {observe(start(Reference()), fetched(67, gadget)), request(sibling(gadget)), NotFound, ReasonNobody},
+		"it was defined again":              {observe(start(Reference()), defines(66, 60, gadget), fetched(68, gadget)), request(gadget), ServeLocally, ReasonLocal},
+		"the peer has left":                 {observe(start(Reference()), fetched(67, gadget), PeerGone{ID: "a"}), request(gadget), NotFound, ReasonNobody},
+		"another peer has said nothing yet": {observe(start(Reference()), PeerAppeared{ID: "b", Incarnation: "1"}), request(gadget), Unavailable, ReasonUnknown},
+		"another one, while it is defined": {
+			observe(start(Reference()), defines(66, 60, gadget), PeerAppeared{ID: "b", Incarnation: "1"}), request(gadget), ServeLocally, ReasonLocal,
+		},
 		"what is unknown counts as absent": {observe(start(off), fetched(67, gadget)), request(gadget), NotFound, ReasonNobody},
 	} {
 		if got := c.table.Decide(c.r, nil, seconds(70), first); got.Action != c.want || got.Reason != c.why {

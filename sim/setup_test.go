@@ -216,3 +216,26 @@ func TestARoundThatDialsNowhereTakesLong(t *testing.T) {
 		}
 	}
 }
+
+// The endpoint lease of a killed process expires, also if the next process has its proxy switched
+// off and renews none. If the next process has its proxy, it writes the lease again.
+func TestTheLeaseOfAKilledProcessExpires(t *testing.T) {
+	for name, policy := range map[string]proxy.Policy{"sidecar": proxy.Reference(), "built in": proxy.Upstream137()} {
+		for _, off := range []bool{true, false} {
+			again := scenario.Step{Action: scenario.Start, Server: "b"}
+			if off {
+				again.Setup = &scenario.Setup{Proxy: scenario.Off}
+			}
+			kase := three(soak(10*time.Second), scenario.Step{Action: scenario.Kill, Server: "b"}, again, soak(time.Minute))
+			var last history.Lease
+			for _, l := range run(t, only(t, policy), kase, 1).History.Leases {
+				if l.Server == "b" && l.Incarnation == 2 && l.Last >= last.Last {
+					last = l
+				}
+			}
+			if (last.Advertised == "") != off {
+				t.Errorf("%s, next proxy off: %v; the last content of its lease is %+v", name, off, last)
+			}
+		}
+	}
+}
