@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -30,6 +31,11 @@ type aServer struct {
 
 const ran, waits = `workqueue_work_duration_seconds_count{name="cluster_authentication_trust_controller"} 1`,
 	`workqueue_work_duration_seconds_count{name="cluster_authentication_trust_controller"} 0`
+
+// failed is the metric that counts failed runs.
+func failed(times int) string {
+	return fmt.Sprintf("workqueue_retries_total{name=\"cluster_authentication_trust_controller\"} %d", times)
+}
 
 // standardData is the ConfigMap of servers with the standard names.
 func standardData() map[string]string {
@@ -74,6 +80,11 @@ func TestWhenANewProcessIsAdmitted(t *testing.T) {
 		"ready, published":            {aServer{ready: 200, metrics: 200, said: "x 1\n" + ran + "\ny 2"}, true},
 		"published often":             {aServer{ready: 200, metrics: 200, said: strings.Replace(ran, " 1", " 1217", 1)}, true},
 		"ten times":                   {aServer{ready: 200, metrics: 200, said: strings.Replace(ran, " 1", " 10", 1)}, true},
+		"every run failed":            {aServer{ready: 200, metrics: 200, said: failed(2) + "\n" + strings.Replace(ran, " 1", " 2", 1)}, false},
+		"a run fails at this moment":  {aServer{ready: 200, metrics: 200, said: failed(1) + "\n" + waits}, false},
+		"a run succeeded at last":     {aServer{ready: 200, metrics: 200, said: strings.Replace(ran, " 1", " 3", 1) + "\n" + failed(2)}, true},
+		"another controller failed":   {aServer{ready: 200, metrics: 200, said: strings.Replace(failed(9), "trust_", "", 1) + "\n" + ran}, true},
+		"many runs, written short":    {aServer{ready: 200, metrics: 200, said: failed(7) + "\n" + strings.Replace(ran, " 1", " 1e+06", 1)}, true},
 		"no such metric":              {aServer{ready: 200, metrics: 200, said: "x 0\n"}, true},
 		"another controller's":        {aServer{ready: 200, metrics: 200, said: strings.Replace(waits, "trust_", "", 1)}, true},
 		"not published":               {aServer{ready: 200, metrics: 200, said: "x 1\n" + waits + "\ny 2"}, false},

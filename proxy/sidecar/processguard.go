@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -121,10 +122,14 @@ func (g *processGuard) ready(ctx context.Context) error {
 	return nil
 }
 
-// publishes is the metric that counts how often the controller that publishes a kube-apiserver's
-// --requestheader flags has run (pkg/controlplane/controller/clusterauthenticationtrust; checked:
-// v1.35 to v1.37).
-var publishes = []byte(`workqueue_work_duration_seconds_count{name="cluster_authentication_trust_controller"} `)
+// publishes and fails are metrics of the controller that publishes a kube-apiserver's
+// --requestheader flags (pkg/controlplane/controller/clusterauthenticationtrust; checked: v1.35 to
+// v1.37). publishes counts its runs. fails counts the runs that failed, for example because an
+// admission webhook denied the change; such a run counts there before it counts in publishes.
+var (
+	publishes = []byte(`workqueue_work_duration_seconds_count{name="cluster_authentication_trust_controller"} `)
+	fails     = []byte(`workqueue_retries_total{name="cluster_authentication_trust_controller"} `)
+)
 
 // published returns an error if the process has not published its flags yet. A server without this
 // metric counts as having published them. It reads megabytes.
@@ -137,19 +142,30 @@ func (g *processGuard) published(ctx context.Context) error {
 	if answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= 500 {
 		return fmt.Errorf("read the metrics of the local kube-apiserver: %s", answer.Status)
 	}
-	never := false
+	runs, failed, known := 0.0, 0.0, false
 	lines := bufio.NewScanner(io.LimitReader(answer.Body, maxMetrics))
 	lines.Buffer(nil, maxMetrics)
 	for lines.Scan() { // read to the end, so that the connection can be reused
 		if count, ok := bytes.CutPrefix(lines.Bytes(), publishes); ok {
-			never = string(bytes.TrimSpace(count)) == "0"
+			runs, known = metricValue(count), true
+		} else if count, ok := bytes.CutPrefix(lines.Bytes(), fails); ok {
+			failed = metricValue(count)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("read the metrics of the local kube-apiserver: %w", err)
 	}
-	if never {
+	if known && runs <= failed {
 		return errors.New("the local kube-apiserver has not published its --requestheader flags yet")
 	}
 	return nil
+}
+
+// metricValue is the value of a metric; 0 if it is no number.
+func metricValue(text []byte) float64 {
+	value, err := strconv.ParseFloat(string(bytes.TrimSpace(text)), 64)
+	if err != nil {
+		return 0
+	}
+	return value
 }
