@@ -55,7 +55,9 @@ func (t *tracer) request(r *http.Request, u user.Info, what Request) (context.Co
 
 // mayTrace reports whether a user may decide which requests are traced.
 func mayTrace(u user.Info) bool {
-	return slices.ContainsFunc(u.GetGroups(), func(group string) bool { return group == user.SystemPrivilegedGroup || group == user.MonitoringGroup })
+	return slices.ContainsFunc(u.GetGroups(), func(group string) bool {
+		return group == user.SystemPrivilegedGroup || group == user.MonitoringGroup
+	})
 }
 
 // attempt begins the span of one attempt, and returns a copy of header that names it as the parent.

@@ -141,7 +141,8 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 		versions = []string{run.DefaultFrom, run.DefaultTo}
 	}
 	o := campaign.Options{
-		Spec: r.spec, Versions: slices.Clone(versions), Controlled: r.controlled, First: f.options.First, Seeds: f.options.Seeds, For: f.options.For,
+		Spec: r.spec, Versions: slices.Clone(versions), Controlled: r.controlled,
+		First: f.options.First, Seeds: f.options.Seeds, For: f.options.For,
 		Candidates: r.candidates, Repeats: r.repeats, ShrinkRuns: r.shrinkRuns, Findings: known, Earlier: earlier, UntilNew: r.untilNew,
 		Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
 		Version: run.Version(), Machine: strings.Join(run.Machine(), ", "), Progress: run.Console{Progress: progress}.Status(),

@@ -50,7 +50,10 @@ func control(p *scenario.Plan, seed uint64, version string) {
 		ends--
 	}
 	changes := []scenario.Step{
-		{Action: scenario.DeleteOwners, Objects: &owned, Optional: true, Propagation: scenario.Propagations[choices.IntN(len(scenario.Propagations))]},
+		{
+			Action: scenario.DeleteOwners, Objects: &owned, Optional: true,
+			Propagation: scenario.Propagations[choices.IntN(len(scenario.Propagations))],
+		},
 		{Action: scenario.DeleteNamespace, Objects: &whole, Optional: true},
 	}
 	if choices.IntN(2) == 0 {

@@ -92,7 +92,8 @@ func (d Dir) openSession(ctx context.Context, c Console) (s *sessioned, end func
 	collector := history.NewCollector(m.Run, nil)
 	made, err := local.New(local.Config{
 		Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Controllers: m.Controllers, Etcd: m.Etcd, Proxy: self,
-		Files: d.files(), Recorder: collector.Recorder, Status: status, Failed: func(part string, why error) { abandon(recordLoss(collector.Recorder, part, why)) },
+		Files: d.files(), Recorder: collector.Recorder, Status: status,
+		Failed: func(part string, why error) { abandon(recordLoss(collector.Recorder, part, why)) },
 	})
 	if err != nil {
 		abandon(nil)
