@@ -5,7 +5,15 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
+
+// toAggregated is the caller of a request that an aggregated API server answers.
+func toAggregated(u user.Info) *caller {
+	c := &caller{asserted: u}
+	c.aggregated.Store(true)
+	return c
+}
 
 // What an aggregated API server answers may break an HTTP/2 connection, so such requests share none
 // with others. An APIService without a Service is answered by the local server itself.

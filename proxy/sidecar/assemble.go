@@ -95,7 +95,6 @@ func (s *sidecar) transports() {
 	s.toPeers = newTransport(s.policy.Routing.DialTimeout, silence, peerTLS)
 	s.toLocal = newTransport(localDial, 0, localTLS)
 	s.forSelf = newTransport(localDial, 0, localTLS)
-	s.plain.aggregated, s.toLocal.aggregated = s.aggregated, s.aggregated
 	s.serverTLS = newServerTLS(s.completed)
 	c.changed = []func(){s.toPeers.renew, s.toLocal.renew, s.plain.renew, s.forSelf.renew, s.serverTLS.renew}
 }
@@ -140,6 +139,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 		}
 	}
 	local := newLocal(s.upstream, asCaller{asserted{s.toLocal, s.own}, s.plain}, s.headers, s.log)
+	local.aggregated = s.aggregated
 	handler, err := proxy.New(proxy.Config{
 		Store:     s.store,
 		Local:     namesProxy{local, s.public},

@@ -41,6 +41,9 @@ type caller struct {
 	// cleaned are the published names whose headers were removed from the request for the local
 	// server; nil if none were published. It is set for both cases.
 	cleaned atomic.Pointer[identityNames]
+	// aggregated is true if an aggregated API server answers the request to the local server. It is
+	// set for both cases.
+	aggregated atomic.Bool
 
 	found    atomic.Pointer[user.Info]
 	learning sync.Once

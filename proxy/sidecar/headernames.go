@@ -39,6 +39,7 @@ const authenticationConfig = "extension-apiserver-authentication"
 type headerNames struct {
 	own       *identityNames
 	published atomic.Pointer[identityNames] // by the servers; nil until it has been read and agrees with own
+	present   atomic.Pointer[identityNames] // those of published that are published now
 	grown     atomic.Bool                   // published has names that own lacks
 	comparing sync.Mutex                    // held while published changes
 	changed   func(*identityNames)          // called before published changes; nil: nothing is called
@@ -50,12 +51,13 @@ type headerNames struct {
 func (n *headerNames) compared() bool { return n.published.Load() != nil }
 
 // everybodyKnows returns those of the own names of one kind that every other sidecar knows too: the
-// standard names and the published ones. So every sidecar removes headers with these names from the
-// requests of its clients.
+// standard names and those that are published now. So every sidecar removes headers with these
+// names from the requests of its clients. A sidecar that has started since a name was last
+// published does not know that name.
 func (n *headerNames) everybodyKnows(of func(*identityNames) []string) []string {
 	known := of(standardNames)
-	if published := n.published.Load(); published != nil {
-		known = slices.Concat(known, of(published))
+	if present := n.present.Load(); present != nil {
+		known = slices.Concat(known, of(present))
 	}
 	var both []string
 	for _, name := range of(n.own) {
@@ -143,6 +145,7 @@ func (n *headerNames) compare(data map[string]string) error {
 				"but the proxy will not start again with its flags",
 			"error", err)
 	}
+	n.present.Store(published)
 	before := n.published.Load()
 	published = published.with(cmp.Or(before, &identityNames{})) // a server may still read a name that it once read
 	if before != nil && published.equal(before) {

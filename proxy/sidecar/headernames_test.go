@@ -164,6 +164,38 @@ func TestPeersCannotCarryNamesThatTheyDoNotKnow(t *testing.T) {
 	}
 }
 
+// A name counts as known to every sidecar while it is published, and no longer.
+func TestNamesThatEverybodyKnows(t *testing.T) {
+	own := &identityNames{user: []string{"X-Remote-User", "X-Old-User", "X-Only-Here"}}
+	names := &headerNames{own: own, log: slog.New(slog.DiscardHandler)}
+	// The other kinds do not matter here.
+	own.group, own.extra = standardNames.group, standardNames.extra
+	known := func() []string { return names.everybodyKnows(func(n *identityNames) []string { return n.user }) }
+	if got, want := known(), []string{"X-Remote-User"}; !slices.Equal(got, want) {
+		t.Errorf("before any name is published: %q, want %q", got, want)
+	}
+	for _, c := range []struct {
+		published string
+		want      []string
+	}{
+		{`["X-Remote-User","x-old-user"]`, []string{"X-Remote-User", "X-Old-User"}},
+		{`["X-Remote-User"]`, []string{"X-Remote-User"}},
+		{`["X-Remote-User","X-Old-User","X-New-User"]`, []string{"X-Remote-User", "X-Old-User"}},
+		{`[`, []string{"X-Remote-User"}},
+	} {
+		err := names.compare(map[string]string{
+			"requestheader-client-ca-file": "a certificate", "requestheader-username-headers": c.published,
+			"requestheader-group-headers": `["X-Remote-Group"]`, "requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := known(); !slices.Equal(got, c.want) {
+			t.Errorf("published %s: %q, want %q", c.published, got, c.want)
+		}
+	}
+}
+
 // Names may be published while a request waits. Then their headers do not reach the peer, and the
 // headers that the sidecar writes do. The request itself is not changed, because it may be sent
 // again.

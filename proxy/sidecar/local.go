@@ -33,11 +33,14 @@ type local struct {
 	upstream  *url.URL
 	transport http.RoundTripper
 	names     *headerNames
-	log       *slog.Logger
-	proxy     *httputil.ReverseProxy
-	failing   atomic.Bool // the last request got no answer
-	bodies    *replay.Budget
-	alone     *bounded
+	// aggregated reports whether an aggregated API server answers requests at a path. nil: none
+	// does.
+	aggregated func(path string) bool
+	log        *slog.Logger
+	proxy      *httputil.ReverseProxy
+	failing    atomic.Bool // the last request got no answer
+	bodies     *replay.Budget
+	alone      *bounded
 }
 
 func newLocal(upstream *url.URL, rt http.RoundTripper, names *headerNames, log *slog.Logger) *local {
@@ -123,6 +126,7 @@ func (l *local) direct(out, in *http.Request) {
 	dropHop(out.Header)
 	c := callerFrom(in.Context())
 	c.cleaned.Store(l.names.drop(out.Header))
+	c.aggregated.Store(l.aggregated != nil && l.aggregated(out.URL.Path))
 	if !c.own() {
 		out.Header.Del("Authorization")
 		l.names.own.set(out, c.asserted)

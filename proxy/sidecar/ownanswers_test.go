@@ -32,6 +32,7 @@ func deniedBy(name, why string) error {
 // What each answer to the question for the sidecar's own identity says about its credentials, and
 // what the answer of the local server to a caller's request then becomes.
 func TestAnswersAboutOwnCredentials(t *testing.T) {
+	const toOthers = "/apis/aggregated.example/v1/things" // an aggregated API server answers it
 	self := authenticationv1.UserInfo{Username: selfUser.Name}
 	for name, c := range map[string]struct {
 		who  authenticationv1.UserInfo
@@ -76,7 +77,7 @@ func TestAnswersAboutOwnCredentials(t *testing.T) {
 			if lost != (c.want == refused && before != refused) || regained != (c.want == accepted && before == refused) {
 				t.Errorf("%s, before it %d: logged %s", name, before, &logged)
 			}
-			for path, pod := range map[string]bool{common: false, "/api/v1/namespaces/n/pods/p/proxy/login": true} {
+			for path, others := range map[string]bool{common: false, "/api/v1/namespaces/n/pods/p/proxy/login": true, toOthers: true} {
 				for _, status := range []int{200, 401, 403, 500} {
 					own := newOwnCredentials(selfReviewsOf{oracle: oracle}, slog.New(slog.DiscardHandler))
 					own.state.Store(int32(before))
@@ -91,9 +92,14 @@ func TestAnswersAboutOwnCredentials(t *testing.T) {
 					var answer *http.Response
 					var err error
 					request := &closing{Reader: strings.NewReader("x")}
-					withInfo(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { answer, err = through.RoundTrip(r) })).
+					withInfo(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+						if path == toOthers {
+							r = r.WithContext(withCallerOf(r.Context(), toAggregated(&user.DefaultInfo{Name: "alice"})))
+						}
+						answer, err = through.RoundTrip(r)
+					})).
 						ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, request))
-					passes := before != refused && (status != 401 || c.want == accepted || c.want == acceptanceUnknown && pod)
+					passes := before != refused && (status != 401 || c.want == accepted || c.want == acceptanceUnknown && others)
 					if passes != (err == nil) || !passes && err != errOwnCredentials || passes && answer.StatusCode != status {
 						t.Errorf("%s, before it %d, %s answers %d: error %v, want it passed on %t", name, before, path, status, err, passes)
 					}

@@ -157,7 +157,7 @@ func (t asserted) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer, err
 	}
 	switch now := t.own.askedSince(r.Context(), time.Now()); {
-	case now == accepted, now == acceptanceUnknown && throughProxy(r):
+	case now == accepted, now == acceptanceUnknown && answeredByOthers(r):
 		return answer, nil // an aggregated API server, a pod, a service or a node refuses the client
 	}
 	_ = answer.Body.Close()

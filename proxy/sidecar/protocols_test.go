@@ -37,15 +37,16 @@ func TestWhichRequestsShareConnections(t *testing.T) {
 		caller *caller
 		apart  bool
 	}{
-		"alice":                     {alice, nil, false},
-		"nobody":                    {nobody, nil, true},
-		"an accepted token":         {nil, &caller{trusted: true}, false},
-		"another token":             {nil, &caller{}, true},
-		"alice, asserted to a peer": {alice, &caller{}, false}, // of a token
-		"nobody, at a peer":         {nobody, &caller{trusted: true}, true},
-		"a certificate":             {nil, &caller{asserted: alice}, false},
-		"no certificate":            {nil, &caller{asserted: nobody}, true},
-		"the sidecar itself":        {nil, nil, false},
+		"alice":                       {alice, nil, false},
+		"nobody":                      {nobody, nil, true},
+		"an accepted token":           {nil, &caller{trusted: true}, false},
+		"another token":               {nil, &caller{}, true},
+		"alice, asserted to a peer":   {alice, &caller{}, false}, // of a token
+		"nobody, at a peer":           {nobody, &caller{trusted: true}, true},
+		"a certificate":               {nil, &caller{asserted: alice}, false},
+		"no certificate":              {nil, &caller{asserted: nobody}, true},
+		"the sidecar itself":          {nil, nil, false},
+		"alice, at an aggregated API": {nil, toAggregated(alice), false},
 	} {
 		for path, toPod := range map[string]bool{common: false, pod: true} {
 			for _, body := range []string{"none", "no body", "again", "once"} {
@@ -83,10 +84,11 @@ func TestWhichRequestsShareConnections(t *testing.T) {
 					switch {
 					case once && !toPod:
 						want = plainText + " 100-continue"
-					case once || toPod || by.apart || upgrade != "":
+					case once || by.apart || upgrade != "" || toPod || by.caller != nil && by.caller.aggregated.Load():
 						want = plainText + " "
 					}
-					own, occupies := by.apart || once, by.apart || once || toPod
+					byOthers := toPod || by.caller != nil && by.caller.aggregated.Load()
+					own, occupies := by.apart || once, by.apart || once || byOthers
 					if needsOwnConnection(r) != own || occupiesConnection(r) != occupies {
 						t.Errorf("%s, %s, body %s: own connection %t, occupies it %t; want %t, %t", name, path, body, needsOwnConnection(r), occupiesConnection(r), own, occupies)
 					}

@@ -40,11 +40,7 @@ type transport struct {
 	ping   time.Duration // silence before an HTTP/2 ping; zero: no pings
 	// admit is called for each new connection before it is used, with the names of [transport.use].
 	// nil: all connections are used, by all requests.
-	admit func(context.Context, *identityNames) error
-	// aggregated reports whether an aggregated API server answers requests at a path. Such a server
-	// may be as hostile as a pod (see [throughProxy]). nil: none does.
-	aggregated func(path string) bool
-
+	admit   func(context.Context, *identityNames) error
 	names   atomic.Pointer[identityNames]
 	conns   connections.Set
 	current atomic.Pointer[transports]
@@ -58,7 +54,7 @@ type transport struct {
 const keepRetired = 4
 
 // transports has two transports, because HTTP/2 has no Upgrade (RFC 9113, 8.6), and Go falls back
-// to HTTP/1.1 only for WebSockets and not for SPDY. [throughProxy] gives another reason.
+// to HTTP/1.1 only for WebSockets and not for SPDY. [answeredByOthers] gives another reason.
 type transports struct {
 	http2, http1 *http.Transport
 	names        *identityNames // of admit
@@ -157,7 +153,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case !repeatable(r) && !throughProxy(r):
 		return current.http1.RoundTrip(expecting(r))
-	case r.Header.Get("Upgrade") != "" || throughProxy(r) || t.aggregated != nil && t.aggregated(r.URL.Path) || apart(r):
+	case r.Header.Get("Upgrade") != "" || answeredByOthers(r) || apart(r):
 		return current.http1.RoundTrip(r)
 	}
 	return current.http2.RoundTrip(r)
@@ -172,7 +168,7 @@ func needsOwnConnection(r *http.Request) bool { return apart(r) || !repeatable(r
 // occupiesConnection reports whether a request for the local server needs a connection that no open
 // connection of its client accounts for. A client can send a hundred such requests on one HTTP/2
 // connection. An upgrade is not among them, because HTTP/2 has no upgrades.
-func occupiesConnection(r *http.Request) bool { return needsOwnConnection(r) || throughProxy(r) }
+func occupiesConnection(r *http.Request) bool { return needsOwnConnection(r) || answeredByOthers(r) }
 
 // apart is [caller.apart]. For a request to a peer, the sidecar asserts the user, and only this
 // user counts.
@@ -211,10 +207,17 @@ func groupVersionOf(path string) (gv schema.GroupVersion, ok bool) {
 	return schema.GroupVersion{Group: group, Version: version}, ok && found && version != ""
 }
 
-// throughProxy reports whether a pod, a service or a node answers the request. It may send more
-// headers than an HTTP/2 client accepts, and then the whole connection fails
-// (golang.org/x/net/http2, Framer.readMetaFrame). So these requests do not share connections with
+// answeredByOthers reports whether the local server passes the request on to a pod, a service, a
+// node or an aggregated API server. Each of them may send more headers than an HTTP/2 client
+// accepts, and then the whole connection fails (golang.org/x/net/http2, Framer.readMetaFrame). It
+// may also send informational answers without end. So these requests do not share connections with
 // others.
+func answeredByOthers(r *http.Request) bool {
+	c, ok := r.Context().Value(callerKey{}).(*caller)
+	return throughProxy(r) || ok && c.aggregated.Load()
+}
+
+// throughProxy reports whether a pod, a service or a node answers the request.
 func throughProxy(r *http.Request) bool {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
 	return ok && wire.ThroughProxy(info)
