@@ -359,10 +359,11 @@ func TestPeerDocumentsAreBounded(t *testing.T) {
 func TestPeerDocumentsAreFetchedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fetches := map[string]int{}
+		var answer chan struct{} // the peer answers when it is closed
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) { return says(200, ""), nil }), func(c *Config) {
 			c.Document = func(_ context.Context, _ PeerView, path string) ([]byte, string, error) {
 				fetches[path]++ // without a lock: there is one fetch at a time
-				time.Sleep(time.Second)
+				<-answer
 				if path == "/bad" {
 					return nil, "", errors.New("it does not answer")
 				}
@@ -370,6 +371,7 @@ func TestPeerDocumentsAreFetchedOnce(t *testing.T) {
 			}
 		})
 		for path, good := range map[string]bool{"/good": true, "/bad": false} {
+			answer = make(chan struct{})
 			var all sync.WaitGroup
 			for range 50 {
 				all.Go(func() {
@@ -379,6 +381,8 @@ func TestPeerDocumentsAreFetchedOnce(t *testing.T) {
 					}
 				})
 			}
+			synctest.Wait() // all of them wait
+			close(answer)
 			all.Wait()
 			if fetches[path] != 1 {
 				t.Errorf("%s was fetched %d times by 50 requests, want once", path, fetches[path])
