@@ -94,7 +94,7 @@ func newSteps(h *history.History, end time.Duration) []Step {
 	for _, s := range inOrder(h.Steps, func(s history.Step) history.Time { return s.Start }) {
 		sentence := s.Sentence
 		if s.Refused != "" {
-			sentence += ": refused, " + s.Refused
+			sentence += " (not carried out: " + s.Refused + ")"
 		}
 		out = append(out, Step{
 			Index: s.Index, Sentence: sentence, StartSeconds: seconds(min(s.Start, end)), EndSeconds: seconds(min(s.End, end)),

@@ -18,10 +18,10 @@ type RealCampaign struct {
 	// Subject is whose proxy was tested. Versions are those of the kube-apiservers.
 	Subject  string   `json:"subject"`
 	Versions []string `json:"versions"`
-	// Controllers is true if schedules start kube-controller-manager. Controlled is in how many
-	// schedules the garbage collector was at work, and objects for it existed.
-	Controllers bool   `json:"controllers,omitempty"`
-	Controlled  uint64 `json:"controlled,omitempty"`
+	// Controllers is true if schedules start kube-controller-manager. ControllersWorked is in how
+	// many schedules the garbage collector was at work, and objects for it existed.
+	Controllers       bool   `json:"controllers,omitempty"`
+	ControllersWorked uint64 `json:"controllersWorked,omitempty"`
 	// QPS is the rate of the load. Environment describes the machine and the binaries.
 	QPS         float64  `json:"qps"`
 	Environment []string `json:"environment,omitempty"`
@@ -182,7 +182,7 @@ func (r *RealCampaign) SessionSummary() string {
 	}
 	text := fmt.Sprintf("%s, with at most %s each", counted(len(r.Sessions), "cluster"), counted(most, "schedule"))
 	if r.Controllers {
-		text += fmt.Sprintf("; controllers were at work in %s", counted(int(r.Controlled), "schedule"))
+		text += fmt.Sprintf("; controllers were at work in %s", counted(int(r.ControllersWorked), "schedule"))
 	}
 	return text
 }

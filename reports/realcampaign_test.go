@@ -3,10 +3,13 @@ package reports
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/golden"
+	"github.com/skewproof/skewproof/internal/history"
 )
 
 // realCampaign returns a campaign on real servers, with a finding that was confirmed and one that
@@ -75,5 +78,31 @@ func TestConfirmation(t *testing.T) {
 		if got := (CampaignFinding{Real: f}).Confirmation(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestACampaignSaysWhetherItHasControllers(t *testing.T) {
+	for _, controllers := range []bool{true, false} {
+		c := &Campaign{Schedules: 4, Real: &RealCampaign{Subject: "builtin", Controllers: controllers, ControllersWorked: 3, Sessions: []RealSession{{Schedules: 4}}}}
+		if got := strings.HasSuffix(c.realCommand(), " --controllers"); got != controllers {
+			t.Errorf("controllers %v: %s", controllers, c.realCommand())
+		}
+		want := "1 cluster, with at most 4 schedules each"
+		if controllers {
+			want += "; controllers were at work in 3 schedules"
+		}
+		if got := c.Real.SessionSummary(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A step that was not carried out says so.
+func TestStepsThatWereRefusedSayWhy(t *testing.T) {
+	steps := newSteps(&history.History{Steps: []history.Step{
+		{Sentence: "delete namespace x", Refused: "no server answers"}, {Index: 1, Start: 1, Sentence: "stop the controllers"},
+	}}, time.Second)
+	if got := []string{steps[0].Sentence, steps[1].Sentence}; !slices.Equal(got, []string{"delete namespace x (not carried out: no server answers)", "stop the controllers"}) {
+		t.Errorf("%q", got)
 	}
 }

@@ -21,13 +21,13 @@ import (
 
 // realFlags are the flags of 'skewproof explore --backend local'.
 type realFlags struct {
-	spec       run.Spec
-	candidates uint64
-	repeats    int
-	shrinkRuns int
-	untilNew   bool
-	controlled bool
-	earlier    string // the directory of the campaign to be continued
+	spec        run.Spec
+	candidates  uint64
+	repeats     int
+	shrinkRuns  int
+	untilNew    bool
+	controllers bool
+	earlier     string // the directory of the campaign to be continued
 }
 
 // onlyLocal and onlySim are the flags of explore that mean nothing on the other backend, with the
@@ -60,7 +60,7 @@ func (f *realFlags) register(flags *pflag.FlagSet) {
 		"how many runs may look for a smaller schedule of each NEW violation (local only)")
 	flags.BoolVar(&f.untilNew, "until-new", false,
 		"end the search after the first schedule with a NEW violation that decides the verdict (local only)")
-	flags.BoolVar(&f.controlled, "controllers", false,
+	flags.BoolVar(&f.controllers, "controllers", false,
 		"let kube-controller-manager run in schedules with servers of two versions, with objects that it must keep and delete (local only)")
 	flags.StringVar(&f.earlier, "continue", "",
 		"go on with the campaign in this directory: with its settings, its next seed and what it has reached (local only)")
@@ -105,7 +105,7 @@ func (r *realFlags) resume(f *searchFlags) (*reports.Campaign, error) {
 	if err := campaign.CheckEarlier(c); err != nil {
 		return nil, usage("--continue %s: %s: %w", r.earlier, path, err)
 	}
-	r.spec.Subject, r.spec.QPS, r.controlled = c.Real.Subject, c.Real.QPS, c.Real.Controllers
+	r.spec.Subject, r.spec.QPS, r.controllers = c.Real.Subject, c.Real.QPS, c.Real.Controllers
 	f.spec.Servers, f.spec.Versions, f.options.First, f.options.Strict = c.Spec.Servers, c.Real.Versions, c.FirstSeed, c.Strict
 	return c, nil
 }
@@ -141,7 +141,7 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 		versions = []string{run.DefaultFrom, run.DefaultTo}
 	}
 	o := campaign.Options{
-		Spec: r.spec, Versions: slices.Clone(versions), Controlled: r.controlled,
+		Spec: r.spec, Versions: slices.Clone(versions), Controllers: r.controllers,
 		First: f.options.First, Seeds: f.options.Seeds, For: f.options.For,
 		Candidates: r.candidates, Repeats: r.repeats, ShrinkRuns: r.shrinkRuns, Findings: known, Earlier: earlier, UntilNew: r.untilNew,
 		Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
@@ -153,7 +153,7 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 	spec := run.SessionSpec{
 		Subject: r.spec.Subject, Versions: versions, Servers: r.spec.Servers, Etcd: r.spec.Etcd, QPS: r.spec.QPS, Binaries: r.spec.Binaries,
 	}
-	if r.controlled {
+	if r.controllers {
 		spec.Controllers = slices.MinFunc(versions, semver.Compare)
 	}
 	sessions, err := spec.Prepare(ctx, progress)

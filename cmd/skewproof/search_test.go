@@ -124,6 +124,8 @@ func TestSearchesRefuseWrongFlags(t *testing.T) {
 		{"explore --continue x", "--continue means nothing with --backend sim: give each part of a search in the simulator another --shard"},
 		{"explore --until-new", "--until-new means nothing with --backend sim"},
 		{"explore --backend local --continue x --subject none", "--subject with --continue: a campaign is continued with its own settings; leave --subject out"},
+		{"explore --controllers", "--controllers means nothing with --backend sim: the simulator has none"},
+		{"explore --backend local --continue x --controllers", "--controllers with --continue: a campaign is continued with its own settings"},
 		{"explore --backend local --continue x --out y", "--out with --continue"},
 		{"explore --backend local --continue nosuch", "nosuch/campaign.json: no such file or directory; give the directory that a campaign on real servers left"},
 		{"explore --policy mine", "upstream-1.37, or none for the feature switched off"},

@@ -45,9 +45,9 @@ type Options struct {
 	Spec run.Spec
 	// Versions are at least two, in ascending order.
 	Versions []string
-	// Controlled lets kube-controller-manager of the oldest version run in every schedule in which
+	// Controllers lets kube-controller-manager of the oldest version run in every schedule in which
 	// servers of two versions run.
-	Controlled bool
+	Controllers bool
 	// First is the first seed. Seeds is how many schedules are carried out; 0: for the time For.
 	First, Seeds uint64
 	For          time.Duration
@@ -110,7 +110,7 @@ type Campaign struct {
 	operations   uint64
 	passedOn     uint64
 	overloaded   uint64
-	controlled   uint64
+	worked       uint64        // schedules in which controllers worked
 	took, resets time.Duration // of the schedules that were carried out
 	alone        time.Duration // of the schedules that were repeated alone
 	aloneRuns    uint64
@@ -150,7 +150,7 @@ func New(o Options, clusters Clusters) (*Campaign, error) {
 	if len(o.Versions) > 2 {
 		spec.Versions = o.Versions
 	}
-	chooser, err := newChooser(spec, o.Versions, max(o.First, 1), o.Candidates, o.Controlled)
+	chooser, err := newChooser(spec, o.Versions, max(o.First, 1), o.Candidates, o.Controllers)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (c *Campaign) command(seed uint64) []string {
 		"explore", "--subject", c.Spec.Subject, "--versions", join(c.Versions), "--servers", fmt.Sprint(c.Spec.Servers),
 		"--first", fmt.Sprint(seed), "--seeds", "1", "--candidates", "1",
 	}
-	if c.Controlled {
+	if c.Controllers {
 		words = append(words, "--controllers")
 	}
 	return words
@@ -383,8 +383,8 @@ func (c *Campaign) count(s schedule, j judgement, result run.ScheduleResult) {
 	if slices.ContainsFunc(j.verdicts, func(v invariant.Verdict) bool { return v.Overloaded > 0 }) {
 		c.overloaded++
 	}
-	if controlled(j.history) {
-		c.controlled++
+	if controllersWorked(j.history) {
+		c.worked++
 	}
 	c.tally.Add(s.seed, passed > 0, j.verdicts, j.violations)
 	c.growth = append(c.growth, reports.GrowthPoint{Schedules: c.done, Kinds: len(c.known) + len(c.seen), Cells: len(c.reached)})

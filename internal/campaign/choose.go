@@ -19,21 +19,21 @@ type schedule struct {
 
 // chooser makes schedules from seeds, by the generator of the simulator.
 type chooser struct {
-	next       uint64 // the next seed
-	candidates uint64 // how many seeds there are for each schedule
-	from, to   string // the oldest and the newest version
-	controlled bool   // schedules start controllers
-	generator  *search.Generator
+	next        uint64 // the next seed
+	candidates  uint64 // how many seeds there are for each schedule
+	from, to    string // the oldest and the newest version
+	controllers bool   // schedules start controllers
+	generator   *search.Generator
 }
 
 // newChooser makes the generator. versions are in ascending order.
-func newChooser(spec search.Spec, versions []string, first, candidates uint64, controlled bool) (*chooser, error) {
+func newChooser(spec search.Spec, versions []string, first, candidates uint64, controllers bool) (*chooser, error) {
 	spec.From, spec.To, spec.Versions = versions[0], versions[len(versions)-1], nil
 	if len(versions) > 2 {
 		spec.Versions = versions
 	}
 	g, err := search.NewGenerator(spec)
-	return &chooser{next: first, candidates: max(candidates, 1), from: spec.From, to: spec.To, controlled: controlled, generator: g}, err
+	return &chooser{next: first, candidates: max(candidates, 1), from: spec.From, to: spec.To, controllers: controllers, generator: g}, err
 }
 
 // of is the schedule of a seed. It depends on nothing else.
@@ -49,7 +49,7 @@ func (c *chooser) of(seed uint64) (schedule, error) {
 		return schedule{}, err
 	}
 	crowd(&s.plan, seed)
-	if c.controlled {
+	if c.controllers {
 		control(&s.plan, seed, c.from)
 	}
 	if err := s.plan.Validate(); err != nil {

@@ -23,10 +23,10 @@ var (
 const collection = 90 * time.Second
 
 // control lets controllers run during a schedule. They get objects as soon as the servers differ,
-// lose some of them during later waits, and are started again now and then. At the end they have as
-// long as the invariants allow. The faults of the schedule may make these steps impossible, so none
-// of them ends the schedule. The seed alone decides. Only real servers have controllers, so the
-// generator that the simulator shares knows none.
+// lose some of them between later steps, and in half of the schedules they are started again. At
+// the end they have as long as the invariants allow. The faults of the schedule may make these
+// steps impossible, so none of them ends the schedule. The seed alone decides. Only real servers
+// have controllers, so the generator that the simulator shares knows none.
 //
 // version must not be newer than any server, by Kubernetes' version skew policy.
 func control(p *scenario.Plan, seed uint64, version string) {
@@ -76,9 +76,9 @@ func control(p *scenario.Plan, seed uint64, version string) {
 	p.Bounds.Collection = collection
 }
 
-// controlled reports whether the garbage collector was at work in a schedule, and objects for it
-// existed.
-func controlled(h *history.History) bool {
+// controllersWorked reports whether the garbage collector was at work in a schedule, and objects
+// for it existed.
+func controllersWorked(h *history.History) bool {
 	return slices.ContainsFunc(h.Objects, func(o history.Object) bool { return o.Namespace == owned.Name && len(o.Owners) > 0 }) &&
 		slices.ContainsFunc(h.Requests, func(q history.Request) bool { return strings.HasSuffix(q.User, ":generic-garbage-collector") })
 }

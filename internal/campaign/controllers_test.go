@@ -8,6 +8,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -132,8 +133,28 @@ func TestWhichSchedulesHadControllers(t *testing.T) {
 		"objects without owners":   {loose, collects, false},
 		"only objects of the load": {elsewhere, collects, false},
 	} {
-		if got := controlled(&history.History{Objects: []history.Object{c.object}, Requests: []history.Request{c.request}}); got != c.want {
+		if got := controllersWorked(&history.History{Objects: []history.Object{c.object}, Requests: []history.Request{c.request}}); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// The command line of a schedule, and a campaign that is continued, have the controllers of the
+// campaign.
+func TestControllersOfACampaignInParts(t *testing.T) {
+	for _, controllers := range []bool{true, false} {
+		o := options(t, 2)
+		o.Controllers = controllers
+		o.Earlier = &reports.Campaign{Schedules: 9, FirstSeed: 1, Real: &reports.RealCampaign{NextSeed: 40, Controllers: controllers, ControllersWorked: 7}}
+		c, err := New(o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.report(false).Real; got.Controllers != controllers || got.ControllersWorked != 7 {
+			t.Errorf("controllers %v: the report says %v, %d", controllers, got.Controllers, got.ControllersWorked)
+		}
+		if got := slices.Contains(c.command(5), "--controllers"); got != controllers {
+			t.Errorf("controllers %v: %q", controllers, c.command(5))
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (c *Campaign) resume(e *reports.Campaign) {
 	c.chooser.next = max(r.NextSeed, c.chooser.next)
 	c.tally = search.TallyOf(e)
 	c.earlier, c.done = e.Schedules, e.Schedules
-	c.operations, c.passedOn, c.overloaded, c.controlled = r.Operations, r.PassedOn, r.Overloaded, r.Controlled
+	c.operations, c.passedOn, c.overloaded, c.worked = r.Operations, r.PassedOn, r.Overloaded, r.ControllersWorked
 	c.took, c.resets, c.alone = total(r.ScheduleSeconds, e.Schedules), total(r.ResetSeconds, e.Schedules), total(r.AloneSeconds, r.AloneRuns)
 	c.aloneRuns = r.AloneRuns
 	c.growth, c.sessions = slices.Clone(e.Growth), slices.Clone(r.Sessions)

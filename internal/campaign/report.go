@@ -35,7 +35,7 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 	c.tally.Fill(doc)
 	doc.Growth = c.growth
 	doc.Real = &reports.RealCampaign{
-		Subject: c.Spec.Subject, Versions: c.Versions, Controllers: c.Controlled, Controlled: c.controlled,
+		Subject: c.Spec.Subject, Versions: c.Versions, Controllers: c.Controllers, ControllersWorked: c.worked,
 		QPS: c.Spec.QPS, Sessions: c.sessions, Operations: c.operations, PassedOn: c.passedOn,
 		Overloaded: c.overloaded, Coverage: c.reached.Report(), Axes: axes(),
 		ScheduleSeconds: mean(c.took, c.done), ResetSeconds: mean(c.resets, c.done), AloneSeconds: mean(c.alone, c.aloneRuns),

@@ -47,23 +47,30 @@ func kind(s scenario.Server) string { return strings.TrimSpace(s.Version + " " +
 
 // settled returns what exists when it no longer changes.
 func (s *Session) settled(ctx context.Context) (existing, error) {
-	deadline, since := time.Now().Add(s.patience), time.Now()
+	since := time.Now()
 	var last []string
-	for {
+	settled, err := s.await(ctx, func() (bool, error) {
 		keys, err := s.cluster.Keys(ctx)
-		if err != nil {
-			return existing{}, err
-		}
-		switch {
-		case !slices.Equal(keys, last):
+		if !slices.Equal(keys, last) {
 			last, since = keys, time.Now()
-		case time.Since(since) >= unchanged:
-			return existing{keys: keys, served: map[string]string{}, builtIn: map[string]bool{}}, nil
-		case time.Now().After(deadline):
-			return existing{}, fmt.Errorf("what is in etcd still changes %s after all servers were ready", s.patience)
+		}
+		return time.Since(since) >= unchanged, err
+	})
+	if err == nil && !settled {
+		err = fmt.Errorf("what is in etcd still changes %s after all servers were ready", s.patience)
+	}
+	return existing{keys: last, served: map[string]string{}, builtIn: map[string]bool{}}, err
+}
+
+// await calls done until it reports true, or for as long as the session has patience. An error of
+// done ends the wait.
+func (s *Session) await(ctx context.Context, done func() (bool, error)) (bool, error) {
+	for deadline := time.Now().Add(s.patience); ; {
+		if ok, err := done(); ok || err != nil || time.Now().After(deadline) {
+			return ok && err == nil, err
 		}
 		if err := (clock{}).Sleep(ctx, glance); err != nil {
-			return existing{}, err
+			return false, err
 		}
 	}
 }
@@ -117,14 +124,14 @@ func ofObjects(key string, names []string) bool {
 // difference returns, in sentences, the differences between the cluster and the beginning of the
 // session. It waits for them to vanish, for a limited time.
 func (s *Session) difference(ctx context.Context, servers []scenario.Server) (left []string, err error) {
-	for deadline := time.Now().Add(s.patience); ; {
-		if left, err = s.compare(ctx, servers); len(left) == 0 && err == nil || time.Now().After(deadline) {
-			return left, err
-		}
-		if err := (clock{}).Sleep(ctx, glance); err != nil {
-			return nil, err
-		}
+	_, ended := s.await(ctx, func() (bool, error) {
+		left, err = s.compare(ctx, servers) // an error may vanish too
+		return len(left) == 0 && err == nil, nil
+	})
+	if ended != nil {
+		return nil, ended
 	}
+	return left, err
 }
 
 // maxLeft is the maximum number of differences that are reported.

@@ -192,21 +192,15 @@ func (s *Session) startControllers(ctx context.Context, version string) error {
 	if err := controlled.StartControllers(ctx, version, s.servers[0]); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(s.patience); ; {
+	work, err := s.await(ctx, func() (bool, error) {
 		keys, err := s.cluster.Keys(ctx)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(keys, func(key string) bool { return strings.HasSuffix(key, controllersWork) }) {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("the garbage collector has no service account %s after kube-controller-manager %s was healthy", s.patience, version)
-		}
-		if err := (clock{}).Sleep(ctx, glance); err != nil {
-			return err
-		}
+		return slices.ContainsFunc(keys, func(key string) bool { return strings.HasSuffix(key, controllersWork) }), err
+	})
+	if err == nil && !work {
+		err = fmt.Errorf("the garbage collector has no service account %s after kube-controller-manager %s was healthy: see logs/controllers.log",
+			s.patience, version)
 	}
+	return err
 }
 
 // stopControllers stops the controllers if there are any. They stop before the servers do, because

@@ -157,3 +157,84 @@ func TestASessionRemovesTheObjectsOfItsLastPlan(t *testing.T) {
 		t.Errorf("left: %q, want %q", left, want)
 	}
 }
+
+// directed is a cluster with controllers, which make a key some reads after they are healthy.
+type directed struct {
+	kept
+	made string // "" if they make none
+}
+
+func (d *directed) Start(context.Context) error { return nil }
+func (d *directed) StartControllers(_ context.Context, version, through string) error {
+	d.acts = append(d.acts, "start controllers "+version+" through "+through)
+	if d.made != "" {
+		d.keys = append(d.keys, d.made)
+	}
+	return nil
+}
+func (d *directed) StartCandidate(context.Context, string, string) error { return nil }
+func (d *directed) StopControllers(context.Context) error {
+	d.acts = append(d.acts, "stop controllers")
+	return nil
+}
+func (d *directed) Serving(string) int { return len(d.acts) } // so that it has to be stopped
+func (d *directed) StopServer(_ context.Context, name string) error {
+	d.acts = append(d.acts, "stop "+name)
+	return errors.New("that is enough")
+}
+
+// Controllers end when they cannot reach a server, so they stop before the servers do.
+func TestControllersStopBeforeTheServers(t *testing.T) {
+	d := &directed{}
+	s := sessionOn(&d.kept)
+	s.cluster = d
+	d.acts = []string{"ran"}
+	plan := scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1"}}}
+	s.last = newRunner(plan, d, &witness{Recorder: s.recorder.Recorder}, s.options)
+	if _, err := s.reset(t.Context(), s.last); err == nil || !strings.Contains(err.Error(), "that is enough") {
+		t.Fatal(err)
+	}
+	if want := []string{"ran", "stop controllers", "stop a"}; !slices.Equal(d.acts, want) {
+		t.Errorf("it did %q, want %q", d.acts, want)
+	}
+}
+
+// What exists at the beginning of a session includes what controllers make. They are healthy before
+// they make it.
+func TestASessionWaitsUntilControllersWork(t *testing.T) {
+	for made, why := range map[string]string{
+		"/registry/serviceaccounts/kube-system/generic-garbage-collector": "",
+		"/registry/serviceaccounts/default/generic-garbage-collector":     "has no service account",
+		"": "has no service account",
+	} {
+		d := &directed{made: made}
+		s := sessionOn(&d.kept)
+		s.cluster = d
+		err := s.startControllers(t.Context(), "v1.36.3")
+		if why == "" && err != nil || why != "" && (err == nil || !strings.Contains(err.Error(), why)) {
+			t.Errorf("they make %q: %v, want %q", made, err, why)
+		}
+		if want := []string{"start controllers v1.36.3 through a"}; !slices.Equal(d.acts, want) {
+			t.Errorf("it did %q, want %q", d.acts, want)
+		}
+	}
+	s := sessionOn(&kept{})
+	if err := s.startControllers(t.Context(), "v1.36.3"); err == nil || !strings.Contains(err.Error(), "choose backend local") {
+		t.Errorf("on a cluster without controllers: %v", err)
+	}
+}
+
+// The next watch of etcd records all objects anew.
+func TestAScheduleHasNoObjectsOfTheOneBefore(t *testing.T) {
+	k := &kept{}
+	s := sessionOn(k)
+	s.recorder.Object(history.Object{Revision: 1, Key: "/registry/x", UID: "x"})
+	plan := scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1"}}}
+	if _, err := s.reset(t.Context(), newRunner(plan, k, &witness{Recorder: s.recorder.Recorder}, s.options)); err != nil {
+		t.Fatal(err)
+	}
+	part, err := s.recorder.Part(history.Part{From: 0, To: s.recorder.Now()})
+	if err != nil || len(part.Objects) != 0 {
+		t.Errorf("%d objects, error %v", len(part.Objects), err)
+	}
+}

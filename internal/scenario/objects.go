@@ -72,7 +72,7 @@ func (s Step) validObjects() error {
 type RefusedControl struct{ Err error }
 
 // Error gives the reason.
-func (e *RefusedControl) Error() string { return "not possible now: " + e.Err.Error() }
+func (e *RefusedControl) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *RefusedControl) Unwrap() error { return e.Err }

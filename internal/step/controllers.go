@@ -14,14 +14,14 @@ const collectEvery = time.Second
 // control carries out steps about controllers and the objects that they act on. If an optional step
 // fails, the error is a [scenario.RefusedControl].
 func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
-	err := e.controlled(ctx, s)
+	err := e.doControl(ctx, s)
 	if err != nil && s.Optional && ctx.Err() == nil {
 		return &scenario.RefusedControl{Err: err}
 	}
 	return err
 }
 
-func (e *Executor) controlled(ctx context.Context, s *scenario.Step) error {
+func (e *Executor) doControl(ctx context.Context, s *scenario.Step) error {
 	controllers := e.Cluster.(cluster.Controllers) // see Prepare
 	switch s.Action {
 	case scenario.StartControllers:

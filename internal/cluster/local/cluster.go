@@ -82,7 +82,7 @@ func New(config Config) (*Cluster, error) {
 	if config.Failed == nil {
 		config.Failed = func(string, error) {}
 	}
-	c := &Cluster{config: config, controllers: controllers{name: controllersName, subnet: controllersHost}}
+	c := &Cluster{config: config, controllers: controllers{name: controllersName, subnet: controllersHost, pause: restartDelay}}
 	if err := c.build(); err != nil {
 		c.Close()
 		return nil, err

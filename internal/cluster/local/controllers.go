@@ -32,6 +32,7 @@ const (
 	// controllersRestarts is how often the program may end by itself before the run is over. It
 	// ends whenever a connection breaks while it starts its controllers. With leader election it
 	// also ends whenever its server is out of reach for longer than a lease may be renewed.
+	// Each of them ends at once while a server is out of reach, which it may be for half a minute.
 	controllersRestarts = 30
 	candidatesRestarts  = 50
 	// restartDelay is the time until the program is started again. A kubelet waits longer.
@@ -55,6 +56,7 @@ type controllers struct {
 	name   string // of the host, of the logs, and of the files in the directory of keys
 	subnet netip.Prefix
 	elect  bool
+	pause  time.Duration // until the program is started again
 
 	mu      sync.Mutex
 	host    *sandbox.Host // nil until it is needed
@@ -87,7 +89,9 @@ func (c *candidates) of(server string, n int) *controllers {
 		c.all = map[string]*controllers{}
 	}
 	if c.all[server] == nil {
-		c.all[server] = &controllers{name: CandidateHost(server), subnet: netip.PrefixFrom(offset(candidatesBlock, 4*n), 30), elect: true}
+		c.all[server] = &controllers{
+			name: CandidateHost(server), subnet: netip.PrefixFrom(offset(candidatesBlock, 4*n), 30), elect: true, pause: restartDelay,
+		}
 	}
 	return c.all[server]
 }
@@ -184,7 +188,7 @@ func (c *Cluster) restartControllers(r *controllers, ended *dependency) {
 	if r.elect {
 		limit = candidatesRestarts
 	}
-	time.Sleep(restartDelay)
+	time.Sleep(r.pause)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.program != ended {
