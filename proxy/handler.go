@@ -58,9 +58,11 @@ type Config struct {
 	// never.
 	FromPeer func(*http.Request) bool
 
-	// Identify returns the authenticated user of a request that the handler sends to a peer. It is
-	// not called for other requests. The client gets its error as the answer, with the status of
-	// the error (see apierrors.APIStatus). Nil: [apirequest.UserFrom] of the request's context.
+	// Identify returns the authenticated user of a request that the handler sends to a peer. The
+	// client gets its error as the answer, with the status of the error (see apierrors.APIStatus).
+	// It is also called for a request whose answer is a merged OpenAPI description; then after an
+	// error the local server answers. It is not called for other requests. Nil:
+	// [apirequest.UserFrom] of the request's context.
 	Identify func(*http.Request) (user.Info, error)
 
 	// Authorize reports whether this server would let the caller do what the request asks for. The

@@ -23,13 +23,36 @@ func (e *exchange) serveOpenAPIIndex() bool {
 	if len(missing)+len(shared) == 0 {
 		return false
 	}
+	merged := e.mergedIndex(missing, shared)
+	if merged == nil {
+		return false // the local server answers with its own error
+	}
+	document, err := discovery.NewOpenAPIDocument(merged)
+	if err != nil {
+		e.fail(err)
+		return true
+	}
+	document.ServeHTTP(e.w, e.r)
+	return true
+}
+
+// mergedIndex returns the local server's index with the missing and the shared versions. It returns
+// nil if the local server gives the caller no index.
+func (e *exchange) mergedIndex(missing []string, shared []sharedVersion) discovery.OpenAPIIndex {
+	if len(shared) > 0 { // otherwise no document of a peer is needed
+		leave, err := e.descriptionsPlace()
+		if err != nil {
+			return nil
+		}
+		defer leave()
+	}
 	own := e.askLocal("/openapi/v3", "")
 	if own == nil {
-		return false // the local server answers with its own error
+		return nil
 	}
 	index, err := discovery.DecodeOpenAPI(own.body.Bytes())
 	if err != nil {
-		return false
+		return nil
 	}
 	merged := maps.Clone(index)
 	for _, path := range missing {
@@ -38,20 +61,24 @@ func (e *exchange) serveOpenAPIIndex() bool {
 			merged[path] = u
 		}
 	}
-	e.h.openAPI.inTurn(e.r.Context(), func() { // otherwise the client has closed its connection
-		for _, v := range shared {
-			if _, ok := index[v.path]; ok {
-				merged[v.path] = e.indexed(index, v)
-			}
+	for _, v := range shared {
+		if _, ok := index[v.path]; ok {
+			merged[v.path] = e.indexed(index, v)
 		}
-	})
-	document, err := discovery.NewOpenAPIDocument(merged)
-	if err != nil {
-		e.fail(err)
-		return true
 	}
-	document.ServeHTTP(e.w, e.r)
-	return true
+	return merged
+}
+
+// descriptionsPlace waits until the caller makes nothing else of OpenAPI, and takes the caller's
+// place until leave is called. So many requests of one caller take the memory of one, and delay no
+// other caller's. The error says that the caller's identity is unknown, or that the request's
+// context ended.
+func (e *exchange) descriptionsPlace() (leave func(), err error) {
+	u, err := e.h.config.Identify(e.r)
+	if err != nil {
+		return nil, err
+	}
+	return e.h.openAPI.places.Enter(e.r.Context(), u.GetName())
 }
 
 // indexed returns the URL for a version of which peers serve more resources.

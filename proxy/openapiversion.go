@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync"
 
 	"golang.org/x/sync/semaphore"
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/proxy/internal/share"
 )
 
 // maxDescriptions bounds the merged OpenAPI descriptions in memory, in bytes of their JSON.
@@ -71,15 +73,7 @@ func (e *exchange) serveOpenAPIVersion() bool {
 	if !ok {
 		return false
 	}
-	own := e.askLocal("/openapi/v3/"+shared.path, runtime.ContentTypeJSON)
-	if own == nil {
-		return false // the local server answers with its own error
-	}
-	var description *discovery.OpenAPIDescription
-	var err error
-	if !e.h.openAPI.inTurn(e.r.Context(), func() { description, err = e.describe(shared, own) }) {
-		return false // the client has closed its connection
-	}
+	description, err := e.describe(shared)
 	if description != nil && err == nil {
 		err = description.Serve(e.w, e.r, e.h.now())
 	}
@@ -139,22 +133,56 @@ func (e *exchange) peerTag(p PeerView, path string) (string, bool) {
 	return index.Hash(path), ok
 }
 
-// describe merges a description. If nothing has changed, it returns the last one. It returns nil if
-// no peer adds anything.
-func (e *exchange) describe(v sharedVersion, own *recorder) (*discovery.OpenAPIDescription, error) {
-	tag := contentTag(own.header.Get("ETag"), own.body.Bytes())
-	parts := e.plannedParts(v)
-	if len(parts) == 0 {
+// describe returns a merged description. It returns nil if the local server is to answer: no peer
+// adds anything, the local server does not show its own description to the caller, or the caller is
+// gone.
+func (e *exchange) describe(v sharedVersion) (description *discovery.OpenAPIDescription, err error) {
+	leave, err := e.descriptionsPlace()
+	if err != nil {
+		return nil, nil // the local server answers
+	}
+	defer leave()
+	own := e.askLocal("/openapi/v3/"+v.path, runtime.ContentTypeJSON)
+	if own == nil {
 		return nil, nil
 	}
-	if known := e.h.openAPI.get(v.path); known != nil && known.Tag() == mergedTag(tag, parts) {
+	tag := contentTag(own.header.Get("ETag"), own.body.Bytes())
+	if known, ok := e.knownDescription(v, tag); ok {
 		return known, nil
 	}
+	// These fetches are not in the turn below, so a slow peer delays only requests that need it.
+	v.missing.from(e, v.root, func(p PeerView, _ lacking) bool {
+		_, err := e.peerDescription(p, v)
+		return err == nil
+	})
+	e.h.openAPI.inTurn(e.r.Context(), func() { // otherwise the client has closed its connection
+		var ok bool
+		if description, ok = e.knownDescription(v, tag); !ok { // nobody has made it meanwhile
+			description, err = e.merge(v, tag, own)
+		}
+	})
+	return description, err
+}
+
+// knownDescription returns the last merged description if nothing has changed since. It returns nil
+// and true if no peer adds anything.
+func (e *exchange) knownDescription(v sharedVersion, tag string) (known *discovery.OpenAPIDescription, ok bool) {
+	parts := e.plannedParts(v)
+	if len(parts) == 0 {
+		return nil, true
+	}
+	known = e.h.openAPI.get(v.path)
+	return known, known != nil && known.Tag() == mergedTag(tag, parts)
+}
+
+// merge merges a description of the local server's and those of peers. It returns nil if no peer
+// adds anything.
+func (e *exchange) merge(v sharedVersion, tag string, own *recorder) (*discovery.OpenAPIDescription, error) {
 	merged, err := discovery.DecodeOpenAPIVersion(own.body.Bytes())
 	if err != nil {
 		return nil, err
 	}
-	parts = nil
+	var parts []part
 	v.missing.from(e, v.root, func(p PeerView, adds lacking) bool {
 		both, from, err := e.add(merged, p, v, adds)
 		if err != nil {
@@ -177,12 +205,7 @@ func (e *exchange) describe(v sharedVersion, own *recorder) (*discovery.OpenAPID
 
 // add merges a peer's description into another one. It returns the tag of the peer's description.
 func (e *exchange) add(to *discovery.OpenAPIVersion, p PeerView, v sharedVersion, adds lacking) (*discovery.OpenAPIVersion, string, error) {
-	hash, ok := e.peerTag(p, v.path)
-	if !ok {
-		return nil, "", errNotAskedAgain
-	}
-	path := "/openapi/v3/" + v.path
-	known, err := e.h.peerDocument(p, path, p.Incarnation+" "+hash, 0)
+	known, err := e.peerDescription(p, v)
 	if err != nil {
 		return nil, "", err
 	}
@@ -191,10 +214,19 @@ func (e *exchange) add(to *discovery.OpenAPIVersion, p PeerView, v sharedVersion
 		to, err = to.Add(from, func(path string) bool { return adds.has(e.h, path) }, adds.hasKind)
 	}
 	if err != nil {
-		e.h.spoilt(p, path, err)
+		e.h.spoilt(p, "/openapi/v3/"+v.path, err)
 		return nil, "", err
 	}
 	return to, known.tag, nil
+}
+
+// peerDescription returns a peer's description of a version.
+func (e *exchange) peerDescription(p PeerView, v sharedVersion) (*peerDocument, error) {
+	hash, ok := e.peerTag(p, v.path)
+	if !ok {
+		return nil, errNotAskedAgain
+	}
+	return e.h.peerDocument(p, "/openapi/v3/"+v.path, p.Incarnation+" "+hash, 0)
 }
 
 // has reports whether a path of an OpenAPI description is the path of a lacking resource or
@@ -227,11 +259,17 @@ func (missing lacking) hasKind(k discovery.GroupVersionKind) bool {
 	return false
 }
 
-// descriptions are merged OpenAPI descriptions, the last one of each path. Only one request at a
-// time may make them, because this takes much memory. Make it with newDescriptions.
+// descriptions are merged OpenAPI descriptions, the last one of each path. They are shared: which
+// caller made one does not matter. Make it with newDescriptions. It is safe for concurrent use.
 type descriptions struct {
+	// places keeps one caller's requests from delaying another's: each caller has at most one
+	// request that waits for the turn.
+	places share.Places
+	// turn is of the request that merges. Only one at a time does, because this takes much memory.
 	turn *semaphore.Weighted
-	kept map[string]*discovery.OpenAPIDescription // only the request that has the turn may use it
+
+	mu   sync.Mutex
+	kept map[string]*discovery.OpenAPIDescription
 	size int
 }
 
@@ -249,10 +287,16 @@ func (d *descriptions) inTurn(ctx context.Context, do func()) bool {
 	return true
 }
 
-func (d *descriptions) get(path string) *discovery.OpenAPIDescription { return d.kept[path] }
+func (d *descriptions) get(path string) *discovery.OpenAPIDescription {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.kept[path]
+}
 
 // put stores a description. If there are too many, it deletes all others.
 func (d *descriptions) put(path string, description *discovery.OpenAPIDescription) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if known := d.kept[path]; known != nil {
 		d.size -= known.Size()
 	}

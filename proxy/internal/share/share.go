@@ -1,4 +1,5 @@
-// Package share divides a capacity among callers, so that no caller can use up the others' share.
+// Package share divides a capacity among callers, so that no caller can use up the others' share. A
+// [Pool] refuses what is more than a caller's share, [Places] lets it wait.
 package share
 
 import "sync"
