@@ -134,7 +134,7 @@ type Received struct {
 	More  bool `json:"more,omitempty"`
 
 	// Object identifies the object in the response: its resource version, a space and the hash of the
-	// body. Headers are the headers of the response that a proxy must not change, one line each. Both
+	// body, or of the body without times if the request is a write that changes nothing. Headers are the headers of the response that a proxy must not change, one line each. Both
 	// are recorded only for requests that the load sends to every server to compare the answers.
 	Object  string `json:"object,omitempty"`
 	Headers string `json:"headers,omitempty"`
@@ -180,6 +180,10 @@ type Entry struct {
 	// (k8s.io/apiserver, pkg/endpoints/filters/authn_audit.go). The field is empty if the sender
 	// was authenticated, and in histories that are older than this field.
 	Unauthenticated string `json:"unauthenticated,omitempty"`
+	// Client is the address of the client that sent the request to the first server, as the writer
+	// knows it. It is empty if the writer does not know it, and in histories that are older than
+	// this field.
+	Client string `json:"client,omitempty"`
 	// Rerouted is true if the user agent, source or headers show that the request came from a peer.
 	Rerouted bool `json:"rerouted,omitempty"`
 	// From is the server that forwarded the request, if the writer knows it. If it is empty,

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"sync"
 	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/skewproof/skewproof/proxy"
 )
@@ -15,7 +18,7 @@ import (
 // AccessRecord is one line of the access log (--access-log). It says what the sidecar did with one
 // request. The sidecar writes it as JSON, in one write, when the request has ended. A sidecar that
 // is killed loses the records of requests in flight. The JSON names are stable. A record has no
-// header, query or body, and therefore no token.
+// query and no body, and no header except Client, and therefore no token.
 //
 // The audit ID is the client's. If the client sent none, the sidecar makes a new one. The sidecar
 // passes the audit ID on, so a record can be joined with the audit log of the server that served
@@ -36,6 +39,9 @@ type AccessRecord struct {
 	// with a bearer token, the sidecar learns the name for this record only after the local server
 	// has accepted the token. The name is missing if the sidecar could not learn it.
 	User string `json:"user,omitempty"`
+	// Client is the address of the client. If the caller proved that it is a front proxy, it is the
+	// address of the client of that front proxy (the first one in X-Forwarded-For).
+	Client string `json:"client,omitempty"`
 	// FromPeer is true if the caller proved that it is a front proxy, as the other sidecars are.
 	FromPeer bool `json:"fromPeer,omitempty"`
 	// Rerouted is true if the request says that a peer sent it. It counts only if FromPeer is true
@@ -54,6 +60,17 @@ type AccessRecord struct {
 	// Status is the HTTP status; 0 if the connection ended before one was sent. 101 is an upgraded
 	// connection.
 	Status int `json:"status"`
+}
+
+// loggedAddress returns the address of the client as a kube-apiserver would log it. It believes
+// only a front proxy about the client of that front proxy.
+func loggedAddress(r *http.Request, isProxy bool) string {
+	if isProxy {
+		if all := utilnet.SourceIPs(r); len(all) > 0 {
+			return all[0].String()
+		}
+	}
+	return clientAddress(r)
 }
 
 // AccessAttempt is one attempt at a peer.

@@ -83,6 +83,7 @@ func (a *authentication) authenticate(w http.ResponseWriter, r *http.Request) *h
 	record := accessedFrom(r.Context())
 	isProxy, _ := a.proxies.verify(r)
 	record.FromPeer = isProxy
+	record.Client = loggedAddress(r, isProxy)
 	c, err := a.caller(r)
 	a.identity.drop(r.Header)
 	refuse := func(err error) *http.Request {

@@ -206,6 +206,7 @@ func TestAccessLogShowsEveryHop(t *testing.T) {
 		"decisions":           a.Decision != "forward" || b.Decision != "local",
 		"the peer":            a.Peer != "apiserver-b" || b.Peer != "",
 		"attempts":            !slices.Equal(a.Attempts, []AccessAttempt{{"apiserver-b", "answered"}}) || len(b.Attempts) != 0,
+		"client addresses":    a.Client != "127.0.0.1" || b.Client != "127.0.0.1",
 		"a former peer":       a.FromPeer || !b.FromPeer,
 		"what was rerouted":   a.Rerouted || !b.Rerouted,
 		"statuses":            a.Status != 200 || b.Status != 200,
@@ -218,6 +219,31 @@ func TestAccessLogShowsEveryHop(t *testing.T) {
 	}
 	if s, _ := p.b.last(path); s.header.Get("Audit-Id") != "one-request" || s.query != "labelSelector=secret" {
 		t.Errorf("the server got audit ID %q and query %q", s.header.Get("Audit-Id"), s.query)
+	}
+}
+
+// A record has the address that a kube-apiserver would log, and only a front proxy is believed.
+func TestLoggedAddress(t *testing.T) {
+	const caller = "192.0.2.7"
+	for name, c := range map[string]struct {
+		isProxy   bool
+		forwarded []string
+		want      string
+	}{
+		"a client":                          {want: caller},
+		"a client that claims another one":  {forwarded: []string{"192.0.2.1"}, want: caller},
+		"a peer":                            {isProxy: true, forwarded: []string{"192.0.2.1"}, want: "192.0.2.1"},
+		"a peer after a load balancer":      {isProxy: true, forwarded: []string{"192.0.2.1, 192.0.2.2"}, want: "192.0.2.1"},
+		"a peer with a client in IPv6":      {isProxy: true, forwarded: []string{"2001:DB8::1"}, want: "2001:db8::1"},
+		"a peer that says nothing":          {isProxy: true, want: caller},
+		"a peer that passes on other words": {isProxy: true, forwarded: []string{"bearer secret"}, want: caller},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &http.Request{RemoteAddr: caller + ":4711", Header: http.Header{"X-Forwarded-For": c.forwarded}}
+			if got := loggedAddress(r, c.isProxy); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

@@ -19,6 +19,7 @@ type accessRecord struct {
 	Verb     string    `json:"verb"`
 	Path     string    `json:"path"`
 	User     string    `json:"user"`
+	Client   string    `json:"client"`
 	Rerouted bool      `json:"rerouted"`
 	Peer     string    `json:"peer"`
 	Status   int       `json:"status"`
@@ -46,7 +47,7 @@ func readAccessLog(log io.Reader, server string, epoch time.Time) ([]handled, er
 		}
 		all = append(all, handled{
 			Hop: history.Hop{Operation: r.AuditID, Start: start, End: max(start, r.End.Sub(epoch)),
-				Entry: &history.Entry{Server: server, Status: r.Status, User: r.User, Unauthenticated: unauthenticated, Rerouted: r.Rerouted}},
+				Entry: &history.Entry{Server: server, Status: r.Status, User: r.User, Unauthenticated: unauthenticated, Rerouted: r.Rerouted, Client: r.Client}},
 			requested: requested{verb: r.Verb, uri: r.Path, withoutQuery: true},
 			peer:      r.Peer,
 		})
@@ -88,6 +89,7 @@ func merge(access, audit []handled) []handled {
 				both[i].User, both[i].Unauthenticated = a.User, ""
 			}
 			both[i].Unauthenticated = cmp.Or(a.Unauthenticated, both[i].Unauthenticated)
+			both[i].Client = cmp.Or(a.Client, both[i].Client)
 			if both[i].User == a.User { // the access log has only the user's name
 				both[i].Groups, both[i].UID, both[i].Extra = a.Groups, a.UID, a.Extra
 			}

@@ -227,11 +227,13 @@ func TestHopsOfARunWithSidecars(t *testing.T) {
 	all := accounts(t, "a", "b", "c")
 	id := func(name string) string { return "apiserver-" + name }
 	write(t, all[1].Access, line(t, 1000, 1300, func(r *sidecar.AccessRecord) {
-		r.Decision, r.Peer = "forward", id("a")
+		r.Client, r.Decision, r.Peer = address, "forward", id("a")
 		r.Attempts = []sidecar.AccessAttempt{{Peer: id("c"), Outcome: "refused"}, {Peer: id("a"), Outcome: "answered"}}
 	}))
-	write(t, all[2].Access, line(t, 1010, 1020, func(r *sidecar.AccessRecord) { r.Rerouted, r.Decision, r.Status = true, "unavailable", 503 }))
-	write(t, all[0].Access, line(t, 1030, 1301, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
+	write(t, all[2].Access, line(t, 1010, 1020, func(r *sidecar.AccessRecord) {
+		r.Client, r.Rerouted, r.Decision, r.Status = address, true, "unavailable", 503
+	}))
+	write(t, all[0].Access, line(t, 1030, 1301, func(r *sidecar.AccessRecord) { r.Client, r.Rerouted = "198.18.0.10", true }))
 	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z")
 	write(t, all[0].Audit, behind.Replace(received), behind.Replace(complete))
 	got, err := hopsOf(all, epoch)
@@ -240,9 +242,10 @@ func TestHopsOfARunWithSidecars(t *testing.T) {
 	}
 	refused := hop("c", 1010, 1020, true)
 	refused.Status = 503
-	served := hop("a", 1030, 1300, true)
+	served, asked := hop("a", 1030, 1300, true), hop("b", 1000, 1300, false)
 	served.Groups = noGroups // as in the log of the kube-apiserver behind the sidecar
-	compare(t, []history.Hop{served, hop("b", 1000, 1300, false), refused}, got)
+	served.Client, asked.Client, refused.Client = address, address, address
+	compare(t, []history.Hop{served, asked, refused}, got)
 }
 
 func FuzzAccessed(f *testing.F) {

@@ -105,7 +105,7 @@ func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
 // told returns a hop of the request of these tests, as in an audit log.
 func told(server string, from, to int, rerouted bool, altered string) history.Hop {
 	h := hop(server, from, to, rerouted)
-	h.Status, h.Altered, h.Groups = 503, altered, noGroups
+	h.Status, h.Altered, h.Groups, h.Client = 503, altered, noGroups, address
 	return h
 }
 
@@ -138,6 +138,6 @@ func TestHopsOfSidecarsSayWhichPathWasAltered(t *testing.T) {
 		t.Fatal(err)
 	}
 	passed := hop("a", 1030, 1260, true)
-	passed.Altered, passed.Groups = "path: /api/v1/pods rather than /api/v1/nodes", noGroups
+	passed.Altered, passed.Groups, passed.Client = "path: /api/v1/pods rather than /api/v1/nodes", noGroups, address
 	compare(t, []history.Hop{passed, hop("b", 1000, 1300, false)}, got)
 }

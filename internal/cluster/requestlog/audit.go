@@ -42,7 +42,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 			all = append(all, handled{
 				Hop: history.Hop{Operation: id, Start: start, End: start, Entry: &history.Entry{
 					Server: server, User: event.User.Username, Groups: digestGroups(event.User.Groups),
-					UID: event.User.UID, Extra: digestExtra(event.User.Extra), Rerouted: len(event.SourceIPs) > sources,
+					UID: event.User.UID, Extra: digestExtra(event.User.Extra), Rerouted: len(event.SourceIPs) > sources, Client: client(event),
 				}},
 				requested: asked(event),
 			})
@@ -52,7 +52,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 				all = append(all, handled{
 					Hop: history.Hop{Operation: id, Start: received, End: max(received, event.StageTimestamp.Sub(epoch)),
 						Entry: &history.Entry{
-							Server: server, Status: code(event), Unauthenticated: reason(event), Rerouted: len(event.SourceIPs) > sources,
+							Server: server, Status: code(event), Unauthenticated: reason(event), Rerouted: len(event.SourceIPs) > sources, Client: client(event),
 						}},
 					requested: asked(event),
 				})
@@ -95,6 +95,15 @@ func code(event auditv1.Event) int {
 		return 0
 	}
 	return int(event.ResponseStatus.Code)
+}
+
+// client returns the address of the first sender of the request: those that pass it on add theirs
+// (k8s.io/apimachinery, pkg/util/net, SourceIPs).
+func client(event auditv1.Event) string {
+	if len(event.SourceIPs) == 0 {
+		return ""
+	}
+	return event.SourceIPs[0]
 }
 
 // reason returns the server's text about why it could not authenticate the sender of the request.

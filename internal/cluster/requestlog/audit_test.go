@@ -19,6 +19,9 @@ const (
 		`"requestReceivedTimestamp":"2026-11-21T10:00:01.000000Z","stageTimestamp":"2026-11-21T10:00:01.250000Z"}`
 )
 
+// jane's address in these logs.
+const address = "198.18.0.5"
+
 // noGroups is the digest of the groups of users in these logs.
 var noGroups = digestGroups(nil)
 
@@ -33,7 +36,7 @@ func TestAudited(t *testing.T) {
 		Entry: &history.Entry{Server: "b", Status: 404, User: "jane", Rerouted: true}}
 	open := history.Hop{Operation: "x1", Start: time.Second, End: time.Second, Entry: &history.Entry{Server: "b", User: "jane"}}
 	listed := func(h history.Hop) handled {
-		h.Groups = noGroups
+		h.Groups, h.Client = noGroups, address
 		return handled{Hop: h, requested: requested{verb: "list", uri: "/api/v1/pods"}}
 	}
 

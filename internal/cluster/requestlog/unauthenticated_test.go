@@ -122,7 +122,9 @@ func TestHopsTellOfFailedAuthentication(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compare(t, []history.Hop{refused("a", 1001, 1002, x509), told("b", 1000, 1250, false, "")}, got)
+		unknown := refused("a", 1001, 1002, x509)
+		unknown.Client = address
+		compare(t, []history.Hop{unknown, told("b", 1000, 1250, false, "")}, got)
 	})
 	t.Run("behind a sidecar that did authenticate", func(t *testing.T) {
 		audit := handled{Hop: history.Hop{Operation: "x1", Start: 2 * ms, End: 3 * ms,
