@@ -44,5 +44,9 @@ func createForControllers(watch time.Duration) steps {
 	}
 }
 
-// collect waits until controllers have deleted everything that they must delete.
-func collect(plan *scenario.Plan, _ scenario.Parameters) { plan.Collect() }
+// collect waits until controllers have deleted everything that they must delete, and until all
+// answers must be right again.
+func collect(plan *scenario.Plan, _ scenario.Parameters) {
+	plan.Collect()
+	plan.Converge()
+}

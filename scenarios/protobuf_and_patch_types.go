@@ -12,7 +12,7 @@ var protobufAndPatchTypes = scenario.Scenario{
 		"tables, partial metadata) and every type of patch.",
 	Holds:            "A request that is passed on arrives as it was sent, and the client can read the response.",
 	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; RFC 9110, 7.6 and 12.5.1",
-	About:            []string{"NoFalseNotFound", "PassedOnUnchanged", "AnsweredAlike", "AnsweredInKind", "ReadsAgree", "Converges"},
+	About:            []string{"NoFalseNotFound", "PassedOnUnchanged", "AnsweredAlike", "AnsweredInKind", "ObjectsAgree", "Converges"},
 	MinServers:       2,
 	NeedsTwoVersions: true,
 	Family:           scenario.Requests,

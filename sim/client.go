@@ -247,7 +247,7 @@ func (s *Simulator) read(op *operation) {
 	default:
 		op.Body = history.BodyObject
 		if op.asked.Compare != "" && op.Failure == history.FailureNone {
-			op.Object, op.Headers = answer.Object(x.body), answer.Headers(x.header)
+			op.Object, op.Headers = answer.Object(x.body, op.Verb), answer.Headers(x.header)
 		}
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// Object identifies an object in JSON: its resource version, a space and the hash of the bytes. Two
-// reads of the same state of an object from the same server give the same text. It is "" for a body
-// that is no JSON object.
-func Object(body []byte) string {
+// Object identifies an object in the answer to a verb, in JSON: its resource version, a space and
+// the hash of the bytes. Two answers about the same state of an object from the same server give
+// the same text. The answer to a write has the time of the write, so its hash leaves out the times
+// of metadata.managedFields. Object returns "" for a body that is no JSON object.
+func Object(body []byte, verb string) string {
 	var object struct {
 		Metadata struct {
 			ResourceVersion string `json:"resourceVersion"`
@@ -21,7 +22,31 @@ func Object(body []byte) string {
 	if json.Unmarshal(body, &object) != nil {
 		return ""
 	}
+	if verb != "get" {
+		body = withoutTimes(body)
+	}
 	return fmt.Sprintf("%q %s", object.Metadata.ResourceVersion, Hash(body))
+}
+
+// withoutTimes returns an object without the times in metadata.managedFields. It returns what is
+// not the JSON of an object unchanged.
+func withoutTimes(body []byte) []byte {
+	var object map[string]any
+	if json.Unmarshal(body, &object) != nil {
+		return body
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	managed, _ := metadata["managedFields"].([]any)
+	for _, m := range managed {
+		if entry, ok := m.(map[string]any); ok {
+			delete(entry, "time")
+		}
+	}
+	plain, err := json.Marshal(object)
+	if err != nil {
+		return body
+	}
+	return plain
 }
 
 // ownHeaders are the headers that each server, or each connection, adds with values of its own.

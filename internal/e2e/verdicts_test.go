@@ -88,7 +88,7 @@ var usual = map[string]invariant.Outcome{
 	"AnsweredInKind":           invariant.OutcomePass, // part of the general load is in protobuf
 	"AnsweredInFull":           invariant.OutcomePass,
 	"WatchesLast":              invariant.OutcomePass,         // part of the general load are watches of a few seconds
-	"ReadsAgree":               notFailed,                     // part of the reads of the general load are compared
+	"ObjectsAgree":             notFailed,                     // part of the reads of the general load are compared
 	"NoPeerIsLocal":            invariant.OutcomeInconclusive, // only a profile of traffic sends the requests that these invariants are about
 	"ListsAgree":               invariant.OutcomeInconclusive,
 	"NoWrongfulDeletion":       invariant.OutcomeInconclusive, // the run has no controllers

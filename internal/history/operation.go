@@ -133,9 +133,10 @@ type Received struct {
 	Items int  `json:"items,omitempty"`
 	More  bool `json:"more,omitempty"`
 
-	// Object identifies the object in the response: its resource version, a space and the hash of the
-	// body, or of the body without times if the request is a write that changes nothing. Headers are the headers of the response that a proxy must not change, one line each. Both
-	// are recorded only for requests that the load sends to every server to compare the answers.
+	// Object identifies the object in the response: its resource version, a space and the hash of
+	// the body, or of the body without times if the request is a write that changes nothing.
+	// Headers are the headers of the response that a proxy must not change, one line each. Both are
+	// recorded only for requests that the load sends to every server to compare the answers.
 	Object  string `json:"object,omitempty"`
 	Headers string `json:"headers,omitempty"`
 

@@ -237,6 +237,7 @@ func chaos(rng *rand.Rand) *history.History {
 	}
 	for i := range s.h.Hops {
 		s.h.Hops[i].Groups, s.h.Hops[i].UID, s.h.Hops[i].Extra = pick("", "g", "g", "h"), pick("", "", "u"), pick("", "x", "x")
+		s.h.Hops[i].Client = pick("", "10.0.0.9", "10.0.0.9", "10.0.0.8")
 		if s.h.Hops[i].Status == 0 {
 			s.h.Hops[i].Status = []int{0, 200}[rng.IntN(2)]
 		}

@@ -117,7 +117,7 @@ func (t *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error
 	t.readBody(&op, resp.Header.Get("Content-Type"), body)
 	op.Content = answer.ContentOf(resp.Header.Get("Content-Type"), body)
 	if asked.Compare != "" && op.Status == http.StatusOK && op.Body == history.BodyObject {
-		op.Object, op.Headers = answer.Object(body), answer.Headers(resp.Header)
+		op.Object, op.Headers = answer.Object(body, op.Verb), answer.Headers(resp.Header)
 	}
 	t.finish(req.Context(), &op, body)
 	resp.Body = io.NopCloser(bytes.NewReader(body))

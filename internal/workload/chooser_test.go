@@ -201,6 +201,29 @@ func TestWritesStayInTheRunsOwnNamespace(t *testing.T) {
 	}
 }
 
+// Answers to requests with the same verb and URL are compared, so these requests must be equal. A
+// write that is sent to every server must change nothing.
+func TestComparedRequestsAreEqual(t *testing.T) {
+	seen, verbs := map[string]Request{}, map[string]int{}
+	for _, r := range chosen(t, 3, 8000, Options{}) {
+		if r.Compare == "" {
+			continue
+		}
+		verbs[r.Verb]++
+		if writes(r.Verb) && !strings.Contains(r.Query, dryRun) {
+			t.Errorf("%s changes the object at the first server", &r)
+		}
+		key := r.Verb + " " + r.URL().String()
+		if before, ok := seen[key]; ok && (string(before.Payload()) != string(r.Payload()) || before.ContentType != r.ContentType) {
+			t.Errorf("%s has the body %s, and before it had %s", &r, r.Payload(), before.Payload())
+		}
+		seen[key] = r
+	}
+	if verbs["get"] < 50 || verbs["patch"] < 10 {
+		t.Errorf("%v are compared, want reads and writes", verbs)
+	}
+}
+
 // An existing cluster must not even receive a request that would change something.
 func TestReadOnlyOnlyReads(t *testing.T) {
 	for _, profile := range []scenario.Traffic{

@@ -56,9 +56,12 @@ func (c *Chooser) nextOfLife(r history.Resource) Request {
 		change.Body = object(r, name, metadata{})
 	}
 	// Only this lane changes the object, and its next request comes later.
-	if change.Verb == "get" && change.Subresource == "" && n%4 > 0 && !slices.Contains(TypedResources, r.GVR) {
+	switch whole := change.Subresource == ""; {
+	case whole && change.Verb == "get" && n%4 > 0 && !slices.Contains(TypedResources, r.GVR):
 		change.Compare = CompareFirst
 		return change
+	case whole && change.ContentType == mergePatch && n%2 == 0:
+		return tried(r, name)
 	}
 	return c.perhapsTyped(change)
 }
@@ -85,6 +88,15 @@ func changesOf(r history.Resource, name string, stamp int) []Request {
 		}
 	}
 	return all
+}
+
+// tried returns a patch that changes nothing, to compare what every server would make of the
+// object. It is always the same, because only answers to equal requests can be compared. The field
+// that no kind has makes the server warn the client.
+func tried(r history.Resource, name string) Request {
+	try := patch(r, name, "", mergePatch, `{"metadata":{"annotations":{"skewproof.dev/tried":"yes"}},"skewproof":"unknown"}`)
+	try.Query, try.Client, try.Compare = dryRun+"&fieldValidation=Warn", ClientREST, CompareFirst
+	return try
 }
 
 // TypedResources are the resources for the generated clientset, which speaks protobuf.

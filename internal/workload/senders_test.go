@@ -84,7 +84,7 @@ func lines(profile scenario.Traffic, all []history.Operation) (told []string) {
 	for _, op := range all {
 		nextPage := strings.Contains(op.Path, "continue=")
 		preferred := profile == scenario.DiscoveryTraffic && op.Verb == "list" && op.Client == workload.ClientREST && op.Accept == ""
-		again := op.Verb == "get" && workload.Created(op.Name) && !strings.HasPrefix(op.Name, "skewproof-"+op.Server+"-") // to compare the answers
+		again := (op.Verb == "get" || strings.HasSuffix(op.Path, "?dryRun=All&fieldValidation=Warn")) && workload.Created(op.Name) && !strings.HasPrefix(op.Name, "skewproof-"+op.Server+"-") // to compare the answers
 		if nextPage || preferred || again {
 			continue
 		}

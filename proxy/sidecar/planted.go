@@ -55,6 +55,12 @@ var plantedDefects = map[string]plantedDefect{
 			}
 		}
 	}},
+	"client-address-lost": {send: func(r *http.Request) { r.Header.Del("X-Forwarded-For") }},
+	"created-becomes-ok": {receive: func(_ *http.Request, a *http.Response) {
+		if a.StatusCode == http.StatusCreated {
+			a.StatusCode = http.StatusOK
+		}
+	}},
 	"query-lost":        {send: func(r *http.Request) { r.URL.RawQuery = "" }},
 	"called-plain-text": {receive: func(_ *http.Request, a *http.Response) { a.Header.Set("Content-Type", "text/plain") }},
 	"last-object-lost": {receive: func(r *http.Request, a *http.Response) {

@@ -36,7 +36,7 @@ var knowledge = []mutant{
 		},
 	},
 	{
-		part: "table", name: "gone-peer-kept",
+		part: "table", name: "gone-peer-kept", rare: true,
 		wrong: "A server never forgets a peer that has stopped.",
 		plant: func(acted func()) sim.Defects {
 			return ignoring(acted, func(_ proxy.ServerID, e proxy.Event) bool {

@@ -21,7 +21,7 @@ var noticed = []struct{ scenario, mutant, invariant string }{
 	{"reset-mid-response", "broken-looks-complete", "AnsweredInFull"},
 	{"peer-crash", "waits-for-what-is-gone", "UnavailableOnPeerFailure"},
 	{"bandwidth-starved-list", "last-object-lost", "ListsAgree"},
-	{"protobuf-and-patch-types", "object-altered", "ReadsAgree"},
+	{"protobuf-and-patch-types", "object-altered", "ObjectsAgree"},
 	{"flapping-link", "last-peer-given-up", "Available"},
 	{"peer-crash-with-alternative", "same-peer-again", "Available"},
 	{"crash-loop", "peers-success-becomes-error", "Available"},

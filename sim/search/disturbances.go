@@ -95,7 +95,11 @@ func (g *Generator) disturbOnce(kind int) {
 	name := g.names[server]
 	switch kind {
 	case kindEtcd:
-		g.inject(g.blocking(name, fault.Etcd))
+		if g.fault(3) == 0 {
+			g.inject(g.slow(name, fault.Etcd))
+		} else {
+			g.inject(g.blocking(name, fault.Etcd))
+		}
 	case kindClient:
 		g.inject(g.anyFault(fault.Client, name))
 	case kindDefine:

@@ -25,15 +25,23 @@ func (g *Generator) blackHole(from, to string) fault.Fault {
 	return fault.Fault{Kind: fault.Timeout, From: from, To: to, Direction: g.direction(), After: afters[g.fault(len(afters))]}
 }
 
+// slow delays everything by the same time or so.
+func (g *Generator) slow(from, to string) fault.Fault {
+	f := fault.Fault{Kind: fault.Latency, From: from, To: to, Direction: g.direction(), Latency: delays[g.fault(len(delays))]}
+	if g.chance(2) {
+		f.Jitter = f.Latency / 2
+	}
+	return f
+}
+
 // delaying delays everything and loses nothing.
 func (g *Generator) delaying(from, to string) fault.Fault {
+	n := g.fault(6)
+	if n < 3 {
+		return g.slow(from, to)
+	}
 	f := fault.Fault{From: from, To: to, Direction: g.direction()}
-	switch g.fault(6) {
-	case 0, 1, 2:
-		f.Kind, f.Latency = fault.Latency, delays[g.fault(len(delays))]
-		if g.chance(2) {
-			f.Jitter = f.Latency / 2
-		}
+	switch n {
 	case 3:
 		f.Kind, f.Rate = fault.Bandwidth, rates[g.fault(len(rates))]
 	case 4:

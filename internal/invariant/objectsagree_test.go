@@ -9,16 +9,19 @@ import (
 // read makes an operation one that read an object.
 func read(object, headers string) func(*history.Operation) {
 	return func(o *history.Operation) {
-		o.Verb, o.Name, o.Path, o.Object, o.Headers = "get", "x", o.Path+"/x", object, headers
+		if o.Verb != "patch" {
+			o.Verb = "get"
+		}
+		o.Name, o.Path, o.Object, o.Headers = "x", o.Path+"/x", object, headers
 	}
 }
 
-func TestReadsAgree(t *testing.T) {
+func TestObjectsAgree(t *testing.T) {
 	const (
-		name  = "ReadsAgree"
+		name  = "ObjectsAgree"
 		state = `"7" sha256:aa`
 		json  = "Cache-Control: no-cache, private\nContent-Type: application/json"
-		none  = "no object was read both from a peer and through another server"
+		none  = "no object was asked for both at a peer and through another server"
 	)
 	through := func(object, headers string, options ...func(*history.Operation)) *story {
 		return tell(name).ask(20, "b", gadgets, 200, append(options, read(object, headers))...).hop("b", 0, 10, false, answering(200)).hop("a", 2, 8, true, answering(200))
@@ -28,7 +31,7 @@ func TestReadsAgree(t *testing.T) {
 	}
 	checkStories(t, name, []storyCase{
 		{"as the peer returns it", from(through(state, json), "a", state, json),
-			want{outcome: OutcomePass, checked: 1, fact: "objects read from a peer and through another server: 1"}},
+			want{outcome: OutcomePass, checked: 1, fact: "objects from a peer and through another server: 1"}},
 		{"another body", from(through(`"7" sha256:bb`, json), "a", state, json),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "not as the peer returns it (body)",
 				sentence: "The request was handled by b from 20s to 20.01s, a from 20.002s to 20.008s: to its own client, a returned this object otherwise: with other bytes."}},
@@ -43,10 +46,14 @@ func TestReadsAgree(t *testing.T) {
 			hop("b", 0, 10, false, answering(200)).hop("a", 2, 8, true, answering(200)),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"another state of the object", from(through(`"6" sha256:bb`, json), "a", state, json),
-			want{outcome: OutcomeInconclusive, reason: none, fact: "objects read through another server only, in their state: 1"}},
+			want{outcome: OutcomeInconclusive, reason: none, fact: "objects through another server only, in their state: 1"}},
 		{"from another peer, which may be of another version", from(through(`"7" sha256:bb`, json), "c", state, json),
 			want{outcome: OutcomeInconclusive, reason: none}},
 		{"in another form", from(through(`"7" sha256:bb`, json, accepting("application/yaml")), "a", state, json),
+			want{outcome: OutcomeInconclusive, reason: none}},
+		{"of a write that was only tried", from(through(`"7" sha256:bb`, json, verb("patch")), "a", state, json, verb("patch")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "(body)"}},
+		{"of a write, and of a read", from(through(`"7" sha256:bb`, json, verb("patch")), "a", state, json),
 			want{outcome: OutcomeInconclusive, reason: none}},
 		{"another object", from(through(`"7" sha256:bb`, json), "a", state, json, func(o *history.Operation) { o.Path += "-other" }),
 			want{outcome: OutcomeInconclusive, reason: none}},

@@ -8,29 +8,30 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-var readsAgree = Invariant{
-	Name:  "ReadsAgree",
+var objectsAgree = Invariant{
+	Name:  "ObjectsAgree",
 	Grade: GradeCore,
 	Sentence: "An object that a peer returns arrives at the client as the peer itself returns it: the same bytes, and the same headers " +
-		"except those that each server adds.",
+		"except those that each server adds. The same is true of the object that a write would make (dryRun=All), except for its times.",
 	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, whichever is asked, and its client gets the answer of " +
 		"that one",
-	judge:    judgeReadsAgree,
+	judge:    judgeObjectsAgree,
 	pressure: []pressure{skewed, passedOn},
 }
 
-// reading identifies a state of an object as one server returns it.
-type reading struct{ server, path, accept, client, version string }
+// reading identifies a state of an object as one server returns it, or what a write that is only
+// tried would make of this state.
+type reading struct{ server, verb, path, accept, client, version string }
 
 func readingOf(op *history.Operation, server string) reading {
 	version, _, _ := strings.Cut(op.Object, " ")
-	return reading{server, op.Path, op.Accept, op.Client, version}
+	return reading{server, op.Verb, op.Path, op.Accept, op.Client, version}
 }
 
-// judgeReadsAgree compares reads of the same state of an object: one that a peer answered for the
-// asked server, and one that this peer answered to its own client. The load sends both, one right
-// after the other.
-func judgeReadsAgree(f *Facts) *tally {
+// judgeObjectsAgree compares answers about the same state of an object: one that a peer gave for
+// the asked server, and one that this peer gave to its own client. The load sends both requests,
+// one right after the other. Requests with the same verb and path have the same body.
+func judgeObjectsAgree(f *Facts) *tally {
 	t := newTally(f)
 	own := map[reading]*history.Operation{}
 	for o := range f.identified() {
@@ -60,10 +61,10 @@ func judgeReadsAgree(f *Facts) *tally {
 			"to its own client, "+direct.Server+" returned this object otherwise: "+what)
 	}
 	if t.verdict.Checked == 0 {
-		t.doubt("no object was read both from a peer and through another server")
+		t.doubt("no object was asked for both at a peer and through another server")
 	}
-	t.fact("objects read from a peer and through another server", t.verdict.Checked)
-	t.fact("objects read through another server only, in their state", alone)
+	t.fact("objects from a peer and through another server", t.verdict.Checked)
+	t.fact("objects through another server only, in their state", alone)
 	return t
 }
 
