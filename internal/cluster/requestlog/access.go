@@ -47,7 +47,9 @@ func readAccessLog(log io.Reader, server string, epoch time.Time) ([]handled, er
 		}
 		all = append(all, handled{
 			Hop: history.Hop{Operation: r.AuditID, Start: start, End: max(start, r.End.Sub(epoch)),
-				Entry: &history.Entry{Server: server, Status: r.Status, User: r.User, Unauthenticated: unauthenticated, Rerouted: r.Rerouted, Client: r.Client}},
+				Entry: &history.Entry{
+					Server: server, Status: r.Status, User: r.User, Unauthenticated: unauthenticated, Rerouted: r.Rerouted, Client: r.Client,
+				}},
 			requested: requested{verb: r.Verb, uri: r.Path, withoutQuery: true},
 			peer:      r.Peer,
 		})
