@@ -69,11 +69,19 @@ func (x *exchange) noteStatus(status int) {
 	if x.hop < 0 {
 		return
 	}
-	x.entry.Status = status
+	x.recorded(status)
 	if status == http.StatusUnauthorized && x.parent != nil {
 		x.entry.User, x.entry.Groups, x.entry.UID, x.entry.Extra, x.entry.Unauthenticated = "", "", "", "", unauthenticated
 	}
 	x.amend()
+}
+
+// recorded notes the status in the entry of the hop.
+func (x *exchange) recorded(status int) {
+	x.entry.Status = status
+	if x.parent != nil {
+		x.op.logged = status
+	}
 }
 
 // amend writes the entry of the exchange to its hop.
@@ -100,7 +108,7 @@ func (w *responder) end(aborted bool) {
 		hop := &x.s.history.Hops[x.hop]
 		hop.End = x.s.loop.Now()
 		if hop.Status == 0 {
-			x.entry.Status = w.status
+			x.recorded(w.status)
 			x.amend()
 		}
 	}

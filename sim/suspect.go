@@ -20,6 +20,7 @@ type situation struct {
 	capable []int // the other servers that are running and serve the resource
 	life    int   // the incarnation of the asked server, 0 if it is not ready
 	hops    int   // number of times that the request was forwarded
+	logged  int   // the status that a peer recorded last, 0 if none did
 }
 
 // situate records the situation of a request when it is sent.
@@ -66,8 +67,16 @@ func (x *exchange) suspectHop(h *history.Hop) {
 	}
 }
 
+// misrecorded reports whether a server may have recorded another status than the client got. The
+// invariant AuditedAlike judges such records.
+func (op *operation) misrecorded() bool {
+	return op.logged != 0 && op.Failure == history.FailureNone && op.Status < http.StatusInternalServerError &&
+		(op.logged != op.Status || op.x.entry.Status != op.Status)
+}
+
 // doubt checks an answer.
 func (s *Simulator) doubt(op *operation) {
+	s.suspect = s.suspect || op.misrecorded()
 	asked := s.servers[op.at]
 	if op.life == 0 && asked.since == op.Start { // it became ready at the same instant
 		op.life = asked.incarnation

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -32,7 +33,9 @@ func Object(body []byte, verb string) string {
 // not the JSON of an object unchanged.
 func withoutTimes(body []byte) []byte {
 	var object map[string]any
-	if json.Unmarshal(body, &object) != nil {
+	numbers := json.NewDecoder(bytes.NewReader(body))
+	numbers.UseNumber() // a float64 would not keep every digit
+	if numbers.Decode(&object) != nil {
 		return body
 	}
 	metadata, _ := object["metadata"].(map[string]any)

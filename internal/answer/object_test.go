@@ -35,6 +35,9 @@ func TestObjectOfAWrite(t *testing.T) {
 			`","time":"` + time + `"}]},"data":` + data + `}`)
 	}
 	const early, late = "2026-11-26T10:00:00Z", "2026-11-26T10:00:01Z"
+	if Object(object("x", early, "9007199254740993"), "patch") == Object(object("x", early, "9007199254740992"), "patch") {
+		t.Error("two large numbers are taken for one")
+	}
 	one := Object(object("kubectl", early, `{"a":"b"}`), "patch")
 	if other := Object(object("kubectl", late, `{"a":"b"}`), "patch"); other != one {
 		t.Errorf("at another time it is %q rather than %q", other, one)

@@ -12,7 +12,8 @@ var objectsAgree = Invariant{
 	Name:  "ObjectsAgree",
 	Grade: GradeCore,
 	Sentence: "An object that a peer returns arrives at the client as the peer itself returns it: the same bytes, and the same headers " +
-		"except those that each server adds. The same is true of the object that a write would make (dryRun=All), except for its times.",
+		"except those that each server adds. The object that a write would make (dryRun=All) has the same fields, " +
+		"except for its times, and the same headers.",
 	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, whichever is asked, and its client gets the answer of " +
 		"that one",
 	judge:    judgeObjectsAgree,

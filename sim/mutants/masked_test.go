@@ -139,7 +139,7 @@ func newSignatures(t *testing.T, of search.Spec, m mutant, schedules int) iter.S
 		simulator := sim.New(setup)
 		defer simulator.Close()
 		known := catalogued.For(of.Policy)
-		for seed := uint64(firstSeed); seed < firstSeed+uint64(schedules); seed++ {
+		for seed := m.begin(); seed < m.begin()+uint64(schedules); seed++ {
 			c, own := cases.Case(seed)
 			result, err := simulator.Run(c, own, sim.Options{Run: history.Run{Bounds: search.Bounds}})
 			if err != nil {

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -28,9 +29,14 @@ type mutant struct {
 	resources int
 	// blind is the reason why no invariant finds the mutant; empty if one does.
 	blind string
+	// first is the first seed of the search; 0 means firstSeed.
+	first uint64
 	// rare is true if finding the mutant takes more schedules than a quick test has time for.
 	rare bool
 }
+
+// begin returns the first seed of the search for a mutant.
+func (m mutant) begin() uint64 { return cmp.Or(m.first, firstSeed) }
 
 // catalogue lists all mutants that the search finds.
 func catalogue() []mutant {

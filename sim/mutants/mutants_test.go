@@ -93,7 +93,7 @@ func look(t *testing.T, m mutant, most int) *finding {
 		return nil
 	}
 	defer h.close()
-	f, err := h.hunt(firstSeed, most)
+	f, err := h.hunt(m.begin(), most)
 	if err != nil {
 		t.Errorf("%s: %v", m.name, err)
 	}
