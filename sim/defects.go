@@ -20,12 +20,21 @@ type Defects struct {
 	Events func(self proxy.ServerID, events []proxy.Event) []proxy.Event
 	// Obeys changes the behaviour of a process: it receives the behaviour that the flags ask for.
 	Obeys func(self proxy.ServerID, told history.Configuration) history.Configuration
+	// Counts changes the status with which a server counts a peer's answer.
+	Counts func(status int) int
 	// Believes is called when a server must reject a certificate of a peer, or its own. It reports
 	// whether the server accepts the certificate instead.
 	Believes func() bool
 }
 
 func (s *Setup) believes() bool { return s.Defects.Believes != nil && s.Defects.Believes() }
+
+func (s *Setup) counts(status int) int {
+	if s.Defects.Counts != nil {
+		return s.Defects.Counts(status)
+	}
+	return status
+}
 
 func (s *Setup) transport(srv *server) http.RoundTripper {
 	if s.Defects.Transport != nil {

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/proxy"
 )
 
@@ -111,7 +112,7 @@ func (o observer) believed(r proxy.Request, peer int) {
 	}
 }
 
-func (o observer) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptResult) {
+func (o observer) Attempted(ctx context.Context, r proxy.Request, a proxy.AttemptResult) {
 	s := o.s
 	s.trace.add(s.loop.Now(), eventAttempted, o.index, a.Code<<4|int(a.Outcome), hashString(string(a.Peer)))
 	s.counts.Attempts++
@@ -125,9 +126,49 @@ func (o observer) Attempted(ctx context.Context, _ proxy.Request, a proxy.Attemp
 		return
 	}
 	s.reached.note(ReachedProxied)
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok && isWrite(x.op.Verb) && a.Code < 300 {
+	code := s.setup.counts(a.Code)
+	o.count(r, code)
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return
+	}
+	x.op.counted = code
+	if isWrite(x.op.Verb) && a.Code < 300 {
 		s.reached.note(ReachedWriteProxied)
 	}
+}
+
+// count counts an answer of a peer, as [proxy.Metrics] does.
+func (srv *server) count(r proxy.Request, code int) {
+	if r.Kind != proxy.KindResource {
+		return
+	}
+	gvr := history.GVR{Group: r.Resource.Group, Version: r.Resource.Version, Resource: r.Resource.Resource}
+	for i := range srv.rerouted {
+		if c := &srv.rerouted[i]; c.code == code && c.gvr == gvr {
+			c.count++
+			return
+		}
+	}
+	srv.rerouted = append(srv.rerouted, rerouted{gvr, code, 1})
+}
+
+// rerouted is what a server has counted of the requests that it passed on.
+type rerouted struct {
+	gvr         history.GVR
+	code, count int
+}
+
+// tellCounted records what the server has counted. It is called at the end of a run.
+func (srv *server) tellCounted() {
+	if srv.phase != running {
+		return
+	}
+	c := history.Counted{Server: srv.name, Incarnation: srv.incarnation, At: srv.s.loop.Now()}
+	for _, r := range srv.rerouted {
+		c.Rerouted = append(c.Rerouted, history.Rerouted{Code: itoa(r.code), GVR: r.gvr, Count: r.count})
+	}
+	srv.s.history.Counted = append(srv.s.history.Counted, c)
 }
 
 func (o observer) Ejected(context.Context, proxy.ServerID) { o.s.reached.note(ReachedEjected) }

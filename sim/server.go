@@ -57,6 +57,7 @@ type server struct {
 	handler  http.Handler
 	proxy    *proxy.Handler // nil with the feature off
 	incoming []*exchange    // requests in progress
+	rerouted []rerouted     // since the start of its process
 	drained  vtime.Time     // until when it serves after it was asked to stop
 
 	broken [2]brokenDocument // its discovery documents, by root
@@ -86,6 +87,7 @@ func (srv *server) start(release string, v *recorded.Version) {
 	srv.setup, srv.next, srv.refused = srv.next, nil, false
 	srv.block(true)
 	srv.incarnation++
+	srv.rerouted = srv.rerouted[:0]
 	srv.phase = starting
 	srv.gate = &vtime.Gate{}
 	srv.lifecycle(history.StateStarting, "")

@@ -174,6 +174,7 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 	s.driver.steps.Heal()
 	for _, srv := range s.servers {
 		srv.unsight()
+		srv.tellCounted()
 	}
 	s.history.End.At, s.history.End.Complete = s.loop.Now(), true
 	for i, hop := range s.history.Hops {
@@ -235,7 +236,7 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	for i, spec := range c.Servers {
 		srv := s.servers[i]
 		*srv = server{s: s, index: i, name: spec.Name, id: s.serverIDs[i], address: s.addresses[i],
-			knowledge: knowledge{view: srv.view, asked: srv.asked[:0]}, incoming: srv.incoming[:0]}
+			knowledge: knowledge{view: srv.view, asked: srv.asked[:0]}, incoming: srv.incoming[:0], rerouted: srv.rerouted[:0]}
 		s.history.Run.Servers[i] = history.Server{Name: spec.Name, ID: string(srv.id), Version: spec.Version, Address: srv.address}
 	}
 	return s.driver.reset(s, c, o.StopAtError)
@@ -255,7 +256,7 @@ func (s *Simulator) newHistory(c *Case, o Options) {
 		Run: o.Run, Documents: h.Documents, Operations: slices.Grow(h.Operations[:0], len(c.Requests)),
 		Hops:      slices.Grow(h.Hops[:0], 2*len(c.Requests)),
 		Lifecycle: h.Lifecycle[:0], Served: h.Served[:0], Configurations: h.Configurations[:0], Leases: h.Leases[:0], Steps: h.Steps[:0],
-		Faults: h.Faults[:0],
+		Faults: h.Faults[:0], Counted: h.Counted[:0],
 	}
 	h.Run.Servers = servers
 	s.history = h

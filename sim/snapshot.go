@@ -112,8 +112,9 @@ func (s *Simulator) restore(snap *snapshot) {
 	for i, srv := range s.servers {
 		saved := &snap.servers[i]
 		view, asked, incoming := append(srv.view[:0], saved.view...), append(srv.asked[:0], saved.asked...), srv.incoming[:0]
+		counted := srv.rerouted[:0] // nobody asked for anything before the snapshot
 		*srv = *saved
-		srv.view, srv.asked, srv.incoming = view, asked, incoming
+		srv.view, srv.asked, srv.incoming, srv.rerouted = view, asked, incoming, counted
 		srv.gate = &vtime.Gate{}
 		srv.wakeAt = 0
 		if !srv.on {

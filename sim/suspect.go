@@ -21,6 +21,7 @@ type situation struct {
 	life    int   // the incarnation of the asked server, 0 if it is not ready
 	hops    int   // number of times that the request was forwarded
 	logged  int   // the status that a peer recorded last, 0 if none did
+	counted int   // the status of a peer's answer that the asked server counted last, 0 if it counted none
 }
 
 // situate records the situation of a request when it is sent.
@@ -67,11 +68,14 @@ func (x *exchange) suspectHop(h *history.Hop) {
 	}
 }
 
-// misrecorded reports whether a server may have recorded another status than the client got. The
-// invariant AuditedAlike judges such records.
+// misrecorded reports whether a server may have recorded or counted another status than the client
+// got. The invariants AuditedAlike and CountedAlike judge that.
 func (op *operation) misrecorded() bool {
-	return op.logged != 0 && op.Failure == history.FailureNone && op.Status < http.StatusInternalServerError &&
-		(op.logged != op.Status || op.x.entry.Status != op.Status)
+	if op.logged == 0 || op.Failure != history.FailureNone || op.Status >= http.StatusInternalServerError {
+		return false
+	}
+	return op.logged != op.Status || op.x.entry.Status != op.Status ||
+		op.counted != op.Status && op.GVR.Resource != "" && op.Verb != "watch" && !op.asked.Upgrade
 }
 
 // doubt checks an answer.

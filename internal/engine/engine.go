@@ -131,6 +131,7 @@ func (r *runner) carryOut(ctx context.Context) (err error) {
 	}
 	cancel()
 	loaded.Wait()
+	r.load.count(ctx)
 	endInformers()
 	if !r.LeaveOn {
 		r.steps.Finish()

@@ -45,6 +45,8 @@ type sender interface {
 	served() map[string]history.Document
 	// run sends requests until ctx ends.
 	run(ctx context.Context)
+	// count records what every ready server has counted. It is called when run has returned.
+	count(ctx context.Context)
 	close()
 }
 
@@ -77,6 +79,7 @@ type idle struct{ *truth }
 
 func (idle) Sweep(context.Context) error { return nil }
 func (idle) run(context.Context)         {}
+func (idle) count(context.Context)       {}
 func (idle) close()                      {}
 
 // Observe implements [step.Load].

@@ -39,6 +39,7 @@ func (c Collector) Forget(from Time) {
 	k.Faults = slices.DeleteFunc(k.Faults, func(f Fault) bool { return f.End < from })
 	k.SlowProbes = slices.DeleteFunc(k.SlowProbes, func(p SlowProbe) bool { return p.End < from })
 	k.Crowds = slices.DeleteFunc(k.Crowds, func(c Crowd) bool { return c.End < from })
+	k.Counted = slices.DeleteFunc(k.Counted, func(c Counted) bool { return c.At < from })
 	k.Leases = slices.DeleteFunc(k.Leases, func(l Lease) bool { return l.Last < from })
 	k.Effects = slices.DeleteFunc(k.Effects, func(e Effect) bool { return e.At < from })
 	clear(c.asked)

@@ -33,6 +33,9 @@ type History struct {
 	SlowProbes     []SlowProbe
 	// Crowds are empty in histories of runs without a step that starts one.
 	Crowds []Crowd
+	// Counted is empty in histories of runs without load, and in histories that are older than this
+	// record.
+	Counted []Counted
 	// Objects and Requests are empty in histories of runs without controllers. Objects are in the
 	// order of their revisions.
 	Objects  []Object

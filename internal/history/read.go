@@ -140,6 +140,8 @@ func (h *History) take(rec record) bool {
 		h.Leases = append(h.Leases, *rec.Lease)
 	case rec.Crowd != nil:
 		h.Crowds = append(h.Crowds, *rec.Crowd)
+	case rec.Counted != nil:
+		h.Counted = append(h.Counted, *rec.Counted)
 	case rec.SlowProbe != nil:
 		h.SlowProbes = append(h.SlowProbes, *rec.SlowProbe)
 	case rec.Object != nil:
@@ -196,6 +198,11 @@ func (h *History) check() error {
 			return fmt.Errorf("a crowd asked server %q, which the run does not list", c.Server)
 		}
 		ordered("a crowd at server "+c.Server, c.Start, c.End)
+	}
+	for _, c := range h.Counted {
+		if !servers[c.Server] {
+			return fmt.Errorf("server %q has counted requests, and the run does not list this server", c.Server)
+		}
 	}
 	for _, p := range h.SlowProbes {
 		ordered("a slow probe of server "+p.Server, p.Start, p.End)
@@ -257,6 +264,7 @@ func (h *History) sort() {
 	sortByTime(h.Configurations, func(c Configuration) Time { return c.At })
 	sortByTime(h.Leases, func(l Lease) Time { return l.First })
 	sortByTime(h.Crowds, func(c Crowd) Time { return c.Start })
+	sortByTime(h.Counted, func(c Counted) Time { return c.At })
 	sortByTime(h.SlowProbes, func(p SlowProbe) Time { return p.Start })
 	slices.SortStableFunc(h.Objects, func(a, b Object) int { return cmp.Compare(a.Revision, b.Revision) })
 	sortByTime(h.Requests, func(q Request) Time { return q.Start })

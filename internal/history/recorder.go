@@ -25,6 +25,7 @@ type record struct {
 	Configuration *Configuration `json:"configuration,omitempty"`
 	Lease         *Lease         `json:"lease,omitempty"`
 	Crowd         *Crowd         `json:"crowd,omitempty"`
+	Counted       *Counted       `json:"counted,omitempty"`
 	SlowProbe     *SlowProbe     `json:"late,omitempty"`
 	Object        *Object        `json:"object,omitempty"`
 	Request       *Request       `json:"request,omitempty"`
@@ -125,6 +126,9 @@ func (r *Recorder) Lease(l Lease) { r.write(record{Lease: &l}) }
 
 // Crowd appends a caller that has stopped sending many requests at a time.
 func (r *Recorder) Crowd(c Crowd) { r.write(record{Crowd: &c}) }
+
+// Counted appends what a server had counted.
+func (r *Recorder) Counted(c Counted) { r.write(record{Counted: &c}) }
 
 // SlowProbe appends a probe that was answered slowly or not at all.
 func (r *Recorder) SlowProbe(p SlowProbe) { r.write(record{SlowProbe: &p}) }
@@ -262,6 +266,7 @@ func Write(w io.Writer, h *History) error {
 	each(h.Configurations, r.Configuration)
 	each(h.Leases, r.Lease)
 	each(h.Crowds, r.Crowd)
+	each(h.Counted, r.Counted)
 	each(h.SlowProbes, r.SlowProbe)
 	each(h.Steps, r.Step)
 	each(h.Operations, func(o Operation) { r.write(record{Operation: &o}) })

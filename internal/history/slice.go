@@ -207,6 +207,14 @@ func (s *slicer) configured(h *History) {
 		l.Incarnation, l.First, l.Last = n, max(0, s.at(l.First)), s.ends(l.Last)
 		s.out.Leases = append(s.out.Leases, l)
 	}
+	for _, c := range h.Counted {
+		n, ok := s.incarnation(c.Server, c.Incarnation)
+		if !ok || !s.within(c.At) {
+			continue
+		}
+		c.Incarnation, c.At = n, s.at(c.At)
+		s.out.Counted = append(s.out.Counted, c)
+	}
 	for _, c := range h.Crowds {
 		if s.overlaps(c.Start, c.End) {
 			c.Start, c.End = max(0, s.at(c.Start)), s.ends(c.End)

@@ -48,6 +48,7 @@ func session() *History {
 		Faults:     []Fault{{ID: 1, Start: 3 * sec, End: 4 * sec}, {ID: 1, Start: 11 * sec, End: 13 * sec}, {ID: 2, Start: 13 * sec, End: Forever}},
 		SlowProbes: []SlowProbe{{Server: "a", Start: 3 * sec, End: 4 * sec}, {Server: "a", Start: 18 * sec, End: 25 * sec}},
 		Crowds:     []Crowd{{Server: "a", Start: 3 * sec, End: 4 * sec}, {Server: "a", Start: 18 * sec, End: 25 * sec}},
+		Counted:    []Counted{{Server: "a", Incarnation: 1, At: 7 * sec}, {Server: "a", Incarnation: 2, At: 18 * sec}, {Server: "b", Incarnation: 1, At: 18 * sec}, {Server: "a", Incarnation: 2, At: 20 * sec}},
 		Objects: []Object{
 			{Key: "x", Revision: 1, At: 1 * sec}, {Key: "gone", Revision: 2, At: 1 * sec}, {Key: "gone", Revision: 3, At: 2 * sec, Gone: true}, {Key: "x", Revision: 4, At: 3 * sec, UID: "new"},
 			{Key: "x", Revision: 5, At: 13 * sec, Gone: true}, {Key: "y", Revision: 6, At: 30 * sec},
@@ -85,6 +86,7 @@ func TestSlice(t *testing.T) {
 		Faults:         []Fault{{ID: 1, Start: -1 * sec, End: 1 * sec}, {ID: 2, Start: 1 * sec, End: Forever}},
 		SlowProbes:     []SlowProbe{{Server: "a", Start: 6 * sec, End: 8 * sec}},
 		Crowds:         []Crowd{{Server: "a", Start: 6 * sec, End: 8 * sec}},
+		Counted:        []Counted{{Server: "a", Incarnation: 1, At: 6 * sec}},
 		Objects:        []Object{{Key: "x", Revision: 4, UID: "new"}, {Key: "x", Revision: 5, At: 1 * sec, Gone: true}},
 		Deliveries:     []Delivery{{Informer: "new", At: 1 * sec, Kind: DeliveryStarted}, {Informer: "new", At: 2 * sec, Kind: DeliveryListed}},
 		End:            End{At: 8 * sec, Complete: true},
@@ -151,6 +153,7 @@ func TestACollectorForgetsOnlyWhatNoLaterPartNeeds(t *testing.T) {
 	each(h.Leases, c.Lease)
 	each(h.SlowProbes, c.SlowProbe)
 	each(h.Crowds, c.Crowd)
+	each(h.Counted, c.Counted)
 	each(h.Steps, c.Step)
 	each(h.Operations, c.Operation)
 	each(h.Hops, c.Hop)

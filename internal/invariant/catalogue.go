@@ -47,6 +47,7 @@ func All() []Invariant {
 		answeredAlike,
 		passedOnUnchanged,
 		auditedAlike,
+		countedAlike,
 		writesOnce,
 		discoveryDeterministic,
 		discoveryComplete,

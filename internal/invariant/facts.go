@@ -44,9 +44,10 @@ type Facts struct {
 	exclusions   []exclusion                   // by the start, see indexExclusions
 	builtIns     map[groupVersion]bool         // filled by builtInAnywhere
 	crowds       []history.Crowd
-	overloads    []window         // see indexOverload
-	overload     history.Time     // total time in which the machine was overloaded
-	pressure     history.Pressure // the pressure that the servers were really under
+	counted      []history.Counted // the last one of each process
+	overloads    []window          // see indexOverload
+	overload     history.Time      // total time in which the machine was overloaded
+	pressure     history.Pressure  // the pressure that the servers were really under
 	unions       map[string]map[element]bool
 	complete     map[completenessKey]completeness
 }
@@ -120,6 +121,7 @@ func (f *Facts) indexFaults(h *history.History) {
 		}
 	}
 	f.crowds = h.Crowds
+	f.indexCounted(h)
 	f.steps = slices.SortedFunc(slices.Values(h.Steps), func(a, b history.Step) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Index, b.Index),
 			cmp.Compare(a.Sentence, b.Sentence))

@@ -47,6 +47,9 @@ func save(t testing.TB, h *history.History) []byte {
 	for _, c := range h.Crowds {
 		r.Crowd(c)
 	}
+	for _, c := range h.Counted {
+		r.Counted(c)
+	}
 	for _, o := range h.Objects {
 		r.Object(o)
 	}
@@ -180,6 +183,9 @@ func chaos(rng *rand.Rand) *history.History {
 	}
 	for range rng.IntN(2) {
 		s.crowd(at()/10, 190, 4, rng.IntN(5))
+	}
+	for _, server := range servers[:rng.IntN(4)] {
+		s.metrics(100+at()/2, server, asSample(gadgets, 200, rng.IntN(9)), asSample(pods, rng.IntN(500), rng.IntN(9)))
 	}
 	resources := []history.GVR{pods, widgets, gadgets, ghosts, {}, {Group: "apps"}}
 	statuses := []int{0, 200, 200, 200, 304, 403, 404, 404, 409, 429, 500, 502, 503, 504}
@@ -333,6 +339,7 @@ func TestChaosIsJudged(t *testing.T) {
 		shuffle(rng, h.Objects)
 		shuffle(rng, h.Requests)
 		shuffle(rng, h.Deliveries)
+		shuffle(rng, h.Counted)
 		if got := ordered(Judge(h)); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: the order of the records changes the verdicts", seed)
 		}

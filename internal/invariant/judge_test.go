@@ -42,8 +42,9 @@ func rich(wrong bool, about ...string) *story {
 	s.ask(119, "b", gadgets, 200, read(`"1" sha256:aa`, "")).hop("b", 0, 10, false, answering(200)).hop("a", 2, 8, true, answering(200))
 	s.ask(119.1, "a", gadgets, 200, read(`"1" sha256:aa`, "")).hop("a", 0, 10, false, answering(200))
 	s.told("a").lease("a", 2, 199, "10.0.0.a:6443").harmless().crowd(100, 190, 4, 0)
+	s.metrics(195, "b", asSample(gadgets, 200, 100), asSample(gadgets, 201, 8))
 	if wrong {
-		s.harmful()
+		s.harmful().metrics(196, "b", asSample(gadgets, 200, 7))
 		s.told("b").lease("b", 2, 199, "10.0.0.a:6443")
 		s.ask(136, "b", versionOf(gadgets).GVR, 404)
 		s.ask(119.5, "b", gadgets, 200, read(`"1" sha256:bb`, "")).hop("b", 0, 10, false, answering(200)).hop("a", 2, 8, true, answering(200))
@@ -86,7 +87,7 @@ func outcomes(h *history.History) map[string]Outcome {
 func TestCatalogue(t *testing.T) {
 	want := []string{
 		"NoFalseNotFound", "UnavailableOnPeerFailure", "TrueNotFound", "ProxiedSucceed", "NoLoop", "OnlyTrustedPeers", "IdentityPreserved", "AuthorizedAlike",
-		"AnsweredAlike", "PassedOnUnchanged", "AuditedAlike", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
+		"AnsweredAlike", "PassedOnUnchanged", "AuditedAlike", "CountedAlike", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
 		"ObjectsAgree", "AnsweredInKind", "AnsweredInFull", "WatchesLast", "Isolation", "OpenAPIDescribes", "LegacyListsOwn",
 		"GroupVersionsDescribed", "ConfigurationTakesEffect", "Available", "NoCrash", "Converges",
 		"NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows", "NoLostEvents", "NoFieldLost", "MigrationsSucceed", "OneLeader",
@@ -95,7 +96,7 @@ func TestCatalogue(t *testing.T) {
 		t.Errorf("catalogue %v, want %v", names(), want)
 	}
 	for _, i := range All() {
-		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != slices.Contains([]string{"AuditedAlike", "Isolation", "Available", "OpenAPIDescribes", "LegacyListsOwn", "GroupVersionsDescribed", "OneLeader"}, i.Name) {
+		if i.Sentence == "" || i.Source == "" || (i.Grade == GradeExtended) != slices.Contains([]string{"AuditedAlike", "CountedAlike", "Isolation", "Available", "OpenAPIDescribes", "LegacyListsOwn", "GroupVersionsDescribed", "OneLeader"}, i.Name) {
 			t.Errorf("%s: grade %q, sentence %q, source %q", i.Name, i.Grade, i.Sentence, i.Source)
 		}
 	}
@@ -138,7 +139,7 @@ func TestARunThatIsNotJudgedNeitherPassesNorFails(t *testing.T) {
 }
 
 // untimed are the invariants that no fault can break.
-var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "AuditedAlike", "WritesOnce", "NoPeerIsLocal", "ObjectsAgree", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull", "NoWrongfulDeletion", "NothingLeftBehind", "NoLostEvents", "NoFieldLost"}
+var untimed = []string{"NoLoop", "IdentityPreserved", "PassedOnUnchanged", "AuditedAlike", "CountedAlike", "WritesOnce", "NoPeerIsLocal", "ObjectsAgree", "AnsweredInKind", "NoCrash", "OnlyTrustedPeers", "AnsweredInFull", "NoWrongfulDeletion", "NothingLeftBehind", "NoLostEvents", "NoFieldLost"}
 
 // The faults of links are recorded at the end of a run. Without these records, everything that the
 // faults excuse looks like a violation.
@@ -195,6 +196,7 @@ func TestVerdictsDoNotDependOnOrder(t *testing.T) {
 			shuffle(rng, s.h.Objects)
 			shuffle(rng, s.h.Requests)
 			shuffle(rng, s.h.Deliveries)
+			shuffle(rng, s.h.Counted)
 			if got := ordered(Judge(s.h)); !reflect.DeepEqual(got, want) {
 				t.Fatalf("verdicts changed with the order of records (-want +got):\n%s", cmp.Diff(want, got))
 			}

@@ -23,6 +23,18 @@ func counting(group, resource string, used int64) history.Count {
 	return c
 }
 
+// definition is the definition of a custom resource.
+func definition(name string) history.Object {
+	return history.Object{Key: "/registry/apiextensions.k8s.io/customresourcedefinitions/" + name, APIVersion: "apiextensions.k8s.io/v1",
+		Kind: "CustomResourceDefinition", Name: name, UID: "uid-" + name}
+}
+
+// ends moves the end of the story.
+func (s *story) ends(at float64) *story {
+	s.h.End.At = sec(at)
+	return s
+}
+
 // counts makes a quota count these resources.
 func counts(all ...history.Count) func(*history.Object) {
 	return func(o *history.Object) { o.Counts = all }
@@ -42,6 +54,13 @@ func TestQuotaFollows(t *testing.T) {
 	const name = "QuotaFollows"
 	made := func() *story {
 		return tell(name).ask(190, "a", widgets, 200).put(9, namespace("n")).put(10, configMap("x"), configMap("y")).put(11, resourceQuota(-1))
+	}
+	of := func(n int64) func(*history.Object) { return counts(counting("apps", "gadgets", n)) }
+	custom := within("n", gadget("x"))
+	custom.Key = "/registry/apps/gadgets/n/x"
+	// defined defines a custom resource, of which the namespace has one object.
+	defined := func(at float64) *story {
+		return tell(name).put(at, definition("gadgets.apps")).put(9, namespace("n")).put(12, custom).put(13, resourceQuota(-1))
 	}
 	used := func(n int64) func(*history.Object) { return counts(counting("", "configmaps", n)) }
 	passes := want{outcome: OutcomePass, checked: 1}
@@ -76,6 +95,14 @@ func TestQuotaFollows(t *testing.T) {
 		{"its namespace is being deleted", made().mark(50, "n"), unexercised},
 		{"another namespace is being deleted", made().put(9, namespace("m")).mark(50, "m"), fails},
 		{"its namespace is deleted later", made().mark(80, "n"), fails},
+		{"a custom resource that was defined just before", defined(10).change(15, "q", of(1)).remove(49, "x").change(408, "q", of(0)).ends(450), passes},
+		{"a custom resource that was defined just before, and is never counted", defined(10).change(15, "q", of(1)).remove(49, "x").ends(450), fails},
+		{"a custom resource that was defined earlier", defined(10).change(15, "q", of(1)).remove(50, "x").change(111, "q", of(0)).ends(450),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"another custom resource that was defined just before", defined(10).change(15, "q", of(1)).put(40, definition("others.example.com")).
+			remove(50, "x").change(111, "q", of(0)).ends(450), want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"a custom resource that is defined afterwards", defined(10).change(15, "q", of(1)).remove(50, "x").put(51, definition("gadgets.apps")).
+			change(111, "q", of(0)).ends(450), want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"a fault is on until late", made().cut("b", "a", 20, 100).change(155, "q", used(2)), passes},
 		{"a fault was on, and the time after it is over", made().cut("b", "a", 20, 100).change(161, "q", used(2)), fails},
 		{"the run ends too early after a fault", made().cut("b", "a", 20, 150),

@@ -151,7 +151,7 @@ func (s *sidecar) assemble(ctx context.Context) error {
 			return s.sources.Document(ctx, p, path) // made below, before anything is served
 		},
 		IdentityHeaders: written,
-		Observer:        proxy.Observers{s.access, proxyMetrics},
+		Observer:        proxy.Observers{s.access, plantedMetrics(proxyMetrics)},
 		TracerProvider:  tracer,
 		Logger:          s.log,
 	})

@@ -4,6 +4,7 @@ package sidecar
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"os"
@@ -25,6 +26,7 @@ type plantedDefect struct {
 	send    func(*http.Request)                 // changes a request to a peer
 	receive func(*http.Request, *http.Response) // changes a peer's answer
 	answer  func(status int) int                // changes the status of an answer to a client
+	count   func(status int) int                // changes the status that the metrics count
 	// seats bounds the requests to peers at a time, whoever sends them. Further ones wait.
 	seats chan struct{}
 }
@@ -91,6 +93,7 @@ var plantedDefects = map[string]plantedDefect{
 		}
 	}},
 	"seats-of-all-callers": {seats: make(chan struct{}, 60)}, // less than a crowd needs
+	"all-counted-as-ok":    {count: func(int) int { return http.StatusOK }},
 	"unavailable-is-not-found": {answer: func(status int) int {
 		if status == http.StatusServiceUnavailable {
 			return http.StatusNotFound
@@ -161,6 +164,27 @@ func plantedHandler(h http.Handler) http.Handler {
 		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+// plantedMetrics changes what the metrics get to count.
+func plantedMetrics(m proxy.Observer) proxy.Observer {
+	change := defect().count
+	if change == nil {
+		return m
+	}
+	return plantedObserver{m, change}
+}
+
+type plantedObserver struct {
+	proxy.Observer
+	change func(int) int
+}
+
+func (o plantedObserver) Attempted(ctx context.Context, r proxy.Request, a proxy.AttemptResult) {
+	if a.Answered {
+		a.Code = o.change(a.Code)
+	}
+	o.Observer.Attempted(ctx, r, a)
 }
 
 type plantedWriter struct {

@@ -113,6 +113,18 @@ var statuses = []mutant{
 		},
 	},
 	{
+		part: "status", name: "counted-as-success",
+		wrong: "A server counts every answer of a peer as 200.",
+		plant: func(acted func()) sim.Defects {
+			return sim.Defects{Counts: func(status int) int {
+				if status != http.StatusOK {
+					acted()
+				}
+				return http.StatusOK
+			}}
+		},
+	},
+	{
 		part: "status", name: "missing-object-becomes-missing-resource",
 		wrong: "The local server answers for a missing object as for a missing resource.",
 		plant: func(acted func()) sim.Defects {
