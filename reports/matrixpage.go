@@ -140,7 +140,14 @@ func mark(o invariant.Outcome) string {
 	return sign(o)
 }
 
+// longestLine is the largest size of a quoted line, in bytes. A spec may print a whole object.
+const longestLine = 300
+
+// firstLine returns the beginning of the first line.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
+	if len(line) > longestLine {
+		line = strings.ToValidUTF8(line[:longestLine], "") + "…"
+	}
 	return line
 }

@@ -63,6 +63,18 @@ func TestUpstreamGolden(t *testing.T) {
 	}
 }
 
+// A spec of Kubernetes prints all API groups, in one line, when it skips itself.
+func TestAReasonIsShort(t *testing.T) {
+	for message, want := range map[string]string{
+		"short": "short", "two\nlines": "two", strings.Repeat("x", 300): strings.Repeat("x", 300), strings.Repeat("x", 301): strings.Repeat("x", 300) + "…",
+		strings.Repeat("x", 299) + "é": strings.Repeat("x", 299) + "…",
+	} {
+		if got := (UpstreamSpec{Class: ClassSkipped, Message: message}).Why(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestUpstreamConclusions(t *testing.T) {
 	passed, failed := UpstreamSpec{Name: "p", Outcome: SpecPassed, Direct: SpecPassed},
 		UpstreamSpec{Name: "q", Outcome: SpecFailed, Direct: SpecPassed}

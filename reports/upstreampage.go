@@ -45,8 +45,8 @@ func (u UpstreamTests) byClass() (all []upstreamClass) {
 	return all
 }
 
-// Why is the first line of the reason why a spec is in its class. It is empty if there is no reason
-// to give.
+// Why is the beginning of the first line of the reason why a spec is in its class. It is empty if
+// there is no reason to give.
 func (s UpstreamSpec) Why() string {
 	switch {
 	case s.Class == ClassExpected || s.Class == ClassStale:
