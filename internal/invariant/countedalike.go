@@ -17,8 +17,8 @@ var countedAlike = Invariant{
 	Grade: GradeExtended,
 	Sentence: "If an apiserver passes on requests that get an answer that is not a 5xx, its metric apiserver_rerouted_request_total counts " +
 		"at least as many requests for the same resource with the same status.",
-	Source: "beyond what KEP-4020 promises; KEP-4020, Monitoring Requirements: an operator determines with this metric whether the feature is " +
-		"in use, and how many requests get errors",
+	Source: "beyond what KEP-4020 promises; KEP-4020, Monitoring Requirements: an operator determines with this metric whether the " +
+		"feature is in use, and how many requests get errors",
 	judge:    judgeCountedAlike,
 	pressure: []pressure{skewed, passedOn},
 }
@@ -48,8 +48,8 @@ type series struct {
 
 // judgeCountedAlike demands no more than a lower bound, because servers also count requests that
 // are no operations, such as those of controllers. It leaves out:
-//   - watches and upgrades: a server may count them when they end, and not at all if the client ends
-//     them;
+//   - watches and upgrades: a server may count them when they end, and not at all if the client
+//     ends them;
 //   - answers that were not complete, for the same reason;
 //   - a 5xx: the asked server may have made it itself after the peer's answer.
 func judgeCountedAlike(f *Facts) *tally {
