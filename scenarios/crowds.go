@@ -23,7 +23,13 @@ var crowds = scenario.Scenario{
 	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, PassedOn: 300}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Settle(5 * time.Second)
-		for _, kind := range scenario.Crowds {
+		for i, kind := range scenario.Crowds {
+			if i > 0 {
+				// Once a crowd has occupied all seats of its priority level, the level borrows seats of
+				// others, and the next crowd would find enough. A new process has borrowed none.
+				plan.Restart("b")
+				plan.Settle(10 * time.Second)
+			}
 			plan.Add(scenario.Step{Action: scenario.StartCrowd, Server: "b", Crowd: kind})
 			plan.Soak(20 * time.Second)
 			plan.Add(scenario.Step{Action: scenario.EndCrowd, Server: "b"})

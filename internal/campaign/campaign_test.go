@@ -179,6 +179,28 @@ func TestNewViolationsAreConfirmed(t *testing.T) {
 	}
 }
 
+// One schedule shows several kinds of violations. It is repeated three times, and not three times
+// for each kind.
+func TestKindsOfOneScheduleShareItsRepetitions(t *testing.T) {
+	o := options(t, 3)
+	o.Findings, o.ShrinkRuns = findings.Catalogue{}, 0
+	on := &simulated{}
+	c := carriedOut(t, o, on)
+	kinds := map[uint64]int{} // by seed
+	for _, f := range c.Findings[:min(len(c.Findings), mostConfirmed)] {
+		kinds[f.Seed]++
+		if f.Real.Repeated != 3 {
+			t.Errorf("%s was repeated %d times", f.ViolationKind, f.Real.Repeated)
+		}
+	}
+	if want := 3 + 3*len(kinds); on.schedules != want {
+		t.Errorf("%d runs for violations of the schedules %v, want %d", on.schedules, kinds, want)
+	}
+	if len(kinds) == 0 || kinds[c.Findings[0].Seed] < 2 {
+		t.Errorf("no schedule shows two kinds, so this proves nothing: %v", kinds)
+	}
+}
+
 // A violation that a new cluster does not show is reported with the schedules before it, and is not
 // dropped.
 func TestWhatIsNotRepeatedIsTold(t *testing.T) {

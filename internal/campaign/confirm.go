@@ -16,69 +16,91 @@ import (
 
 func join(words []string) string { return strings.Join(words, ",") }
 
-// confirmAll repeats, shrinks and models the NEW violations that were not tried yet.
+// confirmAll repeats, shrinks and models the NEW violations that were not tried yet. One schedule
+// may show several kinds, so those of one schedule share its repetitions.
 func (c *Campaign) confirmAll(ctx context.Context) {
 	for i, f := range c.fresh {
 		if f.tried || i >= mostConfirmed || ctx.Err() != nil {
 			continue
 		}
-		f.tried = true
-		c.Progress("NEW, seed %d: %s", f.schedule.seed, f.Sentence)
-		c.repeat(ctx, f)
-		if f.real.Confirmed > 0 {
-			c.shrink(ctx, f)
+		var all []*newFinding // of the schedule of f, which is the first of them
+		for _, other := range c.fresh[i:min(len(c.fresh), mostConfirmed)] {
+			if !other.tried && other.schedule.seed == f.schedule.seed {
+				other.tried = true
+				c.Progress("NEW, seed %d: %s", other.schedule.seed, other.Sentence)
+				all = append(all, other)
+			}
+		}
+		c.repeat(ctx, all)
+		for _, one := range all {
+			if one.real.Confirmed > 0 && !one.shrunk {
+				c.shrink(ctx, one, all)
+			}
 		}
 	}
 }
 
-// repeat carries out the schedule of a finding alone, on a new cluster each time.
-func (c *Campaign) repeat(ctx context.Context, f *newFinding) {
-	for range c.Repeats {
-		seen, err := c.onNewCluster(ctx, f, f.schedule)
-		if err != nil {
-			c.Progress("repeat the schedule of seed %d: %v", f.schedule.seed, err)
+// repeat carries out the schedule of findings alone, on a new cluster each time.
+func (c *Campaign) repeat(ctx context.Context, all []*newFinding) {
+	s := all[0].schedule
+	for n := range c.Repeats {
+		kinds, err := c.onNewCluster(ctx, s)
+		if ctx.Err() != nil {
 			return
 		}
-		f.real.Repeated++
-		if seen {
-			f.real.Confirmed++
+		if err != nil {
+			c.Progress("repeat the schedule of seed %d: %v", s.seed, err)
+			return
 		}
-		c.Progress("seed %d repeated on a new cluster: seen in %d of %d", f.schedule.seed, f.real.Confirmed, f.real.Repeated)
+		seen := 0
+		for _, f := range all {
+			f.real.Repeated++
+			if f.in(kinds) {
+				f.real.Confirmed++
+				seen++
+			}
+		}
+		c.Progress("seed %d repeated on a new cluster, %d of %d: %d of %d kinds seen", s.seed, n+1, c.Repeats, seen, len(all))
 	}
 }
 
-// onNewCluster carries out a schedule on a new cluster, and reports whether it shows a finding.
-func (c *Campaign) onNewCluster(ctx context.Context, f *newFinding, s schedule) (seen bool, err error) {
+// in reports whether violations contain the kind of a finding.
+func (f *newFinding) in(violations []search.Violation) bool {
+	return slices.ContainsFunc(violations, func(v search.Violation) bool { return v.ViolationKind == f.ViolationKind })
+}
+
+// onNewCluster carries out a schedule on a new cluster, and returns its violations.
+func (c *Campaign) onNewCluster(ctx context.Context, s schedule) ([]search.Violation, error) {
 	began := time.Now()
 	cluster, err := c.open(ctx, "repeat")
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	seen, err = c.shows(ctx, cluster, f, s)
+	violations, err := c.shown(ctx, cluster, s)
 	if err = errors.Join(err, cluster.Close()); err != nil {
-		return false, err
+		return nil, err
 	}
 	c.alone += time.Since(began)
 	c.aloneRuns++
-	return seen, cluster.Discard()
+	return violations, cluster.Discard()
 }
 
-// shows carries out a schedule on a cluster, and reports whether it shows a finding.
-func (c *Campaign) shows(ctx context.Context, on Cluster, f *newFinding, s schedule) (bool, error) {
+// shown carries out a schedule on a cluster, and returns its violations.
+func (c *Campaign) shown(ctx context.Context, on Cluster, s schedule) ([]search.Violation, error) {
 	j, result, err := c.judge(ctx, on, s, c.unused("again"))
 	if err == nil && len(result.Left) > 0 {
 		err = fmt.Errorf("the cluster could not be used again: %s", strings.Join(result.Left, "; "))
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	seen := slices.ContainsFunc(j.violations, func(v search.Violation) bool { return v.ViolationKind == f.ViolationKind })
-	return seen, os.RemoveAll(string(j.dir))
+	return j.violations, os.RemoveAll(string(j.dir))
 }
 
-// shrink looks for a smaller schedule, on clusters that are kept. A smaller one counts only if a
-// new cluster shows the finding with it too.
-func (c *Campaign) shrink(ctx context.Context, f *newFinding) {
+// shrink looks for a smaller schedule of a finding, on clusters that are kept. A smaller one counts
+// only if a new cluster shows the finding with it too. It counts for each other finding of the same
+// schedule that this cluster shows.
+func (c *Campaign) shrink(ctx context.Context, f *newFinding, all []*newFinding) {
 	if c.ShrinkRuns <= 0 {
 		return
 	}
@@ -106,11 +128,12 @@ func (c *Campaign) shrink(ctx context.Context, f *newFinding) {
 				}
 			}
 			s := with(candidate)
-			seen, err := c.shows(ctx, cluster, f, s)
+			violations, err := c.shown(ctx, cluster, s)
 			if err != nil {
 				end()
 				return false
 			}
+			seen := f.in(violations)
 			c.Progress("seed %d, run %d to shrink it: %d steps, seen: %t", f.schedule.seed, runs, len(candidate.Steps), seen)
 			return seen
 		})
@@ -120,7 +143,13 @@ func (c *Campaign) shrink(ctx context.Context, f *newFinding) {
 		f.shrunk = ctx.Err() == nil
 		return
 	}
-	if seen, err := c.onNewCluster(ctx, f, s); err == nil && seen {
-		f.schedule, f.shrunk = s, true
+	violations, err := c.onNewCluster(ctx, s)
+	if err != nil || !f.in(violations) {
+		return
+	}
+	for _, one := range all {
+		if one.real.Confirmed > 0 && !one.shrunk && one.in(violations) {
+			one.schedule, one.shrunk = s, true
+		}
 	}
 }

@@ -37,7 +37,7 @@ func (l *load) count(ctx context.Context) {
 			defer cancel()
 			samples, err := readRerouted(attempt, l.truth.doors[server])
 			switch {
-			case l.cluster.Serving(server) != incarnation: // the answer may come from the next process
+			case ctx.Err() != nil, l.cluster.Serving(server) != incarnation: // the answer may come from the next process
 			case err != nil:
 				l.status("%s: read what it has counted: %v", server, err)
 			default:
