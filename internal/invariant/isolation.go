@@ -15,7 +15,8 @@ var isolation = Invariant{
 	Name:  "Isolation",
 	Grade: GradeExtended,
 	Sentence: "While one caller sends many requests that have to be passed on, no request of another caller to the same apiserver " +
-		"fails, or waits longer than such requests wait at the apiservers that serve them.",
+		"fails, or waits longer than such requests wait at the apiservers that serve them. Waits that the first caller could also cause " +
+		"without a peer do not count.",
 	Source: "beyond KEP-4020; kube-apiservers keep callers apart by API Priority and Fairness (KEP-1040), " +
 		"and a proxy between them should too",
 	judge:    judgeIsolation,
