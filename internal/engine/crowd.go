@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -28,7 +29,12 @@ func (l *load) Gather(ctx context.Context, server string, kind scenario.Crowd) (
 	if len(paths) == 0 {
 		return nil, &scenario.RefusedCrowd{Server: server, Why: "it serves itself what the other servers serve, so nothing would be passed on"}
 	}
-	target, err := l.crowdTarget(ctx, server)
+	if err := l.requestCrowdToken(ctx, server); ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	} else if err != nil {
+		return nil, &scenario.RefusedCrowd{Server: server, Why: "no server gave its caller a token: " + err.Error()}
+	}
+	target, err := l.crowdTarget(server)
 	if err != nil {
 		return nil, fmt.Errorf("gather a crowd at %s: %w", server, err)
 	}
@@ -49,8 +55,52 @@ func (l *load) Gather(ctx context.Context, server string, kind scenario.Crowd) (
 	}, nil
 }
 
+// crowdTokenTimeout bounds the wait for one server's token. The server may be paused, or may not
+// reach etcd.
+const crowdTokenTimeout = 10 * time.Second
+
+// requestCrowdToken gets the token of the caller of crowds, unless there is one. It asks the
+// crowd's server first, and then the others, because a schedule may have put the first out of
+// action.
+func (l *load) requestCrowdToken(ctx context.Context, server string) error {
+	if l.crowdToken != "" {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(l.servers), func(name string) bool { return name == server })
+	var errs []error
+	for _, name := range append([]string{server}, others...) {
+		if l.cluster.Serving(name) == 0 {
+			continue
+		}
+		token, err := l.crowdTokenOf(ctx, name)
+		if err == nil {
+			l.crowdToken = token
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (l *load) crowdTokenOf(ctx context.Context, server string) (string, error) {
+	config, err := l.cluster.Direct(server)
+	if err != nil {
+		return "", err
+	}
+	admin, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	attempt, cancel := context.WithTimeout(ctx, crowdTokenTimeout)
+	defer cancel()
+	return traffic.CrowdToken(attempt, admin)
+}
+
 // crowdTarget is a server for the caller of a crowd.
-func (l *load) crowdTarget(ctx context.Context, server string) (hostile.Target, error) {
+func (l *load) crowdTarget(server string) (hostile.Target, error) {
 	address, err := l.cluster.URL(server)
 	if err != nil {
 		return hostile.Target{}, err
@@ -62,21 +112,6 @@ func (l *load) crowdTarget(ctx context.Context, server string) (hostile.Target, 
 	trust, err := rest.TLSConfigFor(l.cluster.Anonymous())
 	if err != nil {
 		return hostile.Target{}, err
-	}
-	if l.crowdToken == "" {
-		config, err := l.cluster.Direct(server)
-		if err != nil {
-			return hostile.Target{}, err
-		}
-		admin, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return hostile.Target{}, err
-		}
-		setup, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		if l.crowdToken, err = traffic.CrowdToken(setup, admin); err != nil {
-			return hostile.Target{}, err
-		}
 	}
 	return hostile.Target{Address: at.Host, TLS: trust, Readers: []string{l.crowdToken}}, nil
 }
