@@ -39,7 +39,7 @@ func (l *load) count(ctx context.Context) {
 			switch {
 			case ctx.Err() != nil, l.cluster.Serving(server) != incarnation: // the answer may come from the next process
 			case err != nil:
-				l.status("%s: read what it has counted: %v", server, err)
+				l.status("%s: its metrics cannot be read, so CountedAlike does not judge what it passed on: %v", server, err)
 			default:
 				l.recorder.Counted(history.Counted{Server: server, Incarnation: incarnation, At: at, Rerouted: samples})
 			}

@@ -94,6 +94,13 @@ func (s *slicer) incarnation(server string, n int) (renumbered int, ok bool) {
 	return n, n > 0
 }
 
+// during renumbers the incarnation and shifts the time of something that a process did or was. ok
+// is false if this was not in the part.
+func (s *slicer) during(server string, n int, t Time) (renumbered int, at Time, ok bool) {
+	n, ok = s.incarnation(server, n)
+	return n, s.at(t), ok && s.within(t)
+}
+
 // stages are the states through which a process reached its present state, as far as they still
 // matter.
 var stages = map[State][]State{
@@ -143,12 +150,10 @@ func (s *slicer) lifecycle(h *History) {
 		}
 	}
 	for _, l := range h.Lifecycle {
-		n, ok := s.incarnation(l.Server, l.Incarnation)
-		if !ok || !s.within(l.At) {
-			continue
+		var ok bool
+		if l.Incarnation, l.At, ok = s.during(l.Server, l.Incarnation, l.At); ok {
+			s.out.Lifecycle = append(s.out.Lifecycle, l)
 		}
-		l.Incarnation, l.At = n, s.at(l.At)
-		s.out.Lifecycle = append(s.out.Lifecycle, l)
 	}
 }
 
@@ -192,12 +197,10 @@ func (s *slicer) configured(h *History) {
 		s.out.Configurations = append(s.out.Configurations, c)
 	}
 	for _, e := range h.Effects {
-		n, ok := s.incarnation(e.Server, e.Incarnation)
-		if !ok || !s.within(e.At) {
-			continue
+		var ok bool
+		if e.Incarnation, e.At, ok = s.during(e.Server, e.Incarnation, e.At); ok {
+			s.out.Effects = append(s.out.Effects, e)
 		}
-		e.Incarnation, e.At = n, s.at(e.At)
-		s.out.Effects = append(s.out.Effects, e)
 	}
 	for _, l := range h.Leases {
 		n, ok := s.incarnation(l.Server, l.Incarnation)
@@ -208,12 +211,10 @@ func (s *slicer) configured(h *History) {
 		s.out.Leases = append(s.out.Leases, l)
 	}
 	for _, c := range h.Counted {
-		n, ok := s.incarnation(c.Server, c.Incarnation)
-		if !ok || !s.within(c.At) {
-			continue
+		var ok bool
+		if c.Incarnation, c.At, ok = s.during(c.Server, c.Incarnation, c.At); ok {
+			s.out.Counted = append(s.out.Counted, c)
 		}
-		c.Incarnation, c.At = n, s.at(c.At)
-		s.out.Counted = append(s.out.Counted, c)
 	}
 	for _, c := range h.Crowds {
 		if s.overlaps(c.Start, c.End) {

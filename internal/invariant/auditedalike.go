@@ -37,6 +37,9 @@ func judgeAuditedAlike(f *Facts) *tally {
 		r, wrong, what := rulingRight, "", ""
 		client := asked[0].Client
 		switch stranger := slices.IndexFunc(peers, func(h history.Hop) bool { return client != "" && h.Client != "" && h.Client != client }); {
+		case !anyWith(asked, o.op.Status) && anyWith(asked, http.StatusSwitchingProtocols):
+			r, wrong = rulingWrong, "101 in the log of the asked server"
+			what = fmt.Sprintf("the client got %d, and %s logged 101, as if it had switched protocols", o.op.Status, asked[0].Server)
 		case !anyWith(asked, o.op.Status):
 			r, wrong = rulingWrong, "another status in the log of the asked server"
 			what = fmt.Sprintf("the client got %d, and %s logged another status", o.op.Status, asked[0].Server)

@@ -83,9 +83,9 @@ func judgeCountedAlike(f *Facts) *tally {
 	return t
 }
 
-// ruleCounted counts the rulings on the operations of one series. If some are not counted, it is
-// unknown which. So the rulings
-// say how many, but any of the operations may be shown.
+// ruleCounted counts the rulings on the operations of one series. If the server counted too few, it
+// is unknown which of them it did not count. So the number of violations is right, and any of the
+// operations may be shown.
 func (t *tally) ruleCounted(c history.Counted, s series, passed []*observation, counts map[series]int) {
 	for i, o := range passed {
 		if i < counts[s] {

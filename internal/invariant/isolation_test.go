@@ -86,8 +86,13 @@ func TestIsolationExcusesWhatACrowdCostsDirectly(t *testing.T) {
 	fails := func(n int) want { return want{outcome: OutcomeFail, checked: n + 1, violations: n} }
 	checkStories(t, "Isolation", []storyCase{
 		{"slow bodies", waits(crowded("slow-bodies"), account), want{outcome: OutcomePass, checked: 1,
-			fact: "waited beside what costs a kube-apiserver itself as much: 2"}},
+			fact: "disturbed as the crowd would disturb them without a peer: 2"}},
 		{"slow readers", waits(crowded("slow-readers"), account), want{outcome: OutcomePass, checked: 1}},
+		{"throttled", crowded("slow-readers").ask(70, "b", gadgets, 429, by(account)).ask(70, "b", widgets, 429, by(account)).ask(71, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 1}},
+		{"as long as a kube-apiserver lets requests wait", crowded("slow-readers").ask(70, "b", widgets, 200, took(18), by(account)).ask(71, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 1}},
+		{"longer than that", crowded("slow-readers").ask(70, "b", widgets, 200, took(18.001), by(account)).ask(71, "b", gadgets, 200), fails(1)},
 		{"nothing else", crowded("slow-bodies").ask(70, "b", widgets, 200, took(9), by(account)), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 		{"watches", waits(crowded("watches"), account), fails(2)},
 		{"lists that are given up", waits(crowded("abandoned"), account), fails(2)},

@@ -62,8 +62,8 @@ const recounts = 5 * time.Minute
 
 // countedBy is the time until which the status must show a number that has not changed since a
 // time. The quota controller looks for new custom resources every 30 seconds, and watches them from
-// then on. Until then it does not notice that an object goes, on whatever servers, and only its
-// next recount is right.
+// then on. Until then it does not notice that an object goes, also if all servers have one version.
+// Its next recount is right.
 func (f *Facts) countedBy(count history.Count, since history.Time) history.Time {
 	for _, o := range f.objects.all {
 		d := o.first()
