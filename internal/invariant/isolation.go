@@ -113,7 +113,10 @@ const longestForSeat = 15 * time.Second
 // some 429, though nothing was passed on. A watch of few objects has a seat only while it begins,
 // if it is not passed on.
 func directlyToo(kind string, d disturbedRequest) bool {
-	return (kind == "slow-bodies" || kind == "slow-readers") && d.wrong != "failed" && strings.HasPrefix(d.o.op.User, "system:serviceaccount:") &&
+	if kind != "slow-bodies" && kind != "slow-readers" {
+		return false
+	}
+	return d.wrong != "failed" && strings.HasPrefix(d.o.op.User, "system:serviceaccount:") &&
 		d.o.op.End-d.o.op.Start <= longestForSeat+extraWait
 }
 
