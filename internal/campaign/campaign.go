@@ -117,7 +117,7 @@ type Campaign struct {
 	growth       []reports.GrowthPoint
 	known        map[int]uint64                 // schedules by finding
 	seen         map[reports.ViolationKind]bool // NEW ones, those of earlier parts included
-	fresh        []*newFinding                  // NEW ones of this part, in the order in which they were seen
+	fresh        []*newFinding                  // NEW ones of this part, and earlier ones that were not repeated, in this order
 	sessions     []reports.RealSession
 	opened       int // clusters so far, also those for repeating
 	failures     int // clusters in a row that carried out no schedule
@@ -135,6 +135,7 @@ type newFinding struct {
 	file     string // the name of the repro file, once it has one
 	shrunk   bool
 	tried    bool // it was repeated, or cannot be
+	earlier  bool // an earlier part saw it
 }
 
 // New checks the options.
@@ -196,6 +197,7 @@ func (c *Campaign) command(seed uint64) []string {
 func (c *Campaign) Run(ctx context.Context) (*reports.Campaign, error) {
 	c.began = time.Now()
 	var failed error
+	c.confirmAll(ctx) // what an earlier part did not repeat
 	for c.wants(ctx) && failed == nil {
 		failed = c.useCluster(ctx)
 		c.confirmAll(ctx)
@@ -228,7 +230,7 @@ func (c *Campaign) wants(ctx context.Context) bool {
 // decided reports whether this part found a NEW violation of an invariant that decides the verdict.
 func (c *Campaign) decided() bool {
 	return slices.ContainsFunc(c.fresh, func(f *newFinding) bool {
-		return slices.ContainsFunc(invariant.All(), func(i invariant.Invariant) bool {
+		return !f.earlier && slices.ContainsFunc(invariant.All(), func(i invariant.Invariant) bool {
 			return i.Name == f.Signature.Invariant && (i.Grade == invariant.GradeCore || c.Judging.Strict)
 		})
 	})

@@ -40,10 +40,11 @@ func (c *Campaign) confirmAll(ctx context.Context) {
 	}
 }
 
-// repeat carries out the schedule of findings alone, on a new cluster each time.
+// repeat carries out the schedule of findings alone, on a new cluster each time. Repetitions of an
+// earlier part count.
 func (c *Campaign) repeat(ctx context.Context, all []*newFinding) {
 	s := all[0].schedule
-	for n := range c.Repeats {
+	for n := all[0].real.Repeated; n < c.Repeats; n++ {
 		kinds, err := c.onNewCluster(ctx, s)
 		if ctx.Err() != nil {
 			return

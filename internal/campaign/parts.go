@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,10 +39,39 @@ func (c *Campaign) resume(e *reports.Campaign) {
 	for _, f := range e.Findings {
 		if f.Finding != 0 {
 			c.known[f.Finding] += f.Schedules
+			continue
+		}
+		c.seen[f.ViolationKind] = true
+		if f.Real == nil || f.Real.Repeated >= c.Repeats {
+			continue
+		}
+		if left, err := c.unconfirmed(f); err != nil {
+			c.Progress("seed %d is not repeated: %v", f.Seed, err)
 		} else {
-			c.seen[f.ViolationKind] = true
+			c.fresh = append(c.fresh, left)
 		}
 	}
+}
+
+// unconfirmed is a NEW violation of an earlier part that ended before it had repeated it. An error
+// says why it cannot be repeated.
+func (c *Campaign) unconfirmed(f reports.CampaignFinding) (*newFinding, error) {
+	var repro search.Repro
+	if err := json.Unmarshal(f.Repro, &repro); err != nil {
+		return nil, fmt.Errorf("read its repro file from %s: %w", reports.CampaignJSON, err)
+	}
+	s, err := c.chooser.of(f.Seed)
+	if err != nil {
+		return nil, err
+	}
+	shown := c.caseOf(s)
+	if story, _ := search.StoryOf(&shown); !slices.Equal(story, f.Story) {
+		return nil, fmt.Errorf("this version of skewproof makes another schedule from the seed; 'skewproof replay %s --backend local' repeats the old one", f.File)
+	}
+	return &newFinding{
+		Violation: search.Violation{ViolationKind: f.ViolationKind, Signature: repro.Signature, Sentence: f.Sentence, Cause: repro.Cause},
+		schedule:  s, run: f.Real.Run, after: f.Real.After, real: *f.Real, file: f.File, earlier: true,
+	}, nil
 }
 
 // total is the inverse of mean.

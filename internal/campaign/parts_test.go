@@ -3,7 +3,10 @@ package campaign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +71,53 @@ func TestAnEarlierPartKeepsWhatIsNew(t *testing.T) {
 		if !kept {
 			t.Errorf("%s is not kept", f.ViolationKind)
 		}
+	}
+}
+
+// A part that ended before it had repeated a NEW violation leaves this to the next part. What the
+// earlier part did repeat counts.
+func TestTheNextPartRepeatsWhatIsNew(t *testing.T) {
+	o := options(t, 2)
+	o.Findings, o.Repeats, o.ShrinkRuns = o.Findings.Without(subresourcesNotRouted), 1, 0
+	first := carriedOut(t, o, &simulated{})
+	seeds, altered := map[uint64]bool{}, *first
+	for _, f := range first.Findings {
+		if f.Finding == 0 {
+			seeds[f.Seed] = true
+		}
+	}
+	if len(seeds) == 0 {
+		t.Fatal("nothing is NEW: this test would prove nothing")
+	}
+	again := options(t, 1)
+	again.Findings, again.ShrinkRuns, again.Repeats = o.Findings, 0, 3
+	again.Earlier, again.UntilNew = first, true // what is left from before ends nothing
+	on := &simulated{}
+	both := carriedOut(t, again, on)
+	for _, f := range both.Findings {
+		if f.Finding == 0 && (f.Real.Repeated != 3 || f.Real.Confirmed != 3 || f.File == "" || f.Real.Run == "") {
+			t.Errorf("%s: %+v in %q, want 3 repetitions", f.ViolationKind, f.Real, f.File)
+		}
+	}
+	if want := 1 + 2*len(seeds); both.Schedules != 3 || on.schedules != want {
+		t.Errorf("%d schedules; %d runs in the second part, want %d", both.Schedules, on.schedules, want)
+	}
+	if differ := cmp.Diff(first.Real.Gaps, both.Real.Gaps); differ != "" {
+		t.Errorf("the gaps of the model changed (-before +after):\n%s", differ)
+	}
+
+	// Another version of skewproof may make another schedule from the same seed.
+	altered.Findings = slices.Clone(first.Findings)
+	for i := range altered.Findings {
+		altered.Findings[i].Story = []string{"another story"}
+	}
+	said := ""
+	again.Out, again.Earlier = t.TempDir(), &altered
+	again.Progress = func(format string, args ...any) { said += fmt.Sprintf(format, args...) + "\n" }
+	on = &simulated{}
+	carriedOut(t, again, on)
+	if on.schedules != 1 || !strings.Contains(said, "makes another schedule from the seed; 'skewproof replay ") {
+		t.Errorf("%d runs, want 1; it says:\n%s", on.schedules, said)
 	}
 }
 

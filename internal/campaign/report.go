@@ -49,7 +49,7 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 		}
 		c.tryModel(f)
 		f.real.Run, f.real.After = f.run, f.after
-		if f.real.Model == "the model does not know it" {
+		if f.real.Model == "the model does not know it" && !slices.Contains(doc.Real.Gaps, f.ViolationKind.String()) {
 			doc.Real.Gaps = append(doc.Real.Gaps, f.ViolationKind.String())
 		}
 		doc.Findings[i].Seed, doc.Findings[i].Sentence, doc.Findings[i].Shrunk, doc.Findings[i].Real = f.schedule.seed, f.Sentence, f.shrunk,
