@@ -48,6 +48,9 @@ type RealCampaign struct {
 	Axes     CoverageAxes   `json:"axes"`
 	// Gaps are the NEW violations that the simulator does not show with the presets of the versions.
 	Gaps []string `json:"gaps,omitempty"`
+	// Withdrawn are violations that an earlier part called NEW and that a later version of skewproof
+	// judges differently, each with the reason.
+	Withdrawn []string `json:"withdrawn,omitempty"`
 }
 
 // RealSession is one cluster of a campaign.
@@ -208,6 +211,9 @@ func (t *terminal) writeReal(c *Campaign) {
 	}
 	for _, gap := range r.Gaps {
 		fmt.Fprintf(t, "the model does not know: %s\n", plain(gap))
+	}
+	for _, was := range r.Withdrawn {
+		fmt.Fprintf(t, "judged differently now: %s\n", plain(was))
 	}
 }
 

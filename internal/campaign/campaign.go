@@ -158,7 +158,8 @@ func New(o Options, clusters Clusters) (*Campaign, error) {
 	c := &Campaign{Options: o, clusters: clusters, chooser: chooser, reached: Coverage{}, tally: search.NewTally(spec),
 		known: map[int]uint64{}, seen: map[reports.ViolationKind]bool{}}
 	if o.Earlier != nil {
-		c.resume(o.Earlier)
+		c.Earlier = c.reconsider(o.Earlier)
+		c.resume(c.Earlier)
 	}
 	probe, err := chooser.of(chooser.next)
 	if err != nil {

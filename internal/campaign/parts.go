@@ -87,14 +87,6 @@ func (c *Campaign) earlierParts() []reports.Shard {
 	return slices.Clone(c.Earlier.Shards)
 }
 
-// earlierGaps are the gaps of the model that the parts before this one showed.
-func (c *Campaign) earlierGaps() []string {
-	if c.Earlier == nil {
-		return nil
-	}
-	return slices.Clone(c.Earlier.Real.Gaps)
-}
-
 // unused returns a name that nothing in the directory of the campaign has: name and a number.
 func (c *Campaign) unused(name string) string {
 	for {

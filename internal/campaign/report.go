@@ -40,7 +40,10 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 		Overloaded: c.overloaded, Coverage: c.reached.Report(), Axes: axes(),
 		ScheduleSeconds: mean(c.took, c.done), ResetSeconds: mean(c.resets, c.done), AloneSeconds: mean(c.alone, c.aloneRuns),
 		AloneRuns: c.aloneRuns,
-		NextSeed:  c.chooser.next, Gaps: c.earlierGaps(), Environment: c.Environment,
+		NextSeed:  c.chooser.next, Environment: c.Environment,
+	}
+	if c.Earlier != nil {
+		doc.Real.Gaps, doc.Real.Withdrawn = slices.Clone(c.Earlier.Real.Gaps), slices.Clone(c.Earlier.Real.Withdrawn)
 	}
 	for _, f := range c.fresh {
 		i := slices.IndexFunc(doc.Findings, func(o reports.CampaignFinding) bool { return o.ViolationKind == f.ViolationKind })

@@ -1,0 +1,86 @@
+package campaign
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
+	"github.com/skewproof/skewproof/sim/search"
+)
+
+// reconsider judges again what was NEW in earlier parts. Since then a finding may have been entered
+// that explains it, or an invariant may have been corrected. It returns a copy of the document in
+// which these violations are not NEW any more. The copy lists them, so that none just disappears.
+func (c *Campaign) reconsider(e *reports.Campaign) *reports.Campaign {
+	now, real := *e, *e.Real
+	now.Real, now.Findings = &real, slices.Clone(e.Findings)
+	real.Gaps, real.Withdrawn = slices.Clone(real.Gaps), slices.Clone(real.Withdrawn)
+	type counted struct {
+		finding int
+		seed    uint64
+	}
+	already := map[counted]bool{} // several kinds of one schedule may have one explanation
+	for _, f := range e.Findings {
+		if f.Finding != 0 {
+			continue
+		}
+		why := ""
+		if known, ok := c.explainsNow(f); ok {
+			why = fmt.Sprintf("finding %d explains it", known.Number)
+			if at := (counted{known.Number, f.Seed}); !already[at] {
+				already[at] = true
+				add(&now, known, f)
+			}
+		} else if c.notShown(f) {
+			why = "this version of skewproof does not call it a violation"
+		} else {
+			continue
+		}
+		same := func(o reports.CampaignFinding) bool { return o.ViolationKind == f.ViolationKind }
+		now.Findings = slices.DeleteFunc(now.Findings, same)
+		real.Gaps = slices.DeleteFunc(real.Gaps, func(gap string) bool { return gap == f.ViolationKind.String() })
+		real.Withdrawn = append(real.Withdrawn, fmt.Sprintf("seed %d, %s: %s", f.Seed, f.ViolationKind, why))
+	}
+	return &now
+}
+
+// explainsNow returns the finding that explains a violation that was NEW.
+func (c *Campaign) explainsNow(f reports.CampaignFinding) (findings.Finding, bool) {
+	var repro search.Repro
+	if json.Unmarshal(f.Repro, &repro) != nil {
+		return findings.Finding{}, false
+	}
+	return c.Findings.Explain(repro.Signature)
+}
+
+// notShown reports whether the run of a violation was judged again, and does not show it any more.
+func (c *Campaign) notShown(f reports.CampaignFinding) bool {
+	if f.Real == nil || f.Real.Run == "" {
+		return false
+	}
+	h, err := history.ReadFile(run.Dir(filepath.Join(c.Out, f.Real.Run)).History())
+	if err != nil {
+		return false // the run is gone
+	}
+	return !slices.ContainsFunc(search.Violations(c.Findings, invariant.Judge(h)), func(v search.Violation) bool {
+		return v.ViolationKind == f.ViolationKind
+	})
+}
+
+// add counts the schedules of a violation that was NEW for the finding that explains it.
+func add(to *reports.Campaign, known findings.Finding, f reports.CampaignFinding) {
+	i := slices.IndexFunc(to.Findings, func(o reports.CampaignFinding) bool { return o.Finding == known.Number })
+	if i >= 0 {
+		to.Findings[i].Schedules += f.Schedules
+		return
+	}
+	f.ViolationKind = reports.ViolationKind{Finding: known.Number, Title: known.Title}
+	f.File, f.Repro, f.Story, f.Disturbances, f.Shrunk, f.Real = "", nil, nil, 0, false, nil
+	to.Findings = append(to.Findings, f)
+}
