@@ -76,8 +76,9 @@ func parseRerouted(text []byte) (all []history.Rerouted, err error) {
 		for _, l := range m.GetLabel() {
 			labels[l.GetName()] = l.GetValue()
 		}
+		_, byResource := labels["resource"]
 		all = append(all, history.Rerouted{
-			Code: labels["code"], Count: int(m.GetCounter().GetValue() + m.GetUntyped().GetValue()),
+			Code: labels["code"], Together: !byResource, Count: int(m.GetCounter().GetValue() + m.GetUntyped().GetValue()),
 			GVR: history.GVR{Group: labels["group"], Version: labels["version"], Resource: labels["resource"]},
 		})
 	}

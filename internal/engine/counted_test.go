@@ -40,7 +40,9 @@ func TestWhatServersHaveCountedIsReadFromTheirMetrics(t *testing.T) {
 	}{
 		"a kube-apiserver": {of(404, "not found"), of(200, upstreamMetrics),
 			[]history.Rerouted{{Code: "200", Count: 4}, {Code: "200", GVR: requests, Count: 12}, {Code: "0", GVR: requests, Count: 1}}, ""},
-		"a sidecar":             {of(200, "apiserver_rerouted_request_total{code=\"404\"} 1\n"), of(200, upstreamMetrics), []history.Rerouted{{Code: "404", Count: 1}}, ""},
+		"a sidecar": {of(200, "apiserver_rerouted_request_total{code=\"404\"} 1\n"), of(200, upstreamMetrics), []history.Rerouted{{Code: "404", Together: true, Count: 1}}, ""},
+		"a kube-apiserver of 1.35": {of(404, ""), of(200, "# TYPE apiserver_rerouted_request_total counter\napiserver_rerouted_request_total{code=\"200\"} 64\n"),
+			[]history.Rerouted{{Code: "200", Together: true, Count: 64}}, ""},
 		"nothing counted":       {of(404, ""), of(200, "# TYPE a counter\na 1\n"), nil, ""},
 		"a sidecar that fails":  {of(500, ""), of(200, upstreamMetrics), nil, "GET /metrics/skewproof-proxy: status 500"},
 		"a server that refuses": {of(404, ""), of(403, ""), nil, "GET /metrics: status 403"},

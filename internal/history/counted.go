@@ -14,7 +14,10 @@ type Counted struct {
 // Rerouted is how many requests for one resource a server had passed on, with one status of the
 // answer. Fetches of discovery documents count too; they have no resource.
 type Rerouted struct {
-	Code  string `json:"code"` // as the server wrote it
-	GVR   GVR    `json:"gvr,omitzero"`
-	Count int    `json:"count"`
+	Code string `json:"code"` // as the server wrote it
+	GVR  GVR    `json:"gvr,omitzero"`
+	// Together is true if the server does not count by resource, as before Kubernetes 1.36. GVR is
+	// then zero, and Count is of all resources.
+	Together bool `json:"together,omitempty"`
+	Count    int  `json:"count"`
 }

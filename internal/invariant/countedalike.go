@@ -16,7 +16,8 @@ var countedAlike = Invariant{
 	Name:  "CountedAlike",
 	Grade: GradeExtended,
 	Sentence: "If an apiserver passes on requests that get an answer that is not a 5xx, its metric apiserver_rerouted_request_total counts " +
-		"at least as many requests for the same resource with the same status.",
+		"at least as many requests for the same resource with the same status. Before Kubernetes 1.36 the metric does not count by resource, and " +
+		"all resources are judged together.",
 	Source: "beyond what KEP-4020 promises; KEP-4020, Monitoring Requirements: an operator determines with this metric whether the " +
 		"feature is in use, and how many requests get errors",
 	judge:    judgeCountedAlike,
@@ -40,7 +41,7 @@ func (f *Facts) indexCounted(h *history.History) {
 	})
 }
 
-// series is what one server counts together.
+// series is what one server counts together. gvr is zero if it does not count by resource.
 type series struct {
 	gvr  history.GVR
 	code string
@@ -57,14 +58,19 @@ func judgeCountedAlike(f *Facts) *tally {
 	samples := 0
 	for _, c := range f.counted {
 		counts := map[series]int{}
+		together := false
 		for _, r := range c.Rerouted {
 			counts[series{r.GVR, r.Code}] += r.Count
+			together = together || r.Together
 		}
 		samples += len(counts)
 		passed := map[series][]*observation{}
 		for o := range f.identified() {
 			if o.countable() && o.op.Server == c.Server && o.op.End+countedWithin <= c.At && o.handledBy() == c.Incarnation {
 				s := series{o.op.GVR, strconv.Itoa(o.op.Status)}
+				if together {
+					s.gvr = history.GVR{}
+				}
 				passed[s] = append(passed[s], o)
 			}
 		}
@@ -99,9 +105,13 @@ func (t *tally) ruleCounted(c history.Counted, s series, passed []*observation, 
 		}
 		t.violation(t.breach(o, *o.situation, wrong, wrong), func() Evidence {
 			e := t.facts.show(o, *o.situation, answer(o.op))
+			resources := "all resources"
+			if s.gvr.Resource != "" {
+				resources = s.gvr.String()
+			}
 			e.Sentence = fmt.Sprintf("%s passed on %s for %s that were answered with %s. Its metric apiserver_rerouted_request_total counted "+
 				"%d of them until %s, and %d with other statuses. One of them: %s.",
-				c.Server, counted(len(passed), "request"), s.gvr, s.code, counts[s], clock(c.At), othersCounted(counts, s), request(o.op))
+				c.Server, counted(len(passed), "request"), resources, s.code, counts[s], clock(c.At), othersCounted(counts, s), request(o.op))
 			return e
 		})
 	}

@@ -17,6 +17,11 @@ func asSample(g history.GVR, code, count int) history.Rerouted {
 	return history.Rerouted{Code: strconv.Itoa(code), GVR: g, Count: count}
 }
 
+// together is a sample of a server that does not count by resource.
+func together(code, count int) history.Rerouted {
+	return history.Rerouted{Code: strconv.Itoa(code), Together: true, Count: count}
+}
+
 func TestCountedAlike(t *testing.T) {
 	const (
 		name = "CountedAlike"
@@ -46,6 +51,13 @@ func TestCountedAlike(t *testing.T) {
 			want{outcome: OutcomePass, checked: 2, fact: "servers whose metrics were read: 1"}},
 		{"for another resource", two().metrics(150, "b", asSample(widgets, 200, 2)),
 			want{outcome: OutcomeFail, checked: 2, violations: 2, cause: "not counted"}},
+		{"without a resource", two().metrics(150, "b", asSample(history.GVR{}, 200, 2)),
+			want{outcome: OutcomeFail, checked: 2, violations: 2, cause: "not counted"}},
+		{"all resources together", two().metrics(150, "b", together(200, 2)), want{outcome: OutcomePass, checked: 2}},
+		{"all resources together, fewer", two().metrics(150, "b", together(200, 1)),
+			want{outcome: OutcomeFail, checked: 2, violations: 1, cause: "not counted", sentence: "b passed on 2 requests for all resources that were answered with 200"}},
+		{"all resources together, with another status", two().metrics(150, "b", together(0, 2)),
+			want{outcome: OutcomeFail, checked: 2, violations: 2, cause: "not counted with this status"}},
 		{"at another server", two().metrics(150, "b").metrics(150, "a", asSample(gadgets, 200, 2)),
 			want{outcome: OutcomeFail, checked: 2, violations: 2}},
 		{"a refusal", one(403).metrics(150, "b"), want{outcome: OutcomeFail, checked: 1, violations: 1}},
