@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -37,9 +38,7 @@ func (c *Campaign) reconsider(e *reports.Campaign) *reports.Campaign {
 				already[at] = true
 				add(&now, known, f)
 			}
-		} else if c.notShown(f) {
-			why = "this version of skewproof does not call it a violation"
-		} else {
+		} else if why = c.judgedNow(f); why == "" {
 			continue
 		}
 		same := func(o reports.CampaignFinding) bool { return o.ViolationKind == f.ViolationKind }
@@ -59,18 +58,29 @@ func (c *Campaign) explainsNow(f reports.CampaignFinding) (findings.Finding, boo
 	return c.Findings.Explain(repro.Signature)
 }
 
-// notShown reports whether the run of a violation was judged again, and does not show it any more.
-func (c *Campaign) notShown(f reports.CampaignFinding) bool {
+// judgedNow judges the run of a violation again. It returns "" if the violation is still NEW, or if
+// the run is gone; else it says how the run is judged now.
+func (c *Campaign) judgedNow(f reports.CampaignFinding) string {
 	if f.Real == nil || f.Real.Run == "" {
-		return false
+		return ""
 	}
 	h, err := history.ReadFile(run.Dir(filepath.Join(c.Out, f.Real.Run)).History())
 	if err != nil {
-		return false // the run is gone
+		return "" // the run is gone
 	}
-	return !slices.ContainsFunc(search.Violations(c.Findings, invariant.Judge(h)), func(v search.Violation) bool {
-		return v.ViolationKind == f.ViolationKind
-	})
+	var known []string // explain violations of the same invariant
+	for _, v := range search.Violations(c.Findings, invariant.Judge(h)) {
+		switch {
+		case v.ViolationKind == f.ViolationKind:
+			return ""
+		case v.Finding != 0 && v.Signature.Invariant == f.ViolationKind.Signature.Invariant:
+			known = append(known, fmt.Sprintf("finding %d", v.Finding))
+		}
+	}
+	if len(known) > 0 {
+		return fmt.Sprintf("known violations of %s remain in its run: %s", f.ViolationKind.Signature.Invariant, strings.Join(known, ", "))
+	}
+	return "this version of skewproof does not call it a violation"
 }
 
 // add counts the schedules of a violation that was NEW for the finding that explains it.

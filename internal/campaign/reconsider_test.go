@@ -71,6 +71,17 @@ func TestWhatAFindingExplainsSince(t *testing.T) {
 	if len(newOnes(first)) == 0 {
 		t.Error("the document of the earlier part was altered")
 	}
+
+	// The finding explains the violation only as this version of skewproof records it.
+	older := *first
+	older.Findings = newOnes(first)
+	for i := range older.Findings {
+		older.Findings[i].Repro = nil
+	}
+	if got := next(t, o, &older).Earlier.Real.Withdrawn; len(got) != len(older.Findings) ||
+		!strings.Contains(got[0], "known violations of ") || !strings.HasSuffix(got[1], " remain in its run: finding 2") {
+		t.Errorf("listed are %q", got)
+	}
 	if again := next(t, o, both).report(true); !slices.Equal(again.Real.Withdrawn, both.Real.Withdrawn) {
 		t.Errorf("a third part lists %q, the second %q", again.Real.Withdrawn, both.Real.Withdrawn)
 	}

@@ -140,12 +140,19 @@ func (s *Server[P]) Stop(ctx context.Context) error {
 	return s.stop(ctx, "")
 }
 
-// stop ends the present incarnation. next is the version that replaces it, or "".
+// stop ends the present incarnation. next is the version that replaces it, or "". If a process does
+// not end in time, it is killed, as a kubelet kills a container after its grace period: a
+// kube-apiserver that cannot reach etcd may need more than a minute.
 func (s *Server[P]) stop(ctx context.Context, next string) error {
 	i := s.Last()
 	s.expectEnd(i)
 	s.record(i, history.StateStopping, "")
 	failed, err := s.terminate(ctx, i, next)
+	if still := (*stillRunningError)(nil); errors.As(err, &still) && ctx.Err() == nil {
+		s.record(i, history.StateKilled, fmt.Sprintf("it was asked to stop, and was %v", still))
+		s.Status("%s: %s was asked to stop, and was %v; it is killed", s.Name, i.Version, still)
+		return s.killRest(ctx, i)
+	}
 	if err != nil {
 		return err
 	}

@@ -72,6 +72,44 @@ func TestStopTellsWhichDidNotEndWell(t *testing.T) {
 	}
 }
 
+// A kubelet kills a container that does not end within its grace period.
+func TestAProcessThatDoesNotStopInTimeIsKilled(t *testing.T) {
+	p := shell(t, "trap 'echo no' TERM; echo up; while :; do sleep 0.01; done")
+	awaitUp(t, p)
+	s, r := serverOf(t)
+	incarnate(s, p)
+	s.StopTimeout = 100 * time.Millisecond
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.states(); !slices.Equal(got, []history.State{history.StateStopping, history.StateKilled}) ||
+		r.entries[1].Detail != "it was asked to stop, and was still running after 100ms" {
+		t.Errorf("recorded %+v", r.entries)
+	}
+	select {
+	case <-p.Done():
+	default:
+		t.Error("the process lives")
+	}
+}
+
+// Only the limit of the stop leads to a kill, and not the end of the run.
+func TestAStopThatIsInterruptedKillsNothing(t *testing.T) {
+	p := shell(t, "trap 'echo no' TERM; echo up; while :; do sleep 0.01; done")
+	awaitUp(t, p)
+	s, r := serverOf(t)
+	incarnate(s, p)
+	s.StopTimeout = time.Minute
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Stop(cancelled); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if got := r.states(); !slices.Equal(got, []history.State{history.StateStopping}) {
+		t.Errorf("recorded %+v", r.entries)
+	}
+}
+
 func TestStopGivesUpOnAProcessThatWillNotEnd(t *testing.T) {
 	p := shell(t, "trap 'echo no' TERM; echo up; while :; do sleep 0.01; done")
 	awaitUp(t, p)

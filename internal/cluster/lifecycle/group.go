@@ -32,10 +32,15 @@ func Ending(p Process) string {
 	return how + "; its log is empty"
 }
 
+// stillRunningError says that a process did not end in time.
+type stillRunningError struct{ limit time.Duration }
+
+func (e *stillRunningError) Error() string { return fmt.Sprintf("still running after %s", e.limit) }
+
 // AwaitEnd returns when a process has ended. It returns an error when ctx ends or the limit has
 // passed.
 func AwaitEnd(ctx context.Context, p Process, limit time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("still running after %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &stillRunningError{limit})
 	defer cancel()
 	select {
 	case <-p.Done():
