@@ -170,7 +170,7 @@ func (t *tally) ruleOff(o *observation) {
 	f := t.facts
 	paths := [][]string(nil)
 	if !o.shared {
-		paths, _ = chains(o.op.Server, o.hops)
+		paths, _ = f.chains(o)
 	}
 	for i, path := range paths {
 		if len(path) < 2 {

@@ -52,7 +52,9 @@ type series struct {
 //   - watches and upgrades: a server may count them when they end, and not at all if the client
 //     ends them;
 //   - answers that were not complete, for the same reason;
-//   - a 5xx: the asked server may have made it itself after the peer's answer.
+//   - a 5xx: the asked server may have made it itself after the peer's answer;
+//   - an answer that no peer has logged: the asked server made it itself, for example a 403 because
+//     it does not tell this user that no peer can be reached.
 func judgeCountedAlike(f *Facts) *tally {
 	t := newTally(f)
 	samples := 0
@@ -129,7 +131,8 @@ func othersCounted(counts map[series]int, s series) (sum int) {
 
 // countable reports whether the asked server must count the operation as passed on.
 func (o *observation) countable() bool {
-	return o.forwarded() && o.op.GVR.Resource != "" && o.op.Verb != "watch" && !o.op.AsksForUpgrade() &&
+	answered := slices.ContainsFunc(o.hops, func(h history.Hop) bool { return atPeer(o.op, h) && h.Status == o.op.Status })
+	return answered && o.op.GVR.Resource != "" && o.op.Verb != "watch" && !o.op.AsksForUpgrade() &&
 		o.op.Failure == history.FailureNone && o.op.Status != 0 && o.op.Status < http.StatusInternalServerError
 }
 

@@ -64,6 +64,11 @@ func TestCountedAlike(t *testing.T) {
 		{"a second before the metrics were read", one(200).metrics(21.01, "b"), want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"less than that", one(200).metrics(21, "b"), want{outcome: OutcomeInconclusive, reason: none}},
 		{"after the metrics were read", one(200).metrics(10, "b"), want{outcome: OutcomeInconclusive, reason: none}},
+		// b refuses the user itself, because no peer answered in time. The peer handles the request later.
+		{"an answer of the asked server itself", tell(name).ask(20, "b", gadgets, 403).hop("b", 0, 10, false, answering(403)).hop("a", 900, 901, true).metrics(150, "b"),
+			want{outcome: OutcomeInconclusive, reason: none}},
+		{"another answer of the peer", tell(name).ask(20, "b", gadgets, 403).hop("b", 0, 10, false, answering(403)).hop("a", 2, 8, true, answering(500)).metrics(150, "b"),
+			want{outcome: OutcomeInconclusive, reason: none}},
 		{"a 503", one(503).metrics(150, "b"), want{outcome: OutcomeInconclusive, reason: none}},
 		{"a watch", one(200, verb("watch")).metrics(150, "b"), want{outcome: OutcomeInconclusive, reason: none}},
 		{"an upgrade", one(101, func(o *history.Operation) { o.Client = history.ClientSPDY }).metrics(150, "b"),

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -40,17 +41,24 @@ func (o *observation) forwarded() bool {
 // failover a→b and then a→c, in which each is one hop. Containment is reliable. A server writes its
 // audit event before it ends the response, and so before the server that forwarded the request can
 // end its own response. Three cases look like chains but are not:
+//
 //   - A client (net/http's Transport) may send a request again with the same ID while the asked
 //     server still handles the first request. A hop at the asked server that does not come from a
 //     peer begins a new chain.
+//
 //   - A server that stops waiting for a peer may try the next peer while the first is still busy.
 //     If a hop outlasts the hop that made it, the hop was given up and made no other hops.
+//
 //   - If no hop contains a hop at a peer, the asked server forwarded the request. The asked
 //     server's own entry is lost because the server was killed.
 //
+//   - A request that a paused server received is handled when the server is resumed, when the
+//     sender has long given it up and tried the next peer. See [Facts.heldBack].
+//
 // If the history names the forwarding server (the simulator does), h was made from that server's
 // latest-begun hop, or from one whose entry is lost.
-func chains(asked string, hops []history.Hop) (paths [][]string, retries int) {
+func (f *Facts) chains(o *observation) (paths [][]string, retries int) {
+	asked, hops := o.op.Server, o.hops
 	paths = make([][]string, len(hops))
 	givenUp := make([]bool, len(hops))
 	roots := 0
@@ -64,7 +72,7 @@ func chains(asked string, hops []history.Hop) (paths [][]string, retries int) {
 		if h.From != "" && h.From != asked {
 			parent = []string{asked, h.From}
 		}
-		for j := i - 1; j >= 0; j-- {
+		for j := i - 1; j >= 0 && !f.heldBack(o.op, h); j-- {
 			if h.From != "" { // containment does not matter then
 				if hops[j].Server == h.From && hops[j].Start <= h.Start && hops[j].End >= h.Start {
 					parent = paths[j]
@@ -85,6 +93,22 @@ func chains(asked string, hops []history.Hop) (paths [][]string, retries int) {
 		paths[i] = append(slices.Clone(parent), h.Server)
 	}
 	return paths, max(0, roots-1)
+}
+
+// afterPause is how long after the end of a pause a server may still begin to handle what it
+// received before.
+const afterPause = 5 * time.Second
+
+// heldBack reports whether a pause of its server may have delayed a hop, so that nothing says which
+// server sent it. Its sender has gone: no server has recorded an answer.
+func (f *Facts) heldBack(op *history.Operation, h history.Hop) bool {
+	server := f.byName[h.Server]
+	if h.From != "" || h.Status != 0 || server == nil || h.Server == op.Server {
+		return false
+	}
+	return slices.ContainsFunc(server.line, func(s span) bool {
+		return s.phase == phasePaused && s.to > op.Start && s.from < h.Start && h.Start-s.to <= afterPause
+	})
 }
 
 // mostHops is the number of hops that a sentence shows. A request in an endless loop has thousands.

@@ -24,7 +24,7 @@ func judgeNoLoop(f *Facts) *tally {
 			}
 			continue
 		}
-		paths, retries := chains(o.op.Server, o.hops)
+		paths, retries := f.chains(o)
 		again += retries
 		if !slices.ContainsFunc(paths, func(path []string) bool { return len(path) > 1 }) {
 			continue

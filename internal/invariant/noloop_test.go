@@ -10,6 +10,12 @@ import (
 func TestNoLoop(t *testing.T) {
 	const name = "NoLoop"
 	asked := func() *story { return tell(name).ask(20, "b", gadgets, 200) }
+	// b asks a, which is paused or not, gives up, and asks c. a handles the request 10 s after b got it.
+	late := func(s *story, options ...func(*history.Hop)) *story {
+		return s.ask(20, "b", gadgets, 200, took(12)).hop("b", 0, 12_000, false, answering(200)).
+			hop("c", 9400, 11_900, true, answering(200)).hop("a", 10_000, 10_001, true, options...)
+	}
+	twice := want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "passed on twice (b→c→a)"}
 	checkStories(t, name, []storyCase{
 		{"passed on once", asked().hop("b", 0, 10, false).hop("a", 2, 8, true),
 			want{outcome: OutcomePass, checked: 1, fact: "operations passed on: 1"}},
@@ -55,6 +61,15 @@ func TestNoLoop(t *testing.T) {
 		{"passed on by the asked server each time that the client sent it",
 			asked().hop("b", 0, 30, false).hop("a", 1, 29, true, passedBy("b")).hop("b", 2, 20, false).hop("a", 3, 25, true, passedBy("b")),
 			want{outcome: OutcomePass, checked: 1, fact: "sent again by the client: 1"}},
+		{"handled late by a peer that was paused", late(tell(name).pause("a", 18, 29.5)), want{outcome: OutcomePass, checked: 1}},
+		{"the same, but the peer answered", late(tell(name).pause("a", 18, 29.5), answering(200)), twice},
+		{"handled late by a peer that was not paused", late(tell(name)), twice},
+		{"that was paused long before it handled the request", late(tell(name).pause("a", 18, 24.5)), twice},
+		{"that was paused before the request only", late(tell(name).pause("a", 10, 19)), twice},
+		{"of which another was paused", late(tell(name).pause("c", 21, 29)), twice},
+		{"back at the asked server, which was paused",
+			tell(name).pause("b", 21, 29.5).ask(20, "b", gadgets, 200, took(12)).hop("b", 0, 12_000, false).hop("b", 10_000, 10_001, true),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "came back to b (b→b)"}},
 		{"two operations with one ID, so that the records belong to either",
 			asked().hop("b", 0, 10, false).hop("a", 2, 8, true).ask(20, "c", gadgets, 200, func(o *history.Operation) { o.ID = "op-0000" }).hop("c", 1, 9, false).hop("a", 3, 7, true),
 			want{outcome: OutcomeInconclusive, reason: "no operation was handled by a second server"}},

@@ -49,7 +49,7 @@ func judgeOnlyTrustedPeers(f *Facts) *tally {
 // are missing: no server has recorded it, or every server that could have answered it was out of
 // reach.
 func (f *Facts) ruleTrust(o *observation) (r ruling, wrong, cause string) {
-	paths, _ := chains(o.op.Server, o.hops)
+	paths, _ := f.chains(o)
 	for i, path := range paths {
 		if len(path) < 2 {
 			continue

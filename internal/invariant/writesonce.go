@@ -33,7 +33,7 @@ func judgeWritesOnce(f *Facts) *tally {
 			continue
 		}
 		passed++
-		paths, retries := chains(o.op.Server, o.hops)
+		paths, retries := f.chains(o)
 		again += retries
 		r, by := ruleWritesOnce(o.op, o.hops, paths, 1+retries)
 		if len(by) > 0 {
