@@ -26,9 +26,10 @@ const (
 )
 
 // Advertised returns the host:port in the endpoint lease of a server, by its apiserver identity. It
-// is empty if there is no such lease.
+// is empty if there is no such lease. The lease of a sidecar comes first: peers use it, and the
+// kube-apiserver behind the sidecar may have a lease too, because its proxy is on by default.
 func Advertised(ctx context.Context, from etcd.Gateway, id string) (string, error) {
-	for _, key := range []string{builtinLeases + id, sidecarLeases + peers.EndpointLeaseName(proxy.ServerID(id))} {
+	for _, key := range []string{sidecarLeases + peers.EndpointLeaseName(proxy.ServerID(id)), builtinLeases + id} {
 		found, err := from.Get(ctx, key)
 		if err != nil {
 			return "", fmt.Errorf("read the endpoint lease %s: %w", key, err)
@@ -40,7 +41,9 @@ func Advertised(ctx context.Context, from etcd.Gateway, id string) (string, erro
 		if err != nil {
 			return "", fmt.Errorf("read the endpoint lease %s: %w", key, err)
 		}
-		return at, nil
+		if at != "" {
+			return at, nil
+		}
 	}
 	return "", nil
 }
