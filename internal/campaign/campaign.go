@@ -273,7 +273,11 @@ func (c *Campaign) useCluster(ctx context.Context) (err error) {
 		if len(result.Left) > 0 {
 			note.Ended = fmt.Sprintf("it was not used for the schedule of seed %d: %s", s.seed, strings.Join(result.Left, "; "))
 			c.Progress("%s", note.Ended)
-			c.pending = &s
+			if note.Schedules == 0 { // nothing can be left of others on a new cluster
+				c.tally.Trouble(note.Ended, s.seed)
+			} else {
+				c.pending = &s
+			}
 			break
 		}
 		seeds = append(seeds, s.seed)

@@ -222,6 +222,18 @@ func TestAClusterWithALeftoverIsNotUsedAgain(t *testing.T) {
 	}
 }
 
+// A schedule that even a new cluster cannot be used for does not end the campaign.
+func TestAScheduleThatNoClusterCanBeUsedFor(t *testing.T) {
+	on := &simulated{left: map[int][]string{3: {"left"}, 4: {"left"}}}
+	c := carriedOut(t, options(t, 4), on)
+	if c.Schedules != 4 || len(c.Real.Sessions) != 3 || len(c.Troubles) != 1 || !strings.Contains(c.Troubles[0].Sentence, "it was not used for the schedule of seed") {
+		t.Errorf("%d schedules on %+v; troubles %+v", c.Schedules, c.Real.Sessions, c.Troubles)
+	}
+	if on.schedules != 6 {
+		t.Errorf("%d attempts, want 6: two for the schedule that was dropped", on.schedules)
+	}
+}
+
 func TestAClusterThatBreaksOff(t *testing.T) {
 	o := options(t, 3)
 	on := &simulated{breaks: map[int]error{2: errors.New("etcd ended")}}

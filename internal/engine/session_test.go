@@ -97,6 +97,30 @@ func TestASessionWithALeftoverIsNotReused(t *testing.T) {
 	}
 }
 
+// A server whose proxy is off has no endpoint lease. Everything else must be there.
+func TestAServerWithASetupMayHaveNoEndpointLease(t *testing.T) {
+	const lease = "/registry/peerserverleases/apiserver-a"
+	for name, c := range map[string]struct {
+		missing string
+		setup   *scenario.Setup
+		left    int
+	}{
+		"the proxy is off":                  {lease, &scenario.Setup{Proxy: scenario.Off}, 0},
+		"the same of a sidecar":             {"/registry/leases/kube-system/skewproof-proxy-apiserver-a", &scenario.Setup{Proxy: scenario.Off}, 0},
+		"no server has a setup":             {lease, nil, 1},
+		"an identity lease":                 {"/registry/leases/kube-system/apiserver-a", &scenario.Setup{Proxy: scenario.Off}, 1},
+		"an object whose name is like that": {"/registry/configmaps/skewproof/peerserverleases", &scenario.Setup{Proxy: scenario.Off}, 1},
+	} {
+		k := &kept{keys: []string{"/registry/x"}}
+		s := sessionOn(k, c.missing, "/registry/x")
+		s.patience = time.Millisecond
+		left, err := s.compare(t.Context(), []scenario.Server{{Name: "a", Version: "v1", Setup: c.setup}})
+		if err != nil || len(left) != c.left {
+			t.Errorf("%s: left %q, %v; want %d", name, left, err, c.left)
+		}
+	}
+}
+
 func TestASessionCarriesOutNothingOnALeftover(t *testing.T) {
 	k := &kept{keys: []string{"/registry/left"}}
 	s := sessionOn(k)
