@@ -34,6 +34,11 @@ func judgeAuditedAlike(f *Facts) *tally {
 			t.rule(o, rulingOut)
 			continue
 		}
+		answered := slices.ContainsFunc(peers, func(h history.Hop) bool { return h.Status < http.StatusInternalServerError })
+		if !answered && o.op.Status == http.StatusForbidden && anyWith(asked, http.StatusForbidden) {
+			t.rule(o, rulingOut) // no peer could answer, and the asked server refused the user itself
+			continue
+		}
 		r, wrong, what := rulingRight, "", ""
 		client := asked[0].Client
 		switch stranger := slices.IndexFunc(peers, func(h history.Hop) bool { return client != "" && h.Client != "" && h.Client != client }); {

@@ -15,7 +15,7 @@ import (
 var countedAlike = Invariant{
 	Name:  "CountedAlike",
 	Grade: GradeExtended,
-	Sentence: "If an apiserver passes on requests that get an answer that is not a 5xx, its metric apiserver_rerouted_request_total counts " +
+	Sentence: "If an apiserver passes on requests that get an answer that is neither a 403 nor a 5xx, its metric apiserver_rerouted_request_total counts " +
 		"at least as many requests for the same resource with the same status. Before Kubernetes 1.36 the metric does not count by resource, and " +
 		"all resources are judged together.",
 	Source: "beyond what KEP-4020 promises; KEP-4020, Monitoring Requirements: an operator determines with this metric whether the " +
@@ -53,8 +53,9 @@ type series struct {
 //     ends them;
 //   - answers that were not complete, for the same reason;
 //   - a 5xx: the asked server may have made it itself after the peer's answer;
-//   - an answer that no peer has logged: the asked server made it itself, for example a 403 because
-//     it does not tell this user that no peer can be reached.
+//   - a 403, for the same reason: the asked server may refuse the user itself when the answer of the
+//     peer is lost, rather than say 503;
+//   - an answer that no peer has logged: the asked server made it itself.
 func judgeCountedAlike(f *Facts) *tally {
 	t := newTally(f)
 	samples := 0
@@ -133,7 +134,7 @@ func othersCounted(counts map[series]int, s series) (sum int) {
 func (o *observation) countable() bool {
 	answered := slices.ContainsFunc(o.hops, func(h history.Hop) bool { return atPeer(o.op, h) && h.Status == o.op.Status })
 	return answered && o.op.GVR.Resource != "" && o.op.Verb != "watch" && !o.op.AsksForUpgrade() &&
-		o.op.Failure == history.FailureNone && o.op.Status != 0 && o.op.Status < http.StatusInternalServerError
+		o.op.Failure == history.FailureNone && o.op.Status != 0 && o.op.Status != http.StatusForbidden && o.op.Status < http.StatusInternalServerError
 }
 
 // handledBy is the incarnation of the asked server that handled the operation; 0 if it may have
