@@ -36,7 +36,7 @@ type mutant struct {
 }
 
 // begin returns the first seed of the search for a mutant.
-func (m mutant) begin() uint64 { return cmp.Or(m.first, firstSeed) }
+func (m mutant) begin() uint64 { return cmp.Or(m.first, *from) }
 
 // catalogue lists all mutants that the search finds.
 func catalogue() []mutant {

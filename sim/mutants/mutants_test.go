@@ -16,6 +16,7 @@ import (
 var (
 	full = flag.Bool("full", false, "search for every mutant; without this flag, only for those that are found soon")
 	only = flag.String("only", "", "search only for the mutant of this name")
+	from = flag.Uint64("from", firstSeed, "the first seed")
 )
 
 const (

@@ -1,9 +1,11 @@
 package search
 
 import (
+	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/tape"
@@ -43,8 +45,13 @@ var callers = workload.Users()
 
 // request draws one request.
 func (g *Generator) request() sim.Request {
-	var r sim.Request
-	r.User, r.After = callers[g.work(len(callers))], delaysAfterStep[g.work(len(delaysAfterStep))]
+	r := sim.Request{Request: workload.Request{User: callers[g.work(len(callers))]}}
+	discovers := g.discovers && g.work(5) == 4
+	if !discovers && g.work(2) == 1 && g.aim(&r) {
+		g.vary(&r)
+		return r
+	}
+	r.After = delaysAfterStep[g.work(len(delaysAfterStep))]
 	r.After += r.After / 16 * time.Duration(g.work(8))
 	switch phase := g.work(16); {
 	case phase < 9: // during the disturbances
@@ -57,19 +64,91 @@ func (g *Generator) request() sim.Request {
 		r.Step = g.ends
 		r.After = min(r.After, 4*time.Second)
 	}
-	if g.discovers && g.work(5) == 4 {
+	if discovers {
 		r.Verb, r.Path = history.VerbDiscovery, paths[1-g.work(4)/3]
 		r.Server = g.names[g.work(len(g.names))]
 		return r
 	}
 	g.chooseTarget(&r)
+	g.vary(&r)
+	return r
+}
+
+// vary gives a request unusual options, or a forged header.
+func (g *Generator) vary(r *sim.Request) {
 	if g.work(8) == 7 {
 		workload.Vary(&r.Request, rarelyAnotherMediaType, workChoices{g.tape})
 	}
 	if g.work(24) == 23 {
 		r.Forged = workload.ForgedHop
 	}
-	return r
+}
+
+// soonAfter are the times between a disturbance and a request that is aimed at it.
+var soonAfter = [...]time.Duration{
+	0, 0, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, time.Second, 2 * time.Second,
+}
+
+// aim lets a request meet a disturbance, just before it or soon afterwards: the request crosses the
+// disturbed link, needs the disturbed server, or is about the definition that changes. It reports
+// whether there is such a request. Requests that are drawn independently of the disturbances seldom
+// meet one, and the first requests after a disturbance meet states that later ones do not.
+func (g *Generator) aim(r *sim.Request) bool {
+	if g.heals == g.first || len(g.names) < 2 {
+		return false
+	}
+	at := g.first + g.work(g.heals-g.first)
+	r.Step = at + g.work(2)
+	if d := g.c.Steps[at].Definition; d != nil {
+		r.GVR = history.GVR{Group: d.Group, Version: d.Versions[g.work(len(d.Versions))], Resource: d.Resource}
+		r.Server = g.names[g.work(len(g.names))]
+	} else if !g.cross(r, at) {
+		return false
+	}
+	r.Name, r.After = objects[g.work(len(objects))], soonAfter[g.work(len(soonAfter))]
+	g.chooseVerb(r)
+	return true
+}
+
+// cross chooses a server and a resource so that the server must forward the request over the link
+// that a step disturbs, or to the server that it disturbs. It reports whether there are such.
+func (g *Generator) cross(r *sim.Request, at int) bool {
+	asked, peer := g.meets(&g.c.Steps[at])
+	if asked == peer {
+		return false
+	}
+	from := g.work(len(g.targets.skewed))
+	for i := range g.targets.skewed {
+		one := &g.targets.skewed[(from+i)%len(g.targets.skewed)]
+		if one.served.has(g.versionAfter(at, peer)) && !one.served.has(g.versionAfter(r.Step, asked)) {
+			r.GVR, r.Subresource, r.Server = one.gvr, one.subresource, g.names[asked]
+			return true
+		}
+	}
+	return false
+}
+
+// meets returns two servers: a request from the first to the second meets a step. They are the same
+// if the step disturbs neither a link nor a server.
+func (g *Generator) meets(s *scenario.Step) (asked, peer int) {
+	from, to := s.Server, s.Server
+	if s.Fault != nil {
+		from, to = s.Fault.From, s.Fault.To
+	}
+	asked, peer = slices.Index(g.names, from), slices.Index(g.names, to)
+	switch {
+	case asked < 0 && peer < 0:
+		return 0, 0
+	case asked < 0: // from a client
+		return peer, g.otherThan(peer)
+	case peer < 0 || asked == peer: // to etcd, or one server
+		return g.otherThan(asked), asked
+	}
+	return asked, peer
+}
+
+func (g *Generator) otherThan(server int) int {
+	return (server + 1 + g.work(len(g.names)-1)) % len(g.names)
 }
 
 // rarelyAnotherMediaType says that one in so many varied requests asks for another media type. It
