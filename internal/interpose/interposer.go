@@ -37,9 +37,10 @@ type Config struct {
 	// ServingCA has the authority that signed this certificate.
 	ServingCA *x509.CertPool
 	// FrontProxy returns the certificate with which peers may name users. FrontProxyCA has the
-	// authority that signed it.
-	FrontProxy   func() (*tls.Certificate, error)
-	FrontProxyCA *x509.CertPool
+	// authority that signed it. FrontProxyName is the only common name that the server allows.
+	FrontProxy     func() (*tls.Certificate, error)
+	FrontProxyCA   *x509.CertPool
+	FrontProxyName string
 }
 
 // Interposer is a running proxy. Its methods are safe for concurrent use.
@@ -144,7 +145,9 @@ func (s *Interposer) fails(r *http.Request) (how fault.DiscoveryFailure, fails b
 	return document.how, true
 }
 
-// fromPeer reports whether the request came over a connection of a peer.
+// fromPeer reports whether the request came over a connection of a peer whose certificate the server
+// itself would accept. With any other, the request goes on without a certificate: if it got that of
+// a peer, the server would trust a user whom it must not trust.
 func (s *Interposer) fromPeer(r *http.Request) bool {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return false
@@ -154,8 +157,9 @@ func (s *Interposer) fromPeer(r *http.Request) bool {
 		return known.(bool)
 	}
 	_, err := certificate.Verify(x509.VerifyOptions{Roots: s.config.FrontProxyCA, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	s.peers.Store(string(certificate.Raw), err == nil)
-	return err == nil
+	accepted := err == nil && certificate.Subject.CommonName == s.config.FrontProxyName
+	s.peers.Store(string(certificate.Raw), accepted)
+	return accepted
 }
 
 // forwarded are the headers of a chain of proxies, which httputil.ReverseProxy removes. They are

@@ -38,6 +38,7 @@ type bench struct {
 	t       *testing.T
 	trust   *x509.CertPool
 	peer    tls.Certificate // of the front-proxy authority
+	other   tls.Certificate // of the same authority, with a name that the server does not allow
 	user    tls.Certificate // of the clients' authority
 	release chan struct{}   // lets /slow continue
 }
@@ -75,6 +76,7 @@ func newBench(t *testing.T) *bench {
 	b.trust = trust
 	serving := issue(ca, "serving", pki.Request{CommonName: "a", Server: true, DNSNames: []string{serverName}})
 	b.peer = issue(frontProxy, "front-proxy-client", pki.Request{CommonName: "front-proxy-client", Client: true})
+	b.other = issue(frontProxy, "front-proxy-other", pki.Request{CommonName: "front-proxy-other", Client: true})
 	b.user = issue(ca, "user", pki.Request{CommonName: "mallory", Client: true})
 
 	real := httptest.NewUnstartedServer(http.HandlerFunc(b.serve))
@@ -87,6 +89,7 @@ func newBench(t *testing.T) *bench {
 		Real: netip.MustParseAddrPort(real.Listener.Addr().String()), Name: serverName, ServingCA: trust,
 		Serving:    func() (*tls.Certificate, error) { return &serving, nil },
 		FrontProxy: func() (*tls.Certificate, error) { return &b.peer, nil }, FrontProxyCA: frontProxyTrust,
+		FrontProxyName: "front-proxy-client",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -191,9 +194,10 @@ func TestWhatIsPassedOnIsWhatCame(t *testing.T) {
 		with []tls.Certificate
 		want string
 	}{
-		"a peer":  {[]tls.Certificate{b.peer}, `by front-proxy-client for "alice" in "all"`},
-		"nobody":  {nil, `by nobody for "" in ""`},
-		"another": {[]tls.Certificate{b.user}, `by nobody for "" in ""`},
+		"a peer":                           {[]tls.Certificate{b.peer}, `by front-proxy-client for "alice" in "all"`},
+		"nobody":                           {nil, `by nobody for "" in ""`},
+		"another":                          {[]tls.Certificate{b.user}, `by nobody for "" in ""`},
+		"a peer whose name is not allowed": {[]tls.Certificate{b.other}, `by nobody for "" in ""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, body, err := b.ask("GET", "/api/v1/pods/a%2Fb?x=2&a=1", c.with...)

@@ -84,6 +84,7 @@ func (c *Cluster) interposerConfig(s *server) interpose.Config {
 		Serving:    func() (*tls.Certificate, error) { return pair(s.withSetup().serving()) },
 		ServingCA:  c.pool("ca"),
 		FrontProxy: func() (*tls.Certificate, error) { return pair(frontProxyName) }, FrontProxyCA: c.pool("front-proxy-ca"),
+		FrontProxyName: frontProxyName,
 	}
 }
 
