@@ -70,6 +70,8 @@ func (f *Facts) ruleAlike(o *observation, direct *directAnswers, crossed map[for
 	switch {
 	case truncated404(o.op), got == classRefused && o.op.Failure != history.FailureNone: // the body, which says who refuses, was cut off
 		return rulingUnknown, ""
+	case got == classUnauthenticated && f.strangerToExtensions(o):
+		return rulingUnknown, ""
 	case got == classUnauthenticated, got == classThrottled:
 		return f.ruleInTime(o, direct, got)
 	case got == classRefused:
@@ -82,6 +84,23 @@ func (f *Facts) ruleAlike(o *observation, direct *directAnswers, crossed map[for
 		return rulingTolerated, "its definition was changing"
 	}
 	return ruleForm(to, got, direct.byForm[to], crossed[to])
+}
+
+// strangerToExtensions reports whether the request is for an aggregated API, and the front-proxy
+// certificate of the asked server may not be trusted then. The extension apiserver refuses this
+// server as peers do, and nothing is passed on.
+func (f *Facts) strangerToExtensions(o *observation) bool {
+	if !f.aggregated(groupVersion{o.op.GVR.Group, o.op.GVR.Version}) {
+		return false
+	}
+	for l, faults := range f.faults {
+		if l.from == o.op.Server && slices.ContainsFunc(faults, func(fault history.Fault) bool {
+			return fault.Distrust == history.DistrustFrontProxy && window{fault.Start, fault.End}.overlaps(o.window)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // ruledHere reports whether this invariant has to rule on the answer: the request had to cross, and

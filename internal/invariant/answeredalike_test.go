@@ -47,6 +47,11 @@ func TestAnsweredAlike(t *testing.T) {
 	none := want{outcome: OutcomeInconclusive, reason: notExercised}
 	carried := "where servers that serve it carry it out"
 
+	extension := func(s *story, aggregated bool) *story { // in the group version of gadgets, long before
+		s.define(1, gadgets.Group, "gauges", gadgets.Version)
+		s.h.Steps[len(s.h.Steps)-1].Defined.Aggregated = aggregated
+		return s
+	}
 	checkStories(t, name, []storyCase{
 		{"the same answer", across(direct(200), 200), right},
 		{"another answer", across(direct(200), 405), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "405 " + carried + " though a could be reached",
@@ -98,6 +103,15 @@ func TestAnsweredAlike(t *testing.T) {
 		{"a body that is not understood, in an older history", across(direct(201, creating), 415, creating), unknown},
 
 		{"not authenticated, and the asked server knows the user", across(known("b"), 401), wrong("401 " + otherwise)},
+		{"not authenticated by an extension apiserver, which does not trust the asked server",
+			across(extension(known("b"), true).distrust(history.DistrustFrontProxy, "b", "a", 30, 60), 401), unknown},
+		{"the same, and its certificate was wrong only before",
+			across(extension(known("b"), true).distrust(history.DistrustFrontProxy, "b", "a", 20, 35), 401), wrong("401")},
+		{"the same, and the serving certificate of the peer is wrong",
+			across(extension(known("b"), true).distrust(history.DistrustServing, "b", "a", 30, 60), 401), wrong("401")},
+		{"the same, of another server", across(extension(known("b"), true).distrust(history.DistrustFrontProxy, "c", "a", 30, 60), 401), wrong("401")},
+		{"the same for a custom resource",
+			across(extension(known("b"), false).distrust(history.DistrustFrontProxy, "b", "a", 30, 60), 401), wrong("401")},
 		{"not authenticated, and the serving server knows the user", across(known("a"), 401), wrong("401 " + otherwise)},
 		{"not authenticated, and another server knows the user", across(known("c"), 401), unknown},
 		{"not authenticated, and another user is known", across(direct(200).ask(38, "b", widgets, 200, by("reader")), 401), unknown},
