@@ -145,9 +145,9 @@ func (s *Interposer) fails(r *http.Request) (how fault.DiscoveryFailure, fails b
 	return document.how, true
 }
 
-// fromPeer reports whether the request came over a connection of a peer whose certificate the server
-// itself would accept. With any other, the request goes on without a certificate: if it got that of
-// a peer, the server would trust a user whom it must not trust.
+// fromPeer reports whether the request came over a connection of a peer whose certificate the
+// server itself would accept. With any other, the request goes on without a certificate: if it got
+// that of a peer, the server would trust a user whom it must not trust.
 func (s *Interposer) fromPeer(r *http.Request) bool {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return false

@@ -53,8 +53,8 @@ type series struct {
 //     ends them;
 //   - answers that were not complete, for the same reason;
 //   - a 5xx: the asked server may have made it itself after the peer's answer;
-//   - a 403, for the same reason: the asked server may refuse the user itself when the answer of the
-//     peer is lost, rather than say 503;
+//   - a 403, for the same reason: the asked server may refuse the user itself when the answer of
+//     the peer is lost, rather than say 503;
 //   - an answer that no peer has logged: the asked server made it itself.
 func judgeCountedAlike(f *Facts) *tally {
 	t := newTally(f)

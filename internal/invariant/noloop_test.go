@@ -10,7 +10,8 @@ import (
 func TestNoLoop(t *testing.T) {
 	const name = "NoLoop"
 	asked := func() *story { return tell(name).ask(20, "b", gadgets, 200) }
-	// b asks a, which is paused or not, gives up, and asks c. a handles the request 10 s after b got it.
+	// b asks a, which is paused or not, gives up, and asks c. a handles the request 10 s after b got
+	// it.
 	late := func(s *story, options ...func(*history.Hop)) *story {
 		return s.ask(20, "b", gadgets, 200, took(12)).hop("b", 0, 12_000, false, answering(200)).
 			hop("c", 9400, 11_900, true, answering(200)).hop("a", 10_000, 10_001, true, options...)

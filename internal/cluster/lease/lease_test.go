@@ -76,7 +76,7 @@ func TestEndpointLeasesAreReadAsTheyAreInEtcd(t *testing.T) {
 	}
 }
 
-// A kube-apiserver behind a sidecar may have a lease of its own. Peers use the lease of the sidecar.
+// A kube-apiserver behind a sidecar may have a lease of its own. Peers use that of the sidecar.
 func TestTheLeaseOfASidecarComesFirst(t *testing.T) {
 	const (
 		own  = "/registry/peerserverleases/apiserver-c"
