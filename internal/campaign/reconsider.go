@@ -31,7 +31,7 @@ func (c *Campaign) reconsider(e *reports.Campaign) *reports.Campaign {
 		if f.Finding != 0 {
 			continue
 		}
-		why := ""
+		var why string
 		if known, ok := c.explainsNow(f); ok {
 			why = fmt.Sprintf("finding %d explains it", known.Number)
 			if at := (counted{known.Number, f.Seed}); !already[at] {

@@ -133,8 +133,9 @@ func othersCounted(counts map[series]int, s series) (sum int) {
 // countable reports whether the asked server must count the operation as passed on.
 func (o *observation) countable() bool {
 	answered := slices.ContainsFunc(o.hops, func(h history.Hop) bool { return atPeer(o.op, h) && h.Status == o.op.Status })
+	status := o.op.Status
 	return answered && o.op.GVR.Resource != "" && o.op.Verb != "watch" && !o.op.AsksForUpgrade() &&
-		o.op.Failure == history.FailureNone && o.op.Status != 0 && o.op.Status != http.StatusForbidden && o.op.Status < http.StatusInternalServerError
+		o.op.Failure == history.FailureNone && status != 0 && status != http.StatusForbidden && status < http.StatusInternalServerError
 }
 
 // handledBy is the incarnation of the asked server that handled the operation; 0 if it may have
