@@ -70,7 +70,7 @@ func TestDiffRefusesWrongUsage(t *testing.T) {
 func TestDiffOfSearches(t *testing.T) {
 	search := func(policy string, words ...string) string {
 		dir := filepath.Join(t.TempDir(), policy)
-		if out, err := call(t, append([]string{"explore", "--policy", policy, "--first", "100", "--seeds", "40", "--out", dir}, words...)...); exitCodeOf(err) > exitInconclusive {
+		if out, err := call(t, append([]string{"explore", "--policy", policy, "--first", "200", "--seeds", "40", "--out", dir}, words...)...); exitCodeOf(err) > exitInconclusive {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return dir
