@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,9 +55,9 @@ func (c *Campaign) resume(e *reports.Campaign) {
 // unconfirmed is a NEW violation of an earlier part that ended before it had repeated it. An error
 // says why it cannot be repeated.
 func (c *Campaign) unconfirmed(f reports.CampaignFinding) (*newFinding, error) {
-	var repro search.Repro
-	if err := json.Unmarshal(f.Repro, &repro); err != nil {
-		return nil, fmt.Errorf("read its repro file from %s: %w", reports.CampaignJSON, err)
+	repro, err := reproOf(f)
+	if err != nil {
+		return nil, err
 	}
 	s, err := c.chooser.of(f.Seed)
 	if err != nil {

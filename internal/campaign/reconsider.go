@@ -27,6 +27,7 @@ func (c *Campaign) reconsider(e *reports.Campaign) *reports.Campaign {
 		seed    uint64
 	}
 	already := map[counted]bool{} // several kinds of one schedule may have one explanation
+	judged := map[string][]search.Violation{}
 	for _, f := range e.Findings {
 		if f.Finding != 0 {
 			continue
@@ -38,7 +39,7 @@ func (c *Campaign) reconsider(e *reports.Campaign) *reports.Campaign {
 				already[at] = true
 				add(&now, known, f)
 			}
-		} else if why = c.judgedNow(f); why == "" {
+		} else if why = c.judgedNow(f, judged); why == "" {
 			continue
 		}
 		same := func(o reports.CampaignFinding) bool { return o.ViolationKind == f.ViolationKind }
@@ -51,25 +52,39 @@ func (c *Campaign) reconsider(e *reports.Campaign) *reports.Campaign {
 
 // explainsNow returns the finding that explains a violation that was NEW.
 func (c *Campaign) explainsNow(f reports.CampaignFinding) (findings.Finding, bool) {
-	var repro search.Repro
-	if json.Unmarshal(f.Repro, &repro) != nil {
+	repro, err := reproOf(f)
+	if err != nil {
 		return findings.Finding{}, false
 	}
 	return c.Findings.Explain(repro.Signature)
 }
 
+// reproOf reads the repro file that the document of a campaign has of a violation.
+func reproOf(f reports.CampaignFinding) (r search.Repro, err error) {
+	if err := json.Unmarshal(f.Repro, &r); err != nil {
+		return r, fmt.Errorf("read the repro file of seed %d from %s: %w", f.Seed, reports.CampaignJSON, err)
+	}
+	return r, nil
+}
+
 // judgedNow judges the run of a violation again. It returns "" if the violation is still NEW, or if
-// the run is gone; else it says how the run is judged now.
-func (c *Campaign) judgedNow(f reports.CampaignFinding) string {
+// the run is gone; else it says how the run is judged now. judged are the violations of runs that
+// were judged already, because one run may show many kinds.
+func (c *Campaign) judgedNow(f reports.CampaignFinding, judged map[string][]search.Violation) string {
 	if f.Real == nil || f.Real.Run == "" {
 		return ""
 	}
-	h, err := history.ReadFile(run.Dir(filepath.Join(c.Out, f.Real.Run)).History())
-	if err != nil {
-		return "" // the run is gone
+	now, ok := judged[f.Real.Run]
+	if !ok {
+		h, err := history.ReadFile(run.Dir(filepath.Join(c.Out, f.Real.Run)).History())
+		if err != nil {
+			return "" // the run is gone
+		}
+		now = search.Violations(c.Findings, invariant.Judge(h))
+		judged[f.Real.Run] = now
 	}
 	var known []string // explain violations of the same invariant
-	for _, v := range search.Violations(c.Findings, invariant.Judge(h)) {
+	for _, v := range now {
 		switch {
 		case v.ViolationKind == f.ViolationKind:
 			return ""

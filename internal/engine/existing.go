@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/cluster/lease"
 	"github.com/skewproof/skewproof/internal/extension"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -172,14 +173,10 @@ func (s *Session) compare(ctx context.Context, servers []scenario.Server) (left 
 	return left[:min(len(left), maxLeft)], nil
 }
 
-// endpointLeases are the prefixes of the endpoint leases of kube-apiservers, and of sidecars.
-var endpointLeases = []string{"/registry/peerserverleases/", "/registry/leases/kube-system/skewproof-proxy-"}
-
 // mayLack reports whether a key is an endpoint lease, and a server begins with a setup: a server
 // whose proxy is off has no such lease.
 func mayLack(key string, servers []scenario.Server) bool {
-	return slices.ContainsFunc(endpointLeases, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) &&
-		slices.ContainsFunc(servers, func(begins scenario.Server) bool { return begins.Setup != nil })
+	return lease.IsKey(key) && slices.ContainsFunc(servers, func(begins scenario.Server) bool { return begins.Setup != nil })
 }
 
 // serves returns what a server itself serves.

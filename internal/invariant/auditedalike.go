@@ -20,7 +20,9 @@ var auditedAlike = Invariant{
 }
 
 // judgeAuditedAlike leaves out a 5xx: the asked server may have made it itself after the peer's
-// answer, and its filters outside of auditing may have made it after the asked server's record.
+// answer, and its filters outside of auditing may have made it after the asked server's record. It
+// also leaves out a 403 if no peer answered with less than a 5xx: then the asked server refused the
+// user itself.
 func judgeAuditedAlike(f *Facts) *tally {
 	t := newTally(f)
 	incomplete, addresses := 0, 0
@@ -36,7 +38,7 @@ func judgeAuditedAlike(f *Facts) *tally {
 		}
 		answered := slices.ContainsFunc(peers, func(h history.Hop) bool { return h.Status < http.StatusInternalServerError })
 		if !answered && o.op.Status == http.StatusForbidden && anyWith(asked, http.StatusForbidden) {
-			t.rule(o, rulingOut) // no peer could answer, and the asked server refused the user itself
+			t.rule(o, rulingOut)
 			continue
 		}
 		r, wrong, what := rulingRight, "", ""

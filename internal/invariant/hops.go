@@ -40,18 +40,14 @@ func (o *observation) forwarded() bool {
 // Only containment distinguishes two cases: a chain a→b→c, which is the beginning of a loop, and a
 // failover a→b and then a→c, in which each is one hop. Containment is reliable. A server writes its
 // audit event before it ends the response, and so before the server that forwarded the request can
-// end its own response. Three cases look like chains but are not:
-//
+// end its own response. Four cases look like chains but are not:
 //   - A client (net/http's Transport) may send a request again with the same ID while the asked
 //     server still handles the first request. A hop at the asked server that does not come from a
 //     peer begins a new chain.
-//
 //   - A server that stops waiting for a peer may try the next peer while the first is still busy.
 //     If a hop outlasts the hop that made it, the hop was given up and made no other hops.
-//
 //   - If no hop contains a hop at a peer, the asked server forwarded the request. The asked
 //     server's own entry is lost because the server was killed.
-//
 //   - A request that a paused server received is handled when the server is resumed, when the
 //     sender has long given it up and tried the next peer. See [Facts.heldBack].
 //
@@ -72,7 +68,8 @@ func (f *Facts) chains(o *observation) (paths [][]string, retries int) {
 		if h.From != "" && h.From != asked {
 			parent = []string{asked, h.From}
 		}
-		for j := i - 1; j >= 0 && !f.heldBack(o.op, h); j-- {
+		late := f.heldBack(o.op, h)
+		for j := i - 1; j >= 0 && !late; j-- {
 			if h.From != "" { // containment does not matter then
 				if hops[j].Server == h.From && hops[j].Start <= h.Start && hops[j].End >= h.Start {
 					parent = paths[j]

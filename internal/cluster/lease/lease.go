@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -24,6 +25,11 @@ const (
 	builtinLeases = "/registry/peerserverleases/"
 	sidecarLeases = "/registry/leases/" + peers.Namespace + "/"
 )
+
+// IsKey reports whether a key in etcd is that of an endpoint lease, of whatever server.
+func IsKey(key string) bool {
+	return strings.HasPrefix(key, builtinLeases) || strings.HasPrefix(key, sidecarLeases+peers.EndpointLeaseName(""))
+}
 
 // Advertised returns the host:port in the endpoint lease of a server, by its apiserver identity. It
 // is empty if there is no such lease. The lease of a sidecar comes first: peers use it, and the

@@ -76,6 +76,21 @@ func TestEndpointLeasesAreReadAsTheyAreInEtcd(t *testing.T) {
 	}
 }
 
+func TestKeysOfEndpointLeases(t *testing.T) {
+	for key, want := range map[string]bool{
+		"/registry/peerserverleases/apiserver-c":                   true,
+		"/registry/leases/kube-system/skewproof-proxy-apiserver-c": true,
+		"/registry/leases/kube-system/apiserver-c":                 false, // an identity lease
+		"/registry/leases/default/skewproof-proxy-apiserver-c":     false,
+		"/registry/configmaps/skewproof/peerserverleases":          false,
+		"/registry/leases/kube-system/kube-controller-manager":     false,
+	} {
+		if got := IsKey(key); got != want {
+			t.Errorf("%s: %t, want %t", key, got, want)
+		}
+	}
+}
+
 // A kube-apiserver behind a sidecar may have a lease of its own. Peers use that of the sidecar.
 func TestTheLeaseOfASidecarComesFirst(t *testing.T) {
 	const (

@@ -72,10 +72,17 @@ func TestStopTellsWhichDidNotEndWell(t *testing.T) {
 	}
 }
 
-// A kubelet kills a container that does not end within its grace period.
-func TestAProcessThatDoesNotStopInTimeIsKilled(t *testing.T) {
+// stubborn is a running process that does not end when it is asked to.
+func stubborn(t *testing.T) *program {
+	t.Helper()
 	p := shell(t, "trap 'echo no' TERM; echo up; while :; do sleep 0.01; done")
 	awaitUp(t, p)
+	return p
+}
+
+// A kubelet kills a container that does not end within its grace period.
+func TestAProcessThatDoesNotStopInTimeIsKilled(t *testing.T) {
+	p := stubborn(t)
 	s, r := serverOf(t)
 	incarnate(s, p)
 	s.StopTimeout = 100 * time.Millisecond
@@ -95,8 +102,7 @@ func TestAProcessThatDoesNotStopInTimeIsKilled(t *testing.T) {
 
 // Only the limit of the stop leads to a kill, and not the end of the run.
 func TestAStopThatIsInterruptedKillsNothing(t *testing.T) {
-	p := shell(t, "trap 'echo no' TERM; echo up; while :; do sleep 0.01; done")
-	awaitUp(t, p)
+	p := stubborn(t)
 	s, r := serverOf(t)
 	incarnate(s, p)
 	s.StopTimeout = time.Minute
@@ -111,8 +117,7 @@ func TestAStopThatIsInterruptedKillsNothing(t *testing.T) {
 }
 
 func TestStopGivesUpOnAProcessThatWillNotEnd(t *testing.T) {
-	p := shell(t, "trap 'echo no' TERM; echo up; while :; do sleep 0.01; done")
-	awaitUp(t, p)
+	p := stubborn(t)
 	s, _ := serverOf(t)
 	i := incarnate(s, p)
 	s.StopTimeout = 100 * time.Millisecond

@@ -18,12 +18,12 @@ var (
 	hostBlock       = netip.MustParseAddr("198.18.0.0")   // a /30 for each server: between the run and its host
 	advertisedBlock = netip.MustParseAddr("198.19.0.0")   // an address for each server, at which the switch listens
 	decoyBlock      = netip.MustParseAddr("198.19.254.0") // an address for each server, at which there is no server; see decoy
+	etcdAdvertised  = netip.MustParseAddrPort("198.19.255.1:2379")
+	balancerAddress = netip.MustParseAddrPort("198.19.255.2:6443") // of the load balancer over all servers
+	steadyAddress   = netip.MustParseAddrPort("198.19.255.3:6443") // of the load balancer too, but here it closes no connection
 	// extensionAddress is where the extension apiserver listens: in the run's own namespace, like
 	// etcd. Every host reaches it through its gateway.
-	extensionAddress = netip.MustParseAddrPort("198.19.254.1:8443")
-	etcdAdvertised   = netip.MustParseAddrPort("198.19.255.1:2379")
-	balancerAddress  = netip.MustParseAddrPort("198.19.255.2:6443") // of the load balancer over all servers
-	steadyAddress    = netip.MustParseAddrPort("198.19.255.3:6443") // of the load balancer too, but here it closes no connection
+	extensionAddress = netip.MustParseAddrPort("198.19.255.4:8443")
 	etcdReal         = netip.MustParseAddrPort("127.0.0.1:2379")
 	loopback         = netip.MustParseAddr("127.0.0.1")
 	toxiproxyAPI     = netip.MustParseAddrPort("127.0.0.1:8474") // toxiproxy's own default

@@ -21,9 +21,16 @@ func TestPlacesShareNoAddress(t *testing.T) {
 		servers = append(servers, history.Server{Name: fmt.Sprintf("s%d", i)})
 	}
 	benchmarking := netip.MustParsePrefix("198.18.0.0/15") // RFC 2544
-	seen := map[netip.Addr]string{etcdAdvertised.Addr(): "etcd"}
+	seen := map[netip.Addr]string{
+		etcdAdvertised.Addr(): "etcd", balancerAddress.Addr(): "the load balancer", steadyAddress.Addr(): "the load balancer",
+		extensionAddress.Addr(): "the extension apiserver",
+	}
+	if len(seen) != 4 {
+		t.Errorf("two of the fixed addresses are the same: %v", seen)
+	}
 	for _, p := range Places(scenario.SubjectBuiltin, servers) {
-		for what, a := range map[string]netip.Addr{"advertised": p.Advertised.Addr(), "real": p.Real.Addr(), "gateway": p.Subnet.Addr().Next()} {
+		for what, a := range map[string]netip.Addr{"advertised": p.Advertised.Addr(), "real": p.Real.Addr(), "gateway": p.Subnet.Addr().Next(),
+			"decoy": p.decoy().Addr()} {
 			if !benchmarking.Contains(a) {
 				t.Errorf("%s address of %s, %s, is outside %s", what, p.Name, a, benchmarking)
 			}
