@@ -7,6 +7,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // Judging a history takes longer than the run. So every answer is checked when it arrives. If no
@@ -78,6 +79,11 @@ func (op *operation) misrecorded() bool {
 		op.counted != op.Status && op.GVR.Resource != "" && op.Verb != "watch" && !op.asked.Upgrade
 }
 
+// outlasts reports whether the client waited for longer than Unavailable.
+func (op *operation) outlasts() bool {
+	return op.Verb != "watch" && op.End-op.Start > history.DefaultBounds.Unavailable
+}
+
 // doubt checks an answer.
 func (s *Simulator) doubt(op *operation) {
 	s.suspect = s.suspect || op.misrecorded()
@@ -86,6 +92,10 @@ func (s *Simulator) doubt(op *operation) {
 		op.life = asked.incarnation
 	}
 	if s.suspect || op.life == 0 {
+		return
+	}
+	if op.outlasts() {
+		s.suspect = true // even if the asked server ended afterwards
 		return
 	}
 	if asked.incarnation != op.life || asked.phase != running || !asked.gate.Open() {
@@ -100,8 +110,10 @@ func (s *Simulator) doubtful(op *operation, asked *server) bool {
 	late := op.End > s.driver.steps.Disturbed()+history.DefaultBounds.Convergence
 	ignorant := op.Start < asked.since+history.DefaultBounds.Staleness
 	switch {
-	case op.Content == history.ContentBroken, op.Verb != "watch" && op.End-op.Start > history.DefaultBounds.Unavailable:
+	case op.Content == history.ContentBroken:
 		return true
+	case op.User == workload.Reader && isWrite(op.Verb) && op.Status >= http.StatusOK && op.Status < http.StatusMultipleChoices:
+		return true // somebody must have refused it
 	case !op.local && known && op.odd():
 		return true
 	case op.Status == http.StatusForbidden: // the hops say which user the server saw
