@@ -169,6 +169,25 @@ func (f *Facts) native(piece served, gv groupVersion) bool {
 	})
 }
 
+// outlasts reports whether the process that served a document went on to serve a group version for
+// longer than Staleness after the last definition in it was deleted. It reached etcd from before
+// the deletion on, so it knew of the deletion, and has the group version built in. But this shows
+// only afterwards.
+func (f *Facts) outlasts(s *server, piece served, gv groupVersion) bool {
+	return slices.ContainsFunc(f.exclusions, func(e exclusion) bool {
+		known := later(e.deleted, f.bounds.Staleness)
+		if e.groupVersion != gv || known == forever || s.line.at(known).incarnation != piece.incarnation {
+			return false
+		}
+		again := slices.ContainsFunc(f.exclusions, func(o exclusion) bool {
+			return o.groupVersion == gv && o.from <= known && known < o.deleted
+		})
+		own := s.servedAt(known)
+		store, _ := f.reach(s.name, etcd, window{later(e.deleted, -f.bounds.Staleness), known})
+		return !again && store == reachOpen && own.doc != nil && own.doc.lists[key{GVR: history.GVR{Group: gv.group, Version: gv.version}}]
+	})
+}
+
 // nativeTo reports whether the process that served a document has a group version built in. That
 // does not change while the process runs, so any document of the process may show it.
 func (f *Facts) nativeTo(s *server, piece served, gv groupVersion) bool {

@@ -213,6 +213,40 @@ func TestACustomResourceBesideBuiltInVersions(t *testing.T) {
 	}
 }
 
+// Server b goes on to list a group version after its only definition was deleted. If b knows of the
+// deletion, b has the group version built in. Nobody can know this before, so neither a 200 nor a
+// 404 is wrong. Otherwise b lists only a custom resource that it cannot serve.
+func TestAVersionThatOutlastsItsDefinition(t *testing.T) {
+	custom := history.GVR{Group: "apps", Version: "v9", Resource: "gizmos"}
+	lists := doc("lists it", line(pods, "status"), line(widgets), line(custom))
+	defined := func() *story { return tell().define(20, "apps", "gizmos", "v9").served("b", 21, lists) }
+	deleted := func() *story { return defined().define(40, "apps", "gizmos") }
+	for name, c := range map[string]struct {
+		story *story
+		known bool
+	}{
+		"it knows of the deletion":       {deleted(), true},
+		"it is still defined":            {defined(), false},
+		"it is deleted only afterwards":  {defined().define(100, "apps", "gizmos"), true},
+		"it lists it until it knows":     {deleted().served("b", 49, oldDoc), false},
+		"it is defined again":            {deleted().define(45, "apps", "gizmos", "v9"), false},
+		"another is defined there":       {defined().define(30, "apps", "gears", "v9").define(40, "apps", "gizmos"), false},
+		"another one was, for some time": {deleted().define(45, "apps", "gears", "v9").define(47, "apps", "gears"), true},
+		"etcd is out of reach":           {deleted().cut("b", "etcd", 39, 60), false},
+		"etcd was out of reach before":   {deleted().cut("b", "etcd", 32, 35), false},
+		"etcd was long before":           {deleted().cut("b", "etcd", 22, 25), true},
+		"etcd is, of another server":     {deleted().cut("c", "etcd", 39, 60), true},
+	} {
+		h := c.story.ask(43, "b", custom, 404).ask(44, "c", custom, 200).h
+		if v := verdictOf(t, h, "NoFalseNotFound"); v.Violations > 0 {
+			t.Errorf("%s: the 404 is called false: %+v", name, v.Evidence)
+		}
+		if v := verdictOf(t, h, "TrueNotFound"); (v.Violations > 0) == c.known {
+			t.Errorf("%s: the 200 is called wrong %d times, and b is known to serve it: %t", name, v.Violations, c.known)
+		}
+	}
+}
+
 // Server c has a resource built in. From 41s on, b lists a custom resource of that name and cannot
 // serve it. Its 404 is false until then.
 func TestA404WhileACustomResourceIsDefined(t *testing.T) {

@@ -238,6 +238,9 @@ func (f *Facts) newResource(k key) *resource {
 			c := coverage{window: piece.window, claim: piece.claim(k)}
 			if c.claim == claimYes && f.shadowed(s, piece, k) {
 				c.claim = claimListed
+				if f.outlasts(s, piece, k.groupVersion()) {
+					c.claim = claimUnknown // nobody could know it at that time
+				}
 			}
 			if piece.doc != nil {
 				lastKnown = piece.doc.lists[k]
