@@ -63,6 +63,11 @@ func (t *Table) builtIn(groups discovery.Groups, r Resource, native []Resource) 
 	return false
 }
 
+// nativeAfter is how long before its definition a peer must have listed a resource, so that it is
+// built in there. It is more than servers differ in when they see a definition. If it is too short,
+// a deleted custom resource is taken for a built-in one, but only until the peer's next document.
+const nativeAfter = 5 * time.Second
+
 // noteNative remembers which servers listed a custom resource well before its definition was
 // created and seen: it is built in there. t has the new definitions, and before has not. A document
 // that is not older by a margin proves nothing, since the peer may have seen the definition first.
@@ -88,8 +93,8 @@ func (t *Table) noteNative(before *Table, seen time.Time) {
 			at = created
 		}
 		listedBefore := func(d document) bool {
-			return d.known() && d.since.Add(trustedAfter).Before(at) && d.index.Resource(r.Group, r.Version, r.Resource, "") &&
-				!before.extensions.exclude(r, d.at)
+			since, listed := d.listedSince(r)
+			return listed && since.Add(nativeAfter).Before(at) && !before.extensions.exclude(r, d.at)
 		}
 		if listedBefore(t.local[RootGroups]) && !slices.Contains(t.nativeHere, r) {
 			t.nativeHere, t.nativeVersion = append(slices.Clip(t.nativeHere), r), t.version

@@ -11,8 +11,8 @@ import (
 
 // A server that listed a resource well before a custom resource of that name was defined has it
 // built in. This is known of a process of a peer until that process ends, and of this server until
-// it is another version. A document counts from when its content was first learnt, and not from the
-// last fetch.
+// it is another version. A resource counts from when the first of the contents was learnt that all
+// list it, and not from the last fetch.
 func TestWhatResetsWhatIsBuiltIn(t *testing.T) {
 	first := lists(gadget)
 	learnt := slices.Concat([]Event{
@@ -30,16 +30,27 @@ func TestWhatResetsWhatIsBuiltIn(t *testing.T) {
 		events     []Event
 		peer, here string
 	}{
-		"defined a margin later":                  {[]Event{defined(11)}, "gadgets", "gadgets"},
-		"defined sooner":                          {[]Event{defined(10)}, "", ""},
+		"defined a margin later":                  {[]Event{defined(6)}, "gadgets", "gadgets"},
+		"defined sooner":                          {[]Event{defined(5)}, "", ""},
 		"fetched again meanwhile, and the same":   {[]Event{unchanged, defined(11)}, "gadgets", "gadgets"},
-		"fetched again meanwhile, and other":      {[]Event{again("1", 9, gadget, jobs), defined(11)}, "", "gadgets"},
+		"fetched again meanwhile, and more":       {[]Event{again("1", 9, gadget, jobs), defined(11)}, "gadgets", "gadgets"},
+		"the same twice":                          {[]Event{again("1", 5, gadget, jobs), again("1", 9, gadget), defined(11)}, "gadgets", "gadgets"},
+		"more, and defined sooner":                {[]Event{again("1", 3, gadget, jobs), defined(5)}, "", ""},
+		"not listed for a moment":                 {[]Event{again("1", 5, jobs), again("1", 6, gadget, jobs), defined(11)}, "", "gadgets"},
+		"listed from the second document on":      {[]Event{again("1", 5, jobs), again("1", 6, gadget, jobs), again("1", 8, gadget), defined(12)}, "gadgets", "gadgets"},
+		"the same, and defined sooner":            {[]Event{again("1", 5, jobs), again("1", 6, gadget, jobs), again("1", 8, gadget), defined(11)}, "", "gadgets"},
+		"more, and then the same for long":        {[]Event{again("1", 3, gadget, jobs), again("1", 5, gadget), again("1", 16, gadget), defined(17)}, "gadgets", "gadgets"},
+		"not listed at the end":                   {[]Event{again("1", 9, jobs), defined(11)}, "", "gadgets"},
 		"fetched again afterwards, and other":     {[]Event{defined(11), again("1", 12, gadget, jobs)}, "gadgets", "gadgets"},
 		"deleted and defined again":               {[]Event{defined(11), Extensions{At: seconds(12)}, defined(13)}, "gadgets", "gadgets"},
 		"the peer restarts and answers":           {[]Event{defined(11), PeerAppeared{"a", "2"}, again("2", 12, gadget)}, "", "gadgets"},
 		"the peer leaves and another one appears": {[]Event{defined(11), PeerGone{"a"}, PeerAppeared{"a", "2"}}, "", "gadgets"},
 		"the local server is lost and comes back": {[]Event{defined(11), LocalLost{seconds(12)},
 			LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", "gadgets"},
+		"the local server lists more": {[]Event{
+			LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget, jobs)}, At: seconds(5)}, defined(9)}, "gadgets", "gadgets"},
+		"the local server lists more, and is another version": {[]Event{
+			LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget, jobs)}, At: seconds(5)}, defined(9)}, "gadgets", ""},
 		"the local server comes back as another version": {[]Event{defined(11), LocalLost{seconds(12)},
 			LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", ""},
 	} {
@@ -60,10 +71,10 @@ func TestLateDefinitionsAndStrangeClocksShowNothingBuiltIn(t *testing.T) {
 		created, seen int // seconds after both servers' documents were learnt
 		want          string
 	}{
-		{11, 11, "gadgets"}, {10, 11, ""}, {11, 10, ""},
-		{11, 60, "gadgets"}, {10, 60, ""}, {0, 60, ""}, {-60, 60, ""}, // the watch was held up
-		{60, 11, "gadgets"}, {60, 10, ""}, {3600, 0, ""}, // a clock is ahead
-		{-3600, 11, ""}, // a clock is behind
+		{6, 6, "gadgets"}, {5, 6, ""}, {6, 5, ""},
+		{6, 60, "gadgets"}, {5, 60, ""}, {0, 60, ""}, {-60, 60, ""}, // the watch was held up
+		{60, 6, "gadgets"}, {60, 5, ""}, {3600, 0, ""}, // a clock is ahead
+		{-3600, 6, ""}, // a clock is behind
 	} {
 		is := pieces(table(Reference(), slices.Concat([]Event{
 			LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: epoch},

@@ -243,6 +243,7 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 		}
 		if old := p.learnt[root]; old.known() && same(old.told, groups) {
 			p.learnt[root].at, p.learnt[root].failed = at, ""
+			p.learnt[root].forgetEarlier()
 			// Whether a grace hides something depends on the document's age.
 			changed = changed || t.extensions.retiring()
 			continue
@@ -256,7 +257,9 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 		if Root(root) == RootGroups && !p.learnt[root].known() {
 			p.native = nil // it was about the previous process
 		}
-		p.learnt[root] = document{groups: again.groups, told: told, index: again.index, at: at, since: at}
+		now := document{groups: again.groups, told: told, index: again.index, at: at, since: at}
+		now.follow(&p.learnt[root])
+		p.learnt[root] = now
 		p.before[root] = document{}
 		changed = true
 	}
@@ -304,9 +307,14 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 	for root, groups := range e.Roots {
 		if next.local[root].known() && same(next.local[root].groups, groups) {
 			next.local[root].at = e.At
+			next.local[root].forgetEarlier()
 			continue
 		}
-		next.local[root] = document{groups: groups, index: discovery.NewIndex(groups), at: e.At, since: e.At}
+		now := document{groups: groups, index: discovery.NewIndex(groups), at: e.At, since: e.At}
+		if t.version == e.Version {
+			now.follow(&next.local[root])
+		}
+		next.local[root] = now
 		changed = true
 	}
 	if t.nativeVersion != e.Version {

@@ -43,12 +43,58 @@ type document struct {
 	index  *discovery.Index
 	at     time.Time // zero: never learnt
 	since  time.Time // when this content was first learnt
-	failed string    // why the last fetch failed, "" if it did not
+	// earlier are the contents before that, the latest first: those of the last nativeAfter, and one
+	// that is older.
+	earlier []content
+	failed  string // why the last fetch failed, "" if it did not
 
 	version string // the version of the server that served it, see peer.shown
 }
 
+// content is what a document listed before it changed.
+type content struct {
+	index *discovery.Index
+	since time.Time // when it was first learnt
+}
+
 func (d *document) known() bool { return !d.at.IsZero() }
+
+// follow makes d, which was first learnt at d.since, the next content after old.
+func (d *document) follow(old *document) {
+	if !old.known() {
+		return
+	}
+	d.earlier = append(d.earlier, content{old.index, old.since})
+	for _, c := range old.earlier {
+		if last := d.earlier[len(d.earlier)-1]; last.since.Add(nativeAfter).Before(d.since) {
+			return
+		}
+		d.earlier = append(d.earlier, c)
+	}
+}
+
+// forgetEarlier forgets the earlier contents if the present one is old enough to count alone.
+func (d *document) forgetEarlier() {
+	if d.since.Add(nativeAfter).Before(d.at) {
+		d.earlier = nil
+	}
+}
+
+// listedSince returns since when all contents have listed a resource of /apis; ok is false if the
+// document does not list it.
+func (d *document) listedSince(r Resource) (since time.Time, ok bool) {
+	if !d.known() || !d.index.Resource(r.Group, r.Version, r.Resource, "") {
+		return since, false
+	}
+	since = d.since
+	for _, c := range d.earlier {
+		if !c.index.Resource(r.Group, r.Version, r.Resource, "") {
+			break
+		}
+		since = c.since
+	}
+	return since, true
+}
 
 // peer has the table's knowledge of one peer.
 type peer struct {
