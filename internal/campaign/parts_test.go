@@ -99,7 +99,12 @@ func TestTheNextPartRepeatsWhatIsNew(t *testing.T) {
 			t.Errorf("%s: %+v in %q, want 3 repetitions", f.ViolationKind, f.Real, f.File)
 		}
 	}
-	if want := 1 + 2*len(seeds); both.Schedules != 3 || on.schedules != want {
+	// The third schedule may have NEW kinds, too.
+	third := 1
+	if slices.ContainsFunc(both.Findings, func(f reports.CampaignFinding) bool { return f.Finding == 0 && !seeds[f.Seed] }) {
+		third += again.Repeats
+	}
+	if want := third + 2*len(seeds); both.Schedules != 3 || on.schedules != want {
 		t.Errorf("%d schedules; %d runs in the second part, want %d", both.Schedules, on.schedules, want)
 	}
 	if differ := cmp.Diff(first.Real.Gaps, both.Real.Gaps); differ != "" {
@@ -116,8 +121,8 @@ func TestTheNextPartRepeatsWhatIsNew(t *testing.T) {
 	again.Progress = func(format string, args ...any) { said += fmt.Sprintf(format, args...) + "\n" }
 	on = &simulated{}
 	carriedOut(t, again, on)
-	if on.schedules != 1 || !strings.Contains(said, "makes another schedule from the seed; 'skewproof replay ") {
-		t.Errorf("%d runs, want 1; it says:\n%s", on.schedules, said)
+	if on.schedules != third || !strings.Contains(said, "makes another schedule from the seed; 'skewproof replay ") {
+		t.Errorf("%d runs, want %d; it says:\n%s", on.schedules, third, said)
 	}
 }
 

@@ -103,7 +103,7 @@ var documents = []mutant{
 		},
 	},
 	{
-		part: "discovery", name: "versions-of-peers-unknown",
+		part: "discovery", name: "versions-of-peers-unknown", rare: true,
 		wrong:     "Servers do not store the versions of peers, so every server takes itself for the newest.",
 		resources: 17, // with fewer resources the order is the same, whichever server is the newest
 		plant: func(acted func()) sim.Defects {

@@ -28,7 +28,7 @@ var failovers = []mutant{
 		},
 	},
 	{
-		part: "failover", name: "last-peer-given-up",
+		part: "failover", name: "last-peer-given-up", rare: true,
 		wrong: "A peer that failed is not tried again before its discovery was fetched, even if no other peer can serve the request.",
 		plant: func(acted func()) sim.Defects {
 			failed := lives[map[string]bool]{}

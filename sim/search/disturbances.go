@@ -80,6 +80,9 @@ func (g *Generator) disturb() {
 		default:
 			done++
 			g.disturbOnce(there[g.fault(len(there))])
+			if g.chance(3) {
+				g.changeUnseen()
+			}
 		}
 		g.soak()
 	}
@@ -103,7 +106,13 @@ func (g *Generator) disturbOnce(kind int) {
 	case kindClient:
 		g.inject(g.anyFault(fault.Client, name))
 	case kindDefine:
-		g.define(g.definition())
+		d := g.definition()
+		g.define(d)
+		if g.chance(2) {
+			life := moments[g.fault(len(moments))]
+			g.add(scenario.Step{Action: scenario.Soak, For: life + life/16*time.Duration(g.fault(8))})
+			g.define(d)
+		}
 	case kindDiscovery:
 		path := paths[g.fault(len(paths))]
 		if !g.add(scenario.Step{Action: scenario.RestoreDiscovery, Server: name, Path: path}) {
@@ -122,6 +131,42 @@ func (g *Generator) disturbOnce(kind int) {
 	default:
 		g.add(scenario.Step{Action: processActions[kind], Server: name})
 	}
+}
+
+// changeUnseen adds a change that a server misses because of the last step: the server is cut off
+// from etcd or paused, or it cannot reach the server that changes. What servers believe is wrong
+// only after changes that they missed, and two independent disturbances seldom go together so.
+func (g *Generator) changeUnseen() {
+	if len(g.c.Steps) == g.first || len(g.names) < 2 {
+		return
+	}
+	last := &g.c.Steps[len(g.c.Steps)-1]
+	var changed int
+	switch f := last.Fault; {
+	case last.Action == scenario.Pause:
+		changed = g.anotherThan(slices.Index(g.names, last.Server))
+	case f == nil || f.From == fault.Client:
+		return
+	case f.To == fault.Etcd:
+		changed = g.anotherThan(slices.Index(g.names, f.From))
+	default:
+		changed = slices.Index(g.names, f.To)
+	}
+	if g.chance(2) {
+		g.soak()
+	}
+	if last.Fault == nil || last.Fault.To == fault.Etcd {
+		if g.fault(3) == 2 {
+			g.define(g.definition())
+			return
+		}
+	}
+	g.replace(changed)
+}
+
+// anotherThan returns any other server.
+func (g *Generator) anotherThan(server int) int {
+	return (server + 1 + g.fault(len(g.names)-1)) % len(g.names)
 }
 
 // processActions are the disturbances of one process.
@@ -201,6 +246,10 @@ func (g *Generator) becomes(server int, version string) {
 	}
 }
 
+// moments are how long a definition exists that somebody deletes at once. Servers tell their peers
+// of it about a second later, so some peers learn of it when it is gone.
+var moments = [...]time.Duration{time.Second, time.Second, 2 * time.Second, 300 * time.Millisecond, 100 * time.Millisecond, 4 * time.Second}
+
 // paths are the paths of the discovery documents.
 var paths = [2]string{"/api", "/apis"}
 
@@ -242,6 +291,11 @@ func (g *Generator) recover() {
 	g.heals = len(g.c.Steps)
 	for all := g.healing(); len(all) > 0; all = g.healing() {
 		g.add(all[g.fault(len(all))])
+	}
+	for _, o := range slices.Clone(g.state.On()) {
+		if o.Action == scenario.Define && g.chance(2) {
+			g.add(scenario.Step{Action: scenario.Undefine, Definition: o.Definition})
+		}
 	}
 	for _, name := range g.names {
 		for _, path := range paths {

@@ -131,7 +131,7 @@ func TestUpstreamsFaultsAreFoundUnaided(t *testing.T) {
 		switch {
 		case i < 0:
 			t.Errorf("finding %d: not found", number)
-		case !c.Findings[i].Shrunk || c.Findings[i].Disturbances > 3:
+		case !c.Findings[i].Shrunk || c.Findings[i].Disturbances > 4:
 			t.Errorf("finding %d: the smallest schedule has %d disturbances:\n%+v", number, c.Findings[i].Disturbances, c.Findings[i].Story)
 		}
 	}

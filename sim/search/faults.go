@@ -13,16 +13,19 @@ import (
 var (
 	delays     = [...]time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
 	rates      = [...]int64{1_000_000, 100_000, 20_000}
-	limits     = [...]int64{100, 256, 300, 1000, 5000}
+	limits     = [...]int64{100, 256, 256, 300, 1000, 5000}
 	afters     = [...]time.Duration{0, 0, 100 * time.Millisecond, 2 * time.Second, 8 * time.Second}
 	directions = [...]fault.Direction{"", fault.Up, fault.Down}
+	// losses are the directions of faults that lose data. Most of them lose answers only, because a
+	// peer may have carried out a request whose answer is lost.
+	losses = [...]fault.Direction{"", fault.Down, fault.Down, fault.Up}
 )
 
 func (g *Generator) direction() fault.Direction { return directions[g.fault(len(directions))] }
 
 // blackHole lets no answer through.
 func (g *Generator) blackHole(from, to string) fault.Fault {
-	return fault.Fault{Kind: fault.Timeout, From: from, To: to, Direction: g.direction(), After: afters[g.fault(len(afters))]}
+	return fault.Fault{Kind: fault.Timeout, From: from, To: to, Direction: losses[g.fault(len(losses))], After: afters[g.fault(len(afters))]}
 }
 
 // slow delays everything by the same time or so.
@@ -54,7 +57,7 @@ func (g *Generator) delaying(from, to string) fault.Fault {
 
 // truncating resets a connection, or breaks it off after its first bytes.
 func (g *Generator) truncating(from, to string) fault.Fault {
-	f := fault.Fault{From: from, To: to, Direction: g.direction()}
+	f := fault.Fault{From: from, To: to, Direction: losses[g.fault(len(losses))]}
 	if g.fault(2) == 0 {
 		f.Kind, f.After = fault.Reset, afters[g.fault(len(afters))]
 	} else {

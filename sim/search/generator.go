@@ -43,6 +43,7 @@ type Generator struct {
 	defines   bool // the case has a definition
 	reduces   bool // a server has an API switched off
 	discovers bool // the case requests discovery too
+	created   int  // the first skewed target with an object from the beginning
 	first     int  // the first disturbing step; nothing happens before it
 	heals     int  // the first step after which everything is healed
 	ends      int  // the step after which everything must be right

@@ -17,7 +17,7 @@ func (g *Generator) addRequests() {
 	// Few cases request discovery, because it costs more than other requests. But these cases
 	// request it often: only the answers of several servers in turn, after recovery, show whether
 	// the servers agree.
-	g.discovers = g.work(4) == 3
+	g.discovers = g.work(4) == 3 || g.defines && g.work(2) == 1
 	if compared := min(len(g.names), left/4, 4); g.discovers && compared > 1 {
 		path := paths[1-g.work(4)/3]
 		for i := range compared {
@@ -28,9 +28,35 @@ func (g *Generator) addRequests() {
 		}
 		left -= compared
 	}
+	left -= g.createObjects(left / 8)
 	for range left {
 		g.c.Requests = append(g.c.Requests, g.request())
 	}
+}
+
+// createObjects creates objects of at most n skewed resources before the disturbances, and returns
+// their number. Most requests for objects that do not exist get the same answer, whatever a proxy
+// does.
+func (g *Generator) createObjects(n int) (created int) {
+	g.created = g.work(max(1, len(g.targets.skewed)))
+	for i := range g.targets.skewed {
+		one := &g.targets.skewed[(g.created+i)%len(g.targets.skewed)]
+		if created == n || one.subresource != "" {
+			continue
+		}
+		server := slices.IndexFunc(g.names, func(name string) bool {
+			return one.served.has(g.versionAfter(g.first, slices.Index(g.names, name)))
+		})
+		if server < 0 {
+			continue
+		}
+		g.c.Requests = append(g.c.Requests, sim.Request{
+			Step: g.first, Server: g.names[server],
+			Request: workload.Request{Verb: "create", GVR: one.gvr, Name: objects[0], User: callers[0]},
+		})
+		created++
+	}
+	return created
 }
 
 // delaysAfterStep are the times between a step and a request that follows it.
@@ -47,7 +73,7 @@ var callers = workload.Users()
 func (g *Generator) request() sim.Request {
 	r := sim.Request{Request: workload.Request{User: callers[g.work(len(callers))]}}
 	discovers := g.discovers && g.work(5) == 4
-	if !discovers && g.work(2) == 1 && g.aim(&r) {
+	if !discovers && g.work(3) > 0 && g.aim(&r) {
 		g.vary(&r)
 		return r
 	}
@@ -117,7 +143,10 @@ func (g *Generator) cross(r *sim.Request, at int) bool {
 	if asked == peer {
 		return false
 	}
-	from := g.work(len(g.targets.skewed))
+	from := g.created
+	if g.work(2) == 1 {
+		from = g.work(len(g.targets.skewed))
+	}
 	for i := range g.targets.skewed {
 		one := &g.targets.skewed[(from+i)%len(g.targets.skewed)]
 		if one.served.has(g.versionAfter(at, peer)) && !one.served.has(g.versionAfter(r.Step, asked)) {
@@ -141,7 +170,13 @@ func (g *Generator) meets(s *scenario.Step) (asked, peer int) {
 		return 0, 0
 	case asked < 0: // from a client
 		return peer, g.otherThan(peer)
-	case peer < 0 || asked == peer: // to etcd, or one server
+	case peer < 0: // to etcd: the server knows too little, and serves nothing
+		if other := g.otherThan(asked); g.work(2) == 0 {
+			return asked, other
+		} else {
+			return other, asked
+		}
+	case asked == peer: // one server
 		return g.otherThan(asked), asked
 	}
 	return asked, peer
@@ -205,12 +240,12 @@ func (g *Generator) serverWithout(one *target, step, from int) int {
 
 // objects are the names of objects. There are few names, so that requests read objects that other
 // requests have written.
-var objects = [...]string{"x", "y", "z"}
+var objects = [...]string{"x", "x", "x", "y", "z"}
 
 // verbs are the verbs of resources and of subresources. Common verbs are in the list several times.
 var (
 	verbs = [...]string{
-		"list", "list", "get", "get", "get", "list", "create", "create", "create", "update", "patch", "delete", "watch", "watch",
+		"list", "list", "get", "get", "create", "create", "create", "update", "update", "patch", "patch", "delete", "watch", "watch",
 		history.VerbTable, "deletecollection",
 	}
 	subresourceVerbs = [...]string{"get", "get", "update", "patch"}
