@@ -90,17 +90,7 @@ func (f *Facts) ruleAlike(o *observation, direct *directAnswers, crossed map[for
 // certificate of the asked server may not be trusted then. The extension apiserver refuses this
 // server as peers do, and nothing is passed on.
 func (f *Facts) strangerToExtensions(o *observation) bool {
-	if !f.aggregated(groupVersion{o.op.GVR.Group, o.op.GVR.Version}) {
-		return false
-	}
-	for l, faults := range f.faults {
-		if l.from == o.op.Server && slices.ContainsFunc(faults, func(fault history.Fault) bool {
-			return fault.Distrust == history.DistrustFrontProxy && window{fault.Start, fault.End}.overlaps(o.window)
-		}) {
-			return true
-		}
-	}
-	return false
+	return f.aggregatedDistrusting(o, func(server string) bool { return server == o.op.Server }, o.window)
 }
 
 // ruledHere reports whether this invariant has to rule on the answer: the request had to cross, and

@@ -28,7 +28,19 @@ const (
 	// in the wrong place is what a server lists that has such a definition. These versions need not
 	// be built in anywhere.
 	ExtensionOrder Extension = "in the version in the wrong place"
+	// ExtensionDistrusts is about an aggregated API whose own server must not trust the front-proxy
+	// certificate of some apiserver, at that time or shortly before. This apiserver then finds the API
+	// unavailable, and says so in the status of the APIService, which all apiservers share.
+	ExtensionDistrusts Extension = "an aggregated API that distrusts a server"
 )
+
+// words says it for people.
+func (e Extension) words() string {
+	if e == ExtensionDistrusts {
+		return "of " + string(e)
+	}
+	return "a custom resource is " + string(e)
+}
 
 // extensionGrace is how long released servers go on to leave out a group version after its last
 // definition is deleted. Source: defaultExclusionGracePeriod in k8s.io/apiserver,
@@ -266,6 +278,8 @@ func (f *Facts) defined(gvr history.GVR) bool {
 // lacks nothing, and lists only too much that was defined and deleted.
 func (f *Facts) extension(o *observation, candidates []Candidate) Extension {
 	switch {
+	case f.aggregatedDistrusting(o, func(string) bool { return true }, o.window.widen(f.bounds.Staleness)):
+		return ExtensionDistrusts
 	case len(f.exclusions) == 0:
 		return ExtensionNone
 	case o.resource == nil || o.resource.key != (key{}):
@@ -289,6 +303,22 @@ func (f *Facts) extension(o *observation, candidates []Candidate) Extension {
 	default:
 		return ExtensionNone
 	}
+}
+
+// aggregatedDistrusting reports whether the request is for an aggregated API, and the extension
+// apiserver need not trust the front-proxy certificate of one of some servers, at any time in w.
+func (f *Facts) aggregatedDistrusting(o *observation, some func(server string) bool, w window) bool {
+	if !f.aggregated(groupVersion{o.op.GVR.Group, o.op.GVR.Version}) {
+		return false
+	}
+	for l, faults := range f.faults {
+		if some(l.from) && slices.ContainsFunc(faults, func(fault history.Fault) bool {
+			return fault.Distrust == history.DistrustFrontProxy && window{fault.Start, fault.End}.overlaps(w)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // deleted reports whether all definitions in a group version were deleted before a time, and there

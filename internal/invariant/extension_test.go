@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -11,6 +12,12 @@ import (
 func (s *story) define(at float64, group, resource string, versions ...string) *story {
 	s.step("define", at, at)
 	s.h.Steps[len(s.h.Steps)-1].Defined = &history.Definition{Group: group, Resource: resource, Versions: versions}
+	return s
+}
+
+// aggregated makes the latest step define an aggregated API.
+func aggregated(s *story) *story {
+	s.h.Steps[len(s.h.Steps)-1].Defined.Aggregated = true
 	return s
 }
 
@@ -82,6 +89,37 @@ func TestSignaturesSayWhetherADefinitionIsInTheGroupVersion(t *testing.T) {
 				t.Errorf("Core must leave the extension out: %+v", core)
 			}
 		})
+	}
+}
+
+// Server a serves an aggregated API. If the API does not accept the front-proxy certificate of any
+// server, all servers may answer 503.
+func TestSignaturesTellOfAggregatedAPIsThatDistrustAServer(t *testing.T) {
+	const serving, frontProxy = history.DistrustServing, history.DistrustFrontProxy
+	defined := func() *story { return aggregated(tell().long().define(20, "apps", "gadgets", "v2")) }
+	for name, c := range map[string]struct {
+		story *story
+		want  Extension
+	}{
+		"another server":            {defined().distrust(frontProxy, "b", "c", 50, 80), ExtensionDistrusts},
+		"the asked server":          {defined().distrust(frontProxy, "a", "c", 50, 80), ExtensionDistrusts},
+		"until just before":         {defined().distrust(frontProxy, "b", "c", 40, 55), ExtensionDistrusts},
+		"until long before":         {defined().distrust(frontProxy, "b", "c", 30, 45), ExtensionNone},
+		"only afterwards":           {defined().distrust(frontProxy, "b", "c", 75, 80), ExtensionNone},
+		"no server":                 {defined(), ExtensionNone},
+		"its serving certificate":   {defined().distrust(serving, "b", "c", 50, 80), ExtensionNone},
+		"a cut":                     {defined().cut("b", "c", 50, 80), ExtensionNone},
+		"a custom resource":         {tell().long().define(20, "apps", "gadgets", "v2").distrust(frontProxy, "b", "c", 50, 80), ExtensionNone},
+		"an API in another version": {aggregated(tell().long().define(20, "apps", "gadgets", "v9")).distrust(frontProxy, "b", "c", 50, 80), ExtensionNone},
+		"an API in another group":   {aggregated(tell().long().define(20, "batch", "gadgets", "v2")).distrust(frontProxy, "b", "c", 50, 80), ExtensionNone},
+	} {
+		v := verdictOf(t, c.story.ask(60, "a", gadgets, 503).h, "Available")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Extension != c.want {
+			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
+		}
+		if says := c.want == ExtensionDistrusts; len(v.Evidence) == 1 && says != strings.Contains(v.Evidence[0].Signature.String(), "of an aggregated API that distrusts a server") {
+			t.Errorf("%s: the signature reads %q", name, v.Evidence[0].Signature)
+		}
 	}
 }
 

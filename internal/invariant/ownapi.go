@@ -93,7 +93,7 @@ func (f *Facts) ruleOpenAPI(o *observation) (r ruling, missing []string) {
 		return rulingNone, nil
 	case o.op.Status >= http.StatusBadRequest && !one:
 		return rulingWrong, nil
-	case one && !builtIn(of.Group):
+	case one && (!builtIn(of.Group) || f.aggregated(groupVersion{of.Group, of.Version})):
 		return rulingNone, nil // another server describes it, or it is not established yet
 	case f.unparsed(o.op):
 		return rulingWrong, nil

@@ -179,7 +179,7 @@ func (s Signature) String() string {
 		words = append(words, "another server: "+obstacleWords[s.Elsewhere])
 	}
 	if s.Extension != ExtensionNone {
-		words = append(words, "a custom resource is "+string(s.Extension))
+		words = append(words, s.Extension.words())
 	}
 	return s.Invariant + ": " + strings.Join(words, ", ")
 }

@@ -64,6 +64,8 @@ type Finding struct {
 	// shows. NotSimulated is true if the simulator never shows the defect.
 	Chance       string `json:"chance,omitempty"`
 	NotSimulated bool   `json:"notSimulated,omitempty"`
+	// AnyProxy is true if the defect is not in the proxy, so that it shows behind any proxy.
+	AnyProxy bool `json:"anyProxy,omitempty"`
 	// Reproduce is the command that shows the defect.
 	Reproduce string `json:"reproduce,omitempty"`
 	// Switches are the switches of the policy that remove the defect, each alone:
@@ -265,9 +267,10 @@ func (c Catalogue) Explain(s invariant.Signature) (Finding, bool) {
 }
 
 // For returns the findings that can explain a violation of a subject, or of a policy of the
-// simulator. It returns all findings for released kube-apiservers, and none for any other proxy: a
-// violation of the reference is NEW, even if a released version has the same defect. For "none",
-// without any proxy, it returns nil, because there is nothing to explain.
+// simulator. It returns all findings for released kube-apiservers. For any other proxy it returns
+// those that any proxy shows (AnyProxy): any other violation of the reference is NEW, even if a
+// released version has the same defect. For "none", without any proxy, it returns nil, because there
+// is nothing to explain.
 func For(subject string) Catalogue {
 	switch {
 	case subject == "none":
@@ -275,7 +278,7 @@ func For(subject string) Catalogue {
 	case subject == "builtin", strings.HasPrefix(subject, "upstream-"):
 		return All()
 	default:
-		return Catalogue{}
+		return slices.DeleteFunc(slices.Clone(All()), func(f Finding) bool { return !f.AnyProxy })
 	}
 }
 

@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim"
 )
 
@@ -139,5 +141,30 @@ func TestSimulatedCasesHaveNoControllers(t *testing.T) {
 	}
 	if len(c.Steps) != 5 || c.Requests[5].Step != 5 {
 		t.Error("it changed the case")
+	}
+}
+
+// The repro files beside the documents are of this version, and each shows the finding of its name.
+func TestReprosInTheDocuments(t *testing.T) {
+	files, err := filepath.Glob("../../docs/repros/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		r, err := ReadRepro(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, _, err := r.Replay(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if HashText(result.Hash) != r.Hash {
+			t.Errorf("%s: the hash of the trace is %s, and in the file %s", file, HashText(result.Hash), r.Hash)
+		}
+		f, ok := findings.All().Explain(r.Signature)
+		if want := fmt.Sprintf("%03d.json", f.Number); !ok || filepath.Base(file) != want {
+			t.Errorf("%s shows finding %d", file, f.Number)
+		}
 	}
 }
