@@ -70,6 +70,12 @@ func (f *Facts) reach(from, to string, w window) (reach, string) {
 	}
 }
 
+// slowed reports whether a fault delayed what one end sent to another, or its answers, at any time
+// in w.
+func (f *Facts) slowed(from, to string, w window) bool {
+	return slices.ContainsFunc(f.linkFaults(link{from, to}, w), func(fault history.Fault) bool { return delaying[fault.Kind] })
+}
+
 // inTheWay describes for people what impaired connections from one server to another in w. It also
 // returns the times in which nothing got through.
 func (f *Facts) inTheWay(from, to string, w window) (obstacles []string, blocks []window) {

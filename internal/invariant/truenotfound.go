@@ -91,8 +91,12 @@ func (f *Facts) unsettled(o *observation) bool {
 		return true // the asked server cannot know which servers exist
 	}
 	for _, s := range f.servers {
+		lately := w
+		if f.slowed(o.op.Server, s.name, w) {
+			lately.from = later(lately.from, -f.bounds.Staleness) // a new connection takes several round trips
+		}
 		for _, piece := range s.served {
-			if w.from <= piece.from && piece.from <= w.to || piece.changing() && piece.overlaps(w) {
+			if lately.from <= piece.from && piece.from <= w.to || piece.changing() && piece.overlaps(lately) {
 				return true
 			}
 		}

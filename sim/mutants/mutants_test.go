@@ -14,9 +14,10 @@ import (
 )
 
 var (
-	full = flag.Bool("full", false, "search for every mutant; without this flag, only for those that are found soon")
-	only = flag.String("only", "", "search only for the mutant of this name")
-	from = flag.Uint64("from", firstSeed, "the first seed")
+	full  = flag.Bool("full", false, "search for every mutant; without this flag, only for those that are found soon")
+	only  = flag.String("only", "", "search only for the mutant of this name")
+	from  = flag.Uint64("from", firstSeed, "the first seed")
+	rates = flag.Int("rates", 0, "count how many of so many schedules find each rare mutant")
 )
 
 const (
@@ -65,6 +66,45 @@ func TestMutants(t *testing.T) {
 				findings.by(v.Name)
 			}
 		}
+	}
+}
+
+// TestRates counts how many schedules find each rare mutant. After how many schedules a mutant is
+// first found depends on chance much more.
+func TestRates(t *testing.T) {
+	if *rates == 0 {
+		t.Skip("takes minutes; -rates=20000 counts in so many schedules")
+	}
+	var chosen []mutant
+	for _, m := range catalogue() {
+		if m.rare && (*only == "" || *only == m.name) {
+			chosen = append(chosen, m)
+		}
+	}
+	found := make([]int, len(chosen))
+	together(len(chosen), func(i int) {
+		h, err := newHunter(chosen[i])
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer h.close()
+		for done := 0; done < *rates; found[i]++ {
+			f, err := h.hunt(*from+uint64(done), *rates-done)
+			if err != nil {
+				t.Errorf("%s: %v", chosen[i].name, err)
+			}
+			if f == nil {
+				return
+			}
+			done += f.schedules
+		}
+	})
+	for i, m := range chosen {
+		if found[i] == 0 {
+			t.Errorf("%s: not found in %d schedules", m.name, *rates)
+		}
+		fmt.Printf("%s: %d of %d schedules\n", m.name, found[i], *rates)
 	}
 }
 
