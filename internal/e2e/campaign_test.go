@@ -13,7 +13,7 @@ import (
 func TestCampaignOnRealProcesses(t *testing.T) {
 	needsCluster(t)
 	dir := filepath.Join(t.TempDir(), "campaign")
-	r := run(t, "explore", "--backend", "local", "--seeds", "3", "--candidates", "1", "--first", "18", "--repeats", "0", "--out", dir)
+	r := run(t, "explore", "--backend", "local", "--seeds", "3", "--candidates", "1", "--first", "97", "--repeats", "0", "--out", dir)
 	t.Logf("exit code %d\n%s", r.code, r.output)
 	c, err := reports.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
 	if err != nil {
