@@ -91,6 +91,9 @@ func (s *Simulator) doubt(op *operation) {
 	if op.life == 0 && asked.since == op.Start { // it became ready at the same instant
 		op.life = asked.incarnation
 	}
+	if op.Status >= http.StatusInternalServerError && asked.changed >= op.Start && op.template != nil && asked.lists(op.template, op.about()) {
+		s.suspect = true // it began to serve it when the request came
+	}
 	if s.suspect || op.life == 0 {
 		return
 	}
