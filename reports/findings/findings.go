@@ -269,8 +269,8 @@ func (c Catalogue) Explain(s invariant.Signature) (Finding, bool) {
 // For returns the findings that can explain a violation of a subject, or of a policy of the
 // simulator. It returns all findings for released kube-apiservers. For any other proxy it returns
 // those that any proxy shows (AnyProxy): any other violation of the reference is NEW, even if a
-// released version has the same defect. For "none", without any proxy, it returns nil, because there
-// is nothing to explain.
+// released version has the same defect. For "none", without any proxy, it returns nil, because
+// there is nothing to explain.
 func For(subject string) Catalogue {
 	switch {
 	case subject == "none":
