@@ -145,8 +145,8 @@ kind-clean: build ## Remove what runs on kind that were killed have left behind
 parity: build ## Run every scenario on real processes and in the simulator, and compare the verdicts (hours) [SUBJECT FROM TO SERVERS OUT]
 	bin/skewproof parity $(PLAN_FLAGS)
 
-mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found
-	go test ./sim/mutants -count=1 -timeout 60m -v -args -full
+mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found; with RATES=10000, how many of so many find each rare one [RATES]
+	go test ./sim/mutants -count=1 -timeout 60m -v $(if $(RATES),-run TestRates) -args -full $(if $(RATES),-rates=$(RATES))
 
 mutation: ## Change one operator at a time with gremlins, and show which changes no test notices; fails below 90 % (hours, or SAMPLE=100 mutants of each package) [PKG PAGE SAMPLE]
 	go run ./internal/mutation -gremlins $(GREMLINS) $(if $(SAMPLE),-sample $(SAMPLE)) $(if $(PAGE),-page $(PAGE)) $(or $(PKG),$(MUTATED))

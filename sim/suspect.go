@@ -79,8 +79,8 @@ func (op *operation) misrecorded() bool {
 		op.counted != op.Status && op.GVR.Resource != "" && op.Verb != "watch" && !op.asked.Upgrade
 }
 
-// outlasts reports whether the client waited for longer than Unavailable.
-func (op *operation) outlasts() bool {
+// overdue reports whether the client waited for longer than Unavailable.
+func (op *operation) overdue() bool {
 	return op.Verb != "watch" && op.End-op.Start > history.DefaultBounds.Unavailable
 }
 
@@ -97,7 +97,7 @@ func (s *Simulator) doubt(op *operation) {
 	if s.suspect || op.life == 0 {
 		return
 	}
-	if op.outlasts() {
+	if op.overdue() {
 		s.suspect = true // even if the asked server ended afterwards
 		return
 	}

@@ -122,7 +122,8 @@ builds the reference with one defect at a time (tag ` + "`planted`" + `,
 defect, from the first seed on.
 
 The table shows after how many schedules on real servers (v1.36.3 and v1.37.1) the search found the
-defect, and by which invariant. Each number comes from one search. Timing decides which requests
+defect, and by which invariant. Each number comes from one search, by the version of skewproof of
+that time; later versions draw other schedules from the same seeds. Timing decides which requests
 meet a fault, so another search may need more schedules. The test also runs schedules without a
 defect, as many as the slowest search needed. It fails if they violate an invariant.
 

@@ -28,9 +28,10 @@ const (
 	// in the wrong place is what a server lists that has such a definition. These versions need not
 	// be built in anywhere.
 	ExtensionOrder Extension = "in the version in the wrong place"
-	// ExtensionDistrusts is about an aggregated API whose own server must not trust the front-proxy
-	// certificate of some apiserver, at that time or shortly before. This apiserver then finds the API
-	// unavailable, and says so in the status of the APIService, which all apiservers share.
+	// ExtensionDistrusts is about an aggregated API that the asked server serves. The API's own server
+	// must not trust the front-proxy certificate of some apiserver, at that time or shortly before.
+	// This apiserver then finds the API unavailable, and says so in the status of the APIService,
+	// which all apiservers share.
 	ExtensionDistrusts Extension = "an aggregated API that distrusts a server"
 )
 
@@ -278,7 +279,7 @@ func (f *Facts) defined(gvr history.GVR) bool {
 // lacks nothing, and lists only too much that was defined and deleted.
 func (f *Facts) extension(o *observation, candidates []Candidate) Extension {
 	switch {
-	case f.aggregatedDistrusting(o, func(string) bool { return true }, o.window.widen(f.bounds.Staleness)):
+	case o.local == claimYes && f.aggregatedDistrusting(o, func(string) bool { return true }, o.window.widen(f.bounds.Staleness)):
 		return ExtensionDistrusts
 	case len(f.exclusions) == 0:
 		return ExtensionNone

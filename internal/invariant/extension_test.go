@@ -251,6 +251,15 @@ func TestACustomResourceBesideBuiltInVersions(t *testing.T) {
 	}
 }
 
+// A server that does not serve the aggregated API itself answers 503 for other reasons.
+func TestSignaturesOfAggregatedAPIsAreAboutServersThatServeThem(t *testing.T) {
+	s := aggregated(tell().long().define(20, "apps", "gadgets", "v2")).distrust(history.DistrustFrontProxy, "c", "a", 50, 80)
+	v := verdictOf(t, s.ask(60, "b", gadgets, 503).h, "Available")
+	if len(v.Evidence) != 1 || v.Evidence[0].Signature.Extension == ExtensionDistrusts {
+		t.Errorf("%+v, want a violation without this extension", v.Evidence)
+	}
+}
+
 // Server b goes on to list a group version after its only definition was deleted. If b knows of the
 // deletion, b has the group version built in. Nobody can know this before, so neither a 200 nor a
 // 404 is wrong. Otherwise b lists only a custom resource that it cannot serve.

@@ -140,7 +140,7 @@ func (g *Generator) changeUnseen() {
 	if len(g.c.Steps) == g.first || len(g.names) < 2 {
 		return
 	}
-	last := &g.c.Steps[len(g.c.Steps)-1]
+	last := g.c.Steps[len(g.c.Steps)-1]
 	var changed int
 	switch f := last.Fault; {
 	case last.Action == scenario.Pause:
@@ -155,11 +155,10 @@ func (g *Generator) changeUnseen() {
 	if g.chance(2) {
 		g.soak()
 	}
-	if last.Fault == nil || last.Fault.To == fault.Etcd {
-		if g.fault(3) == 2 {
-			g.define(g.definition())
-			return
-		}
+	alone := last.Fault == nil || last.Fault.To == fault.Etcd // so that it misses definitions, too
+	if alone && g.fault(3) == 2 {
+		g.define(g.definition())
+		return
 	}
 	g.replace(changed)
 }

@@ -11,8 +11,9 @@ import (
 // These are the parameters of faults. Delays are so short that requests succeed under every policy,
 // because the invariants treat a slow link as a working one.
 var (
-	delays     = [...]time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
-	rates      = [...]int64{1_000_000, 100_000, 20_000}
+	delays = [...]time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
+	rates  = [...]int64{1_000_000, 100_000, 20_000}
+	// The headers of an answer in the simulator have 256 bytes: the answer breaks off before its body.
 	limits     = [...]int64{100, 256, 256, 300, 1000, 5000}
 	afters     = [...]time.Duration{0, 0, 100 * time.Millisecond, 2 * time.Second, 8 * time.Second}
 	directions = [...]fault.Direction{"", fault.Up, fault.Down}
