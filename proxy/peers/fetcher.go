@@ -85,8 +85,6 @@ func notify(c chan<- struct{}) {
 func (f *fetcher) run(ctx context.Context) {
 	var rounds sync.WaitGroup
 	defer rounds.Wait()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for ctx.Err() == nil {
 		f.mu.Lock()
 		due := f.schedule.Due(time.Now())
@@ -101,13 +99,13 @@ func (f *fetcher) run(ctx context.Context) {
 				notify(f.wake)
 			})
 		}
-		timer.Stop()
+		var again <-chan time.Time
 		if ok {
-			timer.Reset(time.Until(at))
+			again = alarm(at)
 		}
 		select {
 		case <-ctx.Done():
-		case <-timer.C:
+		case <-again:
 		case <-f.wake:
 		}
 	}

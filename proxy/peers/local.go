@@ -35,31 +35,26 @@ type local struct {
 // run asks until the context ends. It calls first after each good answer.
 func (l *local) run(ctx context.Context, first func()) {
 	var last *answer
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		case <-l.demand:
-			timer.Stop()
-		}
 		began := time.Now()
 		answer := l.client.ask(ctx, l.server, last)
 		if ctx.Err() != nil {
 			return
 		}
-		if l.learn(last, answer, began) {
+		wait := min(localRetry, l.interval)
+		switch {
+		case l.learn(last, answer, began):
 			first()
-			last = answer
-			timer.Reset(l.interval)
-			continue
-		}
-		if answer.Broken {
+			last, wait = answer, l.interval
+		case answer.Broken:
 			last = nil // the next process may serve other resources
 		}
-		timer.Reset(min(localRetry, l.interval))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		case <-l.demand:
+		}
 	}
 }
 

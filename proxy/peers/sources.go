@@ -314,23 +314,31 @@ func (s *Sources) superviseLeases(ctx context.Context) {
 	}
 }
 
+// alarm returns a channel that receives at a time. The time may have come.
+//
+// The timer waits a nanosecond at least. One that is due before anybody waits for it is fired by its
+// reader, and two such readers in one bubble of testing/synctest use one state of the race detector
+// at the same time, which ends the test process (Go 1.26).
+func alarm(at time.Time) <-chan time.Time {
+	return time.After(max(time.Until(at), time.Nanosecond))
+}
+
 // runTicks observes a [proxy.Tick] whenever the table is due for one.
 func (s *Sources) runTicks(ctx context.Context) {
 	changed, stop := s.config.Store.Subscribe()
 	defer stop()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	s.config.Store.Observe(proxy.Tick{At: time.Now()})
 	for {
+		var due <-chan time.Time
+		if at, ok := s.config.Store.Table().Wake(); ok {
+			due = alarm(at)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
-		case now := <-timer.C:
+		case now := <-due:
 			s.config.Store.Observe(proxy.Tick{At: now})
-		}
-		timer.Stop()
-		if at, ok := s.config.Store.Table().Wake(); ok {
-			timer.Reset(time.Until(at))
 		}
 	}
 }
