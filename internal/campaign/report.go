@@ -85,7 +85,7 @@ func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, doc *rep
 			After: f.real.After, Model: f.real.Model,
 		},
 	}
-	if result, _, err := repro.Replay(false); err == nil {
+	if result, err := repro.Run(false); err == nil {
 		repro.Hash = search.HashText(result.Hash)
 	}
 	var encoded bytes.Buffer

@@ -112,7 +112,7 @@ func TestDefinitionsFromTheSkew(t *testing.T) {
 		Invariant: "NoFalseNotFound", Signature: invariant.Signature{Invariant: "NoFalseNotFound"}, Hash: "0",
 		Case: sim.Case{Servers: []scenario.Server{{Name: "a", Version: "v1.37.1"}, {Name: "b", Version: "v1.36.3"}}, Steps: steps},
 	}
-	simulated, _, err := r.Replay(false)
+	simulated, err := r.Run(false)
 	must(t, err)
 	body, err := r.Encode()
 	must(t, err)

@@ -16,7 +16,7 @@ func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 	spec := specOf("reference", 3)
 	spec.Resources, spec.Changes = 2, []string{"Knowledge.KeepLastGood=false", "Knowledge.FailClosed=false"}
 	begun := 0
-	ablation, err := Ablate(spec, "reference", Options{Seeds: 80})
+	ablation, err := Ablate(spec, "reference", Options{First: 1001, Seeds: 80})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestTheCauseIsWhatWasPlanted(t *testing.T) {
 
 // No switch removes a violation of the reference, and the cause must say so.
 func TestWhatNoSwitchRemoves(t *testing.T) {
-	found := explained(t, specOf("reference", 3), "Available", 400)
+	found := explained(t, specOf("reference", 3), "Available", 900)
 	if len(found) == 0 {
 		t.Fatal("nothing is violated")
 	}

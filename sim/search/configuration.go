@@ -69,7 +69,7 @@ func (g *Generator) configure(server int) {
 	name := g.names[server]
 	step := scenario.Step{Action: scenario.Restart, Server: name}
 	if g.state.Setup(name) == nil || g.chance(2) {
-		step.Setup = g.setup(g.versions[g.versionAfter(len(g.c.Steps), server)])
+		step.Setup = g.setup(g.versions[g.version(server)])
 	}
 	if !g.add(step) {
 		step.Action = scenario.Start

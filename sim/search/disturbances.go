@@ -65,7 +65,7 @@ func (g *Generator) disturb() {
 	}
 	for done, replaced := 0, 0; done < steps || replaced < upgrade; {
 		switch {
-		case replaced < upgrade && (done == steps || g.chance(2)):
+		case replaced < upgrade && (done >= steps || g.chance(2)):
 			server := replaced
 			if g.last {
 				server = len(g.names) - 1 - replaced
@@ -80,8 +80,8 @@ func (g *Generator) disturb() {
 		default:
 			done++
 			g.disturbOnce(there[g.fault(len(there))])
-			if g.chance(3) {
-				g.changeUnseen()
+			if g.changeUnseen() {
+				done++
 			}
 		}
 		g.soak()
@@ -95,6 +95,11 @@ func (g *Generator) disturbOnce(kind int) {
 		return
 	}
 	server := g.fault(len(g.names))
+	if kind == kindEtcd || kind == kindPause { // a server that misses changes matters if it needs peers
+		if other := g.fault(len(g.names)); g.version(other) < g.version(server) {
+			server = other
+		}
+	}
 	name := g.names[server]
 	switch kind {
 	case kindEtcd:
@@ -106,11 +111,9 @@ func (g *Generator) disturbOnce(kind int) {
 	case kindClient:
 		g.inject(g.anyFault(fault.Client, name))
 	case kindDefine:
-		d := g.definition()
-		g.define(d)
-		if g.chance(2) {
-			life := moments[g.fault(len(moments))]
-			g.add(scenario.Step{Action: scenario.Soak, For: life + life/16*time.Duration(g.fault(8))})
+		if d := g.definition(); g.chance(2) {
+			g.defineBriefly(d, name)
+		} else {
 			g.define(d)
 		}
 	case kindDiscovery:
@@ -133,34 +136,57 @@ func (g *Generator) disturbOnce(kind int) {
 	}
 }
 
-// changeUnseen adds a change that a server misses because of the last step: the server is cut off
+// unseen is a step that a server misses.
+type unseen struct {
+	step        int
+	by, changed int // the server that misses it, and the server that changes unless a definition does
+}
+
+// changeUnseen may add a change that a server misses because of the last step: the server is cut off
 // from etcd or paused, or it cannot reach the server that changes. What servers believe is wrong
 // only after changes that they missed, and two independent disturbances seldom go together so.
-func (g *Generator) changeUnseen() {
+// changeUnseen reports whether it added a step.
+func (g *Generator) changeUnseen() bool {
 	if len(g.c.Steps) == g.first || len(g.names) < 2 {
-		return
+		return false
 	}
 	last := g.c.Steps[len(g.c.Steps)-1]
-	var changed int
+	var by, changed int
 	switch f := last.Fault; {
 	case last.Action == scenario.Pause:
-		changed = g.anotherThan(slices.Index(g.names, last.Server))
+		by = slices.Index(g.names, last.Server)
+		changed = g.anotherThan(by)
 	case f == nil || f.From == fault.Client:
-		return
+		return false
 	case f.To == fault.Etcd:
-		changed = g.anotherThan(slices.Index(g.names, f.From))
+		by = slices.Index(g.names, f.From)
+		changed = g.anotherThan(by)
 	default:
-		changed = slices.Index(g.names, f.To)
+		by, changed = slices.Index(g.names, f.From), slices.Index(g.names, f.To)
+	}
+	alone := last.Fault == nil || last.Fault.To == fault.Etcd // so that it misses definitions, too
+	if !g.chance(2) || !alone && g.fault(3) == 2 {
+		return false
 	}
 	if g.chance(2) {
 		g.soak()
 	}
-	alone := last.Fault == nil || last.Fault.To == fault.Etcd // so that it misses definitions, too
-	if alone && g.fault(3) == 2 {
+	before := len(g.c.Steps)
+	switch n := g.fault(3); {
+	case n == 2 && alone:
 		g.define(g.definition())
-		return
+	case n == 2: // it must learn everything again over the disturbed link
+		g.add(scenario.Step{Action: scenario.Restart, Server: g.names[by]})
+	case n == 1 && !alone:
+		g.add(scenario.Step{Action: scenario.Restart, Server: g.names[changed]})
+	default:
+		g.replace(changed)
 	}
-	g.replace(changed)
+	if len(g.c.Steps) == before {
+		return false
+	}
+	g.unseen = append(g.unseen, unseen{step: before, by: by, changed: changed})
+	return true
 }
 
 // anotherThan returns any other server.
@@ -187,6 +213,10 @@ func (g *Generator) disturbLink(kind int) {
 	to := g.fault(n - 1)
 	if to >= from {
 		to++
+	}
+	// Most requests cross the links from older servers to newer ones.
+	if g.version(from) > g.version(to) && g.fault(4) > 0 {
+		from, to = to, from
 	}
 	a, b := g.names[from], g.names[to]
 	switch kind {
@@ -229,7 +259,7 @@ func (g *Generator) partition(a, b int) {
 // replace replaces a running server by another version, or starts an ended server with that
 // version.
 func (g *Generator) replace(server int) {
-	to := g.versionAfter(len(g.c.Steps), server) + 1
+	to := g.version(server) + 1
 	if len(g.versions) > 2 {
 		to += g.fault(len(g.versions) - 1)
 	}
@@ -243,6 +273,18 @@ func (g *Generator) becomes(server int, version string) {
 		step.Action = scenario.Start
 		g.add(step)
 	}
+}
+
+// defineBriefly adds a definition and deletes it soon, or the other way round. In most cases a
+// server starts just before, which makes its peers ask once what it serves.
+func (g *Generator) defineBriefly(d *scenario.Definition, starts string) {
+	if g.fault(4) > 0 {
+		g.add(scenario.Step{Action: scenario.Restart, Server: starts})
+	}
+	g.define(d)
+	life := moments[g.fault(len(moments))]
+	g.add(scenario.Step{Action: scenario.Soak, For: life + life/16*time.Duration(g.fault(8))})
+	g.define(d)
 }
 
 // moments are how long a definition exists that somebody deletes at once. Servers tell their peers
@@ -310,6 +352,9 @@ func (g *Generator) recover() {
 		if kind, _ := g.state.Setup(name).Wrong(); kind != "" || g.state.Setup(name).Refusable() {
 			g.add(scenario.Step{Action: scenario.Restart, Server: name})
 		}
+	}
+	if g.defines && g.chance(3) { // nothing that follows corrects what the servers know
+		g.defineBriefly(g.definition(), g.names[g.fault(len(g.names))])
 	}
 	g.add(scenario.Step{Action: scenario.Outlast, For: Bounds.Convergence + margin})
 	g.ends = len(g.c.Steps)

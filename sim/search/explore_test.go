@@ -121,8 +121,8 @@ func shrinkPlain(t *testing.T, c *reports.Campaign) {
 
 // People found these violations on real processes. Here a random search must find them.
 func TestUpstreamsFaultsAreFoundUnaided(t *testing.T) {
-	// From seed 1 on, the first violation by finding 1 happens to need four disturbances.
-	c := explored(t, specOf("upstream-1.37", 3), Options{First: 2001, Seeds: 700, ShrinkRuns: -1})
+	// From other seeds on, the first violation by a finding may need more than three disturbances.
+	c := explored(t, specOf("upstream-1.37", 3), Options{First: 1001, Seeds: 700, ShrinkRuns: -1})
 	shrinkPlain(t, c)
 	if c.Verdict.Outcome != invariant.OutcomeFail {
 		t.Fatalf("%+v", c.Verdict)

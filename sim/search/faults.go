@@ -14,7 +14,7 @@ var (
 	delays = [...]time.Duration{20 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
 	rates  = [...]int64{1_000_000, 100_000, 20_000}
 	// The headers of an answer in the simulator have 256 bytes: the answer breaks off before its body.
-	limits     = [...]int64{100, 256, 256, 300, 1000, 5000}
+	limits     = [...]int64{100, 256, 256, 256, 1000, 5000}
 	afters     = [...]time.Duration{0, 0, 100 * time.Millisecond, 2 * time.Second, 8 * time.Second}
 	directions = [...]fault.Direction{"", fault.Up, fault.Down}
 	// losses are the directions of faults that lose data. Most of them lose answers only, because a

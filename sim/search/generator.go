@@ -36,6 +36,7 @@ type Generator struct {
 	faults  []fault.Fault    // steps point to these, at most maxFaults
 	setups  []scenario.Setup // steps and servers point to these, at most maxSetups
 	undoing []scenario.Step  // see healing
+	unseen  []unseen         // see changeUnseen
 
 	rolling   bool // a rolling upgrade replaces the servers,
 	last      bool // the last one first
@@ -103,7 +104,7 @@ func (g *Generator) work(n int) int { return g.tape.Choose(tape.Workload, n) }
 func (g *Generator) clear() {
 	g.c.Servers, g.c.Steps, g.c.Requests = g.c.Servers[:0], g.c.Steps[:0], g.c.Requests[:0]
 	g.c.Settled = !g.chance(10)
-	g.faults, g.setups, g.defines, g.reduces = g.faults[:0], g.setups[:0], false, false
+	g.faults, g.setups, g.unseen, g.defines, g.reduces = g.faults[:0], g.setups[:0], g.unseen[:0], false, false
 	g.names = g.all
 	if g.spec.Servers == 0 {
 		g.names = g.all[:serverCounts[g.fault(len(serverCounts))]]
@@ -129,7 +130,7 @@ const (
 
 // assignVersions chooses the first version of each server.
 func (g *Generator) assignVersions() {
-	layout := firstIsNewer
+	layout := g.fault(2) * halfAreNewer // with one server to ask, or with several
 	if g.chance(2) {
 		layout = g.fault(layouts)
 	}
@@ -186,6 +187,9 @@ func (g *Generator) versionAfter(steps, server int) int {
 	}
 	return slices.Index(g.versions, release.Of(version))
 }
+
+// version returns the version of a server after the steps so far, as its index among the versions.
+func (g *Generator) version(server int) int { return g.versionAfter(len(g.c.Steps), server) }
 
 // add appends a step if it is possible, and reports whether it was.
 func (g *Generator) add(s scenario.Step) bool {

@@ -76,17 +76,22 @@ var Bounds = history.DefaultBounds
 // Replay runs the case on the tape and judges the history. If trace is true, the result keeps the
 // trace.
 func (r *Repro) Replay(trace bool) (*sim.Result, []invariant.Verdict, error) {
-	s, err := newSimulator(r.Spec)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer s.Close()
-	simulated := Simulated(r.Case)
-	result, err := s.Run(&simulated, tape.Of(r.records()), sim.Options{Trace: trace, Run: r.run()})
+	result, err := r.Run(trace)
 	if err != nil {
 		return nil, nil, err
 	}
 	return result, invariant.Judge(result.History), nil
+}
+
+// Run runs the case on the tape. If trace is true, the result keeps the trace.
+func (r *Repro) Run(trace bool) (*sim.Result, error) {
+	s, err := newSimulator(r.Spec)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	simulated := Simulated(r.Case)
+	return s.Run(&simulated, tape.Of(r.records()), sim.Options{Trace: trace, Run: r.run()})
 }
 
 // Simulated returns a case without the steps that only real servers can carry out, because the

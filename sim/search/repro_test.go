@@ -155,7 +155,7 @@ func TestReprosInTheDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, _, err := r.Replay(false)
+		result, err := r.Run(false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ func (g *Generator) addRequests() {
 	// Few cases request discovery, because it costs more than other requests. But these cases
 	// request it often: only the answers of several servers in turn, after recovery, show whether
 	// the servers agree.
-	g.discovers = g.work(4) == 3 || g.defines && g.work(2) == 1
+	g.discovers = g.work(4) == 3 || g.defines && g.work(4) > 0
 	if compared := min(len(g.names), left/4, 4); g.discovers && compared > 1 {
 		path := paths[1-g.work(4)/3]
 		for i := range compared {
@@ -28,33 +28,40 @@ func (g *Generator) addRequests() {
 		}
 		left -= compared
 	}
-	left -= g.createObjects(left / 8)
+	left -= g.createObjects(left / 5)
 	for range left {
 		g.c.Requests = append(g.c.Requests, g.request())
 	}
 }
 
-// createObjects creates objects of at most n skewed resources before the disturbances, and returns
-// their number. Most requests for objects that do not exist get the same answer, whatever a proxy
-// does.
+// createObjects creates at most n objects before the disturbances, and returns their number:
+// two of one resource, so that there is a list to lose an object from, and one of each of the
+// others. Requests for these resources, or for their subresources, are skewed. Most requests for
+// objects that do not exist get the same answer, whatever a proxy does.
 func (g *Generator) createObjects(n int) (created int) {
-	g.created = g.work(max(1, len(g.targets.skewed)))
-	for i := range g.targets.skewed {
-		one := &g.targets.skewed[(g.created+i)%len(g.targets.skewed)]
-		if created == n || one.subresource != "" {
-			continue
+	skewed := g.targets.skewed
+	g.created = g.work(max(1, len(skewed)))
+	before := len(g.c.Requests)
+	for i := range skewed {
+		one := &skewed[(g.created+i)%len(skewed)]
+		names := objects[:1]
+		if i == 0 {
+			names = []string{objects[0], anotherObject}
 		}
 		server := slices.IndexFunc(g.names, func(name string) bool {
 			return one.served.has(g.versionAfter(g.first, slices.Index(g.names, name)))
 		})
-		if server < 0 {
+		again := slices.ContainsFunc(g.c.Requests[before:], func(r sim.Request) bool { return r.GVR == one.gvr })
+		if server < 0 || again {
 			continue
 		}
-		g.c.Requests = append(g.c.Requests, sim.Request{
-			Step: g.first, Server: g.names[server],
-			Request: workload.Request{Verb: "create", GVR: one.gvr, Name: objects[0], User: callers[0]},
-		})
-		created++
+		for _, name := range names[:min(len(names), n-created)] {
+			g.c.Requests = append(g.c.Requests, sim.Request{
+				Step: g.first, Server: g.names[server],
+				Request: workload.Request{Verb: "create", GVR: one.gvr, Name: name, User: callers[0]},
+			})
+			created++
+		}
 	}
 	return created
 }
@@ -116,50 +123,72 @@ var soonAfter = [...]time.Duration{
 }
 
 // aim lets a request meet a disturbance, just before it or soon afterwards: the request crosses the
-// disturbed link, needs the disturbed server, or is about the definition that changes. It reports
-// whether there is such a request. Requests that are drawn independently of the disturbances seldom
-// meet one, and the first requests after a disturbance meet states that later ones do not.
+// disturbed link, needs the disturbed server, or is about the definition that changes. If servers
+// have missed changes, one in three of these requests is sent after such a change, to the server that
+// missed it. aim reports whether there is such a request. Requests that are drawn independently of
+// the disturbances seldom meet one, and the first requests after a disturbance meet states that
+// later ones do not.
 func (g *Generator) aim(r *sim.Request) bool {
 	if g.heals == g.first || len(g.names) < 2 {
 		return false
 	}
-	at := g.first + g.work(g.heals-g.first)
-	r.Step = at + g.work(2)
+	var at, asked, peer int // the step, the server to ask, and the server that serves it
+	if n := len(g.unseen); n > 0 && g.work(3) == 2 {
+		missed := g.unseen[g.work(n)]
+		at, asked, peer = missed.step, missed.by, missed.changed
+		r.Step = at + 1
+	} else {
+		at = g.first + g.work(g.heals-g.first)
+		for at > g.first && g.c.Steps[at].Action == scenario.Soak {
+			at-- // to what the schedule waits for
+		}
+		asked, peer = g.meets(&g.c.Steps[at])
+		r.Step = at + g.work(2)
+	}
 	if d := g.c.Steps[at].Definition; d != nil {
 		r.GVR = history.GVR{Group: d.Group, Version: d.Versions[g.work(len(d.Versions))], Resource: d.Resource}
-		r.Server = g.names[g.work(len(g.names))]
-	} else if !g.cross(r, at) {
+		r.Server = g.names[asked]
+	} else if !g.cross(r, at, asked, peer) {
 		return false
 	}
 	r.Name, r.After = objects[g.work(len(objects))], soonAfter[g.work(len(soonAfter))]
+	if g.work(2) == 1 { // an answer that says more than "not found" or "forbidden"
+		r.Name, r.User = objects[0], callers[0]
+	}
 	g.chooseVerb(r)
 	return true
 }
 
-// cross chooses a server and a resource so that the server must forward the request over the link
-// that a step disturbs, or to the server that it disturbs. It reports whether there are such.
-func (g *Generator) cross(r *sim.Request, at int) bool {
-	asked, peer := g.meets(&g.c.Steps[at])
+// cross chooses a resource that one server must forward to another, before a step or after it. It
+// reports whether there is such a resource.
+func (g *Generator) cross(r *sim.Request, at, asked, peer int) bool {
 	if asked == peer {
 		return false
 	}
 	from := g.created
-	if g.work(2) == 1 {
+	if g.work(4) == 3 {
 		from = g.work(len(g.targets.skewed))
 	}
-	for i := range g.targets.skewed {
-		one := &g.targets.skewed[(from+i)%len(g.targets.skewed)]
-		if one.served.has(g.versionAfter(at, peer)) && !one.served.has(g.versionAfter(r.Step, asked)) {
-			r.GVR, r.Subresource, r.Server = one.gvr, one.subresource, g.names[asked]
-			return true
+	for _, steps := range [2]int{at + g.work(2), at} { // after the step, or else before it
+		for i := range g.targets.skewed {
+			one := &g.targets.skewed[(from+i)%len(g.targets.skewed)]
+			if one.served.has(g.versionAfter(steps, peer)) && !one.served.has(g.versionAfter(r.Step, asked)) {
+				r.GVR, r.Subresource, r.Server = one.gvr, one.subresource, g.names[asked]
+				return true
+			}
 		}
 	}
 	return false
 }
 
 // meets returns two servers: a request from the first to the second meets a step. They are the same
-// if the step disturbs neither a link nor a server.
+// if the step disturbs neither a link nor a server, but the first may be any server if it changes a
+// definition.
 func (g *Generator) meets(s *scenario.Step) (asked, peer int) {
+	if s.Definition != nil {
+		asked = g.work(len(g.names))
+		return asked, asked
+	}
 	from, to := s.Server, s.Server
 	if s.Fault != nil {
 		from, to = s.Fault.From, s.Fault.To
@@ -240,7 +269,9 @@ func (g *Generator) serverWithout(one *target, step, from int) int {
 
 // objects are the names of objects. There are few names, so that requests read objects that other
 // requests have written.
-var objects = [...]string{"x", "x", "x", "y", "z"}
+var objects = [...]string{"x", "x", "x", anotherObject, "z"}
+
+const anotherObject = "y"
 
 // verbs are the verbs of resources and of subresources. Common verbs are in the list several times.
 var (

@@ -19,7 +19,7 @@ import (
 // others has no effect in addition to these two, and one breaks no core invariant.
 func TestTheSmallestSetIsWhatIsNeeded(t *testing.T) {
 	spec := specOf("reference", 3)
-	spec.Changes = []string{"Routing.Subresources=false", "Quirks.TrustAnyHop=true", "Routing.RefuseAtHop=false", "Routing.Attempts=1"}
+	spec.Changes = []string{"Routing.Subresources=false", "Quirks.TrustAnyHop=true", "Fetching.Together=false", "Routing.Attempts=1"}
 	one, err := scenarios.Find("quiet")
 	if err != nil {
 		t.Fatal(err)
