@@ -275,18 +275,18 @@ func TestWhatResetsWhat(t *testing.T) {
 			"b /apis failed": "EOF", "documents": "new",
 		}},
 		{"fetched from the process before", Fetched{At: seconds(20), Results: []FetchResult{of("b", "1", "v1.35.4", lists(pods), lists(gadget))}}, nil},
-		{"fetched so late that no document is older than the deletion", Fetched{At: seconds(13), Results: []FetchResult{
+		{"fetched so late that no document is older than the deletion", Fetched{At: seconds(6), Results: []FetchResult{
 			of("a", "1", "v1.37.1", lists(pods), lists(jobs, gadget)), of("b", "2", "v1.35.4", lists(pods), lists(jobs))}}, map[string]string{
-			"a /api at": "13", "a /api since": "13", "a /apis at": "13", "a /apis since": "13", "a /apis failed": "-",
-			"b version": "v1.35.4", "b /api": "pods", "b /api at": "13", "b /api since": "13", "b /api before": "-", "b /api before, version": "-",
-			"b /apis": "jobs", "b /apis at": "13", "b /apis since": "13", "b /apis before": "-", "b /apis before, version": "-", "b native": "-",
+			"a /api at": "6", "a /api since": "6", "a /apis at": "6", "a /apis since": "6", "a /apis failed": "-",
+			"b version": "v1.35.4", "b /api": "pods", "b /api at": "6", "b /api since": "6", "b /api before": "-", "b /api before, version": "-",
+			"b /apis": "jobs", "b /apis at": "6", "b /apis since": "6", "b /apis before": "-", "b /apis before, version": "-", "b native": "-",
 			"retired widgetsv1": "-", "documents": "new",
 		}},
-		{"fetched a little too early for that", Fetched{At: seconds(12), Results: []FetchResult{
+		{"fetched a little too early for that", Fetched{At: seconds(5), Results: []FetchResult{
 			of("a", "1", "v1.37.1", lists(pods), lists(jobs, gadget)), of("b", "2", "v1.35.4", lists(pods), lists(jobs))}}, map[string]string{
-			"a /api at": "12", "a /api since": "12", "a /apis at": "12", "a /apis since": "12", "a /apis failed": "-",
-			"b version": "v1.35.4", "b /api": "pods", "b /api at": "12", "b /api since": "12", "b /api before": "-", "b /api before, version": "-",
-			"b /apis": "jobs", "b /apis at": "12", "b /apis since": "12", "b /apis before": "-", "b /apis before, version": "-", "b native": "-", "documents": "new",
+			"a /api at": "5", "a /api since": "5", "a /apis at": "5", "a /apis since": "5", "a /apis failed": "-",
+			"b version": "v1.35.4", "b /api": "pods", "b /api at": "5", "b /api since": "5", "b /api before": "-", "b /api before, version": "-",
+			"b /apis": "jobs", "b /apis at": "5", "b /apis since": "5", "b /apis before": "-", "b /apis before, version": "-", "b native": "-", "documents": "new",
 		}},
 		{"a version alone", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "v1.37.2", failed("no connection"), failed("no connection"))}}, map[string]string{
 			"a version": "v1.37.2", "a /api failed": "no connection", "documents": "new",

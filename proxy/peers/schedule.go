@@ -130,7 +130,8 @@ func (s *Schedule) gone(id proxy.ServerID, now time.Time) {
 }
 
 // afterChangeFor is how long peers' documents are expected to change after a change here. A
-// document counts for the change only if it was fetched 10 s later (see proxy.ExtensionsExact).
+// document counts for a deletion only if it was fetched 3 s later (see proxy.ExtensionsExact), and
+// some peers notice it later than that.
 const afterChangeFor = 12 * time.Second
 
 // Changed observes that custom resources or aggregated APIs have changed, or may have changed.
