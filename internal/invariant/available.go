@@ -92,7 +92,9 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 }
 
 // able reports whether some server was able to serve the operation all the time. informed reports
-// whether the asked server has had enough time (Staleness) to know that.
+// whether the asked server has had enough time (Staleness) to know that. If the asked server itself
+// served the resource until somebody deleted it, it needs this time to learn that another server has
+// a resource of that name built in.
 func (f *Facts) able(o *observation) (able, informed bool) {
 	if o.local == claimYes {
 		return true, true
@@ -100,6 +102,8 @@ func (f *Facts) able(o *observation) (able, informed bool) {
 	if o.local != claimNo {
 		return false, false
 	}
+	ceased, own := f.ceasedAt(o)
+	deleted := own && o.op.Start < later(ceased, f.bounds.Staleness)
 	for _, p := range o.capable {
 		there, _ := f.reach(o.op.Server, p.server.name, o.window)
 		store, _ := f.reach(p.server.name, etcd, o.window)
@@ -108,7 +112,7 @@ func (f *Facts) able(o *observation) (able, informed bool) {
 		}
 		able = true
 		heard := f.couldHear(o, p.server.name, max(p.since, o.readySince))
-		informed = informed || f.inTouch(o, p.server) && o.op.Start >= later(heard, f.bounds.Staleness)
+		informed = informed || !deleted && f.inTouch(o, p.server) && o.op.Start >= later(heard, f.bounds.Staleness)
 	}
 	return able, informed
 }

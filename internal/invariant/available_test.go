@@ -11,6 +11,18 @@ func TestAvailable(t *testing.T) {
 	// c serves the same as a.
 	two := func() *story { return blank(name).start("a", 0, newDoc).start("b", 0, oldDoc).start("c", 0, newDoc) }
 	late := func() *story { return blank(name).start("b", 0, oldDoc).start("c", 0, oldDoc).start("a", 20, newDoc) }
+	// A server serves the gadgets until 50.
+	dropped := func(by string) *story {
+		s := blank(name).start("a", 0, newDoc)
+		for _, other := range []string{"b", "c"} {
+			if other == by {
+				s.start(other, 0, newDoc).changed(other, 50, 51, oldDoc)
+			} else {
+				s.start(other, 0, oldDoc)
+			}
+		}
+		return s
+	}
 	broken := func(s *story, status int) *story {
 		return s.ask(20, "b", gadgets, status, took(0.5), failed(history.FailureReset))
 	}
@@ -53,6 +65,14 @@ func TestAvailable(t *testing.T) {
 			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 		{"503 while knowledge spreads", tell(name).ask(5, "b", gadgets, 503).ask(20, "b", gadgets, 200),
 			want{outcome: OutcomePass, checked: 1, fact: "tolerated while knowledge spread: 1"}},
+		{"503 soon after the asked server stopped serving it", dropped("b").ask(55, "b", gadgets, 503).ask(80, "b", gadgets, 200),
+			want{outcome: OutcomePass, checked: 1, fact: "tolerated while knowledge spread: 1"}},
+		{"503 long after that", dropped("b").ask(62, "b", gadgets, 503),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"503 soon after another server stopped serving it", dropped("c").ask(55, "b", gadgets, 503),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"503 soon after the asked server stopped serving another resource", tell(name).changed("b", 50, 51, doc("pods", line(pods, "status"))).ask(55, "b", gadgets, 503),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"503 soon after the peer could be reached again", tell(name).cut("b", "a", 15, 30).ask(39, "b", gadgets, 503).ask(60, "b", gadgets, 200),
 			want{outcome: OutcomePass, checked: 1, fact: "tolerated while knowledge spread: 1"}},
 		{"503 long after that", tell(name).cut("b", "a", 15, 30).ask(41, "b", gadgets, 503),
