@@ -93,8 +93,8 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 
 // able reports whether some server was able to serve the operation all the time. informed reports
 // whether the asked server has had enough time (Staleness) to know that. If the asked server itself
-// served the resource until somebody deleted it, it needs this time to learn that another server has
-// a resource of that name built in.
+// served the resource until somebody deleted it, it needs this time to learn that another server
+// has a resource of that name built in.
 func (f *Facts) able(o *observation) (able, informed bool) {
 	if o.local == claimYes {
 		return true, true

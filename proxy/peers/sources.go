@@ -316,9 +316,9 @@ func (s *Sources) superviseLeases(ctx context.Context) {
 
 // alarm returns a channel that receives at a time. The time may have come.
 //
-// The timer waits a nanosecond at least. One that is due before anybody waits for it is fired by its
-// reader, and two such readers in one bubble of testing/synctest use one state of the race detector
-// at the same time, which ends the test process (Go 1.26).
+// The timer waits a nanosecond at least. One that is due before anybody waits for it is fired by
+// its reader, and two such readers in one bubble of testing/synctest use one state of the race
+// detector at the same time, which ends the test process (Go 1.26).
 func alarm(at time.Time) <-chan time.Time {
 	return time.After(max(time.Until(at), time.Nanosecond))
 }

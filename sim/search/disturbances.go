@@ -142,10 +142,10 @@ type unseen struct {
 	by, changed int // the server that misses it, and the server that changes unless a definition does
 }
 
-// changeUnseen may add a change that a server misses because of the last step: the server is cut off
-// from etcd or paused, or it cannot reach the server that changes. What servers believe is wrong
-// only after changes that they missed, and two independent disturbances seldom go together so.
-// changeUnseen reports whether it added a step.
+// changeUnseen may add a change that a server misses because of the last step: the server is cut
+// off from etcd or paused, or it cannot reach the server that changes. What servers believe is
+// wrong only after changes that they missed, and two independent disturbances seldom go together
+// so. changeUnseen reports whether it added a step.
 func (g *Generator) changeUnseen() bool {
 	if len(g.c.Steps) == g.first || len(g.names) < 2 {
 		return false

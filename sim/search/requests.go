@@ -124,10 +124,10 @@ var soonAfter = [...]time.Duration{
 
 // aim lets a request meet a disturbance, just before it or soon afterwards: the request crosses the
 // disturbed link, needs the disturbed server, or is about the definition that changes. If servers
-// have missed changes, one in three of these requests is sent after such a change, to the server that
-// missed it. aim reports whether there is such a request. Requests that are drawn independently of
-// the disturbances seldom meet one, and the first requests after a disturbance meet states that
-// later ones do not.
+// have missed changes, one in three of these requests is sent after such a change, to the server
+// that missed it. aim reports whether there is such a request. Requests that are drawn
+// independently of the disturbances seldom meet one, and the first requests after a disturbance
+// meet states that later ones do not.
 func (g *Generator) aim(r *sim.Request) bool {
 	if g.heals == g.first || len(g.names) < 2 {
 		return false
