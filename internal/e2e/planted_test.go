@@ -48,6 +48,7 @@ func TestPlantedDefectsInARealSidecar(t *testing.T) {
 			most = max(most, c.Schedules)
 			if i := slices.IndexFunc(c.Findings, func(f reports.CampaignFinding) bool { return f.Finding == 0 && c.Decides(f.Grade) }); i >= 0 {
 				row = plantedRow(name, strconv.FormatUint(c.Schedules, 10), c.Findings[i].Invariant)
+				t.Log(c.Findings[i].Sentence) // for a person to see that it is because of the defect
 			} else {
 				t.Errorf("%d schedules did not find it\n%s", c.Schedules, &output)
 			}

@@ -162,7 +162,9 @@ func (f *Facts) directAnswers() *directAnswers {
 			if !d.refused[p] {
 				d.refused[p] = false // known from now on
 			}
-			add(d.byForm, o)
+			if !f.ofOwnNamesake(o) {
+				add(d.byForm, o)
+			}
 		}
 	}
 	return d

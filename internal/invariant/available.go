@@ -69,6 +69,8 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 		return rulingUnknown, ""
 	case !able:
 		return rulingNone, ""
+	case f.ofNamesake(o):
+		return rulingUnknown, ""
 	case !f.undisturbed(client, o.op.Server, o.window) || !f.hasEtcd(o, o.window):
 		return rulingOut, ""
 	case o.local != claimYes && f.sentOnce(o):

@@ -23,6 +23,8 @@ func TestAvailable(t *testing.T) {
 		}
 		return s
 	}
+	withGadgets := doc("with gadgets", line(pods, "status"), line(widgets), line(gadgets))
+	withStatus := doc("with status", line(pods, "status"), line(widgets), line(gadgets, "status"))
 	broken := func(s *story, status int) *story {
 		return s.ask(20, "b", gadgets, status, took(0.5), failed(history.FailureReset))
 	}
@@ -72,6 +74,14 @@ func TestAvailable(t *testing.T) {
 		{"503 soon after another server stopped serving it", dropped("c").ask(55, "b", gadgets, 503),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"503 soon after the asked server stopped serving another resource", tell(name).changed("b", 50, 51, doc("pods", line(pods, "status"))).ask(55, "b", gadgets, 503),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
+		{"503 for a subresource, soon after the asked server's own resource of the name was deleted",
+			tell(name).define(40, "apps", "gadgets", "v2").changed("b", 41, 42, withGadgets).define(50, "apps", "gadgets").changed("b", 51, 52, oldDoc).
+				changed("a", 1, 2, withStatus).ask(55, "b", gadgets, 503, sub("status")),
+			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
+		{"503 for a subresource, long after that",
+			tell(name).define(40, "apps", "gadgets", "v2").changed("b", 41, 42, withGadgets).define(50, "apps", "gadgets").changed("b", 51, 52, oldDoc).
+				changed("a", 1, 2, withStatus).ask(65, "b", gadgets, 503, sub("status")),
 			want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"503 soon after the peer could be reached again", tell(name).cut("b", "a", 15, 30).ask(39, "b", gadgets, 503).ask(60, "b", gadgets, 200),
 			want{outcome: OutcomePass, checked: 1, fact: "tolerated while knowledge spread: 1"}},

@@ -256,6 +256,14 @@ func (f *Facts) ofNamesake(o *observation) bool {
 	})
 }
 
+// ofOwnNamesake reports whether the asked server has a custom resource of the name that o asks for,
+// and some server of the run has the group version built in. Custom resources and built-in ones do
+// not answer alike: only built-in ones take a strategic merge patch.
+func (f *Facts) ofOwnNamesake(o *observation) bool {
+	k := key{GVR: o.op.GVR}
+	return f.customIn(k) && f.builtInAnywhere(k.groupVersion()) && !f.nativeTo(o.asked, o.asked.servedAt(o.op.Start), k.groupVersion())
+}
+
 // customIn reports whether any step of the run defined a custom resource in the version of k, with
 // its name if k has one.
 func (f *Facts) customIn(k key) bool {
