@@ -52,13 +52,18 @@ func TestAnsweredAlike(t *testing.T) {
 		s.h.Steps[len(s.h.Steps)-1].Defined.Aggregated = aggregated
 		return s
 	}
-	// b serves gadgets itself from 51 on, after a definition, and then answers the same request.
-	later := func(s *story) *story { return s.changed("b", 51, 52, newDoc).ask(60, "b", gadgets, 200, admin) }
+	// a has gizmos built in. b serves gizmos itself from 51 on, after a definition, and then answers
+	// what it passed on before.
+	gizmos := history.GVR{Group: "flows", Version: "v9", Resource: "gizmos"}
+	itself := func(s *story, defined string) *story {
+		with := doc("with gizmos", line(pods, "status"), line(widgets), line(gizmos))
+		return s.changed("a", 1, 2, with).define(50, "flows", defined, "v9").changed("b", 51, 52, with).
+			ask(40, "b", gizmos, 405, admin).ask(60, "b", gizmos, 200, admin)
+	}
 	checkStories(t, name, []storyCase{
-		{"direct answers are for a custom resource of the name", across(later(tell(name).define(50, "apps", "gadgets", "v2")), 405), unknown},
-		{"direct answers are for what the server has built in", across(later(tell(name).define(50, "apps", "gauges", "v2")), 405), wrong("405 " + carried)},
-		{"another server answers for a custom resource of the name",
-			across(later(direct(200).define(50, "apps", "gadgets", "v2")), 405), wrong("405 " + carried)},
+		{"direct answers are for a custom resource of the name", itself(tell(name), "gizmos"), unknown},
+		{"direct answers are for what the server has built in", itself(tell(name), "hosts"), wrong("405 " + carried)},
+		{"another server answers for a custom resource of the name", itself(tell(name).ask(20, "a", gizmos, 200, admin), "gizmos"), wrong("405 " + carried)},
 		{"the same answer", across(direct(200), 200), right},
 		{"another answer", across(direct(200), 405), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "405 " + carried + " though a could be reached",
 			sentence: "It answered 405 after 10ms, 405 where servers that serve it carry it out; to such requests they gave 200 (1 times), though a"}},
