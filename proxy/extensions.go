@@ -13,9 +13,9 @@ import (
 // trustedAfter is a margin for documents that are fetched after an extension was deleted. A
 // document proves something about the deletion only if the peer was asked this much later. Released
 // kube-apiservers need less than a second to notice a deletion. If a peer needs longer, its deleted
-// resource is taken for a built-in one, but only until its next document, which is soon (see
-// Fetching.AfterChange). If the margin is too long, a resource that is built in there is unknown
-// for as long.
+// resource is taken for a built-in one until a document no longer lists it. Peers are asked often
+// after a deletion (see Fetching.AfterChange). If the margin is too long, a resource that is built
+// in there is unknown for as long.
 const trustedAfter = 3 * time.Second
 
 // doubtedAfter is how long after a deletion a peer has normally seen it. If a document from after

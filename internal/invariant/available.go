@@ -105,7 +105,6 @@ func (f *Facts) able(o *observation) (able, informed bool) {
 		return false, false
 	}
 	ceased, own := f.ceasedAt(o)
-	deleted := own && o.op.Start < later(ceased, f.bounds.Staleness)
 	for _, p := range o.capable {
 		there, _ := f.reach(o.op.Server, p.server.name, o.window)
 		store, _ := f.reach(p.server.name, etcd, o.window)
@@ -114,7 +113,10 @@ func (f *Facts) able(o *observation) (able, informed bool) {
 		}
 		able = true
 		heard := f.couldHear(o, p.server.name, max(p.since, o.readySince))
-		informed = informed || !deleted && f.inTouch(o, p.server) && o.op.Start >= later(heard, f.bounds.Staleness)
+		if own {
+			heard = max(heard, ceased)
+		}
+		informed = informed || f.inTouch(o, p.server) && o.op.Start >= later(heard, f.bounds.Staleness)
 	}
 	return able, informed
 }

@@ -79,6 +79,10 @@ func TestAvailable(t *testing.T) {
 			tell(name).define(40, "apps", "gadgets", "v2").changed("b", 41, 42, withGadgets).define(50, "apps", "gadgets").changed("b", 51, 52, oldDoc).
 				changed("a", 1, 2, withStatus).ask(55, "b", gadgets, 503, sub("status")),
 			want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "ground truth is unknown"}},
+		{"503 for a subresource, soon after its own resource of another name was deleted",
+			tell(name).define(40, "apps", "gauges", "v2").changed("b", 41, 42, withGadgets).define(50, "apps", "gauges").changed("b", 51, 52, oldDoc).
+				changed("a", 1, 2, withStatus).ask(55, "b", gadgets, 503, sub("status")),
+			want{outcome: OutcomeFail, checked: 1, violations: 1}},
 		{"503 for a subresource, long after that",
 			tell(name).define(40, "apps", "gadgets", "v2").changed("b", 41, 42, withGadgets).define(50, "apps", "gadgets").changed("b", 51, 52, oldDoc).
 				changed("a", 1, 2, withStatus).ask(65, "b", gadgets, 503, sub("status")),
