@@ -162,7 +162,7 @@ func (f *Facts) builtInAnywhere(gv groupVersion) bool {
 		return is
 	}
 	is := slices.ContainsFunc(f.servers, func(s *server) bool {
-		return slices.ContainsFunc(s.served, func(piece served) bool { return piece.doc != nil && f.native(piece, gv) })
+		return slices.ContainsFunc(s.documents(), func(piece served) bool { return f.native(piece, gv) })
 	})
 	f.builtIns[gv] = is
 	return is
@@ -182,31 +182,43 @@ func (f *Facts) native(piece served, gv groupVersion) bool {
 	})
 }
 
-// outlasts reports whether the process that served a document went on to serve a group version for
-// longer than Staleness after the last definition in it was deleted. It reached etcd from before
-// the deletion on, so it knew of the deletion, and has the group version built in. But this shows
-// only afterwards.
+// outlasts reports whether the process that served a document went on to serve a group version
+// after the last definition in it was deleted, although it had been able to reach etcd for
+// Staleness. So it knew of the deletion, and has the group version built in. But this shows only
+// afterwards.
 func (f *Facts) outlasts(s *server, piece served, gv groupVersion) bool {
 	return slices.ContainsFunc(f.exclusions, func(e exclusion) bool {
-		known := later(e.deleted, f.bounds.Staleness)
-		if e.groupVersion != gv || known == forever || s.line.at(known).incarnation != piece.incarnation {
+		if e.groupVersion != gv {
 			return false
 		}
-		again := slices.ContainsFunc(f.exclusions, func(o exclusion) bool {
-			return o.groupVersion == gv && o.from <= known && known < o.deleted
+		looks := []history.Time{later(e.deleted, f.bounds.Staleness)}
+		for _, fault := range f.linkFaults(link{s.name, etcd}, window{beginning, forever}) {
+			looks = append(looks, later(fault.End, f.bounds.Staleness+2*settle))
+		}
+		return slices.ContainsFunc(looks, func(at history.Time) bool {
+			return f.outlastsUntil(s, piece.incarnation, e, max(at, looks[0]))
 		})
-		own := s.servedAt(known)
-		store, _ := f.reach(s.name, etcd, window{later(e.deleted, -f.bounds.Staleness), known})
-		return !again && store == reachOpen && own.doc != nil && own.doc.lists[key{GVR: history.GVR{Group: gv.group, Version: gv.version}}]
 	})
+}
+
+// outlastsUntil reports whether the process served the group version of a deleted definition at a
+// time before which it could reach etcd for Staleness.
+func (f *Facts) outlastsUntil(s *server, incarnation int, e exclusion, at history.Time) bool {
+	if at > max(f.finish, f.end.At) || s.line.at(at).incarnation != incarnation {
+		return false
+	}
+	again := slices.ContainsFunc(f.exclusions, func(o exclusion) bool {
+		return o.groupVersion == e.groupVersion && o.from <= at && at < later(o.deleted, f.bounds.Staleness)
+	})
+	store, _ := f.reach(s.name, etcd, window{later(at, -f.bounds.Staleness), at})
+	own := s.servedAt(at)
+	return !again && store == reachOpen && own.doc != nil && own.doc.lists[key{GVR: history.GVR{Group: e.group, Version: e.version}}]
 }
 
 // nativeTo reports whether the process that served a document has a group version built in. That
 // does not change while the process runs, so any document of the process may show it.
 func (f *Facts) nativeTo(s *server, piece served, gv groupVersion) bool {
-	return slices.ContainsFunc(s.served, func(o served) bool {
-		return o.incarnation == piece.incarnation && o.doc != nil && f.native(o, gv)
-	})
+	return slices.ContainsFunc(s.documents(), func(o served) bool { return o.incarnation == piece.incarnation && f.native(o, gv) })
 }
 
 // shadowed reports whether a server cannot serve a custom resource that it lists. This is so if the

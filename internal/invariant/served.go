@@ -163,6 +163,18 @@ func fillAround(line []served) []served {
 	return line
 }
 
+// documents returns the first piece of each known document of each process. Later pieces of the
+// same document say no more about it: a server that stops does not learn anything.
+func (s *server) documents() []served {
+	var out []served
+	for i, piece := range s.served {
+		if piece.doc != nil && (i == 0 || s.served[i-1].doc != piece.doc || s.served[i-1].incarnation != piece.incarnation) {
+			out = append(out, piece)
+		}
+	}
+	return out
+}
+
 // servedIndex is the index in s.served of the piece that contains t.
 func (s *server) servedIndex(t history.Time) int {
 	return max(sort.Search(len(s.served), func(i int) bool { return s.served[i].from > t })-1, 0)
