@@ -36,6 +36,9 @@ FUZZTIME ?= 1m
 # Unit tests that Linux machines may have to skip: some allow no namespaces, some have no browser. go test names skipped tests and
 # their reasons with -v only.
 MAY_SKIP := ./internal/sandbox ./internal/pages
+# Unit tests without the race detector: they run simulations of one goroutine each, which would take ten times as long. The tests of
+# ./sim/search run such simulations with it.
+NO_RACE := ./sim/mutants
 
 # What 'make check' leaves to 'make test'.
 SLOW := ./cmd/skewproof ./internal/e2e ./internal/pages ./internal/suite ./proxy/sidecar ./sim ./sim/mutants ./sim/search
@@ -108,7 +111,8 @@ test: unit e2e ## Run the unit tests and real end-to-end runs
 
 unit: ## Run the unit tests with the race detector; skipped ones are shown with the reason
 	status=0; \
-	go test -race -timeout 30m $$(go list ./... | grep -vxF -e "$$(go list ./internal/e2e $(MAY_SKIP))") || status=1; \
+	go test -race -timeout 30m $$(go list ./... | grep -vxF -e "$$(go list ./internal/e2e $(MAY_SKIP) $(NO_RACE))") || status=1; \
+	go test -timeout 30m $(NO_RACE) || status=1; \
 	go test -timeout 30m ./cmd/skewproof -run EveryScenario || status=1; \
 	go test -race -v $(MAY_SKIP) || status=1; \
 	exit $$status

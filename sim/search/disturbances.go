@@ -95,8 +95,13 @@ func (g *Generator) disturbOnce(kind int) {
 		return
 	}
 	server := g.fault(len(g.names))
-	if kind == kindEtcd || kind == kindPause { // a server that misses changes matters if it needs peers
-		if other := g.fault(len(g.names)); g.version(other) < g.version(server) {
+	switch other := g.fault(len(g.names)); kind {
+	case kindEtcd, kindPause: // a server that misses changes matters if it needs peers
+		if g.version(other) < g.version(server) {
+			server = other
+		}
+	case kindDiscovery: // what a server serves matters to peers that serve less
+		if g.version(other) > g.version(server) {
 			server = other
 		}
 	}
@@ -117,10 +122,7 @@ func (g *Generator) disturbOnce(kind int) {
 			g.define(d)
 		}
 	case kindDiscovery:
-		path := paths[g.fault(len(paths))]
-		if !g.add(scenario.Step{Action: scenario.RestoreDiscovery, Server: name, Path: path}) {
-			g.add(scenario.Step{Action: scenario.BreakDiscovery, Server: name, Path: path})
-		}
+		g.breakDiscovery(server)
 	case kindReplace:
 		g.replace(server)
 	case kindConfigure:
@@ -143,29 +145,34 @@ type unseen struct {
 }
 
 // changeUnseen may add a change that a server misses because of the last step: the server is cut
-// off from etcd or paused, or it cannot reach the server that changes. What servers believe is
-// wrong only after changes that they missed, and two independent disturbances seldom go together
-// so. changeUnseen reports whether it added a step.
+// off from etcd or paused, it cannot reach the server that changes, or it cannot fetch the discovery
+// of this server. What servers believe is wrong only after changes that they missed, and two
+// independent disturbances seldom go together so. changeUnseen reports whether it added a step.
 func (g *Generator) changeUnseen() bool {
 	if len(g.c.Steps) == g.first || len(g.names) < 2 {
 		return false
 	}
 	last := g.c.Steps[len(g.c.Steps)-1]
+	fails := last.Action == scenario.BreakDiscovery // which does no harm before somebody fetches it
+	alone := last.Action == scenario.Pause          // so that the server misses definitions, too
 	var by, changed int
 	switch f := last.Fault; {
-	case last.Action == scenario.Pause:
+	case fails:
+		changed = slices.Index(g.names, last.Server)
+		by = g.anotherThan(changed)
+	case alone:
 		by = slices.Index(g.names, last.Server)
 		changed = g.anotherThan(by)
 	case f == nil || f.From == fault.Client:
 		return false
 	case f.To == fault.Etcd:
+		alone = true
 		by = slices.Index(g.names, f.From)
 		changed = g.anotherThan(by)
 	default:
 		by, changed = slices.Index(g.names, f.From), slices.Index(g.names, f.To)
 	}
-	alone := last.Fault == nil || last.Fault.To == fault.Etcd // so that it misses definitions, too
-	if !g.chance(2) || !alone && g.fault(3) == 2 {
+	if !fails && (!g.chance(2) || !alone && g.fault(3) == 2) {
 		return false
 	}
 	if g.chance(2) {
@@ -177,7 +184,7 @@ func (g *Generator) changeUnseen() bool {
 		g.define(g.definition())
 	case n == 2: // it must learn everything again over the disturbed link
 		g.add(scenario.Step{Action: scenario.Restart, Server: g.names[by]})
-	case n == 1 && !alone:
+	case n == 1 && !alone, fails:
 		g.add(scenario.Step{Action: scenario.Restart, Server: g.names[changed]})
 	default:
 		g.replace(changed)
@@ -291,8 +298,30 @@ func (g *Generator) defineBriefly(d *scenario.Definition, starts string) {
 // of it about a second later, so some peers learn of it when it is gone.
 var moments = [...]time.Duration{time.Second, time.Second, 2 * time.Second, 300 * time.Millisecond, 100 * time.Millisecond, 4 * time.Second}
 
+// breakDiscovery makes fetches of a discovery document of a server fail, or succeed again. Half of
+// the failures are those of all servers of its version, because what a peer is not known to serve
+// matters only if no other peer is known to serve it.
+func (g *Generator) breakDiscovery(server int) {
+	step := scenario.Step{Action: scenario.RestoreDiscovery, Server: g.names[server], Path: paths[g.fault(len(paths))]}
+	if g.add(step) {
+		return
+	}
+	step.Action, step.Failure = scenario.BreakDiscovery, failures[g.fault(len(failures))]
+	if g.chance(2) {
+		for other, name := range g.names {
+			if other != server && g.version(other) == g.version(server) {
+				g.add(scenario.Step{Action: step.Action, Server: name, Path: step.Path, Failure: step.Failure})
+			}
+		}
+	}
+	g.add(step)
+}
+
 // paths are the paths of the discovery documents.
 var paths = [2]string{"/api", "/apis"}
+
+// failures are the ways in which a fetch of a discovery document fails.
+var failures = [...]fault.DiscoveryFailure{fault.ServerError, fault.BreaksOff, fault.CutShort}
 
 // healing returns the steps that heal the active faults, in the order of injection. The list is
 // valid until the next call.

@@ -86,10 +86,16 @@ func TestAllShapesComeUp(t *testing.T) {
 	for seed := range uint64(seeds) {
 		c, _ := g.Case(seed)
 		disturbing, replaced := 0, map[string]bool{}
-		for _, s := range c.Steps {
+		for i, s := range c.Steps {
 			actions[s.Action]++
 			if s.Fault != nil {
 				faults[string(s.Fault.Kind)]++
+			}
+			if s.Action == scenario.BreakDiscovery {
+				faults["discovery "+string(s.Failure)]++
+				if i > 0 && c.Steps[i-1].Action == s.Action && c.Steps[i-1].Server != s.Server {
+					faults["discovery of several servers"]++
+				}
 			}
 			if s.Action == scenario.Replace {
 				replaced[s.Server] = true
@@ -126,7 +132,8 @@ func TestAllShapesComeUp(t *testing.T) {
 			t.Errorf("%s: %d times in %d cases", a, actions[a], seeds)
 		}
 	}
-	for _, k := range []string{"cut", "timeout", "latency", "reset", "limit-data", "bandwidth", "slicer", "slow-close"} {
+	for _, k := range []string{"cut", "timeout", "latency", "reset", "limit-data", "bandwidth", "slicer", "slow-close",
+		"discovery ", "discovery breaks-off", "discovery cut-short", "discovery of several servers"} {
 		if faults[k] < seeds/100 {
 			t.Errorf("fault %s: %d times in %d cases", k, faults[k], seeds)
 		}

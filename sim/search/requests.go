@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
@@ -139,6 +140,9 @@ func (g *Generator) aim(r *sim.Request) bool {
 		r.Step = at + 1
 	} else {
 		at = g.first + g.work(g.heals-g.first)
+		if g.work(6) == 5 {
+			at = g.heals + g.work(g.ends-g.heals)
+		}
 		for at > g.first && g.c.Steps[at].Action == scenario.Soak {
 			at-- // to what the schedule waits for
 		}
@@ -190,8 +194,8 @@ func (g *Generator) meets(s *scenario.Step) (asked, peer int) {
 		return asked, asked
 	}
 	from, to := s.Server, s.Server
-	if s.Fault != nil {
-		from, to = s.Fault.From, s.Fault.To
+	if f := g.faultOf(s); f != nil {
+		from, to = f.From, f.To
 	}
 	asked, peer = slices.Index(g.names, from), slices.Index(g.names, to)
 	switch {
@@ -209,6 +213,16 @@ func (g *Generator) meets(s *scenario.Step) (asked, peer int) {
 		return g.otherThan(asked), asked
 	}
 	return asked, peer
+}
+
+// faultOf returns the fault that a step injects or heals, or nil.
+func (g *Generator) faultOf(s *scenario.Step) *fault.Fault {
+	if s.Action == scenario.Heal {
+		if i := slices.Index(labels[:len(g.faults)], s.Label); i >= 0 {
+			return &g.faults[i]
+		}
+	}
+	return s.Fault
 }
 
 func (g *Generator) otherThan(server int) int {
