@@ -36,7 +36,7 @@ FUZZTIME ?= 1m
 # Unit tests that Linux machines may have to skip: some allow no namespaces, some have no browser. go test names skipped tests and
 # their reasons with -v only.
 MAY_SKIP := ./internal/sandbox ./internal/pages
-# Unit tests without the race detector: they run simulations of one goroutine each, which would take ten times as long. The tests of
+# Unit tests without the race detector: they run simulations of one goroutine each, and the detector makes them take minutes. The tests of
 # ./sim/search run such simulations with it.
 NO_RACE := ./sim/mutants
 
@@ -109,7 +109,7 @@ check: ## Check what is quick: formatting, vet, and the unit tests that take sec
 
 test: unit e2e ## Run the unit tests and real end-to-end runs
 
-unit: ## Run the unit tests with the race detector; skipped ones are shown with the reason
+unit: ## Run the unit tests, nearly all with the race detector; skipped ones are shown with the reason
 	status=0; \
 	go test -race -timeout 30m $$(go list ./... | grep -vxF -e "$$(go list ./internal/e2e $(MAY_SKIP) $(NO_RACE))") || status=1; \
 	go test -timeout 30m $(NO_RACE) || status=1; \
