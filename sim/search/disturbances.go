@@ -145,9 +145,9 @@ type unseen struct {
 }
 
 // changeUnseen may add a change that a server misses because of the last step: the server is cut
-// off from etcd or paused, it cannot reach the server that changes, or it cannot fetch the discovery
-// of this server. What servers believe is wrong only after changes that they missed, and two
-// independent disturbances seldom go together so. changeUnseen reports whether it added a step.
+// off from etcd or paused, it cannot reach the server that changes, or it cannot fetch its
+// discovery. What servers believe is wrong only after changes that they missed, and two independent
+// disturbances seldom go together so. changeUnseen reports whether it added a step.
 func (g *Generator) changeUnseen() bool {
 	if len(g.c.Steps) == g.first || len(g.names) < 2 {
 		return false
