@@ -23,6 +23,7 @@ type Facts struct {
 	end          history.End
 	observations []*observation
 	steps        []history.Step
+	unleased     []unleased // by the start
 	faultList    []history.Fault
 	faults       map[link][]history.Fault
 	reconnects   []history.Fault // see indexReconnects
@@ -126,6 +127,7 @@ func (f *Facts) indexFaults(h *history.History) {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Index, b.Index),
 			cmp.Compare(a.Sentence, b.Sentence))
 	})
+	f.indexLeases()
 }
 
 // indexServers indexes every server that some record names, because the Run of a hand-made history

@@ -10,18 +10,29 @@ import (
 // this lease that the server exists. So no answer of another server about that server is wrong
 // until the server has written its lease again.
 
-// withoutLease is the time in which the server whose lease the step deleted may have no lease.
-func withoutLease(s history.Step) window { return window{s.Start, later(s.End, leaseRenewal)} }
+// unleased is the time in which a server may have no lease, because it was deleted.
+type unleased struct {
+	server string
+	window
+}
+
+// indexLeases needs the steps in the order of their time.
+func (f *Facts) indexLeases() {
+	for i := range f.steps {
+		if s := &f.steps[i]; s.LeaseOf != "" {
+			f.unleased = append(f.unleased, unleased{s.LeaseOf, window{s.Start, later(s.End, leaseRenewal)}})
+		}
+	}
+}
 
 // unannounced reports whether a server may have had no identity lease at any time in w, because it
 // was deleted. Otherwise, since is when the server was announced again for the last time before w.
 func (f *Facts) unannounced(server string, w window) (hidden bool, since history.Time) {
 	since = beginning
-	for _, s := range f.steps {
-		if s.LeaseOf != server {
+	for _, without := range f.unleased {
+		if without.server != server {
 			continue
 		}
-		without := withoutLease(s)
 		if without.overlaps(w) {
 			return true, beginning
 		}
@@ -36,5 +47,5 @@ func (f *Facts) unannounced(server string, w window) (hidden bool, since history
 // After such a deletion, all servers fetch the discovery of all their peers again. They do so once
 // more when the lease is written again.
 func (f *Facts) leaseDeletedIn(w window) bool {
-	return slices.ContainsFunc(f.steps, func(s history.Step) bool { return s.LeaseOf != "" && withoutLease(s).overlaps(w) })
+	return slices.ContainsFunc(f.unleased, func(u unleased) bool { return u.overlaps(w) })
 }

@@ -37,10 +37,9 @@ func (f *Facts) indexDisturbances() {
 		if s.Disturbs {
 			add(s.Start, s.End)
 		}
-		if s.LeaseOf != "" {
-			w := withoutLease(s)
-			add(w.from, w.to)
-		}
+	}
+	for _, u := range f.unleased {
+		add(u.from, u.to)
 	}
 	for _, fault := range slices.Concat(f.faultList, f.reconnects) {
 		add(fault.Start, fault.End)
