@@ -23,7 +23,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/workload"
-	"github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/proxy"
 )
 
 // apiserver is the apiserver behind the proxy of a server. It serves everything that its version's
@@ -255,11 +255,11 @@ func (a apiserver) bookmarks(r *http.Request, x *exchange, send func()) bool {
 func (a apiserver) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {
 	case "/api":
-		discovery.NewDocument("/api", a.roots()[0]).ServeHTTP(w, r)
+		a.discovery(proxy.RootCore).ServeHTTP(w, r)
 	case "/apis":
-		discovery.NewDocument("/apis", a.roots()[1]).ServeHTTP(w, r)
+		a.discovery(proxy.RootGroups).ServeHTTP(w, r)
 	default:
-		all := discovery.NewDocument("/apis", a.roots()[1])
+		all := a.discovery(proxy.RootGroups)
 		name, ok := strings.CutPrefix(path, "/apis/")
 		group, version, one := strings.Cut(name, "/")
 		if !ok || one && !all.ServeVersion(w, r, group, version) || !one && !all.ServeGroup(w, r, group) {

@@ -19,8 +19,29 @@ type resourceKey struct{ group, version, resource, subresource string }
 // extended has the resources that a server serves in addition to those of its version: the custom
 // resources and aggregated APIs that it has seen.
 type extended struct {
-	seen  []definition
-	cache *extendedDocument // nil if none is served; then the version's own document is right
+	seen    []definition
+	cache   *extendedDocument // nil if none is served; then the version's own document is right
+	encoded encodedDocuments
+}
+
+// encodedDocuments has the discovery documents of a server, which keep their encodings. To encode
+// them again for every request is much of the work of a run with all resources.
+type encodedDocuments struct {
+	version   *recorded.Version
+	extended  *extendedDocument
+	documents [2]*discovery.Document // by root
+}
+
+// discovery returns the document of a root as the server serves it itself.
+func (srv *server) discovery(root proxy.Root) *discovery.Document {
+	if l := &srv.encoded; l.documents[root] == nil || l.version != srv.version || l.extended != srv.cache {
+		roots := srv.roots()
+		*l = encodedDocuments{srv.version, srv.cache, [2]*discovery.Document{
+			proxy.RootCore:   discovery.NewDocument("/api", roots[proxy.RootCore]),
+			proxy.RootGroups: discovery.NewDocument("/apis", roots[proxy.RootGroups]),
+		}}
+	}
+	return srv.encoded.documents[root]
 }
 
 // extensionVerbs are the verbs of every custom resource.
