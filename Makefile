@@ -36,9 +36,11 @@ FUZZTIME ?= 1m
 # Unit tests that Linux machines may have to skip: some allow no namespaces, some have no browser. go test names skipped tests and
 # their reasons with -v only.
 MAY_SKIP := ./internal/sandbox ./internal/pages
-# Unit tests without the race detector: they run simulations of one goroutine each, and the detector makes them take minutes. The tests of
-# ./sim/search run such simulations with it.
-NO_RACE := ./sim/mutants
+# Unit tests without the race detector, which makes them take minutes: they run simulations of one goroutine each, in packages that start
+# no goroutines of their own. Only the command does, to handle signals; RACE_OF_COMMAND are its tests of that, and of several runs at once.
+# The tests of ./sim/search run such simulations with it.
+NO_RACE := ./cmd/skewproof ./internal/campaign ./sim/mutants
+RACE_OF_COMMAND := AtATime|AtOnce|Interrupted|Signal|Stop
 
 # What 'make check' leaves to 'make test'.
 SLOW := ./cmd/skewproof ./internal/e2e ./internal/pages ./internal/suite ./proxy/sidecar ./sim ./sim/mutants ./sim/search
@@ -109,11 +111,11 @@ check: ## Check what is quick: formatting, vet, and the unit tests that take sec
 
 test: unit e2e ## Run the unit tests and real end-to-end runs
 
-unit: ## Run the unit tests, nearly all with the race detector; skipped ones are shown with the reason
+unit: ## Run the unit tests, most with the race detector; skipped ones are shown with the reason
 	status=0; \
 	go test -race -timeout 30m $$(go list ./... | grep -vxF -e "$$(go list ./internal/e2e $(MAY_SKIP) $(NO_RACE))") || status=1; \
+	go test -race -timeout 30m ./cmd/skewproof -run '$(RACE_OF_COMMAND)' || status=1; \
 	go test -timeout 30m $(NO_RACE) || status=1; \
-	go test -timeout 30m ./cmd/skewproof -run EveryScenario || status=1; \
 	go test -race -v $(MAY_SKIP) || status=1; \
 	exit $$status
 
