@@ -36,9 +36,9 @@ FUZZTIME ?= 1m
 # Unit tests that Linux machines may have to skip: some allow no namespaces, some have no browser. go test names skipped tests and
 # their reasons with -v only.
 MAY_SKIP := ./internal/sandbox ./internal/pages
-# Unit tests without the race detector, which makes them take minutes: they run simulations of one goroutine each, in packages that start
-# no goroutines of their own. Only the command does, to handle signals; RACE_OF_COMMAND are its tests of that, and of several runs at once.
-# The tests of ./sim/search run such simulations with it.
+# Unit tests without the race detector, which makes them take minutes: they run simulations of one goroutine each, and what they test
+# starts no goroutines of its own. Only the command does, to handle signals. RACE_OF_COMMAND are the tests of that, and of several runs at
+# once, which have the detector. The tests of ./sim/search run such simulations with it.
 NO_RACE := ./cmd/skewproof ./internal/campaign ./sim/mutants
 RACE_OF_COMMAND := AtATime|AtOnce|Interrupted|Signal|Stop
 

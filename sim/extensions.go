@@ -34,9 +34,9 @@ type encodedDocuments struct {
 
 // discovery returns the document of a root as the server serves it itself.
 func (srv *server) discovery(root proxy.Root) *discovery.Document {
-	if l := &srv.encoded; l.documents[root] == nil || l.version != srv.version || l.extended != srv.cache {
+	if e := &srv.encoded; e.documents[root] == nil || e.version != srv.version || e.extended != srv.cache {
 		roots := srv.roots()
-		*l = encodedDocuments{srv.version, srv.cache, [2]*discovery.Document{
+		*e = encodedDocuments{srv.version, srv.cache, [2]*discovery.Document{
 			proxy.RootCore:   discovery.NewDocument("/api", roots[proxy.RootCore]),
 			proxy.RootGroups: discovery.NewDocument("/apis", roots[proxy.RootGroups]),
 		}}

@@ -25,11 +25,10 @@ var (
 type pair struct{ from, to string }
 
 // The reference proxy must satisfy everything that the kube-apiserver's own proxy violates
-// (scenarios_test.go), in the smoke set or in every scenario. Of the smoke set, quiet is left to
-// -all: what it shows, rolling-upgrade shows between its steps.
+// (scenarios_test.go), in the smoke set or in every scenario.
 func TestReference(t *testing.T) {
 	for _, s := range scenarios.All() {
-		if s.Limits.Allows(scenario.BackendLocal) && (*all || slices.Contains(s.Labels, "smoke") && s.Name != "quiet") {
+		if s.Limits.Allows(scenario.BackendLocal) && (*all || slices.Contains(s.Labels, "smoke")) {
 			t.Run(s.Name, func(t *testing.T) { holds(t, s, newPair) })
 		}
 	}

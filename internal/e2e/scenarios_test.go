@@ -90,9 +90,8 @@ func TestTooLittlePressureProvesNothing(t *testing.T) {
 }
 
 // This is the negative control: with the proxy switched off, the harness must see the failures that
-// the proxy prevents. TestGarbageCollectionWithoutTheProxy, which is in the smoke set, is one, too.
+// the proxy prevents.
 func TestRollingUpgradeWithoutTheProxy(t *testing.T) {
-	onlyWithAll(t)
 	r, report := runScenario(t, "rolling-upgrade", "--subject", "none")
 	exits(t, r, fail)
 	verdicts(t, report, map[string]invariant.Outcome{
