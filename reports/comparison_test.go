@@ -219,7 +219,7 @@ func TestWhatCannotBeComparedIsRefused(t *testing.T) {
 		r := judged("quiet", nil, "NoFalseNotFound")
 		r.Metadata.Backend, r.Verdict.Outcome, r.Timeline.BucketSeconds = "sim", "", 1
 		change(&r)
-		r.Verdict.Outcome = r.outcome()
+		r.Verdict.Outcome = r.Standing().Outcome()
 		dir := t.TempDir()
 		if err := WriteAll(dir, r); err != nil {
 			t.Fatal(err)

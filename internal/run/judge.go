@@ -109,7 +109,7 @@ func (d Dir) judge(j Judging, c Console, cut error) (reports.RunReport, error) {
 	}
 	report, err := d.Judge(j, c)
 	switch {
-	case cut == nil && err == nil, report.Verdict.Outcome == invariant.OutcomeFail && err == nil:
+	case cut == nil && err == nil, report.Standing().Violated && err == nil:
 		return report, nil
 	case cut == nil:
 		return reports.RunReport{}, err
