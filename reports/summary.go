@@ -76,7 +76,7 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 		width = max(width, len(i.Name))
 	}
 	for _, i := range groups.Open {
-		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Outcome), width, plain(i.Name), plain(shortReason(r, i)))
+		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Word()), width, plain(i.Name), plain(shortReason(r, i)))
 		fmt.Fprintln(t, strings.TrimRight(line, " "))
 	}
 	if len(groups.Held) > 0 {
