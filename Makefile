@@ -65,7 +65,7 @@ PAGE ?=
 # The flags that commands have in common.
 OUT_FLAG      := $(if $(OUT),--out $(OUT))
 PARALLEL_FLAG := $(if $(PARALLEL),--parallel $(PARALLEL))
-KNOWN_FLAG    := $(if $(filter-out 0,$(KNOWN)),--known$(if $(filter-out 1,$(KNOWN)),=$(KNOWN)))
+KNOWN_FLAG    := $(if $(filter-out 0 false,$(KNOWN)),--known$(if $(filter-out 1,$(KNOWN)),=$(KNOWN)))
 STRICT_FLAG   := $(if $(STRICT),--strict=$(STRICT)) $(KNOWN_FLAG)
 PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(if $(SERVERS),--servers $(SERVERS)) $(OUT_FLAG)
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
