@@ -62,7 +62,7 @@ func (c MatrixCell) attributed() ProfileResult {
 }
 
 // AsItMust reports whether the cell is the negative control and failed.
-func (c MatrixCell) AsItMust() bool { return c.Subject == subjectNone && c.Core.standing().Violated }
+func (c MatrixCell) AsItMust() bool { return c.Subject == subjectNone && c.Core.Result == ResultFailed }
 
 // Page is the path of the report of the run. It is empty if there is none.
 func (c MatrixCell) Page() string {
