@@ -48,7 +48,6 @@ func (c *chooser) of(seed uint64) (schedule, error) {
 	if err := json.Unmarshal(encoded, &s.plan); err != nil {
 		return schedule{}, err
 	}
-	crowd(&s.plan, seed)
 	if c.controllers {
 		control(&s.plan, seed, c.from)
 	}

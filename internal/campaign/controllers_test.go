@@ -52,13 +52,6 @@ func TestSchedulesWithControllers(t *testing.T) {
 			t.Fatalf("seed %d gives two schedules, error %v", seed, err)
 		}
 		steps := about(s.plan)
-		crowded := false
-		for _, step := range s.plan.Steps {
-			if crowded && step.AboutControllers() {
-				t.Fatalf("seed %d: a crowd lasts through %s", seed, step)
-			}
-			crowded = step.Action == scenario.StartCrowd || crowded && step.Action != scenario.EndCrowd
-		}
 		if rest := slices.DeleteFunc(slices.Clone(s.plan.Steps), scenario.Step.AboutControllers); !reflect.DeepEqual(rest, bare.plan.Steps) {
 			t.Fatalf("seed %d: the other steps are %v, want %v", seed, rest, bare.plan.Steps)
 		}

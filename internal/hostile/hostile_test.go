@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // observer is a server that records the attacks of hostile clients.
@@ -216,36 +214,6 @@ func attackUntil(t *testing.T, c Client, seen func(*observer) bool) {
 	cancel()
 	if done := <-ended; done[0].Failed > 0 {
 		t.Error(done[0])
-	}
-}
-
-// Every crowd is one caller with rights, who has more requests in progress than one connection
-// carries.
-func TestCrowds(t *testing.T) {
-	const many = crowdSide * streams
-	sees := map[scenario.Crowd]func(*observer) bool{
-		scenario.CrowdOfWatches: func(o *observer) bool {
-			return o.gone.Load() == 0 && o.asked(func(r *http.Request) bool { return r.URL.Query().Has("watch") }) >= many
-		},
-		scenario.CrowdOfBodies: func(o *observer) bool {
-			return o.waits(crowdSide*bodiesAtATime) && o.bodies.Load() > 0 && o.bodies.Load() < 10_000
-		},
-		scenario.CrowdOfReaders: func(o *observer) bool {
-			return o.gone.Load() == 0 && o.asked(func(r *http.Request) bool { return r.Method == "GET" && !r.URL.Query().Has("watch") }) >= many
-		},
-		scenario.CrowdOfAbandoned: func(o *observer) bool { return o.gone.Load() > many },
-	}
-	for _, kind := range scenario.Crowds {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			seen := sees[kind]
-			attackUntil(t, Crowd(kind)[0], func(o *observer) bool {
-				if others := o.asked(func(r *http.Request) bool { return r.Header.Get("Authorization") != "Bearer three" }); others > 0 {
-					t.Errorf("%d requests are of another caller", others)
-				}
-				return seen(o)
-			})
-		})
 	}
 }
 

@@ -30,8 +30,6 @@ func TestAStepIsReadFromWords(t *testing.T) {
 		"heal cut b a":                     {Action: Heal, Label: "cut b a"},
 		"break-discovery a /apis":          {Action: BreakDiscovery, Server: "a", Path: "/apis"},
 		"break-discovery a /api cut-short": {Action: BreakDiscovery, Server: "a", Path: "/api", Failure: fault.CutShort},
-		"crowd b watches":                  {Action: StartCrowd, Server: "b", Crowd: CrowdOfWatches},
-		"disperse b":                       {Action: EndCrowd, Server: "b"},
 		"restore-discovery a /apis":        {Action: RestoreDiscovery, Server: "a", Path: "/apis"},
 	} {
 		got, err := ParseStep(strings.Fields(line))
@@ -49,8 +47,6 @@ func TestWordsThatAreNoStep(t *testing.T) {
 		"sweep":                        `unknown action "sweep"`,
 		"restart":                      `"restart": write restart SERVER [VERSION]`,
 		"restart b v1.37.1 now":        "write restart SERVER [VERSION]",
-		"crowd b":                      `"crowd b": write crowd SERVER KIND`,
-		"crowd b noise":                `crowd "noise": want one of ["watches" "slow-bodies" "slow-readers" "abandoned"]`,
 		"replace b":                    `"replace b": write replace SERVER VERSION`,
 		"kill b -9":                    `write kill SERVER`,
 		"cut b":                        "write KIND FROM TO",

@@ -43,11 +43,11 @@ type Load interface {
 	Observe(ctx context.Context, servers ...string)
 }
 
-// Crowds lets one caller send many requests at a time. A [Load] may be one.
+// Crowds lets one caller keep many watches open at a time. A [Load] may be one.
 type Crowds interface {
 	// Gather starts a crowd at a server. disperse ends it and records it ([history.Crowd]). The error
 	// is a [scenario.RefusedCrowd] if there is nothing that the crowd could ask for.
-	Gather(ctx context.Context, server string, kind scenario.Crowd) (disperse func(), err error)
+	Gather(ctx context.Context, server string) (disperse func(), err error)
 }
 
 // Definer creates and deletes definitions of resources (see [scenario.Definition]). Servers serve
