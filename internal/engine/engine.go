@@ -23,6 +23,9 @@ type Options struct {
 	Seed   uint64
 	QPS    float64
 	Status func(format string, args ...any)
+	// Subject says whose proxy the servers run. A crowd is sent only to the reference, and to
+	// servers without a proxy.
+	Subject string
 	// ReadOnly sets up nothing. The load only reads, as the administrator of the cluster.
 	ReadOnly bool
 	// NoLoad sets up nothing and sends nothing, not even requests that find out what servers serve.

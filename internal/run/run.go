@@ -119,7 +119,7 @@ func record[C cluster.Reachable](ctx context.Context, d Dir, m manifest, o engin
 	if err != nil {
 		return made, errors.Join(err, recorder.Close(err))
 	}
-	o.Seed, o.QPS, o.NoLoad = m.Run.Seed, m.Run.QPS, m.NoLoad
+	o.Seed, o.QPS, o.Subject, o.NoLoad = m.Run.Seed, m.Run.QPS, m.Run.Subject, m.NoLoad
 	if m.At != nil {
 		m.Plan.Steps, o.LeaveOn = m.Plan.Steps[:*m.At], true
 	}
