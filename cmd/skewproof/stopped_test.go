@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/scenarios"
 )
 
 // stoppedAfter is a context that ends when its error has been asked for so many times. The simulator
@@ -84,6 +87,24 @@ func TestAStoppedRunIsJudged(t *testing.T) {
 				t.Errorf("judged again it ends with %v", err)
 			}
 		})
+	}
+}
+
+// To stop a run violates nothing, whatever is under way.
+func TestAStopIsNoViolation(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenarios.All() {
+		if !s.Limits.Allows(backendSim) || !slices.Contains(s.Labels, "smoke") {
+			continue
+		}
+		root := newRoot()
+		var out bytes.Buffer
+		root.SetArgs([]string{"run", s.Name, "--backend", "sim", "--subject", "reference", "--out", filepath.Join(t.TempDir(), s.Name)})
+		root.SetOut(&out)
+		root.SetErr(io.Discard)
+		if err := root.ExecuteContext(&stoppedAfter{t.Context(), 25}); exitCodeOf(err) != exitInconclusive {
+			t.Errorf("%s ends with %v:\n%s", s.Name, err, &out)
+		}
 	}
 }
 
