@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
@@ -102,17 +103,21 @@ func (d Dir) Render(report reports.RunReport, c Console) error {
 
 // judge judges the recorded history. cut says why the run was not carried out completely, or is
 // nil. A run that was cut short may show a violation, but it never passes. If it shows no
-// violation, the error says why it was cut short.
+// violation, the error says why it was cut short, unless the user stopped it.
 func (d Dir) judge(j Judging, c Console, cut error) (reports.RunReport, error) {
-	if _, err := os.Stat(d.History()); cut != nil && err != nil {
-		return reports.RunReport{}, fmt.Errorf("the run did not get as far as a history; logs are in %s", d.logs())
+	stopped := errors.Is(cut, engine.ErrStopped)
+	if recorded, err := os.Stat(d.History()); cut != nil && (err != nil || recorded.Size() == 0) {
+		if stopped {
+			return reports.RunReport{}, errInterrupted
+		}
+		return reports.RunReport{}, fmt.Errorf("the run did not get as far as a history: %w", cut)
 	}
 	report, err := d.Judge(j, c)
-	switch {
-	case cut == nil && err == nil, report.Standing().Violated && err == nil:
+	if stopped {
+		fmt.Fprintf(c.Progress, "skewproof: %s; the report covers what was recorded until then, and is no pass\n", reports.Printable(cut.Error()))
+	}
+	if err == nil && (cut == nil || stopped || report.Standing().Violated) {
 		return report, nil
-	case cut == nil:
-		return reports.RunReport{}, err
 	}
 	return reports.RunReport{}, errors.Join(cut, err)
 }
