@@ -56,20 +56,11 @@ finding. Every other violation is **NEW**. The file of a finding has a predicate
 from the signature of a violation. A known violation of the KEP still makes a run fail. With
 ` + "`--known`" + ` (` + "`KNOWN=1`" + ` for make) only a NEW violation makes a run fail.
 
-**Private first** marks a finding that could harm a cluster in one of two ways:
+**Private first** marks a defect by which the input of a client crashes or hangs a server, or gets
+past one of its security checks: it goes to security@kubernetes.io, and its page says in three
+sentences what happens, in which versions, and how to avoid it, but not how to cause it.
 
-- A server answers 404 for whole resources that a live server serves, or leaves them out of
-  aggregated discovery. This contradicts the KEP, and the client's own request is not the cause.
-  Controllers may then delete or leak objects.
-- A client can harm the control plane.
-
-Such a finding goes to security@kubernetes.io first. Only then are its page and the scenarios that
-show it published. The same is true of the other places that name these causes:
-[policies.md](policies.md), [ablation.md](ablation.md), [scenarios.md](scenarios.md),
-[parity.md](parity.md), [kind.md](kind.md), the picture in [usage.md](usage.md),
-` + "`sim/parity/known.json`, `internal/e2e`" + ` and comments.
-
-If a run shows a NEW violation that could harm a cluster, send the directory of the run to
+If a run shows a NEW violation of this kind, send the directory of the run to
 security@kubernetes.io. Send any other NEW violation to SIG API Machinery.
 
 The KEP does not number its goals. This page calls them:
@@ -132,6 +123,7 @@ func page(f Finding) string {
 		{"KEP-4020", strings.Join(f.Demands, ", ")},
 		{"grade", string(f.Grade)},
 		{"disclosure", string(f.Disclosure)},
+		{"affected", f.Upgrade.affected()},
 		{"seen", f.Versions},
 		{"command that shows it", code(f.Reproduce)},
 		{"scenarios that show it", strings.Join(shown, ", ")},
@@ -144,6 +136,9 @@ func page(f Finding) string {
 	}
 	if f.Impact != "" {
 		fmt.Fprintf(&b, "\n## Impact\n\n%s\n", golden.Wrap(f.Impact, ""))
+	}
+	if f.Avoid != "" {
+		fmt.Fprintf(&b, "\n## How to avoid it\n\n%s\n", golden.Wrap(f.Avoid, ""))
 	}
 	if u := f.Upgrade; u != nil {
 		b.WriteString("\n## In an upgrade\n\n| | |\n|---|---|\n")
@@ -163,6 +158,20 @@ func page(f Finding) string {
 		}
 	}
 	return b.String()
+}
+
+// affected says which versions have the defect.
+func (u *Upgrade) affected() string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Until == "":
+		return "from v" + u.Since + " on"
+	case u.Until == u.Since:
+		return "v" + u.Since
+	default:
+		return "v" + u.Since + " to v" + u.Until
+	}
 }
 
 func code(words ...string) string {
