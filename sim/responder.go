@@ -3,8 +3,6 @@ package sim
 import (
 	"net/http"
 	"strconv"
-
-	"github.com/skewproof/skewproof/proxy"
 )
 
 // responder is the http.ResponseWriter of a request at its server. If the handler returns without a
