@@ -139,7 +139,7 @@ func (h *Handler) peerHeader(r *http.Request, u user.Info, protocol string, quir
 	wire.KeepFromRepeating(header)
 	wire.DropTokenProtocols(header)
 	if protocol != "" && quirks.UpgradesWithoutIdentity {
-		// The peer authenticates this server only, not the user.
+		// the peer answers 401
 	} else if err := h.identity.set(header, u); errors.Is(err, errNobody) {
 		return nil, apierrors.NewInternalError(err)
 	} else if err != nil {

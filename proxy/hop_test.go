@@ -4,6 +4,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,6 +28,28 @@ func mentionsHop(h ...http.Header) string {
 		}
 	}
 	return ""
+}
+
+var plainHopHeader = regexp.MustCompile(`(?im)^x-kubernetes-peer-proxied ?: true\r?$`)
+
+// plainHop reports whether a request has the hop header in its plain form at most: once, with the
+// value true, and in no other place. Only such requests are in this repository, because others may
+// do harm to released servers.
+func plainHop(request string) bool {
+	mentions := strings.Count(strings.ToLower(request), strings.ToLower(HopHeader))
+	return mentions == 0 || mentions == 1 && plainHopHeader.MatchString(request)
+}
+
+func TestInputsOfFuzzersHaveThePlainHopHeader(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/fuzz/*/*")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("%d inputs of fuzzers, error %v", len(inputs), err)
+	}
+	for _, input := range inputs {
+		if text, err := os.ReadFile(input); err != nil || !plainHop(string(text)) {
+			t.Errorf("%s, error %v", input, err)
+		}
+	}
 }
 
 func TestHopHeader(t *testing.T) {
@@ -50,6 +75,10 @@ func TestHopHeader(t *testing.T) {
 		"in a list of headers is not a hop": {Reference(), true, http.Header{"Connection": {"close, " + RefusedHeader}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			var text strings.Builder
+			if err := c.header.Write(&text); err != nil || !plainHop(text.String()) {
+				t.Fatalf("%s, error %v", text.String(), err)
+			}
 			var sent *http.Request
 			s := newShell(t, c.policy, capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 				sent = r
@@ -187,7 +216,7 @@ func TestRefusal(t *testing.T) {
 
 func FuzzHopHeaders(f *testing.F) {
 	for _, seed := range [][2]string{
-		{HopHeader, "true"}, {"x-kubernetes-peer-proxied", "TRUE"}, {"Connection", "close, x-skewproof-REFUSED ,keep-alive"},
+		{HopHeader, "true"}, {"x-kubernetes-apiserver-rerouted", "TRUE"}, {"Connection", "close, x-skewproof-REFUSED ,keep-alive"},
 		{"Trailer", RefusedHeader}, {"Accept", "*/*"}, {"X-Remote-User", "root"}, {"\u212aubernetes", "x"}, {"", ""},
 	} {
 		f.Add(seed[0], seed[1])

@@ -131,6 +131,9 @@ func TestHostileRequests(t *testing.T) {
 		"impersonation that takes itself off": {get + "Host: x\r\nConnection: close, Impersonate-User\r\nImpersonate-User: bob\r\n\r\n", 400, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if !plainHop(c.request) {
+				t.Fatalf("%.500s", c.request)
+			}
 			p.mu.Lock()
 			p.hopped = nil
 			p.mu.Unlock()

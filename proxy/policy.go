@@ -298,8 +298,6 @@ type Quirks struct {
 	LocalByInterval bool
 
 	// UpgradesWithoutIdentity forwards a request for an upgrade (WebSocket, SPDY) without the user's
-	// identity headers. The peer sees only the front-proxy certificate, and answers 401. (Upstream:
-	// the round tripper that adds the headers is not used. UpgradeAwareHandler takes its connection
-	// and writes the request itself.)
+	// identity headers, and the peer answers 401.
 	UpgradesWithoutIdentity bool
 }

@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -173,6 +175,17 @@ var extras = []http.Header{
 	{"X-Remote-Extra-Scopes": {"all"}}, {"X-Remote-Control": {"on"}}, {"Impersonate-User": {"carol"}, "Impersonate-Group": {"g"}},
 	{"Accept-Encoding": {"gzip"}}, {"User-Agent": {"kubectl/v1.37.1"}}, {"User-Agent": {"curl/8"}}, {"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}},
 	{"Range": {"bytes=0-1"}}, {"Content-Type": {"application/apply-patch+yaml"}}, {"Cookie": {"a=1", "b=2"}}, {"X-Empty": {""}},
+}
+
+// The random requests also go to the code of released servers.
+func TestExtrasHaveThePlainHopHeader(t *testing.T) {
+	for _, header := range extras {
+		for name, values := range header {
+			if name == proxy.HopHeader && !slices.Equal(values, []string{"true"}) || strings.Contains(strings.Join(values, " "), proxy.HopHeader) {
+				t.Errorf("%s: %q", name, values)
+			}
+		}
+	}
 }
 
 func withExtras(random *rand.Rand, q *request) *request {

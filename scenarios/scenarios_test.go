@@ -75,6 +75,23 @@ func TestEveryScenarioMustFailOnSomething(t *testing.T) {
 	}
 }
 
+// A crowd is for the reference, and for servers without a proxy.
+func TestNoReleasedProxyIsCrowded(t *testing.T) {
+	crowded := 0
+	for _, s := range All() {
+		plan := s.Plan(parameters(max(3, s.MinServers), "v1.36.3", "v1.37.1"))
+		if slices.ContainsFunc(plan.Steps, func(step scenario.Step) bool { return step.Action == scenario.StartCrowd }) {
+			crowded++
+			if s.Limits.AllowsSubject(scenario.SubjectBuiltin) {
+				t.Errorf("%s sends a crowd to released proxies", s.Name)
+			}
+		}
+	}
+	if crowded == 0 {
+		t.Error("no scenario sends a crowd")
+	}
+}
+
 func TestEveryPlanCanBeCarriedOut(t *testing.T) {
 	for _, s := range All() {
 		for _, servers := range []int{s.MinServers, 3, 7, 63} {

@@ -3,8 +3,6 @@ package sim
 import (
 	"net/http"
 	"strconv"
-
-	"github.com/skewproof/skewproof/proxy"
 )
 
 // responder is the http.ResponseWriter of a request at its server. If the handler returns without a
@@ -146,11 +144,6 @@ func contentLength(h http.Header) int64 {
 	return -1
 }
 
-// maxHops is the number of hops after which a looping request ends. net/http would end it after
-// some 17,000 hops (a header of 1 MiB). That would show nothing more, and its cost grows with the
-// square of the hops.
-const maxHops = 256
-
 // serve handles a request that has arrived, in its own task.
 func (srv *server) serve(x *exchange) {
 	aborted := true
@@ -165,10 +158,6 @@ func (srv *server) serve(x *exchange) {
 		}
 	}()
 	x.record()
-	if len(x.request.Header[proxy.HopHeader]) > maxHops {
-		x.answer.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
-	} else {
-		srv.handler.ServeHTTP(&x.answer, x.request)
-	}
+	srv.handler.ServeHTTP(&x.answer, x.request)
 	aborted = false
 }

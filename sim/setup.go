@@ -183,7 +183,6 @@ func (s *Simulator) dialNowhere(x *exchange) {
 
 // unauthorized answers 401 like a server that cannot authenticate the sender, and reports whether
 // it did. Either the server does not trust the certificate of its peer, or the peer names no user.
-// A peer's certificate alone does not help, because the authority for clients has not signed it.
 func (s *Simulator) unauthorized(x *exchange) bool {
 	trusted := x.link.obstacle != scenario.NotAllowed || s.setup.believes()
 	if trusted && (x.parent == nil || x.request.Header.Get("X-Remote-User") != "") {

@@ -42,7 +42,7 @@ func TestEveryScenarioForKindIsAcceptedThere(t *testing.T) {
 		for _, subject := range scenario.Subjects {
 			args := []string{"run", s.Name, "--backend", "kind", "--dry-run", "--subject", subject, "--servers", fmt.Sprint(max(3, s.MinServers))}
 			_, err := call(t, args...)
-			if allowed := s.Limits.Allows(scenario.BackendKind); allowed != (err == nil) {
+			if allowed := s.Limits.Allows(scenario.BackendKind) && s.Limits.AllowsSubject(subject); allowed != (err == nil) {
 				t.Errorf("%s on %s: allowed %v, error %v", s.Name, subject, allowed, err)
 			}
 		}

@@ -10,12 +10,15 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
+// crowdDefect is the planted defect that a crowd shows.
+const crowdDefect = "seats-of-all-callers"
+
 // The reference keeps callers apart. If all callers share a number of seats, those beside a crowd
 // wait for it.
 func TestCrowds(t *testing.T) {
 	onlyWithAll(t)
 	needsCluster(t)
-	for defect, want := range map[string]invariant.Outcome{"": invariant.OutcomePass, "seats-of-all-callers": invariant.OutcomeFail} {
+	for defect, want := range map[string]invariant.Outcome{"": invariant.OutcomePass, crowdDefect: invariant.OutcomeFail} {
 		t.Run("defect "+defect, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			var output bytes.Buffer

@@ -53,26 +53,36 @@ func (l *load) Gather(ctx context.Context, server string) (disperse func(), err 
 		return nil, fmt.Errorf("gather a crowd at %s: %w", server, err)
 	}
 	record := history.Crowd{Server: server, Start: l.recorder.Now(), Watches: crowdWatches, Resources: paths}
-	gathered, stop := context.WithCancel(context.WithoutCancel(ctx)) // the executor ends it, also after a cancelled run
+	end := watchAll(context.WithoutCancel(ctx), client, address, paths) // the executor ends it, also after a cancelled run
+	return func() {
+		record.End = l.recorder.Now()
+		record.Failed, record.Problem = end()
+		l.recorder.Crowd(record)
+	}, nil
+}
+
+// watchAll keeps watches of the paths open until end is called. end says how many of them the server
+// never answered, and why the last of these.
+func watchAll(ctx context.Context, client *http.Client, address string, paths []string) (end func() (failed int, problem string)) {
+	ctx, stop := context.WithCancel(ctx)
 	var watches sync.WaitGroup
 	unanswered := make(chan error, crowdWatches)
 	for n := range crowdWatches {
 		watches.Go(func() {
-			if err := keepWatching(gathered, client, address+paths[n%len(paths)]+"?watch=true&timeoutSeconds=3600"); err != nil {
+			if err := keepWatching(ctx, client, address+paths[n%len(paths)]+"?watch=true&timeoutSeconds=3600"); err != nil {
 				unanswered <- err
 			}
 		})
 	}
-	return func() {
-		record.End = l.recorder.Now()
+	return func() (failed int, problem string) {
 		stop()
 		watches.Wait()
 		close(unanswered)
 		for err := range unanswered {
-			record.Failed, record.Problem = record.Failed+1, err.Error()
+			failed, problem = failed+1, err.Error()
 		}
-		l.recorder.Crowd(record)
-	}, nil
+		return failed, problem
+	}
 }
 
 // keepWatching keeps a watch open until ctx ends, as an informer does. The error says why the server
@@ -88,7 +98,7 @@ func keepWatching(ctx context.Context, client *http.Client, url string) (last er
 			answered = true
 			_, _ = io.Copy(io.Discard, answer.Body) // until the watch ends
 			_ = answer.Body.Close()
-		} else if last == nil || ctx.Err() == nil {
+		} else if !errors.Is(err, context.Canceled) {
 			last = err
 		}
 		select {

@@ -1,13 +1,16 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -105,3 +108,44 @@ func TestACrowdWithoutATokenIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A crowd has more watches open than one connection carries, and says if one is not answered.
+func TestACrowdKeepsItsWatchesOpen(t *testing.T) {
+	var open, others atomic.Int64
+	all := make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || !r.URL.Query().Has("watch") || r.URL.Path != "/apis/x/v1/a" && r.URL.Path != "/apis/x/v1/b" {
+			others.Add(1)
+		}
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		if open.Add(1) == crowdWatches {
+			close(all)
+		}
+		<-r.Context().Done()
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	paths := []string{"/apis/x/v1/a", "/apis/x/v1/b"}
+	end := watchAll(t.Context(), server.Client(), server.URL, paths)
+	select {
+	case <-all:
+	case <-time.After(time.Minute):
+		t.Errorf("%d watches are open, want %d", open.Load(), crowdWatches)
+	}
+	if failed, problem := end(); failed > 0 || others.Load() > 0 {
+		t.Errorf("%d watches failed (%s), %d requests are no such watches", failed, problem, others.Load())
+	}
+	server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	refused := errors.New("refused")
+	client := &http.Client{Transport: refusing(func() error { cancel(); return refused })}
+	if err := keepWatching(ctx, client, server.URL); !errors.Is(err, refused) {
+		t.Errorf("a watch that is refused: %v", err)
+	}
+}
+
+// refusing is a transport that answers nothing.
+type refusing func() error
+
+func (f refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, f() }

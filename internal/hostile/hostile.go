@@ -1,7 +1,7 @@
 // Package hostile has clients that attack an apiserver: by floods, announced bodies that they do
 // not send, answers that they do not read, and forged headers. They are the clients of the table
 // "Hostile clients" in docs/proxy.md. In runs with them, honest clients must not notice the
-// attacks.
+// attacks. They are started against the reference only.
 //
 // Most have no rights: each sends its requests anonymously, or as a user who may do nothing. Some
 // may read.

@@ -1,14 +1,19 @@
 package hostile
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
+	"io/fs"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -214,6 +219,26 @@ func attackUntil(t *testing.T, c Client, seen func(*observer) bool) {
 	cancel()
 	if done := <-ended; done[0].Failed > 0 {
 		t.Error(done[0])
+	}
+}
+
+// Hostile clients are started against the reference only: in one test, which has no other subject.
+func TestOnlyTheReferenceIsAttacked(t *testing.T) {
+	const ours, attacks = "github.com/skewproof/skewproof/internal/hostile", "../../internal/e2e/soak_test.go"
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasPrefix(path, "../../internal/hostile/") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if used := bytes.Contains(source, []byte(strconv.Quote(ours))); used != (path == attacks) {
+			t.Errorf("%s imports %s: %v", path, ours, used)
+		} else if used && (!bytes.Contains(source, []byte(`"--subject", "reference"`)) || bytes.Count(source, []byte(`"--subject"`)) != 1) {
+			t.Errorf("%s has another subject than the reference", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -39,25 +39,18 @@ func oddTargets(ctx context.Context, t *Target, i int) error {
 	})
 }
 
-// forging sends headers that only servers may send, in several spellings.
+// forging sends headers that only servers may send, in their plain form and in other spellings.
 func forging(ctx context.Context, t *Target, i int) error {
 	return t.exchange(ctx, func(conn net.Conn) error {
 		var b strings.Builder
-		fmt.Fprintf(&b, "POST %s%sTransfer-Encoding: chunked\r\n", t.resource(i), asNobody)
-		b.WriteString("Connection: close\r\n")
-		for n, f := range workload.Forgeries {
-			for name, values := range f.Header {
-				if n%2 == 1 {
-					name = strings.ToLower(name)
-				}
-				for _, value := range values {
-					if len(value) < 1<<10 && !strings.ContainsAny(value, "\r\n") {
-						fmt.Fprintf(&b, "%s: %s\r\n", name, value)
-					}
-				}
+		fmt.Fprintf(&b, "POST %s%sTransfer-Encoding: chunked\r\nTrailer: X-Remote-User\r\nConnection: close\r\n", t.resource(i), asNobody)
+		for name, values := range workload.Forgeries[i%len(workload.Forgeries)].Header {
+			if i%2 == 1 {
+				name = strings.ToLower(name)
 			}
+			fmt.Fprintf(&b, "%s: %s\r\n", name, values[0])
 		}
-		b.WriteString("\r\n0\r\n\r\n")
+		b.WriteString("X_Remote_User: another-user\r\n\r\n0\r\nX-Remote-User: another-user\r\n\r\n")
 		_, err := io.WriteString(conn, b.String())
 		return err
 	})

@@ -133,7 +133,7 @@ const (
 	// DiscoveryTraffic is much discovery, in all its formats, conditional or not; OpenAPI; and the
 	// requests that kubectl makes because of it.
 	DiscoveryTraffic Traffic = "discovery"
-	HostileTraffic   Traffic = "hostile" // the general load, with headers that only servers may send, and with absurd headers
+	HostileTraffic   Traffic = "hostile" // the general load, with headers that only servers may send
 	SparseTraffic    Traffic = "sparse"  // the general load at a hundredth of its rate, for runs of hours
 )
 

@@ -311,6 +311,21 @@ func TestFormatsAndForgeriesAreAllTried(t *testing.T) {
 	}
 }
 
+// Requests go to other people's servers, so the headers that only servers may send have their plain
+// form: one short value each, "true" for a hop, and no other header says anything about them.
+func TestForgedHeadersArePlain(t *testing.T) {
+	for _, profile := range scenario.Traffics {
+		for _, r := range chosen(t, 2, 1500, Options{Profile: profile}) {
+			for name, values := range r.ForgedHeader() {
+				hop := strings.HasPrefix(name, "X-Kubernetes-")
+				if len(values) != 1 || len(values[0]) > 20 || hop && values[0] != "true" || !hop && !strings.HasPrefix(name, "X-Remote-") && name != "X-Skewproof-Refused" {
+					t.Fatalf("%q: %s sends %s: %q", profile, r.Forged, name, values)
+				}
+			}
+		}
+	}
+}
+
 func TestALargeListIsMadeOnceAndOnlyListed(t *testing.T) {
 	made, whole, paged := 0, 0, 0
 	for _, r := range chosen(t, 1, 1000, Options{Profile: scenario.LargeListTraffic}) {

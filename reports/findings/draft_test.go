@@ -32,7 +32,7 @@ func TestDraftsTakeWhatWasSeenAndNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, Draft(seen, 1007))
 	}
-	if len(own) != 2 || own[0].Number != 1007 || own[1].Number != 1008 || len(own[0].Matches)+len(own[1].Matches) != 3 || own.Next() != 1009 {
+	if len(own) != 2 || own[0].Disclosure != Undecided || own[0].Number != 1007 || own[1].Number != 1008 || len(own[0].Matches)+len(own[1].Matches) != 3 || own.Next() != 1009 {
 		t.Fatalf("%+v", own)
 	}
 	for _, s := range seen {

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -38,6 +40,8 @@ type Finding struct {
 	Symptom string `json:"symptom"`
 	// Impact says what the consequences are, and for whom.
 	Impact string `json:"impact,omitempty"`
+	// Avoid says how a user or an operator avoids the defect or its consequences.
+	Avoid string `json:"avoid,omitempty"`
 	// Upgrade says what the defect means for an upgrade; nil if it has no part in one.
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
 	// Demands are the parts of KEP-4020 that the defect breaks: "G1" to "G4" (docs/findings.md), or
@@ -48,7 +52,7 @@ type Finding struct {
 	// Grade is "core" if the defect violates a demand of the KEP, and "extended" if it violates
 	// only invariants beyond the KEP.
 	Grade invariant.Grade `json:"grade"`
-	// Disclosure is "public", "private first" or "withdrawn".
+	// Disclosure is "public", "private first", "withdrawn", or "undecided" in a draft.
 	Disclosure Disclosure `json:"disclosure"`
 	// Cause says what the code does, for people who know the code. It is Markdown.
 	Cause string `json:"cause,omitempty"`
@@ -75,14 +79,17 @@ type Finding struct {
 	Confirmed string `json:"confirmed,omitempty"`
 }
 
-// Disclosure says whether a finding may be published.
+// Disclosure says what of a finding may be published.
 type Disclosure string
 
-// These are all states of disclosure.
+// These are all states of disclosure. A finding is private first if a client's input crashes or
+// hangs a server, or gets past one of its security checks. Then nobody learns here how to cause it:
+// the finding has three sentences, its Symptom, and the Matches by which a run names it.
 const (
 	Public       Disclosure = "public"
-	PrivateFirst Disclosure = "private first" // a client can harm servers: only what, where and since when is told
+	PrivateFirst Disclosure = "private first" // it goes to security@kubernetes.io
 	Withdrawn    Disclosure = "withdrawn"
+	Undecided    Disclosure = "undecided" // nobody has looked at the draft yet
 )
 
 // Match is a predicate over signatures. Each field lists the values that it matches. An empty field
@@ -197,12 +204,11 @@ func (f Finding) validate() error {
 		return fmt.Errorf("finding %d has no title or no symptom", f.Number)
 	case f.Grade != invariant.GradeCore && f.Grade != invariant.GradeExtended:
 		return fmt.Errorf("finding %d: grade %q; it is core or extended", f.Number, f.Grade)
-	case f.Disclosure != Public && f.Disclosure != PrivateFirst && f.Disclosure != Withdrawn:
-		return fmt.Errorf("finding %d: disclosure %q; it is %q, %q or %q", f.Number, f.Disclosure, Public, PrivateFirst, Withdrawn)
-	}
-	if f.Disclosure == PrivateFirst && f.teaches() {
-		return fmt.Errorf("finding %d is %s: it has a title, at most %d sentences of symptom, and matches, and says nothing about how to cause it",
-			f.Number, f.Disclosure, mostPrivate)
+	case !slices.Contains([]Disclosure{Public, PrivateFirst, Withdrawn, Undecided}, f.Disclosure):
+		return fmt.Errorf("finding %d: disclosure %q; it is %q, %q, %q or %q", f.Number, f.Disclosure, Public, PrivateFirst, Withdrawn, Undecided)
+	case f.Disclosure == PrivateFirst && !f.withholds():
+		return fmt.Errorf("finding %d is %s: the symptom has three sentences, which say what happens, in which versions, and how to avoid it. "+
+			"Leave out every field that says how to cause it: all but demands and matches", f.Number, PrivateFirst)
 	}
 	if err := f.Upgrade.validate(); err != nil {
 		return fmt.Errorf("finding %d: upgrade: %w", f.Number, err)
@@ -224,15 +230,15 @@ func (f Finding) validate() error {
 	return nil
 }
 
-// mostPrivate is how many sentences may tell of a finding that is private first.
-const mostPrivate = 3
+var sentenceEnds = regexp.MustCompile(`[.!?](\s|$)`)
 
-// teaches reports whether a finding says more than what is wrong, since when, who is affected and how
-// to notice or avoid it.
-func (f Finding) teaches() bool {
-	sentences := strings.Count(strings.TrimSuffix(strings.TrimSpace(f.Symptom), ".")+" ", ". ") + 1
-	return sentences > mostPrivate || f.Upgrade != nil || f.Impact+f.Cause+f.Reproduce+f.Confirmed+f.Chance != "" ||
-		len(f.Upstream)+len(f.Switches)+len(f.Scenarios) > 0
+// withholds reports whether a finding says nothing but its three sentences.
+func (f Finding) withholds() bool {
+	said := Finding{
+		APIVersion: f.APIVersion, Kind: f.Kind, Number: f.Number, Title: f.Title, Symptom: f.Symptom, Demands: f.Demands, Grade: f.Grade,
+		Disclosure: f.Disclosure, Matches: f.Matches,
+	}
+	return len(sentenceEnds.FindAllString(f.Symptom, -1)) == 3 && reflect.DeepEqual(f, said)
 }
 
 // ReadFile reads the user's own findings: one or more YAML documents.

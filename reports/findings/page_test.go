@@ -53,16 +53,15 @@ the files in [reports/findings](../reports/findings).
 
 A violation is **known** if one of these findings explains it. The run then names the number of the
 finding. Every other violation is **NEW**. The file of a finding has a predicate that decides this
-from the signature of a violation. [usage.md](usage.md#verdicts-and-exit-codes) says what that means
-for the verdict on a run.
+from the signature of a violation. A known violation of the KEP still makes a run fail. With
+` + "`--known`" + ` (` + "`KNOWN=1`" + ` for make) only a NEW violation makes a run fail.
 
-A finding is **public**, with a text that can be filed as an issue as it stands, unless a client can
-use it to crash, hang or starve a server or to get past one of its security checks: such a finding
-is **private first**, goes to <https://kubernetes.io/security>, and its page says what is wrong,
-since when, and how to notice or avoid it, but not how to cause it.
+**Private first** marks a defect by which the input of a client crashes or hangs a server, or gets
+past one of its security checks: it goes to security@kubernetes.io, and its page says in three
+sentences what happens, in which versions, and how to avoid it, but not how to cause it.
 
-If a run shows a NEW violation of that kind, do not publish its directory. Send any other NEW
-violation to SIG API Machinery.
+If a run shows a NEW violation of this kind, send the directory of the run to
+security@kubernetes.io. Send any other NEW violation to SIG API Machinery.
 
 The KEP does not number its goals. This page calls them:
 
@@ -124,6 +123,7 @@ func page(f Finding) string {
 		{"KEP-4020", strings.Join(f.Demands, ", ")},
 		{"grade", string(f.Grade)},
 		{"disclosure", string(f.Disclosure)},
+		{"affected", f.Upgrade.affected()},
 		{"seen", f.Versions},
 		{"command that shows it", code(f.Reproduce)},
 		{"scenarios that show it", strings.Join(shown, ", ")},
@@ -136,6 +136,9 @@ func page(f Finding) string {
 	}
 	if f.Impact != "" {
 		fmt.Fprintf(&b, "\n## Impact\n\n%s\n", golden.Wrap(f.Impact, ""))
+	}
+	if f.Avoid != "" {
+		fmt.Fprintf(&b, "\n## How to avoid it\n\n%s\n", golden.Wrap(f.Avoid, ""))
 	}
 	if u := f.Upgrade; u != nil {
 		b.WriteString("\n## In an upgrade\n\n| | |\n|---|---|\n")
@@ -155,6 +158,20 @@ func page(f Finding) string {
 		}
 	}
 	return b.String()
+}
+
+// affected says which versions have the defect.
+func (u *Upgrade) affected() string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Until == "":
+		return "from v" + u.Since + " on"
+	case u.Until == u.Since:
+		return "v" + u.Since
+	default:
+		return "v" + u.Since + " to v" + u.Until
+	}
 }
 
 func code(words ...string) string {

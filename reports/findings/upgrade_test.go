@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every finding has the five sentences for operators.
+// Every public finding has the five sentences for operators.
 func TestEveryFindingSaysWhatItMeansForAnUpgrade(t *testing.T) {
 	for _, f := range All() {
 		if (f.Upgrade == nil) != (f.Disclosure != Public) {
