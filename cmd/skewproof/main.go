@@ -154,6 +154,8 @@ func newRoot() *cobra.Command {
 judges the recorded history by the promises of the Mixed Version Proxy (KEP-4020). Its simulator searches thousands of schedules for one
 that breaks a promise, and skewproof replays such a schedule on real kube-apiservers.
 
+` + beginHere + `
+
 Exit codes:
   0  passed
   1  a core invariant (what the KEP demands) was violated
@@ -169,11 +171,7 @@ explains count. shell ends with the exit code of its last command; step ends wit
 	root.DisableSuggestions, root.SuggestionsMinimumDistance = true, 2 // unknownCommand makes suggestions itself, in one line
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
-	root.AddCommand(
-		newList(), newRun(), newJudge(), newReports(), newDiff(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(),
-		newConformance(), newMatrix(), newUpstream(), newClients(),
-		newReplay(), newShell(), newStep(), newBinaries(), newKindClean(), newPlan(), newProxy(), newDoctor(), newVersion(),
-	)
+	addGroups(root)
 	root.AddCommand(newHidden()...)
 	withCompletion(root)
 	strictHelp(root)
