@@ -17,7 +17,7 @@ type cardView struct {
 	Label   string
 	New     bool
 	Decides bool // an invariant that counts is among those violated
-	Title   string
+	Title   []part
 	Tolls   []toll
 	First   Seconds
 	Last    Seconds
@@ -84,11 +84,11 @@ func summarized(r RunReport, c card, n int) cardView {
 	for _, t := range v.Tolls {
 		v.Decides = v.Decides || t.Decides
 	}
+	title := capital(cmp.Or(head.Cause, head.Sentence))
 	if head.Known != nil {
-		v.Title = fmt.Sprintf("Finding %d: %s", head.Known.Finding, head.Known.Title)
-	} else {
-		v.Title = capital(cmp.Or(head.Cause, head.Sentence))
+		title = fmt.Sprintf("Finding %d: %s", head.Known.Finding, head.Known.Title)
 	}
+	v.Title = newMentions(r).in(title)
 	v.Kinds = c.Items[:min(len(c.Items), mostKinds)]
 	v.MoreKinds = len(c.Items) - len(v.Kinds)
 	return v

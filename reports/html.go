@@ -27,10 +27,10 @@ func newPage(folder, name string) *template.Template {
 		"sign": sign, "mark": mark, "capital": capital, "sentence": sentence, "firstLine": firstLine,
 		"names": names, "checked": checked, "clock": clock, "moment": moment, "lasting": lasting, "grouped": grouped, "counted": counted,
 		"times": times, "covered": covered,
-		"identified": identified,
-		"next":       func(n int) int { return n + 1 },
-		"count":      func(n uint64) string { return grouped(int(n)) },
-		"word":       Word,
+		"identified": identified, "prose": prose,
+		"next":  func(n int) int { return n + 1 },
+		"count": func(n uint64) string { return grouped(int(n)) },
+		"word":  Word,
 	}).ParseFS(assets, "assets/"+folder+"*.tmpl", "assets/shared/*.tmpl"))
 }
 
@@ -103,16 +103,20 @@ type invariantRow struct {
 	Invariant
 	Decides bool
 	Link    string
+	Told    []part // how many of the violations are known
 }
 
 // Rows are the rows of a table of invariants.
 func (d runDocument) Rows(all []Invariant) []invariantRow {
 	var out []invariantRow
 	for _, i := range all {
-		out = append(out, invariantRow{i, d.RunReport.Decides(i), d.Links[i.Name]})
+		out = append(out, invariantRow{i, d.RunReport.Decides(i), d.Links[i.Name], d.Linked(capital(i.Accounted()))})
 	}
 	return out
 }
+
+// Linked links what a text names to what the page says about it.
+func (d runDocument) Linked(text string) []part { return newMentions(d.RunReport).in(text) }
 
 // at is the time of the violation that is shown.
 func (e Evidence) at() Seconds {

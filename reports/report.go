@@ -67,6 +67,8 @@ type RunReport struct {
 	// Discovery is what the last merged discovery listed. It is absent if merged discovery was not
 	// read.
 	Discovery *MergedDiscovery `json:"discovery,omitempty"`
+	// Findings describe in short the findings that the report names, by number.
+	Findings []FindingNote `json:"findings,omitempty"`
 	// Reproduce is the command line that repeats the run. It is empty if the backend gave none.
 	Reproduce string `json:"reproduce"`
 	// Environment is what the run depended on: kernel, processors, versions of tools. Each entry is
@@ -214,6 +216,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 	r.surround(h, facts, wrong)
 	r.account()
 	r.miss(opts.Findings)
+	r.Findings = newNotes(r, opts.Findings)
 	r.Verdict.Sentence = headline(r)
 	return r
 }

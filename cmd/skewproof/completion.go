@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/existing"
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/proxy"
@@ -15,17 +19,22 @@ import (
 )
 
 // withCompletion makes a shell complete the names that the commands below root take: scenarios,
-// subjects, backends, and versions with a binary in the cache.
+// subjects, backends, versions, contexts, and runs that hold a cluster.
 func withCompletion(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		withCompletion(cmd)
+		versions := completeVersions
+		switch cmd.Name() {
+		case "plan", "explore", "exhaust", "ablate": // these read what a version serves
+			versions = completeRecorded
+		}
 		for flag, complete := range map[string]cobra.CompletionFunc{
 			"subject": cobra.FixedCompletions(scenario.Subjects, cobra.ShellCompDirectiveNoFileComp),
 			"backend": cobra.FixedCompletions(
 				[]string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim, scenario.BackendExisting},
 				cobra.ShellCompDirectiveNoFileComp),
-			"from":      completeVersions,
-			"to":        completeVersions,
+			"from":      versions,
+			"to":        versions,
 			"record":    completeVersions,
 			"policy":    cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp),
 			"scenarios": completeList(scenarioNames),
@@ -34,6 +43,8 @@ func withCompletion(root *cobra.Command) {
 			"labels":    cobra.FixedCompletions(labels(), cobra.ShellCompDirectiveNoFileComp),
 			"output":    completeOutput,
 			"known":     completeFindings,
+			"contexts":  completeContexts, "direct-contexts": completeContexts,
+			"versions": completeList(func() []string { return recorded.Names() }),
 		} {
 			if cmd.Flags().Lookup(flag) != nil {
 				if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
@@ -51,6 +62,8 @@ func withCompletion(root *cobra.Command) {
 		switch cmd.Name() {
 		case "run", "bench", "parity":
 			cmd.ValidArgsFunction = completeScenarios
+		case "step", "shell":
+			cmd.ValidArgsFunction = completeHeld
 		}
 	}
 }
@@ -109,6 +122,33 @@ func completeList(words func() []string) cobra.CompletionFunc {
 	}
 }
 
+// completeContexts completes the contexts of the kubeconfig that the command line names, or of
+// kubectl's own.
+func completeContexts(cmd *cobra.Command, given []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	contexts := existing.Contexts(cmd.Flags().Lookup("kubeconfig").Value.String())
+	return completeList(func() []string { return contexts })(cmd, given, typed)
+}
+
+// completeHeld completes the directory of a run that holds its cluster, and then for 'step' the
+// words of a step. Where no run holds a cluster, it completes directories.
+func completeHeld(cmd *cobra.Command, given []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch {
+	case len(given) == 0:
+		dirs := run.Held(cmd.Context(), typed)
+		if below := "_out/"; typed != below && strings.HasPrefix(below, typed) {
+			dirs = append(dirs, run.Held(cmd.Context(), below)...)
+		}
+		if len(dirs) == 0 {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+		return dirs, cobra.ShellCompDirectiveNoFileComp
+	case cmd.Name() == "step":
+		versions, _ := completeVersions(cmd, nil, "")
+		return run.Dir(given[0]).NextWords(given[1:], versions), cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
 // completeOutput completes the forms that a command's help names.
 func completeOutput(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	usage := cmd.Flags().Lookup("output").Usage
@@ -129,13 +169,26 @@ func completeScenarios(*cobra.Command, []string, string) ([]cobra.Completion, co
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeRecorded completes the versions of which it is recorded what they serve.
+func completeRecorded(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	dirs := []string{}
+	if f := cmd.Flags().Lookup("documents"); f != nil {
+		dir, _ := recordings() // without a directory only the embedded ones
+		dirs = append(dirs, cmp.Or(f.Value.String(), dir))
+	}
+	return recorded.Names(dirs...), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeVersions completes the versions of which there is a binary in the cache, and those of
+// which it is recorded what they serve.
 func completeVersions(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	cached, _ := (&binaries.Store{}).List() // damaged entries are omitted
-	var versions []cobra.Completion
+	versions := recorded.Names()
 	for _, b := range cached {
 		if b.Component == binaries.KubeAPIServer {
 			versions = append(versions, b.Version)
 		}
 	}
-	return versions, cobra.ShellCompDirectiveNoFileComp
+	slices.SortFunc(versions, semver.Compare)
+	return slices.Compact(versions), cobra.ShellCompDirectiveNoFileComp
 }

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // completed returns the offers of a shell after the words, without descriptions.
@@ -65,5 +70,107 @@ func TestADryRunOfTheSuite(t *testing.T) {
 	}
 	if strings.Contains(out, "rolling-upgrade") {
 		t.Errorf("it has a scenario that was not chosen:\n%s", out)
+	}
+}
+
+func TestCompletionOfVersionsContextsAndExplanations(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(kubeconfig, []byte(`{contexts: [{name: cp-1, context: {cluster: c}}, {name: cp-2, context: {cluster: c}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", kubeconfig)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // no binaries, no recordings
+	own := filepath.Join(t.TempDir(), "own")
+	if err := os.Mkdir(own, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(own, "v1.38.0-apis.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		words []string
+		want  string
+		not   string
+	}{
+		{[]string{"plan", "--from", ""}, "v1.36.3", "v1.38.0"},
+		{[]string{"plan", "--documents", own, "--to", ""}, "v1.38.0", ""},
+		{[]string{"explore", "--to", ""}, "v1.37.1", ""},
+		{[]string{"explore", "--versions", "v1.36.3,"}, "v1.36.3,v1.37.1", ""},
+		{[]string{"run", "--from", ""}, "v1.36.3", ""},
+		{[]string{"run", "--kubeconfig", kubeconfig, "--contexts", "cp-1,"}, "cp-1,cp-2", "cp-1,cp-1"},
+		{[]string{"conformance", "--contexts", ""}, "cp-1", ""},
+		{[]string{"conformance", "--direct-contexts", ""}, "cp-2", ""},
+		{[]string{"conformance", "--kubeconfig", "nosuch", "--contexts", ""}, ":6", "cp-1"},
+		{[]string{"finding", ""}, "2", "1000"},
+		{[]string{"finding", "2", ""}, "1", "2"},
+		{[]string{"finding", "-o", ""}, "yaml", ""},
+		{[]string{"explain", ""}, "NoFalseNotFound", ""},
+		{[]string{"explain", "Converges", ""}, "NoCrash", "Converges"},
+	} {
+		got := completed(t, c.words...)
+		if !slices.Contains(got, c.want) || c.not != "" && slices.Contains(got, c.not) {
+			t.Errorf("%q: %q, want %q and not %q", c.words, got, c.want, c.not)
+		}
+	}
+}
+
+// 'step' and 'shell' complete runs that hold a cluster, and not those that are over or were killed.
+func TestCompletionOfHeldRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	filterDirs := ":16"
+	if got := completed(t, "step", ""); !slices.Contains(got, filterDirs) {
+		t.Errorf("without a run: %q, want directories", got)
+	}
+	for _, dir := range []string{"_out/held", "_out/killed", "_out/over", "elsewhere/held[1]"} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "run.json"), []byte(`{"run": {"servers": [{"name": "a"}, {"name": "b"}]}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if dir == "_out/over" {
+			continue
+		}
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", dir+"/step.sock")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener.(*net.UnixListener).SetUnlinkOnClose(false)
+		t.Cleanup(func() { _ = listener.Close() })
+		if dir == "_out/killed" {
+			_ = listener.Close()
+		}
+	}
+	for line, want := range map[string][]string{
+		"step |":                                   {"_out/held"},
+		"shell |":                                  {"_out/held"},
+		"step _o|":                                 {"_out/held"},
+		"step _out/|":                              {"_out/held"},
+		"step elsewhere/held[|":                    {"elsewhere/held[1]"},
+		"step _out/held restart |":                 {"a", "b"},
+		"step _out/held replace a |":               nil, // versions, below
+		"step _out/held cut |":                     {"a", "b", "client"},
+		"step _out/held cut client |":              {"a", "b", "etcd"},
+		"step _out/held inject cut a |":            {"a", "b", "etcd"},
+		"step _out/held crowd b |":                 {"watches", "slow-bodies", "slow-readers", "abandoned"},
+		"step _out/held compact-etcd |":            {},
+		"step _out/held break-discovery a |":       {"/api", "/apis"},
+		"step _out/held break-discovery a /apis |": {"breaks-off", "cut-short"},
+	} {
+		if want == nil {
+			want = recorded.Names()
+		}
+		got := completed(t, strings.Split(strings.TrimSuffix(line, "|"), " ")...)
+		got = slices.DeleteFunc(got, func(s string) bool { return s == "" || strings.HasPrefix(s, ":") })
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	got := completed(t, "step", "_out/held", "")
+	for _, want := range []string{"list", "restart", "cut", "heal", "inject"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("the actions lack %q: %q", want, got)
+		}
 	}
 }

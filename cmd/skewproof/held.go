@@ -15,10 +15,14 @@ func newShell() *cobra.Command {
 		Long: `Enter the sandbox of a run that was started with --keep, in the present directory. KUBECONFIG names a file with two contexts
 for each server: 'b' leads to the address that clients of b use (its sidecar, if it has one), over the link into which faults are injected;
 'b-direct' leads to the kube-apiserver itself, around all links. The context 'balancer' is a load balancer over all servers, over the same
-links as 'b'. The keys are in $SKEWPROOF_KEYS. Toxiproxy's own client finds the links at $TOXIPROXY_URL.`,
+links as 'b'. The keys are in $SKEWPROOF_KEYS. The programs in the shell are your own: if you have no kubectl, 'skewproof binaries get
+--component kubectl VERSION' gets one and prints its path.
+
+'skewproof step DIR' acts on the links from outside the shell. The API of toxiproxy at $TOXIPROXY_URL shows them inside.`,
 		Example: `  skewproof shell _out/quiet-builtin-20261121-101500
   skewproof shell DIR -- kubectl --context b get --raw /apis
-  skewproof shell DIR -- toxiproxy-cli list`,
+  skewproof step DIR list                          # the servers and the faults that are on, from outside the shell
+  skewproof shell DIR -- sh -c 'curl --silent $TOXIPROXY_URL/proxies'`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			absolute, err := filepath.Abs(args[0])

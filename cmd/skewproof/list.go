@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/suite"
@@ -26,19 +24,8 @@ var listings = map[string]func(io.Writer, []suite.Listed) error{
 		}
 		return nil
 	},
-	"json": func(out io.Writer, all []suite.Listed) error {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(all)
-	},
-	"yaml": func(out io.Writer, all []suite.Listed) error {
-		text, err := yaml.Marshal(all)
-		if err != nil {
-			return err
-		}
-		_, err = out.Write(text)
-		return err
-	},
+	"json": func(out io.Writer, all []suite.Listed) error { return writeAs(out, "json", all) },
+	"yaml": func(out io.Writer, all []suite.Listed) error { return writeAs(out, "yaml", all) },
 }
 
 func newList() *cobra.Command {

@@ -65,6 +65,8 @@ func newRoot() *cobra.Command {
 judges the recorded history by the promises of the Mixed Version Proxy (KEP-4020). Its simulator searches thousands of schedules for one
 that breaks a promise, and skewproof replays such a schedule on real kube-apiservers.
 
+` + beginHere + `
+
 Verdicts, the first that applies:
   FAIL          something that counts was violated, and no finding explains all of it: something is NEW
   INCONCLUSIVE  nothing is NEW, and something that the run is about was not decided
@@ -87,11 +89,7 @@ exit code of its last command; step ends with 0, 3 or 4.`,
 	root.DisableSuggestions, root.SuggestionsMinimumDistance = true, 2 // unknownCommand makes suggestions itself, in one line
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.DisplayName}} {{.Version}}\n")
-	root.AddCommand(
-		newList(), newRun(), newJudge(), newReports(), newDiff(), newExplore(), newExhaust(), newAblate(), newBench(), newParity(),
-		newConformance(), newMatrix(), newUpstream(), newClients(),
-		newReplay(), newShell(), newStep(), newBinaries(), newKindClean(), newPlan(), newProxy(), newDoctor(), newVersion(),
-	)
+	addGroups(root)
 	root.AddCommand(newHidden()...)
 	withCompletion(root)
 	strictHelp(root)

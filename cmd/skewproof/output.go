@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,21 @@ func consoleFor(cmd *cobra.Command, form string) run.Console {
 		c.Out = io.Discard
 	}
 	return c
+}
+
+// writeAs writes a value as JSON or YAML.
+func writeAs(out io.Writer, form string, value any) error {
+	if form == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	}
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return err
 }
 
 // writeDocument writes the document in a file, JSON or YAML, in a form for programs. It writes

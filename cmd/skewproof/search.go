@@ -159,9 +159,16 @@ hundred is run twice, and the two runs are compared. Ctrl-C ends the search, and
 On the backend local the same schedules are carried out on real kube-apiservers of --versions, one after the other on one cluster. Between
 two schedules every server is restarted, and the state of the cluster is compared with its first state. A violation that no finding
 explains is repeated on new clusters, shrunk by further runs, tried in the simulator, and written as a repro file with its run beside it.
-With --continue DIR a campaign goes on where it ended or was killed, and the report covers all parts.`,
-		Example: `  skewproof explore                                    # the reference, for a minute
-  skewproof explore --policy upstream-1.37 --seeds 20000
+With --continue DIR a campaign goes on where it ended or was killed, and the report covers all parts.
+
+Without --seeds and --for a search takes a minute. In that time the search of the reference runs tens of thousands of schedules, and mostly
+finds a rare violation of a core invariant (docs/simulator.md describes these).
+
+Exit code 0: no schedule violates a core invariant (with --known: none in a way that is NEW); 1: a schedule does; 2: the search reached too
+little to prove anything.`,
+		Example: `  skewproof explore --seeds 1000                              # the reference, in seconds: it passes, exit code 0
+  skewproof explore --policy upstream-1.37 --seeds 1000       # a model of a release: it fails, exit code 1
+  skewproof explore                                           # the reference, for a minute
   skewproof explore --policy upstream-1.37 --change Knowledge.KeepLastGood=true --for 5m
   skewproof explore --seeds 1000000 --shard 3/8 --out shard-3
   skewproof explore --backend local --for 2h --known

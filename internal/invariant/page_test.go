@@ -22,6 +22,7 @@ This page is made from the catalogue in [internal/invariant](../internal/invaria
 invariants. All of them judge every run, from its recorded history alone. *Core* invariants are what
 KEP-4020 or every use of a control plane demands; they decide the result of a run. *Extended*
 invariants demand more. A report shows them, but they count only with `+"`--strict`"+`.
+`+"`skewproof explain NAME`"+` explains an invariant in a terminal.
 
 A verdict is a pass, a fail with the smallest evidence, or inconclusive with the reason. An
 invariant is inconclusive if it judged too little, or if the ground truth is unknown. If a
@@ -39,16 +40,15 @@ forwards it to another one.
 	for _, i := range All() {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", i.Name, i.Grade, cell(i.Sentence), cell(i.Source))
 	}
+	unruled := golden.Wrap(fmt.Sprintf("Each verdict lists the requests that had to be passed on and that the invariant did not rule on, by "+
+		"class (what was requested), answer and reason. Some reasons are excuses: %s. The report counts the requests without an excuse on "+
+		"which *no* invariant rules. If these are at least %d %% of the requests of a class, and at least %d requests, neither "+
+		"NoFalseNotFound nor the run passes, whatever the scenario tests. If a request was answered while every capable server was out of "+
+		"reach, the ground truth must be wrong, so no ruling on this request counts.", Excuses, mostUnruled, leastUnruled), "")
 	fmt.Fprintf(&b, `
 ## No answer goes unruled
 
-Each verdict lists the requests that had to be passed on and that the invariant did not rule on, by
-class (what was requested), answer and reason. Some reasons are excuses: the server was not ready,
-the load canceled the request, a fault of the run was in the way, or knowledge was still allowed to
-spread. The report counts the requests without an excuse on which *no* invariant rules. If these are
-at least %d %% of the requests of a class, and at least %d requests, neither NoFalseNotFound nor the
-run passes, whatever the scenario tests. If a request was answered while every capable server was
-out of reach, the ground truth must be wrong, so no ruling on this request counts.
+%s
 
 ## Pressure
 
@@ -58,7 +58,7 @@ not serve the resource itself while another live one does.
 
 | class | needed by |
 |---|---|
-`, mostUnruled, leastUnruled)
+`, unruled)
 	for _, p := range pressures {
 		var by []string
 		for _, i := range All() {

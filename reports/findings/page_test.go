@@ -49,7 +49,8 @@ const introduction = `# Findings
 
 These are the defects that skewproof has found in released kube-apiservers (subject ` + "`builtin`" + `).
 Every finding was seen on real processes, unless its page says otherwise. The pages are made from
-the files in [reports/findings](../reports/findings).
+the files in [reports/findings](../reports/findings). ` + "`skewproof finding NUMBER`" + ` shows a finding in
+a terminal.
 
 A violation is **known** if one of these findings explains it. The run then names the number of the
 finding. Every other violation is **NEW**. The file of a finding has a predicate that decides this
@@ -64,13 +65,6 @@ If a run shows a NEW violation of this kind, send the directory of the run to
 security@kubernetes.io. Send any other NEW violation to SIG API Machinery.
 
 The KEP does not number its goals. This page calls them:
-
-- **G1**: if an apiserver can serve a request, this apiserver handles it;
-- **G2**: if this apiserver cannot be reached, the answer is 503, not 404;
-- **G3**: discovery reports the same resources at every server;
-- **G4**: clients can access everything that discovery lists.
-
-Any other entry in the column KEP-4020 names a section of the KEP.
 
 `
 
@@ -93,6 +87,14 @@ func index(t *testing.T, all Catalogue) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString(introduction)
+	for i, g := range Goals {
+		end := ";"
+		if i == len(Goals)-1 {
+			end = "."
+		}
+		fmt.Fprintf(&b, "- **%s**: %s%s\n", g.Name, g.Demands, end)
+	}
+	b.WriteString("\nAny other entry in the column KEP-4020 names a section of the KEP.\n\n")
 	b.WriteString("| # | finding | KEP-4020 | grade | disclosure |\n|---|---|---|---|---|\n")
 	for _, f := range all {
 		fmt.Fprintf(&b, "| %d | [%s](findings/%s) | %s | %s | %s |\n",
@@ -113,73 +115,40 @@ func index(t *testing.T, all Catalogue) string {
 
 func page(f Finding) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Finding %d: %s\n\n%s\n\n", f.Number, f.Title, golden.Wrap(f.Symptom, ""))
-	var shown []string
-	for _, name := range f.Scenarios {
-		shown = append(shown, fmt.Sprintf("[%s](../scenarios.md#%s)", name, name))
-	}
-	b.WriteString("| | |\n|---|---|\n")
-	for _, row := range []struct{ what, text string }{
-		{"KEP-4020", strings.Join(f.Demands, ", ")},
-		{"grade", string(f.Grade)},
-		{"disclosure", string(f.Disclosure)},
-		{"affected", f.Upgrade.affected()},
-		{"seen", f.Versions},
-		{"command that shows it", code(f.Reproduce)},
-		{"scenarios that show it", strings.Join(shown, ", ")},
-		{"may be absent from a run", f.Chance},
-		{"switches of the reference that remove it", code(f.Switches...)},
-	} {
-		if row.text != "" {
-			fmt.Fprintf(&b, "| %s | %s |\n", row.what, strings.Join(strings.Fields(row.text), " "))
+	fmt.Fprintf(&b, "# Finding %d: %s\n", f.Number, f.Title)
+	for _, s := range f.Sections() {
+		b.WriteString("\n")
+		if s.Title != "" {
+			b.WriteString("## " + s.Title + "\n\n")
 		}
-	}
-	if f.Impact != "" {
-		fmt.Fprintf(&b, "\n## Impact\n\n%s\n", golden.Wrap(f.Impact, ""))
-	}
-	if f.Avoid != "" {
-		fmt.Fprintf(&b, "\n## How to avoid it\n\n%s\n", golden.Wrap(f.Avoid, ""))
-	}
-	if u := f.Upgrade; u != nil {
-		b.WriteString("\n## In an upgrade\n\n| | |\n|---|---|\n")
-		for _, row := range [][2]string{{"when", u.When}, {"deleted", u.Deleted}, {"hangs or stays behind", u.Hangs}, {"who notices", u.Noticed}, {"for how long", u.Lasts}} {
-			fmt.Fprintf(&b, "| %s | %s |\n", row[0], strings.Join(strings.Fields(row[1]), " "))
+		if s.Text != "" {
+			b.WriteString(golden.Wrap(s.Text, "") + "\n")
 		}
-	}
-	for _, part := range []struct{ title, text string }{{"Cause", f.Cause}, {"How it was confirmed", f.Confirmed}} {
-		if part.text != "" {
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n", part.title, golden.Wrap(part.text, ""))
+		if len(s.Rows) > 0 {
+			b.WriteString("| | |\n|---|---|\n")
 		}
-	}
-	if len(f.Upstream) > 0 {
-		b.WriteString("\n## Upstream\n\n")
-		for _, place := range f.Upstream {
-			b.WriteString(golden.Wrap("- "+place, "  ") + "\n")
+		for _, r := range s.Rows {
+			fmt.Fprintf(&b, "| %s | %s |\n", r.What, markdown(r))
+		}
+		for _, item := range s.List {
+			b.WriteString(golden.Wrap("- "+item, "  ") + "\n")
 		}
 	}
 	return b.String()
 }
 
-// affected says which versions have the defect.
-func (u *Upgrade) affected() string {
-	switch {
-	case u == nil:
-		return ""
-	case u.Until == "":
-		return "from v" + u.Since + " on"
-	case u.Until == u.Since:
-		return "v" + u.Since
-	default:
-		return "v" + u.Since + " to v" + u.Until
-	}
-}
-
-func code(words ...string) string {
+// markdown marks the words of a row.
+func markdown(r Row) string {
 	var out []string
-	for _, w := range words {
-		if w != "" {
-			out = append(out, "`"+w+"`")
+	for _, w := range r.Words {
+		switch r.Are {
+		case Code:
+			w = "`" + w + "`"
+		case ScenarioName:
+			w = fmt.Sprintf("[%s](../scenarios.md#%s)", w, w)
+		case Prose, Demand:
 		}
+		out = append(out, w)
 	}
 	return strings.Join(out, ", ")
 }

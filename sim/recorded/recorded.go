@@ -8,6 +8,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -72,14 +74,18 @@ var releases = sync.OnceValue(func() map[string]reading {
 	return all
 })
 
-// Names returns the names of all recorded releases, oldest first.
-func Names() []string {
-	names := make([]string, 0, len(releases()))
-	for name := range releases() {
-		names = append(names, name)
+// Names returns the names of all recorded releases, and of those in directories where [Write] left
+// them, oldest first. A directory that cannot be read has none.
+func Names(directories ...string) []string {
+	names := slices.Collect(maps.Keys(releases()))
+	for _, dir := range directories {
+		paths, _ := fs.Glob(os.DirFS(dir), "*-apis.json") // the only error is a bad pattern
+		for _, path := range paths {
+			names = append(names, strings.TrimSuffix(path, "-apis.json"))
+		}
 	}
 	slices.SortFunc(names, semver.Compare)
-	return names
+	return slices.Compact(names)
 }
 
 // Get returns a release by its full name, such as "v1.37.1". The error lists the recorded releases.

@@ -36,6 +36,20 @@ type Endpoint struct {
 // ErrUnreadable is wrapped by the errors about a kubeconfig that cannot be read.
 var ErrUnreadable = errors.New("read kubeconfig")
 
+// Contexts returns the names of the contexts in a kubeconfig, sorted. file is as for [Endpoints].
+// If it is empty, kubectl's own file is read. A file that cannot be read has no contexts.
+func Contexts(file string) []string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	if file != "" {
+		rules = &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(file)}
+	}
+	config, err := rules.Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
+}
+
 // Endpoints reads one endpoint for each context from a kubeconfig. file may be a list of files as
 // in $KUBECONFIG. If contexts is empty, Endpoints takes all contexts, in alphabetical order. direct
 // names, in the same order, the contexts of the kube-apiservers behind the proxy. It is nil if the
