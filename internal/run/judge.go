@@ -81,6 +81,10 @@ func (d Dir) Judge(j Judging, c Console) (reports.RunReport, error) {
 	if err != nil {
 		return reports.RunReport{}, err
 	}
+	return d.judgeHistory(h, j, c)
+}
+
+func (d Dir) judgeHistory(h *history.History, j Judging, c Console) (reports.RunReport, error) {
 	known, err := j.Findings(h.Run.Subject)
 	if err != nil {
 		return reports.RunReport{}, err
@@ -100,14 +104,20 @@ func (d Dir) Render(report reports.RunReport, c Console) error {
 	})
 }
 
-// judge judges the recorded history. cut says why the run was not carried out completely, or is
+// judge judges the recorded history, or the file if that is nil. cut says why the run was not carried out completely, or is
 // nil. A run that was cut short may show a violation, but it never passes. If it shows no
 // violation, the error says why it was cut short.
-func (d Dir) judge(j Judging, c Console, cut error) (reports.RunReport, error) {
+func (d Dir) judge(recorded *history.History, j Judging, c Console, cut error) (reports.RunReport, error) {
 	if _, err := os.Stat(d.History()); cut != nil && err != nil {
 		return reports.RunReport{}, fmt.Errorf("the run did not get as far as a history; logs are in %s", d.logs())
 	}
-	report, err := d.Judge(j, c)
+	var report reports.RunReport
+	var err error
+	if recorded != nil {
+		report, err = d.judgeHistory(recorded, j, c)
+	} else {
+		report, err = d.Judge(j, c)
+	}
 	switch {
 	case cut == nil && err == nil, report.Verdict.Outcome == invariant.OutcomeFail && err == nil:
 		return report, nil

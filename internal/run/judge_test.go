@@ -28,7 +28,7 @@ const recordOfARun = `{"run":{"schema":"skewproof/history/v1alpha1","scenario":"
 // In this test, the sandboxed half was killed, or had no space left, in the middle of a line.
 func TestARunThatWasKilledIsJudgedByWhatItRecorded(t *testing.T) {
 	dir := runOf(t, recordOfARun, `{"lifecycle":{"server":"a","incarnation":1,"sta`)
-	report, err := dir.judge(Judging{}, silent, dir.cutUnless(false))
+	report, err := dir.judge(nil, Judging{}, silent, dir.cutUnless(false))
 	if err == nil || report.Verdict.Outcome != "" || KindOf(err) != KindNotRun || !strings.Contains(err.Error(), "not carried out to its end") || strings.Contains(err.Error(), "read history") {
 		t.Errorf("it is judged with %v", err)
 	}
@@ -39,7 +39,7 @@ func TestARunThatWasKilledIsJudgedByWhatItRecorded(t *testing.T) {
 
 func TestARunThatCannotBeJudgedSaysWhy(t *testing.T) {
 	dir := runOf(t, recordOfARun, "hello", "")
-	_, err := dir.judge(Judging{}, silent, dir.cutUnless(false))
+	_, err := dir.judge(nil, Judging{}, silent, dir.cutUnless(false))
 	for _, want := range []string{"not carried out to its end", "line 2: not a history record"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("it is judged with %v, want %q in it", err, want)
@@ -70,7 +70,7 @@ func TestTheLossOfEtcdIsRecorded(t *testing.T) {
 
 func TestARunWithoutAHistoryIsNotJudged(t *testing.T) {
 	dir := Dir(t.TempDir())
-	if _, err := dir.judge(Judging{}, silent, dir.cutUnless(false)); err == nil || !strings.Contains(err.Error(), "did not get as far as a history") {
+	if _, err := dir.judge(nil, Judging{}, silent, dir.cutUnless(false)); err == nil || !strings.Contains(err.Error(), "did not get as far as a history") {
 		t.Errorf("it is judged with %v", err)
 	}
 }
