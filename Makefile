@@ -27,8 +27,8 @@ PARALLEL ?=
 CONTROLS ?=
 # 1: invariants beyond the KEP count as well.
 STRICT   ?=
-# 1: what a finding explains passes; only what is NEW fails. A file name: findings of one's own count, too.
-KNOWN    ?=
+# 1: what findings explain passes; 0: it fails; a file name: findings of one's own explain violations, too.
+KNOWN    ?= 1
 # For 'make fuzz': one package, else all that have fuzzers; and how long for each fuzzer.
 PKG      ?=
 FUZZTIME ?= 1m
@@ -65,7 +65,8 @@ PAGE ?=
 # The flags that commands have in common.
 OUT_FLAG      := $(if $(OUT),--out $(OUT))
 PARALLEL_FLAG := $(if $(PARALLEL),--parallel $(PARALLEL))
-STRICT_FLAG   := $(if $(STRICT),--strict=$(STRICT)) $(if $(KNOWN),--known$(if $(filter-out 1,$(KNOWN)),=$(KNOWN)))
+KNOWN_FLAG    := $(if $(filter-out 0 false,$(KNOWN)),--known$(if $(filter-out 1,$(KNOWN)),=$(KNOWN)))
+STRICT_FLAG   := $(if $(STRICT),--strict=$(STRICT)) $(KNOWN_FLAG)
 PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(if $(SERVERS),--servers $(SERVERS)) $(OUT_FLAG)
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
@@ -74,7 +75,7 @@ EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubecon
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
-	@echo '  In brackets: variables that the target takes, such as make scenario NAME=quiet SUBJECT=reference. KUBECONFIG is for BACKEND=existing; with STRICT=1 invariants beyond the KEP count as well; with KNOWN=1 only what no finding explains fails.'
+	@echo '  In brackets: variables that the target takes, such as make scenario NAME=quiet SUBJECT=reference. KUBECONFIG is for BACKEND=existing; with STRICT=1 invariants beyond the KEP count as well; with KNOWN=0 what findings explain fails as well.'
 
 scenario: build ## Run a scenario and leave a report [NAME BACKEND SUBJECT FROM TO SERVERS OUT STRICT KNOWN KUBECONFIG]
 	bin/skewproof run $(NAME) --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS) $(STRICT_FLAG)
@@ -91,7 +92,7 @@ smoke: build ## Run the smoke set of it, with the quickest negative controls [th
 	$(CONFORM) --labels smoke --controls few
 
 matrix: build ## Scenarios over pairs of versions and subjects, as one table [BACKEND SUBJECT OUT PARALLEL KNOWN]
-	bin/skewproof matrix --backend $(BACKEND) $(if $(SUBJECT),--subjects $(SUBJECT)) $(OUT_FLAG) $(PARALLEL_FLAG) $(if $(KNOWN),--known$(if $(filter-out 1,$(KNOWN)),=$(KNOWN)))
+	bin/skewproof matrix --backend $(BACKEND) $(if $(SUBJECT),--subjects $(SUBJECT)) $(OUT_FLAG) $(PARALLEL_FLAG) $(KNOWN_FLAG)
 
 upstream-e2e: build ## Run Kubernetes' own end-to-end tests against two versions [SUBJECT PATH_THROUGH FOCUS DIRECT FROM TO OUT]
 	bin/skewproof upstream-e2e $(if $(PATH_THROUGH),--path $(PATH_THROUGH)) $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FOCUS),--focus '$(FOCUS)') $(if $(DIRECT),--direct $(DIRECT)) $(if $(FROM),--from $(FROM)) $(if $(TO),--to $(TO)) $(OUT_FLAG)

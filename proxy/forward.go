@@ -145,14 +145,7 @@ func (h *Handler) peerHeader(r *http.Request, u user.Info, protocol string, quir
 	} else if err != nil {
 		return nil, &apierrors.StatusError{ErrStatus: forbidden(err)}
 	}
-	if quirks.TrustAnyHop {
-		// Upstream adds its own value, and then obeys a Connection header that names HopHeader.
-		if !slices.Contains(listed, HopHeader) {
-			header[HopHeader] = append(slices.Clone(header[HopHeader]), "true")
-		}
-	} else {
-		header[HopHeader] = hopValue
-	}
+	header[HopHeader] = hopValue
 	if httpguts.HeaderValuesContainsToken(r.Header["Te"], "trailers") {
 		header["Te"] = trailersValue
 	}

@@ -45,7 +45,6 @@ func (h *Handler) rerouted(r *http.Request, trustAny bool) bool {
 // SaysRerouted reports whether headers claim that a peer sent the request. Any client can claim
 // this.
 func SaysRerouted(h http.Header) bool {
-	// An upstream server passes on a client's value before its own value, so every value counts.
 	said := false
 	for name, values := range h { // in any order
 		if isHopHeader(name) && !strings.EqualFold(name, RefusedHeader) {

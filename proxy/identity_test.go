@@ -145,7 +145,7 @@ func TestClientsIdentityHeadersAreDropped(t *testing.T) {
 		r := httptest.NewRequest("GET", gadgetsPath, nil)
 		maps.Copy(r.Header, hostile)
 		maps.Copy(r.Header, kept)
-		r.Header["Connection"] = []string{c.options + "X-Remote-User, X-Remote-Group, " + HopHeader}
+		r.Header["Connection"] = []string{c.options + "X-Own-User, " + HopHeaderPublished}
 		r.Header["Upgrade"] = []string{"websocket"}
 		s.serve(r)
 		names, _ := newIdentityHeaders(configured)
@@ -184,7 +184,7 @@ func TestConnectionCannotDropImpersonation(t *testing.T) {
 		t.Error("the request was sent to a peer")
 		return nil, errors.New("unexpected")
 	}))
-	if got := s.ask("GET", gadgetsPath, "", "Connection", "close, impersonate-user", "Impersonate-User", "bob"); got.Code != 400 {
+	if got := s.ask("GET", gadgetsPath, "", "Connection", "close, impersonate-nothing", "Impersonate-Nothing", "bob"); got.Code != 400 {
 		t.Errorf("%d %s, want 400: an impersonating client must not be able to drop the header on the way", got.Code, got.Body)
 	}
 }

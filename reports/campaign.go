@@ -55,6 +55,8 @@ type Campaign struct {
 	Complete bool `json:"complete"`
 	// Strict is true if extended invariants count towards the verdict like core ones.
 	Strict bool `json:"strict"`
+	// Known is true if what findings explain passes in CI (--known). It does not change the verdict.
+	Known bool `json:"known,omitempty"`
 
 	// Schedules is the number of schedules that were run.
 	Schedules uint64 `json:"schedules"`

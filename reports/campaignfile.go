@@ -38,7 +38,13 @@ var campaigns = readable[*Campaign]{"campaign", CampaignKind, "search again to w
 
 // ReadCampaign reads a campaign. It refuses any other document, unknown fields and contradictions.
 // The error names the file and what is wrong with it.
-func ReadCampaign(path string) (*Campaign, error) { return campaigns.read(path) }
+func ReadCampaign(path string) (*Campaign, error) {
+	c, err := campaigns.read(path)
+	if err == nil {
+		c.Conclude() // the version before had other words
+	}
+	return c, err
+}
 
 // check refuses a campaign that contradicts itself, and file names that a merged campaign could not
 // use.
@@ -87,8 +93,8 @@ func (c *Campaign) check() error {
 			return fmt.Errorf("what it says of a finding on real servers is wrong: run %q, seen in %d of %d", r.Run, r.Confirmed, r.Repeated)
 		}
 	}
-	if outcome := c.conclusion().Outcome; outcome != c.Verdict.Outcome {
-		return fmt.Errorf("its verdict is %q, and what it found makes %q: the file was altered", c.Verdict.Outcome, outcome)
+	if s := c.Standing(); !wrote(c.Verdict.Outcome, s) {
+		return fmt.Errorf("its verdict is %q, and what it found makes %q: the file was altered", c.Verdict.Outcome, s.Outcome())
 	}
 	return nil
 }
@@ -106,7 +112,7 @@ func covered(c *Campaign) string {
 // lines for each finding, and the files with more details.
 func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
-	t.verdict(c.Verdict.Outcome, string(c.Verdict.Outcome), c.Verdict.Sentence+".")
+	t.verdict(c.Verdict.Outcome, c.Verdict.Sentence+".")
 	if c.Real != nil {
 		t.writeReal(c)
 	} else {

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -9,7 +10,7 @@ import (
 
 // CampaignVerdict is the verdict on a campaign.
 type CampaignVerdict struct {
-	// Outcome is "pass", "fail" or "inconclusive".
+	// Outcome is "fail", "inconclusive", "known" or "pass": see [Campaign.Standing].
 	Outcome invariant.Outcome `json:"outcome"`
 	// Sentence says why, in one sentence.
 	Sentence string `json:"sentence"`
@@ -22,43 +23,63 @@ const FewestStates = 8
 func (c *Campaign) Conclude() { c.Verdict = c.conclusion() }
 
 func (c *Campaign) conclusion() CampaignVerdict {
-	inconclusive := func(format string, args ...any) CampaignVerdict {
-		return CampaignVerdict{invariant.OutcomeInconclusive, fmt.Sprintf(format, args...)}
-	}
 	var violated []string
-	core := 0
+	var explained []int
+	kinds := 0
 	for _, f := range c.Findings {
 		if c.Decides(f.Grade) {
-			core++
+			kinds++
 			violated = appendNew(violated, f.Invariant)
+			explained = append(explained, f.Finding)
 		}
 	}
+	s := c.Standing()
+	var told []string
+	switch {
+	case kinds > 0:
+		slices.Sort(explained)
+		explained = slices.DeleteFunc(slices.Compact(explained), func(n int) bool { return n == 0 })
+		sentence := fmt.Sprintf("%s violated, in %d different ways", strings.Join(violated, ", "), kinds)
+		if named := findingsNamed(explained); named != "" {
+			sentence += " (" + named + ")"
+		}
+		if !s.New {
+			sentence += ". Nothing is new"
+		}
+		told = append(told, sentence)
+	case !s.Undecided && len(c.Shards) < c.Of:
+		told = append(told, fmt.Sprintf("no violation in %d schedules of shard %d of %d", c.Schedules, c.Shards[0].Index, c.Of))
+	case !s.Undecided:
+		told = append(told, fmt.Sprintf("no violation in %d schedules", c.Schedules))
+	}
+	if s.Undecided {
+		told = append(told, c.undecided())
+	}
+	return CampaignVerdict{s.Outcome(), strings.Join(told, "; ")}
+}
+
+// undecided says why the search proves nothing. It is "" if that is not so.
+func (c *Campaign) undecided() string {
 	states := c.States()
 	switch {
-	case core > 0:
-		return CampaignVerdict{invariant.OutcomeFail, fmt.Sprintf("%s violated, in %d different ways", strings.Join(violated, ", "), core)}
 	case c.Checks.Differed > 0:
-		return inconclusive("%d of %d schedules that were run twice gave two traces: the simulator cannot be trusted", c.Checks.Differed,
+		return fmt.Sprintf("%d of %d schedules that were run twice gave two traces: the simulator cannot be trusted", c.Checks.Differed,
 			c.Checks.Repeated)
 	case c.Checks.Wrong > 0:
-		return inconclusive("%d of %d histories that seemed to need no judging had a violation: others may be missed", c.Checks.Wrong,
+		return fmt.Sprintf("%d of %d histories that seemed to need no judging had a violation: others may be missed", c.Checks.Wrong,
 			c.Checks.Doubted)
 	case len(c.Troubles) > 0:
-		return inconclusive("some schedules could not be carried out: %s", c.Troubles[0].Sentence)
+		return "some schedules could not be carried out: " + c.Troubles[0].Sentence
 	case c.Schedules == 0:
-		return inconclusive("nothing was run")
+		return "nothing was run"
 	case c.PassedOn == 0:
-		return inconclusive("in %d schedules no request was passed on to a peer", c.Schedules)
+		return fmt.Sprintf("in %d schedules no request was passed on to a peer", c.Schedules)
 	case c.Method == MethodRandom && states < FewestStates:
-		return inconclusive("only %d of the interesting states were reached in %d schedules; want at least %d", states, c.Schedules, FewestStates)
+		return fmt.Sprintf("only %d of the interesting states were reached in %d schedules; want at least %d", states, c.Schedules, FewestStates)
 	case !c.Complete:
-		return inconclusive("it was ended after %d schedules, without a violation until then", c.Schedules)
-	case len(c.Shards) < c.Of:
-		return CampaignVerdict{invariant.OutcomePass,
-			fmt.Sprintf("no violation in %d schedules of shard %d of %d", c.Schedules, c.Shards[0].Index, c.Of)}
-	default:
-		return CampaignVerdict{invariant.OutcomePass, fmt.Sprintf("no violation in %d schedules", c.Schedules)}
+		return fmt.Sprintf("it was ended after %d schedules", c.Schedules)
 	}
+	return ""
 }
 
 // Decides reports whether an invariant of that grade counts towards the verdict.

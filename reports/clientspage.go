@@ -99,7 +99,7 @@ func WriteClientsHTML(w io.Writer, t ClientsTable) error {
 // WriteClientsText writes the table for a terminal.
 func WriteClientsText(w io.Writer, t ClientsTable, opts SummaryOptions) error {
 	out := &terminal{SummaryOptions: opts}
-	out.verdict(outcomes[t.Result], string(t.Result), t.Sentence)
+	out.verdict(t.Result.Outcome(), t.Sentence)
 	t.Metadata.summarize(out)
 	fmt.Fprintf(out, "through a server of %s beside one of %s; direct: at that of %s itself\n", plain(t.Metadata.From), plain(t.Metadata.To),
 		plain(t.Metadata.To))

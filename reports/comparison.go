@@ -171,7 +171,7 @@ func (c *Comparison) suites() error {
 func compareScenario(a, b comparedScenario) ScenarioDiff {
 	d := ScenarioDiff{Name: a.name, A: a.core, B: b.core}
 	failed := func(s comparedScenario) bool {
-		return s.core.Result == ResultFailed || s.extended.Result == ResultFailed
+		return s.core.standing().And(s.extended.standing()).Violated
 	}
 	switch {
 	case failed(a) && failed(b):
@@ -330,5 +330,5 @@ func side(r RunReport) string {
 	if m.To != "" && m.To != m.From {
 		versions += " → " + m.To
 	}
-	return fmt.Sprintf("%s, %s, %s, skewproof %s", r.Verdict.Outcome, versions, counted(m.Operations, "request"), m.SkewproofVersion)
+	return fmt.Sprintf("%s, %s, %s, skewproof %s", Word(r.Verdict.Outcome), versions, counted(m.Operations, "request"), m.SkewproofVersion)
 }

@@ -15,7 +15,7 @@ const chanceNote = "Shares and latencies are of two runs on a machine that does 
 // WriteComparisonText writes a comparison for a terminal.
 func WriteComparisonText(w io.Writer, c Comparison) error {
 	t := &terminal{}
-	t.verdict(c.Outcome(), map[bool]string{false: "nothing new", true: "new"}[c.Worse()], c.Verdict())
+	t.headed(c.Outcome(), map[bool]string{false: "NOTHING NEW", true: "NEW"}[c.Worse()], c.Verdict())
 	for _, x := range []struct {
 		name string
 		Compared

@@ -19,10 +19,11 @@ const ConformanceFile = "conformance.yaml"
 // Result is the result of a scenario, a profile or a whole conformance run.
 type Result string
 
-// These are all results. Only ResultPassed is good news. The three others always have a reason.
+// These are all results. All but ResultPassed have a reason.
 const (
 	ResultPassed       Result = "passed"
-	ResultFailed       Result = "failed"       // an invariant was violated
+	ResultKnown        Result = "known"        // invariants were violated, and findings explain every violation
+	ResultFailed       Result = "failed"       // an invariant was violated, and no finding explains all of it
 	ResultInconclusive Result = "inconclusive" // it was tried, but nothing was proved
 	ResultSkipped      Result = "skipped"      // it was not tried, or nothing of the kind could be observed
 )
@@ -37,8 +38,8 @@ type ConformanceReport struct {
 	Metadata ConformanceMetadata `json:"metadata"`
 	// Product is what was tested.
 	Product Product `json:"product"`
-	// Result is the result of the profile core, and also of extended if strict. It is
-	// "inconclusive" if the negative control did not fail as it must. It is never "skipped".
+	// Result is the result of the profile core, and also of extended if strict: see
+	// [ConformanceReport.Standing]. It is never "skipped".
 	Result Result `json:"result"`
 	// Sentence says the result and its reason in one sentence.
 	Sentence string `json:"sentence"`
@@ -69,6 +70,8 @@ type ConformanceMetadata struct {
 	Labels string `json:"labels,omitempty"`
 	// Strict is true if the profile extended counts like core.
 	Strict bool `json:"strict"`
+	// Known is true if what findings explain passes in CI (--known). It changes no result.
+	Known bool `json:"known,omitempty"`
 	// Complete is false if the run was ended before every scenario was run. Such a run never
 	// passes.
 	Complete bool `json:"complete"`
@@ -101,11 +104,12 @@ type Profile struct {
 	// Name is "core" or "extended".
 	Name invariant.Grade `json:"name"`
 	// Result is "failed" if any scenario failed. Otherwise it is "inconclusive" if a scenario was
-	// inconclusive, if one was not run because the suite was ended, or if none passed. Otherwise it
-	// is "passed".
+	// inconclusive, if one was not run because the suite was ended, or if all were skipped.
+	// Otherwise it is "known" if a scenario is, or else "passed".
 	Result Result `json:"result"`
-	// Passed, Failed, Inconclusive and Skipped count the scenarios with that result.
+	// Passed, Known, Failed, Inconclusive and Skipped count the scenarios with that result.
 	Passed       int `json:"passed"`
+	Known        int `json:"known,omitempty"`
 	Failed       int `json:"failed"`
 	Inconclusive int `json:"inconclusive"`
 	Skipped      int `json:"skipped"`
@@ -141,10 +145,11 @@ type CarriedOut struct {
 
 // ProfileResult is the result of one scenario in one profile.
 type ProfileResult struct {
-	// Result is "failed" if an invariant of the profile was violated. It is "inconclusive" if
-	// nothing could be said about an invariant that the scenario tests, if the machine was
-	// overloaded, or if the run was cut short. It is "skipped" if the scenario was not run or
-	// showed nothing of the profile. Otherwise it is "passed".
+	// Result is "failed" if an invariant of the profile was violated, and findings do not explain
+	// all of it. Otherwise it is "inconclusive" if nothing could be said about an invariant that the
+	// scenario tests, if the machine was overloaded, or if the run was cut short. Otherwise it is
+	// "known" if an invariant was violated, "skipped" if the scenario was not run or showed nothing
+	// of the profile, or else "passed".
 	Result Result `json:"result"`
 	// Reason says why the scenario did not pass. It is empty if it passed.
 	Reason string `json:"reason,omitempty"`
@@ -155,11 +160,11 @@ type ProfileResult struct {
 	Violated  []string `json:"violated,omitempty"`
 	Undecided []string `json:"undecided,omitempty"`
 	// New counts the violations that no finding explains (docs/findings.md). Findings are the
-	// numbers of the findings that explain the others, sorted. OnlyKnown is true if findings
-	// explain all violations.
-	New       int   `json:"new,omitempty"`
-	Findings  []int `json:"findings,omitempty"`
-	OnlyKnown bool  `json:"onlyKnown,omitempty"`
+	// numbers of the findings that explain the others, sorted.
+	New      int   `json:"new,omitempty"`
+	Findings []int `json:"findings,omitempty"`
+	// OnlyKnown is in documents of the version before: the result "failed" was "known".
+	OnlyKnown bool `json:"onlyKnown,omitempty"`
 }
 
 // ConformanceControl is the proof that a run could have failed: scenarios on subjects on which they

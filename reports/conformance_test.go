@@ -240,8 +240,14 @@ func TestConformanceConclusion(t *testing.T) {
 			strict: true, want: ResultInconclusive},
 		"a blind control": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)},
 			control: []ControlRun{{Result: ResultPassed}, {Result: ResultFailed, Reason: "r"}}, want: ResultInconclusive},
-		"a blind control, and a violation": {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed)},
+		"a blind control, and something NEW": {scenarios: []ConformanceScenario{scenario(ResultFailed, ResultPassed)},
+			control: []ControlRun{{Result: ResultFailed, Reason: "r"}}, want: ResultFailed},
+		"a blind control, and a known violation": {scenarios: []ConformanceScenario{scenario(ResultKnown, ResultPassed)},
 			control: []ControlRun{{Result: ResultFailed, Reason: "r"}}, want: ResultInconclusive},
+		"one known": {scenarios: []ConformanceScenario{scenario(ResultKnown, ResultPassed), scenario(ResultPassed, ResultPassed)}, control: fails,
+			want: ResultKnown},
+		"one known, one inconclusive": {scenarios: []ConformanceScenario{scenario(ResultKnown, ResultPassed),
+			scenario(ResultInconclusive, ResultPassed)}, control: fails, want: ResultInconclusive},
 		"a control that was not run": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)},
 			control: []ControlRun{{Result: ResultInconclusive, Reason: "r"}}, want: ResultInconclusive},
 		"no control": {scenarios: []ConformanceScenario{scenario(ResultPassed, ResultPassed)}, want: ResultInconclusive},
@@ -325,7 +331,7 @@ func TestProfilesAgreeWithTheVerdict(t *testing.T) {
 		if p := r.InProfile(invariant.GradeCore); len(p.Held)+len(p.Violated)+len(p.Undecided) != len(verdicts) {
 			t.Errorf("%+v has not all of %+v", p, verdicts)
 		}
-		if got, want := r.InProfile(invariant.GradeCore).Result, result[invariant.Overall(verdicts, false)]; got != want {
+		if got, want := r.InProfile(invariant.GradeCore).Result, result[invariant.Overall(verdicts, false, nil).Outcome()]; got != want {
 			t.Errorf("%s: the profile says %s, the verdict %s", fmt.Sprint(verdicts), got, want)
 		}
 		if got := r.InProfile(invariant.GradeExtended); got.Result != ResultSkipped || got.Reason == "" {

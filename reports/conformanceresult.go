@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,8 +14,10 @@ const NotReached = "not run: the suite was ended before it, or focused on others
 
 // InProfile is the result of a judged run in one profile, from the invariants of that grade.
 func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
-	p := ProfileResult{Result: ResultSkipped}
-	var reasons, unshown []string
+	var p ProfileResult
+	var s invariant.Standing
+	var reasons []string
+	blind := false
 	for _, i := range r.Invariants {
 		if i.Grade != grade {
 			continue
@@ -22,48 +25,49 @@ func (r RunReport) InProfile(grade invariant.Grade) ProfileResult {
 		switch i.Outcome {
 		case invariant.OutcomePass:
 			p.Held = append(p.Held, i.Name)
-			if p.Result == ResultSkipped {
-				p.Result = ResultPassed
-			}
 		case invariant.OutcomeFail:
+			s.Violated, s.New = true, s.New || !i.known()
 			p.Violated = append(p.Violated, i.Name)
 			p.New += i.New
 			p.Findings = append(p.Findings, i.Findings...)
 		case invariant.OutcomeInconclusive:
 			p.Undecided = append(p.Undecided, i.Name)
-			if i.Control {
-				unshown = append(unshown, i.Name+": "+i.Reason)
-			}
 			if i.matters() {
 				reasons = append(reasons, i.Name+": "+i.Reason)
 			}
+			blind = blind || i.Control
 		}
 	}
 	slices.Sort(p.Findings)
 	p.Findings = slices.Compact(p.Findings)
-	p.OnlyKnown = len(p.Violated) > 0 && p.New == 0 && len(p.Findings) > 0
-	switch {
-	case len(unshown) > 0:
-		p.Result, p.Reason = ResultInconclusive, strings.Join(unshown, "; ")
+	if !r.Metadata.Complete || r.Metadata.Error != "" {
+		reasons = append(reasons, "the run ended early: "+r.Metadata.Error)
+	}
+	s.Undecided = len(reasons) > 0
+	if blind { // a control that does not fail as it must proves nothing, whatever else it violates
+		s = invariant.Standing{Undecided: true}
+	}
+	tested := len(p.Held)+len(p.Violated) > 0
+	switch p.Result = resultOf(s); {
+	case p.Result == ResultInconclusive:
+		p.Reason = strings.Join(reasons, "; ")
+	case p.Result != ResultFailed && tested && grade == invariant.GradeCore && r.Verdict.Outcome == invariant.OutcomeInconclusive && !r.Verdict.Strict:
+		p.Result, p.Reason = ResultInconclusive, r.Verdict.Sentence // a profile is not decided if the whole run is not
 	case len(p.Violated) > 0:
-		p.Result, p.Reason = ResultFailed, "violated: "+strings.Join(p.Violated, ", ")
+		p.Reason = "violated: " + strings.Join(p.Violated, ", ")
 		if slices.Equal(r.Verdict.Failed, p.Violated) {
 			p.Reason = r.Verdict.Sentence
 		}
-	case len(reasons) > 0:
-		p.Result, p.Reason = ResultInconclusive, strings.Join(reasons, "; ")
-	case !r.Metadata.Complete || r.Metadata.Error != "":
-		p.Result, p.Reason = ResultInconclusive, "the run ended early: "+r.Metadata.Error
-	case p.Result == ResultPassed && grade == invariant.GradeCore && r.Verdict.Outcome == invariant.OutcomeInconclusive && !r.Verdict.Strict:
-		p.Result, p.Reason = ResultInconclusive, r.Verdict.Sentence // a profile never passes if the whole run does not pass
-	case p.Result == ResultSkipped:
-		p.Reason = "the run showed nothing that an invariant of this profile is about"
-		if grade == invariant.GradeCore { // the demands of the KEP always matter
-			p.Result = ResultInconclusive
-		}
+	case !tested && grade == invariant.GradeCore: // the demands of the KEP always matter
+		p.Result, p.Reason = ResultInconclusive, nothingTested
+	case !tested:
+		p.Result, p.Reason = ResultSkipped, nothingTested
 	}
 	return p
 }
+
+// nothingTested is the reason for a run that says nothing about a profile.
+const nothingTested = "the run showed nothing that an invariant of this profile is about"
 
 // Conclude computes profiles, results and the sentence from the scenarios and control runs.
 func (c *ConformanceReport) Conclude() {
@@ -84,6 +88,8 @@ func profile(name invariant.Grade, all []ConformanceScenario, result func(Confor
 		switch result(s) {
 		case ResultPassed:
 			p.Passed++
+		case ResultKnown:
+			p.Known++
 		case ResultFailed:
 			p.Failed++
 		case ResultInconclusive:
@@ -92,14 +98,9 @@ func profile(name invariant.Grade, all []ConformanceScenario, result func(Confor
 			p.Skipped++
 		}
 	}
-	switch {
-	case p.Failed > 0:
-		p.Result = ResultFailed
-	case p.Inconclusive > 0 || p.Passed == 0 || notRun:
-		p.Result = ResultInconclusive
-	default:
-		p.Result = ResultPassed
-	}
+	p.Result = resultOf(invariant.Standing{
+		Violated: p.Failed+p.Known > 0, New: p.Failed > 0, Undecided: p.Inconclusive > 0 || p.Passed+p.Known == 0 || notRun,
+	})
 	return p
 }
 
@@ -120,27 +121,29 @@ func (c *ConformanceControl) conclude() {
 	}
 }
 
+// conclusion says first whether the KEP was violated, known or not, and then what is undecided.
 func (c *ConformanceReport) conclusion() (Result, string) {
 	core, extended := c.Profiles[0], c.Profiles[1]
-	result := core.Result
-	if c.Metadata.Strict && (extended.Failed > 0 || result == ResultPassed && extended.Inconclusive > 0) {
-		result = extended.Result
+	var cores []ProfileResult
+	for _, s := range c.Scenarios {
+		cores = append(cores, s.Core)
 	}
-	told := fmt.Sprintf("%d of %d scenarios passed core", core.Passed, len(c.Scenarios))
+	told := "the KEP was " + cmp.Or(violatedIn("scenario", cores), "not seen violated") + "; "
 	notRun := len(c.named(ConformanceScenario.notRun))
-	told += alsoCounted(core.Failed, "failed") + alsoCounted(core.Inconclusive, "proved nothing") +
-		alsoCounted(core.Skipped-notRun, "skipped") + alsoCounted(notRun, "not run")
+	told += fmt.Sprintf("%d of %d scenarios passed core", core.Passed, len(c.Scenarios)) + alsoCounted(core.Known, "known") +
+		alsoCounted(core.Failed, "failed") + alsoCounted(core.Inconclusive, "proved nothing") + alsoCounted(core.Skipped-notRun, "skipped") +
+		alsoCounted(notRun, "not run")
+	if c.Metadata.Strict && extended.Result != core.Result {
+		told += fmt.Sprintf("; beyond the KEP, which counts with strict, %d failed, %d known and %d proved nothing", extended.Failed,
+			extended.Known, extended.Inconclusive)
+	}
 	switch {
 	case !c.Metadata.Complete && c.Control.Result != ResultPassed && c.Control.Result != ResultFailed:
-		return ResultInconclusive, "the run was ended early, before its negative control was done; " + told
+		told += "; the run was ended early, before its negative control was done"
 	case c.Control.Result != ResultPassed:
-		return ResultInconclusive, "the negative control did not show that this run could have failed (" + c.Control.Reason + "); " + told
-	case !c.Metadata.Complete && result != ResultFailed:
-		return ResultInconclusive, "the run was ended early; " + told
-	case result != core.Result:
-		return result, fmt.Sprintf("%s; beyond the KEP, which counts with strict, %d failed and %d proved nothing", told, extended.Failed,
-			extended.Inconclusive)
-	default:
-		return result, told
+		told += "; the negative control did not show that this run could have failed (" + c.Control.Reason + ")"
+	case !c.Metadata.Complete:
+		told += "; the run was ended early"
 	}
+	return resultOf(c.Standing()), told
 }

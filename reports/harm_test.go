@@ -19,7 +19,7 @@ func TestHarmIsShownWithItsObjects(t *testing.T) {
 		{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "y", Revision: 9, At: at(5)},
 	}})
 	page := strings.Join(strings.Fields(text(render(t, r))), " ")
-	junit := parseJUnit(t, r).TestSuites[0].TestCases[0].Failure.Description
+	junit := parseJUnit(t, r).Cases[0].Failure.Text
 	if want := "Namespace n deleting → ConfigMap n/x removed ConfigMap n/y exists"; !strings.Contains(page, want) {
 		t.Errorf("the page does not draw %q", want)
 	}

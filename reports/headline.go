@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -12,16 +13,33 @@ import (
 // headline is the one sentence for a reader who reads only one.
 func headline(r RunReport) string {
 	switch r.Verdict.Outcome {
-	case invariant.OutcomeFail:
+	case invariant.OutcomeFail, invariant.OutcomeKnown:
 		if i, ok := worst(r); ok {
-			return failureSentence(r, i) + leftOut(r)
+			return failureSentence(r, i) + asItMust(r) + leftOut(r)
 		}
-		return "an invariant was violated." + leftOut(r)
+		return "an invariant was violated." + asItMust(r) + leftOut(r)
 	case invariant.OutcomePass:
 		return passSentence(r) + leftOut(r)
 	default:
-		return inconclusiveSentence(r)
+		return r.besides(inconclusiveSentence(r))
 	}
+}
+
+// asItMust says that the run is a negative control, which had to fail. It is "" for other runs.
+func asItMust(r RunReport) string {
+	if !slices.ContainsFunc(r.Invariants, func(i Invariant) bool { return i.Control }) {
+		return ""
+	}
+	return " This run is the negative control of the scenario, and it failed as it must."
+}
+
+// besides adds to the sentence of an inconclusive run what was violated, because that stands
+// whatever is undecided.
+func (r RunReport) besides(sentence string) string {
+	if i, ok := worst(r); ok && r.Standing().Violated {
+		return sentence + " Besides, " + failureSentence(r, i)
+	}
+	return sentence
 }
 
 // worst is the failed invariant for the headline. It must count, or the scenario must test it.
@@ -73,10 +91,9 @@ func failureSentence(r RunReport, i Invariant) string {
 		}
 	}
 	if largest.answers() {
-		return answersSentence(r, largest) + r.attributionOf(i)
+		return r.attributedOf(i, answersSentence(r, largest))
 	}
-	return fmt.Sprintf("%s was violated %s, for example: %s%s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence),
-		r.attributionOf(i))
+	return r.attributedOf(i, fmt.Sprintf("%s was violated %s, for example: %s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence)))
 }
 
 // answers reports whether the evidence is only about wrong answers to requests that a server could

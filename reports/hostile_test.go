@@ -53,7 +53,7 @@ func TestNothingWrittenControlsItsViewer(t *testing.T) {
 	all = append(all, as(upstreamStory(), map[string]func(io.Writer, UpstreamTests) error{
 		"upstream-e2e, page": WriteUpstreamHTML, "upstream-e2e, text": inText(WriteUpstreamText),
 		"upstream-e2e, JUnit": func(w io.Writer, u UpstreamTests) error {
-			content, err := EncodeJUnit(upstreamJUnit(u))
+			content, err := upstreamJUnit(u).Encode()
 			_, _ = w.Write(content)
 			return err
 		},

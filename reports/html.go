@@ -7,8 +7,6 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
-
-	"github.com/skewproof/skewproof/internal/invariant"
 )
 
 //go:embed assets
@@ -32,7 +30,7 @@ func newPage(folder, name string) *template.Template {
 		"identified": identified,
 		"next":       func(n int) int { return n + 1 },
 		"count":      func(n uint64) string { return grouped(int(n)) },
-		"outcome":    func(r Result) invariant.Outcome { return outcomes[r] },
+		"word":       Word,
 	}).ParseFS(assets, "assets/"+folder+"*.tmpl", "assets/shared/*.tmpl"))
 }
 

@@ -1,15 +1,11 @@
 package reports
 
 import (
-	"bytes"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/onsi/ginkgo/v2/reporters"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 )
@@ -23,40 +19,20 @@ import (
 //
 //	verdict        counts towards the overall verdict      does not count
 //	pass           passed                                  passed
-//	fail           failure; skipped if it is known, and    skipped, "beyond the KEP: …"
-//	               the report lets what is known pass
+//	known          passed, with the findings in its        skipped, "beyond the KEP: …"
+//	               output, if the run was made with
+//	               --known; else failure
+//	fail           failure                                 skipped, "beyond the KEP: …"
 //	inconclusive   error if the scenario is about it,      skipped
 //	               else skipped
 //
 // Core invariants always count, extended ones if the report is strict.
 func WriteJUnit(w io.Writer, r RunReport) error {
-	content, err := EncodeJUnit(junit(r))
+	content, err := junit(r).Encode()
 	if err == nil {
 		_, err = w.Write(content)
 	}
 	return err
-}
-
-// EncodeJUnit counts the cases of a suite, and encodes it as a JUnit XML document. Its texts are
-// [Printable], because viewers show them as they are.
-func EncodeJUnit(suite reporters.JUnitTestSuite) ([]byte, error) {
-	for _, c := range suite.TestCases {
-		suite.Tests++
-		switch {
-		case c.Failure != nil:
-			suite.Failures++
-		case c.Error != nil:
-			suite.Errors++
-		case c.Skipped != nil:
-			suite.Skipped++
-		}
-	}
-	content, err := xml.MarshalIndent(reporters.JUnitTestSuites{
-		Tests: suite.Tests, Disabled: suite.Skipped, Errors: suite.Errors, Failures: suite.Failures, Time: suite.Time,
-		TestSuites: []reporters.JUnitTestSuite{suite},
-	}, "", "  ")
-	content = bytes.ReplaceAll(content, []byte("&#xD;"), []byte(" "))
-	return append([]byte(xml.Header), append(bytes.Map(printable, content), '\n')...), err
 }
 
 // OverallCase is the name of the test case that shows the overall verdict. It is always there,
@@ -69,81 +45,91 @@ var absolutePath = regexp.MustCompile(`(^|[ ='"])/(?:[^ '"/]+/)+`)
 // WithoutPaths shortens each absolute path in a command line to its last part, after an ellipsis.
 func WithoutPaths(command string) string { return absolutePath.ReplaceAllString(command, "$1…/") }
 
-func junit(r RunReport) reporters.JUnitTestSuite {
+func junit(r RunReport) JUnitSuite {
 	m := r.Metadata
-	suite := reporters.JUnitTestSuite{
+	suite := JUnitSuite{
 		Name:      "skewproof " + m.Scenario,
 		Package:   strings.Join([]string{m.Scenario, m.Backend, m.Subject}, "/"),
-		Time:      float64(m.DurationSeconds),
-		Timestamp: m.StartedAt.UTC().Format("2006-01-02T15:04:05"),
-		Properties: reporters.JUnitProperties{Properties: []reporters.JUnitProperty{
-			{Name: "verdict", Value: string(r.Verdict.Outcome)},
-			{Name: "sentence", Value: r.Verdict.Sentence},
-			{Name: "strict", Value: strconv.FormatBool(r.Verdict.Strict)},
-			{Name: "from", Value: m.From},
-			{Name: "to", Value: m.To},
-			{Name: "seed", Value: strconv.FormatUint(m.Seed, 10)},
-			{Name: "reproduce", Value: WithoutPaths(r.Reproduce)},
-			{Name: "skewproofVersion", Value: m.SkewproofVersion},
-		}},
+		Time:      JUnitSeconds(m.DurationSeconds),
+		Timestamp: NewJUnitTime(m.StartedAt),
+		Properties: append([]JUnitProperty{
+			{"verdict", Word(r.Verdict.Outcome)},
+			{"sentence", r.Verdict.Sentence},
+			{"strict", strconv.FormatBool(r.Verdict.Strict)},
+			{"from", m.From},
+			{"to", m.To},
+			{"seed", strconv.FormatUint(m.Seed, 10)},
+			{"reproduce", WithoutPaths(r.Reproduce)},
+			{"skewproofVersion", m.SkewproofVersion},
+		}, m.Properties()...),
 	}
-	suite.Properties.Properties = append(suite.Properties.Properties, m.Properties()...)
 	for _, i := range r.Invariants {
-		suite.TestCases = append(suite.TestCases, testCase(r, i))
+		suite.Cases = append(suite.Cases, testCase(r, i))
 	}
-	suite.TestCases = append(suite.TestCases, overall(r, suite.Package))
+	suite.Cases = append(suite.Cases, overall(r, suite.Package))
 	return suite
 }
 
 // overall is the case of the overall verdict.
-func overall(r RunReport, classname string) reporters.JUnitTestCase {
-	v := r.Verdict
-	c := reporters.JUnitTestCase{Name: OverallCase, Classname: classname, Status: string(v.Outcome)}
-	switch {
-	case v.Outcome == invariant.OutcomePass:
-	case v.Known && r.OnlyKnown():
-		c.Skipped = &reporters.JUnitSkipped{Message: "known: " + v.Sentence}
-	case v.Outcome == invariant.OutcomeFail:
-		c.Failure = &reporters.JUnitFailure{Message: v.Sentence, Type: "violated"}
-	default:
-		c.Error = &reporters.JUnitError{Message: v.Sentence, Type: "inconclusive"}
+func overall(r RunReport, classname string) JUnitCase {
+	c := JUnitVerdict(classname, r.Standing(), r.Verdict.Sentence, r.Verdict.Known)
+	for _, m := range []*JUnitMessage{c.Failure, c.Error} {
+		if m != nil && r.Metadata.Error != "" {
+			m.Text = m.Message + "\n\nThe run ended early: " + r.Metadata.Error // with the last lines of a server's log
+		}
 	}
 	return c
 }
 
-func testCase(r RunReport, i Invariant) reporters.JUnitTestCase {
-	c := reporters.JUnitTestCase{
+// JUnitVerdict is the case [OverallCase] of a run or a suite. known lets violations pass that
+// findings explain.
+func JUnitVerdict(classname string, s invariant.Standing, sentence string, known bool) JUnitCase {
+	o := s.Outcome()
+	c := JUnitCase{Name: OverallCase, Classname: classname}
+	told := Word(o) + ": " + sentence
+	switch {
+	case o == invariant.OutcomePass, o == invariant.OutcomeKnown && known:
+		c.SystemOut = told
+	case o == invariant.OutcomeInconclusive:
+		c.Error = &JUnitMessage{Message: told, Type: "inconclusive"}
+	default:
+		c.Failure = &JUnitMessage{Message: told, Type: "violated"}
+	}
+	return c
+}
+
+func testCase(r RunReport, i Invariant) JUnitCase {
+	c := JUnitCase{
 		Name: i.Name, Classname: strings.Join([]string{r.Metadata.Scenario, r.Metadata.Backend, r.Metadata.Subject}, "/"),
-		Status: string(i.Outcome), SystemOut: factsText(i),
+		SystemOut: factsText(i),
 	}
 	switch {
-	case r.Verdict.Known && i.onlyKnown() && r.Decides(i):
-		c.Skipped = &reporters.JUnitSkipped{Message: "known: violated " + i.Accounted()}
-		c.SystemOut += evidenceText(i)
+	case r.Verdict.Known && i.known() && r.Decides(i):
+		c.SystemOut += "known: violated " + i.Accounted() + "\n" + evidenceText(i)
 	case i.Outcome == invariant.OutcomeFail && r.Decides(i):
-		c.Failure = &reporters.JUnitFailure{
-			Message: fmt.Sprintf("%s: violated %s", i.Sentence, i.Accounted()), Type: "violated", Description: evidenceText(i),
+		c.Failure = &JUnitMessage{
+			Message: fmt.Sprintf("%s: violated %s", i.Sentence, i.Accounted()), Type: "violated", Text: evidenceText(i),
 		}
 	case i.Outcome == invariant.OutcomeFail:
-		c.Skipped = &reporters.JUnitSkipped{Message: fmt.Sprintf("beyond the KEP: violated %s; counts with strict only", i.Accounted())}
+		c.Skipped = &JUnitMessage{Message: fmt.Sprintf("beyond the KEP: violated %s; counts with strict only", i.Accounted())}
 		c.SystemOut += evidenceText(i)
 	case i.Outcome == invariant.OutcomeInconclusive && i.matters() && r.Decides(i):
-		c.Error = &reporters.JUnitError{
+		c.Error = &JUnitMessage{
 			Message: "inconclusive: " + i.Reason, Type: "inconclusive",
-			Description: "The scenario exists for this invariant, and the run proves nothing about it.",
+			Text: "The scenario exists for this invariant, and the run proves nothing about it: " + i.Reason,
 		}
 		if !i.About {
-			c.Error.Description = "The machine did not keep up, and the run proves nothing about this invariant."
+			c.Error.Text = "The machine did not keep up, and the run proves nothing about this invariant: " + i.Reason
 		}
 	case i.Outcome == invariant.OutcomeInconclusive:
-		c.Skipped = &reporters.JUnitSkipped{Message: "inconclusive: " + i.Reason}
+		c.Skipped = &JUnitMessage{Message: "inconclusive: " + i.Reason}
 	}
 	return c
 }
 
 func factsText(i Invariant) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\ngrade: %s\nchecked: %d\nviolations: %d\n", i.Sentence, i.Grade, i.Checked, i.Violations)
+	fmt.Fprintf(&b, "%s\nverdict: %s\ngrade: %s\nchecked: %d\nviolations: %d\n", i.Sentence, i.Word(), i.Grade, i.Checked, i.Violations)
 	for _, f := range i.Facts {
 		fmt.Fprintf(&b, "%s: %s\n", f.Name, f.Value)
 	}

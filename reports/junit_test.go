@@ -2,30 +2,30 @@ package reports
 
 import (
 	"bytes"
-	"encoding/xml"
+	"cmp"
+	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/onsi/ginkgo/v2/reporters"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-func parseJUnit(t *testing.T, r RunReport) reporters.JUnitTestSuites {
+func parseJUnit(t *testing.T, r RunReport) JUnitSuite {
 	t.Helper()
 	var b bytes.Buffer
 	if err := WriteJUnit(&b, r); err != nil {
 		t.Fatal(err)
 	}
-	var suites reporters.JUnitTestSuites
-	if err := xml.Unmarshal(b.Bytes(), &suites); err != nil {
+	suite, err := DecodeJUnit(b.Bytes())
+	if err != nil {
 		t.Fatal(err)
 	}
-	return suites
+	return suite
 }
 
 // shown is what a CI system shows for a test case.
-func shown(c reporters.JUnitTestCase) string {
+func shown(c JUnitCase) string {
 	switch {
 	case c.Failure != nil:
 		return "failure: " + c.Failure.Message
@@ -70,17 +70,16 @@ func TestJUnitCases(t *testing.T) {
 			}
 			sound := invariant.Verdict{Name: "Y", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass, Checked: 1}
 			r := New(smallRun(), []invariant.Verdict{v, sound}, Options{Strict: c.strict})
-			suites := parseJUnit(t, r)
-			suite := suites.TestSuites[0]
-			if got := shown(suite.TestCases[0]); got != c.want {
+			suite := parseJUnit(t, r)
+			if got := shown(suite.Cases[0]); got != c.want {
 				t.Errorf("shown as %q, want %q", got, c.want)
 			}
-			green := suites.Failures+suites.Errors == 0
+			green := suite.Failures+suite.Errors == 0
 			if pass := r.Verdict.Outcome == invariant.OutcomePass; green != pass {
 				t.Errorf("green is %v although the verdict is %s", green, r.Verdict.Outcome)
 			}
-			if suites.Tests != len(suite.TestCases) || suites.Failures != suite.Failures || suites.Errors != suite.Errors || suites.Disabled != suite.Skipped {
-				t.Errorf("the totals %+v do not agree with the suite's", suites)
+			if suite.Tests != len(suite.Cases) {
+				t.Errorf("%d cases are counted as %d", len(suite.Cases), suite.Tests)
 			}
 		})
 	}
@@ -94,16 +93,69 @@ func TestJUnitIsNeverGreenForNothing(t *testing.T) {
 		"nothing was examined": {{Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeInconclusive, Reason: "not exercised"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			suites := parseJUnit(t, New(smallRun(), verdicts, Options{}))
-			if suites.Errors != 1 || suites.Tests != len(suites.TestSuites[0].TestCases) {
-				t.Errorf("the run is shown as %+v, want one error", suites)
+			suite := parseJUnit(t, New(smallRun(), verdicts, Options{}))
+			if suite.Errors != 1 || suite.Tests != len(suite.Cases) {
+				t.Errorf("the run is shown as %+v, want one error", suite)
 			}
 		})
 	}
 }
 
+// With --known, what is known passes and says so. Without, it fails.
+func TestJUnitOfWhatIsKnown(t *testing.T) {
+	v := invariant.Verdict{Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 1, Kinds: 1,
+		Evidence: []invariant.Evidence{{Signature: rare, Count: 1}}}
+	for known, want := range map[bool]int{false: 2, true: 0} {
+		suite := parseJUnit(t, New(smallRun(), []invariant.Verdict{v}, Options{Findings: catalogueForTests(), Known: known}))
+		if suite.Failures != want || suite.Errors+suite.Skipped != 0 || !strings.Contains(suite.Cases[0].SystemOut, "verdict: known") {
+			t.Errorf("known %t: %+v", known, suite)
+		}
+		if said := suite.Cases[0].SystemOut; known && !strings.Contains(said, "1 known (finding 1)") {
+			t.Errorf("what passes does not name its finding: %s", said)
+		}
+	}
+}
+
+// GitLab shows only the text of a failure, and Jenkins refuses attributes that its schema lacks.
+func TestJUnitIsForEveryViewer(t *testing.T) {
+	r := small()
+	r.Metadata.StartedAt = time.Time{}
+	var b bytes.Buffer
+	if err := WriteJUnit(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, no := range []string{`status="`, `disabled="`, `timestamp="`, "0001-01-01"} {
+		if strings.Contains(b.String(), no) {
+			t.Errorf("it has %s:\n%s", no, &b)
+		}
+	}
+	for _, c := range parseJUnit(t, r).Cases {
+		for _, m := range []*JUnitMessage{c.Failure, c.Error} {
+			if m != nil && strings.TrimSpace(m.Text) == "" {
+				t.Errorf("%s has no text", c.Name)
+			}
+		}
+	}
+}
+
+// A server's own reason why it did not start is in its log, which a viewer of JUnit files does not have.
+func TestJUnitCarriesTheReasonOfTheServer(t *testing.T) {
+	h := smallRun()
+	h.End.Error = "replace c: start kube-apiserver c: exit status 1; last lines of its log:\nstarting\nunknown flag: --x\n"
+	suite := parseJUnit(t, New(h, invariant.Judge(h), Options{}))
+	verdict := suite.Cases[len(suite.Cases)-1]
+	if said := cmp.Or(verdict.Error, verdict.Failure); said == nil || !strings.Contains(said.Text, "starting\nunknown flag: --x") {
+		t.Errorf("the verdict is %+v", said)
+	}
+	for _, c := range suite.Cases[:len(suite.Cases)-1] {
+		if said := fmt.Sprint(c.Error, c.Skipped); strings.Contains(said, "exit status 1") && !strings.Contains(said, "its last words: unknown flag: --x") {
+			t.Errorf("%s: %s", c.Name, said)
+		}
+	}
+}
+
 func TestJUnitCarriesEvidence(t *testing.T) {
-	suite := parseJUnit(t, small()).TestSuites[0]
+	suite := parseJUnit(t, small())
 	for _, c := range []struct {
 		invariant int
 		want      []string
@@ -112,14 +164,14 @@ func TestJUnitCarriesEvidence(t *testing.T) {
 			"cut b→a", "handled by b", "and 2 kinds more"}},
 		{2, []string{"only merged /apis of a (1): certificates.k8s.io/v1/clustertrustbundles"}},
 	} {
-		got := suite.TestCases[c.invariant].Failure.Description
+		got := suite.Cases[c.invariant].Failure.Text
 		for _, want := range c.want {
 			if !strings.Contains(got, want) {
-				t.Errorf("the evidence of %s does not say %q:\n%s", suite.TestCases[c.invariant].Name, want, got)
+				t.Errorf("the evidence of %s does not say %q:\n%s", suite.Cases[c.invariant].Name, want, got)
 			}
 		}
 	}
-	if got := suite.TestCases[3].SystemOut; !strings.Contains(got, "b answered 500") {
+	if got := suite.Cases[3].SystemOut; !strings.Contains(got, "b answered 500") {
 		t.Errorf("what does not count has no evidence in its output:\n%s", got)
 	}
 }

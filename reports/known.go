@@ -163,80 +163,24 @@ func (r *RunReport) miss(known findings.Catalogue) {
 	}
 }
 
-// OnlyKnown reports whether the run failed, and findings explain every violation that counts.
-func (r RunReport) OnlyKnown() bool {
-	return r.Verdict.Outcome == invariant.OutcomeFail && r.Verdict.New == 0 && len(r.Verdict.Findings) > 0
-}
-
-// onlyKnown reports the same for one invariant.
-func (i Invariant) onlyKnown() bool {
-	return i.Outcome == invariant.OutcomeFail && i.New == 0 && len(i.Findings) > 0
-}
-
-// OnlyKnown reports whether the suite failed, findings explain every violation that counts, and
-// nothing else keeps the suite from passing.
-func (c ConformanceReport) OnlyKnown() bool {
-	if c.Result != ResultFailed || !c.Metadata.Complete || c.Control.Result != ResultPassed {
-		return false
-	}
-	return !slices.ContainsFunc(c.Scenarios, func(s ConformanceScenario) bool {
-		return s.Core.bad() || c.Metadata.Strict && s.Extended.bad()
-	})
-}
-
-// OnlyKnown reports whether the matrix failed, and findings explain every violation of a demand of
-// the KEP. The negative control must still fail.
-func (m VersionMatrix) OnlyKnown() bool {
-	if m.Result != ResultFailed || !m.Metadata.Complete {
-		return false
-	}
-	return !slices.ContainsFunc(m.Cells, func(c MatrixCell) bool {
-		if c.MustFail {
-			return c.Core.Result != ResultFailed
-		}
-		return c.Core.bad()
-	})
-}
-
-// OnlyKnown reports whether the search failed, findings explain every violation that counts, and
-// the search ran completely and without doubts.
-func (c *Campaign) OnlyKnown() bool {
-	if c.Verdict.Outcome != invariant.OutcomeFail || !c.Complete || c.Checks.Differed+c.Checks.Wrong > 0 || len(c.Troubles) > 0 {
-		return false
-	}
-	return !slices.ContainsFunc(c.Findings, func(f CampaignFinding) bool { return f.Finding == 0 && c.Decides(f.Grade) })
-}
-
-// bad reports whether the result keeps a suite from passing even if known failures are allowed.
-func (p ProfileResult) bad() bool {
-	return p.Result == ResultInconclusive || p.Result == ResultFailed && !p.OnlyKnown
-}
-
-// attribution says for the end of the headline how much of a failure is known. It is "" if nothing
-// is known.
-func (r RunReport) attribution() string {
-	if len(r.Verdict.Findings) == 0 {
-		if r.Verdict.New > 0 {
-			return " No finding explains it: it is NEW."
-		}
-		return ""
-	}
-	var numbers []string
-	for _, f := range r.Verdict.Findings {
-		numbers = append(numbers, fmt.Sprint(f))
-	}
-	noun := "finding "
-	if len(numbers) > 1 {
-		noun = "findings "
-	}
-	if r.Verdict.New == 0 {
-		return " All violations are known: " + noun + conjunction(numbers) + "."
+// attributed ends a headline with how much of the violations is known. The sentence stays as it is
+// if findings were not consulted.
+func (r RunReport) attributed(sentence string) string {
+	v := r.Verdict
+	explained := findingsNamed(v.Findings)
+	switch {
+	case explained == "" && v.New == 0:
+		return sentence
+	case explained == "":
+		return sentence + " No finding explains it: it is NEW."
+	case v.New == 0:
+		return strings.TrimSuffix(sentence, ".") + " (" + explained + "). Nothing is new."
 	}
 	are := "are"
-	if r.Verdict.New == 1 {
+	if v.New == 1 {
 		are = "is"
 	}
-	return fmt.Sprintf(" %s %s NEW; the others are known: %s%s.", counted(r.Verdict.New, "violation"), are, noun, conjunction(numbers))
+	return fmt.Sprintf("%s %s %s NEW; the others are known: %s.", sentence, counted(v.New, "violation"), are, explained)
 }
 
 // Attribution says in short what explains the violations of a profile: "NEW: 3; findings 2, 7". It
@@ -252,17 +196,8 @@ func (p ProfileResult) Attribution() string {
 	return strings.Join(words, "; ")
 }
 
-// FindingWords names the findings: "finding 2", "findings 2, 7".
-func (p ProfileResult) FindingWords() string {
-	words := make([]string, len(p.Findings))
-	for i, n := range p.Findings {
-		words[i] = fmt.Sprint(n)
-	}
-	if len(words) == 1 {
-		return "finding " + words[0]
-	}
-	return "findings " + strings.Join(words, ", ")
-}
+// FindingWords names the findings: "finding 2", "findings 2 and 7".
+func (p ProfileResult) FindingWords() string { return findingsNamed(p.Findings) }
 
 // newFirst puts NEW items first, then known ones, then the rest. Otherwise it keeps the order.
 func newFirst[T any](all []T, core func(T) ProfileResult) []T {
@@ -270,9 +205,9 @@ func newFirst[T any](all []T, core func(T) ProfileResult) []T {
 		switch p := core(x); {
 		case p.New > 0:
 			return 0
-		case p.Result == ResultFailed && !p.OnlyKnown:
-			return 1
 		case p.Result == ResultFailed:
+			return 1
+		case len(p.Violated) > 0:
 			return 2
 		}
 		return 3
@@ -286,15 +221,15 @@ func (c ConformanceReport) NewFirst() []ConformanceScenario {
 	return newFirst(c.Scenarios, func(s ConformanceScenario) ProfileResult { return s.Core })
 }
 
-// attributionOf is the attribution of a headline about the invariant. If the invariant does not
-// count, the attribution says so, because the violations that count are known or NEW independently.
-func (r RunReport) attributionOf(i Invariant) string {
+// attributedOf is attributed for a headline about the invariant. If the invariant does not count,
+// the headline says so, because the violations that count are known or NEW independently.
+func (r RunReport) attributedOf(i Invariant, sentence string) string {
 	if r.Decides(i) {
-		return r.attribution()
+		return r.attributed(sentence)
 	}
 	beyond := " This is beyond the KEP"
 	if known := i.Evidence[0].Known; known != nil { // the evidence that the headline describes
 		beyond += fmt.Sprintf(" (finding %d)", known.Finding)
 	}
-	return beyond + "; the KEP is violated too." + r.attribution()
+	return sentence + beyond + strings.Replace(r.attributed("; the KEP is violated too."), "Nothing is new", "Nothing that counts is new", 1)
 }

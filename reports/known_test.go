@@ -51,26 +51,26 @@ func TestWhatIsNewComesFirst(t *testing.T) {
 		order     []string // of the first invariant's evidence
 		accounted string   // of the first invariant
 		headline  []string // parts
-		onlyKnown bool
+		outcome   invariant.Outcome
 	}{
 		{
 			"all three", []invariant.Verdict{verdict("X", group(everywhere, 90), group(rare, 7), group(unknown, 1))},
 			[]string{"NEW", "known (finding 1)", "known (finding 2)"}, "98 times: 1 NEW, 7 known (finding 1), 90 known (finding 2)",
-			[]string{"to 1 request for 500", "1 violation is NEW; the others are known: findings 1 and 2."}, false,
+			[]string{"to 1 request for 500", "1 violation is NEW; the others are known: findings 1 and 2."}, invariant.OutcomeFail,
 		},
 		{
 			"only known", []invariant.Verdict{verdict("X", group(everywhere, 90), group(rare, 7))},
 			[]string{"known (finding 1)", "known (finding 2)"}, "97 times: 7 known (finding 1), 90 known (finding 2)",
-			[]string{"b and c answered", "to 7 requests", "All violations are known: findings 1 and 2."}, true,
+			[]string{"b and c answered", "to 7 requests", "(findings 1 and 2). Nothing is new."}, invariant.OutcomeKnown,
 		},
 		{
 			"an invariant with something NEW is told before one without",
 			[]invariant.Verdict{verdict("X", group(everywhere, 90)), verdict("Y", group(unknown, 2))},
-			[]string{"known (finding 2)"}, "90 times: 90 known (finding 2)", []string{"to 2 requests for 500", "2 violations are NEW"}, false,
+			[]string{"known (finding 2)"}, "90 times: 90 known (finding 2)", []string{"to 2 requests for 500", "2 violations are NEW"}, invariant.OutcomeFail,
 		},
 		{
 			"nothing is known", []invariant.Verdict{verdict("X", group(unknown, 2))}, []string{"NEW"}, "2 times, NEW",
-			[]string{"to 2 requests for 500", "No finding explains it"}, false,
+			[]string{"to 2 requests for 500", "No finding explains it"}, invariant.OutcomeFail,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestWhatIsNewComesFirst(t *testing.T) {
 					t.Errorf("headline %q, want %q in it", r.Verdict.Sentence, part)
 				}
 			}
-			if r.OnlyKnown() != c.onlyKnown {
-				t.Errorf("only known: %t, want %t", r.OnlyKnown(), c.onlyKnown)
+			if r.Verdict.Outcome != c.outcome {
+				t.Errorf("the run is %s, want %s", r.Verdict.Outcome, c.outcome)
 			}
 		})
 	}
@@ -121,23 +121,46 @@ func TestWhatIsNotShownIsNew(t *testing.T) {
 		Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 10, Kinds: 2,
 		Evidence: []invariant.Evidence{{Signature: rare, Count: 9}},
 	}
-	if r := New(smallRun(), []invariant.Verdict{v}, Options{Findings: catalogueForTests()}); r.Verdict.New != 1 || r.OnlyKnown() {
+	if r := New(smallRun(), []invariant.Verdict{v}, Options{Findings: catalogueForTests()}); r.Verdict.New != 1 || r.Verdict.Outcome != invariant.OutcomeFail {
 		t.Errorf("%d NEW, want 1", r.Verdict.New)
 	}
 }
 
-// A pass, and a run that proved nothing, are not known failures.
-func TestOnlyAFailureIsKnown(t *testing.T) {
-	for _, o := range []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeInconclusive} {
-		if r := New(smallRun(), []invariant.Verdict{{Name: "X", Grade: invariant.GradeCore, Outcome: o}}, Options{Findings: catalogueForTests()}); r.OnlyKnown() {
-			t.Errorf("%s counts as known", o)
+// A NEW violation fails, whatever is undecided. What is undecided comes before what is known, and is
+// told beside it.
+func TestWhatIsKnownIsNoVerdictOnWhatIsUndecided(t *testing.T) {
+	v := func(s invariant.Signature) invariant.Verdict {
+		return invariant.Verdict{Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 1, Kinds: 1,
+			Evidence: []invariant.Evidence{{Signature: s, Count: 1}}}
+	}
+	undecided := invariant.Verdict{Name: "Y", Grade: invariant.GradeCore, Outcome: invariant.OutcomeInconclusive, About: true, Reason: "too little"}
+	for _, c := range []struct {
+		why      string
+		verdicts []invariant.Verdict
+		cut      bool
+		want     invariant.Outcome
+		sentence string
+	}{
+		{"known", []invariant.Verdict{v(rare)}, false, invariant.OutcomeKnown, "(finding 1). Nothing is new."},
+		{"known, and its own invariant undecided", []invariant.Verdict{v(rare), undecided}, false, invariant.OutcomeInconclusive,
+			"proves nothing about Y: too little. Besides, X was violated once, for example:  (finding 1). Nothing is new."},
+		{"known, and cut short", []invariant.Verdict{v(rare)}, true, invariant.OutcomeInconclusive, "Besides, X was violated"},
+		{"NEW, and its own invariant undecided", []invariant.Verdict{v(unknown), undecided}, false, invariant.OutcomeFail, "it is NEW"},
+	} {
+		h := smallRun()
+		if c.cut {
+			h.End.Error = "stopped"
+		}
+		r := New(h, c.verdicts, Options{Findings: catalogueForTests()})
+		if r.Verdict.Outcome != c.want || !strings.Contains(r.Verdict.Sentence, c.sentence) {
+			t.Errorf("%s: %s: %s, want %s: …%s", c.why, r.Verdict.Outcome, r.Verdict.Sentence, c.want, c.sentence)
 		}
 	}
 }
 
-// A suite passes with --known if only known failures keep it from passing.
-func TestOnlyKnownFailuresOfASuite(t *testing.T) {
-	known := ProfileResult{Result: ResultFailed, OnlyKnown: true, Findings: []int{2}}
+// The words of a suite follow the same order as those of a run.
+func TestTheWordOfASuite(t *testing.T) {
+	known := ProfileResult{Result: ResultKnown, Violated: []string{"X"}, Findings: []int{2}}
 	suite := func(change func(*ConformanceReport)) ConformanceReport {
 		c := ConformanceReport{
 			Metadata: ConformanceMetadata{Complete: true},
@@ -151,52 +174,61 @@ func TestOnlyKnownFailuresOfASuite(t *testing.T) {
 		c.Conclude()
 		return c
 	}
-	if c := suite(nil); !c.OnlyKnown() || c.Result != ResultFailed {
-		t.Errorf("%s, only known: %t", c.Result, c.OnlyKnown())
+	const told = "the KEP was violated in 1 of 2 scenarios: finding 2; nothing is new; 1 of 2 scenarios passed core, 1 known"
+	if c := suite(nil); c.Result != ResultKnown || c.Sentence != told {
+		t.Errorf("%s: %s", c.Result, c.Sentence)
 	}
-	for name, change := range map[string]func(*ConformanceReport){
-		"something is NEW":                  func(c *ConformanceReport) { c.Scenarios[0].Core.OnlyKnown = false },
-		"a scenario proved nothing":         func(c *ConformanceReport) { c.Scenarios[1].Core.Result = ResultInconclusive },
-		"the control run did not fail":      func(c *ConformanceReport) { c.Control.Runs[0].Result = ResultFailed },
-		"there was no control run":          func(c *ConformanceReport) { c.Control.Runs = nil },
-		"it was ended early":                func(c *ConformanceReport) { c.Metadata.Complete = false },
-		"strict, and beyond the KEP is NEW": func(c *ConformanceReport) { c.Metadata.Strict = true },
-		"nothing failed":                    func(c *ConformanceReport) { c.Scenarios[0].Core = ProfileResult{Result: ResultPassed} },
+	for name, c := range map[string]struct {
+		change func(*ConformanceReport)
+		want   Result
+	}{
+		"something is NEW":                  {func(c *ConformanceReport) { c.Scenarios[0].Core.Result = ResultFailed }, ResultFailed},
+		"a scenario proved nothing":         {func(c *ConformanceReport) { c.Scenarios[1].Core.Result = ResultInconclusive }, ResultInconclusive},
+		"the control run did not fail":      {func(c *ConformanceReport) { c.Control.Runs[0].Result = ResultFailed }, ResultInconclusive},
+		"there was no control run":          {func(c *ConformanceReport) { c.Control.Runs = nil }, ResultInconclusive},
+		"it was ended early":                {func(c *ConformanceReport) { c.Metadata.Complete = false }, ResultInconclusive},
+		"strict, and beyond the KEP is NEW": {func(c *ConformanceReport) { c.Metadata.Strict = true }, ResultFailed},
+		"nothing failed":                    {func(c *ConformanceReport) { c.Scenarios[0].Core = ProfileResult{Result: ResultPassed} }, ResultPassed},
+		"NEW, and no control run": {func(c *ConformanceReport) {
+			c.Scenarios[0].Core.Result, c.Control.Runs = ResultFailed, nil
+		}, ResultFailed},
 	} {
-		if suite(change).OnlyKnown() {
-			t.Errorf("%s, and it counts as known", name)
+		if got := suite(c.change).Result; got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }
 
-func TestOnlyKnownFailuresOfASearch(t *testing.T) {
-	search := func(change func(*Campaign)) *Campaign {
+func TestTheWordOfASearch(t *testing.T) {
+	search := func(change func(*Campaign)) invariant.Outcome {
 		c := smallCampaign()
-		c.Troubles, c.Checks = nil, SelfChecks{}
+		c.Troubles, c.Checks, c.Method = nil, SelfChecks{}, MethodAll // a random search must reach more states
 		change(c)
-		return c
+		return c.Standing().Outcome()
 	}
-	if c := search(func(*Campaign) {}); !c.OnlyKnown() { // NEW violations of the extended invariant do not count
-		t.Error("finding 1 and an extended invariant, and it is not known")
-	}
-	for name, change := range map[string]func(*Campaign){
-		"strict":            func(c *Campaign) { c.Strict = true },
-		"a NEW one":         func(c *Campaign) { c.Findings[0].Finding = 0 },
-		"ended early":       func(c *Campaign) { c.Complete = false },
-		"two traces":        func(c *Campaign) { c.Checks.Differed = 1 },
-		"a wrong suspicion": func(c *Campaign) { c.Checks.Wrong = 1 },
-		"a panic":           func(c *Campaign) { c.Troubles = []Trouble{{Sentence: "panic"}} },
-		"nothing found":     func(c *Campaign) { c.Verdict.Outcome = invariant.OutcomePass },
-		"nothing proved":    func(c *Campaign) { c.Verdict.Outcome = invariant.OutcomeInconclusive },
+	for name, c := range map[string]struct {
+		change func(*Campaign)
+		want   invariant.Outcome
+	}{
+		// NEW violations of the extended invariant do not count.
+		"finding 1 and an extended invariant": {func(*Campaign) {}, invariant.OutcomeKnown},
+		"strict":                              {func(c *Campaign) { c.Strict = true }, invariant.OutcomeFail},
+		"a NEW one":                           {func(c *Campaign) { c.Findings[0].Finding = 0 }, invariant.OutcomeFail},
+		"a NEW one, ended early":              {func(c *Campaign) { c.Findings[0].Finding, c.Complete = 0, false }, invariant.OutcomeFail},
+		"ended early":                         {func(c *Campaign) { c.Complete = false }, invariant.OutcomeInconclusive},
+		"two traces":                          {func(c *Campaign) { c.Checks.Differed = 1 }, invariant.OutcomeInconclusive},
+		"a wrong suspicion":                   {func(c *Campaign) { c.Checks.Wrong = 1 }, invariant.OutcomeInconclusive},
+		"a panic":                             {func(c *Campaign) { c.Troubles = []Trouble{{Sentence: "panic"}} }, invariant.OutcomeInconclusive},
+		"nothing found":                       {func(c *Campaign) { c.Findings = nil }, invariant.OutcomePass},
 	} {
-		if search(change).OnlyKnown() {
-			t.Errorf("%s, and it counts as known", name)
+		if got := search(c.change); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }
 
-func TestOnlyKnownFailuresOfAMatrix(t *testing.T) {
-	known := ProfileResult{Result: ResultFailed, OnlyKnown: true, Findings: []int{2}}
+func TestTheWordOfAMatrix(t *testing.T) {
+	known := ProfileResult{Result: ResultKnown, Violated: []string{"X"}, Findings: []int{2}}
 	cells := func() []MatrixCell {
 		return []MatrixCell{
 			{Scenario: "quiet", Subject: "builtin", Core: known},
@@ -205,18 +237,19 @@ func TestOnlyKnownFailuresOfAMatrix(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func([]MatrixCell)
-		want   bool
+		want   Result
 	}{
-		"known, and the control failed": {func([]MatrixCell) {}, true},
-		"NEW":                           {func(c []MatrixCell) { c[0].Core.OnlyKnown = false }, false},
-		"inconclusive":                  {func(c []MatrixCell) { c[0].Core = ProfileResult{Result: ResultInconclusive} }, false},
-		"the control passed":            {func(c []MatrixCell) { c[1].Core.Result = ResultPassed }, false},
+		"known, and the control failed": {func([]MatrixCell) {}, ResultKnown},
+		"NEW":                           {func(c []MatrixCell) { c[0].Core.Result = ResultFailed }, ResultFailed},
+		"inconclusive":                  {func(c []MatrixCell) { c[0].Core = ProfileResult{Result: ResultInconclusive} }, ResultInconclusive},
+		"the control passed":            {func(c []MatrixCell) { c[1].Core.Result = ResultPassed }, ResultInconclusive},
+		"nothing was violated":          {func(c []MatrixCell) { c[0].Core = ProfileResult{Result: ResultPassed} }, ResultPassed},
 	} {
 		all := cells()
 		c.change(all)
 		m := NewMatrix(MatrixMetadata{Complete: true}, []VersionPair{{From: "v1.36.3", To: "v1.37.1"}}, all)
-		if got := m.OnlyKnown(); got != c.want {
-			t.Errorf("%s: only known: %t, want %t (%s: %s)", name, got, c.want, m.Result, m.Sentence)
+		if m.Result != c.want {
+			t.Errorf("%s: %s, want %s (%s)", name, m.Result, c.want, m.Sentence)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (c MatrixCell) Page() string {
 // files.
 func WriteMatrixText(w io.Writer, m VersionMatrix, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: SummaryOptions{Color: opts.Color}}
-	t.verdict(outcomes[m.Result], string(m.Result), m.Sentence)
+	t.verdict(m.Result.Outcome(), m.Sentence)
 	m.Metadata.summarize(t)
 	for n, i := range m.Invariants {
 		beyond := ""
@@ -110,7 +110,7 @@ func (t *terminal) cell(c MatrixCell) {
 	if len(c.Verdicts) > 0 {
 		result = fmt.Sprintf("%-14s", result)
 	}
-	fmt.Fprintf(t, "  %-26s %-10s %s", plain(c.Scenario), plain(c.Subject), t.paint(outcomes[c.Core.Result], result))
+	fmt.Fprintf(t, "  %-26s %-10s %s", plain(c.Scenario), plain(c.Subject), t.paint(c.Core.Result.Outcome(), result))
 	for _, v := range c.Verdicts {
 		t.WriteString(t.paint(v, mark(v)))
 	}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/onsi/ginkgo/v2/reporters"
-
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
@@ -180,28 +178,27 @@ func (t *terminal) disagreements(p *ParityPair) {
 // "parity." with the subject, and its name is that of the scenario. A case is skipped if all its
 // disagreements are known, or if it was not compared.
 func WriteParityJUnit(w io.Writer, p Parity) error {
-	suite := reporters.JUnitTestSuite{
-		Name: "skewproof parity", Package: "parity", Time: float64(p.Metadata.DurationSeconds),
-		Timestamp: p.Metadata.StartedAt.UTC().Format("2006-01-02T15:04:05"),
+	suite := JUnitSuite{
+		Name: "skewproof parity", Package: "parity", Time: JUnitSeconds(p.Metadata.DurationSeconds),
+		Timestamp: NewJUnitTime(p.Metadata.StartedAt), Properties: p.Metadata.Properties(),
 	}
-	suite.Properties.Properties = p.Metadata.Properties()
 	for i := range p.Pairs {
-		suite.TestCases = append(suite.TestCases, p.Pairs[i].junit())
+		suite.Cases = append(suite.Cases, p.Pairs[i].junit())
 	}
-	overall := reporters.JUnitTestCase{Classname: "parity", Name: OverallCase, Status: string(p.Result)}
+	overall := JUnitCase{Classname: "parity", Name: OverallCase}
 	if p.Result != ResultPassed {
-		overall.Failure = &reporters.JUnitFailure{Message: string(p.Result) + ": " + p.Sentence, Type: string(p.Result)}
+		overall.Failure = &JUnitMessage{Message: string(p.Result) + ": " + p.Sentence, Type: string(p.Result)}
 	}
-	suite.TestCases = append(suite.TestCases, overall)
-	content, err := EncodeJUnit(suite)
+	suite.Cases = append(suite.Cases, overall)
+	content, err := suite.Encode()
 	if err == nil {
 		_, err = w.Write(content)
 	}
 	return err
 }
 
-func (p *ParityPair) junit() reporters.JUnitTestCase {
-	c := reporters.JUnitTestCase{Classname: "parity." + p.Subject, Name: p.Scenario, Status: p.Agreement() + " verdicts agree"}
+func (p *ParityPair) junit() JUnitCase {
+	c := JUnitCase{Classname: "parity." + p.Subject, Name: p.Scenario}
 	var unknown, known []string
 	for _, d := range p.Disagreements {
 		if d.Why == "" {
@@ -212,12 +209,13 @@ func (p *ParityPair) junit() reporters.JUnitTestCase {
 	}
 	switch {
 	case !p.Compared():
-		c.Status = "not compared"
-		c.Skipped = &reporters.JUnitSkipped{Message: "not compared: " + p.NotCompared}
+		c.Skipped = &JUnitMessage{Message: "not compared: " + p.NotCompared}
 	case len(unknown) > 0:
-		c.Failure = &reporters.JUnitFailure{Message: strings.Join(unknown, "; "), Type: "not known", Description: strings.Join(known, "\n")}
+		c.Failure = &JUnitMessage{Message: strings.Join(unknown, "; "), Type: "not known", Text: strings.Join(append(unknown, known...), "\n")}
 	case len(known) > 0:
-		c.Skipped = &reporters.JUnitSkipped{Message: "known: " + strings.Join(known, "; ")}
+		c.Skipped = &JUnitMessage{Message: "known: " + strings.Join(known, "; ")}
+	default:
+		c.SystemOut = p.Agreement() + " verdicts agree"
 	}
 	return c
 }

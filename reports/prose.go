@@ -83,6 +83,8 @@ func sign(o invariant.Outcome) string {
 		return "✓"
 	case invariant.OutcomeFail:
 		return "✗"
+	case invariant.OutcomeKnown:
+		return "≈"
 	default:
 		return "?"
 	}

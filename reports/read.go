@@ -121,12 +121,16 @@ var runReports = readable[RunReport]{"report", Kind, "judge the saved history ag
 
 // Read reads a run report. It refuses any other document, another version and unknown fields. The
 // error names the file and what is wrong with it.
-func Read(path string) (RunReport, error) { return runReports.read(path) }
+func Read(path string) (RunReport, error) {
+	r, err := runReports.read(path)
+	r.Verdict.Outcome = r.Standing().Outcome() // the version before had other words
+	return r, err
+}
 
 // check refuses a report that the renderings could not show truthfully.
 func (r RunReport) check() error {
-	if !known(r.Verdict.Outcome) {
-		return fmt.Errorf("verdict.outcome %q is not pass, fail or inconclusive", r.Verdict.Outcome)
+	if _, ok := words[r.Verdict.Outcome]; !ok {
+		return fmt.Errorf("verdict.outcome %q is not fail, inconclusive, known or pass", r.Verdict.Outcome)
 	}
 	whole := r.Metadata.Complete && r.Metadata.Error == ""
 	for n, i := range r.Invariants {
@@ -134,8 +138,8 @@ func (r RunReport) check() error {
 			return fmt.Errorf("invariants[%d] (%s): %w", n, i.Name, err)
 		}
 	}
-	if outcome := r.outcome(); outcome != r.Verdict.Outcome {
-		return fmt.Errorf("verdict.outcome is %q, which contradicts the invariants: they make it %q; %s", r.Verdict.Outcome, outcome, altered)
+	if s := r.Standing(); !wrote(r.Verdict.Outcome, s) {
+		return fmt.Errorf("verdict.outcome is %q, which contradicts the invariants: they make it %q; %s", r.Verdict.Outcome, s.Outcome(), altered)
 	}
 	for n, s := range r.Steps {
 		if err := window(s.StartSeconds, s.EndSeconds); err != nil {
@@ -173,15 +177,6 @@ func (i Invariant) check(whole bool) error {
 
 // altered says what to do about a report that contradicts itself.
 const altered = "the file was altered, or a skewproof wrote it that counts otherwise; judge the saved history again"
-
-// outcome computes the outcome of the run again, from the verdicts on the invariants.
-func (r RunReport) outcome() invariant.Outcome {
-	verdicts := make([]invariant.Verdict, len(r.Invariants))
-	for n, i := range r.Invariants {
-		verdicts[n] = i.Verdict
-	}
-	return invariant.Overall(verdicts, r.Verdict.Strict)
-}
 
 func (t Timeline) check() error {
 	if err := window(0, t.EndSeconds); err != nil {

@@ -115,7 +115,7 @@ type Metadata struct {
 type Verdict struct {
 	// Sentence says in one sentence what was found. It does not repeat the outcome.
 	Sentence string `json:"sentence"`
-	// Outcome is "pass", "fail" or "inconclusive".
+	// Outcome is "fail", "inconclusive", "known" or "pass": see [RunReport.Standing].
 	Outcome invariant.Outcome `json:"outcome"`
 	// Strict is true if invariants beyond the KEP counted like the core ones.
 	Strict bool `json:"strict"`
@@ -129,7 +129,8 @@ type Verdict struct {
 	// Missing are findings that may be fixed: this scenario shows them in released versions, and
 	// this run tested for them but did not show them.
 	Missing []Known `json:"missing,omitempty"`
-	// Known is true if a run passes in CI when findings explain all failures (--known).
+	// Known is true if CI lets violations pass that findings explain (--known). It does not change
+	// Outcome.
 	Known bool `json:"known,omitempty"`
 }
 
@@ -200,7 +201,8 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 	r.Peers = newPeers(facts, wrong)
 	r.Timeline = newTimeline(h, facts, end, r.Faults, r.Invariants, wrong)
 	r.Servers = newServers(h, r.Timeline.Lanes)
-	r.Verdict = Verdict{Outcome: invariant.Overall(verdicts, opts.Strict), Strict: opts.Strict, Known: opts.Known}
+	r.Verdict = Verdict{Strict: opts.Strict, Known: opts.Known}
+	r.Verdict.Outcome = r.Standing().Outcome()
 	for _, i := range r.Invariants {
 		switch i.Outcome {
 		case invariant.OutcomeFail:

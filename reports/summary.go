@@ -27,8 +27,11 @@ type terminal struct {
 }
 
 // verdict begins the text with the verdict.
-func (t *terminal) verdict(o invariant.Outcome, name, sentence string) {
-	fmt.Fprintf(t, "%s %s\n\n", t.paint(o, strings.ToUpper(name)+":"), plain(sentence))
+func (t *terminal) verdict(o invariant.Outcome, sentence string) { t.headed(o, Word(o), sentence) }
+
+// headed begins the text with another word than that of the outcome.
+func (t *terminal) headed(o invariant.Outcome, word, sentence string) {
+	fmt.Fprintf(t, "%s %s\n\n", t.paint(o, word+":"), plain(sentence))
 }
 
 // sign is the coloured sign of an outcome.
@@ -38,8 +41,8 @@ func (t *terminal) paint(o invariant.Outcome, s string) string {
 	if !t.Color {
 		return s
 	}
-	color := map[invariant.Outcome]string{invariant.OutcomePass: "32", invariant.OutcomeFail: "31"}[o]
-	return "\x1b[" + cmp.Or(color, "33") + "m" + s + "\x1b[0m"
+	color := map[invariant.Outcome]string{invariant.OutcomePass: "32", invariant.OutcomeFail: "31", invariant.OutcomeKnown: "33"}[o]
+	return "\x1b[" + cmp.Or(color, "36") + "m" + s + "\x1b[0m"
 }
 
 // end names the files with more details, and writes the text.
@@ -59,7 +62,7 @@ func (t *terminal) end(w io.Writer, files ...string) error {
 // with more details. With opts.Wide, every invariant has a line.
 func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
-	t.verdict(r.Verdict.Outcome, string(r.Verdict.Outcome), r.Verdict.Sentence)
+	t.verdict(r.Verdict.Outcome, r.Verdict.Sentence)
 	r.Metadata.summarize(t)
 	if r.Metadata.Unjudged != "" { // each invariant would repeat this
 		return t.end(w, HTMLFile, JSONFile, JUnitFile)
@@ -73,7 +76,7 @@ func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 		width = max(width, len(i.Name))
 	}
 	for _, i := range groups.Open {
-		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Outcome), width, plain(i.Name), plain(shortReason(r, i)))
+		line := fmt.Sprintf("%s %-*s  %s", t.sign(i.Word()), width, plain(i.Name), plain(shortReason(r, i)))
 		fmt.Fprintln(t, strings.TrimRight(line, " "))
 	}
 	if len(groups.Held) > 0 {

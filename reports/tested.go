@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/onsi/ginkgo/v2/reporters"
-
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -39,13 +37,13 @@ func identified(b history.Binary) string {
 }
 
 // Properties identify in JUnit XML what was tested.
-func (t Tested) Properties() (all []reporters.JUnitProperty) {
+func (t Tested) Properties() (all []JUnitProperty) {
 	if t.Label != "" {
-		all = append(all, reporters.JUnitProperty{Name: "label", Value: t.Label})
+		all = append(all, JUnitProperty{Name: "label", Value: t.Label})
 	}
 	for _, b := range t.Binaries {
 		name := b.Component + " " + b.Version
-		all = append(all, reporters.JUnitProperty{Name: name, Value: b.Says}, reporters.JUnitProperty{Name: name + " sha256", Value: b.SHA256})
+		all = append(all, JUnitProperty{Name: name, Value: b.Says}, JUnitProperty{Name: name + " sha256", Value: b.SHA256})
 	}
 	return all
 }

@@ -81,10 +81,10 @@ func TestReportsNameTheBinaries(t *testing.T) {
 // NEW violations come first, and every failure says which findings explain it.
 func TestSuitePagesShowWhatIsNewFirst(t *testing.T) {
 	c, m := smallConformance(), smallMatrix()
-	m.Cells[0].Core.New, m.Cells[0].Core.OnlyKnown = 0, true
+	m.Cells[0].Core.New, m.Cells[0].Core.Result = 0, ResultKnown
 	m.Cells = append(m.Cells, m.Cells[0])
 	last := &m.Cells[len(m.Cells)-1]
-	last.Scenario, last.Core.New, last.Core.OnlyKnown = "peer-crash", 4, false
+	last.Scenario, last.Core.New, last.Core.Result = "peer-crash", 4, ResultFailed
 	for name, page := range map[string]struct{ text, first, second string }{
 		"conformance": {text(renderConformance(t, c)), "NEW: 3", "Nothing is done."},
 		"matrix":      {text(renderMatrix(t, m)), "NEW: 4", "known: finding 2"},
@@ -98,7 +98,7 @@ func TestSuitePagesShowWhatIsNewFirst(t *testing.T) {
 	if err := WriteConformanceSummary(&summary, c, SummaryOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if i, j := strings.Index(summary.String(), "failed (NEW: 3; findings 2, 7)"), strings.Index(summary.String(), "quiet"); i < 0 || i > j {
+	if i, j := strings.Index(summary.String(), "failed (NEW: 3; findings 2 and 7)"), strings.Index(summary.String(), "quiet"); i < 0 || i > j {
 		t.Errorf("the summary is\n%s", &summary)
 	}
 }

@@ -47,7 +47,7 @@ func TestUpstreamGolden(t *testing.T) {
 		"upstream-e2e.txt":  func(b *bytes.Buffer) error { return WriteUpstreamText(b, upstreamStory(), SummaryOptions{}) },
 		"upstream-e2e.html": func(b *bytes.Buffer) error { return WriteUpstreamHTML(b, upstreamStory()) },
 		"upstream-e2e.xml": func(b *bytes.Buffer) error {
-			content, err := EncodeJUnit(upstreamJUnit(upstreamStory()))
+			content, err := upstreamJUnit(upstreamStory()).Encode()
 			b.Write(content)
 			return err
 		},
@@ -123,7 +123,7 @@ func TestUpstreamConclusions(t *testing.T) {
 		}
 		suite := upstreamJUnit(u)
 		red := false
-		for _, c := range suite.TestCases {
+		for _, c := range suite.Cases {
 			red = red || c.Failure != nil || c.Error != nil
 		}
 		if red != (u.Result != ResultPassed) {

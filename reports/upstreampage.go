@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/onsi/ginkgo/v2/reporters"
 )
 
 var (
@@ -78,7 +76,7 @@ func WriteUpstreamHTML(w io.Writer, u UpstreamTests) error {
 // WriteUpstreamText writes the results for a terminal, without files.
 func WriteUpstreamText(w io.Writer, u UpstreamTests, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: SummaryOptions{Color: opts.Color}}
-	t.verdict(outcomes[u.Result], string(u.Result), u.Sentence)
+	t.verdict(u.Result.Outcome(), u.Sentence)
 	fmt.Fprintf(t, "%s\n\n", plain(capital(u.Metadata.Tells())))
 	u.Metadata.summarize(t)
 	for _, c := range u.byClass() {
@@ -107,35 +105,34 @@ func WriteUpstreamText(w io.Writer, u UpstreamTests, opts SummaryOptions) error 
 
 // upstreamJUnit writes the results as JUnit XML. Specs that do not count are skipped with their
 // reason. If no case says why the result is not "passed", an additional case does.
-func upstreamJUnit(u UpstreamTests) reporters.JUnitTestSuite {
+func upstreamJUnit(u UpstreamTests) JUnitSuite {
 	m := u.Metadata
-	suite := reporters.JUnitTestSuite{
-		Name: "skewproof upstream-e2e", Package: strings.Join([]string{"upstream-e2e", m.Path, m.Subject}, "/"), Time: float64(m.DurationSeconds),
-		Timestamp: m.StartedAt.UTC().Format("2006-01-02T15:04:05"),
-		Properties: reporters.JUnitProperties{Properties: append([]reporters.JUnitProperty{
-			{Name: "result", Value: string(u.Result)}, {Name: "sentence", Value: u.Sentence}, {Name: "path", Value: m.Path},
-			{Name: "subject", Value: m.Subject}, {Name: "from", Value: m.From}, {Name: "to", Value: m.To}, {Name: "tests", Value: m.Tests},
-			{Name: "reproduce", Value: u.Reproduce},
-		}, m.Properties()...)},
+	suite := JUnitSuite{
+		Name: "skewproof upstream-e2e", Package: strings.Join([]string{"upstream-e2e", m.Path, m.Subject}, "/"), Time: JUnitSeconds(m.DurationSeconds),
+		Timestamp: NewJUnitTime(m.StartedAt),
+		Properties: append([]JUnitProperty{
+			{"result", string(u.Result)}, {"sentence", u.Sentence}, {"path", m.Path}, {"subject", m.Subject}, {"from", m.From}, {"to", m.To},
+			{"tests", m.Tests}, {"reproduce", u.Reproduce},
+		}, m.Properties()...),
 	}
 	red := false
 	for _, s := range u.Specs {
-		c := reporters.JUnitTestCase{Name: s.Name, Classname: suite.Package, Status: string(s.Class), Time: float64(s.DurationSeconds)}
+		c := JUnitCase{Name: s.Name, Classname: suite.Package, Time: JUnitSeconds(s.DurationSeconds)}
 		switch s.Class {
 		case ClassFailed:
-			c.Failure = &reporters.JUnitFailure{Message: s.Why(), Type: "failed", Description: s.Message}
+			c.Failure = &JUnitMessage{Message: s.Why(), Type: "failed", Text: s.Message}
 		case ClassUnknown, ClassNotRun:
-			c.Error = &reporters.JUnitError{Message: string(s.Class) + ": " + s.Why(), Type: "inconclusive", Description: s.Message}
+			c.Error = &JUnitMessage{Message: string(s.Class) + ": " + s.Why(), Type: "inconclusive", Text: s.Message}
 		case ClassDirectly, ClassExpected, ClassSkipped:
-			c.Skipped = &reporters.JUnitSkipped{Message: string(s.Class) + ": " + s.Why()}
+			c.Skipped = &JUnitMessage{Message: string(s.Class) + ": " + s.Why()}
 		}
 		red = red || c.Failure != nil || c.Error != nil
-		suite.TestCases = append(suite.TestCases, c)
+		suite.Cases = append(suite.Cases, c)
 	}
 	if u.Result != ResultPassed && !red {
-		suite.TestCases = append(suite.TestCases, reporters.JUnitTestCase{
-			Classname: suite.Package, Name: "what the tests come to", Status: string(u.Result),
-			Failure: &reporters.JUnitFailure{Message: string(u.Result) + ": " + u.Sentence, Type: string(u.Result)},
+		suite.Cases = append(suite.Cases, JUnitCase{
+			Classname: suite.Package, Name: "what the tests come to",
+			Failure: &JUnitMessage{Message: string(u.Result) + ": " + u.Sentence, Type: string(u.Result)},
 		})
 	}
 	return suite
@@ -149,7 +146,7 @@ func SaveUpstream(dir string, u UpstreamTests) error {
 		{UpstreamText, func(w io.Writer, u UpstreamTests) error { return WriteUpstreamText(w, u, SummaryOptions{}) }},
 		{UpstreamHTML, WriteUpstreamHTML},
 		{JUnitFile, func(w io.Writer, u UpstreamTests) error {
-			content, err := EncodeJUnit(upstreamJUnit(u))
+			content, err := upstreamJUnit(u).Encode()
 			if err == nil {
 				_, err = w.Write(content)
 			}

@@ -93,7 +93,7 @@ func newBinariesGet() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := binaries.ParseComponent(component)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return &exitError{code: exitUsage, err: err}
 			}
 			own, err := run.OverridesOf(nil) // a binary that the user gives need not be fetched
 			if err != nil {

@@ -57,6 +57,57 @@ func TestCommandsInDocuments(t *testing.T) {
 	}
 }
 
+// consoleBlock is a block of command lines, with what they print.
+var consoleBlock = regexp.MustCompile("(?s)```console\\n(.*?)```")
+
+// README's commands do what README says: each is carried out as it stands there, and the lines below
+// it are in its output. An ellipsis stands for whatever comes there. What builds or tests skewproof
+// is carried out by .ci/run.
+func TestCommandsOfTheReadme(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ci, err := os.ReadFile(filepath.Join(repository, ".ci/run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	carriedOut := 0
+	for _, block := range consoleBlock.FindAllStringSubmatch(string(content), -1) {
+		for _, part := range strings.Split("\n"+block[1], "\n$ ")[1:] {
+			line, printed, _ := strings.Cut(part, "\n")
+			if strings.HasPrefix(line, "make ") {
+				if !strings.Contains(string(ci), line) {
+					t.Errorf("%s: .ci/run does not carry it out", line)
+				}
+				continue
+			}
+			words := split(t, line)
+			if words[0] != "bin/skewproof" {
+				t.Errorf("%s: README has another program", line)
+				continue
+			}
+			carriedOut++
+			out, err := call(t, words[1:]...)
+			if err != nil {
+				t.Errorf("%s: %v\n%s", line, err, out)
+			}
+			rest := out
+			for _, want := range strings.FieldsFunc(printed, func(r rune) bool { return r == '\n' || r == '…' }) {
+				_, after, found := strings.Cut(rest, strings.TrimSpace(want))
+				if !found {
+					t.Errorf("%s does not print, in this order: %s\n%s", line, want, out)
+				}
+				rest = after
+			}
+		}
+	}
+	if carriedOut < 4 {
+		t.Errorf("only %d commands were carried out", carriedOut)
+	}
+}
+
 // quotedOrOperator matches text in quotes, or an operator between two commands.
 var quotedOrOperator = regexp.MustCompile(`'[^']*'|"[^"]*"| (?:&&|\|\||\|) `)
 

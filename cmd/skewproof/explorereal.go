@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -127,7 +126,7 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 	}
 	known, err := (run.Judging{Known: f.known}).Findings(r.spec.Subject)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	if r.spec.QPS == 0 {
 		r.spec.QPS = run.DefaultQPS
@@ -148,7 +147,7 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 		Version: run.Version(), Machine: strings.Join(run.Machine(), ", "), Progress: run.Console{Progress: progress}.Status(),
 	}
 	if _, err := campaign.New(o, nil); err != nil { // before anything is fetched
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	spec := run.SessionSpec{
 		Subject: r.spec.Subject, Versions: versions, Servers: r.spec.Servers, Etcd: r.spec.Etcd, QPS: r.spec.QPS, Binaries: r.spec.Binaries,
@@ -168,15 +167,12 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 	o.Environment = sessions.Environment()
 	c, err := campaign.New(o, campaign.Real{Sessions: sessions})
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	found, err := c.Run(ctx)
 	if err != nil {
 		return notRun(err)
 	}
-	if err := finish(o.Out, found, out); err == nil || f.known == "" || !found.OnlyKnown() {
-		return err
-	}
-	fmt.Fprintln(progress, "Findings explain all violations.")
-	return nil
+	found.Known = f.known != ""
+	return finish(o.Out, found, out)
 }

@@ -215,7 +215,7 @@ func strictHelp(root *cobra.Command) {
 	}
 	help.Args = func(_ *cobra.Command, words []string) error {
 		if _, _, err := root.Find(words); err != nil {
-			return &exitError{exitUsage, unknownCommand(root, err)}
+			return &exitError{code: exitUsage, err: unknownCommand(root, err)}
 		}
 		return nil
 	}

@@ -13,16 +13,32 @@ import (
 func TestKnownFailuresPass(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "quiet")
 	out, err := call(t, "run", "quiet", "--backend", "sim", "--out", dir)
-	if codeOf(t, err) != exitFail || !strings.Contains(out, "All violations are known: finding 2.") {
+	if codeOf(t, err) != exitFail || !strings.HasPrefix(out, "KNOWN: ") || !strings.Contains(out, "(finding 2). Nothing is new.") {
 		t.Fatalf("exit code %d, output:\n%s", codeOf(t, err), out)
 	}
 	out, err = call(t, "judge", dir, "--known")
-	if codeOf(t, err) != exitPass || !strings.HasPrefix(out, "FAIL: ") {
+	if codeOf(t, err) != exitPass || !strings.HasPrefix(out, "KNOWN: ") {
 		t.Errorf("exit code %d, output:\n%s", codeOf(t, err), out)
 	}
 	junit, err := os.ReadFile(filepath.Join(dir, "junit.xml"))
 	if err != nil || strings.Contains(string(junit), "<failure") || !strings.Contains(string(junit), "known: violated") {
 		t.Errorf("%v, junit.xml:\n%s", err, junit)
+	}
+}
+
+// With --known, a run that does not decide what it is about does not pass, although findings explain
+// all that it violates.
+func TestKnownFailuresDoNotHideThatNothingWasProved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "quiet")
+	out, err := call(t, "run", "quiet", "--backend", "sim", "--qps", "5", "--known", "--out", dir)
+	if codeOf(t, err) != exitInconclusive || !strings.HasPrefix(out, "INCONCLUSIVE: ") || !strings.Contains(out, "(finding 2). Nothing is new.") {
+		t.Errorf("exit code %d, output:\n%s", codeOf(t, err), out)
+	}
+	if junit, err := os.ReadFile(filepath.Join(dir, "junit.xml")); err != nil || !strings.Contains(string(junit), "<error") {
+		t.Errorf("%v, junit.xml:\n%s", err, junit)
+	}
+	if out, err := call(t, "judge", dir); codeOf(t, err) != exitFail || !strings.HasPrefix(out, "INCONCLUSIVE: ") {
+		t.Errorf("without --known, something that counts was violated: exit code %d, output:\n%s", codeOf(t, err), out)
 	}
 }
 

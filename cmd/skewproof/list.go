@@ -64,7 +64,7 @@ With names, or -o wide, each scenario is described: what happens, what must hold
 			}
 			for _, name := range names {
 				if _, err := scenarios.Find(name); err != nil {
-					return &exitError{exitUsage, err}
+					return &exitError{code: exitUsage, err: err}
 				}
 			}
 			all, err := suite.List(labels)

@@ -12,18 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/reports"
-)
-
-// These are the exit codes. For bench, parity and replay, passing and failing have other meanings.
-const (
-	exitPass         = 0
-	exitFail         = 1
-	exitInconclusive = 2
-	exitNotRun       = 3
-	exitUsage        = 4
 )
 
 func main() { os.Exit(execute(os.Args[1:])) }
@@ -34,7 +24,7 @@ func execute(words []string) int {
 	endOnSignal(cancel)
 	catchClosedPipes()
 	root := newRoot()
-	root.SetArgs(words)
+	root.SetArgs(joinKnown(words))
 	root.SetOut(standardOutput{os.Stdout})
 	err := root.ExecuteContext(ctx)
 	var exit *exitError
@@ -42,107 +32,20 @@ func execute(words []string) int {
 	case err == nil:
 		return exitPass
 	case errors.As(err, &exit):
-		if exit.err != nil {
-			fmt.Fprintln(os.Stderr, "skewproof:", reports.Printable(exit.err.Error()))
-		}
-		return exit.code
 	case strings.HasPrefix(err.Error(), "unknown command"): // cobra has no error type for this
-		fmt.Fprintln(os.Stderr, "skewproof:", reports.Printable(unknownCommand(root, err).Error()))
-		return exitUsage
+		exit = &exitError{code: exitUsage, err: unknownCommand(root, err)}
 	default:
-		fmt.Fprintln(os.Stderr, "skewproof:", reports.Printable(err.Error()))
-		return exitNotRun
+		exit = &exitError{code: exitNotRun, err: err}
 	}
-}
-
-// exitError carries an exit code. If err is nil, everything has already been said.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
+	if exit.err != nil {
+		fmt.Fprintln(os.Stderr, "skewproof:", reports.Printable(exit.err.Error()))
 	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
-
-// notRun gives an error the exit code exitNotRun. It returns nil for nil.
-func notRun(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &exitError{exitNotRun, err}
-}
-
-// args makes a wrong number of arguments an error of wrong usage.
-func args(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, words []string) error {
-		if err := check(cmd, words); err != nil {
-			return usage("%w; usage: %s", err, cmd.UseLine())
-		}
-		return nil
-	}
-}
-
-func usage(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
-}
-
-// withExitCodes gives the errors of a command and its subcommands their exit codes.
-func withExitCodes(cmd *cobra.Command) {
-	if runE := cmd.RunE; runE != nil {
-		cmd.RunE = func(cmd *cobra.Command, words []string) error {
-			err := runE(cmd, words)
-			var exit *exitError
-			switch {
-			case err == nil || errors.As(err, &exit):
-				return err
-			case run.KindOf(err) == run.KindUsage:
-				return &exitError{exitUsage, err}
-			}
-			return notRun(err)
+	if cmd, _, err := root.Find(words); err != nil || !cmd.Hidden { // not for the commands that skewproof starts itself
+		if line := beforeMake(exit); line != "" {
+			fmt.Fprintln(os.Stderr, "skewproof:", line)
 		}
 	}
-	for _, below := range cmd.Commands() {
-		withExitCodes(below)
-	}
-}
-
-// outcomeError turns the outcome of a run into an exit code.
-func outcomeError(o invariant.Outcome) error {
-	switch o {
-	case invariant.OutcomePass:
-		return nil
-	case invariant.OutcomeFail:
-		return &exitError{code: exitFail}
-	default:
-		return &exitError{code: exitInconclusive}
-	}
-}
-
-// verdictError is outcomeError for a function that may fail.
-func verdictError(o invariant.Outcome, err error) error {
-	if err != nil {
-		return err
-	}
-	return outcomeError(o)
-}
-
-// resultError turns a result into an exit code.
-func resultError(r reports.Result, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case r == reports.ResultPassed:
-		return nil
-	case r == reports.ResultFailed:
-		return &exitError{code: exitFail}
-	}
-	return &exitError{code: exitInconclusive}
+	return exit.code
 }
 
 func newRoot() *cobra.Command {
@@ -154,14 +57,21 @@ func newRoot() *cobra.Command {
 judges the recorded history by the promises of the Mixed Version Proxy (KEP-4020). Its simulator searches thousands of schedules for one
 that breaks a promise, and skewproof replays such a schedule on real kube-apiservers.
 
+Verdicts, the first that applies:
+  FAIL          something that counts was violated, and no finding explains all of it: something is NEW
+  INCONCLUSIVE  nothing is NEW, and something that the run is about was not decided
+  KNOWN         findings explain every violation that counts
+  PASS          nothing that counts was violated
+Core invariants count (what the KEP demands); with --strict, those beyond the KEP count as well.
+
 Exit codes:
-  0  passed
-  1  a core invariant (what the KEP demands) was violated
-  2  inconclusive: nothing was proved
+  0  PASS; with --known also KNOWN
+  1  something that counts was violated; with --known only FAIL
+  2  INCONCLUSIVE
   3  the command could not be carried out; the message says why
   4  wrong usage
-For bench, diff, parity and replay, 0 to 2 have another meaning, which their --help explains. With --known, only violations that no finding
-explains count. shell ends with the exit code of its last command; step ends with 0, 3 or 4.`,
+For bench, clients, diff, parity, replay and upstream-e2e, 0 to 2 have another meaning, which their --help explains. shell ends with the
+exit code of its last command; step ends with 0, 3 or 4.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

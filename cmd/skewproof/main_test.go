@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
-	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/suite"
 )
@@ -24,23 +22,11 @@ func call(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out, progress bytes.Buffer
 	root := newRoot()
-	root.SetArgs(args)
+	root.SetArgs(joinKnown(args))
 	root.SetOut(&out)
 	root.SetErr(&progress)
 	err := root.ExecuteContext(t.Context())
 	return out.String(), err
-}
-
-func TestExitCodesFollowTheOutcome(t *testing.T) {
-	for outcome, want := range map[invariant.Outcome]int{invariant.OutcomeFail: exitFail, invariant.OutcomeInconclusive: exitInconclusive, "": exitInconclusive} {
-		var exit *exitError
-		if err := outcomeError(outcome); !errors.As(err, &exit) || exit.code != want {
-			t.Errorf("outcome %q gives %v, want exit code %d", outcome, err, want)
-		}
-	}
-	if err := outcomeError(invariant.OutcomePass); err != nil {
-		t.Errorf("a pass gives %v", err)
-	}
 }
 
 func TestDryRunShowsEverythingAndTouchesNothing(t *testing.T) {

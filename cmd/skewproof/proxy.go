@@ -74,7 +74,7 @@ SIGTERM or Ctrl-C ends the proxy when its requests are done. A second signal end
 func wrongOptions(err error) error {
 	var several interface{ Unwrap() []error }
 	if !errors.As(err, &several) || len(several.Unwrap()) == 1 {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	var lines strings.Builder
 	for _, one := range several.Unwrap() {

@@ -119,11 +119,11 @@ func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error
 func (f *replayFlags) printScenario(r *search.Repro, out io.Writer) error {
 	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: local.MaxServers, Lenient: f.lenient, Preset: run.PresetOf})
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	file, err := replay.AsScenario(f.scenario, r, plan)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	_, err = out.Write(file)
 	return notRun(err)
@@ -149,7 +149,7 @@ func (f *replayFlags) replaySimulated(r *search.Repro, out io.Writer) error {
 			return err
 		}
 	}
-	return outcomeError(v.Outcome)
+	return verdictError(v.Outcome, nil)
 }
 
 // save writes history and reports.
@@ -195,7 +195,7 @@ func writeTrace(path string, result *sim.Result) (err error) {
 func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, progress io.Writer) error {
 	plan, err := f.realPlan(r)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	for _, s := range plan.Refused {
 		fmt.Fprintln(out, "Left out:", s)
@@ -221,7 +221,7 @@ func (f *replayFlags) replayReal(ctx context.Context, r *search.Repro, out, prog
 	if outcome != invariant.OutcomeFail && ran != nil {
 		return ran
 	}
-	return outcomeError(outcome)
+	return verdictError(outcome, nil)
 }
 
 // realPlan makes the plan, fills in the values that the file decides, and checks everything else.

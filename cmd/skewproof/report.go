@@ -45,7 +45,7 @@ runs. The reports of the suite itself stay as they are.
 With --write-known, NEW violations become findings of your own, in a file for --known=FILE: a draft for each kind of violation, whose
 predicate matches the violations of this run and no others. A comment in the draft names the fields that only a person can write.
 
-Exit code 1: a run failed (with --known: because of a NEW violation); 2: no run failed, but a run proved nothing.`,
+The exit code is that of all runs together: a run that is INCONCLUSIVE makes all of them so.`,
 		Example: `  skewproof judge _out/quiet --write-known own.yaml
   skewproof judge _out/quiet --known=own.yaml
   skewproof judge _out/quiet -o json`,
@@ -78,12 +78,13 @@ Exit code 1: a run failed (with --known: because of a NEW violation); 2: no run 
 	return cmd
 }
 
-// judgeAll judges runs, and drafts findings from their NEW violations. The exit code is that of the
-// worst run.
+// judgeAll judges runs, and drafts findings from their NEW violations. The exit code is that of all
+// runs together.
 func judgeAll(cmd *cobra.Command, dirs []run.Dir, j run.Judging, drafts, output string) error {
 	limitMemory()
 	var seen []findings.Seen
-	worst, more, next := invariant.OutcomePass, 0, 0
+	var all invariant.Standing
+	more, next := 0, 0
 	for n, dir := range dirs {
 		if len(dirs) > 1 && !isDocument(output) {
 			fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", dir)
@@ -102,20 +103,14 @@ func judgeAll(cmd *cobra.Command, dirs []run.Dir, j run.Judging, drafts, output 
 			return err
 		}
 		next = max(next, known.Next())
-		outcome := report.Verdict.Outcome
-		if j.Known != "" && report.OnlyKnown() {
-			outcome = invariant.OutcomePass
-		}
-		if outcome == invariant.OutcomeFail || worst == invariant.OutcomePass {
-			worst = outcome
-		}
+		all = all.And(report.Standing())
 	}
 	if drafts != "" {
 		if err := writeKnown(cmd, drafts, seen, more, next); err != nil {
 			return err
 		}
 	}
-	return outcomeError(worst)
+	return judged(all, j.Known != "", nil)
 }
 
 // writeKnown drafts findings. more is the number of kinds for which no evidence was kept.
@@ -196,7 +191,7 @@ func runAgain(dir string, c run.Console) error {
 	if err != nil {
 		return err
 	}
-	return verdictError(report.Verdict.Outcome, run.Dir(dir).Render(report, c))
+	return judged(report.Standing(), report.Verdict.Known, run.Dir(dir).Render(report, c))
 }
 
 func campaignAgain(dir string, c run.Console) error {
@@ -212,7 +207,7 @@ func conformanceAgain(dir string, c run.Console) error {
 	if err != nil {
 		return err
 	}
-	return resultError(report.Result, suite.RenderConformance(report, dir, c, reports.SaveConformance(dir, report, nil)))
+	return judged(report.Standing(), report.Metadata.Known, suite.RenderConformance(report, dir, c, reports.SaveConformance(dir, report, nil)))
 }
 
 func matrixAgain(dir string, c run.Console) error {
@@ -220,7 +215,7 @@ func matrixAgain(dir string, c run.Console) error {
 	if err != nil {
 		return err
 	}
-	return resultError(m.Result, suite.RenderMatrix(m, dir, c))
+	return judged(m.Standing(), m.Metadata.Known, suite.RenderMatrix(m, dir, c))
 }
 
 func clientsAgain(dir string, c run.Console) error {
@@ -250,7 +245,7 @@ func ablationAgain(dir string, c run.Console) error {
 		err = finishAblation(dir, a, c.Out)
 	}
 	if err == nil && !a.Complete {
-		return outcomeError(invariant.OutcomeInconclusive)
+		return verdictError(invariant.OutcomeInconclusive, nil)
 	}
 	return err
 }

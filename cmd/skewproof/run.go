@@ -105,10 +105,7 @@ func carryOut(cmd *cobra.Command, s run.Spec) error {
 		defer cancel()
 	}
 	result, err := s.Run(ctx, console(cmd))
-	if err != nil || s.Known != "" && result.OnlyKnown {
-		return err
-	}
-	return outcomeError(result.Outcome)
+	return judged(result.Standing, s.Known != "", err)
 }
 
 // newHidden returns the commands that people never call. skewproof starts itself with them.

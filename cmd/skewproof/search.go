@@ -91,7 +91,7 @@ func (f *searchFlags) complete(progress io.Writer) error {
 	}
 	var err error
 	if f.options.Findings, err = (run.Judging{Known: f.known}).Findings(f.spec.Policy); err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	f.options.Version, f.options.Machine = run.Version(), strings.Join(run.Machine(), ", ")
 	f.options.Progress = func(p search.Progress) { fmt.Fprintln(progress, p) }
@@ -123,28 +123,22 @@ func (f *searchFlags) run(ctx context.Context, kind string, out, progress io.Wri
 	}
 	s, err := prepared()
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	dir, err := f.prepare(kind)
 	if err != nil {
 		return err
 	}
 	c := s.Run(ctx)
-	if err := finish(dir, c, out); err == nil || f.known == "" || !c.OnlyKnown() {
-		return err
-	}
-	return nil
+	c.Known = f.known != ""
+	return finish(dir, c, out)
 }
 
 // finish writes a campaign and turns its verdict into an exit code.
 func finish(dir string, c *reports.Campaign, out io.Writer) error {
-	err := tell(out, dir, reports.WriteCampaign(dir, c), func(shown reports.SummaryOptions) error {
+	return judged(c.Standing(), c.Known, tell(out, dir, reports.WriteCampaign(dir, c), func(shown reports.SummaryOptions) error {
 		return reports.WriteCampaignSummary(out, c, shown)
-	})
-	if err != nil {
-		return err
-	}
-	return outcomeError(c.Verdict.Outcome)
+	}))
 }
 
 func newExplore() *cobra.Command {
@@ -253,7 +247,7 @@ func newMerge() *cobra.Command {
 			}
 			merged, err := search.MergeShards(parts)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return &exitError{code: exitUsage, err: err}
 			}
 			dir, err := newCampaignDir(out, "merged-"+merged.Spec.Policy, time.Now())
 			if err != nil {
@@ -302,7 +296,7 @@ the schedules and over every scenario that the simulator runs. No change of the 
 			}
 			ablation, err := search.Ablate(f.spec, to, f.options)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return &exitError{code: exitUsage, err: err}
 			}
 			dir, err := f.prepare("ablate")
 			if err != nil {
@@ -316,7 +310,7 @@ the schedules and over every scenario that the simulator runs. No change of the 
 				return err
 			}
 			if !a.Complete {
-				return &exitError{exitInconclusive, errors.New("it was " + a.Ended())}
+				return &exitError{code: exitInconclusive, err: errors.New("it was " + a.Ended())}
 			}
 			return nil
 		},
@@ -336,7 +330,7 @@ the schedules and over every scenario that the simulator runs. No change of the 
 func (f *searchFlags) smallest(ctx context.Context, to string, all []scenario.Scenario, out, progress io.Writer) error {
 	s, err := search.NewSmallest(f.spec, to, f.options, all)
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return &exitError{code: exitUsage, err: err}
 	}
 	dir, err := f.prepare("smallest")
 	if err != nil {

@@ -98,8 +98,8 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 	}
 }
 
-// judgedAgain checks that the file of a run gives the same report as the history in the memory of the
-// run.
+// judgedAgain checks that the file of a run gives the same report as the history in the memory of
+// the run.
 func judgedAgain(t *testing.T, dir string, code int) {
 	t.Helper()
 	file := filepath.Join(dir, reports.JSONFile)

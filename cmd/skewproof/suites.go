@@ -44,10 +44,7 @@ Labels are those of 'skewproof list -o json', families and names, in Ginkgo's la
 				return s.DryRun(cmd.OutOrStdout())
 			}
 			report, err := s.Run(cmd.Context())
-			if err == nil && s.Spec.Known != "" && report.OnlyKnown() {
-				return nil
-			}
-			return resultError(report.Result, err)
+			return judged(report.Standing(), report.Metadata.Known, err)
 		},
 	}
 	s.Register(cmd.Flags())
@@ -73,8 +70,8 @@ the other, or N at a time with --parallel N, where the machine has a processor a
 The pair v1.30.14+without.batch.v1..v1.30.14 tests the design of 1.28 on real servers. All of them have one release, and some have an API
 switched off.
 
-Exit code 1: a subject violated what the KEP demands; 2: a run proved nothing, or the negative control (subject none) did not fail, was
-left out, or was the only subject.`,
+A run that proved nothing makes the matrix INCONCLUSIVE, and so does a negative control (subject none) that did not fail, was left out, or
+was the only subject.`,
 		Example: `  skewproof matrix --backend sim
   skewproof matrix --scenarios rolling-upgrade --pairs v1.35.4..v1.36.3,v1.36.3..v1.37.1 --subjects reference,none`,
 		Args: args(cobra.NoArgs),
@@ -83,10 +80,7 @@ left out, or was the only subject.`,
 				return err
 			}
 			matrix, err := s.Run(cmd.Context())
-			if err == nil && s.Spec.Known != "" && matrix.OnlyKnown() {
-				return nil
-			}
-			return resultError(matrix.Result, err)
+			return judged(matrix.Standing(), matrix.Metadata.Known, err)
 		},
 	}
 	flags := cmd.Flags()

@@ -31,7 +31,7 @@ func TestSchedulesWithControllers(t *testing.T) {
 	var choosers [2]*chooser
 	for i := range choosers {
 		var err error
-		if choosers[i], err = newChooser(spec, versions, 1, 1, i > 0); err != nil {
+		if choosers[i], err = newChooser(spec, versions, 1, 1, i > 0, true); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 
 // Gather implements [step.Crowds]. The caller of the crowd has an identity of its own. It asks for
 // what only other servers serve at the moment.
-func (l *load) Gather(ctx context.Context, server string, kind scenario.Crowd) (disperse func(), err error) {
+func (l *load) Gather(ctx context.Context, server string) (disperse func(), err error) {
 	if l.cluster.Serving(server) == 0 {
 		return nil, &scenario.RefusedCrowd{Server: server, Why: "it is not ready"}
 	}
@@ -39,10 +39,10 @@ func (l *load) Gather(ctx context.Context, server string, kind scenario.Crowd) (
 		return nil, fmt.Errorf("gather a crowd at %s: %w", server, err)
 	}
 	target.Resources = paths
-	record := history.Crowd{Server: server, Kind: string(kind), Start: l.recorder.Now(), Resources: paths}
+	record := history.Crowd{Server: server, Kind: "watches", Start: l.recorder.Now(), Resources: paths}
 	gathered, stop := context.WithCancel(context.WithoutCancel(ctx)) // the executor ends it, also after a cancelled run
 	ended := make(chan []hostile.Done, 1)
-	go func() { ended <- hostile.Attack(gathered, hostile.Crowd(kind), target) }()
+	go func() { ended <- hostile.Attack(gathered, hostile.Crowd(), target) }()
 	return func() {
 		record.End = l.recorder.Now()
 		stop()

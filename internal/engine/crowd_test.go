@@ -96,7 +96,7 @@ func TestAnyServerGivesTheCallerOfACrowdAToken(t *testing.T) {
 // A crowd that cannot gather does not end the run. The end of the run does.
 func TestACrowdWithoutATokenIsRefused(t *testing.T) {
 	l := &load{cluster: issuing{}, servers: []string{"a"}}
-	_, err := l.Gather(t.Context(), "a", scenario.CrowdOfWatches)
+	_, err := l.Gather(t.Context(), "a")
 	if refused := (*scenario.RefusedCrowd)(nil); !errors.As(err, &refused) {
 		t.Errorf("at a server that does not run: %v", err)
 	}

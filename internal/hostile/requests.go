@@ -39,12 +39,12 @@ func oddTargets(ctx context.Context, t *Target, i int) error {
 	})
 }
 
-// forging sends headers that only servers may send, in several spellings, also as trailers.
+// forging sends headers that only servers may send, in several spellings.
 func forging(ctx context.Context, t *Target, i int) error {
 	return t.exchange(ctx, func(conn net.Conn) error {
 		var b strings.Builder
 		fmt.Fprintf(&b, "POST %s%sTransfer-Encoding: chunked\r\n", t.resource(i), asNobody)
-		b.WriteString("Trailer: X-Remote-User\r\nConnection: close, x-remote-group\r\n")
+		b.WriteString("Connection: close\r\n")
 		for n, f := range workload.Forgeries {
 			for name, values := range f.Header {
 				if n%2 == 1 {
@@ -57,7 +57,7 @@ func forging(ctx context.Context, t *Target, i int) error {
 				}
 			}
 		}
-		b.WriteString("X_Remote_User: system:admin\r\n\r\n0\r\nX-Remote-User: system:admin\r\nX-Kubernetes-Peer-Proxied: true\r\n\r\n")
+		b.WriteString("\r\n0\r\n\r\n")
 		_, err := io.WriteString(conn, b.String())
 		return err
 	})

@@ -79,11 +79,11 @@ func TestWhatNoInvariantRulesOnProvesNothing(t *testing.T) {
 func TestUnruledAnswersMakeTheRunInconclusive(t *testing.T) {
 	passed := Verdict{Grade: GradeCore, Outcome: OutcomePass, About: true}
 	doubted := Verdict{Grade: GradeCore, Outcome: OutcomeInconclusive, Unruled: 20}
-	if got := Overall([]Verdict{passed, doubted}, false); got != OutcomeInconclusive {
+	if got := Overall([]Verdict{passed, doubted}, false, nil).Outcome(); got != OutcomeInconclusive {
 		t.Errorf("overall %s", got)
 	}
 	doubted.Grade = GradeExtended
-	if got := Overall([]Verdict{passed, doubted}, false); got != OutcomePass {
+	if got := Overall([]Verdict{passed, doubted}, false, nil).Outcome(); got != OutcomePass {
 		t.Errorf("overall %s with an extended invariant in doubt", got)
 	}
 }

@@ -139,7 +139,7 @@ func checkVerdicts(t *testing.T, h *history.History) {
 			t.Errorf("%s: %d violations, of which the evidence counts %d", v.Name, v.Violations, shown)
 		}
 	}
-	if Overall(vs, false) == OutcomePass && Overall(vs, true) == OutcomeInconclusive && !slices.ContainsFunc(vs, func(v Verdict) bool {
+	if Overall(vs, false, nil).Outcome() == OutcomePass && Overall(vs, true, nil).Outcome() == OutcomeInconclusive && !slices.ContainsFunc(vs, func(v Verdict) bool {
 		return v.Grade == GradeExtended && v.About && v.Outcome == OutcomeInconclusive
 	}) {
 		t.Error("strict is inconclusive for no reason")

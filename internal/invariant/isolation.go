@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -15,8 +14,7 @@ var isolation = Invariant{
 	Name:  "Isolation",
 	Grade: GradeExtended,
 	Sentence: "While one caller sends many requests that have to be passed on, no request of another caller to the same apiserver " +
-		"fails, or waits longer than such requests wait at the apiservers that serve them. Waits that the first caller could also cause " +
-		"without a peer do not count: those of service accounts beside slow bodies and slow readers.",
+		"fails, or waits longer than such requests wait at the apiservers that serve them.",
 	Source: "beyond KEP-4020; kube-apiservers keep callers apart by API Priority and Fairness (KEP-1040), " +
 		"and a proxy between them should too",
 	judge:    judgeIsolation,
@@ -77,10 +75,6 @@ func judgeIsolation(f *Facts) *tally {
 			t.rule(o, r)
 		}
 		for _, d := range disturbed {
-			if own[d.wrong] && directlyToo(c.Kind, d) {
-				t.rule(d.o, rulingTolerated)
-				continue
-			}
 			t.rule(d.o, rulingWrong)
 			wrong := d.wrong + " beside " + c.Kind
 			if !own[d.wrong] {
@@ -96,28 +90,8 @@ func judgeIsolation(f *Facts) *tally {
 	if len(f.crowds) > 0 {
 		t.fact("longest wait of another caller", clock(longest))
 		t.fact("longest wait of a direct request", clock(slowest))
-		t.fact("disturbed as the crowd would disturb them without a peer", t.tolerated)
 	}
 	return t
-}
-
-// longestForSeat is how long a kube-apiserver lets a request wait for a seat before it answers 429:
-// a quarter of its request timeout (k8s.io/apiserver, pkg/server/filters/priority-and-fairness.go).
-const longestForSeat = 15 * time.Second
-
-// directlyToo reports whether a crowd disturbs a request in the same way if the crowd sends its
-// requests directly to the kube-apiserver that serves them. A kube-apiserver keeps the seat of a
-// request while it waits for the body, or for a client that does not read the answer. The crowd and
-// the load's service account share the seats of one priority level (KEP-1040, workload-low). On
-// real servers the account waited up to 7 s beside such bodies, and 15 s beside such readers, with
-// some 429, though nothing was passed on. A watch of few objects has a seat only while it begins,
-// if it is not passed on.
-func directlyToo(kind string, d disturbedRequest) bool {
-	if kind != "slow-bodies" && kind != "slow-readers" {
-		return false
-	}
-	return d.wrong != "failed" && strings.HasPrefix(d.o.op.User, "system:serviceaccount:") &&
-		d.o.op.End-d.o.op.Start <= longestForSeat+extraWait
 }
 
 // direct returns, by verb, what requests to other servers for what they serve themselves cost in w.

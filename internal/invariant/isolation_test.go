@@ -71,37 +71,6 @@ func TestIsolation(t *testing.T) {
 	})
 }
 
-// A kube-apiserver itself lets service accounts wait beside slow bodies and slow readers. This
-// excuses nothing else.
-func TestIsolationExcusesWhatACrowdCostsDirectly(t *testing.T) {
-	const account = "system:serviceaccount:skewproof:writer"
-	crowded := func(kind string) *story {
-		s := tell("Isolation").crowd(60, 90, 4, 0).askEvery(60, 82, "a", gadgets, 200, took(0.01))
-		s.h.Crowds[0].Kind = kind
-		return s
-	}
-	waits := func(s *story, user string) *story {
-		return s.ask(70, "b", gadgets, 200, took(9), by(user)).ask(70, "b", widgets, 200, took(9), by(user)).ask(71, "b", gadgets, 200)
-	}
-	fails := func(n int) want { return want{outcome: OutcomeFail, checked: n + 1, violations: n} }
-	checkStories(t, "Isolation", []storyCase{
-		{"slow bodies", waits(crowded("slow-bodies"), account), want{outcome: OutcomePass, checked: 1,
-			fact: "disturbed as the crowd would disturb them without a peer: 2"}},
-		{"slow readers", waits(crowded("slow-readers"), account), want{outcome: OutcomePass, checked: 1}},
-		{"throttled", crowded("slow-readers").ask(70, "b", gadgets, 429, by(account)).ask(70, "b", widgets, 429, by(account)).ask(71, "b", gadgets, 200),
-			want{outcome: OutcomePass, checked: 1}},
-		{"as long as a kube-apiserver lets requests wait", crowded("slow-readers").ask(70, "b", widgets, 200, took(18), by(account)).ask(71, "b", gadgets, 200),
-			want{outcome: OutcomePass, checked: 1}},
-		{"longer than that", crowded("slow-readers").ask(70, "b", widgets, 200, took(18.001), by(account)).ask(71, "b", gadgets, 200), fails(1)},
-		{"nothing else", crowded("slow-bodies").ask(70, "b", widgets, 200, took(9), by(account)), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
-		{"watches", waits(crowded("watches"), account), fails(2)},
-		{"lists that are given up", waits(crowded("abandoned"), account), fails(2)},
-		{"the callers of another priority level", waits(crowded("slow-bodies"), "reader"), fails(2)},
-		{"only what is passed on", crowded("slow-bodies").ask(70, "b", gadgets, 200, took(9), by(account)).ask(71, "b", gadgets, 200), fails(1)},
-		{"a failure", crowded("slow-bodies").ask(70, "b", gadgets, 503, by(account)).ask(70, "b", widgets, 503, by(account)).ask(71, "b", gadgets, 200), fails(2)},
-	})
-}
-
 // A server that runs short of something lets all requests wait. A proxy that does lets those wait
 // that it passes on. A known defect of the first kind must not explain one of the second kind.
 func TestIsolationSaysWhetherOnlyThePassedOnWait(t *testing.T) {

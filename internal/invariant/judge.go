@@ -113,40 +113,11 @@ func (f *Facts) truncation() []string {
 	case !f.end.Complete:
 		return []string{"the history has no end record: it is truncated"}
 	case f.end.Error != "":
-		why, _, _ := strings.Cut(f.end.Error, "; last lines of its log:") // the step shows these lines
+		why, log, found := strings.Cut(f.end.Error, "; last lines of its log:") // the step shows these lines
+		if lines := strings.Split(strings.TrimSpace(log), "\n"); found && log != "" {
+			why += "; its last words: " + strings.TrimSpace(lines[len(lines)-1])
+		}
 		return []string{"the run ended early: " + why}
 	}
 	return nil
-}
-
-// Overall combines all verdicts. A negative control that does not violate what it must is
-// inconclusive, even if it violates something else. In any other run, a failed core invariant fails
-// the run, even if the scenario does not test that invariant. Otherwise the run is inconclusive if
-// nothing passed. The run is also inconclusive if one of these core invariants is inconclusive: an
-// invariant that the scenario tests, one for which the machine was too slow, or one that took out a
-// systematic share of the requests that had to cross. If strict is set, extended invariants count
-// like core ones.
-func Overall(vs []Verdict, strict bool) Outcome {
-	if slices.ContainsFunc(vs, func(v Verdict) bool { return v.Control && v.Outcome != OutcomeFail }) {
-		return OutcomeInconclusive
-	}
-	overall := OutcomeInconclusive
-	undecided := false
-	for _, v := range vs {
-		if v.Grade != GradeCore && !strict {
-			continue
-		}
-		switch v.Outcome {
-		case OutcomeFail:
-			return OutcomeFail
-		case OutcomePass:
-			overall = OutcomePass
-		case OutcomeInconclusive:
-			undecided = undecided || v.About || v.Overloaded > 0 || v.Unruled > 0
-		}
-	}
-	if undecided {
-		return OutcomeInconclusive
-	}
-	return overall
 }

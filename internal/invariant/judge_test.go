@@ -131,7 +131,7 @@ func TestARunThatIsNotJudgedNeitherPassesNorFails(t *testing.T) {
 			}
 		}
 		for _, strict := range []bool{false, true} {
-			if got := Overall(verdicts, strict); got != OutcomeInconclusive {
+			if got := Overall(verdicts, strict, nil).Outcome(); got != OutcomeInconclusive {
 				t.Errorf("strict %v: %s", strict, got)
 			}
 		}
@@ -173,7 +173,7 @@ func TestCutShortHistoryNeverPasses(t *testing.T) {
 					t.Errorf("end %+v: %s was %s, is %s (%s), want %s", end, v.Name, before[v.Name], v.Outcome, v.Reason, want)
 				}
 			}
-			if got := Overall(Judge(s.h), false); got == OutcomePass {
+			if got := Overall(Judge(s.h), false, nil).Outcome(); got == OutcomePass {
 				t.Errorf("end %+v: overall %s", end, got)
 			}
 		}
@@ -275,7 +275,7 @@ func TestUnknownInvariant(t *testing.T) {
 	if len(vs) != len(All())+1 || last.Name != "NoFalseNotFond" || last.Outcome != OutcomeInconclusive || last.Reason == "" {
 		t.Errorf("%d verdicts, the last %+v", len(vs), last)
 	}
-	if got := Overall(vs, false); got != OutcomeInconclusive {
+	if got := Overall(vs, false, nil).Outcome(); got != OutcomeInconclusive {
 		t.Errorf("overall %s", got)
 	}
 }
@@ -317,10 +317,10 @@ func TestOverall(t *testing.T) {
 		{"only an extended one passes", []Verdict{v(core, inc, false), v(extended, pass, true)}, inc, pass},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := Overall(c.verdicts, false); got != c.want {
+			if got := Overall(c.verdicts, false, nil).Outcome(); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
-			if got := Overall(c.verdicts, true); got != c.strict {
+			if got := Overall(c.verdicts, true, nil).Outcome(); got != c.strict {
 				t.Errorf("strict: %s, want %s", got, c.strict)
 			}
 		})
@@ -354,7 +354,7 @@ func TestANegativeControlMustFail(t *testing.T) {
 		if v.Outcome != c.want || v.Unshown != c.unshown || strings.Contains(v.Reason, "negative control") != c.unshown {
 			t.Errorf("%s: %s, unshown is %t: %s", c.why, v.Outcome, v.Unshown, v.Reason)
 		}
-		if got := Overall(Judge(s.h), false); got != c.overall {
+		if got := Overall(Judge(s.h), false, nil).Outcome(); got != c.overall {
 			t.Errorf("%s: the run is %s, want %s", c.why, got, c.overall)
 		}
 	}

@@ -55,7 +55,7 @@ func TestOverloadDoesNotExcuseALoop(t *testing.T) {
 // Wrong answers that an overload hides must keep the run from passing, even if the scenario tests
 // another invariant.
 func TestOverloadKeepsARunFromPassing(t *testing.T) {
-	of := func(s *story) Outcome { return Overall(Judge(s.h), false) }
+	of := func(s *story) Outcome { return Overall(Judge(s.h), false, nil).Outcome() }
 	run := func() *story { return tell("NoCrash").askEvery(20, 29, "b", gadgets, 200).slow(50, 55, "a", "b", "c") }
 	if got := of(run()); got != OutcomePass {
 		t.Errorf("a run without wrong answers on an overloaded machine: %s", got)

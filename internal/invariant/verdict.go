@@ -19,6 +19,10 @@ const (
 	OutcomePass         Outcome = "pass"
 	OutcomeFail         Outcome = "fail"
 	OutcomeInconclusive Outcome = "inconclusive" // nothing was proved; Verdict.Reason says why
+	// OutcomeKnown is the outcome of a run, a suite, a table or a search in which findings explain
+	// every violation that counts. A verdict on one invariant never has it: whether a violation is
+	// known is not a fact of the history.
+	OutcomeKnown Outcome = "known"
 )
 
 // Verdict is what one invariant says about one history.

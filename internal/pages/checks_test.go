@@ -37,11 +37,11 @@ func ask(p *tab, call string) []string {
 	return evaluate[[]string](p, fmt.Sprintf("(%s).%s", checks, call))
 }
 
-const wide, narrow = 1400, 420
+const wide, medium, narrow = 1400, 1000, 420
 
 // inView are the views of one colour scheme. The first one shows everything.
 func inView(dark bool) []view {
-	return []view{{wide, dark, true}, {wide, dark, false}, {narrow, dark, true}, {narrow, dark, false}}
+	return []view{{wide, dark, true}, {wide, dark, false}, {medium, dark, true}, {narrow, dark, true}, {narrow, dark, false}}
 }
 
 // inspect opens a page in the views and returns all that is wrong with it. If access is true, it

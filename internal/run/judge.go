@@ -104,9 +104,9 @@ func (d Dir) Render(report reports.RunReport, c Console) error {
 	})
 }
 
-// judge judges the recorded history, or the file if that is nil. cut says why the run was not carried out completely, or is
-// nil. A run that was cut short may show a violation, but it never passes. If it shows no
-// violation, the error says why it was cut short.
+// judge judges the recorded history, or the file if recorded is nil. cut says why the run was not
+// carried out completely, or is nil. A run that was cut short may show a violation, but it never
+// passes. If it shows no violation, the error says why it was cut short.
 func (d Dir) judge(recorded *history.History, j Judging, c Console, cut error) (reports.RunReport, error) {
 	if _, err := os.Stat(d.History()); cut != nil && err != nil {
 		return reports.RunReport{}, fmt.Errorf("the run did not get as far as a history; logs are in %s", d.logs())
@@ -119,7 +119,7 @@ func (d Dir) judge(recorded *history.History, j Judging, c Console, cut error) (
 		report, err = d.Judge(j, c)
 	}
 	switch {
-	case cut == nil && err == nil, report.Verdict.Outcome == invariant.OutcomeFail && err == nil:
+	case cut == nil && err == nil, report.Standing().Violated && err == nil:
 		return report, nil
 	case cut == nil:
 		return reports.RunReport{}, err

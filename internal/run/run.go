@@ -26,10 +26,8 @@ type Result struct {
 	// Dir is the directory with the history of the run. It is empty if the run did not get that
 	// far.
 	Dir Dir
-	// Outcome is the verdict. It is empty if there is none, and then the error says why.
-	Outcome invariant.Outcome
-	// OnlyKnown is true if the outcome is a fail and findings explain every violation that counts.
-	OnlyKnown bool
+	// Standing is the verdict. If there is none, the error says why.
+	Standing invariant.Standing
 }
 
 // errInterrupted is the error of a run that was ended by a signal.
@@ -65,7 +63,7 @@ func (p *Plan) Run(ctx context.Context, c Console) (result Result, err error) {
 		// Judge what was recorded.
 		var report reports.RunReport
 		report, unjudged = dir.judge(j.recorded, Judging{p.Spec.Strict, p.Spec.Known}, c, cut)
-		result.Outcome, result.OnlyKnown = report.Verdict.Outcome, report.OnlyKnown()
+		result.Standing = report.Standing()
 	})
 	if _, missing := os.Stat(dir.History()); missing == nil {
 		result.Dir = dir

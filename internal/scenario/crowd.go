@@ -1,54 +1,17 @@
 package scenario
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
-// These actions begin and end a crowd: one caller with rights who sends many requests at a time
-// through Step.Server, for resources that only other servers serve. Other callers must not notice
-// the crowd. There is at most one at a server.
+// These actions begin and end a crowd: one caller with rights who keeps hundreds of watches open
+// through Step.Server, of resources that only other servers serve. That is ordinary load, and other
+// callers must not notice it. There is at most one crowd at a server.
 const (
-	StartCrowd Action = "crowd"    // start Step.Crowd at Step.Server
+	StartCrowd Action = "crowd"    // start one at Step.Server
 	EndCrowd   Action = "disperse" // end it
 )
 
-// Crowd says what the caller of a crowd sends.
-type Crowd string
-
-// The kinds of crowds.
-const (
-	CrowdOfWatches   Crowd = "watches"      // watches that last, hundreds at a time
-	CrowdOfBodies    Crowd = "slow-bodies"  // large bodies, each sent a byte a second
-	CrowdOfReaders   Crowd = "slow-readers" // lists whose answers the caller does not read
-	CrowdOfAbandoned Crowd = "abandoned"    // lists that the caller gives up at once
-)
-
-// Crowds lists all kinds.
-var Crowds = []Crowd{CrowdOfWatches, CrowdOfBodies, CrowdOfReaders, CrowdOfAbandoned}
-
-// Does says what the caller does, for people.
-func (c Crowd) Does() string {
-	switch c {
-	case CrowdOfWatches:
-		return "keeps hundreds of watches open"
-	case CrowdOfBodies:
-		return "sends hundreds of bodies slowly"
-	case CrowdOfReaders:
-		return "asks for hundreds of lists and reads none"
-	case CrowdOfAbandoned:
-		return "asks for lists and gives them up at once"
-	default:
-		return "sends " + string(c)
-	}
-}
-
-func (c Crowd) validate() error {
-	if !slices.Contains(Crowds, c) {
-		return fmt.Errorf("crowd %q: want one of %q", string(c), Crowds)
-	}
-	return nil
-}
+// Crowding says what the caller of a crowd does, for people.
+const Crowding = "keeps hundreds of watches open"
 
 // gather begins or ends a crowd.
 func (s *State) gather(step Step) error {
@@ -60,7 +23,7 @@ func (s *State) gather(step Step) error {
 	case step.Action == StartCrowd:
 		for i := range s.on {
 			if at(&s.on[i]) {
-				return fmt.Errorf("%s %s: a caller %s there already: end that first", step.Action, step.Server, s.on[i].Crowd.Does())
+				return fmt.Errorf("%s %s: a caller %s there already: end that first", step.Action, step.Server, Crowding)
 			}
 		}
 		s.on = append(s.on, step)

@@ -156,8 +156,6 @@ type Step struct {
 	Propagation Propagation `json:"propagation,omitempty"`
 	// Elect makes StartControllers start controllers with leader election, beside those that run.
 	Elect bool `json:"elect,omitempty"`
-	// Crowd is the kind of crowd that StartCrowd starts.
-	Crowd Crowd `json:"crowd,omitempty"`
 	// Tests are the specs that StartTests runs.
 	Tests *Tests `json:"tests,omitempty"`
 	// Optional is true if the plan goes on although a step about controllers or their objects
@@ -239,7 +237,7 @@ func (s Step) String() string {
 	case CompactEtcd, DefragmentEtcd, DeleteLease:
 		return s.administers()
 	case StartCrowd:
-		return fmt.Sprintf("from now on one caller %s, through %s", s.Crowd.Does(), s.Server)
+		return fmt.Sprintf("from now on one caller %s, through %s", Crowding, s.Server)
 	case EndCrowd:
 		return fmt.Sprintf("end the crowd at %s", s.Server)
 	case BreakDiscovery:

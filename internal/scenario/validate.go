@@ -52,8 +52,6 @@ func (s Step) Validate() error {
 	switch {
 	case s.Failure != fault.ServerError && s.Action != BreakDiscovery:
 		return fmt.Errorf("%s: failure %q: only broken discovery has a way to fail", s.Action, s.Failure)
-	case s.Crowd != "" && s.Action != StartCrowd:
-		return fmt.Errorf("%s %s: a crowd is for the action %s", s.Action, s.Server, StartCrowd)
 	case s.Optional && !s.AboutControllers():
 		return fmt.Errorf("%s %s: only a step about controllers may be optional", s.Action, s.Server)
 	case s.Setup != nil && !s.Action.starts():
@@ -85,14 +83,12 @@ func (s Step) Validate() error {
 		if s.Version == "" {
 			return fmt.Errorf("%s: no version given", s.Action)
 		}
-	case StartCrowd:
-		return s.Crowd.validate()
 	case StartTests:
 		if s.Version == "" {
 			return fmt.Errorf("%s: no version given", s.Action)
 		}
 		return s.Tests.validate()
-	case Sweep, Heal, Stop, Kill, Pause, Resume, StopControllers, CompactEtcd, DefragmentEtcd, DeleteLease, EndCrowd:
+	case Sweep, Heal, Stop, Kill, Pause, Resume, StopControllers, CompactEtcd, DefragmentEtcd, DeleteLease, StartCrowd, EndCrowd:
 	default:
 		return fmt.Errorf("unknown action %q", s.Action)
 	}

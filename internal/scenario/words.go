@@ -15,7 +15,7 @@ var forms = map[Action]string{
 	Restart: "SERVER [VERSION]", Replace: "SERVER VERSION", Inject: "KIND FROM TO [PARAMETER=VALUE …]", Heal: "[LABEL]",
 	BreakDiscovery: "SERVER PATH [breaks-off | cut-short]", RestoreDiscovery: "SERVER PATH",
 	CompactEtcd: "", DefragmentEtcd: "", DeleteLease: "SERVER",
-	StartCrowd: "SERVER KIND", EndCrowd: "SERVER",
+	StartCrowd: "SERVER", EndCrowd: "SERVER",
 }
 
 // ParseStep parses a step as users write it:
@@ -29,7 +29,7 @@ var forms = map[Action]string{
 //	heal               everything: the Label is then empty
 //	compact-etcd       likewise defragment-etcd
 //	delete-lease b     the identity lease of b
-//	crowd b watches    likewise slow-bodies, slow-readers and abandoned; disperse b ends it
+//	crowd b            hundreds of watches of one caller; disperse b ends them
 //	break-discovery a /apis [cut-short], restore-discovery a /apis
 //
 // The result is valid ([Step.Validate]). A [State] says whether it can be carried out.
@@ -62,8 +62,6 @@ func ParseStep(words []string) (Step, error) {
 		if len(rest) > 2 {
 			step.Failure = fault.DiscoveryFailure(rest[2])
 		}
-	case action == StartCrowd:
-		step.Server, step.Crowd = rest[0], Crowd(rest[1])
 	case most == 0:
 	default:
 		step.Server = rest[0]

@@ -20,7 +20,7 @@ func (e *Executor) gather(ctx context.Context, s *scenario.Step) error {
 	if !ok {
 		return errNoCrowds
 	}
-	disperse, err := crowds.Gather(ctx, s.Server, s.Crowd)
+	disperse, err := crowds.Gather(ctx, s.Server)
 	if err != nil {
 		return err
 	}

@@ -16,15 +16,15 @@ type crowded struct {
 	refuse bool
 }
 
-func (c *crowded) Gather(_ context.Context, server string, kind scenario.Crowd) (func(), error) {
+func (c *crowded) Gather(_ context.Context, server string) (func(), error) {
 	if c.refuse {
 		return nil, &scenario.RefusedCrowd{Server: server, Why: "nothing crosses"}
 	}
-	return func() { _ = c.act("disperse " + string(kind) + " at " + server) }, c.act("gather " + string(kind) + " at " + server)
+	return func() { _ = c.act("disperse at " + server) }, c.act("gather at " + server)
 }
 
-func crowdAt(server string, kind scenario.Crowd) scenario.Step {
-	return scenario.Step{Action: scenario.StartCrowd, Server: server, Crowd: kind}
+func crowdAt(server string) scenario.Step {
+	return scenario.Step{Action: scenario.StartCrowd, Server: server}
 }
 
 // A crowd ends with its step, or at the end of the run. It is no disturbance.
@@ -33,12 +33,12 @@ func TestCrowdsBeginAndEnd(t *testing.T) {
 	with := config(&c.fake, c)
 	with.Load = c
 	err := performWith(t, t.Context(), with, twoServers,
-		crowdAt("a", scenario.CrowdOfWatches), crowdAt("b", scenario.CrowdOfBodies), at(scenario.EndCrowd, "b"), crowdAt("b", scenario.CrowdOfAbandoned))
+		crowdAt("a"), crowdAt("b"), at(scenario.EndCrowd, "b"), crowdAt("b"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"gather watches at a", "gather slow-bodies at b", "disperse slow-bodies at b", "gather abandoned at b", "disperse watches at a", "disperse abandoned at b",
+		"gather at a", "gather at b", "disperse at b", "gather at b", "disperse at a", "disperse at b",
 	}
 	if diff := cmp.Diff(want, c.done()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -54,19 +54,19 @@ func TestCrowdsThatCannotBe(t *testing.T) {
 	refusing := &crowded{refuse: true}
 	with := config(&refusing.fake, refusing)
 	with.Load = refusing
-	err := performWith(t, t.Context(), with, twoServers, crowdAt("a", scenario.CrowdOfWatches), at(scenario.EndCrowd, "a"), at(scenario.Kill, "b"))
+	err := performWith(t, t.Context(), with, twoServers, crowdAt("a"), at(scenario.EndCrowd, "a"), at(scenario.Kill, "b"))
 	if err != nil || len(refusing.steps) != 3 || refusing.steps[0].Refused != "no crowd at a: nothing crosses" || refusing.steps[0].Error != "" {
 		t.Errorf("error %v, steps %+v", err, refusing.steps)
 	}
 	without := &fake{}
-	err = perform(t, without, crowdAt("a", scenario.CrowdOfWatches), at(scenario.EndCrowd, "a"))
+	err = perform(t, without, crowdAt("a"), at(scenario.EndCrowd, "a"))
 	if err != nil || !strings.Contains(without.steps[0].Refused, "no crowd: this run sends none; choose backend local") {
 		t.Errorf("a load without crowds: error %v, steps %+v", err, without.steps)
 	}
 	c := &crowded{}
 	with = config(&c.fake, c)
 	with.Load = c
-	err = performWith(t, t.Context(), with, twoServers, crowdAt("a", scenario.CrowdOfWatches), crowdAt("a", scenario.CrowdOfBodies))
+	err = performWith(t, t.Context(), with, twoServers, crowdAt("a"), crowdAt("a"))
 	if err == nil || !strings.Contains(err.Error(), "a caller keeps hundreds of watches open there already") {
 		t.Errorf("two at one server: error %v", err)
 	}

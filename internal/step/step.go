@@ -47,7 +47,7 @@ type Load interface {
 type Crowds interface {
 	// Gather starts a crowd at a server. disperse ends it and records it ([history.Crowd]). The error
 	// is a [scenario.RefusedCrowd] if there is nothing that the crowd could ask for.
-	Gather(ctx context.Context, server string, kind scenario.Crowd) (disperse func(), err error)
+	Gather(ctx context.Context, server string) (disperse func(), err error)
 }
 
 // Definer creates and deletes definitions of resources (see [scenario.Definition]). Servers serve

@@ -245,7 +245,7 @@ func (k *Case) finishScenario(f Finished) {
 		s.DurationSeconds, s.Directory, s.Page = 0, "", ""
 		k.refuse(reports.ResultSkipped, "it is not for this backend, subject or pair of versions: "+f.Problem)
 		return
-	case f.Report == nil || f.Problem != "" && f.Report.Verdict.Outcome != invariant.OutcomeFail:
+	case f.Report == nil || f.Problem != "" && !f.Report.Standing().Violated:
 		k.refuse(reports.ResultInconclusive, f.Problem)
 		return
 	}
@@ -304,26 +304,13 @@ func finishControl(c *reports.ControlRun, f Finished) {
 	}
 }
 
-// onlyKnown reports whether known failures are allowed, the scenario failed, and findings explain
-// every violation that counts.
-func (k *Case) onlyKnown() bool {
-	if k.Spec.Known == "" || k.Scenario == nil || k.Interrupted {
-		return false
-	}
-	core, extended := k.Scenario.Core, k.Scenario.Extended
-	if k.Spec.Strict && extended.Result == reports.ResultFailed {
-		return extended.OnlyKnown && (core.OnlyKnown || core.Result == reports.ResultPassed)
-	}
-	return core.OnlyKnown
-}
-
 // Took is how long the run took. It is 0 if there was no run.
 func (k *Case) Took() time.Duration {
 	return time.Duration(float64(k.carriedOut().DurationSeconds) * float64(time.Second))
 }
 
-// Result returns the result of the case, and says in a sentence for people why it did not pass. The
-// sentence is empty if it passed.
+// Result returns the result of the case, and says in a sentence for people why it did not pass, or
+// that a control failed as it must. The sentence is empty if a scenario passed.
 func (k *Case) Result() (reports.Result, string) {
 	if k.Interrupted {
 		name := "the " + k.Name
@@ -335,7 +322,7 @@ func (k *Case) Result() (reports.Result, string) {
 	}
 	if c := k.Control; c != nil {
 		if c.Result == reports.ResultPassed {
-			return c.Result, ""
+			return c.Result, "passed: it failed as it must, and violated " + strings.Join(c.MustViolate, ", ")
 		}
 		return c.Result, string(c.Result) + ": " + c.Reason
 	}

@@ -269,7 +269,7 @@ func (c *Conformance) report(cases []*Case, unproven []reports.Unproven, began t
 	r := reports.ConformanceReport{
 		Metadata: reports.ConformanceMetadata{
 			StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: c.Version,
-			Labels: c.Labels, Strict: c.Spec.Strict, Complete: complete,
+			Labels: c.Labels, Strict: c.Spec.Strict, Known: c.Spec.Known != "", Complete: complete,
 		},
 		Product: c.Product, Reproduce: c.Reproduce, Environment: c.Environment,
 		Scenarios: []reports.ConformanceScenario{},

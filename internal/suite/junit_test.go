@@ -1,16 +1,14 @@
 package suite
 
 import (
-	"encoding/xml"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/onsi/ginkgo/v2/reporters"
-
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/reports"
 )
 
@@ -32,12 +30,12 @@ func TestJUnitNamesAndTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got reporters.JUnitTestSuites
-	if err := xml.Unmarshal(junit, &got); err != nil {
+	got, err := reports.DecodeJUnit(junit)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var cases []string
-	for _, c := range got.TestSuites[0].TestCases {
+	for _, c := range got.Cases {
 		cases = append(cases, fmt.Sprintf("%s %s %v", c.Classname, c.Name, c.Time))
 	}
 	want := []string{"conformance.upgrades quiet 81.5", "conformance.control quiet on none 42", "conformance verdict 0"}
@@ -49,34 +47,46 @@ func TestJUnitNamesAndTimes(t *testing.T) {
 // A CI system must not show a suite as green if the suite shows nothing although none of its cases
 // failed, such as a suite without any control run.
 func TestJUnitIsNotGreenWhereNothingWasShown(t *testing.T) {
-	const why = "there was no control run; 1 of 1 scenarios passed core"
 	ended := scenarioThat(reports.ResultInconclusive, interrupted, 1)
 	ended.Interrupted = true
+	known := scenarioThat(reports.ResultKnown, "404", 1)
+	lenient := scenarioThat(reports.ResultKnown, "404", 1)
+	lenient.Spec.Known = run.KnownOnly
+	controlled := []reports.ControlRun{{Scenario: "quiet", Subject: "none", Result: reports.ResultPassed}}
 	for name, c := range map[string]struct {
 		only             *Case
-		result           reports.Result
+		controls         []reports.ControlRun
 		failures, errors int
-		told             bool // the case of the verdict says why
 	}{
-		"passed":                 {scenarioThat(reports.ResultPassed, "", 1), reports.ResultPassed, 0, 0, false},
-		"passed, and no control": {scenarioThat(reports.ResultPassed, "", 1), reports.ResultInconclusive, 1, 0, true},
-		"all skipped":            {scenarioThat(reports.ResultSkipped, "not here", 0), reports.ResultInconclusive, 1, 0, true},
-		"not reached":            {scenarioThat(reports.ResultSkipped, reports.NotReached, 0), reports.ResultInconclusive, 1, 0, true},
-		"failed":                 {scenarioThat(reports.ResultFailed, "404", 1), reports.ResultFailed, 2, 0, true},
-		"proved nothing":         {scenarioThat(reports.ResultInconclusive, "too little", 1), reports.ResultInconclusive, 2, 0, true},
-		"ended early":            {ended, reports.ResultInconclusive, 1, 1, true},
+		"passed":                 {scenarioThat(reports.ResultPassed, "", 1), controlled, 0, 0},
+		"passed, and no control": {scenarioThat(reports.ResultPassed, "", 1), nil, 0, 1},
+		"all skipped":            {scenarioThat(reports.ResultSkipped, "not here", 0), controlled, 0, 1},
+		"not reached":            {scenarioThat(reports.ResultSkipped, reports.NotReached, 0), controlled, 0, 1},
+		"failed":                 {scenarioThat(reports.ResultFailed, "404", 1), controlled, 2, 0},
+		"known":                  {known, controlled, 2, 0},
+		"known, with --known":    {lenient, controlled, 0, 0},
+		"proved nothing":         {scenarioThat(reports.ResultInconclusive, "too little", 1), controlled, 0, 2},
+		"ended early":            {ended, controlled, 0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			junit, err := junitOf([]*Case{c.only}, reports.ConformanceReport{Result: c.result, Sentence: why})
+			report := reports.ConformanceReport{
+				Metadata: reports.ConformanceMetadata{Complete: !c.only.Interrupted, Known: c.only.Spec.Known != ""}, Scenarios: []reports.ConformanceScenario{*c.only.Scenario},
+				Control: reports.ConformanceControl{Runs: c.controls},
+			}
+			report.Conclude()
+			junit, err := junitOf([]*Case{c.only}, report)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got reporters.JUnitTestSuites
-			if err := xml.Unmarshal(junit, &got); err != nil {
+			got, err := reports.DecodeJUnit(junit)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Failures != c.failures || got.Errors != c.errors || strings.Contains(string(junit), why) != c.told {
-				t.Errorf("%d failures and %d errors, want %d and %d, and that it says %q: %v:\n%s", got.Failures, got.Errors, c.failures, c.errors, why, c.told, junit)
+			if got.Failures != c.failures || got.Errors != c.errors {
+				t.Errorf("%d failures and %d errors, want %d and %d:\n%s", got.Failures, got.Errors, c.failures, c.errors, junit)
+			}
+			if overall := got.Cases[len(got.Cases)-1]; !strings.Contains(fmt.Sprint(overall.Failure, overall.Error, overall.SystemOut), report.Sentence) {
+				t.Errorf("the case of the verdict does not say %q:\n%s", report.Sentence, junit)
 			}
 		})
 	}
@@ -92,17 +102,17 @@ func TestJUnitIdentifiesWhatWasTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got reporters.JUnitTestSuites
-	if err := xml.Unmarshal(junit, &got); err != nil {
+	got, err := reports.DecodeJUnit(junit)
+	if err != nil {
 		t.Fatal(err)
 	}
 	properties := map[string]string{}
-	for _, p := range got.TestSuites[0].Properties.Properties {
+	for _, p := range got.Properties {
 		properties[p.Name] = p.Value
 	}
 	shown := strings.ReplaceAll(hostile, "\x1b", "\uFFFD") // XML does not allow this character
 	want := map[string]string{"label": shown, "kube-apiserver v1.37.1": shown, "kube-apiserver v1.37.1 sha256": "0a1b"}
-	if !maps.Equal(properties, want) || len(got.TestSuites) != 1 {
+	if !maps.Equal(properties, want) {
 		t.Errorf("properties %q, want %q", properties, want)
 	}
 }

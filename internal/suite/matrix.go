@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/binaries"
-	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
@@ -91,7 +90,7 @@ func (m *Matrix) Run(ctx context.Context) (reports.VersionMatrix, error) {
 	}
 	table := reports.NewMatrix(reports.MatrixMetadata{
 		StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: run.Version(), Backend: m.Spec.Backend,
-		Tested: reports.Tested{Label: m.Spec.Label, Binaries: m.Binaries}, Complete: complete && ctx.Err() == nil,
+		Known: m.Spec.Known != "", Tested: reports.Tested{Label: m.Spec.Label, Binaries: m.Binaries}, Complete: complete && ctx.Err() == nil,
 	}, pairs, done)
 	table.Reproduce, table.Environment = m.Reproduce, run.Machine()
 	return table, RenderMatrix(table, m.Out, m.Console)
@@ -219,7 +218,7 @@ func (c *cell) finish(f Finished) {
 	}
 	if f.Problem != "" {
 		c.Trouble = cmp.Or(c.Trouble, f.Problem)
-		if f.Report == nil || f.Report.Verdict.Outcome != invariant.OutcomeFail {
+		if f.Report == nil || !f.Report.Standing().Violated {
 			c.Core = reports.ProfileResult{Result: reports.ResultInconclusive, Reason: c.Trouble}
 			c.Extended = c.Core
 		}

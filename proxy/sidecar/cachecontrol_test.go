@@ -39,7 +39,7 @@ func TestEveryAnswerHasCacheControl(t *testing.T) {
 	check("401 of the sidecar", ask(p.client(new(p.frontCA.issue(subject{name: "alice"})), true), "GET", common), 401, cacheControl)
 	check("403 of the sidecar: an identity that headers cannot carry", ask(p.user(" alice"), "GET", common), 403, cacheControl)
 	check("403 of the local server", ask(nobody, "GET", debugPeersPath), 403, cacheControl)
-	check("400 of the sidecar", ask(p.client(new(p.ca.issue(subject{name: "alice"})), false), "GET", common, "Connection", "Impersonate-User"), 400, cacheControl)
+	check("400 of the sidecar", ask(p.client(new(p.ca.issue(subject{name: "alice"})), false), "GET", common, "Connection", "Impersonate-Nothing"), 400, cacheControl)
 	check("200 of a page of the sidecar's own", ask(p.user("root", "system:masters"), "GET", metricsPath), 200, cacheControl)
 	check("merged discovery", ask(alice, "GET", "/apis", "Accept", aggregated), 200, "public")
 	check("merged discovery in the older format", ask(alice, "GET", "/apis", "Accept", "application/json"), 200, cacheControl)

@@ -51,7 +51,7 @@ func draft(b *strings.Builder, number int, seen []Seen) {
 	fmt.Fprintf(b, `---
 # Drafted from a run. The predicate under "matches" takes what was seen, and no more. Only a person
 # can write these fields: title (a few words), symptom (what a user of the API sees), impact, demands,
-# versions, cause, upstream, confirmed; and decide on disclosure.
+# versions, cause, upstream, confirmed; and decide on disclosure: docs/findings.md says the rule.
 apiVersion: %s
 kind: %s
 number: %d
@@ -62,7 +62,7 @@ grade: %s
 disclosure: %s
 scenarios: %s
 `, APIVersion, Kind, number, quoted(one.Signature.Core().String()), quoted(cmp.Or(one.Sentence, "not told")), quoted(listed(versions)),
-		one.Grade, PrivateFirst, flow(unique(scenarios)))
+		one.Grade, Public, flow(unique(scenarios)))
 	if one.Reproduce != "" {
 		fmt.Fprintf(b, "reproduce: %s\n", quoted(one.Reproduce))
 	}

@@ -81,7 +81,7 @@ type Disclosure string
 // These are all states of disclosure.
 const (
 	Public       Disclosure = "public"
-	PrivateFirst Disclosure = "private first" // security@kubernetes.io clears it before it is published
+	PrivateFirst Disclosure = "private first" // a client can harm servers: only what, where and since when is told
 	Withdrawn    Disclosure = "withdrawn"
 )
 
@@ -200,6 +200,10 @@ func (f Finding) validate() error {
 	case f.Disclosure != Public && f.Disclosure != PrivateFirst && f.Disclosure != Withdrawn:
 		return fmt.Errorf("finding %d: disclosure %q; it is %q, %q or %q", f.Number, f.Disclosure, Public, PrivateFirst, Withdrawn)
 	}
+	if f.Disclosure == PrivateFirst && f.teaches() {
+		return fmt.Errorf("finding %d is %s: it has a title, at most %d sentences of symptom, and matches, and says nothing about how to cause it",
+			f.Number, f.Disclosure, mostPrivate)
+	}
 	if err := f.Upgrade.validate(); err != nil {
 		return fmt.Errorf("finding %d: upgrade: %w", f.Number, err)
 	}
@@ -218,6 +222,17 @@ func (f Finding) validate() error {
 		}
 	}
 	return nil
+}
+
+// mostPrivate is how many sentences may tell of a finding that is private first.
+const mostPrivate = 3
+
+// teaches reports whether a finding says more than what is wrong, since when, who is affected and how
+// to notice or avoid it.
+func (f Finding) teaches() bool {
+	sentences := strings.Count(strings.TrimSuffix(strings.TrimSpace(f.Symptom), ".")+" ", ". ") + 1
+	return sentences > mostPrivate || f.Upgrade != nil || f.Impact+f.Cause+f.Reproduce+f.Confirmed+f.Chance != "" ||
+		len(f.Upstream)+len(f.Switches)+len(f.Scenarios) > 0
 }
 
 // ReadFile reads the user's own findings: one or more YAML documents.

@@ -23,7 +23,7 @@ func TestEveryFileSaysWhatPeopleAskFor(t *testing.T) {
 		if i > 0 && f.Number <= All()[i-1].Number {
 			t.Errorf("finding %d follows %d: numbers are given once", f.Number, All()[i-1].Number)
 		}
-		if f.Impact == "" || f.Versions == "" || f.Cause == "" || f.Confirmed == "" || f.Reproduce == "" || len(f.Upstream) == 0 {
+		if f.Disclosure != PrivateFirst && (f.Impact == "" || f.Versions == "" || f.Cause == "" || f.Confirmed == "" || f.Reproduce == "" || len(f.Upstream) == 0) {
 			t.Errorf("finding %d has no impact, versions, cause, confirmation, command or place upstream: %+v", f.Number, f)
 		}
 		if (len(f.Matches) == 0) != (f.Disclosure == Withdrawn) {

@@ -53,24 +53,16 @@ the files in [reports/findings](../reports/findings).
 
 A violation is **known** if one of these findings explains it. The run then names the number of the
 finding. Every other violation is **NEW**. The file of a finding has a predicate that decides this
-from the signature of a violation. A known violation of the KEP still makes a run fail. With
-` + "`--known`" + ` (` + "`KNOWN=1`" + ` for make) only a NEW violation makes a run fail.
+from the signature of a violation. [usage.md](usage.md#verdicts-and-exit-codes) says what that means
+for the verdict on a run.
 
-**Private first** marks a finding that could harm a cluster in one of two ways:
+A finding is **public**, with a text that can be filed as an issue as it stands, unless a client can
+use it to crash, hang or starve a server or to get past one of its security checks: such a finding
+is **private first**, goes to <https://kubernetes.io/security>, and its page says what is wrong,
+since when, and how to notice or avoid it, but not how to cause it.
 
-- A server answers 404 for whole resources that a live server serves, or leaves them out of
-  aggregated discovery. This contradicts the KEP, and the client's own request is not the cause.
-  Controllers may then delete or leak objects.
-- A client can harm the control plane.
-
-Such a finding goes to security@kubernetes.io first. Only then are its page and the scenarios that
-show it published. The same is true of the other places that name these causes:
-[policies.md](policies.md), [ablation.md](ablation.md), [scenarios.md](scenarios.md),
-[parity.md](parity.md), [kind.md](kind.md), the picture in [usage.md](usage.md),
-` + "`sim/parity/known.json`, `internal/e2e`" + ` and comments.
-
-If a run shows a NEW violation that could harm a cluster, send the directory of the run to
-security@kubernetes.io. Send any other NEW violation to SIG API Machinery.
+If a run shows a NEW violation of that kind, do not publish its directory. Send any other NEW
+violation to SIG API Machinery.
 
 The KEP does not number its goals. This page calls them:
 

@@ -56,13 +56,6 @@ var byScenario = []mutant{
 		changes: []string{"Quirks.TrustAnyHop=true", "Routing.RefuseAtHop=false"},
 	},
 	{
-		part: "hop", name: "denial-believed",
-		wrong: "A client's header that denies a hop counts more than the peer that made the hop, and servers believe that peers serve a " +
-			"custom resource that was deleted.",
-		changes: []string{"Quirks.TrustAnyHop=true", "Routing.RefuseAtHop=false", "Knowledge.Extensions=ignored", "Fetching.AfterChange=0s", "Fetching.Interval=0s",
-			"Fetching.WhenTold=false"},
-	},
-	{
 		part: "stream", name: "last-object-lost",
 		wrong: "The last object of a list from a peer is lost.",
 		plant: func(acted func()) sim.Defects {
