@@ -168,7 +168,7 @@ func TestForwardPreservesAnswer(t *testing.T) {
 			h.Set("Keep-Alive", "timeout=5")
 			h.Set(HopHeader, "true")
 			h.Set("x-kubernetes-apiserver-rerouted", "true")
-			h.Set("Trailer", "X-Checksum, X-Skewproof-Refused")
+			h.Set("Trailer", "X-Checksum, "+RefusedHeader)
 			if r.Header.Get("Accept-Encoding") == "gzip" {
 				h.Set("Content-Encoding", "gzip")
 				w.Write(compressed.Bytes())

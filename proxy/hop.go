@@ -45,7 +45,7 @@ func (h *Handler) rerouted(r *http.Request, trustAny bool) bool {
 // SaysRerouted reports whether headers claim that a peer sent the request. Any client can claim
 // this.
 func SaysRerouted(h http.Header) bool {
-	said := false
+	said := false                 // every value counts
 	for name, values := range h { // in any order
 		if isHopHeader(name) && !strings.EqualFold(name, RefusedHeader) {
 			for _, v := range values {

@@ -145,7 +145,7 @@ func TestClientsIdentityHeadersAreDropped(t *testing.T) {
 		r := httptest.NewRequest("GET", gadgetsPath, nil)
 		maps.Copy(r.Header, hostile)
 		maps.Copy(r.Header, kept)
-		r.Header["Connection"] = []string{c.options + "X-Own-User, " + HopHeaderPublished}
+		r.Header["Connection"] = []string{c.options + "X-Remote-User, X-Remote-Group, " + RefusedHeader}
 		r.Header["Upgrade"] = []string{"websocket"}
 		s.serve(r)
 		names, _ := newIdentityHeaders(configured)

@@ -162,10 +162,10 @@ var queries = []string{
 
 // extras are headers, some with a meaning for a proxy and some without.
 var extras = []http.Header{
-	{"X-Kubernetes-Peer-Proxied": {"true"}}, {"X-Kubernetes-Peer-Proxied": {"true"}}, {"X-Kubernetes-Peer-Proxied": {"TRUE"}},
-	{"X-Kubernetes-Apiserver-Rerouted": {"true"}},
+	{"X-Kubernetes-Peer-Proxied": {"true"}}, {"X-Kubernetes-Peer-Proxied": {"true"}}, {"X-Kubernetes-Apiserver-Rerouted": {"true"}},
 	{"Connection": {"close"}}, {"Connection": {"keep-alive, X-Custom"}, "X-Custom": {"1"}, "Keep-Alive": {"timeout=5"}},
 	{"Connection": {"Audit-Id"}}, {"Connection": {"X-Forwarded-For", "user-agent,accept"}},
+	{"Connection": {"Impersonate-User"}, "Impersonate-User": {"carol"}}, {"Connection": {"X-Remote-User, X-Remote-Group"}},
 	{"Te": {"trailers, deflate"}}, {"Te": {"gzip"}}, {"Proxy-Authorization": {"Basic x"}, "Proxy-Connection": {"close"}},
 	{"Upgrade": {"websocket"}}, {"Trailer": {"X-Sum"}},
 	{"X-Forwarded-For": {"192.0.2.7"}}, {"X-Forwarded-For": {"192.0.2.7", "192.0.2.8"}}, {"X-Forwarded-Host": {"other"}, "X-Forwarded-Proto": {"http"}},

@@ -63,6 +63,9 @@ func (t *terminal) end(w io.Writer, files ...string) error {
 func WriteSummary(w io.Writer, r RunReport, opts SummaryOptions) error {
 	t := &terminal{SummaryOptions: opts}
 	t.verdict(r.Verdict.Outcome, r.Verdict.Sentence)
+	if why, _, _ := strings.Cut(r.Metadata.Error, "\n"); why != "" && r.Verdict.Outcome == invariant.OutcomeFail { // otherwise the verdict says it
+		fmt.Fprintf(t, "The run ended early: %s\n\n", plain(sentence(why)))
+	}
 	r.Metadata.summarize(t)
 	if r.Metadata.Unjudged != "" { // each invariant would repeat this
 		return t.end(w, HTMLFile, JSONFile, JUnitFile)

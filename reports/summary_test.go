@@ -3,6 +3,8 @@ package reports
 import (
 	"strings"
 	"testing"
+
+	"github.com/skewproof/skewproof/internal/invariant"
 )
 
 func summarize(t *testing.T, r RunReport, opts SummaryOptions) string {
@@ -39,6 +41,23 @@ func TestSummaryOfARunThatWasNotJudged(t *testing.T) {
 	s := summarize(t, r, SummaryOptions{Dir: "out"})
 	if strings.Contains(s, r.Invariants[0].Name) || !strings.HasSuffix(s, "out/report.html\nout/report.json\nout/junit.xml\n") {
 		t.Errorf("it says:\n%s", s)
+	}
+}
+
+// The verdict of a run that failed does not say that the run ended early, so another line does.
+func TestSummaryOfAFailedRunThatEndedEarly(t *testing.T) {
+	r := small()
+	const line = "\n\nThe run ended early: step 2, sweep: the run was stopped.\n\n"
+	if s := summarize(t, r, SummaryOptions{}); strings.Contains(s, "ended early") {
+		t.Errorf("of a whole run it says:\n%s", s)
+	}
+	r.Metadata.Error = "step 2, sweep: the run was stopped\nand more"
+	if s := summarize(t, r, SummaryOptions{}); !strings.Contains(s, line) {
+		t.Errorf("it says:\n%s", s)
+	}
+	r.Verdict.Outcome = invariant.OutcomeInconclusive
+	if s := summarize(t, r, SummaryOptions{}); strings.Contains(s, line) {
+		t.Errorf("it says it twice:\n%s", s)
 	}
 }
 

@@ -10,7 +10,7 @@ var loopByMutualStaleBelief = scenario.Scenario{
 	Name: "loop-by-mutual-stale-belief",
 	Happens: "Every server serves a custom resource and knows that the others do. It is deleted while two servers cannot reach each other, " +
 		"and then the network is healed: no server serves the resource, and each of the two may believe for minutes that the other " +
-		"does. Some clients send the header by which servers mark requests that they pass on.",
+		"does.",
 	Holds: "No request goes from one server to another and back, or on to a third. Requests for the deleted resource are soon " +
 		"answered 404 again, and stay so after everything has expired that servers remember for some minutes.",
 	Source: "KEP-4020, risks and mitigations 4: a rerouted request is never rerouted again; k8s.io/apiserver, pkg/util/peerproxy: what " +
@@ -20,8 +20,7 @@ var loopByMutualStaleBelief = scenario.Scenario{
 	Family:     scenario.Safety,
 	Labels:     []string{"slow"},
 	Control:    scenario.Control{Defect: "passed-back", Invariants: []string{"NoLoop"}},
-	Plan: planned(firstTo, pressure{Operations: 10000, Unserved: 500, ForgedHops: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
-		plan.Traffic = scenario.HostileTraffic
+	Plan: planned(firstTo, pressure{Operations: 10000, Unserved: 500}, func(plan *scenario.Plan, p scenario.Parameters) {
 		servers := plan.Names()
 		gadgets := &scenario.Definition{Group: "loop.skewproof.dev", Resource: "gadgets", Versions: []string{"v1"}}
 		plan.Settle(2 * time.Second)

@@ -1,10 +1,21 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/skewproof/skewproof/internal/engine"
+	"github.com/skewproof/skewproof/reports"
 )
 
 // twoServers is a kubeconfig of two servers. Neither of them runs.
@@ -62,5 +73,51 @@ func TestExistingServersAreOnlyRead(t *testing.T) {
 	}
 	if left, err := filepath.Glob("*"); err != nil || len(left) != 1 {
 		t.Errorf("it left %v, error %v", left, err)
+	}
+}
+
+// A run on servers of another owner that is stopped is judged by what it recorded, too.
+func TestAStoppedRunOnExistingServersIsJudged(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	var asked atomic.Int64
+	var ca []byte // of all test servers
+	serve := func(version string) string {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case r.URL.Path == "/version":
+				fmt.Fprintf(w, `{"gitVersion":%q}`, version)
+			case r.URL.Path == "/readyz":
+			case asked.Add(1) > 30:
+				stop(engine.ErrStopped)
+				fallthrough
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		t.Cleanup(server.Close)
+		ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+		return server.URL
+	}
+	older, newer := serve("v1.36.3"), serve("v1.37.1")
+	content := strings.NewReplacer("https://127.0.0.1:1", newer, "https://127.0.0.1:2", older,
+		"server:", "certificate-authority-data: "+base64.StdEncoding.EncodeToString(ca)+", server:").Replace(twoServers)
+	dir := filepath.Join(t.TempDir(), "run")
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, progress bytes.Buffer
+	root := newRoot()
+	root.SetArgs([]string{"run", "quiet", "--backend", "existing", "--kubeconfig", kubeconfig, "--qps", "100", "--out", dir})
+	root.SetOut(&out)
+	root.SetErr(&progress)
+	if err := root.ExecuteContext(ctx); exitCodeOf(err) != exitInconclusive || !strings.Contains(progress.String(), "the run was stopped; the report covers") {
+		t.Errorf("it ends with %v:\n%s%s", err, &progress, &out)
+	}
+	report, err := reports.Read(filepath.Join(dir, reports.JSONFile))
+	if err != nil || !strings.HasSuffix(report.Metadata.Error, ": the run was stopped") || report.Metadata.Operations == 0 {
+		t.Errorf("%+v, error %v", report.Metadata, err)
 	}
 }

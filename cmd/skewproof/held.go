@@ -47,9 +47,6 @@ Actions:
   heal [LABEL]                          end the fault of that label (the words that injected it, or as 'list' shows it), or all faults
   break-discovery SERVER PATH [HOW]     let fetches of /api or /apis by peers fail: with 500, breaks-off or cut-short
   restore-discovery SERVER PATH         let them succeed again
-  crowd SERVER                          let one caller keep hundreds of watches open, of resources that only other servers serve; the run
-                                        needs a load
-  disperse SERVER                       end the crowd at that server
   delete-lease SERVER                   delete the identity lease of the server
   compact-etcd, defragment-etcd         do what administrators do`,
 		Example: `  skewproof step DIR cut b a

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/reports"
 )
@@ -19,11 +20,18 @@ import (
 func main() { os.Exit(execute(os.Args[1:])) }
 
 func execute(words []string) int {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	endOnSignal(cancel)
-	catchClosedPipes()
 	root := newRoot()
+	cmd, _, unknown := root.Find(words)
+	ours := unknown == nil && cmd.Hidden // skewproof has started this process, and tells the user what there is to tell
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	endOnSignal(func() {
+		if !ours {
+			fmt.Fprintln(os.Stderr, "skewproof: stopping; a second Ctrl-C ends everything at once")
+		}
+		cancel(engine.ErrStopped)
+	})
+	catchClosedPipes()
 	root.SetArgs(joinKnown(words))
 	root.SetOut(standardOutput{os.Stdout})
 	err := root.ExecuteContext(ctx)
@@ -40,7 +48,7 @@ func execute(words []string) int {
 	if exit.err != nil {
 		fmt.Fprintln(os.Stderr, "skewproof:", reports.Printable(exit.err.Error()))
 	}
-	if cmd, _, err := root.Find(words); err != nil || !cmd.Hidden { // not for the commands that skewproof starts itself
+	if !ours {
 		if line := beforeMake(exit); line != "" {
 			fmt.Fprintln(os.Stderr, "skewproof:", line)
 		}

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/extension"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/sandbox"
@@ -134,7 +136,11 @@ func newHidden() []*cobra.Command {
 		}),
 		hidden(run.SandboxedCommand+" DIR", 1, func(cmd *cobra.Command, args []string) error {
 			limitMemory()
-			return run.Sandboxed(cmd.Context(), run.Dir(args[0]), console(cmd))
+			err := run.Sandboxed(cmd.Context(), run.Dir(args[0]), console(cmd))
+			if errors.Is(err, engine.ErrStopped) { // the outer half says it
+				return &exitError{code: exitNotRun}
+			}
+			return err
 		}),
 		hidden(run.SessionCommand+" DIR", 1, func(cmd *cobra.Command, args []string) error {
 			return run.Sessioned(cmd.Context(), run.Dir(args[0]), cmd.InOrStdin(), console(cmd))

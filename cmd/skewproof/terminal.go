@@ -13,17 +13,18 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/reports"
 )
 
-// endOnSignal makes the first signal that should end the command call cancel. A second signal ends
+// endOnSignal makes the first signal that should end the command call end. A second signal ends
 // this process, and the sandbox with it.
 //
 // If this process was started to ignore a signal, it continues to ignore it. [signal.Notify] would
 // change that. So with nohup a run survives its terminal, and the background jobs of a script
 // survive a Ctrl-C.
-func endOnSignal(cancel context.CancelFunc) {
+func endOnSignal(end func()) {
 	ending := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
 	if len(ending) == 0 { // Notify without signals would mean all signals
 		return
@@ -33,8 +34,7 @@ func endOnSignal(cancel context.CancelFunc) {
 	go func() {
 		<-signals
 		signal.Stop(signals)
-		fmt.Fprintln(os.Stderr, "skewproof: stopping; a second Ctrl-C ends everything at once")
-		cancel()
+		end()
 	}()
 }
 
@@ -42,21 +42,22 @@ func endOnSignal(cancel context.CancelFunc) {
 // context, and the second ends this process. endOnIgnored is for a held cluster, which does not end
 // by itself, because a shell starts its background jobs so that they ignore SIGINT.
 func endOnIgnored(parent context.Context, ending ...os.Signal) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(parent)
+	ctx, cancel := context.WithCancelCause(parent)
+	end := func() { cancel(engine.ErrStopped) }
 	ignored := slices.DeleteFunc(ending, func(s os.Signal) bool { return !signal.Ignored(s) })
 	if len(ignored) == 0 { // Notify without signals would mean all signals
-		return ctx, cancel
+		return ctx, end
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, ignored...)
 	go func() {
 		<-signals
 		fmt.Fprintln(os.Stderr, "skewproof: stopping; a second signal ends everything at once")
-		cancel()
+		end()
 		<-signals
 		os.Exit(exitNotRun)
 	}()
-	return ctx, cancel
+	return ctx, end
 }
 
 // catchClosedPipes makes writes to standard output fail if its reader has closed it, as in

@@ -150,7 +150,7 @@ func New(o Options, clusters Clusters) (*Campaign, error) {
 	if len(o.Versions) > 2 {
 		spec.Versions = o.Versions
 	}
-	chooser, err := newChooser(spec, o.Versions, max(o.First, 1), o.Candidates, o.Controllers, o.Spec.Subject == scenario.SubjectReference)
+	chooser, err := newChooser(spec, o.Versions, max(o.First, 1), o.Candidates, o.Controllers)
 	if err != nil {
 		return nil, err
 	}

@@ -23,19 +23,17 @@ type chooser struct {
 	candidates  uint64 // how many seeds there are for each schedule
 	from, to    string // the oldest and the newest version
 	controllers bool   // schedules start controllers
-	crowds      bool   // some schedules have a crowd
 	generator   *search.Generator
 }
 
 // newChooser makes the generator. versions are in ascending order.
-func newChooser(spec search.Spec, versions []string, first, candidates uint64, controllers, crowds bool) (*chooser, error) {
+func newChooser(spec search.Spec, versions []string, first, candidates uint64, controllers bool) (*chooser, error) {
 	spec.From, spec.To, spec.Versions = versions[0], versions[len(versions)-1], nil
 	if len(versions) > 2 {
 		spec.Versions = versions
 	}
 	g, err := search.NewGenerator(spec)
-	return &chooser{next: first, candidates: max(candidates, 1), from: spec.From, to: spec.To, controllers: controllers, crowds: crowds,
-		generator: g}, err
+	return &chooser{next: first, candidates: max(candidates, 1), from: spec.From, to: spec.To, controllers: controllers, generator: g}, err
 }
 
 // of is the schedule of a seed. It depends on nothing else.
@@ -49,9 +47,6 @@ func (c *chooser) of(seed uint64) (schedule, error) {
 	s := schedule{seed: seed, from: c.from, to: c.to}
 	if err := json.Unmarshal(encoded, &s.plan); err != nil {
 		return schedule{}, err
-	}
-	if c.crowds {
-		crowd(&s.plan, seed)
 	}
 	if c.controllers {
 		control(&s.plan, seed, c.from)

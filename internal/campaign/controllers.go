@@ -39,7 +39,6 @@ func control(p *scenario.Plan, seed uint64, version string) {
 	if begins < 0 {
 		return
 	}
-	begins = between(p.Steps, begins)
 	start := scenario.Step{Action: scenario.StartControllers, Version: version, Server: through, Optional: true}
 	create := []scenario.Step{start}
 	for _, o := range []scenario.Objects{owned, whole} {
@@ -61,7 +60,7 @@ func control(p *scenario.Plan, seed uint64, version string) {
 	}
 	at := map[int][]scenario.Step{ends: {{Action: scenario.CollectObjects, For: collection, Optional: true}}}
 	for _, change := range changes {
-		i := between(p.Steps, begins+choices.IntN(ends-begins+1))
+		i := begins + choices.IntN(ends-begins+1)
 		at[i] = slices.Insert(at[i], 0, change)
 	}
 	at[begins] = append(create, at[begins]...)
@@ -101,15 +100,4 @@ func skewed(p scenario.Plan) int {
 		}
 	}
 	return -1
-}
-
-// between moves an index of a step out of a crowd, which lasts as long as one of the plan's waits.
-func between(steps []scenario.Step, i int) int {
-	for i < len(steps) && steps[i].Action == scenario.EndCrowd {
-		i++
-	}
-	for i > 0 && steps[i-1].Action == scenario.StartCrowd {
-		i--
-	}
-	return i
 }

@@ -31,7 +31,7 @@ func TestSchedulesWithControllers(t *testing.T) {
 	var choosers [2]*chooser
 	for i := range choosers {
 		var err error
-		if choosers[i], err = newChooser(spec, versions, 1, 1, i > 0, true); err != nil {
+		if choosers[i], err = newChooser(spec, versions, 1, 1, i > 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,13 +52,6 @@ func TestSchedulesWithControllers(t *testing.T) {
 			t.Fatalf("seed %d gives two schedules, error %v", seed, err)
 		}
 		steps := about(s.plan)
-		crowded := false
-		for _, step := range s.plan.Steps {
-			if crowded && step.AboutControllers() {
-				t.Fatalf("seed %d: a crowd lasts through %s", seed, step)
-			}
-			crowded = step.Action == scenario.StartCrowd || crowded && step.Action != scenario.EndCrowd
-		}
 		if rest := slices.DeleteFunc(slices.Clone(s.plan.Steps), scenario.Step.AboutControllers); !reflect.DeepEqual(rest, bare.plan.Steps) {
 			t.Fatalf("seed %d: the other steps are %v, want %v", seed, rest, bare.plan.Steps)
 		}

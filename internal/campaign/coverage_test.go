@@ -66,7 +66,7 @@ func TestTheChoiceIsDeterministic(t *testing.T) {
 	versions := []string{"v1.35.4", "v1.36.3", "v1.37.1"}
 	var seeds [2][]uint64
 	for i := range seeds {
-		c, err := newChooser(spec, versions, 1, 8, false, true)
+		c, err := newChooser(spec, versions, 1, 8, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestTheChoiceIsDeterministic(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			alone, err := newChooser(spec, versions, s.seed, 1, false, true)
+			alone, err := newChooser(spec, versions, s.seed, 1, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestTheChoiceIsDeterministic(t *testing.T) {
 func TestTheChoicePrefersWhatWasNotReached(t *testing.T) {
 	spec := search.Spec{Policy: scenario.SubjectBuiltin, Servers: 3, Resources: 6}
 	reachedBy := func(candidates uint64) float64 {
-		c, err := newChooser(spec, []string{"v1.36.3", "v1.37.1"}, 1, candidates, false, true)
+		c, err := newChooser(spec, []string{"v1.36.3", "v1.37.1"}, 1, candidates, false)
 		if err != nil {
 			t.Fatal(err)
 		}

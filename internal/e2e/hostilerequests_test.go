@@ -75,7 +75,7 @@ var hostileRequests = []rawRequest{
 	{name: "a body after 100", text: write("Expect: 100-continue\r\nContent-Length: "+fmt.Sprint(len(aMap))+"\r\n", ""), then: aMap},
 	{name: "a body after 100, without rights", text: write("Expect: 100-continue\r\nContent-Length: "+fmt.Sprint(len(aMap))+"\r\n", ""), then: aMap, by: "nobody"},
 	{name: "another expectation", text: write("Expect: 200-ok\r\nContent-Length: "+fmt.Sprint(len(aMap))+"\r\n", aMap)},
-	{name: "trailers", text: write("Transfer-Encoding: chunked\r\nTrailer: X-Skewproof-Refused\r\n", chunked+"X-Skewproof-Refused: true\r\n\r\n")},
+	{name: "trailers", text: write("Transfer-Encoding: chunked\r\nTrailer: X-Remote-User\r\n", chunked+"X-Remote-User: root\r\n\r\n")},
 	{name: "a trailer that was not announced", text: write("Transfer-Encoding: chunked\r\n", chunked+"X-Remote-User: root\r\n\r\n")},
 	{name: "a forbidden trailer", text: write("Transfer-Encoding: chunked\r\nTrailer: Content-Length\r\n", chunked+"Content-Length: 3\r\n\r\n")},
 	{name: "trailers, HTTP/2", fields: fields(":method", "POST", ":path", configMaps+"?dryRun=All", "content-type", "application/json", "trailer", "x-remote-user"), data: aMap, trailer: []string{"x-remote-user", "root"}},

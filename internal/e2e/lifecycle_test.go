@@ -12,21 +12,29 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2/client"
 	"k8s.io/client-go/discovery"
+
+	"github.com/skewproof/skewproof/reports"
 )
 
 func TestNothingStaysBehind(t *testing.T) {
 	for name, c := range map[string]struct {
 		signal syscall.Signal
+		twice  bool
 		code   int
 		tidy   bool // the harness could remove its files
 	}{
-		"Ctrl-C":  {syscall.SIGINT, notRun, true},
-		"SIGTERM": {syscall.SIGTERM, notRun, true},
-		"kill -9": {syscall.SIGKILL, -1, false},
+		"Ctrl-C":       {syscall.SIGINT, false, inconclusive, true},
+		"SIGTERM":      {syscall.SIGTERM, false, inconclusive, true},
+		"Ctrl-C twice": {syscall.SIGINT, true, -1, false},
+		"kill -9":      {syscall.SIGKILL, false, -1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			begun := begin(t, "3 servers ready")
+			begun := begin(t, "3 servers ready", "--known")
 			begun.consistsOf(t, wholeRun)
+			if c.twice {
+				must(t, begun.cmd.Process.Signal(c.signal))
+				eventually(t, "it says that it is stopping", time.Minute, func() bool { return strings.Contains(begun.out.String(), stopping) })
+			}
 			if code := begun.end(t, c.signal); code != c.code {
 				t.Errorf("exit code %d, want %d; output:\n%s", code, c.code, begun.out)
 			}
@@ -38,11 +46,33 @@ func TestNothingStaysBehind(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(begun.dir, "scratch")); c.tidy && err == nil {
 				t.Error("the scratch directory was not removed")
 			}
-			if c.code == notRun && !strings.Contains(begun.out.String(), "interrupted") {
-				t.Errorf("it does not say that it was interrupted:\n%s", begun.out)
+			said := begun.out.String()
+			if c.signal != syscall.SIGKILL && strings.Count(said, stopping) != 1 {
+				t.Errorf("it does not say once that it is stopping:\n%s", said)
+			}
+			if c.code == inconclusive && !strings.Contains(said, "INCONCLUSIVE: ") {
+				t.Errorf("it has no verdict:\n%s", said)
 			}
 		})
 	}
+}
+
+// stopping is what a run says after the first signal.
+const stopping = "stopping; a second Ctrl-C ends everything at once"
+
+// A run that is stopped after a violation, in the middle of a step, is judged by what it recorded.
+func TestAStoppedRunIsJudged(t *testing.T) {
+	begun := begin(t, "step 3 of")
+	if code := begun.end(t, syscall.SIGINT); code != fail {
+		t.Errorf("exit code %d, want %d; output:\n%s", code, fail, begun.out)
+	}
+	nothingIsLeft(t, begun.dir)
+	report, err := reports.Read(filepath.Join(begun.dir, reports.JSONFile))
+	must(t, err)
+	if s := report.Standing(); !s.Violated || s.New || !s.Undecided || !strings.Contains(report.Metadata.Error, "the run was stopped") {
+		t.Errorf("%+v, error %q", s, report.Metadata.Error)
+	}
+	exits(t, run(t, "judge", begun.dir, "--known"), inconclusive)
 }
 
 func TestKeepAndShell(t *testing.T) {

@@ -4,24 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/hostile"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/traffic"
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// Gather implements [step.Crowds]. The caller of the crowd has an identity of its own. It asks for
-// what only other servers serve at the moment.
+// crowdWatches is the number of watches that the caller of a crowd keeps open. It is more than one
+// connection between two servers carries.
+const crowdWatches = 320
+
+// Gather implements [step.Crowds]. The caller of the crowd has an identity of its own. It watches
+// what only other servers serve at the moment. A released proxy is not asked.
 func (l *load) Gather(ctx context.Context, server string) (disperse func(), err error) {
+	if l.subject != scenario.SubjectReference && l.subject != scenario.SubjectNone {
+		return nil, &scenario.RefusedCrowd{Server: server, Why: "a crowd is for the subject " + scenario.SubjectReference}
+	}
 	if l.cluster.Serving(server) == 0 {
 		return nil, &scenario.RefusedCrowd{Server: server, Why: "it is not ready"}
 	}
@@ -34,25 +42,64 @@ func (l *load) Gather(ctx context.Context, server string) (disperse func(), err 
 	} else if err != nil {
 		return nil, &scenario.RefusedCrowd{Server: server, Why: "no server gave its caller a token: " + err.Error()}
 	}
-	target, err := l.crowdTarget(server)
+	address, err := l.cluster.URL(server)
 	if err != nil {
 		return nil, fmt.Errorf("gather a crowd at %s: %w", server, err)
 	}
-	target.Resources = paths
-	record := history.Crowd{Server: server, Kind: "watches", Start: l.recorder.Now(), Resources: paths}
+	caller := rest.CopyConfig(l.cluster.Anonymous())
+	caller.BearerToken = l.crowdToken
+	client, err := rest.HTTPClientFor(caller)
+	if err != nil {
+		return nil, fmt.Errorf("gather a crowd at %s: %w", server, err)
+	}
+	record := history.Crowd{Server: server, Start: l.recorder.Now(), Watches: crowdWatches, Resources: paths}
 	gathered, stop := context.WithCancel(context.WithoutCancel(ctx)) // the executor ends it, also after a cancelled run
-	ended := make(chan []hostile.Done, 1)
-	go func() { ended <- hostile.Attack(gathered, hostile.Crowd(), target) }()
+	var watches sync.WaitGroup
+	unanswered := make(chan error, crowdWatches)
+	for n := range crowdWatches {
+		watches.Go(func() {
+			if err := keepWatching(gathered, client, address+paths[n%len(paths)]+"?watch=true&timeoutSeconds=3600"); err != nil {
+				unanswered <- err
+			}
+		})
+	}
 	return func() {
 		record.End = l.recorder.Now()
 		stop()
-		for _, d := range <-ended {
-			record.Connections += d.Attacks + d.Failed
-			record.Failed += d.Failed
-			record.Problem = d.Last
+		watches.Wait()
+		close(unanswered)
+		for err := range unanswered {
+			record.Failed, record.Problem = record.Failed+1, err.Error()
 		}
 		l.recorder.Crowd(record)
 	}, nil
+}
+
+// keepWatching keeps a watch open until ctx ends, as an informer does. The error says why the server
+// never answered.
+func keepWatching(ctx context.Context, client *http.Client, url string) (last error) {
+	answered := false
+	for ctx.Err() == nil {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		if answer, err := client.Do(request); err == nil {
+			answered = true
+			_, _ = io.Copy(io.Discard, answer.Body) // until the watch ends
+			_ = answer.Body.Close()
+		} else if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+	if answered {
+		return nil
+	}
+	return last
 }
 
 // crowdTokenTimeout bounds the wait for one server's token. The server may be paused, or may not
@@ -97,23 +144,6 @@ func (l *load) crowdTokenOf(ctx context.Context, server string) (string, error) 
 	attempt, cancel := context.WithTimeout(ctx, crowdTokenTimeout)
 	defer cancel()
 	return traffic.CrowdToken(attempt, admin)
-}
-
-// crowdTarget is a server for the caller of a crowd.
-func (l *load) crowdTarget(server string) (hostile.Target, error) {
-	address, err := l.cluster.URL(server)
-	if err != nil {
-		return hostile.Target{}, err
-	}
-	at, err := url.Parse(address)
-	if err != nil {
-		return hostile.Target{}, err
-	}
-	trust, err := rest.TLSConfigFor(l.cluster.Anonymous())
-	if err != nil {
-		return hostile.Target{}, err
-	}
-	return hostile.Target{Address: at.Host, TLS: trust, Readers: []string{l.crowdToken}}, nil
 }
 
 // crossing returns the paths of the collections that a client can list, watch and create objects

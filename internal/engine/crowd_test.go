@@ -95,9 +95,13 @@ func TestAnyServerGivesTheCallerOfACrowdAToken(t *testing.T) {
 
 // A crowd that cannot gather does not end the run. The end of the run does.
 func TestACrowdWithoutATokenIsRefused(t *testing.T) {
-	l := &load{cluster: issuing{}, servers: []string{"a"}}
-	_, err := l.Gather(t.Context(), "a")
-	if refused := (*scenario.RefusedCrowd)(nil); !errors.As(err, &refused) {
-		t.Errorf("at a server that does not run: %v", err)
+	for subject, why := range map[string]string{
+		scenario.SubjectReference: "it is not ready", scenario.SubjectBuiltin: "a crowd is for the subject reference",
+	} {
+		l := &load{cluster: issuing{}, servers: []string{"a"}, subject: subject}
+		_, err := l.Gather(t.Context(), "a")
+		if refused := (*scenario.RefusedCrowd)(nil); !errors.As(err, &refused) || refused.Why != why {
+			t.Errorf("%s: %v, want %q", subject, err, why)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ type Options struct {
 	Seed   uint64
 	QPS    float64
 	Status func(format string, args ...any)
+	// Subject says whose proxy the servers run. A crowd is sent only to the reference, and to
+	// servers without a proxy.
+	Subject string
 	// ReadOnly sets up nothing. The load only reads, as the administrator of the cluster.
 	ReadOnly bool
 	// NoLoad sets up nothing and sends nothing, not even requests that find out what servers serve.
@@ -35,6 +39,9 @@ type Options struct {
 	// recorded. If it is nil, Run makes its own executor.
 	Steps *step.Executor
 }
+
+// ErrStopped is the cause with which a context ends when a signal stops the run.
+var ErrStopped = errors.New("the run was stopped")
 
 // Run starts the cluster and the load, carries out the steps, and closes the recorder. The error
 // says why the plan was cut short. The history then has everything recorded until then.
@@ -53,10 +60,11 @@ func Run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 }
 
 // ended says why a run ended. If the context was cancelled with a cause, the cause comes first,
-// because an error that follows from the cause says less. If a run is complete, a cancellation
-// without a cause does not make it fail.
+// because an error that follows from the cause says less. If a run is complete, a signal or a
+// cancellation without a cause does not make it fail.
 func ended(cause, err error) error {
-	if cause == nil || errors.Is(err, cause) || err == nil && errors.Is(cause, context.Canceled) {
+	stopped := errors.Is(cause, ErrStopped) || errors.Is(cause, context.Canceled)
+	if cause == nil || errors.Is(err, cause) || err == nil && stopped {
 		return err
 	}
 	return errors.Join(cause, err)
@@ -68,7 +76,10 @@ func run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, rec
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	if err := cluster.Start(ctx); err != nil {
+	switch err := cluster.Start(ctx); {
+	case err != nil && errors.Is(context.Cause(ctx), ErrStopped): // what a server said then explains nothing
+		return fmt.Errorf("not every server was ready: %w", ErrStopped)
+	case err != nil:
 		return err
 	}
 	o.Status("%d servers ready after %s", len(plan.Servers), (record.Now() - began).Round(100*time.Millisecond))

@@ -104,6 +104,9 @@ func TestWhyARunEnded(t *testing.T) {
 		{"complete", nil, nil, ""},
 		{"a step failed", nil, failed, "step 2 failed"},
 		{"cancelled when it was complete", context.Canceled, nil, ""},
+		{"stopped when it was complete", ErrStopped, nil, ""},
+		{"a step says that the run was stopped", ErrStopped, fmt.Errorf("step 2, sweep: %w", ErrStopped), "step 2, sweep: the run was stopped"},
+		{"stopped, and a log cannot be read", ErrStopped, failed, "the run was stopped\nstep 2 failed"},
 		{"cancelled, and a step failed", context.Canceled, failed, "context canceled\nstep 2 failed"},
 		{"a step says that the run was cancelled", context.Canceled, fmt.Errorf("sleep: %w", context.Canceled), "sleep: context canceled"},
 		{"a reason, though it was complete", reason, nil, "etcd ended"},
@@ -178,6 +181,22 @@ func TestTheHistoryTellsWhyARunWasEnded(t *testing.T) {
 	}
 	if !strings.HasPrefix(h.End.Error, "etcd ended although the run did not stop it") || !strings.Contains(h.End.Error, "connection refused") {
 		t.Errorf("it ended with %q", h.End.Error)
+	}
+}
+
+// What a server says when it was stopped before it was ready explains nothing.
+func TestARunThatIsStoppedBeforeItsServersAreReady(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(ErrStopped)
+	var file bytes.Buffer
+	recorder := history.NewRecorder(&file, history.Run{Servers: []history.Server{{Name: "a"}}}, nil)
+	err := Run(ctx, scenario.Plan{Servers: []scenario.Server{{Name: "a"}}}, &starting{}, recorder, Options{Status: t.Logf})
+	if !errors.Is(err, ErrStopped) {
+		t.Errorf("it ended with %v", err)
+	}
+	h, err := history.Read(&file)
+	if err != nil || h.End.Error != "not every server was ready: the run was stopped" {
+		t.Errorf("it ended with %q, error %v", h.End.Error, err)
 	}
 }
 

@@ -34,6 +34,7 @@ type load struct {
 	verbs    []string
 	sweepQPS float64
 	status   func(string, ...any)
+	subject  string // whose proxy the servers run
 	// crowdToken is the token of the caller of crowds, once it has been needed.
 	crowdToken string
 }
@@ -115,7 +116,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	if err != nil {
 		return nil, err
 	}
-	l := &load{cluster: cluster, recorder: recorder, servers: servers, sweepQPS: sweepQPS, status: o.Status}
+	l := &load{cluster: cluster, recorder: recorder, servers: servers, sweepQPS: sweepQPS, status: o.Status, subject: o.Subject}
 	if o.ReadOnly {
 		l.verbs = workload.ReadVerbs
 		l.sweepQPS = min(l.sweepQPS, 2*o.QPS) // these servers also have other users

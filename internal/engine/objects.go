@@ -14,14 +14,15 @@ import (
 // cannot be read.
 var errNoWitness = errors.New("this backend cannot read what exists from etcd: choose another scenario, or backend local")
 
-// watchObjects records the objects in etcd and every change of them. end records the last changes,
-// and says why changes are missing.
+// watchObjects records the objects in etcd and every change of them until end, also after ctx has
+// ended: informers may still receive changes then. end records the last changes, and says why
+// changes are missing.
 func watchObjects(ctx context.Context, c cluster.Reachable, recorder *history.Recorder) (end func() error, err error) {
 	witness, ok := c.(cluster.Witness)
 	if !ok {
 		return nil, errNoWitness
 	}
-	watching, cancel := context.WithCancel(ctx)
+	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- witness.Objects(watching, recorder.Now, recorder.Object) }()
 	return func() error {

@@ -46,7 +46,7 @@ func sample() *History {
 		}},
 		Leases:     []Lease{{Server: "a", Incarnation: 1, First: 1, Last: 2, Advertised: "10.0.0.1:6443"}},
 		SlowProbes: []SlowProbe{{Server: "a", Start: 1, End: 5, Queued: 3}},
-		Crowds:     []Crowd{{Server: "a", Kind: "watches", Start: 1, End: 5, Connections: 4, Failed: 1, Problem: "p", Resources: []string{"/apis/x"}}},
+		Crowds:     []Crowd{{Server: "a", Start: 1, End: 5, Watches: 4, Failed: 1, Problem: "p", Resources: []string{"/apis/x"}}},
 		Counted:    []Counted{{Server: "a", Incarnation: 1, At: 6, Rerouted: []Rerouted{{Code: "200", GVR: GVR{"apps", "v1", "deployments"}, Together: true, Count: 3}}}},
 		Objects: []Object{{
 			Revision: 7, At: 3, Key: "/registry/configmaps/n/x", Gone: true, APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "x", UID: "u",

@@ -217,16 +217,6 @@ func attackUntil(t *testing.T, c Client, seen func(*observer) bool) {
 	}
 }
 
-// A crowd is one caller with rights, who has more watches open than one connection carries.
-func TestCrowd(t *testing.T) {
-	attackUntil(t, Crowd()[0], func(o *observer) bool {
-		if others := o.asked(func(r *http.Request) bool { return r.Header.Get("Authorization") != "Bearer three" }); others > 0 {
-			t.Errorf("%d requests are of another caller", others)
-		}
-		return o.gone.Load() == 0 && o.asked(func(r *http.Request) bool { return r.URL.Query().Has("watch") }) >= crowdSide*streams
-	})
-}
-
 // A client reports that its server does not answer.
 func TestAttackThatDoesNotArrive(t *testing.T) {
 	o, target := newObserver(t)

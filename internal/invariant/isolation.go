@@ -13,7 +13,7 @@ import (
 var isolation = Invariant{
 	Name:  "Isolation",
 	Grade: GradeExtended,
-	Sentence: "While one caller sends many requests that have to be passed on, no request of another caller to the same apiserver " +
+	Sentence: "While one caller keeps many watches open that have to be passed on, no request of another caller to the same apiserver " +
 		"fails, or waits longer than such requests wait at the apiservers that serve them.",
 	Source: "beyond KEP-4020; kube-apiservers keep callers apart by API Priority and Fairness (KEP-1040), " +
 		"and a proxy between them should too",
@@ -51,8 +51,8 @@ func judgeIsolation(f *Facts) *tally {
 	t := newTimedTally(f)
 	longest, slowest := history.Time(0), history.Time(0)
 	for _, c := range f.crowds {
-		if c.Connections == c.Failed {
-			t.doubt("no request of the crowd of %s reached %s: %s", c.Kind, c.Server, c.Problem)
+		if c.Watches == c.Failed {
+			t.doubt("no watch of the crowd reached %s: %s", c.Server, c.Problem)
 			continue
 		}
 		w := window{c.Start, c.End}
@@ -76,11 +76,11 @@ func judgeIsolation(f *Facts) *tally {
 		}
 		for _, d := range disturbed {
 			t.rule(d.o, rulingWrong)
-			wrong := d.wrong + " beside " + c.Kind
+			wrong := d.wrong + " beside watches"
 			if !own[d.wrong] {
 				wrong += onlyPassedOn
 			}
-			cause := fmt.Sprintf("%s beside another caller's %s, %s", d.cause, c.Kind, f.reachability(d.o, *d.o.situation))
+			cause := fmt.Sprintf("%s beside another caller's watches, %s", d.cause, f.reachability(d.o, *d.o.situation))
 			t.violate(d.o, *d.o.situation, wrong, cause, answer(d.o.op))
 		}
 		for _, d := range direct {

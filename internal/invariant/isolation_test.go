@@ -7,9 +7,9 @@ import (
 )
 
 // crowd adds a crowd at b.
-func (s *story) crowd(from, to float64, connections, failed int) *story {
+func (s *story) crowd(from, to float64, watches, failed int) *story {
 	s.h.Crowds = append(s.h.Crowds, history.Crowd{
-		Server: "b", Kind: "watches", Start: sec(from), End: sec(to), Connections: connections, Failed: failed, Problem: "connection refused",
+		Server: "b", Start: sec(from), End: sec(to), Watches: watches, Failed: failed, Problem: "connection refused",
 	})
 	return s
 }
@@ -65,7 +65,7 @@ func TestIsolation(t *testing.T) {
 		{"direct requests to the crowded server do not count", tell(name).crowd(60, 90, 4, 0).askEvery(60, 85.5, "b", widgets, 200, took(5)),
 			want{outcome: OutcomeInconclusive, unjudgeable: 26, reason: "the ground truth is unknown"}},
 		{"no request of the crowd arrived", tell(name).crowd(60, 90, 4, 4).askEvery(60, 85.5, "a", gadgets, 200).ask(70, "b", gadgets, 200),
-			want{outcome: OutcomeInconclusive, reason: "no request of the crowd of watches reached b: connection refused"}},
+			want{outcome: OutcomeInconclusive, reason: "no watch of the crowd reached b: connection refused"}},
 		{"no crowd", tell(name).ask(70, "b", gadgets, 200, took(5)),
 			want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 	})

@@ -124,9 +124,6 @@ func (b *existingBackend) carryOut(ctx context.Context, j *job, judge func(cut e
 		return err
 	}
 	made.Close()
-	if ctx.Err() != nil {
-		return errInterrupted
-	}
 	judge(err)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
@@ -104,25 +105,28 @@ func (d Dir) Render(report reports.RunReport, c Console) error {
 	})
 }
 
-// judge judges the recorded history, or the file if recorded is nil. cut says why the run was not
+// judge judges the history in memory, or the file if kept is nil. cut says why the run was not
 // carried out completely, or is nil. A run that was cut short may show a violation, but it never
-// passes. If it shows no violation, the error says why it was cut short.
-func (d Dir) judge(recorded *history.History, j Judging, c Console, cut error) (reports.RunReport, error) {
-	if _, err := os.Stat(d.History()); cut != nil && err != nil {
-		return reports.RunReport{}, fmt.Errorf("the run did not get as far as a history; logs are in %s", d.logs())
+// passes. If it shows no violation, the error says why it was cut short, unless the user stopped
+// it.
+func (d Dir) judge(kept *history.History, j Judging, c Console, cut error) (reports.RunReport, error) {
+	stopped := errors.Is(cut, engine.ErrStopped)
+	if recorded, err := os.Stat(d.History()); cut != nil && (err != nil || recorded.Size() == 0) {
+		if stopped {
+			return reports.RunReport{}, errInterrupted
+		}
+		return reports.RunReport{}, fmt.Errorf("the run did not get as far as a history: %w", cut)
 	}
-	var report reports.RunReport
-	var err error
-	if recorded != nil {
-		report, err = d.judgeHistory(recorded, j, c)
-	} else {
-		report, err = d.Judge(j, c)
+	judge := d.Judge
+	if kept != nil {
+		judge = func(j Judging, c Console) (reports.RunReport, error) { return d.judgeHistory(kept, j, c) }
 	}
-	switch {
-	case cut == nil && err == nil, report.Standing().Violated && err == nil:
+	report, err := judge(j, c)
+	if stopped {
+		fmt.Fprintf(c.Progress, "skewproof: %s; the report covers what was recorded until then, and is no pass\n", reports.Printable(cut.Error()))
+	}
+	if err == nil && (cut == nil || stopped || report.Standing().Violated) {
 		return report, nil
-	case cut == nil:
-		return reports.RunReport{}, err
 	}
 	return reports.RunReport{}, errors.Join(cut, err)
 }

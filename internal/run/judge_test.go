@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/reports"
 )
 
 // runOf is the directory of a run with that history.
@@ -69,8 +71,41 @@ func TestTheLossOfEtcdIsRecorded(t *testing.T) {
 }
 
 func TestARunWithoutAHistoryIsNotJudged(t *testing.T) {
-	dir := Dir(t.TempDir())
-	if _, err := dir.judge(nil, Judging{}, silent, dir.cutUnless(false)); err == nil || !strings.Contains(err.Error(), "did not get as far as a history") {
-		t.Errorf("it is judged with %v", err)
+	none, empty := Dir(t.TempDir()), runOf(t)
+	for _, dir := range []Dir{none, empty} { // what a killed process recorded may not have reached the file
+		if _, err := dir.judge(nil, Judging{}, silent, dir.cutUnless(false)); err == nil || !strings.Contains(err.Error(), "did not get as far as a history") {
+			t.Errorf("it is judged with %v", err)
+		}
+		if _, err := dir.judge(nil, Judging{}, silent, engine.ErrStopped); !errors.Is(err, errInterrupted) || KindOf(err) != KindNotRun {
+			t.Errorf("stopped, it is judged with %v", err)
+		}
+	}
+}
+
+// A run that was stopped has a verdict on what it recorded, whether anything was violated or not.
+// The same holds if its history has no end, because the process that wrote it had to be killed.
+func TestAStoppedRunIsJudgedByWhatItRecorded(t *testing.T) {
+	const crash = `{"lifecycle":{"server":"a","incarnation":1,"state":"crashed","at":5}}`
+	for name, c := range map[string]struct {
+		lines    []string
+		violated bool
+	}{
+		"nothing violated":          {[]string{`{"end":{"at":9,"error":"step 1, sweep: the run was stopped","complete":true}}`}, false},
+		"violated":                  {[]string{crash, `{"end":{"at":9,"error":"step 1, sweep: the run was stopped","complete":true}}`}, true},
+		"nothing violated, and cut": {[]string{`{"lifecycle":{"server":"a","incar`}, false},
+		"violated, and cut":         {[]string{crash, `{"lifecycle":{"server":"a","incar`}, true},
+	} {
+		dir := runOf(t, append([]string{recordOfARun}, c.lines...)...)
+		var said strings.Builder
+		report, err := dir.judge(nil, Judging{}, Console{Out: io.Discard, Progress: &said}, engine.ErrStopped)
+		if s := report.Standing(); err != nil || s.Violated != c.violated || !s.Undecided {
+			t.Errorf("%s: %+v, error %v", name, s, err)
+		}
+		if want := "skewproof: the run was stopped; the report covers what was recorded until then, and is no pass\n"; said.String() != want {
+			t.Errorf("%s: it says %q", name, &said)
+		}
+		if _, err := reports.Read(dir.File(reports.JSONFile)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

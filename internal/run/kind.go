@@ -108,6 +108,9 @@ func (b *kindBackend) carryOut(ctx context.Context, j *job, judge func(cut error
 	if err := errors.Join(os.Mkdir(config.Files.Keys, 0o700), os.Mkdir(config.Files.Nodes, 0o755)); err != nil {
 		return fmt.Errorf("write to output directory: %w", err)
 	}
+	defer context.AfterFunc(ctx, func() {
+		fmt.Fprintf(j.Progress, "skewproof: removing the cluster %s; if this is cut short, 'skewproof kind-clean' removes it\n", config.Name)
+	})()
 	var steps step.Executor
 	made, failed := record(ctx, j.Dir, j.manifest(programs{}), engine.Options{Status: j.status, Steps: &steps},
 		func(r *history.Recorder) (*kind.Cluster, error) {
@@ -122,8 +125,9 @@ func (b *kindBackend) carryOut(ctx context.Context, j *job, judge func(cut error
 			fmt.Fprintf(j.Progress, "%v\nSomething of the cluster %s may be left: 'skewproof kind-clean' removes it.\n", left, config.Name)
 		}
 	}()
-	if ctx.Err() != nil {
-		return errInterrupted
+	if errors.Is(failed, engine.ErrStopped) {
+		judge(failed)
+		return nil
 	}
 	made.Collect(ctx)
 	if !made.Up() {

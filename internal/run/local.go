@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/sandbox"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -105,6 +106,7 @@ func (localBackend) prepare(ctx context.Context, p *Plan) error {
 }
 
 // carryOut runs the sandboxed half. With Spec.Keep, the history is complete before that half ends.
+// If that half is killed, the history ends where it was killed.
 func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	got, err := j.Spec.get(ctx, j.needs(), j.Progress)
 	if err != nil {
@@ -143,11 +145,14 @@ func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error))
 		return nil
 	}
 	switch err := <-ended; {
+	case err != nil && ctx.Err() != nil:
+		judge(fmt.Errorf("%w: %w", engine.ErrStopped, err))
 	case err != nil:
-		return fmt.Errorf("%w; logs are in %s", err, j.Dir.logs())
+		judge(fmt.Errorf("%w; logs are in %s", err, j.Dir.logs()))
 	case code != 0 && ctx.Err() != nil:
-		return errInterrupted
+		judge(engine.ErrStopped)
+	default:
+		judge(j.Dir.cutUnless(code == 0))
 	}
-	judge(j.Dir.cutUnless(code == 0))
 	return nil
 }

@@ -30,10 +30,11 @@ type Result struct {
 	Standing invariant.Standing
 }
 
-// errInterrupted is the error of a run that was ended by a signal.
+// errInterrupted is the error of a run that a signal stopped before it had a history.
 var errInterrupted = errors.New("interrupted before there was a verdict")
 
-// Run carries out the run. The servers end when ctx ends. With Spec.Keep, the cluster stays up
+// Run carries out the run. When ctx ends, the servers end, and what was recorded until then is
+// judged. With Spec.Keep, the cluster stays up
 // after the verdict until ctx ends.
 func (s Spec) Run(ctx context.Context, c Console) (Result, error) {
 	plan, err := s.Plan()
@@ -122,7 +123,7 @@ func record[C cluster.Reachable](ctx context.Context, d Dir, m manifest, o engin
 	if err != nil {
 		return made, errors.Join(err, recorder.Close(err))
 	}
-	o.Seed, o.QPS, o.NoLoad = m.Run.Seed, m.Run.QPS, m.NoLoad
+	o.Seed, o.QPS, o.Subject, o.NoLoad = m.Run.Seed, m.Run.QPS, m.Run.Subject, m.NoLoad
 	if m.At != nil {
 		m.Plan.Steps, o.LeaveOn = m.Plan.Steps[:*m.At], true
 	}

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
@@ -66,9 +66,6 @@ func (simBackend) dryRun(p *Plan, out io.Writer) error {
 
 func (simBackend) prepare(context.Context, *Plan) error { return nil }
 
-// errStopped is the error of a simulated run that a signal ended.
-var errStopped = errors.New("the run was stopped; its report covers what was recorded until then, and is no pass")
-
 // carryOut also prints how much virtual time passed.
 func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	if err := j.begin(programs{}, Simulated); err != nil {
@@ -85,7 +82,7 @@ func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) e
 	}
 	var cut error
 	if result.Stopped {
-		cut = errStopped
+		cut = engine.ErrStopped
 	}
 	j.recorded = result.History
 	j.recorded.Sort() // the order in which the file is read

@@ -2,16 +2,13 @@ package scenario
 
 import "fmt"
 
-// These actions begin and end a crowd: one caller with rights who keeps hundreds of watches open
-// through Step.Server, of resources that only other servers serve. That is ordinary load, and other
-// callers must not notice it. There is at most one crowd at a server.
+// These actions begin and end a crowd: one caller with rights who keeps hundreds of ordinary watches
+// open through Step.Server, of resources that only other servers serve. Other callers must not
+// notice the crowd. There is at most one at a server.
 const (
-	StartCrowd Action = "crowd"    // start one at Step.Server
-	EndCrowd   Action = "disperse" // end it
+	StartCrowd Action = "crowd"
+	EndCrowd   Action = "disperse"
 )
-
-// Crowding says what the caller of a crowd does, for people.
-const Crowding = "keeps hundreds of watches open"
 
 // gather begins or ends a crowd.
 func (s *State) gather(step Step) error {
@@ -23,7 +20,7 @@ func (s *State) gather(step Step) error {
 	case step.Action == StartCrowd:
 		for i := range s.on {
 			if at(&s.on[i]) {
-				return fmt.Errorf("%s %s: a caller %s there already: end that first", step.Action, step.Server, Crowding)
+				return fmt.Errorf("%s %s: there is one already: end that first", step.Action, step.Server)
 			}
 		}
 		s.on = append(s.on, step)

@@ -237,7 +237,7 @@ func (s Step) String() string {
 	case CompactEtcd, DefragmentEtcd, DeleteLease:
 		return s.administers()
 	case StartCrowd:
-		return fmt.Sprintf("from now on one caller %s, through %s", Crowding, s.Server)
+		return fmt.Sprintf("from now on one caller keeps hundreds of watches open, through %s", s.Server)
 	case EndCrowd:
 		return fmt.Sprintf("end the crowd at %s", s.Server)
 	case BreakDiscovery:

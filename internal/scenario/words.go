@@ -15,7 +15,6 @@ var forms = map[Action]string{
 	Restart: "SERVER [VERSION]", Replace: "SERVER VERSION", Inject: "KIND FROM TO [PARAMETER=VALUE …]", Heal: "[LABEL]",
 	BreakDiscovery: "SERVER PATH [breaks-off | cut-short]", RestoreDiscovery: "SERVER PATH",
 	CompactEtcd: "", DefragmentEtcd: "", DeleteLease: "SERVER",
-	StartCrowd: "SERVER", EndCrowd: "SERVER",
 }
 
 // ParseStep parses a step as users write it:
@@ -29,7 +28,6 @@ var forms = map[Action]string{
 //	heal               everything: the Label is then empty
 //	compact-etcd       likewise defragment-etcd
 //	delete-lease b     the identity lease of b
-//	crowd b            hundreds of watches of one caller; disperse b ends them
 //	break-discovery a /apis [cut-short], restore-discovery a /apis
 //
 // The result is valid ([Step.Validate]). A [State] says whether it can be carried out.

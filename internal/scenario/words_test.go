@@ -30,8 +30,6 @@ func TestAStepIsReadFromWords(t *testing.T) {
 		"heal cut b a":                     {Action: Heal, Label: "cut b a"},
 		"break-discovery a /apis":          {Action: BreakDiscovery, Server: "a", Path: "/apis"},
 		"break-discovery a /api cut-short": {Action: BreakDiscovery, Server: "a", Path: "/api", Failure: fault.CutShort},
-		"crowd b":                          {Action: StartCrowd, Server: "b"},
-		"disperse b":                       {Action: EndCrowd, Server: "b"},
 		"restore-discovery a /apis":        {Action: RestoreDiscovery, Server: "a", Path: "/apis"},
 	} {
 		got, err := ParseStep(strings.Fields(line))
@@ -49,8 +47,6 @@ func TestWordsThatAreNoStep(t *testing.T) {
 		"sweep":                        `unknown action "sweep"`,
 		"restart":                      `"restart": write restart SERVER [VERSION]`,
 		"restart b v1.37.1 now":        "write restart SERVER [VERSION]",
-		"crowd":                        `"crowd": write crowd SERVER`,
-		"crowd b noise":                `"crowd b noise": write crowd SERVER`,
 		"replace b":                    `"replace b": write replace SERVER VERSION`,
 		"kill b -9":                    `write kill SERVER`,
 		"cut b":                        "write KIND FROM TO",

@@ -23,23 +23,17 @@ func (c *crowded) Gather(_ context.Context, server string) (func(), error) {
 	return func() { _ = c.act("disperse at " + server) }, c.act("gather at " + server)
 }
 
-func crowdAt(server string) scenario.Step {
-	return scenario.Step{Action: scenario.StartCrowd, Server: server}
-}
-
 // A crowd ends with its step, or at the end of the run. It is no disturbance.
 func TestCrowdsBeginAndEnd(t *testing.T) {
 	c := &crowded{}
 	with := config(&c.fake, c)
 	with.Load = c
 	err := performWith(t, t.Context(), with, twoServers,
-		crowdAt("a"), crowdAt("b"), at(scenario.EndCrowd, "b"), crowdAt("b"))
+		at(scenario.StartCrowd, "a"), at(scenario.StartCrowd, "b"), at(scenario.EndCrowd, "b"), at(scenario.StartCrowd, "b"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		"gather at a", "gather at b", "disperse at b", "gather at b", "disperse at a", "disperse at b",
-	}
+	want := []string{"gather at a", "gather at b", "disperse at b", "gather at b", "disperse at a", "disperse at b"}
 	if diff := cmp.Diff(want, c.done()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -54,20 +48,20 @@ func TestCrowdsThatCannotBe(t *testing.T) {
 	refusing := &crowded{refuse: true}
 	with := config(&refusing.fake, refusing)
 	with.Load = refusing
-	err := performWith(t, t.Context(), with, twoServers, crowdAt("a"), at(scenario.EndCrowd, "a"), at(scenario.Kill, "b"))
+	err := performWith(t, t.Context(), with, twoServers, at(scenario.StartCrowd, "a"), at(scenario.EndCrowd, "a"), at(scenario.Kill, "b"))
 	if err != nil || len(refusing.steps) != 3 || refusing.steps[0].Refused != "no crowd at a: nothing crosses" || refusing.steps[0].Error != "" {
 		t.Errorf("error %v, steps %+v", err, refusing.steps)
 	}
 	without := &fake{}
-	err = perform(t, without, crowdAt("a"), at(scenario.EndCrowd, "a"))
+	err = perform(t, without, at(scenario.StartCrowd, "a"), at(scenario.EndCrowd, "a"))
 	if err != nil || !strings.Contains(without.steps[0].Refused, "no crowd: this run sends none; choose backend local") {
 		t.Errorf("a load without crowds: error %v, steps %+v", err, without.steps)
 	}
 	c := &crowded{}
 	with = config(&c.fake, c)
 	with.Load = c
-	err = performWith(t, t.Context(), with, twoServers, crowdAt("a"), crowdAt("a"))
-	if err == nil || !strings.Contains(err.Error(), "a caller keeps hundreds of watches open there already") {
+	err = performWith(t, t.Context(), with, twoServers, at(scenario.StartCrowd, "a"), at(scenario.StartCrowd, "a"))
+	if err == nil || !strings.Contains(err.Error(), "there is one already") {
 		t.Errorf("two at one server: error %v", err)
 	}
 	if err := performWith(t, t.Context(), with, twoServers, at(scenario.EndCrowd, "a")); err == nil || !strings.Contains(err.Error(), "there is no crowd") {

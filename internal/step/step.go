@@ -43,7 +43,7 @@ type Load interface {
 	Observe(ctx context.Context, servers ...string)
 }
 
-// Crowds lets one caller send many requests at a time. A [Load] may be one.
+// Crowds lets one caller keep many watches open at a time. A [Load] may be one.
 type Crowds interface {
 	// Gather starts a crowd at a server. disperse ends it and records it ([history.Crowd]). The error
 	// is a [scenario.RefusedCrowd] if there is nothing that the crowd could ask for.

@@ -75,7 +75,7 @@ func (p *Parity) Run(ctx context.Context) (reports.Parity, error) {
 	compared := 0
 	for i, f := range p.carryOut(ctx, tasks) {
 		c := pairs[i/2]
-		if ended = c.finish(i%2, f, ctx.Err() != nil); ended != nil {
+		if ended = c.finish(i%2, f); ended != nil {
 			c.NotCompared = ended.Error()
 			break
 		}
@@ -213,10 +213,10 @@ func (p *Parity) readLocal(pairs []*pair) (missing []*run.Plan, err error) {
 }
 
 // finish stores the result of the run on the i-th backend, and compares both after the second. A
-// run that ended early because a server crashed has a report. It counts, unless it was interrupted.
-func (c *pair) finish(i int, f Finished, interrupted bool) error {
+// run that ended early because a server crashed has a report. It counts, unless it was stopped.
+func (c *pair) finish(i int, f Finished) error {
 	switch {
-	case f.Report != nil && (f.Problem == "" || !interrupted):
+	case f.Report != nil && !f.Stopped:
 		c.reports[i] = *f.Report
 	case c.reports[i].Kind == "":
 		return fmt.Errorf("%s, %s, on %s: %s", c.Scenario, c.Subject, parityBackends[i], f.Problem)

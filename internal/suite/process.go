@@ -60,6 +60,9 @@ type Finished struct {
 	Code int
 	// Report is the report that the run wrote. It is nil if there is none.
 	Report *reports.RunReport
+	// Stopped is true if the suite ended the run before it was over: because the suite was ended, or
+	// because the run took too long.
+	Stopped bool
 	// Problem says why there is no verdict: the last words of the run, or that the run took too
 	// long or was interrupted. It is empty for a run that was judged.
 	Problem string
@@ -108,16 +111,17 @@ func process(ctx context.Context, program string, limit time.Duration, spec run.
 		f.Report = &report
 	}
 	var exit *exec.ExitError
-	judged := f.Code >= codePass && f.Code <= codeInconclusive
+	judged := f.Report != nil && f.Code >= codePass && f.Code <= codeInconclusive
+	f.Stopped = limited.Err() != nil && (!judged || !f.Report.Metadata.Complete || f.Report.Metadata.Error != "")
 	switch {
-	case ctx.Err() != nil && (f.Report == nil || !judged || !f.Report.Metadata.Complete || f.Report.Metadata.Error != ""):
+	case f.Stopped && ctx.Err() != nil:
 		f.Problem, f.Report = interrupted, nil // a stopped run has a report of its first part, which does not count as a result of a suite
-	case f.Report != nil && judged: // even if the run got the signal to end at that moment
-	case limited.Err() != nil:
+	case f.Stopped:
 		f.Problem = fmt.Sprintf("not over after %s, and ended", limit)
+	case judged: // even if the run got the signal to end at that moment
 	case err != nil && !errors.As(err, &exit):
 		f.Problem = fmt.Sprintf("run it: %v", err)
-	case !judged:
+	case f.Code < codePass || f.Code > codeInconclusive:
 		f.Problem = fmt.Sprintf("exit code %d: %s", f.Code, lastSaid(log))
 	default:
 		f.Problem = fmt.Sprintf("exit code %d, and no readable report", f.Code)
@@ -156,7 +160,7 @@ func lastSaid(log io.ReadSeeker) string {
 	}
 	lines := strings.Split(strings.TrimSpace(string(said)), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
-		if message, ok := strings.CutPrefix(lines[i], "skewproof: "); ok && !strings.HasPrefix(message, "stopping;") {
+		if message, ok := strings.CutPrefix(lines[i], "skewproof: "); ok {
 			return strings.Join(append([]string{message}, lines[i+1:]...), " ")
 		}
 	}

@@ -51,6 +51,21 @@ var acts = map[string]func(dir string) int{
 		<-ended
 		return 2
 	},
+	"leaves a report of its first part": func(dir string) int {
+		ended := make(chan os.Signal, 1)
+		signal.Notify(ended, syscall.SIGTERM)
+		if os.WriteFile(dir+".begun", nil, 0o600) != nil {
+			return 3
+		}
+		<-ended
+		left := report(invariant.OutcomeFail, core("NoLoop", invariant.OutcomeFail))
+		left.APIVersion, left.Kind, left.Timeline.BucketSeconds = reports.APIVersion, reports.Kind, 1
+		left.Invariants[0].Violations, left.Metadata.Error = 1, "step 1, sweep: the run was stopped"
+		if os.Mkdir(dir, 0o700) != nil || reports.WriteAll(dir, *left) != nil {
+			return 3
+		}
+		return 1
+	},
 	"hangs unless released": func(dir string) int {
 		released := make(chan struct{})
 		go func() {
@@ -79,7 +94,7 @@ func hang(dir string, released <-chan struct{}) int {
 	if err := os.WriteFile(dir+".tidied", nil, 0o600); err != nil {
 		return 1
 	}
-	fmt.Fprintln(os.Stderr, "skewproof: stopping; a second Ctrl-C ends everything at once\nskewproof: interrupted before there was a verdict")
+	fmt.Fprintln(os.Stderr, "skewproof: interrupted before there was a verdict")
 	return 3
 }
 
@@ -189,6 +204,22 @@ func TestARunThatWasJudgedCounts(t *testing.T) {
 	cancel()
 	if f := <-done; f.Code != codeInconclusive || f.Problem != "" || f.Report == nil {
 		t.Errorf("exit code %d, problem %q, report %v", f.Code, f.Problem, f.Report != nil)
+	}
+}
+
+// The report of the first part of a run is not carried into the report of a suite that was ended.
+// If the run took too long, its violations count, and it is known why it is not over.
+func TestAReportOfAFirstPart(t *testing.T) {
+	const what = "leaves a report of its first part"
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, done := hanging(t, ctx, what)
+	cancel()
+	if f := <-done; !f.Stopped || f.Problem != interrupted || f.Report != nil {
+		t.Errorf("the suite was ended: %+v", f)
+	}
+	if f, _ := act(t, t.Context(), time.Second, what); !f.Stopped || f.Code != 1 || !strings.Contains(f.Problem, "not over after 1s") || f.Report == nil {
+		t.Errorf("it took too long: exit code %d, problem %q, report %v", f.Code, f.Problem, f.Report != nil)
 	}
 }
 

@@ -65,18 +65,22 @@ func TestStatusesThatOpenTheGate(t *testing.T) {
 // The authorizer must ask the local server whenever the handler would answer with a merged
 // document. So both must read hop headers in the same way.
 func TestAuthorizerAndHandlerAgreeOnHops(t *testing.T) {
-	for value, merged := range map[string]bool{"": true, "false": true, "x": true, "true": false, " TRUE ": false} { //nolint:gocritic // the spaces are tested
-		for _, header := range []string{proxy.HopHeader, proxy.HopHeaderPublished} {
-			r := httptest.NewRequest(http.MethodGet, "/apis", nil)
-			r = r.WithContext(context.WithValue(r.Context(), fromPeerKey{}, true))
-			r.Header.Set(header, value)
-			if got := (&discoveryAuthorizer{}).mayBeMerged(r); got != merged {
-				t.Errorf("%s: %q from a peer: merged %t, want %t", header, value, got, merged)
-			}
-			// Upstream's handler reads the hop header of resource requests only.
-			if !(&discoveryAuthorizer{trustsAnyHop: true}).mayBeMerged(r) {
-				t.Errorf("%s: %q from a peer, where any hop is trusted: merged false, want true", header, value)
-			}
+	for _, c := range []struct {
+		header, value string
+		merged        bool
+	}{
+		{proxy.HopHeader, "true", false}, {proxy.HopHeaderPublished, "", true}, {proxy.HopHeaderPublished, "false", true},
+		{proxy.HopHeaderPublished, "x", true}, {proxy.HopHeaderPublished, "true", false}, {proxy.HopHeaderPublished, " TRUE ", false},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/apis", nil)
+		r = r.WithContext(context.WithValue(r.Context(), fromPeerKey{}, true))
+		r.Header.Set(c.header, c.value)
+		if got := (&discoveryAuthorizer{}).mayBeMerged(r); got != c.merged {
+			t.Errorf("%s: %q from a peer: merged %t, want %t", c.header, c.value, got, c.merged)
+		}
+		// Upstream's handler reads the hop header of resource requests only.
+		if !(&discoveryAuthorizer{trustsAnyHop: true}).mayBeMerged(r) {
+			t.Errorf("%s: %q from a peer, where any hop is trusted: merged false, want true", c.header, c.value)
 		}
 	}
 }
