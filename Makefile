@@ -13,6 +13,8 @@ OUT     ?=
 KUBECONFIG ?=
 # Which scenarios, in Ginkgo's language of labels.
 LABELS   ?=
+# For 'make test-kind': a regular expression over the names of tests; all on kind if empty.
+ON_KIND  ?=
 # What the nodes of kind can run.
 VERSIONS ?= v1.36.3 v1.37.1
 # Where 'make image' writes to.
@@ -33,17 +35,13 @@ KNOWN    ?= 1
 PKG      ?=
 FUZZTIME ?= 1m
 
-# Unit tests that Linux machines may have to skip: some allow no namespaces, some have no browser. go test names skipped tests and
-# their reasons with -v only.
-MAY_SKIP := ./internal/sandbox ./internal/pages
-# Unit tests without the race detector, which makes them take minutes: they run simulations of one goroutine each, and what they test
-# starts no goroutines of its own. Only the command does, to handle signals. RACE_OF_COMMAND are the tests of that, and of several runs at
-# once, which have the detector. The tests of ./sim/search run such simulations with it.
-NO_RACE := ./cmd/skewproof ./internal/campaign ./sim/mutants
-RACE_OF_COMMAND := AtATime|AtOnce|Interrupted|Signal|Stop
-
-# What 'make check' leaves to 'make test'.
-SLOW := ./cmd/skewproof ./internal/e2e ./internal/pages ./internal/suite ./proxy/sidecar ./sim ./sim/mutants ./sim/search
+# All unit tests. Those of ./internal/e2e run real servers.
+UNIT := $$(go list ./... | grep -vxF -e "$$(go list ./internal/e2e)")
+# Without cgo, 'make build' has compiled much of what tests need. Less frequent garbage collection takes a quarter off simulations.
+UNIT_ENV := CGO_ENABLED=0 GOGC=400 GOMEMLIMIT=1GiB
+# For 'make e2e': a regular expression over the names of tests to leave out.
+SKIP ?=
+SMOKE = CGO_ENABLED=0 .ci/tests -v 'on real servers' -count=1 -timeout 60m -skip 'OnKind$(if $(SKIP),|$(SKIP))' ./internal/e2e
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -71,7 +69,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build check test unit e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image release kind-images test-kind kind-clean lint lint-more fmt clean
+.PHONY: help scenario build test test-all race e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image release kind-images test-kind kind-clean lint lint-more fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -103,25 +101,28 @@ clients: build ## What kubectl and client libraries can do through an older serv
 bench: build ## Run the smoke set, or NAME, ten times: does any verdict differ? [NAME BACKEND SUBJECT FROM TO SERVERS OUT PARALLEL]
 	bin/skewproof bench $(if $(filter command,$(origin NAME)),$(NAME),--labels smoke) --runs 10 --backend $(BACKEND) $(PLAN_FLAGS) $(PARALLEL_FLAG)
 
-check: ## Check what is quick: formatting, vet, and the unit tests that take seconds; two minutes once all is compiled
-	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
-	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
-	go vet ./...
-	go vet -tags planted ./proxy/sidecar ./cmd/skewproof
-	go test $$(go list ./... | grep -vxF -e "$$(go list $(SLOW))")
-
-test: unit e2e ## Run the unit tests and real end-to-end runs
-
-unit: ## Run the unit tests, most with the race detector; skipped ones are shown with the reason
+test: ## Run all unit tests without the race detector, and one real rolling upgrade: at most 15 minutes once the servers are cached
 	status=0; \
-	go test -race -timeout 30m $$(go list ./... | grep -vxF -e "$$(go list ./internal/e2e $(MAY_SKIP) $(NO_RACE))") || status=1; \
-	go test -race -timeout 30m ./cmd/skewproof -run '$(RACE_OF_COMMAND)' || status=1; \
-	go test -timeout 30m $(NO_RACE) || status=1; \
-	go test -race -v $(MAY_SKIP) || status=1; \
+	$(UNIT_ENV) .ci/tests 'unit tests' -timeout 30m $(UNIT) || status=1; \
+	CGO_ENABLED=0 .ci/tests -v 'on real servers' -count=1 -timeout 60m ./internal/e2e -run '^TestRollingUpgrade$$' || status=1; \
 	exit $$status
 
-e2e: ## Run the scenarios for real; what this machine cannot run is skipped with the reason
-	go test -v -count=1 -timeout 60m -skip OnKind ./internal/e2e
+test-all: ## Run the same unit tests with the race detector, and the smoke set on real servers: more than an hour
+	status=0; \
+	.ci/tests 'unit tests' -race -timeout 90m $(UNIT) || status=1; \
+	$(SMOKE) || status=1; \
+	exit $$status
+
+race: ## Run the unit tests of packages that start goroutines with the race detector
+	status=0; \
+	.ci/tests 'with the race detector' -race -vet=off -timeout 30m $$(awk '!/^#/ && NF == 1' .ci/race-packages) || status=1; \
+	awk '!/^#/ && NF == 2' .ci/race-packages | while read -r package tests; do \
+		.ci/tests "with the race detector, $$package" -race -vet=off -timeout 30m "$$package" -run "$$tests" </dev/null || exit 1; \
+	done || status=1; \
+	exit $$status
+
+e2e: ## Run the smoke set of tests on real servers; what this machine cannot run is skipped with the reason [SKIP]
+	$(SMOKE)
 
 e2e-all: ## The same with every scenario, not the smoke set alone: nearly two hours
 	go test -v -count=1 -timeout 240m -skip OnKind ./internal/e2e -args -all
@@ -143,8 +144,8 @@ release: ## Make the archives, images and checksums of a tag, in bin/release; th
 kind-images: ## Make the images of the kind backend [VERSIONS="v1.36.3 v1.37.1"]
 	go build -o bin/kind-images ./kindconfigs/image && bin/kind-images $(VERSIONS)
 
-test-kind: ## Run scenarios on kind clusters, where Docker and the images are there
-	go test -v -count=1 -timeout 60m ./internal/e2e -run OnKind
+test-kind: ## Run scenarios on kind clusters, where Docker and the images are there [ON_KIND]
+	CGO_ENABLED=0 .ci/tests -v 'on kind' -count=1 -timeout 60m ./internal/e2e -run '$(or $(ON_KIND),OnKind)'
 
 kind-clean: build ## Remove what runs on kind that were killed have left behind
 	bin/skewproof kind-clean
@@ -153,7 +154,7 @@ parity: build ## Run every scenario on real processes and in the simulator, and 
 	bin/skewproof parity $(PLAN_FLAGS)
 
 mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found; with RATES=10000, how many of so many find each rare one [RATES]
-	go test ./sim/mutants -count=1 -timeout 60m -v $(if $(RATES),-run TestRates) -args -full $(if $(RATES),-rates=$(RATES))
+	go test ./sim/mutants -count=1 -timeout 60m -v $(if $(RATES),-run '^$$' -bench '^BenchmarkRates$$' -benchtime 1x -args -rates=$(RATES),-args -full)
 
 mutation: ## Change one operator at a time with gremlins, and show which changes no test notices; fails below 90 % (hours, or SAMPLE=100 mutants of each package) [PKG PAGE SAMPLE]
 	go run ./internal/mutation -gremlins $(GREMLINS) $(if $(SAMPLE),-sample $(SAMPLE)) $(if $(PAGE),-page $(PAGE)) $(or $(PKG),$(MUTATED))

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -49,7 +51,7 @@ func codeOf(t *testing.T, err error) int {
 // the reference it passes, and the faults have an effect.
 func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 	for _, s := range scenarios.All() {
-		if !s.Limits.Allows(backendSim) || raceEnabled && !slices.Contains(s.Labels, "smoke") { // without the detector all run: see the Makefile
+		if !s.Limits.Allows(backendSim) {
 			continue
 		}
 		expected := map[string]int{"builtin": exitFail, "none": exitFail, "reference": exitPass}
@@ -66,7 +68,11 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 			t.Run(s.Name+"/"+subject, func(t *testing.T) {
 				t.Parallel()
 				// The rate is a little higher than the pressure that scenarios demand.
-				code, report, out := simulated(t, filepath.Join(t.TempDir(), "run"), s.Name, "--subject", subject, "--qps", "110")
+				dir := filepath.Join(t.TempDir(), "run")
+				code, report, out := simulated(t, dir, s.Name, "--subject", subject, "--qps", "110")
+				if slices.Contains(s.Labels, "smoke") {
+					judgedAgain(t, dir, code)
+				}
 				if code != want || report.Metadata.Backend != "sim" || !report.Metadata.Complete {
 					t.Errorf("exit code %d, want %d:\n%s", code, want, out)
 				}
@@ -89,6 +95,23 @@ func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// judgedAgain checks that the file of a run gives the same report as the history in the memory of
+// the run.
+func judgedAgain(t *testing.T, dir string, code int) {
+	t.Helper()
+	file := filepath.Join(dir, reports.JSONFile)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t, "judge", dir); codeOf(t, err) != code {
+		t.Errorf("judged again: %v, want exit code %d", err, code)
+	}
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("judged again, the report is another: %v\n%s", err, cmp.Diff(string(before), string(after)))
 	}
 }
 

@@ -30,8 +30,8 @@ const (
 	usage        = 4
 )
 
-// all is true to run every test. Otherwise only the smoke set is run, for which 'make test' has
-// time.
+// all is true to run every test. Otherwise only the smoke set is run, for which continuous
+// integration has time.
 var all = flag.Bool("all", false, "run every scenario that has a test here, not the smoke set alone")
 
 // onlyWithAll skips a test that is not in the smoke set.

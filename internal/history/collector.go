@@ -21,7 +21,7 @@ func NewCollector(run Run, now func() Time) Collector {
 func (c Collector) Part(p Part) (*History, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kept.sort()
+	c.kept.Sort()
 	return Slice(c.kept, p)
 }
 

@@ -68,7 +68,7 @@ func Read(r io.Reader) (*History, error) {
 	if err := h.check(); err != nil {
 		return nil, err
 	}
-	h.sort()
+	h.Sort()
 	return h, nil
 }
 
@@ -252,7 +252,8 @@ func (h *History) checkDeliveries(servers map[string]bool) error {
 	return nil
 }
 
-func (h *History) sort() {
+// Sort sorts the records by time, as [Read] does.
+func (h *History) Sort() {
 	slices.SortStableFunc(h.Operations, func(a, b Operation) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), strings.Compare(a.ID, b.ID))
 	})

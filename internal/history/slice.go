@@ -49,7 +49,7 @@ func Slice(h *History, p Part) (*History, error) {
 	s.existing(h)
 	s.document(h)
 	s.out.End = End{At: p.To - p.From, Error: p.Error, Complete: true}
-	s.out.sort()
+	s.out.Sort()
 	return s.out, nil
 }
 

@@ -75,12 +75,16 @@ func (f *Facts) unansweredBefore(from, to string, w window) Obstacle {
 
 // anyObstacle is the strongest obstacle between any two servers in a past time.
 func (f *Facts) anyObstacle(w window) Obstacle {
-	strongest := ObstacleNone
+	strongest, known := f.anyObstacles[w]
+	if known {
+		return strongest
+	}
 	for _, from := range f.servers {
 		for _, to := range f.servers {
 			strongest = stronger(strongest, f.obstacleBefore(from.name, to.name, w))
 		}
 	}
+	f.anyObstacles[w] = strongest
 	return strongest
 }
 

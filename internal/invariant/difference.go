@@ -101,16 +101,44 @@ func contrast(d Difference, left, right map[element]bool) *Difference {
 	return &d
 }
 
-// compareDocuments completes d. A document is nil if the history does not hold it.
-func compareDocuments(d Difference, left, right *document) *Difference {
-	if left == nil || right == nil {
-		return &d
+// comparison says how two documents differ.
+type comparison struct {
+	lists  Difference // names no server
+	differ []element  // which only one of them lists, in any order
+}
+
+// compared compares two documents. Thousands of responses can hold the same two.
+func (f *Facts) compared(left, right *document) *comparison {
+	pair := [2]*document{left, right}
+	if c, ok := f.comparisons[pair]; ok {
+		return c
 	}
 	a, b := elements(left), elements(right)
 	inA, inB := elementSet(left, everything), elementSet(right, everything)
-	out := contrast(d, inA, inB)
-	out.OrderOnly = left.Hash != right.Hash && !slices.Equal(a, b) && maps.Equal(inA, inB) && len(a) == len(b)
-	return out
+	c := &comparison{lists: *contrast(Difference{}, inA, inB)}
+	c.lists.OrderOnly = left.Hash != right.Hash && !slices.Equal(a, b) && maps.Equal(inA, inB) && len(a) == len(b)
+	for e := range inA {
+		if !inB[e] {
+			c.differ = append(c.differ, e)
+		}
+	}
+	for e := range inB {
+		if !inA[e] {
+			c.differ = append(c.differ, e)
+		}
+	}
+	f.comparisons[pair] = c
+	return c
+}
+
+// compareDocuments completes d. A document is nil if the history does not hold it.
+func (f *Facts) compareDocuments(d Difference, left, right *document) *Difference {
+	if left == nil || right == nil {
+		return &d
+	}
+	c := f.compared(left, right).lists
+	d.OnlyLeft, d.OnlyRight, d.OnlyLeftTotal, d.OnlyRightTotal, d.OrderOnly = c.OnlyLeft, c.OnlyRight, c.OnlyLeftTotal, c.OnlyRightTotal, c.OrderOnly
+	return &d
 }
 
 // summary writes d for people.
@@ -212,7 +240,7 @@ func (f *Facts) onlySubresourcesDiffer(a, b string) bool {
 	if left == nil || right == nil || a == b {
 		return false
 	}
-	d := contrast(Difference{}, elementSet(left, everything), elementSet(right, everything))
+	d := f.compared(left, right).lists
 	resources := func(e element) bool { return e.subresource == "" }
 	inLeft, inRight := elementSet(left, resources), elementSet(right, resources)
 	return d.OnlyLeftTotal+d.OnlyRightTotal > 0 && len(lacking(inLeft, inRight))+len(lacking(inRight, inLeft)) == 0

@@ -138,7 +138,7 @@ func mostFrequent(pool []sighting) representation {
 
 // compareAnswers says how two responses that should be equal differ.
 func (f *Facts) compareAnswers(a, b *history.Operation) (*Difference, string) {
-	d := compareDocuments(Difference{
+	d := f.compareDocuments(Difference{
 		Left: fmt.Sprintf("%s at %s", a.Server, clock(a.Start)), Right: fmt.Sprintf("%s at %s", b.Server, clock(b.Start)),
 		LeftHash: a.Document, RightHash: b.Document, LeftETag: a.ETag, RightETag: b.ETag,
 	}, f.documents[a.Document], f.documents[b.Document])

@@ -366,16 +366,7 @@ func (f *Facts) extensionBetween(o *observation, other string) Extension {
 	if a == nil || b == nil || len(f.exclusions) == 0 {
 		return ExtensionNone
 	}
-	inA, inB := elementSet(a, everything), elementSet(b, everything)
-	var differ []element
-	for _, pair := range [...][2]map[element]bool{{inA, inB}, {inB, inA}} {
-		for e := range pair[0] { // in any order
-			if !pair[1][e] {
-				differ = append(differ, e)
-			}
-		}
-	}
-	return f.extensionOf(o, differ)
+	return f.extensionOf(o, f.compared(a, b).differ)
 }
 
 // extensionOfOrder is ExtensionOrder if all groups would have their versions in order without those

@@ -50,6 +50,8 @@ type Facts struct {
 	overload     history.Time      // total time in which the machine was overloaded
 	pressure     history.Pressure  // the pressure that the servers were really under
 	unions       map[string]map[element]bool
+	comparisons  map[[2]*document]*comparison // filled by compared
+	anyObstacles map[window]Obstacle          // filled by anyObstacle
 	complete     map[completenessKey]completeness
 }
 
@@ -73,7 +75,7 @@ func NewFacts(h *history.History) *Facts {
 		run: h.Run, bounds: boundsOf(h.Run), end: h.End,
 		faults: map[link][]history.Fault{}, byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
 		setups: map[process]string{}, unions: map[string]map[element]bool{}, builtIns: map[groupVersion]bool{},
-		complete: map[completenessKey]completeness{},
+		complete: map[completenessKey]completeness{}, comparisons: map[[2]*document]*comparison{}, anyObstacles: map[window]Obstacle{},
 		removals: map[string][]*observation{},
 	}
 	for hash, d := range h.Documents {

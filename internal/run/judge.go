@@ -82,6 +82,10 @@ func (d Dir) Judge(j Judging, c Console) (reports.RunReport, error) {
 	if err != nil {
 		return reports.RunReport{}, err
 	}
+	return d.judgeHistory(h, j, c)
+}
+
+func (d Dir) judgeHistory(h *history.History, j Judging, c Console) (reports.RunReport, error) {
 	known, err := j.Findings(h.Run.Subject)
 	if err != nil {
 		return reports.RunReport{}, err
@@ -101,10 +105,11 @@ func (d Dir) Render(report reports.RunReport, c Console) error {
 	})
 }
 
-// judge judges the recorded history. cut says why the run was not carried out completely, or is
-// nil. A run that was cut short may show a violation, but it never passes. If it shows no
-// violation, the error says why it was cut short, unless the user stopped it.
-func (d Dir) judge(j Judging, c Console, cut error) (reports.RunReport, error) {
+// judge judges the history in memory, or the file if kept is nil. cut says why the run was not
+// carried out completely, or is nil. A run that was cut short may show a violation, but it never
+// passes. If it shows no violation, the error says why it was cut short, unless the user stopped
+// it.
+func (d Dir) judge(kept *history.History, j Judging, c Console, cut error) (reports.RunReport, error) {
 	stopped := errors.Is(cut, engine.ErrStopped)
 	if recorded, err := os.Stat(d.History()); cut != nil && (err != nil || recorded.Size() == 0) {
 		if stopped {
@@ -112,7 +117,11 @@ func (d Dir) judge(j Judging, c Console, cut error) (reports.RunReport, error) {
 		}
 		return reports.RunReport{}, fmt.Errorf("the run did not get as far as a history: %w", cut)
 	}
-	report, err := d.Judge(j, c)
+	judge := d.Judge
+	if kept != nil {
+		judge = func(j Judging, c Console) (reports.RunReport, error) { return d.judgeHistory(kept, j, c) }
+	}
+	report, err := judge(j, c)
 	if stopped {
 		fmt.Fprintf(c.Progress, "skewproof: %s; the report covers what was recorded until then, and is no pass\n", reports.Printable(cut.Error()))
 	}

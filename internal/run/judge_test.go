@@ -30,7 +30,7 @@ const recordOfARun = `{"run":{"schema":"skewproof/history/v1alpha1","scenario":"
 // In this test, the sandboxed half was killed, or had no space left, in the middle of a line.
 func TestARunThatWasKilledIsJudgedByWhatItRecorded(t *testing.T) {
 	dir := runOf(t, recordOfARun, `{"lifecycle":{"server":"a","incarnation":1,"sta`)
-	report, err := dir.judge(Judging{}, silent, dir.cutUnless(false))
+	report, err := dir.judge(nil, Judging{}, silent, dir.cutUnless(false))
 	if err == nil || report.Verdict.Outcome != "" || KindOf(err) != KindNotRun || !strings.Contains(err.Error(), "not carried out to its end") || strings.Contains(err.Error(), "read history") {
 		t.Errorf("it is judged with %v", err)
 	}
@@ -41,7 +41,7 @@ func TestARunThatWasKilledIsJudgedByWhatItRecorded(t *testing.T) {
 
 func TestARunThatCannotBeJudgedSaysWhy(t *testing.T) {
 	dir := runOf(t, recordOfARun, "hello", "")
-	_, err := dir.judge(Judging{}, silent, dir.cutUnless(false))
+	_, err := dir.judge(nil, Judging{}, silent, dir.cutUnless(false))
 	for _, want := range []string{"not carried out to its end", "line 2: not a history record"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("it is judged with %v, want %q in it", err, want)
@@ -73,10 +73,10 @@ func TestTheLossOfEtcdIsRecorded(t *testing.T) {
 func TestARunWithoutAHistoryIsNotJudged(t *testing.T) {
 	none, empty := Dir(t.TempDir()), runOf(t)
 	for _, dir := range []Dir{none, empty} { // what a killed process recorded may not have reached the file
-		if _, err := dir.judge(Judging{}, silent, dir.cutUnless(false)); err == nil || !strings.Contains(err.Error(), "did not get as far as a history") {
+		if _, err := dir.judge(nil, Judging{}, silent, dir.cutUnless(false)); err == nil || !strings.Contains(err.Error(), "did not get as far as a history") {
 			t.Errorf("it is judged with %v", err)
 		}
-		if _, err := dir.judge(Judging{}, silent, engine.ErrStopped); !errors.Is(err, errInterrupted) || KindOf(err) != KindNotRun {
+		if _, err := dir.judge(nil, Judging{}, silent, engine.ErrStopped); !errors.Is(err, errInterrupted) || KindOf(err) != KindNotRun {
 			t.Errorf("stopped, it is judged with %v", err)
 		}
 	}
@@ -97,7 +97,7 @@ func TestAStoppedRunIsJudgedByWhatItRecorded(t *testing.T) {
 	} {
 		dir := runOf(t, append([]string{recordOfARun}, c.lines...)...)
 		var said strings.Builder
-		report, err := dir.judge(Judging{}, Console{Out: io.Discard, Progress: &said}, engine.ErrStopped)
+		report, err := dir.judge(nil, Judging{}, Console{Out: io.Discard, Progress: &said}, engine.ErrStopped)
 		if s := report.Standing(); err != nil || s.Violated != c.violated || !s.Undecided {
 			t.Errorf("%s: %+v, error %v", name, s, err)
 		}

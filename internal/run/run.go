@@ -63,7 +63,7 @@ func (p *Plan) Run(ctx context.Context, c Console) (result Result, err error) {
 	err = p.backend.carryOut(ctx, j, func(cut error) {
 		// Judge what was recorded.
 		var report reports.RunReport
-		report, unjudged = dir.judge(Judging{p.Spec.Strict, p.Spec.Known}, c, cut)
+		report, unjudged = dir.judge(j.recorded, Judging{p.Spec.Strict, p.Spec.Known}, c, cut)
 		result.Standing = report.Standing()
 	})
 	if _, missing := os.Stat(dir.History()); missing == nil {
@@ -79,6 +79,9 @@ type job struct {
 	Run    history.Run
 	Dir    Dir
 	status func(format string, args ...any)
+	// recorded is the history if the process has it in memory, sorted like the file. Otherwise it is
+	// nil, and judging reads the file.
+	recorded *history.History
 	// documents makes the sandboxed half record what the first server serves, and then end.
 	documents bool
 }

@@ -84,11 +84,11 @@ func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) e
 	if result.Stopped {
 		cut = engine.ErrStopped
 	}
-	requests := len(result.History.Operations)
-	result.History = nil // judging reads it again, and the memory does not hold two of a long run
+	j.recorded = result.History
+	j.recorded.Sort() // the order in which the file is read
 	judge(cut)
 	fmt.Fprintf(j.Out, "\nSimulated %s of virtual time in %s: %d requests, %d events, trace %s.\n", result.Until.Round(time.Second),
-		took.Round(time.Millisecond), requests, result.Events, search.HashText(result.Hash))
+		took.Round(time.Millisecond), len(j.recorded.Operations), result.Events, search.HashText(result.Hash))
 	return nil
 }
 

@@ -168,6 +168,7 @@ func TestLocalServerSeesTheCaller(t *testing.T) {
 
 // A client's identity survives a hop, and a client cannot pretend to be a peer.
 func TestOnlyPeersCanSetTheHopHeader(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	const path = "/apis/new.example/v2/novelties"
 	for name, by := range map[string]*http.Client{"a user": p.user("mallory"), "nobody": p.client(nil, true)} {
@@ -277,6 +278,7 @@ func TestUnauthenticatedConnectionsAreClosed(t *testing.T) {
 }
 
 func TestMergedDiscoveryNeedsTheLocalServersPermission(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	for _, path := range []string{"/apis", "/api", "/apis/"} {
 		if got := p.atA.get(p.client(nil, true), path); got.code != http.StatusForbidden || !strings.HasSuffix(got.status(t).Message, "a says so") {

@@ -32,6 +32,7 @@ func mayNot(names ...string) func(authorizer.Attributes) bool {
 // gets the 503 with the reason. If the local server does not answer this question, the 503 gives no
 // reason.
 func TestOwn503sAreAuthorized(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	p.atB.stop()
 	if err := <-p.atB.ended; err != nil {

@@ -25,6 +25,7 @@ import (
 // A kube-apiserver answers some requests before it authenticates the caller. Here this is a request
 // with an invalid timeout. After such an answer, the sidecar must not show merged discovery.
 func TestAnswersBeforeAuthorizationDoNotShowMergedDiscovery(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	for name, by := range map[string]*http.Client{"nobody": p.client(nil, true), "alice": p.user("alice")} {
 		for _, path := range []string{"/apis", "/apis/", "/api", "/openapi/v3", "/apis/new.example", "/apis/new.example/v2"} {

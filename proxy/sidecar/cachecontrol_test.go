@@ -11,6 +11,7 @@ import (
 // WithCacheControl). The sidecar must do this too, also in its own answers, and only once in each
 // answer.
 func TestEveryAnswerHasCacheControl(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	alice, nobody := p.user("alice"), p.client(nil, true)
 	const unreachable = "/apis/new.example/v2/namespaces/default/novelties"

@@ -63,6 +63,7 @@ func addressOf(a *apiserver) string { return strings.TrimPrefix(a.server.URL, "h
 // A server without a sidecar gets the same requests as one with a sidecar. A request for a resource
 // that no server serves is answered with 404.
 func TestServerWithoutSidecarIsAsked(t *testing.T) {
+	t.Parallel()
 	for name, adjust := range map[string]func(o *Options, a, b *apiserver){
 		"at the address that a flag gives": func(o *Options, _, b *apiserver) {
 			o.DirectPeers = []string{"apiserver-a=192.0.2.1:6443", "apiserver-b=" + addressOf(b)}
@@ -105,6 +106,7 @@ func isAsked(t *testing.T, b *apiserver, r *running) {
 // If the address of the server is unknown, its resources are unknown too. So no request is answered
 // with 404.
 func TestServerWithoutSidecarThatIsNotFound(t *testing.T) {
+	t.Parallel()
 	_, r := beside(t, func(o *Options, a, b *apiserver) {
 		a.publish(b)
 		o.FindDirectPeers = false
@@ -120,6 +122,7 @@ func TestServerWithoutSidecarThatIsNotFound(t *testing.T) {
 
 // An address must belong to a server with a certificate of the peers' authority.
 func TestServerWithoutSidecarIsVerified(t *testing.T) {
+	t.Parallel()
 	for name, known := range map[string]bool{"at the address that a flag gives": true, "where it could be found": false} {
 		t.Run(name, func(t *testing.T) {
 			b, r := beside(t, func(o *Options, a, b *apiserver) {

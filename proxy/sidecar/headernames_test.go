@@ -136,6 +136,7 @@ func TestHeaderNamesDisagree(t *testing.T) {
 // client of the other one must not get an identity by a header of this name. Names that everybody
 // knows are read.
 func TestPeersCannotCarryNamesThatTheyDoNotKnow(t *testing.T) {
+	t.Parallel()
 	first := true // a's options come first
 	p := newPair(t, func(o *Options) {
 		if first = !first; first {

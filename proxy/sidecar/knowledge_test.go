@@ -64,6 +64,7 @@ current-context: local
 }
 
 func TestSpansComeFromTheGivenProvider(t *testing.T) {
+	t.Parallel()
 	spans := tracetest.NewInMemoryExporter()
 	provider := trace.NewTracerProvider(trace.WithSyncer(spans))
 	p := newPair(t, func(o *Options) { o.TracerProvider = provider })
@@ -86,6 +87,7 @@ func TestSpansComeFromTheGivenProvider(t *testing.T) {
 }
 
 func TestUnreachableCollectorDelaysNothing(t *testing.T) {
+	t.Parallel()
 	_, r := one(t, func(_ *world, o *Options) { o.TracingEndpoint, o.TracingRatePerMillion = "127.0.0.1:1", 1e6 })
 	if got := r.get(r.user("alice"), common); got.code != http.StatusOK {
 		t.Errorf("%d %s", got.code, got.body)

@@ -15,6 +15,7 @@ import (
 
 // A handler returns before the end of its answer is sent. A shutdown must wait until it is sent.
 func TestShutdownSendsTheLastAnswers(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t, "front")
 	cert := ca.issue(subject{name: "front", dns: []string{"front"}}).tls(t)
 	for _, http2 := range []bool{false, true} {

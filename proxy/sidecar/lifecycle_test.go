@@ -19,6 +19,7 @@ import (
 )
 
 func TestCertificatesAndAuthoritiesAreReloaded(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	served := func(r *running) string {
 		conn := r.dialBy(r.front, "http/1.1")
@@ -85,6 +86,7 @@ func TestFrontProxyLosesTrustOnOpenConnections(t *testing.T) {
 }
 
 func TestReadyzNeedsSidecarAndLocalServer(t *testing.T) {
+	t.Parallel()
 	a, r := one(t)
 	alice := r.user("alice")
 	if got := r.get(alice, "/readyz"); got.code != http.StatusOK || got.body != "ok" {
@@ -128,6 +130,7 @@ func TestUnreachableLocalServerIsA503(t *testing.T) {
 }
 
 func TestAdminListenerIsForLoopbackOnly(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	for path, want := range map[string]string{
 		"/metrics":                 `skewproof_proxy_peer_knowledge_age_seconds{peer="apiserver-b"}`,
@@ -165,6 +168,7 @@ func TestAdminListenerIsForLoopbackOnly(t *testing.T) {
 // The endpoint lease exists while the sidecar is ready, and has the name of the present process. It
 // does not exist after the sidecar has stopped.
 func TestEndpointLeaseFollowsTheServer(t *testing.T) {
+	t.Parallel()
 	a, r := one(t, func(_ *world, o *Options) { o.Peers = nil })
 	name := peers.EndpointLeaseName("apiserver-a")
 	holder := func() string {
@@ -199,6 +203,7 @@ func TestEndpointLeaseFollowsTheServer(t *testing.T) {
 }
 
 func TestDrainFailsReadyzAndThenCutsWatches(t *testing.T) {
+	t.Parallel()
 	leaseName := peers.EndpointLeaseName("apiserver-a")
 	delay := 2 * time.Second // on a busy machine, the requests below must be answered within this time
 	a, r := one(t, func(_ *world, o *Options) {

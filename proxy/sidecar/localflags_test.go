@@ -48,6 +48,7 @@ func (a *apiserver) asserted(path string) (n int) {
 // If the local server would have answered 401, the sidecar must not assert that a caller is
 // system:anonymous.
 func TestAnonymousCallersAreRefusedWhereTheLocalServerRefusesThem(t *testing.T) {
+	t.Parallel()
 	const elsewhere = common + "/x"
 	for name, c := range map[string]struct {
 		server  []apiserverapi.AnonymousAuthCondition // none: everywhere
@@ -96,6 +97,7 @@ func TestAnonymousCallersAreRefusedWhereTheLocalServerRefusesThem(t *testing.T) 
 
 // A restart of the local server may change its flags in both directions.
 func TestFlagsAreLookedAtAfterARestart(t *testing.T) {
+	t.Parallel()
 	a, r := one(t)
 	nobody := r.client(nil, true)
 	refuses := func(on bool) {

@@ -48,6 +48,7 @@ func (a *apiserver) describe(description string, resources ...schema.GroupVersio
 // version with client-go. At either server, they find a kind that only the newer of two servers
 // has.
 func TestOpenAPIOfASharedVersionDescribesAllKinds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	newer := schema.GroupVersionResource{Group: everywhere.Group, Version: everywhere.Version, Resource: "rarities"}
 	a, b := newAPIServer(t, "a", w.serving, w.frontCA, everywhere), newAPIServer(t, "b", w.serving, w.frontCA, everywhere, newer)

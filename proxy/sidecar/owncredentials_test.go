@@ -23,6 +23,7 @@ func (a *apiserver) identities(path string) (users []string) {
 // middle of a rotation. Then a request must not fail with 401, which would tell the client that its
 // credentials are bad. It must not run as system:anonymous either.
 func TestLostIdentityAtTheLocalServerIs503(t *testing.T) {
+	t.Parallel()
 	a, r := one(t)
 	alice := r.user("alice")
 	if got := r.get(alice, common); got.code != http.StatusOK {
@@ -55,6 +56,7 @@ func TestLostIdentityAtTheLocalServerIs503(t *testing.T) {
 // Without any front-proxy authority, the server ignores certificates and identity headers. It takes
 // every caller for anonymous.
 func TestServerThatIgnoresIdentityHeadersIsNoticed(t *testing.T) {
+	t.Parallel()
 	a, r := one(t)
 	a.set(func() {
 		a.headers = &identityNames{user: []string{"X-Other-User"}, group: []string{"X-Other-Group"}, extra: []string{"X-Other-Extra-"}}
@@ -94,6 +96,7 @@ func TestA401OfSomebodyElseIsPassedOn(t *testing.T) {
 }
 
 func TestPeerThatRefusesOurCredentialsIs503(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	const path = "/apis/new.example/v2/novelties"
 	alice := p.user("alice")

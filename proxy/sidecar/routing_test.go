@@ -23,6 +23,7 @@ import (
 )
 
 func TestEveryServerServesTheUnion(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	alice := p.user("alice", "staff")
 	for _, at := range []*running{p.atA, p.atB} {
@@ -62,6 +63,7 @@ func TestEveryServerServesTheUnion(t *testing.T) {
 }
 
 func TestWatchThroughAPeerIsFlushedAndEndsWithTheClient(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+p.atA.front+"/apis/new.example/v2/novelties?watch=true", nil)
 	if err != nil {
@@ -91,6 +93,7 @@ func TestWatchThroughAPeerIsFlushedAndEndsWithTheClient(t *testing.T) {
 }
 
 func TestUpgradesPassWithTheUsersIdentity(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	p.b.set(func() { p.b.tokens["good"] = authenticationv1.UserInfo{Username: "tom"} })
 	p.a.set(func() { p.a.tokens["good"] = authenticationv1.UserInfo{Username: "tom"} })
@@ -172,6 +175,7 @@ func readFull(r interface{ Read([]byte) (int, error) }, p []byte) (int, error) {
 
 // A Connection header removes the headers that it names (RFC 9110, 7.6.1), but not the audit ID.
 func TestConnectionHeaderDoesNotRemoveTheAuditID(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	for path, server := range map[string]*apiserver{common: p.a, "/apis/new.example/v2/novelties": p.b} {
 		got := p.atA.get(p.http1("alice"), path, "Audit-Id", "chosen", "Connection", "Audit-Id, keep-alive")
@@ -194,6 +198,7 @@ func TestRecordHasThePeersIdentity(t *testing.T) {
 }
 
 func TestAccessLogShowsEveryHop(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	const path = "/apis/new.example/v2/novelties"
 	p.atA.get(p.user("alice"), path+"?labelSelector=secret", "Audit-Id", "one-request")
@@ -248,6 +253,7 @@ func TestLoggedAddress(t *testing.T) {
 }
 
 func TestBodiesArriveUnchanged(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	for _, path := range []string{common, "/apis/new.example/v2/novelties"} {
 		server := map[string]*apiserver{common: p.a}[path]

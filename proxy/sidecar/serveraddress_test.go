@@ -15,6 +15,7 @@ import (
 // inside the cluster would get from a kube-apiserver with these flags. The address of the Service
 // does not change.
 func TestLegacyAPINamesTheProxy(t *testing.T) {
+	t.Parallel()
 	const behind = "192.0.2.1:6444"
 	w := newWorld(t)
 	a := newAPIServer(t, "a", w.serving, w.frontCA, everywhere)

@@ -17,6 +17,7 @@ import (
 // even if they end long after the drain. Then streams are cut. Last, the lease with which peers
 // find this server is deleted.
 func TestOrderOfAShutdown(t *testing.T) {
+	t.Parallel()
 	leaseName := peers.EndpointLeaseName("apiserver-a")
 	a, r := one(t, func(_ *world, o *Options) {
 		o.Peers, o.ShutdownDelayDuration, o.ShutdownTimeout = nil, 50*time.Millisecond, time.Minute
@@ -118,6 +119,7 @@ func TestOrderOfAShutdown(t *testing.T) {
 
 // A short request that never ends delays a shutdown by the timeout at most.
 func TestShutdownTimeoutEndsShortRequests(t *testing.T) {
+	t.Parallel()
 	a, r := one(t, func(_ *world, o *Options) {
 		o.Peers, o.ShutdownDelayDuration, o.ShutdownTimeout = nil, 0, 50*time.Millisecond
 	})

@@ -33,6 +33,7 @@ func (a *apiserver) reviewed() (tokens, access int) {
 // itself. Only a request that is sent to a peer needs a review. The peer gets the user and never
 // the token.
 func TestTokensAreReviewedOnlyForPeers(t *testing.T) {
+	t.Parallel()
 	p := newPair(t, func(o *Options) { o.AccessLog = "" })
 	p.knowToken("good", authenticationv1.UserInfo{Username: "bot", UID: "7", Groups: []string{"bots"}, Extra: map[string]authenticationv1.ExtraValue{"key": {"id"}}})
 	anyone := p.client(nil, true)
@@ -147,6 +148,7 @@ func TestWarningsAboutTokensReachTheClient(t *testing.T) {
 // A request for a peer needs the user of its token. The answer depends on what the local
 // server says about the token.
 func TestWhoseTokenItIs(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		token    string
 		adjust   func(*apiserver)
@@ -166,6 +168,7 @@ func TestWhoseTokenItIs(t *testing.T) {
 		"a name that headers can't carry": {token: "sly", code: http.StatusForbidden, message: "begins or ends with white space"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newPair(t)
 			p.knowToken("good", authenticationv1.UserInfo{Username: "bot"})
 			p.knowToken("sly", authenticationv1.UserInfo{Username: "sly", Groups: []string{" system:masters"}})

@@ -17,7 +17,7 @@ var (
 	full  = flag.Bool("full", false, "search for every mutant; without this flag, only for those that are found soon")
 	only  = flag.String("only", "", "search only for the mutant of this name")
 	from  = flag.Uint64("from", firstSeed, "the first seed")
-	rates = flag.Int("rates", 0, "count how many of so many schedules find each rare mutant")
+	rates = flag.Int("rates", within, "BenchmarkRates: how many schedules to count in")
 )
 
 const (
@@ -69,12 +69,9 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestRates counts how many schedules find each rare mutant. After how many schedules a mutant is
-// first found depends on chance much more.
-func TestRates(t *testing.T) {
-	if *rates == 0 {
-		t.Skip("takes minutes; -rates=20000 counts in so many schedules")
-	}
+// BenchmarkRates counts how many schedules find each rare mutant. After how many schedules a mutant
+// is first found depends on chance much more.
+func BenchmarkRates(b *testing.B) {
 	var chosen []mutant
 	for _, m := range catalogue() {
 		if m.name == *only || m.rare && *only == "" {
@@ -85,14 +82,14 @@ func TestRates(t *testing.T) {
 	together(len(chosen), func(i int) {
 		h, err := newHunter(chosen[i])
 		if err != nil {
-			t.Error(err)
+			b.Error(err)
 			return
 		}
 		defer h.close()
 		for done := 0; done < *rates; found[i]++ {
 			f, err := h.hunt(*from+uint64(done), *rates-done)
 			if err != nil {
-				t.Errorf("%s: counting ended after %d of %d schedules: %v", chosen[i].name, done, *rates, err)
+				b.Errorf("%s: counting ended after %d of %d schedules: %v", chosen[i].name, done, *rates, err)
 				found[i] = -1
 				return
 			}
@@ -107,7 +104,7 @@ func TestRates(t *testing.T) {
 		case -1:
 			continue
 		case 0:
-			t.Errorf("%s: not found in %d schedules", m.name, *rates)
+			b.Errorf("%s: not found in %d schedules", m.name, *rates)
 		}
 		fmt.Printf("%s: %d of %d schedules\n", m.name, found[i], *rates)
 	}
