@@ -35,7 +35,7 @@ findings: what clients see, who is affected and how to avoid it, what it means f
 			}
 			all, err := allFindings(own)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return &exitError{code: exitUsage, err: err}
 			}
 			named, err := findingsNamed(all, numbers)
 			switch {
