@@ -38,6 +38,9 @@ import (
 func main() { etcdmain.Main(os.Args) }
 `
 
+// noDWARF makes the compiler leave out the debug information, which the linker would drop (-w).
+const noDWARF = "-gcflags=all=-dwarf=false"
+
 // downloadedModule has the used fields of the output of "go mod download -json".
 type downloadedModule struct {
 	GoMod  string // path of the cached go.mod
@@ -73,27 +76,15 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 	}
 	defer unlock()
 
-	src := work.path("src")
-	tool := goCommand{path: path, dir: src, tmp: work.path("gotmp")}
-	if err := errors.Join(os.Mkdir(src, 0o755), os.Mkdir(tool.tmp, 0o755)); err != nil {
-		return "", err
-	}
-	mod, err := downloadModule(ctx, tool, ref, p)
+	tool, pkg, commit, err := prepareBuild(ctx, path, work.root, ref, p)
 	if err != nil {
 		return "", err
 	}
-	pkg, err := writeSource(src, ref, mod.GoMod)
-	if err != nil {
-		return "", err
-	}
-	commit := ""
-	if mod.Origin != nil {
-		commit = mod.Origin.Hash
-	}
+	defer s.getModules(ctx, path, dir, work, ref)()
 	done := p.during(fmt.Sprintf("building it from the module %s@%s (a first build takes several minutes)", ref.Component.module(),
 		ref.Version), nil)
 	_, err = tool.run(ctx, append(programs[ref.Component].command(), "-trimpath", "-buildvcs=false", "-tags", programs[ref.Component].tags,
-		"-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)...)
+		noDWARF, "-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)...)
 	done()
 	if err != nil {
 		return "", buildError(ref, err)
@@ -103,6 +94,25 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 		return "", fmt.Errorf("read what was built: %w", err)
 	}
 	return fmt.Sprintf("built from the module %s@%s with %s", ref.Component.module(), ref.Version, info.GoVersion), nil
+}
+
+// prepareBuild makes the module in which a binary is built, below a directory. It returns the go
+// command for it, the package to build, and the commit of the source, which is empty if the module
+// proxy does not say it.
+func prepareBuild(ctx context.Context, path, dir string, ref Ref, p progress) (tool goCommand, pkg, commit string, err error) {
+	tool = goCommand{path: path, dir: filepath.Join(dir, "src"), tmp: filepath.Join(dir, "gotmp")}
+	if err := errors.Join(os.MkdirAll(tool.dir, 0o755), os.MkdirAll(tool.tmp, 0o755)); err != nil {
+		return tool, "", "", err
+	}
+	mod, err := downloadModule(ctx, tool, ref, p)
+	if err != nil {
+		return tool, "", "", err
+	}
+	if mod.Origin != nil {
+		commit = mod.Origin.Hash
+	}
+	pkg, err = writeSource(tool.dir, ref, mod.GoMod)
+	return tool, pkg, commit, err
 }
 
 // command returns the arguments of the go command that builds the program. Further flags follow.

@@ -63,6 +63,9 @@ type Store struct {
 	Progress io.Writer
 	// KubernetesURL and EtcdURL serve the releases; "" means the official place.
 	KubernetesURL, EtcdURL string
+	// Next are binaries that are got one after the other. While the Store builds one of them, it
+	// downloads the modules of those that are missing. nil means none.
+	Next []Ref
 	// Go is the go command for builds. "" means the one in PATH. It gets the user's environment
 	// (GOPROXY, GOSUMDB, GOTOOLCHAIN, …), except for variables that would change the result.
 	Go string
