@@ -70,14 +70,17 @@ scenarios that change or harm a control plane, and does not judge invariants tha
 			if err := checkGiven(cmd.Flags(), s); err != nil {
 				return err
 			}
-			if !dryRun {
-				return carryOut(cmd, s)
-			}
 			plan, err := s.Plan()
 			if err != nil {
 				return err
 			}
-			return plan.DryRun(cmd.OutOrStdout())
+			if dryRun {
+				return plan.DryRun(cmd.OutOrStdout())
+			}
+			if err := plan.Preview(cmd.Context(), console(cmd)); err != nil {
+				return err
+			}
+			return carryOut(cmd, s)
 		},
 	}
 	flags := cmd.Flags()

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
@@ -50,13 +51,13 @@ type downloadedModule struct {
 
 // build builds a binary from modules of the Go module proxy, and stages it. The user's checksum
 // database verifies the modules.
-func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
+func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) (got Binary, err error) {
 	if ref.Component == Etcd && semver.Compare(string(ref.Version), firstEtcdModule) < 0 {
-		return "", fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
+		return got, fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
 	}
 	if programs[ref.Component].library {
 		if _, err := libraries.Source(string(ref.Component), string(ref.Version)); err != nil {
-			return "", err
+			return got, err
 		}
 	}
 	if programs[ref.Component].npm {
@@ -64,36 +65,39 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 	}
 	path, err := exec.LookPath(cmp.Or(s.Go, "go"))
 	if err != nil {
-		return "", fmt.Errorf("it takes the go command, which is not there: %w; install Go (https://go.dev/dl)", err)
+		return got, fmt.Errorf("it takes the go command, which is not there: %w; install Go (https://go.dev/dl)", err)
 	}
 	dir, err := s.dir()
 	if err != nil {
-		return "", err
+		return got, err
 	}
 	unlock, err := s.lock(ctx, dir, buildLock, p)
 	if err != nil {
-		return "", err
+		return got, err
 	}
 	defer unlock()
 
 	tool, pkg, commit, err := prepareBuild(ctx, path, work.root, ref, p)
 	if err != nil {
-		return "", err
+		return got, err
 	}
 	defer s.getModules(ctx, path, dir, work, ref)()
-	done := p.during(fmt.Sprintf("building it from the module %s@%s (a first build takes several minutes)", ref.Component.module(),
-		ref.Version), nil)
+	began := time.Now()
+	done := p.during(fmt.Sprintf("building it from the module %s@%s", ref.Component.module(), ref.Version), s.Estimate(ref), nil)
 	_, err = tool.run(ctx, append(programs[ref.Component].command(), "-trimpath", "-buildvcs=false", "-tags", programs[ref.Component].tags,
 		noDWARF, "-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)...)
+	took := time.Since(began)
 	done()
 	if err != nil {
-		return "", buildError(ref, err)
+		return got, buildError(ref, err)
 	}
 	info, err := buildinfo.ReadFile(work.binary())
 	if err != nil {
-		return "", fmt.Errorf("read what was built: %w", err)
+		return got, fmt.Errorf("read what was built: %w", err)
 	}
-	return fmt.Sprintf("built from the module %s@%s with %s", ref.Component.module(), ref.Version, info.GoVersion), nil
+	got.How = fmt.Sprintf("built from the module %s@%s with %s", ref.Component.module(), ref.Version, info.GoVersion)
+	got.Seconds = took.Round(time.Millisecond).Seconds()
+	return got, nil
 }
 
 // prepareBuild makes the module in which a binary is built, below a directory. It returns the go
@@ -134,7 +138,7 @@ func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (d
 		return downloadedModule{}, err
 	}
 	what := ref.Component.module() + "@" + string(ref.Version)
-	done := p.during("getting the module "+what, nil)
+	done := p.during("getting the module "+what, 0, nil)
 	out, err := tool.run(ctx, "mod", "download", "-json", what)
 	done()
 	var mod downloadedModule
