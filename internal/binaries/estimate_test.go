@@ -34,7 +34,7 @@ func TestEstimate(t *testing.T) {
 			}
 		}
 	}
-	unknown := 8 * time.Minute / time.Duration(runtime.NumCPU())
+	unknown := 6 * time.Minute / time.Duration(runtime.NumCPU())
 	expect("an empty cache", map[Ref]time.Duration{apiserver: unknown, etcd: unknown / 10, kubelet: unknown})
 	fill(t, s, KubeAPIServer, "v1.35.0")
 	expect("a download", map[Ref]time.Duration{apiserver: unknown})

@@ -56,8 +56,8 @@ func (g goCommand) environment() []string {
 }
 
 // rareGC makes the go command and its compilers collect garbage less often, which makes builds
-// faster and changes nothing in their result. It takes up to about three times the memory, so it
-// is for machines with ampleMemory only.
+// faster and changes nothing in their result. The linker of a kube-apiserver then takes up to 2 GB,
+// so it is for machines with ampleMemory only.
 const (
 	rareGC      = "GOGC=400"
 	ampleMemory = 4 << 30 // bytes

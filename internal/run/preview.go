@@ -68,7 +68,7 @@ func (p *Plan) printParts(c Console, missing []binaries.Ref) {
 		all += build
 		fmt.Fprintf(c.Progress, "  - downloads %s, or builds it, which takes about %s on %d CPUs\n", ref, binaries.Rounded(build), runtime.NumCPU())
 	}
-	fmt.Fprintf(c.Progress, "  - carries out %s on these servers, about %s\nIn all at most about %s. Later runs have the servers.\n\n",
+	fmt.Fprintf(c.Progress, "  - carries out %s on these servers, about %s\nIn all about %s if all are built. Later runs have the servers.\n\n",
 		p.Scenario.Name, lasts, binaries.Rounded(all))
 }
 
