@@ -69,14 +69,23 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario build test test-all race e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image release kind-images test-kind kind-clean lint lint-more fmt clean
+.PHONY: help scenario announce build test test-all race e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image release kind-images test-kind kind-clean lint lint-more fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
 	@echo '  In brackets: variables that the target takes, such as make scenario NAME=quiet SUBJECT=reference. KUBECONFIG is for BACKEND=existing; with STRICT=1 invariants beyond the KEP count as well; with KNOWN=0 what findings explain fails as well.'
 
-scenario: build ## Run a scenario and leave a report [NAME BACKEND SUBJECT FROM TO SERVERS OUT STRICT KNOWN KUBECONFIG]
+scenario: announce build ## Run a scenario and leave a report [NAME BACKEND SUBJECT FROM TO SERVERS OUT STRICT KNOWN KUBECONFIG]
 	bin/skewproof run $(NAME) --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS) $(STRICT_FLAG)
+
+# A first run says at once what takes minutes, before it compiles anything.
+announce:
+	@if [ "$(BACKEND)" = local ] && [ ! -e bin/skewproof ] && [ ! -e "$${XDG_CACHE_HOME:-$$HOME/.cache}/skewproof" ]; then \
+		echo "This is a first run. It does the following, in this order:"; \
+		echo "  1. compiles skewproof (about a minute on two CPUs)"; \
+		echo "  2. simulates $(NAME), and shows a first verdict (seconds)"; \
+		echo "  3. gets the servers, by download or by building them (up to 10 minutes), and runs $(NAME) on them"; \
+	fi
 
 build: ## Build bin/skewproof; it is linked statically, so that kind's nodes can run it too
 	CGO_ENABLED=0 go build -o bin/skewproof ./cmd/skewproof

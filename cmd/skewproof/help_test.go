@@ -66,9 +66,6 @@ func TestFirstExampleOfExploreEndsAsTheHelpSays(t *testing.T) {
 	if !ok || code == nil {
 		t.Fatalf("the first example says no exit code: %s", first)
 	}
-	if raceEnabled {
-		t.Skip("the race detector makes it take minutes")
-	}
 	t.Chdir(t.TempDir())
 	out, err := call(t, strings.Fields(line)[1:]...)
 	if want, _ := strconv.Atoi(code[1]); exitCodeOf(err) != want {

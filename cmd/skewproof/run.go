@@ -34,7 +34,7 @@ func newRun() *cobra.Command {
 
 On the backend local the control plane consists of real kube-apiservers in Linux namespaces of their own. They need no root and no Docker,
 take no port of this machine, and cannot reach any network. Binaries that are not in the cache are downloaded, or built from the published
-Go modules (4 to 5 minutes each, once).
+Go modules (about 3 minutes each on two CPUs, once). Before that, the run is simulated.
 
 On the backend kind the control plane is a kind cluster whose control-plane nodes run different versions. It needs a Docker engine, and
 node images from 'make kind-images'.
@@ -72,14 +72,17 @@ scenarios that change or harm a control plane, and does not judge invariants tha
 			if err := checkGiven(cmd.Flags(), s); err != nil {
 				return err
 			}
-			if !dryRun {
-				return carryOut(cmd, s)
-			}
 			plan, err := s.Plan()
 			if err != nil {
 				return err
 			}
-			return plan.DryRun(cmd.OutOrStdout())
+			if dryRun {
+				return plan.DryRun(cmd.OutOrStdout())
+			}
+			if err := plan.Preview(cmd.Context(), console(cmd)); err != nil {
+				return err
+			}
+			return carryOut(cmd, s)
 		},
 	}
 	flags := cmd.Flags()

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
@@ -38,6 +39,9 @@ import (
 func main() { etcdmain.Main(os.Args) }
 `
 
+// noDWARF makes the compiler leave out the debug information, which the linker would drop (-w).
+const noDWARF = "-gcflags=all=-dwarf=false"
+
 // downloadedModule has the used fields of the output of "go mod download -json".
 type downloadedModule struct {
 	GoMod  string // path of the cached go.mod
@@ -47,13 +51,13 @@ type downloadedModule struct {
 
 // build builds a binary from modules of the Go module proxy, and stages it. The user's checksum
 // database verifies the modules.
-func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
+func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) (got Binary, err error) {
 	if ref.Component == Etcd && semver.Compare(string(ref.Version), firstEtcdModule) < 0 {
-		return "", fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
+		return got, fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
 	}
 	if programs[ref.Component].library {
 		if _, err := libraries.Source(string(ref.Component), string(ref.Version)); err != nil {
-			return "", err
+			return got, err
 		}
 	}
 	if programs[ref.Component].npm {
@@ -61,48 +65,58 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 	}
 	path, err := exec.LookPath(cmp.Or(s.Go, "go"))
 	if err != nil {
-		return "", fmt.Errorf("it takes the go command, which is not there: %w; install Go (https://go.dev/dl)", err)
+		return got, fmt.Errorf("it takes the go command, which is not there: %w; install Go (https://go.dev/dl)", err)
 	}
 	dir, err := s.dir()
 	if err != nil {
-		return "", err
+		return got, err
 	}
 	unlock, err := s.lock(ctx, dir, buildLock, p)
 	if err != nil {
-		return "", err
+		return got, err
 	}
 	defer unlock()
 
-	src := work.path("src")
-	tool := goCommand{path: path, dir: src, tmp: work.path("gotmp")}
-	if err := errors.Join(os.Mkdir(src, 0o755), os.Mkdir(tool.tmp, 0o755)); err != nil {
-		return "", err
-	}
-	mod, err := downloadModule(ctx, tool, ref, p)
+	tool, pkg, commit, err := prepareBuild(ctx, path, work.root, ref, p)
 	if err != nil {
-		return "", err
+		return got, err
 	}
-	pkg, err := writeSource(src, ref, mod.GoMod)
-	if err != nil {
-		return "", err
-	}
-	commit := ""
-	if mod.Origin != nil {
-		commit = mod.Origin.Hash
-	}
-	done := p.during(fmt.Sprintf("building it from the module %s@%s (a first build takes several minutes)", ref.Component.module(),
-		ref.Version), nil)
+	defer s.getModules(ctx, path, dir, work, ref)()
+	began := time.Now()
+	done := p.during(fmt.Sprintf("building it from the module %s@%s", ref.Component.module(), ref.Version), s.Estimate(ref), nil)
 	_, err = tool.run(ctx, append(programs[ref.Component].command(), "-trimpath", "-buildvcs=false", "-tags", programs[ref.Component].tags,
-		"-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)...)
+		noDWARF, "-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)...)
+	took := time.Since(began)
 	done()
 	if err != nil {
-		return "", buildError(ref, err)
+		return got, buildError(ref, err)
 	}
 	info, err := buildinfo.ReadFile(work.binary())
 	if err != nil {
-		return "", fmt.Errorf("read what was built: %w", err)
+		return got, fmt.Errorf("read what was built: %w", err)
 	}
-	return fmt.Sprintf("built from the module %s@%s with %s", ref.Component.module(), ref.Version, info.GoVersion), nil
+	got.How = fmt.Sprintf("built from the module %s@%s with %s", ref.Component.module(), ref.Version, info.GoVersion)
+	got.Seconds = took.Round(time.Millisecond).Seconds()
+	return got, nil
+}
+
+// prepareBuild makes the module in which a binary is built, below a directory. It returns the go
+// command for it, the package to build, and the commit of the source, which is empty if the module
+// proxy does not say it.
+func prepareBuild(ctx context.Context, path, dir string, ref Ref, p progress) (tool goCommand, pkg, commit string, err error) {
+	tool = goCommand{path: path, dir: filepath.Join(dir, "src"), tmp: filepath.Join(dir, "gotmp")}
+	if err := errors.Join(os.MkdirAll(tool.dir, 0o755), os.MkdirAll(tool.tmp, 0o755)); err != nil {
+		return tool, "", "", err
+	}
+	mod, err := downloadModule(ctx, tool, ref, p)
+	if err != nil {
+		return tool, "", "", err
+	}
+	if mod.Origin != nil {
+		commit = mod.Origin.Hash
+	}
+	pkg, err = writeSource(tool.dir, ref, mod.GoMod)
+	return tool, pkg, commit, err
 }
 
 // command returns the arguments of the go command that builds the program. Further flags follow.
@@ -124,7 +138,7 @@ func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (d
 		return downloadedModule{}, err
 	}
 	what := ref.Component.module() + "@" + string(ref.Version)
-	done := p.during("getting the module "+what, nil)
+	done := p.during("getting the module "+what, 0, nil)
 	out, err := tool.run(ctx, "mod", "download", "-json", what)
 	done()
 	var mod downloadedModule

@@ -54,7 +54,8 @@ func TestBuildKubeAPIServer(t *testing.T) {
 		t.Errorf("the workspace is still there: %v", err)
 	}
 	s.Go = noGo
-	if again, err := s.Get(t.Context(), KubeAPIServer, testVersion); err != nil || again.Origin != OriginCache || again.How != b.How {
+	if again, err := s.Get(t.Context(), KubeAPIServer, testVersion); err != nil || again.Origin != OriginCache || again.How != b.How ||
+		again.Seconds != b.Seconds || b.Seconds == 0 {
 		t.Errorf("the second time: got %+v, %v", again, err)
 	}
 }

@@ -92,7 +92,8 @@ func describeEntry(entry string) (Binary, error) {
 
 // writeEntry moves a staged entry to its place in the cache in one rename, so that a reader sees
 // the whole entry or none. It replaces a damaged entry.
-func writeEntry(dir string, ref Ref, work workspace, from Origin, how string) (Binary, error) {
+// got says where the binary came from.
+func writeEntry(dir string, ref Ref, work workspace, got Binary) (Binary, error) {
 	if err := os.Chmod(work.binary(), 0o755); err != nil {
 		return Binary{}, err
 	}
@@ -103,7 +104,8 @@ func writeEntry(dir string, ref Ref, work workspace, from Origin, how string) (B
 	entry := entryDir(dir, ref)
 	b := Binary{
 		Component: ref.Component, Version: string(ref.Version), Platform: platform(), Path: filepath.Join(entry, work.name),
-		Origin: from, How: how, SHA256: sum, Size: size, Source: sourceHash(ref), Fetched: time.Now().UTC().Truncate(time.Second),
+		Origin: got.Origin, How: got.How, SHA256: sum, Size: size, Seconds: got.Seconds, Source: sourceHash(ref),
+		Fetched: time.Now().UTC().Truncate(time.Second),
 	}
 	text, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
@@ -193,7 +195,7 @@ const lockPoll = 200 * time.Millisecond
 func (s *Store) lock(ctx context.Context, dir, name string, p progress) (unlock func(), err error) {
 	l, held, err := tryLock(dir, name)
 	if err == nil && !held {
-		done := p.during("waiting for "+lockHolder(l.Path(), name), nil)
+		done := p.during("waiting for "+lockHolder(l.Path(), name), 0, nil)
 		held, err = l.TryLockContext(ctx, lockPoll)
 		done()
 	}

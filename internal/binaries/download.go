@@ -48,7 +48,7 @@ func releaseOf(ref Ref, base string) release {
 	return release{url: url, file: string(ref.Component), sumsURL: url + ".sha256"}
 }
 
-func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progress) (how string, err error) {
+func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progress) (got Binary, err error) {
 	base := cmp.Or(s.KubernetesURL, DefaultKubernetesURL)
 	if ref.Component == Etcd {
 		base = cmp.Or(s.EtcdURL, DefaultEtcdURL)
@@ -60,7 +60,7 @@ func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progres
 	stall := cmp.Or(s.limits.stall, stallTimeout)
 	want, err := fetchChecksum(ctx, client, rel, stall)
 	if err != nil {
-		return "", err
+		return got, err
 	}
 
 	to := work.binary()
@@ -68,26 +68,27 @@ func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progres
 		to = work.path("release.tar.gz")
 	}
 	var received atomic.Int64
-	done := p.during("downloading "+rel.url, func() string { return megabytes(received.Load()) })
+	done := p.during("downloading "+rel.url, 0, func() string { return megabytes(received.Load()) })
 	sum, err := fetchFile(ctx, client, rel.url, to, stall, &received)
 	done()
 	if err != nil {
-		return "", err
+		return got, err
 	}
 	if sum != want {
-		return "", fmt.Errorf("%w: %s has the SHA-256 %s, but %s says %s: it is not used, and may have been changed "+
+		return got, fmt.Errorf("%w: %s has the SHA-256 %s, but %s says %s: it is not used, and may have been changed "+
 			"on the way", errChecksum, rel.url, sum, rel.sumsURL, want)
 	}
 	if ref.Component == Etcd {
 		entry := strings.TrimSuffix(rel.file, ".tar.gz") + "/etcd"
 		if err := extractFile(to, entry, work.binary()); err != nil {
-			return "", fmt.Errorf("unpack %s: %w", rel.url, err)
+			return got, fmt.Errorf("unpack %s: %w", rel.url, err)
 		}
 	}
 	if err := os.Chmod(work.binary(), 0o755); err != nil {
-		return "", err
+		return got, err
 	}
-	return "downloaded from " + rel.url, nil
+	got.How = "downloaded from " + rel.url
+	return got, nil
 }
 
 // newClient returns a client with a timeout for every phase except the body. fetchFile watches the

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -38,7 +40,7 @@ func (g goCommand) run(ctx context.Context, args ...string) ([]byte, error) {
 // environment returns the user's environment with fixed values for the variables that would change
 // the result. GOPROXY, GOSUMDB and others stay the user's.
 func (g goCommand) environment() []string {
-	return []string{
+	fixed := []string{
 		"CGO_ENABLED=0",
 		"GO111MODULE=on",
 		"GOARCH=" + runtime.GOARCH,
@@ -47,6 +49,42 @@ func (g goCommand) environment() []string {
 		"GOTMPDIR=" + g.tmp,
 		"GOWORK=off",
 	}
+	if os.Getenv("GOGC") == "" && availableMemory() >= ampleMemory {
+		fixed = append(fixed, rareGC)
+	}
+	return fixed
+}
+
+// rareGC makes the go command and its compilers collect garbage less often, which makes builds
+// faster and changes nothing in their result. The linker of a kube-apiserver then takes up to 2 GB,
+// so it is for machines with ampleMemory only.
+const (
+	rareGC      = "GOGC=400"
+	ampleMemory = 4 << 30 // bytes
+)
+
+// availableMemory returns the memory in bytes that processes can take without swapping, or 0 if it
+// is unknown.
+func availableMemory() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	return memAvailable(string(text))
+}
+
+// memAvailable finds the available memory in the text of /proc/meminfo (proc_meminfo(5)).
+func memAvailable(meminfo string) int64 {
+	for line := range strings.Lines(meminfo) {
+		if value, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			kB, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return kB << 10
+		}
+	}
+	return 0
 }
 
 // verb returns the name of a go command for errors: its arguments up to the first flag.

@@ -134,7 +134,7 @@ func fill(t *testing.T, s *Store, c Component, version string) Binary {
 	if err := os.WriteFile(work.binary(), script(c, version), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b, err := writeEntry(s.Dir, ref, work, OriginDownload, "put there by a test")
+	b, err := writeEntry(s.Dir, ref, work, Binary{Origin: OriginDownload, How: "put there by a test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,14 +41,15 @@ const (
 type Binary struct {
 	Component Component `json:"component"`
 	Version   string    `json:"version"`
-	Platform  string    `json:"platform"`         // GOOS-GOARCH, such as "linux-amd64"
-	Path      string    `json:"-"`                // absolute
-	Origin    Origin    `json:"origin"`           // in the cache's record: the first origin
-	How       string    `json:"how"`              // one line for people: the URL, or the module that it was built from
-	SHA256    string    `json:"sha256"`           // hex
-	Size      int64     `json:"size"`             // bytes
-	Source    string    `json:"source,omitempty"` // hex SHA-256 of the source, where that is skewproof's own
-	Fetched   time.Time `json:"fetched"`          // when it entered the cache; zero for one of the user's own
+	Platform  string    `json:"platform"`          // GOOS-GOARCH, such as "linux-amd64"
+	Path      string    `json:"-"`                 // absolute
+	Origin    Origin    `json:"origin"`            // in the cache's record: the first origin
+	How       string    `json:"how"`               // one line for people: the URL, or the module that it was built from
+	SHA256    string    `json:"sha256"`            // hex
+	Size      int64     `json:"size"`              // bytes
+	Seconds   float64   `json:"seconds,omitempty"` // how long it took to build; zero if it was not built
+	Source    string    `json:"source,omitempty"`  // hex SHA-256 of the source, where that is skewproof's own
+	Fetched   time.Time `json:"fetched"`           // when it entered the cache; zero for one of the user's own
 }
 
 // Store gets binaries. The zero value works and uses the user's cache. A Store in use must not be
@@ -63,6 +64,9 @@ type Store struct {
 	Progress io.Writer
 	// KubernetesURL and EtcdURL serve the releases; "" means the official place.
 	KubernetesURL, EtcdURL string
+	// Next are binaries that are got one after the other. While the Store builds one of them, it
+	// downloads the modules of those that are missing. nil means none.
+	Next []Ref
 	// Go is the go command for builds. "" means the one in PATH. It gets the user's environment
 	// (GOPROXY, GOSUMDB, GOTOOLCHAIN, …), except for variables that would change the result.
 	Go string
@@ -148,7 +152,7 @@ func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Bin
 
 	origins := []struct {
 		origin Origin
-		get    func(context.Context, Ref, workspace, progress) (how string, err error)
+		get    func(context.Context, Ref, workspace, progress) (Binary, error) // sets How and Seconds
 	}{
 		{OriginDownload, s.download},
 		{OriginBuild, s.build},
@@ -158,19 +162,20 @@ func (s *Store) fetch(ctx context.Context, dir string, ref Ref, p progress) (Bin
 		if of := programs[ref.Component]; from.origin == OriginDownload && (!of.download || of.tests()) { // an archive has the tests
 			continue
 		}
-		how, err := from.get(ctx, ref, work, p)
+		got, err := from.get(ctx, ref, work, p)
 		if err == nil {
 			err = checkVersion(ctx, ref, work.binary())
 		}
 		if err == nil {
 			if errors.Is(failure, errChecksum) {
-				how += "; the official release had a WRONG CHECKSUM and was not used"
+				got.How += "; the official release had a WRONG CHECKSUM and was not used"
 			}
-			b, err := writeEntry(dir, ref, work, from.origin, how)
+			got.Origin = from.origin
+			b, err := writeEntry(dir, ref, work, got)
 			if err != nil {
 				return Binary{}, &cacheError{dir: dir, err: err}
 			}
-			p.say("ready, %s, %s", megabytes(b.Size), how)
+			p.say("ready, %s, %s", megabytes(b.Size), b.How)
 			return b, nil
 		}
 		if ctx.Err() != nil {
@@ -202,5 +207,5 @@ func (s *Store) dir() (string, error) {
 }
 
 func (s *Store) progress(ref Ref) progress {
-	return progress{mu: &s.mu, w: s.Progress, ref: ref, every: cmp.Or(s.limits.progress, progressInterval)}
+	return progress{mu: &s.mu, w: s.Progress, ref: ref, every: cmp.Or(s.limits.progress, progressInterval), bar: isTerminal(s.Progress)}
 }

@@ -78,7 +78,7 @@ func FreshDir(dir, what string) (string, error) {
 // is below _out and named after scenario, subject and time.
 func NewDir(out, scenario, subject string, now time.Time) (Dir, error) {
 	if out == "" {
-		out = filepath.Join("_out", fmt.Sprintf("%s-%s-%s", scenario, subject, now.Format("20060102-150405")))
+		out = defaultOut(scenario, subject, now)
 	}
 	absolute, err := FreshDir(out, "runs")
 	if err != nil {
@@ -91,6 +91,10 @@ func NewDir(out, scenario, subject string, now time.Time) (Dir, error) {
 		}
 	}
 	return d, nil
+}
+
+func defaultOut(scenario, subject string, now time.Time) string {
+	return filepath.Join("_out", fmt.Sprintf("%s-%s-%s", scenario, subject, now.Format("20060102-150405")))
 }
 
 // OpenDir opens the directory of a finished run.

@@ -45,7 +45,7 @@ func (s Spec) get(ctx context.Context, n needed, progress io.Writer) (programs, 
 	if err != nil {
 		return programs{}, err
 	}
-	store := &binaries.Store{Overrides: own, Progress: progress}
+	store := &binaries.Store{Overrides: own, Progress: progress, Next: n.refs()}
 	got := programs{apiservers: map[string]string{}, controllers: map[string]string{}, tests: map[string]string{}}
 	get := func(c binaries.Component, version string) (string, error) {
 		path, identity, from, err := program(ctx, store, c, version)
@@ -74,6 +74,23 @@ func (s Spec) get(ctx context.Context, n needed, progress io.Writer) (programs, 
 	}
 	got.etcd, err = get(binaries.Etcd, n.etcd)
 	return got, err
+}
+
+// refs returns the binaries in the order in which get gets them, each once.
+func (n needed) refs() (all []binaries.Ref) {
+	add := func(c binaries.Component, versions ...string) {
+		for _, v := range versions {
+			ref := binaries.Ref{Component: c, Version: binaries.Version(release.Of(v))}
+			if !slices.Contains(all, ref) { // two releases may be one binary with different flags
+				all = append(all, ref)
+			}
+		}
+	}
+	add(binaries.KubeAPIServer, n.apiservers...)
+	add(binaries.KubeControllerManager, n.controllers...)
+	add(binaries.E2ETest, n.tests...)
+	add(binaries.Etcd, n.etcd)
+	return all
 }
 
 // and adds the needs of another run, each version once. It takes the version of etcd from other.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/binaries"
-	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -26,36 +25,52 @@ func (p *Plan) Ready(ctx context.Context) (facts []string, err error) {
 
 // binaries says which binaries of a run are in the cache, and which ones the run must get first.
 func (p *Plan) binaries() ([]string, error) {
-	cached, err := (&binaries.Store{}).List()
-	if err != nil {
-		return nil, fmt.Errorf("%w; 'skewproof binaries prune' empties the cache", err)
-	}
-	own, err := OverridesOf(p.Spec.Binaries)
+	there, missing, err := p.cached()
 	if err != nil {
 		return nil, err
 	}
-	refs := []binaries.Ref{{Component: binaries.Etcd, Version: binaries.Version(p.Spec.Etcd)}}
-	for _, version := range p.Schedule.Versions() {
-		refs = append(refs, binaries.Ref{Component: binaries.KubeAPIServer, Version: binaries.Version(release.Of(version))})
+	var facts []string
+	for _, group := range []struct {
+		are  string
+		refs []binaries.Ref
+	}{{"are there", there}, {"the first run downloads or builds", missing}} {
+		if len(group.refs) > 0 {
+			facts = append(facts, "binaries that "+group.are+": "+names(group.refs))
+		}
 	}
-	slices.SortFunc(refs, func(a, b binaries.Ref) int { return strings.Compare(a.String(), b.String()) })
-	var there, missing []string
-	for _, ref := range slices.Compact(refs) { // two releases may be one binary with different flags
+	return facts, nil
+}
+
+// names lists binaries for people, in alphabetical order.
+func names(refs []binaries.Ref) string {
+	var all []string
+	for _, ref := range refs {
+		all = append(all, ref.String())
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// cached returns the binaries of a run that are in the cache or the user's own, and those that the
+// run must get first, each in the order in which a run gets them.
+func (p *Plan) cached() (there, missing []binaries.Ref, err error) {
+	cached, err := (&binaries.Store{}).List()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; 'skewproof binaries prune' empties the cache", err)
+	}
+	own, err := OverridesOf(p.Spec.Binaries)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, ref := range p.needs().refs() {
 		_, given := own[ref]
 		if given || slices.ContainsFunc(cached, func(b binaries.Binary) bool {
 			return b.Component == ref.Component && b.Version == string(ref.Version)
 		}) {
-			there = append(there, ref.String())
+			there = append(there, ref)
 		} else {
-			missing = append(missing, ref.String())
+			missing = append(missing, ref)
 		}
 	}
-	var facts []string
-	if len(there) > 0 {
-		facts = append(facts, "binaries that are there: "+strings.Join(there, ", "))
-	}
-	if len(missing) > 0 {
-		facts = append(facts, "binaries that the first run downloads or builds: "+strings.Join(missing, ", "))
-	}
-	return facts, nil
+	return there, missing, nil
 }

@@ -319,7 +319,7 @@ func (c *Conformance) expected(cases []*Case) string {
 			controls++
 		}
 		if k.Spec.Backend != scenario.BackendSim {
-			takes += expected(k.plan.Schedule)
+			takes += run.Expected(k.plan.Schedule)
 		}
 	}
 	said := fmt.Sprintf("scenarios: %d, control runs: %d", scenarios, controls)

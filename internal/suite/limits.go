@@ -11,29 +11,6 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// These are the times that a run on real processes needs in addition to the waits of its plan, on a
-// machine that is not overloaded.
-const (
-	timeOfARun   = 12 * time.Second // sandbox, etcd, servers, judging and reports
-	timeOfAStart = 8 * time.Second
-	timeOfASweep = 4 * time.Second
-)
-
-// expected estimates how long a run of the plan takes on real processes.
-func expected(plan scenario.Plan) time.Duration {
-	takes := timeOfARun
-	for _, s := range plan.Steps {
-		takes += s.For
-		switch s.Action {
-		case scenario.Start, scenario.Restart, scenario.Replace, scenario.StartControllers:
-			takes += timeOfAStart
-		case scenario.Sweep:
-			takes += timeOfASweep
-		}
-	}
-	return takes
-}
-
 // limitOf is how long a run of the plan may take before it is ended. It is generous, because
 // servers are ready within seconds, but not always on a loaded machine.
 func limitOf(plan scenario.Plan) time.Duration {

@@ -32,7 +32,7 @@ func List(expression string) ([]Listed, error) {
 			plan := s.Plan(scenario.Parameters{
 				Servers: max(run.DefaultServers, s.MinServers), From: run.DefaultFrom, To: run.DefaultTo, Bounds: history.DefaultBounds,
 			})
-			l.Minutes = float64(expected(plan).Round(6*time.Second)) / float64(time.Minute)
+			l.Minutes = float64(run.Expected(plan).Round(6*time.Second)) / float64(time.Minute)
 		}
 		listed = append(listed, l)
 	}

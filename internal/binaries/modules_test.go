@@ -1,0 +1,84 @@
+package binaries
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// While one binary is built, the modules of the next one are downloaded. Here the first build waits
+// for that, so it would never end otherwise.
+func TestTheNextModulesAreDownloadedDuringABuild(t *testing.T) {
+	goEnvironment(t)
+	dir := t.TempDir()
+	listed := filepath.Join(dir, "listed")
+	if err := syscall.Mkfifo(listed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := filepath.Join(dir, "go")
+	text := `#!/bin/sh
+if [ "$1" = build ]; then cat %[1]s; fi
+go "$@" || exit
+if [ "$1" = list ]; then echo > %[1]s; fi
+`
+	if err := os.WriteFile(command, fmt.Appendf(nil, text, listed), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	first, next := Ref{KubeAPIServer, testVersion}, Ref{Containerd, "v2.3.4"}
+	s := newStore(t, "")
+	s.Go, s.Next = command, []Ref{first, next}
+	if b, err := s.Get(ctx, first.Component, string(first.Version)); err != nil || b.Origin != OriginBuild {
+		t.Fatalf("got %+v, %v", b, err)
+	}
+	if _, err := os.Stat(filepath.Join(os.Getenv("GOMODCACHE"), "github.com/containerd/containerd/v2@v2.3.4/cmd/containerd")); err != nil {
+		t.Errorf("the source of %s is not there: %v", next, err)
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, tmpDir, lockName(first))); !os.IsNotExist(err) {
+		t.Errorf("the workspace is still there: %v", err)
+	}
+}
+
+// The store downloads no modules of binaries that it has, that the user gives, or that npm makes.
+func TestOnlyMissingBinariesTakeModules(t *testing.T) {
+	asked := filepath.Join(t.TempDir(), "asked")
+	command := filepath.Join(t.TempDir(), "go")
+	text := "#!/bin/sh\necho \"$4\" >> %[1]s.part\ncase \"$4\" in *@v1.38.0) mv %[1]s.part %[1]s;; esac\nexit 1\n"
+	if err := os.WriteFile(command, fmt.Appendf(nil, text, asked), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := newStore(t, "")
+	s.Overrides = Overrides{{Etcd, DefaultEtcd}: "/bin/true"}
+	fill(t, s, KubeAPIServer, "v1.37.1")
+	building := Ref{KubeAPIServer, testVersion}
+	s.Next = []Ref{building, {KubeAPIServer, "v1.37.1"}, {Etcd, DefaultEtcd}, {ClientNode, "v1.4.0"}, {Kubectl, "v1.38.0"}}
+	work, err := newWorkspace(s.Dir, building)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := s.getModules(t.Context(), command, s.Dir, work, building)
+	got := await(t, asked)
+	stop()
+	if want := "k8s.io/kubernetes@v1.38.0"; got != want {
+		t.Errorf("asked for %q, want %q alone", got, want)
+	}
+}
+
+func TestModulesOfTestsAreListed(t *testing.T) {
+	goEnvironment(t)
+	dir := t.TempDir()
+	tool, pkg, _, err := prepareBuild(t.Context(), "go", dir, Ref{E2ETest, testVersion}, (&Store{}).progress(Ref{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := tool.run(t.Context(), programs[E2ETest].list(pkg)...); err != nil || !slices.Contains(strings.Fields(string(out)), "k8s.io/component-base/version") {
+		t.Errorf("the packages are %s, %v; only the tests import k8s.io/component-base/version", out, err)
+	}
+}
