@@ -138,7 +138,8 @@ func TestJUnitIsForEveryViewer(t *testing.T) {
 	}
 }
 
-// A server's own reason why it did not start is in its log, which a viewer of JUnit files does not have.
+// A server's own reason why it did not start is in its log, which a viewer of JUnit files does not
+// have.
 func TestJUnitCarriesTheReasonOfTheServer(t *testing.T) {
 	h := smallRun()
 	h.End.Error = "replace c: start kube-apiserver c: exit status 1; last lines of its log:\nstarting\nunknown flag: --x\n"

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Jenkins' xUnit plugin refuses a file that does not follow its schema. testdata/junit-10.xsd is that
-// of the plugin's repository (github.com/jenkinsci/xunit-plugin, MIT license).
+// Jenkins' xUnit plugin refuses a file that does not follow its schema. testdata/junit-10.xsd is
+// that of the plugin's repository (github.com/jenkinsci/xunit-plugin, MIT license).
 func TestJUnitFollowsTheSchemaOfJenkins(t *testing.T) {
 	xmllint, err := exec.LookPath("xmllint")
 	if err != nil {

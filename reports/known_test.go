@@ -126,8 +126,8 @@ func TestWhatIsNotShownIsNew(t *testing.T) {
 	}
 }
 
-// A NEW violation fails, whatever is undecided. What is undecided comes before what is known, and is
-// told beside it.
+// A NEW violation fails, whatever is undecided. What is undecided comes before what is known, and
+// is told beside it.
 func TestWhatIsKnownIsNoVerdictOnWhatIsUndecided(t *testing.T) {
 	v := func(s invariant.Signature) invariant.Verdict {
 		return invariant.Verdict{Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 1, Kinds: 1,

@@ -112,7 +112,8 @@ func (c *Campaign) Standing() invariant.Standing {
 }
 
 // violatedIn counts the results in which something was violated, and names the findings that
-// explain it: "violated in 5 of 7 scenarios: findings 2 and 20, and NEW". It is "" if there are none.
+// explain it: "violated in 5 of 7 scenarios: findings 2 and 20, and NEW". It is "" if there are
+// none.
 func violatedIn(what string, all []ProfileResult) string {
 	violated, isNew := 0, false
 	var numbers []int

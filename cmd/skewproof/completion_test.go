@@ -153,7 +153,6 @@ func TestCompletionOfHeldRuns(t *testing.T) {
 		"step _out/held cut |":                     {"a", "b", "client"},
 		"step _out/held cut client |":              {"a", "b", "etcd"},
 		"step _out/held inject cut a |":            {"a", "b", "etcd"},
-		"step _out/held crowd b |":                 {"watches", "slow-bodies", "slow-readers", "abandoned"},
 		"step _out/held compact-etcd |":            {},
 		"step _out/held break-discovery a |":       {"/api", "/apis"},
 		"step _out/held break-discovery a /apis |": {"breaks-off", "cut-short"},

@@ -60,9 +60,9 @@ func TestCommandsInDocuments(t *testing.T) {
 // consoleBlock is a block of command lines, with what they print.
 var consoleBlock = regexp.MustCompile("(?s)```console\\n(.*?)```")
 
-// README's commands do what README says: each is carried out as it stands there, and the lines below
-// it are in its output. An ellipsis stands for whatever comes there. What builds or tests skewproof
-// is carried out by .ci/run.
+// README's commands do what README says: each is carried out as it stands there, and the lines
+// below it are in its output. An ellipsis stands for whatever comes there. What builds or tests
+// skewproof is carried out by .ci/run.
 func TestCommandsOfTheReadme(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(repository, "README.md"))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 func TestFindingsAndInvariantsAreExplained(t *testing.T) {
 	for line, want := range map[string][]string{
-		"finding":     {"   1  404 for an unreachable peer", "core, private first; seen: v1.36.3", "'skewproof finding NUMBER'"},
+		"finding":     {"   1  404 for an unreachable peer", "core, public; seen: v1.36.3", "'skewproof finding NUMBER'"},
 		"finding 2":   {"Finding 2: Subresource of a newer version", "IMPACT\n", "IN AN UPGRADE\n", "CAUSE\n", "command that shows it: make scenario NAME=quiet", " more (-o yaml names all)", "KEP-4020: Goals (if an apiserver can serve"},
 		"finding 10":  {"Finding 10: ", "disclosure: withdrawn", "\nCAUSE\n"}, // no upgrade
 		"finding 3 1": {"Finding 3: ", "\n\nFinding 1: "},

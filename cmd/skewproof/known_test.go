@@ -26,8 +26,8 @@ func TestKnownFailuresPass(t *testing.T) {
 	}
 }
 
-// With --known, a run that does not decide what it is about does not pass, although findings explain
-// all that it violates.
+// With --known, a run that does not decide what it is about does not pass, although findings
+// explain all that it violates.
 func TestKnownFailuresDoNotHideThatNothingWasProved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "quiet")
 	out, err := call(t, "run", "quiet", "--backend", "sim", "--qps", "5", "--known", "--out", dir)

@@ -17,8 +17,8 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-// stoppedAfter is a context that ends when its error has been asked for so many times. The simulator
-// asks after a fixed number of events, so the run always stops at the same one.
+// stoppedAfter is a context that ends when its error has been asked for so many times. The
+// simulator asks after a fixed number of events, so the run always stops at the same one.
 type stoppedAfter struct {
 	context.Context
 	left int

@@ -61,8 +61,8 @@ func (l *load) Gather(ctx context.Context, server string) (disperse func(), err 
 	}, nil
 }
 
-// watchAll keeps watches of the paths open until end is called. end says how many of them the server
-// never answered, and why the last of these.
+// watchAll keeps watches of the paths open until end is called. end says how many of them the
+// server never answered, and why the last of these.
 func watchAll(ctx context.Context, client *http.Client, address string, paths []string) (end func() (failed int, problem string)) {
 	ctx, stop := context.WithCancel(ctx)
 	var watches sync.WaitGroup
@@ -85,8 +85,8 @@ func watchAll(ctx context.Context, client *http.Client, address string, paths []
 	}
 }
 
-// keepWatching keeps a watch open until ctx ends, as an informer does. The error says why the server
-// never answered.
+// keepWatching keeps a watch open until ctx ends, as an informer does. The error says why the
+// server never answered.
 func keepWatching(ctx context.Context, client *http.Client, url string) (last error) {
 	answered := false
 	for ctx.Err() == nil {

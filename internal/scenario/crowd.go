@@ -2,9 +2,9 @@ package scenario
 
 import "fmt"
 
-// These actions begin and end a crowd: one caller with rights who keeps hundreds of ordinary watches
-// open through Step.Server, of resources that only other servers serve. Other callers must not
-// notice the crowd. There is at most one at a server.
+// These actions begin and end a crowd: one caller with rights who keeps hundreds of ordinary
+// watches open through Step.Server, of resources that only other servers serve. Other callers must
+// not notice the crowd. There is at most one at a server.
 const (
 	StartCrowd Action = "crowd"
 	EndCrowd   Action = "disperse"

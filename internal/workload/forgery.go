@@ -16,7 +16,8 @@ type Forgery struct {
 	Header http.Header
 }
 
-// ForgedHop is the forgery that schedules of the simulator choose: a peer has forwarded the request.
+// ForgedHop is the forgery that schedules of the simulator choose: a peer has forwarded the
+// request.
 const ForgedHop = "hop"
 
 // Forgeries are all forgeries. Impersonate-User is not among them, because a user may be allowed to

@@ -7,8 +7,9 @@
 // spread the specs over several processes.
 //
 // Each spec runs the skewproof program once, in its own process. A spec passes only if the verdict
-// of this run is PASS, or KNOWN with --known. An inconclusive run fails the spec, and a run that the backend cannot carry
-// out skips it; the spec gives the reason. At the end the suite writes the report.
+// of this run is PASS, or KNOWN with --known. An inconclusive run fails the spec, and a run that
+// the backend cannot carry out skips it; the spec gives the reason. At the end the suite writes the
+// report.
 package conformance
 
 import (
