@@ -46,18 +46,13 @@ SMOKE = CGO_ENABLED=0 .ci/tests -v 'on real servers' -count=1 -timeout 60m -skip
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
-GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 
-# What 'make mutation' measures if PKG is empty.
-MUTATED := ./proxy/... ./internal/invariant ./internal/engine ./reports/...
 # For 'make upstream-e2e': direct, old or balancer; and a regular expression over the names of specs.
 PATH_THROUGH ?=
 FOCUS        ?=
 # The directory of an earlier 'make upstream-e2e PATH_THROUGH=direct', whose results are taken.
 DIRECT       ?=
-# About how many mutants of each package 'make mutation' tests; all if empty.
-SAMPLE ?=
-# A page that gets what was found: docs/mutation.md ('make mutation') or docs/clients.md ('make clients').
+# A page that gets what was found, such as docs/clients.md.
 PAGE ?=
 
 # The flags that commands have in common.
@@ -69,7 +64,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario announce build test test-all race e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants mutation fuzz image release kind-images test-kind kind-clean lint lint-more fmt clean
+.PHONY: help scenario announce build test test-all race e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants fuzz image release kind-images test-kind kind-clean lint lint-more fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -87,8 +82,13 @@ announce:
 		echo "  3. gets the servers, by download or by building them (up to 10 minutes), and runs $(NAME) on them"; \
 	fi
 
+# The settings of the garbage collector for go, like those in internal/binaries/gocommand.go.
+COLLECTOR := $(if $(GOGC)$(GOMEMLIMIT),,$(shell awk -v processors=$$(nproc) '/^MemAvailable:/ { m = int($$2 / 1024 / (processors + 1)); \
+	if (m >= 1024) print "GOGC=off GOMEMLIMIT=" (m < 2048 ? m : 2048) "MiB" }' /proc/meminfo 2>/dev/null))
+
+# Without debug information, like the servers: so that go compiles what both need only once.
 build: ## Build bin/skewproof; it is linked statically, so that kind's nodes can run it too
-	CGO_ENABLED=0 go build -o bin/skewproof ./cmd/skewproof
+	CGO_ENABLED=0 $(COLLECTOR) go build -trimpath -gcflags=all=-dwarf=false -o bin/skewproof ./cmd/skewproof
 
 CONFORM = bin/skewproof conformance --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS) $(STRICT_FLAG) $(PARALLEL_FLAG)
 
@@ -164,9 +164,6 @@ parity: build ## Run every scenario on real processes and in the simulator, and 
 
 mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found; with RATES=10000, how many of so many find each rare one [RATES]
 	go test ./sim/mutants -count=1 -timeout 60m -v $(if $(RATES),-run '^$$' -bench '^BenchmarkRates$$' -benchtime 1x -args -rates=$(RATES),-args -full)
-
-mutation: ## Change one operator at a time with gremlins, and show which changes no test notices; fails below 90 % (hours, or SAMPLE=100 mutants of each package) [PKG PAGE SAMPLE]
-	go run ./internal/mutation -gremlins $(GREMLINS) $(if $(SAMPLE),-sample $(SAMPLE)) $(if $(PAGE),-page $(PAGE)) $(or $(PKG),$(MUTATED))
 
 fuzz: ## Fuzz what parses input, one fuzzer after the other, with the race detector [PKG FUZZTIME]
 	@set -e; for package in $(or $(PKG),$$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')); do \

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -185,6 +186,10 @@ const stagingPrefix = "./staging/src/"
 // component's own go.mod. It copies the go and godebug lines. They set the defaults of GODEBUG, and
 // go reads them only from the main module (go.dev/doc/godebug). Without them the build would
 // differ.
+//
+// The replacement of a staging module fixes its version. If the component requires the module, the
+// go.mod does too, because the required version is the one that paths in the binary name. Upstream's
+// v0.0.0 would make go compile packages again that it has compiled for another program.
 func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	up, err := modfile.Parse(ref.Component.module()+"/go.mod", upstream, nil)
 	if err != nil {
@@ -204,6 +209,10 @@ func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	add(m.AddRequire(ref.Component.module(), string(ref.Version)))
 	for _, r := range up.Replace {
 		if path, ok := strings.CutPrefix(r.New.Path, stagingPrefix); ok {
+			// A release may replace modules that it neither requires nor publishes.
+			if slices.ContainsFunc(up.Require, func(r *modfile.Require) bool { return r.Mod.Path == path }) {
+				add(m.AddRequire(path, stagingVersion(ref.Version)))
+			}
 			add(m.AddReplace(path, "", path, stagingVersion(ref.Version)))
 		}
 	}

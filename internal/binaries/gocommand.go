@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -49,42 +48,26 @@ func (g goCommand) environment() []string {
 		"GOTMPDIR=" + g.tmp,
 		"GOWORK=off",
 	}
-	if os.Getenv("GOGC") == "" && availableMemory() >= ampleMemory {
-		fixed = append(fixed, rareGC)
-	}
-	return fixed
+	return append(fixed, collector(AvailableMemory(), runtime.NumCPU())...)
 }
 
-// rareGC makes the go command and its compilers collect garbage less often, which makes builds
-// faster and changes nothing in their result. The linker of a kube-apiserver then takes up to 2 GB,
-// so it is for machines with ampleMemory only.
+// These are the bounds of the memory in which a compiler or a linker collects no garbage. The linker
+// of a kube-apiserver has 1.5 GB of live memory, the compiler of its largest package 0.5 GB.
 const (
-	rareGC      = "GOGC=400"
-	ampleMemory = 4 << 30 // bytes
+	leastUncollected = 1 << 30
+	mostUncollected  = 2 << 30
 )
 
-// availableMemory returns the memory in bytes that processes can take without swapping, or 0 if it
-// is unknown.
-func availableMemory() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
+// collector returns the settings of the garbage collector for go and the programs that it starts. As
+// long as there is enough memory, they collect no garbage, because most of them end before they
+// need much. This takes a sixth less time, and changes nothing in the result. go starts as many of
+// them at once as there are processors. The settings of the user take precedence.
+func collector(available uint64, processors int) []string {
+	limit := min(available/uint64(processors+1), mostUncollected)
+	if limit < leastUncollected || os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return nil
 	}
-	return memAvailable(string(text))
-}
-
-// memAvailable finds the available memory in the text of /proc/meminfo (proc_meminfo(5)).
-func memAvailable(meminfo string) int64 {
-	for line := range strings.Lines(meminfo) {
-		if value, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-			kB, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return kB << 10
-		}
-	}
-	return 0
+	return []string{"GOGC=off", fmt.Sprintf("GOMEMLIMIT=%d", limit)}
 }
 
 // verb returns the name of a go command for errors: its arguments up to the first flag.

@@ -6,7 +6,7 @@ import (
 )
 
 // A part of the go.mod of k8s.io/kubernetes v1.37.1, with one replacement that is not of a staging
-// module.
+// module. It does not require the last one.
 const upstreamGoMod = `// This is a generated file. Do not edit directly.
 
 module k8s.io/kubernetes
@@ -28,6 +28,7 @@ replace (
 	example.org/pinned => example.org/pinned v1.2.3
 	k8s.io/api => ./staging/src/k8s.io/api
 	k8s.io/component-base => ./staging/src/k8s.io/component-base
+	k8s.io/sample-cli-plugin => ./staging/src/k8s.io/sample-cli-plugin
 )
 `
 
@@ -44,11 +45,17 @@ go 1.26.0
 
 godebug default=go1.26
 
-require k8s.io/kubernetes v1.37.1
+require (
+	k8s.io/kubernetes v1.37.1
+	k8s.io/api v0.37.1
+	k8s.io/component-base v0.37.1
+)
 
 replace k8s.io/api => k8s.io/api v0.37.1
 
 replace k8s.io/component-base => k8s.io/component-base v0.37.1
+
+replace k8s.io/sample-cli-plugin => k8s.io/sample-cli-plugin v0.37.1
 `},
 		{"pre-release", Ref{KubeAPIServer, "v1.38.0-rc.1"}, "module k8s.io/kubernetes\n\ngo 1.26.0\n\nreplace k8s.io/api => ./staging/src/k8s.io/api\n",
 			`module skewproof.build/kube-apiserver

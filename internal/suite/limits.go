@@ -2,12 +2,11 @@ package suite
 
 import (
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -42,8 +41,7 @@ type capacity struct {
 
 // machine is the capacity of this machine.
 func machine() capacity {
-	meminfo, _ := os.ReadFile("/proc/meminfo") // if it fails, the memory is not known
-	return capacity{runtime.NumCPU(), available(string(meminfo))}
+	return capacity{runtime.NumCPU(), binaries.AvailableMemory()}
 }
 
 // lacks says what the machine has too little of for this number of parallel runs. It is empty if
@@ -65,15 +63,4 @@ func (c capacity) lacks(parallel int, backend string, reference bool) string {
 			parallel, parallel*memoryOfARun>>30, float64(c.memory)/(1<<30)))
 	}
 	return strings.Join(lacking, "; ")
-}
-
-// available is MemAvailable of /proc/meminfo in bytes. It is 0 if the file does not have it.
-func available(meminfo string) uint64 {
-	for line := range strings.Lines(meminfo) {
-		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == "MemAvailable:" {
-			kilobytes, _ := strconv.ParseUint(fields[1], 10, 64)
-			return kilobytes << 10
-		}
-	}
-	return 0
 }

@@ -43,19 +43,6 @@ func TestMoreRunsAtATimeThanThereIsRoomFor(t *testing.T) {
 	}
 }
 
-func TestAvailableMemory(t *testing.T) {
-	for meminfo, want := range map[string]uint64{
-		"MemTotal:  8052084 kB\nMemAvailable:    1024 kB\nSwapFree: 1 kB\n": 1 << 20,
-		"MemTotal: 1 kB\n":        0,
-		"MemAvailable: many kB\n": 0,
-		"":                        0,
-	} {
-		if got := available(meminfo); got != want {
-			t.Errorf("%q: %d, want %d", meminfo, got, want)
-		}
-	}
-}
-
 // The warning comes only once, and only if something is lacking.
 func TestTheWarningIsOneLine(t *testing.T) {
 	plan, err := run.Spec{Scenario: "quiet", Backend: scenario.BackendSim}.Plan()
