@@ -17,6 +17,7 @@ type conn struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 
+	once       sync.Once // of end
 	mu         sync.Mutex
 	accepted   *net.TCPConn
 	dialled    *net.TCPConn // nil until dialled
@@ -57,28 +58,27 @@ func (c *conn) attach(dialled *net.TCPConn) bool {
 }
 
 // end ends the connection at both sides, once. credit says which tallies count the end (nil: none).
-// They count it before either side can notice it.
+// They count it before either side can notice it, and before any call of end returns: a fault that
+// is healed reads its tally after it has ended the connections that a toxic may be ending, too.
 func (c *conn) end(how ending, credit func(*tally) bool) {
-	c.mu.Lock()
-	if c.over {
+	c.once.Do(func() {
+		c.mu.Lock()
+		c.over = true
+		accepted, dialled := c.accepted, c.dialled
 		c.mu.Unlock()
-		return
-	}
-	c.over = true
-	accepted, dialled := c.accepted, c.dialled
-	c.mu.Unlock()
 
-	c.link.forget(c, credit)
-	c.cancel()
-	for _, side := range []*net.TCPConn{accepted, dialled} {
-		switch {
-		case side == nil:
-		case how == resetting:
-			drop(side)
-		default:
-			_ = side.Close()
+		c.link.forget(c, credit)
+		c.cancel()
+		for _, side := range []*net.TCPConn{accepted, dialled} {
+			switch {
+			case side == nil:
+			case how == resetting:
+				drop(side)
+			default:
+				_ = side.Close()
+			}
 		}
-	}
+	})
 }
 
 // pipeDone is called when a stream has been delivered to its end.

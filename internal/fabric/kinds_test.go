@@ -5,7 +5,9 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -158,6 +160,40 @@ func TestTimeout(t *testing.T) {
 				t.Errorf("record %+v, want one that blocks", record)
 			}
 		})
+	}
+}
+
+// A toxic that is removed ends connections at the same time as the heal that removes it. Whoever
+// comes second must not read the tally before the first one has counted.
+func TestAnEndIsCountedBeforeAnyEndReturns(t *testing.T) {
+	w := &tally{}
+	l := &link{tallies: map[*tally]struct{}{w: {}}, open: map[*conn]struct{}{}}
+	c := newConn(t.Context(), l, "", nil)
+	over := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.over
+	}
+	l.mu.Lock() // so that the first end cannot count yet
+	go c.end(resetting, func(*tally) bool { return true })
+	eventually(t, "the connection is over", over)
+	var returned atomic.Bool
+	second := make(chan struct{})
+	go func() {
+		defer close(second)
+		c.end(resetting, nil)
+		returned.Store(true)
+	}()
+	for range 10_000 { // the second end has the time to return, if it does not wait
+		runtime.Gosched()
+	}
+	if returned.Load() {
+		t.Error("the second end returned before the first was counted")
+	}
+	l.mu.Unlock()
+	<-second
+	if w.cut != 1 {
+		t.Errorf("%d ends were counted, want 1", w.cut)
 	}
 }
 
