@@ -35,13 +35,16 @@ KNOWN    ?= 1
 PKG      ?=
 FUZZTIME ?= 1m
 
+# Without debug information, like the servers: so that go compiles what the program, its tests and the servers share only once.
+COMPILE := -trimpath -gcflags=all=-dwarf=false
+
 # All unit tests. Those of ./internal/e2e run real servers.
 UNIT := $$(go list ./... | grep -vxF -e "$$(go list ./internal/e2e)")
 # Without cgo, 'make build' has compiled much of what tests need. Less frequent garbage collection takes a quarter off simulations.
 UNIT_ENV := CGO_ENABLED=0 GOGC=400 GOMEMLIMIT=1GiB
 # For 'make e2e': a regular expression over the names of tests to leave out.
 SKIP ?=
-SMOKE = CGO_ENABLED=0 .ci/tests -v 'on real servers' -count=1 -timeout 60m -skip 'OnKind$(if $(SKIP),|$(SKIP))' ./internal/e2e
+SMOKE = CGO_ENABLED=0 .ci/tests -v 'on real servers' $(COMPILE) -count=1 -timeout 60m -skip 'OnKind$(if $(SKIP),|$(SKIP))' ./internal/e2e
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -86,9 +89,8 @@ announce:
 COLLECTOR := $(if $(GOGC)$(GOMEMLIMIT),,$(shell awk -v processors=$$(nproc) '/^MemAvailable:/ { m = int($$2 / 1024 / (processors + 1)); \
 	if (m >= 1024) print "GOGC=off GOMEMLIMIT=" (m < 2048 ? m : 2048) "MiB" }' /proc/meminfo 2>/dev/null))
 
-# Without debug information, like the servers: so that go compiles what both need only once.
 build: ## Build bin/skewproof; it is linked statically, so that kind's nodes can run it too
-	CGO_ENABLED=0 $(COLLECTOR) go build -trimpath -gcflags=all=-dwarf=false -o bin/skewproof ./cmd/skewproof
+	CGO_ENABLED=0 $(COLLECTOR) go build $(COMPILE) -o bin/skewproof ./cmd/skewproof
 
 CONFORM = bin/skewproof conformance --backend $(BACKEND) $(EXISTING_FLAG) $(PLAN_FLAGS) $(STRICT_FLAG) $(PARALLEL_FLAG)
 
@@ -112,8 +114,8 @@ bench: build ## Run the smoke set, or NAME, ten times: does any verdict differ? 
 
 test: ## Run all unit tests without the race detector, and one real rolling upgrade: at most 15 minutes once the servers are cached
 	status=0; \
-	$(UNIT_ENV) .ci/tests 'unit tests' -timeout 30m $(UNIT) || status=1; \
-	CGO_ENABLED=0 .ci/tests -v 'on real servers' -count=1 -timeout 60m ./internal/e2e -run '^TestRollingUpgrade$$' || status=1; \
+	$(UNIT_ENV) .ci/tests 'unit tests' $(COMPILE) -timeout 30m $(UNIT) || status=1; \
+	CGO_ENABLED=0 .ci/tests -v 'on real servers' $(COMPILE) -count=1 -timeout 60m ./internal/e2e -run '^TestRollingUpgrade$$' || status=1; \
 	exit $$status
 
 test-all: ## Run the same unit tests with the race detector, and the smoke set on real servers: more than an hour
