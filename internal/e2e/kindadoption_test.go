@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -30,14 +31,14 @@ const (
 	nodeManifests  = "etc/kubernetes/manifests"
 )
 
-// adoptionPage has the commands that add and remove a sidecar, under these headings.
+// sidecarScript, in [operatorFiles], adds a sidecar to a node or removes it.
 const (
-	adoptionPage  = "../../docs/proxy.md"
-	addSidecar    = "Add a sidecar"
-	removeSidecar = "Remove a sidecar"
+	sidecarScript = "sidecar.sh"
+	addSidecar    = "add"
+	removeSidecar = "remove"
 )
 
-// By the commands of the document, sidecars are added to a control plane that kubeadm has made
+// By the operators' script, sidecars are added to a control plane that kubeadm has made
 // without, and removed again, node by node. Clients notice only that their own server restarts.
 func TestAdoptionOnKind(t *testing.T) {
 	needsKind(t)
@@ -69,38 +70,26 @@ func (c *operatorsCluster) onlyOn(ctx context.Context, t *testing.T, i int) {
 	c.servesNewer(ctx, t, i)
 }
 
-// documented returns the commands below a heading of [adoptionPage].
-func documented(t *testing.T, heading string) string {
-	t.Helper()
-	page, err := os.ReadFile(adoptionPage)
-	must(t, err)
-	_, section, found := strings.Cut(string(page), "\n### "+heading+"\n")
-	section, _, _ = strings.Cut(section, "\n### ")
-	_, block, begins := strings.Cut(section, "\n```sh\n")
-	commands, _, ends := strings.Cut(block, "\n```\n")
-	if !found || !begins || !ends {
-		t.Fatalf("%s has no commands under the heading %q", adoptionPage, heading)
+// The operators' script is a valid one, which is known before a cluster is made. It does nothing
+// unless it is told what to do.
+func TestSidecarScript(t *testing.T) {
+	script := filepath.Join(operatorFiles, sidecarScript)
+	if out, err := exec.CommandContext(t.Context(), "bash", "-n", script).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
-	return commands
-}
-
-// The commands of the document are there and are a shell's, which is known before a cluster is
-// made.
-func TestAdoptionCommandsAreAShells(t *testing.T) {
-	for _, heading := range []string{addSidecar, removeSidecar} {
-		if out, err := exec.CommandContext(t.Context(), "bash", "-n", "-c", documented(t, heading)).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", heading, err, out)
-		}
+	out, err := exec.CommandContext(t.Context(), "bash", script, "keep").CombinedOutput()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 4 || !strings.HasPrefix(string(out), "usage: ") {
+		t.Errorf("told to keep it: %v\n%s", err, out)
 	}
 }
 
-// onNode runs the document's commands on a node, as root.
-func onNode(ctx context.Context, t *testing.T, node, heading string) disturbance {
+// onNode runs the operators' script on a node, as root.
+func onNode(ctx context.Context, t *testing.T, node, what string) disturbance {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
-	d := disturbance{what: fmt.Sprintf("%q on %s", heading, node), start: time.Now()}
-	if _, err := kind.Docker(ctx, nil, "exec", node, "bash", "-eu", "-c", documented(t, heading)); err != nil {
+	d := disturbance{what: fmt.Sprintf("%s a sidecar on %s", what, node), start: time.Now()}
+	if _, err := kind.Docker(ctx, nil, "exec", node, "bash", "/"+nodeFilesDir+"/"+sidecarScript, what); err != nil {
 		tellNode(t, node)
 		t.Fatalf("%s: %v", d.what, err)
 	}
