@@ -89,8 +89,8 @@ type Product struct {
 	// Backend says what the servers ran on: "local", "kind", "sim" or "existing" (they ran
 	// already).
 	Backend string `json:"backend"`
-	// Subject is the proxy as 'skewproof run --subject' names it. It is "external" on the backend
-	// "existing".
+	// Subject is the proxy as 'skewproof run --subject' names it. On the backend
+	// "existing" it is "external" unless the servers or the user say that it is "builtin".
 	Subject string `json:"subject"`
 	// From and To are the versions of the kube-apiservers. Both are empty for servers that ran
 	// already. Their versions are in the report of each scenario.

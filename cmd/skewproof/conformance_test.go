@@ -268,7 +268,7 @@ func TestConformanceRefusesWrongUsage(t *testing.T) {
 		}
 	}
 	_, err := call(t, "conformance", "--backend", "existing", "--kubeconfig", "nope")
-	if code := codeOf(t, err); code != exitNotRun || !strings.Contains(err.Error(), "read kubeconfig: open nope") {
+	if code := codeOf(t, err); code != exitNotRun || !strings.Contains(err.Error(), "read kubeconfig: stat nope: no such file") {
 		t.Errorf("a kubeconfig that is missing: exit code %d, error %v", code, err)
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {

@@ -43,7 +43,7 @@ func TestExistingServersAreOnlyRead(t *testing.T) {
 		"nosuch --kubeconfig x":        "no scenario",
 		"rolling-upgrade":              "step 2, replace a by v1.37.1, changes or harms the control plane",
 		"peer-partition":               "step 2, cut, b→a, changes or harms",
-		"quiet --subject builtin":      "--subject means nothing",
+		"quiet --subject reference":    `--subject "reference": the backend existing has external, builtin`,
 		"quiet --servers 2":            "--servers means nothing",
 		"quiet --keep":                 "--keep means nothing",
 		"quiet --qps -1":               "--qps",
@@ -68,7 +68,7 @@ func TestExistingServersAreOnlyRead(t *testing.T) {
 		}
 	}
 	_, err := call(t, "run", "quiet", "--backend", "existing", "--kubeconfig", "kubeconfig")
-	if code := codeOf(t, err); code != exitNotRun || !strings.Contains(err.Error(), `ask server "a" at https://127.0.0.1:1 for its version`) {
+	if code := codeOf(t, err); code != exitNotRun || !strings.Contains(err.Error(), `ask server "a" at https://127.0.0.1:1 for /api: `) {
 		t.Errorf("servers that do not answer: exit code %d, error %v", code, err)
 	}
 	if left, err := filepath.Glob("*"); err != nil || len(left) != 1 {
@@ -88,6 +88,8 @@ func TestAStoppedRunOnExistingServersIsJudged(t *testing.T) {
 			switch {
 			case r.URL.Path == "/version":
 				fmt.Fprintf(w, `{"gitVersion":%q}`, version)
+			case r.URL.Path == "/api":
+				fmt.Fprint(w, `{"kind":"APIVersions"}`)
 			case r.URL.Path == "/readyz":
 			case asked.Add(1) > 30:
 				stop(engine.ErrStopped)

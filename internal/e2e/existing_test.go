@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -44,6 +45,34 @@ func TestServersThatRunAlready(t *testing.T) {
 	onlyRead(t, kept.dir, before)
 	refused := run(t, "shell", kept.dir, "--", "sh", "-c", fmt.Sprintf(judge, "rolling-upgrade")+"-2")
 	exits(t, refused, usage)
+	kept.end(t, syscall.SIGINT)
+	nothingIsLeft(t, kept.dir)
+}
+
+// Servers that run their own proxies say so, and then findings explain what they do wrong. A server
+// that no context names is named by the run, which then blames nobody for what it does not know.
+func TestServersThatRunAlreadySayWhoseProxyTheyHave(t *testing.T) {
+	needsTools(t, "nsenter")
+	kept := begin(t, "The cluster stays up", "--keep", "--no-load", "--at", "0")
+	judge := func(contexts string, code int, words string) reports.RunReport {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "existing")
+		judged := run(t, "shell", kept.dir, "--", "sh", "-c", skewproof+
+			` run quiet --backend existing --kubeconfig "$KUBECONFIG" --known --contexts `+contexts+` --out `+dir)
+		report, err := reports.Read(filepath.Join(dir, reports.JSONFile))
+		if err != nil {
+			t.Fatalf("%v; it said:\n%s", err, judged.output)
+		}
+		exits(t, judged, code)
+		if !strings.Contains(judged.output, words) || report.Metadata.Subject != "builtin" {
+			t.Errorf("subject %s; it does not say %q:\n%s", report.Metadata.Subject, words, judged.output)
+		}
+		return report
+	}
+	if v := verdict(t, judge("a,b,c", pass, "is on: a, b, c"), "NoFalseNotFound"); v.Outcome != invariant.OutcomeFail {
+		t.Errorf("NoFalseNotFound: %s; want that it fails, because of finding 2", v.Outcome)
+	}
+	judge("a,b", inconclusive, "servers that no context names: c")
 	kept.end(t, syscall.SIGINT)
 	nothingIsLeft(t, kept.dir)
 }

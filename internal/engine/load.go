@@ -96,7 +96,7 @@ func (l *load) close()                              { l.clients.Close() }
 // callers are the identities of the load: only the administrator if nothing may be set up.
 func callers(ctx context.Context, cluster cluster.Reachable, server string, o Options) ([]traffic.Identity, error) {
 	if o.ReadOnly {
-		return []traffic.Identity{{Name: "admin", User: "admin", Config: *cluster.Admin()}}, nil
+		return []traffic.Identity{{Name: "admin", User: workload.Admin}}, nil // each target has its own configuration
 	}
 	return identities(ctx, cluster, server)
 }
@@ -109,8 +109,13 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 		if err != nil {
 			return nil, err
 		}
-		servers = append(servers, s.Name)
-		targets = append(targets, traffic.Target{Server: s.Name, URL: url})
+		target := traffic.Target{Server: s.Name, URL: url}
+		if o.ReadOnly {
+			if target.Config, err = cluster.FrontDoor(s.Name); err != nil {
+				return nil, err
+			}
+		}
+		servers, targets = append(servers, s.Name), append(targets, target)
 	}
 	identities, err := callers(ctx, cluster, servers[0], o)
 	if err != nil {

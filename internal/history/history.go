@@ -76,6 +76,9 @@ type Run struct {
 	// External is true if skewproof did not start the servers. Then the history has neither their
 	// logs nor the states of their processes.
 	External bool `json:"external,omitempty"`
+	// Unnamed are servers of the cluster that the run did not ask: names or addresses, for people.
+	// Nothing is known of them.
+	Unnamed []string `json:"unnamed,omitempty"`
 	// Unjudged is the reason why the run can neither pass nor fail, whatever is recorded: the run
 	// was made so that the user can look at the cluster. Empty: the run is judged.
 	Unjudged string `json:"unjudged,omitempty"`

@@ -88,6 +88,8 @@ func (f *Facts) ruleAvailable(o *observation) (ruling, string) {
 		return rulingRight, ""
 	case !informed:
 		return rulingTolerated, ""
+	case len(f.run.Unnamed) > 0 && o.local != claimYes:
+		return rulingUnknown, "" // a server that the run did not ask may serve it too, and may have failed
 	default:
 		return rulingWrong, failed
 	}

@@ -74,10 +74,11 @@ func judgeConverges(f *Facts) *tally {
 // samples rules on every operation, in time order. It compares discovery between servers only after
 // the last disturbance, because only then must all servers settle on one document.
 func (f *Facts) samples(last history.Time) []sample {
-	// While a killed server stays away, some servers may still list its resources and others not.
+	// While a killed server stays away, some servers may still list its resources and others not. So
+	// may they while a server comes or goes that the run did not ask.
 	final := func(o *observation) bool {
 		_, ok := f.merged(o.op)
-		return ok && o.op.Start >= last && !f.serverLost(o)
+		return ok && o.op.Start >= last && !f.serverLost(o) && len(f.run.Unnamed) == 0
 	}
 	out := make([]sample, 0, len(f.observations))
 	seen := map[string][]sighting{}
@@ -207,6 +208,9 @@ func (t *tally) doubtConvergence(samples []sample, last history.Time) {
 	}
 	if f.finish < later(last, f.bounds.Convergence) {
 		t.doubt("the run ended %s after the last disturbance: too early, as %s are allowed", clock(f.finish-last), clock(f.bounds.Convergence))
+	}
+	if len(f.run.Unnamed) > 0 {
+		t.doubt("the servers' discovery was not compared")
 	}
 	seen := map[string]bool{}
 	late := max(last, later(last, f.bounds.Convergence-f.bounds.Staleness))

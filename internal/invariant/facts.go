@@ -143,6 +143,9 @@ func (f *Facts) indexServers(h *history.History) {
 	for _, s := range h.Run.Servers {
 		know(s.Name)
 	}
+	for _, s := range h.Run.Unnamed {
+		know("unnamed server " + s)
+	}
 	for _, o := range h.Operations {
 		know(o.Server)
 	}

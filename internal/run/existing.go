@@ -19,15 +19,19 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// SubjectExternal is the subject of a proxy that skewproof cannot switch.
+// SubjectExternal is the subject of a proxy that is not known: a product of its own, or none.
 const SubjectExternal = "external"
+
+// existingSubjects are the subjects of servers that run already.
+var existingSubjects = []string{SubjectExternal, scenario.SubjectBuiltin}
 
 // existingBackend reads servers that run already and that skewproof did not start. It judges only
 // what can be seen from outside.
 type existingBackend struct {
-	ways     []existing.Endpoint
-	versions map[string]string
-	unseen   []string // invariants that cannot be judged from outside
+	ways   []existing.Endpoint
+	told   string // whose proxy it is, as the user says; empty if the servers say it
+	seen   existing.Seen
+	unseen []string // invariants that cannot be judged from outside
 }
 
 // read reads the servers from the kubeconfig. Their versions are not known before prepare.
@@ -35,6 +39,9 @@ func (b *existingBackend) read(p *Plan) (err error) {
 	s := &p.Spec
 	if s.Kubeconfig == "" {
 		return Usagef("--backend %s needs --kubeconfig: the file that names the servers, a context for each", s.Backend)
+	}
+	if s.Subject == scenario.SubjectBuiltin && len(s.DirectContexts) > 0 {
+		return Usagef("--subject builtin with --direct-contexts: kube-apiserver's own proxy is no process of its own; leave out one of them")
 	}
 	s.QPS = cmp.Or(s.QPS, GentleQPS)
 	if err := CheckQPS(s.QPS); err != nil {
@@ -49,7 +56,8 @@ func (b *existingBackend) read(p *Plan) (err error) {
 	case len(b.ways) < p.Scenario.MinServers:
 		return fmt.Errorf("%d servers: %s needs %d", len(b.ways), p.Scenario.Name, p.Scenario.MinServers)
 	}
-	s.Subject, s.Servers = SubjectExternal, len(b.ways)
+	b.told = s.Subject
+	s.Subject, s.Servers = cmp.Or(s.Subject, SubjectExternal), len(b.ways)
 	return nil
 }
 
@@ -60,13 +68,20 @@ func (*existingBackend) check(p *Plan) error {
 	return nil
 }
 
-// prepare asks the servers for their versions. The run is one from the oldest to the newest of
-// these versions.
+// prepare asks the servers for their versions, and whether their own proxies are on. The run is one
+// from the oldest to the newest of these versions.
 func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
-	if b.versions, err = existing.Versions(ctx, b.ways); err != nil {
-		return err
+	var unanswered *existing.UnansweredError
+	switch b.seen, err = existing.Look(ctx, b.ways); {
+	case errors.As(err, &unanswered):
+		return &Error{KindNotRun, err}
+	case err != nil:
+		return wrong(err)
 	}
-	versions := slices.SortedFunc(maps.Values(b.versions), semver.Compare)
+	if b.told == "" && len(p.Spec.DirectContexts) == 0 && slices.Contains(slices.Collect(maps.Values(b.seen.Proxies)), true) {
+		p.Spec.Subject = scenario.SubjectBuiltin
+	}
+	versions := slices.SortedFunc(maps.Values(b.seen.Versions), semver.Compare)
 	p.Spec.From, p.Spec.To = versions[0], versions[len(versions)-1]
 	if p.Scenario.NeedsTwoVersions && p.Spec.From == p.Spec.To {
 		return Usagef("all servers are %s: %s is about resources that only some servers serve, and needs two versions", p.Spec.To,
@@ -77,7 +92,7 @@ func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	}
 	p.Schedule.Servers = nil
 	for _, way := range b.ways { // the order does not matter, because a plan that only reads names no server
-		p.Schedule.Servers = append(p.Schedule.Servers, scenario.Server{Name: way.Name, Version: b.versions[way.Name]})
+		p.Schedule.Servers = append(p.Schedule.Servers, scenario.Server{Name: way.Name, Version: b.seen.Versions[way.Name]})
 	}
 	if run := p.describe(); len(run.About) == 0 {
 		return Usagef("%s is about %s, which cannot be judged from outside", p.Scenario.Name, strings.Join(p.Scenario.About, ", "))
@@ -87,7 +102,7 @@ func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
 
 // describe removes from About the invariants that cannot be judged from outside, and names them.
 func (b *existingBackend) describe(p *Plan, run *history.Run) {
-	b.unseen, run.About, run.External = nil, nil, true
+	b.unseen, run.About, run.External, run.Unnamed = nil, nil, true, b.seen.Unnamed
 	for _, i := range invariant.All() {
 		if !i.Outside {
 			b.unseen = append(b.unseen, i.Name)
@@ -99,7 +114,7 @@ func (b *existingBackend) describe(p *Plan, run *history.Run) {
 		}
 	}
 	again := p.Spec
-	again.Subject, again.From, again.To, again.Servers, again.Contexts = "", "", "", 0, nil // the user names only the contexts
+	again.Subject, again.From, again.To, again.Servers, again.Contexts = b.told, "", "", 0, nil // the user names only these
 	for i, way := range b.ways {
 		run.Servers[i].Address = strings.TrimPrefix(way.FrontDoor.Host, "https://")
 		again.Contexts = append(again.Contexts, way.Name)
@@ -110,15 +125,17 @@ func (b *existingBackend) describe(p *Plan, run *history.Run) {
 func (*existingBackend) dryRun(*Plan, io.Writer) error { return nil } // DryRun refuses this backend
 
 func (b *existingBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
-	unseen := strings.Join(b.unseen, ", ")
-	if err := j.begin(programs{}, append(Machine(),
-		"servers that ran already; requests that read, no audit logs", "not judged from outside: "+unseen)...); err != nil {
+	facts := b.facts(j.Spec.Subject)
+	if err := j.begin(programs{}, slices.Concat(Machine(), []string{"servers that ran already; requests that read, no audit logs"}, facts)...); err != nil {
 		return err
 	}
-	j.status("reading only, %g requests a second; not judged, since it cannot be seen from outside: %s", j.Run.QPS, unseen)
+	j.status("reading only, %g requests a second", j.Run.QPS)
+	for _, fact := range facts {
+		j.status("%s", fact)
+	}
 	made, err := record(ctx, j.Dir, j.manifest(programs{}), engine.Options{Status: j.status, ReadOnly: true},
 		func(r *history.Recorder) (*existing.Cluster, error) {
-			return existing.New(b.ways, b.versions, r, j.status)
+			return existing.New(b.ways, b.seen, j.Spec.Subject == scenario.SubjectBuiltin, r, j.status)
 		})
 	if made == nil {
 		return err
@@ -126,4 +143,34 @@ func (b *existingBackend) carryOut(ctx context.Context, j *job, judge func(cut e
 	made.Close()
 	judge(err)
 	return nil
+}
+
+// facts says what is known of the servers, and what is not judged.
+func (b *existingBackend) facts(subject string) []string {
+	all := []string{"not judged, since it cannot be seen from outside: " + strings.Join(b.unseen, ", ")}
+	for _, state := range []struct {
+		is   bool
+		word string
+	}{{true, "on"}, {false, "off"}} {
+		var of []string
+		for _, way := range b.ways {
+			if on, known := b.seen.Proxies[way.Name]; known && on == state.is {
+				of = append(of, way.Name)
+			}
+		}
+		if len(of) > 0 {
+			all = append(all, fmt.Sprintf("kube-apiserver's own proxy (%s) is %s: %s", scenario.Gate, state.word, strings.Join(of, ", ")))
+		}
+	}
+	if subject == SubjectExternal {
+		all = append(all, "whose proxy this is is not known, so no finding explains a violation; --subject builtin says that it is kube-apiserver's own")
+	}
+	if len(b.seen.Unnamed) > 0 {
+		all = append(all, "the cluster has servers that no context names: "+strings.Join(b.seen.Unnamed, ", ")+
+			"; nothing is judged that only they could explain, so name them too")
+	}
+	for _, unknown := range b.seen.Unknown {
+		all = append(all, "not known: "+unknown)
+	}
+	return all
 }

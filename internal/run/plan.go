@@ -60,7 +60,7 @@ var backends = map[string]struct {
 	scenario.BackendLocal:    {func() backend { return localBackend{} }, scenario.Subjects, local.MaxServers},
 	scenario.BackendKind:     {func() backend { return &kindBackend{} }, scenario.Subjects, kind.MaxServers},
 	scenario.BackendSim:      {func() backend { return simBackend{} }, SimulatedSubjects, MaxSimulated},
-	scenario.BackendExisting: {func() backend { return &existingBackend{} }, []string{SubjectExternal}, math.MaxInt},
+	scenario.BackendExisting: {func() backend { return &existingBackend{} }, existingSubjects, math.MaxInt},
 }
 
 // Plan checks everything that can be checked before anything is fetched or started. It reads at

@@ -241,7 +241,7 @@ var meaningless = map[string]struct {
 	scenario.BackendKind: {[]string{"binary", "etcd"}, ": the node image has the programs"},
 	scenario.BackendSim:  {[]string{"keep", "no-load", "at", "binary", "etcd", ownFlag, runtimeConfigFlag}, ", which starts no program"},
 	scenario.BackendExisting: {
-		[]string{"subject", "from", "to", "servers", "etcd", "binary", "keep", "no-load", "at", "dry-run", ownFlag, runtimeConfigFlag},
+		[]string{"from", "to", "servers", "etcd", "binary", "keep", "no-load", "at", "dry-run", ownFlag, runtimeConfigFlag},
 		": skewproof did not start these servers, so it cannot change them",
 	},
 }

@@ -39,6 +39,8 @@ type Case struct {
 type Outcome struct {
 	Scenario *reports.ConformanceScenario `json:"scenario,omitempty"`
 	Control  *reports.ControlRun          `json:"control,omitempty"`
+	// Subject is whose proxy the run tested, as the servers said; empty if nothing was judged.
+	Subject string `json:"subject,omitempty"`
 	// Interrupted is true if the run was ended because the suite was ended.
 	Interrupted bool `json:"interrupted,omitempty"`
 	// Log is the log file of the run's process. It is empty if there is none.
@@ -250,6 +252,7 @@ func (k *Case) finishScenario(f Finished) {
 		return
 	}
 	s.Core, s.Extended = f.Report.InProfile(invariant.GradeCore), f.Report.InProfile(invariant.GradeExtended)
+	k.Subject = f.Report.Metadata.Subject
 	if m := f.Report.Metadata; m.From == m.To {
 		s.Core, s.Extended = nothingSkewed(s.Core, m.To), nothingSkewed(s.Extended, m.To)
 	}

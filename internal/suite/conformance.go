@@ -162,8 +162,8 @@ func (c *Conformance) check() error {
 	case existing && c.Parallel > 1:
 		return run.Usagef("parallel %d: servers that run already get the requests of one run at a time, and no more than announced; leave it out",
 			c.Parallel)
-	case existing && (s.Subject+s.From+s.To != "" || s.Servers != 0):
-		return run.Usagef("subject, versions and number of servers that run already are what they are: leave them out")
+	case existing && (s.From+s.To != "" || s.Servers != 0):
+		return run.Usagef("versions and number of servers that run already are what they are: leave them out")
 	}
 	s.Scenario = "quiet" // every backend, subject and pair of versions can run it
 	_, err := s.Plan()
@@ -173,7 +173,7 @@ func (c *Conformance) check() error {
 // tested is the name of the tested subject in reports.
 func (c *Conformance) tested() string {
 	if c.Spec.Backend == scenario.BackendExisting {
-		return run.SubjectExternal
+		return cmp.Or(c.Spec.Subject, run.SubjectExternal)
 	}
 	return cmp.Or(c.Spec.Subject, scenario.SubjectBuiltin)
 }
@@ -277,6 +277,9 @@ func (c *Conformance) report(cases []*Case, unproven []reports.Unproven, began t
 	}
 	r.Product.Tested = reports.Tested{Label: c.Spec.Label, Binaries: c.Binaries}
 	r.Product.Backend, r.Product.Subject = c.Spec.Backend, c.tested()
+	for _, k := range cases {
+		r.Product.Subject = cmp.Or(k.Subject, r.Product.Subject)
+	}
 	if c.Spec.Backend != scenario.BackendExisting {
 		r.Product.From, r.Product.To = cmp.Or(c.Spec.From, run.DefaultFrom), cmp.Or(c.Spec.To, run.DefaultTo)
 	}

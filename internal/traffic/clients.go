@@ -4,6 +4,7 @@
 package traffic
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -27,6 +28,9 @@ import (
 type Target struct {
 	Server string // its name in the history, such as "a"
 	URL    string // "https://198.19.0.1:6443"; only https is accepted
+	// Config, if not nil, replaces the Config of every identity, because the server knows the user
+	// by credentials of its own, or has another authority. Whom it impersonates is not recorded.
+	Config *rest.Config
 }
 
 // Identity is a sender of requests. Users must be unique among the identities of a [Clients].
@@ -120,7 +124,7 @@ func newClient(target Target, identity Identity, recorder Recorder, documents *s
 		return nil, fmt.Errorf("its configuration impersonates %q, but its user is %q and its impersonator %q", as, identity.User,
 			identity.Impersonator)
 	}
-	config := rest.CopyConfig(&identity.Config)
+	config := rest.CopyConfig(cmp.Or(target.Config, &identity.Config))
 	if config.Insecure {
 		return nil, errors.New("its configuration skips TLS verification: give it the CA of the cluster instead")
 	}

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	apimachineryversion "k8s.io/apimachinery/pkg/version"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -22,40 +20,23 @@ import (
 
 const requestTimeout = 10 * time.Second
 
-// Versions asks every server for its version. It returns the versions by server name. An error
-// names the server.
-func Versions(ctx context.Context, endpoints []Endpoint) (map[string]string, error) {
-	versions := map[string]string{}
-	for _, e := range endpoints {
-		info, err := version(ctx, e.Direct)
-		if err != nil {
-			return nil, fmt.Errorf("ask server %q at %s for its version: %w", e.Name, e.Direct.Host, err)
-		}
-		versions[e.Name] = info.GitVersion
-	}
-	return versions, nil
-}
-
-func version(ctx context.Context, config *rest.Config) (*apimachineryversion.Info, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	return client.ServerVersionWithContext(ctx)
-}
-
 // Cluster is a control plane that skewproof did not start. It refuses all methods that would change
 // it.
 type Cluster struct {
 	endpoints []Endpoint
 	servers   map[string]*server
-	recorder  lifecycle.Recorder
+	proxyless []string // servers whose own proxy is off while it is tested
+	recorder  Recorder
 	status    func(string, ...any)
 
 	stop     context.CancelFunc
 	watching sync.WaitGroup
+}
+
+// Recorder records the run.
+type Recorder interface {
+	lifecycle.Recorder
+	Fault(history.Fault)
 }
 
 type server struct {
@@ -66,12 +47,15 @@ type server struct {
 	incarnation int
 }
 
-// New prepares the clients. No connection is made before Start. Close ends everything that Start
-// began.
-func New(endpoints []Endpoint, versions map[string]string, recorder lifecycle.Recorder, status func(string, ...any)) (*Cluster, error) {
+// New prepares the clients. builtin is true if the kube-apiservers' own proxies are tested. No
+// connection is made before Start. Close ends everything that Start began.
+func New(endpoints []Endpoint, seen Seen, builtin bool, recorder Recorder, status func(string, ...any)) (*Cluster, error) {
 	c := &Cluster{endpoints: endpoints, servers: map[string]*server{}, recorder: recorder, status: status, stop: func() {}}
 	for _, e := range endpoints {
-		s := &server{Endpoint: e, version: versions[e.Name]}
+		s := &server{Endpoint: e, version: seen.Versions[e.Name]}
+		if on, known := seen.Proxies[e.Name]; builtin && known && !on {
+			c.proxyless = append(c.proxyless, e.Name)
+		}
 		configs := []*rest.Config{e.Direct}
 		if e.FrontDoor != e.Direct {
 			configs = append(configs, e.FrontDoor)
@@ -144,10 +128,11 @@ func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
 	return rest.CopyConfig(s.Endpoint.FrontDoor), nil
 }
 
-// Admin is the user of the kubeconfig, without a host. It trusts the authorities of all servers.
+// Admin is the user of the kubeconfig at the first server, without a host. Other servers may know
+// that user by another certificate, or have another authority; see FrontDoor.
 func (c *Cluster) Admin() *rest.Config {
 	config := rest.CopyConfig(c.endpoints[0].FrontDoor)
-	config.Host, config.CAData = "", authorities(c.endpoints)
+	config.Host = ""
 	return config
 }
 
@@ -160,8 +145,16 @@ func (c *Cluster) Anonymous() *rest.Config { return rest.AnonymousClientConfig(c
 // Hops returns none, because the audit logs of these servers cannot be read.
 func (c *Cluster) Hops(time.Time) ([]history.Hop, error) { return nil, nil }
 
-// RecordPanics does nothing, for the same reason.
-func (c *Cluster) RecordPanics() {}
+// RecordPanics records no panic, for the same reason. It records which servers had their proxies
+// off: they need not do the work of one, and their peers do not know them.
+func (c *Cluster) RecordPanics() {
+	for i, name := range c.proxyless {
+		c.recorder.Fault(history.Fault{
+			ID: i + 1, Kind: history.FaultProxyOff, Server: name, Detail: "its metrics say so", End: c.recorder.Now(),
+			Evidence: history.Evidence{Seen: 1},
+		})
+	}
+}
 
 var errReadOnly = errors.New("skewproof did not start these servers, so it changes nothing on them")
 

@@ -8,6 +8,7 @@ package existing
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,6 +23,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 )
 
 // Endpoint says how to reach one server.
@@ -55,42 +57,32 @@ func Contexts(file string) []string {
 // names, in the same order, the contexts of the kube-apiservers behind the proxy. It is nil if the
 // proxy is part of the kube-apiserver.
 //
-// All contexts must have one user, so that only the servers differ. An error wraps [ErrUnreadable]
-// if a file cannot be read. Any other error is wrong usage, and says what to change.
+// An error wraps [ErrUnreadable] if a file cannot be read. Any other error is wrong usage, and says
+// what to change.
 func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
-	files := filepath.SplitList(file)
-	for _, f := range files { // client-go treats a missing file as an empty one
-		opened, err := os.Open(f)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
-		}
-		_ = opened.Close()
-	}
-	config, err := (&clientcmd.ClientConfigLoadingRules{Precedence: files}).Load()
+	config, files, err := load(file)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s is not a kubeconfig: %w", ErrUnreadable, file, err)
+		return nil, err
 	}
 	if len(contexts) == 0 {
 		contexts = slices.DeleteFunc(slices.Sorted(maps.Keys(config.Contexts)), func(c string) bool { return slices.Contains(direct, c) })
 	}
-	for _, name := range slices.Concat(contexts, direct) {
-		context := config.Contexts[name]
-		if context == nil {
-			return nil, fmt.Errorf("kubeconfig %s has no context %q: it has %s", file, name,
-				strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
+	for i, name := range slices.Concat(contexts, direct) {
+		if i < len(contexts) && slices.Contains(contexts[:i], name) {
+			return nil, fmt.Errorf("context %q is named twice: name each server once", name)
 		}
-		if user := context.AuthInfo; user != "" && config.AuthInfos[user] == nil { // client-go would send anonymous requests
-			return nil, fmt.Errorf("kubeconfig %s, context %q: there is no user %q: correct the name, or add the user", file, name, user)
+		if err := checkContext(config, files, name); err != nil {
+			return nil, fmt.Errorf("kubeconfig %s, %w", file, err)
 		}
 	}
 	if len(direct) > 0 && len(direct) != len(contexts) {
 		return nil, fmt.Errorf("%d direct contexts for %d contexts: name one for each, in the same order", len(direct), len(contexts))
 	}
 	if len(contexts) < 2 {
-		return nil, fmt.Errorf("kubeconfig %s: %d contexts: two servers at least are needed, with a context for each", file, len(contexts))
+		return nil, fmt.Errorf("kubeconfig %s: %d contexts: two servers at least are needed, with a context for each: %s", file, len(contexts), howTo)
 	}
 	read := func(name string) (*rest.Config, error) {
-		c, err := clientcmd.NewNonInteractiveClientConfig(*config, name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
+		c, err := clientcmd.NewNonInteractiveClientConfig(*config.DeepCopy(), name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 		if err == nil {
 			err = checkUsable(c)
 		}
@@ -116,52 +108,133 @@ func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
 	return endpoints, checkDistinct(endpoints)
 }
 
+// howTo says how a server gets a context of its own.
+const howTo = "kubectl config set-cluster NAME --server https://ADDRESS:6443 --certificate-authority FILE, " +
+	"and kubectl config set-context NAME --cluster NAME --user USER"
+
+// part is one file of a list.
+type part struct {
+	*api.Config
+	path string
+}
+
+// load reads the files of a list, and merges them as kubectl does: of each name, only the entry of
+// the first file counts.
+func load(list string) (*api.Config, []part, error) {
+	merged := api.NewConfig()
+	var files []part
+	for _, path := range filepath.SplitList(list) {
+		if path == "" {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil { // client-go treats a missing file as an empty one
+			return nil, nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+		one, err := (&clientcmd.ClientConfigLoadingRules{Precedence: []string{path}}).Load()
+		if err != nil {
+			why, _, _ := strings.Cut(err.Error(), " in list: ") // after that, client-go prints entries with their secrets
+			return nil, nil, fmt.Errorf("%w: %s is not a kubeconfig: %s", ErrUnreadable, path, why)
+		}
+		add(merged.Contexts, one.Contexts)
+		add(merged.Clusters, one.Clusters)
+		add(merged.AuthInfos, one.AuthInfos)
+		files = append(files, part{one, path})
+	}
+	return merged, files, nil
+}
+
+func add[T any](to, from map[string]*T) {
+	for name, entry := range from {
+		if to[name] == nil {
+			to[name] = entry
+		}
+	}
+}
+
+// checkContext refuses a context with which client-go would ask other servers, or as another user,
+// than the file says.
+func checkContext(config *api.Config, files []part, name string) error {
+	context := config.Contexts[name]
+	if context == nil {
+		return fmt.Errorf("no context %q: it has %s", name, strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
+	}
+	user := config.AuthInfos[context.AuthInfo]
+	switch {
+	case config.Clusters[context.Cluster] == nil: // client-go would ask localhost
+		return fmt.Errorf("context %q: there is no cluster %q: correct the name, or add the cluster", name, context.Cluster)
+	case context.AuthInfo != "" && user == nil: // client-go would send anonymous requests
+		return fmt.Errorf("context %q: there is no user %q: correct the name, or add the user", name, context.AuthInfo)
+	case user != nil && user.AuthProvider != nil:
+		return fmt.Errorf("context %q: user %q has the auth-provider %q: no such provider is built in, and Kubernetes removes them: "+
+			"give the user an exec plugin or a token", name, context.AuthInfo, user.AuthProvider.Name)
+	}
+	for _, f := range files {
+		own := f.Contexts[name]
+		if own == nil {
+			continue
+		}
+		what := ""
+		switch {
+		case !same(own, context):
+			what = fmt.Sprintf("context %q", name)
+		case f.Clusters[own.Cluster] != nil && !same(f.Clusters[own.Cluster], config.Clusters[own.Cluster]):
+			what = fmt.Sprintf("cluster %q", own.Cluster)
+		case f.AuthInfos[own.AuthInfo] != nil && !same(f.AuthInfos[own.AuthInfo], user):
+			what = fmt.Sprintf("user %q", own.AuthInfo)
+		default:
+			continue
+		}
+		return fmt.Errorf("context %q: kubectl and skewproof ignore the %s of %s, because a file before it has another one of that name: "+
+			"give each server names of its own: %s", name, what, f.path, howTo)
+	}
+	return nil
+}
+
+// same compares two entries, not the files that they are from.
+func same[T any](a, b *T) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
 // checkUsable refuses configurations that the load cannot or must not use. It switches off proxies
 // of the environment and loads the files that the configuration names.
 func checkUsable(c *rest.Config) error {
 	u, err := url.Parse(c.Host)
 	switch {
+	case err == nil && u.Scheme == "http":
+		return fmt.Errorf("server %q is not an https URL: without TLS nobody knows who answers; give the https address", c.Host)
 	case err != nil || u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("server %q is not an https URL", c.Host)
+		return fmt.Errorf("server %q is not an https URL, and client-go would ask it without TLS: write https://HOST:PORT", c.Host)
 	case strings.Trim(u.Path, "/") != "":
 		return fmt.Errorf("server %q has a path: give the URL of the server itself, not of a load balancer", c.Host)
 	case c.Insecure:
 		return errors.New("it skips TLS verification, but answers of unverified servers prove nothing: give the CA")
 	case c.Proxy != nil:
-		return errors.New("it has a proxy-url: the servers are dialled directly only")
+		return errors.New("it has a proxy-url, but servers are only asked directly: remove it, and run where they can be reached")
 	}
+	c.Host = strings.TrimSuffix(c.Host, "/")
 	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // client-go would use HTTPS_PROXY
 	if err := rest.LoadTLSFiles(c); err != nil {
 		return err
 	}
 	c.CAFile, c.CertFile, c.KeyFile = "", "", ""
+	if _, err := rest.TLSConfigFor(c); err != nil {
+		return fmt.Errorf("its certificates or keys cannot be used: %w (kubectl config view leaves them out unless it is called with --raw)", err)
+	}
 	return nil
 }
 
-// checkDistinct refuses contexts with the same server, or with different users.
+// checkDistinct refuses contexts with one address.
 func checkDistinct(endpoints []Endpoint) error {
-	first := endpoints[0]
 	seen := map[string]string{}
 	for _, endpoint := range endpoints {
-		if (len(endpoint.FrontDoor.CAData) == 0) != (len(first.FrontDoor.CAData) == 0) { // the load has one bundle, or the system's
-			return fmt.Errorf("of the contexts %q and %q one has a certificate authority and the other has not: give it for all, or for none",
-				first.Name, endpoint.Name)
-		}
 		for _, c := range []*rest.Config{endpoint.FrontDoor, endpoint.Direct} { // one server behind two proxies would count as two
 			if other := seen[address(c)]; other != "" && other != endpoint.Name {
-				return fmt.Errorf("contexts %q and %q lead to the same server, %s: give each server a context of its own, not the load balancer's",
-					other, endpoint.Name, c.Host)
+				return fmt.Errorf("contexts %q and %q lead to the same server, %s: give each server a context of its own, not the load balancer's: %s",
+					other, endpoint.Name, c.Host, howTo)
 			}
 			seen[address(c)] = endpoint.Name
-		}
-		for _, c := range []*rest.Config{endpoint.FrontDoor, endpoint.Direct} {
-			if !reflect.DeepEqual(user(c), user(first.FrontDoor)) {
-				return fmt.Errorf("contexts %q and %q have different users: give contexts of one user, so that only the servers differ", first.Name,
-					endpoint.Name)
-			}
-		}
-		if endpoint.FrontDoor.ServerName != first.FrontDoor.ServerName {
-			return fmt.Errorf("contexts %q and %q have different names under tls-server-name: the load can use one only", first.Name, endpoint.Name)
 		}
 	}
 	return nil
@@ -176,22 +249,10 @@ func address(c *rest.Config) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), "443"))
 }
 
-// user is the part of a configuration that identifies the user.
-func user(c *rest.Config) any {
-	return []any{
-		c.Username, c.Password, c.BearerToken, c.BearerTokenFile, string(c.CertData), string(c.KeyData), c.Impersonate, c.ExecProvider,
-		c.AuthProvider,
+// sameCredentials reports whether two configurations surely name one user.
+func sameCredentials(a, b *rest.Config) bool {
+	of := func(c *rest.Config) []any {
+		return []any{c.Username, c.Password, c.BearerToken, c.BearerTokenFile, string(c.CertData), string(c.KeyData), c.Impersonate, c.ExecProvider}
 	}
-}
-
-// authorities are the authorities of all endpoints, because the load has one configuration for all
-// servers.
-func authorities(endpoints []Endpoint) []byte {
-	var all [][]byte
-	for _, endpoint := range endpoints {
-		if !slices.ContainsFunc(all, func(have []byte) bool { return bytes.Equal(have, endpoint.FrontDoor.CAData) }) {
-			all = append(all, endpoint.FrontDoor.CAData)
-		}
-	}
-	return bytes.Join(all, []byte("\n"))
+	return reflect.DeepEqual(of(a), of(b))
 }

@@ -109,8 +109,19 @@ func TestDirectWaysThatLeadToOneServerAreRefused(t *testing.T) {
 
 // A list of files forms one configuration, as for kubectl.
 func TestEndpointsOfSeveralFiles(t *testing.T) {
-	first := kubeconfig(t, "- name: c\n  context: {cluster: c, user: c}\n", "")
-	second := kubeconfig(t, "- name: a\n  context: {cluster: a, user: a}\n", "", "- name: b\n  context: {cluster: b, user: b}\n", "")
+	first := kubeconfig(t)
+	whole, err := os.ReadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := filepath.Join(t.TempDir(), "second")
+	for file, without := range map[string]string{
+		first: "- name: c\n  context: {cluster: c, user: c}\n", second: "- name: a\n  context: {cluster: a, user: a}\n",
+	} {
+		if err := os.WriteFile(file, []byte(strings.Replace(string(whole), without, "", 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	endpoints, err := Endpoints(first+string(os.PathListSeparator)+second, nil, nil)
 	if err != nil || len(endpoints) != 3 {
 		t.Errorf("%d endpoints, error %v; want 3", len(endpoints), err)
@@ -150,13 +161,10 @@ func TestEndpointsRefuses(t *testing.T) {
 		"a load balancer":       {[]string{"127.0.0.2", "127.0.0.1"}, "", `contexts "a" and "b" lead to the same server`},
 		"the same with a slash": {[]string{"127.0.0.2:6443", "127.0.0.1:6443/"}, "", `contexts "a" and "b" lead to the same server`},
 		"the same in capitals":  {[]string{"127.0.0.1:6443", "cp.example:443", "127.0.0.2:6443", "CP.example"}, "", `contexts "a" and "b" lead to the same server`},
-		"several users":         {[]string{"- name: b\n  user: {token: secret}", "- name: b\n  user: {token: other}"}, "", "different users"},
 		"not verified":          {[]string{"6443', certificate-authority:", "6443', insecure-skip-tls-verify: true, x:"}, "", "skips TLS verification"},
 		"plain HTTP":            {[]string{"https://127.0.0.3", "http://127.0.0.3"}, "", "not an https URL"},
 		"a path":                {[]string{"127.0.0.3:6443", "127.0.0.3:6443/clusters/x"}, "", "has a path"},
 		"through a proxy":       {[]string{"6443', certificate-authority:", "6443', proxy-url: 'http://127.0.0.1:1', certificate-authority:"}, "", "proxy-url"},
-		"other names in TLS":    {[]string{"127.0.0.3:6443',", "127.0.0.3:6443', tls-server-name: other,"}, "", "tls-server-name"},
-		"a CA for some only":    {[]string{"127.0.0.3:6443', certificate-authority:", "127.0.0.3:6443', x:"}, "", "for all, or for none"},
 		"a CA that is missing":  {[]string{"certificate-authority: /", "certificate-authority: /nosuch/"}, "", "nosuch"},
 	} {
 		t.Run(name, func(t *testing.T) {

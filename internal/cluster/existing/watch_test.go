@@ -21,11 +21,15 @@ type ledger struct {
 	mu    sync.Mutex
 	start time.Time
 	all   []history.Lifecycle
+	// faults are written only at the end of a run.
+	faults []history.Fault
 }
 
 func (l *ledger) Now() history.Time { return time.Since(l.start) }
 
 func (l *ledger) Configuration(history.Configuration) {}
+
+func (l *ledger) Fault(f history.Fault) { l.faults = append(l.faults, f) }
 
 func (l *ledger) Lifecycle(r history.Lifecycle) {
 	l.mu.Lock()
@@ -46,16 +50,13 @@ func (l *ledger) told(server string) string {
 	return strings.Join(words, ", ")
 }
 
-// endpoint answers only /readyz and /version, on loopback.
+// endpoint answers only /readyz, on loopback.
 func endpoint(t *testing.T, ready *atomic.Bool) Endpoint {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method != http.MethodGet:
 			t.Errorf("%s %s: only reads are allowed", r.Method, r.URL.Path)
-		case r.URL.Path == "/version":
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprint(w, `{"gitVersion":"v1.37.1"}`)
 		case r.URL.Path == "/readyz" && !ready.Load():
 			http.Error(w, "not now", http.StatusInternalServerError)
 		}
@@ -86,12 +87,8 @@ func TestAServerThatComesAndGoes(t *testing.T) {
 	var ready atomic.Bool
 	ready.Store(true)
 	endpoint := endpoint(t, &ready)
-	versions, err := Versions(t.Context(), []Endpoint{endpoint})
-	if err != nil || versions["a"] != "v1.37.1" {
-		t.Fatalf("versions %v, error %v", versions, err)
-	}
 	record := &ledger{start: time.Now()}
-	c, err := New([]Endpoint{endpoint}, versions, record, func(string, ...any) {})
+	c, err := New([]Endpoint{endpoint}, Seen{Proxies: map[string]bool{"a": false}}, true, record, func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,12 +107,16 @@ func TestAServerThatComesAndGoes(t *testing.T) {
 	if got := record.told("a"); got != "1 ready, 1 stopping, 1 stopped, 2 ready" {
 		t.Errorf("recorded: %s", got)
 	}
+	c.RecordPanics()
+	if len(record.faults) != 1 || record.faults[0].Kind != history.FaultProxyOff || record.faults[0].Server != "a" || !record.faults[0].Effective() {
+		t.Errorf("faults %+v, want that the proxy of a is off", record.faults)
+	}
 }
 
 func TestStartNeedsEveryServer(t *testing.T) {
 	var ready atomic.Bool
 	endpoint := endpoint(t, &ready)
-	c, err := New([]Endpoint{endpoint}, map[string]string{"a": "v1.37.1"}, &ledger{start: time.Now()}, func(string, ...any) {})
+	c, err := New([]Endpoint{endpoint}, Seen{}, false, &ledger{start: time.Now()}, func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestStartNeedsEveryServer(t *testing.T) {
 func TestNothingIsChanged(t *testing.T) {
 	var ready atomic.Bool
 	ready.Store(true)
-	c, err := New([]Endpoint{endpoint(t, &ready)}, nil, &ledger{start: time.Now()}, func(string, ...any) {})
+	c, err := New([]Endpoint{endpoint(t, &ready)}, Seen{}, false, &ledger{start: time.Now()}, func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}
