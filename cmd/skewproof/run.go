@@ -77,7 +77,7 @@ scenarios that change or harm a control plane, and does not judge invariants tha
 				return err
 			}
 			if dryRun {
-				return plan.DryRun(cmd.OutOrStdout())
+				return plan.DryRun(cmd.Context(), cmd.OutOrStdout())
 			}
 			if err := plan.Preview(cmd.Context(), console(cmd)); err != nil {
 				return err

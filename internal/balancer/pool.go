@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -31,6 +32,10 @@ func Sources() embed.FS { return sources }
 // Pool has the backends and their health. Create it with [NewPool]. Its methods are safe for
 // concurrent use.
 type Pool struct {
+	// Refused is called when a backend begins to refuse checks as those of a client without rights,
+	// so that its health cannot be known. nil means no call. It must be set before [Pool.Check].
+	Refused func(address string, err error)
+
 	client *http.Client
 	logf   func(format string, args ...any)
 	used   chan struct{} // closed at the first connection
@@ -44,12 +49,14 @@ type Pool struct {
 type backend struct {
 	address string // host:port
 	failed  int    // failed checks in a row; a new backend counts as unhealthy until its first check, as in Envoy
+	checked bool
+	refused bool // its last check was refused
 }
 
 func (b backend) healthy() bool { return b.failed < unhealthyAfter }
 
-// NewPool returns a pool without backends. Checks use the transport. If the transport has no
-// keep-alives, each check makes a new connection. logf writes lines for people.
+// NewPool returns a pool without backends. Checks use the transport, with its credentials. If the
+// transport has no keep-alives, each check makes a new connection. logf writes lines for people.
 func NewPool(transport http.RoundTripper, logf func(format string, args ...any)) *Pool {
 	return &Pool{client: &http.Client{Timeout: checkTimeout, Transport: transport}, logf: logf, used: make(chan struct{})}
 }
@@ -151,11 +158,18 @@ func (p *Pool) check(ctx context.Context, address string) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Errorf("%w: /healthz says %s", errRefused, resp.Status)
+	default:
 		return errors.New("/healthz says " + resp.Status)
 	}
-	return nil
 }
+
+// errRefused means that a backend does not tell this client whether it is healthy.
+var errRefused = errors.New("the check of its health is refused")
 
 func (p *Pool) record(address string, err error) {
 	p.mu.Lock()
@@ -165,13 +179,17 @@ func (p *Pool) record(address string, err error) {
 		return
 	}
 	b := &p.backends[i]
-	before := b.healthy()
+	before, known, refused := b.healthy(), b.checked, b.refused
+	b.checked, b.refused = true, errors.Is(err, errRefused)
 	if err == nil {
 		b.failed = 0
 	} else {
 		b.failed++
 	}
-	if b.healthy() != before {
+	if b.healthy() != before || !known {
 		p.logf("%s is healthy: %t (%v)", address, b.healthy(), err)
+	}
+	if b.refused && !refused && p.Refused != nil {
+		p.Refused(address, err)
 	}
 }

@@ -64,3 +64,29 @@ func TestOrder(t *testing.T) {
 		t.Errorf("those that stay keep their health: got %v", got)
 	}
 }
+
+// Servers may refuse anonymous requests. The checks have the credentials of the transport, and a
+// pool whose checks are refused says so once for each server.
+func TestServersThatRefuseAnonymousRequests(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TLS.PeerCertificates) == 0 {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	address := server.Listener.Addr().String()
+	for certificates, want := range map[*[]tls.Certificate]bool{{}: false, &server.TLS.Certificates: true} {
+		config := &tls.Config{InsecureSkipVerify: true, Certificates: *certificates}
+		p := NewPool(&http.Transport{DisableKeepAlives: true, TLSClientConfig: config}, t.Logf)
+		var refused []string
+		p.Refused = func(address string, err error) { refused = append(refused, address+": "+err.Error()) }
+		p.Set([]string{address})
+		p.checkAll(t.Context())
+		p.checkAll(t.Context())
+		if healthy := p.backends[0].healthy(); healthy != want || len(refused) != map[bool]int{true: 0, false: 1}[want] {
+			t.Errorf("with %d certificates: healthy %t, want %t; refused: %q", len(*certificates), healthy, want, refused)
+		}
+	}
+}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -68,12 +71,51 @@ func version(ctx context.Context, c Component, path string) (says, version strin
 	return firstLine(output), versionIn(c, output), nil
 }
 
+// Takes returns an error in the words of a kube-apiserver if it refuses flags on its command line.
+// It only reads them: with --version, no server starts. Flags that it lacks, values that it cannot
+// parse and unknown feature gates are refused, and values that do not fit each other are not.
+func Takes(ctx context.Context, path string, flags ...string) error {
+	out, err := output(ctx, path, append(slices.Clone(programs[KubeAPIServer].ask), flags...)...)
+	if err == nil || out == "" {
+		return err
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	last := lines[len(lines)-1] // warnings may precede it
+	if _, quoted, ok := strings.Cut(last, " err="); ok {
+		if unquoted, err := strconv.Unquote(quoted); err == nil {
+			last = unquoted
+		}
+	}
+	return errors.New(strings.TrimPrefix(last, "Error: "))
+}
+
+// listed matches a flag in the output of --help.
+var listed = regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+)`)
+
+// Flags returns the names of the flags that a kube-apiserver shows with --help. It hides some.
+func Flags(ctx context.Context, path string) (names []string, err error) {
+	out, err := output(ctx, path, "--help")
+	for _, match := range listed.FindAllStringSubmatch(out, -1) {
+		names = append(names, match[1])
+	}
+	return names, err
+}
+
 func versionOutput(ctx context.Context, c Component, path string) (string, error) {
+	out, err := output(ctx, path, programs[c].ask...)
+	if err != nil && ctx.Err() == nil && out != "" {
+		err = fmt.Errorf("%w: %s", err, firstLine(out))
+	}
+	return out, err
+}
+
+// output returns what a program prints before it ends.
+func output(ctx context.Context, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, versionTimeout,
 		fmt.Errorf("no answer within %s", versionTimeout))
 	defer cancel()
 	for {
-		cmd := exec.CommandContext(ctx, path, programs[c].ask...)
+		cmd := exec.CommandContext(ctx, path, args...)
 		cmd.WaitDelay = time.Second
 		out, err := cmd.CombinedOutput()
 		if errors.Is(err, syscall.ETXTBSY) && ctx.Err() == nil {
@@ -87,9 +129,6 @@ func versionOutput(ctx context.Context, c Component, path string) (string, error
 		}
 		if err != nil && ctx.Err() != nil {
 			return "", context.Cause(ctx)
-		}
-		if err != nil && len(out) > 0 {
-			err = fmt.Errorf("%w: %s", err, firstLine(string(out)))
 		}
 		return string(out), err
 	}

@@ -114,16 +114,25 @@ func lookup(name Kind) (kind, error) {
 // Suggest returns the end of an error about an unknown name. It is the nearest known name if the
 // user may have mistyped it, and otherwise all names. It is empty if no name is known.
 func Suggest(name string, known []string) string {
+	if nearest := Nearest(name, known); nearest != "" || len(known) == 0 {
+		return nearest
+	}
+	return ": use one of " + strings.Join(known, ", ")
+}
+
+// Nearest returns the end of an error about an unknown name, if the user may have mistyped one of
+// the known names. Otherwise it is empty.
+func Nearest(name string, known []string) string {
 	if len(known) == 0 {
 		return ""
 	}
 	nearest := slices.MinFunc(known, func(a, b string) int {
 		return levenshtein.Distance(name, a, nil) - levenshtein.Distance(name, b, nil)
 	})
-	if d := levenshtein.Distance(name, nearest, nil); d < len(nearest) && d <= max(2, len(nearest)/3) {
-		return fmt.Sprintf(": did you mean %q?", nearest)
+	if d := levenshtein.Distance(name, nearest, nil); d >= len(nearest) || d > max(2, len(nearest)/3) {
+		return ""
 	}
-	return ": use one of " + strings.Join(known, ", ")
+	return fmt.Sprintf(": did you mean %q?", nearest)
 }
 
 // required checks that a parameter is set.

@@ -1,6 +1,15 @@
 package history
 
-import "strings"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	cliflag "k8s.io/component-base/cli/flag"
+)
 
 // OwnFlags are the user's own flags for every kube-apiserver of a run, in addition to the run's
 // own. The zero value has none.
@@ -8,13 +17,18 @@ type OwnFlags struct {
 	// RuntimeConfig replaces the run's --runtime-config=api/all=true. nil keeps that flag. Empty
 	// means no such flag: every server then has the APIs that are on by default.
 	RuntimeConfig *string `json:"runtimeConfig,omitempty"`
-	// Flags are further flags, each as NAME=VALUE, without the two hyphens.
+	// Flags are further flags, each as NAME=VALUE, without the two hyphens. NAME alone switches
+	// something on.
 	Flags []string `json:"flags,omitempty"`
 }
 
 // FeatureGates is the name of the only flag that both the run and the user may give. Their values
 // are joined.
 const FeatureGates = "feature-gates"
+
+// kubeComponent is the component of kube-apiserver in the values of --feature-gates and
+// --emulated-version: DefaultKubeComponent in k8s.io/component-base/compatibility/registry.go.
+const kubeComponent = "kube"
 
 // APIs returns the value of --runtime-config, given the value of the run.
 func (o OwnFlags) APIs(usual string) string {
@@ -24,28 +38,98 @@ func (o OwnFlags) APIs(usual string) string {
 	return usual
 }
 
-// Gates joins the value of --feature-gates that the run gives with the user's own values.
+// ParseGates reads the values of all --feature-gates of a command line as kube-apiserver does: each
+// is a list such as "A=true, kube:B=0". A later value of a gate takes precedence.
+// Source: Set in k8s.io/component-base/compatibility/registry.go and featuregate/feature_gate.go.
+func ParseGates(values ...string) (map[string]bool, error) {
+	components, gates := map[string][]string{}, map[string]bool{}
+	list := cliflag.NewColonSeparatedMultimapStringStringAllowDefaultEmptyKey(&components)
+	for _, value := range values {
+		if err := list.Set(value); err != nil {
+			return nil, err
+		}
+	}
+	for component := range components {
+		if component != "" && component != kubeComponent {
+			return nil, fmt.Errorf("kube-apiserver has no component %q: write gates without a prefix, or with %q", component, kubeComponent+":")
+		}
+	}
+	if len(components) > 1 {
+		return nil, fmt.Errorf("kube-apiserver refuses gates with and without the prefix %q in one command line: write all in one way", kubeComponent+":")
+	}
+	err := cliflag.NewMapStringBool(&gates).Set(strings.Join(slices.Concat(components[""], components[kubeComponent]), ","))
+	return gates, err
+}
+
+// Gates joins the value of --feature-gates that the run gives with the user's own values. The run
+// writes gates without a prefix, so the user's get none, because a server refuses a mixture.
 func (o OwnFlags) Gates(usual string) string {
+	gates, _ := ParseGates(o.Values(FeatureGates)...) // checked before the run
 	all := []string{usual}
 	if usual == "" {
 		all = nil
 	}
-	for _, f := range o.Flags {
-		if name, value, _ := strings.Cut(f, "="); name == FeatureGates {
-			all = append(all, value)
-		}
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		all = append(all, name+"="+strconv.FormatBool(gates[name]))
 	}
 	return strings.Join(all, ",")
 }
 
-// Others returns the user's own flags except --feature-gates, each with its name and value.
-func (o OwnFlags) Others() (all [][2]string) {
+// all returns the user's own flags, each with its name and value. A flag without a value is
+// switched on, which pflag writes as the value "true".
+func (o OwnFlags) all() (all [][2]string) {
 	for _, f := range o.Flags {
-		if name, value, _ := strings.Cut(f, "="); name != FeatureGates {
-			all = append(all, [2]string{name, value})
+		name, value, ok := strings.Cut(f, "=")
+		if !ok {
+			value = "true"
 		}
+		all = append(all, [2]string{name, value})
 	}
 	return all
+}
+
+// Others returns the user's own flags except --feature-gates, each with its name and value.
+func (o OwnFlags) Others() [][2]string {
+	return slices.DeleteFunc(o.all(), func(f [2]string) bool { return f[0] == FeatureGates })
+}
+
+// Values returns all values of one of the user's own flags, in order.
+func (o OwnFlags) Values(name string) (values []string) {
+	for _, f := range o.all() {
+		if f[0] == name {
+			values = append(values, f[1])
+		}
+	}
+	return values
+}
+
+// Emulates returns the minor version, such as "1.36", in the user's own --emulated-version, or "".
+func (o OwnFlags) Emulates() string { return EmulatedMinor(o.Values("emulated-version")...) }
+
+// EmulatedMinor returns the minor version, such as "1.36", in the values of --emulated-version,
+// which may be written "v1.36" or "kube=1.36"; "" if there is none.
+func EmulatedMinor(values ...string) (minor string) {
+	for value := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		component, version, ok := strings.Cut(value, "=")
+		if !ok {
+			component, version = kubeComponent, value
+		}
+		if strings.TrimSpace(component) == kubeComponent {
+			minor = strings.TrimPrefix(strings.TrimSpace(version), "v")
+		}
+	}
+	return minor
+}
+
+// Drain returns by how much the user's own flags prolong the graceful end of a server.
+func (o OwnFlags) Drain() (sum time.Duration) {
+	for _, name := range []string{"shutdown-delay-duration", "shutdown-watch-termination-grace-period"} {
+		if values := o.Values(name); len(values) > 0 {
+			last, _ := time.ParseDuration(values[len(values)-1]) // a server refuses another value
+			sum += max(last, 0)
+		}
+	}
+	return sum
 }
 
 // Words returns the flags as on a command line.

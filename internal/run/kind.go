@@ -33,7 +33,9 @@ func (*kindBackend) check(p *Plan) error {
 			return err
 		}
 	}
-	return nil
+	return p.checkOwn(func(_ int, s scenario.Server) ([]string, error) {
+		return kind.Given(p.Spec.From, p.Spec.Subject, s.Setup)
+	})
 }
 
 // describe adds the arguments that servers get in addition to those of kubeadm. When the cluster

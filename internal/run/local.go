@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,13 @@ func (localBackend) check(p *Plan) error {
 			return err
 		}
 	}
-	return p.Spec.checkBinaries()
+	places := local.Places(p.Spec.Subject, p.servers())
+	err := p.checkOwn(func(i int, s scenario.Server) ([]string, error) {
+		place := places[i]
+		place.Setup = s.Setup
+		return local.APIServerArguments(s.Version, p.Spec.Subject, place, local.Files{})
+	})
+	return cmp.Or(err, p.Spec.checkBinaries())
 }
 
 func (localBackend) describe(p *Plan, run *history.Run) {
@@ -81,23 +86,6 @@ func (localBackend) dryRun(p *Plan, out io.Writer) error {
 	return p.printSchedule(out)
 }
 
-// starts lists all ways in which a plan starts a server, beginning with its first start.
-func starts(plan scenario.Plan, server scenario.Server) []scenario.Server {
-	all, now := []scenario.Server{server}, server
-	for _, s := range plan.Steps {
-		if s.Server != server.Name || !slices.Contains([]scenario.Action{scenario.Start, scenario.Restart, scenario.Replace}, s.Action) {
-			continue
-		}
-		now.Version, now.Setup = cmp.Or(s.Version, now.Version), s.Setup
-		if !slices.ContainsFunc(all, func(had scenario.Server) bool {
-			return had.Version == now.Version && had.Setup.String() == now.Setup.String()
-		}) {
-			all = append(all, now)
-		}
-	}
-	return all
-}
-
 func (localBackend) prepare(ctx context.Context, p *Plan) error {
 	if err := p.Spec.takeEnvironment(); err != nil {
 		return err
@@ -109,6 +97,9 @@ func (localBackend) prepare(ctx context.Context, p *Plan) error {
 // If that half is killed, the history ends where it was killed.
 func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	got, err := j.Spec.get(ctx, j.needs(), j.Progress)
+	if err == nil {
+		err = j.askOwn(ctx, got.apiservers, j.Progress)
+	}
 	if err != nil {
 		j.Dir.discard()
 		return err

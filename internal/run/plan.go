@@ -178,9 +178,6 @@ func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 	if err := checkLabel(s.Label); err != nil {
 		return err
 	}
-	if err := local.CheckOwn(s.own()); err != nil {
-		return err
-	}
 	return CheckQPS(s.QPS)
 }
 
@@ -254,16 +251,30 @@ func (p *Plan) describe() history.Run {
 	if p.Scenario.Control.Subject == s.Subject {
 		run.Control = slices.Clone(p.Scenario.Control.Invariants)
 	}
-	for _, server := range p.Schedule.Servers {
-		run.Servers = append(run.Servers, history.Server{Name: server.Name, Version: server.Version})
-	}
+	run.Servers = p.servers()
 	p.backend.describe(p, &run)
 	return run
 }
 
-// DryRun prints the steps and what the run would start. It starts nothing.
-func (p *Plan) DryRun(out io.Writer) error {
+// servers returns the servers at the beginning.
+func (p *Plan) servers() (all []history.Server) {
+	for _, server := range p.Schedule.Servers {
+		all = append(all, history.Server{Name: server.Name, Version: server.Version})
+	}
+	return all
+}
+
+// DryRun prints the steps and what the run would start. It starts no server. It asks the
+// kube-apiservers that are there whether they take the user's own flags.
+func (p *Plan) DryRun(ctx context.Context, out io.Writer) error {
 	if err := p.Spec.Refuses("dry-run"); err != nil {
+		return err
+	}
+	apiservers, err := p.apiservers()
+	if err != nil {
+		return err
+	}
+	if err := p.askOwn(ctx, apiservers, out); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s: %s\n\nSteps:\n", p.Scenario.Name, p.Scenario.Happens)

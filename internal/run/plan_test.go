@@ -147,7 +147,7 @@ func TestTheDryRunShowsWhereTheClusterIsHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := p.DryRun(&out); err != nil || strings.Count(out.String(), want) != 1 {
+		if err := p.DryRun(t.Context(), &out); err != nil || strings.Count(out.String(), want) != 1 {
 			t.Errorf("--at %d: error %v, %q is not in\n%s", at, err, want, out.String())
 		}
 	}
@@ -251,7 +251,7 @@ func TestDryRunsStartNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := p.DryRun(&out); err != nil || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "replace b by v1.37.1") {
+		if err := p.DryRun(t.Context(), &out); err != nil || !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "replace b by v1.37.1") {
 			t.Errorf("%s: error %v:\n%s", backend, err, &out)
 		}
 	}
@@ -259,7 +259,7 @@ func TestDryRunsStartNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.DryRun(os.Stderr); err == nil || !strings.Contains(err.Error(), "--dry-run means nothing") {
+	if err := p.DryRun(t.Context(), os.Stderr); err == nil || !strings.Contains(err.Error(), "--dry-run means nothing") {
 		t.Errorf("a dry run of servers that run already: %v", err)
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {

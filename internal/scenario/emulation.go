@@ -39,25 +39,25 @@ func (s *Setup) Like() string {
 	return s.EmulatedVersion
 }
 
-// emulable returns an error if a kube-apiserver of the version would refuse the emulated version.
+// Emulable returns an error if a kube-apiserver of the version would refuse the emulated version.
 // "" is its own version.
-func emulable(version, emulated string) error {
+func Emulable(version, emulated string) error {
 	if emulated == "" {
 		return nil
 	}
 	like, ok := minorNumber(emulated)
 	if !ok {
-		return fmt.Errorf("setup: emulated version %q: want a minor version without a patch, such as \"1.36\"", emulated)
+		return fmt.Errorf("emulated version %q: want a minor version without a patch, such as \"1.36\"", emulated)
 	}
 	own, ok := minorNumber(MinorVersion(version))
 	switch oldest := max(own-emulatesBack, firstEmulated); {
 	case !ok:
-		return fmt.Errorf("setup: emulated version %q: version %q of the server is none of Kubernetes", emulated, version)
+		return fmt.Errorf("emulated version %q: version %q of the server is none of Kubernetes", emulated, version)
 	case own < firstEmulated:
-		return fmt.Errorf("setup: kube-apiserver %s emulates no other version: --emulated-version came with 1.%d", release.Of(version),
+		return fmt.Errorf("kube-apiserver %s emulates no other version: --emulated-version came with 1.%d", release.Of(version),
 			firstEmulated)
 	case like < oldest || like > own:
-		return fmt.Errorf("setup: kube-apiserver %s emulates 1.%d to 1.%d, and not %s", release.Of(version), oldest, own, emulated)
+		return fmt.Errorf("kube-apiserver %s emulates 1.%d to 1.%d, and not %s", release.Of(version), oldest, own, emulated)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func TestWhatAServerCanEmulate(t *testing.T) {
 		{"v1.37.1", "2.36", "want a minor version without a patch"},
 		{"tomorrow's", "1.36", "none of Kubernetes"},
 	} {
-		err := emulable(c.version, c.emulated)
+		err := Emulable(c.version, c.emulated)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s as %q: %v, want an error about %q", c.version, c.emulated, err, c.want)
 		}

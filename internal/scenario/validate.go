@@ -27,8 +27,8 @@ func (plan *Plan) Validate() error {
 		}
 	}
 	for _, s := range plan.SetUps() {
-		if err := emulable(s.Version, s.Setup.EmulatedVersion); err != nil {
-			return fmt.Errorf("server %q: %w", s.Name, err)
+		if err := Emulable(s.Version, s.Setup.EmulatedVersion); err != nil {
+			return fmt.Errorf("server %q: setup: %w", s.Name, err)
 		}
 	}
 	if !slices.Contains(Traffics, plan.Traffic) {

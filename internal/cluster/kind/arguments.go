@@ -2,6 +2,7 @@ package kind
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,7 +44,7 @@ func APIServerArguments(oldest, subject string, setup *scenario.Setup, flags his
 		arguments = append(arguments, Argument{"runtime-config", apis, "Every API a version has, so that versions differ in both directions.",
 			true})
 	case apis != "":
-		arguments = append(arguments, Argument{"runtime-config", apis, "The user's own.", true})
+		arguments = append(arguments, Argument{"runtime-config", apis, usersOwn, true})
 	}
 	arguments = append(arguments, []Argument{
 		{"audit-policy-file", auditPolicy, "The audit logs tell who served which request, and who passed it on.", true},
@@ -51,10 +52,35 @@ func APIServerArguments(oldest, subject string, setup *scenario.Setup, flags his
 		{"audit-log-maxsize", "4096", "", true},
 	}...)
 	for _, f := range flags.Others() {
-		arguments = append(arguments, Argument{f[0], f[1], "The user's own.", true})
+		run := func(a Argument) bool { return a.Name == f[0] && a.Why != usersOwn } // with the same value
+		if !slices.Contains(ownNames, f[0]) && !slices.ContainsFunc(arguments, run) {
+			arguments = append(arguments, Argument{f[0], f[1], usersOwn, true})
+		}
 	}
 	return append(arguments, own...), err
 }
+
+// kubeadms are arguments that kubeadm gives, or whose defaults kubeadm needs. A run cannot do with
+// other values.
+var kubeadms = []string{"--advertise-address", "--anonymous-auth=true", "--authorization-mode=Node,RBAC", "--bind-address", "--client-ca-file",
+	"--enable-bootstrap-token-auth=true", "--etcd-cafile", "--etcd-certfile", "--etcd-keyfile", "--etcd-servers", "--proxy-client-cert-file",
+	"--proxy-client-key-file", "--requestheader-allowed-names", "--requestheader-client-ca-file", "--requestheader-extra-headers-prefix",
+	"--requestheader-group-headers", "--requestheader-username-headers", "--secure-port", "--service-account-key-file",
+	"--service-account-signing-key-file", "--tls-cert-file", "--tls-private-key-file"}
+
+// Given returns the arguments of a kube-apiserver without the user's own, in the form of
+// Start in the backend local.
+func Given(oldest, subject string, setup *scenario.Setup) ([]string, error) {
+	arguments, err := APIServerArguments(oldest, subject, setup, history.OwnFlags{})
+	all := slices.Clone(kubeadms)
+	for _, a := range arguments {
+		all = append(all, "--"+a.Name+"="+a.Value)
+	}
+	return all, err
+}
+
+// usersOwn is the reason of the user's own arguments.
+const usersOwn = "The user's own."
 
 // allAPIs switches on every API that a version has.
 const allAPIs = "api/all=true"
@@ -84,7 +110,7 @@ func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.O
 		}
 	}
 	if gates := flags.Gates(""); kubeadm && gates != "" {
-		arguments = append(arguments, Argument{Name: history.FeatureGates, Value: gates, Why: "The user's own."})
+		arguments = append(arguments, Argument{Name: history.FeatureGates, Value: gates, Why: usersOwn})
 	}
 	switch lifecycle.Subject(subject, setup) {
 	case scenario.SubjectBuiltin:
@@ -106,6 +132,12 @@ func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.O
 		})
 	default:
 		return nil, fmt.Errorf("subject %q: the backend kind knows %s", subject, strings.Join(scenario.Subjects, ", "))
+	}
+	for _, f := range flags.Others() {
+		run := func(a Argument) bool { return a.Name == f[0] && a.Why != usersOwn }
+		if slices.Contains(ownNames, f[0]) && !slices.ContainsFunc(arguments, run) {
+			arguments = append(arguments, Argument{f[0], f[1], usersOwn, true})
+		}
 	}
 	return arguments, nil
 }

@@ -91,7 +91,7 @@ func New(config Config) (*Cluster, error) {
 	}
 	c.lifecycle = lifecycle.Config{
 		Recorder: config.Recorder, Status: config.Status, Client: &http.Client{Transport: transport},
-		ReadyTimeout: readyTimeout, StopTimeout: stopTimeout, Context: c.ctx,
+		ReadyTimeout: readyTimeout, StopTimeout: stopTimeout + config.Own.Drain(), Context: c.ctx,
 	}
 	c.lifecycle.Restarts, c.endRestarts = context.WithCancel(c.ctx)
 	for i, p := range Places(config.Name, config.Servers) {

@@ -65,6 +65,10 @@ func TestOwnFlagsOutliveASetup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	emulating := history.OwnFlags{Flags: []string{"emulated-version=1.36", "requestheader-uid-headers=X-Remote-Uid"}}
+	if again, err := ownArguments("v1.36.3", scenario.SubjectBuiltin, nil, emulating); err != nil || len(again) != 4 || again[3].Value != "1.36" {
+		t.Errorf("a server that starts again has the arguments %+v (%v), want the emulated version, and each once", again, err)
+	}
 	line, err := commandLine([]byte(manifest), func(c *corev1.Container) { setUp(c, arguments) })
 	if joined := strings.Join(line, " "); err != nil || !strings.Contains(joined, "--feature-gates=WatchList=false") || strings.Contains(joined, scenario.Gate) {
 		t.Errorf("with the flags of kubeadm: %q (%v)", line, err)

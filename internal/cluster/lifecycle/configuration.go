@@ -1,34 +1,44 @@
 package lifecycle
 
 import (
+	"cmp"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
-	"golang.org/x/mod/semver"
+	"k8s.io/apimachinery/pkg/util/version"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/klog/v2"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// gateOnSince is the first version whose feature gate is on by default. A server that emulates an
-// older version has the default of that version. Source: UnknownVersionInteroperabilityProxy in
+// gateStages are the stages of the feature gate. A server that emulates an older version has the
+// stage of that version. Source: UnknownVersionInteroperabilityProxy in
 // k8s.io/apiserver/pkg/features/kube_features.go.
-const gateOnSince = "v1.36"
+var gateStages = featuregate.VersionedSpecs{
+	{Version: version.MajorMinor(1, 28), PreRelease: featuregate.Alpha},
+	{Version: version.MajorMinor(1, 36), PreRelease: featuregate.Beta, Default: true},
+}
 
 // Configured returns the configuration in the flags of a server: those of its kube-apiserver and of
 // its sidecar, if it has one. It leaves Server, Incarnation and At empty.
-func Configured(version string, setup *scenario.Setup, apiserver, sidecar []string) history.Configuration {
+func Configured(release string, setup *scenario.Setup, apiserver, sidecar []string) history.Configuration {
 	own := flagsOf(apiserver)
-	c := history.Configuration{Setup: setup.String(), Proxy: history.ProxyOff, Emulates: own.value("emulated-version")}
-	if own.gate(scenario.Gate, defaultGate(version, c.Emulates)) {
+	c := history.Configuration{Setup: setup.String(), Proxy: history.ProxyOff, Emulates: history.EmulatedMinor(own["emulated-version"]...)}
+	if ProxyOn(cmp.Or(c.Emulates, release), own[history.FeatureGates]...) {
 		c.Proxy = history.ProxyOwn
 	}
+	apis := cliflag.ConfigurationMap{}
 	for _, list := range own["runtime-config"] {
-		for what := range strings.SplitSeq(list, ",") {
-			if groupVersion, off := strings.CutSuffix(what, "=false"); off {
-				c.Without = append(c.Without, groupVersion)
-			}
+		_ = apis.Set(list) // returns no error
+	}
+	for groupVersion, value := range apis {
+		if on, err := strconv.ParseBool(value); err == nil && !on {
+			c.Without = append(c.Without, groupVersion)
 		}
 	}
 	slices.Sort(c.Without)
@@ -47,13 +57,26 @@ func Configured(version string, setup *scenario.Setup, apiserver, sidecar []stri
 	return c
 }
 
-// defaultGate reports whether the feature is on if no flag sets it.
-func defaultGate(version, emulates string) bool {
-	behaves := version
-	if emulates != "" {
-		behaves = "v" + emulates
+// ProxyOn reports whether a kube-apiserver that behaves like a version has its Mixed Version Proxy
+// on with these values of --feature-gates. A server that refuses the values has it off.
+func ProxyOn(behaves string, values ...string) bool {
+	like, err := version.ParseGeneric(behaves)
+	if err != nil {
+		return false
 	}
-	return semver.Compare(semver.MajorMinor(behaves), gateOnSince) >= 0
+	given, err := history.ParseGates(values...)
+	if err != nil {
+		return false
+	}
+	decisive := map[string]bool{}
+	for _, name := range []string{scenario.Gate, "AllAlpha", "AllBeta"} {
+		if on, ok := given[name]; ok {
+			decisive[name] = on
+		}
+	}
+	gate := featuregate.NewVersionedFeatureGate(version.MajorMinor(like.Major(), like.Minor()))
+	err = gate.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{scenario.Gate: gateStages})
+	return err == nil && gate.SetFromMapWithLogger(klog.Logger{}, decisive) == nil && gate.Enabled(scenario.Gate)
 }
 
 // flags are the values of each flag of a command line, in order.
@@ -78,19 +101,6 @@ func (f flags) value(name string) string {
 	return ""
 }
 
-// gate reports whether --feature-gates switches a feature on. It returns otherwise if the flag does
-// not name the feature.
-func (f flags) gate(name string, otherwise bool) bool {
-	for _, list := range f["feature-gates"] {
-		for one := range strings.SplitSeq(list, ",") {
-			if gate, value, _ := strings.Cut(one, "="); gate == name {
-				otherwise = value == "true"
-			}
-		}
-	}
-	return otherwise
-}
-
 // configured records the content of the flags of an incarnation. The flags are unknown if another
 // program has started the server.
 func (s *Server[P]) configured(i *Incarnation[P], programs []Program[P]) {
@@ -103,5 +113,6 @@ func (s *Server[P]) configured(i *Incarnation[P], programs []Program[P]) {
 	}
 	c := Configured(i.Version, s.Setup(), lines[0], lines[1])
 	c.Server, c.Incarnation, c.At = s.Name, i.Number, s.Recorder.Now()
+	i.Emulates = c.Emulates // the user's own flags may emulate, too
 	s.Recorder.Configuration(c)
 }

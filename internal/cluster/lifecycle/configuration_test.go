@@ -30,12 +30,33 @@ func TestConfigured(t *testing.T) {
 		"without some group versions": {"v1.30.14", nil, []string{off, "--runtime-config=api/all=true", "--runtime-config=batch/v1=false,apps/v1=false"}, nil, history.Configuration{
 			Proxy: history.ProxyOff, Without: []string{"apps/v1", "batch/v1"},
 		}},
+		"with values as kube-apiserver reads them": {"v1.37.1", nil, []string{"--emulated-version=kube=v1.36",
+			"--feature-gates=kube:Other=T, kube:" + scenario.Gate + "=0", "--runtime-config=api/all=true,batch/v1", "--runtime-config=apps/v1=False, /v1=0"}, nil,
+			history.Configuration{Proxy: history.ProxyOff, Emulates: "1.36", Without: []string{"/v1", "apps/v1"}}},
 		"with the host name of another": {"v1.30.14", &scenario.Setup{HostnameOf: "b"}, []string{off}, nil, history.Configuration{
 			Proxy: history.ProxyOff, Setup: "with the host name of b", SharesHost: "b",
 		}},
 	} {
 		if diff := cmp.Diff(c.want, Configured(c.version, c.setup, c.apiserver, c.sidecar)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestProxyOn(t *testing.T) {
+	const gate = scenario.Gate
+	for _, c := range []struct {
+		behaves, gates string
+		want           bool
+	}{
+		{"v1.37.1", "", true}, {"v1.38.0-beta.0", "", true}, {"1.35", "", false}, {"v1.27.16", gate + "=true", false},
+		{"v1.35.4", gate + "=True", true}, {"v1.35.4", "kube:" + gate + "=1", true}, {"v1.37.1", "A=true, " + gate + " = f", false},
+		{"v1.37.1", gate + "=true," + gate + "=false", false}, {"v1.37.1", "kube:" + gate + "=true," + gate + "=true", false},
+		{"v1.37.1", "AllBeta=false", false}, {"v1.37.1", "AllAlpha=false", true}, {"v1.35.4", "AllAlpha=true", true}, {"v1.35.4", "AllBeta=true", false},
+		{"v1.37.1", "AllBeta=false," + gate + "=true", true}, {"v1.35.4", gate + "=false,AllAlpha=true", false}, {"v1.30.14+without.batch.v1", gate + "=true", true},
+	} {
+		if got := ProxyOn(c.behaves, c.gates); got != c.want {
+			t.Errorf("%s with %q: the proxy is on: %t, want %t", c.behaves, c.gates, got, c.want)
 		}
 	}
 }

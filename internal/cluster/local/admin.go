@@ -92,6 +92,18 @@ func (t *adminTransport) certificateAt(ctx context.Context, at netip.AddrPort) (
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
 }
 
+// asAdmin makes connections as the administrator, one for each request, that verify certificates
+// and use links like those of every other client.
+func (c *Cluster) asAdmin() (*http.Transport, error) {
+	admin, err := tls.LoadX509KeyPair(c.config.Files.key("admin.crt"), c.config.Files.key("admin.key"))
+	if err != nil {
+		return nil, fmt.Errorf("prepare connections as the administrator: %w", err)
+	}
+	return &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: c.pool("ca"), Certificates: []tls.Certificate{admin}},
+	}, nil
+}
+
 func describe(c *x509.Certificate) string {
 	return fmt.Sprintf("%s by %s, no. %x, until %s", c.Subject, c.Issuer, c.SerialNumber, c.NotAfter.UTC().Format(time.RFC3339))
 }

@@ -52,7 +52,7 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 	if apis := p.Flags.APIs("api/all=true"); apis != "" {
 		args = append(args, "--runtime-config="+apis)
 	}
-	if emulated := p.setup().EmulatedVersion; emulated != "" {
+	if emulated := p.Setup.Like(); emulated != "" {
 		args = append(args, "--emulated-version="+emulated)
 	}
 	if atLeast(p.featureVersion(version), "v1.34") && !p.kubeadm(subject) {
@@ -63,7 +63,7 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		return nil, err
 	}
 	mvp, err := mvpArguments(version, subject, p, f)
-	return slices.Concat(args, without, p.withOwn(mvp), p.drainArguments()), err
+	return p.withOwn(slices.Concat(args, without, mvp, p.drainArguments())), err
 }
 
 // drainArguments say how the kube-apiserver ends connections, and how it stops.
@@ -152,8 +152,18 @@ func ProxyArguments(p Place, f Files) []string {
 	if len(address) < 2 {
 		address = append(address, p.advertiseArguments()...)
 	}
+	for _, own := range p.Flags.Others() {
+		if slices.Contains(facing, own[0]) {
+			args = append(args, "--"+own[0]+"="+own[1])
+		}
+	}
 	return slices.Concat(args, address, p.peerCAArguments(f), frontProxyArguments(p, f))
 }
+
+// facing are the flags of a kube-apiserver that its sidecar needs with the same value, because the
+// sidecar faces the clients.
+var facing = []string{"anonymous-auth", "goaway-chance", "http2-max-streams-per-connection", "request-timeout", "shutdown-delay-duration",
+	"tls-cipher-suites", "tls-min-version"}
 
 // kubeadm reports whether the kube-apiserver gets only those flags of its own proxy that kubeadm
 // sets. If the subject is none, its proxy stays switched off.

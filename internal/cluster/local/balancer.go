@@ -2,10 +2,8 @@ package local
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log"
-	"net/http"
 	"net/netip"
 	"os"
 	"sync"
@@ -41,8 +39,15 @@ func (c *Cluster) balance() (end func(), err error) {
 		return nil, fmt.Errorf("open the load balancer's log: %w", err)
 	}
 	lines := log.New(output, "", log.LUTC|log.Ldate|log.Lmicroseconds)
-	checks := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: c.pool("ca")}}
+	checks, err := c.asAdmin() // servers may refuse anonymous requests
+	if err != nil {
+		_ = output.Close()
+		return nil, err
+	}
 	pool := balancer.NewPool(checks, lines.Printf)
+	pool.Refused = func(address string, err error) {
+		c.config.Status("the load balancer counts the server at %s as unhealthy, and uses it only if no server is healthy: %v", address, err)
+	}
 	var backends []string
 	for _, s := range c.Servers {
 		backends = append(backends, s.place.Advertised.String())

@@ -103,7 +103,7 @@ func (c *Cluster) build() error {
 	}
 	c.lifecycle = lifecycle.Config{
 		Recorder: c.config.Recorder, Status: c.config.Status, Client: &http.Client{Transport: c.admin},
-		ReadyTimeout: readyTimeout, StopTimeout: stopTimeout, Context: context.Background(),
+		ReadyTimeout: readyTimeout, StopTimeout: stopTimeout + c.config.Own.Drain(), Context: context.Background(),
 	}
 	c.askEtcd = sync.OnceValues(func() (*http.Client, error) { return users.EtcdClient(files.Keys) })
 	if err := sandbox.Own(etcdAdvertised.Addr()); err != nil {

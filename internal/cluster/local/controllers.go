@@ -3,7 +3,6 @@ package local
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -155,13 +154,11 @@ func (c *Cluster) startControllers(ctx context.Context, r *controllers, version,
 	if err := writeKubeconfig(files.key(r.name+".kubeconfig"), "controllers", files, to); err != nil {
 		return err
 	}
-	admin, err := tls.LoadX509KeyPair(files.key("admin.crt"), files.key("admin.key"))
+	transport, err := c.asAdmin()
 	if err != nil {
-		return fmt.Errorf("prepare to read its metrics: %w", err)
+		return err
 	}
-	client := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: c.pool("ca"), Certificates: []tls.Certificate{admin}}, DisableKeepAlives: true,
-	}}
+	client := &http.Client{Transport: transport}
 	r.started++
 	file := files.metrics(r.name, r.started)
 	r.measure, r.status = func(ctx context.Context) error {

@@ -1,102 +1,211 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// withOwn adds the user's own flags to the flags of the built-in proxy, and joins both values of
+// replaceable are flags of a run that the user's own replace. A scenario can do with any value.
+var replaceable = []string{reconcilerType, "service-account-issuer", "service-cluster-ip-range"}
+
+const reconcilerType = "endpoint-reconciler-type"
+
+// withOwn adds the user's own flags to the flags of the run, and joins both values of
 // --feature-gates in one flag.
-func (p Place) withOwn(mvp []string) []string {
-	gates, all := "", []string{}
-	for _, arg := range mvp {
-		if value, ok := strings.CutPrefix(arg, "--"+history.FeatureGates+"="); ok {
-			gates = value
+func (p Place) withOwn(run []string) (all []string) {
+	own, given, gated := p.Flags.Others(), map[string]bool{}, false
+	for _, arg := range run {
+		name, value := cut(arg)
+		if slices.Contains(replaceable, name) && len(p.Flags.Values(name)) > 0 {
 			continue
 		}
+		if name == history.FeatureGates {
+			gated, arg = true, "--"+name+"="+p.Flags.Gates(value)
+		}
+		given[name] = true
 		all = append(all, arg)
 	}
-	if gates = p.Flags.Gates(gates); gates != "" {
-		all = slices.Insert(all, 0, "--"+history.FeatureGates+"="+gates)
+	if gates := p.Flags.Gates(""); gates != "" && !gated {
+		all = append(all, "--"+history.FeatureGates+"="+gates)
 	}
-	for _, f := range p.Flags.Others() {
-		all = append(all, "--"+f[0]+"="+f[1])
+	for _, f := range own {
+		if !given[f[0]] { // a flag that the run gives, too, has the same value, or is of a step of 'skewproof step'
+			all = append(all, "--"+f[0]+"="+f[1])
+		}
 	}
 	return all
 }
 
-// reserved lists the flags that a run sets for some subject, setup or version, and the flags by
-// which it starts, finds, observes and stops a server.
-func reserved() []string {
-	setup := scenario.Setup{EmulatedVersion: "1.36", Goaway: scenario.On, ShutdownDelay: time.Second, WatchTermination: time.Second}
-	args, err := APIServerArguments("v1.37.1", scenario.SubjectBuiltin, Place{Setup: &setup}, Files{})
-	if err != nil { // cannot happen, because the arguments are constant
-		panic(err)
-	}
-	names := []string{"etcd-prefix", "etcd-servers-overrides", "external-hostname", "help", "version", "permit-port-sharing",
-		"tls-sni-cert-key", "cert-dir"}
-	for _, arg := range args {
-		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+// cut returns the name and the value of a flag on a command line.
+func cut(arg string) (name, value string) {
+	name, value, _ = strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+	return name, value
 }
 
-// ownGates are the feature gates that a run sets.
-var ownGates = []string{scenario.Gate, "StorageVersionAPI", "APIServerIdentity", "AllAlpha", "AllBeta"}
+// Start is one way in which a plan starts a kube-apiserver.
+type Start struct {
+	Server, Version string
+	Setup           *scenario.Setup
+	// Args are the flags of the run, without the user's own. A flag without a value must not be
+	// changed at all.
+	Args []string
+}
 
-// CheckOwn refuses flags of the user's own that the run sets itself, or that are not of the form
-// NAME=VALUE. The same flags are refused on every backend that starts kube-apiservers: kubeadm and
-// the backend kind set them, too.
-func CheckOwn(o history.OwnFlags) error {
-	if o.RuntimeConfig != nil {
-		if err := checkList("--runtime-config", *o.RuntimeConfig, true); err != nil {
-			return err
+// implied are flags that a run does not give, because it needs their defaults.
+var implied = []string{"--audit-log-format=json", "--audit-log-mode=blocking", "--authorization-config", "--encryption-provider-config",
+	"--etcd-prefix=/registry", "--etcd-servers-overrides", "--help", "--tls-sni-cert-key", "--version"}
+
+// reasons say why a run needs its own values of flags. A name ends with "*" if it is a prefix.
+var reasons = []struct {
+	names []string
+	why   string
+}{
+	{[]string{"advertise-address", "bind-address", "secure-port", "peer-advertise-*"},
+		"clients, peers and faults reach each server at the address and port that the run gives it"},
+	{[]string{"tls-*", "client-ca-file", "peer-ca-file", "proxy-client-*", "requestheader-*"},
+		"the run makes the certificates, authorities and headers by which clients and peers trust each other"},
+	{[]string{"etcd-*", "encryption-provider-config"}, "the run starts its own etcd, and reads there what the servers store"},
+	{[]string{"service-account-*"}, "all servers of the run sign and verify tokens with the same pair of keys"},
+	{[]string{"authorization-*"}, "the run gives its users their rights by RBAC"},
+	{[]string{"audit-*"}, "the run reads in the audit log which server handled a request"},
+	{[]string{"help", "version"}, "with it a kube-apiserver prints a text and ends"},
+	{[]string{reconcilerType}, "the run itself writes the addresses of the Service kubernetes in this scenario"},
+	{[]string{"anonymous-auth"}, "kubeadm's probes and its way to join a node ask servers without credentials"},
+	{[]string{"enable-bootstrap-token-auth"}, "kubeadm joins nodes with such a token"},
+}
+
+func reason(name string) string {
+	for _, r := range reasons {
+		for _, pattern := range r.names {
+			if prefix, ok := strings.CutSuffix(pattern, "*"); pattern == name || ok && strings.HasPrefix(name, prefix) {
+				return r.why
+			}
 		}
 	}
-	names, seen := reserved(), map[string]bool{}
+	return "the scenario depends on it"
+}
+
+// CheckOwn refuses flags of the user's own that a kube-apiserver would not understand, or that
+// would break a run that starts servers in these ways.
+func CheckOwn(o history.OwnFlags, starts []Start) error {
+	if err := checkAPIs(o.APIs("")); err != nil {
+		return err
+	}
 	for _, f := range o.Flags {
-		name, value, ok := strings.Cut(f, "=")
-		at := "--kube-apiserver-flag " + f
-		switch {
-		case !ok || name == "" || strings.HasPrefix(name, "-") || strings.ContainsFunc(f, func(r rune) bool { return r < ' ' || r == 0x7f }):
-			return fmt.Errorf("--kube-apiserver-flag %q: want NAME=VALUE in one line, without hyphens before the name", f)
-		case name == "runtime-config":
-			return fmt.Errorf("%s: the run has a flag of its own for this; give --runtime-config %s", at, value)
-		case name == history.FeatureGates:
-			if err := checkList(at, value, false); err != nil {
-				return err
-			}
-			for gate := range strings.SplitSeq(value, ",") {
-				if name, _, _ := strings.Cut(gate, "="); slices.Contains(ownGates, name) {
-					return fmt.Errorf("%s: the run sets the feature gate %s itself, by --subject; it sets %s", at, name, strings.Join(ownGates[:3], ", "))
-				}
-			}
-		case seen[name]:
-			return fmt.Errorf("%s: --%s is given twice; join the values, as the flag takes them", at, name)
-		case slices.Contains(names, name):
-			return fmt.Errorf("%s: the run sets --%s itself, and would not work with another value; it sets %s", at, name, strings.Join(names, ", "))
+		if name, _ := cut(f); name == "" || strings.HasPrefix(f, "-") || strings.ContainsFunc(f, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return fmt.Errorf("--kube-apiserver-flag %q: want NAME=VALUE in one line, or NAME to switch something on, without hyphens before the name", f)
 		}
-		seen[name] = true
+	}
+	if err := checkGates(o, starts); err != nil {
+		return err
+	}
+	for _, f := range o.Others() {
+		if err := checkFlag(f[0], f[1], starts); err != nil {
+			return fmt.Errorf("--kube-apiserver-flag %s=%s: %w", f[0], f[1], err)
+		}
+	}
+	for _, s := range starts {
+		if err := scenario.Emulable(s.Version, o.Emulates()); err != nil {
+			return fmt.Errorf("--kube-apiserver-flag emulated-version: %w", err)
+		}
 	}
 	return nil
 }
 
-// checkList returns an error for a text that is not a list such as "a=true,b=false".
-func checkList(at, list string, empty bool) error {
-	if list == "" && empty {
+func checkFlag(name, value string, starts []Start) error {
+	if name == "runtime-config" {
+		return fmt.Errorf("skewproof has a flag of its own for this: give --runtime-config %s", value)
+	}
+	direct := slices.ContainsFunc(starts, func(s Start) bool { return s.Setup != nil && s.Setup.Direct })
+	if slices.Contains(replaceable, name) && (name != reconcilerType || !direct) {
 		return nil
 	}
-	for one := range strings.SplitSeq(list, ",") {
-		if name, value, _ := strings.Cut(one, "="); name == "" || value != "true" && value != "false" || strings.ContainsAny(name, " \t\n\"'") {
-			return fmt.Errorf("%s: %q is not of the form NAME=true or NAME=false; separate several by commas", at, one)
+	is := func(arg string) bool { n, _ := cut(arg); return n == name }
+	everywhere := !slices.ContainsFunc(starts, func(s Start) bool { return !slices.ContainsFunc(s.Args, is) })
+	for _, s := range starts {
+		for _, arg := range slices.Concat(s.Args, implied) {
+			switch {
+			case !is(arg) || arg == "--"+name+"="+value && (everywhere || slices.Contains(implied, arg)):
+			case everywhere || slices.Contains(implied, arg):
+				return fmt.Errorf("the run cannot give servers this value, because %s", reason(name))
+			default:
+				return fmt.Errorf("in this scenario the run starts server %s with %s (%s); leave the flag out, or choose another scenario",
+					s.Server, arg, cmp.Or(s.Setup.String(), reason(name)))
+			}
 		}
+	}
+	return nil
+}
+
+// checkGates refuses values of --feature-gates that a kube-apiserver cannot read, and those that
+// would change a gate that the run sets or the default of the gate that the run is about.
+func checkGates(o history.OwnFlags, starts []Start) error {
+	values := o.Values(history.FeatureGates)
+	at := "--kube-apiserver-flag feature-gates=" + strings.Join(values, ",")
+	own, err := history.ParseGates(values...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	for _, s := range starts {
+		given := ""
+		for _, arg := range s.Args {
+			if name, value := cut(arg); name == history.FeatureGates {
+				given = value
+			}
+		}
+		gates, _ := history.ParseGates(given) // the run's own
+		for name, on := range gates {
+			if wanted, ok := own[name]; ok && wanted != on {
+				return fmt.Errorf("%s: the run sets the feature gate %s=%t itself, for server %s: --subject and the scenario decide whose proxy is on",
+					at, name, on, s.Server)
+			}
+		}
+		behaves := cmp.Or(s.Setup.Like(), o.Emulates(), s.Version)
+		if before, after := lifecycle.ProxyOn(behaves, given), lifecycle.ProxyOn(behaves, o.Gates(given)); before != after {
+			return fmt.Errorf("%s: server %s starts without a flag about its proxy (%s), and the proxy would be on: %t instead of %t; "+
+				"--subject and the scenario decide whose proxy is on", at, s.Server, s.Setup, after, before)
+		}
+	}
+	return nil
+}
+
+// checkAPIs refuses a value of --runtime-config that every kube-apiserver refuses, or that turns off
+// everything. Sources: k8s.io/apiserver/pkg/server/resourceconfig/helpers.go
+// (MergeAPIResourceConfigs) and pkg/server/options/api_enablement.go (Validate).
+func checkAPIs(list string) error {
+	apis := cliflag.ConfigurationMap{}
+	_ = apis.Set(list) // returns no error
+	for _, key := range slices.Sorted(maps.Keys(apis)) {
+		value, words := apis[key], strings.Split(key, "/")
+		_, err := strconv.ParseBool(cmp.Or(value, "true"))
+		refused := func(why string) error {
+			return fmt.Errorf("--runtime-config %s: every kube-apiserver refuses %s: %s", list, strings.TrimSuffix(key+"="+value, "="), why)
+		}
+		switch {
+		case slices.Contains([]string{"api/all", "api/ga", "api/beta", "api/alpha"}, key):
+			if value != "true" && value != "false" {
+				return refused("write " + key + "=true or " + key + "=false, in lower case")
+			}
+		case len(words) != 2 && len(words) != 3:
+			return refused("write GROUP/VERSION or GROUP/VERSION/RESOURCE, and /v1 for the core group")
+		case err != nil:
+			return refused("write true or false after the =")
+		case len(words) == 3 && strings.ToLower(words[2]) != words[2]:
+			return refused("write the plural of the resource in lower case")
+		}
+	}
+	if len(apis) == 1 && apis["api/all"] == "false" {
+		return fmt.Errorf("--runtime-config %s: every kube-apiserver refuses this without another API that is on", list)
 	}
 	return nil
 }

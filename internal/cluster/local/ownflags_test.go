@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -24,6 +25,16 @@ func TestOwnFlagsAreGiven(t *testing.T) {
 		{history.OwnFlags{RuntimeConfig: new("")}, scenario.SubjectNone, nil, nil, "--runtime-config"},
 		{history.OwnFlags{Flags: []string{"feature-gates=WatchList=false", "max-requests-inflight=7"}}, scenario.SubjectReference, nil,
 			[]string{"--feature-gates=" + scenario.Gate + "=false,WatchList=false", "--max-requests-inflight=7"}, ""},
+		{history.OwnFlags{Flags: []string{"profiling", "endpoint-reconciler-type=lease", "service-account-issuer=https://a", "service-account-issuer=https://b",
+			"authorization-mode=Node,RBAC", "emulated-version=kube=1.33"}}, scenario.SubjectBuiltin, nil,
+			[]string{"--profiling=true", "--endpoint-reconciler-type=lease", "--service-account-issuer=https://a", "--service-account-issuer=https://b",
+				"--authorization-mode=Node,RBAC", "--emulated-version=kube=1.33"}, "--requestheader-uid-headers"},
+		{history.OwnFlags{Flags: []string{"endpoint-reconciler-type=lease"}}, scenario.SubjectBuiltin, nil, nil, "=none"},
+		{history.OwnFlags{Flags: []string{"feature-gates=kube:A=T", "feature-gates=kube:B=0, kube:A=f"}}, scenario.SubjectBuiltin, nil,
+			[]string{"--feature-gates=" + scenario.Gate + "=true,A=false,B=false"}, "kube:"},
+		// A step of 'skewproof step' sets up a server with a flag that the user gives, too.
+		{history.OwnFlags{Flags: []string{"goaway-chance=0.001"}}, scenario.SubjectBuiltin, &scenario.Setup{Goaway: scenario.On},
+			[]string{"--goaway-chance=0.02"}, "0.001"},
 		// kubeadm gives no gate.
 		{history.OwnFlags{Flags: []string{"feature-gates=WatchList=false"}}, scenario.SubjectBuiltin, &scenario.Setup{Flags: scenario.FlagsKubeadm},
 			[]string{"--feature-gates=WatchList=false"}, scenario.Gate},
@@ -39,66 +50,114 @@ func TestOwnFlagsAreGiven(t *testing.T) {
 				t.Errorf("%+v: %q lacks %s", c.own, args, want)
 			}
 		}
-		if joined := strings.Join(args, " "); c.not != "" && strings.Contains(joined, c.not) || strings.Count(joined, "--feature-gates=") > 1 {
+		if joined := strings.Join(args, " "); c.not != "" && strings.Contains(joined, c.not) || strings.Count(joined, "--feature-gates=") > 1 || strings.Count(joined, "--authorization-mode=") > 1 {
 			t.Errorf("%+v: %q has %s, or a flag twice", c.own, args, c.not)
 		}
 	}
 }
 
-// Flags that the run needs for itself are refused by name, in every spelling.
+// A flag is refused if the run gives it another value at a start of this plan, or could not observe
+// the servers.
 func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
-	for flag, want := range map[string]string{
-		"etcd-servers=https://elsewhere": "--etcd-servers itself",
-		"secure-port=1":                  "--secure-port itself",
-		"peer-ca-file=/x":                "--peer-ca-file itself",
-		"peer-advertise-port=1":          "--peer-advertise-port itself",
-		"emulated-version=1.36":          "--emulated-version itself",
-		"audit-log-path=-":               "--audit-log-path itself",
-		"tls-sni-cert-key=a,b":           "--tls-sni-cert-key itself",
-		"runtime-config=api/ga=true":     "give --runtime-config api/ga=true",
-		"feature-gates=WatchList=true," + scenario.Gate + "=no": "NAME=true or NAME=false",
-		"feature-gates=" + scenario.Gate + "=false":             "the feature gate " + scenario.Gate + " itself",
-		"feature-gates=AllBeta=false":                           "the feature gate AllBeta itself",
-		"feature-gates=":                                        "NAME=true or NAME=false",
-		"--v=4":                                                 "without hyphens",
-		"v":                                                     "want NAME=VALUE",
-		"=4":                                                    "want NAME=VALUE",
-		"v=4\n--x=y":                                            "in one line",
+	start := func(subject string, setup *scenario.Setup) Start {
+		p := place(subject, 0, "a")
+		p.Setup = setup
+		args, err := APIServerArguments("v1.37.1", subject, p, testFiles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Start{"a", "v1.37.1", setup, args}
+	}
+	usual, none := start(scenario.SubjectBuiltin, nil), start(scenario.SubjectNone, nil)
+	sidecar := start(scenario.SubjectReference, &scenario.Setup{Direct: true})
+	kubeadm := start(scenario.SubjectBuiltin, &scenario.Setup{Flags: scenario.FlagsKubeadm})
+	drained := start(scenario.SubjectBuiltin, &scenario.Setup{Goaway: scenario.On, ShutdownDelay: time.Second, EmulatedVersion: "1.36"})
+	for _, c := range []struct {
+		flag   string
+		starts []Start
+		want   string // "" if the flag is accepted
+	}{
+		{"goaway-chance=0.001", []Start{usual}, ""},
+		{"goaway-chance=0.001", []Start{usual, drained}, "starts server a with --goaway-chance=0.02 (emulating 1.36, its request"},
+		{"goaway-chance=0.02", []Start{usual, drained}, "starts server a with --goaway-chance=0.02"}, // it would be no difference any more
+		{"goaway-chance=0.02", []Start{drained, drained}, ""},
+		{"shutdown-delay-duration=70s", []Start{usual}, ""},
+		{"shutdown-delay-duration=70s", []Start{drained}, "because the scenario depends on it"},
+		{"emulated-version=1.36", []Start{usual, none}, ""},
+		{"emulated-version=kube=1.36", []Start{usual}, ""},
+		{"emulated-version=1.30", []Start{usual}, "kube-apiserver v1.37.1 emulates 1.34 to 1.37, and not 1.30"},
+		{"emulated-version=1.35", []Start{drained, usual}, "--emulated-version=1.36"},
+		{"endpoint-reconciler-type=lease", []Start{usual}, ""},
+		{"endpoint-reconciler-type=lease", []Start{sidecar}, "writes the addresses of the Service kubernetes"},
+		{"endpoint-reconciler-type=none", []Start{sidecar}, ""},
+		{"peer-ca-file=/x", []Start{usual}, "certificates, authorities and headers"},
+		{"peer-ca-file=/x", []Start{none}, ""},
+		{"peer-advertise-port=1", []Start{usual}, "address and port that the run gives it"},
+		{"requestheader-uid-headers=X-Uid", []Start{usual}, "authorities and headers"},
+		{"requestheader-uid-headers=X-Uid", []Start{kubeadm}, ""},
+		{"service-account-issuer=https://a.example", []Start{usual}, ""},
+		{"service-cluster-ip-range=10.0.0.0/16", []Start{usual}, ""},
+		{"external-hostname=a.example", []Start{usual}, ""},
+		{"permit-port-sharing", []Start{usual}, ""},
+		{"anonymous-auth=false", []Start{usual}, ""},
+		{"etcd-servers=https://elsewhere", []Start{usual}, "starts its own etcd"},
+		{"etcd-prefix=/registry", []Start{usual}, ""},
+		{"etcd-prefix=/k", []Start{usual}, "reads there what the servers store"},
+		{"encryption-provider-config=/x", []Start{usual}, "reads there what the servers store"},
+		{"authorization-mode=Node,RBAC", []Start{usual}, ""},
+		{"authorization-mode=AlwaysAllow", []Start{usual}, "by RBAC"},
+		{"authorization-config=/x", []Start{usual}, "by RBAC"},
+		{"audit-log-path=-", []Start{usual}, "the audit log"},
+		{"audit-log-format=json", []Start{usual}, ""},
+		{"audit-log-format=legacy", []Start{usual}, "the audit log"},
+		{"audit-log-maxage=7", []Start{usual}, ""},
+		{"tls-sni-cert-key=a,b", []Start{usual}, "authorities and headers"},
+		{"version", []Start{usual}, "prints a text and ends"},
+		{"secure-port=1", []Start{usual}, "address and port that the run gives it"},
+		{"runtime-config=api/ga=true", []Start{usual}, "give --runtime-config api/ga=true"},
+		{"feature-gates=WatchList=True, SizeBasedListCostEstimate=0", []Start{usual}, ""},
+		{"feature-gates=kube:WatchList=t", []Start{usual, kubeadm}, ""},
+		{"feature-gates=kube:WatchList=true,SizeBasedListCostEstimate=true", []Start{usual}, "with and without the prefix"},
+		{"feature-gates=wardle:WatchList=true", []Start{usual}, `no component "wardle"`},
+		{"feature-gates=WatchList", []Start{usual}, "malformed pair"},
+		{"feature-gates=WatchList=no", []Start{usual}, "invalid value of WatchList"},
+		{"feature-gates=", []Start{usual}, ""},
+		{"feature-gates=AllBeta=false", []Start{usual, none}, ""}, // the run sets the gate explicitly
+		{"feature-gates=AllBeta=false", []Start{usual, kubeadm}, "with the flags of kubeadm), and the proxy would be on: false instead of true"},
+		{"feature-gates=AllAlpha=true", []Start{usual, kubeadm}, ""},
+		{"feature-gates=StorageVersionAPI=true", []Start{usual}, ""},
+		{"feature-gates=" + scenario.Gate + "=1", []Start{usual}, ""},
+		{"feature-gates=" + scenario.Gate + "=1", []Start{usual, none}, "feature gate " + scenario.Gate + "=false itself"},
+		{"feature-gates=kube:" + scenario.Gate + "=False", []Start{usual}, "feature gate " + scenario.Gate + "=true itself"},
+		{"feature-gates=" + scenario.Gate + "=false", []Start{kubeadm}, "with the flags of kubeadm)"},
+		{"--v=4", []Start{usual}, "without hyphens"},
+		{"=4", []Start{usual}, "want NAME=VALUE"},
+		{"v=4\n--x=y", []Start{usual}, "in one line"},
 	} {
-		if err := CheckOwn(history.OwnFlags{Flags: []string{flag}}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: error %v, want %q", flag, err, want)
+		err := CheckOwn(history.OwnFlags{Flags: []string{c.flag}}, c.starts)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q: error %v, want %q", c.flag, err, c.want)
 		}
 	}
-	for _, list := range []string{"api/ga", "api/all=yes", "api/ga=true,", " api/ga=true"} {
-		if err := CheckOwn(history.OwnFlags{RuntimeConfig: &list}); err == nil || !strings.Contains(err.Error(), "--runtime-config") {
-			t.Errorf("--runtime-config %q: error %v", list, err)
+	for list, want := range map[string]string{
+		"api/ga=true,batch/v1=False, /v1/pods=0": "", "apps/v1,batch/v1=true": "", "": "", "api/ga=true,": "", "api/all=false,apps/v1": "",
+		"api/all": "api/all=true or api/all=false", "api/all=True": "refuses api/all=True", "api/beta=1": "in lower case",
+		"v1=false": "/v1 for the core group", "apps/v1=yes": "true or false after the =", "apps/v1/Deployments=false": "lower case",
+		"api/all=false": "another API that is on",
+	} {
+		err := CheckOwn(history.OwnFlags{RuntimeConfig: &list}, []Start{usual})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("--runtime-config %q: error %v, want %q", list, err, want)
 		}
-	}
-	if err := CheckOwn(history.OwnFlags{Flags: []string{"v=4", "v=5"}}); err == nil || !strings.Contains(err.Error(), "twice") {
-		t.Errorf("a flag twice: error %v", err)
-	}
-	fine := history.OwnFlags{RuntimeConfig: new("api/ga=true,batch/v1=false"), Flags: []string{"v=4", "feature-gates=WatchList=true", "tracing-config-file=/a=b"}}
-	if err := CheckOwn(fine); err != nil {
-		t.Error(err)
 	}
 }
 
-// Every flag that a run sets is reserved, for every subject.
-func TestEveryFlagOfARunIsReserved(t *testing.T) {
-	names := reserved()
-	for _, subject := range scenario.Subjects {
-		for _, setup := range []scenario.Setup{{}, {Advertise: scenario.AdvertisePort}, {Advertise: scenario.AdvertiseIP}, {EmulatedVersion: "1.36"}} {
-			p := place(subject, 0, "a")
-			p.Setup = &setup
-			args, err := APIServerArguments("v1.37.1", subject, p, testFiles)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, arg := range args {
-				if name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "="); !slices.Contains(names, name) {
-					t.Errorf("%s: --%s is not reserved", subject, name)
-				}
-			}
-		}
+// The sidecar faces the clients, so it needs the user's own flags about them, too.
+func TestTheSidecarHasOwnFlagsAboutClients(t *testing.T) {
+	p := place(scenario.SubjectReference, 0, "a")
+	p.Flags.Flags = []string{"anonymous-auth=false", "profiling=false"}
+	args := ProxyArguments(p, testFiles)
+	if !slices.Contains(args, "--anonymous-auth=false") || slices.Contains(args, "--profiling=false") {
+		t.Errorf("the sidecar has %q", args)
 	}
 }

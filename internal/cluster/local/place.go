@@ -3,6 +3,7 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -122,7 +123,7 @@ func (p Place) configured(subject string) (string, Place) {
 // featureVersion is the version that decides a kube-apiserver's flags: the emulated one, if there
 // is one.
 func (p Place) featureVersion(version string) string {
-	if emulated := p.Setup.Like(); emulated != "" {
+	if emulated := cmp.Or(p.Setup.Like(), p.Flags.Emulates()); emulated != "" {
 		return "v" + emulated
 	}
 	return version

@@ -1,0 +1,89 @@
+package run
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+)
+
+// A flag is reserved only in plans that set it, on each backend.
+func TestOwnFlagsOfAPlan(t *testing.T) {
+	local, kind := scenario.BackendLocal, scenario.BackendKind
+	for _, c := range []struct{ scenario, backend, flag, want string }{
+		{"quiet", local, "goaway-chance=0.01", ""},
+		{"quiet", local, "shutdown-delay-duration=20s", ""},
+		{"quiet", local, "emulated-version=1.36", ""},
+		{"quiet", local, "endpoint-reconciler-type=lease", ""},
+		{"quiet", local, "anonymous-auth=false", ""},
+		{"quiet", local, "secure-port=1", "at the address and port"},
+		{"quiet", kind, "goaway-chance=0.01", ""},
+		{"quiet", kind, "emulated-version=1.36", ""},
+		{"quiet", kind, "endpoint-reconciler-type=none", ""},
+		{"quiet", kind, "service-account-issuer=https://a.example", ""},
+		{"quiet", kind, "anonymous-auth=false", "kubeadm's probes"},
+		{"quiet", kind, "anonymous-auth=true", ""},
+		{"quiet", kind, "etcd-servers=x", "its own etcd"},
+		{"emulated-upgrade", local, "emulated-version=1.36", "emulating 1.36"},
+		{"emulated-upgrade", kind, "emulated-version=1.36", "emulating 1.36"},
+		{"kubeadm-defaults", local, "feature-gates=AllBeta=false", "with the flags of kubeadm"},
+		{"kubeadm-defaults", kind, "feature-gates=AllBeta=false", "with the flags of kubeadm"},
+		{"sidecar-rollout", local, "endpoint-reconciler-type=lease", "the Service kubernetes"},
+	} {
+		s := Spec{Scenario: c.scenario, Backend: c.backend, APIServerFlags: []string{c.flag}}
+		if c.scenario == "sidecar-rollout" {
+			s.Subject = scenario.SubjectReference
+		}
+		_, err := s.Plan()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || KindOf(err) != KindUsage || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s on %s with %s: %v, want %q", c.scenario, c.backend, c.flag, err, c.want)
+		}
+	}
+}
+
+// A dry run asks each kube-apiserver that is there, and says which one it could not ask.
+func TestTheDryRunAsksForOwnFlags(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", dir)
+	path := filepath.Join(dir, "kube-apiserver")
+	// It refuses as a kube-apiserver does. The flag "hidden" is not in its --help.
+	program := `#!/bin/sh
+for f in "$@"; do
+	case "$f" in
+	--help) printf '      --goaway-chance float   The chance.\n  -v, --v Level   The level.\n'; exit ;;
+	--version|--goaway-chance=0.01|--hidden|--feature-gates=A=true|--emulated-version=1.36) ;;
+	--feature-gates=*) printf 'I1128 a warning\nE1128 run.go:72] "command failed" err="unrecognized feature gate: B"\n' >&2; exit 1 ;;
+	*) echo "Error: unknown flag: ${f%%=*}" >&2; exit 1 ;;
+	esac
+done
+`
+	if err := os.WriteFile(path, []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SKEWPROOF_BINARIES", "kube-apiserver@v1.37.1="+path)
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"goaway-chance=0.01", "hidden", "feature-gates=A=true", "emulated-version=1.36"}, ""},
+		{[]string{"hidden", "goway-chance=0.01"}, `goway-chance=0.01: kube-apiserver v1.37.1 refuses it: unknown flag: --goway-chance: did you mean "goaway-chance"?`},
+		{[]string{"nonsense"}, "nonsense: kube-apiserver v1.37.1 refuses it: unknown flag: --nonsense"},
+		{[]string{"feature-gates=B=true", "emulated-version=1.36"}, "refuses it: unrecognized feature gate: B"},
+	} {
+		p, err := Spec{Scenario: "quiet", APIServerFlags: c.flags}.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		err = p.DryRun(t.Context(), &out)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || KindOf(err) != KindUsage || !strings.HasSuffix(err.Error(), c.want)) {
+			t.Errorf("%q: %v, want %q", c.flags, err, c.want)
+		}
+		if !strings.Contains(out.String(), "Not checked: whether kube-apiserver v1.36.3 has") || strings.Contains(out.String(), "kube-apiserver v1.37.1 has") {
+			t.Errorf("%q: the output does not say which version was not asked:\n%.300s", c.flags, out.String())
+		}
+	}
+}
