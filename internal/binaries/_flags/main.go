@@ -1,6 +1,7 @@
 // Command kube-apiserver-flags writes the flags, the feature gates and the API groups of the
-// kube-apiserver of the version that it is built with, as JSON. Package gates reads it. It uses reflection for feature
-// gates, because v1.30 has no gates with a history, and versions before v1.35 have no dependencies.
+// kube-apiserver of the version that it is built with, as JSON. Package gates reads it. It uses
+// reflection for feature gates, because v1.30 has no gates with a history, and not all versions
+// have dependencies.
 package main
 
 import (
