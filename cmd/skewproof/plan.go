@@ -1,15 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/config"
+	"github.com/skewproof/skewproof/internal/gates"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/upgrade"
 	"github.com/skewproof/skewproof/reports"
@@ -23,7 +30,8 @@ var planForms = map[string]func(io.Writer, reports.UpgradePlan) error{
 }
 
 func newPlan() *cobra.Command {
-	var from, to, form, version, dir string
+	var from, to, form, version, dir, line string
+	var files []string
 	var asked upgrade.Flags
 	own := binaries.Overrides{}
 	cmd := &cobra.Command{
@@ -35,9 +43,14 @@ run, which known defects apply, and what to do in which order. The plan contacts
 It reads recordings of what real kube-apiservers serve. --record starts the kube-apiserver of a version in a sandbox, once with every API
 on and once with the defaults, and records what it serves. Later plans read this recording.
 
---feature-gates and --peer-ca-file say which flags your servers have, beside those that kubeadm gives.`,
+--config reads the flags and the version of your kube-apiservers from a file: from kubeadm's ClusterConfiguration and InitConfiguration, from
+a static pod of kube-apiserver, or from a configuration of k3s or RKE2. --flags-from reads them from a command line as well, such as
+'ps -o args= -C kube-apiserver' prints it. What the file does not say is as by default. --feature-gates and --peer-ca-file say which flags
+your servers have in addition, and win. The exit code is 1 if a server does not start with these flags.`,
 		Example: `  skewproof plan --from v1.36.3 --to v1.37.1
   skewproof plan --from v1.35.4 --to v1.36.3 -o html > plan.html
+  skewproof plan --config kubeadm.yaml --to v1.37.1
+  ps -o args= -C kube-apiserver | skewproof plan --from v1.36.3 --to v1.37.1 --flags-from -
   skewproof plan --from v1.36.3 --to v1.37.1 --peer-ca-file /etc/kubernetes/pki/ca.crt -o markdown
   skewproof plan --record v1.38.0 --binary kube-apiserver@v1.38.0=PATH`,
 		Args: args(cobra.NoArgs),
@@ -54,20 +67,29 @@ on and once with the defaults, and records what it serves. Later plans read this
 				}
 				return record(cmd.Context(), version, dir, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			if from == "" || to == "" {
-				return usage("a plan needs --from and --to, such as --from %s --to %s", run.DefaultFrom, run.DefaultTo)
-			}
 			write, ok := planForms[form]
 			if !ok {
 				return usage("-o %q: want text, markdown, html or json", form)
+			}
+			from, to, notes, err := theirs(cmd.InOrStdin(), files, line, from, to, &asked, dir)
+			if err != nil {
+				return err
 			}
 			older, newer, err := upgrade.Find(from, to, dir)
 			if err != nil {
 				return err
 			}
-			return write(cmd.OutOrStdout(), upgrade.Make(upgrade.Options{
-				From: older, To: newer, Flags: asked, Findings: findings.All(), Version: run.Version(),
-			}))
+			klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // it warns of every gate that is set
+			plan := upgrade.Make(upgrade.Options{
+				From: older, To: newer, Flags: asked, Notes: notes, Findings: findings.All(), Version: run.Version(),
+			})
+			if err := write(cmd.OutOrStdout(), plan); err != nil {
+				return err
+			}
+			if of := plan.Protection[0]; !of.Old.Starts || !of.New.Starts {
+				return &exitError{code: exitFail}
+			}
+			return nil
 		},
 	}
 	flags := cmd.Flags()
@@ -76,11 +98,55 @@ on and once with the defaults, and records what it serves. Later plans read this
 	flags.StringVarP(&form, "output", "o", "text", "text, markdown, html or json")
 	flags.StringVar(&asked.FeatureGates, "feature-gates", "", "the --feature-gates of your kube-apiservers")
 	flags.StringVar(&asked.PeerCAFile, "peer-ca-file", "", "the --peer-ca-file of your kube-apiservers, if they have one")
+	flags.StringArrayVar(&files, "config", nil, "a file with the flags of your kube-apiservers, or - for the standard input")
+	flags.StringVar(&line, "flags-from", "", "a file with the command line of a kube-apiserver, or - for the standard input")
 	flags.StringVar(&version, "record", "", "record what this version serves")
 	flags.StringVar(&dir, "documents", "",
 		"directory of recordings, in addition to those of released versions (default skewproof/recorded in the user's cache directory)")
 	flags.Var(&own, "binary", "with --record: a kube-apiserver of your own, as kube-apiserver@VERSION=PATH")
 	return cmd
+}
+
+// theirs reads the files of a plan. It completes the versions and the flags, and returns notes for
+// the reader.
+func theirs(stdin io.Reader, files []string, line, from, to string, asked *upgrade.Flags, dir string) (older, newer string, notes []string, err error) {
+	var file config.File
+	switch {
+	case len(files) > 0 && line != "":
+		return "", "", nil, usage("--config and --flags-from: give one of them")
+	case line != "":
+		file, err = config.Open([]string{line}, stdin, true)
+	case len(files) > 0:
+		file, err = config.Open(files, stdin, false)
+	}
+	if err != nil {
+		return "", "", nil, usage("%w", err)
+	}
+	asked.File, asked.Recordings = file.Flags, []string{dir}
+	for _, flag := range asked.All() {
+		if flag.Name == history.FeatureGates && !flag.Bare {
+			if err := gates.CheckList(flag.Value); err != nil {
+				return "", "", nil, usage("%s: %w", flag.From, err)
+			}
+		}
+	}
+	if from != "" && to == "" {
+		to = file.Version
+	}
+	if from = cmp.Or(from, file.Version); from == "" || to == "" {
+		return "", "", nil, usage("a plan needs --from and --to, such as --from %s --to %s; a file of --config may say the version of --from", run.DefaultFrom, run.DefaultTo)
+	}
+	notes = file.Notes
+	for _, version := range []*string{&from, &to} {
+		release, sentence := config.Release(*version, recorded.Names(dir))
+		if *version = release; sentence != "" {
+			notes = append(notes, sentence)
+		}
+	}
+	if old := file.OldAPI(to); old != "" {
+		notes = append(notes, old)
+	}
+	return from, to, notes, nil
 }
 
 // recordings is the directory of the user's own recordings.
@@ -92,7 +158,8 @@ func recordings() (string, error) {
 	return filepath.Join(cache, "skewproof", "recorded"), nil
 }
 
-// record records what a version serves, with every API on and by default.
+// record records what a version serves, with every API on and by default, and its flags and feature
+// gates.
 func record(ctx context.Context, version, dir string, own binaries.Overrides, out, progress io.Writer) error {
 	var documents [2][2][]byte
 	for i, defaults := range []bool{false, true} {
@@ -104,6 +171,26 @@ func record(ctx context.Context, version, dir string, own binaries.Overrides, ou
 	if err := recorded.Write(dir, version, documents[0], documents[1]); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "Recorded what %s serves, with every API on and by default: %s\n", version, dir)
+	fmt.Fprintf(out, "Recorded what %s serves, with every API on and by default: %s\n", version, dir)
+	if err := recordFlags(ctx, version, dir, progress); err != nil {
+		return fmt.Errorf("record the flags and feature gates of %s, without which a plan does not check them: %w", version, err)
+	}
+	_, err := fmt.Fprintf(out, "Recorded the flags and feature gates of %s.\n", version)
 	return err
+}
+
+// recordFlags builds the program that writes the flags of a version, and runs it.
+func recordFlags(ctx context.Context, version, dir string, progress io.Writer) error {
+	program, err := (&binaries.Store{Progress: progress}).Get(ctx, binaries.KubeAPIServerFlags, version)
+	if err != nil {
+		return run.BinaryError(err)
+	}
+	body, err := exec.CommandContext(ctx, program.Path).Output()
+	if err != nil {
+		return fmt.Errorf("run %s: %w", program.Path, err)
+	}
+	if _, err := gates.Parse(version, body); err != nil {
+		return err
+	}
+	return recorded.WriteFlags(dir, version, body)
 }

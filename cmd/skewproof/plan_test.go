@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,10 +48,53 @@ func TestPlanRefuses(t *testing.T) {
 		{[]string{"--from", "v1.36.3", "--to", "v1.99.0"}, "skewproof plan --record v1.99.0"},
 		{[]string{"--from", "v1.36.3", "--record", "v1.37.1"}, "without --record"},
 		{[]string{"--record", "latest"}, "latest"},
+		{[]string{"--from", "v1.36.3", "--to", "v1.37.1", "--feature-gates", "UnknownVersionInteroperabilityProxy"},
+			`--feature-gates: "UnknownVersionInteroperabilityProxy" is no list`},
+		{[]string{"--config", "plan.go", "--to", "v1.37.1"}, "read the configuration plan.go"},
+		{[]string{"--config", ".", "--to", "v1.37.1"}, "it is a directory"},
+		{[]string{"--config", "a", "--flags-from", "b"}, "give one of them"},
 	} {
 		_, err := call(t, append([]string{"plan", "--documents", t.TempDir()}, c.words...)...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want %q", c.words, err, c.want)
+		}
+	}
+}
+
+// The files of the servers say their version and their flags. A server that does not start is no
+// usage error. Flags of the command line follow those of the file.
+func TestPlanReadsFiles(t *testing.T) {
+	kubeadm := filepath.Join(t.TempDir(), "kubeadm.yaml")
+	write := func(gates string) {
+		text := "apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nkubernetesVersion: v1.36.3+k3s1\n" +
+			"apiServer:\n  extraArgs:\n    feature-gates: " + gates + "\n    peer-ca-file: /ca.crt\n"
+		if err := os.WriteFile(kubeadm, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		gates string
+		words []string
+		code  int
+		want  string
+	}{
+		{"AllAlpha=false", nil, exitPass, "in both directions"},
+		{"AllAlpha=false", nil, exitPass, "v1.36.3+k3s1 is a version of a distribution. The plan is for v1.36.3"},
+		{"AllAlpha=false", nil, exitPass, "kubeadm v1.37 does not read kubeadm.k8s.io/v1beta3"},
+		{"SidecarContainers=true", nil, exitFail, "v1.37.1: kube-apiserver refuses to start: `unrecognized feature gate: SidecarContainers`"},
+		{"AllBeta=false", nil, exitFail, "--peer-ca-file requires UnknownVersionInteroperabilityProxy feature to be turned on"},
+		{"AllBeta=false", []string{"--feature-gates", "UnknownVersionInteroperabilityProxy=True,APIServerIdentity=1"}, exitPass, "in both directions"},
+		{"nothing", nil, exitUsage, "did you mean"},
+	} {
+		write(c.gates)
+		out, err := call(t, append([]string{"plan", "--config", kubeadm, "--to", "v1.37.1", "-o", "markdown", "--documents", t.TempDir()}, c.words...)...)
+		var exit *exitError
+		code := exitPass
+		if errors.As(err, &exit) {
+			code = exit.code
+		}
+		if code != c.code || !strings.Contains(out+fmt.Sprint(err), c.want) {
+			t.Errorf("%s %q: exit code %d (%v), want %d and %q in\n%s", c.gates, c.words, code, err, c.code, c.want, out)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"debug/buildinfo"
+	_ "embed" // for the source of a program
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,6 +40,11 @@ import (
 
 func main() { etcdmain.Main(os.Args) }
 `
+
+// flagsMain writes the flags and the feature gates of a kube-apiserver.
+//
+//go:embed _flags/main.go
+var flagsMain string
 
 // noDWARF makes the compiler leave out the debug information, which the linker would drop (-w).
 const noDWARF = "-gcflags=all=-dwarf=false"
@@ -174,7 +180,7 @@ func writeSource(src string, ref Ref, upstreamGoMod string) (pkg string, err err
 	if below := programs[ref.Component].pkg; below != "" {
 		return ref.Component.module() + "/" + below, nil
 	}
-	return ".", os.WriteFile(filepath.Join(src, "main.go"), []byte(etcdMain), 0o644)
+	return ".", os.WriteFile(filepath.Join(src, "main.go"), []byte(programs[ref.Component].main), 0o644)
 }
 
 // stagingPrefix is the prefix of paths in Kubernetes' go.mod to modules in its own tree. Every
@@ -247,7 +253,7 @@ func linkerFlags(ref Ref, commit string) string {
 		set("github.com/containerd/containerd/v2/version.Version", string(ref.Version))
 	case cniPlugins:
 		set("github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion", string(ref.Version))
-	case kubernetes:
+	case kubernetes, kubernetesFlags:
 		major, minor := ref.Version.majorMinor()
 		for _, pkg := range []string{"k8s.io/client-go/pkg/version", "k8s.io/component-base/version"} {
 			set(pkg+".gitVersion", string(ref.Version))

@@ -35,6 +35,10 @@ const (
 	// E2ETest is Kubernetes' own end-to-end tests, which run against a control plane.
 	E2ETest Component = "e2e.test"
 
+	// KubeAPIServerFlags is skewproof's own program. It has the source of a kube-apiserver in it, and
+	// writes the flags and the feature gates of that version.
+	KubeAPIServerFlags Component = "kube-apiserver-flags"
+
 	// ClientGo, ControllerRuntime and ClientNode are skewproof's own programs that use these
 	// libraries. Their version is the version of the library. ClientNode uses the JavaScript client,
 	// and takes Node.js to be made and to run. See package libraries.
@@ -50,6 +54,7 @@ type project struct {
 	releases string // where people find them
 	download bool   // a Store knows where its binaries are published
 	tags     string // build tags
+	main     string // the source of skewproof's own main function
 	library  bool   // package libraries has the source of a program that uses it
 	npm      bool   // it is published as an npm package, and not as a Go module
 }
@@ -60,7 +65,9 @@ var (
 		download: true}
 	etcd = &project{module: "go.etcd.io/etcd/server/v3", major: "v3", example: DefaultEtcd,
 		releases: "https://github.com/etcd-io/etcd/releases",
-		download: true}
+		download: true, main: etcdMain}
+	kubernetesFlags = &project{module: kubernetes.module, major: kubernetes.major, example: kubernetes.example, releases: kubernetes.releases,
+		main: flagsMain}
 	// These are the tags of kind's images/base/Dockerfile. They leave out snapshotters that kind
 	// does not use.
 	containerd = &project{module: "github.com/containerd/containerd/v2", major: "v2", example: "v2.3.4",
@@ -94,6 +101,7 @@ var programs = map[Component]program{
 	KubeProxy:             {kubernetes, "cmd/kube-proxy", []string{"--version"}, "Kubernetes "},
 	Kubeadm:               {kubernetes, "cmd/kubeadm", []string{"version", "--output=short"}, ""},
 	Kubectl:               {kubernetes, "cmd/kubectl", []string{"version", "--client"}, "Client Version: "},
+	KubeAPIServerFlags:    {kubernetesFlags, "", []string{"--version"}, "Kubernetes "},
 	Etcd:                  {etcd, "", []string{"--version"}, "etcd Version: "},
 	Containerd:            {containerd, "cmd/containerd", []string{"--version"}, "containerd github.com/containerd/containerd/v2 "},
 	ContainerdShim:        {containerd, "cmd/containerd-shim-runc-v2", []string{"-v"}, "Version: "},

@@ -11,7 +11,11 @@ import (
 // the program may change while the version of its library does not. It is empty for all other
 // components, and for versions without a program.
 func sourceHash(ref Ref) string {
-	if !programs[ref.Component].library {
+	of := programs[ref.Component]
+	if of.project == kubernetesFlags {
+		return libraries.Hash([]libraries.File{{Name: "main.go", Content: []byte(of.main)}})
+	}
+	if !of.library {
 		return ""
 	}
 	files, err := libraries.Source(string(ref.Component), string(ref.Version))

@@ -7,8 +7,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
-	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
@@ -35,14 +34,14 @@ func protections(from, to string, asked Flags) []reports.PlanProtection {
 	}
 	words := "`" + strings.ReplaceAll(strings.Join(asked.words(), " "), "`", "'") + "`"
 	for _, u := range usual {
-		if u.flags == asked {
+		if slices.Equal(u.flags.words(), asked.words()) {
 			words = u.words
 		}
 	}
 	all := []reports.PlanProtection{protection(from, to, words, asked)}
 	all[0].Asked = true
 	for _, u := range usual {
-		if u.flags != asked {
+		if u.flags.Recordings = asked.Recordings; !slices.Equal(u.flags.words(), asked.words()) {
 			all = append(all, protection(from, to, u.words, u.flags))
 		}
 	}
@@ -56,6 +55,11 @@ func protection(from, to, words string, flags Flags) reports.PlanProtection {
 	switch a, b := p.Ways[0].Protected, p.Ways[1].Protected; {
 	case !p.Old.Starts || !p.New.Starts:
 		p.Sentence = "With these flags not every server starts."
+		for _, side := range []reports.PlanSide{p.Old, p.New} {
+			if !side.Starts {
+				p.Sentence += " " + side.Version + ": " + side.Why
+			}
+		}
 	case a && b:
 		p.Sentence = "With these flags servers pass requests on to each other, in both directions."
 	case a:
@@ -106,30 +110,38 @@ func presetOf(version string) (proxy.Policy, error) {
 	return policy, err
 }
 
+// decide decides whether a server starts with flags. If it cannot, the decision has a note.
+func decide(version string, flags Flags) gates.Decision {
+	d, err := gates.Decide(version, flags.All(), flags.Recordings...)
+	if err != nil {
+		d.Starts, d.Notes = true, append(d.Notes, fmt.Sprintf("Not checked: whether %s starts with these flags: %v", version, err))
+	}
+	return d
+}
+
 func sideOf(version string, flags Flags) reports.PlanSide {
-	s := reports.PlanSide{Version: version, Flags: flags.words(), Starts: true}
+	s := reports.PlanSide{Version: version, Flags: flags.words()}
 	if s.Flags == nil {
 		s.Flags = []string{}
 	}
-	args := slices.Clone(s.Flags)
-	set := lifecycle.Configured(version, nil, args, nil)
-	s.Gate = set.Proxy == history.ProxyOwn
+	d := decide(version, flags)
+	s.Starts, s.Gate = d.Starts, d.Starts && d.Gate(gates.Proxy)
+	authority := d.Value(gates.PeerCAFile)
 	policy, _ := presetOf(version)
 	design := designOf(version)
 	switch {
-	case design == noDesign && (s.Gate || flags.PeerCAFile != ""):
+	case !s.Starts:
+		s.Why = "kube-apiserver refuses to start: `" + strings.Join(d.Reasons, "`; `") + "`."
+	case design == noDesign && (s.Gate || authority != ""):
 		s.Gate, s.Why = false, "It has no Mixed Version Proxy that works: versions before v1.28 have none, and v1.33 has neither of the two designs."
 	case design == noDesign:
 		s.Why = "It has no Mixed Version Proxy that works."
-	case !s.Gate && flags.PeerCAFile != "":
-		s.Starts = false
-		s.Why = "kube-apiserver refuses to start: `--peer-ca-file` requires the feature gate `" + scenario.Gate + "`, which is off."
 	case !s.Gate:
 		s.Why = "The feature gate `" + scenario.Gate + "` is off. It is on by default from v1.36. Without it peers do not find the server either."
-	case set.PeerCA == "":
+	case authority == "":
 		s.Why = "`--peer-ca-file` is not given. So the server has no proxy, although its feature gate is on, and its log does not report this (finding 12)."
-	case design == storageVersions && !strings.Contains(flags.FeatureGates, "StorageVersionAPI=true"):
-		s.Why = "The design of v1.28 to v1.32 needs the feature gate `StorageVersionAPI` and `--runtime-config=internal.apiserver.k8s.io/v1alpha1=true`, too."
+	case design == storageVersions && !strings.Contains(d.Value("runtime-config"), "internal.apiserver.k8s.io/v1alpha1=true"):
+		s.Why = "The design of v1.28 to v1.32 needs `--runtime-config=internal.apiserver.k8s.io/v1alpha1=true`, too."
 	default:
 		s.PassesOn, s.Merges = true, policy.Discovery.Merge
 		if !s.Merges {

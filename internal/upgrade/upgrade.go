@@ -7,9 +7,11 @@ package upgrade
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/semver"
 
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/reports"
@@ -22,6 +24,8 @@ type Options struct {
 	// From and To are the older and the newer recording.
 	From, To recorded.Recording
 	Flags    Flags
+	// Notes are sentences for the reader about From, To and Flags.
+	Notes []string
 	// Findings are the known defects.
 	Findings findings.Catalogue
 	// Version is the version of skewproof.
@@ -33,14 +37,31 @@ type Options struct {
 type Flags struct {
 	FeatureGates string
 	PeerCAFile   string
+	// File are the flags in a file. The other fields follow them, so they win.
+	File []gates.Set
+	// Recordings are the directories of the user's own recordings.
+	Recordings []string
 }
 
-func (f Flags) words() (words []string) {
+// All returns all flags.
+func (f Flags) All() []gates.Set {
+	all := slices.Clone(f.File)
 	if f.FeatureGates != "" {
-		words = append(words, "--"+history.FeatureGates+"="+f.FeatureGates)
+		all = append(all, gates.Set{Name: history.FeatureGates, Value: f.FeatureGates, From: "--" + history.FeatureGates})
 	}
 	if f.PeerCAFile != "" {
-		words = append(words, "--peer-ca-file="+f.PeerCAFile)
+		all = append(all, gates.Set{Name: gates.PeerCAFile, Value: f.PeerCAFile, From: "--" + gates.PeerCAFile})
+	}
+	return all
+}
+
+// words returns the flags that decide about the Mixed Version Proxy.
+func (f Flags) words() (words []string) {
+	for _, s := range f.All() {
+		if slices.Contains([]string{history.FeatureGates, "runtime-config", "emulated-version", "requestheader-uid-headers"}, s.Name) ||
+			strings.HasPrefix(s.Name, "peer-") {
+			words = append(words, s.String())
+		}
 	}
 	return words
 }
@@ -122,6 +143,10 @@ func counted(n int, noun string) string {
 }
 
 func notes(o Options, p reports.UpgradePlan) (notes []string) {
+	notes = slices.Clone(o.Notes)
+	for _, version := range []string{p.From, p.To} {
+		notes = append(notes, decide(version, o.Flags).Notes...)
+	}
 	if p.From == p.To {
 		notes = append(notes, "Both versions are the same. This plan is for a change of flags.")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/skewproof/skewproof/internal/golden"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/scenarios"
@@ -144,15 +145,15 @@ func TestProtection(t *testing.T) {
 		want     [2]bool
 		says     string
 	}{
-		{"v1.36.3", "v1.37.1", Flags{}, [2]bool{}, "no server passes requests on"},                             // kubeadm's defaults
-		{"v1.36.3", "v1.37.1", Flags{FeatureGates: gateOn}, [2]bool{}, "no server"},                            // no authority
-		{"v1.36.3", "v1.37.1", Flags{PeerCAFile: peerCA}, [2]bool{true, true}, "in both directions"},           // on by default
-		{"v1.35.4", "v1.36.3", Flags{}, [2]bool{}, "no server"},                                                // off at the old side
-		{"v1.35.4", "v1.36.3", Flags{PeerCAFile: peerCA}, [2]bool{}, "not every server starts"},                // refused by validation
-		{"v1.35.4", "v1.36.3", both, [2]bool{true, true}, "in both directions"},                                //
-		{"v1.34.4", "v1.35.4", both, [2]bool{true, true}, "in both directions"},                                // not merged at the old side
-		{"v1.30.14", "v1.34.4", both, [2]bool{}, "no server passes"},                                           // two designs
-		{"v1.36.3", "v1.37.1", Flags{strings.ReplaceAll(gateOn, "true", "false"), ""}, [2]bool{}, "no server"}, // switched off
+		{"v1.36.3", "v1.37.1", Flags{}, [2]bool{}, "no server passes requests on"},                    // kubeadm's defaults
+		{"v1.36.3", "v1.37.1", Flags{FeatureGates: gateOn}, [2]bool{}, "no server"},                   // no authority
+		{"v1.36.3", "v1.37.1", Flags{PeerCAFile: peerCA}, [2]bool{true, true}, "in both directions"},  // on by default
+		{"v1.35.4", "v1.36.3", Flags{}, [2]bool{}, "no server"},                                       // off at the old side
+		{"v1.35.4", "v1.36.3", Flags{PeerCAFile: peerCA}, [2]bool{}, "not every server starts"},       // refused by validation
+		{"v1.35.4", "v1.36.3", both, [2]bool{true, true}, "in both directions"},                       //
+		{"v1.34.4", "v1.35.4", both, [2]bool{true, true}, "in both directions"},                       // not merged at the old side
+		{"v1.30.14", "v1.34.4", both, [2]bool{}, "v1.30.14: kube-apiserver refuses to start"},         // two designs
+		{"v1.36.3", "v1.37.1", Flags{FeatureGates: scenario.Gate + "=false"}, [2]bool{}, "no server"}, // switched off
 	} {
 		got := protection(c.from, c.to, "", c.flags)
 		if [2]bool{got.Ways[0].Protected, got.Ways[1].Protected} != c.want || !strings.Contains(got.Sentence, c.says) {

@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"regexp"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/skewproof/skewproof/internal/gates"
+)
+
+// A running server has the feature gates that are recorded of its version.
+func TestRecordedGatesAreThoseOfARunningServer(t *testing.T) {
+	if isInside() {
+		compareGates(t)
+		return
+	}
+	held := begin(t, "The cluster stays up", "--keep", "--no-load", "--at", "0", "--subject", "none", "--servers", "1", "--from", newPair.to, "--to", newPair.to)
+	held.again(t, 2*time.Minute)
+	held.end(t, syscall.SIGINT)
+}
+
+var featureEnabled = regexp.MustCompile(`(?m)^kubernetes_feature_enabled\{name="(\w+)",stage="\w*"\} ([01])$`)
+
+func compareGates(t *testing.T) {
+	admin, err := kubernetes.NewForConfig(insideConfig(t, anyServer))
+	must(t, err)
+	metrics, err := admin.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	must(t, err)
+	recording, err := gates.Find(newPair.to)
+	must(t, err)
+	decision, err := gates.Decide(newPair.to, nil)
+	must(t, err)
+	running := featureEnabled.FindAllStringSubmatch(string(metrics), -1)
+	if len(running) != len(recording.Gates) {
+		t.Errorf("the server has %d feature gates, and %d are recorded", len(running), len(recording.Gates))
+	}
+	for _, found := range running {
+		name, on := found[1], found[2] == "1"
+		if !slices.ContainsFunc(recording.Gates, func(g gates.Gate) bool { return g.Name == name }) {
+			t.Errorf("%s is not recorded", name)
+		}
+		if name != gates.Proxy && decision.Gate(name) != on { // the run switches the proxy off
+			t.Errorf("%s is on: %t, and by the recording %t", name, on, decision.Gate(name))
+		}
+	}
+}

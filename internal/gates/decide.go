@@ -1,0 +1,316 @@
+package gates
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/version"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+// Proxy is the feature gate of the Mixed Version Proxy.
+const Proxy = "UnknownVersionInteroperabilityProxy"
+
+// These are the flags that this package reads.
+const (
+	featureGates  = "feature-gates"
+	emulated      = "emulated-version"
+	runtimeConfig = "runtime-config"
+	PeerCAFile    = "peer-ca-file"
+	uidHeaders    = "requestheader-uid-headers"
+)
+
+// Set is a flag as somebody sets it. A flag without a name is a word that belongs to no flag.
+type Set struct {
+	Name, Value string
+	// Bare is true if the flag has no value.
+	Bare bool
+	// From says where it was found, for people.
+	From string
+}
+
+// String is the flag on a command line.
+func (s Set) String() string {
+	switch {
+	case s.Name == "":
+		return s.Value
+	case s.Bare:
+		return "--" + s.Name
+	}
+	return "--" + s.Name + "=" + s.Value
+}
+
+// Decision says whether a kube-apiserver starts with its flags, and what they mean.
+type Decision struct {
+	// Version is the version of the server, and Recorded the version whose recording was used; "" if
+	// none was.
+	Version, Recorded string
+	Starts            bool
+	// Reasons say why the server does not start, in its own words.
+	Reasons []string
+	// Notes say what was not checked.
+	Notes []string
+
+	gates  featuregate.MutableVersionedFeatureGate
+	values *pflag.FlagSet
+}
+
+// Gate reports whether a feature gate is on. A gate that the version does not know is off.
+func (d Decision) Gate(name string) bool {
+	if d.gates == nil {
+		return false
+	}
+	_, known := d.gates.GetAll()[featuregate.Feature(name)]
+	return known && d.gates.Enabled(featuregate.Feature(name))
+}
+
+// Value returns the value of a flag, or its default. It is empty if the version has no such flag.
+func (d Decision) Value(name string) string {
+	if d.values == nil || d.values.Lookup(name) == nil {
+		return ""
+	}
+	if f := d.values.Lookup(name); f.Changed {
+		return f.Value.String()
+	}
+	return d.values.Lookup(name).DefValue
+}
+
+// Decide decides about a kube-apiserver of a version with these flags, in their order.
+func Decide(name string, flags []Set, directories ...string) (Decision, error) {
+	r, err := Find(name, directories...)
+	d := Decision{Version: name, Recorded: r.Version}
+	switch {
+	case err != nil && !errors.Is(err, recorded.ErrNoFlags):
+		return d, err
+	case err != nil:
+		r = assumed(name, flags)
+		d.Notes = append(d.Notes, fmt.Sprintf("Not checked: whether %s has these flags and feature gates, because they are not recorded. `skewproof plan --record %s` records them.", name, name))
+	case r.Version != name:
+		d.Notes = append(d.Notes, fmt.Sprintf("The flags and feature gates of %s are not recorded. Those of %s stand in for them.", name, r.Version))
+	}
+	return d.with(r, flags)
+}
+
+func (d Decision) with(r Recording, flags []Set) (Decision, error) {
+	at, err := version.ParseSemantic(r.Version)
+	if err != nil {
+		return d, fmt.Errorf("decide about %q: %w", r.Version, err)
+	}
+	if d.gates, err = r.featureGate(); err != nil {
+		return d, err
+	}
+	floor := version.MajorMinor(1, min(31, at.Minor()-1)) // as in k8s.io/apiserver/pkg/util/compatibility
+	if lowest := at.WithPatch(0).SubtractMinor(3); lowest.AtLeast(floor) {
+		floor = lowest
+	}
+	registry := compatibility.NewComponentGlobalsRegistry()
+	effective := compatibility.NewEffectiveVersion(at, false, floor, floor)
+	if err := registry.Register(compatibility.DefaultKubeComponent, effective, d.gates); err != nil {
+		return d, fmt.Errorf("decide about %s: %w", r.Version, err)
+	}
+	d.values = pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
+	d.values.SetOutput(io.Discard)
+	d.values.SetNormalizeFunc(cliflag.WordSepNormalizeFunc) // the real one takes underscores, too
+	// Before v1.31 there is no emulation, and --feature-gates takes gates of one component only.
+	if _, emulates := r.flag(emulated); emulates {
+		registry.AddFlags(d.values)
+	} else {
+		d.gates.AddFlag(d.values)
+	}
+	apis := cliflag.ConfigurationMap{}
+	d.values.Var(&apis, runtimeConfig, "")
+	for _, f := range r.Flags {
+		if d.values.Lookup(f.Name) == nil {
+			f.add(d.values)
+		}
+	}
+
+	flags = slices.DeleteFunc(slices.Clone(flags), func(f Set) bool {
+		if variable := strings.Contains(f.Value, "$(") || strings.Contains(f.Value, "${"); variable {
+			d.Notes = append(d.Notes, fmt.Sprintf("Not checked: `%s`, because the value of the variable is not known.", f))
+			return true
+		}
+		return false
+	})
+	if d.Reasons = d.unknown(r, flags); len(d.Reasons) > 0 {
+		return d, nil
+	}
+	for _, f := range flags {
+		if err := d.values.Parse([]string{f.String()}); err != nil {
+			d.Reasons = append(d.Reasons, err.Error())
+		}
+	}
+	if len(d.Reasons) == 0 {
+		d.Reasons = words(registry.Set())
+	}
+	if len(d.Reasons) == 0 {
+		d.Reasons = slices.Concat(words(registry.Validate()...), d.oldNeeds(at), d.peers(), d.headers(), apisRefused(apis, r.Groups, d.Value("enable-priority-and-fairness")))
+	}
+	d.Starts = len(d.Reasons) == 0
+	return d, nil
+}
+
+// unknown finds the flags and the feature gates that the version does not have. The server ends at
+// the first one.
+func (d Decision) unknown(r Recording, flags []Set) (reasons []string) {
+	known := d.gates.GetAllVersioned()
+	for _, f := range flags {
+		name := string(cliflag.WordSepNormalizeFunc(nil, f.Name))
+		_, has := r.flag(name)
+		switch {
+		case f.Name == "":
+			reasons = append(reasons, fmt.Sprintf("%q does not take any arguments, got %q", "kube-apiserver", []string{f.Value}))
+		case !has:
+			reasons = append(reasons, "unknown flag: --"+f.Name)
+		case name == featureGates:
+			for _, gate := range gatesIn(f.Value) {
+				if _, ok := known[featuregate.Feature(gate)]; !ok {
+					reasons = append(reasons, "unrecognized feature gate: "+gate)
+				}
+			}
+		}
+	}
+	return reasons
+}
+
+// words are the texts of errors, in an order that does not change.
+func words(all ...error) (texts []string) {
+	for _, err := range all {
+		var list utilerrors.Aggregate
+		if errors.As(err, &list) {
+			texts = append(texts, words(list.Errors()...)...)
+		} else if err != nil {
+			texts = append(texts, err.Error())
+		}
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+// types make flags of the types that kube-apiserver has. A flag of another type takes every text.
+var types = map[string]func(to *pflag.FlagSet, name, short string){
+	"bool":        func(to *pflag.FlagSet, name, short string) { to.BoolP(name, short, false, "") },
+	"int":         func(to *pflag.FlagSet, name, short string) { to.IntP(name, short, 0, "") },
+	"int32":       func(to *pflag.FlagSet, name, short string) { to.Int32P(name, short, 0, "") },
+	"int64":       func(to *pflag.FlagSet, name, short string) { to.Int64P(name, short, 0, "") },
+	"uint":        func(to *pflag.FlagSet, name, short string) { to.UintP(name, short, 0, "") },
+	"float32":     func(to *pflag.FlagSet, name, short string) { to.Float32P(name, short, 0, "") },
+	"float64":     func(to *pflag.FlagSet, name, short string) { to.Float64P(name, short, 0, "") },
+	"duration":    func(to *pflag.FlagSet, name, short string) { to.DurationP(name, short, 0, "") },
+	"ip":          func(to *pflag.FlagSet, name, short string) { to.IPP(name, short, nil, "") },
+	"string":      func(to *pflag.FlagSet, name, short string) { to.StringP(name, short, "", "") },
+	"stringSlice": func(to *pflag.FlagSet, name, short string) { to.StringSliceP(name, short, nil, "") },
+}
+
+func (f Flag) add(to *pflag.FlagSet) {
+	of := types[f.Type]
+	if of == nil {
+		of = types["string"]
+	}
+	of(to, f.Name, f.Short)
+	made := to.Lookup(f.Name)
+	made.NoOptDefVal, made.DefValue = f.NoValue, f.Default
+}
+
+// peers are the refusals of validateUnknownVersionInteroperabilityProxyFlags and of BuildPeerProxy
+// (pkg/controlplane/apiserver).
+func (d Decision) peers() (reasons []string) {
+	if d.Gate(Proxy) {
+		// Only a whole command line has the servers of etcd.
+		if d.Value(PeerCAFile) != "" && d.values.Changed("etcd-servers") {
+			for _, file := range []string{"cert", "key"} {
+				if d.Value("proxy-client-"+file+"-file") == "" {
+					return []string{fmt.Sprintf("error building peer proxy handler, proxy-%s-file not specified", file)}
+				}
+			}
+		}
+		return nil
+	}
+	for _, name := range []string{PeerCAFile, "peer-advertise-ip", "peer-advertise-port"} {
+		if d.Value(name) != "" {
+			reasons = append(reasons, fmt.Sprintf("--%s requires %s feature to be turned on", name, Proxy))
+		}
+	}
+	return reasons
+}
+
+// oldNeeds are the refusals of gates without their dependencies in versions whose gates name none
+// (pkg/controlplane/apiserver/options/validation.go).
+func (d Decision) oldNeeds(at *version.Version) (reasons []string) {
+	for _, old := range []struct {
+		gate, needs, words string
+		until              uint
+	}{
+		{Proxy, "StorageVersionAPI", "feature flag", 32},
+		{"AuthorizeNodeWithSelectors", "AuthorizeWithSelectors", "feature", 34},
+		{"PodCertificateRequest", "AuthorizeNodeWithSelectors", "feature", 34},
+	} {
+		if at.Minor() <= old.until && d.Gate(old.gate) && !d.Gate(old.needs) {
+			reasons = append(reasons, fmt.Sprintf("%s feature requires %s %s to be enabled", old.gate, old.needs, old.words))
+		}
+	}
+	return reasons
+}
+
+// headers are the refusals of RequestHeaderAuthenticationOptions.Validate (k8s.io/apiserver) about
+// the header that carries UIDs.
+func (d Decision) headers() (reasons []string) {
+	names, err := d.values.GetStringSlice(uidHeaders)
+	const gate = "RemoteRequestHeaderUID"
+	switch {
+	case err != nil || len(names) == 0:
+		return nil
+	case !d.Gate(gate):
+		return []string{fmt.Sprintf("--%s requires the %q feature to be enabled", uidHeaders, gate)}
+	case slices.ContainsFunc(names, func(n string) bool { return strings.TrimSpace(n) == "" }):
+		reasons = append(reasons, fmt.Sprintf("empty value in %q", uidHeaders))
+	}
+	if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, "X-Remote-Uid") }) {
+		reasons = append(reasons, "--"+uidHeaders+" is set without specifying the standard X-Remote-Uid header - API aggregation will not work")
+	}
+	return reasons
+}
+
+// apisRefused are the refusals of APIEnablementOptions.Validate (k8s.io/apiserver), and those of
+// MergeAPIResourceConfigs about values.
+func apisRefused(apis cliflag.ConfigurationMap, groups []string, fairness string) (reasons []string) {
+	for _, key := range []string{"flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all"} { // validateAPIPriorityAndFairness
+		if value := apis[key]; value == "false" && fairness == "true" {
+			reasons = append(reasons, fmt.Sprintf("--runtime-config=%s=false conflicts with --enable-priority-and-fairness=true", key))
+		} else if value != "true" {
+			continue
+		}
+		break
+	}
+	if apis["api/all"] == "false" && len(apis) == 1 {
+		return append(reasons, "invalid runtime-config with only api/all=false")
+	}
+	var unknown []string
+	for _, key := range slices.Sorted(maps.Keys(apis)) {
+		group, of, _ := strings.Cut(key, "/")
+		switch value := apis[key]; {
+		case group == "api" && slices.Contains([]string{"all", "ga", "beta", "alpha"}, of):
+			if value != "true" && value != "false" {
+				reasons = append(reasons, fmt.Sprintf("invalid value %s=%s", key, value))
+			}
+		case group == "api", len(groups) == 0, strings.Count(key, "/") != 1:
+		case !slices.Contains(groups, group):
+			unknown = append(unknown, key)
+		}
+	}
+	if len(unknown) > 0 {
+		reasons = append(reasons, "unknown api groups "+strings.Join(unknown, ","))
+	}
+	return reasons
+}

@@ -1,0 +1,95 @@
+package gates
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/klog/v2"
+
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+func TestMain(m *testing.M) {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
+
+// Every release whose documents are recorded has a recording of flags, which Kubernetes' own
+// package takes as it is.
+func TestRecordings(t *testing.T) {
+	for _, name := range recorded.Names() {
+		r, err := Find(name)
+		if err != nil || r.Version != name {
+			t.Errorf("%s: recording of %q, error %v", name, r.Version, err)
+			continue
+		}
+		if len(r.Groups) < 20 || len(r.Flags) < 100 || len(r.Gates) < 100 {
+			t.Errorf("%s: %d groups, %d flags, %d gates", name, len(r.Groups), len(r.Flags), len(r.Gates))
+		}
+		d, err := Decide(name, nil)
+		if err != nil || !d.Starts || len(d.Notes) > 0 {
+			t.Errorf("%s with the default flags: %+v, error %v", name, d, err)
+		}
+		if on := name >= "v1.36"; d.Gate(Proxy) != on {
+			t.Errorf("%s: the feature is on: %t", name, d.Gate(Proxy))
+		}
+	}
+}
+
+// The nearest patch stands in for a version that is not recorded, and the decision says so.
+func TestWithoutARecording(t *testing.T) {
+	removed := []Set{{Name: featureGates, Value: "SidecarContainers=true"}}
+	d, err := Decide("v1.37.0", removed)
+	if err != nil || d.Starts || d.Recorded != "v1.37.1" || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "Those of v1.37.1 stand in") {
+		t.Errorf("v1.37.0: %+v, error %v", d, err)
+	}
+	d, err = Decide("v1.99.0", append(removed, Set{Name: PeerCAFile, Value: "/ca.crt"}))
+	if err != nil || !d.Starts || !d.Gate(Proxy) || d.Value(PeerCAFile) != "/ca.crt" || !strings.Contains(strings.Join(d.Notes, ""), "Not checked") {
+		t.Errorf("v1.99.0: %+v, error %v", d, err)
+	}
+	if d, err = Decide("v1.29.0", []Set{{Name: PeerCAFile, Value: "/ca.crt"}}); err != nil || d.Starts || d.Gate(Proxy) {
+		t.Errorf("v1.29.0: %+v, error %v", d, err)
+	}
+}
+
+// Before v1.31 there is no emulation, and no prefix of a component.
+func TestOlderVersions(t *testing.T) {
+	for _, c := range []struct {
+		version, gates, reason string
+	}{
+		{"v1.30.14", "kube:UnknownVersionInteroperabilityProxy=true", "unrecognized feature gate: kube:UnknownVersionInteroperabilityProxy"},
+		{"v1.30.14", "UnknownVersionInteroperabilityProxy=true", "feature requires StorageVersionAPI feature flag to be enabled"},
+		{"v1.30.14", "UnknownVersionInteroperabilityProxy=true,StorageVersionAPI=true", ""},
+		{"v1.34.4", "UnknownVersionInteroperabilityProxy=true,AuthorizeWithSelectors=false", "locked to true"},
+		{"v1.34.4", "UnknownVersionInteroperabilityProxy=true,PodCertificateRequest=true,AuthorizeNodeWithSelectors=true", ""},
+		{"v1.30.14", "Invented=true", "unrecognized feature gate: Invented"},
+		{"v1.34.4", "kube:UnknownVersionInteroperabilityProxy=true", ""},
+	} {
+		d, err := Decide(c.version, []Set{{Name: featureGates, Value: c.gates}, {Name: PeerCAFile, Value: "/ca.crt"}})
+		if err != nil || d.Starts != (c.reason == "") || !strings.Contains(strings.Join(d.Reasons, "\n"), c.reason) || d.Starts && !d.Gate(Proxy) {
+			t.Errorf("%s with %s: %+v, error %v", c.version, c.gates, d, err)
+		}
+	}
+}
+
+func TestCheckList(t *testing.T) {
+	for list, want := range map[string]string{
+		"":                                    "",
+		"A=true, kube:B = F,":                 "",
+		"UnknownVersionInteroperabilityProxy": `did you mean "UnknownVersionInteroperabilityProxy=true"?`,
+		"UnknownVersionInteropProxy=on":       `did you mean "UnknownVersionInteroperabilityProxy=true"?`,
+		"AllBeta=off":                         `did you mean "AllBeta=false"?`,
+		"AllAlpha=true;AllBeta=false":         `did you mean "AllAlpha=true,AllBeta=false"?`,
+		"AllAlpha=true AllBeta=false":         `did you mean "AllAlpha=true,AllBeta=false"?`,
+		"AllAlpha: true":                      `did you mean "AllAlpha=true"?`,
+		"=true":                               "did you mean",
+		"AllAlpha=true,=,APIServerIdentity=false": `because "=" switches none`,
+	} {
+		err := CheckList(list)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", list, err, want)
+		}
+	}
+}

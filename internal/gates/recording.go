@@ -1,0 +1,164 @@
+// Package gates decides from recordings whether a kube-apiserver starts with its flags, and which
+// feature gates are then on. Kubernetes' own packages parse the flags and resolve the gates. A
+// recording has all flags and gates of one version. skewproof's program kube-apiserver-flags, which
+// is built with that version, writes it.
+package gates
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/mod/semver"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
+
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+// Recording is the flags, the feature gates and the API groups of the kube-apiserver of a version.
+type Recording struct {
+	Version string `json:"version"`
+	Gates   []Gate `json:"gates"`
+	Flags   []Flag `json:"flags"`
+	// Groups are the API groups that --runtime-config may name.
+	Groups []string `json:"groups"`
+}
+
+// Gate is a feature gate, with its stages from the oldest to the newest.
+type Gate struct {
+	Name   string   `json:"name"`
+	Stages []Stage  `json:"stages"`
+	Needs  []string `json:"needs,omitempty"` // the gates on which it depends
+}
+
+// Stage is the state of a feature gate since a minor version. Before v1.31, only the newest stage
+// is recorded, as of version 0.0.
+type Stage struct {
+	Since            string `json:"since"`
+	Stage            string `json:"stage"` // ALPHA, BETA, DEPRECATED, PRE-ALPHA, or "" for GA
+	Default          bool   `json:"default,omitempty"`
+	Locked           bool   `json:"locked,omitempty"`
+	MinCompatibility string `json:"minCompatibility,omitempty"`
+}
+
+// Flag is a flag of a kube-apiserver.
+type Flag struct {
+	Name       string `json:"name"`
+	Type       string `json:"type"` // as pflag names it
+	Default    string `json:"default,omitempty"`
+	NoValue    string `json:"noValue,omitempty"` // the value that it has without one; "" if it takes one
+	Short      string `json:"short,omitempty"`
+	Hidden     bool   `json:"hidden,omitempty"`
+	Deprecated string `json:"deprecated,omitempty"`
+}
+
+// Find returns the recording of a version, or of the nearest patch of its minor version. The error
+// wraps [recorded.ErrNoFlags] if there is none.
+func Find(name string, directories ...string) (Recording, error) {
+	body, of, err := recorded.Flags(name, directories...)
+	if err != nil {
+		return Recording{}, err
+	}
+	return Parse(of, body)
+}
+
+// Parse reads a recording.
+func Parse(of string, body []byte) (r Recording, err error) {
+	if err := json.Unmarshal(body, &r); err != nil {
+		return Recording{}, fmt.Errorf("read the flags and feature gates of %s: %w", of, err)
+	}
+	if r.Version != of || len(r.Gates) == 0 || len(r.Flags) == 0 {
+		return Recording{}, fmt.Errorf("read the flags and feature gates of %s: it has %d gates and %d flags of %q",
+			of, len(r.Gates), len(r.Flags), r.Version)
+	}
+	if _, err := r.featureGate(); err != nil {
+		return Recording{}, err
+	}
+	return r, nil
+}
+
+func (r Recording) flag(name string) (Flag, bool) {
+	i := slices.IndexFunc(r.Flags, func(f Flag) bool { return f.Name == name })
+	if i < 0 {
+		return Flag{}, false
+	}
+	return r.Flags[i], true
+}
+
+// featureGate is what Kubernetes resolves feature gates with, filled from the recording.
+func (r Recording) featureGate() (featuregate.MutableVersionedFeatureGate, error) {
+	at, err := version.ParseSemantic(r.Version)
+	if err != nil {
+		return nil, fmt.Errorf("feature gates of %q: %w", r.Version, err)
+	}
+	all := featuregate.NewVersionedFeatureGate(version.MajorMinor(at.Major(), at.Minor()))
+	known, needs := map[featuregate.Feature]featuregate.VersionedSpecs{}, map[featuregate.Feature][]featuregate.Feature{}
+	var errs []error
+	for _, g := range r.Gates {
+		if g.Name == "AllAlpha" || g.Name == "AllBeta" { // every featureGate has them
+			continue
+		}
+		var specs featuregate.VersionedSpecs
+		for i, s := range g.Stages {
+			if i > 0 && s.MinCompatibility == g.Stages[i-1].MinCompatibility { // AddVersioned inherits it again
+				s.MinCompatibility = ""
+			}
+			spec, err := s.spec()
+			errs = append(errs, err)
+			specs = append(specs, spec)
+		}
+		known[featuregate.Feature(g.Name)] = specs
+		for _, n := range g.Needs {
+			needs[featuregate.Feature(g.Name)] = append(needs[featuregate.Feature(g.Name)], featuregate.Feature(n))
+		}
+	}
+	if err := errors.Join(append(errs, all.AddVersioned(known), all.AddDependencies(needs))...); err != nil {
+		return nil, fmt.Errorf("feature gates of %s: %w", r.Version, err)
+	}
+	return all, nil
+}
+
+func (s Stage) spec() (spec featuregate.FeatureSpec, err error) {
+	spec = featuregate.FeatureSpec{Default: s.Default, LockToDefault: s.Locked}
+	for _, known := range []featuregate.FeatureSpec{{PreRelease: featuregate.PreAlpha}, {PreRelease: featuregate.Alpha},
+		{PreRelease: featuregate.Beta}, {PreRelease: featuregate.GA}, {PreRelease: featuregate.Deprecated}} {
+		if string(known.PreRelease) == s.Stage {
+			spec.PreRelease = known.PreRelease
+		}
+	}
+	if spec.Version, err = version.Parse(s.Since); err != nil {
+		return spec, err
+	}
+	if s.MinCompatibility != "" {
+		spec.MinCompatibilityVersion, err = version.Parse(s.MinCompatibility)
+	}
+	return spec, err
+}
+
+// assumed stands in for a version of which nothing is recorded. It has every gate and every flag
+// that somebody sets, and knows of the Mixed Version Proxy only its default.
+func assumed(name string, flags []Set) Recording {
+	r := Recording{Version: semver.Canonical(name)}
+	seen := map[string]bool{Proxy: true}
+	r.Gates = []Gate{{Name: Proxy, Stages: []Stage{{Since: "0.0", Stage: "BETA", Default: semver.Compare(semver.MajorMinor(name), "v1.36") >= 0}}}}
+	for _, f := range flags {
+		if f.Name != featureGates {
+			r.Flags = append(r.Flags, Flag{Name: f.Name, Type: "string"})
+			continue
+		}
+		for _, gate := range gatesIn(f.Value) {
+			if !seen[gate] {
+				seen[gate] = true
+				r.Gates = append(r.Gates, Gate{Name: gate, Stages: []Stage{{Since: "0.0", Stage: "BETA"}}})
+			}
+		}
+	}
+	r.Flags = append(r.Flags, Flag{Name: featureGates, Type: "string"})
+	if semver.Compare(name, "v1.31") >= 0 {
+		r.Flags = append(r.Flags, Flag{Name: emulated, Type: "stringSlice"})
+	}
+	return r
+}

@@ -1,0 +1,92 @@
+package recorded
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+)
+
+// flagsFolder holds, beside the documents, the flags and feature gates of each kube-apiserver.
+// Package gates reads them.
+const flagsFolder = "flags"
+
+//go:embed documents/flags/*.json
+var flagFiles embed.FS
+
+// ErrNoFlags is wrapped by errors about releases whose flags and feature gates are not recorded.
+var ErrNoFlags = errors.New("its flags and feature gates are not recorded")
+
+// Flags returns the recording of the flags and feature gates of a release: from the directories in
+// their order, else from this repository. If the release itself is not recorded, the nearest patch
+// of its minor version stands in. of is the release that the recording is of.
+func Flags(name string, directories ...string) (body []byte, of string, err error) {
+	own, err := fs.Sub(flagFiles, "documents")
+	if err != nil { // the path is constant
+		panic(err)
+	}
+	var folders []fs.FS
+	for _, dir := range directories {
+		folders = append(folders, os.DirFS(dir))
+	}
+	found := map[string]fs.FS{}
+	for _, folder := range slices.Backward(append(folders, own)) { // the first one wins
+		paths, err := fs.Glob(folder, flagsFolder+"/*.json")
+		if err != nil { // the pattern is constant
+			panic(err)
+		}
+		for _, path := range paths {
+			found[strings.TrimSuffix(strings.TrimPrefix(path, flagsFolder+"/"), ".json")] = folder
+		}
+	}
+	of = Nearest(name, slices.Collect(maps.Keys(found)))
+	if of == "" {
+		return nil, "", fmt.Errorf("%s: %w", name, ErrNoFlags)
+	}
+	if body, err = fs.ReadFile(found[of], flagsFolder+"/"+of+".json"); err != nil {
+		return nil, "", fmt.Errorf("read the flags of %s: %w", of, err)
+	}
+	return body, of, nil
+}
+
+// Nearest returns a version itself, if it is among others, or else the nearest patch of its minor
+// version, or "". Of two that are equally near, the older one is. A pre-release is farther from its
+// release than any other patch is.
+func Nearest(version string, among []string) (nearest string) {
+	patch := func(v string) (n int) {
+		_, _ = fmt.Sscanf(strings.TrimPrefix(semver.Canonical(v), semver.MajorMinor(v)), ".%d", &n)
+		if semver.Prerelease(v) != "" {
+			n -= 1000
+		}
+		return n
+	}
+	best := 0
+	for _, v := range slices.SortedFunc(slices.Values(among), semver.Compare) {
+		apart := max(patch(v)-patch(version), patch(version)-patch(v))
+		switch {
+		case v == version:
+			return v
+		case semver.MajorMinor(v) == semver.MajorMinor(version) && (nearest == "" || apart < best):
+			nearest, best = v, apart
+		}
+	}
+	return nearest
+}
+
+// WriteFlags leaves the recorded flags and feature gates of a release in a directory.
+func WriteFlags(dir, name string, body []byte) error {
+	if err := os.MkdirAll(filepath.Join(dir, flagsFolder), 0o755); err != nil {
+		return fmt.Errorf("create the directory of recordings: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, flagsFolder, name+".json"), body, 0o644); err != nil {
+		return fmt.Errorf("write a recording: %w", err)
+	}
+	return nil
+}
