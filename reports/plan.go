@@ -27,8 +27,11 @@ type UpgradePlan struct {
 	Sentence string `json:"sentence"`
 	// Notes: what the plan cannot say.
 	Notes []string `json:"notes,omitempty"`
-	// Avoid says how to be safe whatever the protection.
-	Avoid []string `json:"avoid"`
+	// Harms are the two or three things that can do harm, the worst first. They follow from the rest of
+	// the plan.
+	Harms []PlanHarm `json:"harms"`
+	// Demands are what the release notes of the newer version, and of those between, demand before.
+	Demands []PlanDemand `json:"demands,omitempty"`
 	// Appears and Vanishes are resources and subresources that only To, or only From, serves.
 	Appears []PlanResource `json:"appears"`
 	// Vanishes: what only From serves.
@@ -39,8 +42,11 @@ type UpgradePlan struct {
 	Everything []PlanUser `json:"everything"`
 	// Protection has the configuration that was asked for first, and then usual ones.
 	Protection []PlanProtection `json:"protection"`
+	// Comparison compares the harm with and without the Mixed Version Proxy; empty if no flag makes the
+	// two versions pass requests on.
+	Comparison []PlanChange `json:"comparison,omitempty"`
 	// Findings are the known defects that apply to the configuration that was asked for, or to the
-	// one to which the checklist leads.
+	// one to which the checklist leads, grouped by their condition.
 	Findings []PlanFinding `json:"findings"`
 	// Checklist: the steps, in order.
 	Checklist []PlanStep `json:"checklist"`
@@ -166,6 +172,44 @@ const (
 	PlanProxyOn   = "once the checklist has switched the proxy on"
 )
 
+// PlanHarm is something that can do harm in the upgrade.
+type PlanHarm struct {
+	// What can happen.
+	What string `json:"what"`
+	// Whom it harms.
+	Whom string `json:"whom"`
+	// Source: the recordings, findings or files from which this follows.
+	Source string `json:"source"`
+}
+
+// PlanDemand is what release notes demand before an upgrade.
+type PlanDemand struct {
+	// Minor: the minor version with these release notes, such as v1.37.
+	Minor string `json:"minor"`
+	// Text: what to do.
+	Text string `json:"text"`
+	// Objects: the kinds of the objects that must be gone, as kubectl takes them.
+	Objects []string `json:"objects,omitempty"`
+	// Source: where that can be read.
+	Source string `json:"source"`
+}
+
+// PlanChange is a harm that the Mixed Version Proxy changes.
+type PlanChange struct {
+	// Change: [PlanDisappears], [PlanRarer], [PlanRemains] or [PlanComes].
+	Change string `json:"change"`
+	// Text: which harm, and in which cases.
+	Text string `json:"text"`
+}
+
+// These are the values of [PlanChange.Change].
+const (
+	PlanDisappears = "disappears"
+	PlanRarer      = "remains in some cases"
+	PlanRemains    = "remains"
+	PlanComes      = "comes"
+)
+
 // PlanFinding is a known defect, in an operator's words.
 type PlanFinding struct {
 	// Number: the number of the finding.
@@ -178,6 +222,8 @@ type PlanFinding struct {
 	Servers string `json:"servers"`
 	// Flags says with which flags the defect applies: [PlanYourFlags] or [PlanProxyOn].
 	Flags string `json:"flags"`
+	// Condition: what must happen, or be there, before it shows, such as "in a partition".
+	Condition string `json:"condition"`
 	// When: what triggers it.
 	When string `json:"when"`
 	// Deleted: what is deleted.
@@ -224,6 +270,10 @@ type PlanScenario struct {
 	Why string `json:"why"`
 	// Command: the command line.
 	Command string `json:"command"`
+	// Verdict is the word of the verdict, if the plan was rehearsed: PASS, KNOWN, INCONCLUSIVE or FAIL.
+	// Says is the sentence to it.
+	Verdict string `json:"verdict,omitempty"`
+	Says    string `json:"says,omitempty"`
 }
 
 // WritePlanJSON writes the plan for programs.

@@ -18,7 +18,7 @@ func hostilePlan() UpgradePlan {
 	resource := PlanResource{Group: h, Version: h, Resource: h, Subresource: h, On: PlanByDefault, Other: []string{h}, Users: users}
 	side := PlanSide{Version: h, Flags: []string{h}, Why: "w"}
 	return UpgradePlan{
-		From: h, To: h, SkewproofVersion: h, Sentence: "One. `code`", Avoid: []string{"a"}, Appears: []PlanResource{resource},
+		From: h, To: h, SkewproofVersion: h, Sentence: "One. `code`", Notes: []string{h}, Harms: []PlanHarm{{h, h, h}}, Demands: []PlanDemand{{h, h, []string{h}, h}}, Comparison: []PlanChange{{h, h}}, Appears: []PlanResource{resource},
 		Vanishes:  []PlanResource{resource},
 		Preferred: []PlanPreferred{{h, h, h}}, Everything: users,
 		Protection: []PlanProtection{{Configuration: "`" + h + "`", Asked: true, Old: side, New: side}},
@@ -26,7 +26,7 @@ func hostilePlan() UpgradePlan {
 		Checklist:  []PlanStep{{Title: h, Text: h, Commands: []string{h, "```"}, File: h}}, Metrics: []PlanMetric{{h, h, h, h}},
 		Stop:      []string{h},
 		Back:      []string{h},
-		Rehearsal: []PlanScenario{{h, h, h}},
+		Rehearsal: []PlanScenario{{h, h, h, h, h}},
 	}
 }
 

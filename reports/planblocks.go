@@ -2,21 +2,32 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // A plan is rendered in two steps: into blocks, which are the same for a terminal, Markdown and
 // HTML, and then into one of these forms.
 
-// planBlock is one part of a rendered plan. Only one of the fields after Heading is set.
+// planBlock is one part of a rendered plan. Only one of the fields after Detail is set.
 type planBlock struct {
 	Heading string
+	Detail  planDetail
 	Text    planText
 	List    []planText
 	Ordered []planItem
 	Table   *planTable
 	Code    string
 }
+
+// planDetail says which readers see a block.
+type planDetail int
+
+const (
+	always    planDetail = iota
+	onlyBrief            // who does not ask for everything
+	onlyWide             // who does; HTML folds these blocks
+)
 
 // planItem is an item of an ordered list.
 type planItem struct {
@@ -66,31 +77,63 @@ func proses(all []string) (texts []planText) {
 	return texts
 }
 
-// blocks are the plan in the order in which an operator reads it.
+// blocks are the plan in the order in which an operator reads it: the first screen, the details, and
+// then the tables behind them, which most readers do not need.
 func (p UpgradePlan) blocks() []planBlock {
-	all := []planBlock{{Text: prose(p.Sentence)}}
-	if len(p.Notes) > 0 {
-		all = append(all, planBlock{List: proses(p.Notes)})
-	}
-	all = append(all, planBlock{Heading: "What keeps you safe in any case", List: proses(p.Avoid)})
-	all = append(all, p.resourceBlocks("What appears", "only "+p.To+" serves", p.Appears)...)
-	all = append(all, p.resourceBlocks("What vanishes", "only "+p.From+" serves", p.Vanishes)...)
-	if len(p.Preferred) > 0 {
-		table := planTable{Head: []string{"group", p.From, p.To}}
-		for _, g := range p.Preferred {
-			table.Rows = append(table.Rows, []planText{codes(g.Group), codes(g.From), codes(g.To)})
+	all := append(p.firstScreen(), p.differences()...)
+	if len(p.Comparison) > 0 {
+		var changes []planText
+		for _, c := range p.Comparison {
+			changes = append(changes, prose(c.Change+": "+c.Text))
 		}
-		all = append(all, planBlock{Heading: "Preferred versions that change", Table: &table})
+		all = append(all, planBlock{Heading: "With the Mixed Version Proxy, compared with servers without it", List: changes})
 	}
-	if len(p.Appears)+len(p.Vanishes) > 0 {
-		table := planTable{Head: []string{"who uses everything that discovery lists", "what for", "source"}}
-		for _, u := range p.Everything {
-			table.Rows = append(table.Rows, []planText{prose(u.Who), prose(u.Does), codes(u.Source)})
-		}
-		all = append(all, planBlock{Table: &table})
-	}
-	all = append(all, p.protectionBlocks()...)
+	all = append(all, p.protectionBlock())
 	all = append(all, p.findingBlocks()...)
+	metrics := planTable{Head: []string{"metric of every kube-apiserver", "from", "bad value", "what it means"}}
+	var watch []planText
+	for _, m := range p.Metrics {
+		watch = append(watch, append(codes(m.Name), prose(": "+m.Bad)...))
+		metrics.Rows = append(metrics.Rows, []planText{codes(m.Name), prose("v" + m.Since), prose(m.Bad), prose(m.Means)})
+	}
+	all = append(all,
+		planBlock{Heading: "Watch", Detail: onlyBrief, List: watch},
+		planBlock{Heading: "Watch", Detail: onlyWide, Table: &metrics},
+		planBlock{Heading: "Stop if", List: proses(p.Stop)},
+		planBlock{Heading: "Go back", List: proses(p.Back)})
+	return append(append(all, p.rehearsalBlocks()...), planBlock{Heading: "What this plan does not know", List: proses(p.Notes)})
+}
+
+// firstScreen is what decides: whether the servers start, whether they are protected, what can do
+// harm, and what to do.
+func (p UpgradePlan) firstScreen() []planBlock {
+	all := []planBlock{{Text: prose(p.Sentence)}}
+	var servers []planText
+	for _, c := range p.Protection {
+		for _, side := range []PlanSide{c.Old, c.New} {
+			if !c.Asked {
+				continue
+			}
+			says := " starts. "
+			if !side.Starts {
+				says = " does not start: "
+			}
+			says += side.Why
+			if len(servers) == 1 && c.Old.Starts && side.Starts && side.Why != "" && side.Why == c.Old.Why {
+				says = " starts, too, with the same effect."
+			}
+			servers = append(servers, append(codes(side.Version), prose(says)...))
+		}
+	}
+	all = append(all, planBlock{Heading: "With these flags", List: servers})
+	var harms []planText
+	for _, h := range p.Harms {
+		harms = append(harms, prose(h.What+" Harms: "+h.Whom+". ("+h.Source+")"))
+	}
+	if len(harms) == 0 {
+		harms = []planText{prose("Nothing that is known, with these flags.")}
+	}
+	all = append(all, planBlock{Heading: "What can do harm", List: harms})
 	var steps []planItem
 	for _, s := range p.Checklist {
 		code := append([]string{}, s.Commands...)
@@ -102,28 +145,79 @@ func (p UpgradePlan) blocks() []planBlock {
 		}
 		steps = append(steps, planItem{prose(s.Title), prose(s.Text), code})
 	}
-	all = append(all, planBlock{Heading: "Checklist", Ordered: steps})
-	metrics := planTable{Head: []string{"metric of every kube-apiserver", "from", "bad value", "what it means"}}
-	for _, m := range p.Metrics {
-		metrics.Rows = append(metrics.Rows, []planText{codes(m.Name), prose("v" + m.Since), prose(m.Bad), prose(m.Means)})
-	}
-	all = append(all,
-		planBlock{Heading: "Watch", Table: &metrics},
-		planBlock{Heading: "Stop if", List: proses(p.Stop)},
-		planBlock{Heading: "Go back", List: proses(p.Back)})
-	rehearsal := planTable{Head: []string{"scenario", "what it rehearses"}}
-	var commands []string
-	for _, s := range p.Rehearsal {
-		rehearsal.Rows = append(rehearsal.Rows, []planText{codes(s.Name), prose(s.Why)})
-		commands = append(commands, s.Command)
-	}
-	return append(all, planBlock{Heading: "Rehearse", Table: &rehearsal}, planBlock{Code: strings.Join(commands, "\n")})
+	return append(all, planBlock{Heading: "What to do", Ordered: steps})
 }
 
-func (p UpgradePlan) resourceBlocks(title, serves string, resources []PlanResource) []planBlock {
-	if len(resources) == 0 {
-		return []planBlock{{Heading: title, Text: prose("Nothing: there is no resource that " + serves + ".")}}
+// differences are what appears and vanishes: in brief a line for each group version.
+func (p UpgradePlan) differences() (all []planBlock) {
+	for _, side := range []struct {
+		title, serves string
+		resources     []PlanResource
+	}{{"What appears", "only " + p.To + " serves", p.Appears}, {"What vanishes", "only " + p.From + " serves", p.Vanishes}} {
+		if len(side.resources) == 0 {
+			all = append(all, planBlock{Heading: side.title, Text: prose("Nothing: there is no resource that " + side.serves + ".")})
+			continue
+		}
+		all = append(all, planBlock{Heading: side.title, Detail: onlyBrief, List: byGroupVersion(side.resources)},
+			planBlock{Heading: side.title, Detail: onlyWide, Table: resourceTable(side.resources)})
 	}
+	if len(p.Preferred) > 0 {
+		table := planTable{Head: []string{"group", p.From, p.To}}
+		for _, g := range p.Preferred {
+			table.Rows = append(table.Rows, []planText{codes(g.Group), codes(g.From), codes(g.To)})
+		}
+		all = append(all, planBlock{Heading: "Preferred versions that change", Detail: onlyWide, Table: &table})
+	}
+	if len(p.Appears)+len(p.Vanishes) > 0 {
+		table := planTable{Head: []string{"who uses everything that discovery lists", "what for", "source"}}
+		for _, u := range p.Everything {
+			table.Rows = append(table.Rows, []planText{prose(u.Who), prose(u.Does), codes(u.Source)})
+		}
+		all = append(all, planBlock{Detail: onlyWide, Table: &table})
+	}
+	if len(p.Demands) > 0 {
+		table := planTable{Head: []string{"release notes of", "demand", "source"}}
+		for _, d := range p.Demands {
+			table.Rows = append(table.Rows, []planText{prose(d.Minor), prose(d.Text), codes(d.Source)})
+		}
+		all = append(all, planBlock{Heading: "What release notes demand", Detail: onlyWide, Table: &table})
+	}
+	return all
+}
+
+// byGroupVersion names resources by group version, and says which of them the other version does not serve
+// at all.
+func byGroupVersion(resources []PlanResource) (all []planText) {
+	type key struct{ groupVersion, on string }
+	var order []key
+	lines := map[key]planText{}
+	for _, r := range resources {
+		name := r.Resource
+		if r.Subresource != "" {
+			name += "/" + r.Subresource
+		}
+		gv, _ := strings.CutSuffix(r.Name(), "/"+name)
+		k := key{gv, r.On}
+		line, known := lines[k]
+		if !known {
+			order = append(order, k)
+			line = append(codes(gv), planSpan{Text: ", " + r.On + ": "})
+		} else {
+			line = append(line, planSpan{Text: ", "})
+		}
+		line = append(line, codes(name)...)
+		if len(r.Other) > 0 {
+			line = append(append(append(line, planSpan{Text: " (there in "}), codes(r.Other...)...), planSpan{Text: ")"})
+		}
+		lines[k] = line
+	}
+	for _, k := range order {
+		all = append(all, lines[k])
+	}
+	return all
+}
+
+func resourceTable(resources []PlanResource) *planTable {
 	table := planTable{Head: []string{"resource", "on", "the other version has", "who uses it"}}
 	for _, r := range resources {
 		other := planText{{Text: "–"}}
@@ -143,23 +237,16 @@ func (p UpgradePlan) resourceBlocks(title, serves string, resources []PlanResour
 		}
 		table.Rows = append(table.Rows, []planText{codes(r.Name()), prose(r.On), other, users})
 	}
-	return []planBlock{{Heading: title, Table: &table}}
+	return &table
 }
 
-func (p UpgradePlan) protectionBlocks() []planBlock {
+func (p UpgradePlan) protectionBlock() planBlock {
 	table := planTable{Head: []string{"flags of all kube-apiservers",
 		"at " + p.From + " for what only " + p.To + " has", "at " + p.To + " for what only " + p.From + " has"}}
-	var why []planText
 	for _, c := range p.Protection {
 		name := prose(c.Configuration)
 		if c.Asked {
 			name = append(planText{{Text: "→ "}}, name...)
-			why = append(why, prose(c.Sentence))
-			for _, side := range []PlanSide{c.Old, c.New} {
-				if side.Why != "" {
-					why = append(why, append(planText{{Text: side.Version + ": "}}, prose(side.Why)...))
-				}
-			}
 		}
 		row := []planText{name}
 		for _, way := range c.Ways {
@@ -167,18 +254,49 @@ func (p UpgradePlan) protectionBlocks() []planBlock {
 		}
 		table.Rows = append(table.Rows, row)
 	}
-	return []planBlock{{Heading: "Protection by the Mixed Version Proxy", List: why}, {Table: &table}}
+	return planBlock{Heading: "Protection by the Mixed Version Proxy", Detail: onlyWide, Table: &table}
 }
 
-func (p UpgradePlan) findingBlocks() []planBlock {
+// findingBlocks are the defects, grouped by their condition: in brief their titles.
+func (p UpgradePlan) findingBlocks() (all []planBlock) {
 	if len(p.Findings) == 0 {
 		return []planBlock{{Heading: "Known defects that apply", Text: prose("None.")}}
 	}
 	table := planTable{Head: []string{"finding", "applies", "when", "deleted", "hangs or stays behind", "who notices", "for how long"}}
 	for _, f := range p.Findings {
+		heading := "Known defects " + f.Condition
+		if n := len(all); n == 0 || all[n-1].Heading != heading {
+			all = append(all, planBlock{Heading: heading, Detail: onlyBrief})
+		}
 		title := append(planText{{Text: fmt.Sprintf("%d ", f.Number)}}, prose(f.Title)...)
-		table.Rows = append(table.Rows, []planText{title, prose("at " + f.Servers + ", " + f.Flags),
+		table.Rows = append(table.Rows, []planText{title, prose("at " + f.Servers + ", " + f.Flags + ", " + f.Condition),
 			prose(f.When), prose(f.Deleted), prose(f.Hangs), prose(f.Noticed), prose(f.Lasts)})
+		if f.Harms {
+			title = append(slices.Clone(title), planSpan{Text: " (can delete)"})
+		}
+		last := &all[len(all)-1]
+		last.List = append(last.List, title)
 	}
-	return []planBlock{{Heading: "Known defects that apply", Table: &table}}
+	return append(all, planBlock{Heading: "Known defects that apply", Detail: onlyWide, Table: &table})
+}
+
+func (p UpgradePlan) rehearsalBlocks() []planBlock {
+	if len(p.Rehearsal) == 0 {
+		return nil
+	}
+	table := planTable{Head: []string{"scenario", "what it rehearses"}}
+	var commands []string
+	var verdicts []planText
+	for _, s := range p.Rehearsal {
+		table.Rows = append(table.Rows, []planText{codes(s.Name), prose(s.Why)})
+		commands = append(commands, s.Command)
+		if s.Verdict != "" {
+			verdicts = append(verdicts, append(prose(s.Verdict+" "), append(codes(s.Name), planSpan{Text: ": " + s.Says})...))
+		}
+	}
+	all := []planBlock{{Heading: "Rehearse", Detail: onlyWide, Table: &table}}
+	if len(verdicts) > 0 {
+		all = append(all, planBlock{Heading: "Rehearsed", List: verdicts})
+	}
+	return append(all, planBlock{Heading: "Rehearse on this machine", Code: strings.Join(commands, "\n")})
 }

@@ -16,21 +16,29 @@ type planDocument struct {
 	Sections []planSection
 }
 
+// planSection is a part of the page. Folded blocks are the tables behind the plan.
 type planSection struct {
 	Heading string
 	Blocks  []planBlock
+	Folded  bool
 }
 
 // WritePlanHTML writes the plan as one self-contained page without scripts, like [WriteHTML].
 func WritePlanHTML(w io.Writer, p UpgradePlan) error {
 	blocks := p.blocks()
 	d := planDocument{UpgradePlan: p, head: planHead, Answer: blocks[0].Text}
+	var folded []planSection
 	for _, block := range blocks[1:] {
-		if block.Heading != "" || len(d.Sections) == 0 {
-			d.Sections = append(d.Sections, planSection{Heading: block.Heading})
+		to := &d.Sections
+		if block.Detail == onlyWide {
+			to = &folded
 		}
-		last := &d.Sections[len(d.Sections)-1]
+		if block.Heading != "" || len(*to) == 0 {
+			*to = append(*to, planSection{Heading: block.Heading, Folded: block.Detail == onlyWide})
+		}
+		last := &(*to)[len(*to)-1]
 		last.Blocks = append(last.Blocks, block)
 	}
+	d.Sections = append(d.Sections, folded...)
 	return writePage(w, planPage, d)
 }

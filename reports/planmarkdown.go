@@ -6,11 +6,15 @@ import (
 	"strings"
 )
 
-// WritePlanMarkdown writes the plan as Markdown (GitHub's), for a ticket or a wiki.
+// WritePlanMarkdown writes the plan as Markdown (GitHub's), for a ticket or a wiki, without the tables
+// behind it.
 func WritePlanMarkdown(w io.Writer, p UpgradePlan) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Upgrade from %s to %s\n", markdownText(p.From), markdownText(p.To))
 	for _, block := range p.blocks() {
+		if block.Detail == onlyWide {
+			continue
+		}
 		b.WriteString("\n")
 		if block.Heading != "" {
 			fmt.Fprintf(&b, "## %s\n\n", markdownText(block.Heading))

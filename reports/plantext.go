@@ -10,11 +10,19 @@ import (
 // planWidth is the width of a plan in a terminal, in columns.
 const planWidth = 100
 
-// WritePlanText writes the plan for a terminal.
-func WritePlanText(w io.Writer, p UpgradePlan) error {
+// WritePlanText writes the plan for a terminal, without the tables behind it.
+func WritePlanText(w io.Writer, p UpgradePlan) error { return writePlanText(w, p, onlyWide) }
+
+// WritePlanWide writes the plan for a terminal, with everything that it has.
+func WritePlanWide(w io.Writer, p UpgradePlan) error { return writePlanText(w, p, onlyBrief) }
+
+func writePlanText(w io.Writer, p UpgradePlan, without planDetail) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Upgrade from %s to %s\n", plain(p.From), plain(p.To))
 	for _, block := range p.blocks() {
+		if block.Detail == without {
+			continue
+		}
 		b.WriteString("\n")
 		if block.Heading != "" {
 			b.WriteString(strings.ToUpper(block.Heading) + "\n")

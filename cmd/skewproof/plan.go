@@ -17,7 +17,9 @@ import (
 	"github.com/skewproof/skewproof/internal/config"
 	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/internal/upgrade"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
@@ -26,19 +28,20 @@ import (
 
 // planForms are the forms of a plan.
 var planForms = map[string]func(io.Writer, reports.UpgradePlan) error{
-	"text": reports.WritePlanText, "markdown": reports.WritePlanMarkdown, "html": reports.WritePlanHTML, "json": reports.WritePlanJSON,
+	"text": reports.WritePlanText, "wide": reports.WritePlanWide, "markdown": reports.WritePlanMarkdown, "html": reports.WritePlanHTML, "json": reports.WritePlanJSON,
 }
 
 func newPlan() *cobra.Command {
-	var from, to, form, version, dir, line string
+	var from, to, form, version, dir, line, out string
 	var files []string
+	var rehearsed bool
 	var asked upgrade.Flags
 	own := binaries.Overrides{}
 	cmd := &cobra.Command{
 		Use:   "plan --from VERSION --to VERSION",
 		Short: "Say what an upgrade changes, what protects it, and what to do in which order",
 		Long: `Say what an upgrade of the kube-apiservers from one version to another changes, what protects clients while both versions
-run, which known defects apply, and what to do in which order. The plan contacts no cluster and starts nothing.
+run, which known defects apply, and what to do in which order. The plan contacts no cluster and, without --rehearse, starts nothing.
 
 It reads recordings of what real kube-apiservers serve. --record starts the kube-apiserver of a version in a sandbox, once with every API
 on and once with the defaults, and records what it serves. Later plans read this recording.
@@ -46,12 +49,18 @@ on and once with the defaults, and records what it serves. Later plans read this
 --config reads the flags and the version of your kube-apiservers from a file: from kubeadm's ClusterConfiguration and InitConfiguration, from
 a static pod of kube-apiserver, or from a configuration of k3s or RKE2. --flags-from reads them from a command line as well, such as
 'ps -o args= -C kube-apiserver' prints it. What the file does not say is as by default. --feature-gates and --peer-ca-file say which flags
-your servers have in addition, and win. The exit code is 1 if a server does not start with these flags.`,
+your servers have in addition, and win.
+
+--rehearse carries out the scenarios that cover this pair of versions with these flags, on real kube-apiservers on this machine, as
+'skewproof run' does. It writes their verdicts into the plan.
+
+Exit code 0: every server starts with these flags; 1: some server does not start, so the upgrade must not begin.`,
 		Example: `  skewproof plan --from v1.36.3 --to v1.37.1
   skewproof plan --from v1.35.4 --to v1.36.3 -o html > plan.html
   skewproof plan --config kubeadm.yaml --to v1.37.1
   ps -o args= -C kube-apiserver | skewproof plan --from v1.36.3 --to v1.37.1 --flags-from -
   skewproof plan --from v1.36.3 --to v1.37.1 --peer-ca-file /etc/kubernetes/pki/ca.crt -o markdown
+  skewproof plan --from v1.36.3 --to v1.37.1 --rehearse -o html > plan.html
   skewproof plan --record v1.38.0 --binary kube-apiserver@v1.38.0=PATH`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,7 +78,7 @@ your servers have in addition, and win. The exit code is 1 if a server does not 
 			}
 			write, ok := planForms[form]
 			if !ok {
-				return usage("-o %q: want text, markdown, html or json", form)
+				return usage("-o %q: want text, wide, markdown, html or json", form)
 			}
 			from, to, notes, err := theirs(cmd.InOrStdin(), files, line, from, to, &asked, dir)
 			if err != nil {
@@ -80,9 +89,13 @@ your servers have in addition, and win. The exit code is 1 if a server does not 
 				return err
 			}
 			klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // it warns of every gate that is set
-			plan := upgrade.Make(upgrade.Options{
-				From: older, To: newer, Flags: asked, Notes: notes, Findings: findings.All(), Version: run.Version(),
-			})
+			options := upgrade.Options{From: older, To: newer, Flags: asked, Notes: notes, Findings: findings.All(), Version: run.Version()}
+			plan := upgrade.Make(options)
+			if rehearsed {
+				if err := rehearse(cmd, options, &plan, out); err != nil {
+					return err
+				}
+			}
 			if err := write(cmd.OutOrStdout(), plan); err != nil {
 				return err
 			}
@@ -95,11 +108,13 @@ your servers have in addition, and win. The exit code is 1 if a server does not 
 	flags := cmd.Flags()
 	flags.StringVar(&from, "from", "", "the version that all servers run before the upgrade")
 	flags.StringVar(&to, "to", "", "the version that all servers run after it")
-	flags.StringVarP(&form, "output", "o", "text", "text, markdown, html or json")
+	flags.StringVarP(&form, "output", "o", "text", "text, wide (text with everything), markdown, html or json")
 	flags.StringVar(&asked.FeatureGates, "feature-gates", "", "the --feature-gates of your kube-apiservers")
 	flags.StringVar(&asked.PeerCAFile, "peer-ca-file", "", "the --peer-ca-file of your kube-apiservers, if they have one")
 	flags.StringArrayVar(&files, "config", nil, "a file with the flags of your kube-apiservers, or - for the standard input")
 	flags.StringVar(&line, "flags-from", "", "a file with the command line of a kube-apiserver, or - for the standard input")
+	flags.BoolVar(&rehearsed, "rehearse", false, "carry out the scenarios of the plan on real kube-apiservers, and write their verdicts into the plan")
+	flags.StringVar(&out, "out", "", "with --rehearse: directory for the runs (default _out/rehearsal-TIME)")
 	flags.StringVar(&version, "record", "", "record what this version serves")
 	flags.StringVar(&dir, "documents", "",
 		"directory of recordings, in addition to those of released versions (default skewproof/recorded in the user's cache directory)")
@@ -147,6 +162,37 @@ func theirs(stdin io.Reader, files []string, line, from, to string, asked *upgra
 		notes = append(notes, old)
 	}
 	return from, to, notes, nil
+}
+
+// rehearse carries out the runs of a plan, and writes their verdicts into it. It carries out none if
+// a server does not start.
+func rehearse(cmd *cobra.Command, o upgrade.Options, p *reports.UpgradePlan, out string) error {
+	var plans []*run.Plan
+	for _, spec := range upgrade.Rehearsal(o, *p) {
+		plan, err := spec.Plan()
+		if err != nil {
+			return fmt.Errorf("rehearse %s: %w", spec.Scenario, err)
+		}
+		plans = append(plans, plan)
+	}
+	if len(plans) == 0 {
+		return nil
+	}
+	progress := cmd.ErrOrStderr()
+	runs := suite.Options{Out: out, Console: run.Console{Out: progress, Progress: progress}}
+	results, err := runs.Once(cmd.Context(), "rehearsal", plans)
+	if err != nil {
+		return err
+	}
+	for i, f := range results {
+		s := &p.Rehearsal[i]
+		s.Verdict, s.Says = reports.Word(invariant.OutcomeInconclusive), f.Problem
+		if f.Problem == "" {
+			s.Verdict, s.Says = reports.Word(f.Report.Standing().Outcome()), f.Report.Verdict.Sentence
+		}
+		fmt.Fprintf(progress, "%d of %d: %s, %.0f s: %s\n", i+1, len(plans), s.Name, f.Took.Seconds(), s.Verdict)
+	}
+	return cmd.Context().Err()
 }
 
 // recordings is the directory of the user's own recordings.

@@ -13,7 +13,7 @@ import (
 )
 
 func TestPlanIsWrittenInEveryForm(t *testing.T) {
-	for form, want := range map[string]string{"text": "CHECKLIST", "markdown": "## Checklist", "html": "<h2 id=", "json": `"checklist"`} {
+	for form, want := range map[string]string{"text": "WHAT TO DO", "wide": "WHO USES", "markdown": "## What to do", "html": "<h2 id=", "json": `"checklist"`} {
 		out, err := call(t, "plan", "--from", "v1.36.3", "--to", "v1.37.1", "-o", form, "--documents", t.TempDir())
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("-o %s: error %v, want %q in\n%s", form, err, want, out)

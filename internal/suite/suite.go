@@ -75,6 +75,19 @@ func (o *Options) carryOut(ctx context.Context, tasks []task) iter.Seq2[int, Fin
 	return carryOutAll(ctx, o.Program, o.Parallel, tasks)
 }
 
+// Once carries out each plan once, and yields the results in the order of the plans. name is for the
+// directory, if none is given.
+func (o *Options) Once(ctx context.Context, name string, plans []*run.Plan) (iter.Seq2[int, Finished], error) {
+	if err := o.Prepare(ctx, name, plans); err != nil {
+		return nil, err
+	}
+	tasks := make([]task, len(plans))
+	for i, p := range plans {
+		tasks[i] = taskOf(p, filepath.Join(o.Out, p.Spec.Scenario))
+	}
+	return o.carryOut(ctx, tasks), nil
+}
+
 // ownServers refuses a backend whose servers the run does not start itself.
 func ownServers(s run.Spec) error {
 	if !slices.Contains([]string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim}, s.Backend) {

@@ -9,34 +9,48 @@ import (
 	"github.com/skewproof/skewproof/reports/findings"
 )
 
+// conditions are the conditions of findings in words.
+var conditions = map[findings.Condition]string{
+	findings.ConditionUpgrade:         "in every upgrade",
+	findings.ConditionPartition:       "in a partition of the control plane",
+	findings.ConditionCrash:           "when a server is killed, hangs, or breaks off an answer",
+	findings.ConditionRollback:        "in a rollback",
+	findings.ConditionConfiguration:   "with a wrong configuration",
+	findings.ConditionCustomResources: "with custom resources or aggregated APIs",
+}
+
 // applying returns the findings that apply to a pair of versions with the configuration that was
-// asked for, or with the one to which the checklist leads. The harmful ones come first.
+// asked for, or with the one to which the checklist leads. They are sorted by condition, and the
+// harmful ones of a condition come first.
 func applying(all findings.Catalogue, p reports.UpgradePlan, asked, then reports.PlanProtection) []reports.PlanFinding {
 	found := []reports.PlanFinding{}
-	for _, f := range all {
-		flags, servers := reports.PlanYourFlags, serversWith(f, p, asked)
-		if len(servers) == 0 {
-			flags, servers = reports.PlanProxyOn, serversWith(f, p, then)
+	for _, condition := range findings.Conditions {
+		first := len(found)
+		for _, f := range all {
+			flags, servers := reports.PlanYourFlags, serversWith(f, p, asked)
+			if len(servers) == 0 {
+				flags, servers = reports.PlanProxyOn, serversWith(f, p, then)
+			}
+			u := f.Upgrade
+			if len(servers) == 0 || u.Condition != condition {
+				continue
+			}
+			found = append(found, reports.PlanFinding{
+				Number: f.Number, Title: f.Title, Page: fmt.Sprintf("docs/findings.md, finding %d", f.Number), Servers: strings.Join(servers, " and "),
+				Flags: flags, Condition: conditions[condition],
+				When: line(u.When), Deleted: line(u.Deleted), Hangs: line(u.Hangs), Noticed: line(u.Noticed), Lasts: line(u.Lasts), Harms: harms(*u),
+			})
 		}
-		if len(servers) == 0 {
-			continue
-		}
-		u := f.Upgrade
-		found = append(found, reports.PlanFinding{
-			Number: f.Number, Title: f.Title, Page: fmt.Sprintf("docs/findings.md, finding %d", f.Number), Servers: strings.Join(servers, " and "),
-			Flags: flags,
-			When:  line(u.When), Deleted: line(u.Deleted), Hangs: line(u.Hangs), Noticed: line(u.Noticed), Lasts: line(u.Lasts), Harms: harms(*u),
+		slices.SortStableFunc(found[first:], func(a, b reports.PlanFinding) int {
+			switch {
+			case a.Harms == b.Harms:
+				return 0
+			case a.Harms:
+				return -1
+			}
+			return 1
 		})
 	}
-	slices.SortStableFunc(found, func(a, b reports.PlanFinding) int {
-		switch {
-		case a.Harms == b.Harms:
-			return 0
-		case a.Harms:
-			return -1
-		}
-		return 1
-	})
 	return found
 }
 

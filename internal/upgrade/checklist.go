@@ -2,13 +2,12 @@ package upgrade
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/internal/cluster/kind"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 )
 
@@ -18,50 +17,65 @@ const (
 	old  = "https://OLD-NODE:6443"
 )
 
-// checklist lists the actions of an operator, in order.
-func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection) []reports.PlanStep {
-	steps := []reports.PlanStep{{
-		Title: "Find what uses the APIs that change.",
-		Text: "Read from every server which deprecated APIs clients request. Compare the tables above with these APIs, and with what your charts and controllers request. " +
-			"The servers also serve objects of a vanishing version in the other versions of their group.",
-		Commands: []string{"kubectl --server " + node + " get --raw /metrics | grep '^apiserver_requested_deprecated_apis'"},
-	}, {
-		Title: "Make it possible to go back.",
-		Text:  "Save etcd and the static-pod manifests of every control-plane node.",
-		Commands: []string{
-			"etcdctl --endpoints https://127.0.0.1:2379 --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/etcd/server.crt \\",
-			"  --key /etc/kubernetes/pki/etcd/server.key snapshot save before-upgrade.db",
-			"cp -a /etc/kubernetes/manifests /root/manifests-" + p.From,
-		},
-	}}
-	if file, why := switchOn(p, asked); why != "" && len(p.Appears)+len(p.Vanishes) > 0 {
-		step := reports.PlanStep{Title: "Decide about the Mixed Version Proxy.", Text: why, File: file}
-		if file != "" {
-			step.Title = "Switch the Mixed Version Proxy on while all servers still run " + p.From + "."
-			step.Commands = []string{
-				"kubectl -n kube-system edit configmap kubeadm-config     # add the lines below to ClusterConfiguration, which upgrades read",
-				"kubectl -n kube-system get configmap kubeadm-config -o jsonpath='{.data.ClusterConfiguration}' > kubeadm.yaml",
-				"kubeadm init phase control-plane apiserver --config kubeadm.yaml     # on one control-plane node after the other",
+// checklist lists the actions of an operator, in order: ten at most.
+func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags Flags) (steps []reports.PlanStep) {
+	if !asked.Old.Starts || !asked.New.Starts {
+		return []reports.PlanStep{{
+			Title: "Correct the flags before the first server is upgraded.", Text: refusals(asked),
+		}, {
+			Title: "Make the plan again, with the corrected flags.", Commands: []string{"skewproof plan --from " + p.From + " --to " + p.To + "     # and these flags"},
+		}}
+	}
+	if len(p.Demands) > 0 {
+		step := reports.PlanStep{Title: "Do what release notes demand before the upgrade."}
+		for _, d := range p.Demands {
+			step.Text += d.Minor + ": " + d.Text + " "
+			if len(d.Objects) > 0 {
+				step.Commands = append(step.Commands, "kubectl get -A "+strings.Join(d.Objects, ","))
 			}
 		}
+		step.Text += "An API that is unknown to the server has no objects."
+		steps = append(steps, step)
+	}
+	move := ""
+	if len(p.Vanishes) > 0 {
+		move = " Move them away from the versions that vanish before the first server is upgraded."
+	}
+	steps = append(steps, reports.PlanStep{
+		Title: "Find the clients that use what changes.", Text: "Ask every server which deprecated APIs clients request; look into charts and controllers, too." + move,
+		Commands: []string{"kubectl --server " + node + " get --raw /metrics | grep '^apiserver_requested_deprecated_apis'"},
+	}, reports.PlanStep{
+		Title: "Make it possible to go back.", Text: "On every control-plane node. Without kubeadm: save etcd and the flags of every server.",
+		Commands: []string{
+			"export KUBECONFIG=/etc/kubernetes/admin.conf",
+			"kubectl -n kube-system exec etcd-$(hostname) -- etcdctl --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/etcd/server.crt \\",
+			"  --key /etc/kubernetes/pki/etcd/server.key snapshot save /var/lib/etcd/before-upgrade.db     # with etcd on the node",
+			"cp -a /etc/kubernetes/manifests /root/manifests-" + p.From,
+		},
+	})
+	if step, ok := switchOn(p, asked, flags); ok {
 		steps = append(steps, step)
 	}
 	steps = append(steps, reports.PlanStep{
-		Title: "Check that every server has an identity of its own.",
-		Text:  "There must be as many leases as servers, each renewed within the last 10 s. Fewer leases mean that two nodes share a host name (finding 15).",
+		Title: "Check that every server has an identity and an address of its own.",
+		Text: "There must be as many leases as servers, each renewed within the last 10 s: fewer mean that two nodes share a host name (finding 15). " +
+			"PEERS is where peers find a server. It must differ, and be an address that the other nodes reach; <none> means that the feature is off.",
 		Commands: []string{
-			"kubectl -n kube-system get leases -l apiserver.kubernetes.io/identity=kube-apiserver " +
-				"-o custom-columns=NAME:.metadata.name,HOST:.metadata.labels.kubernetes\\\\.io/hostname,RENEWED:.spec.renewTime",
+			"kubectl -n kube-system get leases -l apiserver.kubernetes.io/identity=kube-apiserver -o custom-columns='NAME:.metadata.name," +
+				`HOST:.metadata.labels.kubernetes\.io/hostname,PEERS:.metadata.annotations.kubernetes\.io/peer-advertise-address,RENEWED:.spec.renewTime'`,
 		},
 	}, reports.PlanStep{
 		Title: "Freeze.",
-		Text: "Until the last step, delete no namespace, no owner of other objects, and no CustomResourceDefinition, and let no pipeline do so. " +
-			"Suspend CronJobs and GitOps controllers that prune.",
+		Text: "Until the last step, delete no namespace, no owner of other objects and no CustomResourceDefinition, create nothing of a kind that only " + p.To +
+			" serves, and let no pipeline do so. Suspend CronJobs and GitOps controllers that prune.",
 	}, reports.PlanStep{
 		Title: "Upgrade the first server.",
-		Text:  "Take it out of the load balancer before it stops. Then wait until it is ready again and the other servers have found it.",
-		Commands: []string{"kubeadm upgrade apply " + p.To + "     # on the first control-plane node", "kubectl --server " + node +
-			" get --raw '/readyz?verbose'"},
+		Text:  "Take it out of the load balancer before it stops, and wait until it is ready. Without kubeadm: replace the kube-apiserver of one node.",
+		Commands: []string{
+			"kubeadm version -o short     # must be " + p.To + ": install that kubeadm first",
+			"kubeadm upgrade apply " + p.To + " --patches DIRECTORY     # without --patches if the node has no patches",
+			"kubectl --server " + node + " get --raw '/readyz?verbose'",
+		},
 	})
 	if probe, ok := probeFor(p); ok {
 		want := "The answer must be a list. 404 means that the proxy has no effect, and that the freeze is your only protection."
@@ -75,59 +89,115 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection) []repo
 	}
 	return append(steps, reports.PlanStep{
 		Title: "Upgrade the others, one after the other.",
-		Text: "After each server, wait for two minutes and look at the metrics below. With the proxy on, all servers must list the same resources; " +
-			"compare the lists before you go on.",
+		Text:  "After each, wait for two minutes and look at the signs to stop. With the proxy on, all servers must list the same resources.",
 		Commands: []string{
-			"kubeadm upgrade node     # on the next control-plane node",
-			"kubectl --server " + node + " api-resources --no-headers -o name | sort > NODE.txt",
+			"kubeadm upgrade node --patches DIRECTORY     # on the next control-plane node",
+			"kubectl --server " + node + " api-resources --no-headers -o name | sort > NODE.txt     # compare these files",
 		},
 	}, reports.PlanStep{
-		Title: "End the freeze.",
-		Text:  "When every server runs " + p.To + ", look for leftovers: namespaces whose deletion does not end, and objects whose namespace or owner is gone.",
-		Commands: []string{
-			"kubectl get namespaces --field-selector status.phase=Terminating",
-		},
+		Title: "End the freeze.", Text: "Look for leftovers: namespaces whose deletion does not end, and objects whose namespace or owner is gone.",
+		Commands: []string{"kubectl get namespaces --field-selector status.phase=Terminating"},
 	})
 }
 
-// leadsTo is the protection after the checklist.
-func leadsTo(p reports.UpgradePlan, asked reports.PlanProtection) reports.PlanProtection {
-	if file, _ := switchOn(p, asked); file == "" {
-		return asked
-	}
-	return protection(p.From, p.To, "", Flags{FeatureGates: gateOn, PeerCAFile: peerCA})
-}
-
-// switchOn returns the lines for kubeadm that switch the proxy on, and why. Both are empty if it is
-// on already.
-func switchOn(p reports.UpgradePlan, asked reports.PlanProtection) (file, why string) {
-	if asked.Ways[0].Protected && asked.Ways[1].Protected {
-		return "", ""
-	}
-	best := protection(p.From, p.To, "", Flags{FeatureGates: gateOn, PeerCAFile: peerCA})
-	switch {
-	case !best.Ways[0].Protected:
-		return "", "No flag helps this pair: " + strings.TrimSuffix(best.Ways[0].Sentence, ".") + ". The freeze is your only protection."
-	case semver.MajorMinor(p.From) == "v1.34":
-		return "", "Leave it off: servers of v1.34 crash while they cannot fetch the discovery of a peer (finding 5), and give up learning of peers too soon (finding 8). " +
-			"The freeze is your only protection."
-	}
-	arguments, err := kind.APIServerArguments(p.From, scenario.SubjectBuiltin, nil, history.OwnFlags{})
-	if err != nil { // cannot happen: the subject is constant
-		panic(err)
-	}
-	var b strings.Builder
-	b.WriteString("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\napiServer:\n  extraArgs:\n")
-	for _, a := range arguments {
-		if !a.Observing {
-			fmt.Fprintf(&b, "    - name: %s\n      value: %q\n", a.Name, a.Value)
+// refusals says which servers do not start, and why.
+func refusals(c reports.PlanProtection) (text string) {
+	for _, s := range []reports.PlanSide{c.Old, c.New} {
+		if !s.Starts {
+			text += s.Version + ": " + s.Why + " "
 		}
 	}
-	why = "While all servers have one version, no server lacks what another one serves, so the rollout itself does no harm (finding 14)."
-	if strings.Contains(asked.Old.Why, "peer-ca-file") || strings.Contains(asked.New.Why, "peer-ca-file") {
-		why = "kubeadm gives no `--peer-ca-file`, and without it the feature has no effect. " + why
+	return strings.TrimSpace(text)
+}
+
+// leadsTo is the protection after the checklist.
+func leadsTo(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) reports.PlanProtection {
+	if step, ok := switchOn(p, asked, flags); !ok || step.File == "" {
+		return asked
 	}
-	return b.String(), why
+	return protection(p.From, p.To, "", flags.protecting(asked))
+}
+
+// switchOn returns the step that switches the proxy on, or that says why it stays off. It returns
+// false if the proxy is on already, or if no server lacks what another one serves.
+func switchOn(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (step reports.PlanStep, ok bool) {
+	if asked.Ways[0].Protected && asked.Ways[1].Protected || len(p.Appears)+len(p.Vanishes) == 0 || !asked.Old.Starts || !asked.New.Starts {
+		return step, false
+	}
+	best := protection(p.From, p.To, "", flags.protecting(asked))
+	step = reports.PlanStep{Title: "Leave the Mixed Version Proxy as it is."}
+	switch {
+	case !best.Ways[0].Protected:
+		step.Text = "No flag helps this pair: " + strings.TrimSuffix(best.Ways[0].Sentence, ".") + ". The freeze is your only protection."
+		return step, true
+	case semver.MajorMinor(p.From) == "v1.34":
+		step.Text = "Servers of v1.34 crash while they cannot fetch the discovery of a peer (finding 5), and give up learning of peers too soon (finding 8). " +
+			"The freeze is your only protection."
+		return step, true
+	}
+	var words []string
+	step.File = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\napiServer:\n  extraArgs:\n"
+	for _, a := range flags.lacking(p.From, asked) {
+		step.File += fmt.Sprintf("    - name: %s\n      value: %q\n", a[0], a[1])
+		words = append(words, "`--"+a[0]+"="+a[1]+"`")
+	}
+	step.Title = "Switch the Mixed Version Proxy on while all servers still run " + p.From + "."
+	step.Text = "Then no server lacks what another one serves, so this does no harm (finding 14). Without kubeadm: give every server " + strings.Join(words, ", ") +
+		" (k3s and RKE2: kube-apiserver-arg), with the authority of its own serving certificates, and restart one after the other."
+	step.Commands = kubeadmFile
+	return step, true
+}
+
+// kubeadmFile are the commands that write the manifest of the kube-apiserver of a node of kubeadm
+// again. A file from the ConfigMap alone would give a node with two interfaces the address of the
+// default route, and drop its patches; kubeadm refuses --patches beside --config.
+var kubeadmFile = []string{
+	"kubectl -n kube-system edit configmap kubeadm-config     # once: put the arguments below into ClusterConfiguration, in place of those with the same name",
+	"# then on one control-plane node after the other, with the directory of its patches; PATCHES= if it has none:",
+	"PATCHES=/etc/kubernetes/patches MANIFEST=/etc/kubernetes/manifests/kube-apiserver.yaml",
+	`{ printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\npatches:\n  directory: "%s"\nlocalAPIEndpoint:\n' "$PATCHES"`,
+	`  sed -n 's/.*--advertise-address=\(.*\)/  advertiseAddress: "\1"/p; s/.*--secure-port=\(.*\)/  bindPort: \1\n---/p' $MANIFEST`,
+	"  kubectl -n kube-system get configmap kubeadm-config -o jsonpath='{.data.ClusterConfiguration}'; } > kubeadm.yaml",
+	"kubeadm init phase control-plane apiserver --config kubeadm.yaml",
+}
+
+// lacking returns the names and values of the flags that the servers need for the proxy, and that
+// fit the flags that they have.
+func (f Flags) lacking(from string, asked reports.PlanProtection) (all [][2]string) {
+	want := f.protecting(asked)
+	// Peers pass on for whom they ask. kubeadm gives the other --requestheader-* flags by itself.
+	if semver.Compare(from, "v1.34") >= 0 && passesUIDs(f.gates()) {
+		all = append(all, [2]string{"requestheader-uid-headers", "X-Remote-Uid"})
+	}
+	if !asked.Old.Gate || !asked.New.Gate {
+		all = append(all, [2]string{history.FeatureGates, want.FeatureGates})
+	}
+	if f.authority() == "" {
+		all = append(all, [2]string{"peer-ca-file", want.PeerCAFile})
+	}
+	return all
+}
+
+// passesUIDs reports whether a server of v1.34 or later starts with --requestheader-uid-headers.
+// RemoteRequestHeaderUID is beta and on by default from v1.33 on.
+func passesUIDs(gates string) bool {
+	if on, ok := setting(gates, "RemoteRequestHeaderUID"); ok {
+		return on
+	}
+	on, ok := setting(gates, "AllBeta")
+	return on || !ok
+}
+
+// setting returns the value of a feature gate in a value of --feature-gates.
+func setting(gates, name string) (on, ok bool) {
+	for gate := range strings.SplitSeq(gates, ",") {
+		key, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(gate), componentPrefix), "=")
+		if strings.TrimSpace(key) == name {
+			on, _ = strconv.ParseBool(strings.TrimSpace(value))
+			ok = true
+		}
+	}
+	return on, ok
 }
 
 // probeFor is a path to list a resource that only the newer version serves.

@@ -1,45 +1,57 @@
 package upgrade
 
-// operatorsPage is docs/operators.md, without the versions of its first command and its excerpt.
+// operatorsPage is docs/operators.md, without the excerpt of a plan.
 const operatorsPage = `# Before an upgrade
 
-` + "```console" + `
-$ skewproof plan --from %s --to %s
+Fifteen minutes lead to a decision. The plan needs no cluster, and takes less than a second.
+
+## 1. Make the plan
+
+` + "```sh" + `
+kubectl -n kube-system get configmap kubeadm-config -o jsonpath='{.data.ClusterConfiguration}' > kubeadm.yaml
+skewproof plan --config kubeadm.yaml --to v1.37.1
 ` + "```" + `
 
-The plan needs no cluster, and takes less than a second. This is its beginning:
+The file says which version and which flags your kube-apiservers have. Without a file, give both:
+
+` + "```console" + `
+$ skewproof plan --from v1.35.4 --to v1.36.3 --feature-gates UnknownVersionInteroperabilityProxy=true \
+    --peer-ca-file /etc/kubernetes/pki/ca.crt
+` + "```" + `
+
+## 2. Read the first screen
+
+This is the beginning of the plan for v1.36.3 → v1.37.1 with kubeadm's defaults:
 
 ` + "```text" + `
 EXCERPT
 ` + "```" + `
 
-The rest of the plan lists vanishing resources, changes of preferred versions, the protection that
-usual flags give, the known defects that apply, a checklist, the metrics to watch, the signs to
-stop, the way back, and commands that rehearse the upgrade. ` + "`-o html`" + ` writes one page for
-colleagues, ` + "`-o markdown`" + ` a ticket, and ` + "`-o json`" + ` the same data for programs.
+The steps follow, with their commands, and then the details. ` + "`-o wide`" + ` has all of them.
 
-## Say which flags your servers have
+## 3. Decide
 
-The plan assumes the flags that kubeadm sets. If your kube-apiservers have more flags about peers,
-give these flags to the plan, because the protection depends on them:
+| the first screen says | what to do |
+|---|---|
+| a server does not start (exit code 1) | Do not begin. Correct the flags that it names, and make the plan again. |
+| no resource of a version is missing in the other one | Upgrade. No server lacks what another one serves. |
+| with these flags no server passes requests on | Switch the Mixed Version Proxy on before the upgrade, as a step of the plan says. Or leave it off, and keep the freeze: it is your only protection. The details compare both by their harm. |
+| servers pass requests on to each other | Upgrade, with the freeze. The [known defects](findings.md) of the plan remain, most of them only in a partition or a crash. |
+| a kind is served in no version any more | Save its objects, and delete them before the upgrade. |
+
+## 4. Rehearse it
 
 ` + "```console" + `
-$ kubectl -n kube-system get pod -l component=kube-apiserver -o yaml | grep -E 'feature-gates|peer-ca-file'
-$ skewproof plan --from v1.35.4 --to v1.36.3 --feature-gates UnknownVersionInteroperabilityProxy=true \
-    --peer-ca-file /etc/kubernetes/pki/ca.crt
+$ skewproof plan --from v1.36.3 --to v1.37.1 --rehearse -o html > plan.html
 ` + "```" + `
 
-| your servers | what the plan says |
-|---|---|
-| kubeadm's defaults, any version | No server passes requests on. From v1.36 on the feature is on by default, but has no effect without ` + "`--peer-ca-file`" + ` ([finding 12](findings/012-no-effect-without-peer-ca-file.md)). |
-| v1.35 → v1.36 with defaults | Nothing protects either side: the feature is off in v1.35. |
-| v1.35 with ` + "`--peer-ca-file`" + ` alone | kube-apiserver refuses to start. |
-| v1.36 and newer with ` + "`--peer-ca-file`" + ` | Servers pass requests on to each other. [Known defects](findings.md) of a working proxy apply. |
+This carries out the scenarios of the plan with your flags, on real kube-apiservers on this machine,
+and writes their verdicts into the plan. It takes about two minutes for each scenario, and longer if
+kube-apiservers have to be built first. [usage.md](usage.md) explains requirements and verdicts.
 
 ## A version that is not recorded
 
-The plan knows the resources of a version from a recording of a real kube-apiserver. If a version
-has no recording, the error names the versions that have one. To record another version:
+The plan knows what a version serves from a recording. To record another version:
 
 ` + "```console" + `
 $ skewproof plan --record v1.38.0
@@ -47,20 +59,5 @@ $ skewproof plan --from v1.37.1 --to v1.38.0
 ` + "```" + `
 
 The first command starts the kube-apiserver of that version in a sandbox, twice: with every API on,
-and with the defaults. ` + "`--binary kube-apiserver@v1.38.0=PATH`" + ` uses your binary. The recording goes
-to skewproof/recorded in your cache directory, or to the directory in ` + "`--documents`" + `.
-
-## Rehearse it
-
-The last part of a plan has commands that carry out the upgrade on real kube-apiservers on this
-machine, under load and with faults. [usage.md](usage.md) explains their requirements and results.
-` + "`--runtime-config`" + ` and ` + "`--kube-apiserver-flag`" + ` give the servers your own configuration:
-
-` + "```console" + `
-$ skewproof run rolling-upgrade --from v1.36.3 --to v1.37.1 --known --runtime-config= \
-    --kube-apiserver-flag feature-gates=WatchList=false
-` + "```" + `
-
-` + "`--runtime-config=`" + ` gives every server the APIs that are on by default. Without this
-flag every API is on, and the two versions differ in more resources than they do in your cluster.
+and with the defaults. ` + "`--binary kube-apiserver@v1.38.0=PATH`" + ` uses your binary.
 `

@@ -6,49 +6,81 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/internal/shell"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
 // mostScenarios limits the scenarios of a plan, because each takes minutes.
-const mostScenarios = 6
+const mostScenarios = 5
 
-// rehearsal returns the smoke set and the scenarios that show the findings of the plan. It begins
-// with the quickest set of scenarios that shows all these findings.
-func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.PlanProtection) []reports.PlanScenario {
-	pair := []string{"--from", p.From, "--to", p.To, "--known"}
-	command := func(words ...string) string {
-		return shell.Line(append(append([]string{"skewproof"}, words...), pair...)...)
+// rehearsed is a run that rehearses an upgrade, with the reason for it.
+type rehearsed struct {
+	spec run.Spec
+	why  string
+}
+
+// Rehearsal returns the runs of a plan, in its order. None of them is refused by 'skewproof run'.
+func Rehearsal(o Options, p reports.UpgradePlan) (specs []run.Spec) {
+	for _, r := range rehearsal(o.Findings, p, p.Protection[0], o.Flags) {
+		specs = append(specs, r.spec)
 	}
-	chosen := []reports.PlanScenario{{
-		Name: "smoke", Why: "The upgrade itself, a partition, a server that leaves: five scenarios with the proxy on.",
-		Command: command("conformance", "--labels", "smoke", "--controls", "few"),
-	}}
-	if !asked.Ways[0].Protected || !asked.Ways[1].Protected {
-		chosen = append(chosen, reports.PlanScenario{
-			Name: "kubeadm-defaults", Why: "The same servers with the flags of kubeadm, which give no protection.",
-			Command: command("run", "kubeadm-defaults"),
-		})
+	return specs
+}
+
+// rehearsal returns the scenarios that cover the plan: the upgrade with the flags of the servers,
+// then with the proxy on, and the quickest set of scenarios that shows the findings.
+func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (chosen []rehearsed) {
+	if !asked.Old.Starts || !asked.New.Starts {
+		return nil
+	}
+	add := func(name, why string) bool {
+		r := rehearsed{run.Spec{Scenario: name, From: p.From, To: p.To, Known: run.KnownOnly}, why}
+		if byDefaultsDiffer(p) {
+			r.spec.RuntimeConfig = new("")
+		}
+		if gates := flags.others(); gates != "" {
+			r.spec.APIServerFlags = []string{history.FeatureGates + "=" + gates}
+		}
+		_, err := r.spec.Plan()
+		if err == nil {
+			chosen = append(chosen, r)
+		}
+		return err == nil
+	}
+	protected := asked.Ways[0].Protected && asked.Ways[1].Protected
+	if !protected {
+		add("kubeadm-defaults", "The mixed control plane with kubeadm's flags about peers, which give no protection.")
+	}
+	if then := leadsTo(p, asked, flags); then.Ways[0].Protected && then.Ways[1].Protected {
+		add("rolling-upgrade", "The upgrade itself, with the proxy on.")
 	}
 	left := map[int]bool{}
 	for _, f := range p.Findings {
 		left[f.Number] = true
 	}
-	candidates := slices.DeleteFunc(scenarios.All(), func(s scenario.Scenario) bool {
-		return slices.ContainsFunc(chosen, func(c reports.PlanScenario) bool { return c.Name == s.Name })
-	})
-	for len(chosen) < mostScenarios {
-		shows := func(s scenario.Scenario) (numbers []int) {
-			for _, f := range all {
-				if left[f.Number] && slices.Contains(f.Scenarios, s.Name) {
-					numbers = append(numbers, f.Number)
+	shows := func(s scenario.Scenario) (numbers []int) {
+		for _, f := range all {
+			if left[f.Number] && slices.Contains(f.Scenarios, s.Name) {
+				numbers = append(numbers, f.Number)
+			}
+		}
+		return numbers
+	}
+	candidates := slices.DeleteFunc(scenarios.All(), func(s scenario.Scenario) bool { return slices.Contains(s.Labels, "slow") })
+	for _, r := range chosen {
+		for _, s := range candidates {
+			if s.Name == r.spec.Scenario {
+				for _, n := range shows(s) {
+					delete(left, n)
 				}
 			}
-			return numbers
 		}
+	}
+	for len(chosen) < mostScenarios && len(candidates) > 0 {
 		best := slices.MaxFunc(candidates, func(a, b scenario.Scenario) int {
 			return cmp.Or(cmp.Compare(len(shows(a)), len(shows(b))), cmp.Compare(b.Name, a.Name))
 		})
@@ -56,18 +88,31 @@ func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.Plan
 		if len(numbers) == 0 {
 			break
 		}
+		candidates = slices.DeleteFunc(candidates, func(s scenario.Scenario) bool { return s.Name == best.Name })
 		var words []string
 		for _, n := range numbers {
-			delete(left, n)
 			words = append(words, fmt.Sprint(n))
 		}
 		noun := "finding "
 		if len(words) > 1 {
 			noun = "findings "
 		}
-		chosen = append(chosen, reports.PlanScenario{
-			Name: best.Name, Why: fmt.Sprintf("%s Shows %s%s.", best.Happens, noun, strings.Join(words, ", ")), Command: command("run", best.Name),
-		})
+		if add(best.Name, fmt.Sprintf("%s Shows %s%s.", best.Happens, noun, strings.Join(words, ", "))) {
+			for _, n := range numbers {
+				delete(left, n)
+			}
+		}
 	}
 	return chosen
+}
+
+// byDefaultsDiffer reports whether the versions are known to differ in what they serve by default.
+func byDefaultsDiffer(p reports.UpgradePlan) bool {
+	return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.On == reports.PlanByDefault })
+}
+
+// others are the feature gates without that of the proxy, which a run sets by itself.
+func (f Flags) others() string {
+	all := strings.Split(withGate(f.gates()), ",")
+	return strings.Join(all[:len(all)-1], ",")
 }

@@ -43,6 +43,27 @@ type Flags struct {
 	Recordings []string
 }
 
+// gates is the value of --feature-gates: values of repeated flags are joined.
+func (f Flags) gates() string {
+	var all []string
+	for _, s := range f.All() {
+		if s.Name == history.FeatureGates {
+			all = append(all, s.Value)
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// authority is the value of --peer-ca-file. The last one counts.
+func (f Flags) authority() (path string) {
+	for _, s := range f.All() {
+		if s.Name == gates.PeerCAFile {
+			path = s.Value
+		}
+	}
+	return path
+}
+
 // All returns all flags.
 func (f Flags) All() []gates.Set {
 	all := slices.Clone(f.File)
@@ -97,14 +118,19 @@ func Make(o Options) reports.UpgradePlan {
 	}
 	asked := p.Protection[0]
 	p.Notes = notes(o, p)
-	p.Avoid = avoid(p)
-	then := leadsTo(p, asked)
+	p.Demands = demands(from, to)
+	then := leadsTo(p, asked, o.Flags)
 	p.Findings = applying(o.Findings, p, asked, then)
+	p.Harms = harmful(p, asked)
+	p.Comparison = compared(o.Findings, p, o.Flags)
 	p.Sentence = sentence(p, asked)
-	p.Checklist = checklist(p, asked, then)
+	p.Checklist = checklist(p, asked, then, o.Flags)
 	p.Metrics = metrics(from, to)
 	p.Stop, p.Back = stop(p), back(p)
-	p.Rehearsal = rehearsal(o.Findings, p, asked)
+	p.Rehearsal = []reports.PlanScenario{}
+	for _, r := range rehearsal(o.Findings, p, asked, o.Flags) {
+		p.Rehearsal = append(p.Rehearsal, reports.PlanScenario{Name: r.spec.Scenario, Why: r.why, Command: r.spec.Command()})
+	}
 	return p
 }
 
@@ -116,19 +142,17 @@ func byDefault(all []reports.PlanResource) []reports.PlanResource {
 func sentence(p reports.UpgradePlan, asked reports.PlanProtection) string {
 	appears, vanishes := len(byDefault(p.Appears)), len(byDefault(p.Vanishes))
 	if len(p.Appears)+len(p.Vanishes) == 0 {
-		return fmt.Sprintf("%s and %s serve the same resources, so no server lacks what another one serves.", p.From, p.To)
+		return fmt.Sprintf("%s and %s serve the same resources, so no server lacks what another one serves. %s", p.From, p.To, asked.Sentence)
 	}
-	differ := fmt.Sprintf("%s and %s differ only in resources that have to be switched on", p.From, p.To)
-	if appears+vanishes > 0 {
-		differ = fmt.Sprintf("By default, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks", p.To,
-			counted(appears, "resource"), p.From, counted(vanishes, "resource"))
+	if appears+vanishes == 0 {
+		return fmt.Sprintf("%s and %s differ only in resources that have to be switched on. %s", p.From, p.To, asked.Sentence)
 	}
-	harm := ""
-	if n := len(slices.DeleteFunc(slices.Clone(p.Findings),
-		func(f reports.PlanFinding) bool { return !f.Harms || f.Flags != reports.PlanYourFlags })); n > 0 {
-		harm = fmt.Sprintf(" %s may delete objects or leave some behind.", counted(n, "known defect"))
+	with := "By default"
+	if slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.On == reports.PlanNotRecorded }) {
+		with = "With every API on"
 	}
-	return differ + ". " + asked.Sentence + harm
+	return fmt.Sprintf("%[5]s, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks. %[6]s", p.To,
+		counted(appears, "resource"), p.From, counted(vanishes, "resource"), with, asked.Sentence)
 }
 
 // counted is a number with its noun.
@@ -175,16 +199,4 @@ func skips(from, to string) bool {
 		return false
 	}
 	return b-a > 1
-}
-
-func avoid(p reports.UpgradePlan) []string {
-	var all []string
-	if len(p.Appears) > 0 {
-		all = append(all, fmt.Sprintf("Use nothing that only %s serves until the last server is upgraded: create no such object, and install no controller and no chart that needs one. A 404 then harms nobody.", p.To))
-	}
-	if len(p.Vanishes) > 0 {
-		all = append(all, fmt.Sprintf("Before the first server is upgraded, move clients away from the API versions that only %s serves. Objects stay: the servers serve them in other API versions of the same group.", p.From))
-	}
-	return append(all, "Delete no namespace, no owner of other objects and no CustomResourceDefinition between the first and the last step.",
-		"Upgrade one server at a time, and keep the time in which both versions run short.")
 }

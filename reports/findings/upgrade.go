@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/mod/semver"
 )
@@ -19,6 +20,8 @@ type Upgrade struct {
 	Proxy Effect `json:"proxy"`
 	// Needs is what the cluster or the pair of versions must have in addition; empty for nothing.
 	Needs Need `json:"needs,omitempty"`
+	// Condition groups findings by what must happen first.
+	Condition Condition `json:"condition"`
 	// When is what triggers the defect. Deleted is what is deleted, and Hangs what waits, stays
 	// behind or fails. Noticed is who notices it, and by what. Lasts is for how long.
 	When    string `json:"when"`
@@ -39,14 +42,32 @@ const (
 	EffectAny     Effect = "any"
 )
 
-// Need is a condition of a finding.
+// Need is what a cluster or a pair of versions must have for a finding.
 type Need string
 
-// These are all conditions.
+// These are all needs.
 const (
 	NeedSubresources    Need = "subresources"     // the versions have a resource with different subresources
 	NeedCustomResources Need = "custom resources" // the cluster has custom resources or aggregated APIs
 )
+
+// Condition is what must happen, or be there, before a defect shows.
+type Condition string
+
+// These are all conditions of a defect.
+const (
+	ConditionUpgrade         Condition = "upgrade" // an upgrade without any fault
+	ConditionPartition       Condition = "partition"
+	ConditionCrash           Condition = "crash" // a server is killed, hangs or breaks off an answer
+	ConditionRollback        Condition = "rollback"
+	ConditionConfiguration   Condition = "configuration" // flags, certificates or host names are wrong
+	ConditionCustomResources Condition = "custom resources"
+)
+
+// Conditions are all conditions of a defect, in the order in which an operator meets them.
+var Conditions = []Condition{
+	ConditionUpgrade, ConditionPartition, ConditionCrash, ConditionRollback, ConditionConfiguration, ConditionCustomResources,
+}
 
 // Includes reports whether servers of a version, such as "v1.36.3", have the defect, as far as its
 // version decides.
@@ -73,6 +94,9 @@ func (u *Upgrade) validate() error {
 	case "", NeedSubresources, NeedCustomResources:
 	default:
 		return fmt.Errorf("needs %q; it is empty, %q or %q", u.Needs, NeedSubresources, NeedCustomResources)
+	}
+	if !slices.Contains(Conditions, u.Condition) {
+		return fmt.Errorf("condition %q; it is one of %q", u.Condition, Conditions)
 	}
 	if u.When == "" || u.Deleted == "" || u.Hangs == "" || u.Noticed == "" || u.Lasts == "" {
 		return errors.New("it says when, what is deleted, what hangs, who notices, and for how long")

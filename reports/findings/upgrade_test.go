@@ -29,7 +29,7 @@ func TestAFindingIncludesVersions(t *testing.T) {
 }
 
 func TestAnUpgradeThatSaysTooLittleIsRefused(t *testing.T) {
-	whole := Upgrade{Since: "1.35", Proxy: EffectOn, When: "a", Deleted: "b", Hangs: "c", Noticed: "d", Lasts: "e"}
+	whole := Upgrade{Since: "1.35", Proxy: EffectOn, Condition: ConditionCrash, When: "a", Deleted: "b", Hangs: "c", Noticed: "d", Lasts: "e"}
 	if err := whole.validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +38,7 @@ func TestAnUpgradeThatSaysTooLittleIsRefused(t *testing.T) {
 		`"x" is not a minor`:  func(u *Upgrade) { u.Until = "x" },
 		`proxy "true"`:        func(u *Upgrade) { u.Proxy = "true" },
 		`needs "luck"`:        func(u *Upgrade) { u.Needs = "luck" },
+		`condition "luck"`:    func(u *Upgrade) { u.Condition = "luck" },
 		"what is deleted":     func(u *Upgrade) { u.Deleted = "" },
 	} {
 		u := whole

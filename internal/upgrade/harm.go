@@ -1,0 +1,175 @@
+package upgrade
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
+)
+
+// mostHarms limits the harms of a plan's first screen.
+const mostHarms = 3
+
+// harmful returns what can do harm with the flags of the servers, the worst first. Only what is
+// served by default counts, or what may be, where the defaults are not recorded.
+func harmful(p reports.UpgradePlan, asked reports.PlanProtection) (all []reports.PlanHarm) {
+	appears, vanishes := byDefault(p.Appears), byDefault(p.Vanishes)
+	recordings := "the recordings of what " + p.From + " and " + p.To + " serve"
+	if gone := unreachable(vanishes); len(gone) > 0 {
+		all = append(all, reports.PlanHarm{
+			What: fmt.Sprintf("%s serves %s in no version. Their objects stay in etcd, and nobody can read or delete them. Their finalizers are never removed.",
+				p.To, kinds(gone)),
+			Whom: "who has such objects", Source: recordings,
+		})
+	}
+	if open := exposed(p, asked); len(open) > 0 {
+		all = append(all, reports.PlanHarm{
+			What: "Until the last server is upgraded, " + strings.Join(open, "; ") + ". The garbage collector takes a 404 for the end of an owner, and deletes the " +
+				"dependents. When a namespace is deleted, objects of such a kind can stay in etcd.",
+			Whom:   "objects of these kinds and their dependents; clients that use these kinds get 404 at some servers",
+			Source: "docs/controllers.md, finding 12",
+		})
+	}
+	if len(vanishes) > 0 {
+		all = append(all, reports.PlanHarm{
+			What: "After the upgrade, an ownerReference whose apiVersion has vanished is never resolved: the garbage collector tries again without end, and does not " +
+				"delete the dependent.",
+			Whom:   "dependents of objects of " + kinds(vanishes),
+			Source: recordings + "; k8s.io/kubernetes pkg/controller/garbagecollector, restMappingError",
+		})
+	}
+	if cases := inCases(p.Findings, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && f.Harms }); cases != "" && len(appears)+len(vanishes) > 0 && len(exposed(p, asked)) == 0 {
+		all = append(all, reports.PlanHarm{
+			What: "A server answers 404 for a kind that another one serves, " + cases + ". Then the garbage collector deletes dependents of owners of such a kind, and " +
+				"objects of such a kind stay in etcd when their namespace is deleted.",
+			Whom: "objects of the kinds that only one version serves, and their dependents", Source: "docs/findings.md",
+		})
+	}
+	if cases := inCases(p.Findings, func(f reports.PlanFinding) bool {
+		return f.Flags == reports.PlanYourFlags && !f.Harms && f.Condition == conditions[findings.ConditionUpgrade]
+	}); cases != "" {
+		all = append(all, reports.PlanHarm{What: "Clients get wrong answers, or find no answer, " + cases + ".", Whom: "clients; nothing is deleted", Source: "docs/findings.md"})
+	}
+	return all[:min(len(all), mostHarms)]
+}
+
+// exposed says which servers answer 404 for what only the other version serves.
+func exposed(p reports.UpgradePlan, c reports.PlanProtection) (open []string) {
+	for i, lacks := range [][]reports.PlanResource{byDefault(p.Appears), byDefault(p.Vanishes)} {
+		if way := c.Ways[i]; len(lacks) > 0 && !way.Protected {
+			open = append(open, fmt.Sprintf("%s answers 404 for %s, which only %s serves", way.At, kinds(lacks), way.For))
+		}
+	}
+	return open
+}
+
+// unreachable returns the resources that the other version serves in no version.
+func unreachable(all []reports.PlanResource) []reports.PlanResource {
+	return slices.DeleteFunc(slices.Clone(all), func(r reports.PlanResource) bool { return r.Subresource != "" || len(r.Other) > 0 })
+}
+
+// mostKinds limits the names of a sentence.
+const mostKinds = 4
+
+// kinds names resources, at most mostKinds of them.
+func kinds(all []reports.PlanResource) string {
+	var names []string
+	for _, r := range all {
+		names = append(names, "`"+r.Name()+"`")
+	}
+	if more := len(names) - mostKinds; more > 0 {
+		names = append(names[:mostKinds], fmt.Sprintf("%d more", more))
+	}
+	if last := len(names) - 1; last > 0 {
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+	return names[0]
+}
+
+// inCases names findings by their conditions: "in every upgrade (findings 2, 17), in a rollback
+// (finding 22)". It is "" for none.
+func inCases(all []reports.PlanFinding, is func(reports.PlanFinding) bool) string {
+	numbers := map[string][]string{}
+	var order []string
+	for _, f := range all {
+		if is(f) {
+			if len(numbers[f.Condition]) == 0 {
+				order = append(order, f.Condition)
+			}
+			numbers[f.Condition] = append(numbers[f.Condition], fmt.Sprint(f.Number))
+		}
+	}
+	for i, condition := range order {
+		noun := "finding "
+		if len(numbers[condition]) > 1 {
+			noun = "findings "
+		}
+		order[i] = condition + " (" + noun + strings.Join(numbers[condition], ", ") + ")"
+	}
+	return strings.Join(order, ", ")
+}
+
+// compared compares the servers with and without a proxy that passes requests on in both
+// directions, by the harm that there is.
+func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (changes []reports.PlanChange) {
+	with := protection(p.From, p.To, "", flags.protecting(protection(p.From, p.To, "", flags)))
+	if !with.Ways[0].Protected || !with.Ways[1].Protected || len(p.Appears)+len(p.Vanishes) == 0 {
+		return nil
+	}
+	without := with
+	without.Old.PassesOn, without.New.PassesOn, without.Ways[0].Protected, without.Ways[1].Protected = false, false, false, false
+	add := func(change, text, cases string) {
+		if cases != "" {
+			changes = append(changes, reports.PlanChange{Change: change, Text: text + cases + "."})
+		}
+	}
+	if open := exposed(p, without); len(open) > 0 {
+		add(reports.PlanDisappears, "404, from the first to the last upgraded server, for kinds that only the other version serves, and with it wrong deletions and "+
+			"leftovers while nothing else fails", " (docs/controllers.md)")
+	}
+	// with the proxy as what was asked for, the findings that only it has are "with your flags"
+	found := applying(all, p, with, without)
+	both := func(f reports.PlanFinding) bool {
+		i := slices.IndexFunc(all, func(g findings.Finding) bool { return g.Number == f.Number })
+		return len(serversWith(all[i], p, without)) > 0
+	}
+	on := func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && !both(f) }
+	add(reports.PlanRarer, "wrong deletions and leftovers ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && f.Harms }))
+	add(reports.PlanRemains, "wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
+	add(reports.PlanComes, "wrong or missing answers, which delete nothing, ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && !f.Harms }))
+	return changes
+}
+
+// protecting returns the flags with those that switch the proxy on, as far as the servers lack them.
+func (f Flags) protecting(asked reports.PlanProtection) Flags {
+	if !asked.Old.Gate || !asked.New.Gate {
+		f.FeatureGates = withGate(f.gates())
+	}
+	f.PeerCAFile = cmp.Or(f.authority(), peerCA)
+	return f
+}
+
+// componentPrefix names the component of a feature gate. Source: k8s.io/component-base compatibility.
+const componentPrefix = "kube:"
+
+// withGate adds the feature gate of the proxy to a value of --feature-gates. A gate without the
+// prefix kube: ends a server whose other gates have one.
+func withGate(gates string) string {
+	var all []string
+	prefix := ""
+	for gate := range strings.SplitSeq(gates, ",") {
+		gate = strings.TrimSpace(gate)
+		name, prefixed := strings.CutPrefix(gate, componentPrefix)
+		if prefixed {
+			prefix = componentPrefix
+		}
+		if name, _, _ = strings.Cut(name, "="); name != "" && strings.TrimSpace(name) != scenario.Gate {
+			all = append(all, gate)
+		}
+	}
+	return strings.Join(append(all, prefix+gateOn), ",")
+}
