@@ -84,7 +84,7 @@ func (i Invariant) verdict(t *tally) Verdict {
 	case v.Violations > 0:
 		v.Outcome = OutcomeFail
 	case len(doubts) > 0:
-		if others := f.run.Unnamed; len(others) > 0 {
+		if others := f.run.Unnamed; v.About && len(others) > 0 {
 			doubts = append(doubts, "the cluster has servers that the run did not ask: "+strings.Join(others, ", "))
 		}
 		v.Outcome, v.Reason = OutcomeInconclusive, strings.Join(doubts, "; ")

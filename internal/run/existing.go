@@ -71,14 +71,14 @@ func (*existingBackend) check(p *Plan) error {
 // prepare asks the servers for their versions, and whether their own proxies are on. The run is one
 // from the oldest to the newest of these versions.
 func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
-	var unanswered *existing.UnansweredError
+	var unanswered existing.Unanswered
 	switch b.seen, err = existing.Look(ctx, b.ways); {
 	case errors.As(err, &unanswered):
 		return &Error{KindNotRun, err}
 	case err != nil:
 		return wrong(err)
 	}
-	if b.told == "" && len(p.Spec.DirectContexts) == 0 && slices.Contains(slices.Collect(maps.Values(b.seen.Proxies)), true) {
+	if b.told == "" && len(p.Spec.DirectContexts) == 0 && len(b.seen.On) > 0 {
 		p.Spec.Subject = scenario.SubjectBuiltin
 	}
 	versions := slices.SortedFunc(maps.Values(b.seen.Versions), semver.Compare)
@@ -126,6 +126,10 @@ func (*existingBackend) dryRun(*Plan, io.Writer) error { return nil } // DryRun 
 
 func (b *existingBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	facts := b.facts(j.Spec.Subject)
+	var proxyless []string
+	if j.Spec.Subject == scenario.SubjectBuiltin {
+		proxyless = b.seen.Off
+	}
 	if err := j.begin(programs{}, slices.Concat(Machine(), []string{"servers that ran already; requests that read, no audit logs"}, facts)...); err != nil {
 		return err
 	}
@@ -135,7 +139,7 @@ func (b *existingBackend) carryOut(ctx context.Context, j *job, judge func(cut e
 	}
 	made, err := record(ctx, j.Dir, j.manifest(programs{}), engine.Options{Status: j.status, ReadOnly: true},
 		func(r *history.Recorder) (*existing.Cluster, error) {
-			return existing.New(b.ways, b.seen, j.Spec.Subject == scenario.SubjectBuiltin, r, j.status)
+			return existing.New(b.ways, b.seen.Versions, proxyless, r, j.status)
 		})
 	if made == nil {
 		return err
@@ -148,22 +152,14 @@ func (b *existingBackend) carryOut(ctx context.Context, j *job, judge func(cut e
 // facts says what is known of the servers, and what is not judged.
 func (b *existingBackend) facts(subject string) []string {
 	all := []string{"not judged, since it cannot be seen from outside: " + strings.Join(b.unseen, ", ")}
-	for _, state := range []struct {
-		is   bool
-		word string
-	}{{true, "on"}, {false, "off"}} {
-		var of []string
-		for _, way := range b.ways {
-			if on, known := b.seen.Proxies[way.Name]; known && on == state.is {
-				of = append(of, way.Name)
-			}
-		}
-		if len(of) > 0 {
-			all = append(all, fmt.Sprintf("kube-apiserver's own proxy (%s) is %s: %s", scenario.Gate, state.word, strings.Join(of, ", ")))
-		}
+	if on := b.seen.On; len(on) > 0 {
+		all = append(all, fmt.Sprintf("kube-apiserver's own proxy (%s) is on: %s", scenario.Gate, strings.Join(on, ", ")))
+	}
+	if off := b.seen.Off; len(off) > 0 {
+		all = append(all, fmt.Sprintf("kube-apiserver's own proxy (%s) is off: %s", scenario.Gate, strings.Join(off, ", ")))
 	}
 	if subject == SubjectExternal {
-		all = append(all, "whose proxy this is is not known, so no finding explains a violation; --subject builtin says that it is kube-apiserver's own")
+		all = append(all, "it is not known whose proxy this is, so no finding explains a violation; --subject builtin says that it is kube-apiserver's own")
 	}
 	if len(b.seen.Unnamed) > 0 {
 		all = append(all, "the cluster has servers that no context names: "+strings.Join(b.seen.Unnamed, ", ")+

@@ -185,7 +185,7 @@ func TestKubeconfigs(t *testing.T) {
 		{"forbidden", KindUsage, "the user may not read /api at https://\n(403): bind the user the ClusterRole system:discovery"},
 		{"no-token", KindUsage, "the user may not read /api"},
 		{"expired", KindUsage, "does not accept the user's credentials (401): renew them"},
-		{"no-scheme", KindUsage, `server "10.0.0.1:6443" is not an https URL, and client-go would ask it without TLS: write https://`},
+		{"no-scheme", KindUsage, `server "10.0.0.1:6443" is not an https URL, so client-go would not use TLS: write https://`},
 		{"http", KindUsage, `server "http://10.0.0.1:6443" is not an https URL`},
 		{"auth-provider", KindUsage, `user "me" has the auth-provider "gcp"` + "\ngive the user an exec plugin or a token"},
 		{"exec", accepted, "builtin"},
@@ -203,10 +203,11 @@ func TestKubeconfigs(t *testing.T) {
 		{"no-metrics --subject=builtin", accepted, "builtin"},
 		{"two --subject=external", accepted, "external"},
 		{"two --subject=none", KindUsage, `--subject "none": the backend existing has external, builtin`},
+		{"two-names --contexts=a,a2 --direct-contexts=a2,a2", KindUsage, `contexts "a" and "a2" lead to the same server`},
 		{"clusters", KindUsage, `contexts "a" and "elsewhere" lead to different clusters`},
 		{"no-apiserver", KindNotRun, `ask server "web" at https://` + "\n/api"},
 		{"gates", accepted, "builtin\nis on: a\nis off: plain"},
-		{"no-gates", accepted, "external\nis off: plain, plain2\nservers that no context names: number 3 of cp-1, cp-2, cp-3"},
+		{"no-gates", accepted, "external\nis off: plain, plain2\nservers that no context names: 1 of cp-1, cp-2, cp-3"},
 		{"insecure", KindUsage, "skips TLS verification"},
 		{"proxied", KindUsage, "it has a proxy-url"},
 		{"path", KindUsage, "has a path"},
@@ -221,6 +222,8 @@ func TestKubeconfigs(t *testing.T) {
 				switch name, value, flag := strings.Cut(word, "="); {
 				case name == "--contexts":
 					spec.Contexts = strings.Split(value, ",")
+				case name == "--direct-contexts":
+					spec.DirectContexts = strings.Split(value, ",")
 				case flag:
 					spec.Subject = value
 				default:

@@ -25,7 +25,7 @@ const requestTimeout = 10 * time.Second
 type Cluster struct {
 	endpoints []Endpoint
 	servers   map[string]*server
-	proxyless []string // servers whose own proxy is off while it is tested
+	proxyless []string // see New
 	recorder  Recorder
 	status    func(string, ...any)
 
@@ -47,15 +47,14 @@ type server struct {
 	incarnation int
 }
 
-// New prepares the clients. builtin is true if the kube-apiservers' own proxies are tested. No
-// connection is made before Start. Close ends everything that Start began.
-func New(endpoints []Endpoint, seen Seen, builtin bool, recorder Recorder, status func(string, ...any)) (*Cluster, error) {
-	c := &Cluster{endpoints: endpoints, servers: map[string]*server{}, recorder: recorder, status: status, stop: func() {}}
+// New prepares the clients. proxyless are the servers whose own proxy is off although it is tested.
+// No connection is made before Start. Close ends everything that Start began.
+func New(endpoints []Endpoint, versions map[string]string, proxyless []string, recorder Recorder, status func(string, ...any)) (*Cluster, error) {
+	c := &Cluster{
+		endpoints: endpoints, servers: map[string]*server{}, proxyless: proxyless, recorder: recorder, status: status, stop: func() {},
+	}
 	for _, e := range endpoints {
-		s := &server{Endpoint: e, version: seen.Versions[e.Name]}
-		if on, known := seen.Proxies[e.Name]; builtin && known && !on {
-			c.proxyless = append(c.proxyless, e.Name)
-		}
+		s := &server{Endpoint: e, version: versions[e.Name]}
 		configs := []*rest.Config{e.Direct}
 		if e.FrontDoor != e.Direct {
 			configs = append(configs, e.FrontDoor)

@@ -7,12 +7,10 @@ package existing
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -105,24 +103,18 @@ func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
 		}
 		endpoints = append(endpoints, endpoint)
 	}
-	return endpoints, checkDistinct(endpoints)
+	return endpoints, nil
 }
 
 // howTo says how a server gets a context of its own.
 const howTo = "kubectl config set-cluster NAME --server https://ADDRESS:6443 --certificate-authority FILE, " +
 	"and kubectl config set-context NAME --cluster NAME --user USER"
 
-// part is one file of a list.
-type part struct {
-	*api.Config
-	path string
-}
-
 // load reads the files of a list, and merges them as kubectl does: of each name, only the entry of
 // the first file counts.
-func load(list string) (*api.Config, []part, error) {
+func load(list string) (*api.Config, []*api.Config, error) {
 	merged := api.NewConfig()
-	var files []part
+	var files []*api.Config
 	for _, path := range filepath.SplitList(list) {
 		if path == "" {
 			continue
@@ -138,7 +130,7 @@ func load(list string) (*api.Config, []part, error) {
 		add(merged.Contexts, one.Contexts)
 		add(merged.Clusters, one.Clusters)
 		add(merged.AuthInfos, one.AuthInfos)
-		files = append(files, part{one, path})
+		files = append(files, one)
 	}
 	return merged, files, nil
 }
@@ -153,7 +145,7 @@ func add[T any](to, from map[string]*T) {
 
 // checkContext refuses a context with which client-go would ask other servers, or as another user,
 // than the file says.
-func checkContext(config *api.Config, files []part, name string) error {
+func checkContext(config *api.Config, files []*api.Config, name string) error {
 	context := config.Contexts[name]
 	if context == nil {
 		return fmt.Errorf("no context %q: it has %s", name, strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
@@ -185,7 +177,7 @@ func checkContext(config *api.Config, files []part, name string) error {
 			continue
 		}
 		return fmt.Errorf("context %q: kubectl and skewproof ignore the %s of %s, because a file before it has another one of that name: "+
-			"give each server names of its own: %s", name, what, f.path, howTo)
+			"give each server names of its own: %s", name, what, own.LocationOfOrigin, howTo)
 	}
 	return nil
 }
@@ -202,10 +194,8 @@ func same[T any](a, b *T) bool {
 func checkUsable(c *rest.Config) error {
 	u, err := url.Parse(c.Host)
 	switch {
-	case err == nil && u.Scheme == "http":
-		return fmt.Errorf("server %q is not an https URL: without TLS nobody knows who answers; give the https address", c.Host)
 	case err != nil || u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("server %q is not an https URL, and client-go would ask it without TLS: write https://HOST:PORT", c.Host)
+		return fmt.Errorf("server %q is not an https URL, so client-go would not use TLS: write https://HOST:PORT", c.Host)
 	case strings.Trim(u.Path, "/") != "":
 		return fmt.Errorf("server %q has a path: give the URL of the server itself, not of a load balancer", c.Host)
 	case c.Insecure:
@@ -223,30 +213,6 @@ func checkUsable(c *rest.Config) error {
 		return fmt.Errorf("its certificates or keys cannot be used: %w (kubectl config view leaves them out unless it is called with --raw)", err)
 	}
 	return nil
-}
-
-// checkDistinct refuses contexts with one address.
-func checkDistinct(endpoints []Endpoint) error {
-	seen := map[string]string{}
-	for _, endpoint := range endpoints {
-		for _, c := range []*rest.Config{endpoint.FrontDoor, endpoint.Direct} { // one server behind two proxies would count as two
-			if other := seen[address(c)]; other != "" && other != endpoint.Name {
-				return fmt.Errorf("contexts %q and %q lead to the same server, %s: give each server a context of its own, not the load balancer's: %s",
-					other, endpoint.Name, c.Host, howTo)
-			}
-			seen[address(c)] = endpoint.Name
-		}
-	}
-	return nil
-}
-
-// address is the host:port of a configuration. It is the same for different spellings of a URL.
-func address(c *rest.Config) string {
-	u, err := url.Parse(c.Host)
-	if err != nil { // checkUsable refuses it
-		return c.Host
-	}
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), "443"))
 }
 
 // sameCredentials reports whether two configurations surely name one user.

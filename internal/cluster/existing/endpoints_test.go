@@ -92,21 +92,6 @@ func TestDirectWays(t *testing.T) {
 	}
 }
 
-// If one kube-apiserver answered for two servers, the resources of one would count as those of
-// both.
-func TestDirectWaysThatLeadToOneServerAreRefused(t *testing.T) {
-	path := kubeconfig(t, "- name: c\n  context:", "- name: own\n  context: {cluster: own, user: c}\n- name: again\n  context: {cluster: own, user: c}\n- name: c\n  context:",
-		"users:\n", "- name: own\n  cluster: {server: 'https://127.0.0.9:6444'}\nusers:\n")
-	for _, direct := range [][]string{{"own", "own"}, {"own", "again"}, {"own", "a"}, {"b", "a"}} {
-		if _, err := Endpoints(path, []string{"a", "b"}, direct); err == nil || !strings.Contains(err.Error(), `contexts "a" and "b" lead to the same server`) {
-			t.Errorf("behind a and b %q: error %v, want one that says that they lead to the same server", direct, err)
-		}
-	}
-	if _, err := Endpoints(path, []string{"a", "b"}, []string{"a", "own"}); err != nil {
-		t.Errorf("a proxy that is part of its kube-apiserver, and one that is a separate process: %v", err)
-	}
-}
-
 // A list of files forms one configuration, as for kubectl.
 func TestEndpointsOfSeveralFiles(t *testing.T) {
 	first := kubeconfig(t)
@@ -158,9 +143,6 @@ func TestEndpointsRefuses(t *testing.T) {
 		"no such user":          {[]string{"cluster: b, user: b}", "cluster: b, user: nope}"}, "", `kubeconfig, context "b": there is no user "nope"`},
 		"no user of that name":  {[]string{", user: b}", ", user: nope}", ", user: a}", ", user: nope}", ", user: c}", ", user: nope}"}, "", `there is no user "nope"`},
 		"one server":            {nil, "a", "two servers at least"},
-		"a load balancer":       {[]string{"127.0.0.2", "127.0.0.1"}, "", `contexts "a" and "b" lead to the same server`},
-		"the same with a slash": {[]string{"127.0.0.2:6443", "127.0.0.1:6443/"}, "", `contexts "a" and "b" lead to the same server`},
-		"the same in capitals":  {[]string{"127.0.0.1:6443", "cp.example:443", "127.0.0.2:6443", "CP.example"}, "", `contexts "a" and "b" lead to the same server`},
 		"not verified":          {[]string{"6443', certificate-authority:", "6443', insecure-skip-tls-verify: true, x:"}, "", "skips TLS verification"},
 		"plain HTTP":            {[]string{"https://127.0.0.3", "http://127.0.0.3"}, "", "not an https URL"},
 		"a path":                {[]string{"127.0.0.3:6443", "127.0.0.3:6443/clusters/x"}, "", "has a path"},

@@ -3,7 +3,6 @@ package existing
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,7 +21,8 @@ const identityLeases = "apiserver.kubernetes.io/identity=kube-apiserver"
 
 // unnamed returns the servers of the cluster that none of the doors leads to. It knows the servers
 // by their identity leases and by the endpoints of the Service kubernetes, as the first server
-// lists them. An error says that neither can be read.
+// lists them. Nothing connects a lease with an address for certain, so the numbers decide, and the
+// names only describe.
 func unnamed(ctx context.Context, doors []*door) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -39,58 +39,44 @@ func unnamed(ctx context.Context, doors []*door) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the endpoints of the Service kubernetes: %w", err)
 	}
-	return others(doors, leases.Items, endpoints.Items), nil
-}
-
-// others compares the doors with the cluster's own records. Nothing connects a lease with an
-// address for certain, so the numbers decide, and the names only describe.
-func others(doors []*door, leases []coordinationv1.Lease, endpoints []discoveryv1.EndpointSlice) []string {
-	named := map[string]bool{} // servers
-	known := map[string]bool{} // their names and addresses
+	named, known := map[string]bool{}, map[string]bool{} // servers; their names and addresses
 	for _, d := range doors {
 		named[d.server] = true
-		known[d.server] = true
-		for _, name := range d.names {
+		for _, name := range append(d.names, d.server, hostOf("//"+d.address), hostOf(d.config.Host)) {
 			known[name] = true
-		}
-		if host, _, err := net.SplitHostPort(d.address); err == nil {
-			known[host] = true
-		}
-		if u, err := url.Parse(d.config.Host); err == nil {
-			known[u.Hostname()] = true
 		}
 	}
 	var hosts, strange, addresses []string
-	for _, l := range valid(leases) {
+	for _, l := range valid(leases.Items) {
 		host := l.Labels[corev1.LabelHostname]
 		if hosts = append(hosts, host); !known[host] {
 			strange = append(strange, host)
 		}
 	}
-	for _, slice := range endpoints {
+	for _, slice := range endpoints.Items {
 		for _, e := range slice.Endpoints {
-			for _, a := range e.Addresses {
-				if !known[a] && !slices.Contains(addresses, a) {
-					addresses = append(addresses, a)
-				}
-			}
+			addresses = append(addresses, slices.DeleteFunc(e.Addresses, func(a string) bool { return known[a] })...)
 		}
 	}
-	slices.Sort(addresses)
-	switch missing := max(len(hosts)-len(named), len(addresses)); {
+	missing := max(len(hosts)-len(named), len(addresses))
+	switch {
 	case missing <= 0:
-		return nil
+		return nil, nil
 	case len(strange) == missing:
-		return strange
+		return strange, nil
 	case len(addresses) == missing:
-		return addresses
-	default:
-		var all []string
-		for i := range missing {
-			all = append(all, fmt.Sprintf("number %d of %s", len(named)+i+1, strings.Join(hosts, ", ")))
-		}
-		return all
+		return addresses, nil
 	}
+	return []string{fmt.Sprintf("%d of %s", missing, strings.Join(hosts, ", "))}, nil
+}
+
+// hostOf is the host of a URL; empty if it has none.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // valid returns the leases that have not expired, by the clocks of the servers. A peer asks a

@@ -88,7 +88,7 @@ func TestAServerThatComesAndGoes(t *testing.T) {
 	ready.Store(true)
 	endpoint := endpoint(t, &ready)
 	record := &ledger{start: time.Now()}
-	c, err := New([]Endpoint{endpoint}, Seen{Proxies: map[string]bool{"a": false}}, true, record, func(string, ...any) {})
+	c, err := New([]Endpoint{endpoint}, nil, []string{"a"}, record, func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestAServerThatComesAndGoes(t *testing.T) {
 func TestStartNeedsEveryServer(t *testing.T) {
 	var ready atomic.Bool
 	endpoint := endpoint(t, &ready)
-	c, err := New([]Endpoint{endpoint}, Seen{}, false, &ledger{start: time.Now()}, func(string, ...any) {})
+	c, err := New([]Endpoint{endpoint}, nil, nil, &ledger{start: time.Now()}, func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestStartNeedsEveryServer(t *testing.T) {
 func TestNothingIsChanged(t *testing.T) {
 	var ready atomic.Bool
 	ready.Store(true)
-	c, err := New([]Endpoint{endpoint(t, &ready)}, Seen{}, false, &ledger{start: time.Now()}, func(string, ...any) {})
+	c, err := New([]Endpoint{endpoint(t, &ready)}, nil, nil, &ledger{start: time.Now()}, func(string, ...any) {})
 	if err != nil {
 		t.Fatal(err)
 	}
