@@ -41,7 +41,7 @@ func registerRun(flags *pflag.FlagSet, s *run.Spec) {
 // which runs they apply.
 func registerOwn(flags *pflag.FlagSet, s *run.Spec, where string) {
 	flags.StringArrayVar(&s.APIServerFlags, "kube-apiserver-flag", nil,
-		"a flag of your own for every kube-apiserver, as NAME=VALUE ("+where+"); may be repeated")
+		"a flag of your own for every kube-apiserver, as NAME=VALUE, or NAME to switch something on ("+where+"); may be repeated")
 	flags.Var(textFlag{&s.RuntimeConfig}, "runtime-config",
 		"the --runtime-config of every kube-apiserver; empty for the APIs that are on by default ("+where+")")
 	show(flags, "runtime-config", "api/all=true")

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/netip"
@@ -41,8 +42,7 @@ func (c *Cluster) balance() (end func(), err error) {
 	lines := log.New(output, "", log.LUTC|log.Ldate|log.Lmicroseconds)
 	checks, err := c.asAdmin() // servers may refuse anonymous requests
 	if err != nil {
-		_ = output.Close()
-		return nil, err
+		return nil, errors.Join(err, output.Close())
 	}
 	pool := balancer.NewPool(checks, lines.Printf)
 	pool.Refused = func(address string, err error) {

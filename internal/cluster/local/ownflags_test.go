@@ -1,11 +1,17 @@
 package local
 
 import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -159,5 +165,33 @@ func TestTheSidecarHasOwnFlagsAboutClients(t *testing.T) {
 	args := ProxyArguments(p, testFiles)
 	if !slices.Contains(args, "--anonymous-auth=false") || slices.Contains(args, "--profiling=false") {
 		t.Errorf("the sidecar has %q", args)
+	}
+}
+
+// The load balancer and the controllers' health are asked for as the administrator, because servers
+// may refuse anonymous requests.
+func TestTheAdministratorAsksForHealth(t *testing.T) {
+	c := &Cluster{config: Config{Files: Files{Keys: t.TempDir()}}}
+	if err := c.makeCredentials([]Place{place(scenario.SubjectBuiltin, 0, "a")}); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.LoadX509KeyPair(c.config.Files.key("serving-a.crt"), c.config.Files.key("serving-a.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TLS.VerifiedChains) == 0 || r.TLS.PeerCertificates[0].Subject.CommonName != users.AdminRequest.CommonName {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: c.pool("ca")}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	transport, err := c.asAdmin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lifecycle.Get(t.Context(), &http.Client{Transport: transport}, server.URL+"/healthz", io.Discard); err != nil {
+		t.Error(err)
 	}
 }
