@@ -12,8 +12,8 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// These are the exit codes. For bench, clients, diff, parity, replay and upstream-e2e, 0 to 2 have
-// other meanings.
+// These are the exit codes. For bench, clients, diff, parity, plan, replay and upstream-e2e, 0 to 2
+// have other meanings.
 const (
 	exitPass         = 0
 	exitFail         = 1

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -87,10 +88,7 @@ func content(name string, stdin io.Reader) ([]byte, error) {
 	from := stdin
 	if name != Stdin {
 		info, err := os.Stat(name) // before it is opened: a pipe without a writer would wait
-		var pathError *os.PathError
 		switch {
-		case errors.As(err, &pathError):
-			return nil, pathError.Err
 		case err != nil:
 			return nil, err
 		case info.IsDir():
@@ -98,7 +96,7 @@ func content(name string, stdin io.Reader) ([]byte, error) {
 		case !info.Mode().IsRegular():
 			return nil, fmt.Errorf("it is a pipe or a device and not a file; to read the standard input, give %s", Stdin)
 		case info.Size() > limit:
-			return nil, tooLarge(info.Size())
+			return nil, errTooLarge
 		}
 		file, err := os.Open(name)
 		if err != nil {
@@ -109,14 +107,12 @@ func content(name string, stdin io.Reader) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(from, limit+1))
 	if err == nil && len(body) > limit {
-		err = tooLarge(int64(len(body)))
+		err = errTooLarge
 	}
 	return body, err
 }
 
-func tooLarge(size int64) error {
-	return fmt.Errorf("it has %d bytes or more, and a configuration of a kube-apiserver has at most %d; is this the right file?", size, limit)
-}
+var errTooLarge = fmt.Errorf("it is larger than %d KiB, and a configuration of a kube-apiserver has some; is this the right file?", limit>>10)
 
 // reader collects what files say. name is that of the present one.
 type reader struct {
@@ -139,9 +135,7 @@ func (r *reader) read(name string, body []byte, commandLine bool) error {
 	case strings.TrimSpace(text) == "":
 		return errors.New("it is empty")
 	}
-	isMap, err := r.documents(text)
-	switch {
-	case isMap || !commandLine:
+	if isMap, err := r.documents(text); isMap || !commandLine {
 		return err
 	}
 	if err := r.take(CommandLine); err != nil {
@@ -165,10 +159,10 @@ func (r *reader) finish() (File, error) {
 
 // documents reads the documents of a text in YAML or JSON. isMap is false if the text is neither.
 func (r *reader) documents(text string) (isMap bool, err error) {
-	for i, one := range splitDocuments(text) {
+	for i, one := range separator.Split(text, -1) {
 		raw, err := yaml.YAMLToJSON([]byte(one))
 		if err != nil {
-			return isMap || looksLikeMap(one), fmt.Errorf("document %d: %w", i+1, err)
+			return isMap || object.MatchString(one), fmt.Errorf("document %d: %w", i+1, err)
 		}
 		if string(raw) == "null" {
 			continue
@@ -214,10 +208,12 @@ func notRead(tool string) error {
 		"such as /etc/kubernetes/manifests/kube-apiserver.yaml on a node", tool, tool)
 }
 
-// others are the groups of files that name the flags of kube-apiservers in their own way.
+// others are tools whose files name the flags of kube-apiservers in their own way, by the group of
+// the file or by one of its fields.
 var others = map[string]string{
 	"kops.k8s.io": "kOps", "kind.x-k8s.io": "kind", "cluster.x-k8s.io": "Cluster API", "controlplane.cluster.x-k8s.io": "Cluster API",
 	"bootstrap.cluster.x-k8s.io": "Cluster API", "minikube.sigs.k8s.io": "minikube", "k0s.k0sproject.io": "k0s",
+	"machine": "Talos", "kube_version": "kubespray", "kube_apiserver_feature_gates": "kubespray", "kube_kubeadm_apiserver_extra_args": "kubespray",
 }
 
 func (f *File) note(format string, args ...any) {
@@ -226,28 +222,11 @@ func (f *File) note(format string, args ...any) {
 	}
 }
 
-// splitDocuments splits a text at the lines that begin with three hyphens, as Kubernetes does.
-func splitDocuments(text string) (all []string) {
-	var one []string
-	for line := range strings.SplitSeq(text, "\n") {
-		if line == "---" || strings.HasPrefix(line, "--- ") {
-			all, one = append(all, strings.Join(one, "\n")), nil
-			line = strings.TrimPrefix(line, "---")
-		}
-		one = append(one, line)
-	}
-	return append(all, strings.Join(one, "\n"))
-}
-
-// looksLikeMap reports whether a text that is not valid YAML was meant to be an object.
-func looksLikeMap(text string) bool {
-	for line := range strings.SplitSeq(text, "\n") {
-		if strings.HasPrefix(line, "apiVersion:") || strings.HasPrefix(line, "kind:") || strings.HasPrefix(line, k3sArg) {
-			return true
-		}
-	}
-	return strings.HasPrefix(strings.TrimSpace(text), "{")
-}
+// separator matches the line before a document, and object the beginning of a document with fields.
+var (
+	separator = regexp.MustCompile(`(?m)^---(?: |$)`)
+	object    = regexp.MustCompile(`(?m)^(apiVersion:|kind:|` + k3sArg + `)|^\s*\{`)
+)
 
 // take makes this file one of a kind. A file is of one kind only.
 func (f *File) take(kind Kind) error {

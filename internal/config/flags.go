@@ -68,29 +68,19 @@ func (r *reader) k3s(raw []byte) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if tool := others[name]; tool != "" {
+			return notRead(tool)
+		}
 		if strings.TrimSuffix(name, "+") != k3sArg {
-			tool := ""
-			switch {
-			case name == "machine":
-				tool = "Talos"
-			case strings.HasPrefix(name, "kube_"):
-				tool = "kubespray"
-			}
-			if tool != "" {
-				return notRead(tool)
-			}
 			continue
 		}
-		if err := r.take(K3s); err != nil {
-			return err
-		}
 		var list []string
-		if err := scalar(name, fields[name], &list); err != nil {
-			var one string
-			if scalar(name, fields[name], &one) != nil {
-				return fmt.Errorf("%w; want a list of NAME=VALUE in quotes", err)
-			}
-			list = []string{one}
+		raw := fields[name]
+		if raw[0] == '"' { // one flag
+			raw = slices.Concat([]byte("["), raw, []byte("]"))
+		}
+		if err := errors.Join(r.take(K3s), scalar(name, raw, &list)); err != nil {
+			return fmt.Errorf("%w; want a list of NAME=VALUE in quotes", err)
 		}
 		for _, arg := range list {
 			r.Flags = append(r.Flags, flagsOf([]string{"--" + strings.TrimLeft(arg, "-")}, r.name)...)
@@ -99,11 +89,12 @@ func (r *reader) k3s(raw []byte) error {
 	return nil
 }
 
-// environment matches the name of an environment variable.
-var environment = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
-
-// unhyphened matches a flag as k3s and people write it, without hyphens.
-var unhyphened = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*=`)
+// environment matches the assignment of a command line to an environment variable, and unhyphened a
+// flag as k3s has it.
+var (
+	environment = regexp.MustCompile(`^[A-Z][A-Z0-9_]*=(-.*)$`)
+	unhyphened  = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*=`)
+)
 
 // words reads the text of a command line: of kube-apiserver, or of k3s or RKE2 with
 // --kube-apiserver-arg, or flags alone. It may be of several lines.
@@ -112,41 +103,35 @@ func words(text, from string) ([]gates.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	line = slices.DeleteFunc(line, func(w string) bool { return w == "-" || w == "" })
-	for i, w := range line { // KUBE_APISERVER_OPTS="--a=b --c=d"
-		if name, value, ok := strings.Cut(w, "="); ok && environment.MatchString(name) && strings.HasPrefix(value, "-") {
-			inner, err := split(value)
-			if err != nil {
-				return nil, err
-			}
-			line = slices.Concat(line[:i], inner, line[i+1:])
-			break
+	if i := slices.IndexFunc(line, environment.MatchString); i >= 0 {
+		if line, err = split(environment.FindStringSubmatch(line[i])[1]); err != nil {
+			return nil, err
 		}
 	}
+	line = slices.DeleteFunc(line, func(w string) bool { return w == "-" || w == "" })
 	if i := slices.IndexFunc(line, func(w string) bool { return path.Base(w) == server }); i >= 0 {
 		line = line[i+1:]
 	}
-	var own []string
-	for i := 0; i < len(line); i++ {
-		name, value, has := strings.Cut(strings.TrimLeft(line[i], "-"), "=")
-		switch {
-		case name != k3sArg:
-		case has:
+	var own, all []string // the flags for kube-apiserver of k3s, and all words
+	for i, word := range line {
+		previous := ""
+		if i > 0 {
+			previous = line[i-1]
+		}
+		if value, is := strings.CutPrefix(strings.TrimLeft(word, "-"), k3sArg+"="); is {
 			own = append(own, "--"+value)
-		case i+1 < len(line):
-			i++
-			own = append(own, "--"+line[i])
+		} else if previous == "--"+k3sArg {
+			own = append(own, "--"+word)
 		}
-	}
-	if len(own) == 0 {
-		for _, w := range line {
-			if unhyphened.MatchString(w) && (len(own) == 0 || !takesNext(own[len(own)-1])) {
-				w = "--" + w
-			}
-			own = append(own, w)
+		if unhyphened.MatchString(word) && !takesNext(previous) {
+			word = "--" + word
 		}
+		all = append(all, word)
 	}
-	flags := flagsOf(own, from)
+	if len(own) > 0 {
+		all = own
+	}
+	flags := flagsOf(all, from)
 	if !slices.ContainsFunc(flags, func(s gates.Set) bool { return s.Name != "" }) {
 		return nil, errors.New("it has no flag; want a command line of kube-apiserver, such as 'ps -o args= -C kube-apiserver' prints it")
 	}

@@ -186,15 +186,15 @@ func (k *kubeadmFile) finish(f *File) error {
 
 // OldAPI returns a sentence if kubeadm of a version does not read the file.
 func (f File) OldAPI(version string) string {
-	reads := kubeadmAPIs[f.KubeadmAPI]
-	minor := semver.MajorMinor(version)
+	minor, reads := semver.MajorMinor(version), kubeadmAPIs[f.KubeadmAPI]
 	switch {
-	case f.KubeadmAPI == "", semver.Compare(minor, reads[0]) >= 0 && (reads[1] == "" || semver.Compare(minor, reads[1]) <= 0):
-		return ""
+	case f.KubeadmAPI == "":
+	case semver.Compare(minor, reads[0]) < 0:
+		return fmt.Sprintf("kubeadm %s does not read %s/%s, which came with %s.", minor, kubeadmGroup, f.KubeadmAPI, reads[0])
 	case reads[1] != "" && semver.Compare(minor, reads[1]) > 0:
 		return fmt.Sprintf("kubeadm %s does not read %s/%s. `kubeadm config migrate` of %s makes a newer file.", minor, kubeadmGroup, f.KubeadmAPI, reads[1])
 	}
-	return fmt.Sprintf("kubeadm %s does not read %s/%s, which came with %s.", minor, kubeadmGroup, f.KubeadmAPI, reads[0])
+	return ""
 }
 
 // configMap reads the ConfigMap in which kubeadm keeps its ClusterConfiguration.

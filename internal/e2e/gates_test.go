@@ -18,7 +18,7 @@ func TestRecordedGatesAreThoseOfARunningServer(t *testing.T) {
 		compareGates(t)
 		return
 	}
-	held := begin(t, "The cluster stays up", "--keep", "--no-load", "--at", "0", "--subject", "none", "--servers", "1", "--from", newPair.to, "--to", newPair.to)
+	held := begin(t, "The cluster stays up", "--keep", "--no-load", "--at", "0", "--subject", "none", "--servers", "2")
 	held.again(t, 2*time.Minute)
 	held.end(t, syscall.SIGINT)
 }
@@ -30,10 +30,15 @@ func compareGates(t *testing.T) {
 	must(t, err)
 	metrics, err := admin.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
 	must(t, err)
-	recording, err := gates.Find(newPair.to)
+	version, err := admin.Discovery().ServerVersion()
 	must(t, err)
-	decision, err := gates.Decide(newPair.to, nil)
+	recording, err := gates.Find(version.GitVersion)
 	must(t, err)
+	decision, err := gates.Decide(version.GitVersion, nil)
+	must(t, err)
+	if recording.Version != version.GitVersion {
+		t.Fatalf("%s is not recorded", version.GitVersion)
+	}
 	running := featureEnabled.FindAllStringSubmatch(string(metrics), -1)
 	if len(running) != len(recording.Gates) {
 		t.Errorf("the server has %d feature gates, and %d are recorded", len(running), len(recording.Gates))

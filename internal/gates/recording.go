@@ -5,6 +5,7 @@
 package gates
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,9 +36,9 @@ type Gate struct {
 }
 
 // Stage is the state of a feature gate since a minor version. Before v1.31, only the newest stage
-// is recorded, as of version 0.0.
+// is recorded.
 type Stage struct {
-	Since            string `json:"since"`
+	Since            string `json:"since,omitempty"`
 	Stage            string `json:"stage"` // ALPHA, BETA, DEPRECATED, PRE-ALPHA, or "" for GA
 	Default          bool   `json:"default,omitempty"`
 	Locked           bool   `json:"locked,omitempty"`
@@ -129,7 +130,7 @@ func (s Stage) spec() (spec featuregate.FeatureSpec, err error) {
 			spec.PreRelease = known.PreRelease
 		}
 	}
-	if spec.Version, err = version.Parse(s.Since); err != nil {
+	if spec.Version, err = version.Parse(cmp.Or(s.Since, "0.0")); err != nil {
 		return spec, err
 	}
 	if s.MinCompatibility != "" {

@@ -56,25 +56,12 @@ func Flags(name string, directories ...string) (body []byte, of string, err erro
 	return body, of, nil
 }
 
-// Nearest returns a version itself, if it is among others, or else the nearest patch of its minor
-// version, or "". Of two that are equally near, the older one is. A pre-release is farther from its
-// release than any other patch is.
+// Nearest returns a version itself, if it is among others. Else it returns the newest older patch
+// of its minor version, or else the oldest patch of it, or "".
 func Nearest(version string, among []string) (nearest string) {
-	patch := func(v string) (n int) {
-		_, _ = fmt.Sscanf(strings.TrimPrefix(semver.Canonical(v), semver.MajorMinor(v)), ".%d", &n)
-		if semver.Prerelease(v) != "" {
-			n -= 1000
-		}
-		return n
-	}
-	best := 0
 	for _, v := range slices.SortedFunc(slices.Values(among), semver.Compare) {
-		apart := max(patch(v)-patch(version), patch(version)-patch(v))
-		switch {
-		case v == version:
-			return v
-		case semver.MajorMinor(v) == semver.MajorMinor(version) && (nearest == "" || apart < best):
-			nearest, best = v, apart
+		if semver.MajorMinor(v) == semver.MajorMinor(version) && (nearest == "" || semver.Compare(v, version) <= 0) {
+			nearest = v
 		}
 	}
 	return nearest

@@ -1,16 +1,17 @@
 // Command kube-apiserver-flags writes the flags, the feature gates and the API groups of the
-// kube-apiserver of the version that it is built with, as JSON. Package gates reads it. It uses
-// reflection for feature gates, because v1.30 has no gates with a history, and not all versions
-// have dependencies.
+// kube-apiserver of the version that it is built with, as JSON. Package gates reads it and says
+// what the fields mean. The program uses reflection for feature gates, because v1.30 has no gates
+// with a history, and not all versions have dependencies.
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -23,31 +24,6 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-type stage struct {
-	Since   string `json:"since"`
-	Stage   string `json:"stage"`
-	Default bool   `json:"default,omitempty"`
-	Locked  bool   `json:"locked,omitempty"`
-	// MinCompatibility is the lowest --min-compatibility-version at which this stage counts.
-	MinCompatibility string `json:"minCompatibility,omitempty"`
-}
-
-type gate struct {
-	Name   string   `json:"name"`
-	Stages []stage  `json:"stages"`
-	Needs  []string `json:"needs,omitempty"`
-}
-
-type flag struct {
-	Name       string `json:"name"`
-	Type       string `json:"type"`
-	Default    string `json:"default,omitempty"`
-	NoValue    string `json:"noValue,omitempty"` // what the flag is without a value
-	Short      string `json:"short,omitempty"`
-	Hidden     bool   `json:"hidden,omitempty"`
-	Deprecated string `json:"deprecated,omitempty"`
-}
-
 func main() {
 	command := app.NewAPIServerCommand()
 	if len(os.Args) > 1 && os.Args[1] == "--version" {
@@ -55,88 +31,72 @@ func main() {
 		return
 	}
 	command.InitDefaultHelpFlag()
-	var flags []flag
+	lists := [3]map[string]any{{}, {}, {}} // by the name of an element
+	gates(lists[0])
 	command.Flags().VisitAll(func(f *pflag.Flag) {
-		flags = append(flags, flag{f.Name, f.Value.Type(), f.DefValue, f.NoOptDefVal, f.Shorthand, f.Hidden, f.Deprecated})
+		lists[1][f.Name] = object{"name": f.Name, "type": f.Value.Type(), "default": f.DefValue, "noValue": f.NoOptDefVal, "short": f.Shorthand,
+			"hidden": f.Hidden, "deprecated": f.Deprecated}.short()
 	})
-	fmt.Printf("{\n\"version\": %q,\n", version.Get().GitVersion)
-	list("gates", gates())
-	fmt.Println(",")
-	list("flags", flags)
-	fmt.Println(",")
-	list("groups", groups())
+	for _, scheme := range []*runtime.Scheme{legacyscheme.Scheme, apiextensions.Scheme, aggregator.Scheme} {
+		for _, gv := range scheme.PrioritizedVersionsAllGroups() {
+			lists[2][gv.Group] = gv.Group
+		}
+	}
+	fmt.Printf("{\n\"version\": %q", version.Get().GitVersion)
+	for i, name := range []string{"gates", "flags", "groups"} {
+		var lines []string // one element on each
+		for _, key := range slices.Sorted(maps.Keys(lists[i])) {
+			line, err := json.Marshal(lists[i][key])
+			if err != nil {
+				panic(err)
+			}
+			lines = append(lines, string(line))
+		}
+		fmt.Printf(",\n%q: [\n%s\n]", name, strings.Join(lines, ",\n"))
+	}
 	fmt.Println("\n}")
 }
 
-// list writes a member of an object, with one element of its list on each line.
-func list[T any](name string, all []T) {
-	fmt.Printf("%q: [", name)
-	for i, one := range all {
-		if i > 0 {
-			fmt.Print(",")
-		}
-		line, err := json.Marshal(one)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Printf("\n%s", line)
-	}
-	fmt.Print("\n]")
+type object map[string]any
+
+// short leaves out empty fields.
+func (o object) short() object {
+	maps.DeleteFunc(o, func(_ string, v any) bool { return reflect.ValueOf(v).IsZero() })
+	return o
 }
 
-// groups are the API groups that --runtime-config may name.
-func groups() (all []string) {
-	for _, scheme := range []*runtime.Scheme{legacyscheme.Scheme, apiextensions.Scheme, aggregator.Scheme} {
-		for _, gv := range scheme.PrioritizedVersionsAllGroups() {
-			all = append(all, gv.Group)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-func gates() (all []gate) {
+func gates(to map[string]any) {
 	known := reflect.ValueOf(utilfeature.DefaultMutableFeatureGate)
-	get := known.MethodByName("GetAllVersioned")
+	get, needs := known.MethodByName("GetAllVersioned"), known.MethodByName("Dependencies")
 	if !get.IsValid() {
 		get = known.MethodByName("GetAll")
 	}
-	var needs reflect.Value
-	if m := known.MethodByName("Dependencies"); m.IsValid() {
-		needs = m.Call(nil)[0]
-	}
 	for each := get.Call(nil)[0].MapRange(); each.Next(); {
-		g := gate{Name: each.Key().String()}
-		if specs := each.Value(); specs.Kind() == reflect.Slice {
+		stages, specs := []object{}, each.Value()
+		if specs.Kind() == reflect.Slice {
 			for i := range specs.Len() {
-				g.Stages = append(g.Stages, stageOf(specs.Index(i)))
+				stages = append(stages, stage(specs.Index(i)))
 			}
 		} else {
-			g.Stages = []stage{stageOf(specs)}
+			stages = append(stages, stage(specs))
 		}
+		gate := object{"name": each.Key().String(), "stages": stages}
 		if needs.IsValid() {
-			if of := needs.MapIndex(each.Key()); of.IsValid() {
-				for i := range of.Len() {
-					g.Needs = append(g.Needs, of.Index(i).String())
-				}
+			if of := needs.Call(nil)[0].MapIndex(each.Key()); of.IsValid() && of.Len() > 0 {
+				gate["needs"] = of.Interface()
 			}
 		}
-		all = append(all, g)
+		to[each.Key().String()] = gate
 	}
-	slices.SortFunc(all, func(a, b gate) int { return cmp.Compare(a.Name, b.Name) })
-	return all
 }
 
-func stageOf(spec reflect.Value) stage {
-	s := stage{
-		Since: "0.0", Stage: spec.FieldByName("PreRelease").String(),
-		Default: spec.FieldByName("Default").Bool(), Locked: spec.FieldByName("LockToDefault").Bool(),
+func stage(spec reflect.Value) object {
+	text := func(field string) string {
+		if v := spec.FieldByName(field); v.IsValid() && !v.IsNil() {
+			return v.Interface().(fmt.Stringer).String()
+		}
+		return ""
 	}
-	if v := spec.FieldByName("Version"); v.IsValid() && !v.IsNil() {
-		s.Since = v.Interface().(fmt.Stringer).String()
-	}
-	if v := spec.FieldByName("MinCompatibilityVersion"); v.IsValid() && !v.IsNil() {
-		s.MinCompatibility = v.Interface().(fmt.Stringer).String()
-	}
-	return s
+	return object{"since": text("Version"), "stage": spec.FieldByName("PreRelease").String(), "default": spec.FieldByName("Default").Bool(),
+		"locked": spec.FieldByName("LockToDefault").Bool(), "minCompatibility": text("MinCompatibilityVersion")}.short()
 }
