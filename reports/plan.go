@@ -205,7 +205,7 @@ type PlanChange struct {
 // These are the values of [PlanChange.Change].
 const (
 	PlanDisappears = "disappears"
-	PlanRarer      = "remains in some cases"
+	PlanRarer      = "remains for a time"
 	PlanRemains    = "remains"
 	PlanComes      = "comes"
 )

@@ -73,7 +73,7 @@ func unreachable(all []reports.PlanResource) []reports.PlanResource {
 }
 
 // mostKinds limits the names of a sentence.
-const mostKinds = 4
+const mostKinds = 3
 
 // kinds names resources, at most mostKinds of them.
 func kinds(all []reports.PlanResource) string {
@@ -140,7 +140,7 @@ func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (chang
 	on := func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && !both(f) }
 	add(reports.PlanRarer, "wrong deletions and leftovers ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && f.Harms }))
 	add(reports.PlanRemains, "wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
-	add(reports.PlanComes, "wrong or missing answers, which delete nothing, ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && !f.Harms }))
+	add(reports.PlanComes, "other wrong or missing answers, which delete nothing, ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && !f.Harms }))
 	return changes
 }
 
