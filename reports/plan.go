@@ -27,8 +27,8 @@ type UpgradePlan struct {
 	Sentence string `json:"sentence"`
 	// Notes: what the plan cannot say.
 	Notes []string `json:"notes,omitempty"`
-	// Harms are the two or three things that can do harm, the worst first. They follow from the rest of
-	// the plan.
+	// Harms are the two or three things that can do harm, the worst first. They follow from the rest
+	// of the plan.
 	Harms []PlanHarm `json:"harms"`
 	// Demands are what the release notes of the newer version, and of those between, demand before.
 	Demands []PlanDemand `json:"demands,omitempty"`
@@ -42,8 +42,8 @@ type UpgradePlan struct {
 	Everything []PlanUser `json:"everything"`
 	// Protection has the configuration that was asked for first, and then usual ones.
 	Protection []PlanProtection `json:"protection"`
-	// Comparison compares the harm with and without the Mixed Version Proxy; empty if no flag makes the
-	// two versions pass requests on.
+	// Comparison compares the harm with and without the Mixed Version Proxy; empty if no flag makes
+	// the two versions pass requests on.
 	Comparison []PlanChange `json:"comparison,omitempty"`
 	// Findings are the known defects that apply to the configuration that was asked for, or to the
 	// one to which the checklist leads, grouped by their condition.
@@ -205,7 +205,7 @@ type PlanChange struct {
 // These are the values of [PlanChange.Change].
 const (
 	PlanDisappears = "disappears"
-	PlanRarer      = "remains in some cases"
+	PlanRarer      = "remains for a time"
 	PlanRemains    = "remains"
 	PlanComes      = "comes"
 )
@@ -270,8 +270,8 @@ type PlanScenario struct {
 	Why string `json:"why"`
 	// Command: the command line.
 	Command string `json:"command"`
-	// Verdict is the word of the verdict, if the plan was rehearsed: PASS, KNOWN, INCONCLUSIVE or FAIL.
-	// Says is the sentence to it.
+	// Verdict is the word of the verdict, if the plan was rehearsed: PASS, KNOWN, INCONCLUSIVE or
+	// FAIL. Says is the sentence to it.
 	Verdict string `json:"verdict,omitempty"`
 	Says    string `json:"says,omitempty"`
 }

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -77,8 +76,8 @@ func proses(all []string) (texts []planText) {
 	return texts
 }
 
-// blocks are the plan in the order in which an operator reads it: the first screen, the details, and
-// then the tables behind them, which most readers do not need.
+// blocks are the plan in the order in which an operator reads it: the first screen, the details,
+// and then the tables behind them, which most readers do not need.
 func (p UpgradePlan) blocks() []planBlock {
 	all := append(p.firstScreen(), p.differences()...)
 	if len(p.Comparison) > 0 {
@@ -86,18 +85,15 @@ func (p UpgradePlan) blocks() []planBlock {
 		for _, c := range p.Comparison {
 			changes = append(changes, prose(c.Change+": "+c.Text))
 		}
-		all = append(all, planBlock{Heading: "With the Mixed Version Proxy, compared with servers without it", List: changes})
+		all = append(all, planBlock{Heading: "Harm with the Mixed Version Proxy, compared with servers without it", List: changes})
 	}
 	all = append(all, p.protectionBlock())
 	all = append(all, p.findingBlocks()...)
 	metrics := planTable{Head: []string{"metric of every kube-apiserver", "from", "bad value", "what it means"}}
-	var watch []planText
 	for _, m := range p.Metrics {
-		watch = append(watch, append(codes(m.Name), prose(": "+m.Bad)...))
 		metrics.Rows = append(metrics.Rows, []planText{codes(m.Name), prose("v" + m.Since), prose(m.Bad), prose(m.Means)})
 	}
 	all = append(all,
-		planBlock{Heading: "Watch", Detail: onlyBrief, List: watch},
 		planBlock{Heading: "Watch", Detail: onlyWide, Table: &metrics},
 		planBlock{Heading: "Stop if", List: proses(p.Stop)},
 		planBlock{Heading: "Go back", List: proses(p.Back)})
@@ -124,8 +120,11 @@ func (p UpgradePlan) firstScreen() []planBlock {
 			}
 			servers = append(servers, append(codes(side.Version), prose(says)...))
 		}
+		if c.Asked && c.Old.Starts && c.New.Starts {
+			servers = append(servers, prose(c.word()+": "+c.Sentence))
+		}
 	}
-	all = append(all, planBlock{Heading: "With these flags", List: servers})
+	all = append(all, planBlock{Heading: "Servers and protection", List: servers})
 	var harms []planText
 	for _, h := range p.Harms {
 		harms = append(harms, prose(h.What+" Harms: "+h.Whom+". ("+h.Source+")"))
@@ -148,17 +147,29 @@ func (p UpgradePlan) firstScreen() []planBlock {
 	return append(all, planBlock{Heading: "What to do", Ordered: steps})
 }
 
+// word says whether clients are protected.
+func (c PlanProtection) word() string {
+	switch a, b := c.Ways[0].Protected, c.Ways[1].Protected; {
+	case a && b:
+		return "Protected"
+	case a || b:
+		return "Protected in one direction"
+	}
+	return "Not protected"
+}
+
 // differences are what appears and vanishes: in brief a line for each group version.
 func (p UpgradePlan) differences() (all []planBlock) {
 	for _, side := range []struct {
 		title, serves string
 		resources     []PlanResource
-	}{{"What appears", "only " + p.To + " serves", p.Appears}, {"What vanishes", "only " + p.From + " serves", p.Vanishes}} {
+		others        bool
+	}{{"What appears", "only " + p.To + " serves", p.Appears, false}, {"What vanishes", "only " + p.From + " serves", p.Vanishes, true}} {
 		if len(side.resources) == 0 {
 			all = append(all, planBlock{Heading: side.title, Text: prose("Nothing: there is no resource that " + side.serves + ".")})
 			continue
 		}
-		all = append(all, planBlock{Heading: side.title, Detail: onlyBrief, List: byGroupVersion(side.resources)},
+		all = append(all, planBlock{Heading: side.title, Detail: onlyBrief, Text: byGroupVersion(side.resources, side.others)},
 			planBlock{Heading: side.title, Detail: onlyWide, Table: resourceTable(side.resources)})
 	}
 	if len(p.Preferred) > 0 {
@@ -185,36 +196,54 @@ func (p UpgradePlan) differences() (all []planBlock) {
 	return all
 }
 
-// byGroupVersion names resources by group version, and says which of them the other version does not serve
-// at all.
-func byGroupVersion(resources []PlanResource) (all []planText) {
-	type key struct{ groupVersion, on string }
-	var order []key
-	lines := map[key]planText{}
+// mostGroupVersions limits the group versions of a list in brief.
+const mostGroupVersions = 6
+
+// byGroupVersion names resources by group version; with others, also the versions in which the
+// other release serves them.
+func byGroupVersion(resources []PlanResource, others bool) (all planText) {
+	var order []string
+	names := map[string]planText{}
+	switchedOn := 0
 	for _, r := range resources {
+		if r.On == PlanByRuntimeConfig {
+			switchedOn++
+			continue
+		}
 		name := r.Resource
 		if r.Subresource != "" {
 			name += "/" + r.Subresource
 		}
 		gv, _ := strings.CutSuffix(r.Name(), "/"+name)
-		k := key{gv, r.On}
-		line, known := lines[k]
+		text, known := names[gv]
 		if !known {
-			order = append(order, k)
-			line = append(codes(gv), planSpan{Text: ", " + r.On + ": "})
+			order = append(order, gv)
+			text = append(codes(gv), planSpan{Text: ": "})
 		} else {
-			line = append(line, planSpan{Text: ", "})
+			text = append(text, planSpan{Text: ", "})
 		}
-		line = append(line, codes(name)...)
-		if len(r.Other) > 0 {
-			line = append(append(append(line, planSpan{Text: " (there in "}), codes(r.Other...)...), planSpan{Text: ")"})
+		text = append(text, codes(name)...)
+		if others && len(r.Other) > 0 {
+			text = append(append(append(text, planSpan{Text: " (there in "}), codes(r.Other...)...), planSpan{Text: ")"})
 		}
-		lines[k] = line
+		names[gv] = text
 	}
-	for _, k := range order {
-		all = append(all, lines[k])
+	next := func(text planText) {
+		if len(all) > 0 {
+			all = append(all, planSpan{Text: "; "})
+		}
+		all = append(all, text...)
 	}
-	return all
+	for _, gv := range order[:min(len(order), mostGroupVersions)] {
+		next(names[gv])
+	}
+	if more := len(order) - mostGroupVersions; more > 0 {
+		next(prose(counted(more, "more group version") + " (`-o wide` names them)"))
+	}
+	if switchedOn > 0 {
+		next(prose(counted(switchedOn, "resource") + " only with `--runtime-config` (`-o wide` names them)"))
+	}
+	return append(all, planSpan{Text: "."})
 }
 
 func resourceTable(resources []PlanResource) *planTable {
@@ -257,46 +286,61 @@ func (p UpgradePlan) protectionBlock() planBlock {
 	return planBlock{Heading: "Protection by the Mixed Version Proxy", Detail: onlyWide, Table: &table}
 }
 
-// findingBlocks are the defects, grouped by their condition: in brief their titles.
+// findingBlocks are the defects, grouped by their condition: in brief the titles of those that can
+// delete something, and the numbers of the others.
 func (p UpgradePlan) findingBlocks() (all []planBlock) {
+	const heading = "Known defects that apply"
 	if len(p.Findings) == 0 {
-		return []planBlock{{Heading: "Known defects that apply", Text: prose("None.")}}
+		return []planBlock{{Heading: heading, Text: prose("None.")}}
 	}
 	table := planTable{Head: []string{"finding", "applies", "when", "deleted", "hangs or stays behind", "who notices", "for how long"}}
-	for _, f := range p.Findings {
-		heading := "Known defects " + f.Condition
-		if n := len(all); n == 0 || all[n-1].Heading != heading {
-			all = append(all, planBlock{Heading: heading, Detail: onlyBrief})
-		}
+	var lines []planText
+	for i, f := range p.Findings {
 		title := append(planText{{Text: fmt.Sprintf("%d ", f.Number)}}, prose(f.Title)...)
 		table.Rows = append(table.Rows, []planText{title, prose("at " + f.Servers + ", " + f.Flags + ", " + f.Condition),
 			prose(f.When), prose(f.Deleted), prose(f.Hangs), prose(f.Noticed), prose(f.Lasts)})
-		if f.Harms {
-			title = append(slices.Clone(title), planSpan{Text: " (can delete)"})
+		first := i == 0 || p.Findings[i-1].Condition != f.Condition
+		switch {
+		case first && f.Harms:
+			title = append(prose(f.Condition+", can delete: "), title...)
+		case first:
+			title = prose(fmt.Sprintf("%s, wrong answers: %d", f.Condition, f.Number))
+		case f.Harms:
+			title = append(planText{{Text: "; "}}, title...)
+		case p.Findings[i-1].Harms:
+			title = prose(fmt.Sprintf("; wrong answers: %d", f.Number))
+		default:
+			title = prose(fmt.Sprintf(", %d", f.Number))
 		}
-		last := &all[len(all)-1]
-		last.List = append(last.List, title)
+		if first {
+			lines = append(lines, nil)
+		}
+		lines[len(lines)-1] = append(lines[len(lines)-1], title...)
 	}
-	return append(all, planBlock{Heading: "Known defects that apply", Detail: onlyWide, Table: &table})
+	return []planBlock{{Heading: heading, Detail: onlyBrief, List: lines}, {Heading: heading, Detail: onlyWide, Table: &table}}
 }
 
 func (p UpgradePlan) rehearsalBlocks() []planBlock {
 	if len(p.Rehearsal) == 0 {
 		return nil
 	}
+	const heading = "Rehearse"
 	table := planTable{Head: []string{"scenario", "what it rehearses"}}
-	var commands []string
+	var names, commands []string
 	var verdicts []planText
 	for _, s := range p.Rehearsal {
-		table.Rows = append(table.Rows, []planText{codes(s.Name), prose(s.Why)})
+		names = append(names, s.Name)
 		commands = append(commands, s.Command)
+		table.Rows = append(table.Rows, []planText{codes(s.Name), prose(s.Why)})
 		if s.Verdict != "" {
-			verdicts = append(verdicts, append(prose(s.Verdict+" "), append(codes(s.Name), planSpan{Text: ": " + s.Says})...))
+			verdicts = append(verdicts, append(append(prose(s.Verdict+" "), codes(s.Name)...), planSpan{Text: ": " + s.Says}))
 		}
 	}
-	all := []planBlock{{Heading: "Rehearse", Detail: onlyWide, Table: &table}}
-	if len(verdicts) > 0 {
-		all = append(all, planBlock{Heading: "Rehearsed", List: verdicts})
+	all := []planBlock{{Heading: "Rehearsed", List: verdicts}}
+	if len(verdicts) == 0 {
+		text := append(prose("`--rehearse` carries out these scenarios on real kube-apiservers on this machine: "), codes(names...)...)
+		all = []planBlock{{Heading: heading, Detail: onlyBrief, Text: text}}
 	}
-	return append(all, planBlock{Heading: "Rehearse on this machine", Code: strings.Join(commands, "\n")})
+	return append(all, planBlock{Heading: heading, Detail: onlyWide, Table: &table},
+		planBlock{Detail: onlyWide, Code: strings.Join(commands, "\n")})
 }

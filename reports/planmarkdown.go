@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// WritePlanMarkdown writes the plan as Markdown (GitHub's), for a ticket or a wiki, without the tables
-// behind it.
+// WritePlanMarkdown writes the plan as Markdown (GitHub's), for a ticket or a wiki, without the
+// tables behind it.
 func WritePlanMarkdown(w io.Writer, p UpgradePlan) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Upgrade from %s to %s\n", markdownText(p.From), markdownText(p.To))

@@ -165,8 +165,8 @@ func theirs(stdin io.Reader, files []string, line, from, to string, asked *upgra
 	return from, to, notes, nil
 }
 
-// rehearse carries out the runs of a plan, and writes their verdicts into it. It carries out none if
-// a server does not start.
+// rehearse carries out the runs of a plan, and writes their verdicts into it. It carries out none
+// if a server does not start.
 func rehearse(cmd *cobra.Command, o upgrade.Options, p *reports.UpgradePlan, out string) error {
 	var plans []*run.Plan
 	for _, spec := range upgrade.Rehearsal(o, *p) {

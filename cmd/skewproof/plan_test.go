@@ -13,7 +13,7 @@ import (
 )
 
 func TestPlanIsWrittenInEveryForm(t *testing.T) {
-	for form, want := range map[string]string{"text": "WHAT TO DO", "wide": "WHO USES", "markdown": "## What to do", "html": "<h2 id=", "json": `"checklist"`} {
+	for form, want := range map[string]string{"text": "WHAT TO DO", "wide": "PROTECTION BY THE", "markdown": "## What to do", "html": "<h2 id=", "json": `"checklist"`} {
 		out, err := call(t, "plan", "--from", "v1.36.3", "--to", "v1.37.1", "-o", form, "--documents", t.TempDir())
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("-o %s: error %v, want %q in\n%s", form, err, want, out)
@@ -36,6 +36,18 @@ func TestPlanTakesTheFlagsOfTheServers(t *testing.T) {
 	}
 }
 
+// A plan for servers that do not start ends with 1, whatever its form, and rehearses nothing.
+func TestPlanForServersThatDoNotStart(t *testing.T) {
+	for _, form := range []string{"text", "json"} {
+		out, err := call(t, "plan", "--from", "v1.35.4", "--to", "v1.36.3", "--peer-ca-file", "/my/ca.crt", "--rehearse", "-o", form,
+			"--documents", t.TempDir())
+		var exit *exitError
+		if !errors.As(err, &exit) || exit.code != exitFail || !strings.Contains(out, "refuses to start") || !strings.Contains(out, "Correct the flags") {
+			t.Errorf("-o %s: error %v:\n%s", form, err, out)
+		}
+	}
+}
+
 func TestPlanRefuses(t *testing.T) {
 	for _, c := range []struct {
 		words []string
@@ -43,7 +55,7 @@ func TestPlanRefuses(t *testing.T) {
 	}{
 		{nil, "a plan needs --from and --to"},
 		{[]string{"--from", "v1.36.3"}, "a plan needs --from and --to"},
-		{[]string{"--from", "v1.36.3", "--to", "v1.37.1", "-o", "pdf"}, "want text, markdown, html or json"},
+		{[]string{"--from", "v1.36.3", "--to", "v1.37.1", "-o", "pdf"}, "want text, wide, markdown, html or json"},
 		{[]string{"--from", "v1.37.1", "--to", "v1.36.3"}, "is older than"},
 		{[]string{"--from", "v1.36.3", "--to", "v1.99.0"}, "skewproof plan --record v1.99.0"},
 		{[]string{"--from", "v1.36.3", "--record", "v1.37.1"}, "without --record"},

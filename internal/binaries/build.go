@@ -194,8 +194,8 @@ const stagingPrefix = "./staging/src/"
 // differ.
 //
 // The replacement of a staging module fixes its version. If the component requires the module, the
-// go.mod does too, because the required version is the one that paths in the binary name. Upstream's
-// v0.0.0 would make go compile packages again that it has compiled for another program.
+// go.mod does too, because the required version is the one that paths in the binary name.
+// Upstream's v0.0.0 would make go compile packages again that it has compiled for another program.
 func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	up, err := modfile.Parse(ref.Component.module()+"/go.mod", upstream, nil)
 	if err != nil {

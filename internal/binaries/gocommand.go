@@ -51,15 +51,15 @@ func (g goCommand) environment() []string {
 	return append(fixed, collector(AvailableMemory(), runtime.NumCPU())...)
 }
 
-// These are the bounds of the memory in which a compiler or a linker collects no garbage. The linker
-// of a kube-apiserver has 1.5 GB of live memory, the compiler of its largest package 0.5 GB.
+// These are the bounds of the memory in which a compiler or a linker collects no garbage. The
+// linker of a kube-apiserver has 1.5 GB of live memory, the compiler of its largest package 0.5 GB.
 const (
 	leastUncollected = 1 << 30
 	mostUncollected  = 2 << 30
 )
 
-// collector returns the settings of the garbage collector for go and the programs that it starts. As
-// long as there is enough memory, they collect no garbage, because most of them end before they
+// collector returns the settings of the garbage collector for go and the programs that it starts.
+// As long as there is enough memory, they collect no garbage, because most of them end before they
 // need much. This takes a sixth less time, and changes nothing in the result. go starts as many of
 // them at once as there are processors. The settings of the user take precedence.
 func collector(available uint64, processors int) []string {

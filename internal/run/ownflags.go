@@ -76,7 +76,8 @@ func (p *Plan) apiservers() (map[string]string, error) {
 }
 
 // askOwn asks the kube-apiservers of the run whether they have the user's own flags. The error
-// names the first flag that one of them refuses. The output names the versions that cannot be asked.
+// names the first flag that one of them refuses. The output names the versions that cannot be
+// asked.
 func (p *Plan) askOwn(ctx context.Context, apiservers map[string]string, out io.Writer) error {
 	own := p.Spec.own()
 	var ask [][]string // what is asked together

@@ -75,8 +75,8 @@ func (o *Options) carryOut(ctx context.Context, tasks []task) iter.Seq2[int, Fin
 	return carryOutAll(ctx, o.Program, o.Parallel, tasks)
 }
 
-// Once carries out each plan once, and yields the results in the order of the plans. name is for the
-// directory, if none is given.
+// Once carries out each plan once, and yields the results in the order of the plans. name is for
+// the directory, if none is given.
 func (o *Options) Once(ctx context.Context, name string, plans []*run.Plan) (iter.Seq2[int, Finished], error) {
 	if err := o.Prepare(ctx, name, plans); err != nil {
 		return nil, err

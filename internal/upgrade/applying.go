@@ -12,11 +12,11 @@ import (
 // conditions are the conditions of findings in words.
 var conditions = map[findings.Condition]string{
 	findings.ConditionUpgrade:         "in every upgrade",
-	findings.ConditionPartition:       "in a partition of the control plane",
-	findings.ConditionCrash:           "when a server is killed, hangs, or breaks off an answer",
+	findings.ConditionPartition:       "in a partition",
+	findings.ConditionCrash:           "when a server crashes or hangs",
 	findings.ConditionRollback:        "in a rollback",
 	findings.ConditionConfiguration:   "with a wrong configuration",
-	findings.ConditionCustomResources: "with custom resources or aggregated APIs",
+	findings.ConditionCustomResources: "with custom resources",
 }
 
 // applying returns the findings that apply to a pair of versions with the configuration that was

@@ -29,12 +29,14 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 	if len(p.Demands) > 0 {
 		step := reports.PlanStep{Title: "Do what release notes demand before the upgrade."}
 		for _, d := range p.Demands {
-			step.Text += d.Minor + ": " + d.Text + " "
-			if len(d.Objects) > 0 {
-				step.Commands = append(step.Commands, "kubectl get -A "+strings.Join(d.Objects, ","))
+			if len(d.Objects) == 0 {
+				step.Text += d.Minor + ": " + d.Text + " "
+				continue
 			}
+			step.Commands = append(step.Commands, fmt.Sprintf("kubectl get -A %s     # %s: %s",
+				strings.Join(d.Objects, ","), d.Minor, strings.ReplaceAll(d.Text, "`", "")))
 		}
-		step.Text += "An API that is unknown to the server has no objects."
+		step.Text = strings.TrimSpace(step.Text)
 		steps = append(steps, step)
 	}
 	move := ""
@@ -58,8 +60,8 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 	}
 	steps = append(steps, reports.PlanStep{
 		Title: "Check that every server has an identity and an address of its own.",
-		Text: "There must be as many leases as servers, each renewed within the last 10 s: fewer mean that two nodes share a host name (finding 15). " +
-			"PEERS is where peers find a server. It must differ, and be an address that the other nodes reach; <none> means that the feature is off.",
+		Text: "There must be as many leases as servers, renewed within the last 10 s: fewer mean that two nodes share a host name (finding 15). " +
+			"PEERS must differ, and be an address that the other nodes reach; <none>: the feature is off.",
 		Commands: []string{
 			"kubectl -n kube-system get leases -l apiserver.kubernetes.io/identity=kube-apiserver -o custom-columns='NAME:.metadata.name," +
 				`HOST:.metadata.labels.kubernetes\.io/hostname,PEERS:.metadata.annotations.kubernetes\.io/peer-advertise-address,RENEWED:.spec.renewTime'`,
@@ -72,8 +74,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 		Title: "Upgrade the first server.",
 		Text:  "Take it out of the load balancer before it stops, and wait until it is ready. Without kubeadm: replace the kube-apiserver of one node.",
 		Commands: []string{
-			"kubeadm version -o short     # must be " + p.To + ": install that kubeadm first",
-			"kubeadm upgrade apply " + p.To + " --patches DIRECTORY     # without --patches if the node has no patches",
+			"kubeadm upgrade apply " + p.To + " --patches DIRECTORY     # by kubeadm " + p.To + "; without --patches if the node has none",
 			"kubectl --server " + node + " get --raw '/readyz?verbose'",
 		},
 	})
@@ -89,7 +90,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 	}
 	return append(steps, reports.PlanStep{
 		Title: "Upgrade the others, one after the other.",
-		Text:  "After each, wait for two minutes and look at the signs to stop. With the proxy on, all servers must list the same resources.",
+		Text:  "After each, wait for two minutes and look at the signs to stop.",
 		Commands: []string{
 			"kubeadm upgrade node --patches DIRECTORY     # on the next control-plane node",
 			"kubectl --server " + node + " api-resources --no-headers -o name | sort > NODE.txt     # compare these files",
@@ -138,7 +139,7 @@ func switchOn(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) 
 	var words []string
 	step.File = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\napiServer:\n  extraArgs:\n"
 	for _, a := range flags.lacking(p.From, asked) {
-		step.File += fmt.Sprintf("    - name: %s\n      value: %q\n", a[0], a[1])
+		step.File += fmt.Sprintf("    - {name: %s, value: %q}\n", a[0], a[1])
 		words = append(words, "`--"+a[0]+"="+a[1]+"`")
 	}
 	step.Title = "Switch the Mixed Version Proxy on while all servers still run " + p.From + "."
@@ -153,8 +154,7 @@ func switchOn(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) 
 // default route, and drop its patches; kubeadm refuses --patches beside --config.
 var kubeadmFile = []string{
 	"kubectl -n kube-system edit configmap kubeadm-config     # once: put the arguments below into ClusterConfiguration, in place of those with the same name",
-	"# then on one control-plane node after the other, with the directory of its patches; PATCHES= if it has none:",
-	"PATCHES=/etc/kubernetes/patches MANIFEST=/etc/kubernetes/manifests/kube-apiserver.yaml",
+	"PATCHES=/etc/kubernetes/patches MANIFEST=/etc/kubernetes/manifests/kube-apiserver.yaml     # then on one node after the other; PATCHES= if it has none",
 	`{ printf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\npatches:\n  directory: "%s"\nlocalAPIEndpoint:\n' "$PATCHES"`,
 	`  sed -n 's/.*--advertise-address=\(.*\)/  advertiseAddress: "\1"/p; s/.*--secure-port=\(.*\)/  bindPort: \1\n---/p' $MANIFEST`,
 	"  kubectl -n kube-system get configmap kubeadm-config -o jsonpath='{.data.ClusterConfiguration}'; } > kubeadm.yaml",

@@ -73,7 +73,7 @@ func unreachable(all []reports.PlanResource) []reports.PlanResource {
 }
 
 // mostKinds limits the names of a sentence.
-const mostKinds = 4
+const mostKinds = 3
 
 // kinds names resources, at most mostKinds of them.
 func kinds(all []reports.PlanResource) string {
@@ -140,11 +140,12 @@ func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (chang
 	on := func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && !both(f) }
 	add(reports.PlanRarer, "wrong deletions and leftovers ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && f.Harms }))
 	add(reports.PlanRemains, "wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
-	add(reports.PlanComes, "wrong or missing answers, which delete nothing, ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && !f.Harms }))
+	add(reports.PlanComes, "other wrong or missing answers, which delete nothing, ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && !f.Harms }))
 	return changes
 }
 
-// protecting returns the flags with those that switch the proxy on, as far as the servers lack them.
+// protecting returns the flags with those that switch the proxy on, as far as the servers lack
+// them.
 func (f Flags) protecting(asked reports.PlanProtection) Flags {
 	if !asked.Old.Gate || !asked.New.Gate {
 		f.FeatureGates = withGate(f.gates())
@@ -153,7 +154,8 @@ func (f Flags) protecting(asked reports.PlanProtection) Flags {
 	return f
 }
 
-// componentPrefix names the component of a feature gate. Source: k8s.io/component-base compatibility.
+// componentPrefix names the component of a feature gate. Source: k8s.io/component-base
+// compatibility.
 const componentPrefix = "kube:"
 
 // withGate adds the feature gate of the proxy to a value of --feature-gates. A gate without the

@@ -12,12 +12,20 @@ kubectl -n kube-system get configmap kubeadm-config -o jsonpath='{.data.ClusterC
 skewproof plan --config kubeadm.yaml --to v1.37.1
 ` + "```" + `
 
-The file says which version and which flags your kube-apiservers have. Without a file, give both:
+The file says which version and which flags your kube-apiservers have. Other files do, too; without
+any, the plan assumes kubeadm's defaults. Single flags come in addition and win:
 
 ` + "```console" + `
+$ skewproof plan --config /etc/kubernetes/manifests/kube-apiserver.yaml --to v1.37.1
+$ ps -o args= -C kube-apiserver | skewproof plan --flags-from - --from v1.36.3 --to v1.37.1
 $ skewproof plan --from v1.35.4 --to v1.36.3 --feature-gates UnknownVersionInteroperabilityProxy=true \
     --peer-ca-file /etc/kubernetes/pki/ca.crt
 ` + "```" + `
+
+` + "`--config`" + ` reads kubeadm's ClusterConfiguration (v1beta3 or newer, with an InitConfiguration if you
+have one), the ConfigMap ` + "`kubeadm-config`" + `, a static pod of kube-apiserver, or a configuration of k3s
+or RKE2 with ` + "`kube-apiserver-arg`" + `; ` + "`--flags-from`" + ` also reads a command line. The plan resolves gates
+with the code of Kubernetes, and knows all flags and gates of the recorded versions.
 
 ## 2. Read the first screen
 
@@ -51,7 +59,9 @@ kube-apiservers have to be built first. [usage.md](usage.md) explains requiremen
 
 ## A version that is not recorded
 
-The plan knows what a version serves from a recording. To record another version:
+The plan knows the resources, the flags and the feature gates of a version from a recording. If a
+version has no recording, the nearest patch of its minor version stands in, and the plan says so. If
+there is none, the error names the versions that have one. To record another version:
 
 ` + "```console" + `
 $ skewproof plan --record v1.38.0
@@ -59,5 +69,7 @@ $ skewproof plan --from v1.37.1 --to v1.38.0
 ` + "```" + `
 
 The first command starts the kube-apiserver of that version in a sandbox, twice: with every API on,
-and with the defaults. ` + "`--binary kube-apiserver@v1.38.0=PATH`" + ` uses your binary.
+and with the defaults. For the flags it builds a program with the module of that version. ` + "`--binary
+kube-apiserver@v1.38.0=PATH`" + ` uses your binary. The recording goes to skewproof/recorded in your
+cache directory, or to the directory in ` + "`--documents`" + `.
 `

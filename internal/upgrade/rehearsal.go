@@ -32,7 +32,7 @@ func Rehearsal(o Options, p reports.UpgradePlan) (specs []run.Spec) {
 }
 
 // rehearsal returns the scenarios that cover the plan: the upgrade with the flags of the servers,
-// then with the proxy on, and the quickest set of scenarios that shows the findings.
+// then with the proxy on, and the fewest scenarios that show the findings, harmful ones first.
 func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (chosen []rehearsed) {
 	if !asked.Old.Starts || !asked.New.Starts {
 		return nil
@@ -59,8 +59,9 @@ func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.Plan
 		add("rolling-upgrade", "The upgrade itself, with the proxy on.")
 	}
 	left := map[int]bool{}
+	harms := map[int]bool{}
 	for _, f := range p.Findings {
-		left[f.Number] = true
+		left[f.Number], harms[f.Number] = true, f.Harms
 	}
 	shows := func(s scenario.Scenario) (numbers []int) {
 		for _, f := range all {
@@ -69,6 +70,9 @@ func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.Plan
 			}
 		}
 		return numbers
+	}
+	harmful := func(s scenario.Scenario) int {
+		return len(slices.DeleteFunc(shows(s), func(n int) bool { return !harms[n] }))
 	}
 	candidates := slices.DeleteFunc(scenarios.All(), func(s scenario.Scenario) bool { return slices.Contains(s.Labels, "slow") })
 	for _, r := range chosen {
@@ -82,7 +86,7 @@ func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.Plan
 	}
 	for len(chosen) < mostScenarios && len(candidates) > 0 {
 		best := slices.MaxFunc(candidates, func(a, b scenario.Scenario) int {
-			return cmp.Or(cmp.Compare(len(shows(a)), len(shows(b))), cmp.Compare(b.Name, a.Name))
+			return cmp.Or(cmp.Compare(harmful(a), harmful(b)), cmp.Compare(len(shows(a)), len(shows(b))), cmp.Compare(b.Name, a.Name))
 		})
 		numbers := shows(best)
 		if len(numbers) == 0 {

@@ -123,10 +123,10 @@ func Make(o Options) reports.UpgradePlan {
 	p.Findings = applying(o.Findings, p, asked, then)
 	p.Harms = harmful(p, asked)
 	p.Comparison = compared(o.Findings, p, o.Flags)
-	p.Sentence = sentence(p, asked)
+	p.Sentence = sentence(p)
 	p.Checklist = checklist(p, asked, then, o.Flags)
 	p.Metrics = metrics(from, to)
-	p.Stop, p.Back = stop(p), back(p)
+	p.Stop, p.Back = stop(p, then), back(p)
 	p.Rehearsal = []reports.PlanScenario{}
 	for _, r := range rehearsal(o.Findings, p, asked, o.Flags) {
 		p.Rehearsal = append(p.Rehearsal, reports.PlanScenario{Name: r.spec.Scenario, Why: r.why, Command: r.spec.Command()})
@@ -139,20 +139,20 @@ func byDefault(all []reports.PlanResource) []reports.PlanResource {
 	return slices.DeleteFunc(slices.Clone(all), func(r reports.PlanResource) bool { return r.On == reports.PlanByRuntimeConfig })
 }
 
-func sentence(p reports.UpgradePlan, asked reports.PlanProtection) string {
+func sentence(p reports.UpgradePlan) string {
 	appears, vanishes := len(byDefault(p.Appears)), len(byDefault(p.Vanishes))
 	if len(p.Appears)+len(p.Vanishes) == 0 {
-		return fmt.Sprintf("%s and %s serve the same resources, so no server lacks what another one serves. %s", p.From, p.To, asked.Sentence)
+		return fmt.Sprintf("%s and %s serve the same resources, so no server lacks what another one serves.", p.From, p.To)
 	}
 	if appears+vanishes == 0 {
-		return fmt.Sprintf("%s and %s differ only in resources that have to be switched on. %s", p.From, p.To, asked.Sentence)
+		return fmt.Sprintf("%s and %s differ only in resources that have to be switched on.", p.From, p.To)
 	}
 	with := "By default"
 	if slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.On == reports.PlanNotRecorded }) {
 		with = "With every API on"
 	}
-	return fmt.Sprintf("%[5]s, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks. %[6]s", p.To,
-		counted(appears, "resource"), p.From, counted(vanishes, "resource"), with, asked.Sentence)
+	return fmt.Sprintf("%[5]s, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks.", p.To,
+		counted(appears, "resource"), p.From, counted(vanishes, "resource"), with)
 }
 
 // counted is a number with its noun.

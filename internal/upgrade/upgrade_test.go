@@ -2,7 +2,11 @@ package upgrade
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +22,6 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
-	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -42,6 +45,88 @@ func TestGoldenPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden.Hold(t, filepath.Join("testdata", pair[0]+"-"+pair[1]+"."+ending), b.String())
+		}
+	}
+}
+
+// flagSets are flags of the servers for tests over all pairs.
+var flagSets = []Flags{{}, {PeerCAFile: peerCA}, {FeatureGates: gateOn, PeerCAFile: peerCA}, {FeatureGates: "RemoteRequestHeaderUID=false"},
+	{FeatureGates: "kube:WatchList=true"}}
+
+// Whatever the versions and flags, the text has at most 150 lines, ten steps and three harms, and
+// says nothing twice. The wide form has every user, finding and metric.
+func TestAPlanIsShort(t *testing.T) {
+	for i, from := range recorded.Names() {
+		for _, to := range recorded.Names()[i:] {
+			for _, flags := range flagSets {
+				p := planOf(t, from, to, flags)
+				var short, full bytes.Buffer
+				if err := errors.Join(reports.WritePlanText(&short, p), reports.WritePlanWide(&full, p)); err != nil {
+					t.Fatal(err)
+				}
+				if lines := strings.Count(short.String(), "\n"); lines > 150 || len(p.Checklist) > 10 || len(p.Harms) > 3 {
+					t.Errorf("%s → %s with %+v: %d lines, %d steps, %d harms", from, to, flags, lines, len(p.Checklist), len(p.Harms))
+				}
+				seen := map[string]bool{}
+				for _, text := range slices.Concat(p.Notes, p.Stop, p.Back) {
+					seen[text] = true
+				}
+				for _, s := range p.Checklist {
+					seen[s.Text] = s.Text != ""
+				}
+				for text := range seen {
+					first := strings.Join(strings.Fields(strings.ReplaceAll(text, "`", "")), " ")
+					if n := strings.Count(strings.Join(strings.Fields(short.String()), " "), first); text != "" && n != 1 {
+						t.Errorf("%s → %s with %+v: %d times %q", from, to, flags, n, first)
+					}
+				}
+				for _, f := range p.Findings {
+					if !strings.Contains(strings.Join(strings.Fields(full.String()), " "), strings.ReplaceAll(f.Noticed, "`", "")) {
+						t.Errorf("%s → %s: the wide form lacks finding %d", from, to, f.Number)
+					}
+				}
+			}
+		}
+	}
+}
+
+// What a plan claims about v1.30.14 → v1.34.4 is in the recordings and in the release notes.
+func TestClaims(t *testing.T) {
+	p := planOf(t, "v1.30.14", "v1.34.4", Flags{})
+	harms := fmt.Sprintf("%+v", p.Harms)
+	for _, want := range []string{"podschedulingcontexts", "1 more", "in no version", "ownerReference", "never resolved"} {
+		if !strings.Contains(harms, want) {
+			t.Errorf("the harms lack %q: %s", want, harms)
+		}
+	}
+	if strings.Contains(p.Sentence, "By default") {
+		t.Errorf("defaults are not recorded: %s", p.Sentence)
+	}
+	if len(p.Demands) != 2 || len(p.Rehearsal) != 0 || len(p.Comparison) != 0 {
+		t.Errorf("%d demands, want those of v1.32 and v1.34; %d rehearsals and %d comparisons, and the designs do not mix",
+			len(p.Demands), len(p.Rehearsal), len(p.Comparison))
+	}
+	for _, pair := range [][2]string{{"v1.36.3", "v1.37.1"}, {"v1.35.4", "v1.36.3"}, {"v1.37.1", "v1.37.1"}} {
+		for _, d := range planOf(t, pair[0], pair[1], Flags{}).Demands {
+			if pair[1] != "v1.37.1" || pair[0] == pair[1] || d.Minor != "v1.37" {
+				t.Errorf("%v: %+v", pair, d)
+			}
+		}
+	}
+}
+
+// The comparison is by harm: the same defect is not a harm that comes and one that remains.
+func TestComparisonByHarm(t *testing.T) {
+	for _, flags := range flagSets[:3] {
+		var changes []string
+		for _, c := range planOf(t, "v1.36.3", "v1.37.1", flags).Comparison {
+			changes = append(changes, c.Change)
+			if c.Change == reports.PlanRemains && !strings.Contains(c.Text, "finding 21") {
+				t.Errorf("with any proxy there is finding 21: %+v", c)
+			}
+		}
+		if want := []string{reports.PlanDisappears, reports.PlanRarer, reports.PlanRemains, reports.PlanComes}; !slices.Equal(changes, want) {
+			t.Errorf("%+v: %q, want %q", flags, changes, want)
 		}
 	}
 }
@@ -271,6 +356,67 @@ func TestKubeadmsLinesProtect(t *testing.T) {
 	}
 }
 
+// A node keeps its address, its port and its patches, whatever its default route is.
+func TestKubeadmsFileIsThatOfTheNode(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"kube-apiserver.yaml": "  annotations:\n    kubeadm.kubernetes.io/kube-apiserver.advertise-address.endpoint: 10.0.0.7:6443\n" +
+			"    - kube-apiserver\n    - --advertise-address=10.0.0.7\n    - --peer-ca-file=/a\n    - --secure-port=6444\n",
+		"kubectl": "#!/bin/sh\nprintf 'apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\n'\n",
+		"kubeadm": "#!/bin/sh\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("sh", "-ec", strings.ReplaceAll(strings.Join(kubeadmFile[1:], "\n"), "/etc/kubernetes/manifests", dir))
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	file, err := os.ReadFile(filepath.Join(dir, "kubeadm.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, cluster, _ := strings.Cut(string(file), "\n---\n")
+	// Source: k8s.io/kubernetes cmd/kubeadm/app/apis/kubeadm/v1beta4/types.go, InitConfiguration.
+	var c struct {
+		APIVersion, Kind string
+		LocalAPIEndpoint struct {
+			AdvertiseAddress string
+			BindPort         int
+		}
+		Patches struct{ Directory string }
+	}
+	if err := yaml.UnmarshalStrict([]byte(node), &c); err != nil || c.LocalAPIEndpoint.AdvertiseAddress != "10.0.0.7" ||
+		c.LocalAPIEndpoint.BindPort != 6444 || c.Patches.Directory != "/etc/kubernetes/patches" || !strings.Contains(cluster, "kind: ClusterConfiguration") {
+		t.Errorf("%v, %+v in\n%s", err, c, file)
+	}
+}
+
+// The lines that a plan adds fit the flags that the servers have.
+func TestLinesFitTheFlags(t *testing.T) {
+	const uid = "requestheader-uid-headers=X-Remote-Uid"
+	for _, c := range []struct{ from, to, gates, want string }{
+		{"v1.36.3", "v1.37.1", "", uid},
+		{"v1.36.3", "v1.37.1", "RemoteRequestHeaderUID=false", ""},
+		{"v1.36.3", "v1.37.1", "kube:RemoteRequestHeaderUID=False", ""},
+		{"v1.36.3", "v1.37.1", "AllBeta=false,RemoteRequestHeaderUID=true,UnknownVersionInteroperabilityProxy=false",
+			uid + " feature-gates=AllBeta=false,RemoteRequestHeaderUID=true," + gateOn},
+		{"v1.35.4", "v1.36.3", "", uid + " feature-gates=" + gateOn},
+		{"v1.35.4", "v1.36.3", "kube:WatchList=true, kube:AllBeta=false", "feature-gates=kube:WatchList=true,kube:AllBeta=false,kube:" + gateOn},
+	} {
+		flags := Flags{FeatureGates: c.gates}
+		var got []string
+		for _, a := range flags.lacking(c.from, protection(c.from, c.to, "", flags)) {
+			got = append(got, a[0]+"="+a[1])
+		}
+		if want := strings.TrimSpace(c.want + " peer-ca-file=" + peerCA); strings.Join(got, " ") != want {
+			t.Errorf("%s → %s with %q: %q, want %q", c.from, c.to, c.gates, got, want)
+		}
+	}
+}
+
 // The metrics about peers exist in upstream's own code.
 func TestMetricsAreUpstreams(t *testing.T) {
 	peermetrics.Register()
@@ -300,15 +446,37 @@ func TestMetricsAreUpstreams(t *testing.T) {
 	}
 }
 
-// Every command of the rehearsal names a scenario, and both versions.
+// Whatever the versions and flags, 'skewproof run' accepts each run of the rehearsal, and none is
+// slow. There is none for servers that do not start, for one version, and for two designs.
 func TestTheRehearsalCanBeRun(t *testing.T) {
-	p := planOf(t, "v1.36.3", "v1.37.1", Flags{PeerCAFile: peerCA})
-	if len(p.Rehearsal) != mostScenarios {
-		t.Errorf("%d scenarios", len(p.Rehearsal))
-	}
-	for _, s := range p.Rehearsal {
-		if _, err := scenarios.Find(s.Name); err != nil || !strings.Contains(s.Command, "--from v1.36.3 --to v1.37.1") {
-			t.Errorf("%s: %s (%v)", s.Name, s.Command, err)
+	for _, c := range []struct {
+		from, to string
+		flags    Flags
+		want     string
+	}{
+		{"v1.36.3", "v1.37.1", Flags{}, "kubeadm-defaults rolling-upgrade"},
+		{"v1.36.3", "v1.37.1", Flags{FeatureGates: "WatchList=false", PeerCAFile: peerCA}, "rolling-upgrade"},
+		{"v1.35.4", "v1.36.3", Flags{PeerCAFile: peerCA}, ""},
+		{"v1.30.14", "v1.34.4", Flags{}, ""},
+	} {
+		older, newer, err := Find(c.from, c.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{From: older, To: newer, Flags: c.flags, Findings: findings.All()}
+		p := Make(o)
+		var names []string
+		for i, spec := range Rehearsal(o, p) {
+			names = append(names, spec.Scenario)
+			if _, err := spec.Plan(); err != nil || p.Rehearsal[i].Command != spec.Command() || !strings.Contains(spec.Command(), "--from "+c.from+" --to "+c.to) {
+				t.Errorf("%s: %v", spec.Command(), err)
+			}
+			if gates := c.flags.FeatureGates; gates != "" && !strings.Contains(spec.Command(), gates) {
+				t.Errorf("%s is without %s", spec.Command(), gates)
+			}
+		}
+		if len(names) > mostScenarios || !strings.HasPrefix(strings.Join(names, " "), c.want) || c.want == "" && len(names) > 0 {
+			t.Errorf("%s → %s with %+v: %q, want %q first", c.from, c.to, c.flags, names, c.want)
 		}
 	}
 }

@@ -21,7 +21,7 @@ var allMetrics = []reports.PlanMetric{
 	{Name: "aggregator_discovery_peer_aggregated_cache_misses_total", Since: "1.35", Bad: "rising while no server restarts",
 		Means: "Merged discovery changes again and again."},
 	{Name: "apiserver_request_total", Since: "1.14",
-		Bad:   "a rate of `code=\"404\"` or `code=\"503\"` above that of the day before, for a group in the tables",
+		Bad:   "a rate of `code=\"404\"` or `code=\"503\"` above that of the day before, for a group that appears or vanishes",
 		Means: "404: servers tell clients that the resource does not exist. 503: the peer that serves it cannot be reached; clients try again."},
 	{Name: "apiserver_requested_deprecated_apis", Since: "1.19", Bad: "1 for a version that vanishes",
 		Means: "A client still requests that version."},
@@ -39,16 +39,16 @@ func metrics(from, to string) []reports.PlanMetric {
 }
 
 // stop returns the conditions under which the operator must not continue with the next server.
-func stop(p reports.UpgradePlan) []string {
+func stop(p reports.UpgradePlan, then reports.PlanProtection) []string {
 	all := []string{
 		"A server is not ready five minutes after its start, or restarts by itself.",
-		"`apiserver_request_total{code=\"404\"}` rises for a group in the tables, at any server.",
+		"`apiserver_request_total{code=\"404\"}` rises for a group that appears or vanishes, at any server.",
 		"A namespace stays in `Terminating`, or objects vanish that nobody deleted.",
 		"Two servers list different resources two minutes after the last step, with the proxy on.",
 		"The network between control-plane nodes fails. Do not restart another server before the network works again (findings 1 and 6).",
 	}
-	if len(p.Findings) == 0 {
-		all = all[:4]
+	if then.Ways[0].Protected && semver.Compare(p.To, "v1.36") >= 0 {
+		all = append(all, "`apiserver_peer_discovery_sync_errors_total` or `apiserver_peer_proxy_errors_total` rises for more than 15 s while no server restarts.")
 	}
 	return all
 }
@@ -56,12 +56,10 @@ func stop(p reports.UpgradePlan) []string {
 // back says how to go back.
 func back(p reports.UpgradePlan) []string {
 	return []string{
-		"While only some servers are upgraded, the safest way is forward: when all servers have one version, no server lacks anything.",
-		"To go back, first delete every object that only `" + p.To +
-			"` serves: older servers can neither read nor delete it, and it stays in etcd.",
-		"Then put the saved manifest of kube-apiserver back on the upgraded nodes, the last upgraded one first. kubeadm has no downgrade.",
-		"`" + p.From + "` cannot read objects that `" + p.To + "` has stored in a version that `" + p.From +
-			"` does not know. If there are such objects, restore the snapshot of etcd on all members.",
-		"A server that comes back as an older version serves less than its peers believe. After each server, wait until its lease is renewed (finding 22).",
+		"While only some servers are upgraded, the safest way is forward: with one version, no server lacks anything.",
+		"Otherwise delete every object that only `" + p.To + "` serves first: older servers can neither read nor delete it, and it stays in etcd.",
+		"Then put the saved manifest of kube-apiserver back, on the last upgraded node first (kubeadm has no downgrade). After each server, wait " +
+			"until its lease is renewed: until then peers believe that it serves more (finding 22).",
+		"If `" + p.To + "` has stored objects in a version that `" + p.From + "` cannot read, restore the snapshot of etcd on all members.",
 	}
 }

@@ -179,8 +179,8 @@ func checkGates(o history.OwnFlags, starts []Start) error {
 	return nil
 }
 
-// checkAPIs refuses a value of --runtime-config that every kube-apiserver refuses, or that turns off
-// everything. Sources: k8s.io/apiserver/pkg/server/resourceconfig/helpers.go
+// checkAPIs refuses a value of --runtime-config that every kube-apiserver refuses, or that turns
+// off everything. Sources: k8s.io/apiserver/pkg/server/resourceconfig/helpers.go
 // (MergeAPIResourceConfigs) and pkg/server/options/api_enablement.go (Validate).
 func checkAPIs(list string) error {
 	apis := cliflag.ConfigurationMap{}
