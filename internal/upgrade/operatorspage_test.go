@@ -20,14 +20,23 @@ colleagues, ` + "`-o markdown`" + ` a ticket, and ` + "`-o json`" + ` the same d
 
 ## Say which flags your servers have
 
-The plan assumes the flags that kubeadm sets. If your kube-apiservers have more flags about peers,
-give these flags to the plan, because the protection depends on them:
+Without a file, the plan assumes the flags that kubeadm sets. ` + "`--config`" + ` reads your flags and your
+version from a file:
 
 ` + "```console" + `
-$ kubectl -n kube-system get pod -l component=kube-apiserver -o yaml | grep -E 'feature-gates|peer-ca-file'
-$ skewproof plan --from v1.35.4 --to v1.36.3 --feature-gates UnknownVersionInteroperabilityProxy=true \
-    --peer-ca-file /etc/kubernetes/pki/ca.crt
+$ skewproof plan --config kubeadm.yaml --to v1.37.1
+$ skewproof plan --config /etc/kubernetes/manifests/kube-apiserver.yaml --to v1.37.1
+$ ps -o args= -C kube-apiserver | skewproof plan --flags-from - --from v1.36.3 --to v1.37.1
 ` + "```" + `
+
+The file is kubeadm's ClusterConfiguration (v1beta3 or newer, with an InitConfiguration if you have
+one), the ConfigMap ` + "`kubeadm-config`" + `, a static pod of kube-apiserver, or a configuration of k3s or
+RKE2 with ` + "`kube-apiserver-arg`" + `. ` + "`--flags-from`" + ` also reads a command line. Single flags, such as
+` + "`--feature-gates`" + ` and ` + "`--peer-ca-file`" + `, come in addition and win.
+
+The plan resolves feature gates with the code of Kubernetes, and knows all flags and gates of the
+recorded versions. If a kube-apiserver does not start with your flags, the plan repeats its reason,
+and the exit code is 1.
 
 | your servers | what the plan says |
 |---|---|
@@ -38,8 +47,9 @@ $ skewproof plan --from v1.35.4 --to v1.36.3 --feature-gates UnknownVersionInter
 
 ## A version that is not recorded
 
-The plan knows the resources of a version from a recording of a real kube-apiserver. If a version
-has no recording, the error names the versions that have one. To record another version:
+The plan knows the resources, the flags and the feature gates of a version from a recording. If a
+version has no recording, the nearest patch of its minor version stands in, and the plan says so. If
+there is none, the error names the versions that have one. To record another version:
 
 ` + "```console" + `
 $ skewproof plan --record v1.38.0
@@ -47,8 +57,9 @@ $ skewproof plan --from v1.37.1 --to v1.38.0
 ` + "```" + `
 
 The first command starts the kube-apiserver of that version in a sandbox, twice: with every API on,
-and with the defaults. ` + "`--binary kube-apiserver@v1.38.0=PATH`" + ` uses your binary. The recording goes
-to skewproof/recorded in your cache directory, or to the directory in ` + "`--documents`" + `.
+and with the defaults. For the flags it builds a program with the module of that version. With
+` + "`--binary kube-apiserver@v1.38.0=PATH`" + ` it starts your binary. The recording goes to
+skewproof/recorded in your cache directory, or to the directory in ` + "`--documents`" + `.
 
 ## Rehearse it
 
