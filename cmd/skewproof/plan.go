@@ -140,7 +140,7 @@ func theirs(stdin io.Reader, files []string, line, from, to string, asked *upgra
 	}
 	asked.File, asked.Recordings = file.Flags, []string{dir}
 	for _, flag := range asked.All() {
-		if flag.Name == history.FeatureGates && !flag.Bare {
+		if flag.Name == history.FeatureGates && !flag.Bare && !flag.Variable() {
 			if err := gates.CheckList(flag.Value); err != nil {
 				return "", "", nil, usage("%s: %w", flag.From, err)
 			}

@@ -51,6 +51,11 @@ func (s Set) String() string {
 	return "--" + s.Name + "=" + s.Value
 }
 
+// Variable reports whether the value has a variable in it, of Kubernetes or of a shell.
+func (s Set) Variable() bool {
+	return strings.Contains(s.Value, "$(") || strings.Contains(s.Value, "${")
+}
+
 // Decision says whether a kube-apiserver starts with its flags, and what they mean.
 type Decision struct {
 	// Version is the version of the server, and Recorded the version whose recording was used; "" if
@@ -136,13 +141,16 @@ func (d Decision) with(r Recording, flags []Set) (Decision, error) {
 		}
 	}
 
-	flags = slices.DeleteFunc(slices.Clone(flags), func(f Set) bool {
-		if variable := strings.Contains(f.Value, "$(") || strings.Contains(f.Value, "${"); variable {
+	unread := func(s Set) bool { // every text is a string
+		f, has := r.flag(s.Name)
+		return has && f.Type != "string" && s.Variable()
+	}
+	for _, f := range flags {
+		if unread(f) {
 			d.Notes = append(d.Notes, fmt.Sprintf("Not checked: `%s`, because the value of the variable is not known.", f))
-			return true
 		}
-		return false
-	})
+	}
+	flags = slices.DeleteFunc(slices.Clone(flags), unread)
 	if d.Reasons = d.unknown(r, flags); len(d.Reasons) > 0 {
 		return d, nil
 	}

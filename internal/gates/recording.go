@@ -122,14 +122,15 @@ func (r Recording) featureGate() (featuregate.MutableVersionedFeatureGate, error
 	return all, nil
 }
 
+// stages have the stages by their texts. Their type has no name outside of featuregate.
+var stages = map[string]featuregate.FeatureSpec{
+	string(featuregate.PreAlpha): {PreRelease: featuregate.PreAlpha}, string(featuregate.Alpha): {PreRelease: featuregate.Alpha},
+	string(featuregate.Beta): {PreRelease: featuregate.Beta}, string(featuregate.Deprecated): {PreRelease: featuregate.Deprecated},
+}
+
 func (s Stage) spec() (spec featuregate.FeatureSpec, err error) {
-	spec = featuregate.FeatureSpec{Default: s.Default, LockToDefault: s.Locked}
-	for _, known := range []featuregate.FeatureSpec{{PreRelease: featuregate.PreAlpha}, {PreRelease: featuregate.Alpha},
-		{PreRelease: featuregate.Beta}, {PreRelease: featuregate.GA}, {PreRelease: featuregate.Deprecated}} {
-		if string(known.PreRelease) == s.Stage {
-			spec.PreRelease = known.PreRelease
-		}
-	}
+	spec = stages[s.Stage]
+	spec.Default, spec.LockToDefault = s.Default, s.Locked
 	if spec.Version, err = version.Parse(cmp.Or(s.Since, "0.0")); err != nil {
 		return spec, err
 	}

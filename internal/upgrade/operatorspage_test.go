@@ -69,7 +69,6 @@ $ skewproof plan --from v1.37.1 --to v1.38.0
 ` + "```" + `
 
 The first command starts the kube-apiserver of that version in a sandbox, twice: with every API on,
-and with the defaults. For the flags it builds a program with the module of that version. ` + "`--binary
-kube-apiserver@v1.38.0=PATH`" + ` uses your binary. The recording goes to skewproof/recorded in your
+and with the defaults. For the flags it builds a program with the module of that version. ` + "`--binary\nkube-apiserver@v1.38.0=PATH`" + ` uses your binary. The recording goes to skewproof/recorded in your
 cache directory, or to the directory in ` + "`--documents`" + `.
 `
