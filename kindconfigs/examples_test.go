@@ -1,10 +1,14 @@
 // Package kindconfigs holds configurations of kind clusters whose kube-apiservers run different
-// versions. People can read, use and copy them. They are written by the code with which 'skewproof
-// run --backend kind' makes its clusters: 'go test ./kindconfigs -update' writes them again.
+// versions. People can read, use and copy them. The code with which 'skewproof run --backend kind'
+// makes its clusters writes those outside kubeadm: 'go test ./kindconfigs -update' writes them again.
 package kindconfigs
 
 import (
 	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/cluster/kind"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -67,7 +71,8 @@ func Files() (map[string]string, error) {
 			versions = append(versions, n.Version)
 		}
 		c.Image, c.Files = kind.ImageName(versions), nodeFiles
-		c.Title = append(e.title, "", "  make kind-images VERSIONS=\""+c.VersionList()+"\"", "  kind create cluster --config kindconfigs/"+e.file)
+		semver.Sort(versions)
+		c.Title = append(e.title, "", "  make kind-images VERSIONS=\""+strings.Join(slices.Compact(versions), " ")+"\"", "  kind create cluster --config kindconfigs/"+e.file)
 		yaml, err := c.YAML()
 		if err != nil {
 			return nil, err
@@ -82,52 +87,5 @@ func Files() (map[string]string, error) {
 		return nil, err
 	}
 	files["files/skewproof-proxy.yaml"] = "# The reference proxy in front of a kube-apiserver, as a static pod. The image is only there to run it in.\n" + string(manifest)
-	for subject, title := range map[string]string{
-		scenario.SubjectBuiltin: "What a cluster made by kubeadm needs for the Mixed Version Proxy of its kube-apiservers (KEP-4020).",
-		scenario.SubjectReference: "What a cluster made by kubeadm needs for the reference proxy in front of its kube-apiservers. The sidecar's static pod is " +
-			"skewproof-proxy.yaml; kubeadm needs patches/ too (see docs/proxy.md).",
-	} {
-		c := kind.Configuration{Title: []string{title}, Subject: subject, Nodes: []kind.Node{{Version: v136}}}
-		pieces, err := c.ExtraArgs()
-		if err != nil {
-			return nil, err
-		}
-		files["kubeadm/"+subject+".yaml"] = string(pieces)
-	}
-	if manifest, err = kind.OperatorProxyManifest(); err != nil {
-		return nil, err
-	}
-	files["kubeadm/skewproof-proxy.yaml"] = "# The reference proxy in front of a kube-apiserver of reference.yaml, as a static pod. 'make image' makes the image. To pull it from a\n" +
-		"# registry of your own, change image and imagePullPolicy.\n" + string(manifest)
-	files["kubeadm/metrics-rbac.yaml"] = metricsRBAC
-	files["kubeadm/patches/kube-apiserver+strategic.yaml"] = kind.OperatorPatch
 	return files, nil
 }
-
-// metricsRBAC lets Prometheus scrape the reference proxy.
-const metricsRBAC = `# The right to scrape the metrics of the reference proxy at its front door, /metrics/skewproof-proxy, for the service account of
-# Prometheus. Change the subject to yours. To find the proxies, the service account also needs to list and watch endpointslices, services and
-# pods in the namespace default.
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: skewproof-proxy-metrics
-rules:
-- nonResourceURLs:
-  - /metrics/skewproof-proxy
-  verbs:
-  - get
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata:
-  name: skewproof-proxy-metrics
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: ClusterRole
-  name: skewproof-proxy-metrics
-subjects:
-- kind: ServiceAccount
-  name: prometheus
-  namespace: monitoring
-`

@@ -25,10 +25,7 @@ const (
 // schedules run under the older policy with one switch set as in the newer policy. They also run
 // under the newer policy with one switch set as in the older policy.
 type Ablation struct {
-	// APIVersion is always [APIVersion].
-	APIVersion string `json:"apiVersion"`
-	// Kind is always [AblationKind].
-	Kind string `json:"kind"`
+	TypeMeta
 	// SkewproofVersion is the version of the program that searched.
 	SkewproofVersion string `json:"skewproofVersion"`
 	// Inputs is a hash of what the result depends on: the switches of both policies, the schedules

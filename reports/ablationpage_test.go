@@ -23,7 +23,7 @@ func searchedForTests() SearchSpec {
 // that does nothing.
 func smallAblation() *Ablation {
 	return &Ablation{
-		APIVersion: APIVersion, Kind: AblationKind, SkewproofVersion: "v0.1.0", Inputs: "0123456789abcdef", Spec: searchedForTests(), To: "new",
+		TypeMeta: OfKind(AblationKind), SkewproofVersion: "v0.1.0", Inputs: "0123456789abcdef", Spec: searchedForTests(), To: "new",
 		Schedules: 1000, FirstSeed: 7, Switches: 3, Complete: true,
 		Columns: []AblationColumn{
 			{"NoFalseNotFound", invariant.GradeCore, PlainRequest}, {"NoFalseNotFound", invariant.GradeCore, SubresourceRequest},
@@ -40,7 +40,7 @@ func smallAblation() *Ablation {
 
 func smallestForTests() *Smallest {
 	return &Smallest{
-		APIVersion: APIVersion, Kind: SmallestKind, SkewproofVersion: "v0.1.0", Inputs: "0123456789abcdef", Spec: searchedForTests(), To: "new",
+		TypeMeta: OfKind(SmallestKind), SkewproofVersion: "v0.1.0", Inputs: "0123456789abcdef", Spec: searchedForTests(), To: "new",
 		Switches: 3, Schedules: 600, FirstSeed: 1, Scenarios: 2, NotRun: []string{"controller-rollback"},
 		Left: []string{"seed 9: Converges", "quiet: Converges"},
 		Rows: []SmallestRow{

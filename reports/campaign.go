@@ -31,10 +31,7 @@ const (
 
 // Campaign is the result of a search: of one shard, or of all shards merged.
 type Campaign struct {
-	// APIVersion is always [APIVersion].
-	APIVersion string `json:"apiVersion"`
-	// Kind is always [CampaignKind].
-	Kind string `json:"kind"`
+	TypeMeta
 	// SkewproofVersion is the version of the program that searched.
 	SkewproofVersion string `json:"skewproofVersion"`
 	// Spec says what was searched.

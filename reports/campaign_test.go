@@ -18,7 +18,7 @@ import (
 // smallCampaign is a possible result of a search, with something in every section.
 func smallCampaign() *Campaign {
 	c := &Campaign{
-		APIVersion: APIVersion, Kind: CampaignKind, SkewproofVersion: "v0.1.0",
+		TypeMeta: OfKind(CampaignKind), SkewproofVersion: "v0.1.0",
 		Spec: SearchSpec{Policy: "upstream-1.37", Changes: []string{"Routing.Attempts=3"}, From: "v1.36.3", To: "v1.37.1", Servers: 3,
 			Resources: 6, Requests: 20},
 		Method: MethodRandom, FirstSeed: 1, Wanted: 20000, Of: 2,

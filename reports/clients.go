@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -22,10 +21,7 @@ const (
 
 // ClientsTable says what clients of several versions can do in a control plane of two versions.
 type ClientsTable struct {
-	// APIVersion is always [APIVersion].
-	APIVersion string `json:"apiVersion"`
-	// Kind is always [ClientsKind].
-	Kind string `json:"kind"`
+	TypeMeta
 	// Metadata says when the clients ran, with which program and on which versions.
 	Metadata ClientsMetadata `json:"metadata"`
 	// Result is "failed" if an operation works at the newer server itself, but not through the
@@ -40,10 +36,7 @@ type ClientsTable struct {
 	Operations []ClientOperation `json:"operations"`
 	// Cells are the results, by operation, path and client.
 	Cells []ClientCell `json:"cells"`
-	// Reproduce is the command line that repeats the whole table.
-	Reproduce string `json:"reproduce"`
-	// Environment lists what the runs depended on; one fact per entry.
-	Environment []string `json:"environment,omitempty"`
+	Repetition
 }
 
 // ClientProgram is a program that people use, or a library in a program of skewproof's own.
@@ -56,12 +49,7 @@ type ClientProgram struct {
 
 // ClientsMetadata says when a table was made, by what and on what.
 type ClientsMetadata struct {
-	// StartedAt is the wall time of the start.
-	StartedAt time.Time `json:"startedAt"`
-	// DurationSeconds is how long it took.
-	DurationSeconds Seconds `json:"durationSeconds"`
-	// SkewproofVersion is the version of the program that made it.
-	SkewproofVersion string `json:"skewproofVersion"`
+	Made
 	// From is the version of the servers that the clients asked. To is the version of the newer
 	// server.
 	From string `json:"from"`
@@ -122,7 +110,7 @@ type ClientCell struct {
 
 // NewClientsTable makes a table of cells. A cell that is missing was not run.
 func NewClientsTable(metadata ClientsMetadata, clients []ClientProgram, operations []ClientOperation, cells []ClientCell) ClientsTable {
-	t := ClientsTable{APIVersion: APIVersion, Kind: ClientsKind, Metadata: metadata, Clients: clients, Operations: operations, Cells: cells}
+	t := ClientsTable{TypeMeta: OfKind(ClientsKind), Metadata: metadata, Clients: clients, Operations: operations, Cells: cells}
 	for _, o := range operations {
 		for _, path := range ClientPaths {
 			for _, client := range t.versions(o) {

@@ -42,7 +42,7 @@ func smallClients() ClientsTable {
 		ClientCell{"dynamic informer", "builtin", "v0.36.3", DidWork, ""}, ClientCell{"dynamic informer", "reference", "v0.36.3", DidWork, ""},
 	)
 	metadata := ClientsMetadata{
-		StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 320, SkewproofVersion: "v0.1.0", From: "v1.36.3",
+		Made: Made{time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), 320, "v0.1.0"}, From: "v1.36.3",
 		To:       "v1.37.1",
 		Complete: true, Tested: testedForTests(),
 	}

@@ -1,8 +1,6 @@
 package reports
 
 import (
-	"time"
-
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
@@ -30,10 +28,7 @@ const (
 
 // ConformanceReport says how one Mixed Version Proxy passed the catalogue, in one pair of versions.
 type ConformanceReport struct {
-	// APIVersion is always [APIVersion].
-	APIVersion string `json:"apiVersion"`
-	// Kind is always [ConformanceKind].
-	Kind string `json:"kind"`
+	TypeMeta
 	// Metadata says when and by which program it was tested, and which scenarios were chosen.
 	Metadata ConformanceMetadata `json:"metadata"`
 	// Product is what was tested.
@@ -59,12 +54,7 @@ type ConformanceReport struct {
 // ConformanceMetadata says when and by which program it was tested, and which scenarios were
 // chosen.
 type ConformanceMetadata struct {
-	// StartedAt is the wall time of the start.
-	StartedAt time.Time `json:"startedAt"`
-	// DurationSeconds is the time of the whole run, including the negative control.
-	DurationSeconds Seconds `json:"durationSeconds"`
-	// SkewproofVersion is the version of the program that tested.
-	SkewproofVersion string `json:"skewproofVersion"`
+	Made
 	// Labels is the expression that chose the scenarios, in Ginkgo's label language. If it is
 	// empty, all scenarios were chosen.
 	Labels string `json:"labels,omitempty"`

@@ -20,7 +20,7 @@ func smallConformance() ConformanceReport {
 	passed := ProfileResult{Result: ResultPassed, Held: []string{"NoFalseNotFound"}, Undecided: []string{"NoLoop"}}
 	c := ConformanceReport{
 		Metadata: ConformanceMetadata{
-			StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 6345.678, SkewproofVersion: "v0.1.0", Labels: "smoke",
+			Made: Made{time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), 6345.678, "v0.1.0"}, Labels: "smoke",
 			Complete: true,
 		},
 		Product: Product{Name: "kube-apiserver's own Mixed Version Proxy", Version: "v2", URL: "https://example.com", Backend: "local",

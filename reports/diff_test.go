@@ -11,7 +11,7 @@ import (
 
 // judged is a report with violations, by signature.
 func judged(scenario string, violations map[invariant.Signature]int, checked ...string) RunReport {
-	r := RunReport{APIVersion: APIVersion, Kind: Kind,
+	r := RunReport{TypeMeta: OfKind(Kind),
 		Metadata: Metadata{Scenario: scenario, Subject: "builtin", From: "v1.36.3", To: "v1.37.1", Complete: true}}
 	verdicts := map[string]invariant.Verdict{}
 	for _, name := range checked {

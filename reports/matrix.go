@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 )
@@ -22,10 +21,7 @@ const (
 
 // VersionMatrix is the results of scenarios on several subjects in several pairs of versions.
 type VersionMatrix struct {
-	// APIVersion is always [APIVersion].
-	APIVersion string `json:"apiVersion"`
-	// Kind is always [MatrixKind].
-	Kind string `json:"kind"`
+	TypeMeta
 	// Metadata says when the matrix was run, with which program and on which backend.
 	Metadata MatrixMetadata `json:"metadata"`
 	// Result is "failed" if any subject except the negative control violated a demand of the KEP, and
@@ -41,20 +37,12 @@ type VersionMatrix struct {
 	Pairs []VersionPair `json:"pairs"`
 	// Cells are the runs, by pair, scenario and subject.
 	Cells []MatrixCell `json:"cells"`
-	// Reproduce is the command line that repeats the whole matrix.
-	Reproduce string `json:"reproduce"`
-	// Environment lists what the runs depended on; one fact per entry.
-	Environment []string `json:"environment,omitempty"`
+	Repetition
 }
 
 // MatrixMetadata says when a matrix was run, with which program and on which backend.
 type MatrixMetadata struct {
-	// StartedAt is the wall time of the start.
-	StartedAt time.Time `json:"startedAt"`
-	// DurationSeconds is the time until the last run ended. Runs may have overlapped.
-	DurationSeconds Seconds `json:"durationSeconds"`
-	// SkewproofVersion is the version of the program that ran it.
-	SkewproofVersion string `json:"skewproofVersion"`
+	Made
 	// Backend says what the servers ran on.
 	Backend string `json:"backend"`
 	// Known is true if what findings explain passes in CI (--known). It changes no result.
@@ -118,7 +106,7 @@ const subjectNone = "none"
 
 // NewMatrix makes a matrix from cells that have been run.
 func NewMatrix(metadata MatrixMetadata, pairs []VersionPair, cells []MatrixCell) VersionMatrix {
-	m := VersionMatrix{APIVersion: APIVersion, Kind: MatrixKind, Metadata: metadata, Pairs: pairs, Cells: cells, Invariants: catalogue()}
+	m := VersionMatrix{TypeMeta: OfKind(MatrixKind), Metadata: metadata, Pairs: pairs, Cells: cells, Invariants: catalogue()}
 	m.Result, m.Sentence = m.conclusion()
 	return m
 }

@@ -26,8 +26,8 @@ func smallMatrix() VersionMatrix {
 	passed, failed := ProfileResult{Result: ResultPassed},
 		ProfileResult{Result: ResultFailed, Reason: "b answered 404.", Violated: []string{"NoFalseNotFound"}, New: 3, Findings: []int{2}}
 	m := VersionMatrix{
-		APIVersion: APIVersion, Kind: MatrixKind, Invariants: invariants,
-		Metadata: MatrixMetadata{StartedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), DurationSeconds: 320, SkewproofVersion: "v0.1.0",
+		TypeMeta: OfKind(MatrixKind), Invariants: invariants,
+		Metadata: MatrixMetadata{Made: Made{time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), 320, "v0.1.0"},
 			Backend: "local", Complete: true, Tested: testedForTests()},
 		Pairs: []VersionPair{{From: "v1.35.4", To: "v1.36.3"}, {From: "v1.34.4", To: "v1.37.1", Note: "mixed by mistake"}},
 		Cells: []MatrixCell{
@@ -39,7 +39,7 @@ func smallMatrix() VersionMatrix {
 				DurationSeconds: 80, Directory: "2-quiet-builtin"},
 			{Pair: 1, Scenario: "quiet", Subject: "alpha", Core: skipped, Extended: skipped},
 		},
-		Reproduce: "skewproof matrix", Environment: []string{"2 CPUs"},
+		Repetition: Repetition{"skewproof matrix", []string{"2 CPUs"}},
 	}
 	m.Result, m.Sentence = m.conclusion()
 	return m

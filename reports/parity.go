@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 )
@@ -22,10 +21,7 @@ const (
 
 // Parity is the verdicts of the same plans on real processes and in the simulator.
 type Parity struct {
-	// APIVersion is always [APIVersion].
-	APIVersion string `json:"apiVersion"`
-	// Kind is always [ParityKind].
-	Kind string `json:"kind"`
+	TypeMeta
 	// Metadata says when the runs were compared, and by which program.
 	Metadata ParityMetadata `json:"metadata"`
 	// Result is "failed" if a disagreement is not known. Otherwise it is "inconclusive" if a pair of
@@ -37,20 +33,12 @@ type Parity struct {
 	Invariants []MatrixInvariant `json:"invariants"`
 	// Pairs are the pairs of runs, by scenario and subject.
 	Pairs []ParityPair `json:"pairs"`
-	// Reproduce is the command line that repeats the whole comparison.
-	Reproduce string `json:"reproduce"`
-	// Environment lists what the runs depended on; one fact per entry.
-	Environment []string `json:"environment,omitempty"`
+	Repetition
 }
 
 // ParityMetadata says when runs were compared, and by which program.
 type ParityMetadata struct {
-	// StartedAt is the wall time of the start.
-	StartedAt time.Time `json:"startedAt"`
-	// DurationSeconds is how long the comparison took, with its runs.
-	DurationSeconds Seconds `json:"durationSeconds"`
-	// SkewproofVersion is the version of the program that compared.
-	SkewproofVersion string `json:"skewproofVersion"`
+	Made
 	Tested
 }
 
@@ -117,7 +105,7 @@ type ParityCauses struct {
 
 // NewParity makes a comparison from pairs of runs.
 func NewParity(metadata ParityMetadata, pairs []ParityPair) Parity {
-	p := Parity{APIVersion: APIVersion, Kind: ParityKind, Metadata: metadata, Invariants: catalogue(), Pairs: pairs}
+	p := Parity{TypeMeta: OfKind(ParityKind), Metadata: metadata, Invariants: catalogue(), Pairs: pairs}
 	p.Result, p.Sentence = p.conclusion()
 	return p
 }

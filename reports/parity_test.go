@@ -33,8 +33,8 @@ func smallParity() Parity {
 		return p
 	}
 	p := Parity{
-		APIVersion: APIVersion, Kind: ParityKind, Invariants: columnsForTests(),
-		Metadata: ParityMetadata{StartedAt: time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC), DurationSeconds: 480, SkewproofVersion: "v0.1.0",
+		TypeMeta: OfKind(ParityKind), Invariants: columnsForTests(),
+		Metadata: ParityMetadata{Made: Made{time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC), 480, "v0.1.0"},
 			Tested: testedForTests()},
 		Pairs: []ParityPair{
 			pair("quiet", []invariant.Outcome{held, held, unsaid}, []invariant.Outcome{held, held, unsaid}),
@@ -42,7 +42,7 @@ func smallParity() Parity {
 			pair("peer-crash", []invariant.Outcome{held, unsaid, held}, []invariant.Outcome{violated, held, held}, "", "No events."),
 			{Scenario: "peer-pause", Subject: "builtin", From: "v1.36.3", To: "v1.37.1", NotCompared: "on local: a crashed"},
 		},
-		Reproduce: "skewproof parity --causes", Environment: []string{"2 CPUs"},
+		Repetition: Repetition{"skewproof parity --causes", []string{"2 CPUs"}},
 	}
 	p.Pairs[1].Causes = &ParityCauses{Both: 2, OnlyLocal: []string{"NoFalseNotFound: b: 404"}, OnlySim: []string{"Available: c: 503"}}
 	p.Result, p.Sentence = p.conclusion()

@@ -36,10 +36,7 @@ func seconds(d time.Duration) Seconds { return Seconds(math.Round(float64(d)/1e3
 
 // RunReport is everything that a report shows about one run.
 type RunReport struct {
-	// APIVersion is always [APIVersion].
-	APIVersion string `json:"apiVersion"`
-	// Kind is always [Kind].
-	Kind string `json:"kind"`
+	TypeMeta
 	// Metadata says what was run, when and by which skewproof.
 	Metadata Metadata `json:"metadata"`
 	// Verdict is the verdict of all invariants together.
@@ -179,8 +176,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 	end := runEnd(h)
 	facts := invariant.NewFacts(h)
 	r := RunReport{
-		APIVersion: APIVersion,
-		Kind:       Kind,
+		TypeMeta: OfKind(Kind),
 		Metadata: Metadata{
 			Scenario: h.Run.Scenario, Sentence: h.Run.Sentence, Backend: h.Run.Backend, Subject: h.Run.Subject,
 			From: h.Run.From, To: h.Run.To, Seed: h.Run.Seed, RequestsPerSecond: h.Run.QPS,

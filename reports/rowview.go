@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -41,7 +42,7 @@ func newRow(server string, r ClassRow, s scale, width Seconds, top float64) rowV
 	var cells []stretch
 	for _, b := range r.Buckets {
 		next := stretch{b.StartSeconds, b.StartSeconds + width, b.shares(), b}
-		if n := len(cells); n > 0 && math.Abs(float64(cells[n-1].to-next.from)) < 1e-6 && alike(cells[n-1].shares, next.shares) {
+		if n := len(cells); n > 0 && math.Abs(float64(cells[n-1].to-next.from)) < 1e-6 && slices.Equal(cells[n-1].shares, next.shares) {
 			cells[n-1].to = next.to
 			cells[n-1].counts.sum(b)
 			continue
@@ -87,18 +88,6 @@ func (b Bucket) shares() []proportion {
 		out = append(out, proportion{"success", left})
 	}
 	return out
-}
-
-func alike(a, b []proportion) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for n := range a {
-		if a[n] != b[n] {
-			return false
-		}
-	}
-	return true
 }
 
 // sum adds the counts of another bucket.

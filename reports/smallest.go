@@ -21,10 +21,7 @@ const (
 // Smallest is the smallest set of changes that was found to leave a policy without a violation of a
 // core invariant, over schedules and scenarios. No change of the set can be left out.
 type Smallest struct {
-	// APIVersion is always [APIVersion].
-	APIVersion string `json:"apiVersion"`
-	// Kind is always [SmallestKind].
-	Kind string `json:"kind"`
+	TypeMeta
 	// SkewproofVersion is the version of the program that searched. Inputs is a hash of what the
 	// result depends on: the switches of both policies, the schedules and the simulator.
 	SkewproofVersion string `json:"skewproofVersion"`

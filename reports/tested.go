@@ -3,9 +3,45 @@ package reports
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
+
+// TypeMeta identifies the kind of a document.
+type TypeMeta struct {
+	// APIVersion is always [APIVersion].
+	APIVersion string `json:"apiVersion"`
+	// Kind is always the constant with the name of the document, such as [MatrixKind].
+	Kind string `json:"kind"`
+}
+
+// OfKind identifies a document of a kind.
+func OfKind(kind string) TypeMeta { return TypeMeta{APIVersion, kind} }
+
+// Made says when the runs of a suite were carried out, and by what.
+type Made struct {
+	// StartedAt is the wall time of the start.
+	StartedAt time.Time `json:"startedAt"`
+	// DurationSeconds is the time until the last run ended, including negative controls. Runs may
+	// have overlapped.
+	DurationSeconds Seconds `json:"durationSeconds"`
+	// SkewproofVersion is the version of the program that ran them.
+	SkewproofVersion string `json:"skewproofVersion"`
+}
+
+// NewMade is for runs that began at a time and have ended just now.
+func NewMade(began time.Time, version string) Made {
+	return Made{began.UTC(), SecondsOf(time.Since(began)), version}
+}
+
+// Repetition says how to repeat the runs of a suite, and where they were carried out.
+type Repetition struct {
+	// Reproduce is the command line that repeats all of them.
+	Reproduce string `json:"reproduce"`
+	// Environment lists what the runs depended on; one fact per entry.
+	Environment []string `json:"environment,omitempty"`
+}
 
 // Tested identifies what was tested beyond its version, because two builds may have the same
 // version.

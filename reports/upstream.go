@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // UpstreamKind identifies the results of Kubernetes' own tests, together with [APIVersion].
@@ -20,10 +19,7 @@ const (
 // UpstreamTests is the results of Kubernetes' own end-to-end tests on one path into a control plane
 // of two versions. A failure counts only if the spec passes directly at the same server.
 type UpstreamTests struct {
-	// APIVersion is always [APIVersion].
-	APIVersion string `json:"apiVersion"`
-	// Kind is always [UpstreamKind].
-	Kind string `json:"kind"`
+	TypeMeta
 	// Metadata says what was tested, when, and by what.
 	Metadata UpstreamMetadata `json:"metadata"`
 	// Result is "failed" if a spec failed that passes directly, or an invariant was violated.
@@ -38,10 +34,7 @@ type UpstreamTests struct {
 	Specs []UpstreamSpec `json:"specs"`
 	// Left are the specs in focus that were not chosen, by reason.
 	Left []UpstreamLeft `json:"left,omitempty"`
-	// Reproduce is the command line that repeats the suite.
-	Reproduce string `json:"reproduce"`
-	// Environment lists what the runs depended on; one fact per entry.
-	Environment []string `json:"environment,omitempty"`
+	Repetition
 }
 
 // These are the paths of Kubernetes' tests into the control plane.
@@ -53,12 +46,7 @@ const (
 
 // UpstreamMetadata says what was tested, when, and by what.
 type UpstreamMetadata struct {
-	// StartedAt is the wall time of the start.
-	StartedAt time.Time `json:"startedAt"`
-	// DurationSeconds is how long all runs took.
-	DurationSeconds Seconds `json:"durationSeconds"`
-	// SkewproofVersion is the version of the program that ran them.
-	SkewproofVersion string `json:"skewproofVersion"`
+	Made
 	// Path is one of "direct", "old" and "balancer".
 	Path string `json:"path"`
 	// Subject says whose proxy is tested. It is "none" if the path is "direct".

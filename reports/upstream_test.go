@@ -16,7 +16,7 @@ import (
 func upstreamStory() UpstreamTests {
 	u := UpstreamTests{
 		Metadata: UpstreamMetadata{
-			StartedAt: time.Date(2026, 11, 23, 23, 0, 0, 0, time.UTC), DurationSeconds: 321, SkewproofVersion: "v0.1.0", Path: PathOld,
+			Made: Made{time.Date(2026, 11, 23, 23, 0, 0, 0, time.UTC), 321, "v0.1.0"}, Path: PathOld,
 			Subject: "builtin",
 			From:    "v1.36.3", To: "v1.37.1", Tests: "v1.37.1", Focus: "Config|<b>",
 		},
@@ -35,8 +35,8 @@ func upstreamStory() UpstreamTests {
 			{Name: "passes", Outcome: SpecPassed, Direct: SpecPassed},
 			{Name: "skips itself", Outcome: SpecSkipped, Direct: SpecSkipped, Message: "needs a node"},
 		},
-		Left:      []UpstreamLeft{{Reason: "the webhook runs in a pod", Specs: 25}},
-		Reproduce: "skewproof upstream-e2e --path old",
+		Left:       []UpstreamLeft{{Reason: "the webhook runs in a pod", Specs: 25}},
+		Repetition: Repetition{Reproduce: "skewproof upstream-e2e --path old"},
 	}
 	u.Conclude()
 	return u

@@ -17,12 +17,9 @@ var advertisedAddressFallback = scenario.Scenario{
 		"addresses (--bind-address=0.0.0.0), so --bind-address is not tested; advertised-address-unroutable tests the host's own",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash",
 		"Converges", "ConfigurationTakesEffect"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Labels:           []string{"conformance"},
-	Limits:           notOnNodes,
-	Control:          mixedToTheEnd,
+	Labels:  []string{"conformance"},
+	Limits:  notOnNodes,
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 200, Unserved: 50, MergedDocuments: 45},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
 			for i := range plan.Servers {

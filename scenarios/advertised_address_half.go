@@ -14,12 +14,9 @@ var advertisedAddressHalf = scenario.Scenario{
 		"can answer requests for resources that it serves.",
 	Source: "Kubernetes' documentation of the Mixed Version Proxy: each of the two flags says where peers reach the server. " +
 		"k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): if they are not both set, --advertise-address is used",
-	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "ConfigurationTakesEffect"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Limits:           notOnNodes,
-	Control:          mixedToTheEnd,
+	About:   []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "ConfigurationTakesEffect"},
+	Limits:  notOnNodes,
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		for _, half := range []scenario.Advertise{scenario.AdvertiseIP, scenario.AdvertisePort} {

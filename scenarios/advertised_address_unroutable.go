@@ -10,11 +10,8 @@ var advertisedAddressUnroutable = scenario.Scenario{
 		"serves. With the right address they answer such requests.",
 	Source: "k8s.io/apiserver, pkg/server/options/serving.go (DefaultExternalAddress): without --advertise-address the address is that of " +
 		"--bind-address, or of the host's default interface; KEP-4020, goals: 503, not 404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges", "ConfigurationTakesEffect"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Limits:           notOnNodes,
-	Control:          outOfReach,
-	Plan:             misconfigured("a", scenario.Setup{Advertise: scenario.AdvertiseHost}, 50),
+	About:   []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges", "ConfigurationTakesEffect"},
+	Limits:  notOnNodes,
+	Control: outOfReach,
+	Plan:    misconfigured("a", scenario.Setup{Advertise: scenario.AdvertiseHost}, 50),
 }

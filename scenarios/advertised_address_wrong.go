@@ -10,12 +10,9 @@ var advertisedAddressWrong = scenario.Scenario{
 		"address they answer such requests.",
 	Source: "k8s.io/kubernetes, pkg/controlplane/apiserver (getPeerAddress): --peer-advertise-ip, --peer-advertise-port; KEP-4020, goals: " +
 		"503, not 404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges", "ConfigurationTakesEffect"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Labels:           []string{"conformance"},
-	Limits:           notOnNodes,
-	Control:          outOfReach,
-	Plan:             misconfigured("a", scenario.Setup{Advertise: scenario.AdvertiseWrong}, 50),
+	About:   []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges", "ConfigurationTakesEffect"},
+	Labels:  []string{"conformance"},
+	Limits:  notOnNodes,
+	Control: outOfReach,
+	Plan:    misconfigured("a", scenario.Setup{Advertise: scenario.AdvertiseWrong}, 50),
 }

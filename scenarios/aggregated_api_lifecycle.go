@@ -12,10 +12,8 @@ var aggregatedAPILifecycle = scenario.Scenario{
 	Holds: "Every server forwards requests for it to its backend itself, and lists exactly the versions that exist. The backend runs " +
 		"while the API is registered. The scenario does not test a backend that is down: each server may list such an API in its own " +
 		"way (503, or a stale version without resources).",
-	Source:     "KEP-4020, design details: aggregated APIs are served by every apiserver and need no peers",
-	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
-	MinServers: 2,
-	Family:     scenario.Discovery,
+	Source: "KEP-4020, design details: aggregated APIs are served by every apiserver and need no peers",
+	About:  []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	Limits: scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendSim},
 		Reason: "because other backends do not run the backend of an aggregated API"},
 	Control: mixedToTheEnd,

@@ -13,10 +13,8 @@ var canaryUpgrade = scenario.Scenario{
 	Source:  "KEP-4020, motivation: a cluster may run mixed versions for as long as an upgrade is being watched",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
-	MinServers: 2,
-	Family:     scenario.Upgrades,
-	Labels:     []string{"conformance"},
-	Control:    mixedForAWhile,
+	Labels:  []string{"conformance"},
+	Control: mixedForAWhile,
 	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100, MergedDocuments: 150}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		for i, server := range plan.Names() {

@@ -7,42 +7,51 @@ import (
 
 	"github.com/agext/levenshtein"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // catalogue lists the scenarios in the order in which a reviewer reads them, family by family.
-var catalogue = slices.Concat(upgrades, network, processes, configuration, discovery, safety, requests, controllers, scale)
-
-var (
-	upgrades = []scenario.Scenario{
-		quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, emulatedUpgrade, rollingUpgradeUnderFaults, restartStorm,
-		gateRollout, sidecarRollout,
-	}
-	network = []scenario.Scenario{
-		peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole, flappingLink,
-		resetMidResponse, truncatedDiscovery, discoveryBrokenOff, bandwidthStarvedList,
-	}
-	processes = []scenario.Scenario{peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow,
-		etcdCutOffOneServer}
-	configuration = []scenario.Scenario{
-		wrongPeerCA, expiredServingCertificate, untrustedServingCertificate, servingCertificateForAnotherName, certificateRotation,
-		frontProxyNameNotAllowed, frontProxyStranger, frontProxyExpired, advertisedAddressWrong, advertisedAddressHalf,
-		advertisedAddressFallback, advertisedAddressUnroutable, missingPeerCAFile, twoServersOneHostname, kubeadmDefaults,
-	}
-	discovery = []scenario.Scenario{
-		mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle, crdGracePeriod,
-		crdVersionGracePeriod, crdWithoutPeers, aggregatedAPILifecycle, aggregatedAPIGracePeriod, etagAndLegacyClients, openAPI,
-	}
-	safety      = []scenario.Scenario{loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound}
-	requests    = []scenario.Scenario{watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList, crowds}
-	controllers = []scenario.Scenario{
-		garbageCollection, foregroundDeletion, namespaceDeletion, namespaceDeletionDuringPartition, controllersBehindBalancer,
-		controllersRollingUpgrade, controllersRollback, controllersCanary, controllersWrongPeerCA, controllerDiscovery, quota,
-		controllersCRDLifecycle, leaderElection, informers, storageVersion, storageVersionMigration, garbageCollectionDuringPartition,
-		foregroundDeletionDuringPartition, quotaDuringPartition, informersDuringPartition, storageVersionDuringPartition,
-	}
-	scale = []scenario.Scenario{manyPeers, manyResources, longCampaign}
+var catalogue = slices.Concat(
+	family(scenario.Upgrades, quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, emulatedUpgrade,
+		rollingUpgradeUnderFaults, restartStorm, gateRollout, sidecarRollout),
+	family(scenario.Network, peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole,
+		flappingLink, resetMidResponse, truncatedDiscovery, discoveryBrokenOff, bandwidthStarvedList),
+	family(scenario.Processes, peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow, etcdCutOffOneServer),
+	family(scenario.Configuration, wrongPeerCA, expiredServingCertificate, untrustedServingCertificate, servingCertificateForAnotherName,
+		certificateRotation, frontProxyNameNotAllowed, frontProxyStranger, frontProxyExpired, advertisedAddressWrong, advertisedAddressHalf,
+		advertisedAddressFallback, advertisedAddressUnroutable, missingPeerCAFile, twoServersOneHostname, kubeadmDefaults),
+	family(scenario.Discovery, mergedDiscoveryDeterministic, discoveryConvergence, nopeerProfile, preferredVersions, crdLifecycle,
+		crdGracePeriod, crdVersionGracePeriod, crdWithoutPeers, aggregatedAPILifecycle, aggregatedAPIGracePeriod, etagAndLegacyClients,
+		openAPI),
+	family(scenario.Safety, loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound),
+	family(scenario.Requests, watchThroughProxy, subresources, upgradeRequests, protobufAndPatchTypes, largeList, crowds),
+	family(scenario.Controllers, garbageCollection, foregroundDeletion, namespaceDeletion, namespaceDeletionDuringPartition,
+		controllersBehindBalancer, controllersRollingUpgrade, controllersRollback, controllersCanary, controllersWrongPeerCA,
+		controllerDiscovery, quota, controllersCRDLifecycle, leaderElection, informers, storageVersion, storageVersionMigration,
+		garbageCollectionDuringPartition, foregroundDeletionDuringPartition, quotaDuringPartition, informersDuringPartition,
+		storageVersionDuringPartition),
+	family(scenario.Scale, manyPeers, manyResources, longCampaign),
 )
+
+// family sets what follows from the place of scenarios in the catalogue and from their plans. A
+// scenario that gives no number of servers needs two.
+func family(f scenario.Family, members ...scenario.Scenario) []scenario.Scenario {
+	for i := range members {
+		s := &members[i]
+		s.Family, s.MinServers = f, max(2, s.MinServers)
+		plan := s.Plan(scenario.Parameters{Servers: s.MinServers, From: "v1.37.1", To: "v1.37.1", Bounds: history.DefaultBounds})
+		s.NeedsTwoVersions = skewed(plan.Pressure)
+	}
+	return members
+}
+
+// skewed reports whether a plan demands requests that only servers of another version can serve.
+// Owners and events are of kinds that only some servers serve; see package ownership.
+func skewed(least pressure) bool {
+	return least.Skewed+least.Unreachable+least.PassedOn+least.Writes+least.Subresources+least.Watches+least.Upgrades+least.Lists+
+		least.Formats+least.Events+least.Owners > 0
+}
 
 // These are the controls: the invariants that a control plane of two versions violates without a
 // proxy. A control names only invariants that the plan gives many chances to fail. If the control

@@ -16,12 +16,9 @@ var certificateRotation = scenario.Scenario{
 		"--requestheader-client-ca-file), not certificates",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "IdentityPreserved", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"NoCrash", "Converges", "Available"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Labels:           []string{"conformance"},
-	Limits:           notOnNodes,
-	Control:          mixedToTheEnd,
+	Labels:  []string{"conformance"},
+	Limits:  notOnNodes,
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, PassedOn: 350, MergedDocuments: 90},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
 			plan.Settle(4 * time.Second)

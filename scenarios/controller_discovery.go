@@ -14,14 +14,11 @@ var controllerDiscovery = scenario.Scenario{
 		"owners are deleted.",
 	Holds: "The controllers follow discovery without a restart: each time they collect the dependents of the deleted owners, and no others, " +
 		"and the quota says how many objects there are.",
-	Source:           "KEP-4020, goals: discovery reports the same resources whichever server is asked; upgrade / downgrade strategy",
-	About:            []string{"OrphansCollected", "NoWrongfulDeletion", "QuotaFollows"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Labels:           []string{"slow"},
-	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected", "QuotaFollows"}},
+	Source:  "KEP-4020, goals: discovery reports the same resources whichever server is asked; upgrade / downgrade strategy",
+	About:   []string{"OrphansCollected", "NoWrongfulDeletion", "QuotaFollows"},
+	Labels:  []string{"slow"},
+	Limits:  withControllers,
+	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected", "QuotaFollows"}},
 	Plan: planned(noneTo, pressureOfControllers, func(plan *scenario.Plan, p scenario.Parameters) {
 		first, last := plan.Servers[0].Name, plan.Servers[len(plan.Servers)-1].Name
 		plan.StartControllers(p.From, last)

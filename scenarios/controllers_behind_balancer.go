@@ -10,15 +10,12 @@ var controllersBehindBalancer = scenario.Scenario{
 	Name: "controllers-behind-balancer",
 	Happens: "Only the first server runs TO. The controllers reach the servers through a load balancer, connection by connection, and are " +
 		"started six times while dependents have owners of kinds that only the first server serves.",
-	Holds:            "The garbage collector deletes no dependent of an owner that lives, whichever server each of its connections leads to.",
-	Source:           "KEP-4020, motivation; kubeadm's clusters have their controllers behind a load balancer",
-	About:            []string{"NoWrongfulDeletion", "OrphansCollected"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Labels:           []string{"slow"},
-	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoWrongfulDeletion"}},
+	Holds:   "The garbage collector deletes no dependent of an owner that lives, whichever server each of its connections leads to.",
+	Source:  "KEP-4020, motivation; kubeadm's clusters have their controllers behind a load balancer",
+	About:   []string{"NoWrongfulDeletion", "OrphansCollected"},
+	Labels:  []string{"slow"},
+	Limits:  withControllers,
+	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoWrongfulDeletion"}},
 	Plan: controlled(func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.CreateObjects(collected)
 		for range 6 {

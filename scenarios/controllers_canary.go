@@ -13,14 +13,11 @@ var controllersCanary = scenario.Scenario{
 		"namespaces are deleted while they are clients of each.",
 	Holds: "Wherever the controllers are, they delete no dependent of an owner that lives, and complete what the controllers before them " +
 		"have begun.",
-	Source:           "KEP-4020, motivation: a cluster may run mixed versions for as long as an upgrade is being watched",
-	About:            []string{"NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Labels:           []string{"slow"},
-	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected", "NothingLeftBehind"}},
+	Source:  "KEP-4020, motivation: a cluster may run mixed versions for as long as an upgrade is being watched",
+	About:   []string{"NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},
+	Labels:  []string{"slow"},
+	Limits:  withControllers,
+	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected", "NothingLeftBehind"}},
 	Plan: planned(noneTo, pressureOfControllers, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.StartControllers(p.From, "b")
 		plan.Settle(2 * time.Second)

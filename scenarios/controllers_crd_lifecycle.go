@@ -11,15 +11,12 @@ var controllersCRDLifecycle = scenario.Scenario{
 	Happens: "Only the first server runs TO. The controllers are clients of the second. A custom resource is defined, gets a second version, " +
 		"is deleted and defined again. Its objects have dependents: the first object is deleted, the second goes with the definition, and the " +
 		"third is deleted after the resource came back. Owners of kinds that only the first server serves are deleted at the end.",
-	Holds:            "The garbage collector deletes the dependents of each owner that is gone, and no others, whichever server serves its kind.",
-	Source:           "KEP-4020, motivation: garbage collection; design details: custom resources are served by every server, and no peer is asked for them",
-	About:            []string{"OrphansCollected", "NoWrongfulDeletion"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Labels:           []string{"slow"},
-	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected"}},
+	Holds:   "The garbage collector deletes the dependents of each owner that is gone, and no others, whichever server serves its kind.",
+	Source:  "KEP-4020, motivation: garbage collection; design details: custom resources are served by every server, and no peer is asked for them",
+	About:   []string{"OrphansCollected", "NoWrongfulDeletion"},
+	Labels:  []string{"slow"},
+	Limits:  withControllers,
+	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected"}},
 	Plan: controlled(func(plan *scenario.Plan, p scenario.Parameters) {
 		one, both := widgets("v1"), widgets("v1", "v2")
 		custom := func(name string) scenario.Objects { return scenario.Objects{Name: name, Dependents: 3, Of: &one} }

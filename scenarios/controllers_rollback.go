@@ -14,14 +14,11 @@ var controllersRollback = scenario.Scenario{
 		"The controllers are clients of the last server. They are restarted while no server serves these kinds, and when they are back.",
 	Holds: "The garbage collector deletes no dependent of an owner that is in etcd, not even while no server serves its kind. When the " +
 		"kinds are back and the owners are deleted, their dependents go, and nothing is left of a namespace that is deleted.",
-	Source:           "KEP-4020, upgrade / downgrade strategy; motivation: garbage collection that is misled by a 404",
-	About:            []string{"NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Labels:           []string{"slow"},
-	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected", "NothingLeftBehind"}},
+	Source:  "KEP-4020, upgrade / downgrade strategy; motivation: garbage collection that is misled by a 404",
+	About:   []string{"NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},
+	Labels:  []string{"slow"},
+	Limits:  withControllers,
+	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected", "NothingLeftBehind"}},
 	Plan: planned(noneTo, pressureOfControllers, func(plan *scenario.Plan, p scenario.Parameters) {
 		servers := plan.Names()
 		first, last := servers[0], servers[len(servers)-1]

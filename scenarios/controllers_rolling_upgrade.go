@@ -13,14 +13,12 @@ var controllersRollingUpgrade = scenario.Scenario{
 		"mixed versions, owners are created and deleted, and so are three namespaces.",
 	Holds: "No dependent of an owner that lives is deleted. Every object that must be deleted is deleted, and nothing is " +
 		"left of the namespaces.",
-	Source:           "KEP-4020, motivation: a rolling upgrade under real controllers",
-	About:            []string{"NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Labels:           []string{"slow"},
-	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NothingLeftBehind"}},
+	Source:     "KEP-4020, motivation: a rolling upgrade under real controllers",
+	About:      []string{"NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},
+	MinServers: 3,
+	Labels:     []string{"slow"},
+	Limits:     withControllers,
+	Control:    scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NothingLeftBehind"}},
 	Plan: planned(noneTo, pressureOfControllers, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		plan.StartControllers(p.From, "")

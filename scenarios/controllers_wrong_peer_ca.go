@@ -15,12 +15,9 @@ var controllersWrongPeerCA = scenario.Scenario{
 		"they complete their work, and nothing is left of the namespace.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: --peer-ca-file verifies peers' serving certificates; goals: 503, not " +
 		"404. Risks and mitigations 6 has discovery fall back to the local one, which is what misleads the namespace controller",
-	About:            []string{"NothingLeftBehind", "NoWrongfulDeletion", "OrphansCollected", "DeletionEnds"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected", "NothingLeftBehind"}},
+	About:   []string{"NothingLeftBehind", "NoWrongfulDeletion", "OrphansCollected", "DeletionEnds"},
+	Limits:  withControllers,
+	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected", "NothingLeftBehind"}},
 	Plan: controlled(func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.StartControllers(p.From, "b")
 		plan.Soak(10 * time.Second)

@@ -12,12 +12,9 @@ var crashLoop = scenario.Scenario{
 	Holds: "While it is up, no request for resources that it serves is answered 404, no other server is affected, and after the " +
 		"last start everything is right. Beyond the KEP: whenever it is up and the others have had the time to know that, " +
 		"they can answer requests for resources that only it serves.",
-	Source:           "KEP-4020, goals; kubernetes/kubernetes: a peer's lease may outlive its process, and a new process holds the same identity",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Processes,
-	Control:          mixedToTheEnd,
+	Source:  "KEP-4020, goals; kubernetes/kubernetes: a peer's lease may outlive its process, and a new process holds the same identity",
+	About:   []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 100, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		for range crashes {

@@ -16,10 +16,8 @@ var crdGracePeriod = scenario.Scenario{
 		"minutes",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "VersionOrder", "DiscoveryComplete", "NoCrash",
 		"Converges"},
-	MinServers: 2,
-	Family:     scenario.Discovery,
-	Labels:     []string{"slow"},
-	Control:    mixedToTheEnd,
+	Labels:  []string{"slow"},
+	Control: mixedToTheEnd,
 	Plan: forgotten(widgets, func(plan *scenario.Plan) {
 		plan.Define(widgets("v2"))
 		plan.Settle(4 * time.Second)

@@ -10,13 +10,11 @@ var crdWithoutPeers = scenario.Scenario{
 	Name: "crd-without-peers",
 	Happens: "All servers run TO. All but the first are stopped for good. Then a custom resource is defined, gets a second version, loses " +
 		"the first, and is deleted.",
-	Holds:      "A server without peers lists exactly what it serves.",
-	Source:     "KEP-4020, goals: discovery reports what can be accessed, with peers or without; no stale entry",
-	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
-	MinServers: 2,
-	Family:     scenario.Discovery,
-	Labels:     []string{"conformance"},
-	Control:    scenario.Control{Defect: "document-kept", Invariants: []string{"DiscoveryComplete"}},
+	Holds:   "A server without peers lists exactly what it serves.",
+	Source:  "KEP-4020, goals: discovery reports what can be accessed, with peers or without; no stale entry",
+	About:   []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
+	Labels:  []string{"conformance"},
+	Control: scenario.Control{Defect: "document-kept", Invariants: []string{"DiscoveryComplete"}},
 	Plan: planned(allTo, pressure{Operations: 3000, Unserved: 100, MergedDocuments: 45}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		for _, name := range plan.Names()[1:] {

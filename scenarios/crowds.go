@@ -12,11 +12,8 @@ var crowds = scenario.Scenario{
 		"what only the first serves. Others go on as before.",
 	Holds: "Requests of other callers to the second server, passed on or not, do not fail, and wait no longer than they would at the server " +
 		"that serves them.",
-	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; KEP-1040, API Priority and Fairness",
-	About:            []string{"Isolation", "ProxiedSucceed", "NoFalseNotFound", "AnsweredAlike", "NoCrash", "Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Requests,
+	Source: "KEP-4020, goals: a request is handled by an apiserver that can serve it; KEP-1040, API Priority and Fairness",
+	About:  []string{"Isolation", "ProxiedSucceed", "NoFalseNotFound", "AnsweredAlike", "NoCrash", "Converges"},
 	Limits: scenario.Limits{
 		Backends: []string{scenario.BackendLocal, scenario.BackendKind},
 		Subjects: []string{scenario.SubjectReference, scenario.SubjectNone},

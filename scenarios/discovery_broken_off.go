@@ -16,13 +16,11 @@ var discoveryBrokenOff = scenario.Scenario{
 		"server, do not treat what they could not fetch as absent, and learn it once responses are complete again.",
 	Source: "KEP-4020, goals; k8s.io/apiserver, pkg/util/peerproxy: whatever has come of a body when reading it fails is decoded, and an " +
 		"empty one decodes to a document without groups",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Network,
-	Labels:           []string{"conformance"},
-	Limits:           truncatedDiscovery.Limits,
-	Control:          scenario.Control{Defect: "nothing-is-an-empty-list", Invariants: []string{"NoFalseNotFound"}},
+	About:      []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers: 3,
+	Labels:     []string{"conformance"},
+	Limits:     truncatedDiscovery.Limits,
+	Control:    scenario.Control{Defect: "nothing-is-an-empty-list", Invariants: []string{"NoFalseNotFound"}},
 	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		for _, manner := range []fault.DiscoveryFailure{fault.BreaksOff, fault.CutShort} {

@@ -14,7 +14,6 @@ var discoveryConvergence = scenario.Scenario{
 	Source:     "KEP-4020, service level objectives: what is known of peers is stale for seconds in the normal case",
 	About:      []string{"DiscoveryDeterministic", "DiscoveryComplete", "NoFalseNotFound", "Converges"},
 	MinServers: 3,
-	Family:     scenario.Discovery,
 	Labels:     []string{"conformance"},
 	Control:    mixedToTheEnd,
 	Plan: planned(noneTo, pressure{Operations: 3000, MergedDocuments: 250}, func(plan *scenario.Plan, p scenario.Parameters) {

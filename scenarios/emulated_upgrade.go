@@ -17,11 +17,8 @@ var emulatedUpgrade = scenario.Scenario{
 		"KEP-4020, motivation",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges", "ConfigurationTakesEffect"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Upgrades,
-	Labels:           []string{"conformance", "slow"},
-	Control:          mixedForAWhile,
+	Labels:  []string{"conformance", "slow"},
+	Control: mixedForAWhile,
 	Plan: planned(noneTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, MergedDocuments: 180},
 		func(plan *scenario.Plan, p scenario.Parameters) {
 			plan.Soak(3 * time.Second)

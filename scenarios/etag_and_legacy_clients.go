@@ -14,12 +14,10 @@ var etagAndLegacyClients = scenario.Scenario{
 		"itself, and the document of a group or version is answered 404 only if no server serves it (GroupVersionsDescribed).",
 	Source: "KEP-4020, goals, and summary, note 2: all discovery but the merged document stays local; k8s.io/apiserver, " +
 		"pkg/endpoints/discovery/aggregated/etag.go; KEP-3352; RFC 9110, 13.1.2",
-	About:            []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "LegacyListsOwn", "Converges"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Discovery,
-	Labels:           []string{"conformance"},
-	Control:          scenario.Control{Defect: "nothing-is-ever-modified", Invariants: []string{"DiscoveryDeterministic"}},
+	About:      []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "LegacyListsOwn", "Converges"},
+	MinServers: 3,
+	Labels:     []string{"conformance"},
+	Control:    scenario.Control{Defect: "nothing-is-ever-modified", Invariants: []string{"DiscoveryDeterministic"}},
 	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 100, MergedDocuments: 190, LegacyDocuments: 35},
 		func(plan *scenario.Plan, p scenario.Parameters) {
 			plan.Traffic = scenario.DiscoveryTraffic

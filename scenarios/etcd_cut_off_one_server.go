@@ -13,12 +13,9 @@ var etcdCutOffOneServer = scenario.Scenario{
 		"but peers no longer find its address. Then the connection is restored.",
 	Holds: "Meanwhile no server answers 404 for resources that only the first one serves. Soon afterwards everything is right " +
 		"again. Beyond the KEP: the other servers are not affected.",
-	Source:           "KEP-4020, goals: 503, not 404; k8s.io/apiserver, pkg/reconcilers: a peer's endpoint lease lapses after 15 s",
-	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Processes,
-	Control:          mixedToTheEnd,
+	Source:  "KEP-4020, goals: 503, not 404; k8s.io/apiserver, pkg/reconcilers: a peer's endpoint lease lapses after 15 s",
+	About:   []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available"},
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		heal := plan.Suffer(cut("a", fault.Etcd))

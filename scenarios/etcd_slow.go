@@ -13,12 +13,9 @@ var etcdSlow = scenario.Scenario{
 		"restarted.",
 	Holds: "Everything takes longer and nothing else changes: leases are renewed, peers are found, and a server that starts learns about " +
 		"the others.",
-	Source:           "KEP-4020, scalability: leases in etcd say where peers are",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Processes,
-	Control:          mixedToTheEnd,
+	Source:  "KEP-4020, scalability: leases in etcd say where peers are",
+	About:   []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 100, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(2 * time.Second)
 		heal := plan.Suffer(from(plan.Names(), fault.Fault{

@@ -7,12 +7,9 @@ var expiredServingCertificate = scenario.Scenario{
 	Happens: "Only the first server runs TO. It is restarted with an expired serving certificate, and then with a valid one.",
 	Holds: "If it starts at all, the others answer 503, never 404, for resources that only it serves while they cannot trust " +
 		"it. No server crashes. With the valid certificate everything is right again.",
-	Source:           "KEP-4020, proxy transport between apiservers and authn: peers verify each other's serving certificates; goals: 503, not 404",
-	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Limits:           notOnNodes,
-	Control:          mixedToTheEnd,
-	Plan:             misconfigured("a", scenario.Setup{Serving: scenario.CertificateExpired}, 0),
+	Source:  "KEP-4020, proxy transport between apiservers and authn: peers verify each other's serving certificates; goals: 503, not 404",
+	About:   []string{"NoFalseNotFound", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
+	Limits:  notOnNodes,
+	Control: mixedToTheEnd,
+	Plan:    misconfigured("a", scenario.Setup{Serving: scenario.CertificateExpired}, 0),
 }

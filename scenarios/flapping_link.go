@@ -11,12 +11,9 @@ var flappingLink = scenario.Scenario{
 	Happens: "Only the first server runs TO. The link from the second server to it is cut and healed several times, every few seconds.",
 	Holds: "While the link is cut, the second server answers 503, never 404, and soon after the last cut everything is right. Beyond the " +
 		"KEP: a few seconds after each healing every request is passed on again.",
-	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "WritesOnce", "NoCrash", "Converges", "Available"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Network,
-	Control:          outOfReach,
+	Source:  "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:   []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "WritesOnce", "NoCrash", "Converges", "Available"},
+	Control: outOfReach,
 	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300, Unreachable: 50, Writes: 15},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
 			plan.Settle(2 * time.Second)

@@ -10,15 +10,12 @@ var foregroundDeletion = scenario.Scenario{
 	Name: "foreground-deletion",
 	Happens: "Only the first server runs TO. The controllers are clients of the second. Owners of kinds that only the first serves, and of " +
 		"one that all serve, are deleted after their dependents (propagation Foreground).",
-	Holds:            "The garbage collector deletes the dependents, and then lets the owners go.",
-	Source:           "KEP-4020, motivation: the garbage collector works by what discovery lists",
-	About:            []string{"DeletionEnds", "NoWrongfulDeletion"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"DeletionEnds"}},
-	Plan:             controlled(collectingForeground.alone),
+	Holds:   "The garbage collector deletes the dependents, and then lets the owners go.",
+	Source:  "KEP-4020, motivation: the garbage collector works by what discovery lists",
+	About:   []string{"DeletionEnds", "NoWrongfulDeletion"},
+	Limits:  withControllers,
+	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"DeletionEnds"}},
+	Plan:    controlled(collectingForeground.alone),
 }
 
 // collectingForeground lets controllers delete the dependents of owners before the owners.

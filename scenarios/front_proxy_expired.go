@@ -10,11 +10,9 @@ var frontProxyExpired = scenario.Scenario{
 		"other servers are not affected.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: peers prove who they are by the front-proxy certificate " +
 		"(--proxy-client-cert-file); goals: 503, not 404",
-	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges", "Available"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Limits:           notOnNodes,
-	Control:          mixedToTheEnd,
-	Plan:             misconfigured("b", scenario.Setup{FrontProxy: scenario.CertificateExpired}, 0),
+	About:      []string{"NoFalseNotFound", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges", "Available"},
+	MinServers: 3,
+	Limits:     notOnNodes,
+	Control:    mixedToTheEnd,
+	Plan:       misconfigured("b", scenario.Setup{FrontProxy: scenario.CertificateExpired}, 0),
 }

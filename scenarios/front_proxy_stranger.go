@@ -11,11 +11,9 @@ var frontProxyStranger = scenario.Scenario{
 		"other servers are not affected.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: the authority of front proxies (--requestheader-client-ca-file) " +
 		"vouches for peers; goals: 503, not 404",
-	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges", "Available"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Limits:           notOnNodes,
-	Control:          mixedToTheEnd,
-	Plan:             misconfigured("b", scenario.Setup{FrontProxy: scenario.CertificateStranger}, 0),
+	About:      []string{"NoFalseNotFound", "OnlyTrustedPeers", "IdentityPreserved", "NoLoop", "NoCrash", "Converges", "Available"},
+	MinServers: 3,
+	Limits:     notOnNodes,
+	Control:    mixedToTheEnd,
+	Plan:       misconfigured("b", scenario.Setup{FrontProxy: scenario.CertificateStranger}, 0),
 }

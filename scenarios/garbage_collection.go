@@ -13,13 +13,10 @@ var garbageCollection = scenario.Scenario{
 	Holds:  "The garbage collector deletes no dependent of an owner that lives, and all dependents of owners that are gone.",
 	Source: "KEP-4020, motivation: garbage collection that is misled by a 404 deletes what it must not",
 	// Not DeletionEnds: objects are deleted in the background, so no deletion takes time.
-	About:            []string{"NoWrongfulDeletion", "OrphansCollected"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected"}},
-	Plan:             controlled(collecting.alone),
+	About:   []string{"NoWrongfulDeletion", "OrphansCollected"},
+	Limits:  withControllers,
+	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"OrphansCollected"}},
+	Plan:    controlled(collecting.alone),
 }
 
 // collecting lets controllers collect the dependents of deleted owners, after a new start.

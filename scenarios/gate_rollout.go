@@ -17,11 +17,9 @@ var gateRollout = scenario.Scenario{
 	Source: "KEP-4020, upgrade and downgrade strategy: the feature is enabled and disabled on one server after the other",
 	About: []string{"NoFalseNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash",
 		"ConfigurationTakesEffect"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Upgrades,
-	Labels:           []string{"slow"},
-	Control:          withoutSteadyState,
+	MinServers: 3,
+	Labels:     []string{"slow"},
+	Control:    withoutSteadyState,
 	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, MergedDocuments: 130}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		for i := range plan.Servers {
 			plan.Servers[i].Setup = &scenario.Setup{Proxy: scenario.Off}

@@ -13,12 +13,9 @@ var hostileHeaders = scenario.Scenario{
 	Holds: "No user is taken for another one, no request is refused or answered 404 because of a header, and no request loops.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: requestheader authentication, by which identity headers count only " +
 		"from a peer that has proved itself with a front-proxy certificate",
-	About:            []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "AnsweredAlike", "NoCrash", "Available"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Safety,
-	Labels:           []string{"smoke", "conformance"},
-	Control:          scenario.Control{Defect: "client-believed-and-denied", Invariants: []string{"NoFalseNotFound"}},
+	About:   []string{"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "AnsweredAlike", "NoCrash", "Available"},
+	Labels:  []string{"smoke", "conformance"},
+	Control: scenario.Control{Defect: "client-believed-and-denied", Invariants: []string{"NoFalseNotFound"}},
 	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, PassedOn: 250, ForgedHops: 40},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
 			plan.Traffic = scenario.HostileTraffic

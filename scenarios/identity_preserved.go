@@ -17,11 +17,8 @@ var identityPreserved = scenario.Scenario{
 	About: []string{
 		"NoFalseNotFound", "NoLoop", "IdentityPreserved", "AuthorizedAlike", "AnsweredAlike", "PassedOnUnchanged", "NoCrash", "Converges",
 	},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Safety,
-	Labels:           []string{"conformance"},
-	Control:          scenario.Control{Defect: "proxy-asks-for-itself", Invariants: []string{"IdentityPreserved"}},
+	Labels:  []string{"conformance"},
+	Control: scenario.Control{Defect: "proxy-asks-for-itself", Invariants: []string{"IdentityPreserved"}},
 	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, PassedOn: 400}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(15 * time.Second)
 		plan.Restart("b")

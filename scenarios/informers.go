@@ -13,14 +13,12 @@ var informers = scenario.Scenario{
 		"server that the informers ask crashes, another one is upgraded, and the first, which alone served these kinds before, crashes.",
 	Holds: "Every informer gets each change once and in order, whichever server passes it on and whichever takes over. In the end it has " +
 		"what is in etcd.",
-	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; controllers live by lists and watches",
-	About:            []string{"NoLostEvents"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Labels:           []string{"slow"},
-	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoLostEvents"}},
+	Source:     "KEP-4020, goals: a request is handled by an apiserver that can serve it; controllers live by lists and watches",
+	About:      []string{"NoLostEvents"},
+	MinServers: 3,
+	Labels:     []string{"slow"},
+	Limits:     withControllers,
+	Control:    scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NoLostEvents"}},
 	Plan: planned(firstTo, pressureOfInformers, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Informers = true
 		first, second, third := watched("first"), watched("second"), watched("third")

@@ -14,10 +14,7 @@ var kubeadmDefaults = scenario.Scenario{
 		"KEP-4020, goals. Risks and mitigations 6 has a server without peers' certificates fall back to its own discovery",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges",
 		"ConfigurationTakesEffect"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Control:          mixedToTheEnd,
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 2000, Skewed: 200, Unserved: 50, MergedDocuments: 45},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
 			for i := range plan.Servers {

@@ -13,12 +13,9 @@ var lastPeerLeaves = scenario.Scenario{
 		"longer lists these resources.",
 	Source: "KEP-4020, design details, aggregation layer: a request for which there is no eligible peer is handled locally, and 404 if " +
 		"the resource does not exist",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Processes,
-	Labels:           []string{"smoke", "conformance"},
-	Control:          scenario.Control{Defect: "gone-peer-kept", Invariants: []string{"TrueNotFound"}},
+	About:   []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryComplete", "NoCrash", "Converges"},
+	Labels:  []string{"smoke", "conformance"},
+	Control: scenario.Control{Defect: "gone-peer-kept", Invariants: []string{"TrueNotFound"}},
 	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 300, Skewed: 300, MergedDocuments: 60},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
 			plan.Settle(10 * time.Second)

@@ -16,12 +16,10 @@ var leaderElection = scenario.Scenario{
 		"deletes no dependent of an owner that lives, and completes the work.",
 	Source: "KEP-4020, motivation: a rolling upgrade of a highly available control plane, whose controllers elect a leader by a Lease, each " +
 		"through its own server, as with kubeadm",
-	About:            []string{"OneLeader", "NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Labels:           []string{"slow"},
-	Limits:           withControllers,
+	About:      []string{"OneLeader", "NoWrongfulDeletion", "OrphansCollected", "NothingLeftBehind", "DeletionEnds"},
+	MinServers: 3,
+	Labels:     []string{"slow"},
+	Limits:     withControllers,
 	// The upgrade of the last server lets every collector catch up, so OrphansCollected holds
 	// without a proxy too.
 	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"NothingLeftBehind"}},

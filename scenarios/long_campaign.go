@@ -14,11 +14,9 @@ var longCampaign = scenario.Scenario{
 	Source: "KEP-4020, goals and service level objectives; leases that last an hour, and fetches that are repeated, show only after hours",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash",
 		"Converges"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Scale,
-	Limits:           scenario.Limits{Backends: onlySimulated, Reason: "because it lasts for hours"},
-	Control:          mixedToTheEnd,
+	MinServers: 3,
+	Limits:     scenario.Limits{Backends: onlySimulated, Reason: "because it lasts for hours"},
+	Control:    mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unserved: 100, PassedOn: 800, MergedDocuments: 200},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
 			plan.Traffic = scenario.SparseTraffic

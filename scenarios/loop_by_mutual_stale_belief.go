@@ -15,11 +15,9 @@ var loopByMutualStaleBelief = scenario.Scenario{
 		"answered 404 again, and stay so after everything has expired that servers remember for some minutes.",
 	Source: "KEP-4020, risks and mitigations 4: a rerouted request is never rerouted again; k8s.io/apiserver, pkg/util/peerproxy: what " +
 		"was a custom resource is kept out of peers' documents for five minutes more",
-	About:      []string{"TrueNotFound", "NoLoop", "NoCrash", "Converges"},
-	MinServers: 2,
-	Family:     scenario.Safety,
-	Labels:     []string{"slow"},
-	Control:    scenario.Control{Defect: "passed-back", Invariants: []string{"NoLoop"}},
+	About:   []string{"TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	Labels:  []string{"slow"},
+	Control: scenario.Control{Defect: "passed-back", Invariants: []string{"NoLoop"}},
 	Plan: planned(firstTo, pressure{Operations: 10000, Unserved: 500}, func(plan *scenario.Plan, p scenario.Parameters) {
 		servers := plan.Names()
 		gadgets := &scenario.Definition{Group: "loop.skewproof.dev", Resource: "gadgets", Versions: []string{"v1"}}

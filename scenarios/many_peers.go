@@ -15,11 +15,9 @@ var manyPeers = scenario.Scenario{
 	Source: "KEP-4020, goals; scalability: every apiserver asks every other one",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash",
 		"Converges"},
-	MinServers:       50,
-	NeedsTwoVersions: true,
-	Family:           scenario.Scale,
-	Limits:           scenario.Limits{Backends: onlySimulated, Reason: "because it needs fifty servers"},
-	Control:          mixedToTheEnd,
+	MinServers: 50,
+	Limits:     scenario.Limits{Backends: onlySimulated, Reason: "because it needs fifty servers"},
+	Control:    mixedToTheEnd,
 	Plan: func(p scenario.Parameters) scenario.Plan {
 		plan := p.Cluster(func(i int) string {
 			if i%2 == 0 {

@@ -15,7 +15,6 @@ var manyResources = scenario.Scenario{
 	Source:     "KEP-4020, goals: discovery reports the same set of resources whichever apiserver is asked",
 	About:      []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete", "NoCrash", "Converges"},
 	MinServers: 3,
-	Family:     scenario.Scale,
 	Limits:     scenario.Limits{Backends: onlySimulated, Reason: "because real servers take minutes to establish so many custom resources"},
 	Control:    mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 5000, Unserved: 100, MergedDocuments: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {

@@ -10,14 +10,12 @@ var mergedDiscoveryDeterministic = scenario.Scenario{
 	Name: "merged-discovery-deterministic",
 	Happens: "The first server runs TO, the others FROM, and there is a custom resource. The first three servers are stopped and started " +
 		"again, in each of the six orders.",
-	Holds:            "Whichever server started first, all servers answer discovery with the same bytes and the same ETag.",
-	Source:           "KEP-4020, goals: discovery reports the same set of resources whichever apiserver is asked",
-	About:            []string{"DiscoveryDeterministic", "DiscoveryComplete", "NoFalseNotFound", "NoCrash", "Converges"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Discovery,
-	Labels:           []string{"conformance", "slow"},
-	Control:          mixedToTheEnd,
+	Holds:      "Whichever server started first, all servers answer discovery with the same bytes and the same ETag.",
+	Source:     "KEP-4020, goals: discovery reports the same set of resources whichever apiserver is asked",
+	About:      []string{"DiscoveryDeterministic", "DiscoveryComplete", "NoFalseNotFound", "NoCrash", "Converges"},
+	MinServers: 3,
+	Labels:     []string{"conformance", "slow"},
+	Control:    mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 3000, Skewed: 300, MergedDocuments: 400}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Traffic = scenario.DiscoveryTraffic
 		plan.Settle(3 * time.Second)

@@ -10,11 +10,9 @@ var missingPeerCAFile = scenario.Scenario{
 		"are not affected.",
 	Source: "KEP-4020, proxy transport between apiservers and authn, 1.i: without --peer-ca-file requests fail with 503; goals: 503, not " +
 		"404. Risks and mitigations 6 has discovery fall back to the local one",
-	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available", "ConfigurationTakesEffect"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Limits:           notOnNodes,
-	Control:          mixedToTheEnd,
-	Plan:             misconfigured("b", scenario.Setup{PeerCA: scenario.TrustMissing}, 0),
+	About:      []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges", "Available", "ConfigurationTakesEffect"},
+	MinServers: 3,
+	Limits:     notOnNodes,
+	Control:    mixedToTheEnd,
+	Plan:       misconfigured("b", scenario.Setup{PeerCA: scenario.TrustMissing}, 0),
 }

@@ -12,11 +12,8 @@ var openAPI = scenario.Scenario{
 		"Clients ask every server for its OpenAPI descriptions, version 2 and 3.",
 	Holds: "Every server answers and describes at least what it serves itself: in the document of version 2, in the index of version 3 " +
 		"and, for built-in groups, in the document of each group version.",
-	Source:           "beyond KEP-4020, which does not change OpenAPI: kubectl and controllers validate and convert by it",
-	About:            []string{"OpenAPIDescribes", "NoFalseNotFound"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Discovery,
+	Source: "beyond KEP-4020, which does not change OpenAPI: kubectl and controllers validate and convert by it",
+	About:  []string{"OpenAPIDescribes", "NoFalseNotFound"},
 	Limits: scenario.Limits{Backends: []string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendExisting},
 		Reason: "because the simulator has no OpenAPI"},
 	Control: withoutSteadyState,

@@ -12,13 +12,10 @@ var peerPause = scenario.Scenario{
 		"resumed.",
 	Holds: "Meanwhile the others answer 503 within a bounded time, never 404, for resources that only the first server serves. " +
 		"Soon afterwards everything is right again.",
-	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Processes,
-	Labels:           []string{"conformance"},
-	Control:          outOfReach,
+	Source:  "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:   []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	Labels:  []string{"conformance"},
+	Control: outOfReach,
 	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unreachable: 100}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		plan.Add(scenario.Step{Action: scenario.Pause, Server: "a"})

@@ -16,10 +16,8 @@ var quiet = scenario.Scenario{
 	Source: "KEP-4020, goals",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
-	MinServers: 2,
-	Family:     scenario.Upgrades,
-	Labels:     []string{"smoke", "conformance"},
-	Control:    mixedToTheEnd,
+	Labels:  []string{"smoke", "conformance"},
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 1000, Unserved: 50, MergedDocuments: 20}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Settle(10 * time.Second)
 		plan.Sweep()

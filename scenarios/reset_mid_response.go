@@ -13,12 +13,9 @@ var resetMidResponse = scenario.Scenario{
 		"middle of a response.",
 	Holds: "A client can see that its response broke off, no write is carried out twice because of it, and no server forgets what the " +
 		"first one serves.",
-	Source:           "RFC 9110, 9.2.2, and RFC 9112, 8: what is truncated must not look complete; KEP-4020, goals",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "AnsweredInFull", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Network,
-	Control:          mixedToTheEnd,
+	Source:  "RFC 9110, 9.2.2, and RFC 9112, 8: what is truncated must not look complete; KEP-4020, goals",
+	About:   []string{"NoFalseNotFound", "TrueNotFound", "AnsweredInFull", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100, Writes: 15},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
 			plan.Settle(4 * time.Second)

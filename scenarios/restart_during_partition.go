@@ -11,13 +11,11 @@ var restartDuringPartition = scenario.Scenario{
 	Happens: "Only the first server runs TO. While the second cannot reach it, the third, which is not involved, is restarted.",
 	Holds: "The second server remembers what it knew about the first: it answers 503, not 404, for resources that " +
 		"only the first serves.",
-	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Network,
-	Labels:           []string{"smoke", "conformance"},
-	Control:          outOfReach,
+	Source:     "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:      []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoLoop", "NoCrash", "Converges"},
+	MinServers: 3,
+	Labels:     []string{"smoke", "conformance"},
+	Control:    outOfReach,
 	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unreachable: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		plan.Inject("b to a", cut("b", "a"))

@@ -14,12 +14,10 @@ var restartStorm = scenario.Scenario{
 		"the last start everything is right.",
 	Source: "KEP-4020, goals; kubernetes/kubernetes: a peer's discovery is fetched only when its lease changes",
 	// Not TrueNotFound: it is rarely certain that no server serves a resource.
-	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Upgrades,
-	Labels:           []string{"slow"},
-	Control:          mixedToTheEnd,
+	About:      []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers: 3,
+	Labels:     []string{"slow"},
+	Control:    mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 300}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		servers := plan.Names()
 		plan.Settle(4 * time.Second)

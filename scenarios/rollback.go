@@ -15,10 +15,8 @@ var rollback = scenario.Scenario{
 	Source: "KEP-4020, upgrade / downgrade strategy",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"NoCrash", "Converges"},
-	MinServers: 2,
-	Family:     scenario.Upgrades,
-	Labels:     []string{"conformance"},
-	Control:    mixedForAWhile,
+	Labels:  []string{"conformance"},
+	Control: mixedForAWhile,
 	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100, MergedDocuments: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		upgraded := plan.Names()[:(len(plan.Servers)+1)/2]

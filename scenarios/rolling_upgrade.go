@@ -13,10 +13,8 @@ var rollingUpgrade = scenario.Scenario{
 	Source:  "KEP-4020, motivation: garbage collection and namespace deletion misled by 404s during an upgrade",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "ProxiedSucceed", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"DiscoveryAccessible", "NoCrash", "Converges"},
-	MinServers: 2,
-	Family:     scenario.Upgrades,
-	Labels:     []string{"smoke", "conformance"},
-	Control:    mixedForAWhile,
+	Labels:  []string{"smoke", "conformance"},
+	Control: mixedForAWhile,
 	Plan: planned(noneTo, pressure{Operations: 5000, Unserved: 100, MergedDocuments: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		for i, s := range plan.Servers {

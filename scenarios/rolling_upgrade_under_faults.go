@@ -14,13 +14,10 @@ var rollingUpgradeUnderFaults = scenario.Scenario{
 		"to the new one are reset for a while.",
 	Holds: "Requests may take longer, and some may fail, but none is answered 404 for resources that some server serves. Once " +
 		"the network is healed everything is right.",
-	Source:           "KEP-4020, goals, and risks: a peer that is slow or cannot be reached for a moment",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Upgrades,
-	Labels:           []string{"slow"},
-	Control:          withoutSteadyState,
+	Source:  "KEP-4020, goals, and risks: a peer that is slow or cannot be reached for a moment",
+	About:   []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
+	Labels:  []string{"slow"},
+	Control: withoutSteadyState,
 	Plan: planned(noneTo, pressure{Operations: 4000, Skewed: 300, Unserved: 100, Writes: 5}, func(plan *scenario.Plan, p scenario.Parameters) {
 		servers := plan.Names()
 		last := servers[len(servers)-1]

@@ -10,11 +10,8 @@ var servingCertificateForAnotherName = scenario.Scenario{
 		"it. No server crashes. With the valid certificate everything is right again.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: serving certificates are verified; k8s.io/kubernetes, " +
 		"pkg/controlplane/apiserver/peer.go: peers are dialled as kubernetes.default.svc; KEP-4020, goals: 503, not 404",
-	About:            []string{"NoFalseNotFound", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Limits:           notOnNodes,
-	Control:          mixedToTheEnd,
-	Plan:             misconfigured("a", scenario.Setup{Serving: scenario.CertificateOther}, 0),
+	About:   []string{"NoFalseNotFound", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
+	Limits:  notOnNodes,
+	Control: mixedToTheEnd,
+	Plan:    misconfigured("a", scenario.Setup{Serving: scenario.CertificateOther}, 0),
 }

@@ -20,10 +20,8 @@ var sidecarRollout = scenario.Scenario{
 		"NoFalseNotFound", "TrueNotFound", "Available", "DiscoveryDeterministic", "DiscoveryComplete", "NoLoop", "NoCrash",
 		"ConfigurationTakesEffect",
 	},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Upgrades,
-	Labels:           []string{"slow"},
+	MinServers: 3,
+	Labels:     []string{"slow"},
 	Limits: scenario.Limits{
 		Backends: []string{scenario.BackendLocal, scenario.BackendSim},
 		Subjects: []string{scenario.SubjectReference, scenario.SubjectNone},

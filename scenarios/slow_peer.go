@@ -12,12 +12,9 @@ var slowPeer = scenario.Scenario{
 	Happens: "Only the first server runs TO. Everything between it and the others takes a fifth of a second, ±50 %, in each direction.",
 	Holds: "Slow is not gone: no server forgets the first one or answers 404 for resources that only it serves, and " +
 		"no write is carried out twice.",
-	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, if one exists",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Network,
-	Control:          mixedToTheEnd,
+	Source:  "KEP-4020, goals: a request is handled by an apiserver that can serve it, if one exists",
+	About:   []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, Unserved: 100, Writes: 15},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
 			servers := plan.Names()

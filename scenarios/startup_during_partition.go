@@ -12,13 +12,11 @@ var startupDuringPartition = scenario.Scenario{
 		"everything again.",
 	Holds: "The second server does not treat resources that it could not learn of as absent: it answers 503, not " +
 		"404, for resources that only the first serves.",
-	Source:           "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoCrash", "Converges"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Network,
-	Labels:           []string{"conformance"},
-	Control:          outOfReach,
+	Source:     "KEP-4020, goals: a request whose server cannot be reached gets 503, not 404",
+	About:      []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "NoCrash", "Converges"},
+	MinServers: 3,
+	Labels:     []string{"conformance"},
+	Control:    outOfReach,
 	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unreachable: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Settle(4 * time.Second)
 		plan.Inject("b to a", cut("b", "a"))

@@ -10,12 +10,9 @@ var storageVersion = scenario.Scenario{
 	Name: "storage-version",
 	Happens: "Only the first server runs TO. Objects of kinds that only the first serves, and of one that all serve, are created through it. " +
 		"They are read, updated and patched in every way through each of the others, and again after the first was restarted.",
-	Holds:            "No write loses a field that it does not name: what is in etcd has every field that the object had before.",
-	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it, and that knows all fields",
-	About:            []string{"NoFieldLost", "NoFalseNotFound"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
+	Holds:  "No write loses a field that it does not name: what is in etcd has every field that the object had before.",
+	Source: "KEP-4020, goals: a request is handled by an apiserver that can serve it, and that knows all fields",
+	About:  []string{"NoFieldLost", "NoFalseNotFound"},
 	Limits: scenario.Limits{
 		Backends: []string{scenario.BackendLocal},
 		Reason:   "because only there the run reads etcd",

@@ -21,13 +21,10 @@ var storageVersionMigration = scenario.Scenario{
 	Source: "KEP-4020, goals, and KEP-4192: the controller of migrations reads the list of the resource's group version, waits for the " +
 		"garbage collector's informer of it, and applies each object again. It is on by default from 1.37; the run switches it on in " +
 		"controllers of 1.35 and 1.36",
-	About:            []string{"MigrationsSucceed", "NoFieldLost", "NoFalseNotFound"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Controllers,
-	Labels:           []string{"slow"},
-	Limits:           withControllers,
-	Control:          scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"MigrationsSucceed"}},
+	About:   []string{"MigrationsSucceed", "NoFieldLost", "NoFalseNotFound"},
+	Labels:  []string{"slow"},
+	Limits:  withControllers,
+	Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{"MigrationsSucceed"}},
 	Plan: planned(firstTo, pressure{Operations: 1000, Skewed: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Bounds.Collection = migrationBound
 		plan.Settle(2 * time.Second)

@@ -16,7 +16,6 @@ var trueNotFound = scenario.Scenario{
 		"the resource does not exist",
 	About:      []string{"TrueNotFound", "NoLoop", "NoCrash", "Converges"},
 	MinServers: 3,
-	Family:     scenario.Safety,
 	Labels:     []string{"conformance"},
 	Control:    scenario.Control{Defect: "absence-becomes-refusal", Invariants: []string{"TrueNotFound"}},
 	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 500}, func(plan *scenario.Plan, _ scenario.Parameters) {

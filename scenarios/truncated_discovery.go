@@ -13,12 +13,10 @@ var truncatedDiscovery = scenario.Scenario{
 	Holds: "Half an answer is not the whole one: the others remember what they knew about the first server, and do not treat what they " +
 		"could not fetch as absent. Released versions do not differ in what /api lists, so its failure shows only that the rest is " +
 		"not affected.",
-	Source:           "KEP-4020, goals; k8s.io/apiserver, pkg/util/peerproxy: /api and /apis are fetched one after the other",
-	About:            []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Network,
-	Labels:           []string{"conformance"},
+	Source:     "KEP-4020, goals; k8s.io/apiserver, pkg/util/peerproxy: /api and /apis are fetched one after the other",
+	About:      []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers: 3,
+	Labels:     []string{"conformance"},
 	Limits: scenario.Limits{
 		Backends: []string{scenario.BackendLocal, scenario.BackendSim},
 		Reason:   "because it needs a proxy between two servers that has the keys of both",

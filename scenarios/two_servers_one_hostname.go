@@ -10,10 +10,8 @@ var twoServersOneHostname = scenario.Scenario{
 		"resources that the first serves. Once each has its own name everything is right again.",
 	Source: "k8s.io/apiserver, pkg/server/config.go (NewConfig): a server's identity is a hash of its host name; KEP-4020, goals: 503, " +
 		"not 404",
-	About:            []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
+	About:      []string{"NoFalseNotFound", "NoLoop", "NoCrash", "Converges"},
+	MinServers: 3,
 	Limits: scenario.Limits{
 		Backends: []string{scenario.BackendLocal},
 		Reason: "because it changes the host name of a server: the simulator identifies servers by their host names, and a kind node keeps its " +

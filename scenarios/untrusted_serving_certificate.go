@@ -10,11 +10,8 @@ var untrustedServingCertificate = scenario.Scenario{
 		"certificate everything is right again.",
 	Source: "KEP-4020, proxy transport between apiservers and authn: --peer-ca-file verifies peers' serving certificates; goals: 503, not " +
 		"404",
-	About:            []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Configuration,
-	Limits:           notOnNodes,
-	Control:          outOfReach,
-	Plan:             misconfigured("a", scenario.Setup{Serving: scenario.CertificateStranger}, 50),
+	About:   []string{"NoFalseNotFound", "UnavailableOnPeerFailure", "OnlyTrustedPeers", "NoLoop", "NoCrash", "Converges"},
+	Limits:  notOnNodes,
+	Control: outOfReach,
+	Plan:    misconfigured("a", scenario.Setup{Serving: scenario.CertificateStranger}, 50),
 }

@@ -14,10 +14,8 @@ var upgradeDowngradeUpgrade = scenario.Scenario{
 	Source: "KEP-4020, rollout and upgrade planning: the upgrade→downgrade→upgrade path is tested",
 	About: []string{"NoFalseNotFound", "TrueNotFound", "NoLoop", "DiscoveryDeterministic", "DiscoveryComplete",
 		"NoCrash", "Converges"},
-	MinServers: 2,
-	Family:     scenario.Upgrades,
-	Labels:     []string{"conformance", "slow"},
-	Control:    mixedForAWhile,
+	Labels:  []string{"conformance", "slow"},
+	Control: mixedForAWhile,
 	Plan: planned(noneTo, pressure{Operations: 4000, Unserved: 100, MergedDocuments: 200}, func(plan *scenario.Plan, p scenario.Parameters) {
 		plan.Soak(3 * time.Second)
 		for _, version := range []string{p.To, p.From, p.To} {

@@ -16,10 +16,7 @@ var upgradeRequests = scenario.Scenario{
 	Source: "KEP-4020, goals: a request is handled by an apiserver that can serve it; RFC 9110, 7.8",
 	About: []string{"NoFalseNotFound", "WatchesLast", "AnsweredAlike", "IdentityPreserved", "PassedOnUnchanged", "NoLoop",
 		"Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Requests,
-	Control:          mixedToTheEnd,
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 200, Upgrades: 45},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
 			plan.Traffic = scenario.UpgradeTraffic

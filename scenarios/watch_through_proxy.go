@@ -12,13 +12,10 @@ var watchThroughProxy = scenario.Scenario{
 		"between, the server to which they are passed on is restarted, unless the run must not change anything.",
 	Holds: "Watches of resources that only another server serves are established, last as long as they were asked to, and " +
 		"deliver events of what is created meanwhile. Those that the restart breaks can be started again.",
-	Source:           "KEP-4020, goals: a request is handled by an apiserver that can serve it; controllers live by watches",
-	About:            []string{"NoFalseNotFound", "WatchesLast", "NoLoop", "PassedOnUnchanged", "Converges"},
-	MinServers:       2,
-	NeedsTwoVersions: true,
-	Family:           scenario.Requests,
-	Labels:           []string{"conformance"},
-	Control:          mixedToTheEnd,
+	Source:  "KEP-4020, goals: a request is handled by an apiserver that can serve it; controllers live by watches",
+	About:   []string{"NoFalseNotFound", "WatchesLast", "NoLoop", "PassedOnUnchanged", "Converges"},
+	Labels:  []string{"conformance"},
+	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 2500, Skewed: 400, PassedOn: 250, Watches: 150},
 		func(plan *scenario.Plan, p scenario.Parameters) {
 			plan.Traffic = scenario.WatchTraffic

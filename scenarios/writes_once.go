@@ -13,13 +13,11 @@ var writesOnce = scenario.Scenario{
 		"reset when a response comes back: the request has been carried out by then.",
 	Holds: "A write whose response was lost is not sent to the other server. It is carried out at most once, and its client gets an " +
 		"error.",
-	Source:           "RFC 9110, 9.2.2: a proxy must not automatically retry what is not idempotent",
-	About:            []string{"NoFalseNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
-	MinServers:       3,
-	NeedsTwoVersions: true,
-	Family:           scenario.Safety,
-	Labels:           []string{"conformance"},
-	Control:          scenario.Control{Defect: "broken-counts-as-undelivered", Invariants: []string{"WritesOnce"}},
+	Source:     "RFC 9110, 9.2.2: a proxy must not automatically retry what is not idempotent",
+	About:      []string{"NoFalseNotFound", "NoLoop", "WritesOnce", "NoCrash", "Converges"},
+	MinServers: 3,
+	Labels:     []string{"conformance"},
+	Control:    scenario.Control{Defect: "broken-counts-as-undelivered", Invariants: []string{"WritesOnce"}},
 	Plan: planned(firstTwoTo, pressure{Operations: 4000, Skewed: 500, Writes: 10}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		last := plan.Names()[len(plan.Servers)-1]
 		plan.Settle(2 * time.Second)

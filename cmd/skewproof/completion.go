@@ -28,15 +28,16 @@ func withCompletion(root *cobra.Command) {
 		case "plan", "explore", "exhaust", "ablate": // these read what a version serves
 			versions = completeRecorded
 		}
+		presets := cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp)
 		for flag, complete := range map[string]cobra.CompletionFunc{
 			"subject": cobra.FixedCompletions(scenario.Subjects, cobra.ShellCompDirectiveNoFileComp),
 			"backend": cobra.FixedCompletions(
 				[]string{scenario.BackendLocal, scenario.BackendKind, scenario.BackendSim, scenario.BackendExisting},
 				cobra.ShellCompDirectiveNoFileComp),
-			"from":      versions,
-			"to":        versions,
-			"record":    completeVersions,
-			"policy":    cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp),
+			"from":   versions,
+			"to":     versions,
+			"record": completeVersions,
+			"policy": presets, "from-policy": presets, "to-policy": presets,
 			"scenarios": completeList(scenarioNames),
 			"subjects":  completeList(func() []string { return scenario.Subjects }),
 			"pairs":     completeList(pairs),
@@ -49,13 +50,6 @@ func withCompletion(root *cobra.Command) {
 			if cmd.Flags().Lookup(flag) != nil {
 				if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 					panic(err) // the flag exists, and nothing else completes it
-				}
-			}
-		}
-		for _, flag := range []string{"from-policy", "to-policy"} {
-			if cmd.Flags().Lookup(flag) != nil {
-				if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
-					panic(err) // as above
 				}
 			}
 		}

@@ -107,7 +107,7 @@ func TestAblateWritesTheSmallestSet(t *testing.T) {
 // An ablation that was ended early compares too little to pass, also when it is rendered again.
 func TestAnAblationThatWasEndedEarlyIsRenderedAsSuch(t *testing.T) {
 	dir := t.TempDir()
-	a := &reports.Ablation{APIVersion: reports.APIVersion, Kind: reports.AblationKind, Spec: reports.SearchSpec{Policy: "old"}, To: "new", Switches: 2}
+	a := &reports.Ablation{TypeMeta: reports.OfKind(reports.AblationKind), Spec: reports.SearchSpec{Policy: "old"}, To: "new", Switches: 2}
 	if err := reports.WriteAblation(dir, a); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 		SkewproofVersion: c.Version,
 	})
 	doc := &reports.Campaign{
-		APIVersion: reports.APIVersion, Kind: reports.CampaignKind, SkewproofVersion: c.Version, Method: reports.MethodReal,
+		TypeMeta: reports.OfKind(reports.CampaignKind), SkewproofVersion: c.Version, Method: reports.MethodReal,
 		Spec:      reports.SearchSpec{Policy: c.Spec.Subject, From: c.Versions[0], To: c.Versions[last], Servers: c.Spec.Servers},
 		FirstSeed: max(c.First, 1), Of: len(parts), Shards: parts, Strict: c.Judging.Strict, Complete: complete,
 	}

@@ -92,6 +92,16 @@ func lacking(a, b map[element]bool) []string {
 	return out
 }
 
+// onlyIn returns the elements that a has and b lacks, in any order.
+func onlyIn(a, b map[element]bool) (out []element) {
+	for e := range a {
+		if !b[e] {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // contrast fills in the lists of d.
 func contrast(d Difference, left, right map[element]bool) *Difference {
 	onlyLeft, onlyRight := lacking(left, right), lacking(right, left)
@@ -117,16 +127,7 @@ func (f *Facts) compared(left, right *document) *comparison {
 	inA, inB := elementSet(left, everything), elementSet(right, everything)
 	c := &comparison{lists: *contrast(Difference{}, inA, inB)}
 	c.lists.OrderOnly = left.Hash != right.Hash && !slices.Equal(a, b) && maps.Equal(inA, inB) && len(a) == len(b)
-	for e := range inA {
-		if !inB[e] {
-			c.differ = append(c.differ, e)
-		}
-	}
-	for e := range inB {
-		if !inA[e] {
-			c.differ = append(c.differ, e)
-		}
-	}
+	c.differ = append(onlyIn(inA, inB), onlyIn(inB, inA)...)
 	f.comparisons[pair] = c
 	return c
 }

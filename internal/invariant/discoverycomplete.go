@@ -96,17 +96,7 @@ func (f *Facts) completeness(doc *document, path string, t truth, union map[elem
 		return c
 	}
 	listed := listing(doc, path)
-	var c completeness
-	for e := range union { // in any order
-		if !listed[e] {
-			c.missing = append(c.missing, e)
-		}
-	}
-	for e := range listed {
-		if !union[e] {
-			c.surplus = append(c.surplus, e)
-		}
-	}
+	c := completeness{missing: onlyIn(union, listed), surplus: onlyIn(listed, union)}
 	f.complete[k] = c
 	return c
 }

@@ -3,6 +3,7 @@ package invariant
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -70,11 +71,7 @@ type wrongAnswer struct {
 // or an object with that name, does not exist. It is nil if there is no such 404.
 func (f *Facts) denied(to senders, gvr history.GVR, name string, during window) *wrongAnswer {
 	var last *wrongAnswer
-	for i := range f.requests {
-		q := &f.requests[i]
-		if q.Start >= during.to {
-			break
-		}
+	for q := range f.sentBefore(during.to) {
 		about := q.GVR.Group == gvr.Group && q.GVR != (history.GVR{}) && (q.GVR.Resource == gvr.Resource || q.GVR.Resource == "") &&
 			(q.GVR.Resource != "" || q.GVR.Version == "" || q.GVR.Version == gvr.Version) && (q.Name == name || q.Name == "") && q.Subresource == ""
 		if about && q.Status == http.StatusNotFound && !q.Rerouted && during.overlaps(window{q.Start, q.End}) && to(q) {
@@ -82,6 +79,17 @@ func (f *Facts) denied(to senders, gvr history.GVR, name string, during window) 
 		}
 	}
 	return last
+}
+
+// sentBefore returns the requests of other clients that were sent before a time.
+func (f *Facts) sentBefore(end history.Time) iter.Seq[*history.Request] {
+	return func(yield func(*history.Request) bool) {
+		for i := range f.requests {
+			if f.requests[i].Start >= end || !yield(&f.requests[i]) {
+				return
+			}
+		}
+	}
 }
 
 // unlisted returns the first discovery document that certainly lacked the resource, in every
@@ -94,11 +102,7 @@ func (f *Facts) unlisted(to senders, gvr history.GVR, during window) *wrongAnswe
 		path = pathCore
 	}
 	var got []*history.Request
-	for i := range f.requests {
-		q := &f.requests[i]
-		if q.Start >= during.to {
-			break
-		}
+	for q := range f.sentBefore(during.to) {
 		asked, _, _ := strings.Cut(q.Path, "?")
 		if asked != path || q.Rerouted || q.Verb != "get" || q.Status != http.StatusOK && q.Status != http.StatusNotModified || !to(q) {
 			continue
@@ -128,11 +132,7 @@ func (f *Facts) undescribed(to senders, gvr history.GVR, during window) *wrongAn
 	}
 	versions := f.versionsOf(gvr)
 	var last *wrongAnswer
-	for i := range f.requests {
-		q := &f.requests[i]
-		if q.Start >= during.to {
-			break
-		}
+	for q := range f.sentBefore(during.to) {
 		asked, _, _ := strings.Cut(q.Path, "?")
 		v := slices.IndexFunc(versions, func(g history.GVR) bool { return asked == "/apis/"+g.Group+"/"+g.Version })
 		if v < 0 || q.Verb != "get" || q.Status != http.StatusOK || q.Rerouted || !during.overlaps(window{q.Start, q.End}) || !to(q) {

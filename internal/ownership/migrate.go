@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -24,13 +23,7 @@ var migration = struct {
 
 // Migrate implements [step.Objects].
 func (c *Objects) Migrate(ctx context.Context, o scenario.Objects, through string) error {
-	url, err := c.cluster.URL(through)
-	if err != nil {
-		return err
-	}
-	config := rest.CopyConfig(c.cluster.Admin())
-	config.Host = url
-	client, err := dynamic.NewForConfig(config)
+	client, err := c.client(through)
 	if err != nil {
 		return fmt.Errorf("prepare to migrate %s through %s: %w", o.Name, through, err)
 	}

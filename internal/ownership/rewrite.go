@@ -32,13 +32,7 @@ var patches = []struct {
 
 // Rewrite implements [step.Objects].
 func (c *Objects) Rewrite(ctx context.Context, o scenario.Objects, through string) error {
-	url, err := c.cluster.URL(through)
-	if err != nil {
-		return err
-	}
-	config := rest.CopyConfig(c.cluster.Admin())
-	config.Host = url
-	client, err := dynamic.NewForConfig(config)
+	client, err := c.client(through)
 	if err != nil {
 		return fmt.Errorf("prepare to rewrite %s through %s: %w", o.Name, through, err)
 	}
@@ -48,6 +42,17 @@ func (c *Objects) Rewrite(ctx context.Context, o scenario.Objects, through strin
 		}
 	}
 	return nil
+}
+
+// client is the administrator's client of a server, over the clients' link.
+func (c *Objects) client(server string) (dynamic.Interface, error) {
+	url, err := c.cluster.URL(server)
+	if err != nil {
+		return nil, err
+	}
+	config := rest.CopyConfig(c.cluster.Admin())
+	config.Host = url
+	return dynamic.NewForConfig(config)
 }
 
 // rewrite reads an object, writes it back with one more annotation, and patches it in every way. A

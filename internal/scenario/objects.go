@@ -119,9 +119,6 @@ func (plan *Plan) StartCandidate(version, through string) {
 // StopControllers stops the controllers.
 func (plan *Plan) StopControllers() { plan.Add(Step{Action: StopControllers}) }
 
-// HasControllers reports whether the plan starts controllers.
-func (plan *Plan) HasControllers() bool { return len(plan.ControllerVersions()) > 0 }
-
 // ObjectNames lists the names of the plan's [Objects], each once.
 func (plan *Plan) ObjectNames() []string {
 	var names []string
@@ -146,10 +143,13 @@ func (plan *Plan) ReadsEtcd() bool {
 
 // ControllerVersions lists the versions of kube-controller-manager that the plan needs, each once,
 // in order of first use.
-func (plan *Plan) ControllerVersions() []string {
+func (plan *Plan) ControllerVersions() []string { return plan.versionsOf(StartControllers) }
+
+// versionsOf lists the versions in steps with an action, each once, in order of first use.
+func (plan *Plan) versionsOf(a Action) []string {
 	var versions []string
 	for _, s := range plan.Steps {
-		if s.Action == StartControllers && !slices.Contains(versions, s.Version) {
+		if s.Action == a && !slices.Contains(versions, s.Version) {
 			versions = append(versions, s.Version)
 		}
 	}

@@ -40,15 +40,7 @@ func (plan *Plan) AwaitTests(limit time.Duration) { plan.Add(Step{Action: AwaitT
 
 // TestVersions lists the versions of Kubernetes' tests that the plan needs, each once, in order of
 // first use.
-func (plan *Plan) TestVersions() []string {
-	var versions []string
-	for _, s := range plan.Steps {
-		if s.Action == StartTests && !slices.Contains(versions, s.Version) {
-			versions = append(versions, s.Version)
-		}
-	}
-	return versions
-}
+func (plan *Plan) TestVersions() []string { return plan.versionsOf(StartTests) }
 
 // HasTests reports whether the plan starts Kubernetes' tests.
 func (plan *Plan) HasTests() bool {

@@ -92,7 +92,7 @@ func (c *Clients) Run(ctx context.Context) (reports.ClientsTable, error) {
 		cells = append(cells, c.cluster(ctx, p, paths)...)
 	}
 	table := reports.NewClientsTable(reports.ClientsMetadata{
-		StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: run.Version(),
+		Made: reports.NewMade(began, run.Version()),
 		From: plans[0].Spec.From, To: to, Tested: reports.Tested{Label: c.Spec.Label, Binaries: append(c.Binaries, identities...)},
 		Complete: ctx.Err() == nil, LeftOut: left,
 	}, c.programs(), c.rows(), cells)

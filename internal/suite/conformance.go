@@ -268,7 +268,7 @@ func RenderConformance(report reports.ConformanceReport, dir string, c run.Conso
 func (c *Conformance) report(cases []*Case, unproven []reports.Unproven, began time.Time, complete bool) reports.ConformanceReport {
 	r := reports.ConformanceReport{
 		Metadata: reports.ConformanceMetadata{
-			StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: c.Version,
+			Made:   reports.NewMade(began, c.Version),
 			Labels: c.Labels, Strict: c.Spec.Strict, Known: c.Spec.Known != "", Complete: complete,
 		},
 		Product: c.Product, Reproduce: c.Reproduce, Environment: c.Environment,

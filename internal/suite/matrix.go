@@ -89,7 +89,7 @@ func (m *Matrix) Run(ctx context.Context) (reports.VersionMatrix, error) {
 		done = append(done, c.MatrixCell)
 	}
 	table := reports.NewMatrix(reports.MatrixMetadata{
-		StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: run.Version(), Backend: m.Spec.Backend,
+		Made: reports.NewMade(began, run.Version()), Backend: m.Spec.Backend,
 		Known: m.Spec.Known != "", Tested: reports.Tested{Label: m.Spec.Label, Binaries: m.Binaries}, Complete: complete && ctx.Err() == nil,
 	}, pairs, done)
 	table.Reproduce, table.Environment = m.Reproduce, run.Machine()

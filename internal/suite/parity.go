@@ -93,7 +93,7 @@ func (p *Parity) Run(ctx context.Context) (reports.Parity, error) {
 		all = append(all, c.ParityPair)
 	}
 	table := reports.NewParity(reports.ParityMetadata{
-		StartedAt: began.UTC(), DurationSeconds: reports.SecondsOf(time.Since(began)), SkewproofVersion: run.Version(),
+		Made:   reports.NewMade(began, run.Version()),
 		Tested: reports.Tested{Label: p.Spec.Label, Binaries: p.Binaries},
 	}, all)
 	table.Reproduce, table.Environment = p.Reproduce, run.Machine()

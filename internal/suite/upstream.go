@@ -96,10 +96,10 @@ func (u *Upstream) Run(ctx context.Context) (reports.UpstreamTests, error) {
 	fmt.Fprintf(u.Console.Progress, "%d of %d specs are chosen\n", len(chosen), len(all))
 	report = reports.UpstreamTests{
 		Metadata: reports.UpstreamMetadata{
-			StartedAt: time.Now().UTC(), SkewproofVersion: run.Version(), Path: u.Path, Subject: u.Spec.Subject, From: u.Spec.From, To: u.Spec.To,
+			Made: reports.Made{StartedAt: time.Now().UTC(), SkewproofVersion: run.Version()}, Path: u.Path, Subject: u.Spec.Subject, From: u.Spec.From, To: u.Spec.To,
 			Tests: u.Tests, Focus: u.Focus, Baseline: u.Direct, Tested: reports.Tested{Label: u.Spec.Label, Binaries: u.Binaries},
 		},
-		Left: left, Reproduce: u.Reproduce, Environment: run.Machine(),
+		Left: left, Repetition: reports.Repetition{Reproduce: u.Reproduce, Environment: run.Machine()},
 	}
 	u.carryOutRuns(ctx, &report, runs, chosen, direct)
 	report.Conclude()

@@ -105,13 +105,3 @@ func (s Selection) Choose(all []string, focus *regexp.Regexp) (chosen []string, 
 func matches(rules []Rule, name string) bool {
 	return slices.ContainsFunc(rules, func(r Rule) bool { return r.re.MatchString(name) })
 }
-
-// Unmatched returns the patterns that match no spec, in their order.
-func (s Selection) Unmatched(all []string) (patterns []string) {
-	for _, r := range slices.Concat(s.Focus, s.Skip) {
-		if !slices.ContainsFunc(all, r.re.MatchString) {
-			patterns = append(patterns, r.Pattern)
-		}
-	}
-	return patterns
-}

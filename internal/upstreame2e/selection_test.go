@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,4 +135,14 @@ func TestAProgramThatListsNothing(t *testing.T) {
 	if _, err := List(t.Context(), "/nonexistent/e2e.test"); err == nil {
 		t.Error("a program that is not there listed specs")
 	}
+}
+
+// Unmatched returns the patterns that match no spec, in their order.
+func (s Selection) Unmatched(all []string) (patterns []string) {
+	for _, r := range slices.Concat(s.Focus, s.Skip) {
+		if !slices.ContainsFunc(all, r.re.MatchString) {
+			patterns = append(patterns, r.Pattern)
+		}
+	}
+	return patterns
 }

@@ -90,9 +90,6 @@ func NewOpenAPIDocument(index OpenAPIIndex) (*OpenAPIDocument, error) {
 	return &OpenAPIDocument{newRepresentation("application/json", "no-cache, private", "", body)}, nil
 }
 
-// ETag returns the quoted entity tag of the index: the hash of its bytes, as in a kube-apiserver.
-func (d *OpenAPIDocument) ETag() string { return d.representation.etag }
-
 // ServeHTTP answers GET and HEAD with the index. Like a kube-apiserver, it ignores Accept.
 func (d *OpenAPIDocument) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if readOnly(w, r) {

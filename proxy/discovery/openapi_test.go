@@ -94,3 +94,6 @@ func FuzzOpenAPI(f *testing.F) {
 		}
 	})
 }
+
+// ETag returns the quoted entity tag of the index: the hash of its bytes, as in a kube-apiserver.
+func (d *OpenAPIDocument) ETag() string { return d.representation.etag }

@@ -274,9 +274,6 @@ func (s *Sources) RefreshLocal() {
 	}
 }
 
-// HasSynced reports whether everything that existed at the start is known; see [Sources.Run].
-func (s *Sources) HasSynced() bool { return s.config.Store.Table().Synced() }
-
 // Every kube-apiserver renews its identity lease every 10 s, and every sidecar renews its endpoint
 // lease every 5 s. If a lease watch sees no change for longer, it is cut off from the API server,
 // or it hangs.

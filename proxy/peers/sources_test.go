@@ -392,3 +392,6 @@ func TestSourcesLeftover(t *testing.T) {
 		})
 	}
 }
+
+// HasSynced reports whether everything that existed at the start is known; see [Sources.Run].
+func (s *Sources) HasSynced() bool { return s.config.Store.Table().Synced() }

@@ -131,7 +131,7 @@ func failBeyondTheKEP() int {
 	held := invariant.Verdict{Name: "NoLoop", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass, About: true, Checked: 1}
 	broken := invariant.Verdict{Name: "Available", Grade: invariant.GradeExtended, Outcome: invariant.OutcomeFail, Checked: 1, Violations: 1}
 	left := reports.RunReport{
-		APIVersion: reports.APIVersion, Kind: reports.Kind, Metadata: reports.Metadata{Complete: true, From: "v1.36.3", To: "v1.37.1"},
+		TypeMeta: reports.OfKind(reports.Kind), Metadata: reports.Metadata{Complete: true, From: "v1.36.3", To: "v1.37.1"},
 		Invariants: []reports.Invariant{{Verdict: held}, {Verdict: broken}},
 		Verdict:    reports.Verdict{Outcome: invariant.OutcomeFail, Strict: true, Failed: []string{"Available"}, Sentence: "c answered 503."},
 	}

@@ -35,8 +35,7 @@ func AsScenario(name string, r *search.Repro, p *Plan) ([]byte, error) {
 	for _, field := range [][2]string{{"Name", name}, {"Happens", happens(p)}, {"Holds", holds}, {"Source", source}} {
 		fmt.Fprintf(&body, "%s: %s,\n", field[0], strconv.Quote(field[1]))
 	}
-	fmt.Fprintf(&body, "About: []string{%q},\nMinServers: %d,\nNeedsTwoVersions: %t,\nFamily: scenario.Upgrades,\n", r.Invariant,
-		len(p.Servers), r.Spec.From != r.Spec.To)
+	fmt.Fprintf(&body, "About: []string{%q},\nMinServers: %d,\n", r.Invariant, len(p.Servers))
 	fmt.Fprintf(&body, "Control: scenario.Control{Subject: scenario.SubjectNone, Invariants: []string{%q}},\n", r.Invariant)
 	fmt.Fprint(&body, "Plan: func(p scenario.Parameters) scenario.Plan {\nreturn ")
 	plan := p.Plan

@@ -60,7 +60,7 @@ func Ablate(spec Spec, to string, o Options) (*Ablation, error) {
 func (a *Ablation) Run(ctx context.Context, progress func(policy string, done, of int)) (*reports.Ablation, error) {
 	o := a.options
 	r := &reports.Ablation{
-		APIVersion: reports.APIVersion, Kind: reports.AblationKind, SkewproofVersion: o.Version, Spec: reports.SearchSpec(a.from),
+		TypeMeta: reports.OfKind(reports.AblationKind), SkewproofVersion: o.Version, Spec: reports.SearchSpec(a.from),
 		To:        a.to.Policy,
 		Schedules: o.Seeds, FirstSeed: max(o.First, 1), Switches: len(a.there),
 	}

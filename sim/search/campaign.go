@@ -181,7 +181,7 @@ func (s *Search) Run(ctx context.Context) *reports.Campaign {
 func (s *Search) campaign(elapsed time.Duration) *reports.Campaign {
 	o, n := s.options, s.total()
 	c := &reports.Campaign{
-		APIVersion: reports.APIVersion, Kind: reports.CampaignKind, SkewproofVersion: o.Version, Spec: reports.SearchSpec(s.spec),
+		TypeMeta: reports.OfKind(reports.CampaignKind), SkewproofVersion: o.Version, Spec: reports.SearchSpec(s.spec),
 		Method: s.method, Scope: s.scope,
 		FirstSeed: o.First, Wanted: o.Seeds, Of: o.Shards, Strict: o.Strict,
 		Shards: []reports.Shard{{

@@ -46,7 +46,7 @@ func NewSmallest(spec Spec, to string, o Options, scenarios []scenario.Scenario)
 		s.places = append(s.places, place{seed: s.options.First + seed})
 	}
 	s.found = &reports.Smallest{
-		APIVersion: reports.APIVersion, Kind: reports.SmallestKind, SkewproofVersion: o.Version, Spec: reports.SearchSpec(spec), To: to,
+		TypeMeta: reports.OfKind(reports.SmallestKind), SkewproofVersion: o.Version, Spec: reports.SearchSpec(spec), To: to,
 		Schedules: o.Seeds, FirstSeed: s.options.First, Switches: len(s.changes),
 	}
 	if s.found.Inputs, err = Inputs(spec); err != nil {

@@ -263,7 +263,7 @@ func (s Switch) set(text string) error {
 		}
 		s.value.SetInt(int64(d))
 	case proxy.ExtensionPolicy:
-		e, err := parseExtensions(text)
+		e, err := proxy.ParseExtensionPolicy(text)
 		if err != nil {
 			return err
 		}
@@ -291,14 +291,6 @@ func parseBool(text string) (bool, error) {
 		return false, nil
 	}
 	return strconv.ParseBool(text)
-}
-
-// parseExtensions also accepts the number, which repro files of earlier versions have.
-func parseExtensions(text string) (proxy.ExtensionPolicy, error) {
-	if n, err := strconv.Atoi(text); err == nil && n >= int(proxy.ExtensionsIgnored) && n <= int(proxy.ExtensionsExact) {
-		return proxy.ExtensionPolicy(n), nil
-	}
-	return proxy.ParseExtensionPolicy(text)
 }
 
 // differences returns the changes that turn one policy into another, one for each switch.

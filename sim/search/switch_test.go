@@ -10,7 +10,7 @@ import (
 func TestChangesAreReadWhole(t *testing.T) {
 	for text, want := range map[string]string{
 		"Knowledge.KeepLastGood=yes": "true", "Knowledge.KeepLastGood=no": "false", "Knowledge.KeepLastGood=true": "true",
-		"Knowledge.Extensions=exact": "exact", "Knowledge.Extensions=cut-out": "cut-out", "Knowledge.Extensions=2": "filtered",
+		"Knowledge.Extensions=exact": "exact", "Knowledge.Extensions=cut-out": "cut-out",
 		"Discovery.Incomplete=marked": "marked", "Discovery.Incomplete=refused": "refused",
 		"Quirks.ExtensionGrace=5m0s": "5m0s", "Quirks.ExtensionGrace=0s": "0s", "Routing.Attempts=3": "3", "Fetching.Jitter=0.2": "0.2", "Fetching.Accept=a/b,c/d": "a/b,c/d",
 	} {
@@ -32,7 +32,7 @@ func TestWrongChangesAreRefused(t *testing.T) {
 	for text, says := range map[string]string{
 		"Knowledge.KeepLastGood=maybe": "want true or false", "Knowledge.KeepLastGood=": "want true or false", "Knowledge.KeepLastGood=true!": "want true or false",
 		"Routing.Attempts=3x": "want a whole number, 0 or more", "Routing.Attempts=-5": "want a whole number, 0 or more", "Routing.Attempts=2.5": "want a whole number, 0 or more",
-		"Knowledge.Extensions=9": "want ignored, cut-out, filtered or exact", "Knowledge.Extensions=-1": "want ignored", "Knowledge.Extensions=none": "want ignored",
+		"Knowledge.Extensions=2": "want ignored, cut-out, filtered or exact", "Knowledge.Extensions=-1": "want ignored", "Knowledge.Extensions=none": "want ignored",
 		"Discovery.Incomplete=1":  "want as-complete, marked or refused",
 		"Quirks.ExtensionGrace=5": "want a time", "Quirks.ExtensionGrace=-5s": "want a time", "Fetching.Jitter=NaN": "from 0 to 1", "Fetching.Jitter=2": "from 0 to 1",
 		"Quirks.ExtensionGrase=5s": "no switch", "Quirks.ExtensionGrace": "want SWITCH=VALUE",

@@ -91,11 +91,6 @@ func (c *Configuration) Oldest() string {
 	return versions[0]
 }
 
-// VersionList returns the versions of the nodes, each once, the oldest first, separated by spaces.
-func (c *Configuration) VersionList() string {
-	return strings.Join(compact(c.versions()), " ")
-}
-
 func (c *Configuration) versions() []string {
 	var versions []string
 	for _, n := range c.Nodes {
@@ -152,30 +147,6 @@ func (c *Configuration) YAML() ([]byte, error) {
 		return nil, fmt.Errorf("write the configuration of the cluster: %w", err)
 	}
 	return append(bytes.TrimSpace(b.Bytes()), '\n'), nil
-}
-
-// ExtraArgs returns the lines that an operator adds to kubeadm's configuration of an existing
-// cluster.
-func (c *Configuration) ExtraArgs() ([]byte, error) {
-	r, err := c.rendered()
-	if err != nil {
-		return nil, err
-	}
-	r.Arguments = slices.DeleteFunc(r.Arguments, func(a Argument) bool { return a.Observing })
-	for i, a := range r.Arguments {
-		if a.Name == "secure-port" {
-			r.Arguments[i] = behindSidecar
-		}
-	}
-	var b bytes.Buffer
-	for _, line := range c.Title {
-		fmt.Fprintf(&b, "# %s\n", line)
-	}
-	fmt.Fprintf(&b, "kind: ClusterConfiguration\napiVersion: kubeadm.k8s.io/%s\napiServer:\n      extraArgs:", c.KubeadmAPI())
-	if err := clusterYAML.ExecuteTemplate(&b, "arguments", r); err != nil {
-		return nil, fmt.Errorf("write kubeadm's configuration: %w", err)
-	}
-	return []byte(strings.ReplaceAll(b.String(), "\n      ", "\n  ") + "\n"), nil
 }
 
 // Tree returns the files to mount in the nodes, by path: the audit policy and kubeadm's patches.

@@ -19,6 +19,10 @@ const (
 	proxyPod     = "skewproof-proxy"
 )
 
+// OperatorImage is the image that 'make image' makes, for clusters that are no run. It is not
+// published anywhere.
+const OperatorImage = "skewproof/proxy:latest"
+
 // incarnationAnnotation makes the manifests of two incarnations differ, because a kubelet restarts
 // a static pod only when its manifest has changed.
 const incarnationAnnotation = "skewproof/incarnation"
@@ -92,8 +96,10 @@ func ProxyManifest(version string) ([]byte, error) {
 	mount("pki", pkiDir, corev1.HostPathDirectory)
 	mount("records", recordsDir, corev1.HostPathDirectoryOrCreate)
 	return podYAML(corev1.Pod{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{Name: proxyPod, Namespace: metav1.NamespaceSystem, Labels: proxyLabels()},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: proxyPod, Namespace: metav1.NamespaceSystem, Labels: map[string]string{"component": proxyPod, "tier": "control-plane"},
+		},
 		Spec: corev1.PodSpec{
 			HostNetwork:       true,
 			PriorityClassName: "system-node-critical",
@@ -104,10 +110,6 @@ func ProxyManifest(version string) ([]byte, error) {
 			Volumes: volumes,
 		},
 	})
-}
-
-func proxyLabels() map[string]string {
-	return map[string]string{"component": proxyPod, "tier": "control-plane"}
 }
 
 // podYAML writes a pod as YAML, without the empty fields that its type always has.
