@@ -47,7 +47,8 @@ func registerOwn(flags *pflag.FlagSet, s *run.Spec, where string) {
 	show(flags, "runtime-config", "api/all=true")
 }
 
-// textFlag is the flag of a text that may be empty, and is optional.
+// textFlag is the flag of a list that may be empty, and is optional. It joins the values of a
+// repeated flag, as kube-apiserver does.
 type textFlag struct{ text **string }
 
 func (f textFlag) String() string {
@@ -58,6 +59,7 @@ func (f textFlag) String() string {
 }
 
 func (f textFlag) Set(word string) error {
+	word = strings.Trim(f.String()+","+word, ",")
 	*f.text = &word
 	return nil
 }

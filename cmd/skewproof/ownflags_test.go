@@ -38,3 +38,18 @@ func TestAReplayIsRepeatedWithOwnFlags(t *testing.T) {
 		t.Errorf("the words are %q, want %q", got, want)
 	}
 }
+
+// A repeated --runtime-config is joined, as kube-apiserver joins it.
+func TestRuntimeConfigsAreJoined(t *testing.T) {
+	for want, words := range map[string][]string{"": {""}, "a=true": {"", "a=true"}, "a=true,b=false": {"a=true", "b=false"}} {
+		var text *string
+		for _, word := range words {
+			if err := (textFlag{&text}).Set(word); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text == nil || *text != want {
+			t.Errorf("%q becomes %v, want %q", words, text, want)
+		}
+	}
+}

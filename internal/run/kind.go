@@ -33,6 +33,12 @@ func (*kindBackend) check(p *Plan) error {
 			return err
 		}
 	}
+	for _, f := range p.Spec.own().Others() {
+		if configuration := p.kubeadm(); configuration.KubeadmAPI() == "v1beta3" && len(p.Spec.own().Values(f[0])) > 1 {
+			return fmt.Errorf("--kube-apiserver-flag %s=%s: kubeadm of %s takes each flag once, and this is given several times; use --backend %s",
+				f[0], f[1], configuration.Oldest(), scenario.BackendLocal)
+		}
+	}
 	return p.checkOwn(func(_ int, s scenario.Server) ([]string, error) {
 		return kind.Given(p.Spec.From, p.Spec.Subject, s.Setup)
 	})
@@ -61,8 +67,9 @@ func (b *kindBackend) describe(p *Plan, run *history.Run) {
 	}
 }
 
-func (*kindBackend) dryRun(p *Plan, out io.Writer) error {
-	configuration := kind.Configuration{
+// kubeadm returns the configuration of the cluster, with placeholders for what is not known yet.
+func (p *Plan) kubeadm() *kind.Configuration {
+	configuration := &kind.Configuration{
 		Name: kind.Prefix + "…", Image: kind.ImageName(p.Schedule.Versions()), Subject: p.Spec.Subject, Files: "OUT/kind",
 		Names: []string{"GATEWAY"},
 		Own:   p.Spec.own(),
@@ -73,7 +80,11 @@ func (*kindBackend) dryRun(p *Plan, out io.Writer) error {
 	for _, s := range p.Schedule.Servers {
 		configuration.Nodes = append(configuration.Nodes, kind.Node{Version: s.Version, Setup: s.Setup})
 	}
-	yaml, err := configuration.YAML()
+	return configuration
+}
+
+func (*kindBackend) dryRun(p *Plan, out io.Writer) error {
+	yaml, err := p.kubeadm().YAML()
 	if err != nil {
 		return wrong(err)
 	}

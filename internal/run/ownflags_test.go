@@ -27,13 +27,19 @@ func TestOwnFlagsOfAPlan(t *testing.T) {
 		{"quiet", kind, "anonymous-auth=false", "kubeadm's probes"},
 		{"quiet", kind, "anonymous-auth=true", ""},
 		{"quiet", kind, "etcd-servers=x", "its own etcd"},
+		{"quiet", local, "service-account-issuer=a,service-account-issuer=b", ""},
+		{"quiet", kind, "service-account-issuer=a,service-account-issuer=b", ""},
+		{"old", kind, "service-account-issuer=a,service-account-issuer=b", "kubeadm of v1.35.4 takes each flag once"},
 		{"emulated-upgrade", local, "emulated-version=1.36", "emulating 1.36"},
 		{"emulated-upgrade", kind, "emulated-version=1.36", "emulating 1.36"},
 		{"kubeadm-defaults", local, "feature-gates=AllBeta=false", "with the flags of kubeadm"},
 		{"kubeadm-defaults", kind, "feature-gates=AllBeta=false", "with the flags of kubeadm"},
 		{"sidecar-rollout", local, "endpoint-reconciler-type=lease", "the Service kubernetes"},
 	} {
-		s := Spec{Scenario: c.scenario, Backend: c.backend, APIServerFlags: []string{c.flag}}
+		s := Spec{Scenario: c.scenario, Backend: c.backend, APIServerFlags: strings.Split(c.flag, ",")}
+		if c.scenario == "old" {
+			s.Scenario, s.From, s.To = "quiet", "v1.35.4", "v1.36.3"
+		}
 		if c.scenario == "sidecar-rollout" {
 			s.Subject = scenario.SubjectReference
 		}
