@@ -1,6 +1,7 @@
 // Package kindconfigs holds configurations of kind clusters whose kube-apiservers run different
 // versions. People can read, use and copy them. The code with which 'skewproof run --backend kind'
-// makes its clusters writes those outside kubeadm: 'go test ./kindconfigs -update' writes them again.
+// makes its clusters writes those outside kubeadm: 'go test ./kindconfigs -update' writes them
+// again.
 package kindconfigs
 
 import (

@@ -112,7 +112,7 @@ func (p UpgradePlan) firstScreen() []planBlock {
 			}
 			says := " starts. "
 			if !side.Starts {
-				says = " does not start: "
+				says = ": "
 			}
 			says += side.Why
 			if len(servers) == 1 && c.Old.Starts && side.Starts && side.Why != "" && side.Why == c.Old.Why {

@@ -81,6 +81,9 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 			if !ok {
 				return usage("-o %q: want text, wide, markdown, html or json", form)
 			}
+			if out != "" && !rehearsed {
+				return usage("--out is the directory of the runs of --rehearse; give that, too")
+			}
 			from, to, notes, err := theirs(cmd.InOrStdin(), files, line, from, to, &asked, dir)
 			if err != nil {
 				return err

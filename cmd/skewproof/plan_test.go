@@ -59,6 +59,7 @@ func TestPlanRefuses(t *testing.T) {
 		{[]string{"--from", "v1.37.1", "--to", "v1.36.3"}, "is older than"},
 		{[]string{"--from", "v1.36.3", "--to", "v1.99.0"}, "skewproof plan --record v1.99.0"},
 		{[]string{"--from", "v1.36.3", "--record", "v1.37.1"}, "without --record"},
+		{[]string{"--from", "v1.36.3", "--to", "v1.37.1", "--out", "x"}, "--rehearse"},
 		{[]string{"--record", "latest"}, "latest"},
 		{[]string{"--from", "v1.36.3", "--to", "v1.37.1", "--feature-gates", "UnknownVersionInteroperabilityProxy"},
 			`--feature-gates: "UnknownVersionInteroperabilityProxy" is no list`},

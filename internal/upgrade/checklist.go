@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,9 +21,11 @@ const (
 // checklist lists the actions of an operator, in order: ten at most.
 func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags Flags) (steps []reports.PlanStep) {
 	if !asked.Old.Starts || !asked.New.Starts {
-		return []reports.PlanStep{{
-			Title: "Correct the flags before the first server is upgraded.", Text: refusals(asked),
-		}, {
+		correct := reports.PlanStep{Title: "Correct the flags before the first server is upgraded."}
+		if best := protection(p.From, p.To, "", flags.protecting(asked)); best.Old.Starts && best.New.Starts {
+			correct.Text, correct.File = "With these arguments both versions start:", flags.extraArgs(p.From, asked)
+		}
+		return []reports.PlanStep{correct, {
 			Title: "Make the plan again, with the corrected flags.", Commands: []string{"skewproof plan --from " + p.From + " --to " + p.To + "     # and these flags"},
 		}}
 	}
@@ -49,7 +52,6 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 	}, reports.PlanStep{
 		Title: "Make it possible to go back.", Text: "On every control-plane node. Without kubeadm: save etcd and the flags of every server.",
 		Commands: []string{
-			"export KUBECONFIG=/etc/kubernetes/admin.conf",
 			"kubectl -n kube-system exec etcd-$(hostname) -- etcdctl --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/etcd/server.crt \\",
 			"  --key /etc/kubernetes/pki/etcd/server.key snapshot save /var/lib/etcd/before-upgrade.db     # with etcd on the node",
 			"cp -a /etc/kubernetes/manifests /root/manifests-" + p.From,
@@ -88,6 +90,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 			Commands: []string{"kubectl --server " + old + " get --raw " + probe},
 		})
 	}
+	steps[0].Commands = slices.Insert(steps[0].Commands, 0, "export KUBECONFIG=/etc/kubernetes/admin.conf     # on a node of kubeadm")
 	return append(steps, reports.PlanStep{
 		Title: "Upgrade the others, one after the other.",
 		Text:  "After each, wait for two minutes and look at the signs to stop.",
@@ -99,16 +102,6 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 		Title: "End the freeze.", Text: "Look for leftovers: namespaces whose deletion does not end, and objects whose namespace or owner is gone.",
 		Commands: []string{"kubectl get namespaces --field-selector status.phase=Terminating"},
 	})
-}
-
-// refusals says which servers do not start, and why.
-func refusals(c reports.PlanProtection) (text string) {
-	for _, s := range []reports.PlanSide{c.Old, c.New} {
-		if !s.Starts {
-			text += s.Version + ": " + s.Why + " "
-		}
-	}
-	return strings.TrimSpace(text)
 }
 
 // leadsTo is the protection after the checklist.
@@ -137,9 +130,8 @@ func switchOn(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) 
 		return step, true
 	}
 	var words []string
-	step.File = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\napiServer:\n  extraArgs:\n"
+	step.File = flags.extraArgs(p.From, asked)
 	for _, a := range flags.lacking(p.From, asked) {
-		step.File += fmt.Sprintf("    - {name: %s, value: %q}\n", a[0], a[1])
 		words = append(words, "`--"+a[0]+"="+a[1]+"`")
 	}
 	step.Title = "Switch the Mixed Version Proxy on while all servers still run " + p.From + "."
@@ -159,6 +151,15 @@ var kubeadmFile = []string{
 	`  sed -n 's/.*--advertise-address=\(.*\)/  advertiseAddress: "\1"/p; s/.*--secure-port=\(.*\)/  bindPort: \1\n---/p' $MANIFEST`,
 	"  kubectl -n kube-system get configmap kubeadm-config -o jsonpath='{.data.ClusterConfiguration}'; } > kubeadm.yaml",
 	"kubeadm init phase control-plane apiserver --config kubeadm.yaml",
+}
+
+// extraArgs are the lacking flags as kubeadm takes them.
+func (f Flags) extraArgs(from string, asked reports.PlanProtection) string {
+	file := "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\napiServer:\n  extraArgs:\n"
+	for _, a := range f.lacking(from, asked) {
+		file += fmt.Sprintf("    - {name: %s, value: %q}\n", a[0], a[1])
+	}
+	return file
 }
 
 // lacking returns the names and values of the flags that the servers need for the proxy, and that

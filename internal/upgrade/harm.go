@@ -17,12 +17,18 @@ const mostHarms = 3
 // harmful returns what can do harm with the flags of the servers, the worst first. Only what is
 // served by default counts, or what may be, where the defaults are not recorded.
 func harmful(p reports.UpgradePlan, asked reports.PlanProtection) (all []reports.PlanHarm) {
+	if !asked.Old.Starts || !asked.New.Starts {
+		return []reports.PlanHarm{{What: "A node with such a server loses its kube-apiserver.", Whom: "the whole control plane, node by node", Source: "the reasons above"}}
+	}
 	appears, vanishes := byDefault(p.Appears), byDefault(p.Vanishes)
-	recordings := "the recordings of what " + p.From + " and " + p.To + " serve"
+	recordings := "what " + p.From + " and " + p.To + " serve, as recorded"
+	if notRecorded(p) {
+		recordings += " with every API on"
+	}
 	if gone := unreachable(vanishes); len(gone) > 0 {
 		all = append(all, reports.PlanHarm{
 			What: fmt.Sprintf("%s serves %s in no version. Their objects stay in etcd, and nobody can read or delete them. Their finalizers are never removed.",
-				p.To, kinds(gone)),
+				p.To, kinds(gone, len(gone))),
 			Whom: "who has such objects", Source: recordings,
 		})
 	}
@@ -31,14 +37,14 @@ func harmful(p reports.UpgradePlan, asked reports.PlanProtection) (all []reports
 			What: "Until the last server is upgraded, " + strings.Join(open, "; ") + ". The garbage collector takes a 404 for the end of an owner, and deletes the " +
 				"dependents. When a namespace is deleted, objects of such a kind can stay in etcd.",
 			Whom:   "objects of these kinds and their dependents; clients that use these kinds get 404 at some servers",
-			Source: "docs/controllers.md, finding 12",
+			Source: "docs/controllers.md, finding 12, " + recordings,
 		})
 	}
 	if len(vanishes) > 0 {
 		all = append(all, reports.PlanHarm{
 			What: "After the upgrade, an ownerReference whose apiVersion has vanished is never resolved: the garbage collector tries again without end, and does not " +
 				"delete the dependent.",
-			Whom:   "dependents of objects of " + kinds(vanishes),
+			Whom:   "dependents of objects of " + kinds(vanishes, mostKinds),
 			Source: recordings + "; k8s.io/kubernetes pkg/controller/garbagecollector, restMappingError",
 		})
 	}
@@ -61,7 +67,7 @@ func harmful(p reports.UpgradePlan, asked reports.PlanProtection) (all []reports
 func exposed(p reports.UpgradePlan, c reports.PlanProtection) (open []string) {
 	for i, lacks := range [][]reports.PlanResource{byDefault(p.Appears), byDefault(p.Vanishes)} {
 		if way := c.Ways[i]; len(lacks) > 0 && !way.Protected {
-			open = append(open, fmt.Sprintf("%s answers 404 for %s, which only %s serves", way.At, kinds(lacks), way.For))
+			open = append(open, fmt.Sprintf("%s answers 404 for %s, which only %s serves", way.At, kinds(lacks, mostKinds), way.For))
 		}
 	}
 	return open
@@ -73,16 +79,16 @@ func unreachable(all []reports.PlanResource) []reports.PlanResource {
 }
 
 // mostKinds limits the names of a sentence.
-const mostKinds = 3
+const mostKinds = 2
 
-// kinds names resources, at most mostKinds of them.
-func kinds(all []reports.PlanResource) string {
+// kinds names resources, at most so many of them.
+func kinds(all []reports.PlanResource, most int) string {
 	var names []string
 	for _, r := range all {
 		names = append(names, "`"+r.Name()+"`")
 	}
-	if more := len(names) - mostKinds; more > 0 {
-		names = append(names[:mostKinds], fmt.Sprintf("%d more", more))
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", more))
 	}
 	if last := len(names) - 1; last > 0 {
 		return strings.Join(names[:last], ", ") + " and " + names[last]
@@ -117,7 +123,7 @@ func inCases(all []reports.PlanFinding, is func(reports.PlanFinding) bool) strin
 // directions, by the harm that there is.
 func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (changes []reports.PlanChange) {
 	with := protection(p.From, p.To, "", flags.protecting(protection(p.From, p.To, "", flags)))
-	if !with.Ways[0].Protected || !with.Ways[1].Protected || len(p.Appears)+len(p.Vanishes) == 0 {
+	if !with.Ways[0].Protected || !with.Ways[1].Protected || len(p.Appears)+len(p.Vanishes) == 0 || !p.Protection[0].Old.Starts || !p.Protection[0].New.Starts {
 		return nil
 	}
 	without := with
@@ -140,7 +146,14 @@ func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (chang
 	on := func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && !both(f) }
 	add(reports.PlanRarer, "wrong deletions and leftovers ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && f.Harms }))
 	add(reports.PlanRemains, "wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
-	add(reports.PlanComes, "other wrong or missing answers, which delete nothing, ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && !f.Harms }))
+	var come []int
+	for _, f := range found {
+		if on(f) && !f.Harms {
+			come = append(come, f.Number)
+		}
+	}
+	slices.Sort(come)
+	add(reports.PlanComes, "other wrong or missing answers, which delete nothing: findings ", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(come)), ", "), "[]"))
 	return changes
 }
 

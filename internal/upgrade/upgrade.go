@@ -139,6 +139,11 @@ func byDefault(all []reports.PlanResource) []reports.PlanResource {
 	return slices.DeleteFunc(slices.Clone(all), func(r reports.PlanResource) bool { return r.On == reports.PlanByRuntimeConfig })
 }
 
+// notRecorded reports whether the plan does not know what both versions serve by default.
+func notRecorded(p reports.UpgradePlan) bool {
+	return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.On == reports.PlanNotRecorded })
+}
+
 func sentence(p reports.UpgradePlan) string {
 	appears, vanishes := len(byDefault(p.Appears)), len(byDefault(p.Vanishes))
 	if len(p.Appears)+len(p.Vanishes) == 0 {
@@ -148,7 +153,7 @@ func sentence(p reports.UpgradePlan) string {
 		return fmt.Sprintf("%s and %s differ only in resources that have to be switched on.", p.From, p.To)
 	}
 	with := "By default"
-	if slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.On == reports.PlanNotRecorded }) {
+	if notRecorded(p) {
 		with = "With every API on"
 	}
 	return fmt.Sprintf("%[5]s, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks.", p.To,

@@ -94,7 +94,7 @@ func TestAPlanIsShort(t *testing.T) {
 func TestClaims(t *testing.T) {
 	p := planOf(t, "v1.30.14", "v1.34.4", Flags{})
 	harms := fmt.Sprintf("%+v", p.Harms)
-	for _, want := range []string{"podschedulingcontexts", "1 more", "in no version", "ownerReference", "never resolved"} {
+	for _, want := range []string{"podschedulingcontexts", "resourceclaimparameters", "resourceclasses", "resourceclassparameters", "in no version", "ownerReference", "never resolved"} {
 		if !strings.Contains(harms, want) {
 			t.Errorf("the harms lack %q: %s", want, harms)
 		}
