@@ -3,11 +3,11 @@ package upgrade
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/semver"
 
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/reports"
 )
@@ -167,8 +167,9 @@ func (f Flags) extraArgs(from string, asked reports.PlanProtection) string {
 func (f Flags) lacking(from string, asked reports.PlanProtection) (all [][2]string) {
 	want := f.protecting(asked)
 	// Peers pass on for whom they ask. kubeadm gives the other --requestheader-* flags by itself.
-	if semver.Compare(from, "v1.34") >= 0 && passesUIDs(f.gates()) {
-		all = append(all, [2]string{"requestheader-uid-headers", "X-Remote-Uid"})
+	given := slices.ContainsFunc(f.File, func(s gates.Set) bool { return s.Name == uidHeaders })
+	if semver.Compare(from, "v1.34") >= 0 && !given && decide(from, f).Gate("RemoteRequestHeaderUID") {
+		all = append(all, [2]string{uidHeaders, "X-Remote-Uid"})
 	}
 	if !asked.Old.Gate || !asked.New.Gate {
 		all = append(all, [2]string{history.FeatureGates, want.FeatureGates})
@@ -177,28 +178,6 @@ func (f Flags) lacking(from string, asked reports.PlanProtection) (all [][2]stri
 		all = append(all, [2]string{"peer-ca-file", want.PeerCAFile})
 	}
 	return all
-}
-
-// passesUIDs reports whether a server of v1.34 or later starts with --requestheader-uid-headers.
-// RemoteRequestHeaderUID is beta and on by default from v1.33 on.
-func passesUIDs(gates string) bool {
-	if on, ok := setting(gates, "RemoteRequestHeaderUID"); ok {
-		return on
-	}
-	on, ok := setting(gates, "AllBeta")
-	return on || !ok
-}
-
-// setting returns the value of a feature gate in a value of --feature-gates.
-func setting(gates, name string) (on, ok bool) {
-	for gate := range strings.SplitSeq(gates, ",") {
-		key, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(gate), componentPrefix), "=")
-		if strings.TrimSpace(key) == name {
-			on, _ = strconv.ParseBool(strings.TrimSpace(value))
-			ok = true
-		}
-	}
-	return on, ok
 }
 
 // probeFor is a path to list a resource that only the newer version serves.

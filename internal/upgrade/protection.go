@@ -140,7 +140,7 @@ func sideOf(version string, flags Flags) reports.PlanSide {
 		s.Why = "The feature gate `" + scenario.Gate + "` is off. It is on by default from v1.36. Without it peers do not find the server either."
 	case authority == "":
 		s.Why = "`--peer-ca-file` is not given. So the server has no proxy, although its feature gate is on, and its log does not report this (finding 12)."
-	case design == storageVersions && !strings.Contains(d.Value("runtime-config"), "internal.apiserver.k8s.io/v1alpha1=true"):
+	case design == storageVersions && !strings.Contains(d.Value(runtimeConfig), "internal.apiserver.k8s.io/v1alpha1=true"):
 		s.Why = "The design of v1.28 to v1.32 needs `--runtime-config=internal.apiserver.k8s.io/v1alpha1=true`, too."
 	default:
 		s.PassesOn, s.Merges = true, policy.Discovery.Merge

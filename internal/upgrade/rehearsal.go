@@ -39,8 +39,8 @@ func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.Plan
 	}
 	add := func(name, why string) bool {
 		r := rehearsed{run.Spec{Scenario: name, From: p.From, To: p.To, Known: run.KnownOnly}, why}
-		if byDefaultsDiffer(p) {
-			r.spec.RuntimeConfig = new("")
+		if apis := flags.joined(runtimeConfig); apis != "" || byDefaultsDiffer(p) {
+			r.spec.RuntimeConfig = &apis
 		}
 		if gates := flags.others(); gates != "" {
 			r.spec.APIServerFlags = []string{history.FeatureGates + "=" + gates}

@@ -43,11 +43,20 @@ type Flags struct {
 	Recordings []string
 }
 
-// gates is the value of --feature-gates: values of repeated flags are joined.
-func (f Flags) gates() string {
+// uidHeaders is the flag that lets peers pass on the UID of a user.
+const uidHeaders = "requestheader-uid-headers"
+
+// runtimeConfig is the flag that switches APIs on and off.
+const runtimeConfig = "runtime-config"
+
+// gates is the value of --feature-gates.
+func (f Flags) gates() string { return f.joined(history.FeatureGates) }
+
+// joined joins the values of a flag that may be repeated.
+func (f Flags) joined(name string) string {
 	var all []string
 	for _, s := range f.All() {
-		if s.Name == history.FeatureGates {
+		if s.Name == name {
 			all = append(all, s.Value)
 		}
 	}
@@ -79,7 +88,7 @@ func (f Flags) All() []gates.Set {
 // words returns the flags that decide about the Mixed Version Proxy.
 func (f Flags) words() (words []string) {
 	for _, s := range f.All() {
-		if slices.Contains([]string{history.FeatureGates, "runtime-config", "emulated-version", "requestheader-uid-headers"}, s.Name) ||
+		if slices.Contains([]string{history.FeatureGates, runtimeConfig, "emulated-version", uidHeaders}, s.Name) ||
 			strings.HasPrefix(s.Name, "peer-") {
 			words = append(words, s.String())
 		}
