@@ -73,7 +73,8 @@ func Files() (map[string]string, error) {
 		}
 		c.Image, c.Files = kind.ImageName(versions), nodeFiles
 		semver.Sort(versions)
-		c.Title = append(e.title, "", "  make kind-images VERSIONS=\""+strings.Join(slices.Compact(versions), " ")+"\"", "  kind create cluster --config kindconfigs/"+e.file)
+		c.Title = append(e.title, "", "  make kind-images VERSIONS=\""+strings.Join(slices.Compact(versions), " ")+"\"",
+			"  kind create cluster --config kindconfigs/"+e.file)
 		yaml, err := c.YAML()
 		if err != nil {
 			return nil, err

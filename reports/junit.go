@@ -28,11 +28,7 @@ import (
 //
 // Core invariants always count, extended ones if the report is strict.
 func WriteJUnit(w io.Writer, r RunReport) error {
-	content, err := junit(r).Encode()
-	if err == nil {
-		_, err = w.Write(content)
-	}
-	return err
+	return junit(r).write(w)
 }
 
 // OverallCase is the name of the test case that shows the overall verdict. It is always there,

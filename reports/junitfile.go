@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/xml"
+	"io"
 	"strconv"
 	"time"
 )
@@ -99,6 +100,14 @@ func (s JUnitSuite) Encode() ([]byte, error) {
 	}{Tests: s.Tests, Failures: s.Failures, Errors: s.Errors, Time: s.Time, Suite: s}, "", "  ")
 	content = bytes.ReplaceAll(content, []byte("&#xD;"), []byte(" "))
 	return append([]byte(xml.Header), append(bytes.Map(printable, content), '\n')...), err
+}
+
+func (s JUnitSuite) write(w io.Writer) error {
+	content, err := s.Encode()
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	return err
 }
 
 // DecodeJUnit reads a document that [JUnitSuite.Encode] wrote.

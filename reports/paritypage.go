@@ -190,11 +190,7 @@ func WriteParityJUnit(w io.Writer, p Parity) error {
 		overall.Failure = &JUnitMessage{Message: string(p.Result) + ": " + p.Sentence, Type: string(p.Result)}
 	}
 	suite.Cases = append(suite.Cases, overall)
-	content, err := suite.Encode()
-	if err == nil {
-		_, err = w.Write(content)
-	}
-	return err
+	return suite.write(w)
 }
 
 func (p *ParityPair) junit() JUnitCase {

@@ -145,12 +145,6 @@ func SaveUpstream(dir string, u UpstreamTests) error {
 		{UpstreamJSON, writeIndented[UpstreamTests]},
 		{UpstreamText, func(w io.Writer, u UpstreamTests) error { return WriteUpstreamText(w, u, SummaryOptions{}) }},
 		{UpstreamHTML, WriteUpstreamHTML},
-		{JUnitFile, func(w io.Writer, u UpstreamTests) error {
-			content, err := upstreamJUnit(u).Encode()
-			if err == nil {
-				_, err = w.Write(content)
-			}
-			return err
-		}},
+		{JUnitFile, func(w io.Writer, u UpstreamTests) error { return upstreamJUnit(u).write(w) }},
 	})
 }

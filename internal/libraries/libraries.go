@@ -21,6 +21,9 @@ var programs embed.FS
 
 const root = "_programs"
 
+// shared is the file in _programs that all programs in Go have.
+const shared = "shared.go"
+
 // manifests are the files of one version of a program, by their extension in _programs. sources are
 // the extensions of the files that all versions share.
 var (
@@ -75,6 +78,13 @@ func Source(library, version string) (files []File, err error) {
 			return nil, err
 		}
 		files = append(files, File{as, content})
+	}
+	if slices.ContainsFunc(files, func(f File) bool { return f.Name == "go.mod" }) {
+		content, err := programs.ReadFile(path.Join(root, shared))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{shared, content})
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil

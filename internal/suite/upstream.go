@@ -96,8 +96,9 @@ func (u *Upstream) Run(ctx context.Context) (reports.UpstreamTests, error) {
 	fmt.Fprintf(u.Console.Progress, "%d of %d specs are chosen\n", len(chosen), len(all))
 	report = reports.UpstreamTests{
 		Metadata: reports.UpstreamMetadata{
-			Made: reports.Made{StartedAt: time.Now().UTC(), SkewproofVersion: run.Version()}, Path: u.Path, Subject: u.Spec.Subject, From: u.Spec.From, To: u.Spec.To,
-			Tests: u.Tests, Focus: u.Focus, Baseline: u.Direct, Tested: reports.Tested{Label: u.Spec.Label, Binaries: u.Binaries},
+			Made: reports.Made{StartedAt: time.Now().UTC(), SkewproofVersion: run.Version()}, Path: u.Path, Subject: u.Spec.Subject,
+			From: u.Spec.From, To: u.Spec.To, Tests: u.Tests, Focus: u.Focus, Baseline: u.Direct,
+			Tested: reports.Tested{Label: u.Spec.Label, Binaries: u.Binaries},
 		},
 		Left: left, Repetition: reports.Repetition{Reproduce: u.Reproduce, Environment: run.Machine()},
 	}

@@ -4,32 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
 
-// state is a label by which it is seen which write came last.
-const state = "skewproof.example/state"
-
 func patchOf(value string) []byte {
 	return fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, state, value)
-}
-
-func labelled(o *unstructured.Unstructured, value string) *unstructured.Unstructured {
-	labels := o.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[state] = value
-	o.SetLabels(labels)
-	return o
 }
 
 func parseResource(word string) (schema.GroupVersionResource, error) {
@@ -51,18 +35,6 @@ func resource(config *rest.Config, word string) (dynamic.ResourceInterface, erro
 		return nil, err
 	}
 	return client.Resource(gvr), nil
-}
-
-func input() (*unstructured.Unstructured, error) {
-	text, err := io.ReadAll(os.Stdin)
-	if err != nil {
-		return nil, err
-	}
-	o := new(unstructured.Unstructured)
-	if err := o.UnmarshalJSON(text); err != nil {
-		return nil, fmt.Errorf("read the object on standard input: %w", err)
-	}
-	return o, nil
 }
 
 // write creates an object, reads it back, finds it in the list, updates it and patches it.

@@ -12,16 +12,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
-	"runtime/debug"
 	"strings"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 )
-
-const library = "k8s.io/client-go"
 
 // operation does one thing with a client of the configuration. words are those after its name.
 type operation struct {
@@ -42,24 +36,15 @@ var operations = map[string]operation{
 	"inform-typed":     {"NAMESPACE NAME EVENT", informTyped},
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintf(os.Stderr, "error: %v\n", err)
-		os.Exit(1)
-	}
-}
-
 func run(ctx context.Context, words []string) error {
 	flags := flag.NewFlagSet("client-go", flag.ContinueOnError)
 	version := flags.Bool("version", false, "print the version of client-go")
-	through := flags.String("context", "", "the context of the kubeconfig")
+	name := flags.String("context", "", "the context of the kubeconfig")
 	if err := flags.Parse(words); err != nil {
 		return err
 	}
 	if *version {
-		return printVersion()
+		return printVersion("client-go", "k8s.io/client-go")
 	}
 	if flags.NArg() == 0 {
 		return errors.New("which operation? write client-go --context CONTEXT OPERATION [WORD…]")
@@ -71,26 +56,9 @@ func run(ctx context.Context, words []string) error {
 	case len(flags.Args()[1:]) != len(strings.Fields(strings.Split(o.words, ",")[0])):
 		return fmt.Errorf("%s takes %s", flags.Arg(0), o.words)
 	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{CurrentContext: *through},
-	).ClientConfig()
+	config, err := through(*name)
 	if err != nil {
-		return fmt.Errorf("read the kubeconfig: %w", err)
+		return err
 	}
 	return o.do(ctx, config, flags.Args()[1:])
-}
-
-// printVersion prints the version that the program was really built with.
-func printVersion() error {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return errors.New("the program does not know what it was built from")
-	}
-	for _, m := range info.Deps {
-		if m.Path == library {
-			fmt.Println("client-go", m.Version)
-			return nil
-		}
-	}
-	return fmt.Errorf("the program was built without %s", library)
 }

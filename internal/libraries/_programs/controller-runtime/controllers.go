@@ -5,17 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// state is a label by which it is seen which write came last.
-const state = "skewproof.example/state"
 
 // gone is what follow prints, and takes, in the place of a label for an object that is not there.
 const gone = "gone"
@@ -25,16 +20,6 @@ func stateOf(object *unstructured.Unstructured) string {
 		return gone
 	}
 	return object.GetLabels()[state]
-}
-
-func labelled(object *unstructured.Unstructured, value string) *unstructured.Unstructured {
-	labels := object.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[state] = value
-	object.SetLabels(labels)
-	return object
 }
 
 // follow changes nothing. It prints the state of the object at each change, as the cache has it,
@@ -59,13 +44,9 @@ func reconcile(ctx context.Context, config *rest.Config, o about, words []string
 	if err := json.Unmarshal([]byte(words[0]), &wanted); err != nil {
 		return fmt.Errorf("read the status: %w", err)
 	}
-	text, err := io.ReadAll(os.Stdin)
+	made, err := input()
 	if err != nil {
 		return err
-	}
-	made := new(unstructured.Unstructured)
-	if err := made.UnmarshalJSON(text); err != nil {
-		return fmt.Errorf("read the object on standard input: %w", err)
 	}
 	create := func(ctx context.Context, c client.Client) error {
 		if err := c.Create(ctx, made); err != nil {

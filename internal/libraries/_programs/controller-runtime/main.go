@@ -13,17 +13,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
-	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 )
-
-const library = "sigs.k8s.io/controller-runtime"
 
 // about is the object that an operation is about.
 type about struct {
@@ -35,24 +29,15 @@ var operations = map[string]func(ctx context.Context, config *rest.Config, o abo
 	"follow": follow, "reconcile": reconcile, "finish": finish,
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintf(os.Stderr, "error: %v\n", err)
-		os.Exit(1)
-	}
-}
-
 func run(ctx context.Context, words []string) error {
 	flags := flag.NewFlagSet("controller-runtime", flag.ContinueOnError)
 	version := flags.Bool("version", false, "print the version of controller-runtime")
-	through := flags.String("context", "", "the context of the kubeconfig")
+	name := flags.String("context", "", "the context of the kubeconfig")
 	if err := flags.Parse(words); err != nil {
 		return err
 	}
 	if *version {
-		return printVersion()
+		return printVersion("controller-runtime", "sigs.k8s.io/controller-runtime")
 	}
 	given := flags.Args()
 	if len(given) < 4 {
@@ -70,26 +55,9 @@ func run(ctx context.Context, words []string) error {
 	if o.Namespace == "-" {
 		o.Namespace = ""
 	}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{CurrentContext: *through},
-	).ClientConfig()
+	config, err := through(*name)
 	if err != nil {
-		return fmt.Errorf("read the kubeconfig: %w", err)
+		return err
 	}
 	return do(ctx, config, o, given[4:])
-}
-
-// printVersion prints the version that the program was really built with.
-func printVersion() error {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return errors.New("the program does not know what it was built from")
-	}
-	for _, m := range info.Deps {
-		if m.Path == library {
-			fmt.Println("controller-runtime", m.Version)
-			return nil
-		}
-	}
-	return fmt.Errorf("the program was built without %s", library)
 }
