@@ -55,7 +55,8 @@ func ParseGates(values ...string) (map[string]bool, error) {
 		}
 	}
 	if len(components) > 1 {
-		return nil, fmt.Errorf("kube-apiserver refuses gates with and without the prefix %q in one command line: write all in one way", kubeComponent+":")
+		return nil, fmt.Errorf("kube-apiserver refuses gates with and without the prefix %q in one command line: write all in one way",
+			kubeComponent+":")
 	}
 	err := cliflag.NewMapStringBool(&gates).Set(strings.Join(slices.Concat(components[""], components[kubeComponent]), ","))
 	return gates, err

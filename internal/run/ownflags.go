@@ -96,7 +96,8 @@ func (p *Plan) askOwn(ctx context.Context, apiservers map[string]string, out io.
 	for _, version := range p.Schedule.Versions() {
 		path, ok := apiservers[version]
 		if !ok && len(ask) > 0 {
-			fmt.Fprintf(out, "Not checked: whether kube-apiserver %s has the flags of --kube-apiserver-flag, because it is not in the cache yet.\n\n", version)
+			fmt.Fprintf(out, "Not checked: whether kube-apiserver %s has the flags of --kube-apiserver-flag, because it is not in the cache yet.\n\n",
+				version)
 		}
 		if !ok {
 			continue
@@ -117,7 +118,8 @@ func (p *Plan) askOwn(ctx context.Context, apiservers map[string]string, out io.
 			if name, _, _ := strings.Cut(strings.TrimPrefix(flags[0], "--"), "="); len(flags) == 1 && !slices.Contains(has, name) {
 				hint = fault.Nearest(name, has)
 			}
-			return Usagef("--kube-apiserver-flag %s: kube-apiserver %s refuses it: %w%s", strings.TrimPrefix(strings.Join(flags, " "), "--"), version, refused, hint)
+			return Usagef("--kube-apiserver-flag %s: kube-apiserver %s refuses it: %w%s",
+				strings.TrimPrefix(strings.Join(flags, " "), "--"), version, refused, hint)
 		}
 	}
 	return nil

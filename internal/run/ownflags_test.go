@@ -57,10 +57,11 @@ func TestTheDryRunAsksForOwnFlags(t *testing.T) {
 	path := filepath.Join(dir, "kube-apiserver")
 	// It refuses as a kube-apiserver does. The flag "hidden" is not in its --help.
 	program := `#!/bin/sh
+case "$*" in *--feature-gates=A=true*--emulated-version=1.36*) exit ;; esac
 for f in "$@"; do
 	case "$f" in
 	--help) printf '      --goaway-chance float   The chance.\n  -v, --v Level   The level.\n'; exit ;;
-	--version|--goaway-chance=0.01|--hidden|--feature-gates=A=true|--emulated-version=1.36) ;;
+	--version|--goaway-chance=0.01|--hidden|--emulated-version=1.36) ;;
 	--feature-gates=*) printf 'I1128 a warning\nE1128 run.go:72] "command failed" err="unrecognized feature gate: B"\n' >&2; exit 1 ;;
 	*) echo "Error: unknown flag: ${f%%=*}" >&2; exit 1 ;;
 	esac

@@ -62,8 +62,9 @@ func APIServerArguments(oldest, subject string, setup *scenario.Setup, flags his
 
 // kubeadms are arguments that kubeadm gives, or whose defaults kubeadm needs. A run cannot do with
 // other values.
-var kubeadms = []string{"--advertise-address", "--anonymous-auth=true", "--authorization-mode=Node,RBAC", "--bind-address", "--client-ca-file",
-	"--enable-bootstrap-token-auth=true", "--etcd-cafile", "--etcd-certfile", "--etcd-keyfile", "--etcd-servers", "--proxy-client-cert-file",
+var kubeadms = []string{"--advertise-address", "--anonymous-auth=true", "--authorization-mode=Node,RBAC", "--bind-address",
+	"--client-ca-file", "--enable-bootstrap-token-auth=true", "--etcd-cafile", "--etcd-certfile", "--etcd-keyfile",
+	"--etcd-servers", "--proxy-client-cert-file",
 	"--proxy-client-key-file", "--requestheader-allowed-names", "--requestheader-client-ca-file", "--requestheader-extra-headers-prefix",
 	"--requestheader-group-headers", "--requestheader-username-headers", "--secure-port", "--service-account-key-file",
 	"--service-account-signing-key-file", "--tls-cert-file", "--tls-private-key-file"}

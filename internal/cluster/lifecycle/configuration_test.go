@@ -64,14 +64,18 @@ func TestProxyOn(t *testing.T) {
 // The flags are recorded before a process has done anything, also if it never becomes ready.
 func TestTheFlagsOfEveryProcessAreRecorded(t *testing.T) {
 	s, r, b := started(t, "exit 3")
-	b.programs[0].Args = []string{"--peer-advertise-port=1"}
+	b.programs[0].Args = []string{"--peer-advertise-port=1", "--emulated-version=1.36"}
 	s.Configure(&scenario.Setup{Advertise: scenario.AdvertisePort})
 	if err := s.Start(context.Background(), "v1.36.3"); err == nil {
 		t.Error("it started")
 	}
 	want := []history.Configuration{{
 		Server: "a", Incarnation: 1, At: r.Now(), Setup: "advertising a port and no address", Proxy: history.ProxyOwn, PeerPort: "1",
+		Emulates: "1.36",
 	}}
+	if len(r.entries) == 0 || r.entries[0].Emulates != "1.36" {
+		t.Errorf("the process starts as %+v, want an emulated version", r.entries)
+	}
 	if diff := cmp.Diff(want, r.flags); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
 	}

@@ -102,8 +102,10 @@ func CheckOwn(o history.OwnFlags, starts []Start) error {
 		return err
 	}
 	for _, f := range o.Flags {
-		if name, _ := cut(f); name == "" || strings.HasPrefix(f, "-") || strings.ContainsFunc(f, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return fmt.Errorf("--kube-apiserver-flag %q: want NAME=VALUE in one line, or NAME to switch something on, without hyphens before the name", f)
+		control := func(r rune) bool { return r < ' ' || r == 0x7f }
+		if name, _ := cut(f); name == "" || strings.HasPrefix(f, "-") || strings.ContainsFunc(f, control) {
+			return fmt.Errorf("--kube-apiserver-flag %q: want NAME=VALUE in one line, or NAME to switch something on, "+
+				"without hyphens before the name", f)
 		}
 	}
 	if err := checkGates(o, starts); err != nil {
