@@ -94,7 +94,7 @@ func TestPlanReadsFiles(t *testing.T) {
 		{"AllAlpha=false", nil, exitPass, "in both directions"},
 		{"AllAlpha=false", nil, exitPass, "v1.36.3+k3s1 is a version of a distribution. The plan is for v1.36.3"},
 		{"AllAlpha=false", nil, exitPass, "kubeadm v1.37 does not read kubeadm.k8s.io/v1beta3"},
-		{"SidecarContainers=true", nil, exitFail, "v1.37.1: kube-apiserver refuses to start: `unrecognized feature gate: SidecarContainers`"},
+		{"SidecarContainers=true", nil, exitFail, "kube-apiserver refuses to start: `unrecognized feature gate: SidecarContainers`"},
 		{"AllBeta=false", nil, exitFail, "--peer-ca-file requires UnknownVersionInteroperabilityProxy feature to be turned on"},
 		{"AllBeta=false", []string{"--feature-gates", "UnknownVersionInteroperabilityProxy=True,APIServerIdentity=1"}, exitPass, "in both directions"},
 		{"nothing", nil, exitUsage, "did you mean"},

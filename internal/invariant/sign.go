@@ -105,19 +105,23 @@ func (f *Facts) requested(o *observation) Mechanism {
 	return MechanismResource
 }
 
-// role compares versions. A server that emulates an older version counts as having that version.
+// role compares versions. A server that emulates an older minor version counts as having that one.
+// Among servers of one minor version the release counts: emulation hides no subresources, so a
+// newer release serves more than the version that it emulates.
 func (f *Facts) role(o *observation, candidates []Candidate) Role {
-	asked := o.asked.line.at(o.op.Start).behaves()
+	asked := o.asked.line.at(o.op.Start)
 	role := RoleNone
 	for _, c := range candidates {
 		if c.Server == o.op.Server {
 			return RoleItself
 		}
-		other := f.byName[c.Server].line.at(o.op.Start).behaves()
-		if !semver.IsValid(asked) || !semver.IsValid(other) {
+		other := f.byName[c.Server].line.at(o.op.Start)
+		if !semver.IsValid(asked.behaves()) || !semver.IsValid(other.behaves()) {
 			return RoleNone
 		}
-		one := map[int]Role{-1: RoleOlder, 0: RoleSame, 1: RoleNewer}[semver.Compare(asked, other)]
+		one := map[int]Role{-1: RoleOlder, 0: RoleSame, 1: RoleNewer}[cmp.Or(
+			semver.Compare(semver.MajorMinor(asked.behaves()), semver.MajorMinor(other.behaves())),
+			semver.Compare(asked.version, other.version))]
 		if role != RoleNone && role != one {
 			return RoleMixed
 		}

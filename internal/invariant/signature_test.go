@@ -54,6 +54,8 @@ func TestSignatures(t *testing.T) {
 			with(func(s *Signature) { s.Roles = RoleNewer })},
 		{"the versions are the same", tell().runs("a", "v1.36.3").runs("b", "v1.36.3").ask(60, "b", gadgets, 404),
 			with(func(s *Signature) { s.Roles = RoleSame })},
+		{"the newer server emulates the older version", tell().runs("a", "v1.37.1").runs("b", "v1.36.3").emulating("1.36", "a").ask(60, "b", gadgets, 404), denied},
+		{"both emulate one version", tell().runs("a", "v1.37.1").runs("b", "v1.36.3").emulating("1.36", "a", "b").ask(60, "b", gadgets, 404), denied},
 		{"versions are unknown", tell().runs("a", "unknown").ask(60, "b", gadgets, 404), with(func(s *Signature) { s.Roles = RoleNone })},
 		{"an old design", tell().runs("a", "v1.35.0").runs("b", "v1.34.4").ask(60, "b", gadgets, 404),
 			with(func(s *Signature) { s.Setup = "asked server: proxy of v1.34" })},

@@ -131,6 +131,16 @@ func (s *story) runs(server, version string) *story {
 	return s
 }
 
+// emulating makes servers emulate a minor version from their start on.
+func (s *story) emulating(minor string, servers ...string) *story {
+	for i := range s.h.Lifecycle {
+		if l := &s.h.Lifecycle[i]; slices.Contains(servers, l.Server) {
+			l.Emulates = minor
+		}
+	}
+	return s
+}
+
 func (s *story) stop(server string, at float64) *story {
 	return s.state(server, at, history.StateStopping).state(server, at+1, history.StateStopped)
 }
