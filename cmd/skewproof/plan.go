@@ -9,8 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
 	"k8s.io/klog/v2"
 
 	"github.com/skewproof/skewproof/internal/binaries"
@@ -148,6 +150,12 @@ func theirs(stdin io.Reader, files []string, line, from, to string, asked *upgra
 				return "", "", nil, usage("%s: %w", flag.From, err)
 			}
 		}
+	}
+	if v := file.Version; v != "" && !semver.IsValid("v"+strings.TrimPrefix(v, "v")) {
+		if from == "" {
+			return "", "", nil, usage("the file gives the version %q, a label that kubeadm resolves when it runs: say with --from which version your servers run", v)
+		}
+		file.Version = ""
 	}
 	if from != "" && to == "" {
 		to = file.Version

@@ -112,6 +112,21 @@ func TestPlanReadsFiles(t *testing.T) {
 	}
 }
 
+// kubeadm resolves a label, such as stable-1.36, when it runs. So the user says what it was.
+func TestPlanDoesNotGuessALabel(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeadm.yaml")
+	text := "apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: stable-1.36\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(t, "plan", "--config", file, "--to", "v1.37.1"); err == nil || !strings.Contains(err.Error(), `"stable-1.36", a label`) {
+		t.Errorf("without --from: got %v", err)
+	}
+	if _, err := call(t, "plan", "--config", file, "--from", "v1.36.3", "--to", "v1.37.1"); err != nil {
+		t.Errorf("with --from: %v", err)
+	}
+}
+
 // Recordings of the user's own are read without a flag.
 func TestPlanReadsTheUsersRecordings(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
