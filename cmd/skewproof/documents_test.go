@@ -141,9 +141,19 @@ func checkCommand(t *testing.T, command string) string {
 	return ""
 }
 
-// split returns the words that a shell makes of a command line, without its comment.
+// quotedOrRedirection matches text in quotes, or where input comes from or output goes to.
+var quotedOrRedirection = regexp.MustCompile(`'[^']*'|"[^"]*"| [0-9]?(?:>>?|<) ?[^ (]+`)
+
+// split returns the words that a shell makes of a command line, without its comment and its
+// redirections: the shell would carry these out.
 func split(t *testing.T, command string) []string {
 	t.Helper()
+	command = quotedOrRedirection.ReplaceAllStringFunc(command, func(found string) string {
+		if strings.HasPrefix(found, " ") {
+			return ""
+		}
+		return found
+	})
 	out, err := exec.CommandContext(t.Context(), "bash", "-fc", "printf '%s\\0' "+command).Output()
 	if err != nil {
 		t.Fatalf("split %q: %v", command, err)
@@ -195,7 +205,7 @@ func checkMake(t *testing.T, words []string) string {
 func TestCheckOfCommandsFinds(t *testing.T) {
 	for _, wrong := range []string{
 		"skewproof rnu quiet", "skewproof run quiet --sbuject none", "skewproof run", "bin/skewproof replay", "make scenrio", "make scenario NANE=x",
-		"skewproof binaries fetch v1.36.3",
+		"skewproof binaries fetch v1.36.3", "skewproof plan --form v1.36.3 > plan.html", "skewproof judge --sbuject x 2>errors < in",
 	} {
 		if checkCommand(t, wrong) == "" {
 			t.Errorf("%s counts as right", wrong)

@@ -3,6 +3,7 @@ package gates
 import (
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,10 @@ func TestRecordings(t *testing.T) {
 		d, err := Decide(name, nil)
 		if err != nil || !d.Starts || len(d.Notes) > 0 {
 			t.Errorf("%s with the default flags: %+v, error %v", name, d, err)
+		}
+		i := slices.IndexFunc(r.Gates, func(g Gate) bool { return g.Name == Proxy })
+		if stages := r.Gates[i].Stages; name >= "v1.31" && !slices.Equal(stages, ofProxy.Stages[:len(stages)]) {
+			t.Errorf("%s: the stages of the proxy's gate are %v", name, stages)
 		}
 		if on := name >= "v1.36"; d.Gate(Proxy) != on {
 			t.Errorf("%s: the feature is on: %t", name, d.Gate(Proxy))

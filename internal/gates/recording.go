@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/mod/semver"
@@ -91,7 +92,7 @@ func (r Recording) flag(name string) (Flag, bool) {
 
 // featureGate is what Kubernetes resolves feature gates with, filled from the recording.
 func (r Recording) featureGate() (featuregate.MutableVersionedFeatureGate, error) {
-	at, err := version.ParseSemantic(r.Version)
+	at, err := version.ParseGeneric(r.Version)
 	if err != nil {
 		return nil, fmt.Errorf("feature gates of %q: %w", r.Version, err)
 	}
@@ -140,12 +141,34 @@ func (s Stage) spec() (spec featuregate.FeatureSpec, err error) {
 	return spec, err
 }
 
+// ofProxy is the feature gate of the Mixed Version Proxy in every version. A server that emulates
+// an older version has the stage of that version. Source: UnknownVersionInteroperabilityProxy in
+// k8s.io/apiserver/pkg/features/kube_features.go; a test compares the recordings.
+var ofProxy = Gate{Name: Proxy, Stages: []Stage{{Since: "1.28", Stage: "ALPHA"}, {Since: "1.36", Stage: "BETA", Default: true}}}
+
+// ProxyOn reports whether a kube-apiserver that behaves like a version, such as "v1.36.3" or
+// "1.36", has its Mixed Version Proxy on with these feature gates. It needs no recording of the
+// version, and ignores gates that do not decide about this one.
+func ProxyOn(behaves string, given map[string]bool) bool {
+	like, err := version.ParseGeneric(behaves)
+	if err != nil {
+		return false
+	}
+	gate, err := Recording{Version: like.String(), Gates: []Gate{ofProxy}}.featureGate()
+	if err != nil {
+		return false
+	}
+	decisive := maps.Clone(given)
+	maps.DeleteFunc(decisive, func(name string, _ bool) bool { return name != Proxy && name != "AllAlpha" && name != "AllBeta" })
+	return gate.SetFromMap(decisive) == nil && gate.Enabled(Proxy)
+}
+
 // assumed stands in for a version of which nothing is recorded. It has every gate and every flag
 // that somebody sets, and knows of the Mixed Version Proxy only its default.
 func assumed(name string, flags []Set) Recording {
 	r := Recording{Version: semver.Canonical(name)}
 	seen := map[string]bool{Proxy: true}
-	r.Gates = []Gate{{Name: Proxy, Stages: []Stage{{Since: "0.0", Stage: "BETA", Default: semver.Compare(semver.MajorMinor(name), "v1.36") >= 0}}}}
+	r.Gates = []Gate{ofProxy}
 	for _, f := range flags {
 		if f.Name != featureGates {
 			r.Flags = append(r.Flags, Flag{Name: f.Name, Type: "string"})

@@ -7,9 +7,9 @@ Fifteen minutes lead to a decision. The plan needs no cluster, and takes less th
 
 ## 1. Make the plan
 
-` + "```sh" + `
-kubectl -n kube-system get configmap kubeadm-config -o jsonpath='{.data.ClusterConfiguration}' > kubeadm.yaml
-skewproof plan --config kubeadm.yaml --to v1.37.1
+` + "```console" + `
+$ kubectl -n kube-system get configmap kubeadm-config -o jsonpath='{.data.ClusterConfiguration}' > kubeadm.yaml
+$ skewproof plan --config kubeadm.yaml --to v1.37.1
 ` + "```" + `
 
 The file says which version and which flags your kube-apiservers have. Other files do, too; without

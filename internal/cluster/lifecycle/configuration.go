@@ -7,29 +7,20 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/version"
 	cliflag "k8s.io/component-base/cli/flag"
-	"k8s.io/component-base/featuregate"
-	"k8s.io/klog/v2"
 
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
-
-// gateStages are the stages of the feature gate. A server that emulates an older version has the
-// stage of that version. Source: UnknownVersionInteroperabilityProxy in
-// k8s.io/apiserver/pkg/features/kube_features.go.
-var gateStages = featuregate.VersionedSpecs{
-	{Version: version.MajorMinor(1, 28), PreRelease: featuregate.Alpha},
-	{Version: version.MajorMinor(1, 36), PreRelease: featuregate.Beta, Default: true},
-}
 
 // Configured returns the configuration in the flags of a server: those of its kube-apiserver and of
 // its sidecar, if it has one. It leaves Server, Incarnation and At empty.
 func Configured(release string, setup *scenario.Setup, apiserver, sidecar []string) history.Configuration {
 	own := flagsOf(apiserver)
 	c := history.Configuration{Setup: setup.String(), Proxy: history.ProxyOff, Emulates: history.EmulatedMinor(own["emulated-version"]...)}
-	if ProxyOn(cmp.Or(c.Emulates, release), own[history.FeatureGates]...) {
+	given, err := history.ParseGates(own[history.FeatureGates]...)
+	if err == nil && gates.ProxyOn(cmp.Or(c.Emulates, release), given) { // a server that refuses the gates does not start
 		c.Proxy = history.ProxyOwn
 	}
 	apis := cliflag.ConfigurationMap{}
@@ -55,28 +46,6 @@ func Configured(release string, setup *scenario.Setup, apiserver, sidecar []stri
 		c.SharesHost = setup.HostnameOf
 	}
 	return c
-}
-
-// ProxyOn reports whether a kube-apiserver that behaves like a version has its Mixed Version Proxy
-// on with these values of --feature-gates. A server that refuses the values has it off.
-func ProxyOn(behaves string, values ...string) bool {
-	like, err := version.ParseGeneric(behaves)
-	if err != nil {
-		return false
-	}
-	given, err := history.ParseGates(values...)
-	if err != nil {
-		return false
-	}
-	decisive := map[string]bool{}
-	for _, name := range []string{scenario.Gate, "AllAlpha", "AllBeta"} {
-		if on, ok := given[name]; ok {
-			decisive[name] = on
-		}
-	}
-	gate := featuregate.NewVersionedFeatureGate(version.MajorMinor(like.Major(), like.Minor()))
-	err = gate.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{scenario.Gate: gateStages})
-	return err == nil && gate.SetFromMapWithLogger(klog.Logger{}, decisive) == nil && gate.Enabled(scenario.Gate)
 }
 
 // flags are the values of each flag of a command line, in order.

@@ -55,7 +55,7 @@ func TestProxyOn(t *testing.T) {
 		{"v1.37.1", "AllBeta=false", false}, {"v1.37.1", "AllAlpha=false", true}, {"v1.35.4", "AllAlpha=true", true}, {"v1.35.4", "AllBeta=true", false},
 		{"v1.37.1", "AllBeta=false," + gate + "=true", true}, {"v1.35.4", gate + "=false,AllAlpha=true", false}, {"v1.30.14+without.batch.v1", gate + "=true", true},
 	} {
-		if got := ProxyOn(c.behaves, c.gates); got != c.want {
+		if got := Configured(c.behaves, nil, []string{"--feature-gates=" + c.gates}, nil).Proxy == history.ProxyOwn; got != c.want {
 			t.Errorf("%s with %q: the proxy is on: %t, want %t", c.behaves, c.gates, got, c.want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	cliflag "k8s.io/component-base/cli/flag"
 
-	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -165,15 +165,16 @@ func checkGates(o history.OwnFlags, starts []Start) error {
 				given = value
 			}
 		}
-		gates, _ := history.ParseGates(given) // the run's own
-		for name, on := range gates {
+		runs, _ := history.ParseGates(given) // the run's own
+		for name, on := range runs {
 			if wanted, ok := own[name]; ok && wanted != on {
 				return fmt.Errorf("%s: the run sets the feature gate %s=%t itself, for server %s: --subject and the scenario decide whose proxy is on",
 					at, name, on, s.Server)
 			}
 		}
 		behaves := cmp.Or(s.Setup.Like(), o.Emulates(), s.Version)
-		if before, after := lifecycle.ProxyOn(behaves, given), lifecycle.ProxyOn(behaves, o.Gates(given)); before != after {
+		both, _ := history.ParseGates(o.Gates(given))
+		if before, after := gates.ProxyOn(behaves, runs), gates.ProxyOn(behaves, both); before != after {
 			return fmt.Errorf("%s: server %s starts without a flag about its proxy (%s), and the proxy would be on: %t instead of %t; "+
 				"--subject and the scenario decide whose proxy is on", at, s.Server, s.Setup, after, before)
 		}
