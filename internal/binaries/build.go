@@ -163,8 +163,11 @@ func downloadModule(ctx context.Context, tool goCommand, ref Ref, p progress) (d
 }
 
 func writeSource(src string, ref Ref, upstreamGoMod string) (pkg string, err error) {
+	if err := writeFiles(src, ref); err != nil {
+		return "", err
+	}
 	if programs[ref.Component].library {
-		return ".", writeLibraryProgram(src, ref)
+		return ".", nil // its go.mod is one of the files
 	}
 	upstream, err := os.ReadFile(upstreamGoMod)
 	if err != nil {
@@ -180,7 +183,7 @@ func writeSource(src string, ref Ref, upstreamGoMod string) (pkg string, err err
 	if below := programs[ref.Component].pkg; below != "" {
 		return ref.Component.module() + "/" + below, nil
 	}
-	return ".", os.WriteFile(filepath.Join(src, "main.go"), []byte(programs[ref.Component].main), 0o644)
+	return ".", nil
 }
 
 // stagingPrefix is the prefix of paths in Kubernetes' go.mod to modules in its own tree. Every
@@ -206,11 +209,22 @@ func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	add := func(err error) { errs = append(errs, err) }
 
 	add(m.AddModuleStmt(ref.Component.buildModulePath()))
+	goVersion := ""
 	if up.Go != nil {
-		add(m.AddGoStmt(up.Go.Version))
+		goVersion = up.Go.Version
 	}
 	for _, g := range up.Godebug {
 		add(m.AddGodebug(g.Key, g.Value))
+	}
+	if programs[ref.Component].reference && semver.Compare("v"+goVersion, "v"+ownGo) < 0 {
+		// The proxy's source needs a newer language, the server the defaults of its own.
+		if len(up.Godebug) == 0 {
+			add(m.AddGodebug("default", "go"+goLanguage(goVersion)))
+		}
+		goVersion = ownGo
+	}
+	if goVersion != "" {
+		add(m.AddGoStmt(goVersion))
 	}
 	add(m.AddRequire(ref.Component.module(), string(ref.Version)))
 	for _, r := range up.Replace {
@@ -227,6 +241,14 @@ func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	}
 	m.Cleanup()
 	return m.Format()
+}
+
+// ownGo is the version of Go's language in the source of the reference proxy.
+const ownGo = "1.26.0"
+
+// goLanguage returns the version of the language of a version of Go: 1.22 of 1.22.0.
+func goLanguage(version string) string {
+	return strings.TrimPrefix(semver.MajorMinor("v"+version), "v")
 }
 
 // stagingVersion returns the version of a release's staging modules, such as v0.37.1 for v1.37.1.
@@ -253,7 +275,7 @@ func linkerFlags(ref Ref, commit string) string {
 		set("github.com/containerd/containerd/v2/version.Version", string(ref.Version))
 	case cniPlugins:
 		set("github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion", string(ref.Version))
-	case kubernetes, kubernetesFlags:
+	case kubernetes, kubernetesFlags, kubernetesReference:
 		major, minor := ref.Version.majorMinor()
 		for _, pkg := range []string{"k8s.io/client-go/pkg/version", "k8s.io/component-base/version"} {
 			set(pkg+".gitVersion", string(ref.Version))

@@ -39,6 +39,10 @@ const (
 	// writes the flags and the feature gates of that version.
 	KubeAPIServerFlags Component = "kube-apiserver-flags"
 
+	// KubeAPIServerReference is a kube-apiserver with skewproof's reference proxy in place of its own
+	// Mixed Version Proxy.
+	KubeAPIServerReference Component = "kube-apiserver-reference"
+
 	// ClientGo, ControllerRuntime and ClientNode are skewproof's own programs that use these
 	// libraries. Their version is the version of the library. ClientNode uses the JavaScript client,
 	// and takes Node.js to be made and to run. See package libraries.
@@ -48,15 +52,16 @@ const (
 )
 
 type project struct {
-	module   string // under which it is published
-	major    string // of all its releases
-	example  string // a version of it
-	releases string // where people find them
-	download bool   // a Store knows where its binaries are published
-	tags     string // build tags
-	main     string // the source of skewproof's own main function
-	library  bool   // package libraries has the source of a program that uses it
-	npm      bool   // it is published as an npm package, and not as a Go module
+	module    string // under which it is published
+	major     string // of all its releases
+	example   string // a version of it
+	releases  string // where people find them
+	download  bool   // a Store knows where its binaries are published
+	tags      string // build tags
+	main      string // the source of skewproof's own main function
+	reference bool   // it is a kube-apiserver with the reference proxy
+	library   bool   // package libraries has the source of a program that uses it
+	npm       bool   // it is published as an npm package, and not as a Go module
 }
 
 // The Go modules and the releases of the components.
@@ -68,6 +73,8 @@ var (
 		download: true, main: etcdMain}
 	kubernetesFlags = &project{module: kubernetes.module, major: kubernetes.major, example: kubernetes.example, releases: kubernetes.releases,
 		main: flagsMain}
+	kubernetesReference = &project{module: kubernetes.module, major: kubernetes.major, example: kubernetes.example,
+		releases: kubernetes.releases, reference: true}
 	// These are the tags of kind's images/base/Dockerfile. They leave out snapshotters that kind
 	// does not use.
 	containerd = &project{module: "github.com/containerd/containerd/v2", major: "v2", example: "v2.3.4",
@@ -94,18 +101,19 @@ func (p program) tests() bool { return strings.HasPrefix(p.pkg, "test/") }
 
 var programs = map[Component]program{
 	// Sources: k8s.io/component-base version/verflag, and etcd server/etcdmain/etcd.go.
-	KubeAPIServer:         {kubernetes, "cmd/kube-apiserver", []string{"--version"}, "Kubernetes "},
-	KubeControllerManager: {kubernetes, "cmd/kube-controller-manager", []string{"--version"}, "Kubernetes "},
-	KubeScheduler:         {kubernetes, "cmd/kube-scheduler", []string{"--version"}, "Kubernetes "},
-	Kubelet:               {kubernetes, "cmd/kubelet", []string{"--version"}, "Kubernetes "},
-	KubeProxy:             {kubernetes, "cmd/kube-proxy", []string{"--version"}, "Kubernetes "},
-	Kubeadm:               {kubernetes, "cmd/kubeadm", []string{"version", "--output=short"}, ""},
-	Kubectl:               {kubernetes, "cmd/kubectl", []string{"version", "--client"}, "Client Version: "},
-	KubeAPIServerFlags:    {kubernetesFlags, "", []string{"--version"}, "Kubernetes "},
-	Etcd:                  {etcd, "", []string{"--version"}, "etcd Version: "},
-	Containerd:            {containerd, "cmd/containerd", []string{"--version"}, "containerd github.com/containerd/containerd/v2 "},
-	ContainerdShim:        {containerd, "cmd/containerd-shim-runc-v2", []string{"-v"}, "Version: "},
-	ContainerdCtr:         {containerd, "cmd/ctr", []string{"--version"}, "ctr github.com/containerd/containerd/v2 "},
+	KubeAPIServer:          {kubernetes, "cmd/kube-apiserver", []string{"--version"}, "Kubernetes "},
+	KubeControllerManager:  {kubernetes, "cmd/kube-controller-manager", []string{"--version"}, "Kubernetes "},
+	KubeScheduler:          {kubernetes, "cmd/kube-scheduler", []string{"--version"}, "Kubernetes "},
+	Kubelet:                {kubernetes, "cmd/kubelet", []string{"--version"}, "Kubernetes "},
+	KubeProxy:              {kubernetes, "cmd/kube-proxy", []string{"--version"}, "Kubernetes "},
+	Kubeadm:                {kubernetes, "cmd/kubeadm", []string{"version", "--output=short"}, ""},
+	Kubectl:                {kubernetes, "cmd/kubectl", []string{"version", "--client"}, "Client Version: "},
+	KubeAPIServerFlags:     {kubernetesFlags, "", []string{"--version"}, "Kubernetes "},
+	KubeAPIServerReference: {kubernetesReference, "", []string{"--version"}, "Kubernetes "},
+	Etcd:                   {etcd, "", []string{"--version"}, "etcd Version: "},
+	Containerd:             {containerd, "cmd/containerd", []string{"--version"}, "containerd github.com/containerd/containerd/v2 "},
+	ContainerdShim:         {containerd, "cmd/containerd-shim-runc-v2", []string{"-v"}, "Version: "},
+	ContainerdCtr:          {containerd, "cmd/ctr", []string{"--version"}, "ctr github.com/containerd/containerd/v2 "},
 	// Source: k8s.io/kubernetes test/e2e/e2e_test.go, TestMain.
 	E2ETest:           {kubernetes, "test/e2e", []string{"--version"}, ""},
 	ClientGo:          {clientGo, "", []string{"--version"}, "client-go "},
@@ -135,5 +143,11 @@ func ParseComponent(name string) (Component, error) {
 
 func (c Component) module() string { return programs[c].module }
 
-// buildModulePath is the path of the main module of a build. Nothing looks it up.
-func (c Component) buildModulePath() string { return "skewproof.build/" + string(c) }
+// buildModulePath is the path of the main module of a build. Nothing looks it up. Packages of this
+// repository keep their paths.
+func (c Component) buildModulePath() string {
+	if programs[c].reference {
+		return "github.com/skewproof/skewproof"
+	}
+	return "skewproof.build/" + string(c)
+}

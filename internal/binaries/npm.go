@@ -35,7 +35,7 @@ func (s *Store) buildNode(ctx context.Context, ref Ref, work workspace, p progre
 	if err := os.Mkdir(src, 0o755); err != nil {
 		return got, err
 	}
-	if err := writeLibraryProgram(src, ref); err != nil {
+	if err := writeFiles(src, ref); err != nil {
 		return got, err
 	}
 	what := ref.Component.module() + "@" + strings.TrimPrefix(string(ref.Version), "v")

@@ -1,0 +1,140 @@
+// Command kube-apiserver-reference is the kube-apiserver of the version that it is built with, with
+// skewproof's Mixed Version Proxy in place of its own. It has the flags of that kube-apiserver, and
+// --mixed-version-proxy-policy.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	_ "time/tzdata" // for timeZone of CronJobs, as in kube-apiserver
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericfeatures "k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/cli"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json, as in kube-apiserver
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+	utilversion "k8s.io/component-base/version"
+	"k8s.io/component-base/version/verflag"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/apiserver"
+)
+
+func main() { os.Exit(cli.Run(command())) }
+
+func command() *cobra.Command {
+	s := options.NewServerRunOptions()
+	policy := proxy.Reference().Name
+	ctx := signals()
+	cmd := &cobra.Command{
+		Use:          "kube-apiserver",
+		Long:         "kube-apiserver-reference is a kube-apiserver with the Mixed Version Proxy of skewproof.",
+		SilenceUsage: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			// The server's own clients should not log warnings that the server sends to itself.
+			rest.SetDefaultWarningHandler(rest.NoWarnings{})
+			return setGates(s)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			verflag.PrintAndExitIfRequested()
+			preset, err := proxy.PresetNamed(policy)
+			if err != nil {
+				return fmt.Errorf("--mixed-version-proxy-policy: %w", err)
+			}
+			if err := logsapi.ValidateAndApply(s.Logs, utilfeature.DefaultFeatureGate); err != nil {
+				return err
+			}
+			cliflag.PrintFlags(cmd.Flags())
+			completed, err := complete(ctx, s)
+			if err != nil {
+				return err
+			}
+			if errs := completed.Validate(); len(errs) != 0 {
+				return utilerrors.NewAggregate(errs)
+			}
+			addMetrics(s)
+			return run(ctx, completed, preset)
+		},
+		Args: cobra.NoArgs,
+	}
+	cmd.SetContext(ctx)
+	sets := s.Flags()
+	sets.FlagSet("generic").StringVar(&policy, "mixed-version-proxy-policy", policy,
+		"How the Mixed Version Proxy behaves: the name of a preset of skewproof.")
+	verflag.AddFlags(sets.FlagSet("global"))
+	globalflag.AddGlobalFlags(sets.FlagSet("global"), cmd.Name(), logs.SkipLoggingConfigurationFlags())
+	addFlags(s, sets)
+	for _, f := range sets.FlagSets {
+		cmd.Flags().AddFlagSet(f)
+	}
+	cliflag.SetUsageAndHelpFunc(cmd, sets, 0)
+	return cmd
+}
+
+// run runs the server. Its proxy takes part if the server's own would: if the gate is on and
+// --peer-ca-file is given.
+func run(ctx context.Context, o options.CompletedOptions, policy proxy.Policy) error {
+	klog.Infof("Version: %+v, with the Mixed Version Proxy of skewproof, policy %s", utilversion.Get(), policy.Name)
+	authority := o.PeerCAFile
+	o.PeerCAFile = "" // so that the server's own proxy is not in its chain
+	if err := prepare(&o); err != nil {
+		return err
+	}
+	config, err := app.NewConfig(o)
+	if err != nil {
+		return err
+	}
+	var mixed *apiserver.Proxy
+	if authority != "" && utilfeature.DefaultFeatureGate.Enabled(genericfeatures.UnknownVersionInteroperabilityProxy) {
+		generic := config.Aggregator.GenericConfig
+		if mixed, err = apiserver.Install(&generic.Config, apiserver.Options{
+			Policy: policy, PeerCAFile: authority, ClientCertFile: o.ProxyClientCertFile, ClientKeyFile: o.ProxyClientKeyFile,
+			Address: address(o), ShutdownDelay: generic.ShutdownDelayDuration,
+			Logger: slog.New(logr.ToSlogHandler(klog.Background().WithName("mixed-version-proxy"))),
+		}); err != nil {
+			return err
+		}
+	}
+	completed, err := config.Complete()
+	if err != nil {
+		return err
+	}
+	server, err := app.CreateServerChain(completed)
+	if err != nil {
+		return err
+	}
+	if mixed != nil {
+		if err := mixed.Attach(server.GenericAPIServer); err != nil {
+			return err
+		}
+	}
+	prepared, err := server.PrepareRun()
+	if err != nil {
+		return err
+	}
+	return serve(ctx, prepared)
+}
+
+// address is where peers reach this server, as in kube-apiserver (getPeerAddress).
+func address(o options.CompletedOptions) string {
+	if peer := o.PeerAdvertiseAddress; peer.PeerAdvertiseIP != "" && peer.PeerAdvertisePort != "" {
+		return net.JoinHostPort(peer.PeerAdvertiseIP, peer.PeerAdvertisePort)
+	}
+	return net.JoinHostPort(o.GenericServerRunOptions.AdvertiseAddress.String(), strconv.Itoa(o.SecureServing.BindPort))
+}

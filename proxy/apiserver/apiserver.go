@@ -1,0 +1,273 @@
+// Package apiserver puts the Mixed Version Proxy into a kube-apiserver, at the place that KEP-4020
+// describes: behind authentication, audit, authorization, and priority and fairness, in front of
+// the server's own handler. What these do, the package does not do again.
+//
+// The folder _server has the main function of a kube-apiserver with this proxy. It is built in the
+// module of a released kube-apiserver, see package internal/binaries.
+package apiserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/egressselector"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/peers"
+)
+
+// Options are what the proxy takes from the flags of the kube-apiserver.
+type Options struct {
+	// Policy says how the proxy behaves.
+	Policy proxy.Policy
+	// PeerCAFile, ClientCertFile and ClientKeyFile are --peer-ca-file, --proxy-client-cert-file and
+	// --proxy-client-key-file. All are needed. They are read again when they change.
+	PeerCAFile, ClientCertFile, ClientKeyFile string
+	// Address is the host:port at which peers reach this server.
+	Address string
+	// ShutdownDelay is --shutdown-delay-duration.
+	ShutdownDelay time.Duration
+	// Logger gets what the proxy logs. Nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// learnt is how long peers get, after this server has withdrawn its address, to learn that it
+// leaves. Their watch of leases needs a few milliseconds, and their next requests go elsewhere.
+const learnt = time.Second
+
+// Proxy is the Mixed Version Proxy of one kube-apiserver. Make it with [Install], then call
+// [Proxy.Attach].
+type Proxy struct {
+	options     Options
+	log         *slog.Logger
+	store       *proxy.Store
+	incarnation string
+	api         *http.Handler // the server's own handler, once its chain is built
+	transport   *transport
+	sources     *peers.Sources
+	publisher   *peers.Publisher
+	ready       atomic.Bool
+
+	leave context.CancelFunc // ends publishing
+	left  chan struct{}      // closed when the address is withdrawn
+	life  context.Context    // ends when leave is called
+}
+
+// Install puts the proxy into the configuration of the aggregation layer, before the server is
+// made. The server's own Mixed Version Proxy must be off. Errors say which option is wrong.
+func Install(c *genericapiserver.Config, o Options) (*Proxy, error) {
+	switch {
+	case c.APIServerID == "":
+		return nil, errors.New("install the Mixed Version Proxy: the server has no identity: its feature gate APIServerIdentity is off")
+	case c.Authentication.RequestHeaderConfig == nil:
+		return nil, errors.New("install the Mixed Version Proxy: --requestheader-client-ca-file is missing: no peer could be recognised")
+	}
+	p := &Proxy{
+		options: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), incarnation: string(uuid.NewUUID()),
+		store: proxy.NewStore(o.Policy, proxy.ServerID(c.APIServerID)), api: new(http.Handler), left: make(chan struct{}),
+	}
+	p.life, p.leave = context.WithCancel(context.Background())
+	var err error
+	if p.transport, err = newTransport(o, c.EgressSelector); err != nil {
+		return nil, fmt.Errorf("install the Mixed Version Proxy: %w", err)
+	}
+	if err := p.learn(c); err != nil {
+		return nil, fmt.Errorf("install the Mixed Version Proxy: %w", err)
+	}
+	handler, err := p.handler(c)
+	if err != nil {
+		return nil, fmt.Errorf("install the Mixed Version Proxy: %w", err)
+	}
+	behind := c.BuildHandlerChainFunc
+	c.BuildHandlerChainFunc = func(api http.Handler, c *genericapiserver.Config) http.Handler {
+		*p.api = api
+		return behind(handler, c)
+	}
+	c.AddReadyzChecks(
+		healthz.NamedCheck("mixed-version-proxy-peers", func(*http.Request) error { return p.known() }),
+		healthz.NamedCheck(addressCheck, func(*http.Request) error { return p.published() }),
+	)
+	return p, nil
+}
+
+// addressCheck is the check of /readyz that this server's address is published. The proxy publishes
+// the address when all other checks pass.
+const addressCheck = "mixed-version-proxy-address"
+
+func (p *Proxy) known() error {
+	switch t := p.store.Table(); {
+	case p.options.Policy.Fetching.LocalInterval > 0 && !t.LocalKnown():
+		return errors.New("it is not known yet what this server serves")
+	case !t.Synced():
+		return errors.New("not every peer was asked yet what it serves")
+	}
+	return nil
+}
+
+func (p *Proxy) published() error {
+	if p.publisher.Published() {
+		return nil
+	}
+	return errors.New("the address for peers is not published yet")
+}
+
+// handler makes the handler of the chain. It calls the server's own handler through p.api, which is
+// known only later.
+func (p *Proxy) handler(c *genericapiserver.Config) (http.Handler, error) {
+	counts := proxy.NewMetrics()
+	if err := register(counts, peers.NewMetrics(p.store)); err != nil {
+		return nil, err
+	}
+	headers, err := identityHeaders(c.Authentication.RequestHeaderConfig)
+	if err != nil {
+		return nil, err
+	}
+	return proxy.New(proxy.Config{
+		Store:     p.store,
+		Local:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.api).ServeHTTP(w, r) }),
+		Transport: delegating{p.transport},
+		FromPeer:  fromPeer(c.Authentication.RequestHeaderConfig),
+		Authorize: proxy.Authorized, // the chain has authorized the request
+		Document: func(ctx context.Context, to proxy.PeerView, path string) ([]byte, string, error) {
+			return p.sources.Document(ctx, to, path)
+		},
+		IdentityHeaders: headers,
+		RequestInfo:     c.RequestInfoResolver,
+		Observer:        proxy.Observers{counts, annotating{}},
+		TracerProvider:  c.TracerProvider,
+		Logger:          p.log,
+	})
+}
+
+// learn makes the sources of knowledge about peers, and the publisher of this server's address.
+func (p *Proxy) learn(c *genericapiserver.Config) error {
+	headers, err := identityHeaders(c.Authentication.RequestHeaderConfig)
+	if err != nil {
+		return err
+	}
+	self := rest.CopyConfig(c.LoopbackClientConfig)
+	self.QPS = -1
+	client, err := kubernetes.NewForConfig(self)
+	if err != nil {
+		return fmt.Errorf("make a client of this server: %w", err)
+	}
+	untyped, err := dynamic.NewForConfig(self)
+	if err != nil {
+		return fmt.Errorf("make a client of this server: %w", err)
+	}
+	p.sources, err = peers.New(peers.Config{
+		Store: p.store, Client: client, Dynamic: untyped, Address: p.options.Address, Identify: p.transport.identify,
+		PeerTransport: p.transport, LocalTransport: inProcess{p.api}, LocalURL: &url.URL{Scheme: "https", Host: "localhost"},
+		Identity: headers, Logger: p.log,
+	})
+	if err != nil {
+		return err
+	}
+	p.publisher = &peers.Publisher{
+		Client: client, Server: proxy.ServerID(c.APIServerID), Address: p.options.Address,
+		Incarnation: func() string { return p.incarnation },
+		Ready:       p.ready.Load,
+		Logger:      p.log,
+	}
+	if p.options.Policy.Fetching.WhenTold {
+		p.publisher.Serves = peers.Digester(p.store)
+	}
+	return nil
+}
+
+// Attach starts the proxy with the server, and withdraws its address before serving ends.
+func (p *Proxy) Attach(s *genericapiserver.GenericAPIServer) error {
+	readyz, err := rest.HTTPClientFor(s.LoopbackClientConfig)
+	if err != nil {
+		return fmt.Errorf("attach the Mixed Version Proxy: make a client of this server: %w", err)
+	}
+	at := s.LoopbackClientConfig.Host + "/readyz?exclude=" + addressCheck
+	if err := s.AddPostStartHook("mixed-version-proxy", func(genericapiserver.PostStartHookContext) error {
+		go func() {
+			if err := p.sources.Run(p.life); err != nil {
+				p.log.Error("the Mixed Version Proxy learns nothing of peers", "err", err)
+			}
+		}()
+		go p.transport.run(p.life)
+		go p.watchReadiness(readyz, at)
+		go func() {
+			defer close(p.left)
+			if err := p.publisher.Run(p.life); err != nil {
+				p.log.Error("the address for peers was not withdrawn", "err", err)
+			}
+		}()
+		return nil
+	}); err != nil {
+		return err
+	}
+	return s.AddPreShutdownHook("mixed-version-proxy", func() error {
+		// Hooks run beside the shutdown delay. The server serves during the delay, so peers must go
+		// on sending it requests.
+		time.Sleep(p.options.ShutdownDelay)
+		p.leave()
+		<-p.left
+		time.Sleep(learnt)
+		return nil
+	})
+}
+
+// watchReadiness asks the server whether it is ready, aside from the check that waits for the
+// address. Before that, peers would get 403, because the rules of authorization are not loaded.
+func (p *Proxy) watchReadiness(client *http.Client, url string) {
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for !p.ready.Load() {
+		if answer, err := client.Get(url); err == nil {
+			answer.Body.Close()
+			p.ready.Store(answer.StatusCode == http.StatusOK)
+		}
+		select {
+		case <-p.life.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// identityHeaders returns the names of the headers in which peers read a user: those in which this
+// server reads one.
+func identityHeaders(c *authenticatorfactory.RequestHeaderConfig) (h proxy.IdentityHeaders, err error) {
+	first := func(names []string) string {
+		if len(names) == 0 {
+			return ""
+		}
+		return names[0]
+	}
+	h.User, h.Group = first(c.UsernameHeaders.Value()), first(c.GroupHeaders.Value())
+	h.ExtraPrefix = first(c.ExtraHeaderPrefixes.Value())
+	if h.User == "" || h.Group == "" {
+		return h, errors.New("--requestheader-username-headers and --requestheader-group-headers are needed, so that peers learn who asks")
+	}
+	return h, nil
+}
+
+// dialer returns how the server dials other servers of its control plane. nil: directly.
+func dialer(from *egressselector.EgressSelector) (dial, error) {
+	if from == nil {
+		return nil, nil
+	}
+	found, err := from.Lookup(egressselector.ControlPlane.AsNetworkContext())
+	if err != nil {
+		return nil, fmt.Errorf("find the egress of the control plane: %w", err)
+	}
+	return dial(found), nil
+}

@@ -1,0 +1,170 @@
+package apiserver
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/apiserver/pkg/server/egressselector"
+	"k8s.io/apiserver/pkg/util/flowcontrol"
+
+	"github.com/skewproof/skewproof/proxy/internal/wire"
+)
+
+// peerServerName is the name that serving certificates of peers must have (KEP-4020;
+// kube-apiserver, BuildPeerProxy).
+const peerServerName = "kubernetes.default.svc"
+
+// A connection is closed if no byte has come for silence and the answer to a ping has not come
+// within pingAnswer. The kernel closes a connection without HTTP/2 in the same time.
+const (
+	silence    = 5 * time.Second
+	pingAnswer = 5 * time.Second
+)
+
+// idle is how long a connection without requests is kept. A kube-apiserver keeps it for 90 s.
+const idle = 30 * time.Second
+
+type dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// transport sends requests to peers over verified TLS, with the front-proxy certificate. It reads
+// the certificate and the authorities for each new connection. It ignores HTTP proxies from the
+// environment.
+type transport struct {
+	ca            *dynamiccertificates.DynamicFileCAContent
+	certificate   *dynamiccertificates.DynamicCertKeyPairContent
+	http2, http1  *http.Transport // HTTP/2 has no upgrades
+	dial          dial
+	handshakeTime time.Duration
+}
+
+func newTransport(o Options, egress *egressselector.EgressSelector) (t *transport, err error) {
+	t = &transport{handshakeTime: cmp.Or(o.Policy.Routing.DialTimeout, 10*time.Second)}
+	if t.ca, err = dynamiccertificates.NewDynamicCAContentFromFile("peer-ca", o.PeerCAFile); err != nil {
+		return nil, fmt.Errorf("read --peer-ca-file: %w", err)
+	}
+	t.certificate, err = dynamiccertificates.NewDynamicServingContentFromFiles("peer-proxy-client", o.ClientCertFile, o.ClientKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("read --proxy-client-cert-file and --proxy-client-key-file: %w", err)
+	}
+	if t.dial, err = dialer(egress); err != nil {
+		return nil, err
+	}
+	if t.dial == nil {
+		t.dial = (&net.Dialer{
+			Timeout:         cmp.Or(o.Policy.Routing.DialTimeout, 30*time.Second),
+			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence, Interval: pingAnswer, Count: 2},
+		}).DialContext
+	}
+	t.http2, t.http1 = t.of(true), t.of(false)
+	return t, nil
+}
+
+// run reads the files again when they change, until the context ends.
+func (t *transport) run(ctx context.Context) {
+	go t.ca.Run(ctx, 1)
+	t.certificate.Run(ctx, 1)
+}
+
+func (t *transport) of(http2 bool) *http.Transport {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(http2)
+	return &http.Transport{
+		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return t.connect(ctx, network, address, http2)
+		},
+		DisableCompression:  true, // the client's own Accept-Encoding decides
+		MaxIdleConnsPerHost: 100,
+		IdleConnTimeout:     idle,
+		Protocols:           protocols,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pingAnswer},
+	}
+}
+
+// connect dials an address and verifies the server there.
+func (t *transport) connect(ctx context.Context, network, address string, http2 bool) (net.Conn, error) {
+	config, err := t.config()
+	if err != nil {
+		return nil, err
+	}
+	config.NextProtos = []string{"http/1.1"}
+	if http2 {
+		config.NextProtos = []string{"h2", "http/1.1"}
+	}
+	raw, err := t.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.handshakeTime)
+	defer cancel()
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// config returns the TLS configuration with the present certificate and authorities. The
+// certificate is always sent, even if the server's hint does not name its issuer: otherwise the
+// server would take the request for anonymous instead of refusing it.
+func (t *transport) config() (*tls.Config, error) {
+	verify, ok := t.ca.VerifyOptions()
+	if !ok {
+		return nil, errors.New("--peer-ca-file has no authority")
+	}
+	certificate, err := tls.X509KeyPair(t.certificate.CurrentCertKeyContent())
+	if err != nil {
+		return nil, fmt.Errorf("read the front-proxy certificate: %w", err)
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: verify.Roots, ServerName: peerServerName,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificate, nil },
+	}, nil
+}
+
+// identify returns the verified serving certificate at an address.
+func (t *transport) identify(ctx context.Context, address string) (*x509.Certificate, error) {
+	conn, err := t.connect(ctx, "tcp", address, true)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
+}
+
+// RoundTrip sends a request over HTTP/1.1 if it must not share its connection: a kube-apiserver may
+// close an HTTP/2 connection after a request of an anonymous user, and a body that cannot be read
+// again would be lost with it.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	u, known := apirequest.UserFrom(r.Context())
+	once := r.Body != nil && r.Body != http.NoBody && r.GetBody == nil
+	if r.Header.Get("Upgrade") != "" || once || known && wire.Anonymous(u) {
+		return t.http1.RoundTrip(r)
+	}
+	return t.http2.RoundTrip(r)
+}
+
+// CloseIdleConnections closes connections that carry no request.
+func (t *transport) CloseIdleConnections() {
+	t.http2.CloseIdleConnections()
+	t.http1.CloseIdleConnections()
+}
+
+// delegating sends clients' requests. The seat of a watch in priority and fairness becomes free,
+// because the peer counts it.
+type delegating struct{ *transport }
+
+func (d delegating) RoundTrip(r *http.Request) (*http.Response, error) {
+	flowcontrol.RequestDelegated(r.Context())
+	return d.transport.RoundTrip(r)
+}
