@@ -12,10 +12,12 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// PeerAnnotation is the annotation of audit events that names the peer to which a request was sent.
-const PeerAnnotation = "peer.proxy.skewproof.github.io/server"
+// PeerAnnotation is the annotation of audit events that names the peer that answered the request:
+// its identity, as in its lease.
+const PeerAnnotation = "mixed-version-proxy.skewproof.github.io/peer"
 
-// annotating writes into a request's audit event which peer was asked. The last one counts.
+// annotating writes into a request's audit event which peer has answered. An event takes no second
+// value of an annotation.
 type annotating struct{}
 
 func (annotating) Decided(context.Context, proxy.Request, proxy.Decision, int) {}
@@ -23,7 +25,9 @@ func (annotating) Ejected(context.Context, proxy.ServerID)                     {
 func (annotating) Discovered(context.Context, proxy.DiscoverySource)           {}
 
 func (annotating) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptResult) {
-	audit.AddAuditAnnotation(ctx, PeerAnnotation, string(a.Peer))
+	if a.Answered {
+		audit.AddAuditAnnotation(ctx, PeerAnnotation, string(a.Peer))
+	}
 }
 
 // upstreams are the metrics that kube-apiserver registers even if its own Mixed Version Proxy is

@@ -1,0 +1,395 @@
+package apiserver
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/rest"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
+)
+
+// world has the files of a server, and a peer that has what the server lacks.
+type world struct {
+	options Options
+	config  *genericapiserver.Config
+	front   *authority // of front proxies
+	peer    *httptest.Server
+	asked   chan *http.Request // what reached the peer
+}
+
+const gadgets = "/apis/example.com/v1/gadgets"
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir := t.TempDir()
+	servers, front := newAuthority(t, "servers"), newAuthority(t, "front-proxies")
+	w := &world{front: front, asked: make(chan *http.Request, 10)}
+	w.options = Options{Policy: proxy.Reference(), Address: "192.0.2.1:6443", PeerCAFile: write(t, dir, "ca.crt", servers.pem)}
+	mine := front.issue(t, "front-proxy-client", "")
+	w.options.ClientCertFile, w.options.ClientKeyFile = write(t, dir, "client.crt", mine.cert), write(t, dir, "client.key", mine.key)
+
+	w.peer = httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.asked <- r
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(rw, `{"kind":"GadgetList"}`)
+	}))
+	pool := x509.NewCertPool()
+	pool.AddCert(front.cert)
+	serving := servers.issue(t, "a", peerServerName)
+	pair, err := tls.X509KeyPair(serving.cert, serving.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.peer.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
+	w.peer.EnableHTTP2 = true
+	w.peer.StartTLS()
+	t.Cleanup(w.peer.Close)
+
+	authorities, err := dynamiccertificates.NewStaticCAContent("front-proxies", front.pem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(all ...string) headerrequest.StringSliceProvider { return headerrequest.StaticStringSlice(all) }
+	w.config = genericapiserver.NewConfig(serializer.NewCodecFactory(runtime.NewScheme()))
+	w.config.APIServerID = "apiserver-self"
+	w.config.LoopbackClientConfig = &rest.Config{Host: "https://192.0.2.1:6443"}
+	w.config.Authentication.RequestHeaderConfig = &authenticatorfactory.RequestHeaderConfig{
+		UsernameHeaders: names("X-Remote-User"), GroupHeaders: names("X-Remote-Group"), ExtraHeaderPrefixes: names("X-Remote-Extra-"),
+		CAContentProvider: authorities, AllowedClientNames: names("front-proxy-client"),
+	}
+	w.config.BuildHandlerChainFunc = func(api http.Handler, _ *genericapiserver.Config) http.Handler { return authenticated(api) }
+	return w
+}
+
+// authenticated is a chain of filters that knows every caller as alice.
+func authenticated(api http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api.ServeHTTP(w, r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: "alice", Groups: []string{"system:authenticated"}})))
+	})
+}
+
+// installed returns the proxy, and the chain in front of a server that has only /apis/local/v1.
+func (w *world) installed(t *testing.T) (*Proxy, http.Handler) {
+	t.Helper()
+	p, err := Install(w.config, w.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.leave)
+	return p, w.config.BuildHandlerChainFunc(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/apis/local/v1") {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, "local")
+	}), w.config)
+}
+
+// knows tells the proxy what this server and its peer serve.
+func (w *world) knows(p *Proxy) {
+	now := time.Now()
+	p.store.Observe(proxy.LocalFetched{At: now, Roots: [2]discovery.Groups{proxy.RootGroups: serves("local")}},
+		proxy.PeerAppeared{ID: "apiserver-a", Incarnation: "1"},
+		proxy.PeerAddress{ID: "apiserver-a", Address: w.peer.Listener.Addr().String()},
+		proxy.Fetched{At: now, Results: []proxy.FetchResult{{ID: "apiserver-a", Incarnation: "1",
+			Roots: [2]proxy.RootResult{proxy.RootGroups: {Groups: serves("example.com")}}}}},
+		proxy.Synced{})
+}
+
+func serves(group string) discovery.Groups {
+	return discovery.Groups{{
+		ObjectMeta: metav1.ObjectMeta{Name: group},
+		Versions: []apidiscoveryv2.APIVersionDiscovery{{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
+			Resources: []apidiscoveryv2.APIResourceDiscovery{{Resource: "gadgets", Scope: apidiscoveryv2.ScopeCluster,
+				ResponseKind: &metav1.GroupVersionKind{Group: group, Version: "v1", Kind: "Gadget"}, Verbs: []string{"list"}}}}},
+	}}
+}
+
+func TestARequestForWhatAPeerServesReachesThePeer(t *testing.T) {
+	w := newWorld(t)
+	p, chain := w.installed(t)
+	w.knows(p)
+	answer := httptest.NewRecorder()
+	chain.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, gadgets, nil))
+	if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "GadgetList") {
+		t.Fatalf("answered %d %s, want the peer's list", answer.Code, answer.Body)
+	}
+	r := <-w.asked
+	if got := r.Header.Get("X-Remote-User"); got != "alice" {
+		t.Errorf("the peer was told the user %q, want alice", got)
+	}
+	if r.Header.Get(proxy.HopHeader) != "true" {
+		t.Error("the peer was not told that the request was passed on")
+	}
+	if got := r.TLS.PeerCertificates[0].Subject.CommonName; got != "front-proxy-client" {
+		t.Errorf("the peer saw the certificate of %q, want that of the front proxy", got)
+	}
+	if r.ProtoMajor != 2 {
+		t.Errorf("the peer was asked over %s, want HTTP/2", r.Proto)
+	}
+}
+
+func TestWhatTheServerServesStaysWithIt(t *testing.T) {
+	w := newWorld(t)
+	p, chain := w.installed(t)
+	w.knows(p)
+	answer := httptest.NewRecorder()
+	chain.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/apis/local/v1/gadgets", nil))
+	if answer.Body.String() != "local" {
+		t.Errorf("answered %d %s, want the server's own answer", answer.Code, answer.Body)
+	}
+}
+
+// A request that a peer passes on is never passed on again. A client that claims the same is no
+// peer.
+func TestOnlyAFrontProxyIsAPeer(t *testing.T) {
+	w := newWorld(t)
+	p, chain := w.installed(t)
+	w.knows(p)
+	for name, c := range map[string]struct {
+		by   *authority
+		as   string
+		want int
+	}{
+		"a peer":                           {w.front, "front-proxy-client", http.StatusServiceUnavailable},
+		"another name":                     {w.front, "somebody", http.StatusOK},
+		"a name from another authority":    {newAuthority(t, "strangers"), "front-proxy-client", http.StatusOK},
+		"a client that has no certificate": {nil, "", http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodGet, gadgets, nil)
+			r.Header.Set(proxy.HopHeader, "true")
+			r.TLS = &tls.ConnectionState{}
+			if c.by != nil {
+				block, _ := pem.Decode(c.by.issue(t, c.as, "").cert)
+				leaf, err := x509.ParseCertificate(block.Bytes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.TLS.PeerCertificates = []*x509.Certificate{leaf}
+			}
+			answer := httptest.NewRecorder()
+			chain.ServeHTTP(answer, r)
+			if answer.Code != c.want {
+				t.Errorf("answered %d %s, want %d", answer.Code, answer.Body, c.want)
+			}
+		})
+	}
+}
+
+func TestAServerIsReadyOnceItKnowsItsPeersAndTheyKnowIt(t *testing.T) {
+	w := newWorld(t)
+	p, _ := w.installed(t)
+	failing := func() (names []string) {
+		for _, check := range w.config.ReadyzChecks {
+			if strings.HasPrefix(check.Name(), "mixed-version-proxy") && check.Check(nil) != nil {
+				names = append(names, check.Name())
+			}
+		}
+		return names
+	}
+	if got := failing(); len(got) != 2 {
+		t.Errorf("at first %q fail, want both checks", got)
+	}
+	w.knows(p)
+	if got := failing(); len(got) != 1 || got[0] != addressCheck {
+		t.Errorf("with knowledge %q fail, want only %s", got, addressCheck)
+	}
+}
+
+// A peer with a certificate that peers must not have gets no request.
+func TestTheTransportVerifiesPeers(t *testing.T) {
+	w := newWorld(t)
+	strangers := newAuthority(t, "strangers")
+	w.options.PeerCAFile = write(t, t.TempDir(), "ca.crt", strangers.pem)
+	p, chain := w.installed(t)
+	w.knows(p)
+	answer := httptest.NewRecorder()
+	chain.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, gadgets, nil))
+	if answer.Code != http.StatusServiceUnavailable {
+		t.Errorf("answered %d, want 503", answer.Code)
+	}
+	if len(w.asked) > 0 {
+		t.Error("the request reached a server that is no peer")
+	}
+}
+
+// Requests that must not share a connection go over HTTP/1.1.
+func TestRequestsThatNeedTheirOwnConnection(t *testing.T) {
+	w := newWorld(t)
+	p, _ := w.installed(t)
+	target := "https://" + w.peer.Listener.Addr().String() + gadgets
+	for name, c := range map[string]struct {
+		body    io.Reader
+		upgrade string
+		user    string
+		want    int
+	}{
+		"usual":           {want: 2},
+		"repeatable body": {body: strings.NewReader("{}"), want: 2},
+		"stream":          {body: io.MultiReader(strings.NewReader("{}")), want: 1},
+		"upgrade":         {upgrade: "SPDY/3.1", want: 1},
+		"anonymous":       {user: user.Anonymous, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target, c.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.upgrade != "" {
+				r.Header.Set("Upgrade", c.upgrade)
+			}
+			if c.user != "" {
+				r = r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: c.user, Groups: []string{user.AllUnauthenticated}}))
+			}
+			answer, err := p.transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if got := (<-w.asked).ProtoMajor; got != c.want {
+				t.Errorf("asked over HTTP/%d, want HTTP/%d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestInstallRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		want   string
+	}{
+		"no identity":      {func(w *world) { w.config.APIServerID = "" }, "APIServerIdentity"},
+		"no front proxies": {func(w *world) { w.config.Authentication.RequestHeaderConfig = nil }, "--requestheader-client-ca-file"},
+		"no authority":     {func(w *world) { w.options.PeerCAFile = "absent" }, "--peer-ca-file"},
+		"no certificate":   {func(w *world) { w.options.ClientCertFile = "absent" }, "--proxy-client-cert-file"},
+		"no user header": {func(w *world) {
+			w.config.Authentication.RequestHeaderConfig.UsernameHeaders = headerrequest.StaticStringSlice(nil)
+		}, "--requestheader-username-headers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.change(w)
+			if _, err := Install(w.config, w.options); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Install: %v, want an error about %s", err, c.want)
+			}
+		})
+	}
+}
+
+// The server is asked behind its filters, so it needs no connection and no credentials.
+func TestInProcess(t *testing.T) {
+	var api http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u, _ := apirequest.UserFrom(r.Context())
+		w.Header().Set("User", u.GetName())
+		w.WriteHeader(http.StatusNotModified)
+		w.WriteHeader(http.StatusOK) // which comes too late
+	})
+	u := &url.URL{Scheme: "https", Host: "localhost", Path: "/apis"}
+	answer, err := inProcess{&api}.RoundTrip((&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}}).WithContext(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode != http.StatusNotModified || answer.Header.Get("User") != user.APIServerUser {
+		t.Errorf("answered %d to %q, want 304 to %s", answer.StatusCode, answer.Header.Get("User"), user.APIServerUser)
+	}
+}
+
+// authority issues certificates.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pem  []byte
+}
+
+type issued struct{ cert, key []byte }
+
+func newAuthority(t *testing.T, name string) *authority {
+	t.Helper()
+	a := &authority{}
+	made := (&authority{}).make(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign}, &a.key)
+	block, _ := pem.Decode(made.cert)
+	var err error
+	if a.cert, err = x509.ParseCertificate(block.Bytes); err != nil {
+		t.Fatal(err)
+	}
+	a.pem = made.cert
+	return a
+}
+
+// issue makes a certificate for clients, and for the server of that name.
+func (a *authority) issue(t *testing.T, commonName, server string) issued {
+	t.Helper()
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: commonName}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	if server != "" {
+		template.DNSNames = []string{server}
+	}
+	return a.make(t, template, nil)
+}
+
+func (a *authority) make(t *testing.T, template *x509.Certificate, keep **ecdsa.PrivateKey) issued {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template.SerialNumber = big.NewInt(time.Now().UnixNano())
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, by := a.cert, a.key
+	if parent == nil {
+		parent, by = template, key
+	}
+	if keep != nil {
+		*keep = key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return issued{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})}
+}
+
+func write(t *testing.T, dir, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
