@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"os"
@@ -106,15 +105,13 @@ func (f *forwarding) refusesUs(answer *http.Response) bool {
 }
 
 // refuses reports whether an answer says that the peer does not serve the resource. A peer with a
-// proxy says this with a 503 and RefusedHeader. A server without a proxy answers 404 as text if it
-// does not know the path. If only the object does not exist, such a server answers with a Status
-// instead. A 404 from a pod, service or node does not count, because it may have any form.
+// proxy says this with a 503 and RefusedHeader, a server without a proxy with a 404 of certain
+// forms. A 404 from a pod, service or node does not count, because it may have any form.
 func (f *forwarding) refuses(d Decision, answer *http.Response) bool {
 	if !d.Direct || f.request.Kind != KindResource || wire.ThroughProxy(f.info) {
 		return answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != ""
 	}
-	media, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
-	return answer.StatusCode == http.StatusNotFound && err == nil && media == "text/plain"
+	return lacksResource(answer)
 }
 
 // onlySlow reports whether an attempt took too long, and the peer has meanwhile answered other

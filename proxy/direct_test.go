@@ -1,7 +1,12 @@
 package proxy
 
 import (
+	"bytes"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,9 +20,11 @@ func lacksPath() *http.Response {
 // A server without a proxy cannot say that it refuses a hop. Its 404 for the path means the same.
 func TestDirectPeerThatDoesNotServe(t *testing.T) {
 	const pod = "/apis/new.k8s.io/v1/proxy/namespaces/default/gadgets/x"
-	object := func() *http.Response {
-		return says(http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`, "Content-Type", "application/json")
+	status := func(details string) *http.Response {
+		return says(http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404`+details+`}`,
+			"Content-Type", "application/json")
 	}
+	object := func() *http.Response { return status(`,"details":{"name":"x","group":"new.k8s.io","kind":"gadgets"}`) }
 	served := func() *http.Response { return says(http.StatusOK, "{}", "Content-Type", "application/json") }
 	for name, c := range map[string]struct {
 		policy   Policy
@@ -29,6 +36,8 @@ func TestDirectPeerThatDoesNotServe(t *testing.T) {
 	}{
 		"it does not, and another does":            {Reference(), true, gadgetsPath, lacksPath(), served(), http.StatusOK, []string{"a refused", "b answered"}},
 		"nor does the other":                       {Reference(), true, gadgetsPath, lacksPath(), says(http.StatusServiceUnavailable, "", RefusedHeader, "true"), http.StatusServiceUnavailable, []string{"a refused", "b refused"}},
+		"it lacks the whole group (v1.38)":         {Reference(), true, gadgetsPath, status(""), served(), http.StatusOK, []string{"a refused", "b answered"}},
+		"it has the group, and another does":       {Reference(), true, gadgetsPath, status(`,"details":{}`), served(), http.StatusOK, []string{"a refused", "b answered"}},
 		"it does, and there is no object":          {Reference(), true, gadgetsPath + "/x", object(), served(), http.StatusNotFound, []string{"a answered"}},
 		"it fails":                                 {Reference(), true, gadgetsPath, says(http.StatusServiceUnavailable, ""), served(), http.StatusServiceUnavailable, []string{"a answered"}},
 		"a backend behind it says so":              {Reference(), true, pod, lacksPath(), served(), http.StatusNotFound, []string{"a answered"}},
@@ -55,6 +64,33 @@ func TestDirectPeerThatDoesNotServe(t *testing.T) {
 				t.Errorf("attempts (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// The bodies are recorded from kube-apiservers, and say in their names what is missing.
+func TestLacksResourceReadsRecordedAnswers(t *testing.T) {
+	media := map[string]string{".json": "application/json", ".table": "application/json", ".protobuf": "application/vnd.kubernetes.protobuf"}
+	files, err := filepath.Glob("../internal/answer/testdata/notfound/*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded bodies: %v", err)
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := media[filepath.Ext(file)]
+		if !bytes.HasPrefix(body, []byte("{")) && !bytes.HasPrefix(body, protobufMagic) {
+			kind = "text/plain; charset=utf-8"
+		}
+		answer := says(http.StatusNotFound, string(body), "Content-Type", kind)
+		want := strings.HasPrefix(filepath.Base(file), "resource.")
+		if got := lacksResource(answer); got != want {
+			t.Errorf("%s: lacks the resource: %t, want %t; body: %q", filepath.Base(file), got, want, body)
+		}
+		if left, err := io.ReadAll(answer.Body); err != nil || !bytes.Equal(left, body) {
+			t.Errorf("%s: a reader finds %q (%v), want the whole body", filepath.Base(file), left, err)
+		}
 	}
 }
 
