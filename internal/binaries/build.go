@@ -123,8 +123,48 @@ func prepareBuild(ctx context.Context, path, dir string, ref Ref, p progress) (t
 	if mod.Origin != nil {
 		commit = mod.Origin.Hash
 	}
-	pkg, err = writeSource(tool.dir, ref, mod.GoMod)
+	if pkg, err = writeSource(tool.dir, ref, mod.GoMod); err == nil {
+		err = requireStaging(ctx, tool, ref, pkg)
+	}
 	return tool, pkg, commit, err
+}
+
+// requireStaging downloads the modules with packages of the program. Of the staging modules among
+// them the go.mod then requires the versions that replace them, because the required version is the
+// one that paths in the binary name. Upstream's v0.0.0 would make go compile packages again that it
+// has compiled for another program. A staging module that the program does not need may be missing:
+// not every release publishes all.
+func requireStaging(ctx context.Context, tool goCommand, ref Ref, pkg string) error {
+	out, err := tool.run(ctx, programs[ref.Component].list(pkg)...)
+	if err != nil {
+		return nil // the build says what is wrong
+	}
+	path := filepath.Join(tool.dir, "go.mod")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	m, err := modfile.Parse(path, text, nil)
+	if err != nil {
+		return fmt.Errorf("read the go.mod to build %s in: %w", ref, err)
+	}
+	used, replaced := strings.Fields(string(out)), false
+	for _, r := range m.Replace {
+		if r.Old.Path == r.New.Path && r.New.Version == stagingVersion(ref.Version) && slices.Contains(used, r.Old.Path) {
+			if err := m.AddRequire(r.New.Path, r.New.Version); err != nil {
+				return err
+			}
+			replaced = true
+		}
+	}
+	if !replaced {
+		return nil
+	}
+	m.Cleanup()
+	if text, err = m.Format(); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
 }
 
 // Module writes the module in which a binary is built into a new folder below dir, and returns the
@@ -212,9 +252,7 @@ const stagingPrefix = "./staging/src/"
 // go reads them only from the main module (go.dev/doc/godebug). Without them the build would
 // differ.
 //
-// The replacement of a staging module fixes its version. If the component requires the module, the
-// go.mod does too, because the required version is the one that paths in the binary name.
-// Upstream's v0.0.0 would make go compile packages again that it has compiled for another program.
+// The replacement of a staging module fixes its version; see also requireStaging.
 func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	up, err := modfile.Parse(ref.Component.module()+"/go.mod", upstream, nil)
 	if err != nil {
@@ -245,10 +283,6 @@ func buildModule(ref Ref, upstream []byte) ([]byte, error) {
 	add(m.AddRequire(ref.Component.module(), string(ref.Version)))
 	for _, r := range up.Replace {
 		if path, ok := strings.CutPrefix(r.New.Path, stagingPrefix); ok {
-			// A release may replace modules that it neither requires nor publishes.
-			if slices.ContainsFunc(up.Require, func(r *modfile.Require) bool { return r.Mod.Path == path }) {
-				add(m.AddRequire(path, stagingVersion(ref.Version)))
-			}
 			add(m.AddReplace(path, "", path, stagingVersion(ref.Version)))
 		}
 	}

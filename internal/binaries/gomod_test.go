@@ -45,11 +45,7 @@ go 1.26.0
 
 godebug default=go1.26
 
-require (
-	k8s.io/kubernetes v1.37.1
-	k8s.io/api v0.37.1
-	k8s.io/component-base v0.37.1
-)
+require k8s.io/kubernetes v1.37.1
 
 replace k8s.io/api => k8s.io/api v0.37.1
 

@@ -18,7 +18,7 @@ import (
 )
 
 // published has very small modules in place of the real ones. So a test makes a real build with the
-// real arguments, in seconds and on loopback only.
+// real arguments, in seconds and on loopback only. One module that no program needs is missing.
 var published = map[string]map[string]string{
 	"k8s.io/kubernetes@" + testVersion: {
 		"go.mod": `module k8s.io/kubernetes
@@ -30,11 +30,13 @@ godebug panicnil=1
 require (
 	k8s.io/client-go v0.0.0
 	k8s.io/component-base v0.0.0
+	k8s.io/sample-apiserver v0.0.0
 )
 
 replace (
 	k8s.io/client-go => ./staging/src/k8s.io/client-go
 	k8s.io/component-base => ./staging/src/k8s.io/component-base
+	k8s.io/sample-apiserver => ./staging/src/k8s.io/sample-apiserver
 )
 `,
 		"cmd/kube-apiserver/apiserver.go": `package main

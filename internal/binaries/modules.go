@@ -20,9 +20,7 @@ func (s *Store) getModules(ctx context.Context, path, dir string, work workspace
 			}
 			silent := s.progress(next)
 			silent.w = nil
-			if tool, pkg, _, err := prepareBuild(ctx, path, work.path("next-"+lockName(next)), next, silent); err == nil {
-				_, _ = tool.run(ctx, programs[next.Component].list(pkg)...)
-			}
+			_, _, _, _ = prepareBuild(ctx, path, work.path("next-"+lockName(next)), next, silent)
 		}
 	})
 	return func() {
@@ -40,11 +38,11 @@ func (s *Store) has(dir string, ref Ref) bool {
 	return err == nil
 }
 
-// list returns the arguments of the go command that loads all packages of the program. It downloads
-// only modules that have such packages. "go mod download" would download all modules of the
-// module graph.
+// list returns the arguments of the go command that loads all packages of the program, and writes
+// the modules of these packages. It downloads only these modules. "go mod download" would download
+// all modules of the module graph.
 func (p program) list(pkg string) []string {
-	args := []string{"list", "-deps", "-tags", p.tags, "-f", "{{.ImportPath}}"}
+	args := []string{"list", "-deps", "-tags", p.tags, "-f", "{{with .Module}}{{.Path}}{{end}}"}
 	if p.tests() {
 		args = append(args, "-test")
 	}
