@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
-	utilsort "k8s.io/apimachinery/pkg/util/sort"
 )
 
 // MergeConsensus merges like kube-apiservers 1.35 to 1.37, byte for byte (k8s.io/apiserver,
@@ -62,7 +61,7 @@ func MergeConsensus(sources []Source) Groups {
 	case sameOrder && !changed:
 		return local.Groups
 	case !sameOrder:
-		order = utilsort.MergePreservingRelativeOrder(orders)
+		order = mergeOrders(orders)
 	}
 	// Like upstream, list a group twice if its name is twice in the order.
 	groups := make(Groups, 0, len(order))
@@ -123,7 +122,7 @@ func consensusOf[T any](a, b []T, key func(*T) string, both func(a, b T) (T, boo
 	case sameOrder && !changed:
 		return a, false
 	case !sameOrder:
-		order = utilsort.MergePreservingRelativeOrder([][]string{orderA, orderB})
+		order = mergeOrders([][]string{orderA, orderB})
 	}
 	out := make([]T, 0, len(order))
 	for _, name := range order {
