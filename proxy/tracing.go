@@ -9,9 +9,11 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 	"k8s.io/apiserver/pkg/authentication/user"
 )
+
+// noSpan records nothing.
+var noSpan = trace.SpanFromContext(context.Background())
 
 // tracer makes spans. A nil tracer makes no spans and does not change trace headers.
 type tracer struct {
@@ -32,7 +34,7 @@ func newTracer(p trace.TracerProvider) *tracer {
 func (t *tracer) request(r *http.Request, u user.Info, what Request) (context.Context, trace.Span) {
 	ctx := r.Context()
 	if t == nil {
-		return ctx, noop.Span{}
+		return ctx, noSpan
 	}
 	var options []trace.SpanStartOption
 	if !trace.SpanContextFromContext(ctx).IsValid() {
@@ -63,7 +65,7 @@ func mayTrace(u user.Info) bool {
 // attempt begins the span of one attempt, and returns a copy of header that names it as the parent.
 func (t *tracer) attempt(ctx context.Context, peer ServerID, number int, header http.Header) (context.Context, trace.Span, http.Header) {
 	if t == nil {
-		return ctx, noop.Span{}, header
+		return ctx, noSpan, header
 	}
 	ctx, span := t.spans.Start(ctx, "attempt at peer", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("skewproof.peer", string(peer)),

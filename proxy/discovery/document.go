@@ -75,8 +75,8 @@ func (d *Document) ETag() string { return `"` + d.etag() + `"` }
 // profile=nopeer; see [WantsNoPeer].
 func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	form := "root"
-	if options, ok := negotiateAggregated(r.Header.Get("Accept")); ok {
-		form = options.Convert.Version // v2 or v2beta1, because no other version is admitted
+	if version, ok := negotiateAggregated(r.Header.Get("Accept")); ok {
+		form = version // v2 or v2beta1, because no other version is admitted
 	}
 	d.serve(w, r, rendering{form: form}, nil)
 }

@@ -1,9 +1,11 @@
 package discovery
 
 import (
+	"mime"
 	"net/http"
 	"strings"
 
+	"github.com/munnerz/goautoneg"
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
@@ -23,13 +25,22 @@ func IsAggregated(accept string) bool {
 // WantsNoPeer reports whether an Accept header asks for the discovery of one server alone: the
 // first acceptable aggregated type has profile=nopeer. The profile of later types does not count.
 func WantsNoPeer(accept string) bool {
-	options, ok := negotiateAggregated(accept)
-	return ok && options.Profile == NoPeerProfile
+	// Releases before 1.35 do not return the profile, so the clauses are tried one by one.
+	for _, clause := range goautoneg.ParseAccept(accept) {
+		if IsAggregated(mime.FormatMediaType(clause.Type+"/"+clause.SubType, clause.Params)) {
+			return clause.Params["profile"] == NoPeerProfile
+		}
+	}
+	return false
 }
 
-func negotiateAggregated(accept string) (negotiation.MediaTypeOptions, bool) {
+// negotiateAggregated returns the version of aggregated discovery that an Accept header asks for.
+func negotiateAggregated(accept string) (version string, ok bool) {
 	options, ok := negotiation.NegotiateMediaTypeOptions(accept, codecs.SupportedMediaTypes(), aggregatedOnly{})
-	return options, ok && options.Convert != nil // nil without an Accept header
+	if !ok || options.Convert == nil { // nil without an Accept header
+		return "", false
+	}
+	return options.Convert.Version, true
 }
 
 // aggregatedOnly admits the aggregated types. negotiation.DefaultEndpointRestrictions admits no
