@@ -145,8 +145,11 @@ func (s *Server[P]) Stop(ctx context.Context) error {
 // kube-apiserver that cannot reach etcd may need more than a minute.
 func (s *Server[P]) stop(ctx context.Context, next string) error {
 	i := s.Last()
+	stopping := s.entry(i, history.StateStopping, "")
+	s.draining.Store(&stopping) // first: at no time does the server look gone
+	defer s.draining.Store(nil)
 	s.expectEnd(i)
-	s.record(i, history.StateStopping, "")
+	s.Recorder.Lifecycle(stopping)
 	failed, err := s.terminate(ctx, i, next)
 	if still := (*stillRunningError)(nil); errors.As(err, &still) && ctx.Err() == nil {
 		s.record(i, history.StateKilled, fmt.Sprintf("it was asked to stop, and was %v", still))
