@@ -31,6 +31,7 @@ var setups = [...]scenario.Setup{
 	{Advertise: scenario.AdvertiseWrong},
 	{Flags: scenario.FlagsKubeadm},
 	{ShutdownDelay: scenario.LongDrain},
+	{ShutdownDelay: scenario.LongDrain, WatchTermination: scenario.LongDrain},
 	{Goaway: scenario.On},
 	{Serving: scenario.CertificateRotated, FrontProxy: scenario.CertificateRotated},
 	{PeerCA: scenario.TrustStranger, Advertise: scenario.AdvertiseWrong},
@@ -74,6 +75,10 @@ func (g *Generator) configure(server int) {
 	if !g.add(step) {
 		step.Action = scenario.Start
 		g.add(step)
+	}
+	if step.Setup.Drain() > 0 { // its effect shows when the server stops
+		g.soak()
+		g.add(scenario.Step{Action: scenario.Stop, Server: name})
 	}
 }
 

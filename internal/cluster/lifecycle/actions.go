@@ -171,11 +171,12 @@ func (s *Server[P]) stop(ctx context.Context, next string) error {
 // terminate ends the processes gracefully one after another, the last started first. It returns the
 // processes that failed.
 func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next string) (failed []P, err error) {
+	limit := s.StopTimeout + s.Setup().Drain()
 	for _, p := range slices.Backward(i.Processes()) {
 		if err := s.Backend.Terminate(ctx, p, next); err != nil {
 			return nil, err
 		}
-		if err := AwaitEnd(ctx, p, s.StopTimeout); err != nil {
+		if err := AwaitEnd(ctx, p, limit); err != nil {
 			return nil, err
 		}
 		if _, ok := p.Exit(); !ok {

@@ -30,7 +30,7 @@ type Config struct {
 	// Client asks servers whether they are ready, past all links and faults.
 	Client *http.Client
 	// ReadyTimeout is the time limit until a started program is ready. StopTimeout is the time
-	// limit for the end of a process.
+	// limit for the end of a process, without the delays in the setup of its server.
 	ReadyTimeout, StopTimeout time.Duration
 	// Context ends with the cluster. Later crashes are not recorded.
 	Context context.Context
