@@ -27,7 +27,7 @@ var drain = scenario.Scenario{
 		Reason:   "because a kubelet kills a server 30 s after it has told it to stop",
 	},
 	Control: mixedToTheEnd,
-	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 400, PassedOn: 200}, func(plan *scenario.Plan, _ scenario.Parameters) {
+	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 400}, func(plan *scenario.Plan, _ scenario.Parameters) {
 		plan.Informers = true
 		delayed := scenario.Setup{ShutdownDelay: shutdownDelay}
 		plan.Servers[0].Setup = &delayed

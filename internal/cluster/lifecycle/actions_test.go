@@ -130,6 +130,22 @@ func TestAProcessThatDoesNotStopInTimeIsKilled(t *testing.T) {
 	}
 }
 
+// The delays of a server's setup come on top of the limit.
+func TestAServerMayDrainForAsLongAsItsSetupSays(t *testing.T) {
+	p := shell(t, "trap 'sleep 0.3; exit 0' TERM; echo up; while :; do sleep 0.01; done")
+	awaitUp(t, p)
+	s, r := serverOf(t)
+	incarnate(s, p)
+	s.StopTimeout = 100 * time.Millisecond
+	s.setup.Store(&scenario.Setup{ShutdownDelay: time.Minute, WatchTermination: time.Minute})
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.states(); !slices.Equal(got, []history.State{history.StateStopping, history.StateStopped}) {
+		t.Errorf("recorded %+v", r.entries)
+	}
+}
+
 // Only the limit of the stop leads to a kill, and not the end of the run.
 func TestAStopThatIsInterruptedKillsNothing(t *testing.T) {
 	p := stubborn(t)
