@@ -44,8 +44,8 @@ func TestAServerServesDuringItsShutdownDelay(t *testing.T) {
 }
 
 // A stopped server, and what its peers do while it serves on: builtin removes its leases at once,
-// the reference keeps them. After the delay its process waits for open watches (here until their client gives up), unless a grace
-// period or the sidecar ends them.
+// the reference keeps them. After the delay its process waits for open watches (here until their
+// client gives up), unless a grace period or the sidecar ends them.
 func TestWhatHappensWhileAServerDrains(t *testing.T) {
 	const delay = 10 * time.Second
 	list := workload.Request{Verb: "list", GVR: onlyNew, User: workload.Admin}

@@ -33,8 +33,8 @@ const (
 // each server, past all links and faults. It records each change and calls changed. It asks each
 // server independently, because a server that does not answer must not delay the others.
 //
-// It also asks servers that were told to stop, at the address that clients use. Such a server serves
-// until the last request that it answered as before.
+// It also asks servers that were told to stop, at the address that clients use. Such a server
+// serves until the last request that it answered as before.
 type truth struct {
 	serving  func(server string) int
 	draining func(server string) *history.Lifecycle
@@ -178,6 +178,9 @@ func (t *truth) learn(name string, now known) {
 		return
 	}
 	t.known[name] = now
+	if was.incarnation != now.incarnation {
+		t.gone(name)
+	}
 	if was.incarnation == now.incarnation && was.document.Hash == now.document.Hash {
 		return
 	}
@@ -189,18 +192,23 @@ func (t *truth) learn(name string, now known) {
 	t.tell()
 }
 
-// forget drops the document of a server that no longer serves, so that the load follows. If the
-// server was draining, forget records until when.
+// forget drops the document of a server that no longer serves, so that the load follows.
 func (t *truth) forget(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if k, ok := t.known[name]; ok && t.serving(name) != k.incarnation {
 		delete(t.known, name)
-		if last, ok := t.drained[name]; ok {
-			delete(t.drained, name)
-			t.recorder.Lifecycle(last)
-		}
+		t.gone(name)
 		t.tell()
+	}
+}
+
+// gone records until when a process that has ended served while it was draining, if it did. The
+// caller holds the lock.
+func (t *truth) gone(name string) {
+	if last, ok := t.drained[name]; ok {
+		delete(t.drained, name)
+		t.recorder.Lifecycle(last)
 	}
 }
 

@@ -275,15 +275,22 @@ func TestTruthFollowsAServerThatDrains(t *testing.T) {
 	if look(5) {
 		t.Error("a server that was gone is back without a start")
 	}
-	cluster.incarnation, cluster.told = 1, nil
-	cluster.own = front
+	cluster.told = nil
 	truth.clients["a"] = truth.doors["a"]
+	cluster.incarnation = 2
 	look(6)
 	cluster.incarnation, cluster.told = 0, &history.Lifecycle{Server: "a", Incarnation: 2, State: history.StateStopping}
-	if look(7) { // the process before never answered after it was told to stop
+	look(7)
+	cluster.incarnation, cluster.told = 3, nil
+	look(8) // the next process is ready before the end of the one before was noticed
+	cluster.incarnation, cluster.told = 0, &history.Lifecycle{Server: "a", Incarnation: 4, State: history.StateStopping}
+	if look(9) { // the process before never answered after it was told to stop
 		t.Error("a process serves what the one before it served")
 	}
-	want := []history.Lifecycle{{Server: "a", Incarnation: 1, Version: "v1", State: history.StateDrained, At: 3 * time.Second}}
+	want := []history.Lifecycle{
+		{Server: "a", Incarnation: 1, Version: "v1", State: history.StateDrained, At: 3 * time.Second},
+		{Server: "a", Incarnation: 2, State: history.StateDrained, At: 7 * time.Second},
+	}
 	if got := read().Lifecycle; !slices.Equal(got, want) {
 		t.Errorf("recorded %+v, want %+v", got, want)
 	}

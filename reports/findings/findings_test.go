@@ -152,6 +152,8 @@ func TestPredicatesAreNarrow(t *testing.T) {
 			with(whole, of("Available"), status("503 no address"), reach(invariant.ReachAll, invariant.ObstacleDraining))},
 		{"404 then, while its link is cut", 44,
 			with(whole, reach(invariant.ReachNone, invariant.ObstacleDraining), of(unavailable), wrong("404 rather than 503"))},
+		{"a controller that deletes after it", 44, with(misled, reach(invariant.ReachAll, invariant.ObstacleDraining))},
+		{"a controller that loses an object then, and no answer says why", 0, with(blind, reach(invariant.ReachAll, invariant.ObstacleDraining))},
 		{"404 then, said by a peer", 0, with(whole, reach(invariant.ReachAll, invariant.ObstacleDraining), passedOn)},
 		{"503 then, although its address is known", 0,
 			with(whole, of("Available"), status("503 no connection"), reach(invariant.ReachAll, invariant.ObstacleDraining))},
