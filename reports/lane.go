@@ -123,7 +123,7 @@ func newState(b StateBand, s scale, top float64, versions []versionKey) stateVie
 	switch b.State {
 	case history.StateReady:
 		v.Class, v.Label = versionClass(versions, b.Version), b.Version
-	case history.StateStarting, history.StateStopping, history.StatePaused:
+	case history.StateStarting, history.StateStopping, history.StateDrained, history.StatePaused:
 		v.Class, v.Hatch, v.Label = versionClass(versions, b.Version), true, name
 	case history.StateCrashed:
 		v.Class, v.Hatch, v.Label = "crashed", true, name

@@ -150,6 +150,8 @@ type PlanSide struct {
 	// shows what its peers serve.
 	PassesOn bool `json:"passesOn"`
 	Merges   bool `json:"merges"`
+	// Delays is true if the server serves on when it is told to stop (--shutdown-delay-duration).
+	Delays bool `json:"delays,omitempty"`
 	// Why says why the server does not pass requests on.
 	Why string `json:"why,omitempty"`
 }

@@ -17,7 +17,7 @@ var catalogue = slices.Concat(
 		rollingUpgradeUnderFaults, restartStorm, gateRollout, sidecarRollout),
 	family(scenario.Network, peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole,
 		flappingLink, resetMidResponse, truncatedDiscovery, discoveryBrokenOff, bandwidthStarvedList),
-	family(scenario.Processes, peerCrash, peerCrashWithAlternative, peerPause, crashLoop, lastPeerLeaves, etcdSlow, etcdCutOffOneServer),
+	family(scenario.Processes, peerCrash, peerCrashWithAlternative, peerPause, crashLoop, drain, lastPeerLeaves, etcdSlow, etcdCutOffOneServer),
 	family(scenario.Configuration, wrongPeerCA, expiredServingCertificate, untrustedServingCertificate, servingCertificateForAnotherName,
 		certificateRotation, frontProxyNameNotAllowed, frontProxyStranger, frontProxyExpired, advertisedAddressWrong, advertisedAddressHalf,
 		advertisedAddressFallback, advertisedAddressUnroutable, missingPeerCAFile, twoServersOneHostname, kubeadmDefaults),

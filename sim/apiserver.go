@@ -240,7 +240,7 @@ func (a apiserver) watch(w http.ResponseWriter, r *http.Request, x *exchange) {
 // bookmarks calls send once a second, and reports whether the client listened to the end.
 func (a apiserver) bookmarks(r *http.Request, x *exchange, send func()) bool {
 	until := a.s.loop.Now() + x.op.lasts
-	for a.s.loop.Now() < until && r.Context().Err() == nil && a.phase == running {
+	for a.s.loop.Now() < until && r.Context().Err() == nil && a.streams() {
 		x.sleep(min(time.Second, until-a.s.loop.Now()))
 		if r.Context().Err() != nil {
 			return false

@@ -23,7 +23,7 @@ func (d *driver) server(name string) *server { return d.s.servers[d.s.byName[nam
 
 // Start waits for the servers, which have already been started.
 func (d *driver) Start(context.Context) error {
-	if !d.await(func() bool {
+	if !d.await(readyPatience, func() bool {
 		for _, srv := range d.s.servers {
 			if srv.phase != running {
 				return false
@@ -51,7 +51,7 @@ func (d *driver) StartServer(_ context.Context, name, version string) error {
 	}
 	d.s.reached.note(ReachedRestart)
 	srv.start(release, v)
-	ended := d.await(func() bool { return srv.phase == running || srv.phase == down })
+	ended := d.await(readyPatience, func() bool { return srv.phase == running || srv.phase == down })
 	switch {
 	case srv.refused:
 		return &scenario.RefusedError{Server: name, Why: srv.setup.String()}
@@ -70,8 +70,9 @@ func (d *driver) StopServer(_ context.Context, name string) error {
 	default:
 		srv.stop()
 	}
-	if !d.await(func() bool { return srv.phase == down }) {
-		return fmt.Errorf("stop %s: it still runs after %s", name, readyPatience)
+	patience := readyPatience + srv.setup.Drain() + scenario.DrainsWithin
+	if !d.await(patience, func() bool { return srv.phase == down }) {
+		return fmt.Errorf("stop %s: it still runs after %s", name, patience)
 	}
 	return nil
 }

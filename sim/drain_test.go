@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -40,6 +41,71 @@ func TestAServerServesDuringItsShutdownDelay(t *testing.T) {
 	if op := stopped(t, &scenario.Setup{ShutdownDelay: time.Second}); op.Failure != history.FailureRefused {
 		t.Errorf("after a short delay: %d %q, want the connection refused", op.Status, op.Failure)
 	}
+}
+
+// A stopped server, and what its peers do while it serves on: builtin removes its leases at once,
+// the reference keeps them. After the delay its process waits for open watches (here until their
+// client gives up), unless a grace period or the sidecar ends them.
+func TestWhatHappensWhileAServerDrains(t *testing.T) {
+	const delay = 10 * time.Second
+	list := workload.Request{Verb: "list", GVR: onlyNew, User: workload.Admin}
+	watch := workload.Request{Verb: "watch", GVR: onlyNew, User: workload.Admin, For: 5 * time.Minute}
+	for name, c := range map[string]struct {
+		how    draining
+		status int           // of b's answer, about what only a serves
+		least  time.Duration // until a has ended
+		most   time.Duration
+	}{
+		"builtin":                        {draining{}, 404, 30 * time.Second, 40 * time.Second},
+		"builtin, with a grace period":   {draining{grace: 3 * time.Second}, 404, delay, delay + 3*time.Second},
+		"builtin, without a watch":       {draining{quiet: true}, 404, delay, delay + 2*time.Second},
+		"reference":                      {draining{sidecar: true}, 200, delay, delay + 2*time.Second},
+		"reference, with a grace period": {draining{sidecar: true, grace: 3 * time.Second}, 200, delay, delay + 2*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := three(soak(6*time.Second), scenario.Step{Action: scenario.Stop, Server: "a"}, soak(20*time.Second))
+			k.Servers[0].Setup = &scenario.Setup{ShutdownDelay: delay, WatchTermination: c.how.grace}
+			k.Requests = []Request{{Step: 1, After: 5 * time.Second, Server: "b", Request: list}, {Step: 1, After: 9 * time.Second, Server: "a", Request: list}}
+			if !c.how.quiet {
+				k.Requests = append(k.Requests, Request{Step: 1, Server: "a", Request: watch})
+			}
+			setup := only(t, proxy.Upstream137())
+			if c.how.sidecar {
+				setup = only(t, proxy.Reference())
+				setup.Sidecar = true
+			}
+			s := New(setup)
+			defer s.Close()
+			r, err := s.Run(k, tape.Seeded(1), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, op := range r.History.Operations {
+				want := map[string]int{"a": 200, "b": c.status}[op.Server]
+				if op.Verb == "list" && op.Status != want {
+					t.Errorf("%s answered %d %q, want %d", op.Server, op.Status, op.Failure, want)
+				}
+			}
+			if step := r.History.Steps[1]; step.End-step.Start < c.least || step.End-step.Start > c.most {
+				t.Errorf("a had stopped after %s, want %s to %s", step.End-step.Start, c.least, c.most)
+			}
+			var states []history.State
+			for _, l := range r.History.Lifecycle {
+				if l.Server == "a" && l.At >= r.History.Steps[0].End {
+					states = append(states, l.State)
+				}
+			}
+			if !slices.Equal(states, []history.State{history.StateStopping, history.StateDrained, history.StateStopped}) {
+				t.Errorf("recorded %v", states)
+			}
+		})
+	}
+}
+
+// draining is how a server drains.
+type draining struct {
+	sidecar, quiet bool
+	grace          time.Duration
 }
 
 // If an administrator deletes the lease of a server, peers do not use the server until it has

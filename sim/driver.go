@@ -10,8 +10,7 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// readyPatience is how long a step waits for a server to be ready, or to end, before the step
-// fails.
+// readyPatience is how long a step waits for a server to be ready before the step fails.
 const readyPatience = 30 * time.Second
 
 // driver lets the step executor work in virtual time, in its own task. It is the executor's clock,
@@ -58,9 +57,9 @@ func (d *driver) wake() {
 	}
 }
 
-// await waits for a condition, for at most readyPatience, and reports whether it became true.
-func (d *driver) await(condition func() bool) bool {
-	until := d.task.Now() + readyPatience
+// await waits for a condition, for a limited time, and reports whether it became true.
+func (d *driver) await(patience time.Duration, condition func() bool) bool {
+	until := d.task.Now() + patience
 	d.s.loop.At(until, nil, d.wake)
 	for !condition() {
 		if d.task.Now() >= until {

@@ -84,7 +84,7 @@ func (s *Simulator) lane(i int) {
 func (s *Simulator) classify() {
 	documents := map[string]history.Document{}
 	for _, srv := range s.servers {
-		if srv.phase == running {
+		if srv.listening() {
 			documents[srv.name] = srv.document()
 		}
 	}

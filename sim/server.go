@@ -74,7 +74,7 @@ const (
 	stopsWithin  = 900 * time.Millisecond
 )
 
-// listening reports whether the process accepts connections.
+// listening reports whether the process accepts connections: it is ready, or it drains.
 func (srv *server) listening() bool {
 	return srv.phase == running || srv.phase == stopping && srv.s.loop.Now() < srv.drained
 }
@@ -252,32 +252,56 @@ func (srv *server) hangUp() {
 	srv.incoming = srv.incoming[:0]
 }
 
-// stop ends the process gracefully: it accepts no new connections, finishes the requests in
-// progress, and removes its leases.
+// stop ends the process gracefully. It serves on for its delay, and then accepts no connections. A
+// kube-apiserver removes its leases at once, beside the delay (RunPreShutdownHooks in
+// preparedGenericAPIServer.RunWithContext, k8s.io/apiserver, pkg/server/genericapiserver.go), and a
+// sidecar afterwards.
 func (srv *server) stop() {
 	s := srv.s
 	srv.lifecycle(history.StateStopping, "")
 	srv.unsight()
 	srv.phase = stopping
-	srv.leave()
-	srv.drained = s.loop.Now() + srv.drain()
-	s.loop.At(srv.drained+stopsWithin, srv.gate, func() {
-		srv.phase = down
-		srv.gate.Close()
-		srv.hangUp()
-		srv.lifecycle(history.StateStopped, "")
-		s.driver.wake()
-	})
+	srv.drained = s.loop.Now()
+	if srv.setup == nil || srv.setup.ShutdownDelay == 0 {
+		srv.leave()
+	} else {
+		srv.drained += srv.setup.ShutdownDelay
+		if !srv.sidecar() {
+			srv.leave()
+		}
+		s.loop.At(srv.drained, srv.gate, func() {
+			srv.lifecycle(history.StateDrained, "")
+			s.load.stale = true
+			if srv.sidecar() {
+				srv.leave()
+			}
+		})
+	}
+	s.loop.At(srv.drained+stopsWithin, srv.gate, srv.end)
 }
 
-// drain is how long the process serves after it was asked to stop and has removed its leases
-// (preparedGenericAPIServer.Run in k8s.io/apiserver, pkg/server/genericapiserver.go). A sidecar
-// does not wait for its kube-apiserver.
-func (srv *server) drain() time.Duration {
-	if srv.setup == nil || srv.sidecar() {
-		return 0
+// endsEvery is how often a process that serves no longer checks whether its requests have ended.
+const endsEvery = 300 * time.Millisecond
+
+// end ends a process that serves no longer. A kube-apiserver first waits for its requests, with its
+// watches. A sidecar ends its streams itself.
+func (srv *server) end() {
+	s := srv.s
+	if !srv.sidecar() && len(srv.incoming) > 0 && s.loop.Now() < srv.drained+scenario.DrainsWithin {
+		s.loop.After(endsEvery, srv.gate, srv.end)
+		return
 	}
-	return srv.setup.ShutdownDelay
+	srv.phase = down
+	srv.gate.Close()
+	srv.hangUp()
+	srv.lifecycle(history.StateStopped, "")
+	s.driver.wake()
+}
+
+// streams reports whether the process lets watches go on. While it stops without a grace period, it
+// ends none.
+func (srv *server) streams() bool {
+	return srv.listening() || srv.phase == stopping && !srv.sidecar() && (srv.setup == nil || srv.setup.WatchTermination == 0)
 }
 
 // goAway makes the client of a connection dial again, by chance, after an answer.

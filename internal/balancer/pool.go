@@ -116,8 +116,9 @@ func (p *Pool) dial(ctx context.Context) (net.Conn, error) {
 	return nil, errors.Join(errs...)
 }
 
-// Check checks every backend repeatedly until ctx ends: GET /healthz must answer 200. The checks
-// start at the first connection.
+// Check checks every backend repeatedly until ctx ends: GET /readyz must answer 200. A
+// kube-apiserver fails it as soon as it is told to stop, while it serves on
+// (--shutdown-delay-duration). The checks start at the first connection.
 func (p *Pool) Check(ctx context.Context) {
 	select {
 	case <-p.used:
@@ -149,7 +150,7 @@ func (p *Pool) checkAll(ctx context.Context) {
 }
 
 func (p *Pool) check(ctx context.Context, address string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/healthz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/readyz", nil)
 	if err != nil {
 		return err
 	}
@@ -162,9 +163,9 @@ func (p *Pool) check(ctx context.Context, address string) error {
 	case http.StatusOK:
 		return nil
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w: /healthz says %s", errRefused, resp.Status)
+		return fmt.Errorf("%w: /readyz says %s", errRefused, resp.Status)
 	default:
-		return errors.New("/healthz says " + resp.Status)
+		return errors.New("/readyz says " + resp.Status)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 func serveTLS(t *testing.T, name string, healthy bool) string {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/healthz" && !healthy {
+		if r.URL.Path == "/readyz" && !healthy {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 		_, _ = io.WriteString(w, name)

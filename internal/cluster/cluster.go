@@ -17,8 +17,8 @@ import (
 
 // Cluster is what the executor of steps (package step) needs from a backend. Abilities that only
 // some backends have are in interfaces of their own: [Advertiser], [Balancer], [Configurer],
-// [Controllers], [DiscoveryBreaker], [Extender], [Keeper], [Queuer], [Tester], [Witness]. Methods
-// that only real requests need are in [Reachable].
+// [Controllers], [DiscoveryBreaker], [Drainer], [Extender], [Keeper], [Queuer], [Tester],
+// [Witness]. Methods that only real requests need are in [Reachable].
 //
 // Start must be called first, once. Only [Configurer.Configure] and [Configurer.Dialled] may be
 // called before it.
@@ -186,6 +186,14 @@ type Keeper interface {
 	RemoveKeys(ctx context.Context, keys []string) error
 	// ForgetRequests empties the logs from which Hops and Requests read.
 	ForgetRequests() error
+}
+
+// Drainer is a [Cluster] that knows which servers it has asked to stop.
+type Drainer interface {
+	// Draining is the record of the request to stop of a server's process that has not ended. The
+	// process may still serve. It is nil if there is none. Callers must not change it. Draining never
+	// waits.
+	Draining(server string) *history.Lifecycle
 }
 
 // Queuer is a [Cluster] that measures how long the threads of a server's processes were runnable

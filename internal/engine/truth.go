@@ -32,8 +32,12 @@ const (
 // truth knows what every ready server itself serves. It requests the profile=nopeer discovery of
 // each server, past all links and faults. It records each change and calls changed. It asks each
 // server independently, because a server that does not answer must not delay the others.
+//
+// It also asks servers that were told to stop, at the address that clients use. Such a server
+// serves until the last request that it answered as before.
 type truth struct {
 	serving  func(server string) int
+	draining func(server string) *history.Lifecycle
 	queued   func(server string) time.Duration
 	recorder *history.Recorder
 	status   func(string, ...any)
@@ -43,6 +47,8 @@ type truth struct {
 
 	mu    sync.Mutex
 	known map[string]known
+	// drained are the servers that were told to stop and have answered since, with the last time.
+	drained map[string]history.Lifecycle
 }
 
 // known is the last known document of a server.
@@ -54,8 +60,8 @@ type known struct {
 
 func newTruth(cluster cluster.Reachable, servers []string, recorder *history.Recorder, status func(string, ...any)) (*truth, error) {
 	t := &truth{
-		serving: cluster.Serving, queued: queued(cluster), recorder: recorder, status: status,
-		clients: map[string]rest.Interface{}, doors: map[string]rest.Interface{}, known: map[string]known{},
+		serving: cluster.Serving, draining: draining(cluster), queued: queued(cluster), recorder: recorder, status: status,
+		clients: map[string]rest.Interface{}, doors: map[string]rest.Interface{}, known: map[string]known{}, drained: map[string]history.Lifecycle{},
 	}
 	for _, name := range servers {
 		var err error
@@ -75,6 +81,14 @@ func queued(c cluster.Reachable) func(string) time.Duration {
 		return q.Queued
 	}
 	return func(string) time.Duration { return 0 }
+}
+
+// draining returns the process of a server that is stopping, if the cluster knows that.
+func draining(c cluster.Reachable) func(string) *history.Lifecycle {
+	if d, ok := c.(cluster.Drainer); ok {
+		return d.Draining
+	}
+	return func(string) *history.Lifecycle { return nil }
 }
 
 // asking is a client that asks one server for discovery, without a rate limit.
@@ -105,7 +119,7 @@ func (t *truth) observe(ctx context.Context, servers ...string) {
 func (t *truth) look(ctx context.Context, name string) {
 	incarnation := t.serving(name)
 	if incarnation == 0 {
-		t.forget(name)
+		t.lookAtDraining(ctx, name)
 		return
 	}
 	attempt, cancel := context.WithTimeout(ctx, truthTimeout)
@@ -125,6 +139,35 @@ func (t *truth) look(ctx context.Context, name string) {
 	}
 }
 
+// lookAtDraining asks a server that is not ready but was told to stop. If it does not answer as
+// before, it counts as gone.
+func (t *truth) lookAtDraining(ctx context.Context, name string) {
+	t.mu.Lock()
+	last := t.known[name]
+	t.mu.Unlock()
+	stopping := t.draining(name)
+	if stopping == nil || stopping.Incarnation != last.incarnation {
+		t.forget(name)
+		return
+	}
+	attempt, cancel := context.WithTimeout(ctx, truthTimeout)
+	defer cancel()
+	now := *stopping
+	now.State, now.At = history.StateDrained, t.recorder.Now()
+	document, err := traffic.Discover(attempt, t.doors[name])
+	switch {
+	case ctx.Err() != nil:
+	case err != nil || document.Hash != last.document.Hash:
+		t.forget(name)
+	default:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.known[name].incarnation == now.Incarnation && t.drained[name].At < now.At {
+			t.drained[name] = now
+		}
+	}
+}
+
 // learn takes an answer, unless a later request has already finished: a request of a step and one
 // of watch can overlap.
 func (t *truth) learn(name string, now known) {
@@ -135,6 +178,9 @@ func (t *truth) learn(name string, now known) {
 		return
 	}
 	t.known[name] = now
+	if was.incarnation != now.incarnation {
+		t.gone(name)
+	}
 	if was.incarnation == now.incarnation && was.document.Hash == now.document.Hash {
 		return
 	}
@@ -152,7 +198,17 @@ func (t *truth) forget(name string) {
 	defer t.mu.Unlock()
 	if k, ok := t.known[name]; ok && t.serving(name) != k.incarnation {
 		delete(t.known, name)
+		t.gone(name)
 		t.tell()
+	}
+}
+
+// gone records until when a process that has ended served while it was draining, if it did. The
+// caller holds the lock.
+func (t *truth) gone(name string) {
+	if last, ok := t.drained[name]; ok {
+		delete(t.drained, name)
+		t.recorder.Lifecycle(last)
 	}
 }
 

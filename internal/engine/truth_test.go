@@ -239,6 +239,63 @@ func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 	}
 }
 
+// stopping is a cluster of one server, which may have been told to stop.
+type stopping struct {
+	leaving
+	told *history.Lifecycle
+}
+
+func (s *stopping) Draining(string) *history.Lifecycle { return s.told }
+
+// A server that was told to stop serves until the last request at its front door that it answered
+// as before. The load must go on to ask for what it serves.
+func TestTruthFollowsAServerThatDrains(t *testing.T) {
+	var now history.Time
+	own, other := listing(t, "served"), listing(t, "other").Config.Handler
+	front := listing(t, "served")
+	cluster := &stopping{leaving: leaving{doors: doors{own: own, front: front}, incarnation: 1}}
+	truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a")
+	look := func(at history.Time) (known bool) {
+		now = at * time.Second
+		truth.observe(t.Context(), "a")
+		return len(truth.served()) > 0
+	}
+	look(1)
+	own.Close() // only its front door counts from now on
+	cluster.incarnation, cluster.told = 0, &history.Lifecycle{Server: "a", Incarnation: 1, Version: "v1", State: history.StateStopping}
+	if !look(2) || !look(3) {
+		t.Error("the load no longer knows what a serves while a drains")
+	}
+	serves := front.Config.Handler
+	front.Config.Handler = other
+	if look(4) {
+		t.Error("a server that serves something else counts as serving")
+	}
+	front.Config.Handler = serves
+	if look(5) {
+		t.Error("a server that was gone is back without a start")
+	}
+	cluster.told = nil
+	truth.clients["a"] = truth.doors["a"]
+	cluster.incarnation = 2
+	look(6)
+	cluster.incarnation, cluster.told = 0, &history.Lifecycle{Server: "a", Incarnation: 2, State: history.StateStopping}
+	look(7)
+	cluster.incarnation, cluster.told = 3, nil
+	look(8) // the next process is ready before the end of the one before was noticed
+	cluster.incarnation, cluster.told = 0, &history.Lifecycle{Server: "a", Incarnation: 4, State: history.StateStopping}
+	if look(9) { // the process before never answered after it was told to stop
+		t.Error("a process serves what the one before it served")
+	}
+	want := []history.Lifecycle{
+		{Server: "a", Incarnation: 1, Version: "v1", State: history.StateDrained, At: 3 * time.Second},
+		{Server: "a", Incarnation: 2, State: history.StateDrained, At: 7 * time.Second},
+	}
+	if got := read().Lifecycle; !slices.Equal(got, want) {
+		t.Errorf("recorded %+v, want %+v", got, want)
+	}
+}
+
 // A request that fails during the run is reported to people. A request that fails because the run
 // ends is not.
 func TestTroubleIsToldWhileTheRunGoesOn(t *testing.T) {

@@ -212,11 +212,14 @@ const (
 	StateStarting State = "starting" // the process was started
 	StateReady    State = "ready"    // /readyz answered 200 for the first time in this incarnation
 	StateStopping State = "stopping" // a step asked the process to stop gracefully
-	StateStopped  State = "stopped"  // the process has stopped gracefully
-	StateKilled   State = "killed"   // a step killed the process
-	StatePaused   State = "paused"   // SIGSTOP
-	StateResumed  State = "resumed"  // SIGCONT
-	StateCrashed  State = "crashed"  // the process ended or panicked by itself
+	// StateDrained means that the process, which had been asked to stop, answered its direct probe
+	// at least until now.
+	StateDrained State = "drained"
+	StateStopped State = "stopped" // the process has stopped gracefully
+	StateKilled  State = "killed"  // a step killed the process
+	StatePaused  State = "paused"  // SIGSTOP
+	StateResumed State = "resumed" // SIGCONT
+	StateCrashed State = "crashed" // the process ended or panicked by itself
 )
 
 // Lifecycle is a change of state of one server's process.

@@ -122,12 +122,15 @@ func EmulatedMinor(values ...string) (minor string) {
 	return minor
 }
 
-// Drain returns by how much the user's own flags prolong the graceful end of a server.
+// Drain returns by how much the user's own flags prolong the graceful end of a server. Requests in
+// flight, and watches that the server does not end itself, may take as long as --request-timeout.
 func (o OwnFlags) Drain() (sum time.Duration) {
-	for _, name := range []string{"shutdown-delay-duration", "shutdown-watch-termination-grace-period"} {
+	for name, usual := range map[string]time.Duration{
+		"shutdown-delay-duration": 0, "shutdown-watch-termination-grace-period": 0, "request-timeout": time.Minute,
+	} {
 		if values := o.Values(name); len(values) > 0 {
 			last, _ := time.ParseDuration(values[len(values)-1]) // a server refuses another value
-			sum += max(last, 0)
+			sum += max(last-usual, 0)
 		}
 	}
 	return sum

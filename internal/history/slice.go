@@ -109,6 +109,7 @@ var stages = map[State][]State{
 	StatePaused:   {StateStarting, StateReady, StatePaused},
 	StateResumed:  {StateStarting, StateReady},
 	StateStopping: {StateStarting, StateReady, StateStopping},
+	StateDrained:  {StateStarting, StateReady, StateStopping},
 }
 
 // lifecycle renumbers the incarnations. A process that runs at the beginning is started at time 0.

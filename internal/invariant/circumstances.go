@@ -15,8 +15,8 @@ import (
 // Signature that Core leaves out.
 
 var obstacles = []Obstacle{
-	ObstacleConfiguration, ObstacleProxyOff, ObstacleBrokenOff, ObstacleDiscovery, ObstacleProcess, ObstacleLink, ObstacleEtcd,
-	ObstacleNone,
+	ObstacleConfiguration, ObstacleProxyOff, ObstacleBrokenOff, ObstacleDiscovery, ObstacleDraining, ObstacleProcess, ObstacleLink,
+	ObstacleEtcd, ObstacleNone,
 }
 
 func stronger(a, b Obstacle) Obstacle {
@@ -32,7 +32,15 @@ func (f *Facts) obstacle(o *observation, to string, w window) Obstacle {
 		not = []Obstacle{ObstacleBrokenOff, ObstacleDiscovery}
 	}
 	link := f.linkObstacle(o.op.Server, to, w, not...)
-	return stronger(link, f.processObstacle(to, w, func(s span) bool { return !s.up || s.phase != phaseReady }))
+	if f.drains(to, w) {
+		link = stronger(link, ObstacleDraining)
+	}
+	return stronger(link, f.processObstacle(to, w, func(s span) bool { return !s.answers() }))
+}
+
+// drains reports whether a server was draining at any time in w.
+func (f *Facts) drains(name string, w window) bool {
+	return slices.ContainsFunc(f.byName[name].line, func(s span) bool { return s.drains() && s.overlaps(w) })
 }
 
 // obstacleBefore is the strongest obstacle on that way in a past time. It does not count starts and

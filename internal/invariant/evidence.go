@@ -92,6 +92,7 @@ func (f *Facts) candidates(o *observation, s situation) []Candidate {
 		if p.server != o.asked {
 			r, obstacle := f.reach(o.op.Server, p.server.name, f.untilBound(o))
 			c.Reachable, c.Obstacle = r == reachOpen, obstacle
+			c.Draining = f.drains(p.server.name, o.window)
 		}
 		out = append(out, c)
 	}
@@ -113,6 +114,8 @@ func describe(cs []Candidate, asked string) string {
 		switch {
 		case c.Server == asked:
 			parts = append(parts, who+" itself has served it since "+clock(c.Since))
+		case c.Reachable && c.Draining:
+			parts = append(parts, who+" has served it since "+clock(c.Since)+", also while it was stopping, and could be reached")
 		case c.Reachable:
 			parts = append(parts, who+" has served it since "+clock(c.Since)+" and could be reached")
 		default:

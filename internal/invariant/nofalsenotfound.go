@@ -12,7 +12,7 @@ var noFalseNotFound = Invariant{
 	Grade:   GradeCore,
 	Outside: true,
 	Sentence: "No apiserver answers 404, as if the resource did not exist, while a live apiserver serves the resource. This " +
-		"holds even if the live apiserver is paused or cut off.",
+		"holds even if the live apiserver is paused or cut off, or was told to stop and still serves.",
 	Source: "KEP-4020, Goals: requests reach an apiserver that can serve them; if it cannot be reached, 503 and not 404",
 	judge: func(f *Facts) *tally {
 		passedOn := 0

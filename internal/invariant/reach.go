@@ -91,7 +91,7 @@ func (f *Facts) inTheWay(from, to string, w window) (obstacles []string, blocks 
 	}
 	if s := f.byName[to]; s != nil {
 		for _, span := range s.line {
-			if span.up && span.phase == phaseReady || !span.overlaps(w) {
+			if span.answers() || !span.overlaps(w) {
 				continue
 			}
 			if span.phase == phasePaused || span.phase == phaseDown {

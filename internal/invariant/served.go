@@ -63,7 +63,7 @@ const (
 	claimAbsent               // the process was down
 	claimNo                   // the process was not down, and the server did not serve it
 	claimListed               // as claimNo, but the server listed it: see [Facts.shadowed]
-	claimYes                  // the server was up (or paused) and served it
+	claimYes                  // the server was up (ready, paused or draining) and served it
 )
 
 // served is a time in which one server was in one phase and served one document.
@@ -188,7 +188,7 @@ func (s served) claim(k key) claim {
 	}
 	c := s.content.claim(k)
 	if c == claimYes && !s.up {
-		return claimUnknown // the server is starting or stopping, so it may answer or not
+		return claimUnknown // the server is starting, or stopping and not seen to serve, so it may answer or not
 	}
 	return c
 }

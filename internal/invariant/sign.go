@@ -172,7 +172,7 @@ func upstreamsReason(op *history.Operation) string {
 }
 
 func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Reach, Obstacle) {
-	reachable, closed, others := 0, 0, 0
+	reachable, draining, closed, others := 0, 0, 0, 0
 	obstacle := ObstacleNone
 	for _, c := range candidates {
 		if c.Server == o.op.Server {
@@ -186,6 +186,9 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 		}
 		if kept == ObstacleNone {
 			reachable++
+			if f.drains(c.Server, w) {
+				draining++
+			}
 			continue
 		}
 		until := window{w.from, max(w.from, w.to-1)} // a fault may end together with the run and so with the answer
@@ -193,6 +196,9 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 			closed++
 		}
 		obstacle = stronger(obstacle, kept)
+	}
+	if draining > 0 && draining == reachable { // no other server could be asked
+		obstacle = stronger(obstacle, ObstacleDraining)
 	}
 	switch {
 	case others == 0 && len(s.lost) > 0:
@@ -204,7 +210,7 @@ func (f *Facts) reachOf(o *observation, s situation, candidates []Candidate) (Re
 	})):
 		return ReachSome, ObstacleProcess
 	case reachable == others:
-		return ReachAll, ObstacleNone
+		return ReachAll, obstacle
 	case reachable > 0:
 		return ReachSome, obstacle
 	case closed < others:

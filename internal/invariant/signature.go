@@ -119,7 +119,8 @@ const (
 	ObstacleProxyOff      Obstacle = "proxy off"     // the peer's proxy is switched off
 	ObstacleBrokenOff     Obstacle = "broken off"    // fetches of a peer's discovery break off
 	ObstacleDiscovery     Obstacle = "discovery"     // fetches of a peer's discovery fail in another way
-	ObstacleProcess       Obstacle = "process"       // the peer is down, paused, starting or stopping
+	ObstacleDraining      Obstacle = "draining"      // the peer was asked to stop, and serves on; not in Before
+	ObstacleProcess       Obstacle = "process"       // the peer is down, paused or starting, or is stopping and does not serve
 	ObstacleLink          Obstacle = "link"          // a fault on the connection
 	ObstacleEtcd          Obstacle = "etcd"          // the peer is cut off from etcd; not in Obstacle
 )
@@ -191,7 +192,7 @@ var (
 	}
 	obstacleWords = map[Obstacle]string{
 		ObstacleConfiguration: "misconfigured", ObstacleProxyOff: "its proxy off", ObstacleBrokenOff: "its discovery breaking off",
-		ObstacleDiscovery: "its discovery failing", ObstacleProcess: "its process not there",
+		ObstacleDiscovery: "its discovery failing", ObstacleDraining: "asked to stop and still serving", ObstacleProcess: "its process not there",
 		ObstacleLink: "its link faulty", ObstacleEtcd: "cut off from etcd",
 	}
 	changeWords = map[Change]string{

@@ -145,6 +145,11 @@ func (s *story) stop(server string, at float64) *story {
 	return s.state(server, at, history.StateStopping).state(server, at+1, history.StateStopped)
 }
 
+// drain stops a server that is seen to serve until a time, and ends later.
+func (s *story) drain(server string, at, until, end float64) *story {
+	return s.state(server, at, history.StateStopping).state(server, until, history.StateDrained).state(server, end, history.StateStopped)
+}
+
 // off makes the plan switch a server's proxy off. The server gets one request meanwhile.
 func (s *story) off(server string, from, to float64) *story {
 	s.h.Faults = append(s.h.Faults, history.Fault{

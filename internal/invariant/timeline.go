@@ -58,15 +58,21 @@ func (p phase) String() string {
 type span struct {
 	window
 	phase phase
-	// up is true from ready until the process is asked or made to end. A paused process is still
-	// up: it has its leases, and the resources that it serves exist. So KEP-4020 demands 503 and
-	// not 404.
+	// up is true from ready until the process is made to end, or until it was last seen to serve
+	// after it had been asked to end. A paused process is still up: it has its leases, and the
+	// resources that it serves exist. So KEP-4020 demands 503 and not 404.
 	up          bool
 	incarnation int
 	version     string
 	emulates    string        // the emulated minor version; empty if there is none
 	left        history.State // in phaseDown, how the process ended; empty before the first start
 }
+
+// answers reports whether the server answered: it was ready, or it was stopping and served on.
+func (s span) answers() bool { return s.up && s.phase != phasePaused }
+
+// drains reports whether the server served on after it had been asked to stop.
+func (s span) drains() bool { return s.up && s.phase == phaseStopping }
 
 // timeline is the spans of one server, without gaps from beginning to forever.
 type timeline []span
@@ -95,6 +101,11 @@ func newTimeline(records []history.Lifecycle) timeline {
 			next.phase, next.up, ready = phaseReady, true, true
 		case history.StateStopping:
 			next.phase = phaseStopping
+		case history.StateDrained:
+			if current.phase != phaseStopping || current.incarnation != r.Incarnation {
+				continue
+			}
+			current.up, next.phase, next.emulates = true, phaseStopping, current.emulates
 		case history.StateStopped, history.StateKilled, history.StateCrashed:
 			next.phase, next.left = phaseDown, r.State
 			// A process that ends before it was ready, such as one that refuses its configuration,
@@ -147,5 +158,5 @@ func lifecycleOrder(a, b history.Lifecycle) int {
 
 var stateRank = map[history.State]int{
 	history.StateStarting: 1, history.StateReady: 2, history.StatePaused: 3, history.StateResumed: 4,
-	history.StateStopping: 5, history.StateStopped: 6, history.StateKilled: 6, history.StateCrashed: 6,
+	history.StateStopping: 5, history.StateDrained: 6, history.StateStopped: 7, history.StateKilled: 7, history.StateCrashed: 7,
 }

@@ -137,6 +137,8 @@ type Candidate struct {
 	// Obstacle describes for people what kept it: "fault 3, cut b→a since 12s". It is empty if
 	// Reachable.
 	Obstacle string `json:"obstacle,omitempty"`
+	// Draining is true if it had been asked to stop, and served on.
+	Draining bool `json:"draining,omitempty"`
 }
 
 // Difference is how two discovery documents differ.

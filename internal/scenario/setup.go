@@ -35,17 +35,33 @@ type Setup struct {
 	// Goaway is on for a server that asks HTTP/2 clients after random requests to make a new
 	// connection (--goaway-chance, with [GoawayChance]).
 	Goaway Switch `json:"goaway,omitempty"`
-	// ShutdownDelay is how long a server that is stopped continues to serve, after it has removed
-	// its leases (--shutdown-delay-duration). Zero: not at all.
+	// ShutdownDelay is how long a server that is stopped continues to serve, while its /readyz fails
+	// (--shutdown-delay-duration). A kube-apiserver removes its leases before that, a sidecar after
+	// it. Zero: not at all.
 	ShutdownDelay time.Duration `json:"shutdownDelay,omitempty"`
-	// WatchTermination is how long a server that is stopped waits for its watches to end
-	// (--shutdown-watch-termination-grace-period). Zero: not at all.
+	// WatchTermination is how long a server that no longer serves takes to end its watches
+	// (--shutdown-watch-termination-grace-period). Zero: it ends no watch. Then its process lives
+	// until the last watch has ended, for at most [DrainsWithin].
 	WatchTermination time.Duration `json:"watchTermination,omitempty"`
 }
 
 // GoawayChance is the value of --goaway-chance for [Setup.Goaway]: the largest that a
 // kube-apiserver accepts (0.02, k8s.io/apiserver/pkg/server/options/server_run_options.go).
 const GoawayChance = "0.02"
+
+// DrainsWithin is how long a process that no longer serves waits for requests in flight, and for
+// watches that it does not end itself. It is the default of --request-timeout, which bounds
+// http.Server.Shutdown (preparedGenericAPIServer.RunWithContext in k8s.io/apiserver,
+// pkg/server/genericapiserver.go).
+const DrainsWithin = time.Minute
+
+// Drain is by how much the setup, which may be nil, prolongs the graceful end of a server.
+func (s *Setup) Drain() time.Duration {
+	if s == nil {
+		return 0
+	}
+	return s.ShutdownDelay + s.WatchTermination
+}
 
 // LongDrain is a shutdown delay that is longer than the staleness bound. So peers have noticed that
 // the server is stopping while it still serves.

@@ -73,6 +73,9 @@ func serversWith(f findings.Finding, p reports.UpgradePlan, c reports.PlanProtec
 		if len(lacks) == 0 && f.Upgrade.Proxy != findings.EffectAny {
 			continue // this server lacks nothing that only its peers serve
 		}
+		if f.Upgrade.Needs == findings.NeedShutdownDelay && !peer.Delays {
+			continue
+		}
 		if !s.Starts || !f.Upgrade.Includes(s.Version) || !effective(f.Upgrade.Proxy, s, peer) || slices.Contains(servers, s.Version) {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/semver"
 
@@ -126,6 +127,8 @@ func sideOf(version string, flags Flags) reports.PlanSide {
 	}
 	d := decide(version, flags)
 	s.Starts, s.Gate = d.Starts, d.Starts && d.Gate(gates.Proxy)
+	delay, _ := time.ParseDuration(d.Value("shutdown-delay-duration")) // a server refuses another value
+	s.Delays = delay > 0
 	authority := d.Value(gates.PeerCAFile)
 	policy, _ := presetOf(version)
 	design := designOf(version)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/yaml"
 
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/golden"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/run"
@@ -258,6 +259,10 @@ func TestProtection(t *testing.T) {
 // Findings apply by version, by the effect of the proxy, and by what differs.
 func TestFindingsThatApply(t *testing.T) {
 	on := Flags{FeatureGates: gateOn, PeerCAFile: peerCA}
+	delayed := func(f Flags, by string) Flags {
+		f.File = []gates.Set{{Name: "shutdown-delay-duration", Value: by}}
+		return f
+	}
 	for _, c := range []struct {
 		from, to string
 		flags    Flags
@@ -265,8 +270,11 @@ func TestFindingsThatApply(t *testing.T) {
 		without  []int
 	}{
 		{"v1.36.3", "v1.37.1", Flags{}, []int{12, 21}, []int{1, 2, 5, 13, 14, 25}},
-		{"v1.36.3", "v1.37.1", on, []int{1, 2, 6, 13, 25}, []int{5, 8, 12, 14, 19}},
-		{"v1.35.4", "v1.36.3", on, []int{1, 6}, []int{2, 5, 12}}, // no subresource differs
+		{"v1.36.3", "v1.37.1", on, []int{1, 2, 6, 13, 25}, []int{5, 8, 12, 14, 19, 44}},
+		{"v1.36.3", "v1.37.1", delayed(on, "20s"), []int{1, 44}, nil},
+		{"v1.36.3", "v1.37.1", delayed(on, "0s"), []int{1}, []int{44}},
+		{"v1.36.3", "v1.37.1", delayed(Flags{}, "20s"), []int{12}, []int{44}}, // no proxy passes requests on
+		{"v1.35.4", "v1.36.3", on, []int{1, 6}, []int{2, 5, 12}},              // no subresource differs
 		{"v1.34.4", "v1.35.4", on, []int{5, 8}, []int{12, 19}},
 	} {
 		p := planOf(t, c.from, c.to, c.flags)

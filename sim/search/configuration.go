@@ -2,6 +2,7 @@ package search
 
 import (
 	"slices"
+	"time"
 
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -30,7 +31,6 @@ var setups = [...]scenario.Setup{
 	{Advertise: scenario.AdvertisePort},
 	{Advertise: scenario.AdvertiseWrong},
 	{Flags: scenario.FlagsKubeadm},
-	{ShutdownDelay: scenario.LongDrain},
 	{Goaway: scenario.On},
 	{Serving: scenario.CertificateRotated, FrontProxy: scenario.CertificateRotated},
 	{PeerCA: scenario.TrustStranger, Advertise: scenario.AdvertiseWrong},
@@ -46,6 +46,9 @@ func (g *Generator) setup(version string) *scenario.Setup {
 		if older := g.emulable(version); older != "" {
 			s = scenario.Setup{EmulatedVersion: older}
 		}
+	}
+	if g.chance(6) { // it serves on when it is stopped
+		s = scenario.Setup{ShutdownDelay: scenario.LongDrain, WatchTermination: scenario.LongDrain * time.Duration(g.fault(2))}
 	}
 	g.setups = append(g.setups, s)
 	return &g.setups[len(g.setups)-1]
@@ -74,6 +77,10 @@ func (g *Generator) configure(server int) {
 	if !g.add(step) {
 		step.Action = scenario.Start
 		g.add(step)
+	}
+	if step.Setup.Drain() > 0 { // its effect shows when the server stops, and its peers know it by then
+		g.add(scenario.Step{Action: scenario.Soak, For: soaks[0]})
+		g.add(scenario.Step{Action: scenario.Stop, Server: name})
 	}
 }
 

@@ -81,7 +81,7 @@ func encoded(t *testing.T, v any) string {
 func TestAllShapesComeUp(t *testing.T) {
 	g := generator(t, specOf("reference", 3))
 	actions, faults, verbs := map[scenario.Action]int{}, map[string]int{}, map[string]int{}
-	settled, quiet, upgrades, forged, subresources := 0, 0, 0, 0, 0
+	settled, quiet, upgrades, forged, subresources, drains := 0, 0, 0, 0, 0, 0
 	const seeds = 3000
 	for seed := range uint64(seeds) {
 		c, _ := g.Case(seed)
@@ -99,6 +99,9 @@ func TestAllShapesComeUp(t *testing.T) {
 			}
 			if s.Action == scenario.Replace {
 				replaced[s.Server] = true
+			}
+			if s.Action == scenario.Stop && i > 1 && c.Steps[i-2].Server == s.Server && c.Steps[i-2].Setup.Drain() > 0 {
+				drains++
 			}
 			if s.Disturbs() {
 				disturbing++
@@ -143,7 +146,8 @@ func TestAllShapesComeUp(t *testing.T) {
 			t.Errorf("verb %s: %d times in %d cases", v, verbs[v], seeds)
 		}
 	}
-	for what, n := range map[string]int{"cold": seeds - settled, "quiet": quiet, "whole upgrades": upgrades, "forged": forged, "subresources": subresources} {
+	for what, n := range map[string]int{"cold": seeds - settled, "quiet": quiet, "whole upgrades": upgrades, "forged": forged, "subresources": subresources,
+		"stops with a shutdown delay": drains} {
 		if n == 0 {
 			t.Errorf("%s: never in %d cases", what, seeds)
 		}

@@ -145,8 +145,11 @@ func (s *Server[P]) Stop(ctx context.Context) error {
 // kube-apiserver that cannot reach etcd may need more than a minute.
 func (s *Server[P]) stop(ctx context.Context, next string) error {
 	i := s.Last()
+	stopping := s.entry(i, history.StateStopping, "")
+	s.draining.Store(&stopping) // first: at no time does the server look gone
+	defer s.draining.Store(nil)
 	s.expectEnd(i)
-	s.record(i, history.StateStopping, "")
+	s.Recorder.Lifecycle(stopping)
 	failed, err := s.terminate(ctx, i, next)
 	if still := (*stillRunningError)(nil); errors.As(err, &still) && ctx.Err() == nil {
 		s.record(i, history.StateKilled, fmt.Sprintf("it was asked to stop, and was %v", still))
@@ -168,11 +171,12 @@ func (s *Server[P]) stop(ctx context.Context, next string) error {
 // terminate ends the processes gracefully one after another, the last started first. It returns the
 // processes that failed.
 func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next string) (failed []P, err error) {
+	limit := s.StopTimeout + s.Setup().Drain()
 	for _, p := range slices.Backward(i.Processes()) {
 		if err := s.Backend.Terminate(ctx, p, next); err != nil {
 			return nil, err
 		}
-		if err := AwaitEnd(ctx, p, s.StopTimeout); err != nil {
+		if err := AwaitEnd(ctx, p, limit); err != nil {
 			return nil, err
 		}
 		if _, ok := p.Exit(); !ok {

@@ -54,6 +54,36 @@ func TestStopEndsTheLastStartedFirst(t *testing.T) {
 	}
 }
 
+// told is a backend that notes, whenever a process is asked to end, what is said about the server.
+type told struct {
+	signals
+	all      Servers[*program, *Server[*program]]
+	draining []history.Lifecycle
+}
+
+func (b *told) Terminate(ctx context.Context, p *program, next string) error {
+	b.draining = append(b.draining, *b.all.Draining("a"))
+	return b.signals.Terminate(ctx, p, next)
+}
+
+// A server that is asked to stop may serve until its last process has ended.
+func TestAServerDrainsWhileItStops(t *testing.T) {
+	s, r := serverOf(t)
+	b := &told{all: Servers[*program, *Server[*program]]{s}}
+	s.Backend = b
+	file := filepath.Join(t.TempDir(), "order")
+	incarnate(s, trapping(t, "apiserver", "0", file), trapping(t, "sidecar", "0", file))
+	if b.all.Draining("a") != nil {
+		t.Error("it drains before it is asked to stop")
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if stopping := r.entries[0]; !slices.Equal(b.draining, []history.Lifecycle{stopping, stopping}) || b.all.Draining("a") != nil {
+		t.Errorf("it drained as %+v, then as %+v; want %+v until its end", b.draining, b.all.Draining("a"), stopping)
+	}
+}
+
 // If one process of a server fails while the server stops, the server has crashed. Its other
 // processes are stopped too.
 func TestStopTellsWhichDidNotEndWell(t *testing.T) {
@@ -97,6 +127,22 @@ func TestAProcessThatDoesNotStopInTimeIsKilled(t *testing.T) {
 	case <-p.Done():
 	default:
 		t.Error("the process lives")
+	}
+}
+
+// The delays of a server's setup come on top of the limit.
+func TestAServerMayDrainForAsLongAsItsSetupSays(t *testing.T) {
+	p := shell(t, "trap 'sleep 0.3; exit 0' TERM; echo up; while :; do sleep 0.01; done")
+	awaitUp(t, p)
+	s, r := serverOf(t)
+	incarnate(s, p)
+	s.StopTimeout = 100 * time.Millisecond
+	s.setup.Store(&scenario.Setup{ShutdownDelay: time.Minute, WatchTermination: time.Minute})
+	if err := s.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.states(); !slices.Equal(got, []history.State{history.StateStopping, history.StateStopped}) {
+		t.Errorf("recorded %+v", r.entries)
 	}
 }
 

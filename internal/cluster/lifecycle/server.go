@@ -30,7 +30,7 @@ type Config struct {
 	// Client asks servers whether they are ready, past all links and faults.
 	Client *http.Client
 	// ReadyTimeout is the time limit until a started program is ready. StopTimeout is the time
-	// limit for the end of a process.
+	// limit for the end of a process, without the delays in the setup of its server.
 	ReadyTimeout, StopTimeout time.Duration
 	// Context ends with the cluster. Later crashes are not recorded.
 	Context context.Context
@@ -90,9 +90,10 @@ type Server[P Process] struct {
 	Backend Backend[P]
 
 	incarnations []*Incarnation[P]
-	ready        atomic.Pointer[Incarnation[P]] // the incarnation that is ready; nil if none is
-	setup        atomic.Pointer[scenario.Setup] // of the present or last incarnation
-	next         *scenario.Setup                // of the next start
+	ready        atomic.Pointer[Incarnation[P]]    // the incarnation that is ready; nil if none is
+	draining     atomic.Pointer[history.Lifecycle] // see Servers.Draining
+	setup        atomic.Pointer[scenario.Setup]    // of the present or last incarnation
+	next         *scenario.Setup                   // of the next start
 }
 
 // Incarnation is one life of a server, from the start of its first process to the end of its last.
@@ -146,10 +147,14 @@ func (s *Server[P]) ApplySetup() {
 }
 
 func (s *Server[P]) record(i *Incarnation[P], state history.State, detail string) {
-	s.Recorder.Lifecycle(history.Lifecycle{
+	s.Recorder.Lifecycle(s.entry(i, state, detail))
+}
+
+func (s *Server[P]) entry(i *Incarnation[P], state history.State, detail string) history.Lifecycle {
+	return history.Lifecycle{
 		Server: s.Name, Incarnation: i.Number, Version: i.Version, Emulates: i.Emulates, Reports: i.Reports, State: state, At: s.Recorder.Now(),
 		Detail: detail,
-	})
+	}
 }
 
 // Discard kills all processes without a record, because the run is over.

@@ -80,6 +80,15 @@ func (all Servers[P, S]) Serving(name string) int {
 	return 0
 }
 
+// Draining implements [cluster.Drainer]. It never waits.
+func (all Servers[P, S]) Draining(name string) *history.Lifecycle {
+	s, err := all.Find(name)
+	if err != nil {
+		return nil
+	}
+	return s.base().draining.Load()
+}
+
 // RecordPanics records, as crashes, the panics in the logs of servers that survived them.
 func (all Servers[P, S]) RecordPanics() {
 	for _, s := range all {

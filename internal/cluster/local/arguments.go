@@ -63,17 +63,25 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		return nil, err
 	}
 	mvp, err := mvpArguments(version, subject, p, f)
+	if subject != scenario.SubjectReference { // otherwise the sidecar, which stops first, has the delay
+		mvp = append(mvp, p.delayArguments()...)
+	}
 	return p.withOwn(slices.Concat(args, without, mvp, p.drainArguments())), err
 }
 
-// drainArguments say how the kube-apiserver ends connections, and how it stops.
+// delayArguments say how long the program that clients reach serves on when it is stopped.
+func (p Place) delayArguments() []string {
+	if d := p.setup().ShutdownDelay; d > 0 {
+		return []string{"--shutdown-delay-duration=" + d.String()}
+	}
+	return nil
+}
+
+// drainArguments say how the kube-apiserver ends connections.
 func (p Place) drainArguments() (args []string) {
 	setup := p.setup()
 	if setup.Goaway == scenario.On {
 		args = append(args, "--goaway-chance="+scenario.GoawayChance)
-	}
-	if d := setup.ShutdownDelay; d > 0 {
-		args = append(args, "--shutdown-delay-duration="+d.String())
 	}
 	if d := setup.WatchTermination; d > 0 {
 		args = append(args, "--shutdown-watch-termination-grace-period="+d.String())
@@ -157,7 +165,7 @@ func ProxyArguments(p Place, f Files) []string {
 			args = append(args, "--"+own[0]+"="+own[1])
 		}
 	}
-	return slices.Concat(args, address, p.peerCAArguments(f), frontProxyArguments(p, f))
+	return slices.Concat(args, p.delayArguments(), address, p.peerCAArguments(f), frontProxyArguments(p, f))
 }
 
 // facing are the flags of a kube-apiserver that its sidecar needs with the same value, because the

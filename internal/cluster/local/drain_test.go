@@ -28,3 +28,15 @@ func TestHowAServerEndsConnections(t *testing.T) {
 		})
 	}
 }
+
+// Clients reach the sidecar, and it stops before its kube-apiserver. So the sidecar has the delay.
+func TestASidecarHasTheShutdownDelay(t *testing.T) {
+	p := place(scenario.SubjectReference, 1, "b")
+	p.Setup = &scenario.Setup{ShutdownDelay: 7 * time.Second}
+	args, err := APIServerArguments("v1.37.1", scenario.SubjectReference, p, testFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hasFlags(t, args, map[string]string{"shutdown-delay-duration": "-"})
+	hasFlags(t, ProxyArguments(p, testFiles), map[string]string{"shutdown-delay-duration": "7s"})
+}
