@@ -160,8 +160,8 @@ func (s *Simulator) watch(l *link) {
 	})
 }
 
-// patience returns the silence before the ping on a connection between servers, and the wait for the
-// answer.
+// patience returns the silence before the ping on a connection between servers, and the wait for
+// the answer.
 func (s *Simulator) patience(l *link) (silence, answer time.Duration) {
 	if s.servers[l.from].sidecar() {
 		return sidecarSilence, sidecarAnswer

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +30,8 @@ import (
 
 var full = flag.Bool("full", false, "judge the whole corpus and all deviations, not the part that takes a minute")
 
-// expected is what must become of one history. It does not depend on the names of invariants, except
-// for Verdicts, which 'skewproof diff' shows.
+// expected is what must become of one history. It does not depend on the names of invariants,
+// except for Verdicts, which 'skewproof diff' shows.
 type expected struct {
 	// History is the hash of the history. If it differs, the history has changed, and a difference of
 	// the rest may come from that.
@@ -170,7 +171,8 @@ func (e expected) differs(t testing.TB, name string, got expected) string {
 	}
 	var b strings.Builder
 	if e.History != got.History {
-		fmt.Fprintf(&b, "the history has changed (%s, was %s): the plan, the load, the simulator or a saved file is another\n", got.History, e.History)
+		fmt.Fprintf(&b, "the history has changed (%s, was %s): the plan, the load, the simulator or a saved file is another\n", got.History,
+			e.History)
 	} else {
 		b.WriteString("the history is the same, and the verdict has changed\n")
 	}
@@ -188,7 +190,8 @@ func (e expected) differs(t testing.TB, name string, got expected) string {
 	}
 	moved("wrong", e.Wrong, got.Wrong)
 	moved("not decided", e.Undecided, got.Undecided)
-	if err := reports.WriteComparisonText(&b, reports.Comparison{Runs: []reports.Diff{reports.Compare(e.report(name), got.report(name))}}); err != nil {
+	if err := reports.WriteComparisonText(&b, reports.Comparison{Runs: []reports.Diff{reports.Compare(e.report(name),
+		got.report(name))}}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -227,6 +230,14 @@ func hold(t *testing.T, file string, got map[string]expected, part bool) {
 	}
 	want := map[string]expected{}
 	load(t, file, &want)
+	operations, changed := 0, 0
+	for _, e := range got {
+		operations += e.Operations
+	}
+	defer func() {
+		note(strings.TrimSuffix(filepath.Base(file), ".json.gz")+" corpus", len(got), fmt.Sprintf("%d operations; %d histories differ",
+			operations, changed))
+	}()
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		before, ok := want[name]
 		if !ok {
@@ -234,6 +245,7 @@ func hold(t *testing.T, file string, got map[string]expected, part bool) {
 			continue
 		}
 		if difference := before.differs(t, name, got[name]); difference != "" {
+			changed++
 			t.Errorf("%s: %s", name, difference)
 		}
 	}
@@ -242,8 +254,8 @@ func hold(t *testing.T, file string, got map[string]expected, part bool) {
 	}
 }
 
-// A simulated run is made anew from its seed: subjects of the catalogue's scenarios, at the versions
-// that runs have by default.
+// A simulated run is made anew from its seed: subjects of the catalogue's scenarios, at the
+// versions that runs have by default.
 const simulatedQPS = 110 // a little more than the scenarios' minimum pressure needs
 
 var simulatedSubjects = []string{scenario.SubjectBuiltin, scenario.SubjectReference, scenario.SubjectNone}
@@ -267,13 +279,15 @@ func simulate(t testing.TB, s scenario.Scenario, subject string) *history.Histor
 	})
 	defer simulator.Close()
 	described := history.Run{
-		Scenario: s.Name, Backend: scenario.BackendSim, Subject: subject, From: run.DefaultFrom, To: run.DefaultTo, Seed: run.DefaultSeed, QPS: simulatedQPS,
+		Scenario: s.Name, Backend: scenario.BackendSim, Subject: subject, From: run.DefaultFrom, To: run.DefaultTo, Seed: run.DefaultSeed,
+		QPS:   simulatedQPS,
 		About: s.About, Pressure: plan.Pressure, Bounds: plan.Bounds,
 	}
 	for _, server := range plan.Servers {
 		described.Servers = append(described.Servers, history.Server{Name: server.Name, Version: server.Version})
 	}
-	result, err := simulator.Run(&sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: simulatedQPS, Traffic: plan.Traffic}},
+	result, err := simulator.Run(&sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: simulatedQPS,
+		Traffic: plan.Traffic}},
 		tape.Seeded(run.DefaultSeed), sim.Options{Run: described, StopAtError: true})
 	if err != nil {
 		t.Fatal(err)
@@ -282,8 +296,8 @@ func simulate(t testing.TB, s scenario.Scenario, subject string) *history.Histor
 	return result.History
 }
 
-// TestSimulatedCorpus judges the simulated catalogue: every scenario for every subject. Without -full
-// it judges a scenario of every family, whichever is first.
+// TestSimulatedCorpus judges the simulated catalogue: every scenario for every subject. Without
+// -full it judges a scenario of every family, whichever is first.
 func TestSimulatedCorpus(t *testing.T) {
 	got := map[string]expected{}
 	var mu sync.Mutex

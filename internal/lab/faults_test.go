@@ -44,8 +44,8 @@ var toxics = []fault.Fault{
 // whole is the data that the conversations of delaying toxics send at once.
 const whole = 10_000
 
-// The conversations of toxics that end streams: a piece of data goes up every interval, pieces times,
-// and comes back.
+// The conversations of toxics that end streams: a piece of data goes up every interval, pieces
+// times, and comes back.
 const (
 	piece    = 256
 	pieces   = 10
@@ -109,9 +109,9 @@ func rows() (all []row, refused [][2]fault.Fault) {
 }
 
 // TestFaults compares the simulator with the record of what toxiproxy did, for each toxic and each
-// pair of toxics on one stream. The comparison is exact, because the record is in tenths of a second
-// and the simulator's time is virtual: so it needs neither toxiproxy nor a clock. With -measure, it
-// measures again whether toxiproxy still does what is recorded.
+// pair of toxics on one stream. The comparison is exact, because the record is in tenths of a
+// second and the simulator's time is virtual: so it needs neither toxiproxy nor a clock. With
+// -measure, it measures again whether toxiproxy still does what is recorded.
 func TestFaults(t *testing.T) {
 	const file = "testdata/toxiproxy.json"
 	if *measure {
@@ -157,6 +157,8 @@ func TestFaults(t *testing.T) {
 	page.WriteString("\n" + golden.Wrap(fmt.Sprintf("The other %d pairs are refused, because one of the two ends streams by itself: "+
 		"see `fault.Excludes`.", len(refused)), "") + "\n")
 	golden.Hold(t, "../../docs/lab/faults.md", page.String())
+	note("faults", len(recordedRows)+len(refused), fmt.Sprintf("%d conversations, %d refused pairs; measured again: %t", len(recordedRows),
+		len(refused), *measure))
 }
 
 func tenths(n int) string { return fmt.Sprintf("%d.%d s", n/10, n%10) }
@@ -190,7 +192,8 @@ func simulated(t *testing.T, r row) string {
 	const older, newer = "v1.36.3", "v1.37.1"
 	c := &sim.Case{
 		Servers: []scenario.Server{{Name: "a", Version: newer}, {Name: "b", Version: older}}, Settled: true,
-		Steps: []scenario.Step{{Action: scenario.Soak, For: time.Second}, {Action: scenario.Inject, Label: "f", Fault: &f}, {Action: scenario.Soak, For: time.Minute}},
+		Steps: []scenario.Step{{Action: scenario.Soak, For: time.Second}, {Action: scenario.Inject, Label: "f", Fault: &f},
+			{Action: scenario.Soak, For: time.Minute}},
 	}
 	for i := range pieces {
 		c.Requests = append(c.Requests, sim.Request{Step: 2, After: time.Duration(i) * interval, Server: "b", Request: workload.Request{
@@ -220,8 +223,8 @@ func simulated(t *testing.T, r row) string {
 // rounded returns a time in tenths of a second.
 func rounded(d time.Duration) int { return int((d + 50*time.Millisecond) / (100 * time.Millisecond)) }
 
-// tolerance is how much a measured time may differ from the recorded one, because the machine may be
-// busy. Outcomes that toxiproxy's order of toxics tells apart are at least 0.5 s apart.
+// tolerance is how much a measured time may differ from the recorded one, because the machine may
+// be busy. Outcomes that toxiproxy's order of toxics tells apart are at least 0.5 s apart.
 const tolerance = 250 * time.Millisecond
 
 // converse measures all conversations at the same time, and compares them with the record.

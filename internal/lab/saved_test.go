@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -20,10 +19,8 @@ import (
 	"github.com/skewproof/skewproof/scenarios"
 )
 
-var (
-	sliceDir = flag.String("slice", "", "the directory of a finished run, whose history becomes part of the corpus (with -as, then -update)")
-	sliceAs  = flag.String("as", "", "the name of that history in the corpus")
-)
+var slice = flag.String("slice", "", "NAME=DIR,…: directories of finished runs, whose histories become part of the corpus by these names "+
+	"(SCENARIO-SUBJECT); then judge it with -full -update")
 
 // savedFiles are the histories of real runs, sliced.
 const savedFiles = "testdata/saved"
@@ -31,17 +28,17 @@ const savedFiles = "testdata/saved"
 // mostSaved is the most that all saved histories may need, in bytes.
 const mostSaved = 20 << 20
 
-// counts is the invariant that a slice cannot show, unless it holds every operation: it compares the
-// number of requests with the servers' counters.
+// counts is the invariant that a slice cannot show, unless it holds every operation: it compares
+// the number of requests with the servers' counters.
 const counts = "CountedAlike"
 
 // sliceForVerdict returns the smallest slice, of those that it tries, that has the same verdicts as
-// the whole history. It keeps every record but operations and their hops. Of the operations it keeps
-// a number of each class, evenly over the run: those with the same decision, asked server, verb,
-// subresource, answer and number of hops. It raises this number until the verdicts are the same: the
-// outcomes, the kinds of violations with the findings that explain them, and the decision on every
-// operation that is kept. A slice without all operations has no counters of the servers. share is
-// the part of the operations that it keeps.
+// the whole history. It keeps every record but operations and their hops. Of the operations it
+// keeps a number of each class, evenly over the run: those with the same decision, asked server,
+// verb, subresource, answer and number of hops. It raises this number until the verdicts are the
+// same: the outcomes, the kinds of violations with the findings that explain them, and the decision
+// on every operation that is kept. A slice without all operations has no counters of the servers.
+// share is the part of the operations that it keeps.
 func sliceForVerdict(h *history.History) (sliced *history.History, share float64) {
 	verdicts, decisions := invariant.Decide(h)
 	known := findings.For(h.Run.Subject)
@@ -82,7 +79,7 @@ func sliceForVerdict(h *history.History) (sliced *history.History, share float64
 		if !whole {
 			s.Counted = nil
 		}
-		s.Run.Environment = nil
+		s.Run.Environment, s.Run.Reproduce, s.Run.Binaries = nil, "", nil // these may name files of a machine
 		s.Documents = usedDocuments(&s)
 		verdicts, decisions := invariant.Decide(&s)
 		same := maps.Equal(gist(verdicts, known), want)
@@ -139,25 +136,33 @@ func usedDocuments(h *history.History) map[string]history.Document {
 	return used
 }
 
-// TestSlice makes a history of the corpus from the directory of a run (-slice, -as). Without these
-// flags it slices simulated runs, to show that a slice is smaller and has the same verdicts.
+// sliceRun makes a history of the corpus from the directory of a run.
+func sliceRun(t *testing.T, name, dir string) {
+	h, err := history.ReadFile(filepath.Join(dir, "history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !h.End.Complete || h.End.Error != "" || h.Run.Unjudged != "" {
+		t.Fatalf("%s holds no complete run that is judged", dir)
+	}
+	sliced, share := sliceForVerdict(h)
+	file := filepath.Join(savedFiles, name+".jsonl.gz")
+	write(t, file, func(w io.Writer) error { return history.Write(w, sliced) })
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %d of %d operations (%.0f %%), %d kB", file, len(sliced.Operations), len(h.Operations), 100*share, info.Size()>>10)
+}
+
+// TestSlice makes a history of the corpus from each directory of a run (-slice). Without that
+// flag it slices simulated runs, to show that a slice is smaller and has the same verdicts.
 func TestSlice(t *testing.T) {
-	if *sliceDir != "" {
-		h, err := history.ReadFile(filepath.Join(*sliceDir, "history.jsonl"))
-		if err != nil {
-			t.Fatal(err)
+	if *slice != "" {
+		for given := range strings.SplitSeq(*slice, ",") {
+			name, dir, _ := strings.Cut(given, "=")
+			t.Run(name, func(t *testing.T) { sliceRun(t, name, dir) })
 		}
-		if !h.End.Complete || h.Run.Unjudged != "" {
-			t.Fatalf("%s holds no complete run that is judged", *sliceDir)
-		}
-		sliced, share := sliceForVerdict(h)
-		file := filepath.Join(savedFiles, cmp.Or(*sliceAs, h.Run.Scenario+"-"+h.Run.Subject)+".jsonl.gz")
-		write(t, file, func(w io.Writer) error { return history.Write(w, sliced) })
-		info, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %d of %d operations (%.0f %%), %d kB", file, len(sliced.Operations), len(h.Operations), 100*share, info.Size()>>10)
 		return
 	}
 	for _, name := range []string{"quiet", "restart-during-partition"} {
