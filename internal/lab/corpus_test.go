@@ -142,9 +142,36 @@ func set(ids []string) string {
 	return strings.Join(words, " ")
 }
 
+// without returns the operations of one set that are not in another.
+func without(a, b string) string {
+	other := map[string]bool{}
+	for _, id := range members(b) {
+		other[id] = true
+	}
+	return set(slices.DeleteFunc(members(a), func(id string) bool { return other[id] }))
+}
+
+// members returns the IDs of a set.
+func members(of string) (ids []string) {
+	for _, word := range strings.Fields(of) {
+		first, last, ok := strings.Cut(word, "..")
+		from, err := strconv.Atoi(strings.TrimPrefix(first, "op-"))
+		to, err2 := strconv.Atoi(last)
+		if !ok || err != nil || err2 != nil {
+			ids = append(ids, word)
+			continue
+		}
+		for n := from; n <= to; n++ {
+			ids = append(ids, "op-"+strconv.Itoa(n))
+		}
+	}
+	return ids
+}
+
 // report returns the part of a report that a comparison of two runs needs.
 func (e expected) report(name string) reports.RunReport {
-	r := reports.RunReport{Metadata: reports.Metadata{Scenario: name}}
+	scenario, subject, _ := strings.Cut(name, "/")
+	r := reports.RunReport{Metadata: reports.Metadata{Scenario: scenario, Subject: subject}}
 	for _, inv := range invariant.All() {
 		i := reports.Invariant{Verdict: invariant.Verdict{Name: inv.Name, Outcome: e.Verdicts[inv.Name]}}
 		for _, k := range e.Kinds {
@@ -178,13 +205,13 @@ func (e expected) differs(t testing.TB, name string, got expected) string {
 	}
 	moved := func(what string, before, after map[string]string) {
 		for _, label := range slices.Sorted(maps.Keys(before)) {
-			if after[label] != before[label] {
-				fmt.Fprintf(&b, "%s (%s)\n  was %s\n  is  %s\n", what, label, shortened(before[label]), shortened(after[label]))
+			if left := without(before[label], after[label]); left != "" {
+				fmt.Fprintf(&b, "no longer %s (%s): %s\n", what, label, shortened(left))
 			}
 		}
 		for _, label := range slices.Sorted(maps.Keys(after)) {
-			if _, ok := before[label]; !ok {
-				fmt.Fprintf(&b, "%s (%s)\n  was nothing\n  is  %s\n", what, label, shortened(after[label]))
+			if came := without(after[label], before[label]); came != "" {
+				fmt.Fprintf(&b, "now %s (%s): %s\n", what, label, shortened(came))
 			}
 		}
 	}
@@ -212,9 +239,6 @@ func equal(t testing.TB, a, b expected) bool {
 
 // shortened returns a set that fits on a line.
 func shortened(s string) string {
-	if s == "" {
-		return "nothing"
-	}
 	if words := strings.Fields(s); len(words) > 8 {
 		return fmt.Sprintf("%s … (%d more)", strings.Join(words[:8], " "), len(words)-8)
 	}
