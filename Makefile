@@ -67,7 +67,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario announce build test test-all race e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants fuzz image release kind-images test-kind kind-clean lint lint-more fmt clean
+.PHONY: help scenario announce build test test-all race e2e e2e-all soak planted net corpus deviations mutants-judge conformance smoke matrix upstream-e2e clients bench parity mutants fuzz image release kind-images test-kind kind-clean lint lint-more fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -144,6 +144,21 @@ soak: ## Run the reference under load for half an hour, with hostile clients bes
 
 planted: ## Plant defects in a real sidecar, one at a time, and search for each on real servers (an hour); writes docs/planted.md [SEEDS]
 	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestPlantedDefectsInARealSidecar$$' -args -planted=$(or $(SEEDS),20)
+
+# The net under the judge and the simulator (docs/lab/net.md). None of its parts starts a server.
+LAB = cd internal/lab && $(UNIT_ENV) go test $(COMPILE) -count=1 -timeout 60m
+
+net: ## Judge the corpus and all deviations, and measure the faults, in at most 10 minutes; prints one table
+	$(LAB) -run '^(TestFaults|TestSimulatedCorpus|TestSavedCorpus|TestDeviations)$$' -args -full -measure
+
+corpus: ## Judge the simulated catalogue and all saved histories, and show what differs from what is expected
+	$(LAB) -run 'Corpus$$' -args -full
+
+deviations: ## Alter histories in named ways, and write what the judge says of each to docs/lab/deviations.md
+	$(LAB) -run '^TestDeviations$$' -args -full -update
+
+mutants-judge: ## Change the judge, the engine and the run in sixty ways, one at a time, and list the changes that no test notices
+	$(LAB) -run '^TestMutantsOfTheJudge$$' -args -mutants
 
 image: ## Make the image of the reference proxy, for 'docker load' or 'ctr images import' [IMAGE]
 	CGO_ENABLED=0 go build -trimpath -o bin/image/skewproof ./cmd/skewproof

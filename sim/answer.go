@@ -20,11 +20,15 @@ type part struct {
 // back sends a piece of the answer back. The far end calls it. The pieces arrive later, in order.
 func (x *exchange) back(bytes int, p part) {
 	s, l := x.s, x.link
-	if x.gone || x.lost {
+	if x.gone {
 		return
 	}
 	if a := l.has(fault.Timeout, fault.Down); a != nil {
+		a.fed[1] = s.loop.Now()
 		s.lose(x, a)
+		return
+	}
+	if x.lost {
 		return
 	}
 	if a := l.has(fault.Reset, fault.Down); a != nil || x.doomed != nil {

@@ -96,7 +96,7 @@ func (s *Simulator) dial(x *exchange) {
 	up, down := l.has(fault.Timeout, fault.Up), l.has(fault.Timeout, fault.Down)
 	switch {
 	case up != nil: // on an existing connection the request never arrives
-		x.connected = l.warm
+		x.connected, up.fed[0] = l.warm, s.loop.Now()
 		s.lose(x, up)
 		return
 	case down != nil && !l.warm:
@@ -110,13 +110,18 @@ func (s *Simulator) dial(x *exchange) {
 		return
 	}
 	if !l.warm {
-		l.carried = 0
+		l.carried, l.asked = 0, 0
 	}
 	x.connected, l.warm = true, true
 	took := s.delay(l, fault.Up, headerBytes)
-	if a := l.has(fault.LimitData, fault.Up); a != nil && a.Bytes < headerBytes {
-		a.record.Evidence.Cut++
-		s.loop.After(took, nil, func() { x.broken(errReset) })
+	l.asked += headerBytes
+	if a := l.has(fault.LimitData, fault.Up); a != nil && l.asked > a.Bytes {
+		x.lost = true
+		s.loop.After(took, nil, func() {
+			if !x.gone {
+				s.breakConnection(l, a)
+			}
+		})
 		return
 	}
 	if a := l.has(fault.Reset, fault.Up); a != nil {
@@ -146,8 +151,8 @@ func (d *delivery) Happen() {
 	}
 }
 
-// doom resets the exchange when the time of the fault has passed since the first data. If the fault
-// is healed before, nothing is lost and goOn is called.
+// doom resets the connection of the exchange, and all on it, when the time of the fault has passed
+// since the first data. If the fault is healed before, nothing is lost and goOn is called.
 func (s *Simulator) doom(x *exchange, a *active, took time.Duration, goOn func()) {
 	x.held = append(x.held, goOn)
 	if x.doomed != nil {
@@ -156,8 +161,7 @@ func (s *Simulator) doom(x *exchange, a *active, took time.Duration, goOn func()
 	x.doomed = a
 	s.loop.After(took+a.After, nil, func() {
 		if x.doomed == a && !x.gone {
-			a.record.Evidence.Cut++
-			x.broken(errReset)
+			s.breakConnection(x.link, a)
 		}
 	})
 }
@@ -188,7 +192,8 @@ type refusal exchange
 func (r *refusal) Happen() { (*exchange)(r).broken(errRefused) }
 
 // lose makes the exchange hang until its requester gives up, the fault is healed, or the time of
-// the fault is over.
+// the fault is over: for a connection see [Simulator.expire], for a handshake it counts from the
+// first data.
 func (s *Simulator) lose(x *exchange, a *active) {
 	if x.lost {
 		return
@@ -200,7 +205,7 @@ func (s *Simulator) lose(x *exchange, a *active) {
 	} else {
 		s.handshake(x)
 	}
-	if a.After > 0 {
+	if a.After > 0 && !x.connected {
 		s.loop.After(a.After, nil, func() { x.broken(errReset) })
 	}
 }

@@ -43,9 +43,10 @@ type link struct {
 	dialled  int               // connections
 	// warm is true if there is a connection. Then a request needs no handshake.
 	warm bool
-	// carried is the number of bytes of answers on the connection since the last fault was switched
-	// on.
-	carried  int64
+	// carried and asked are the numbers of bytes of answers and of requests on the connection since
+	// the last fault was switched on.
+	carried, asked int64
+
 	heard    vtime.Time // when something last arrived on it
 	watched  bool       // watch checks its health
 	changed  vtime.Time // when a fault was last switched on or off
@@ -57,11 +58,18 @@ type active struct {
 	s *Simulator
 	fault.Fault
 	record history.Fault
+	// fed is when a black hole with a time last got data of the connection, or met it: up, down.
+	fed [2]vtime.Time
+}
+
+// covers reports whether the fault acts on a direction.
+func (a *active) covers(d fault.Direction) bool {
+	return a.Direction == "" || a.Direction == fault.Both || a.Direction == d
 }
 
 func (l *link) has(kind fault.Kind, d fault.Direction) *active {
 	for _, a := range l.on {
-		if a.Kind == kind && (a.Direction == "" || a.Direction == fault.Both || a.Direction == d || kind == fault.Cut) {
+		if a.Kind == kind && (a.covers(d) || kind == fault.Cut) {
 			return a
 		}
 	}
@@ -87,28 +95,22 @@ func (l *link) countAffected() {
 // delay returns how long bytes take over the link in a direction.
 func (s *Simulator) delay(l *link, d fault.Direction, bytes int) time.Duration {
 	took := s.latency()
+	toxics := s.toxics[:0]
 	for _, a := range l.on {
-		if a.Direction != "" && a.Direction != fault.Both && a.Direction != d {
+		if !a.covers(d) || impairs(a.Kind) {
 			continue
 		}
-		switch a.Kind {
-		case fault.Latency:
-			took += a.Latency
-			if a.Jitter > 0 {
-				took += a.Jitter * time.Duration(s.tape.Choose(tape.Delays, 9)-4) / 4
-			}
-			a.record.Evidence.Affected++
-		case fault.Bandwidth:
-			took += time.Duration(int64(bytes) * int64(time.Second) / max(1, a.Rate))
-			a.record.Evidence.Affected++
-		case fault.Slicer:
-			took += a.Delay * time.Duration(int64(bytes)/max(1, a.Size))
-			a.record.Evidence.Affected++
-		case fault.SlowClose:
-			a.record.Evidence.Affected++ // only the end of a connection is late, and no requester waits for that
+		a.record.Evidence.Affected++
+		f := a.Fault
+		if f.Jitter > 0 {
+			f.Latency += f.Jitter * time.Duration(s.tape.Choose(tape.Delays, 9)-4) / 4
 		}
+		toxics = append(toxics, f)
 	}
-	return max(0, took)
+	if s.toxics = toxics; len(toxics) > 0 {
+		took += fault.Passage(toxics, int64(max(1, bytes))) // without a body there is still a frame
+	}
+	return took
 }
 
 // latencies are the times that a message takes through a healthy network or program. The most
@@ -137,10 +139,8 @@ func (s *Simulator) watch(l *link) {
 		return
 	}
 	l.watched = true
-	silence, health := upstreamSilence, upstreamSilence+upstreamAnswer
-	if s.servers[l.from].sidecar() {
-		silence, health = sidecarSilence, sidecarSilence+sidecarAnswer
-	}
+	silence, answer := s.patience(l)
+	health := silence + answer
 	// The other end of an unused connection was also pinged, and answered.
 	l.heard = max(l.heard, s.loop.Now()-silence*time.Duration(s.tape.Choose(tape.Delays, 4))/4)
 	s.loop.At(l.heard+health, s.servers[l.from].gate, func() {
@@ -158,6 +158,39 @@ func (s *Simulator) watch(l *link) {
 			}
 		}
 	})
+}
+
+// patience returns the silence before the ping on a connection between servers, and the wait for
+// the answer.
+func (s *Simulator) patience(l *link) (silence, answer time.Duration) {
+	if s.servers[l.from].sidecar() {
+		return sidecarSilence, sidecarAnswer
+	}
+	return upstreamSilence, upstreamAnswer
+}
+
+// expire resets the connection of a link when one of its streams has fed a black hole nothing for
+// the time of the fault. A ping is data, too.
+func (s *Simulator) expire(l *link, a *active) {
+	end := vtime.Time(history.Forever)
+	for i, d := range [...]fault.Direction{fault.Up, fault.Down} {
+		if a.covers(d) {
+			end = min(end, a.fed[i]+a.After)
+		}
+	}
+	if both := a.covers(fault.Up) && a.covers(fault.Down); l.watched && !both { // the ping or its answer
+		if silence, _ := s.patience(l); l.heard+silence <= s.loop.Now() {
+			end = max(end, l.heard+silence+a.After)
+		}
+	}
+	if end > s.loop.Now() {
+		s.loop.At(end, nil, func() { s.expire(l, a) })
+		return
+	}
+	if !l.warm || !slices.Contains(l.on, a) {
+		return // the connection has ended before, or the fault is healed
+	}
+	s.breakConnection(l, a)
 }
 
 // answering reports whether the other end of a connection would answer a ping. Such an answer ends
@@ -178,13 +211,17 @@ func (s *Simulator) inject(f fault.Fault) *active {
 		Blocks: f.Blocks(),
 	}}
 	l.on = append(l.on, a)
-	l.carried = 0
+	l.carried, l.asked = 0, 0
 	if impairs(f.Kind) {
 		l.changed = s.loop.Now()
 	}
 	if f.Kind == fault.Cut {
 		l.warm = false
 		s.breakAll(l, a)
+	}
+	if f.Kind == fault.Timeout && f.After > 0 && l.warm {
+		a.fed = [2]vtime.Time{s.loop.Now(), s.loop.Now()}
+		s.expire(l, a)
 	}
 	if l.to == s.etcdEnd() {
 		s.etcdChanged(s.servers[l.from])
@@ -216,6 +253,17 @@ func (s *Simulator) heal(a *active) {
 		s.etcdChanged(s.servers[l.from])
 	}
 	a.record.End = s.loop.Now()
+}
+
+// breakConnection resets the connection of a link, with everything on it.
+func (s *Simulator) breakConnection(l *link, a *active) {
+	a.record.Evidence.Cut++
+	l.warm = false
+	for i := len(l.inFlight) - 1; i >= 0; i-- {
+		if i < len(l.inFlight) && l.inFlight[i].connected { // breaking one may end others
+			l.inFlight[i].broken(errReset)
+		}
+	}
 }
 
 // breakAll resets every connection of a link.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
@@ -82,6 +83,7 @@ type Simulator struct {
 	sharing    history.Sharing
 	operations kept[operation]
 	rounds     kept[round]
+	toxics     []fault.Fault
 	recycled   *history.History
 }
 

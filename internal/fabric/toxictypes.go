@@ -16,13 +16,13 @@ func init() {
 	toxics.Register(fault.LimitDataToxic, new(limitDataToxic))
 }
 
-// timeoutToxic swallows a stream. toxiproxy's own toxic lets the end of a stream through, restarts
-// its timeout with each chunk, ends idle connections when it is removed, and leaks goroutines.
+// timeoutToxic swallows a stream. toxiproxy's own toxic lets the end of a stream through, ends idle
+// connections when it is removed, and leaks goroutines. As there, each chunk starts the time anew.
 type timeoutToxic struct{ toxics.TimeoutToxic }
 
-// swallowed holds the amount of data of a connection that the toxic has swallowed.
+// swallowed says what the toxic has swallowed of a connection.
 type swallowed struct {
-	since time.Time // when the connection met the toxic
+	since time.Time // when it last swallowed data, or met the connection
 	data  bool
 }
 
@@ -32,9 +32,11 @@ func (t *timeoutToxic) NewState() any { return &swallowed{since: time.Now()} }
 // Pipe implements toxics.Toxic.
 func (t *timeoutToxic) Pipe(stub *toxics.ToxicStub) {
 	state := stub.State.(*swallowed)
+	left := func() time.Duration { return time.Until(state.since.Add(time.Duration(t.Timeout) * time.Millisecond)) }
+	var timer *time.Timer
 	var expired <-chan time.Time
 	if t.Timeout > 0 {
-		timer := time.NewTimer(time.Until(state.since.Add(time.Duration(t.Timeout) * time.Millisecond)))
+		timer = time.NewTimer(left())
 		defer timer.Stop()
 		expired = timer.C
 	}
@@ -51,7 +53,10 @@ func (t *timeoutToxic) Pipe(stub *toxics.ToxicStub) {
 				input = nil // the end is swallowed too
 				continue
 			}
-			state.data = true
+			state.since, state.data = time.Now(), true
+			if timer != nil {
+				timer.Reset(left())
+			}
 		}
 	}
 }

@@ -51,8 +51,8 @@ type Fault struct {
 	// Jitter varies Latency by up to this much; whole milliseconds, at most Latency. (latency)
 	Jitter time.Duration `json:"jitter,omitempty"`
 	// After is the time until the connection is broken, in whole milliseconds. For timeout it
-	// counts from the time when the connection met the fault (0: never), for reset from the first
-	// data. (timeout, reset)
+	// counts from the last data of a stream, or from the time when the connection met the fault
+	// (0: never), for reset from the first data. (timeout, reset)
 	After time.Duration `json:"after,omitempty"`
 	// Delay is the time for which the end of a stream is held back, in whole milliseconds, or the
 	// pause after each slice, in whole microseconds. (slow-close, slicer)

@@ -8,9 +8,10 @@ import (
 
 // Latency delays every chunk of data by Latency, varied by up to Jitter, and keeps the order. With
 // both directions a round trip takes twice as long. It acts at once on open connections and counts
-// from the arrival of data. It does not lower the throughput, because up to 1024 chunks are delayed
-// at once. It delays the end of a stream only behind data. Healing releases the held data; adding
-// another toxic releases one chunk.
+// from the time when data was read from the connection: behind a bandwidth or a slicer on the same
+// stream it adds only what those have not used (see [Passage]). It does not lower the throughput,
+// because up to 1024 chunks are delayed at once. It delays the end of a stream only behind data.
+// Healing releases the held data; adding another toxic releases one chunk.
 const Latency Kind = "latency"
 
 var latency = kind{

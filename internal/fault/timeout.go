@@ -3,9 +3,12 @@ package fault
 import "time"
 
 // Timeout is a black hole: it swallows data and the end of the stream. Open and new connections
-// hang. With After they are reset after this time, and without it they hang for ever. Swallowed
-// data does not come back, so healing resets the connections that lost data. Other connections
-// continue.
+// hang. With After they are reset when one of the streams on which the fault acts has carried
+// nothing for this time, and without it they hang for ever. As in toxiproxy, each chunk starts the
+// time anew: on a link with traffic or pings, a stream that carries requests does not end. With
+// both directions, the stream of the answers is silent, and ends that long after its last data.
+// Swallowed data does not come back, so healing resets the connections that lost data. Other
+// connections continue.
 //
 // It blocks requests in any direction: without requests there are no responses. (With direction up,
 // a response that is already on its way still arrives.)

@@ -53,6 +53,7 @@ type Facts struct {
 	comparisons  map[[2]*document]*comparison // filled by compared
 	anyObstacles map[window]Obstacle          // filled by anyObstacle
 	complete     map[completenessKey]completeness
+	deciding     bool // see [Decide]
 }
 
 // process is one incarnation of a server.

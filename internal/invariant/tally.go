@@ -58,6 +58,9 @@ type tally struct {
 	order      []*group
 	doubts     []string
 	crossings  []crossing // rulings on requests that had to cross
+	// rulings and breaches are all rulings and violations. They are kept only if facts.deciding.
+	rulings  []crossing
+	breaches []breach
 }
 
 func newTally(f *Facts) *tally {
@@ -76,6 +79,9 @@ func newTimedTally(f *Facts) *tally {
 func (t *tally) rule(o *observation, r ruling) bool {
 	if r != rulingNone && o != nil && o.crosses() {
 		t.crossings = append(t.crossings, crossing{o, r})
+	}
+	if t.facts.deciding && o != nil {
+		t.rulings = append(t.rulings, crossing{o, r})
 	}
 	switch r {
 	case rulingRight, rulingWrong:
@@ -103,6 +109,9 @@ func (t *tally) violation(b breach, show func() Evidence) {
 		return
 	}
 	t.verdict.Violations++
+	if t.facts.deciding {
+		t.breaches = append(t.breaches, b)
+	}
 	if b.op != nil {
 		t.verdict.Wrong = append(t.verdict.Wrong, b.op)
 	}

@@ -1,0 +1,350 @@
+package lab
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/internal/run"
+	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
+	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim"
+	"github.com/skewproof/skewproof/sim/recorded"
+	"github.com/skewproof/skewproof/sim/tape"
+)
+
+var full = flag.Bool("full", false, "judge the whole corpus and all deviations, not the part that takes a minute")
+
+// expected is what must become of one history. It does not depend on the names of invariants,
+// except for Verdicts, which 'skewproof diff' shows.
+type expected struct {
+	// History is the hash of the history. If it differs, the history has changed, and a difference of
+	// the rest may come from that.
+	History    string `json:"history"`
+	Operations int    `json:"operations"`
+	// Wrong and Undecided are sets of operations: by the finding that explains what is wrong, or
+	// NEW, and by the reason why nothing was decided. The other operations are right. A set is a
+	// list of Audit-IDs, in which "op-3..9" stands for op-3 to op-9.
+	Wrong     map[string]string `json:"wrong,omitempty"`
+	Undecided map[string]string `json:"undecided,omitempty"`
+	// Verdicts are the outcomes, and Kinds the kinds of violations.
+	Verdicts map[string]invariant.Outcome `json:"verdicts"`
+	Kinds    []kind                       `json:"kinds,omitempty"`
+}
+
+type kind struct {
+	Signature invariant.Signature `json:"signature"`
+	Count     int                 `json:"count"`
+	Finding   int                 `json:"finding,omitempty"` // 0: NEW
+}
+
+// judged judges a history, and returns what became of it.
+func judged(t testing.TB, h *history.History) expected {
+	t.Helper()
+	var saved bytes.Buffer
+	if err := history.Write(&saved, h); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(saved.Bytes())
+	verdicts, decisions := invariant.Decide(h)
+	known := findings.For(h.Run.Subject)
+	e := expected{History: hex.EncodeToString(sum[:8]), Operations: len(decisions), Verdicts: map[string]invariant.Outcome{}}
+	wrong, undecided := map[string][]string{}, map[string][]string{}
+	for _, d := range decisions {
+		switch {
+		case len(d.Wrong) > 0:
+			labels := map[string]bool{}
+			for _, s := range d.Wrong {
+				label := "NEW"
+				if f, ok := known.Explain(s); ok {
+					label = fmt.Sprintf("finding %d", f.Number)
+				}
+				labels[label] = true
+			}
+			label := strings.Join(slices.Sorted(maps.Keys(labels)), ", ")
+			wrong[label] = append(wrong[label], d.Operation.ID)
+		case d.Undecided != "":
+			undecided[d.Undecided] = append(undecided[d.Undecided], d.Operation.ID)
+		}
+	}
+	e.Wrong, e.Undecided = sets(wrong), sets(undecided)
+	for _, v := range verdicts {
+		e.Verdicts[v.Name] = v.Outcome
+		for _, one := range v.Evidence {
+			k := kind{Signature: one.Signature.Core(), Count: one.Count}
+			if f, ok := known.Explain(one.Signature); ok {
+				k.Finding = f.Number
+			}
+			i := slices.IndexFunc(e.Kinds, func(o kind) bool { return o.Signature == k.Signature && o.Finding == k.Finding })
+			if i < 0 {
+				e.Kinds = append(e.Kinds, k)
+			} else {
+				e.Kinds[i].Count += k.Count
+			}
+		}
+	}
+	return e
+}
+
+// sets writes lists of IDs as sets.
+func sets(lists map[string][]string) map[string]string {
+	out := map[string]string{}
+	for label, ids := range lists {
+		out[label] = set(ids)
+	}
+	return out
+}
+
+// set writes IDs in order, and IDs with adjacent numbers as a range.
+func set(ids []string) string {
+	number := func(id string) int {
+		digits, ok := strings.CutPrefix(id, "op-")
+		if n, err := strconv.Atoi(digits); ok && err == nil {
+			return n
+		}
+		return -1
+	}
+	ids = slices.Clone(ids)
+	slices.SortFunc(ids, func(a, b string) int {
+		if n, m := number(a), number(b); n >= 0 && m >= 0 {
+			return n - m
+		}
+		return strings.Compare(a, b)
+	})
+	var words []string
+	for i := 0; i < len(ids); {
+		j := i + 1
+		for j < len(ids) && number(ids[i]) >= 0 && number(ids[j]) == number(ids[j-1])+1 {
+			j++
+		}
+		word := ids[i]
+		if j > i+1 {
+			word += ".." + strconv.Itoa(number(ids[j-1]))
+		}
+		words = append(words, word)
+		i = j
+	}
+	return strings.Join(words, " ")
+}
+
+// without returns the operations of one set that are not in another.
+func without(a, b string) string {
+	other := map[string]bool{}
+	for _, id := range members(b) {
+		other[id] = true
+	}
+	return set(slices.DeleteFunc(members(a), func(id string) bool { return other[id] }))
+}
+
+// members returns the IDs of a set.
+func members(of string) (ids []string) {
+	for _, word := range strings.Fields(of) {
+		first, last, ok := strings.Cut(word, "..")
+		from, err := strconv.Atoi(strings.TrimPrefix(first, "op-"))
+		to, err2 := strconv.Atoi(last)
+		if !ok || err != nil || err2 != nil {
+			ids = append(ids, word)
+			continue
+		}
+		for n := from; n <= to; n++ {
+			ids = append(ids, "op-"+strconv.Itoa(n))
+		}
+	}
+	return ids
+}
+
+// report returns the part of a report that a comparison of two runs needs.
+func (e expected) report(name string) reports.RunReport {
+	scenario, subject, _ := strings.Cut(name, "/")
+	r := reports.RunReport{Metadata: reports.Metadata{Scenario: scenario, Subject: subject}}
+	for _, inv := range invariant.All() {
+		i := reports.Invariant{Verdict: invariant.Verdict{Name: inv.Name, Outcome: e.Verdicts[inv.Name]}}
+		for _, k := range e.Kinds {
+			if k.Signature.Invariant != inv.Name {
+				continue
+			}
+			one := reports.Evidence{New: k.Finding == 0}
+			one.Signature, one.Count, one.Sentence = k.Signature, k.Count, k.Signature.String()
+			if k.Finding != 0 {
+				one.Known = &reports.Known{Finding: k.Finding}
+			}
+			i.Evidence = append(i.Evidence, one)
+		}
+		r.Invariants = append(r.Invariants, i)
+	}
+	return r
+}
+
+// differs says how what became of a history differs from what is expected; "" if it does not.
+func (e expected) differs(t testing.TB, name string, got expected) string {
+	t.Helper()
+	if equal(t, e, got) {
+		return ""
+	}
+	var b strings.Builder
+	if e.History != got.History {
+		fmt.Fprintf(&b, "the history has changed (%s, was %s): the plan, the load, the simulator or a saved file is another\n", got.History,
+			e.History)
+	} else {
+		b.WriteString("the history is the same, and the verdict has changed\n")
+	}
+	moved := func(what string, before, after map[string]string) {
+		for _, label := range slices.Sorted(maps.Keys(before)) {
+			if left := without(before[label], after[label]); left != "" {
+				fmt.Fprintf(&b, "no longer %s (%s): %s\n", what, label, shortened(left))
+			}
+		}
+		for _, label := range slices.Sorted(maps.Keys(after)) {
+			if came := without(after[label], before[label]); came != "" {
+				fmt.Fprintf(&b, "now %s (%s): %s\n", what, label, shortened(came))
+			}
+		}
+	}
+	moved("wrong", e.Wrong, got.Wrong)
+	moved("not decided", e.Undecided, got.Undecided)
+	if err := reports.WriteComparisonText(&b, reports.Comparison{Runs: []reports.Diff{reports.Compare(e.report(name),
+		got.report(name))}}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func equal(t testing.TB, a, b expected) bool {
+	t.Helper()
+	x, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := json.Marshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Equal(x, y)
+}
+
+// shortened returns a set that fits on a line.
+func shortened(s string) string {
+	if words := strings.Fields(s); len(words) > 8 {
+		return fmt.Sprintf("%s … (%d more)", strings.Join(words[:8], " "), len(words)-8)
+	}
+	return s
+}
+
+// hold compares what became of histories with a file of what is expected of each. With -update it
+// writes the file. part is true if only a part of the histories was judged.
+func hold(t *testing.T, file string, got map[string]expected, part bool) {
+	t.Helper()
+	if flag.Lookup("update").Value.String() == "true" && !part {
+		save(t, file, got)
+	}
+	want := map[string]expected{}
+	load(t, file, &want)
+	operations, changed := 0, 0
+	for _, e := range got {
+		operations += e.Operations
+	}
+	defer func() {
+		note(strings.TrimSuffix(filepath.Base(file), ".json.gz")+" corpus", len(got), fmt.Sprintf("%d operations; %d histories differ",
+			operations, changed))
+	}()
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		before, ok := want[name]
+		if !ok {
+			t.Errorf("%s: nothing is expected of it: judge the whole corpus with -update", name)
+			continue
+		}
+		if difference := before.differs(t, name, got[name]); difference != "" {
+			changed++
+			t.Errorf("%s: %s", name, difference)
+		}
+	}
+	if len(got) != len(want) && !part {
+		t.Errorf("%d histories were judged, %d are expected", len(got), len(want))
+	}
+}
+
+// A simulated run is made anew from its seed: subjects of the catalogue's scenarios, at the
+// versions that runs have by default.
+const simulatedQPS = 110 // a little more than the scenarios' minimum pressure needs
+
+var simulatedSubjects = []string{scenario.SubjectBuiltin, scenario.SubjectReference, scenario.SubjectNone}
+
+// simulate makes the history of a scenario for a subject.
+func simulate(t testing.TB, s scenario.Scenario, subject string) *history.History {
+	t.Helper()
+	plan := s.Plan(scenario.Parameters{Servers: max(3, s.MinServers), From: run.DefaultFrom, To: run.DefaultTo, Bounds: history.DefaultBounds})
+	simulator := sim.New(sim.Setup{
+		Version: recorded.Get, Sidecar: subject == scenario.SubjectReference,
+		Policy: func(version string) (proxy.Policy, bool) {
+			switch subject {
+			case scenario.SubjectNone:
+				return proxy.Policy{}, false
+			case scenario.SubjectReference:
+				return proxy.Reference(), true
+			}
+			policy, err := run.PresetOf(version)
+			return policy, err == nil
+		},
+	})
+	defer simulator.Close()
+	described := history.Run{
+		Scenario: s.Name, Backend: scenario.BackendSim, Subject: subject, From: run.DefaultFrom, To: run.DefaultTo, Seed: run.DefaultSeed,
+		QPS:   simulatedQPS,
+		About: s.About, Pressure: plan.Pressure, Bounds: plan.Bounds,
+	}
+	for _, server := range plan.Servers {
+		described.Servers = append(described.Servers, history.Server{Name: server.Name, Version: server.Version})
+	}
+	result, err := simulator.Run(&sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: simulatedQPS,
+		Traffic: plan.Traffic}},
+		tape.Seeded(run.DefaultSeed), sim.Options{Run: described, StopAtError: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result.History.Sort()
+	return result.History
+}
+
+// TestSimulatedCorpus judges the simulated catalogue: every scenario for every subject. Without
+// -full it judges a scenario of every family, whichever is first.
+func TestSimulatedCorpus(t *testing.T) {
+	got := map[string]expected{}
+	var mu sync.Mutex
+	seen := map[scenario.Family]bool{}
+	t.Run("runs", func(t *testing.T) {
+		for _, s := range scenarios.All() {
+			if !s.Limits.Allows(scenario.BackendSim) || !*full && seen[s.Family] || s.Name == "long-campaign" {
+				continue
+			}
+			seen[s.Family] = true
+			for _, subject := range simulatedSubjects {
+				if !s.Limits.AllowsSubject(subject) {
+					continue
+				}
+				t.Run(s.Name+"/"+subject, func(t *testing.T) {
+					t.Parallel()
+					e := judged(t, simulate(t, s, subject))
+					mu.Lock()
+					defer mu.Unlock()
+					got[s.Name+"/"+subject] = e
+				})
+			}
+		}
+	})
+	hold(t, "testdata/simulated.json.gz", got, !*full)
+}

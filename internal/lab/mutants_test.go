@@ -1,0 +1,153 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/golden"
+)
+
+var mutants = flag.Bool("mutants", false, "try each mutant of the judge, the engine and the run; each is compiled (10 minutes)")
+
+// mutant is a change of one place of the code that some test must notice.
+type mutant struct {
+	name, file string
+	from, to   string
+}
+
+// readMutants reads testdata/mutants.txt: for each mutant a line with "# " and its name, the file,
+// and the lines that are removed and added. The text that is removed is in one place of the file.
+func readMutants(t *testing.T) (all []mutant) {
+	t.Helper()
+	content, err := os.ReadFile("testdata/mutants.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for block := range strings.SplitSeq("\n"+string(content), "\n# ") {
+		lines := strings.Split(strings.TrimSuffix(block, "\n"), "\n")
+		if len(lines) < 3 {
+			continue
+		}
+		m := mutant{name: lines[0], file: lines[1]}
+		var from, to []string
+		for _, line := range lines[2:] {
+			switch {
+			case strings.HasPrefix(line, "-"):
+				from = append(from, line[1:])
+			case strings.HasPrefix(line, "+"):
+				to = append(to, line[1:])
+			default:
+				t.Fatalf("%s: the line %q begins with neither - nor +", m.name, line)
+			}
+		}
+		m.from, m.to = strings.Join(from, "\n"), strings.Join(to, "\n")
+		all = append(all, m)
+	}
+	return all
+}
+
+// TestMutantsOfTheJudge tries every mutant with -mutants: the tests of its package must fail.
+// Survivors are listed on the page, and their number may only fall. Without -mutants it checks that
+// each mutant still has its place in the code.
+func TestMutantsOfTheJudge(t *testing.T) {
+	const page, root = "../../docs/lab/mutants.md", "../.."
+	all := readMutants(t)
+	mutated := make([]string, len(all))
+	for i, m := range all {
+		content, err := os.ReadFile(filepath.Join(root, m.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(content), m.from); n != 1 {
+			t.Errorf("%s: %s has the text %d times, want once:\n%s", m.name, m.file, n, m.from)
+		}
+		mutated[i] = strings.Replace(string(content), m.from, m.to, 1)
+	}
+	if !*mutants || t.Failed() {
+		return
+	}
+	killers := make([]string, len(all))
+	var workers sync.WaitGroup
+	next := make(chan int)
+	for range 2 {
+		workers.Go(func() {
+			for i := range next {
+				killers[i] = tryMutant(t, root, all[i], mutated[i])
+			}
+		})
+	}
+	for i := range all {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	var b strings.Builder
+	survivors := 0
+	for i, m := range all {
+		by := "`" + killers[i] + "`"
+		if killers[i] == "" {
+			survivors++
+			by = "**survives**"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", m.name, m.file, by)
+	}
+	note("mutants", len(all), fmt.Sprintf("%d survive", survivors))
+	kept, _ := os.ReadFile(page)
+	if was := strings.Count(string(kept), "**survives**"); len(kept) > 0 && survivors > was {
+		t.Errorf("%d mutants survive, %d did before", survivors, was)
+	}
+	golden.Hold(t, page, fmt.Sprintf(mutantsPage, len(all), survivors)+b.String())
+}
+
+const mutantsPage = `# Mutants of the judge, the engine and the run
+
+Each changes one place of the code by hand, and the tests of its package must notice it. The last
+column names the first test that fails. ` + "`make mutants-judge`" + ` compiles and tries each of the %d; %d
+survive.
+
+| change | file | noticed by |
+|---|---|---|
+`
+
+// failed finds the name of the first test that failed.
+var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+
+// tryMutant runs the tests of the mutant's package on the changed file, without changing the file
+// itself. It returns the first test that fails, or "".
+func tryMutant(t *testing.T, root string, m mutant, content string) string {
+	dir := t.TempDir()
+	file, err := filepath.Abs(filepath.Join(root, m.file))
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+	encoded, err := json.Marshal(map[string]map[string]string{"Replace": {file: changed}})
+	if err := errors.Join(err, os.WriteFile(changed, []byte(content), 0o600), os.WriteFile(overlay, encoded, 0o600)); err != nil {
+		t.Error(err)
+		return ""
+	}
+	command := exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-gcflags=all=-dwarf=false", "-vet=off", "-count=1", "-timeout=5m",
+		"-overlay", overlay, "./"+filepath.Dir(m.file))
+	command.Dir = root
+	out, err := command.CombinedOutput()
+	switch found := failed.FindSubmatch(out); {
+	case err == nil:
+		t.Logf("%s: no test notices it", m.name)
+		return ""
+	case found != nil:
+		return string(found[1])
+	default:
+		t.Errorf("%s: it cannot be tried: %v\n%s", m.name, err, out)
+		return ""
+	}
+}
