@@ -43,9 +43,6 @@ type Flags struct {
 	Recordings []string
 }
 
-// uidHeaders is the flag that lets peers pass on the UID of a user.
-const uidHeaders = "requestheader-uid-headers"
-
 // runtimeConfig is the flag that switches APIs on and off.
 const runtimeConfig = "runtime-config"
 
@@ -88,7 +85,7 @@ func (f Flags) All() []gates.Set {
 // words returns the flags that decide about the Mixed Version Proxy.
 func (f Flags) words() (words []string) {
 	for _, s := range f.All() {
-		if slices.Contains([]string{history.FeatureGates, runtimeConfig, "emulated-version", uidHeaders}, s.Name) ||
+		if slices.Contains([]string{history.FeatureGates, runtimeConfig, "emulated-version", gates.UIDHeaders}, s.Name) ||
 			strings.HasPrefix(s.Name, "peer-") {
 			words = append(words, s.String())
 		}
@@ -137,7 +134,9 @@ func Make(o Options) reports.UpgradePlan {
 	p.Metrics = metrics(from, to)
 	p.Stop, p.Back = stop(p, then), back(p)
 	p.Rehearsal = []reports.PlanScenario{}
-	for _, r := range rehearsal(o.Findings, p, asked, o.Flags) {
+	runs := rehearsal(o.Findings, p, asked, o.Flags)
+	p.Notes = append(p.Notes, lackOf(runs)...)
+	for _, r := range runs {
 		p.Rehearsal = append(p.Rehearsal, reports.PlanScenario{Name: r.spec.Scenario, Why: r.why, Command: r.spec.Command()})
 	}
 	return p

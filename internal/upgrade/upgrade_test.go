@@ -16,6 +16,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/yaml"
 
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/golden"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/run"
@@ -477,6 +478,38 @@ func TestTheRehearsalCanBeRun(t *testing.T) {
 		}
 		if len(names) > mostScenarios || !strings.HasPrefix(strings.Join(names, " "), c.want) || c.want == "" && len(names) > 0 {
 			t.Errorf("%s → %s with %+v: %q, want %q first", c.from, c.to, c.flags, names, c.want)
+		}
+	}
+}
+
+// The servers of a rehearsal have every flag that 'skewproof run' accepts. The plan names the
+// others, with the reason, except those that kubeadm gives.
+func TestTheRehearsalHasTheFlags(t *testing.T) {
+	file := []gates.Set{
+		{Name: "etcd-servers", Value: "https://10.0.0.1:2379"}, {Name: "advertise-address", Value: "10.0.0.1", From: gates.FromKubeadm},
+		{Name: "proxy-client-cert-file", Value: "/a.crt", From: gates.FromKubeadm}, {Name: "proxy-client-key-file", Value: "/a.key", From: gates.FromKubeadm},
+		{Name: "goaway-chance", Value: "0.001"}, {Name: "profiling", Bare: true}, {Name: "encryption-provider-config", Value: "/etc/kubernetes/e.yaml"},
+		{Name: "external-hostname", Value: "$(HOST)"}, {Name: history.FeatureGates, Value: "kube:WatchList=f," + gateOn},
+	}
+	p := planOf(t, "v1.36.3", "v1.37.1", Flags{File: file, PeerCAFile: peerCA})
+	notes := strings.Join(p.Notes, "\n")
+	for _, want := range []string{"`--etcd-servers`. Reason: the run cannot give servers this value, because the run starts its own etcd",
+		"`--encryption-provider-config`, `--peer-ca-file`. Reason: this is a file of a node.", "`--external-hostname`. Reason: the value of the variable"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("the notes lack %q:\n%s", want, notes)
+		}
+	}
+	if strings.Contains(notes, "advertise-address") {
+		t.Errorf("kubeadm gives --advertise-address:\n%s", notes)
+	}
+	if len(p.Rehearsal) < 2 {
+		t.Fatalf("%d scenarios", len(p.Rehearsal))
+	}
+	for _, s := range p.Rehearsal {
+		for _, want := range []string{"goaway-chance=0.001", "profiling", "feature-gates=WatchList=false"} {
+			if !strings.Contains(s.Command, "--kube-apiserver-flag "+want) {
+				t.Errorf("%s lacks %s", s.Command, want)
+			}
 		}
 	}
 }
