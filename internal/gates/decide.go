@@ -114,10 +114,11 @@ func Decide(name string, flags []Set, directories ...string) (Decision, error) {
 		return d, err
 	case err != nil:
 		d.Notes = append(d.Notes, fmt.Sprintf("Not checked: whether %s has these flags and feature gates, because they are not recorded. `skewproof plan --record %s` records them.", name, name))
-	case r.Source != "":
-		d.Notes = append(d.Notes, fmt.Sprintf("Not checked: whether %s has these flags, and which of its feature gates are locked or depend on others. Only the stages and defaults of its gates are recorded.", r.Version))
 	case r.Version != name:
 		d.Notes = append(d.Notes, fmt.Sprintf("The flags and feature gates of %s are not recorded. Those of %s stand in for them.", name, r.Version))
+	}
+	if r.Source != "" {
+		d.Notes = append(d.Notes, fmt.Sprintf("Not checked, since not recorded: flags of %s, locks and dependencies of its gates.", r.Version))
 	}
 	return d.with(r.completed(name, flags), flags)
 }
@@ -313,6 +314,15 @@ func (d Decision) headers() (reasons []string) {
 // apisRefused are the refusals of APIEnablementOptions.Validate (k8s.io/apiserver), and those of
 // MergeAPIResourceConfigs about keys and values.
 func apisRefused(apis cliflag.ConfigurationMap, groups []string, fairness string) (reasons []string) {
+	for key, value := range apis { // Complete (pkg/controlplane/apiserver/options)
+		switch first, second, _ := strings.Cut(key, "/"); {
+		case first == "v1", first == "api" && strings.HasPrefix(second+"/", "v1/"):
+			delete(apis, key)
+			apis["/v1"] = value
+		case key == "api/legacy":
+			delete(apis, key)
+		}
+	}
 	for _, key := range []string{"flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all"} { // validateAPIPriorityAndFairness
 		if value := apis[key]; value == "false" && fairness == "true" {
 			reasons = append(reasons, fmt.Sprintf("--runtime-config=%s=false conflicts with --enable-priority-and-fairness=true", key))

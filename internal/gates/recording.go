@@ -68,17 +68,18 @@ func Find(name string, directories ...string) (Recording, error) {
 	if err != nil {
 		return Recording{}, err
 	}
-	if r, ok := parsed.Load(string(body)); ok {
+	key := of + string(body)
+	if r, ok := parsed.Load(key); ok {
 		return r.(Recording), nil
 	}
 	r, err := Parse(of, body)
 	if err == nil {
-		parsed.Store(string(body), r)
+		parsed.Store(key, r)
 	}
 	return r, err
 }
 
-// parsed has the recordings that were read, by their text, because a plan asks for them many times.
+// parsed has the recordings that were read, because a plan asks for them many times.
 var parsed sync.Map
 
 // Parse reads a recording.
@@ -86,10 +87,11 @@ func Parse(of string, body []byte) (r Recording, err error) {
 	if err := json.Unmarshal(body, &r); err != nil {
 		return Recording{}, fmt.Errorf("read the flags and feature gates of %s: %w", of, err)
 	}
-	if r.Version != of || len(r.Gates) == 0 || (len(r.Flags) == 0) == (r.Source == "") {
+	if r.Version != of && r.Version != recorded.As(of) || len(r.Gates) == 0 || (len(r.Flags) == 0) == (r.Source == "") {
 		return Recording{}, fmt.Errorf("read the flags and feature gates of %s: it has %d gates and %d flags of %q",
 			of, len(r.Gates), len(r.Flags), r.Version)
 	}
+	r.Version = of
 	if _, err := r.featureGate(); err != nil {
 		return Recording{}, err
 	}

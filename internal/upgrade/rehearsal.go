@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
@@ -40,7 +42,7 @@ func Rehearsal(o Options, p reports.UpgradePlan) (specs []run.Spec) {
 // rehearsal returns the scenarios that cover the plan: the upgrade with the flags of the servers,
 // then with the proxy on, and the fewest scenarios that show the findings, harmful ones first.
 func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (chosen []rehearsed) {
-	if !asked.Old.Starts || !asked.New.Starts {
+	if !asked.Old.Starts || !asked.New.Starts || semver.Prerelease(p.From)+semver.Prerelease(p.To) != "" {
 		return nil
 	}
 	add := func(name, why string) bool {

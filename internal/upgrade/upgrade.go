@@ -195,8 +195,10 @@ func notes(o Options, p reports.UpgradePlan) (notes []string) {
 			notes = append(notes, fmt.Sprintf("There is no recording of what %s serves by default, so the plan cannot say which resources need `--runtime-config`. `skewproof plan --record %s` records it.", r.All.Name, r.All.Name))
 		}
 		if _, err := presetOf(r.All.Name); err != nil {
-			notes = append(notes, fmt.Sprintf("No finding was checked with %s. The plan treats it like the newest version that has findings.",
-				r.All.Name))
+			notes = append(notes, fmt.Sprintf("No finding was checked with %s: it counts as the newest version that has some.", r.All.Name))
+		}
+		if semver.Prerelease(r.All.Name) != "" {
+			notes = append(notes, fmt.Sprintf("No rehearsal: kube-apiserver %s cannot be built with published modules.", r.All.Name))
 		}
 	}
 	return slices.Compact(append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default."))

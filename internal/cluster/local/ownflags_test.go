@@ -166,7 +166,7 @@ func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 		"api/ga=true,batch/v1=False, /v1/pods=0": "", "apps/v1,batch/v1=true": "", "": "", "api/ga=true,": "",
 		"api/all=false,apps/v1": "conflicts with --enable-priority-and-fairness", "api/all=false,api/ga=true,flowcontrol.apiserver.k8s.io/v1=true": "",
 		"api/all": "invalid value api/all=", "api/all=True": "invalid value api/all=True", "api/beta=1": "invalid value api/beta=1",
-		"v1=false": "runtime-config invalid key v1", "apps/v1=yes": "invalid value of apps/v1: yes",
+		"v1=true": "", "apps=false": "runtime-config invalid key apps", "apps/v1=yes": "invalid value of apps/v1: yes",
 		"apps/v1/Deployments=false": "lowercase plural", "api/all=false": "with only api/all=false", "apps.example/v1": "unknown api groups apps.example/v1",
 	} {
 		_, err := CheckOwn(history.OwnFlags{RuntimeConfig: &list}, []Start{usual})
