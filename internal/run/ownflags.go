@@ -10,7 +10,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
-	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -30,11 +29,11 @@ func (p *Plan) checkOwn(given func(i int, s scenario.Server) ([]string, error)) 
 	seen := map[string]bool{} // servers that are started in the same way differ in addresses only
 	for i, server := range p.Schedule.Servers {
 		for _, s := range starts(p.Schedule, server) {
-			if how := s.Version + " " + s.Setup.String(); seen[how] {
+			how := s.Version + " " + s.Setup.String()
+			if seen[how] {
 				continue
-			} else {
-				seen[how] = true
 			}
+			seen[how] = true
 			args, err := given(i, s)
 			if err != nil {
 				return err
@@ -65,7 +64,7 @@ func starts(plan scenario.Plan, server scenario.Server) []scenario.Server {
 }
 
 // askOwn prints what is not known about the user's own flags, and asks the user's own
-// kube-apiservers whether they take them. The error names the first flag that one refuses.
+// kube-apiservers whether they take them. The error has the words of the first that refuses.
 func (p *Plan) askOwn(ctx context.Context, out io.Writer) error {
 	for _, note := range p.notes {
 		fmt.Fprintf(out, "%s\n\n", note)
@@ -74,43 +73,24 @@ func (p *Plan) askOwn(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var ask [][]string // what is asked together
-	var gates []string
-	for _, f := range p.Spec.own().Flags {
-		switch name, _, _ := strings.Cut(f, "="); name {
-		case history.FeatureGates, "emulated-version", "min-compatibility-version":
-			gates = append(gates, "--"+f) // the version decides which gates there are
-		default:
-			ask = append(ask, []string{"--" + f})
-		}
-	}
-	if len(gates) > 0 {
-		ask = append(ask, gates)
-	}
+	own := p.Spec.own()
 	for _, version := range p.Schedule.Versions() {
 		path, ok := programs[apiserverOf(version)]
-		if !ok {
+		if !ok || len(own.Flags) == 0 {
 			continue
 		}
-		for _, flags := range ask {
-			refused := binaries.Takes(ctx, path, flags...)
-			if refused == nil {
-				continue
-			}
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			has, err := binaries.Flags(ctx, path)
-			if err != nil {
-				return fmt.Errorf("ask kube-apiserver %s for its flags: %w", version, err)
-			}
-			hint := ""
-			if name, _, _ := strings.Cut(strings.TrimPrefix(flags[0], "--"), "="); len(flags) == 1 && !slices.Contains(has, name) {
-				hint = fault.Nearest(name, has)
-			}
-			return Usagef("--kube-apiserver-flag %s: kube-apiserver %s refuses it: %w%s",
-				strings.TrimPrefix(strings.Join(flags, " "), "--"), version, refused, hint)
+		refused := binaries.Takes(ctx, path, history.OwnFlags{Flags: own.Flags}.Words()...)
+		if refused == nil {
+			continue
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		has, err := binaries.Flags(ctx, path)
+		if err != nil {
+			return fmt.Errorf("ask kube-apiserver %s for its flags: %w", version, err)
+		}
+		return Usagef("--kube-apiserver-flag %s: kube-apiserver %s refuses it: %w%s", strings.Join(own.Flags, " "), version, refused, local.Meant(own, has))
 	}
 	return nil
 }

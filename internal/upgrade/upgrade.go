@@ -181,8 +181,12 @@ func counted(n int, noun string) string {
 
 func notes(o Options, p reports.UpgradePlan) (notes []string) {
 	notes = slices.Clone(o.Notes)
-	for _, version := range []string{p.From, p.To} {
-		notes = append(notes, decide(version, o.Flags).Notes...)
+	sides := []recorded.Recording{o.From, o.To}
+	if p.From == p.To {
+		sides = sides[:1]
+	}
+	for _, r := range sides {
+		notes = append(notes, decide(r.All.Name, o.Flags).Notes...)
 	}
 	if p.From == p.To {
 		notes = append(notes, "Both versions are the same. This plan is for a change of flags.")
@@ -190,7 +194,7 @@ func notes(o Options, p reports.UpgradePlan) (notes []string) {
 	if skips(p.From, p.To) {
 		notes = append(notes, fmt.Sprintf("Kubernetes supports kube-apiservers of two versions side by side only if these are at most one minor version apart. %s and %s are further apart: upgrade one minor version at a time.", p.From, p.To))
 	}
-	for _, r := range []recorded.Recording{o.From, o.To} {
+	for _, r := range sides {
 		if r.Default == nil {
 			notes = append(notes, fmt.Sprintf("There is no recording of what %s serves by default, so the plan cannot say which resources need `--runtime-config`. `skewproof plan --record %s` records it.", r.All.Name, r.All.Name))
 		}
@@ -201,7 +205,7 @@ func notes(o Options, p reports.UpgradePlan) (notes []string) {
 			notes = append(notes, fmt.Sprintf("No rehearsal: kube-apiserver %s cannot be built with published modules.", r.All.Name))
 		}
 	}
-	return slices.Compact(append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default."))
+	return append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default.")
 }
 
 // skips reports whether two versions are more than one minor version apart.

@@ -119,11 +119,11 @@ func TestClaims(t *testing.T) {
 // From v1.37.1 to v1.38.0-beta.0 nothing changes by default. Its gates are recorded, its flags are
 // not.
 func TestAPlanForABeta(t *testing.T) {
-	p := planOf(t, "v1.37.1", "v1.38.0-beta.0", Flags{FeatureGates: "StatefulSetRecreateStrategy=true"})
+	p := planOf(t, "v1.37.1", "v1.38.0-beta.0", Flags{FeatureGates: "AllocatorPoolBufferCap=true"})
 	if len(p.Appears) != 0 || len(p.Vanishes) != 4 || len(byDefault(p.Vanishes)) != 0 {
 		t.Errorf("it appears %+v, and vanishes %+v", p.Appears, p.Vanishes)
 	}
-	if s := p.Protection[0]; s.Old.Starts || !s.New.Starts || !strings.Contains(s.Old.Why, "unrecognized feature gate: StatefulSetRecreateStrategy") {
+	if s := p.Protection[0]; s.Old.Starts || !s.New.Starts || !strings.Contains(s.Old.Why, "unrecognized feature gate: AllocatorPoolBufferCap") {
 		t.Errorf("%+v", s)
 	}
 	if notes := strings.Join(p.Notes, "\n"); !strings.Contains(notes, "not recorded: flags of v1.38.0-beta.0") || !strings.Contains(notes, "No rehearsal") {

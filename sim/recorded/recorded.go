@@ -114,8 +114,8 @@ func Names(directories ...string) []string {
 	return slices.Compact(names)
 }
 
-// Released returns the names of all recorded releases without pre-releases, whose modules nobody can
-// build with published ones.
+// Released returns the names of all recorded releases without pre-releases, whose modules nobody
+// can build with published ones.
 func Released() []string {
 	return slices.DeleteFunc(Names(), func(v string) bool { return semver.Prerelease(v) != "" })
 }

@@ -206,15 +206,21 @@ func (s Start) check(o history.OwnFlags) (notes []string, err error) {
 		}
 	}
 	if !after.Starts {
-		hint := ""
-		for _, f := range o.Others() {
-			if has := after.Flags(); hint == "" && !slices.Contains(has, f[0]) {
-				hint = fault.Nearest(f[0], has)
-			}
-		}
-		return nil, &Refused{Why: fmt.Errorf("kube-apiserver %s does not start with them: %s%s", s.Version, strings.Join(after.Reasons, "; "), hint)}
+		return nil, &Refused{Why: fmt.Errorf("kube-apiserver %s does not start with them: %s%s", s.Version, strings.Join(after.Reasons, "; "),
+			Meant(o, after.Flags()))}
 	}
 	return after.Notes, nil
+}
+
+// Meant is the end of an error about flags that a server refuses: what may be meant by one that it
+// does not have.
+func Meant(o history.OwnFlags, has []string) (hint string) {
+	for _, f := range o.Others() {
+		if !slices.Contains(has, f[0]) {
+			hint = cmp.Or(hint, fault.Nearest(f[0], has))
+		}
+	}
+	return hint
 }
 
 // decide decides what a server does with a command line. Flags without a value are left out.
