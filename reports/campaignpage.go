@@ -15,6 +15,7 @@ var (
 type campaignDocument struct {
 	*Campaign
 	head
+	*described
 	ErrorPercent float64
 	JSON         string
 	Kinds        []kindRow
@@ -27,7 +28,7 @@ type campaignDocument struct {
 // WriteCampaignHTML writes a campaign as one self-contained page without scripts; see [WriteHTML].
 func WriteCampaignHTML(w io.Writer, c *Campaign) error {
 	return writePage(w, campaignPage, campaignDocument{
-		Campaign: c, head: campaignHead, ErrorPercent: 100 * DistinctError, JSON: CampaignJSON, Kinds: newKinds(c), Growth: newGrowth(c),
+		Campaign: c, head: campaignHead, described: newDescribed(), ErrorPercent: 100 * DistinctError, JSON: CampaignJSON, Kinds: newKinds(c), Growth: newGrowth(c),
 		Grid: newCoverage(c.Real), Gaps: newGaps(c), States: newReached(c),
 	})
 }
@@ -63,7 +64,7 @@ func (c *Campaign) NewRemoval(n int) bool {
 func (d campaignDocument) First(invariant string) string {
 	for n, f := range d.Findings {
 		if f.Invariant == invariant {
-			return fmt.Sprintf("finding-%d", n+1)
+			return fmt.Sprintf("violation-%d", n+1)
 		}
 	}
 	return ""

@@ -21,7 +21,7 @@ type kindRow struct {
 func newKinds(c *Campaign) (rows []kindRow) {
 	for i := range c.Findings {
 		f := &c.Findings[i]
-		rows = append(rows, kindRow{f, fmt.Sprintf("finding-%d", i+1), c.Decides(f.Grade),
+		rows = append(rows, kindRow{f, fmt.Sprintf("violation-%d", i+1), c.Decides(f.Grade),
 			100 * float64(f.Schedules) / float64(max(c.Schedules, 1))})
 	}
 	slices.SortStableFunc(rows, func(a, b kindRow) int {
@@ -54,7 +54,7 @@ func newGrowth(c *Campaign) (plots []plot) {
 		for n, at := range kinds.points[1 : len(kinds.points)-1] {
 			f := bySeed(c)[n]
 			p.Marks = append(p.Marks, plotMark{
-				X: x.at(at.x), Y: y.at(at.y), Href: fmt.Sprintf("#finding-%d", f+1), Class: kindClass(c.Findings[f]),
+				X: x.at(at.x), Y: y.at(at.y), Href: fmt.Sprintf("#violation-%d", f+1), Class: kindClass(c.Findings[f]),
 				Name: fmt.Sprintf("after %s: %s", counted(int(at.x), "schedule"), c.Findings[f].ViolationKind),
 			})
 		}
@@ -182,7 +182,7 @@ func newGaps(c *Campaign) (rows []gapRow) {
 	for _, gap := range c.Real.Gaps {
 		row := gapRow{Text: gap}
 		if i := slices.IndexFunc(c.Findings, func(f CampaignFinding) bool { return f.ViolationKind.String() == gap }); i >= 0 {
-			row.Link = fmt.Sprintf("finding-%d", i+1)
+			row.Link = fmt.Sprintf("violation-%d", i+1)
 		}
 		rows = append(rows, row)
 	}

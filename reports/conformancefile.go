@@ -185,6 +185,7 @@ var (
 type conformanceDocument struct {
 	ConformanceReport
 	head
+	*described
 	Lists       []conformanceList
 	Grid        conformanceGrid
 	YAML, JUnit string
@@ -199,7 +200,10 @@ type conformanceList struct {
 // WriteConformanceHTML writes the report as one self-contained page without scripts, like
 // [WriteHTML]. The page links to the reports of the runs, which are in the same directory.
 func WriteConformanceHTML(w io.Writer, c ConformanceReport) error {
-	d := conformanceDocument{ConformanceReport: c, head: conformanceHead, Grid: newConformanceGrid(c), YAML: ConformanceFile, JUnit: JUnitFile}
+	d := conformanceDocument{
+		ConformanceReport: c, head: conformanceHead, described: newDescribed(), Grid: newConformanceGrid(c), YAML: ConformanceFile, JUnit: JUnitFile,
+	}
+	d.Grid.described = d.described
 	for _, list := range []struct {
 		title string
 		of    func(ConformanceScenario) bool

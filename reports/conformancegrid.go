@@ -10,6 +10,7 @@ import (
 // conformanceGrid has a row for each scenario that was run. Its columns are the causes of
 // violations, and the invariants.
 type conformanceGrid struct {
+	*described // nil if nobody reads the titles
 	Causes     []gridCause
 	Invariants []invariant.Invariant
 	Rows       []gridRow

@@ -18,6 +18,7 @@ var (
 type matrixDocument struct {
 	VersionMatrix
 	head
+	*described
 	Parts []matrixPart
 	JSON  string
 }
@@ -33,7 +34,7 @@ type matrixPart struct {
 // WriteMatrixHTML writes the matrix as one self-contained page without scripts, like [WriteHTML].
 // The page links to the reports of the runs, which are in the same directory.
 func WriteMatrixHTML(w io.Writer, m VersionMatrix) error {
-	d := matrixDocument{VersionMatrix: m, head: matrixHead, JSON: MatrixJSON}
+	d := matrixDocument{VersionMatrix: m, head: matrixHead, described: newDescribed(), JSON: MatrixJSON}
 	for n, pair := range m.Pairs {
 		part := matrixPart{VersionPair: pair}
 		for _, c := range m.Cells {

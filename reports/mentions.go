@@ -35,11 +35,59 @@ func newNotes(r RunReport, known findings.Catalogue) (notes []FindingNote) {
 	}
 	for _, f := range known {
 		if named[f.Number] {
-			notes = append(notes, FindingNote{f.Number, f.Title, f.Symptom, f.Impact, f.Versions, f.Disclosure})
+			notes = append(notes, newNote(f))
 		}
 	}
 	slices.SortFunc(notes, func(a, b FindingNote) int { return a.Number - b.Number })
 	return notes
+}
+
+// described links the findings that a page about many runs names, and describes those that it has
+// linked. All fields are in use after newDescribed only.
+type described struct {
+	findings findings.Catalogue
+	links    mentions
+	named    map[string]bool // the links that the page has
+}
+
+func newDescribed() *described {
+	d := &described{findings.All(), mentions{}, map[string]bool{}}
+	for _, f := range d.findings {
+		d.links[strconv.Itoa(f.Number)] = fmt.Sprintf("#finding-%d", f.Number)
+	}
+	return d
+}
+
+// Linked links the findings in a text.
+func (d *described) Linked(text string) []part {
+	parts := d.links.in(text)
+	for _, p := range parts {
+		d.named[p.Link] = true
+	}
+	return parts
+}
+
+// Attributed links the findings that explain violations of a profile.
+func (d *described) Attributed(p ProfileResult) (view struct {
+	ProfileResult
+	Words []part
+}) {
+	view.ProfileResult, view.Words = p, d.Linked(p.FindingWords())
+	return view
+}
+
+// Described describes the findings that the page has linked so far.
+func (d *described) Described() (notes []FindingNote) {
+	for _, f := range d.findings {
+		if d.named[d.links[strconv.Itoa(f.Number)]] {
+			notes = append(notes, newNote(f))
+		}
+	}
+	return notes
+}
+
+func newNote(f findings.Finding) FindingNote {
+	return FindingNote{f.Number, f.Title, f.Symptom, f.Impact, f.Versions, f.Disclosure}
 }
 
 // part is a part of a text. Link is empty, or leads to a part of the page.

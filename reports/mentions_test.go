@@ -1,10 +1,14 @@
 package reports
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/net/html"
 
 	"github.com/skewproof/skewproof/reports/findings"
 )
@@ -63,5 +67,38 @@ func TestMissingFindingsAreDescribed(t *testing.T) {
 	r.Verdict.Missing = []Known{{Finding: 43}}
 	if notes := newNotes(r, findings.All()); notes[len(notes)-1].Number != 43 {
 		t.Errorf("the last finding is %+v", notes[len(notes)-1])
+	}
+}
+
+// Pages about many runs link every finding that they name to a description on the page.
+func TestPagesOfManyRunsDescribeTheirFindings(t *testing.T) {
+	suite, matrix, campaign := smallConformance(), smallMatrix(), smallCampaign()
+	suite.Scenarios[0].Core.Findings, suite.Scenarios[0].Extended.Reason = []int{2, 7}, "violated (finding 9)"
+	matrix.Cells[0].Core.Findings = []int{2, 1000} // the second one is the user's own
+	campaign.Findings[0].Finding = 2
+	for name, c := range map[string]struct {
+		page  *html.Node
+		wants []int
+	}{
+		"conformance": {renderConformance(t, suite), []int{2, 7, 9}}, "matrix": {renderMatrix(t, matrix), []int{2}},
+		"campaign": {renderCampaign(t, campaign), []int{2}},
+	} {
+		leads, said := map[string]bool{}, text(c.page)
+		for _, a := range elements(c.page, "a") {
+			for _, attribute := range a.Attr {
+				leads[attribute.Val] = true
+			}
+		}
+		for _, number := range c.wants {
+			known := findings.All()
+			f := known[slices.IndexFunc(known, func(f findings.Finding) bool { return f.Number == number })]
+			if !leads["#finding-"+strconv.Itoa(number)] || strings.Count(said, fmt.Sprintf("Finding %d: ", number)) != 1 ||
+				!strings.Contains(said, strings.ReplaceAll(f.Symptom, "`", "")) {
+				t.Errorf("%s: finding %d is not linked, or not described once", name, number)
+			}
+		}
+		if leads["#finding-1000"] || strings.Contains(said, "Finding 12: ") {
+			t.Errorf("%s: a finding is linked that the page does not describe, or described that it does not name", name)
+		}
 	}
 }

@@ -81,7 +81,7 @@ func scenarioNames() (names []string) {
 // pairs returns the pairs of consecutive recorded versions, and those of the matrix.
 func pairs() []string {
 	all := suite.MatrixPairs()
-	names := recorded.Names()
+	names := slices.CompactFunc(recorded.Released(), func(a, b string) bool { return semver.MajorMinor(a) == semver.MajorMinor(b) })
 	for i := 1; i < len(names); i++ {
 		all = append(all, names[i-1]+".."+names[i])
 	}
@@ -177,7 +177,7 @@ func completeRecorded(cmd *cobra.Command, _ []string, _ string) ([]cobra.Complet
 // which it is recorded what they serve.
 func completeVersions(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	cached, _ := (&binaries.Store{}).List() // damaged entries are omitted
-	versions := recorded.Names()
+	versions := recorded.Released()
 	for _, b := range cached {
 		if b.Component == binaries.KubeAPIServer {
 			versions = append(versions, b.Version)

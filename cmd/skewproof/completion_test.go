@@ -93,6 +93,8 @@ func TestCompletionOfVersionsContextsAndExplanations(t *testing.T) {
 		not   string
 	}{
 		{[]string{"plan", "--from", ""}, "v1.36.3", "v1.38.0"},
+		{[]string{"plan", "--to", ""}, "v1.38.0-beta.0", ""},
+		{[]string{"run", "--to", ""}, "v1.37.1", "v1.38.0-beta.0"},
 		{[]string{"plan", "--documents", own, "--to", ""}, "v1.38.0", ""},
 		{[]string{"explore", "--to", ""}, "v1.37.1", ""},
 		{[]string{"explore", "--versions", "v1.36.3,"}, "v1.36.3,v1.37.1", ""},
@@ -158,7 +160,7 @@ func TestCompletionOfHeldRuns(t *testing.T) {
 		"step _out/held break-discovery a /apis |": {"breaks-off", "cut-short"},
 	} {
 		if want == nil {
-			want = recorded.Names()
+			want = recorded.Released()
 		}
 		got := completed(t, strings.Split(strings.TrimSuffix(line, "|"), " ")...)
 		got = slices.DeleteFunc(got, func(s string) bool { return s == "" || strings.HasPrefix(s, ":") })

@@ -42,7 +42,7 @@ func TestCompletion(t *testing.T) {
 		"run ":              names,
 		"run --subject ":    {"builtin", "none", "reference"},
 		"run --backend ":    {"existing", "kind", "local", "sim"},
-		"run quiet --from ": recorded.Names(), // the cache is empty
+		"run quiet --from ": recorded.Released(), // the cache is empty
 	} {
 		words := strings.Split(line, " ")
 		out, err := call(t, append([]string{"__complete"}, words...)...)

@@ -42,6 +42,21 @@ func TestKnownFailuresDoNotHideThatNothingWasProved(t *testing.T) {
 	}
 }
 
+// That holds for every command that judges: 2 with --known, and 1 without it.
+func TestWhatIsNotDecidedIsNotKnown(t *testing.T) {
+	for _, line := range []string{
+		"conformance --backend sim --labels quiet --qps 5",
+		"matrix --backend sim --scenarios quiet --subjects builtin --pairs v1.36.3..v1.37.1", // without a negative control
+	} {
+		for known, want := range map[string]int{" --known": exitInconclusive, "": exitFail} {
+			words := strings.Fields(line + known + " --out " + filepath.Join(t.TempDir(), "out"))
+			if out, err := call(t, words...); exitCodeOf(err) != want || !strings.Contains(out, "INCONCLUSIVE") {
+				t.Errorf("%s%s: exit code %d (%v), output:\n%s", line, known, exitCodeOf(err), err, out)
+			}
+		}
+	}
+}
+
 // A violation that no finding explains stays a failure, such as one of a cluster without a proxy.
 func TestWhatIsNotKnownFails(t *testing.T) {
 	out, err := call(t, "run", "quiet", "--backend", "sim", "--subject", "none", "--known", "--out", filepath.Join(t.TempDir(), "none"))

@@ -20,6 +20,7 @@ import (
 func main() { os.Exit(execute(os.Args[1:])) }
 
 func execute(words []string) int {
+	run.SilenceClients()
 	root := newRoot()
 	cmd, _, unknown := root.Find(words)
 	ours := unknown == nil && cmd.Hidden // skewproof has started this process, and tells the user what there is to tell

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/semver"
-	"k8s.io/klog/v2"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/config"
@@ -94,7 +92,6 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 			if err != nil {
 				return err
 			}
-			klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // it warns of every gate that is set
 			options := upgrade.Options{From: older, To: newer, Flags: asked, Notes: notes, Findings: findings.All(), Version: run.Version()}
 			plan := upgrade.Make(options)
 			if rehearsed {

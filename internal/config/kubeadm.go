@@ -177,7 +177,7 @@ func (k *kubeadmFile) finish(f *File) error {
 		{"requestheader-username-headers", "X-Remote-User"},
 	} {
 		if own[1] != "" && !slices.ContainsFunc(k.args, func(s gates.Set) bool { return s.Name == own[0] }) {
-			f.Flags = append(f.Flags, gates.Set{Name: own[0], Value: own[1], From: "kubeadm"})
+			f.Flags = append(f.Flags, gates.Set{Name: own[0], Value: own[1], From: gates.FromKubeadm})
 		}
 	}
 	f.Flags = append(f.Flags, k.args...)

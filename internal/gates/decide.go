@@ -1,16 +1,19 @@
 package gates
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/version"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/compatibility"
@@ -28,8 +31,13 @@ const (
 	emulated      = "emulated-version"
 	runtimeConfig = "runtime-config"
 	PeerCAFile    = "peer-ca-file"
-	uidHeaders    = "requestheader-uid-headers"
+	// UIDHeaders is the flag that lets peers pass on the UID of a user, and UIDGate its feature gate.
+	UIDHeaders = "requestheader-uid-headers"
+	UIDGate    = "RemoteRequestHeaderUID"
 )
+
+// FromKubeadm is where flags were found that kubeadm gives by itself.
+const FromKubeadm = "kubeadm"
 
 // Set is a flag as somebody sets it. A flag without a name is a word that belongs to no flag.
 type Set struct {
@@ -91,6 +99,12 @@ func (d Decision) Value(name string) string {
 	return d.values.Lookup(name).DefValue
 }
 
+// Flags returns the names of all flags that the server has.
+func (d Decision) Flags() (names []string) {
+	d.values.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
 // Decide decides about a kube-apiserver of a version with these flags, in their order.
 func Decide(name string, flags []Set, directories ...string) (Decision, error) {
 	r, err := Find(name, directories...)
@@ -99,12 +113,20 @@ func Decide(name string, flags []Set, directories ...string) (Decision, error) {
 	case err != nil && !errors.Is(err, recorded.ErrNoFlags):
 		return d, err
 	case err != nil:
-		r = assumed(name, flags)
 		d.Notes = append(d.Notes, fmt.Sprintf("Not checked: whether %s has these flags and feature gates, because they are not recorded. `skewproof plan --record %s` records them.", name, name))
 	case r.Version != name:
 		d.Notes = append(d.Notes, fmt.Sprintf("The flags and feature gates of %s are not recorded. Those of %s stand in for them.", name, r.Version))
 	}
-	return d.with(r, flags)
+	if r.Source != "" {
+		d.Notes = append(d.Notes, fmt.Sprintf("Not checked, since not recorded: flags of %s, locks and dependencies of its gates.", r.Version))
+	}
+	return d.with(r.completed(name, flags), flags)
+}
+
+// Assume decides about a program of somebody's own, which behaves like a version and may have other
+// flags and feature gates than its release. It has those that somebody sets.
+func Assume(name string, flags []Set) (Decision, error) {
+	return Decision{Version: name}.with(Recording{}.completed(name, flags), flags)
 }
 
 func (d Decision) with(r Recording, flags []Set) (Decision, error) {
@@ -182,7 +204,7 @@ func (d Decision) unknown(r Recording, flags []Set) (reasons []string) {
 		case !has:
 			reasons = append(reasons, "unknown flag: --"+f.Name)
 		case name == featureGates:
-			for _, gate := range gatesIn(f.Value) {
+			for _, gate := range slices.Sorted(maps.Keys(Read(f.Value))) {
 				if _, ok := known[featuregate.Feature(gate)]; !ok {
 					reasons = append(reasons, "unrecognized feature gate: "+gate)
 				}
@@ -274,25 +296,33 @@ func (d Decision) oldNeeds(at *version.Version) (reasons []string) {
 // headers are the refusals of RequestHeaderAuthenticationOptions.Validate (k8s.io/apiserver) about
 // the header that carries UIDs.
 func (d Decision) headers() (reasons []string) {
-	names, err := d.values.GetStringSlice(uidHeaders)
-	const gate = "RemoteRequestHeaderUID"
+	names, err := d.values.GetStringSlice(UIDHeaders)
 	switch {
 	case err != nil || len(names) == 0:
 		return nil
-	case !d.Gate(gate):
-		return []string{fmt.Sprintf("--%s requires the %q feature to be enabled", uidHeaders, gate)}
+	case !d.Gate(UIDGate):
+		return []string{fmt.Sprintf("--%s requires the %q feature to be enabled", UIDHeaders, UIDGate)}
 	case slices.ContainsFunc(names, func(n string) bool { return strings.TrimSpace(n) == "" }):
-		reasons = append(reasons, fmt.Sprintf("empty value in %q", uidHeaders))
+		reasons = append(reasons, fmt.Sprintf("empty value in %q", UIDHeaders))
 	}
 	if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, "X-Remote-Uid") }) {
-		reasons = append(reasons, "--"+uidHeaders+" is set without specifying the standard X-Remote-Uid header - API aggregation will not work")
+		reasons = append(reasons, "--"+UIDHeaders+" is set without specifying the standard X-Remote-Uid header - API aggregation will not work")
 	}
 	return reasons
 }
 
 // apisRefused are the refusals of APIEnablementOptions.Validate (k8s.io/apiserver), and those of
-// MergeAPIResourceConfigs about values.
+// MergeAPIResourceConfigs about keys and values.
 func apisRefused(apis cliflag.ConfigurationMap, groups []string, fairness string) (reasons []string) {
+	for key, value := range apis { // Complete (pkg/controlplane/apiserver/options)
+		switch first, second, _ := strings.Cut(key, "/"); {
+		case first == "v1", first == "api" && strings.HasPrefix(second+"/", "v1/"):
+			delete(apis, key)
+			apis["/v1"] = value
+		case key == "api/legacy":
+			delete(apis, key)
+		}
+	}
 	for _, key := range []string{"flowcontrol.apiserver.k8s.io/v1", "api/ga", "api/all"} { // validateAPIPriorityAndFairness
 		if value := apis[key]; value == "false" && fairness == "true" {
 			reasons = append(reasons, fmt.Sprintf("--runtime-config=%s=false conflicts with --enable-priority-and-fairness=true", key))
@@ -304,21 +334,27 @@ func apisRefused(apis cliflag.ConfigurationMap, groups []string, fairness string
 	if apis["api/all"] == "false" && len(apis) == 1 {
 		return append(reasons, "invalid runtime-config with only api/all=false")
 	}
-	var unknown []string
+	unknown := sets.New[string]()
 	for _, key := range slices.Sorted(maps.Keys(apis)) {
-		group, of, _ := strings.Cut(key, "/")
-		switch value := apis[key]; {
-		case group == "api" && slices.Contains([]string{"all", "ga", "beta", "alpha"}, of):
+		value, words := apis[key], strings.Split(key, "/")
+		_, err := strconv.ParseBool(cmp.Or(value, "true"))
+		switch {
+		case slices.Contains([]string{"api/all", "api/ga", "api/beta", "api/alpha"}, key):
 			if value != "true" && value != "false" {
 				reasons = append(reasons, fmt.Sprintf("invalid value %s=%s", key, value))
 			}
-		case group == "api", len(groups) == 0, strings.Count(key, "/") != 1:
-		case !slices.Contains(groups, group):
-			unknown = append(unknown, key)
+		case len(words) != 2 && len(words) != 3:
+			return append(reasons, "runtime-config invalid key "+key)
+		case len(groups) > 0 && !slices.Contains(groups, words[0]):
+			unknown.Insert(words[0] + "/" + words[1])
+		case err != nil:
+			reasons = append(reasons, fmt.Sprintf("invalid value of %s: %s, err: %v", key, value, err))
+		case len(words) == 3 && strings.ToLower(words[2]) != words[2]:
+			reasons = append(reasons, fmt.Sprintf("invalid key %s: group/version/resource and resource is always lowercase plural, not %q", key, words[2]))
 		}
 	}
-	if len(unknown) > 0 {
-		reasons = append(reasons, "unknown api groups "+strings.Join(unknown, ","))
+	if unknown.Len() > 0 {
+		reasons = append(reasons, "unknown api groups "+strings.Join(sets.List(unknown), ","))
 	}
 	return reasons
 }

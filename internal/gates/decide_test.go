@@ -26,6 +26,9 @@ func TestRecordings(t *testing.T) {
 			t.Errorf("%s: recording of %q, error %v", name, r.Version, err)
 			continue
 		}
+		if r.Source != "" {
+			continue
+		}
 		if len(r.Groups) < 20 || len(r.Flags) < 100 || len(r.Gates) < 100 {
 			t.Errorf("%s: %d groups, %d flags, %d gates", name, len(r.Groups), len(r.Flags), len(r.Gates))
 		}
@@ -40,6 +43,26 @@ func TestRecordings(t *testing.T) {
 		if on := name >= "v1.36"; d.Gate(Proxy) != on {
 			t.Errorf("%s: the feature is on: %t", name, d.Gate(Proxy))
 		}
+	}
+}
+
+// Where only gates are recorded, those are decided about, and the decision says what was not
+// checked.
+func TestOnlyGatesAreRecorded(t *testing.T) {
+	for list, want := range map[string]string{
+		"": "", "Invented=true": "unrecognized feature gate: Invented", "SidecarContainers=true": "unrecognized feature gate: SidecarContainers",
+		"StatefulSetRecreateStrategy=false": "", "WatchList=perhaps": "invalid value of WatchList",
+	} {
+		d, err := Decide("v1.38.0-beta.0", []Set{{Name: featureGates, Value: list}, {Name: PeerCAFile, Value: "/ca.crt"}, {Name: "any-flag", Value: "x"}})
+		if err != nil || d.Starts != (want == "") || !strings.Contains(strings.Join(d.Reasons, "\n"), want) || !strings.Contains(strings.Join(d.Notes, ""), "Not checked, since not recorded: flags of v1.38.0-beta.0") {
+			t.Errorf("%q: %+v, error %v", list, d, err)
+		}
+		if d.Starts && (!d.Gate(Proxy) || d.Value(PeerCAFile) != "/ca.crt" || d.Gate("StatefulSetRecreateStrategy") == (list != "")) {
+			t.Errorf("%q: %+v", list, d)
+		}
+	}
+	if d, err := Decide("v1.38.0", nil); err != nil || d.Recorded != "v1.38.0-beta.0" || len(d.Notes) != 2 {
+		t.Errorf("v1.38.0: %+v, error %v", d, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package gates
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/agext/levenshtein"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/component-base/compatibility"
 
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -38,27 +40,91 @@ func Bare(name string) bool {
 	return bare.Has(name)
 }
 
-// gatesIn returns the names of the feature gates of a list, without those of other components.
-func gatesIn(list string) (names []string) {
-	for one := range strings.SplitSeq(list, ",") {
-		name, _, has := strings.Cut(strings.TrimPrefix(strings.TrimSpace(one), "kube:"), "=")
-		if name = strings.TrimSpace(name); has && !strings.Contains(name, ":") {
-			names = append(names, name)
-		}
-	}
-	return names
+// setting is what a list says about one feature gate. component is "" without a prefix.
+type setting struct {
+	component, name string
+	on              bool
 }
 
-// CheckList returns an error for a text that is no list of feature gates for any version. The error
-// says what may be meant.
-func CheckList(list string) error {
+// String is the setting in a list.
+func (s setting) String() string {
+	if s.component != "" {
+		return fmt.Sprintf("%s:%s=%t", s.component, s.name, s.on)
+	}
+	return fmt.Sprintf("%s=%t", s.name, s.on)
+}
+
+// parse reads lists of feature gates such as "A=true, kube:B=0", as k8s.io/component-base does. The
+// error is about a text that is no such list for any version, and says what may be meant.
+func parse(lists ...string) (all []setting, err error) {
+	list := strings.Join(lists, ",")
 	for one := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(one) == "" {
+			continue
+		}
 		name, value, _ := strings.Cut(one, "=")
-		if _, err := strconv.ParseBool(strings.TrimSpace(value)); strings.TrimSpace(one) != "" && (err != nil || strings.TrimSpace(name) == "") {
-			return fmt.Errorf("%q is no list of feature gates, because %q switches none on or off; did you mean %q?", list, one, correct(list))
+		component, short, prefixed := strings.Cut(name, ":")
+		if !prefixed {
+			component, short = "", name
+		}
+		s := setting{component: strings.TrimSpace(component), name: strings.TrimSpace(short)}
+		if s.on, err = strconv.ParseBool(strings.TrimSpace(value)); err != nil || s.name == "" {
+			return nil, fmt.Errorf("%q is no list of feature gates, because %q switches none on or off; did you mean %q?", list, one, correct(list))
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// CheckList returns an error for a text that is no list of feature gates for any version.
+func CheckList(list string) error {
+	_, err := parse(list)
+	return err
+}
+
+// Read returns the feature gates of kube-apiserver in lists, without those of other components. Of
+// two values of a gate, the later one counts. It is nil for lists that every server refuses: those
+// that cannot be read, and those with gates with and without the prefix "kube:".
+func Read(lists ...string) map[string]bool {
+	all, err := parse(lists...)
+	read := map[string]map[string]bool{"": {}, compatibility.DefaultKubeComponent: {}}
+	for _, s := range all {
+		if read[s.component] != nil {
+			read[s.component][s.name] = s.on
 		}
 	}
-	return nil
+	plain, prefixed := read[""], read[compatibility.DefaultKubeComponent]
+	switch {
+	case err != nil || len(plain) > 0 && len(prefixed) > 0:
+		return nil
+	case len(plain) > 0:
+		return plain
+	}
+	return prefixed
+}
+
+// With returns a list with feature gates added or changed. They get the prefix "kube:" if the list
+// has it, because a server refuses a mixture. A list that cannot be read stays as it is, at the
+// beginning.
+func With(list string, gates map[string]bool) string {
+	all, err := parse(list)
+	component := ""
+	var texts []string
+	for _, s := range all {
+		if s.component == compatibility.DefaultKubeComponent {
+			component = s.component
+		}
+		if _, changed := gates[s.name]; !changed {
+			texts = append(texts, s.String())
+		}
+	}
+	if err != nil {
+		texts = []string{list}
+	}
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		texts = append(texts, setting{component, name, gates[name]}.String())
+	}
+	return strings.Join(texts, ",")
 }
 
 // separators matches what people write between feature gates instead of a comma.

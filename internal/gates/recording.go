@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"golang.org/x/mod/semver"
 
@@ -25,8 +26,11 @@ type Recording struct {
 	Version string `json:"version"`
 	Gates   []Gate `json:"gates"`
 	Flags   []Flag `json:"flags"`
-	// Groups are the API groups that --runtime-config may name.
+	// Groups are the API groups that --runtime-config may name. None means that they are not known.
 	Groups []string `json:"groups"`
+	// Source says where the gates were read, if not by the program. Then the flags are not known, nor
+	// which gates are locked or depend on others.
+	Source string `json:"source,omitempty"`
 }
 
 // Gate is a feature gate, with its stages from the oldest to the newest.
@@ -64,18 +68,30 @@ func Find(name string, directories ...string) (Recording, error) {
 	if err != nil {
 		return Recording{}, err
 	}
-	return Parse(of, body)
+	key := of + string(body)
+	if r, ok := parsed.Load(key); ok {
+		return r.(Recording), nil
+	}
+	r, err := Parse(of, body)
+	if err == nil {
+		parsed.Store(key, r)
+	}
+	return r, err
 }
+
+// parsed has the recordings that were read, because a plan asks for them many times.
+var parsed sync.Map
 
 // Parse reads a recording.
 func Parse(of string, body []byte) (r Recording, err error) {
 	if err := json.Unmarshal(body, &r); err != nil {
 		return Recording{}, fmt.Errorf("read the flags and feature gates of %s: %w", of, err)
 	}
-	if r.Version != of || len(r.Gates) == 0 || len(r.Flags) == 0 {
+	if r.Version != of && r.Version != recorded.As(of) || len(r.Gates) == 0 || (len(r.Flags) == 0) == (r.Source == "") {
 		return Recording{}, fmt.Errorf("read the flags and feature gates of %s: it has %d gates and %d flags of %q",
 			of, len(r.Gates), len(r.Flags), r.Version)
 	}
+	r.Version = of
 	if _, err := r.featureGate(); err != nil {
 		return Recording{}, err
 	}
@@ -147,9 +163,9 @@ func (s Stage) spec() (spec featuregate.FeatureSpec, err error) {
 var ofProxy = Gate{Name: Proxy, Stages: []Stage{{Since: "1.28", Stage: "ALPHA"}, {Since: "1.36", Stage: "BETA", Default: true}}}
 
 // ProxyOn reports whether a kube-apiserver that behaves like a version, such as "v1.36.3" or
-// "1.36", has its Mixed Version Proxy on with these feature gates. It needs no recording of the
-// version, and ignores gates that do not decide about this one.
-func ProxyOn(behaves string, given map[string]bool) bool {
+// "1.36", has its Mixed Version Proxy on with these lists of feature gates. It needs no recording
+// of the version, and ignores gates that do not decide about this one.
+func ProxyOn(behaves string, lists ...string) bool {
 	like, err := version.ParseGeneric(behaves)
 	if err != nil {
 		return false
@@ -158,24 +174,30 @@ func ProxyOn(behaves string, given map[string]bool) bool {
 	if err != nil {
 		return false
 	}
-	decisive := maps.Clone(given)
+	decisive := Read(lists...)
 	maps.DeleteFunc(decisive, func(name string, _ bool) bool { return name != Proxy && name != "AllAlpha" && name != "AllBeta" })
-	return gate.SetFromMap(decisive) == nil && gate.Enabled(Proxy)
+	return decisive != nil && gate.SetFromMap(decisive) == nil && gate.Enabled(Proxy) // a server that refuses a list does not start
 }
 
-// assumed stands in for a version of which nothing is recorded. It has every gate and every flag
-// that somebody sets, and knows of the Mixed Version Proxy only its default.
-func assumed(name string, flags []Set) Recording {
-	r := Recording{Version: semver.Canonical(name)}
+// completed returns a recording in which nothing that is not recorded is refused: without gates it
+// has every gate that somebody sets, and knows of the Mixed Version Proxy only its default. Without
+// flags it has every flag that somebody sets.
+func (r Recording) completed(name string, flags []Set) Recording {
+	if len(r.Flags) > 0 {
+		return r
+	}
 	seen := map[string]bool{Proxy: true}
-	r.Gates = []Gate{ofProxy}
+	assumed := len(r.Gates) == 0
+	if assumed {
+		r.Version, r.Gates = semver.Canonical(name), []Gate{ofProxy}
+	}
 	for _, f := range flags {
 		if f.Name != featureGates {
 			r.Flags = append(r.Flags, Flag{Name: f.Name, Type: "string"})
 			continue
 		}
-		for _, gate := range gatesIn(f.Value) {
-			if !seen[gate] {
+		for gate := range Read(f.Value) {
+			if assumed && !seen[gate] {
 				seen[gate] = true
 				r.Gates = append(r.Gates, Gate{Name: gate, Stages: []Stage{{Since: "0.0", Stage: "BETA"}}})
 			}

@@ -1,14 +1,9 @@
 package history
 
 import (
-	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	cliflag "k8s.io/component-base/cli/flag"
 )
 
 // OwnFlags are the user's own flags for every kube-apiserver of a run, in addition to the run's
@@ -26,8 +21,8 @@ type OwnFlags struct {
 // are joined.
 const FeatureGates = "feature-gates"
 
-// kubeComponent is the component of kube-apiserver in the values of --feature-gates and
-// --emulated-version: DefaultKubeComponent in k8s.io/component-base/compatibility/registry.go.
+// kubeComponent is the component of kube-apiserver in the values of --emulated-version:
+// DefaultKubeComponent in k8s.io/component-base/compatibility/registry.go.
 const kubeComponent = "kube"
 
 // APIs returns the value of --runtime-config, given the value of the run.
@@ -36,44 +31,6 @@ func (o OwnFlags) APIs(usual string) string {
 		return *o.RuntimeConfig
 	}
 	return usual
-}
-
-// ParseGates reads the values of all --feature-gates of a command line as kube-apiserver does: each
-// is a list such as "A=true, kube:B=0". A later value of a gate takes precedence.
-// Source: Set in k8s.io/component-base/compatibility/registry.go and featuregate/feature_gate.go.
-func ParseGates(values ...string) (map[string]bool, error) {
-	components, gates := map[string][]string{}, map[string]bool{}
-	list := cliflag.NewColonSeparatedMultimapStringStringAllowDefaultEmptyKey(&components)
-	for _, value := range values {
-		if err := list.Set(value); err != nil {
-			return nil, err
-		}
-	}
-	for component := range components {
-		if component != "" && component != kubeComponent {
-			return nil, fmt.Errorf("kube-apiserver has no component %q: write gates without a prefix, or with %q", component, kubeComponent+":")
-		}
-	}
-	if len(components) > 1 {
-		return nil, fmt.Errorf("kube-apiserver refuses gates with and without the prefix %q in one command line: write all in one way",
-			kubeComponent+":")
-	}
-	err := cliflag.NewMapStringBool(&gates).Set(strings.Join(slices.Concat(components[""], components[kubeComponent]), ","))
-	return gates, err
-}
-
-// Gates joins the value of --feature-gates that the run gives with the user's own values. The run
-// writes gates without a prefix, so the user's get none, because a server refuses a mixture.
-func (o OwnFlags) Gates(usual string) string {
-	gates, _ := ParseGates(o.Values(FeatureGates)...) // checked before the run
-	all := []string{usual}
-	if usual == "" {
-		all = nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(gates)) {
-		all = append(all, name+"="+strconv.FormatBool(gates[name]))
-	}
-	return strings.Join(all, ",")
 }
 
 // all returns the user's own flags, each with its name and value. A flag without a value is
@@ -103,6 +60,9 @@ func (o OwnFlags) Values(name string) (values []string) {
 	}
 	return values
 }
+
+// Joined returns all values of one of the user's own flags that is a list.
+func (o OwnFlags) Joined(name string) string { return strings.Join(o.Values(name), ",") }
 
 // Emulates returns the minor version, such as "1.36", in the user's own --emulated-version, or "".
 func (o OwnFlags) Emulates() string { return EmulatedMinor(o.Values("emulated-version")...) }

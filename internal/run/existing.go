@@ -78,7 +78,7 @@ func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	case err != nil:
 		return wrong(err)
 	}
-	if b.told == "" && len(p.Spec.DirectContexts) == 0 && len(b.seen.On) > 0 {
+	if b.told == "" && len(p.Spec.DirectContexts) == 0 && len(b.seen.On) > 0 && len(b.seen.Before) == 0 {
 		p.Spec.Subject = scenario.SubjectBuiltin
 	}
 	versions := slices.SortedFunc(maps.Values(b.seen.Versions), semver.Compare)
@@ -160,6 +160,11 @@ func (b *existingBackend) facts(subject string) []string {
 	}
 	if subject == SubjectExternal {
 		all = append(all, "it is not known whose proxy this is, so no finding explains a violation; --subject builtin says that it is kube-apiserver's own")
+	}
+	if subject == SubjectExternal && b.told == "" && len(b.seen.On) > 0 && len(b.seen.Before) > 0 {
+		all = append(all, "whose proxy answers is not known, since another process may stand in front of "+strings.Join(b.seen.Before, "; of ")+
+			"; give contexts that lead to these addresses, or --subject builtin if only the way there differs; for a product in front, "+
+			"--direct-contexts, which lead to the kube-apiservers behind it")
 	}
 	if len(b.seen.Unnamed) > 0 {
 		all = append(all, "the cluster has servers that no context names: "+strings.Join(b.seen.Unnamed, ", ")+

@@ -103,8 +103,9 @@ func servers(t *testing.T, dir string) *strings.Replacer {
 	if err != nil || !users.AppendCertsFromPEM(data) {
 		t.Fatal("no authority", err)
 	}
-	a := &apiserver{address: "10.0.0.1:6443", started: "1.5", gate: "1", cluster: "u1", endpoints: []string{"10.0.0.1", "10.0.0.2"}}
-	b := &apiserver{address: "10.0.0.2:6443", started: "2.25", gate: "1", cluster: "u1"}
+	a := &apiserver{started: "1.5", gate: "1", cluster: "u1", endpoints: []string{"127.0.0.1", "127.0.0.1"}}
+	b := &apiserver{started: "2.25", gate: "1", cluster: "u1"}
+	named := &apiserver{started: "5", gate: "1", cluster: "u1"}
 	vip1, off, off2 := *a, *b, *a
 	vip1.address, vip1.started, vip1.endpoints = "10.0.0.9:6443", "3", []string{"10.0.0.9", "10.0.0.7"}
 	vip2 := vip1
@@ -122,7 +123,7 @@ func servers(t *testing.T, dir string) *strings.Replacer {
 	})
 	pairs := []string{}
 	for name, handler := range map[string]http.Handler{
-		"A": a, "A2": a, "B": b, "BALANCER": balancer, "VIP1": &vip1, "VIP2": &vip2, "ELSEWHERE": &elsewhere, "OFF": &off, "OFF2": &off2,
+		"A": a, "A2": a, "B": b, "NAMED": named, "BALANCER": balancer, "VIP1": &vip1, "VIP2": &vip2, "ELSEWHERE": &elsewhere, "OFF": &off, "OFF2": &off2,
 		"WEB": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/version" {
 				fmt.Fprint(w, `{"gitVersion":"v1.36.3"}`)
@@ -131,9 +132,16 @@ func servers(t *testing.T, dir string) *strings.Replacer {
 	} {
 		s := httptest.NewUnstartedServer(handler)
 		s.TLS = &tls.Config{ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: users}
+		at := s.Listener.Addr().String()
+		if server, is := handler.(*apiserver); is && server.address == "" && name != "A2" {
+			server.address = at
+		}
 		s.StartTLS()
 		t.Cleanup(s.Close)
-		pairs = append(pairs, "@"+name+"@", s.URL)
+		if name == "NAMED" {
+			at = strings.Replace(at, "127.0.0.1", "localhost", 1)
+		}
+		pairs = append(pairs, "@"+name+"@", "https://"+at)
 		if name == "A" {
 			cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 			pairs = append(pairs, "@CA@", base64.StdEncoding.EncodeToString(cert))
@@ -195,10 +203,13 @@ func TestKubeconfigs(t *testing.T) {
 		{"nodes", accepted, "builtin"},
 		{"users", KindUsage, `contexts "a" and "b" have different users, "kubernetes-admin"` + "\nkubernetes-super-admin"},
 		{"balancer", KindUsage, `context "balancer" leads to several servers: https://` + "\nit is a load balancer\nset-cluster NAME"},
-		{"two-names", KindUsage, `contexts "a" and "a2" lead to the same server, at https://` + "\n10.0.0.1:6443"},
+		{"two-names", KindUsage, `contexts "a" and "a2" lead to the same server, at https://` + "\nit is \"127.0.0.1:"},
 		{"two-names-no-metrics", KindUsage, `contexts "a" and "a2" lead to the same server`},
 		{"one-address", KindUsage, `contexts "a" and "b" lead to the same server`},
-		{"shared-address", accepted, "builtin\nthe cluster has servers that no context names: 10.0.0.7"},
+		{"shared-address", accepted, "external\nthe cluster has servers that no context names: 10.0.0.7\nwhose proxy answers is not known\n" +
+			"vip1 at https://127.0.0.1:\nwhose kube-apiserver is at 10.0.0.9:6443\n--direct-contexts\n--subject builtin"},
+		{"shared-address --subject=builtin", accepted, "builtin"},
+		{"named", accepted, "builtin\nis on: a, named"},
 		{"no-metrics", accepted, "external\nnot known: whether a has its own proxy on: its metrics cannot be read (status 403)\n--subject builtin says"},
 		{"no-metrics --subject=builtin", accepted, "builtin"},
 		{"two --subject=external", accepted, "external"},

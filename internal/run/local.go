@@ -98,7 +98,7 @@ func (localBackend) prepare(ctx context.Context, p *Plan) error {
 func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	got, err := j.Spec.get(ctx, j.needs(), j.Progress)
 	if err == nil {
-		err = j.askOwn(ctx, got.apiservers, j.Progress)
+		err = j.askOwn(ctx, j.Progress)
 	}
 	if err != nil {
 		j.Dir.discard()

@@ -31,6 +31,8 @@ type Plan struct {
 	// Schedule is the scenario's plan for these servers and versions.
 	Schedule scenario.Plan
 	backend  backend
+	// notes say what is not known about the user's own flags.
+	notes []string
 }
 
 // backend is what the servers of a run run on. Each Plan has its own value, because a backend may
@@ -264,17 +266,13 @@ func (p *Plan) servers() (all []history.Server) {
 	return all
 }
 
-// DryRun prints the steps and what the run would start. It starts no server. It asks the
-// kube-apiservers that are there whether they take the user's own flags.
+// DryRun prints the steps and what the run would start. It starts no server. It asks the user's own
+// kube-apiservers whether they take the user's own flags.
 func (p *Plan) DryRun(ctx context.Context, out io.Writer) error {
 	if err := p.Spec.Refuses("dry-run"); err != nil {
 		return err
 	}
-	apiservers, err := p.apiservers()
-	if err != nil {
-		return err
-	}
-	if err := p.askOwn(ctx, apiservers, out); err != nil {
+	if err := p.askOwn(ctx, out); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s: %s\n\nSteps:\n", p.Scenario.Name, p.Scenario.Happens)

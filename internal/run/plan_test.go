@@ -78,7 +78,7 @@ func TestWhatAPlanRefuses(t *testing.T) {
 		"--qps -1: want a rate":                         on("sim", func(s *Spec) { s.QPS = -1 }),
 		"--qps 1e+09: want a rate":                      on("existing", func(s *Spec) { s.QPS = 1e9 }),
 		"--only-reads: peer-crash does more: step 2":    on("sim", func(s *Spec) { s.Scenario, s.OnlyReads = "peer-crash", true }),
-		"v1.36.3, v1.37.1":                              on("sim", func(s *Spec) { s.From = "v1.36.2" }),
+		"v1.36.3, v1.36.5, v1.37.1":                     on("sim", func(s *Spec) { s.From = "v1.36.2" }),
 		"cannot be mixed with that of later versions":   on("local", func(s *Spec) { s.From, s.To = "v1.32.1", "v1.34.4" }),
 		"v1.33.0 has no Mixed Version Proxy":            on("local", func(s *Spec) { s.Scenario, s.From, s.To = "rolling-upgrade", "v1.32.0", "v1.33.0" }),
 		"older than v1.30":                              on("kind", func(s *Spec) { s.Subject, s.From = "reference", "v1.29.9" }),

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
 )
@@ -161,30 +161,8 @@ func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (chang
 // them.
 func (f Flags) protecting(asked reports.PlanProtection) Flags {
 	if !asked.Old.Gate || !asked.New.Gate {
-		f.FeatureGates = withGate(f.gates())
+		f.FeatureGates = gates.With(f.gates(), map[string]bool{gates.Proxy: true})
 	}
 	f.PeerCAFile = cmp.Or(f.authority(), peerCA)
 	return f
-}
-
-// componentPrefix names the component of a feature gate. Source: k8s.io/component-base
-// compatibility.
-const componentPrefix = "kube:"
-
-// withGate adds the feature gate of the proxy to a value of --feature-gates. A gate without the
-// prefix kube: ends a server whose other gates have one.
-func withGate(gates string) string {
-	var all []string
-	prefix := ""
-	for gate := range strings.SplitSeq(gates, ",") {
-		gate = strings.TrimSpace(gate)
-		name, prefixed := strings.CutPrefix(gate, componentPrefix)
-		if prefixed {
-			prefix = componentPrefix
-		}
-		if name, _, _ = strings.Cut(name, "="); name != "" && strings.TrimSpace(name) != scenario.Gate {
-			all = append(all, gate)
-		}
-	}
-	return strings.Join(append(all, prefix+gateOn), ",")
 }

@@ -54,8 +54,9 @@ $ skewproof plan --from v1.36.3 --to v1.37.1 --rehearse -o html > plan.html
 ` + "```" + `
 
 This carries out the scenarios of the plan with your flags, on real kube-apiservers on this machine,
-and writes their verdicts into the plan. It takes about two minutes for each scenario, and longer if
-kube-apiservers have to be built first. [usage.md](usage.md) explains requirements and verdicts.
+and writes their verdicts into the plan, which names the flags that a run cannot have, such as files
+of your nodes. It takes about two minutes for each scenario, and longer if kube-apiservers have to
+be built first. [usage.md](usage.md) explains requirements and verdicts.
 
 ## A version that is not recorded
 

@@ -2,10 +2,16 @@ package upgrade
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -17,10 +23,12 @@ import (
 // mostScenarios limits the scenarios of a plan, because each takes minutes.
 const mostScenarios = 5
 
-// rehearsed is a run that rehearses an upgrade, with the reason for it.
+// rehearsed is a run that rehearses an upgrade, with the reason for it, and with the flags that the
+// servers of the run do not have, by the reason.
 type rehearsed struct {
-	spec run.Spec
-	why  string
+	spec    run.Spec
+	why     string
+	without map[string][]string
 }
 
 // Rehearsal returns the runs of a plan, in its order. None of them is refused by 'skewproof run'.
@@ -34,22 +42,20 @@ func Rehearsal(o Options, p reports.UpgradePlan) (specs []run.Spec) {
 // rehearsal returns the scenarios that cover the plan: the upgrade with the flags of the servers,
 // then with the proxy on, and the fewest scenarios that show the findings, harmful ones first.
 func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (chosen []rehearsed) {
-	if !asked.Old.Starts || !asked.New.Starts {
+	if !asked.Old.Starts || !asked.New.Starts || semver.Prerelease(p.From)+semver.Prerelease(p.To) != "" {
 		return nil
 	}
 	add := func(name, why string) bool {
-		r := rehearsed{run.Spec{Scenario: name, From: p.From, To: p.To, Known: run.KnownOnly}, why}
+		spec := run.Spec{Scenario: name, From: p.From, To: p.To, Known: run.KnownOnly}
 		if apis := flags.joined(runtimeConfig); apis != "" || byDefaultsDiffer(p) {
-			r.spec.RuntimeConfig = &apis
+			spec.RuntimeConfig = &apis
 		}
-		if gates := flags.others(); gates != "" {
-			r.spec.APIServerFlags = []string{history.FeatureGates + "=" + gates}
+		if _, err := spec.Plan(); err != nil {
+			return false
 		}
-		_, err := r.spec.Plan()
-		if err == nil {
-			chosen = append(chosen, r)
-		}
-		return err == nil
+		without := flags.give(&spec)
+		chosen = append(chosen, rehearsed{spec, why, without})
+		return true
 	}
 	protected := asked.Ways[0].Protected && asked.Ways[1].Protected
 	if !protected {
@@ -115,8 +121,71 @@ func byDefaultsDiffer(p reports.UpgradePlan) bool {
 	return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.On == reports.PlanByDefault })
 }
 
-// others are the feature gates without that of the proxy, which a run sets by itself.
-func (f Flags) others() string {
-	all := strings.Split(withGate(f.gates()), ",")
-	return strings.Join(all[:len(all)-1], ",")
+// give passes the flags of the servers on to a run, except those that 'skewproof run' refuses for
+// this scenario. It returns these by the reason, without those that kubeadm gives.
+func (f Flags) give(s *run.Spec) (without map[string][]string) {
+	without = map[string][]string{}
+	list := gates.Read(f.gates())
+	delete(list, gates.Proxy) // the scenario decides about it
+	var wanted []string
+	for _, flag := range f.All() {
+		switch {
+		case flag.Name == history.FeatureGates || flag.Name == runtimeConfig || flag.From == gates.FromKubeadm:
+		case strings.HasPrefix(flag.Value, "/"):
+			without[onNodes] = append(without[onNodes], flag.Name)
+		case flag.Variable():
+			without[unresolved] = append(without[unresolved], flag.Name)
+		default:
+			wanted = append(wanted, strings.TrimPrefix(flag.String(), "--"))
+		}
+	}
+	if len(list) > 0 {
+		wanted = append(wanted, history.FeatureGates+"="+gates.With("", list))
+	}
+	s.APIServerFlags = wanted
+	if _, err := s.Plan(); err == nil {
+		return without
+	}
+	s.APIServerFlags = nil
+	for _, own := range wanted {
+		with := *s
+		with.APIServerFlags = append(slices.Clone(s.APIServerFlags), own)
+		_, err := with.Plan()
+		var refused *local.Refused
+		switch name, _, _ := strings.Cut(own, "="); {
+		case err == nil:
+			*s = with
+		case errors.As(err, &refused):
+			without[refused.Why.Error()] = append(without[refused.Why.Error()], name)
+		default:
+			without[err.Error()] = append(without[err.Error()], name)
+		}
+	}
+	return without
+}
+
+// These are reasons why a run does not have a flag.
+const (
+	onNodes    = "this is a file of a node"
+	unresolved = "the value of the variable is not known"
+)
+
+// lackOf says which flags some server of a rehearsal does not have.
+func lackOf(all []rehearsed) (notes []string) {
+	lacks := map[string][]string{}
+	seen := map[string]bool{}
+	for _, r := range all {
+		for _, why := range slices.Sorted(maps.Keys(r.without)) {
+			for _, name := range r.without[why] {
+				if !seen[name] {
+					seen[name] = true
+					lacks[why] = append(lacks[why], name)
+				}
+			}
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(lacks)) {
+		notes = append(notes, fmt.Sprintf("Not in every scenario of the rehearsal: `--%s`. Reason: %s.", strings.Join(lacks[why], "`, `--"), why))
+	}
+	return notes
 }

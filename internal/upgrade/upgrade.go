@@ -43,9 +43,6 @@ type Flags struct {
 	Recordings []string
 }
 
-// uidHeaders is the flag that lets peers pass on the UID of a user.
-const uidHeaders = "requestheader-uid-headers"
-
 // runtimeConfig is the flag that switches APIs on and off.
 const runtimeConfig = "runtime-config"
 
@@ -88,7 +85,7 @@ func (f Flags) All() []gates.Set {
 // words returns the flags that decide about the Mixed Version Proxy.
 func (f Flags) words() (words []string) {
 	for _, s := range f.All() {
-		if slices.Contains([]string{history.FeatureGates, runtimeConfig, "emulated-version", uidHeaders}, s.Name) ||
+		if slices.Contains([]string{history.FeatureGates, runtimeConfig, "emulated-version", gates.UIDHeaders}, s.Name) ||
 			strings.HasPrefix(s.Name, "peer-") {
 			words = append(words, s.String())
 		}
@@ -137,7 +134,9 @@ func Make(o Options) reports.UpgradePlan {
 	p.Metrics = metrics(from, to)
 	p.Stop, p.Back = stop(p, then), back(p)
 	p.Rehearsal = []reports.PlanScenario{}
-	for _, r := range rehearsal(o.Findings, p, asked, o.Flags) {
+	runs := rehearsal(o.Findings, p, asked, o.Flags)
+	p.Notes = append(p.Notes, lackOf(runs)...)
+	for _, r := range runs {
 		p.Rehearsal = append(p.Rehearsal, reports.PlanScenario{Name: r.spec.Scenario, Why: r.why, Command: r.spec.Command()})
 	}
 	return p
@@ -182,8 +181,12 @@ func counted(n int, noun string) string {
 
 func notes(o Options, p reports.UpgradePlan) (notes []string) {
 	notes = slices.Clone(o.Notes)
-	for _, version := range []string{p.From, p.To} {
-		notes = append(notes, decide(version, o.Flags).Notes...)
+	sides := []recorded.Recording{o.From, o.To}
+	if p.From == p.To {
+		sides = sides[:1]
+	}
+	for _, r := range sides {
+		notes = append(notes, decide(r.All.Name, o.Flags).Notes...)
 	}
 	if p.From == p.To {
 		notes = append(notes, "Both versions are the same. This plan is for a change of flags.")
@@ -191,16 +194,18 @@ func notes(o Options, p reports.UpgradePlan) (notes []string) {
 	if skips(p.From, p.To) {
 		notes = append(notes, fmt.Sprintf("Kubernetes supports kube-apiservers of two versions side by side only if these are at most one minor version apart. %s and %s are further apart: upgrade one minor version at a time.", p.From, p.To))
 	}
-	for _, r := range []recorded.Recording{o.From, o.To} {
+	for _, r := range sides {
 		if r.Default == nil {
 			notes = append(notes, fmt.Sprintf("There is no recording of what %s serves by default, so the plan cannot say which resources need `--runtime-config`. `skewproof plan --record %s` records it.", r.All.Name, r.All.Name))
 		}
 		if _, err := presetOf(r.All.Name); err != nil {
-			notes = append(notes, fmt.Sprintf("No finding was checked with %s. The plan treats it like the newest version that has findings.",
-				r.All.Name))
+			notes = append(notes, fmt.Sprintf("No finding was checked with %s: it counts as the newest version that has some.", r.All.Name))
+		}
+		if semver.Prerelease(r.All.Name) != "" {
+			notes = append(notes, fmt.Sprintf("No rehearsal: kube-apiserver %s cannot be built with published modules.", r.All.Name))
 		}
 	}
-	return slices.Compact(append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default."))
+	return append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default.")
 }
 
 // skips reports whether two versions are more than one minor version apart.

@@ -116,6 +116,21 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// From v1.37.1 to v1.38.0-beta.0 nothing changes by default. Its gates are recorded, its flags are
+// not.
+func TestAPlanForABeta(t *testing.T) {
+	p := planOf(t, "v1.37.1", "v1.38.0-beta.0", Flags{FeatureGates: "AllocatorPoolBufferCap=true"})
+	if len(p.Appears) != 0 || len(p.Vanishes) != 4 || len(byDefault(p.Vanishes)) != 0 {
+		t.Errorf("it appears %+v, and vanishes %+v", p.Appears, p.Vanishes)
+	}
+	if s := p.Protection[0]; s.Old.Starts || !s.New.Starts || !strings.Contains(s.Old.Why, "unrecognized feature gate: AllocatorPoolBufferCap") {
+		t.Errorf("%+v", s)
+	}
+	if notes := strings.Join(p.Notes, "\n"); !strings.Contains(notes, "not recorded: flags of v1.38.0-beta.0") || !strings.Contains(notes, "No rehearsal") {
+		t.Errorf("the notes are:\n%s", notes)
+	}
+}
+
 // The comparison is by harm: the same defect is not a harm that comes and one that remains.
 func TestComparisonByHarm(t *testing.T) {
 	for _, flags := range flagSets[:3] {
@@ -466,6 +481,7 @@ func TestTheRehearsalCanBeRun(t *testing.T) {
 		{"v1.36.3", "v1.37.1", Flags{FeatureGates: "WatchList=false", PeerCAFile: peerCA}, "rolling-upgrade"},
 		{"v1.35.4", "v1.36.3", Flags{PeerCAFile: peerCA}, ""},
 		{"v1.30.14", "v1.34.4", Flags{}, ""},
+		{"v1.37.1", "v1.38.0-beta.0", Flags{}, ""}, // cannot be built
 	} {
 		older, newer, err := Find(c.from, c.to)
 		if err != nil {
@@ -485,6 +501,38 @@ func TestTheRehearsalCanBeRun(t *testing.T) {
 		}
 		if len(names) > mostScenarios || !strings.HasPrefix(strings.Join(names, " "), c.want) || c.want == "" && len(names) > 0 {
 			t.Errorf("%s → %s with %+v: %q, want %q first", c.from, c.to, c.flags, names, c.want)
+		}
+	}
+}
+
+// The servers of a rehearsal have every flag that 'skewproof run' accepts. The plan names the
+// others, with the reason, except those that kubeadm gives.
+func TestTheRehearsalHasTheFlags(t *testing.T) {
+	file := []gates.Set{
+		{Name: "etcd-servers", Value: "https://10.0.0.1:2379"}, {Name: "advertise-address", Value: "10.0.0.1", From: gates.FromKubeadm},
+		{Name: "proxy-client-cert-file", Value: "/a.crt", From: gates.FromKubeadm}, {Name: "proxy-client-key-file", Value: "/a.key", From: gates.FromKubeadm},
+		{Name: "goaway-chance", Value: "0.001"}, {Name: "profiling", Bare: true}, {Name: "encryption-provider-config", Value: "/etc/kubernetes/e.yaml"},
+		{Name: "external-hostname", Value: "$(HOST)"}, {Name: history.FeatureGates, Value: "kube:WatchList=f,kube:" + gateOn},
+	}
+	p := planOf(t, "v1.36.3", "v1.37.1", Flags{File: file, PeerCAFile: peerCA})
+	notes := strings.Join(p.Notes, "\n")
+	for _, want := range []string{"`--etcd-servers`. Reason: the run cannot give servers this value, because the run starts its own etcd",
+		"`--encryption-provider-config`, `--peer-ca-file`. Reason: this is a file of a node.", "`--external-hostname`. Reason: the value of the variable"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("the notes lack %q:\n%s", want, notes)
+		}
+	}
+	if strings.Contains(notes, "advertise-address") {
+		t.Errorf("kubeadm gives --advertise-address:\n%s", notes)
+	}
+	if len(p.Rehearsal) < 2 {
+		t.Fatalf("%d scenarios", len(p.Rehearsal))
+	}
+	for _, s := range p.Rehearsal {
+		for _, want := range []string{"goaway-chance=0.001", "profiling", "feature-gates=WatchList=false"} {
+			if !strings.Contains(s.Command, "--kube-apiserver-flag "+want) {
+				t.Errorf("%s lacks %s", s.Command, want)
+			}
 		}
 	}
 }

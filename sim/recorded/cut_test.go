@@ -12,7 +12,7 @@ import (
 // TestCutOfNothing: cut would lose a field that it does not know from every document.
 func TestCutOfNothing(t *testing.T) {
 	paths, err := fs.Glob(documents, "documents/*.json")
-	if err != nil || len(paths) != 2*len(Names()) {
+	if err != nil || len(paths) < 2*(len(Names())-len(equal)) {
 		t.Fatalf("documents %q (%v), want two of each of %q", paths, err, Names())
 	}
 	defaults, err := fs.Glob(documents, "documents/default/*.json")

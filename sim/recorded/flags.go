@@ -1,7 +1,6 @@
 package recorded
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,9 +17,6 @@ import (
 // Package gates reads them.
 const flagsFolder = "flags"
 
-//go:embed documents/flags/*.json
-var flagFiles embed.FS
-
 // ErrNoFlags is wrapped by errors about releases whose flags and feature gates are not recorded.
 var ErrNoFlags = errors.New("its flags and feature gates are not recorded")
 
@@ -28,16 +24,15 @@ var ErrNoFlags = errors.New("its flags and feature gates are not recorded")
 // their order, else from this repository. If the release itself is not recorded, the nearest patch
 // of its minor version stands in. of is the release that the recording is of.
 func Flags(name string, directories ...string) (body []byte, of string, err error) {
-	own, err := fs.Sub(flagFiles, "documents")
-	if err != nil { // the path is constant
-		panic(err)
+	found := map[string]fs.FS{}
+	for release := range equal {
+		found[release] = own{}
 	}
-	var folders []fs.FS
+	folders := []fs.FS{}
 	for _, dir := range directories {
 		folders = append(folders, os.DirFS(dir))
 	}
-	found := map[string]fs.FS{}
-	for _, folder := range slices.Backward(append(folders, own)) { // the first one wins
+	for _, folder := range slices.Backward(append(folders, own{})) { // the first one wins
 		paths, err := fs.Glob(folder, flagsFolder+"/*.json")
 		if err != nil { // the pattern is constant
 			panic(err)

@@ -5,11 +5,13 @@
 package recorded
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -23,8 +25,29 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-//go:embed documents/*.json documents/default/*.json
+//go:embed documents/*.json documents/default/*.json documents/flags/*.json
 var documents embed.FS
+
+// equal are releases with another one whose files are equal to those that are not stored, byte for
+// byte, but for the version in the recording of flags.
+var equal = map[string]string{"v1.36.5": "v1.36.3", "v1.37.2": "v1.37.1", "v1.38.0-beta.0": "v1.37.1"}
+
+// As returns the release whose files stand for those of a release that are not stored.
+func As(name string) string { return cmp.Or(equal[name], name) }
+
+// own is the recordings of this repository.
+type own struct{}
+
+// Open implements [fs.FS].
+func (own) Open(name string) (fs.File, error) {
+	file, err := documents.Open(path.Join("documents", name))
+	for release, other := range equal {
+		if other := strings.Replace(name, release, other, 1); err != nil && other != name {
+			file, err = documents.Open(path.Join("documents", other))
+		}
+	}
+	return file, err
+}
 
 // customGroup is the group of the custom resource that existed on the recorded servers. It does not
 // belong to the releases.
@@ -63,13 +86,16 @@ type reading = func() (*Version, error)
 // releases returns all recorded releases, by name.
 var releases = sync.OnceValue(func() map[string]reading {
 	all := map[string]reading{}
-	paths, err := fs.Glob(documents, "documents/*-apis.json")
+	paths, err := fs.Glob(own{}, "*-apis.json")
 	if err != nil { // the pattern is constant
 		panic(err)
 	}
+	names := slices.Collect(maps.Keys(equal))
 	for _, path := range paths {
-		name := strings.TrimSuffix(strings.TrimPrefix(path, "documents/"), "-apis.json")
-		all[name] = sync.OnceValues(func() (*Version, error) { return load(name) })
+		names = append(names, strings.TrimSuffix(path, "-apis.json"))
+	}
+	for _, name := range names {
+		all[name] = sync.OnceValues(func() (*Version, error) { return readFolder(own{}, ".", name) })
 	}
 	return all
 })
@@ -88,6 +114,12 @@ func Names(directories ...string) []string {
 	return slices.Compact(names)
 }
 
+// Released returns the names of all recorded releases without pre-releases, whose modules nobody
+// can build with published ones.
+func Released() []string {
+	return slices.DeleteFunc(Names(), func(v string) bool { return semver.Prerelease(v) != "" })
+}
+
 // Get returns a release by its full name, such as "v1.37.1". The error lists the recorded releases.
 // A release is parsed at the first call, which takes a few milliseconds. Safe for concurrent use.
 //
@@ -103,10 +135,6 @@ func Get(name string) (*Version, error) {
 			name, strings.Join(Names(), ", "))
 	}
 	return read()
-}
-
-func load(name string) (*Version, error) {
-	return readFolder(documents, "documents", name)
 }
 
 // parse makes a version from the bodies of both roots.

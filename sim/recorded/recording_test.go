@@ -3,6 +3,8 @@ package recorded
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,5 +97,31 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	}
 	if slices.Contains(Names(), "v1.99.0") {
 		t.Error("a recording of the user's own became one of this repository")
+	}
+}
+
+// What is equal is stored once, and a release that has all files of its own is not in the table.
+func TestNothingIsStoredTwice(t *testing.T) {
+	for name, as := range equal {
+		if equal[as] != "" {
+			t.Errorf("%s is as %s, whose files are not all stored", name, as)
+		}
+		missing := 0
+		for _, pattern := range []string{"%s-api.json", "%s-apis.json", "default/%s-api.json", "default/%s-apis.json", "flags/%s.json"} {
+			stored, err := documents.ReadFile("documents/" + fmt.Sprintf(pattern, name))
+			other, of := fs.ReadFile(own{}, fmt.Sprintf(pattern, as))
+			if of != nil {
+				t.Error(of)
+			}
+			if err != nil {
+				missing++
+			} else if bytes.Equal(bytes.ReplaceAll(stored, []byte(name), []byte(as)), other) {
+				t.Errorf("%s is stored, and equal to that of %s", fmt.Sprintf(pattern, name), as)
+			}
+		}
+		r, err := Find(name)
+		if err != nil || r.Default == nil || r.All.Name != name || missing == 0 {
+			t.Errorf("%s: %d files are not stored; error %v", name, missing, err)
+		}
 	}
 }

@@ -70,7 +70,7 @@ func Skew(from, to string) ([]history.GVR, error) {
 // else one that was removed.
 func elsewhere(served func(history.GVR) bool) ([]history.GVR, error) {
 	var found []history.GVR
-	names := Names()
+	names := Released()
 	for i := len(names) - 1; i > 0; i-- {
 		before, err := Get(names[i-1])
 		if err != nil {

@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +31,9 @@ type Seen struct {
 	Versions map[string]string // by server
 	// On and Off are the servers whose own proxy is on or off, as far as they say so.
 	On, Off []string
+	// Before are the servers before which another process may stand, for people: what answers there is
+	// not the kube-apiserver, or is not at the address that the kube-apiserver says it has.
+	Before []string
 	// Unnamed are the servers of the cluster to which no context leads.
 	Unnamed []string
 	// Unknown says for people what could not be found out, and why.
@@ -61,6 +66,9 @@ func Look(ctx context.Context, endpoints []Endpoint) (Seen, error) {
 				continue // the kube-apiserver behind this door has said the rest
 			}
 			seen.Versions[e.Name] = d.version
+			if !d.alone(ctx) {
+				seen.Before = append(seen.Before, fmt.Sprintf("%s at %s, whose kube-apiserver is at %s", e.Name, d.config.Host, d.address))
+			}
 			switch {
 			case d.mute != "":
 				seen.Unknown = append(seen.Unknown, fmt.Sprintf("whether %s has its own proxy on: its metrics cannot be read (%s)", e.Name, d.mute))
@@ -229,6 +237,21 @@ func (d *door) readMetrics(metrics io.Reader) error {
 		}
 	}
 	return lines.Err()
+}
+
+// alone reports whether the kube-apiserver itself answers at this door: the door is the address
+// that the kube-apiserver says it has. No other process can be there as well.
+func (d *door) alone(ctx context.Context) bool {
+	host, port, err := net.SplitHostPort(d.address)
+	at, parsed := url.Parse(d.config.Host)
+	if err != nil || parsed != nil || cmp.Or(at.Port(), "443") != port {
+		return false
+	}
+	if at.Hostname() == host {
+		return true
+	}
+	addresses, _ := net.DefaultResolver.LookupHost(ctx, at.Hostname()) // a name that leads nowhere is not this address
+	return slices.Contains(addresses, host)
 }
 
 // compare refuses a door that leads to the same process as a door of another context, or to another

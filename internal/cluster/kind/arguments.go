@@ -9,6 +9,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -88,15 +89,16 @@ const allAPIs = "api/all=true"
 
 // ownNames are the names of all arguments that ownArguments may return. kubeadm may set some of
 // them.
-var ownNames = []string{"requestheader-uid-headers", "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
+var ownNames = []string{gates.UIDHeaders, "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
 
 // ownArguments returns the arguments about proxies. Servers may differ in them.
 func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.OwnFlags) ([]Argument, error) {
 	var arguments []Argument
 	kubeadm := setup != nil && setup.Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
-	if semver.Compare(oldest, "v1.34") >= 0 && !kubeadm {
+	list := flags.Joined(history.FeatureGates)
+	if uids, set := gates.Read(list)[gates.UIDGate]; semver.Compare(oldest, "v1.34") >= 0 && !kubeadm && (uids || !set) {
 		arguments = append(arguments, Argument{
-			Name: "requestheader-uid-headers", Value: "X-Remote-Uid",
+			Name: gates.UIDHeaders, Value: "X-Remote-Uid",
 			Why: "Peers pass on for whom they ask. kubeadm sets the other requestheader-* and proxy-client-* arguments by itself, but not this one.",
 		})
 	}
@@ -105,17 +107,17 @@ func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.O
 			Name: "emulated-version", Value: setup.EmulatedVersion, Why: "It behaves like an older minor version (KEP-4330).",
 		})
 	}
-	gate := func(value, why string) {
+	gate := func(on bool, why string) {
 		if !kubeadm {
-			arguments = append(arguments, Argument{Name: history.FeatureGates, Value: flags.Gates(scenario.Gate + "=" + value), Why: why})
+			arguments = append(arguments, Argument{Name: history.FeatureGates, Value: gates.With(list, map[string]bool{scenario.Gate: on}), Why: why})
 		}
 	}
-	if gates := flags.Gates(""); kubeadm && gates != "" {
-		arguments = append(arguments, Argument{Name: history.FeatureGates, Value: gates, Why: usersOwn})
+	if kubeadm && list != "" {
+		arguments = append(arguments, Argument{Name: history.FeatureGates, Value: list, Why: usersOwn})
 	}
 	switch lifecycle.Subject(subject, setup) {
 	case scenario.SubjectBuiltin:
-		gate("true", "The Mixed Version Proxy (KEP-4020): on by default from v1.36, to be asked for before.")
+		gate(true, "The Mixed Version Proxy (KEP-4020): on by default from v1.36, to be asked for before.")
 		if !kubeadm {
 			arguments = append(arguments, Argument{
 				Name: "peer-ca-file", Value: pkiDir + "/ca.crt",
@@ -124,9 +126,9 @@ func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.O
 			})
 		}
 	case scenario.SubjectNone:
-		gate("false", "The Mixed Version Proxy is switched off: the negative control.")
+		gate(false, "The Mixed Version Proxy is switched off: the negative control.")
 	case scenario.SubjectReference:
-		gate("false", "The kube-apiserver's own Mixed Version Proxy is switched off: the sidecar does its work.")
+		gate(false, "The kube-apiserver's own Mixed Version Proxy is switched off: the sidecar does its work.")
 		arguments = append(arguments, Argument{
 			Name: "secure-port", Value: strconv.Itoa(behindPort),
 			Why: "The sidecar has the node's port " + strconv.Itoa(securePort) + ", and stands in front.",

@@ -19,8 +19,7 @@ import (
 func Configured(release string, setup *scenario.Setup, apiserver, sidecar []string) history.Configuration {
 	own := flagsOf(apiserver)
 	c := history.Configuration{Setup: setup.String(), Proxy: history.ProxyOff, Emulates: history.EmulatedMinor(own["emulated-version"]...)}
-	given, err := history.ParseGates(own[history.FeatureGates]...)
-	if err == nil && gates.ProxyOn(cmp.Or(c.Emulates, release), given) { // a server that refuses the gates does not start
+	if gates.ProxyOn(cmp.Or(c.Emulates, release), own[history.FeatureGates]...) {
 		c.Proxy = history.ProxyOwn
 	}
 	apis := cliflag.ConfigurationMap{}

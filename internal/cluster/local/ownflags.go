@@ -5,38 +5,42 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	cliflag "k8s.io/component-base/cli/flag"
-
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // replaceable are flags of a run that the user's own replace. A scenario can do with any value.
 var replaceable = []string{reconcilerType, "service-account-issuer", "service-cluster-ip-range"}
 
-const reconcilerType = "endpoint-reconciler-type"
+const (
+	reconcilerType  = "endpoint-reconciler-type"
+	runtimeConfig   = "runtime-config"
+	emulatedVersion = "emulated-version"
+)
 
 // withOwn adds the user's own flags to the flags of the run, and joins both values of
 // --feature-gates in one flag.
 func (p Place) withOwn(run []string) (all []string) {
-	own, given, gated := p.Flags.Others(), map[string]bool{}, false
+	own, given, list := p.Flags.Others(), map[string]bool{}, p.Flags.Joined(history.FeatureGates)
+	uids, set := gates.Read(list)[gates.UIDGate]
 	for _, arg := range run {
 		name, value := cut(arg)
-		if slices.Contains(replaceable, name) && len(p.Flags.Values(name)) > 0 {
+		if slices.Contains(replaceable, name) && len(p.Flags.Values(name)) > 0 || name == gates.UIDHeaders && set && !uids {
 			continue
 		}
-		if name == history.FeatureGates {
-			gated, arg = true, "--"+name+"="+p.Flags.Gates(value)
+		if name == history.FeatureGates && list != "" {
+			list, arg = "", "--"+name+"="+gates.With(list, gates.Read(value))
 		}
 		given[name] = true
 		all = append(all, arg)
 	}
-	if gates := p.Flags.Gates(""); gates != "" && !gated {
-		all = append(all, "--"+history.FeatureGates+"="+gates)
+	if list != "" {
+		all = append(all, "--"+history.FeatureGates+"="+list)
 	}
 	for _, f := range own {
 		if !given[f[0]] { // a flag that the run gives, too, has the same value, or is of a step of 'skewproof step'
@@ -56,6 +60,9 @@ func cut(arg string) (name, value string) {
 type Start struct {
 	Server, Version string
 	Setup           *scenario.Setup
+	// Own is true if the program is a build of the user's own, which may have other flags and feature
+	// gates than the release.
+	Own bool
 	// Args are the flags of the run, without the user's own. A flag without a value must not be
 	// changed at all.
 	Args []string
@@ -95,37 +102,57 @@ func reason(name string) string {
 	return "the scenario depends on it"
 }
 
-// CheckOwn refuses flags of the user's own that a kube-apiserver would not understand, or that
-// would break a run that starts servers in these ways.
-func CheckOwn(o history.OwnFlags, starts []Start) error {
-	if err := checkAPIs(o.APIs("")); err != nil {
-		return err
+// Refused is the refusal of one of the user's own flags, or of all of them together if it has no
+// name.
+type Refused struct {
+	Name, Value string
+	Why         error
+}
+
+func (r *Refused) Error() string {
+	if r.Name == "" {
+		return "the flags of --kube-apiserver-flag and --runtime-config: " + r.Why.Error()
 	}
+	return fmt.Sprintf("--kube-apiserver-flag %s=%s: %v", r.Name, r.Value, r.Why)
+}
+
+// Unwrap returns the reason.
+func (r *Refused) Unwrap() error { return r.Why }
+
+// CheckOwn refuses flags of the user's own that a kube-apiserver refuses, or that would break a run
+// that starts servers in these ways. The notes say what was not checked.
+func CheckOwn(o history.OwnFlags, starts []Start) (notes []string, err error) {
 	for _, f := range o.Flags {
 		control := func(r rune) bool { return r < ' ' || r == 0x7f }
 		if name, _ := cut(f); name == "" || strings.HasPrefix(f, "-") || strings.ContainsFunc(f, control) {
-			return fmt.Errorf("--kube-apiserver-flag %q: want NAME=VALUE in one line, or NAME to switch something on, "+
+			return nil, fmt.Errorf("--kube-apiserver-flag %q: want NAME=VALUE in one line, or NAME to switch something on, "+
 				"without hyphens before the name", f)
 		}
 	}
-	if err := checkGates(o, starts); err != nil {
-		return err
+	if err := gates.CheckList(o.Joined(history.FeatureGates)); err != nil {
+		return nil, &Refused{history.FeatureGates, o.Joined(history.FeatureGates), err}
 	}
 	for _, f := range o.Others() {
 		if err := checkFlag(f[0], f[1], starts); err != nil {
-			return fmt.Errorf("--kube-apiserver-flag %s=%s: %w", f[0], f[1], err)
+			return nil, &Refused{f[0], f[1], err}
 		}
 	}
 	for _, s := range starts {
 		if err := scenario.Emulable(s.Version, o.Emulates()); err != nil {
-			return fmt.Errorf("--kube-apiserver-flag emulated-version: %w", err)
+			return nil, &Refused{emulatedVersion, o.Joined(emulatedVersion), err}
 		}
+		more, err := s.check(o)
+		if err != nil {
+			return nil, err
+		}
+		notes = append(notes, more...)
 	}
-	return nil
+	slices.Sort(notes)
+	return slices.Compact(notes), nil
 }
 
 func checkFlag(name, value string, starts []Start) error {
-	if name == "runtime-config" {
+	if name == runtimeConfig {
 		return fmt.Errorf("skewproof has a flag of its own for this: give --runtime-config %s", value)
 	}
 	direct := slices.ContainsFunc(starts, func(s Start) bool { return s.Setup != nil && s.Setup.Direct })
@@ -149,66 +176,63 @@ func checkFlag(name, value string, starts []Start) error {
 	return nil
 }
 
-// checkGates refuses values of --feature-gates that a kube-apiserver cannot read, and those that
-// would change a gate that the run sets or the default of the gate that the run is about.
-func checkGates(o history.OwnFlags, starts []Start) error {
-	values := o.Values(history.FeatureGates)
-	at := "--kube-apiserver-flag feature-gates=" + strings.Join(values, ",")
-	own, err := history.ParseGates(values...)
+// check refuses flags with which this server would not start, or would have a feature gate of the
+// run, or the one that the run is about, in another state.
+func (s Start) check(o history.OwnFlags) (notes []string, err error) {
+	apis := "--" + runtimeConfig + "="
+	own := Place{Flags: o}.withOwn(slices.DeleteFunc(slices.Clone(s.Args), func(arg string) bool { return strings.HasPrefix(arg, apis) }))
+	if value := o.APIs("api/all=true"); value != "" {
+		own = append(own, apis+value)
+	}
+	before, err := s.decide(s.Args)
 	if err != nil {
-		return fmt.Errorf("%s: %w", at, err)
+		return nil, err
 	}
-	for _, s := range starts {
-		given := ""
-		for _, arg := range s.Args {
-			if name, value := cut(arg); name == history.FeatureGates {
-				given = value
-			}
-		}
-		runs, _ := history.ParseGates(given) // the run's own
-		for name, on := range runs {
-			if wanted, ok := own[name]; ok && wanted != on {
-				return fmt.Errorf("%s: the run sets the feature gate %s=%t itself, for server %s: --subject and the scenario decide whose proxy is on",
-					at, name, on, s.Server)
-			}
-		}
-		behaves := cmp.Or(s.Setup.Like(), o.Emulates(), s.Version)
-		both, _ := history.ParseGates(o.Gates(given))
-		if before, after := gates.ProxyOn(behaves, runs), gates.ProxyOn(behaves, both); before != after {
-			return fmt.Errorf("%s: server %s starts without a flag about its proxy (%s), and the proxy would be on: %t instead of %t; "+
-				"--subject and the scenario decide whose proxy is on", at, s.Server, s.Setup, after, before)
+	after, err := s.decide(own)
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]bool{gates.Proxy: before.Gate(gates.Proxy)}
+	for _, arg := range s.Args {
+		if name, value := cut(arg); name == history.FeatureGates {
+			maps.Copy(set, gates.Read(value))
 		}
 	}
-	return nil
+	wanted := gates.Read(o.Joined(history.FeatureGates))
+	for name, on := range set {
+		if is, ok := wanted[name]; ok && is != on || before.Gate(name) != after.Gate(name) {
+			return nil, &Refused{history.FeatureGates, o.Joined(history.FeatureGates), fmt.Errorf("server %s (%s) would have %s=%t instead of %t; "+
+				"--subject and the scenario decide whose proxy is on", s.Server, cmp.Or(s.Setup.String(), s.Version), name, !on, on)}
+		}
+	}
+	if !after.Starts {
+		return nil, &Refused{Why: fmt.Errorf("kube-apiserver %s does not start with them: %s%s", s.Version, strings.Join(after.Reasons, "; "),
+			Meant(o, after.Flags()))}
+	}
+	return after.Notes, nil
 }
 
-// checkAPIs refuses a value of --runtime-config that every kube-apiserver refuses, or that turns
-// off everything. Sources: k8s.io/apiserver/pkg/server/resourceconfig/helpers.go
-// (MergeAPIResourceConfigs) and pkg/server/options/api_enablement.go (Validate).
-func checkAPIs(list string) error {
-	apis := cliflag.ConfigurationMap{}
-	_ = apis.Set(list) // returns no error
-	for _, key := range slices.Sorted(maps.Keys(apis)) {
-		value, words := apis[key], strings.Split(key, "/")
-		_, err := strconv.ParseBool(cmp.Or(value, "true"))
-		refused := func(why string) error {
-			return fmt.Errorf("--runtime-config %s: every kube-apiserver refuses %s: %s", list, strings.TrimSuffix(key+"="+value, "="), why)
-		}
-		switch {
-		case slices.Contains([]string{"api/all", "api/ga", "api/beta", "api/alpha"}, key):
-			if value != "true" && value != "false" {
-				return refused("write " + key + "=true or " + key + "=false, in lower case")
-			}
-		case len(words) != 2 && len(words) != 3:
-			return refused("write GROUP/VERSION or GROUP/VERSION/RESOURCE, and /v1 for the core group")
-		case err != nil:
-			return refused("write true or false after the =")
-		case len(words) == 3 && strings.ToLower(words[2]) != words[2]:
-			return refused("write the plural of the resource in lower case")
+// Meant is the end of an error about flags that a server refuses: what may be meant by one that it
+// does not have.
+func Meant(o history.OwnFlags, has []string) (hint string) {
+	for _, f := range o.Others() {
+		if !slices.Contains(has, f[0]) {
+			hint = cmp.Or(hint, fault.Nearest(f[0], has))
 		}
 	}
-	if len(apis) == 1 && apis["api/all"] == "false" {
-		return fmt.Errorf("--runtime-config %s: every kube-apiserver refuses this without another API that is on", list)
+	return hint
+}
+
+// decide decides what a server does with a command line. Flags without a value are left out.
+func (s Start) decide(args []string) (gates.Decision, error) {
+	var flags []gates.Set
+	for _, arg := range args {
+		if name, value := cut(arg); strings.Contains(arg, "=") {
+			flags = append(flags, gates.Set{Name: name, Value: value})
+		}
 	}
-	return nil
+	if s.Own {
+		return gates.Assume(release.Of(s.Version), flags)
+	}
+	return gates.Decide(release.Of(s.Version), flags)
 }

@@ -30,14 +30,14 @@ func TestOwnFlagsAreGiven(t *testing.T) {
 		{history.OwnFlags{RuntimeConfig: &ga}, scenario.SubjectBuiltin, nil, []string{"--runtime-config=api/ga=true"}, "api/all"},
 		{history.OwnFlags{RuntimeConfig: new("")}, scenario.SubjectNone, nil, nil, "--runtime-config"},
 		{history.OwnFlags{Flags: []string{"feature-gates=WatchList=false", "max-requests-inflight=7"}}, scenario.SubjectReference, nil,
-			[]string{"--feature-gates=" + scenario.Gate + "=false,WatchList=false", "--max-requests-inflight=7"}, ""},
+			[]string{"--feature-gates=WatchList=false," + scenario.Gate + "=false", "--max-requests-inflight=7"}, ""},
 		{history.OwnFlags{Flags: []string{"profiling", "endpoint-reconciler-type=lease", "service-account-issuer=https://a", "service-account-issuer=https://b",
 			"authorization-mode=Node,RBAC", "emulated-version=kube=1.33"}}, scenario.SubjectBuiltin, nil,
 			[]string{"--profiling=true", "--endpoint-reconciler-type=lease", "--service-account-issuer=https://a", "--service-account-issuer=https://b",
 				"--authorization-mode=Node,RBAC", "--emulated-version=kube=1.33"}, "--requestheader-uid-headers"},
 		{history.OwnFlags{Flags: []string{"endpoint-reconciler-type=lease"}}, scenario.SubjectBuiltin, nil, nil, "=none"},
 		{history.OwnFlags{Flags: []string{"feature-gates=kube:A=T", "feature-gates=kube:B=0, kube:A=f"}}, scenario.SubjectBuiltin, nil,
-			[]string{"--feature-gates=" + scenario.Gate + "=true,A=false,B=false"}, "kube:"},
+			[]string{"--feature-gates=kube:A=true,kube:B=false,kube:A=false,kube:" + scenario.Gate + "=true"}, ",U"},
 		// A step of 'skewproof step' sets up a server with a flag that the user gives, too.
 		{history.OwnFlags{Flags: []string{"goaway-chance=0.001"}}, scenario.SubjectBuiltin, &scenario.Setup{Goaway: scenario.On},
 			[]string{"--goaway-chance=0.02"}, "0.001"},
@@ -62,6 +62,12 @@ func TestOwnFlagsAreGiven(t *testing.T) {
 	}
 }
 
+// theirs is a start of a program of the user's own.
+func theirs(s Start) Start {
+	s.Own = true
+	return s
+}
+
 // A flag is refused if the run gives it another value at a start of this plan, or could not observe
 // the servers.
 func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
@@ -72,7 +78,7 @@ func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Start{"a", "v1.37.1", setup, args}
+		return Start{Server: "a", Version: "v1.37.1", Setup: setup, Args: args}
 	}
 	usual, none := start(scenario.SubjectBuiltin, nil), start(scenario.SubjectNone, nil)
 	sidecar := start(scenario.SubjectReference, &scenario.Setup{Direct: true})
@@ -97,10 +103,11 @@ func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 		{"endpoint-reconciler-type=lease", []Start{sidecar}, "writes the addresses of the Service kubernetes"},
 		{"endpoint-reconciler-type=none", []Start{sidecar}, ""},
 		{"peer-ca-file=/x", []Start{usual}, "certificates, authorities and headers"},
-		{"peer-ca-file=/x", []Start{none}, ""},
+		{"peer-ca-file=/x", []Start{none}, "requires UnknownVersionInteroperabilityProxy feature"},
 		{"peer-advertise-port=1", []Start{usual}, "address and port that the run gives it"},
 		{"requestheader-uid-headers=X-Uid", []Start{usual}, "authorities and headers"},
-		{"requestheader-uid-headers=X-Uid", []Start{kubeadm}, ""},
+		{"requestheader-uid-headers=X-Uid", []Start{kubeadm}, "without specifying the standard X-Remote-Uid header"},
+		{"requestheader-uid-headers=X-Remote-Uid", []Start{kubeadm}, ""},
 		{"service-account-issuer=https://a.example", []Start{usual}, ""},
 		{"service-cluster-ip-range=10.0.0.0/16", []Start{usual}, ""},
 		{"external-hostname=a.example", []Start{usual}, ""},
@@ -123,35 +130,46 @@ func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 		{"runtime-config=api/ga=true", []Start{usual}, "give --runtime-config api/ga=true"},
 		{"feature-gates=WatchList=True, SizeBasedListCostEstimate=0", []Start{usual}, ""},
 		{"feature-gates=kube:WatchList=t", []Start{usual, kubeadm}, ""},
-		{"feature-gates=kube:WatchList=true,SizeBasedListCostEstimate=true", []Start{usual}, "with and without the prefix"},
-		{"feature-gates=wardle:WatchList=true", []Start{usual}, `no component "wardle"`},
-		{"feature-gates=WatchList", []Start{usual}, "malformed pair"},
-		{"feature-gates=WatchList=no", []Start{usual}, "invalid value of WatchList"},
+		{"feature-gates=kube:WatchList=true,SizeBasedListCostEstimate=true", []Start{usual}, "do not mix use"},
+		{"feature-gates=wardle:WatchList=true", []Start{usual}, "component not registered: wardle"},
+		{"feature-gates=WatchList", []Start{usual}, `did you mean "WatchList=true"?`},
+		{"feature-gates=WatchList=no", []Start{usual}, `did you mean "WatchList=false"?`},
+		{"feature-gates=Invented=true", []Start{usual}, "unrecognized feature gate: Invented"},
+		{"feature-gates=SidecarContainers=true", []Start{usual}, "unrecognized feature gate: SidecarContainers"},
+		{"feature-gates=Invented=true", []Start{theirs(usual)}, ""},
+		{"goway-chance=0.001", []Start{usual}, `unknown flag: --goway-chance: did you mean "goaway-chance"?`},
+		{"goway-chance=0.001", []Start{theirs(usual)}, ""},
+		{"goaway-chance=often", []Start{usual}, `invalid argument "often"`},
+		{"feature-gates=RemoteRequestHeaderUID=false", []Start{usual, kubeadm}, ""}, // the run leaves its flag about UIDs out
+		{"feature-gates=AllBeta=false,APIServerIdentity=true", []Start{usual}, `requires the "RemoteRequestHeaderUID" feature`},
 		{"feature-gates=", []Start{usual}, ""},
-		{"feature-gates=AllBeta=false", []Start{usual, none}, ""}, // the run sets the gate explicitly
-		{"feature-gates=AllBeta=false", []Start{usual, kubeadm}, "with the flags of kubeadm), and the proxy would be on: false instead of true"},
-		{"feature-gates=AllAlpha=true", []Start{usual, kubeadm}, ""},
+		{"feature-gates=AllBeta=false", []Start{usual}, "depends on features that are disabled: [APIServerIdentity]"}, // the run sets the gate explicitly
+		{"feature-gates=AllBeta=false,APIServerIdentity=true,RemoteRequestHeaderUID=true", []Start{usual, none}, ""},
+		{"feature-gates=AllBeta=false", []Start{kubeadm}, "(with the flags of kubeadm) would have " + scenario.Gate + "=false instead of true"},
+		{"feature-gates=AllAlpha=true", []Start{usual, kubeadm}, "depends on features that are disabled: [GenericWorkload]"},
+		{"feature-gates=AllAlpha=true,GenericWorkload=true", []Start{usual, kubeadm}, ""},
 		{"feature-gates=StorageVersionAPI=true", []Start{usual}, ""},
 		{"feature-gates=" + scenario.Gate + "=1", []Start{usual}, ""},
-		{"feature-gates=" + scenario.Gate + "=1", []Start{usual, none}, "feature gate " + scenario.Gate + "=false itself"},
-		{"feature-gates=kube:" + scenario.Gate + "=False", []Start{usual}, "feature gate " + scenario.Gate + "=true itself"},
+		{"feature-gates=" + scenario.Gate + "=1", []Start{usual, none}, "would have " + scenario.Gate + "=true instead of false"},
+		{"feature-gates=kube:" + scenario.Gate + "=False", []Start{usual}, "would have " + scenario.Gate + "=false instead of true"},
 		{"feature-gates=" + scenario.Gate + "=false", []Start{kubeadm}, "with the flags of kubeadm)"},
 		{"--v=4", []Start{usual}, "without hyphens"},
 		{"=4", []Start{usual}, "want NAME=VALUE"},
 		{"v=4\n--x=y", []Start{usual}, "in one line"},
 	} {
-		err := CheckOwn(history.OwnFlags{Flags: []string{c.flag}}, c.starts)
+		_, err := CheckOwn(history.OwnFlags{Flags: []string{c.flag}}, c.starts)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: error %v, want %q", c.flag, err, c.want)
 		}
 	}
 	for list, want := range map[string]string{
-		"api/ga=true,batch/v1=False, /v1/pods=0": "", "apps/v1,batch/v1=true": "", "": "", "api/ga=true,": "", "api/all=false,apps/v1": "",
-		"api/all": "api/all=true or api/all=false", "api/all=True": "refuses api/all=True", "api/beta=1": "in lower case",
-		"v1=false": "/v1 for the core group", "apps/v1=yes": "true or false after the =", "apps/v1/Deployments=false": "lower case",
-		"api/all=false": "another API that is on",
+		"api/ga=true,batch/v1=False, /v1/pods=0": "", "apps/v1,batch/v1=true": "", "": "", "api/ga=true,": "",
+		"api/all=false,apps/v1": "conflicts with --enable-priority-and-fairness", "api/all=false,api/ga=true,flowcontrol.apiserver.k8s.io/v1=true": "",
+		"api/all": "invalid value api/all=", "api/all=True": "invalid value api/all=True", "api/beta=1": "invalid value api/beta=1",
+		"v1=true": "", "apps=false": "runtime-config invalid key apps", "apps/v1=yes": "invalid value of apps/v1: yes",
+		"apps/v1/Deployments=false": "lowercase plural", "api/all=false": "with only api/all=false", "apps.example/v1": "unknown api groups apps.example/v1",
 	} {
-		err := CheckOwn(history.OwnFlags{RuntimeConfig: &list}, []Start{usual})
+		_, err := CheckOwn(history.OwnFlags{RuntimeConfig: &list}, []Start{usual})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("--runtime-config %q: error %v, want %q", list, err, want)
 		}
