@@ -216,8 +216,8 @@ func recordings() (string, error) {
 	return filepath.Join(cache, "skewproof", "recorded"), nil
 }
 
-// record records what a version serves, with every API on and by default, and its flags and feature
-// gates.
+// record records what a version serves, with every API on and by default, what it does and permits,
+// and its flags and feature gates.
 func record(ctx context.Context, version, dir string, own binaries.Overrides, out, progress io.Writer) error {
 	var documents [2][2][]byte
 	for i, defaults := range []bool{false, true} {
@@ -230,6 +230,13 @@ func record(ctx context.Context, version, dir string, own binaries.Overrides, ou
 		return err
 	}
 	fmt.Fprintf(out, "Recorded what %s serves, with every API on and by default: %s\n", version, dir)
+	if err := recordBehaviour(ctx, version, dir, own, progress); ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil { // as for one's own build, which is no published module
+		fmt.Fprintf(out, "What controllers of %s do by themselves, and what it permits, is not recorded: %v\n", version, err)
+	} else {
+		fmt.Fprintf(out, "Recorded what controllers of %s do by themselves, and what it permits.\n", version)
+	}
 	if err := recordFlags(ctx, version, dir, progress); ctx.Err() != nil {
 		return context.Cause(ctx)
 	} else if err != nil { // as for one's own build, which is no published module
@@ -238,6 +245,24 @@ func record(ctx context.Context, version, dir string, own binaries.Overrides, ou
 	}
 	_, err := fmt.Fprintf(out, "Recorded the flags and feature gates of %s.\n", version)
 	return err
+}
+
+// recordBehaviour records what controllers of a version do by themselves, and what it permits with
+// kinds of every recorded version.
+func recordBehaviour(ctx context.Context, version, dir string, own binaries.Overrides, progress io.Writer) error {
+	var all []*recorded.Version
+	for _, name := range recorded.Names(dir) {
+		r, err := recorded.Find(name, dir)
+		if err != nil {
+			return err
+		}
+		all = append(all, r.All)
+	}
+	body, err := run.Behaviour(ctx, version, recorded.Kinds(all...), own, progress)
+	if err != nil {
+		return err
+	}
+	return recorded.WriteBehaviour(dir, version, body)
 }
 
 // recordFlags builds the program that writes the flags of a version, and runs it.

@@ -27,9 +27,23 @@ var Roots = [2]string{"api", "apis"}
 // the user's own binaries. If the server does not start, the error names the directory with its
 // log.
 func Documents(ctx context.Context, version string, defaults bool, own binaries.Overrides, progress io.Writer) (bodies [2][]byte, err error) {
+	err = observe(ctx, version, defaults, own, progress, func(j *job) { j.documents = true }, func(dir Dir) error {
+		for i, root := range Roots {
+			if bodies[i], err = os.ReadFile(dir.document(root)); err != nil {
+				return fmt.Errorf("read the recorded document: %w", err)
+			}
+		}
+		return nil
+	})
+	return bodies, err
+}
+
+// observe starts one kube-apiserver in a sandbox, lets the sandboxed half record what set asks for,
+// and lets take read it from the directory.
+func observe(ctx context.Context, version string, defaults bool, own binaries.Overrides, progress io.Writer, set func(*job), take func(Dir) error) (err error) {
 	out, err := os.MkdirTemp("", "skewproof-record-")
 	if err != nil {
-		return bodies, fmt.Errorf("make a directory for the recording: %w", err)
+		return fmt.Errorf("make a directory for the recording: %w", err)
 	}
 	defer func() {
 		if err == nil {
@@ -48,28 +62,24 @@ func Documents(ctx context.Context, version string, defaults bool, own binaries.
 	}
 	p, err := s.Plan()
 	if err != nil {
-		return bodies, err
+		return err
 	}
 	p.Spec.Keep = false // this cluster is not used afterwards
 	if err := p.backend.prepare(ctx, p); err != nil {
-		return bodies, err
+		return err
 	}
 	dir, err := NewDir(out, p.Scenario.Name, p.Spec.Subject, time.Now())
 	if err != nil {
-		return bodies, err
+		return err
 	}
 	c := Console{Out: io.Discard, Progress: progress}
-	j := &job{Plan: p, Run: p.describe(), Dir: dir, Console: c, status: c.status(), documents: true}
+	j := &job{Plan: p, Run: p.describe(), Dir: dir, Console: c, status: c.status()}
+	set(j)
 	var cut error
 	if err := p.backend.carryOut(ctx, j, func(why error) { cut = why }); err != nil || cut != nil {
-		return bodies, errors.Join(err, cut)
+		return errors.Join(err, cut)
 	}
-	for i, root := range Roots {
-		if bodies[i], err = os.ReadFile(dir.document(root)); err != nil {
-			return bodies, fmt.Errorf("read the recorded document: %w", err)
-		}
-	}
-	return bodies, nil
+	return take(dir)
 }
 
 func (d Dir) document(root string) string { return d.File(root + ".json") }
