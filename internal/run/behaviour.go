@@ -315,8 +315,8 @@ var ofNode = [][2]string{
 		{"name": "b", "configMap": {"name": "n1"}}, {"name": "c", "persistentVolumeClaim": {"claimName": "n1"}}]}}`},
 }
 
-// relate creates the objects of the node, and waits until the graph of the node authorizer has them.
-// It leaves out objects of kinds that the version does not serve.
+// relate creates the objects of the node, and waits until the graph of the node authorizer has
+// them. It leaves out objects of kinds that the version does not serve.
 func relate(ctx context.Context, client kubernetes.Interface) error {
 	for _, o := range ofNode {
 		post := client.CoreV1().RESTClient().Post().AbsPath(o[0]).SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(o[1]))

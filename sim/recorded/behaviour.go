@@ -134,10 +134,10 @@ func (b *Behaviour) Creates(r history.GVR) (Created, bool) {
 	return b.Created[i], true
 }
 
-// BehaviourOf returns the recorded behaviour of a release: from the directories in their order, else
-// from this repository. If the release itself is not recorded, the nearest patch of its minor version
-// stands in. of is the release that the recording is of. The error wraps [ErrNoBehaviour] if no patch
-// is recorded.
+// BehaviourOf returns the recorded behaviour of a release: from the directories in their order,
+// else from this repository. If the release itself is not recorded, the nearest patch of its minor
+// version stands in. of is the release that the recording is of. The error wraps [ErrNoBehaviour]
+// if no patch is recorded.
 func BehaviourOf(name string, directories ...string) (b *Behaviour, of string, err error) {
 	found := files(behaviourFiles, behaviourFolder, directories)
 	if of = Nearest(name, slices.Collect(maps.Keys(found))); of == "" {
@@ -164,8 +164,8 @@ func parseBehaviour(body []byte) (*Behaviour, error) {
 	return b, err
 }
 
-// WriteBehaviour leaves the behaviour of a release in a directory. It refuses a body that is no such
-// recording.
+// WriteBehaviour leaves the behaviour of a release in a directory. It refuses a body that is no
+// such recording.
 func WriteBehaviour(dir, name string, body []byte) error {
 	if _, err := parseBehaviour(body); err != nil {
 		return fmt.Errorf("write what release %s does and permits: %w", name, err)
