@@ -40,7 +40,8 @@ const controllersTime = time.Minute
 // of the version with those of kubeadm, and asks the authorizer about all kinds, which are named as
 // by [recorded.Kinds].
 func Behaviour(ctx context.Context, version string, kinds []string, own binaries.Overrides, progress io.Writer) (body []byte, err error) {
-	err = observe(ctx, version, true, own, progress, func(j *job) { j.kinds = kinds }, func(dir Dir) error {
+	r := recording{versions: []string{version}, apis: new(""), want: wanted{Kinds: kinds}}
+	err = r.carryOut(ctx, own, progress, func(dir Dir) error {
 		body, err = os.ReadFile(dir.behaviour())
 		return err
 	})

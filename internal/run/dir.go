@@ -50,10 +50,8 @@ type manifest struct {
 	Keep   bool              `json:"keep,omitempty"`
 	NoLoad bool              `json:"noLoad,omitempty"`
 	At     *int              `json:"at,omitempty"` // see [Spec]
-	// Documents says that only the discovery documents of the first server are wanted. Kinds says
-	// that only the behaviour of its version is wanted: see [Behaviour].
-	Documents bool     `json:"documents,omitempty"`
-	Kinds     []string `json:"kinds,omitempty"`
+	// Want is set if only a recording of the servers is wanted.
+	Want *wanted `json:"want,omitempty"`
 }
 
 // FreshDir makes a directory for output, or checks that it is empty, and returns its absolute path.

@@ -97,7 +97,7 @@ func (localBackend) prepare(ctx context.Context, p *Plan) error {
 // If that half is killed, the history ends where it was killed.
 func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	needs := j.needs()
-	if len(j.kinds) > 0 {
+	if j.want != nil && len(j.want.Kinds) > 0 {
 		needs.controllers = needs.apiservers
 	}
 	got, err := j.Spec.get(ctx, needs, j.Progress)
