@@ -85,7 +85,7 @@ func (p UpgradePlan) blocks() []planBlock {
 		for _, c := range p.Comparison {
 			changes = append(changes, prose(c.Change+": "+c.Text))
 		}
-		all = append(all, planBlock{Heading: "Harm with the Mixed Version Proxy, compared with servers without it", List: changes})
+		all = append(all, planBlock{Heading: "Harm with the Mixed Version Proxy, compared with servers without it", Detail: onlyWide, List: changes})
 	}
 	all = append(all, p.protectionBlock())
 	all = append(all, p.findingBlocks()...)
@@ -163,20 +163,22 @@ func (c PlanProtection) word() string {
 	return "Not protected"
 }
 
-// differences are what appears and vanishes: in brief a line for each group version.
+// differences are what appears and vanishes: in brief a list, by group version.
 func (p UpgradePlan) differences() (all []planBlock) {
+	brief := planBlock{Heading: "What appears and vanishes", Detail: onlyBrief}
 	for _, side := range []struct {
 		title, serves string
 		resources     []PlanResource
 		others        bool
 	}{{"What appears", "only " + p.To + " serves", p.Appears, false}, {"What vanishes", "only " + p.From + " serves", p.Vanishes, true}} {
 		if len(side.resources) == 0 {
-			all = append(all, planBlock{Heading: side.title, Text: prose("Nothing: there is no resource that " + side.serves + ".")})
+			brief.List = append(brief.List, prose("There is no resource that "+side.serves+"."))
 			continue
 		}
-		all = append(all, planBlock{Heading: side.title, Detail: onlyBrief, Text: byGroupVersion(side.resources, side.others)},
-			planBlock{Heading: side.title, Detail: onlyWide, Table: resourceTable(side.resources)})
+		brief.List = append(brief.List, append(prose(side.serves+": "), byGroupVersion(side.resources, side.others)...))
+		all = append(all, planBlock{Heading: side.title, Detail: onlyWide, Table: resourceTable(side.resources)})
 	}
+	all = append([]planBlock{brief}, all...)
 	all = append(all, p.skewBlocks()...)
 	if len(p.Preferred) > 0 {
 		table := planTable{Head: []string{"group", p.From, p.To}}
@@ -324,6 +326,8 @@ func (p UpgradePlan) findingBlocks() (all []planBlock) {
 		}
 		if !f.Harms || len(lines) > 1 {
 			title = prose(fmt.Sprint(f.Number))
+		} else if !first {
+			separator = "; "
 		}
 		last := &lines[len(lines)-1]
 		*last = append(append(*last, planSpan{Text: separator}), title...)

@@ -6,11 +6,8 @@ import (
 	"strings"
 )
 
-// mostFields limits the fields of a list in brief, and mostOf the names in a line of it.
-const (
-	mostFields = 6
-	mostOf     = 3
-)
+// mostFields limits the fields of a list in brief.
+const mostFields = 12
 
 // fieldBlocks are the fields: in brief a line for each one that can do harm.
 func (p UpgradePlan) fieldBlocks() (all []planBlock) {
@@ -20,14 +17,11 @@ func (p UpgradePlan) fieldBlocks() (all []planBlock) {
 	}
 	var lines []planText
 	for _, h := range p.FieldHarms[:min(len(p.FieldHarms), mostFields)] {
-		kinds, gates := h.Kinds, ""
-		if more := len(kinds) - mostOf; more > 0 {
-			kinds = append(append([]string{}, kinds[:mostOf]...), fmt.Sprintf("%d more", more))
+		of := h.Kinds[0]
+		if more := len(h.Kinds) - 1; more > 0 {
+			of += fmt.Sprintf(", %d more", more)
 		}
-		if len(h.Gates) > 0 {
-			gates = "; `" + strings.Join(h.Gates, "`, `") + "`"
-		}
-		lines = append(lines, prose(h.Harm+" by "+h.By+": `"+h.Path+"` ("+strings.Join(kinds, ", ")+gates+")"))
+		lines = append(lines, prose(h.Harm+" at "+h.By+": `"+h.Path+"` ("+of+")"))
 	}
 	rest := counted(len(p.Fields), "difference") + " in all, by kind"
 	if more := len(p.FieldHarms) - mostFields; more > 0 {

@@ -43,7 +43,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 		steps = append(steps, step)
 	}
 	move := ""
-	if len(p.Vanishes) > 0 {
+	if len(byDefault(p.Vanishes)) > 0 {
 		move = " Move them away from the versions that vanish before the first server is upgraded."
 	}
 	steps = append(steps, reports.PlanStep{
@@ -112,11 +112,10 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 
 // unused says what nobody must use until the last server is upgraded.
 func unused(p reports.UpgradePlan) string {
-	text := "create nothing of a kind that only " + p.To + " serves"
 	if len(p.FieldHarms) > 0 {
-		text += ", set no field that the versions treat differently"
+		return "use no kind that only " + p.To + " serves and no field that the versions treat differently"
 	}
-	return text
+	return "create nothing of a kind that only " + p.To + " serves"
 }
 
 // byThemselves says what controllers of the newer version create of kinds that only it serves; ""
@@ -131,7 +130,7 @@ func byThemselves(p reports.UpgradePlan, then string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return " kube-controller-manager " + p.To + " creates by itself: " + listed(names, len(names)) + "." + then
+	return " kube-controller-manager " + p.To + " creates " + listed(names, len(names)) + " by itself." + then
 }
 
 // leadsTo is the protection after the checklist.

@@ -39,7 +39,7 @@ func harmful(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (
 		all = append(all, reports.PlanHarm{
 			What: "Until the last server is upgraded, " + strings.Join(open, "; ") + ". The garbage collector takes a 404 for the end of an owner, and deletes the " +
 				"dependents. When a namespace is deleted, objects of such a kind can stay in etcd.",
-			Whom:   "objects of these kinds and their dependents; clients that use these kinds get 404 at some servers",
+			Whom:   "objects of these kinds and their dependents",
 			Source: "docs/controllers.md, finding 12, " + recordings,
 		})
 	}
@@ -225,16 +225,16 @@ func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (chang
 		return len(serversWith(all[i], p, without)) > 0
 	}
 	on := func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && !both(f) }
-	add(reports.PlanRarer, "wrong deletions and leftovers ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && f.Harms }))
-	add(reports.PlanRemains, "wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
-	var come []int
+	var cases []string
 	for _, f := range found {
-		if on(f) && !f.Harms {
-			come = append(come, f.Number)
+		if on(f) && f.Harms && !slices.Contains(cases, f.Condition) {
+			cases = append(cases, f.Condition)
 		}
 	}
-	slices.Sort(come)
-	add(reports.PlanComes, "other wrong or missing answers, which delete nothing: findings ", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(come)), ", "), "[]"))
+	add(reports.PlanRarer, "wrong deletions and leftovers ", strings.Join(cases, ", "))
+	add(reports.PlanRemains, "wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
+	come := slices.DeleteFunc(slices.Clone(found), func(f reports.PlanFinding) bool { return !on(f) || f.Harms })
+	add(reports.PlanComes, "other wrong or missing answers, which delete nothing, by ", counted(len(come), "finding"))
 	return changes
 }
 

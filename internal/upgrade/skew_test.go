@@ -95,7 +95,7 @@ func TestFieldsThatDoHarm(t *testing.T) {
 		t.Errorf("%d fields, the first harm is %+v", len(p.Fields), first)
 	}
 	for _, h := range want {
-		if says := h.Harm + " by " + h.By + ": " + h.Path; strings.Count(text, says) != 1 {
+		if says := h.Harm + " at " + h.By + ": " + h.Path; strings.Count(text, says) != 1 {
 			t.Errorf("the brief plan says %d times %q", strings.Count(text, says), says)
 		}
 	}
@@ -124,10 +124,10 @@ func TestWithoutItsRecordingTheTextVanishes(t *testing.T) {
 		is        bool
 		words     []string
 	}{
-		{"as recorded", differing, nil, true, []string{"never settles", "emulated-version", "BeamGate", "answers nodes 403", "creates by itself", "nodes get 403"}},
+		{"as recorded", differing, nil, true, []string{"never settles", "emulated-version", "BeamGate", "answers nodes 403", "by itself", "nodes get 403"}},
 		{"no field differs", nil, nil, false, []string{"never settles", "emulated-version", "BeamGate", "treat differently", "dropped in silence", "lost on update"}},
 		{"v1.36.3 permits the same", differing, map[string]string{"v1.36.3": "v1.37.1"}, false, []string{"answers nodes 403", "nodes get 403"}},
-		{"controllers create the same", differing, map[string]string{"v1.37.1": "v1.36.3"}, false, []string{"creates by itself", "kube-apiserver-serving"}},
+		{"controllers create the same", differing, map[string]string{"v1.37.1": "v1.36.3"}, false, []string{"clustertrustbundle-publisher"}},
 	} {
 		for _, flags := range []Flags{{}, {PeerCAFile: peerCA}} {
 			p, text, wide := skewed(t, flags, c.fields, c.behaviour)
