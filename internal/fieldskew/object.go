@@ -234,11 +234,17 @@ func (s *sweep) candidates(p pair) (all []any) {
 }
 
 // zero is the zero value of a schema.
-func zero(of shape) any {
-	switch of {
+func (p pair) zero() any {
+	switch p.shape() {
 	case list:
 		return []any{}
 	case text:
+		switch s := p.either(); {
+		case s.Format == "int-or-string" || isTrue(s, "x-kubernetes-int-or-string"):
+			return float64(0)
+		case len(s.OneOf) > 0: // a quantity
+			return "0"
+		}
 		return ""
 	case whole, decimal:
 		return float64(0)
