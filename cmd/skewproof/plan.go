@@ -97,6 +97,9 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 			if !ok {
 				return usage("-o %q: want text, wide, markdown, html or json", form)
 			}
+			if len(only) > 0 {
+				return usage("--resources is about what is compared; give --record-fields, too")
+			}
 			if out != "" && !rehearsed {
 				return usage("--out is the directory of the runs of --rehearse; give that, too")
 			}

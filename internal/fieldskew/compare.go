@@ -182,7 +182,7 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string, judg
 	}
 	field := recorded.FieldSkew{GVR: n.GVR, Kind: n.Kind, Path: n.path, Values: []string{value}, Copied: n.copied, Older: sides[0], Newer: sides[1]}
 	note := func(field recorded.FieldSkew, place []string) {
-		n.found = append(n.found, found{node: *n, object: t.object, place: place, accepted: t.accepted(), field: field})
+		n.found = append(n.found, found{node: *n, object: t.object, place: place, accepted: t.accepted(), value: value, field: field})
 	}
 	if t.accepted() < 2 {
 		t.folded = value == recorded.FieldOne
@@ -248,7 +248,7 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string, judg
 func (s *sweep) defaulted(n *node, place []string, value string, answers [2]Answer) recorded.FieldSkew {
 	of, path := n.root.at(s.schemas, place)
 	field := recorded.FieldSkew{GVR: n.GVR, Kind: n.Kind, Path: path, Values: []string{recorded.FieldAbsent}, Copied: n.copied}
-	if value != recorded.FieldOne && value != recorded.FieldAbsent {
+	if n.of.shape() == text && value != recorded.FieldOne && value != recorded.FieldZero {
 		field.Values = append(field.Values, n.path+": "+value)
 	}
 	for i, side := range []*recorded.FieldSide{&field.Older, &field.Newer} {

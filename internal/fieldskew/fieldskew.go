@@ -89,6 +89,7 @@ type found struct {
 	object   any
 	place    []string
 	accepted int // by how many servers
+	value    string
 	field    recorded.FieldSkew
 }
 
@@ -193,7 +194,7 @@ type node struct {
 const namespace = "default"
 
 func (s *sweep) kind(ctx context.Context, r Resource) error {
-	n := node{Resource: r, inherited: map[string]bool{}, untried: s.data.NotTried[r.String()][""]}
+	n := node{Resource: r, inherited: map[string]bool{}, below: map[string]bool{}, untried: s.data.NotTried[r.String()][""]}
 	for i, schemas := range s.schemas {
 		n.root.name, n.root.side[i] = schemas.resolve(schemas.kind(r.GVR, r.Kind))
 	}
@@ -226,7 +227,9 @@ func (s *sweep) kind(ctx context.Context, r Resource) error {
 
 // merge returns an object with the fields of another one, which win.
 func merge(into, from tree) tree {
-	into = maps.Clone(into)
+	if into = maps.Clone(into); into == nil {
+		into = tree{}
+	}
 	for name, value := range from {
 		if value == nil { // it is left out
 			delete(into, name)
@@ -302,7 +305,7 @@ func (s *sweep) visit(ctx context.Context, n node) error {
 	if why := s.data.NotTried[n.String()][n.path]; why != "" {
 		n.untried = why
 	}
-	if s.data.Homes[n.of.name] != "" && n.home == "" {
+	if s.data.Homes[n.of.name] != "" && (n.home == "" || s.data.Homes[n.home] == n.String()) {
 		n.home, n.at = n.of.name, len(n.path)
 	}
 	if n.home != "" && s.data.Homes[n.home] != n.String() {
@@ -382,7 +385,16 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 		first = with
 	}
 	n.below = n.inherited
+	now, has := get(bases[0], n.place)
+	if has && isContainer(now) {
+		first = now
+	}
 	one, err := set(first, recorded.FieldOne, len(members) > 0)
+	if has && err == nil && one.accepted() == 0 { // the value that the object around it was accepted with
+		supports, last := one.supports, one.last
+		one, err = set(now, recorded.FieldOne, true)
+		one.supports, one.last = supports, last
+	}
 	if err != nil {
 		return false, err
 	}

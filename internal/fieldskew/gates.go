@@ -127,7 +127,7 @@ func (f *Found) vanished(ctx context.Context, cases []int) ([]int, error) {
 				return err
 			}
 			if t.accepted() > 0 {
-				err = f.sweep.judge(ctx, &n, &t, c.field.Values[0], nil)
+				err = f.sweep.judge(ctx, &n, &t, c.value, nil)
 			}
 			gone[i] = len(n.found) == 0 && (t.accepted() > 0 || c.accepted == 1)
 			return err

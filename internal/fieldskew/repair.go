@@ -61,7 +61,7 @@ func (s *sweep) repair(a *attempt, refusal metav1.Status) (changed bool) {
 			if cause.Type == metav1.CauseTypeFieldValueRequired {
 				changed = s.put(a, place, s.smallest(of, 0)) || changed
 			}
-		default:
+		case shape == text || shape == whole || shape == decimal || shape == truth:
 			candidates := s.candidates(of)
 			if cause.Type == metav1.CauseTypeFieldValueNotSupported {
 				candidates = nil

@@ -45,8 +45,7 @@ func (s *sweep) update(ctx context.Context, c found, name string) (recorded.Fiel
 		}
 		return server.Send(ctx, r)
 	}
-	smallest := func([]string) any { return tree{} }
-	made, err := ask(newer, http.MethodPost, put(c.object, []string{"metadata", "name"}, 0, name, smallest))
+	made, err := ask(newer, http.MethodPost, put(c.object, []string{"metadata", "name"}, 0, name, nil))
 	if err == nil && !made.OK() { // a name with a meaning
 		own, _ := get(c.object, []string{"metadata", "name"})
 		name, _ = own.(string)
@@ -60,7 +59,7 @@ func (s *sweep) update(ctx context.Context, c found, name string) (recorded.Fiel
 	if err != nil || !read.OK() {
 		return "", err
 	}
-	written, err := ask(older, http.MethodPut, put(read.Object, annotation, 0, "written back", smallest))
+	written, err := ask(older, http.MethodPut, put(read.Object, annotation, 0, "written back", nil))
 	if err != nil {
 		return "", err
 	}
