@@ -137,12 +137,14 @@ type PlanFieldHarm struct {
 	Path string `json:"path"`
 	// Kinds are the resources, in the plural.
 	Kinds []string `json:"kinds"`
-	// Harm: [PlanNeverSettles], [PlanLost] or [PlanDropped].
+	// Harm: [PlanNeverSettles], [PlanStuck], [PlanLost] or [PlanDropped].
 	Harm string `json:"harm"`
 	// By is the version that drops the field.
 	By string `json:"by"`
 	// Gates are the feature gates without which the versions do not differ; empty if none is known.
 	Gates []string `json:"gates,omitempty"`
+	// Emulated is true if the versions do not differ where the newer server emulates the older one.
+	Emulated bool `json:"emulated,omitempty"`
 }
 
 // These are the values of [PlanFieldHarm.Harm].
@@ -150,6 +152,8 @@ const (
 	// PlanNeverSettles: a controller copies the field into objects. A server drops it there, and keeps
 	// it in the object from which the controller copies.
 	PlanNeverSettles = "never settles"
+	// PlanStuck: a controller copies the field into objects, and a server does not accept them.
+	PlanStuck = "refused to controllers"
 	// PlanLost: whoever reads an object and writes it back loses the field.
 	PlanLost = "lost on update"
 	// PlanDropped: an object is accepted without the field.
@@ -172,6 +176,8 @@ type PlanField struct {
 	Update string `json:"update,omitempty"`
 	// Gates are the feature gates without which the versions do not differ; empty if none is known.
 	Gates []string `json:"gates,omitempty"`
+	// Emulated is true if the versions do not differ where the newer server emulates the older one.
+	Emulated bool `json:"emulated,omitempty"`
 	// Copied is true if controllers copy the field into other objects.
 	Copied bool `json:"copied,omitempty"`
 }

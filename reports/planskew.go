@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -19,24 +18,28 @@ func (p UpgradePlan) fieldBlocks() (all []planBlock) {
 	var lines []planText
 	for _, h := range p.FieldHarms[:min(len(p.FieldHarms), mostFields)] {
 		of := h.Kinds[0]
-		if more := len(h.Kinds) - 1; more > 0 {
-			of += fmt.Sprintf(", %d more", more)
+		if len(h.Kinds) > 1 {
+			of = counted(len(h.Kinds), "kind")
 		}
-		lines = append(lines, prose(h.Harm+" at "+h.By+": `"+h.Path+"` ("+of+")"))
+		lines = append(lines, append(append(prose(h.Harm+" at "+h.By+": "), codes(h.Path)...), planSpan{Text: " (" + of + ")"}))
 	}
 	rest := counted(len(p.Fields), "difference") + " in all, by kind"
 	if more := len(p.FieldHarms) - mostFields; more > 0 {
 		rest = counted(more, "more field") + " can do harm; " + rest
 	}
 	lines = append(lines, prose(rest+" (`-o wide` has them)"))
-	table := planTable{Head: []string{"field", p.From + " on create", p.To + " on create", "written back through " + p.From, "feature gates"}}
+	table := planTable{Head: []string{"field", p.From + " on create", p.To + " on create", "written back through " + p.From, "not with"}}
 	for _, f := range p.Fields {
 		name := append(codes(f.Resource), planSpan{Text: " "})
 		name = append(name, codes(f.Path)...)
 		if len(f.Values) > 0 {
 			name = append(append(name, planSpan{Text: " = "}), codes(f.Values...)...)
 		}
-		table.Rows = append(table.Rows, []planText{name, prose(f.From), prose(f.To), prose(cmp.Or(f.Update, "not tried")), orDash(codes(f.Gates...))})
+		without := f.Gates
+		if f.Emulated {
+			without = append(slices.Clone(f.Gates), "--emulated-version")
+		}
+		table.Rows = append(table.Rows, []planText{name, prose(f.From), prose(f.To), prose(cmp.Or(f.Update, "not tried")), orDash(codes(without...))})
 	}
 	return []planBlock{{Heading: heading, Detail: onlyBrief, List: lines}, {Heading: heading, Detail: onlyWide, Table: &table}}
 }

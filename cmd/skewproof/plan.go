@@ -48,9 +48,9 @@ func newPlan() *cobra.Command {
 		Long: `Say what an upgrade of the kube-apiservers from one version to another changes, what protects clients while both versions
 run, which known defects apply, and what to do in which order. The plan contacts no cluster and, without --rehearse, starts nothing.
 
-It reads recordings of what real kube-apiservers serve, and of their flags and feature gates. --record starts the kube-apiserver of a
-version in a sandbox, once with every API on and once with the defaults, and builds a program that writes its flags. Later plans read this
-recording.
+It reads recordings of what real kube-apiservers serve and permit, of what their controllers create by themselves, and of flags and feature
+gates. --record starts the kube-apiserver of a version in a sandbox, with every API on and with the defaults, then kube-controller-manager of
+that version for a minute, and builds a program that writes the flags. Later plans read this recording.
 
 --record-fields compares how two versions treat the fields of objects: it starts one kube-apiserver of each version on one etcd in a sandbox,
 and sends thousands of objects to both. --resources compares only some resources, writes the result to the standard output, and records

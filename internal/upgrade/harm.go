@@ -76,6 +76,8 @@ func fieldHarm(p reports.UpgradePlan, flags Flags) reports.PlanHarm {
 		h.What = fmt.Sprintf("A workload never settles if its template has a field that %s keeps there, and drops from the objects that controllers create by it: "+
 			"they create another one again and again.", worst.By)
 		h.Whom += ", etcd and the controllers"
+	case reports.PlanStuck:
+		h.What = "Controllers cannot create what a workload needs if its template has a field that " + worst.By + " keeps there, and refuses in new objects."
 	case reports.PlanLost:
 		h.What = "Who reads an object at " + worst.By + " and writes it back loses fields of it."
 	default:

@@ -73,7 +73,7 @@ func fields(table recorded.FieldTable) (all []reports.PlanField) {
 	for _, f := range table.Fields {
 		all = append(all, reports.PlanField{
 			Resource: resourceName(f.GVR), Path: f.Path, Values: f.Values, From: string(f.Older.Outcome), To: string(f.Newer.Outcome),
-			Update: string(f.Update), Gates: gatesOf(f), Copied: f.Copied,
+			Update: string(f.Update), Gates: gatesOf(f), Emulated: f.Emulated, Copied: f.Copied,
 		})
 	}
 	return all
@@ -91,20 +91,23 @@ func gatesOf(f recorded.FieldSkew) (names []string) {
 }
 
 // harmOrder are the harms of fields, the worst first.
-var harmOrder = []string{reports.PlanNeverSettles, reports.PlanLost, reports.PlanDropped}
+var harmOrder = []string{reports.PlanNeverSettles, reports.PlanStuck, reports.PlanLost, reports.PlanDropped}
 
 // harmOf returns the harm of a difference, and whether the newer version is the one that does it;
 // "" if both versions keep what they accept.
 func harmOf(f recorded.FieldSkew) (harm string, newer bool) {
 	nothing := len(f.Values) > 0 && !slices.ContainsFunc(f.Values, func(v string) bool { return v != recorded.FieldAbsent && v != recorded.FieldZero })
+	keeps := []recorded.FieldOutcome{recorded.FieldStored, recorded.FieldDefaulted, recorded.FieldWarned}
 	dropped := func(a, b recorded.FieldSide) bool {
-		return a.Outcome == recorded.FieldDropped && b.Outcome != recorded.FieldRefused
+		return a.Outcome == recorded.FieldDropped && slices.Contains(keeps, b.Outcome)
 	}
 	switch {
 	case nothing:
 		return "", false
 	case dropped(f.Older, f.Newer) && f.Copied && f.Update == recorded.FateKept:
 		return reports.PlanNeverSettles, false
+	case f.Older.Outcome == recorded.FieldRefused && slices.Contains(keeps, f.Newer.Outcome) && f.Copied && f.Update == recorded.FateKept:
+		return reports.PlanStuck, false
 	case f.Update == recorded.FateLost:
 		return reports.PlanLost, false
 	case dropped(f.Older, f.Newer):
@@ -130,7 +133,7 @@ func fieldHarms(table recorded.FieldTable, from, to string) (all []reports.PlanF
 		}
 		harmful[resourceName(f.GVR)+" "+f.Path] = true
 		path := template.ReplaceAllString(f.Path, "")
-		h := reports.PlanFieldHarm{Path: path, Kinds: []string{f.Resource}, Harm: harm, By: from, Gates: gatesOf(f)}
+		h := reports.PlanFieldHarm{Path: path, Kinds: []string{f.Resource}, Harm: harm, By: from, Gates: gatesOf(f), Emulated: f.Emulated}
 		if newer {
 			h.By = to
 		}
@@ -208,9 +211,12 @@ func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// emulated returns the flag with which the newer servers behave like the older version; "" if they
-// do not start with it.
+// emulated returns the flag with which the newer servers behave like the older version; "" if no
+// difference in fields was seen to vanish with it, or if they do not start with it.
 func emulated(p reports.UpgradePlan, flags Flags) string {
+	if !slices.ContainsFunc(p.FieldHarms, func(h reports.PlanFieldHarm) bool { return h.Emulated }) {
+		return ""
+	}
 	minor := strings.TrimPrefix(semver.MajorMinor(p.From), "v")
 	flags.File = append(slices.Clone(flags.File), gates.Set{Name: emulatedVersion, Value: minor, From: "the plan"})
 	if !decide(p.To, flags).Starts {

@@ -23,6 +23,10 @@ var differing = []recorded.FieldSkew{
 	field("", "v1", "pads", "spec.volumes[*].beam", recorded.FateKept, false, "BeamGate"),
 	field("", "v1", "pads", "spec.echo", recorded.FateLost, false, ""),
 	field("apps", "v1", "gadgets", "spec.maxTwirl", recorded.FateKept, false, ""),
+	{GVR: history.GVR{Group: "apps", Version: "v1", Resource: "gadgets"}, Path: "spec.template.spec.grumble", Copied: true, Update: recorded.FateKept,
+		Older: recorded.FieldSide{Outcome: recorded.FieldRefused}, Newer: recorded.FieldSide{Outcome: recorded.FieldStored}},
+	{GVR: history.GVR{Group: "apps", Version: "v1", Resource: "gadgets"}, Path: "spec.unknown",
+		Older: recorded.FieldSide{Outcome: recorded.FieldDropped}, Newer: recorded.FieldSide{Outcome: recorded.FieldDropped}},
 	{GVR: history.GVR{Group: "apps", Version: "v1", Resource: "gadgets"}, Path: "spec.ceased",
 		Older: recorded.FieldSide{Outcome: recorded.FieldStored}, Newer: recorded.FieldSide{Outcome: recorded.FieldDropped}},
 	{GVR: history.GVR{Group: "apps", Version: "v1", Resource: "gadgets"}, Path: "spec.harmless", Values: []string{recorded.FieldAbsent},
@@ -37,7 +41,7 @@ func field(group, version, resource, path string, update recorded.FieldFate, cop
 		Older: recorded.FieldSide{Outcome: recorded.FieldDropped}, Newer: recorded.FieldSide{Outcome: recorded.FieldStored},
 	}
 	if gate != "" {
-		f.Gates = []recorded.FieldGate{{Name: gate}}
+		f.Gates, f.Emulated = []recorded.FieldGate{{Name: gate}}, true
 	}
 	return f
 }
@@ -82,7 +86,8 @@ func skewed(t *testing.T, flags Flags, fields []recorded.FieldSkew, behaviour ma
 func TestFieldsThatDoHarm(t *testing.T) {
 	p, text, wide := skewed(t, Flags{}, differing, nil)
 	want := []reports.PlanFieldHarm{
-		{Path: "spec.volumes[*].beam", Kinds: []string{"gadgets", "cronads"}, Harm: reports.PlanNeverSettles, By: "v1.36.3", Gates: []string{"BeamGate"}},
+		{Path: "spec.volumes[*].beam", Kinds: []string{"gadgets", "cronads"}, Harm: reports.PlanNeverSettles, By: "v1.36.3", Gates: []string{"BeamGate"}, Emulated: true},
+		{Path: "spec.grumble", Kinds: []string{"gadgets"}, Harm: reports.PlanStuck, By: "v1.36.3"},
 		{Path: "spec.echo", Kinds: []string{"pads"}, Harm: reports.PlanLost, By: "v1.36.3"},
 		{Path: "spec.maxTwirl", Kinds: []string{"gadgets"}, Harm: reports.PlanDropped, By: "v1.36.3"},
 		{Path: "spec.ceased", Kinds: []string{"gadgets"}, Harm: reports.PlanDropped, By: "v1.37.1"},
@@ -104,7 +109,7 @@ func TestFieldsThatDoHarm(t *testing.T) {
 			t.Errorf("%s is not in every full form", f.Path)
 		}
 	}
-	if strings.Contains(text, "spec.harmless") || strings.Contains(text, "spec.invalid") {
+	if strings.Contains(text, "spec.harmless") || strings.Contains(text, "spec.invalid") || strings.Contains(text, "spec.unknown") {
 		t.Error("what does no harm is in the brief plan")
 	}
 	for _, list := range [][]string{{p.Checklist[5].Text}, p.Back} {
@@ -125,7 +130,7 @@ func TestWithoutItsRecordingTheTextVanishes(t *testing.T) {
 		words     []string
 	}{
 		{"as recorded", differing, nil, true, []string{"never settles", "emulated-version", "BeamGate", "answers nodes 403", "by itself", "nodes get 403"}},
-		{"no field differs", nil, nil, false, []string{"never settles", "emulated-version", "BeamGate", "treat differently", "dropped in silence", "lost on update"}},
+		{"no field differs", nil, nil, false, []string{"never settles", "emulated-version", "BeamGate", "treat differently", "dropped in silence", "lost on update", "refused to controllers"}},
 		{"v1.36.3 permits the same", differing, map[string]string{"v1.36.3": "v1.37.1"}, false, []string{"answers nodes 403", "nodes get 403"}},
 		{"controllers create the same", differing, map[string]string{"v1.37.1": "v1.36.3"}, false, []string{"clustertrustbundle-publisher"}},
 	} {
