@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,7 +36,8 @@ var planForms = map[string]func(io.Writer, reports.UpgradePlan) error{
 func newPlan() *cobra.Command {
 	var from, to, form, version, dir, line, out string
 	var files []string
-	var rehearsed bool
+	var rehearsed, fields bool
+	var only []string
 	var asked upgrade.Flags
 	own := binaries.Overrides{}
 	cmd := &cobra.Command{
@@ -43,9 +46,13 @@ func newPlan() *cobra.Command {
 		Long: `Say what an upgrade of the kube-apiservers from one version to another changes, what protects clients while both versions
 run, which known defects apply, and what to do in which order. The plan contacts no cluster and, without --rehearse, starts nothing.
 
-It reads recordings of what real kube-apiservers serve, and of their flags and feature gates. --record starts the kube-apiserver of a
-version in a sandbox, once with every API on and once with the defaults, and builds a program that writes its flags. Later plans read this
-recording.
+It reads recordings of what real kube-apiservers serve and permit, of what their controllers create by themselves, and of flags and feature
+gates. --record starts the kube-apiserver of a version in a sandbox, with every API on and with the defaults, then kube-controller-manager of
+that version for a minute, and builds a program that writes the flags. Later plans read this recording.
+
+--record-fields compares how two versions treat the fields of objects: it starts one kube-apiserver of each version on one etcd in a sandbox,
+and sends thousands of objects to both. --resources compares only some resources, writes the result to the standard output, and records
+nothing.
 
 --config reads the flags and the version of your kube-apiservers from a file: from kubeadm's ClusterConfiguration and InitConfiguration, from
 a static pod of kube-apiserver, or from a configuration of k3s or RKE2. --flags-from reads them from a command line as well, such as
@@ -62,7 +69,8 @@ Exit code 0: every server starts with these flags; 1: some server does not start
   ps -o args= -C kube-apiserver | skewproof plan --from v1.36.3 --to v1.37.1 --flags-from -
   skewproof plan --from v1.36.3 --to v1.37.1 --peer-ca-file /etc/kubernetes/pki/ca.crt -o markdown
   skewproof plan --from v1.36.3 --to v1.37.1 --rehearse -o html > plan.html
-  skewproof plan --record v1.38.0 --binary kube-apiserver@v1.38.0=PATH`,
+  skewproof plan --record v1.38.0 --binary kube-apiserver@v1.38.0=PATH
+  skewproof plan --record-fields --from v1.36.3 --to v1.37.1`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
@@ -77,9 +85,18 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 				}
 				return record(cmd.Context(), version, dir, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
+			if fields {
+				if from == "" || to == "" {
+					return usage("--record-fields compares two versions; give --from and --to")
+				}
+				return recordFields(cmd.Context(), from, to, dir, only, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
 			write, ok := planForms[form]
 			if !ok {
 				return usage("-o %q: want text, wide, markdown, html or json", form)
+			}
+			if len(only) > 0 {
+				return usage("--resources is about what is compared; give --record-fields, too")
 			}
 			if out != "" && !rehearsed {
 				return usage("--out is the directory of the runs of --rehearse; give that, too")
@@ -119,6 +136,8 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 	flags.BoolVar(&rehearsed, "rehearse", false, "carry out the scenarios of the plan on real kube-apiservers, and write their verdicts into the plan")
 	flags.StringVar(&out, "out", "", "with --rehearse: directory for the runs (default _out/rehearsal-TIME)")
 	flags.StringVar(&version, "record", "", "record what this version serves")
+	flags.BoolVar(&fields, "record-fields", false, "record the fields that --from and --to treat differently")
+	flags.StringSliceVar(&only, "resources", nil, "with --record-fields: compare only these resources, such as pods,services")
 	flags.StringVar(&dir, "documents", "",
 		"directory of recordings, in addition to those of released versions (default skewproof/recorded in the user's cache directory)")
 	flags.Var(&own, "binary", "with --record: a kube-apiserver of your own, as kube-apiserver@VERSION=PATH")
@@ -213,8 +232,8 @@ func recordings() (string, error) {
 	return filepath.Join(cache, "skewproof", "recorded"), nil
 }
 
-// record records what a version serves, with every API on and by default, and its flags and feature
-// gates.
+// record records what a version serves, with every API on and by default, what it does and permits,
+// and its flags and feature gates.
 func record(ctx context.Context, version, dir string, own binaries.Overrides, out, progress io.Writer) error {
 	var documents [2][2][]byte
 	for i, defaults := range []bool{false, true} {
@@ -227,6 +246,13 @@ func record(ctx context.Context, version, dir string, own binaries.Overrides, ou
 		return err
 	}
 	fmt.Fprintf(out, "Recorded what %s serves, with every API on and by default: %s\n", version, dir)
+	if err := recordBehaviour(ctx, version, dir, own, progress); ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil { // as for one's own build, which is no published module
+		fmt.Fprintf(out, "What controllers of %s do by themselves, and what it permits, is not recorded: %v\n", version, err)
+	} else {
+		fmt.Fprintf(out, "Recorded what controllers of %s do by themselves, and what it permits.\n", version)
+	}
 	if err := recordFlags(ctx, version, dir, progress); ctx.Err() != nil {
 		return context.Cause(ctx)
 	} else if err != nil { // as for one's own build, which is no published module
@@ -235,6 +261,24 @@ func record(ctx context.Context, version, dir string, own binaries.Overrides, ou
 	}
 	_, err := fmt.Fprintf(out, "Recorded the flags and feature gates of %s.\n", version)
 	return err
+}
+
+// recordBehaviour records what controllers of a version do by themselves, and what it permits with
+// kinds of every recorded version.
+func recordBehaviour(ctx context.Context, version, dir string, own binaries.Overrides, progress io.Writer) error {
+	var all []*recorded.Version
+	for _, name := range recorded.Names(dir) {
+		r, err := recorded.Find(name, dir)
+		if err != nil {
+			return err
+		}
+		all = append(all, r.All)
+	}
+	body, err := run.Behaviour(ctx, version, recorded.Kinds(all...), own, progress)
+	if err != nil {
+		return err
+	}
+	return recorded.WriteBehaviour(dir, version, body)
 }
 
 // recordFlags builds the program that writes the flags of a version, and runs it.
@@ -251,4 +295,27 @@ func recordFlags(ctx context.Context, version, dir string, progress io.Writer) e
 		return err
 	}
 	return recorded.WriteFlags(dir, version, body)
+}
+
+// recordFields records the fields that two versions treat differently.
+func recordFields(ctx context.Context, from, to, dir string, only []string, own binaries.Overrides, out, progress io.Writer) error {
+	asked := run.Fields{Resources: only}
+	var err error
+	if asked.Gates, err = gates.Flips(from, to, dir); err != nil && !errors.Is(err, recorded.ErrNoFlags) {
+		return err
+	}
+	table, err := asked.Compare(ctx, from, to, own, progress)
+	if err != nil {
+		return fmt.Errorf("compare the fields of %s and %s: %w", from, to, err)
+	}
+	if len(only) > 0 {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(table)
+	}
+	if err := recorded.WriteFields(dir, table); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Recorded %d fields that %s and %s treat differently, of %d: %s\n", len(table.Fields), from, to, table.Counts.Judged, dir)
+	return err
 }

@@ -33,8 +33,14 @@ func (p Place) withOwn(run []string) (all []string) {
 		if slices.Contains(replaceable, name) && len(p.Flags.Values(name)) > 0 || name == gates.UIDHeaders && set && !uids {
 			continue
 		}
-		if name == history.FeatureGates && list != "" {
-			list, arg = "", "--"+name+"="+gates.With(list, gates.Read(value))
+		if name == history.FeatureGates {
+			if of := p.setup().FeatureGates; of != "" {
+				value += "," + of
+			}
+			if list != "" {
+				list, value = "", gates.With(list, gates.Read(value))
+			}
+			arg = "--" + name + "=" + value
 		}
 		given[name] = true
 		all = append(all, arg)
