@@ -114,8 +114,10 @@ const workers = 8
 
 // Sweep compares two releases, the older one first, in all resources.
 func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func(format string, args ...any)) (*Found, error) {
-	s := &sweep{sides: sides, schemas: [2]Schemas{sides[0].Schemas, sides[1].Schemas}, slots: make(chan struct{}, workers),
-		refused: map[string]map[string]string{}, untried: map[string]map[string]string{}, differs: map[string]map[string]bool{}}
+	s := &sweep{
+		sides: sides, schemas: [2]Schemas{sides[0].Schemas, sides[1].Schemas}, slots: make(chan struct{}, workers),
+		refused: map[string]map[string]string{}, untried: map[string]map[string]string{}, differs: map[string]map[string]bool{},
+	}
 	if err := json.Unmarshal(dataFile, &s.data); err != nil {
 		return nil, fmt.Errorf("read the data of the sweep: %w", err)
 	}
@@ -137,7 +139,8 @@ func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func
 		if err := group.Wait(); err != nil {
 			return nil, err
 		}
-		status("%d paths are compared, %d are left out, %d differences so far", s.counts.Judged, s.counts.RefusedAlike+s.counts.NotTried, len(s.cases))
+		out := s.counts.RefusedAlike + s.counts.NotTried
+		status("%d paths are compared, %d are left out, %d differences so far", s.counts.Judged, out, len(s.cases))
 	}
 	order := func(r history.GVR) int {
 		return slices.IndexFunc(resources, func(of Resource) bool { return of.GVR == r })
@@ -147,7 +150,8 @@ func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func
 			slices.Compare(a.field.Values, b.field.Values))
 	})
 	f := &Found{sweep: s, Table: recorded.FieldTable{
-		From: sides[0].Version, To: sides[1].Version, Counts: s.counts, Fields: []recorded.FieldSkew{}, RefusedAlike: s.refused, NotTried: s.untried,
+		From: sides[0].Version, To: sides[1].Version, Counts: s.counts, Fields: []recorded.FieldSkew{},
+		RefusedAlike: s.refused, NotTried: s.untried,
 	}}
 	own := func(of found, path string) bool {
 		return slices.ContainsFunc(s.cases, func(c found) bool { return c.field.GVR == of.field.GVR && c.field.Path == path })

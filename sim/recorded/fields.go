@@ -18,7 +18,7 @@ import (
 // each pair, as vOLD-vNEW.json.
 const fieldsFolder = "fields"
 
-//go:embed documents/fields
+//go:embed documents/fields/*.json
 var fieldFiles embed.FS
 
 // ErrNoFields is wrapped by errors about pairs of releases whose fields are not compared.
@@ -129,8 +129,8 @@ type FieldGate struct {
 
 // Fields returns the fields in which two releases differ: from the directories in their order, else
 // from this repository. If one of the releases is not recorded with the other, the nearest patch of
-// its minor version stands in, and a note says so. The error wraps [ErrNoFields] if no pair of these
-// minor versions is recorded.
+// its minor version stands in, and a note says so. The error wraps [ErrNoFields] if no pair of
+// these minor versions is recorded.
 func Fields(from, to string, directories ...string) (table FieldTable, notes []string, err error) {
 	found := files(fieldFiles, fieldsFolder, directories)
 	pairs := map[string][]string{}
