@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
@@ -39,9 +40,9 @@ func (f *fake) Send(_ context.Context, r Request) (Answer, error) {
 		if !exists {
 			return Answer{Code: 404}, nil
 		}
-		return Answer{Code: 200, Object: f.without(clone(stored).(tree), f.unknown, nil)}, nil
+		return Answer{Code: 200, Object: f.without(runtime.DeepCopyJSON(stored.(tree)), f.unknown, nil)}, nil
 	}
-	o := clone(r.Object).(tree)
+	o := runtime.DeepCopyJSON(r.Object.(tree))
 	var warnings []string
 	o = f.without(o, f.unknown, func(path string) { warnings = append(warnings, "unknown field "+path) })
 	if r.Method == http.MethodPost {

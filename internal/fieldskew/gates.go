@@ -22,9 +22,9 @@ type Restart func(ctx context.Context, side int, gates map[string]bool, emulated
 var ErrRefused = errors.New("the server does not start with these feature gates")
 
 // Explain finds the feature gates with which differences vanish: of those that flips has, switched
-// off at the newer server, or, if they are locked there, switched on at the older one. It also finds
-// out which differences vanish if the newer server emulates the older minor version. Groups of
-// gates are halved as long as differences vanish with them, so that there are few restarts.
+// off at the newer server, or, if they are locked there, switched on at the older one. It also
+// finds out which differences vanish if the newer server emulates the older minor version. Groups
+// of gates are halved as long as differences vanish with them, so that there are few restarts.
 func (f *Found) Explain(ctx context.Context, flips []gates.Flip, emulated string, restart Restart, status func(string, ...any)) error {
 	var open, locked []gates.Flip
 	f.Table.GatesTried = []string{}

@@ -7,29 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // tree is an object, decoded from JSON.
 type tree = map[string]any
-
-// clone copies a value in depth.
-func clone(value any) any {
-	switch v := value.(type) {
-	case tree:
-		c := make(tree, len(v))
-		for name, of := range v {
-			c[name] = clone(of)
-		}
-		return c
-	case []any:
-		c := make([]any, len(v))
-		for i, of := range v {
-			c[i] = clone(of)
-		}
-		return c
-	}
-	return value
-}
 
 // get returns the value at a place: names, and positions in lists.
 func get(value any, place []string) (any, bool) {
@@ -58,7 +41,7 @@ func get(value any, place []string) (any, bool) {
 // is something else, smallest says what to put there; nil means an empty object.
 func put(value any, place []string, at int, to any, smallest func(place []string) any) any {
 	if at == len(place) {
-		return clone(to)
+		return runtime.DeepCopyJSONValue(to)
 	}
 	step := place[at]
 	switch value.(type) {
@@ -184,7 +167,7 @@ func under(place, above []string) bool {
 // smallest is a value that a schema allows: with the fields that it requires, and nothing else.
 func (s *sweep) smallest(p pair, depth int) any {
 	if value, ok := s.data.Values[p.name]; ok {
-		return clone(value)
+		return runtime.DeepCopyJSONValue(value)
 	}
 	switch p.shape() {
 	case object:

@@ -219,8 +219,8 @@ type Flip struct {
 	Dependents []string `json:"dependents,omitempty"`
 }
 
-// Flips returns the feature gates whose default differs between two versions, by name. A gate that a
-// version does not have is off. It reads recordings as [Find] does.
+// Flips returns the feature gates whose default differs between two versions, by name. A gate that
+// a version does not have is off. It reads recordings as [Find] does.
 func Flips(from, to string, directories ...string) (flips []Flip, err error) {
 	var newer Recording
 	var defaults [2]featuregate.MutableVersionedFeatureGate

@@ -33,8 +33,8 @@ type Fields struct {
 	Gates []gates.Flip `json:"gates,omitempty"`
 }
 
-// Compare starts one kube-apiserver of each version in a sandbox, with their default flags and APIs,
-// and compares how they treat the fields of objects. own are the user's own binaries.
+// Compare starts one kube-apiserver of each version in a sandbox, with their default flags and
+// APIs, and compares how they treat the fields of objects. own are the user's own binaries.
 func (f Fields) Compare(ctx context.Context, from, to string, own binaries.Overrides, progress io.Writer) (table recorded.FieldTable, err error) {
 	r := recording{versions: []string{from, to}, apis: new(""), want: wanted{Fields: &f}}
 	err = r.carryOut(ctx, own, progress, func(dir Dir) error {

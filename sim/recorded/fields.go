@@ -125,8 +125,8 @@ type FieldGate struct {
 
 // Fields returns the fields in which two releases differ: from the directories in their order, else
 // from this repository. If one of the releases is not recorded with the other, the nearest patch of
-// its minor version stands in, and a note says so. The error wraps [ErrNoFields] if no pair of these
-// minor versions is recorded.
+// its minor version stands in, and a note says so. The error wraps [ErrNoFields] if no pair of
+// these minor versions is recorded.
 func Fields(from, to string, directories ...string) (table FieldTable, notes []string, err error) {
 	found := files(fieldsFolder, directories)
 	pairs := map[string][]string{}

@@ -25,7 +25,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
-//go:embed documents/*.json documents/default/*.json documents/flags/*.json documents/behaviour/*.json documents/fields
+//go:embed documents/*.json documents/default/*.json documents/flags/*.json documents/behaviour/*.json documents/fields/*.json
 var documents embed.FS
 
 // equal are releases with another one whose files are equal to those that are not stored, byte for
