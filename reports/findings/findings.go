@@ -304,7 +304,9 @@ func (c Catalogue) Expected(scenario, subject, backend string) Catalogue {
 
 // released reports whether the subject, or the policy of the simulator, is the proxy of a released
 // kube-apiserver.
-func released(subject string) bool { return subject == "builtin" || strings.HasPrefix(subject, "upstream-") }
+func released(subject string) bool {
+	return subject == "builtin" || strings.HasPrefix(subject, "upstream-")
+}
 
 // Explain returns the first finding that explains a violation with this signature.
 func (c Catalogue) Explain(s invariant.Signature) (Finding, bool) {
