@@ -36,7 +36,8 @@ var planForms = map[string]func(io.Writer, reports.UpgradePlan) error{
 func newPlan() *cobra.Command {
 	var from, to, form, version, dir, line, out string
 	var files []string
-	var rehearsed bool
+	var rehearsed, fields bool
+	var only []string
 	var asked upgrade.Flags
 	own := binaries.Overrides{}
 	cmd := &cobra.Command{
@@ -78,6 +79,12 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 					return usage("--record records one version; make the plan in a second command, without --record")
 				}
 				return record(cmd.Context(), version, dir, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			if fields {
+				if from == "" || to == "" {
+					return usage("--record-fields compares two versions; give --from and --to")
+				}
+				return recordFields(cmd.Context(), from, to, dir, only, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			write, ok := planForms[form]
 			if !ok {
@@ -122,6 +129,8 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 	flags.BoolVar(&rehearsed, "rehearse", false, "carry out the scenarios of the plan on real kube-apiservers, and write their verdicts into the plan")
 	flags.StringVar(&out, "out", "", "with --rehearse: directory for the runs (default _out/rehearsal-TIME)")
 	flags.StringVar(&version, "record", "", "record what this version serves")
+	flags.BoolVar(&fields, "record-fields", false, "record the fields that --from and --to treat differently")
+	flags.StringSliceVar(&only, "resources", nil, "with --record-fields: only these resources, such as pods,services; the result is printed and not recorded")
 	flags.StringVar(&dir, "documents", "",
 		"directory of recordings, in addition to those of released versions (default skewproof/recorded in the user's cache directory)")
 	flags.Var(&own, "binary", "with --record: a kube-apiserver of your own, as kube-apiserver@VERSION=PATH")
@@ -216,8 +225,8 @@ func recordings() (string, error) {
 	return filepath.Join(cache, "skewproof", "recorded"), nil
 }
 
-// record records what a version serves, with every API on and by default, and its flags and feature
-// gates.
+// record records what a version serves, with every API on and by default, what it does and permits,
+// and its flags and feature gates.
 func record(ctx context.Context, version, dir string, own binaries.Overrides, out, progress io.Writer) error {
 	var documents [2][2][]byte
 	for i, defaults := range []bool{false, true} {
@@ -230,6 +239,13 @@ func record(ctx context.Context, version, dir string, own binaries.Overrides, ou
 		return err
 	}
 	fmt.Fprintf(out, "Recorded what %s serves, with every API on and by default: %s\n", version, dir)
+	if err := recordBehaviour(ctx, version, dir, own, progress); ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil { // as for one's own build, which is no published module
+		fmt.Fprintf(out, "What controllers of %s do by themselves, and what it permits, is not recorded: %v\n", version, err)
+	} else {
+		fmt.Fprintf(out, "Recorded what controllers of %s do by themselves, and what it permits.\n", version)
+	}
 	if err := recordFlags(ctx, version, dir, progress); ctx.Err() != nil {
 		return context.Cause(ctx)
 	} else if err != nil { // as for one's own build, which is no published module
@@ -238,6 +254,24 @@ func record(ctx context.Context, version, dir string, own binaries.Overrides, ou
 	}
 	_, err := fmt.Fprintf(out, "Recorded the flags and feature gates of %s.\n", version)
 	return err
+}
+
+// recordBehaviour records what controllers of a version do by themselves, and what it permits with
+// kinds of every recorded version.
+func recordBehaviour(ctx context.Context, version, dir string, own binaries.Overrides, progress io.Writer) error {
+	var all []*recorded.Version
+	for _, name := range recorded.Names(dir) {
+		r, err := recorded.Find(name, dir)
+		if err != nil {
+			return err
+		}
+		all = append(all, r.All)
+	}
+	body, err := run.Behaviour(ctx, version, recorded.Kinds(all...), own, progress)
+	if err != nil {
+		return err
+	}
+	return recorded.WriteBehaviour(dir, version, body)
 }
 
 // recordFlags builds the program that writes the flags of a version, and runs it.
@@ -254,4 +288,17 @@ func recordFlags(ctx context.Context, version, dir string, progress io.Writer) e
 		return err
 	}
 	return recorded.WriteFlags(dir, version, body)
+}
+
+// recordFields records the fields that two versions treat differently.
+func recordFields(ctx context.Context, from, to, dir string, only []string, own binaries.Overrides, out, progress io.Writer) error {
+	table, err := run.Fields{Resources: only}.Compare(ctx, from, to, own, progress)
+	if err != nil {
+		return fmt.Errorf("compare the fields of %s and %s: %w", from, to, err)
+	}
+	if err := recorded.WriteFields(dir, table); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Recorded %d fields that %s and %s treat differently, of %d: %s\n", len(table.Fields), from, to, table.Counts.Judged, dir)
+	return err
 }

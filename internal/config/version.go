@@ -36,8 +36,7 @@ func Release(version string, known []string) (release, sentence string) {
 		return newest, strings.TrimSpace(sentence + fmt.Sprintf(" %s names no patch. The plan is for %s.", version, newest))
 	}
 	if nearest := recorded.Nearest(release, known); nearest != "" && nearest != release {
-		return nearest, strings.TrimSpace(sentence + fmt.Sprintf(" %s is not recorded. The nearest recorded patch, %s, stands in for it. `skewproof plan --record %s` records it.",
-			release, nearest, release))
+		return nearest, strings.TrimSpace(sentence + " " + recorded.StandsIn(release, nearest, "skewproof plan --record "+release))
 	}
 	return release, sentence
 }

@@ -96,7 +96,11 @@ func (localBackend) prepare(ctx context.Context, p *Plan) error {
 // carryOut runs the sandboxed half. With Spec.Keep, the history is complete before that half ends.
 // If that half is killed, the history ends where it was killed.
 func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
-	got, err := j.Spec.get(ctx, j.needs(), j.Progress)
+	needs := j.needs()
+	if j.want != nil && len(j.want.Kinds) > 0 {
+		needs.controllers = needs.apiservers
+	}
+	got, err := j.Spec.get(ctx, needs, j.Progress)
 	if err == nil {
 		err = j.askOwn(ctx, got.apiservers, j.Progress)
 	}

@@ -61,7 +61,7 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 		return local.New(local.Config{
 			Subject: m.Run.Subject, Servers: m.Run.Servers, Own: own, APIServers: m.APIServers, Controllers: m.Controllers, Tests: m.Tests,
 			Etcd: m.Etcd, Proxy: self,
-			Files: dir.files(), Recorder: recorder, Status: status,
+			Files: dir.files(), AsKubeadm: m.Want != nil, Recorder: recorder, Status: status,
 			Failed: func(part string, why error) { abandon(recordLoss(recorder, part, why)) },
 		})
 	})
@@ -69,8 +69,8 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 		return err
 	}
 	defer made.Close()
-	if m.Documents && err == nil {
-		return dir.writeDocuments(ctx, made, m.Run.Servers[0].Name)
+	if m.Want != nil && err == nil {
+		return dir.writeWanted(run, made, m, status)
 	}
 	if !m.Keep || ctx.Err() != nil {
 		return err

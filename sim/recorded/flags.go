@@ -28,24 +28,7 @@ var ErrNoFlags = errors.New("its flags and feature gates are not recorded")
 // their order, else from this repository. If the release itself is not recorded, the nearest patch
 // of its minor version stands in. of is the release that the recording is of.
 func Flags(name string, directories ...string) (body []byte, of string, err error) {
-	own, err := fs.Sub(flagFiles, "documents")
-	if err != nil { // the path is constant
-		panic(err)
-	}
-	var folders []fs.FS
-	for _, dir := range directories {
-		folders = append(folders, os.DirFS(dir))
-	}
-	found := map[string]fs.FS{}
-	for _, folder := range slices.Backward(append(folders, own)) { // the first one wins
-		paths, err := fs.Glob(folder, flagsFolder+"/*.json")
-		if err != nil { // the pattern is constant
-			panic(err)
-		}
-		for _, path := range paths {
-			found[strings.TrimSuffix(strings.TrimPrefix(path, flagsFolder+"/"), ".json")] = folder
-		}
-	}
+	found := files(flagFiles, flagsFolder, directories)
 	of = Nearest(name, slices.Collect(maps.Keys(found)))
 	if of == "" {
 		return nil, "", fmt.Errorf("%s: %w", name, ErrNoFlags)
@@ -54,6 +37,30 @@ func Flags(name string, directories ...string) (body []byte, of string, err erro
 		return nil, "", fmt.Errorf("read the flags of %s: %w", of, err)
 	}
 	return body, of, nil
+}
+
+// files finds the JSON files of a folder of recordings, by their names: in the directories in their
+// order, else in this repository.
+func files(embedded fs.FS, folder string, directories []string) map[string]fs.FS {
+	own, err := fs.Sub(embedded, "documents")
+	if err != nil { // the path is constant
+		panic(err)
+	}
+	var all []fs.FS
+	for _, dir := range directories {
+		all = append(all, os.DirFS(dir))
+	}
+	found := map[string]fs.FS{}
+	for _, one := range slices.Backward(append(all, own)) { // the first one wins
+		paths, err := fs.Glob(one, folder+"/*.json")
+		if err != nil { // the pattern is constant
+			panic(err)
+		}
+		for _, path := range paths {
+			found[strings.TrimSuffix(strings.TrimPrefix(path, folder+"/"), ".json")] = one
+		}
+	}
+	return found
 }
 
 // Nearest returns a version itself, if it is among others. Else it returns the newest older patch
@@ -69,10 +76,14 @@ func Nearest(version string, among []string) (nearest string) {
 
 // WriteFlags leaves the recorded flags and feature gates of a release in a directory.
 func WriteFlags(dir, name string, body []byte) error {
-	if err := os.MkdirAll(filepath.Join(dir, flagsFolder), 0o755); err != nil {
+	return write(dir, flagsFolder, name, body)
+}
+
+func write(dir, folder, name string, body []byte) error {
+	if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
 		return fmt.Errorf("create the directory of recordings: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, flagsFolder, name+".json"), body, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, folder, name+".json"), body, 0o644); err != nil {
 		return fmt.Errorf("write a recording: %w", err)
 	}
 	return nil

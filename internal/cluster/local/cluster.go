@@ -45,7 +45,10 @@ type Config struct {
 	Etcd        string
 	Proxy       string // the executable with the commands 'proxy' and 'extension': this program
 	Files       Files
-	Recorder    lifecycle.Recorder
+	// AsKubeadm starts kube-controller-manager without the feature gates of runs, and with the keys
+	// of the authority, so that it signs certificates as with kubeadm.
+	AsKubeadm bool
+	Recorder  lifecycle.Recorder
 	Status      func(format string, args ...any) // one line for people; nil is silent
 	// Failed is called from its own goroutine when a program that servers need ends by itself:
 	// [fault.Etcd], [ProgramExtension] or [ProgramControllers], but not a server. Nil means no

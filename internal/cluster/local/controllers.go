@@ -164,7 +164,11 @@ func (c *Cluster) startControllers(ctx context.Context, r *controllers, version,
 	r.measure, r.status = func(ctx context.Context) error {
 		return saveMetrics(ctx, client, "https://"+r.address().String()+"/metrics", file)
 	}, c.config.Status
-	args := append(r.arguments(files), migratorGate(version)...)
+	own := migratorGate(version)
+	if c.config.AsKubeadm {
+		own = []string{"--cluster-signing-cert-file=" + files.key("ca.crt"), "--cluster-signing-key-file=" + files.key("ca.key")}
+	}
+	args := append(r.arguments(files), own...)
 	r.again = 0
 	r.begin = func() (*process, error) {
 		return startProcess(ProgramControllers, binary, args, files.log(r.name), r.host.Start)

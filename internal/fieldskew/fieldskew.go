@@ -1,0 +1,364 @@
+// Package fieldskew finds the fields that servers of two releases treat differently. It makes the
+// smallest valid object of every kind that both serve, sets one path after the other of both
+// OpenAPI documents, sends each object to a server of each release, and compares the answers.
+//
+// It knows no field. Where schemas do not say what a valid object is, it does what the refusals
+// say, and data.json has the rest.
+package fieldskew
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+//go:embed data.json
+var dataFile []byte
+
+// data is what schemas do not say.
+type data struct {
+	// Texts and Numbers are values of fields, the most likely ones first. Formats are more likely
+	// ones for the formats of OpenAPI.
+	Texts   []any            `json:"texts"`
+	Numbers []any            `json:"numbers"`
+	Formats map[string][]any `json:"formats"`
+	// Keys are the keys of maps whose values have a definition; "" is for all other maps.
+	Keys map[string]string `json:"keys"`
+	// Values are valid values of definitions.
+	Values map[string]any `json:"values"`
+	// Metadata is the definition of the metadata of an object. An object inside another one that
+	// has it is a template.
+	Metadata string `json:"metadata"`
+	// Skipped are fields beside metadata that are not a part of what users write.
+	Skipped []string `json:"skipped"`
+	// Homes are the resources in which a definition is tried as a whole. All other kinds with this
+	// definition are tried only at the paths that differed there.
+	Homes map[string]string `json:"homes"`
+	// Objects are parts of the smallest object of a resource.
+	Objects map[string]tree `json:"objects"`
+	// Companions are values that another field needs, by definition and then by field.
+	Companions map[string]map[string]tree `json:"companions"`
+	// DryRunOnly are resources or groups whose objects would affect other requests.
+	DryRunOnly []string `json:"dryRunOnly"`
+	// NotTried are paths that cannot be set on create, with the reason, by resource.
+	NotTried map[string]map[string]string `json:"notTried"`
+}
+
+// Resource is a resource that a server serves.
+type Resource struct {
+	history.GVR
+	Kind       string
+	Namespaced bool
+}
+
+// Side is one release.
+type Side struct {
+	Version string
+	Server  Server
+	Schemas Schemas
+}
+
+// Case is an object that showed a difference. It can be sent again.
+type Case struct {
+	resource Resource
+	object   any
+	place    []string
+	field    recorded.FieldSkew
+}
+
+// sweep is the search for differences between two releases.
+type sweep struct {
+	data    data
+	sides   [2]Side
+	schemas [2]Schemas
+	group   *errgroup.Group
+	slots   chan struct{} // one for each object under way
+
+	mu      sync.Mutex
+	cases   []Case
+	counts  recorded.FieldCounts
+	refused map[string][]string
+	untried map[string][]string
+	differs map[string]map[string]bool // by definition: the paths in it that differed in its home
+}
+
+// workers is how many objects are under way. Servers on two processors have no use for more.
+const workers = 8
+
+// Sweep compares two releases, the older one first, in all resources. It reports the cases, from
+// which [Table] makes the table, with its counts.
+func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func(format string, args ...any)) ([]Case, recorded.FieldTable, error) {
+	s := &sweep{sides: sides, schemas: [2]Schemas{sides[0].Schemas, sides[1].Schemas}, slots: make(chan struct{}, workers),
+		refused: map[string][]string{}, untried: map[string][]string{}, differs: map[string]map[string]bool{}}
+	if err := json.Unmarshal(dataFile, &s.data); err != nil {
+		return nil, recorded.FieldTable{}, fmt.Errorf("read the data of the sweep: %w", err)
+	}
+	isHome := func(r Resource) bool { return slices.Contains(slices.Collect(maps.Values(s.data.Homes)), r.String()) }
+	for _, homes := range []bool{true, false} { // other kinds need what was found there
+		group, ctx := errgroup.WithContext(ctx)
+		s.group = group
+		for _, r := range resources {
+			if isHome(r) == homes {
+				s.counts.Kinds++
+				group.Go(func() error { return s.kind(ctx, r) })
+			}
+		}
+		if err := group.Wait(); err != nil {
+			return nil, recorded.FieldTable{}, err
+		}
+		status("%d paths are compared, %d are left out, %d differences so far", s.counts.Judged, s.counts.RefusedAlike+s.counts.NotTried, len(s.cases))
+	}
+	order := func(r history.GVR) int {
+		return slices.IndexFunc(resources, func(of Resource) bool { return of.GVR == r })
+	}
+	slices.SortStableFunc(s.cases, func(a, b Case) int {
+		return cmp.Or(cmp.Compare(order(a.field.GVR), order(b.field.GVR)), cmp.Compare(a.field.Path, b.field.Path),
+			slices.Compare(a.field.Values, b.field.Values))
+	})
+	for _, paths := range []map[string][]string{s.refused, s.untried} {
+		for _, of := range paths {
+			slices.Sort(of)
+		}
+	}
+	table := recorded.FieldTable{From: sides[0].Version, To: sides[1].Version, Counts: s.counts, RefusedAlike: s.refused, NotTried: s.untried}
+	for _, c := range s.cases {
+		table.Fields = append(table.Fields, c.field)
+	}
+	return s.cases, table, nil
+}
+
+// node is a path of a kind.
+type node struct {
+	Resource
+	root   pair
+	of     pair
+	place  []string // in the object
+	path   string   // for people
+	within []string // the definitions around it, so that the walk ends
+	copied bool     // it is inside a template
+	// bases are objects in which the path can be set, the more likely one first.
+	bases []any
+	// inherited are the differences that the object has without this path.
+	inherited map[string]bool
+	// home is the definition around it that has a home, and at is where its path begins.
+	home string
+	at   int
+	// found are the differences at this path.
+	found []Case
+	// untried is why nothing is sent.
+	untried string
+}
+
+const namespace = "default"
+
+func (s *sweep) kind(ctx context.Context, r Resource) error {
+	n := node{Resource: r, inherited: map[string]bool{}, untried: s.data.NotTried[r.String()][""]}
+	for i, schemas := range s.schemas {
+		n.root.name, n.root.side[i] = schemas.resolve(schemas.kind(r.GVR, r.Kind))
+	}
+	n.of = n.root
+	if !n.root.known() {
+		return s.note(&n, s.untried, &s.counts.NotTried)
+	}
+	smallest, _ := s.smallest(n.root, 0).(tree)
+	first := merge(tree{"metadata": tree{"name": "skewproof"}}, merge(smallest, s.data.Objects[r.String()]))
+	first["apiVersion"], first["kind"] = strings.TrimPrefix(r.Group+"/"+r.Version, "/"), r.Kind
+	if n.untried == "" {
+		a := attempt{object: first, root: n.root, tried: map[string]int{}}
+		t, err := s.try(ctx, r, &a)
+		if err != nil {
+			return err
+		}
+		if !t.answers[0].OK() && !t.answers[1].OK() {
+			n.untried = t.answers[1].Refusal.Message
+			s.mu.Lock()
+			s.untried[r.String()] = append(s.untried[r.String()], "(object): "+n.untried)
+			s.mu.Unlock()
+		} else if err := s.judge(ctx, &n, &t, recorded.FieldAbsent, nil); err != nil {
+			return err
+		}
+		s.settle(&n, nil)
+		first = t.object.(tree)
+	}
+	n.bases = []any{first}
+	s.children(ctx, n)
+	return nil
+}
+
+// merge returns an object with the fields of another one, which win.
+func merge(into, from tree) tree {
+	into = maps.Clone(into)
+	for name, value := range from {
+		old, wasTree := into[name].(tree)
+		if of, ok := value.(tree); ok && wasTree {
+			into[name] = merge(old, of)
+			continue
+		}
+		into[name] = clone(value)
+	}
+	return into
+}
+
+func (s *sweep) note(n *node, paths map[string][]string, count *int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*count++
+	if paths != nil {
+		paths[n.String()] = append(paths[n.String()], n.path)
+	}
+	return nil
+}
+
+// children visits the paths below a node, concurrently.
+func (s *sweep) children(ctx context.Context, n node) {
+	visit := func(child node, name, path string) {
+		child.Resource, child.root, child.place = n.Resource, n.root, append(slices.Clone(n.place), name)
+		child.path = n.path + path
+		if child.of.known() {
+			s.group.Go(func() error { return s.visit(ctx, child) })
+		}
+	}
+	child := n
+	if child.of.name != "" {
+		child.within = append(slices.Clone(n.within), n.of.name)
+	}
+	switch n.of.shape() {
+	case object:
+		isRoot := n.of.property(s.schemas, "metadata").name == s.data.Metadata
+		child.copied = n.copied || isRoot && len(n.place) > 0
+		for _, name := range n.of.properties() {
+			if isRoot && slices.Contains(s.data.Skipped, name) {
+				continue
+			}
+			child.of = n.of.property(s.schemas, name)
+			dot := "."
+			if n.path == "" {
+				dot = ""
+			}
+			visit(child, name, dot+name)
+		}
+	case mapping:
+		child.of = n.of.item(s.schemas)
+		visit(child, cmp.Or(s.data.Keys[child.of.name], s.data.Keys[""]), "[*]")
+	case list:
+		child.of = n.of.item(s.schemas)
+		visit(child, "0", "[*]")
+	}
+}
+
+// visit tries one path, and then those below it.
+func (s *sweep) visit(ctx context.Context, n node) error {
+	if slices.Contains(n.within, n.of.name) { // a definition inside itself
+		return nil
+	}
+	if why := s.data.NotTried[n.String()][n.path]; why != "" {
+		n.untried = why
+	}
+	if s.data.Homes[n.of.name] != "" && n.home == "" {
+		n.home, n.at = n.of.name, len(n.path)
+	}
+	if n.home != "" && s.data.Homes[n.home] != n.String() {
+		tested, leads := s.wanted(n.home, n.path[n.at:])
+		if !tested {
+			if leads {
+				s.children(ctx, n)
+			}
+			return nil
+		}
+	}
+	shape := n.of.shape()
+	if n.untried != "" {
+		if err := s.note(&n, s.untried, &s.counts.NotTried); err != nil {
+			return err
+		}
+		s.children(ctx, n)
+		return nil
+	}
+	if strings.HasSuffix(n.path, "[*]") && (shape == object || shape == mapping || shape == list) { // the list itself was tried with one
+		s.children(ctx, n)
+		return nil
+	}
+	folded, err := s.values(ctx, &n)
+	if err == nil && !folded {
+		s.children(ctx, n)
+	}
+	return err
+}
+
+// wanted reports whether a path in a definition differed in the home of the definition, and whether
+// it leads to one that did.
+func (s *sweep) wanted(definition, path string) (differed, leads bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for one := range s.differs[definition] {
+		leads = leads || strings.HasPrefix(one, path)
+	}
+	return s.differs[definition][path], leads
+}
+
+// values tries the values of a path. folded means that the paths below it say nothing more, because
+// one release drops or refuses all of it.
+func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
+	shape := n.of.shape()
+	judged, bases, tried := false, n.bases, []string{}
+	set := func(value any, label string, fixed bool) (t trial, err error) {
+		for i, base := range bases {
+			a := attempt{object: s.set(base, n.root, n.place, value), root: n.root, target: n.place, fixed: fixed, tried: map[string]int{}}
+			this, err := s.try(ctx, n.Resource, &a)
+			if err != nil {
+				return t, err
+			}
+			if i == 0 || this.accepted() > t.accepted() {
+				t = this
+			}
+			if t.accepted() == 2 {
+				break
+			}
+		}
+		if t.accepted() == 0 {
+			return t, nil
+		}
+		tried = append(tried, label)
+		err = s.judge(ctx, n, &t, label, &judged)
+		return t, err
+	}
+	members := n.of.members()
+	one, err := set(s.smallest(n.of, 0), recorded.FieldOne, len(members) > 0)
+	if err != nil {
+		return false, err
+	}
+	if shape == text && len(members) == 0 {
+		members = one.supports
+	}
+	for _, member := range members {
+		if _, err := set(member, member, true); err != nil {
+			return false, err
+		}
+	}
+	if _, err := set(zero(shape), recorded.FieldZero, true); err != nil {
+		return false, err
+	}
+	s.settle(n, tried)
+	if !judged {
+		return false, s.note(n, s.refused, &s.counts.RefusedAlike)
+	}
+	if one.accepted() > 0 {
+		n.bases = []any{one.object} // and, if a repair is in the way of a path below, one without repairs
+		if plain := s.set(bases[len(bases)-1], n.root, n.place, s.smallest(n.of, 0)); !reflect.DeepEqual(plain, one.object) {
+			n.bases = append(n.bases, plain)
+		}
+	}
+	return one.folded, s.note(n, nil, &s.counts.Judged)
+}

@@ -1,0 +1,100 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+
+	"k8s.io/client-go/rest"
+
+	discovered "github.com/skewproof/skewproof/internal/answer"
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/fieldskew"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+// Fields says how the fields of two versions are compared.
+type Fields struct {
+	// Resources are the only ones that are compared. Empty means all.
+	Resources []string `json:"resources,omitempty"`
+	// Gates are the feature gates that are switched, in the hope that a difference vanishes.
+	Gates []fieldskew.Gate `json:"gates,omitempty"`
+}
+
+// Compare starts one kube-apiserver of each version in a sandbox, with their default flags and APIs,
+// and compares how they treat the fields of objects. own are the user's own binaries.
+func (f Fields) Compare(ctx context.Context, from, to string, own binaries.Overrides, progress io.Writer) (table recorded.FieldTable, err error) {
+	r := recording{versions: []string{from, to}, apis: new(""), want: wanted{Fields: &f}}
+	err = r.carryOut(ctx, own, progress, func(dir Dir) error {
+		body, err := os.ReadFile(dir.fields())
+		if err == nil {
+			err = json.Unmarshal(body, &table)
+		}
+		if err != nil {
+			return fmt.Errorf("read the table of fields: %w", err)
+		}
+		return nil
+	})
+	return table, err
+}
+
+func (d Dir) fields() string { return d.File("fields.json") }
+
+// writeWanted records what is wanted of the servers of a cluster.
+func (d Dir) writeWanted(ctx context.Context, made *local.Cluster, m manifest, status func(string, ...any)) error {
+	switch {
+	case m.Want.Documents:
+		return d.writeDocuments(ctx, made, m.Run.Servers[0].Name)
+	case len(m.Want.Kinds) > 0:
+		return d.writeBehaviour(ctx, made, m.Run.Servers[0], m.Want.Kinds, status)
+	}
+	var sides [2]fieldskew.Side
+	var served [2]history.Document
+	for i, s := range m.Run.Servers[:2] {
+		config, err := made.Direct(s.Name)
+		if err != nil {
+			return err
+		}
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			return fmt.Errorf("make a client of server %s: %w", s.Name, err)
+		}
+		server := fieldskew.HTTPServer{Client: client, URL: config.Host}
+		sides[i] = fieldskew.Side{Version: s.Version, Server: server}
+		if sides[i].Schemas, err = server.Schemas(ctx); err != nil {
+			return err
+		}
+		if served[i], err = resourcesOf(ctx, client, config.Host); err != nil {
+			return fmt.Errorf("read what server %s serves: %w", s.Name, err)
+		}
+	}
+	var resources []fieldskew.Resource
+	for _, r := range served[1].Resources {
+		if both := slices.ContainsFunc(served[0].Resources, func(of history.Resource) bool { return of.GVR == r.GVR }); both &&
+			slices.Contains(r.Verbs, "create") && (len(m.Want.Fields.Resources) == 0 || slices.Contains(m.Want.Fields.Resources, r.Resource)) {
+			resources = append(resources, fieldskew.Resource{GVR: r.GVR, Kind: r.Kind, Namespaced: r.Namespaced})
+		}
+	}
+	_, table, err := fieldskew.Sweep(ctx, sides, resources, status)
+	if err != nil {
+		return err
+	}
+	return d.writeJSON(d.fields(), table)
+}
+
+func resourcesOf(ctx context.Context, client *http.Client, host string) (history.Document, error) {
+	var bodies [2][]byte
+	for i, root := range Roots {
+		var err error
+		if bodies[i], err = document(ctx, client, host+"/"+root); err != nil {
+			return history.Document{}, err
+		}
+	}
+	return discovered.ParseRoots(bodies[0], bodies[1])
+}

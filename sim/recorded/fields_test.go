@@ -1,0 +1,72 @@
+package recorded
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/skewproof/skewproof/internal/history"
+)
+
+func TestFieldsAreFound(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	kept := FieldTable{
+		From: "v1.96.3", To: "v1.97.1", Counts: FieldCounts{Kinds: 2, Judged: 9, RefusedAlike: 1}, GatesTried: []string{"Foo"},
+		Fields: []FieldSkew{{
+			GVR: history.GVR{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Path: "spec.template.spec.foo[*].bar",
+			Values: []string{FieldOne, "Baz"}, Older: FieldSide{Outcome: FieldDropped, Unknown: true, Says: `unknown field "foo"`},
+			Newer:  FieldSide{Outcome: FieldDefaulted, Stored: json.RawMessage("3"), Elsewhere: []string{"spec.other"}},
+			Update: FateKept, Gates: []FieldGate{{Name: "Foo", Locked: true, With: []string{"Bar"}}}, Copied: true,
+		}},
+		RefusedAlike: map[string][]string{"v1/pods": {"spec.bar"}},
+	}
+	for _, pair := range [][2]string{{"v1.96.3", "v1.97.1"}, {"v1.96.3", "v1.97.4"}, {"v1.96.5", "v1.97.1"}, {"v1.97.1", "v1.98.0-beta.0"}} {
+		table := kept
+		table.From, table.To = pair[0], pair[1]
+		if err := WriteFields(dir, table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, one := range []struct {
+		from, to, older, newer string
+		notes                  []string // versions that others stand in for
+	}{
+		{"v1.96.3", "v1.97.1", "v1.96.3", "v1.97.1", nil},
+		{"v1.96.4", "v1.97.3", "v1.96.3", "v1.97.1", []string{"v1.96.4", "v1.97.3"}},
+		{"v1.96.9", "v1.97.4", "v1.96.5", "v1.97.1", []string{"v1.96.9", "v1.97.4"}},
+		{"v1.96.3", "v1.97.0", "v1.96.3", "v1.97.1", []string{"v1.97.0"}},
+		{"v1.97.1", "v1.98.0-beta.0", "v1.97.1", "v1.98.0-beta.0", nil},
+	} {
+		got, notes, err := Fields(one.from, one.to, filepath.Join(dir, "missing"), other, dir)
+		if err != nil || got.From != one.older || got.To != one.newer || len(notes) != len(one.notes) {
+			t.Fatalf("%s to %s: found %s to %s, notes %q, error %v", one.from, one.to, got.From, got.To, notes, err)
+		}
+		for i, version := range one.notes {
+			if !strings.Contains(notes[i], "How "+version+" treats fields is not recorded") || !strings.Contains(notes[i], "--from "+one.from+" --to "+one.to) {
+				t.Errorf("%s to %s: note %q, want one about %s", one.from, one.to, notes[i], version)
+			}
+		}
+		kept.From, kept.To = got.From, got.To
+		if kept.Fields[0].Newer.Stored = slices.Clip(kept.Fields[0].Newer.Stored); !reflect.DeepEqual(got, kept) {
+			t.Errorf("found %+v, want %+v", got, kept)
+		}
+	}
+	for _, pair := range [][2]string{{"v1.95.0", "v1.96.3"}, {"v1.97.1", "v1.96.3"}, {"v1.96.3", "v1.98.0"}, {"", ""}} {
+		if _, _, err := Fields(pair[0], pair[1], dir); !errors.Is(err, ErrNoFields) {
+			t.Errorf("%q: error %v", pair, err)
+		}
+	}
+	for _, body := range []string{"{", "{}", `{"from":"v1.96.3","to":"v1.97.2","counts":{"judged":3}}`} {
+		if err := os.WriteFile(filepath.Join(dir, fieldsFolder, "v1.96.3-v1.97.1.json"), []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Fields("v1.96.3", "v1.97.1", dir); err == nil || errors.Is(err, ErrNoFields) {
+			t.Errorf("%s: error %v", body, err)
+		}
+	}
+}
