@@ -20,6 +20,9 @@ var authorizedAlike = Invariant{
 	answers: anyAnswer,
 }
 
+// nodePrefix begins the names of kubelets (k8s.io/kubernetes, pkg/auth/nodeidentifier).
+const nodePrefix = "system:node:"
+
 // permission is something that a user may or may not do. It has no object name, because the load
 // makes new objects all the time.
 type permission struct {
@@ -103,7 +106,11 @@ func (t *tally) ruleRefusals(d *decisions) {
 		}
 		t.rule(o, rulingWrong)
 		other := d.allowed[0].op
-		t.violate(o, *o.situation, "refused what another server allowed", fmt.Sprintf("%s was refused what %s allowed", o.op.User, other.Server),
+		wrong := "refused what another server allowed"
+		if strings.HasPrefix(o.op.User, nodePrefix) { // by rules that are compiled into the server
+			wrong = "a node was refused what another server allowed"
+		}
+		t.violate(o, *o.situation, wrong, fmt.Sprintf("%s was refused what %s allowed", o.op.User, other.Server),
 			fmt.Sprintf("%s, while %s answered %d to the same user for such a request at %s",
 				answer(o.op), other.Server, other.Status, clock(other.Start)))
 	}

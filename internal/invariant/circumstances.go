@@ -313,6 +313,9 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	if old := generation(o.asked.line.at(o.op.Start).version); old != "" {
 		all = append(all, "asked server: "+old)
 	}
+	if f.uninformed(o) {
+		all = append(all, "servers: may not read discovery")
+	}
 	if f.alone(o) {
 		all = append(all, "asked server: alone")
 	}
@@ -324,6 +327,13 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, "; ")
+}
+
+// uninformed reports whether servers could not read the discovery of their peers at any time since
+// the process of the asked server started. What it lacks since then, it fetches again only later.
+func (f *Facts) uninformed(o *observation) bool {
+	since := window{o.asked.line.at(o.op.Start).startOf(o.asked.line), o.op.End}
+	return slices.ContainsFunc(f.withdrawn, since.overlaps)
 }
 
 // alone reports whether no other server was up during the operation.

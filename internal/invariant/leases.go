@@ -16,11 +16,20 @@ type unleased struct {
 	window
 }
 
-// indexLeases needs the steps in the order of their time.
+// indexLeases also finds when servers could not read the discovery of their peers. It needs the steps in the order of their time.
 func (f *Facts) indexLeases() {
 	for i := range f.steps {
-		if s := &f.steps[i]; s.LeaseOf != "" {
+		s := &f.steps[i]
+		if s.LeaseOf != "" {
 			f.unleased = append(f.unleased, unleased{s.LeaseOf, window{s.Start, later(s.End, leaseRenewal)}})
+		}
+		switch n := len(f.withdrawn); s.Discovery {
+		case history.DiscoveryWithdrawn:
+			f.withdrawn = append(f.withdrawn, window{s.Start, forever})
+		case history.DiscoveryGranted:
+			if n > 0 {
+				f.withdrawn[n-1].to = s.End
+			}
 		}
 	}
 }

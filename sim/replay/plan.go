@@ -136,7 +136,7 @@ func subjectOf(spec search.Spec, versions []string, preset func(string) (proxy.P
 func planAsFound(r *search.Repro) *Plan {
 	p := &Plan{Plan: scenario.Plan{Servers: r.Case.Servers, Steps: r.Case.Steps, Bounds: search.Bounds, Pressure: leastPressure}}
 	if r.Case.Load != nil {
-		p.Traffic = r.Case.Load.Traffic
+		p.Traffic, p.Nodes = r.Case.Load.Traffic, r.Case.Load.Nodes
 	}
 	return p
 }
