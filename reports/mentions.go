@@ -12,13 +12,14 @@ import (
 // FindingNote says in short what a finding is that the report names, so that a reader of the report
 // needs no other page.
 type FindingNote struct {
-	// Number, Title, Symptom, Impact, Versions and Disclosure are those of the finding
+	// Number, Title, Symptom, Impact, Versions, Class and Disclosure are those of the finding
 	// (docs/findings.md).
 	Number     int                 `json:"number"`
 	Title      string              `json:"title"`
 	Symptom    string              `json:"symptom,omitempty"`
 	Impact     string              `json:"impact,omitempty"`
 	Versions   string              `json:"versions,omitempty"`
+	Class      findings.Class      `json:"class,omitempty"`
 	Disclosure findings.Disclosure `json:"disclosure,omitempty"`
 }
 
@@ -87,7 +88,7 @@ func (d *described) Described() (notes []FindingNote) {
 }
 
 func newNote(f findings.Finding) FindingNote {
-	return FindingNote{f.Number, f.Title, f.Symptom, f.Impact, f.Versions, f.Disclosure}
+	return FindingNote{f.Number, f.Title, f.Symptom, f.Impact, f.Versions, f.Class, f.Disclosure}
 }
 
 // part is a part of a text. Link is empty, or leads to a part of the page.

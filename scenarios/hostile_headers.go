@@ -18,6 +18,7 @@ var hostileHeaders = scenario.Scenario{
 	Control: scenario.Control{Defect: "client-believed-and-denied", Invariants: []string{"NoFalseNotFound"}},
 	Plan: planned(firstTo, pressure{Operations: 4000, Skewed: 500, PassedOn: 250, ForgedHops: 40},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
+			plan.Nodes = aFewNodes
 			plan.Traffic = scenario.HostileTraffic
 			plan.Settle(15 * time.Second)
 			plan.Restart("b")

@@ -18,6 +18,7 @@ var lastPeerLeaves = scenario.Scenario{
 	Control: scenario.Control{Defect: "gone-peer-kept", Invariants: []string{"TrueNotFound"}},
 	Plan: planned(firstTo, pressure{Operations: 4000, Unserved: 300, Skewed: 300, MergedDocuments: 60},
 		func(plan *scenario.Plan, _ scenario.Parameters) {
+			plan.Nodes = aFewNodes
 			plan.Settle(10 * time.Second)
 			plan.Stop("a")
 			plan.Converge()

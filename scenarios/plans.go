@@ -41,6 +41,9 @@ const (
 	allTo      = math.MaxInt
 )
 
+// aFewNodes is the share of a kubelet's requests, in percent, in the scenarios of the smoke set.
+const aFewNodes = 2
+
 // pressure is the minimum load for which a verdict counts.
 type pressure = history.Pressure
 

@@ -19,6 +19,7 @@ var quiet = scenario.Scenario{
 	Labels:  []string{"smoke", "conformance"},
 	Control: mixedToTheEnd,
 	Plan: planned(firstTo, pressure{Operations: 1000, Unserved: 50, MergedDocuments: 20}, func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.Nodes = aFewNodes
 		plan.Settle(10 * time.Second)
 		plan.Sweep()
 		plan.Converge()

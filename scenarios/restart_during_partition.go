@@ -17,6 +17,7 @@ var restartDuringPartition = scenario.Scenario{
 	Labels:     []string{"smoke", "conformance"},
 	Control:    outOfReach,
 	Plan: planned(firstTo, pressure{Operations: 5000, Skewed: 300, Unreachable: 50}, func(plan *scenario.Plan, _ scenario.Parameters) {
+		plan.Nodes = aFewNodes
 		plan.Settle(4 * time.Second)
 		plan.Inject("b to a", cut("b", "a"))
 		plan.Soak(5 * time.Second)

@@ -16,6 +16,7 @@ var rollingUpgrade = scenario.Scenario{
 	Labels:  []string{"smoke", "conformance"},
 	Control: mixedForAWhile,
 	Plan: planned(noneTo, pressure{Operations: 5000, Unserved: 100, MergedDocuments: 100}, func(plan *scenario.Plan, p scenario.Parameters) {
+		plan.Nodes = aFewNodes
 		plan.Soak(3 * time.Second)
 		for i, s := range plan.Servers {
 			plan.Replace(s.Name, p.To)

@@ -22,6 +22,12 @@ func (d *driver) DefragmentEtcd(context.Context) (string, error) {
 	return "simulated etcd has no file", nil
 }
 
+// GrantDiscovery says whether servers may read the discovery of their peers; see arriveFetch.
+func (d *driver) GrantDiscovery(_ context.Context, granted bool) (string, error) {
+	d.s.withdrawn = !granted
+	return "at once", nil
+}
+
 // DeleteLease deletes the identity lease of a server. A server that can reach etcd writes the lease
 // again at its next renewal, as a new holder.
 func (d *driver) DeleteLease(_ context.Context, name string) (string, error) {

@@ -124,6 +124,10 @@ func (s *Simulator) arriveFetch(x *exchange) {
 		f.answer(x)
 		return
 	}
+	if by := x.link.from; s.withdrawn && !s.servers[by].sidecar() { // a sidecar has an identity of its own
+		x.back(headerBytes, part{status: http.StatusForbidden, ends: true})
+		return
+	}
 	x.fetched = fetched{srv.roots()[x.root], srv.release, srv.document().Hash}
 	brings := len(srv.version.Bodies[x.root])
 	x.back(headerBytes+brings, part{status: http.StatusOK, brings: brings, ends: true})

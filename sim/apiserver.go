@@ -22,8 +22,10 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/skewproof/skewproof/internal/fault"
+	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // apiserver is the apiserver behind the proxy of a server. It serves everything that its version's
@@ -60,7 +62,7 @@ func (a apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := r.Context().Value(exchangeKey{}).(*exchange)
-	if refusal := authorize(x.seenAs(), info); refusal != nil {
+	if refusal := a.authorize(x.seenAs(), info); refusal != nil {
 		a.fail(w, r, refusal)
 		return
 	}
@@ -295,13 +297,49 @@ func (b body) write(w http.ResponseWriter, status int) {
 	_, _ = w.Write(b.bytes)
 }
 
-// authorize returns the error if a user is not allowed to make a request. As on real servers, one
-// user of the load may only read. The server that serves the request decides, by the user that the
-// server believes to be the sender.
-func authorize(user string, info *apirequest.RequestInfo) *apierrors.StatusError {
-	if user != workload.Reader || info.Verb == "get" || info.Verb == "list" || info.Verb == "watch" {
+// authorize returns the error if a user is not allowed to make a request, by the user that the
+// server believes to be the sender. As on real servers, one user of the load may only read, and a
+// node may do what the rules in the server's version say.
+func (srv *server) authorize(user string, info *apirequest.RequestInfo) *apierrors.StatusError {
+	switch {
+	case user == workload.Reader && !slices.Contains(workload.ReadVerbs, info.Verb):
+	case user == workload.Node && !srv.nodeMay(info):
+	default:
 		return nil
 	}
 	why := fmt.Sprintf("User %q cannot %s resource %q in API group %q at the cluster scope", user, info.Verb, info.Resource, info.APIGroup)
 	return apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name, errors.New(why))
+}
+
+// nodeMay reports whether a node may make a request. It may do everything if it is not recorded
+// what the version permits.
+func (srv *server) nodeMay(info *apirequest.RequestInfo) bool {
+	s, v := srv.s, srv.version
+	permits, known := s.permits[v]
+	if !known {
+		permits, _, _ = recorded.BehaviourOf(release.Of(v.Name)) // nil if it is not recorded
+		s.permits[v] = permits
+	}
+	kind := recorded.Kind{Group: info.APIGroup, Resource: info.Resource, Subresource: info.Subresource}
+	return permits == nil || slices.Contains(permits.Allowed(recorded.Node, kind), info.Verb)
+}
+
+// authorizesNodes is the handler of a kube-apiserver with a proxy of its own. It authorizes a
+// request of a node before the proxy may pass it on. Other users have the same rights at every
+// server, so it makes no difference where they are authorized.
+type authorizesNodes struct {
+	*server
+	next http.Handler
+}
+
+func (a authorizesNodes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := r.Context().Value(exchangeKey{}).(*exchange)
+	if x.seenAs() == workload.Node {
+		info, ok := apirequest.RequestInfoFrom(r.Context())
+		if ok && info.IsResourceRequest && !a.nodeMay(info) {
+			apiserver{a.server}.fail(w, r, a.authorize(workload.Node, info))
+			return
+		}
+	}
+	a.next.ServeHTTP(w, r)
 }

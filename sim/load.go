@@ -17,6 +17,8 @@ type Load struct {
 	QPS float64 `json:"qps"` // over all servers
 	// Traffic says which requests get more weight.
 	Traffic scenario.Traffic `json:"traffic,omitempty"`
+	// Nodes is the share, in percent, of requests that a kubelet sends.
+	Nodes int `json:"nodes,omitempty"`
 	// ReadOnly sends only requests that read.
 	ReadOnly bool `json:"readOnly,omitempty"`
 }
@@ -51,7 +53,7 @@ func (s *Simulator) newLoad(l *Load) (load, error) {
 	made := load{every: time.Duration(every), stale: true}
 	for _, name := range s.names {
 		chooser, err := workload.NewChooser(workload.Options{
-			Lane: name, Choices: choices{s.tape}, Profile: l.Traffic, ReadOnly: l.ReadOnly, Can: canSend,
+			Lane: name, Choices: choices{s.tape}, Profile: l.Traffic, Nodes: l.Nodes, ReadOnly: l.ReadOnly, Can: canSend,
 		})
 		if err != nil {
 			return load{}, err

@@ -187,6 +187,9 @@ func (srv *server) makeHandler() {
 		panic(err) // this function makes a valid configuration
 	}
 	srv.proxy, srv.handler = h, s.setup.handler(srv, h)
+	if !srv.sidecar() {
+		srv.handler = authorizesNodes{srv, srv.handler}
+	}
 }
 
 // afterFunc is the clock of the server's proxy. The timer also wakes waiting tasks, because f may

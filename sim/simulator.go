@@ -57,7 +57,9 @@ type Simulator struct {
 	objects    map[object]bool
 	population map[schema.GroupResource]int // number of objects, and of the labelled objects of large lists
 	labelled   map[schema.GroupResource]int
+	permits    map[*recorded.Version]*recorded.Behaviour
 	beating    bool
+	withdrawn  bool // servers may not read the discovery of their peers
 
 	driver      driver
 	load        load
@@ -94,6 +96,7 @@ func New(setup Setup) *Simulator {
 		extended: map[string]*extendedDocument{}, parsed: map[string]history.Document{}, users: map[string]user.Info{},
 		snapshots: map[string]*snapshot{},
 		objects:   map[object]bool{}, population: map[schema.GroupResource]int{}, labelled: map[schema.GroupResource]int{},
+		permits: map[*recorded.Version]*recorded.Behaviour{},
 	}
 }
 
@@ -226,7 +229,7 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	clear(s.objects)
 	clear(s.population)
 	clear(s.labelled)
-	s.extensions, s.beating = nil, false
+	s.extensions, s.beating, s.withdrawn = nil, false, false
 	s.outstanding, s.requests, s.reached, s.suspect = 0, 0, 0, false
 	s.exchanges.used, s.operations.used, s.rounds.used = 0, 0, 0
 	s.newHistory(c, o)

@@ -20,7 +20,7 @@ const modelRuns = 5
 
 // caseOf is a schedule as a case, with the load of the real run.
 func (c *Campaign) caseOf(s schedule) sim.Case {
-	return sim.Case{Servers: s.plan.Servers, Steps: s.plan.Steps, Load: &sim.Load{QPS: c.Spec.QPS, Traffic: s.plan.Traffic}}
+	return sim.Case{Servers: s.plan.Servers, Steps: s.plan.Steps, Load: &sim.Load{QPS: c.Spec.QPS, Traffic: s.plan.Traffic, Nodes: s.plan.Nodes}}
 }
 
 // policyOf returns the policy of the proxy of a version, for a subject.

@@ -128,6 +128,9 @@ type Administrator interface {
 	DefragmentEtcd(ctx context.Context) (effect string, err error)
 	// DeleteLease deletes the identity lease of a server. It is not an error if there is none.
 	DeleteLease(ctx context.Context, server string) (effect string, err error)
+	// GrantDiscovery says whether servers may read the discovery of their peers. It returns when all
+	// servers that are ready know this. Other users keep the right by name.
+	GrantDiscovery(ctx context.Context, granted bool) (effect string, err error)
 }
 
 // Extender is a [Cluster] that can run a program which serves aggregated APIs.

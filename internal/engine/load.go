@@ -121,6 +121,9 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	if err != nil {
 		return nil, err
 	}
+	if o.ReadOnly {
+		plan.Nodes = 0 // nobody is impersonated there
+	}
 	l := &load{cluster: cluster, recorder: recorder, servers: servers, sweepQPS: sweepQPS, status: o.Status, subject: o.Subject}
 	if o.ReadOnly {
 		l.verbs = workload.ReadVerbs
@@ -134,7 +137,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 		return nil, err
 	}
 	if l.traffic, err = traffic.NewLoad(l.clients,
-		traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: plan.Traffic}); err != nil {
+		traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: plan.Traffic, Nodes: plan.Nodes}); err != nil {
 		return nil, err
 	}
 	var classifier workload.Classifier // truth makes no concurrent calls of it
@@ -170,11 +173,14 @@ func identities(ctx context.Context, cluster cluster.Reachable, server string) (
 		UserName: workload.Impersonated, UID: "skewproof-uid", Groups: []string{workload.ImpersonatedGroup},
 		Extra: map[string][]string{"skewproof.dev/reason": {"a test", "another value"}},
 	}
+	node := rest.CopyConfig(cluster.Admin())
+	node.Impersonate = rest.ImpersonationConfig{UserName: workload.Node, Groups: []string{workload.NodesGroup}}
 	return []traffic.Identity{
 		{Name: "admin", User: workload.Admin, Config: *cluster.Admin()},
 		{Name: "reader", User: workload.Reader, Config: *reader},
 		{Name: "service-account", User: workload.ServiceAccountUser, Config: *account},
 		{Name: "impersonator", User: workload.Impersonated, Impersonator: workload.Admin, Config: *impersonating},
+		{Name: "node", User: workload.Node, Impersonator: workload.Admin, Config: *node},
 	}, nil
 }
 

@@ -24,7 +24,19 @@ type Step struct {
 	// gone until it writes the lease again. It is empty for other steps, and in histories that are
 	// older than this field.
 	LeaseOf string `json:"leaseOf,omitempty"`
+	// Discovery says that the step changed whether servers may read the discovery of their peers.
+	// Before the first such step they may.
+	Discovery Discovery `json:"discovery,omitempty"`
 }
+
+// Discovery is a change of the rights of servers to read the discovery of their peers.
+type Discovery string
+
+// These are the changes.
+const (
+	DiscoveryWithdrawn Discovery = "withdrawn"
+	DiscoveryGranted   Discovery = "granted"
+)
 
 // Definition is what an administrator defined: a custom resource, or a resource of an aggregated
 // API.

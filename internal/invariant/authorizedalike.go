@@ -20,6 +20,9 @@ var authorizedAlike = Invariant{
 	answers: anyAnswer,
 }
 
+// nodePrefix begins the names of kubelets (k8s.io/kubernetes, pkg/auth/nodeidentifier).
+const nodePrefix = "system:node:"
+
 // permission is something that a user may or may not do. It has no object name, because the load
 // makes new objects all the time.
 type permission struct {
@@ -97,13 +100,18 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 func (t *tally) ruleRefusals(d *decisions) {
 	slices.SortStableFunc(d.refused, func(a, b *observation) int { return cmp.Compare(a.op.End, b.op.End) })
 	for _, o := range d.refused {
-		if len(d.allowed) == 0 {
+		served := o.local == claimYes || len(o.capable) > 0 // otherwise 403 keeps nothing from the user
+		if len(d.allowed) == 0 || !served {
 			t.rule(o, rulingRight)
 			continue
 		}
 		t.rule(o, rulingWrong)
 		other := d.allowed[0].op
-		t.violate(o, *o.situation, "refused what another server allowed", fmt.Sprintf("%s was refused what %s allowed", o.op.User, other.Server),
+		wrong := "refused what another server allowed"
+		if strings.HasPrefix(o.op.User, nodePrefix) { // by rules that are compiled into the server
+			wrong = "a node was refused what another server allowed"
+		}
+		t.violate(o, *o.situation, wrong, fmt.Sprintf("%s was refused what %s allowed", o.op.User, other.Server),
 			fmt.Sprintf("%s, while %s answered %d to the same user for such a request at %s",
 				answer(o.op), other.Server, other.Status, clock(other.Start)))
 	}

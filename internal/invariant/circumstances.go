@@ -321,6 +321,9 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	if old := generation(o.asked.line.at(o.op.Start).version); old != "" {
 		all = append(all, "asked server: "+old)
 	}
+	if f.uninformed(o) {
+		all = append(all, withoutDiscovery)
+	}
 	if f.alone(o) {
 		all = append(all, "asked server: alone")
 	}
@@ -332,6 +335,12 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, "; ")
+}
+
+// uninformed reports whether servers could not read the discovery of their peers at any time since
+// the process of the asked server started. What it lacks since then, it fetches again only later.
+func (f *Facts) uninformed(o *observation) bool {
+	return f.withdrawnIn(window{o.asked.line.at(o.op.Start).startOf(o.asked.line), o.op.End})
 }
 
 // alone reports whether no other server was up during the operation.

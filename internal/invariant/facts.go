@@ -24,6 +24,7 @@ type Facts struct {
 	observations []*observation
 	steps        []history.Step
 	unleased     []unleased // by the start
+	withdrawn    []window   // in which servers could not read the discovery of their peers
 	faultList    []history.Fault
 	faults       map[link][]history.Fault
 	reconnects   []history.Fault // see indexReconnects

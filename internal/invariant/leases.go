@@ -16,14 +16,30 @@ type unleased struct {
 	window
 }
 
-// indexLeases needs the steps in the order of their time.
+// indexLeases also finds when servers could not read the discovery of their peers. It needs the
+// steps in the order of their time.
 func (f *Facts) indexLeases() {
 	for i := range f.steps {
-		if s := &f.steps[i]; s.LeaseOf != "" {
+		s := &f.steps[i]
+		if s.LeaseOf != "" {
 			f.unleased = append(f.unleased, unleased{s.LeaseOf, window{s.Start, later(s.End, leaseRenewal)}})
+		}
+		switch n := len(f.withdrawn); s.Discovery {
+		case history.DiscoveryWithdrawn:
+			f.withdrawn = append(f.withdrawn, window{s.Start, forever})
+		case history.DiscoveryGranted:
+			if n > 0 {
+				f.withdrawn[n-1].to = s.End
+			}
 		}
 	}
 }
+
+// withoutDiscovery says in a signature that servers could not read the discovery of their peers.
+const withoutDiscovery = "servers: could not read discovery"
+
+// withdrawnIn reports whether servers could not read the discovery of their peers at any time in w.
+func (f *Facts) withdrawnIn(w window) bool { return slices.ContainsFunc(f.withdrawn, w.overlaps) }
 
 // unannounced reports whether a server may have had no identity lease at any time in w, because it
 // was deleted. Otherwise, since is when the server was announced again for the last time before w.

@@ -104,7 +104,7 @@ func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
 		},
 	})
 	defer simulator.Close()
-	c := sim.Case{Servers: j.Schedule.Servers, Steps: j.Schedule.Steps, Load: &sim.Load{QPS: j.Run.QPS, Traffic: j.Schedule.Traffic}}
+	c := sim.Case{Servers: j.Schedule.Servers, Steps: j.Schedule.Steps, Load: &sim.Load{QPS: j.Run.QPS, Traffic: j.Schedule.Traffic, Nodes: j.Schedule.Nodes}}
 	return simulator.Run(&c, tape.Seeded(j.Run.Seed),
 		sim.Options{Run: j.Run, StopAtError: true, Stop: func() bool { return ctx.Err() != nil }})
 }

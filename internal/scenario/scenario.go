@@ -64,6 +64,8 @@ type Plan struct {
 	Steps   []Step   `json:"steps"`
 	// Traffic is the load; the zero value is the general load.
 	Traffic Traffic `json:"traffic,omitempty"`
+	// Nodes is the share, in percent, of the load's requests that a kubelet sends.
+	Nodes int `json:"nodes,omitempty"`
 	// Informers is true if informers run during the whole load. There is one through every server
 	// and one through the load balancer, for each resource of owners ([Objects]).
 	Informers bool             `json:"informers,omitempty"`
@@ -234,7 +236,7 @@ func (s Step) String() string {
 		return fmt.Sprintf("start %d specs of Kubernetes' own tests %s as clients of %s", len(s.Tests.Specs), s.Version, s.through())
 	case AwaitTests:
 		return fmt.Sprintf("wait until the tests have ended, for %s at most", s.For)
-	case CompactEtcd, DefragmentEtcd, DeleteLease:
+	case CompactEtcd, DefragmentEtcd, DeleteLease, WithdrawDiscovery, GrantDiscovery:
 		return s.administers()
 	case StartCrowd:
 		return fmt.Sprintf("from now on one caller keeps hundreds of watches open, through %s", s.Server)

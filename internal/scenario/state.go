@@ -130,7 +130,7 @@ func (s *State) String() string {
 		switch on := &s.on[i]; on.Action {
 		case Inject:
 			fmt.Fprintf(&b, "on: %s, labelled %q\n", on, on.Label)
-		case Define, BreakDiscovery, StartCrowd:
+		case Define, BreakDiscovery, WithdrawDiscovery, StartCrowd:
 			fmt.Fprintf(&b, "on: %s\n", on)
 		}
 	}
@@ -197,7 +197,7 @@ func (s *State) Apply(step Step) error {
 		return s.control(step)
 	case StartTests, AwaitTests:
 		return s.test(step)
-	case CompactEtcd, DefragmentEtcd, DeleteLease:
+	case CompactEtcd, DefragmentEtcd, DeleteLease, WithdrawDiscovery, GrantDiscovery:
 		return s.administer(step)
 	default:
 		return s.act(step)
@@ -317,6 +317,8 @@ func (s *State) Undo() []Step {
 			links = append(links, Step{Action: Heal, Label: o.Label})
 		case BreakDiscovery:
 			documents = append(documents, Step{Action: RestoreDiscovery, Server: o.Server, Path: o.Path})
+		case WithdrawDiscovery:
+			documents = append(documents, Step{Action: GrantDiscovery})
 		case StartCrowd:
 			links = append(links, Step{Action: EndCrowd, Server: o.Server})
 		case Pause:

@@ -31,6 +31,9 @@ func (plan *Plan) Validate() error {
 			return fmt.Errorf("server %q: setup: %w", s.Name, err)
 		}
 	}
+	if plan.Nodes < 0 || plan.Nodes > 100 {
+		return fmt.Errorf("nodes %d: a share in percent is from 0 to 100", plan.Nodes)
+	}
 	if !slices.Contains(Traffics, plan.Traffic) {
 		return fmt.Errorf("traffic %q: want one of %q", plan.Traffic, Traffics)
 	}
@@ -88,7 +91,8 @@ func (s Step) Validate() error {
 			return fmt.Errorf("%s: no version given", s.Action)
 		}
 		return s.Tests.validate()
-	case Sweep, Heal, Stop, Kill, Pause, Resume, StopControllers, CompactEtcd, DefragmentEtcd, DeleteLease, StartCrowd, EndCrowd:
+	case Sweep, Heal, Stop, Kill, Pause, Resume, StopControllers, CompactEtcd, DefragmentEtcd, DeleteLease, WithdrawDiscovery, GrantDiscovery,
+		StartCrowd, EndCrowd:
 	default:
 		return fmt.Errorf("unknown action %q", s.Action)
 	}

@@ -15,6 +15,7 @@ var forms = map[Action]string{
 	Restart: "SERVER [VERSION]", Replace: "SERVER VERSION", Inject: "KIND FROM TO [PARAMETER=VALUE …]", Heal: "[LABEL]",
 	BreakDiscovery: "SERVER PATH [breaks-off | cut-short]", RestoreDiscovery: "SERVER PATH",
 	CompactEtcd: "", DefragmentEtcd: "", DeleteLease: "SERVER",
+	WithdrawDiscovery: "", GrantDiscovery: "",
 }
 
 // ParseStep parses a step as users write it:
@@ -28,6 +29,7 @@ var forms = map[Action]string{
 //	heal               everything: the Label is then empty
 //	compact-etcd       likewise defragment-etcd
 //	delete-lease b     the identity lease of b
+//	withdraw-discovery from all but the users of the load; likewise grant-discovery, to servers
 //	break-discovery a /apis [cut-short], restore-discovery a /apis
 //
 // The result is valid ([Step.Validate]). A [State] says whether it can be carried out.

@@ -19,6 +19,8 @@ func (e *Executor) administer(ctx context.Context, s *scenario.Step) (err error)
 		e.effect, err = of.CompactEtcd(ctx)
 	case scenario.DefragmentEtcd:
 		e.effect, err = of.DefragmentEtcd(ctx)
+	case scenario.WithdrawDiscovery, scenario.GrantDiscovery:
+		e.effect, err = of.GrantDiscovery(ctx, s.Action == scenario.GrantDiscovery)
 	default:
 		e.effect, err = of.DeleteLease(ctx, s.Server)
 	}

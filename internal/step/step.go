@@ -186,8 +186,13 @@ func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 	for i := range steps {
 		s := &steps[i]
 		record := history.Step{Index: i, Sentence: s.String(), Start: e.Clock.Now(), Disturbs: s.Disturbs(), Defined: s.Defines()}
-		if s.Action == scenario.DeleteLease {
+		switch s.Action {
+		case scenario.DeleteLease:
 			record.LeaseOf = s.Server
+		case scenario.WithdrawDiscovery:
+			record.Discovery = history.DiscoveryWithdrawn
+		case scenario.GrantDiscovery:
+			record.Discovery = history.DiscoveryGranted
 		}
 		if e.Begin != nil {
 			e.Begin(i, s)
@@ -256,7 +261,7 @@ func (e *Executor) do(ctx context.Context, s *scenario.Step) error {
 		return e.Cluster.(cluster.Tester).StartTests(ctx, s.Version, s.Server, *s.Tests) // see Prepare
 	case scenario.AwaitTests:
 		return e.Cluster.(cluster.Tester).AwaitTests(ctx, s.For)
-	case scenario.CompactEtcd, scenario.DefragmentEtcd, scenario.DeleteLease:
+	case scenario.CompactEtcd, scenario.DefragmentEtcd, scenario.DeleteLease, scenario.WithdrawDiscovery, scenario.GrantDiscovery:
 		return e.administer(ctx, s)
 	case scenario.StartCrowd:
 		return e.gather(ctx, s)

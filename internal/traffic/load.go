@@ -33,6 +33,9 @@ type Options struct {
 	Mix workload.Mix
 	// Profile says which requests get more weight. The zero value is the general load.
 	Profile scenario.Traffic
+	// Nodes is the share, in percent, of requests that a kubelet sends. There must be an identity of
+	// [workload.Node] then.
+	Nodes int
 	// ReadOnly sends only requests that read. Nothing is created or changed, not even as a dry run.
 	ReadOnly bool
 }
@@ -58,13 +61,15 @@ func NewLoad(clients *Clients, options Options) (*Load, error) {
 	}
 	var users []string
 	for _, identity := range clients.identities {
-		users = append(users, identity.User)
+		if identity.User != workload.Node {
+			users = append(users, identity.User)
+		}
 	}
 	l := &Load{clients: clients, options: options}
 	for i, target := range clients.targets {
 		chooser, err := workload.NewChooser(workload.Options{
 			Lane: target.Server, Choices: rand.New(rand.NewPCG(options.Seed, uint64(i))), Profile: options.Profile, Mix: options.Mix,
-			Users: users, ReadOnly: options.ReadOnly,
+			Users: users, Nodes: options.Nodes, ReadOnly: options.ReadOnly,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("prepare load: %w", err)

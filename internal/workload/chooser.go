@@ -27,6 +27,8 @@ type Options struct {
 	Mix Mix
 	// Users are the senders. The first of them may do everything. Default: [Users].
 	Users []string
+	// Nodes is the share, in percent, of requests that a kubelet sends as [Node].
+	Nodes int
 	// ReadOnly keeps to requests that read: nothing is created or changed, not even as a dry run.
 	ReadOnly bool
 	// Can reports whether the sender is able to send a request. If it is not, the chooser chooses
@@ -46,6 +48,7 @@ type Chooser struct {
 	live     map[history.GVR][]string
 	made     int // number of objects created
 	large    largeList
+	kubelets kubelets
 }
 
 // NewChooser checks the options. Until Use, the chooser chooses only discovery requests.
@@ -76,6 +79,7 @@ func (c *Chooser) Use(probes []Probe) {
 	if c.Profile == scenario.LargeListTraffic {
 		c.large.use(probes)
 	}
+	c.kubelets.use(probes)
 	for _, p := range probes {
 		if p.Class == Everywhere && c.canWrite(p.Resource) {
 			c.writable.probes = append(c.writable.probes, p)
@@ -96,6 +100,14 @@ const variedShare = 4
 
 // Next returns the next request.
 func (c *Chooser) Next() Request {
+	if c.Nodes > 0 && c.Choices.IntN(100) < c.Nodes {
+		if r, ok := c.kubelets.next(); ok {
+			if r.Verb == "watch" {
+				r.For = c.seconds(3)
+			}
+			return r
+		}
+	}
 	user := c.Users[c.Choices.IntN(len(c.Users))]
 	r := c.choose()
 	for i := 0; c.Can != nil && !c.Can(&r); i++ {

@@ -66,30 +66,48 @@ func (c *Cluster) DeleteLease(ctx context.Context, server string) (string, error
 		return "", err
 	}
 	name := lifecycle.Identity(cmp.Or(of.withSetup().setup().HostnameOf, server))
+	all, err := c.ready()
+	if err != nil {
+		return "", err
+	}
 	var errs []error
-	for _, s := range c.Servers {
-		if s.Ready() == nil {
-			continue
-		}
-		config, err := c.Direct(s.Name)
-		if err != nil {
-			return "", err
-		}
-		client, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return "", err
-		}
-		err = client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(ctx, name, metav1.DeleteOptions{})
+	for _, s := range all {
+		err = s.client.CoordinationV1().Leases(metav1.NamespaceSystem).Delete(ctx, name, metav1.DeleteOptions{})
 		switch {
 		case err == nil:
 			return "the lease " + name + " was deleted", nil
 		case apierrors.IsNotFound(err):
 			return "there was no lease " + name, nil
 		}
-		errs = append(errs, fmt.Errorf("through %s: %w", s.Name, err))
-	}
-	if len(errs) == 0 {
-		errs = append(errs, errors.New("no server is ready"))
+		errs = append(errs, fmt.Errorf("through %s: %w", s.name, err))
 	}
 	return "", fmt.Errorf("delete the lease of %s: %w", server, errors.Join(errs...))
+}
+
+// readyServer is a server that is ready, with a client of the administrator.
+type readyServer struct {
+	name   string
+	client *kubernetes.Clientset
+}
+
+// ready returns the servers that are ready. It is an error if there is none.
+func (c *Cluster) ready() (all []readyServer, err error) {
+	for _, s := range c.Servers {
+		if s.Ready() == nil {
+			continue
+		}
+		config, err := c.Direct(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, readyServer{s.Name, client})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no server is ready")
+	}
+	return all, nil
 }
