@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -36,7 +38,8 @@ var planForms = map[string]func(io.Writer, reports.UpgradePlan) error{
 func newPlan() *cobra.Command {
 	var from, to, form, version, dir, line, out string
 	var files []string
-	var rehearsed bool
+	var rehearsed, fields bool
+	var only []string
 	var asked upgrade.Flags
 	own := binaries.Overrides{}
 	cmd := &cobra.Command{
@@ -48,6 +51,10 @@ run, which known defects apply, and what to do in which order. The plan contacts
 It reads recordings of what real kube-apiservers serve, and of their flags and feature gates. --record starts the kube-apiserver of a
 version in a sandbox, once with every API on and once with the defaults, and builds a program that writes its flags. Later plans read this
 recording.
+
+--record-fields compares how two versions treat the fields of objects: it starts one kube-apiserver of each version on one etcd in a sandbox,
+and sends thousands of objects to both. --resources compares only some resources, writes the result to the standard output, and records
+nothing.
 
 --config reads the flags and the version of your kube-apiservers from a file: from kubeadm's ClusterConfiguration and InitConfiguration, from
 a static pod of kube-apiserver, or from a configuration of k3s or RKE2. --flags-from reads them from a command line as well, such as
@@ -64,7 +71,8 @@ Exit code 0: every server starts with these flags; 1: some server does not start
   ps -o args= -C kube-apiserver | skewproof plan --from v1.36.3 --to v1.37.1 --flags-from -
   skewproof plan --from v1.36.3 --to v1.37.1 --peer-ca-file /etc/kubernetes/pki/ca.crt -o markdown
   skewproof plan --from v1.36.3 --to v1.37.1 --rehearse -o html > plan.html
-  skewproof plan --record v1.38.0 --binary kube-apiserver@v1.38.0=PATH`,
+  skewproof plan --record v1.38.0 --binary kube-apiserver@v1.38.0=PATH
+  skewproof plan --record-fields --from v1.36.3 --to v1.37.1`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
@@ -79,9 +87,18 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 				}
 				return record(cmd.Context(), version, dir, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
+			if fields {
+				if from == "" || to == "" {
+					return usage("--record-fields compares two versions; give --from and --to")
+				}
+				return recordFields(cmd.Context(), from, to, dir, only, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
 			write, ok := planForms[form]
 			if !ok {
 				return usage("-o %q: want text, wide, markdown, html or json", form)
+			}
+			if len(only) > 0 {
+				return usage("--resources is about what is compared; give --record-fields, too")
 			}
 			if out != "" && !rehearsed {
 				return usage("--out is the directory of the runs of --rehearse; give that, too")
@@ -122,6 +139,8 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 	flags.BoolVar(&rehearsed, "rehearse", false, "carry out the scenarios of the plan on real kube-apiservers, and write their verdicts into the plan")
 	flags.StringVar(&out, "out", "", "with --rehearse: directory for the runs (default _out/rehearsal-TIME)")
 	flags.StringVar(&version, "record", "", "record what this version serves")
+	flags.BoolVar(&fields, "record-fields", false, "record the fields that --from and --to treat differently")
+	flags.StringSliceVar(&only, "resources", nil, "with --record-fields: compare only these resources, such as pods,services")
 	flags.StringVar(&dir, "documents", "",
 		"directory of recordings, in addition to those of released versions (default skewproof/recorded in the user's cache directory)")
 	flags.Var(&own, "binary", "with --record: a kube-apiserver of your own, as kube-apiserver@VERSION=PATH")
@@ -254,4 +273,27 @@ func recordFlags(ctx context.Context, version, dir string, progress io.Writer) e
 		return err
 	}
 	return recorded.WriteFlags(dir, version, body)
+}
+
+// recordFields records the fields that two versions treat differently.
+func recordFields(ctx context.Context, from, to, dir string, only []string, own binaries.Overrides, out, progress io.Writer) error {
+	asked := run.Fields{Resources: only}
+	var err error
+	if asked.Gates, err = gates.Flips(from, to, dir); err != nil && !errors.Is(err, recorded.ErrNoFlags) {
+		return err
+	}
+	table, err := asked.Compare(ctx, from, to, own, progress)
+	if err != nil {
+		return fmt.Errorf("compare the fields of %s and %s: %w", from, to, err)
+	}
+	if len(only) > 0 {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(table)
+	}
+	if err := recorded.WriteFields(dir, table); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "Recorded %d fields that %s and %s treat differently, of %d: %s\n", len(table.Fields), from, to, table.Counts.Judged, dir)
+	return err
 }

@@ -50,8 +50,8 @@ type manifest struct {
 	Keep   bool              `json:"keep,omitempty"`
 	NoLoad bool              `json:"noLoad,omitempty"`
 	At     *int              `json:"at,omitempty"` // see [Spec]
-	// Documents says that only the discovery documents of the first server are wanted.
-	Documents bool `json:"documents,omitempty"`
+	// Want is set if only a recording of the servers is wanted.
+	Want *wanted `json:"want,omitempty"`
 }
 
 // FreshDir makes a directory for output, or checks that it is empty, and returns its absolute path.

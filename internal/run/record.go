@@ -27,49 +27,76 @@ var Roots = [2]string{"api", "apis"}
 // the user's own binaries. If the server does not start, the error names the directory with its
 // log.
 func Documents(ctx context.Context, version string, defaults bool, own binaries.Overrides, progress io.Writer) (bodies [2][]byte, err error) {
+	apis := new("")
+	if !defaults {
+		apis = nil
+	}
+	err = recording{versions: []string{version}, apis: apis, want: wanted{Documents: true}}.carryOut(ctx, own, progress, func(dir Dir) error {
+		for i, root := range Roots {
+			if bodies[i], err = os.ReadFile(dir.document(root)); err != nil {
+				return fmt.Errorf("read the recorded document: %w", err)
+			}
+		}
+		return nil
+	})
+	return bodies, err
+}
+
+// wanted is what the sandboxed half does with the servers before they end.
+type wanted struct {
+	// Documents says that the discovery documents of the first server are wanted.
+	Documents bool `json:"documents,omitempty"`
+	// Fields says that the first two servers are compared.
+	Fields *Fields `json:"fields,omitempty"`
+}
+
+// recording starts one server of each version, without the Mixed Version Proxy, to learn something
+// about the versions.
+type recording struct {
+	versions []string
+	apis     *string // see [Spec]
+	want     wanted
+}
+
+// carryOut starts the servers in a sandbox. read reads the result from the directory. If a server
+// does not start, the error names the directory with its log.
+func (r recording) carryOut(ctx context.Context, own binaries.Overrides, progress io.Writer, read func(Dir) error) (err error) {
 	out, err := os.MkdirTemp("", "skewproof-record-")
 	if err != nil {
-		return bodies, fmt.Errorf("make a directory for the recording: %w", err)
+		return fmt.Errorf("make a directory for the recording: %w", err)
 	}
 	defer func() {
 		if err == nil {
 			err = os.RemoveAll(out)
 		}
 	}()
-	s := Spec{
-		Own: &Own{
-			Name: "record", Happens: "One server of one version serves.",
-			Plan: scenario.Plan{Bounds: history.DefaultBounds, Servers: []scenario.Server{{Name: scenario.ServerName(0), Version: version}}},
-		},
-		Subject: scenario.SubjectNone, From: version, To: version, Servers: 1, Binaries: own, Out: out, Keep: true, NoLoad: true,
+	plan := scenario.Plan{Bounds: history.DefaultBounds}
+	for i, version := range r.versions {
+		plan.Servers = append(plan.Servers, scenario.Server{Name: scenario.ServerName(i), Version: version})
 	}
-	if defaults {
-		s.RuntimeConfig = new("")
-	}
-	p, err := s.Plan()
+	p, err := Spec{
+		Own:     &Own{Name: "record", Happens: "Servers serve.", Plan: plan},
+		Subject: scenario.SubjectNone, From: r.versions[0], To: r.versions[len(r.versions)-1], Servers: len(r.versions),
+		RuntimeConfig: r.apis, Binaries: own, Out: out, Keep: true, NoLoad: true,
+	}.Plan()
 	if err != nil {
-		return bodies, err
+		return err
 	}
 	p.Spec.Keep = false // this cluster is not used afterwards
 	if err := p.backend.prepare(ctx, p); err != nil {
-		return bodies, err
+		return err
 	}
 	dir, err := NewDir(out, p.Scenario.Name, p.Spec.Subject, time.Now())
 	if err != nil {
-		return bodies, err
+		return err
 	}
 	c := Console{Out: io.Discard, Progress: progress}
-	j := &job{Plan: p, Run: p.describe(), Dir: dir, Console: c, status: c.status(), documents: true}
+	j := &job{Plan: p, Run: p.describe(), Dir: dir, Console: c, status: c.status(), want: &r.want}
 	var cut error
 	if err := p.backend.carryOut(ctx, j, func(why error) { cut = why }); err != nil || cut != nil {
-		return bodies, errors.Join(err, cut)
+		return errors.Join(err, cut)
 	}
-	for i, root := range Roots {
-		if bodies[i], err = os.ReadFile(dir.document(root)); err != nil {
-			return bodies, fmt.Errorf("read the recorded document: %w", err)
-		}
-	}
-	return bodies, nil
+	return read(dir)
 }
 
 func (d Dir) document(root string) string { return d.File(root + ".json") }

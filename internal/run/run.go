@@ -82,8 +82,8 @@ type job struct {
 	// recorded is the history if the process has it in memory, sorted like the file. Otherwise it is
 	// nil, and judging reads the file.
 	recorded *history.History
-	// documents makes the sandboxed half record what the first server serves, and then end.
-	documents bool
+	// want makes the sandboxed half record something about the servers, and then end.
+	want *wanted
 }
 
 // begin records the environment of the run and writes the manifest.
@@ -99,7 +99,7 @@ func (j *job) manifest(got programs) manifest {
 	return manifest{
 		Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Controllers: got.controllers, Tests: got.tests, Etcd: got.etcd,
 		Keep:   j.Spec.Keep,
-		NoLoad: j.Spec.NoLoad, At: j.Spec.At, Documents: j.documents,
+		NoLoad: j.Spec.NoLoad, At: j.Spec.At, Want: j.want,
 	}
 }
 

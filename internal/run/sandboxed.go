@@ -69,8 +69,8 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 		return err
 	}
 	defer made.Close()
-	if m.Documents && err == nil {
-		return dir.writeDocuments(ctx, made, m.Run.Servers[0].Name)
+	if m.Want != nil && err == nil {
+		return dir.writeWanted(run, made, m, status)
 	}
 	if !m.Keep || ctx.Err() != nil {
 		return err

@@ -71,4 +71,15 @@ $ skewproof plan --from v1.37.1 --to v1.38.0
 The first command starts the kube-apiserver of that version in a sandbox, twice: with every API on,
 and with the defaults. For the flags it builds a program with the module of that version. ` + "`--binary\nkube-apiserver@v1.38.0=PATH`" + ` uses your binary. The recording goes to skewproof/recorded in your
 cache directory, or to the directory in ` + "`--documents`" + `.
+
+Which fields the two versions treat differently is recorded for each pair of them:
+
+` + "```console" + `
+$ skewproof plan --record-fields --from v1.37.1 --to v1.38.0
+` + "```" + `
+
+This starts one kube-apiserver of each version on one etcd, with default flags, and sends thousands
+of objects to both: every kind that both serve, with one path set at a time. The objects are not
+stored (` + "`dryRun=All`" + `), except those that show what an update through the older server keeps. Then it
+restarts the servers with other feature gates, to find out which gate makes a difference vanish.
 `

@@ -54,6 +54,8 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 	}{
 		"trusts a stranger": {scenario.Setup{PeerCA: scenario.TrustStranger},
 			map[string]string{"peer-ca-file": "keys/stranger-ca.crt", "client-ca-file": "keys/ca.crt"}, map[string]string{"peer-ca-file": "keys/stranger-ca.crt"}},
+		"has other feature gates": {scenario.Setup{FeatureGates: "A=false,B=true"},
+			map[string]string{"feature-gates": scenario.Gate + "=true,A=false,B=true"}, map[string]string{"feature-gates": "-"}},
 		"trusts nobody": {scenario.Setup{PeerCA: scenario.TrustMissing},
 			map[string]string{"peer-ca-file": "-", "feature-gates": scenario.Gate + "=true"}, map[string]string{"peer-ca-file": "-"}},
 		"shows an expired certificate": {scenario.Setup{Serving: scenario.CertificateExpired},

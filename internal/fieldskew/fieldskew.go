@@ -1,0 +1,171 @@
+// Package fieldskew finds the fields that servers of two releases treat differently. It makes the
+// smallest valid object of every kind that both serve, sets one path after the other of both
+// OpenAPI documents, sends each object to a server of each release, and compares the answers.
+//
+// It knows no field. Where schemas do not say what a valid object is, it does what the refusals
+// say, and data.json has the rest.
+package fieldskew
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+//go:embed data.json
+var dataFile []byte
+
+// data is what schemas do not say.
+type data struct {
+	// Texts and Numbers are values of fields, the most likely ones first. Formats are more likely
+	// ones for the formats of OpenAPI.
+	Texts   []any            `json:"texts"`
+	Numbers []any            `json:"numbers"`
+	Formats map[string][]any `json:"formats"`
+	// Keys are the keys of maps whose values have a definition; "" is for all other maps.
+	Keys map[string]string `json:"keys"`
+	// Values are valid values of definitions.
+	Values map[string]any `json:"values"`
+	// Metadata is the definition of the metadata of an object. An object inside another one that
+	// has it is a template.
+	Metadata string `json:"metadata"`
+	// Skipped are fields beside metadata that are not a part of what users write.
+	Skipped []string `json:"skipped"`
+	// Homes are the resources in which a definition is tried as a whole. All other kinds with this
+	// definition are tried only at the paths that differed there.
+	Homes map[string]string `json:"homes"`
+	// Objects are parts of the smallest object of a resource.
+	Objects map[string]tree `json:"objects"`
+	// Companions are values that another field needs, by definition and then by field.
+	Companions map[string]map[string]tree `json:"companions"`
+	// Prerequisites are objects that others need.
+	Prerequisites []struct {
+		Resource
+		Object tree `json:"object"`
+	} `json:"prerequisites"`
+	// DryRunOnly are resources or groups whose objects would affect other requests.
+	DryRunOnly []string `json:"dryRunOnly"`
+	// NotTried are paths that cannot be set on create, with the reason, by resource.
+	NotTried map[string]map[string]string `json:"notTried"`
+}
+
+// Resource is a resource that a server serves.
+type Resource struct {
+	history.GVR
+	Kind       string
+	Namespaced bool
+}
+
+// Side is one release.
+type Side struct {
+	Version string
+	Server  Server
+	Schemas Schemas
+}
+
+// Found are the differences between two releases.
+type Found struct {
+	Table recorded.FieldTable
+	sweep *sweep
+	cases []found // of the same length as Table.Fields
+}
+
+// found is an object that showed a difference. It can be sent again.
+type found struct {
+	node     node
+	object   any
+	place    []string
+	accepted int // by how many servers
+	value    string
+	field    recorded.FieldSkew
+}
+
+// sweep is the search for differences between two releases.
+type sweep struct {
+	data    data
+	sides   [2]Side
+	schemas [2]Schemas
+	group   *errgroup.Group
+	slots   chan struct{} // one for each object under way
+
+	mu      sync.Mutex
+	cases   []found
+	counts  recorded.FieldCounts
+	refused map[string]map[string]string
+	untried map[string]map[string]string
+	differs map[string]map[string]bool // by definition: the paths in it that differed in its home
+}
+
+// workers is how many objects are under way. Servers on two processors have no use for more.
+const workers = 8
+
+// Sweep compares two releases, the older one first, in all resources.
+func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func(format string, args ...any)) (*Found, error) {
+	s := &sweep{
+		sides: sides, schemas: [2]Schemas{sides[0].Schemas, sides[1].Schemas}, slots: make(chan struct{}, workers),
+		refused: map[string]map[string]string{}, untried: map[string]map[string]string{}, differs: map[string]map[string]bool{},
+	}
+	if err := json.Unmarshal(dataFile, &s.data); err != nil {
+		return nil, fmt.Errorf("read the data of the sweep: %w", err)
+	}
+	for _, p := range s.data.Prerequisites {
+		if _, err := s.send(ctx, p.Resource, p.Object, http.MethodPost, false); err != nil {
+			return nil, err
+		}
+	}
+	isHome := func(r Resource) bool { return slices.Contains(slices.Collect(maps.Values(s.data.Homes)), r.String()) }
+	for _, homes := range []bool{true, false} { // other kinds need what was found there
+		group, ctx := errgroup.WithContext(ctx)
+		s.group = group
+		for _, r := range resources {
+			if isHome(r) == homes {
+				s.counts.Kinds++
+				group.Go(func() error { return s.kind(ctx, r) })
+			}
+		}
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
+		out := s.counts.RefusedAlike + s.counts.NotTried
+		status("%d paths are compared, %d are left out, %d differences so far", s.counts.Judged, out, len(s.cases))
+	}
+	order := func(r history.GVR) int {
+		return slices.IndexFunc(resources, func(of Resource) bool { return of.GVR == r })
+	}
+	slices.SortStableFunc(s.cases, func(a, b found) int {
+		return cmp.Or(cmp.Compare(order(a.field.GVR), order(b.field.GVR)), cmp.Compare(a.field.Path, b.field.Path),
+			slices.Compare(a.field.Values, b.field.Values))
+	})
+	f := &Found{sweep: s, Table: recorded.FieldTable{
+		From: sides[0].Version, To: sides[1].Version, Counts: s.counts, Fields: []recorded.FieldSkew{},
+		RefusedAlike: s.refused, NotTried: s.untried,
+	}}
+	own := func(of found, path string) bool {
+		return slices.ContainsFunc(s.cases, func(c found) bool { return c.field.GVR == of.field.GVR && c.field.Path == path })
+	}
+	for _, c := range s.cases { // without what is only the difference of another path
+		for _, side := range []*recorded.FieldSide{&c.field.Older, &c.field.Newer} {
+			side.Elsewhere = slices.DeleteFunc(side.Elsewhere, func(path string) bool { return own(c, path) })
+			if side.Outcome == recorded.FieldDefaulted && side.Stored == nil && len(side.Elsewhere) == 0 {
+				side.Outcome = recorded.FieldStored
+			}
+		}
+		if a, b := c.field.Older, c.field.Newer; a.Outcome == b.Outcome && a.Says == b.Says && string(a.Stored) == string(b.Stored) &&
+			len(a.Elsewhere)+len(b.Elsewhere) == 0 {
+			continue
+		}
+		f.cases, f.Table.Fields = append(f.cases, c), append(f.Table.Fields, c.field)
+	}
+	return f, nil
+}

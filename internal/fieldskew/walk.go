@@ -1,0 +1,269 @@
+package fieldskew
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+// node is a path of a kind.
+type node struct {
+	Resource
+	root   pair
+	of     pair
+	place  []string // in the object
+	path   string   // for people
+	parent string   // the definition that it is in
+	within []string // the definitions around it, so that the walk ends
+	copied bool     // it is inside a template
+	// bases are objects in which the path can be set, the more likely one first.
+	bases []any
+	// inherited are the differences that the object has without this path, and below those with it.
+	inherited, below map[string]bool
+	// home is the definition around it that has a home, and at is where its path begins.
+	home string
+	at   int
+	// found are the differences at this path.
+	found []found
+	// untried is why nothing is sent.
+	untried string
+}
+
+const namespace = "default"
+
+func (s *sweep) kind(ctx context.Context, r Resource) error {
+	n := node{Resource: r, inherited: map[string]bool{}, below: map[string]bool{}, untried: s.data.NotTried[r.String()][""]}
+	for i, schemas := range s.schemas {
+		n.root.name, n.root.side[i] = schemas.resolve(schemas.kind(r.GVR, r.Kind))
+	}
+	n.of = n.root
+	if !n.root.known() {
+		return s.note(&n, "neither OpenAPI document has the kind", s.untried, &s.counts.NotTried)
+	}
+	smallest, _ := s.smallest(n.root, 0).(tree)
+	first := merge(tree{"metadata": tree{"name": "skewproof"}}, merge(smallest, s.data.Objects[r.String()]))
+	first["apiVersion"], first["kind"] = strings.TrimPrefix(r.Group+"/"+r.Version, "/"), r.Kind
+	if n.untried == "" {
+		a := attempt{object: first, root: n.root, tried: map[string]int{}}
+		t, err := s.try(ctx, r, &a)
+		if err != nil {
+			return err
+		}
+		if !t.answers[0].OK() && !t.answers[1].OK() {
+			n.untried = "no smallest object: " + t.last
+		} else if err := s.judge(ctx, &n, &t, recorded.FieldAbsent, nil); err != nil {
+			return err
+		}
+		s.settle(&n, nil)
+		n.inherited = n.below
+		first = t.object.(tree)
+	}
+	n.bases = []any{first}
+	s.children(ctx, n)
+	return nil
+}
+
+// merge returns an object with the fields of another one, which win.
+func merge(into, from tree) tree {
+	if into = maps.Clone(into); into == nil {
+		into = tree{}
+	}
+	for name, value := range from {
+		if value == nil { // it is left out
+			delete(into, name)
+			continue
+		}
+		old, wasTree := into[name].(tree)
+		if of, ok := value.(tree); ok && wasTree {
+			into[name] = merge(old, of)
+			continue
+		}
+		into[name] = runtime.DeepCopyJSONValue(value)
+	}
+	return into
+}
+
+// note counts a path, and says why it is not judged.
+func (s *sweep) note(n *node, why string, paths map[string]map[string]string, count *int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*count++
+	if paths != nil {
+		if paths[n.String()] == nil {
+			paths[n.String()] = map[string]string{}
+		}
+		paths[n.String()][n.path] = why
+	}
+	return nil
+}
+
+// children visits the paths below a node, concurrently.
+func (s *sweep) children(ctx context.Context, n node) {
+	visit := func(child node, name, path string) {
+		child.Resource, child.root, child.place = n.Resource, n.root, append(slices.Clone(n.place), name)
+		child.path, child.parent = n.path+path, n.of.name
+		if child.of.known() {
+			s.group.Go(func() error { return s.visit(ctx, child) })
+		}
+	}
+	child := n
+	child.found = nil
+	if child.of.name != "" {
+		child.within = append(slices.Clone(n.within), n.of.name)
+	}
+	switch n.of.shape() {
+	case object:
+		isRoot := n.of.property(s.schemas, "metadata").name == s.data.Metadata
+		child.copied = n.copied || isRoot && len(n.place) > 0
+		for _, name := range n.of.properties() {
+			if isRoot && slices.Contains(s.data.Skipped, name) {
+				continue
+			}
+			child.of = n.of.property(s.schemas, name)
+			dot := "."
+			if n.path == "" {
+				dot = ""
+			}
+			visit(child, name, dot+name)
+		}
+	case mapping:
+		child.of = n.of.item(s.schemas)
+		visit(child, cmp.Or(s.data.Keys[child.of.name], s.data.Keys[""]), "[*]")
+	case list:
+		child.of = n.of.item(s.schemas)
+		visit(child, "0", "[*]")
+	}
+}
+
+// visit tries one path, and then those below it.
+func (s *sweep) visit(ctx context.Context, n node) error {
+	if slices.Contains(n.within, n.of.name) { // a definition inside itself
+		return nil
+	}
+	if why := s.data.NotTried[n.String()][n.path]; why != "" {
+		n.untried = why
+	}
+	if s.data.Homes[n.of.name] != "" && (n.home == "" || s.data.Homes[n.home] == n.String()) {
+		n.home, n.at = n.of.name, len(n.path)
+	}
+	if n.home != "" && s.data.Homes[n.home] != n.String() {
+		tested, leads := s.wanted(n.home, n.path[n.at:])
+		if !tested {
+			if leads {
+				s.children(ctx, n)
+			}
+			return nil
+		}
+	}
+	shape := n.of.shape()
+	if n.untried != "" {
+		if err := s.note(&n, n.untried, s.untried, &s.counts.NotTried); err != nil {
+			return err
+		}
+		s.children(ctx, n)
+		return nil
+	}
+	if strings.HasSuffix(n.path, "[*]") && (shape == object || shape == mapping || shape == list) { // the list itself was tried with one
+		s.children(ctx, n)
+		return nil
+	}
+	folded, err := s.values(ctx, &n)
+	if err == nil && !folded {
+		s.children(ctx, n)
+	}
+	return err
+}
+
+// wanted reports whether a path in a definition differed in the home of the definition, and whether
+// it leads to one that did.
+func (s *sweep) wanted(definition, path string) (differed, leads bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for one := range s.differs[definition] {
+		leads = leads || strings.HasPrefix(one, path)
+	}
+	return s.differs[definition][path], leads
+}
+
+// values tries the values of a path. folded means that the paths below it say nothing more, because
+// one release drops or refuses all of it.
+func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
+	shape := n.of.shape()
+	judged, bases, tried := false, n.bases, []string{}
+	if with, ok := s.data.Companions[n.parent][n.place[len(n.place)-1]]; ok {
+		above := n.place[:len(n.place)-1]
+		beside, _ := get(bases[0], above)
+		around, _ := beside.(tree)
+		bases = append([]any{s.set(bases[0], n.root, above, merge(around, with))}, bases...)
+	}
+	set := func(value any, label string, fixed bool) (t trial, err error) {
+		for i, base := range bases {
+			a := attempt{object: s.set(base, n.root, n.place, value), root: n.root, target: n.place, fixed: fixed, tried: map[string]int{}}
+			this, err := s.try(ctx, n.Resource, &a)
+			if err != nil {
+				return t, err
+			}
+			if i == 0 || this.accepted() > t.accepted() {
+				t = this
+			}
+			if t.accepted() == 2 {
+				break
+			}
+		}
+		if t.accepted() == 0 {
+			return t, nil
+		}
+		tried = append(tried, label)
+		err = s.judge(ctx, n, &t, label, &judged)
+		return t, err
+	}
+	members := n.of.members()
+	first := s.smallest(n.of, 0)
+	if with, ok := s.data.Companions[n.parent][n.place[len(n.place)-1]][n.place[len(n.place)-1]]; ok {
+		first = with
+	}
+	n.below = n.inherited
+	now, has := get(bases[0], n.place)
+	if has && isContainer(now) {
+		first = now
+	}
+	one, err := set(first, recorded.FieldOne, len(members) > 0)
+	if has && err == nil && one.accepted() == 0 { // the value that the object around it was accepted with
+		supports, last := one.supports, one.last
+		one, err = set(now, recorded.FieldOne, true)
+		one.supports, one.last = supports, last
+	}
+	if err != nil {
+		return false, err
+	}
+	if shape == text && len(members) == 0 {
+		members = one.supports
+	}
+	for _, member := range members {
+		if _, err := set(member, member, true); err != nil {
+			return false, err
+		}
+	}
+	if _, err := set(n.of.zero(), recorded.FieldZero, true); err != nil {
+		return false, err
+	}
+	s.settle(n, tried)
+	n.inherited = n.below
+	if !judged {
+		return false, s.note(n, one.last, s.refused, &s.counts.RefusedAlike)
+	}
+	if one.accepted() > 0 {
+		n.bases = []any{one.object} // and, if a repair is in the way of a path below, one without repairs
+		if plain := s.set(bases[len(bases)-1], n.root, n.place, s.smallest(n.of, 0)); !reflect.DeepEqual(plain, one.object) {
+			n.bases = append(n.bases, plain)
+		}
+	}
+	return one.folded, s.note(n, "", nil, &s.counts.Judged)
+}
