@@ -327,7 +327,7 @@ func TestProfilesAgreeWithTheVerdict(t *testing.T) {
 			{Name: "A", Grade: invariant.GradeCore, Outcome: outcomes[n%3], About: n/9%2 == 0, Reason: "r"},
 			{Name: "B", Grade: invariant.GradeCore, Outcome: outcomes[n/3%3], About: n/18%2 == 0, Overloaded: n / 36, Reason: "r"},
 		}
-		r := RunReport{Metadata: Metadata{Complete: true}, Invariants: newInvariants(verdicts, nil)}
+		r := RunReport{Metadata: Metadata{Complete: true}, Invariants: newInvariants(verdicts, nil, "builtin")}
 		if p := r.InProfile(invariant.GradeCore); len(p.Held)+len(p.Violated)+len(p.Undecided) != len(verdicts) {
 			t.Errorf("%+v has not all of %+v", p, verdicts)
 		}

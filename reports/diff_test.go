@@ -29,7 +29,7 @@ func judged(scenario string, violations map[invariant.Signature]int, checked ...
 		if !ok {
 			v = invariant.Verdict{Name: i.Name, Grade: i.Grade, Outcome: invariant.OutcomeInconclusive, Reason: "not exercised"}
 		}
-		r.Invariants = append(r.Invariants, newInvariants([]invariant.Verdict{v}, catalogueForTests())...)
+		r.Invariants = append(r.Invariants, newInvariants([]invariant.Verdict{v}, catalogueForTests(), "builtin")...)
 	}
 	r.Verdict.Outcome = invariant.OutcomeFail
 	return r

@@ -17,6 +17,9 @@ func WriteFindings(w io.Writer, all findings.Catalogue) error {
 	for _, f := range all {
 		b.WriteString(filled(fmt.Sprintf("%4d  ", f.Number), plain(f.Title)))
 		about := string(f.Grade) + ", " + string(f.Disclosure)
+		if f.Class != findings.ClassProxy {
+			about += "; " + f.Class.String()
+		}
 		if f.Versions != "" {
 			about += "; seen: " + f.Versions
 		}

@@ -34,8 +34,9 @@ func (e Evidence) Label() string {
 
 // explain finds out which finding explains which violations. In the evidence of every invariant,
 // NEW violations come first, then those that the fewest scenarios show. If known is nil, nothing is
-// explained, and nothing is NEW.
-func (i *Invariant) explain(known findings.Catalogue) {
+// explained, and nothing is NEW. Nothing is NEW without any proxy either, because there it is no
+// surprise that requests fail.
+func (i *Invariant) explain(known findings.Catalogue, subject string) {
 	if known == nil {
 		return
 	}
@@ -50,6 +51,12 @@ func (i *Invariant) explain(known findings.Catalogue) {
 		i.New -= e.Count
 		if !slices.Contains(i.Findings, f.Number) {
 			i.Findings = append(i.Findings, f.Number)
+		}
+	}
+	if subject == subjectNone && i.New > 0 {
+		i.New, i.Findings = 0, nil
+		for n := range i.Evidence {
+			i.Evidence[n].New, i.Evidence[n].Known = false, nil
 		}
 	}
 	slices.Sort(i.Findings)
@@ -149,7 +156,7 @@ func (r *RunReport) miss(known findings.Catalogue) {
 	if !r.Metadata.Complete || r.Metadata.Error != "" || r.Metadata.From == r.Metadata.To {
 		return
 	}
-	for _, f := range known.Expected(r.Metadata.Scenario, r.Metadata.Backend) {
+	for _, f := range known.Expected(r.Metadata.Scenario, r.Metadata.Subject, r.Metadata.Backend) {
 		shown, tested := false, false
 		for _, i := range r.Invariants {
 			shown = shown || slices.Contains(i.Findings, f.Number)
@@ -169,7 +176,7 @@ func (r RunReport) attributed(sentence string) string {
 	v := r.Verdict
 	explained := findingsNamed(v.Findings)
 	switch {
-	case explained == "" && v.New == 0:
+	case explained == "" && v.New == 0, r.Metadata.Subject == subjectNone && v.Outcome == invariant.OutcomeFail:
 		return sentence
 	case explained == "":
 		return sentence + " No finding explains it: it is NEW."

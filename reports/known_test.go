@@ -126,6 +126,41 @@ func TestWhatIsNotShownIsNew(t *testing.T) {
 	}
 }
 
+// Without any proxy nothing is NEW, and an invariant is known only if findings explain all of its
+// violations.
+func TestWithoutAProxyNothingIsNew(t *testing.T) {
+	v := func(all ...invariant.Signature) invariant.Verdict {
+		v := invariant.Verdict{Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: len(all), Kinds: len(all)}
+		for _, s := range all {
+			v.Evidence = append(v.Evidence, invariant.Evidence{Signature: s, Count: 1})
+		}
+		return v
+	}
+	for _, c := range []struct {
+		verdicts []invariant.Verdict
+		want     invariant.Outcome
+		findings [][]int
+		ending   string // of the headline
+	}{
+		{[]invariant.Verdict{v(rare)}, invariant.OutcomeKnown, [][]int{{1}}, "(finding 1). Nothing is new."},
+		{[]invariant.Verdict{v(rare, unknown)}, invariant.OutcomeFail, [][]int{nil}, ""},
+		{[]invariant.Verdict{v(rare), v(unknown)}, invariant.OutcomeFail, [][]int{{1}, nil}, ""},
+	} {
+		h := smallRun()
+		h.Run.Subject = subjectNone
+		r := New(h, c.verdicts, Options{Findings: catalogueForTests()})
+		if r.Verdict.New != 0 || r.Verdict.Outcome != c.want || strings.Contains(r.Verdict.Sentence, "Nothing is new") != (c.ending != "") ||
+			!strings.HasSuffix(r.Verdict.Sentence, c.ending) {
+			t.Errorf("%v: %s, %d NEW: %s", c.findings, r.Verdict.Outcome, r.Verdict.New, r.Verdict.Sentence)
+		}
+		for n, want := range c.findings {
+			if i := r.Invariants[n]; !slices.Equal(i.Findings, want) || i.New != 0 {
+				t.Errorf("invariant %d of %v: findings %v, %d NEW", n, c.findings, i.Findings, i.New)
+			}
+		}
+	}
+}
+
 // A NEW violation fails, whatever is undecided. What is undecided comes before what is known, and
 // is told beside it.
 func TestWhatIsKnownIsNoVerdictOnWhatIsUndecided(t *testing.T) {

@@ -12,13 +12,14 @@ import (
 // FindingNote says in short what a finding is that the report names, so that a reader of the report
 // needs no other page.
 type FindingNote struct {
-	// Number, Title, Symptom, Impact, Versions and Disclosure are those of the finding
+	// Number, Title, Symptom, Impact, Versions, Class and Disclosure are those of the finding
 	// (docs/findings.md).
 	Number     int                 `json:"number"`
 	Title      string              `json:"title"`
 	Symptom    string              `json:"symptom,omitempty"`
 	Impact     string              `json:"impact,omitempty"`
 	Versions   string              `json:"versions,omitempty"`
+	Class      findings.Class      `json:"class,omitempty"`
 	Disclosure findings.Disclosure `json:"disclosure,omitempty"`
 }
 
@@ -35,7 +36,7 @@ func newNotes(r RunReport, known findings.Catalogue) (notes []FindingNote) {
 	}
 	for _, f := range known {
 		if named[f.Number] {
-			notes = append(notes, FindingNote{f.Number, f.Title, f.Symptom, f.Impact, f.Versions, f.Disclosure})
+			notes = append(notes, FindingNote{f.Number, f.Title, f.Symptom, f.Impact, f.Versions, f.Class, f.Disclosure})
 		}
 	}
 	slices.SortFunc(notes, func(a, b FindingNote) int { return a.Number - b.Number })

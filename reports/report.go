@@ -162,7 +162,7 @@ type Options struct {
 	// count.
 	Strict bool
 	// Findings explain violations. If it is nil, no violation is called NEW or known. If it is
-	// empty but not nil, all violations are NEW.
+	// empty but not nil, all violations of a proxy are NEW.
 	Findings findings.Catalogue
 	// Known lets violations pass that findings explain: in JUnit, and in the exit code of the
 	// command.
@@ -184,7 +184,7 @@ func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunRepo
 			Complete: h.End.Complete, Error: h.End.Error, Unjudged: h.Run.Unjudged, SkewproofVersion: opts.Version,
 			Tested: Tested{Label: h.Run.Label, Binaries: h.Run.Binaries},
 		},
-		Invariants:  newInvariants(verdicts, opts.Findings),
+		Invariants:  newInvariants(verdicts, opts.Findings, h.Run.Subject),
 		Steps:       newSteps(h, end),
 		Faults:      newFaults(h, end),
 		Effects:     newEffects(h, end),
@@ -236,7 +236,7 @@ func inOrder[R any](records []R, at func(R) history.Time) []R {
 	return slices.SortedStableFunc(slices.Values(records), func(a, b R) int { return cmp.Compare(at(a), at(b)) })
 }
 
-func newInvariants(verdicts []invariant.Verdict, known findings.Catalogue) []Invariant {
+func newInvariants(verdicts []invariant.Verdict, known findings.Catalogue, subject string) []Invariant {
 	out := []Invariant{}
 	for _, v := range verdicts {
 		i := Invariant{Verdict: v}
@@ -244,7 +244,7 @@ func newInvariants(verdicts []invariant.Verdict, known findings.Catalogue) []Inv
 		for _, e := range v.Evidence {
 			i.Evidence = append(i.Evidence, newEvidence(e))
 		}
-		i.explain(known)
+		i.explain(known, subject)
 		out = append(out, i)
 	}
 	return out

@@ -27,7 +27,8 @@ const (
 	Kind       = "Finding"
 )
 
-// Finding is one defect of released kube-apiservers.
+// Finding is one defect of released kube-apiservers, or something that goes wrong because their
+// versions differ.
 type Finding struct {
 	// APIVersion is always [APIVersion]. Kind is always [Kind].
 	APIVersion string `json:"apiVersion"`
@@ -49,6 +50,8 @@ type Finding struct {
 	Demands []string `json:"demands,omitempty"`
 	// Versions says for people in which versions the defect was seen.
 	Versions string `json:"versions,omitempty"`
+	// Class says where the cause is, and thereby which subjects' violations the finding explains.
+	Class Class `json:"class,omitempty"`
 	// Grade is "core" if the defect violates a demand of the KEP, and "extended" if it violates
 	// only invariants beyond the KEP.
 	Grade invariant.Grade `json:"grade"`
@@ -68,8 +71,6 @@ type Finding struct {
 	// shows. NotSimulated is true if the simulator never shows the defect.
 	Chance       string `json:"chance,omitempty"`
 	NotSimulated bool   `json:"notSimulated,omitempty"`
-	// AnyProxy is true if the defect is not in the proxy, so that it shows behind any proxy.
-	AnyProxy bool `json:"anyProxy,omitempty"`
 	// Reproduce is the command that shows the defect.
 	Reproduce string `json:"reproduce,omitempty"`
 	// Switches are the switches of the policy that remove the defect, each alone:
@@ -77,6 +78,26 @@ type Finding struct {
 	Switches []string `json:"switches,omitempty"`
 	// Confirmed says how the defect was confirmed on real kube-apiservers.
 	Confirmed string `json:"confirmed,omitempty"`
+}
+
+// Class says where the cause of a finding is.
+type Class string
+
+// These are all classes. A finding of the class proxy explains violations of released
+// kube-apiservers only. The others explain those of every subject, because no proxy can prevent
+// them.
+const (
+	ClassProxy       Class = ""
+	ClassBesideProxy Class = "beside-proxy" // a defect of kube-apiservers outside their proxy
+	ClassVersionSkew Class = "version-skew" // versions differ in what they store, permit or do
+)
+
+// String is the name of the class in words, such as "version skew".
+func (c Class) String() string {
+	if c == ClassProxy {
+		return "proxy"
+	}
+	return strings.ReplaceAll(string(c), "-", " ")
 }
 
 // Disclosure says what of a finding may be published.
@@ -206,6 +227,9 @@ func (f Finding) validate() error {
 		return fmt.Errorf("finding %d: grade %q; it is core or extended", f.Number, f.Grade)
 	case !slices.Contains([]Disclosure{Public, PrivateFirst, Withdrawn, Undecided}, f.Disclosure):
 		return fmt.Errorf("finding %d: disclosure %q; it is %q, %q, %q or %q", f.Number, f.Disclosure, Public, PrivateFirst, Withdrawn, Undecided)
+	case !slices.Contains([]Class{ClassProxy, ClassBesideProxy, ClassVersionSkew}, f.Class):
+		return fmt.Errorf("finding %d: class %q; it is %q, %q, or left out for a defect of the proxy",
+			f.Number, string(f.Class), string(ClassBesideProxy), string(ClassVersionSkew))
 	case f.Disclosure == PrivateFirst && !f.withholds():
 		return fmt.Errorf("finding %d is %s: the symptom has three sentences, which say what happens, in which versions, and how to avoid it. "+
 			"Leave out every field that says how to cause it: all but demands and matches", f.Number, PrivateFirst)
@@ -270,11 +294,18 @@ func ReadFile(path string) (Catalogue, error) {
 // leastOwn is the smallest number of a user's own finding.
 const leastOwn = 1000
 
-// Expected returns the findings that every run of the scenario on that backend shows.
-func (c Catalogue) Expected(scenario, backend string) Catalogue {
+// Expected returns the findings that every run of the scenario with the subject on that backend
+// shows.
+func (c Catalogue) Expected(scenario, subject, backend string) Catalogue {
 	return slices.DeleteFunc(slices.Clone(c), func(f Finding) bool {
-		return !slices.Contains(f.Scenarios, scenario) || f.Chance != "" || f.NotSimulated && backend == "sim"
+		return !released(subject) || !slices.Contains(f.Scenarios, scenario) || f.Chance != "" || f.NotSimulated && backend == "sim"
 	})
+}
+
+// released reports whether the subject, or the policy of the simulator, is the proxy of a released
+// kube-apiserver.
+func released(subject string) bool {
+	return subject == "builtin" || strings.HasPrefix(subject, "upstream-")
 }
 
 // Explain returns the first finding that explains a violation with this signature.
@@ -288,19 +319,14 @@ func (c Catalogue) Explain(s invariant.Signature) (Finding, bool) {
 }
 
 // For returns the findings that can explain a violation of a subject, or of a policy of the
-// simulator. It returns all findings for released kube-apiservers. For any other proxy it returns
-// those that any proxy shows (AnyProxy): any other violation of the reference is NEW, even if a
-// released version has the same defect. For "none", without any proxy, it returns nil, because
-// there is nothing to explain.
+// simulator. It returns all findings for released kube-apiservers. For any other proxy, and for
+// "none", it returns those that are not in the proxy: any other violation of the reference is NEW,
+// even if a released version has the same defect.
 func For(subject string) Catalogue {
-	switch {
-	case subject == "none":
-		return nil
-	case subject == "builtin", strings.HasPrefix(subject, "upstream-"):
+	if released(subject) {
 		return All()
-	default:
-		return slices.DeleteFunc(slices.Clone(All()), func(f Finding) bool { return !f.AnyProxy })
 	}
+	return slices.DeleteFunc(slices.Clone(All()), func(f Finding) bool { return f.Class == ClassProxy })
 }
 
 // Without returns the catalogue without one finding.

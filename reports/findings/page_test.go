@@ -47,10 +47,10 @@ func pageName(t *testing.T, f Finding) string {
 
 const introduction = `# Findings
 
-These are the defects that skewproof has found in released kube-apiservers (subject ` + "`builtin`" + `).
-Every finding was seen on real processes, unless its page says otherwise. The pages are made from
-the files in [reports/findings](../reports/findings). ` + "`skewproof finding NUMBER`" + ` shows a finding in
-a terminal.
+These are the defects that skewproof has found in released kube-apiservers (subject ` + "`builtin`" + `),
+and what else it has found to go wrong between their versions. Every finding was seen on real
+processes, unless its page says otherwise. The pages are made from the files in
+[reports/findings](../reports/findings). ` + "`skewproof finding NUMBER`" + ` shows a finding in a terminal.
 
 A violation is **known** if one of these findings explains it. The run then names the number of the
 finding. Every other violation is **NEW**. The file of a finding has a predicate that decides this
@@ -63,6 +63,13 @@ sentences what happens, in which versions, and how to avoid it, but not how to c
 
 If a run shows a NEW violation of this kind, send the directory of the run to
 security@kubernetes.io. Send any other NEW violation to SIG API Machinery.
+
+The **class** says where the cause is. Findings of the class **proxy** explain violations of
+released kube-apiservers only: the same violation of another proxy is NEW. The other two classes
+explain the violations of every subject, also of ` + "`reference`" + ` and ` + "`none`" + `, because no proxy can
+prevent them. **Beside proxy** is a defect of kube-apiservers outside their proxy. **Version skew**
+is no defect of one version: two versions store, permit or do different things, so that a control
+plane that has both contradicts itself.
 
 The KEP does not number its goals. This page calls them:
 
@@ -95,10 +102,10 @@ func index(t *testing.T, all Catalogue) string {
 		fmt.Fprintf(&b, "- **%s**: %s%s\n", g.Name, g.Demands, end)
 	}
 	b.WriteString("\nAny other entry in the column KEP-4020 names a section of the KEP.\n\n")
-	b.WriteString("| # | finding | KEP-4020 | grade | disclosure |\n|---|---|---|---|---|\n")
+	b.WriteString("| # | finding | KEP-4020 | grade | class | disclosure |\n|---|---|---|---|---|---|\n")
 	for _, f := range all {
-		fmt.Fprintf(&b, "| %d | [%s](findings/%s) | %s | %s | %s |\n",
-			f.Number, f.Title, pageName(t, f), strings.Join(f.Demands, ", "), f.Grade, f.Disclosure)
+		fmt.Fprintf(&b, "| %d | [%s](findings/%s) | %s | %s | %s | %s |\n",
+			f.Number, f.Title, pageName(t, f), strings.Join(f.Demands, ", "), f.Grade, f.Class, f.Disclosure)
 	}
 	b.WriteString("\n## By scenario\n\nThe table lists the findings that each scenario shows with `builtin`, from v1.36.3 to v1.37.1. For\nthe scenarios with kube-controller-manager, the table has only the findings that they test;\n[controllers.md](controllers.md#what-was-seen) has the others.\n\n| scenario | findings |\n|---|---|\n")
 	for _, s := range scenarios.All() {

@@ -52,6 +52,7 @@ func (f Finding) Sections() []Section {
 		{Rows: rows(
 			Row{"KEP-4020", f.Demands, Demand},
 			Row{"grade", []string{string(f.Grade)}, Prose},
+			Row{"class", []string{f.Class.String()}, Prose},
 			Row{"disclosure", []string{string(f.Disclosure)}, Prose},
 			Row{"affected", []string{f.Upgrade.affected()}, Prose},
 			Row{"seen", []string{f.Versions}, Prose},
