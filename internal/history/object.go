@@ -81,6 +81,15 @@ func (c Count) String() string {
 	return c.Resource + "." + c.Group
 }
 
+// Written is a write of a step that names fields by which versions differ. The servers' records of
+// it are Requests with the same ID.
+type Written struct {
+	ID string `json:"id"` // Audit-ID
+	// Lost are the paths of the fields with a value that the request names and the answer lacks, in
+	// the form of Object.Fields. It is empty if a server refused the write.
+	Lost []string `json:"lost,omitempty"`
+}
+
 // Request is a server's own record, from its audit log, of a request that the load did not send.
 // Its sender is a controller, kubectl, or a step of the run. A forwarded request has a record at
 // each server, with the same ID. Successful reads, and requests of servers to themselves, are left

@@ -58,6 +58,7 @@ func sample() *History {
 			ID: "2", Server: "a", Start: 1, End: 2, Status: 404, User: "u", Agent: "kubectl/v1.37.1", Verb: "get", GVR: GVR{"apps", "v1", "deployments"},
 			Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…", Rerouted: true, Own: true,
 		}},
+		Written: []Written{{ID: "2", Lost: []string{"spec.x"}}},
 		Deliveries: []Delivery{{
 			Informer: "apps/v1/deployments through a", Index: 1, Server: "a", GVR: GVR{"apps", "v1", "deployments"}, At: 3, Kind: DeliveryAdded, ResourceVersion: "7",
 			Objects: []Version{{Namespace: "n", Name: "x", UID: "u", ResourceVersion: "7"}}, Status: 503, Message: "m",
@@ -100,6 +101,9 @@ func recordAll(h *History, r *Recorder) {
 	}
 	for _, q := range h.Requests {
 		r.Request(q)
+	}
+	for _, w := range h.Written {
+		r.Written(w)
 	}
 	for _, d := range h.Deliveries {
 		r.Delivery(d)
