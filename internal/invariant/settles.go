@@ -23,7 +23,8 @@ var settles = Invariant{
 	Sentence: "A workload whose specification nobody changes stops producing objects once it has as many as the specification wants.",
 	Source: "Kubernetes' documentation, controllers: a controller brings the current state closer to the desired state; KEP-4020, " +
 		"Motivation: controllers work while versions are mixed. The bounds are ours: ten seconds after a change, and three objects",
-	judge: judgeSettles,
+	judge:    judgeSettles,
+	pressure: []pressure{owners},
 }
 
 // workloads are Kubernetes' workloads except CronJobs, with their controllers (k8s.io/kubernetes,
@@ -114,20 +115,28 @@ func (f *Facts) unchanged(o *object) (all []window) {
 }
 
 // surplus are the objects that a workload made in a time, too long after its beginning, when it had
-// as many as it wanted. Each deletion by somebody else than its controller explains one of them.
+// as many as it wanted. Each deletion before that, by somebody else than its controller, explains
+// one of them.
 func (f *Facts) surplus(o *object, controller string, made []*object, w window) (surplus []*object) {
-	explained := 0
+	var deleted []int64 // revisions
 	for _, d := range made {
-		is := d.first()
-		if within := (window{later(w.from, reacts), w.to}); within.from <= is.At && is.At < within.to && f.enough(o, made, is) {
-			surplus = append(surplus, d)
-		}
 		if change, ok := d.deletion(); ok && w.from <= change.At && change.At < w.to &&
 			!slices.ContainsFunc(f.deleters(d, change), sentBy(controller)) {
-			explained++
+			deleted = append(deleted, change.Revision)
 		}
 	}
-	return surplus[min(explained, len(surplus)):]
+	slices.Sort(deleted)
+	for _, d := range made {
+		is := d.first()
+		switch judged := (window{later(w.from, reacts), w.to}); {
+		case is.At < judged.from || is.At >= judged.to || !f.enough(o, made, is):
+		case len(deleted) > 0 && deleted[0] < is.Revision:
+			deleted = deleted[1:]
+		default:
+			surplus = append(surplus, d)
+		}
+	}
+	return surplus
 }
 
 // sentBy matches the requests of a controller itself.
@@ -193,12 +202,38 @@ func (t *tally) unsettled(o *object, controller string, made, surplus []*object)
 	}
 	grew := fmt.Sprintf("%s objects of kind %s after 5, 10, 20 and 30 s", strings.Join(counts, ", "), last.Kind)
 	t.fact("made by "+titled(is), grew)
+	wrong, act, lacks := "a workload does not stop producing objects", f.maker(last, controller), ""
+	if missing := lackedOfTemplate(is, last); len(missing) > 0 && act != nil {
+		lacks = fmt.Sprintf(" The object lacks fields of the template: %s.", abridged(strings.Join(missing, ", ")))
+		if why, ok := f.dropped(f.byName[act.Server], act.Start, f.gvrOf(last), missing); ok && why.beside {
+			wrong = "a workload does not stop producing objects, from which a server drops fields of the template that another version stores"
+			lacks += fmt.Sprintf(" By the recorded comparison of both versions, %s.", why)
+		}
+	}
 	t.harmed(harm{
-		wrong: "a workload does not stop producing objects", cause: titled(is) + " does not stop producing objects of kind " + last.Kind,
-		at: last.At, object: is, unseen: f.gvrOf(last), act: f.maker(last, controller), graph: []history.Object{is, surplus[0].first(), last},
+		wrong: wrong, cause: titled(is) + " does not stop producing objects of kind " + last.Kind,
+		at: last.At, object: is, unseen: f.gvrOf(last), act: act, graph: []history.Object{is, surplus[0].first(), last},
 		sentence: fmt.Sprintf("The specification of %s did not change after %s (revision %d of etcd), and it made %s. The last of them was %s, at %s. "+
-			"It had as many as it wanted.", titled(is), clock(since.At), since.Revision, grew, titled(last), clock(last.At)),
+			"It had as many as it wanted.%s", titled(is), clock(since.At), since.Revision, grew, titled(last), clock(last.At), lacks),
 	})
+}
+
+// template is the path of the template of a workload. Its controller copies it into a Pod, or into
+// the template of a ReplicaSet.
+const template = "spec.template."
+
+// lackedOfTemplate are the fields of the template of a workload that an object made from it lacks.
+func lackedOfTemplate(workload, made history.Object) (missing []string) {
+	for _, path := range workload.Fields {
+		rest, ok := strings.CutPrefix(path, template)
+		if made.Kind == "ReplicaSet" {
+			rest = path
+		}
+		if ok && len(made.Fields) > 0 && !slices.Contains(made.Fields, rest) {
+			missing = append(missing, rest)
+		}
+	}
+	return missing
 }
 
 // maker is the request by which a controller made an object. It is nil if no log has it. A request

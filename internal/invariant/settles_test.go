@@ -91,6 +91,7 @@ func TestSettles(t *testing.T) {
 		{"it makes many after a change, and nothing changed since", sets(changed(made(), 80), 92, 2, 9), want{outcome: OutcomeFail, checked: 2, violations: 1}},
 		{"somebody deletes them", sets(made(), 50, 2, 9, by("somebody")), passes},
 		{"its controller deletes them", sets(made(), 50, 2, 9, by("deployment-controller")), fails},
+		{"somebody deletes them all afterwards", sets(made(), 50, 2, 9).remove(80, "w-50-0", "w-50-1", "w-50-2", "w-50-3", "w-50-4", "w-50-5", "w-50-6"), fails},
 		{"no log says who deletes them", sets(made(), 50, 2, 9, func(s *story, at float64, name string) { s.remove(at+0.5, name) }), passes},
 		{"while a link is cut", sets(made(), 50, 2, 9).cut("b", "etcd", 45, 75), passes},
 		{"until it is deleted", sets(made(), 42, 2, 4).mark(52, "w"), want{outcome: OutcomeFail, checked: 1, violations: 1}},
