@@ -7,6 +7,7 @@ import (
 
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // conditions are the conditions of findings in words.
@@ -84,10 +85,15 @@ func serversWith(f findings.Finding, p reports.UpgradePlan, c reports.PlanProtec
 // needed reports whether the pair of versions has what a finding needs. A plan does not know the
 // cluster, so it assumes that custom resources exist.
 func needed(u findings.Upgrade, p reports.UpgradePlan) bool {
-	if u.Needs != findings.NeedSubresources {
+	switch u.Needs {
+	case findings.NeedSubresources:
+		return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.Subresource != "" })
+	case findings.NeedFields:
+		table, _, _ := recorded.Fields(p.From, p.To) // without a table, nothing is known to be dropped
+		return slices.ContainsFunc(table.Fields, func(f recorded.FieldSkew) bool { return f.Copied && f.OnlyNewerStores() })
+	default:
 		return true
 	}
-	return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.Subresource != "" })
 }
 
 func effective(e findings.Effect, s, peer reports.PlanSide) bool {

@@ -49,6 +49,7 @@ type Need string
 const (
 	NeedSubresources    Need = "subresources"     // the versions have a resource with different subresources
 	NeedCustomResources Need = "custom resources" // the cluster has custom resources or aggregated APIs
+	NeedFields          Need = "fields"           // the older version drops fields of templates that the newer one stores
 )
 
 // Condition is what must happen, or be there, before a defect shows.
@@ -91,9 +92,9 @@ func (u *Upgrade) validate() error {
 		return fmt.Errorf("proxy %q; it is on, off, rollout or any", u.Proxy)
 	}
 	switch u.Needs {
-	case "", NeedSubresources, NeedCustomResources:
+	case "", NeedSubresources, NeedCustomResources, NeedFields:
 	default:
-		return fmt.Errorf("needs %q; it is empty, %q or %q", u.Needs, NeedSubresources, NeedCustomResources)
+		return fmt.Errorf("needs %q; it is empty, %q, %q or %q", u.Needs, NeedSubresources, NeedCustomResources, NeedFields)
 	}
 	if !slices.Contains(Conditions, u.Condition) {
 		return fmt.Errorf("condition %q; it is one of %q", u.Condition, Conditions)
