@@ -29,7 +29,7 @@ var catalogue = slices.Concat(
 	family(scenario.Controllers, garbageCollection, foregroundDeletion, namespaceDeletion, namespaceDeletionDuringPartition,
 		controllersBehindBalancer, controllersRollingUpgrade, controllersRollback, controllersCanary, controllersWrongPeerCA,
 		controllerDiscovery, quota, controllersCRDLifecycle, leaderElection, informers, storageVersion, storageVersionMigration,
-		garbageCollectionDuringPartition, foregroundDeletionDuringPartition, quotaDuringPartition, informersDuringPartition,
+		fieldSkew, garbageCollectionDuringPartition, foregroundDeletionDuringPartition, quotaDuringPartition, informersDuringPartition,
 		storageVersionDuringPartition),
 	family(scenario.Scale, manyPeers, manyResources, longCampaign),
 )

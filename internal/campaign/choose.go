@@ -6,6 +6,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/replay"
 	"github.com/skewproof/skewproof/sim/search"
 )
@@ -49,7 +50,7 @@ func (c *chooser) of(seed uint64) (schedule, error) {
 		return schedule{}, err
 	}
 	if c.controllers {
-		control(&s.plan, seed, c.from)
+		control(&s.plan, seed, c.from, scenarios.Differing(c.from, c.to))
 	}
 	if err := s.plan.Validate(); err != nil {
 		return schedule{}, fmt.Errorf("the schedule of seed %d: %w", seed, err)

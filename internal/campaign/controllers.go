@@ -15,7 +15,13 @@ import (
 var (
 	owned = scenario.Objects{Name: "campaign-owned", Dependents: 2}
 	whole = scenario.Objects{Name: "campaign-whole", Dependents: 1}
+	// skewedFields has one workload, and is in a few schedules.
+	skewedFields = scenario.Objects{Name: "campaign-fields"}
 )
+
+// withFields is the share of schedules that have a workload with a field by which versions differ:
+// one in this number. Such a workload may never settle, which costs time and teaches little else.
+const withFields = 8
 
 // collection is how long controllers may take after the last disturbance. It is longer than in
 // scenarios, because controllers that were kept from their servers wait before they try again:
@@ -28,8 +34,9 @@ const collection = 90 * time.Second
 // steps impossible, so none of them ends the schedule. The seed alone decides. Only real servers
 // have controllers, so the generator that the simulator shares knows none.
 //
-// version must not be newer than any server, by Kubernetes' version skew policy.
-func control(p *scenario.Plan, seed uint64, version string) {
+// version must not be newer than any server, by Kubernetes' version skew policy. A few schedules
+// have one of the workloads, between two steps.
+func control(p *scenario.Plan, seed uint64, version string, workloads []scenario.Workload) {
 	choices := rand.New(rand.NewPCG(seed, 1))
 	through := ""
 	if i := choices.IntN(len(p.Servers) + 1); i > 0 { // 0 is the load balancer
@@ -64,6 +71,12 @@ func control(p *scenario.Plan, seed uint64, version string) {
 		at[i] = slices.Insert(at[i], 0, change)
 	}
 	at[begins] = append(create, at[begins]...)
+	if i := choices.IntN(ends-begins+1) + begins; choices.IntN(withFields) == 0 && i < ends {
+		o := skewedFields
+		o.Workloads = []scenario.Workload{workloads[choices.IntN(len(workloads))]}
+		at[i] = append(at[i], scenario.Step{Action: scenario.CreateObjects, Objects: &o, Optional: true, Server: p.Servers[choices.IntN(len(p.Servers))].Name})
+		at[i+1] = slices.Insert(at[i+1], 0, scenario.Step{Action: scenario.DeleteNamespace, Objects: &o, Optional: true})
+	}
 	var steps []scenario.Step
 	for i := range len(p.Steps) + 1 {
 		steps = append(steps, at[i]...)

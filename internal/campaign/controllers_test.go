@@ -36,7 +36,7 @@ func TestSchedulesWithControllers(t *testing.T) {
 		}
 	}
 	ways, kinds := map[string]int{}, map[scenario.Propagation]int{}
-	controlled, restarted := 0, 0
+	controlled, restarted, fields := 0, 0, map[string]bool{}
 	const seeds = 300
 	for seed := range uint64(seeds) {
 		bare, err := choosers[0].of(seed)
@@ -67,6 +67,14 @@ func TestSchedulesWithControllers(t *testing.T) {
 			if !step.Optional {
 				t.Fatalf("seed %d: %s can end the schedule", seed, step)
 			}
+			if step.Action == scenario.CreateObjects && len(step.Objects.Workloads) > 0 {
+				fields[step.Objects.Workloads[0].Field] = true
+				if !slices.ContainsFunc(steps[i+1:], func(s scenario.Step) bool {
+					return s.Action == scenario.DeleteNamespace && s.Objects.Name == step.Objects.Name
+				}) {
+					t.Fatalf("seed %d: workloads are not deleted: %v", seed, steps)
+				}
+			}
 			switch step.Action {
 			case scenario.StartControllers:
 				starts++
@@ -92,6 +100,9 @@ func TestSchedulesWithControllers(t *testing.T) {
 	if controlled < seeds/2 || restarted < controlled/3 || restarted > 2*controlled/3 {
 		t.Errorf("of %d schedules %d have controllers, and %d start them again", seeds, controlled, restarted)
 	}
+	if len(fields) < 2 {
+		t.Errorf("workloads have the fields %v only", fields)
+	}
 	if len(ways) != 4 || len(kinds) != len(scenario.Propagations) {
 		t.Errorf("ways to the servers: %v; propagation: %v", ways, kinds)
 	}
@@ -104,7 +115,7 @@ func TestEqualServersHaveNoControllers(t *testing.T) {
 	p.Restart("a")
 	p.Soak(time.Second)
 	for seed := range uint64(20) {
-		if control(p, seed, "v1.36.3"); len(p.Steps) != 3 {
+		if control(p, seed, "v1.36.3", nil); len(p.Steps) != 3 {
 			t.Fatalf("seed %d: %v", seed, p.Steps)
 		}
 	}

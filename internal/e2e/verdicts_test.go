@@ -99,6 +99,7 @@ var usual = map[string]invariant.Outcome{
 	"NoLostEvents":             invariant.OutcomeInconclusive, // the run has no informers
 	"NoFieldLost":              invariant.OutcomeInconclusive, // the run does not read etcd
 	"MigrationsSucceed":        invariant.OutcomeInconclusive, // the run migrates nothing
+	"Settles":                  invariant.OutcomeInconclusive, // the run has no workloads
 	"OneLeader":                invariant.OutcomeInconclusive, // the run has no election
 }
 

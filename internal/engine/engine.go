@@ -104,7 +104,8 @@ func newRunner(plan scenario.Plan, cluster cluster.Reachable, record *witness, o
 		Begin: func(i int, s *scenario.Step) { o.Status("step %d of %d: %s", i+1, len(plan.Steps), s) },
 	}
 	if plan.ReadsEtcd() {
-		r.config.Objects = ownership.New(cluster, plan.Names(), func() map[string]history.Document { return r.load.served() })
+		r.config.Objects = ownership.New(cluster, plan.Names(), func() map[string]history.Document { return r.load.served() },
+			record.Written)
 	}
 	return r
 }

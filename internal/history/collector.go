@@ -35,6 +35,9 @@ func (c Collector) Forget(from Time) {
 	k.Operations = slices.DeleteFunc(k.Operations, func(o Operation) bool { return o.Start < from })
 	k.Hops = slices.DeleteFunc(k.Hops, func(h Hop) bool { return h.Start < from })
 	k.Requests = slices.DeleteFunc(k.Requests, func(q Request) bool { return q.Start < from })
+	k.Written = slices.DeleteFunc(k.Written, func(w Written) bool {
+		return !slices.ContainsFunc(k.Requests, func(q Request) bool { return q.ID == w.ID })
+	})
 	k.Steps = slices.DeleteFunc(k.Steps, func(s Step) bool { return s.Start < from })
 	k.Faults = slices.DeleteFunc(k.Faults, func(f Fault) bool { return f.End < from })
 	k.SlowProbes = slices.DeleteFunc(k.SlowProbes, func(p SlowProbe) bool { return p.End < from })

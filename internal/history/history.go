@@ -40,6 +40,8 @@ type History struct {
 	// order of their revisions.
 	Objects  []Object
 	Requests []Request
+	// Written is empty in histories of runs without workloads.
+	Written []Written
 	// Deliveries are empty in histories of runs without informers.
 	Deliveries []Delivery
 	Documents  map[string]Document // by Document.Hash

@@ -35,6 +35,14 @@ type Object struct {
 	// Migrates is the resource that a StorageVersionMigration is about, without a version. It is nil
 	// for other objects.
 	Migrates *GVR `json:"migrates,omitempty"`
+	// Generation is metadata.generation: servers raise it with each change of the specification. It
+	// is 0 for kinds without one, and in histories of older runs.
+	Generation int64 `json:"generation,omitempty"`
+	// Replicas is how many Pods a ReplicaSet, a ReplicationController or a StatefulSet wants, or a
+	// Job wants at a time. It is nil for other objects.
+	Replicas *int64 `json:"replicas,omitempty"`
+	// Ended is true for a Pod that has succeeded or failed.
+	Ended bool `json:"ended,omitempty"`
 	// Fields are the paths of all fields with a value, such as "spec.containers[0].image", except
 	// the metadata fields that servers write. They are empty if the program that recorded the
 	// object did not know its type, and in histories of older runs.
@@ -51,7 +59,8 @@ type Owner struct {
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
-	Blocks     bool   `json:"blocks,omitempty"` // blockOwnerDeletion
+	Blocks     bool   `json:"blocks,omitempty"`   // blockOwnerDeletion
+	Controls   bool   `json:"controls,omitempty"` // controller: the owner has produced the object
 }
 
 // Count is how a ResourceQuota limits the number of objects of one resource in its namespace
@@ -70,6 +79,15 @@ func (c Count) String() string {
 		return c.Resource
 	}
 	return c.Resource + "." + c.Group
+}
+
+// Written is a write of a step that names fields by which versions differ. The servers' records of
+// it are Requests with the same ID.
+type Written struct {
+	ID string `json:"id"` // Audit-ID
+	// Lost are the paths of the fields with a value that the request names and the answer lacks, in
+	// the form of Object.Fields. It is empty if a server refused the write.
+	Lost []string `json:"lost,omitempty"`
 }
 
 // Request is a server's own record, from its audit log, of a request that the load did not send.

@@ -148,6 +148,8 @@ func (h *History) take(rec record) bool {
 		h.Objects = append(h.Objects, *rec.Object)
 	case rec.Request != nil:
 		h.Requests = append(h.Requests, *rec.Request)
+	case rec.Written != nil:
+		h.Written = append(h.Written, *rec.Written)
 	case rec.Delivery != nil:
 		h.Deliveries = append(h.Deliveries, *rec.Delivery)
 	case rec.Document != nil:

@@ -29,6 +29,7 @@ type record struct {
 	SlowProbe     *SlowProbe     `json:"late,omitempty"`
 	Object        *Object        `json:"object,omitempty"`
 	Request       *Request       `json:"request,omitempty"`
+	Written       *Written       `json:"written,omitempty"`
 	Delivery      *Delivery      `json:"delivery,omitempty"`
 	Document      *Document      `json:"document,omitempty"`
 	End           *End           `json:"end,omitempty"`
@@ -138,6 +139,9 @@ func (r *Recorder) Object(o Object) { r.write(record{Object: &o}) }
 
 // Request appends a server's record of a request that the load did not send.
 func (r *Recorder) Request(q Request) { r.write(record{Request: &q}) }
+
+// Written appends a write of a step whose answer was compared with its request.
+func (r *Recorder) Written(w Written) { r.write(record{Written: &w}) }
 
 // Delivery appends what an informer received.
 func (r *Recorder) Delivery(d Delivery) { r.write(record{Delivery: &d}) }
@@ -274,6 +278,7 @@ func Write(w io.Writer, h *History) error {
 	each(h.Faults, r.Fault)
 	each(h.Objects, r.Object)
 	each(h.Requests, r.Request)
+	each(h.Written, r.Written)
 	each(h.Deliveries, r.Delivery)
 	if h.End.Complete {
 		r.write(record{End: &h.End})

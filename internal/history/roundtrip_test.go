@@ -50,13 +50,15 @@ func sample() *History {
 		Counted:    []Counted{{Server: "a", Incarnation: 1, At: 6, Rerouted: []Rerouted{{Code: "200", GVR: GVR{"apps", "v1", "deployments"}, Together: true, Count: 3}}}},
 		Objects: []Object{{
 			Revision: 7, At: 3, Key: "/registry/configmaps/n/x", Gone: true, APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "x", UID: "u",
-			Deleting: true, Finalizers: []string{"f"}, Owners: []Owner{{"v1", "Pod", "p", "v", true}}, Conditions: []string{"NamespaceContentRemaining"},
+			Deleting: true, Finalizers: []string{"f"}, Owners: []Owner{{"v1", "Pod", "p", "v", true, true}}, Conditions: []string{"NamespaceContentRemaining"},
 			Counts: []Count{{"apps", "deployments", &used}}, Holder: "kcm-b_1", Migrates: &GVR{Group: "apps", Resource: "deployments", Version: "v1"}, Fields: []string{"data.x"},
+			Generation: 2, Replicas: &used, Ended: true,
 		}},
 		Requests: []Request{{
 			ID: "2", Server: "a", Start: 1, End: 2, Status: 404, User: "u", Agent: "kubectl/v1.37.1", Verb: "get", GVR: GVR{"apps", "v1", "deployments"},
 			Subresource: "scale", Namespace: "n", Name: "x", Path: "/apis/…", Rerouted: true, Own: true,
 		}},
+		Written: []Written{{ID: "2", Lost: []string{"spec.x"}}},
 		Deliveries: []Delivery{{
 			Informer: "apps/v1/deployments through a", Index: 1, Server: "a", GVR: GVR{"apps", "v1", "deployments"}, At: 3, Kind: DeliveryAdded, ResourceVersion: "7",
 			Objects: []Version{{Namespace: "n", Name: "x", UID: "u", ResourceVersion: "7"}}, Status: 503, Message: "m",
@@ -99,6 +101,9 @@ func recordAll(h *History, r *Recorder) {
 	}
 	for _, q := range h.Requests {
 		r.Request(q)
+	}
+	for _, w := range h.Written {
+		r.Written(w)
 	}
 	for _, d := range h.Deliveries {
 		r.Delivery(d)

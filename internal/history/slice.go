@@ -248,6 +248,11 @@ func (s *slicer) asked(h *History) {
 			s.out.Requests = append(s.out.Requests, q)
 		}
 	}
+	for _, w := range h.Written { // it has the time of its request
+		if slices.ContainsFunc(s.out.Requests, func(q Request) bool { return q.ID == w.ID }) {
+			s.out.Written = append(s.out.Written, w)
+		}
+	}
 }
 
 // done keeps the steps, the faults, and the times at which the machine was slow.

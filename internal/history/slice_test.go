@@ -43,6 +43,7 @@ func session() *History {
 		},
 		Hops: []Hop{{Operation: "in", Start: 12 * sec, End: 25 * sec,
 			Entry: &Entry{Server: "a"}}, {Operation: "early", Start: 11 * sec, End: 13 * sec, Entry: &Entry{Server: "a"}}},
+		Written:    []Written{{ID: "q"}, {ID: "r"}},
 		Requests:   []Request{{ID: "r", Server: "a", Start: 13 * sec, End: 30 * sec}, {ID: "q", Server: "a", Start: 3 * sec, End: 13 * sec}},
 		Steps:      []Step{{Index: 0, Start: 3 * sec, End: 4 * sec}, {Index: 0, Start: 13 * sec, End: 22 * sec}},
 		Faults:     []Fault{{ID: 1, Start: 3 * sec, End: 4 * sec}, {ID: 1, Start: 11 * sec, End: 13 * sec}, {ID: 2, Start: 13 * sec, End: Forever}},
@@ -81,6 +82,7 @@ func TestSlice(t *testing.T) {
 		Effects:        []Effect{{Server: "b", Incarnation: 1, At: 2 * sec}},
 		Operations:     []Operation{{ID: "in", Start: 0, End: 1 * sec, Sent: &Sent{Server: "a"}, Received: &Received{Document: "asked"}}},
 		Hops:           []Hop{{Operation: "in", Start: 0, End: 13 * sec, Entry: &Entry{Server: "a"}}},
+		Written:        []Written{{ID: "r"}},
 		Requests:       []Request{{ID: "r", Server: "a", Start: 1 * sec, End: 8 * sec}},
 		Steps:          []Step{{Index: 0, Start: 1 * sec, End: 8 * sec}},
 		Faults:         []Fault{{ID: 1, Start: -1 * sec, End: 1 * sec}, {ID: 2, Start: 1 * sec, End: Forever}},
@@ -160,6 +162,7 @@ func TestACollectorForgetsOnlyWhatNoLaterPartNeeds(t *testing.T) {
 	each(h.Faults, c.Fault)
 	each(h.Objects, c.Object)
 	each(h.Requests, c.Request)
+	each(h.Written, c.Written)
 	each(h.Deliveries, c.Delivery)
 	first, err := c.Part(Part{From: 2 * sec, To: 11 * sec})
 	if err != nil {

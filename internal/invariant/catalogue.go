@@ -75,6 +75,7 @@ func All() []Invariant {
 		noLostEvents,
 		noFieldLost,
 		migrationsSucceed,
+		settles,
 		oneLeader,
 	}
 }

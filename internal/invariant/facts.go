@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // Facts is the indexed history from which every invariant reasons. NewFacts builds it once. Facts
@@ -55,6 +56,8 @@ type Facts struct {
 	anyObstacles map[window]Obstacle          // filled by anyObstacle
 	complete     map[completenessKey]completeness
 	deciding     bool // see [Decide]
+	written      []history.Written
+	fieldTables  map[pairOf]recorded.FieldTable // filled by drops
 }
 
 // process is one incarnation of a server.
@@ -78,7 +81,7 @@ func NewFacts(h *history.History) *Facts {
 		faults: map[link][]history.Fault{}, byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
 		setups: map[process]string{}, unions: map[string]map[element]bool{}, builtIns: map[groupVersion]bool{},
 		complete: map[completenessKey]completeness{}, comparisons: map[[2]*document]*comparison{}, anyObstacles: map[window]Obstacle{},
-		removals: map[string][]*observation{},
+		removals: map[string][]*observation{}, written: h.Written, fieldTables: map[pairOf]recorded.FieldTable{},
 	}
 	for hash, d := range h.Documents {
 		f.documents[hash] = newDocument(d)

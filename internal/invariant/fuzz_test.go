@@ -254,7 +254,7 @@ func chaos(rng *rand.Rand) *history.History {
 		}
 	}
 	if rng.IntN(3) == 0 {
-		s.rewritten(rng.IntN(2) == 0).counted(rng.IntN(2) == 0).migrated(rng.IntN(2) == 0).led(rng.IntN(2) == 0)
+		s.rewritten(rng.IntN(2) == 0).counted(rng.IntN(2) == 0).migrated(rng.IntN(2) == 0).grown(rng.IntN(2) == 0).led(rng.IntN(2) == 0)
 	}
 	for _, server := range []string{"b", ""}[:rng.IntN(3)] {
 		s.chatter(rng, server)

@@ -65,7 +65,7 @@ func rich(wrong bool, about ...string) *story {
 		s.discover(179, "b", "/apis", doc("disorderly", inGroup("flows", "v1beta1", "v1")...))
 		s.ask(180, "b", gadgets, 201, verb("create")).hop("b", 0, 10, false, answering(201)).hop("a", 1, 4, true, answering(201)).hop("a", 5, 9, true, answering(201))
 	}
-	return s.rewritten(wrong).counted(wrong).informed(wrong).migrated(wrong).led(wrong)
+	return s.rewritten(wrong).counted(wrong).informed(wrong).migrated(wrong).grown(wrong).led(wrong)
 }
 
 func names() []string {
@@ -90,7 +90,7 @@ func TestCatalogue(t *testing.T) {
 		"AnsweredAlike", "PassedOnUnchanged", "AuditedAlike", "CountedAlike", "WritesOnce", "DiscoveryDeterministic", "DiscoveryComplete", "VersionOrder", "DiscoveryAccessible", "NoPeerIsLocal", "ListsAgree",
 		"ObjectsAgree", "AnsweredInKind", "AnsweredInFull", "WatchesLast", "Isolation", "OpenAPIDescribes", "LegacyListsOwn",
 		"GroupVersionsDescribed", "ConfigurationTakesEffect", "Available", "NoCrash", "Converges",
-		"NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows", "NoLostEvents", "NoFieldLost", "MigrationsSucceed", "OneLeader",
+		"NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows", "NoLostEvents", "NoFieldLost", "MigrationsSucceed", "Settles", "OneLeader",
 	}
 	if !slices.Equal(names(), want) {
 		t.Errorf("catalogue %v, want %v", names(), want)

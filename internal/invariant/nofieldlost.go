@@ -2,11 +2,14 @@ package invariant
 
 import (
 	"fmt"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/mod/semver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -20,13 +23,17 @@ import (
 // Version Proxy does not pass on requests for kinds that the asked server serves. Kubernetes'
 // documentation of upgrades says to use no new fields before all servers are upgraded. A write that
 // was passed on is judged, because the peer handled it and the proxy must not change it.
+//
+// noFieldLost also rules on the writes of steps that name fields by which versions differ
+// ([history.Written]).
 var noFieldLost = Invariant{
 	Name:  "NoFieldLost",
 	Grade: GradeCore,
 	Sentence: "A patch loses no field that it does not name, whichever server passes it on. The same is true of an update that " +
-		"writes back what its client read.",
+		"writes back what its client read. A field that a write names is stored, or the write is refused, or no apiserver of the run would store " +
+		"it. Without strict validation of fields, the report may name the field instead.",
 	Source: "KEP-4020, Goals: a request is handled by an apiserver that can serve it, which knows all fields; Kubernetes API concepts, " +
-		"updates and patches",
+		"updates and patches, and field validation",
 	judge: judgeNoFieldLost,
 }
 
@@ -69,12 +76,76 @@ func judgeNoFieldLost(f *Facts) *tally {
 			}
 		}
 	}
+	named := t.judgeNamed()
 	t.fact("writes of what the asked server does not serve, with all fields kept", crossed)
 	t.fact("writes by which a server lost fields that are newer than itself", designed)
-	if t.verdict.Checked > 0 && crossed == 0 && t.verdict.Violations == 0 {
+	if t.verdict.Checked > 0 && crossed+named == 0 && t.verdict.Violations == 0 {
 		t.doubt("no update and no patch of what the asked server does not serve was judged")
 	}
 	return t
+}
+
+// judgeNamed rules on the writes of steps that name fields by which versions differ, and returns
+// their number. A server may drop a field that its version does not know, by the recorded table of
+// two versions. If another server stores the field, the write must not ask for strict validation:
+// then the server says that it knows every field of the object.
+func (t *tally) judgeNamed() (named int) {
+	f := t.facts
+	counted := map[string]bool{}
+	for _, w := range f.written {
+		all := slices.DeleteFunc(slices.Clone(f.byID[w.ID]), func(q *history.Request) bool { return q.Rerouted })
+		if len(all) == 0 {
+			t.rule(nil, rulingUnknown)
+			continue
+		}
+		q := all[0]
+		if !succeeded(q.Status) && q.Status < http.StatusInternalServerError || succeeded(q.Status) && len(w.Lost) == 0 {
+			named++
+			t.rule(nil, rulingRight)
+			continue
+		}
+		if !succeeded(q.Status) {
+			t.rule(nil, rulingOut)
+			continue
+		}
+		o := f.answered(q)
+		why, explained := f.dropped(f.answeredBy(o), q.Start, q.GVR, w.Lost)
+		strict := strings.Contains(q.Path, "fieldValidation="+metav1.FieldValidationStrict)
+		named++
+		if explained {
+			counted[fmt.Sprintf("of %s, %s", q.GVR.Resource, why)] = true
+		}
+		if explained && !(strict && why.beside) {
+			t.rule(nil, rulingRight)
+			continue
+		}
+		wrong := "a field was lost"
+		if explained {
+			wrong = "a field that another version stores was dropped in silence"
+		}
+		t.rule(nil, rulingWrong)
+		t.violation(t.breach(o, *o.situation, wrong, fmt.Sprintf("%s by %s of %s", wrong, q.Verb, q.GVR.Resource)), func() Evidence {
+			e := f.show(o, *o.situation, answer(o.op))
+			e.Sentence += fmt.Sprintf(" The answer lacks %s, which the request names with a value.", abridged(strings.Join(w.Lost, ", ")))
+			if explained {
+				e.Sentence += fmt.Sprintf(" By the recorded comparison of both versions, %s.", why)
+			}
+			return e
+		})
+	}
+	t.fact("writes that name fields by which versions differ", named)
+	if len(counted) > 0 {
+		t.fact("fields that the version of the answering server drops", strings.Join(slices.Sorted(maps.Keys(counted)), "; "))
+	}
+	return named
+}
+
+// answeredBy is the server that carried a request out: the last one that logged it.
+func (f *Facts) answeredBy(o *observation) *server {
+	if n := len(o.hops); n > 0 {
+		return f.byName[o.hops[n-1].Server]
+	}
+	return o.asked
 }
 
 // lostFields are the fields that an object had before a change and not after it.

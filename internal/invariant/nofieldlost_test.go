@@ -86,3 +86,40 @@ func TestNoFieldLost(t *testing.T) {
 			want{outcome: OutcomeInconclusive, checked: 1, reason: "no update and no patch of what the asked server does not serve was judged"}},
 	})
 }
+
+// named adds a write of a step that names fields, and how much of it the answer lacks.
+func (s *story) named(at float64, server string, g history.GVR, status int, validation string, lost ...string) *story {
+	s.request(at, server, "admin", "create", g, "n", "", status, own, func(q *history.Request) { q.Path += "?fieldValidation=" + validation })
+	s.h.Written = append(s.h.Written, history.Written{ID: s.h.Requests[len(s.h.Requests)-1].ID, Lost: lost})
+	return s
+}
+
+// Writes that name fields are judged by the recorded tables of two versions.
+func TestNamedFieldsAreStoredOrCounted(t *testing.T) {
+	deployments := history.GVR{Group: "apps", Version: "v1", Resource: "deployments"}
+	served := func(version string) history.Document { return doc("of "+version, line(widgets), line(deployments)) }
+	const bundle, other = "spec.template.spec.volumes[0].projected.sources[0].clusterTrustBundle.path", "spec.template.spec.containers[0].name"
+	begun := func() *story {
+		s := blank("NoFieldLost").start("a", 0, served("new")).start("b", 0, served("old")).ask(190, "a", widgets, 200)
+		return s.runs("a", "v1.37.1").runs("b", "v1.36.3")
+	}
+	passes := want{outcome: OutcomePass, checked: 1, fact: "writes that name fields by which versions differ: 1"}
+	counted := want{outcome: OutcomePass, checked: 1, fact: "drops: of deployments, v1.36"}
+	fails := want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a field was lost by create of deployments"}
+	checkStories(t, "NoFieldLost", []storyCase{
+		{"stored", begun().named(20, "a", deployments, 201, "Strict"), passes},
+		{"refused", begun().named(20, "b", deployments, 422, "Strict"), passes},
+		{"no server answered well", begun().named(20, "b", deployments, 503, "Strict"), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
+		{"no log has it", begun().named(20, "b", deployments, 201, "Strict").idle(), want{outcome: OutcomeInconclusive, unjudgeable: 1, reason: "unknown for all"}},
+		{"the older version drops it in silence", begun().named(20, "b", deployments, 201, "Strict", bundle),
+			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a field that another version stores was dropped in silence by create of deployments", sentence: "v1.36.3 drops and v1.37.1 stores spec.template.spec.volumes[*].projected.sources[*].clusterTrustBundle"}},
+		{"and did not say that it would not", begun().named(20, "b", deployments, 201, "Warn", bundle), counted},
+		{"and so does the other one, which emulates it", begun().emulating("1.36", "a").named(20, "b", deployments, 201, "Strict", bundle), counted},
+		{"the other one drops it itself", begun().emulating("1.36", "a").named(20, "a", deployments, 201, "Strict", bundle), counted},
+		{"the newer version loses it", begun().named(20, "a", deployments, 201, "Strict", bundle), fails},
+		{"the older one loses what it knows", begun().named(20, "b", deployments, 201, "Warn", other), fails},
+		{"and something else with it", begun().named(20, "b", deployments, 201, "Warn", bundle, other), fails},
+		{"the versions are the same", begun().runs("a", "v1.36.3").named(20, "b", deployments, 201, "Strict", bundle), fails},
+		{"a pair that is not recorded", begun().runs("a", "v1.47.0").named(20, "b", deployments, 201, "Strict", bundle), fails},
+	})
+}

@@ -37,14 +37,16 @@ type Objects struct {
 	servers []string
 	// served is what each ready server itself serves.
 	served func() map[string]history.Document
+	record func(history.Written)
 
 	owners map[string][]owner // by the name of the objects
 	going  []going
 }
 
 // New returns Objects for the servers of a cluster. served is what each ready server itself serves.
-func New(cluster cluster.Reachable, servers []string, served func() map[string]history.Document) *Objects {
-	return &Objects{cluster: cluster, servers: servers, served: served, owners: map[string][]owner{}}
+// record takes the writes that name fields by which versions differ.
+func New(cluster cluster.Reachable, servers []string, served func() map[string]history.Document, record func(history.Written)) *Objects {
+	return &Objects{cluster: cluster, servers: servers, served: served, record: record, owners: map[string][]owner{}}
 }
 
 // owner is an object that was created as an owner.
@@ -72,10 +74,8 @@ func (c *Objects) Create(ctx context.Context, o scenario.Objects) error {
 	if err != nil {
 		return fmt.Errorf("create objects %s: %w", o.Name, err)
 	}
-	namespace := object("v1", "Namespace", "", o.Name)
-	_, err = c.create(ctx, "v1", namespaces, namespace)
-	if err != nil {
-		return fmt.Errorf("create namespace %s: %w", o.Name, err)
+	if err := c.createNamespace(ctx, o.Name); err != nil {
+		return err
 	}
 	c.owners[o.Name] = nil
 	for _, r := range resources {
@@ -87,6 +87,13 @@ func (c *Objects) Create(ctx context.Context, o scenario.Objects) error {
 		if err := c.createDependents(ctx, o, made); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (c *Objects) createNamespace(ctx context.Context, name string) error {
+	if _, err := c.create(ctx, "v1", namespaces, object("v1", "Namespace", "", name)); err != nil {
+		return fmt.Errorf("create namespace %s: %w", name, err)
 	}
 	return nil
 }

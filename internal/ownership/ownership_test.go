@@ -28,6 +28,7 @@ type store struct {
 	written []string // updates and patches: method, path, media type and body
 	going   []string
 	uids    int
+	writes  []history.Written
 }
 
 func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +143,7 @@ func newObjects(t *testing.T, served map[string]history.Document) (*Objects, *st
 	front := httptest.NewServer(s)
 	t.Cleanup(front.Close)
 	cluster := &servers{url: front.URL}
-	return New(cluster, []string{"a", "b"}, func() map[string]history.Document { return served }), s, cluster
+	return New(cluster, []string{"a", "b"}, func() map[string]history.Document { return served }, func(w history.Written) { s.writes = append(s.writes, w) }), s, cluster
 }
 
 func TestOwnersAreCreatedWhereTheyAreServed(t *testing.T) {

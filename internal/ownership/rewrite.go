@@ -46,13 +46,21 @@ func (c *Objects) Rewrite(ctx context.Context, o scenario.Objects, through strin
 
 // client is the administrator's client of a server, over the clients' link.
 func (c *Objects) client(server string) (dynamic.Interface, error) {
+	config, err := c.config(server)
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.NewForConfig(config)
+}
+
+func (c *Objects) config(server string) (*rest.Config, error) {
 	url, err := c.cluster.URL(server)
 	if err != nil {
 		return nil, err
 	}
 	config := rest.CopyConfig(c.cluster.Admin())
 	config.Host = url
-	return dynamic.NewForConfig(config)
+	return config, nil
 }
 
 // rewrite reads an object, writes it back with one more annotation, and patches it in every way. A

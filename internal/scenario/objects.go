@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
 )
 
 // Objects are the objects on which controllers act, in their own namespace: owners, and ConfigMaps
@@ -21,6 +23,17 @@ type Objects struct {
 	// Held is true if each owner in the namespace has a finalizer that no controller removes. They
 	// and the namespace cannot go before a step releases them.
 	Held bool `json:"held,omitempty"`
+	// Workloads are in the namespace instead of owners and dependents.
+	Workloads []Workload `json:"workloads,omitempty"`
+}
+
+// Workload is an object for which controllers make others. It is as small as possible.
+type Workload struct {
+	history.GVR
+	Kind string `json:"kind"`
+	// Field is the path of one field that the workload has in addition, in the form of
+	// recorded.FieldSkew; "" for none.
+	Field string `json:"field,omitempty"`
 }
 
 // Propagation says what happens to the dependents of deleted owners, by the names in the API.
@@ -40,6 +53,10 @@ func (o *Objects) validate() error {
 	switch {
 	case o == nil || o.Name == "":
 		return errors.New("no name of the objects given")
+	case len(o.Workloads) > 0 && (o.Dependents > 0 || o.Of != nil || o.Held):
+		return fmt.Errorf("objects %s: a namespace with workloads has no owners of its own", o.Name)
+	case len(o.Workloads) > 0:
+		return nil
 	case o.Dependents < 1:
 		return fmt.Errorf("objects %s: want at least one dependent, not %d", o.Name, o.Dependents)
 	case o.Of == nil:
@@ -54,6 +71,9 @@ func (o *Objects) validate() error {
 func (s Step) validObjects() error {
 	if err := s.Objects.validate(); err != nil {
 		return fmt.Errorf("%s: %w", s.Action, err)
+	}
+	if s.Action == CreateObjects && (len(s.Objects.Workloads) > 0) != (s.Server != "") {
+		return fmt.Errorf("%s %s: workloads are created through a server, and other objects past all faults", s.Action, s.Objects.Name)
 	}
 	if s.Action == ReleaseObjects && !s.Objects.Held {
 		return fmt.Errorf("%s %s: they are not held", s.Action, s.Objects.Name)
@@ -79,7 +99,12 @@ func (e *RefusedControl) Unwrap() error { return e.Err }
 
 // CreateObjects and the methods after it add steps about objects.
 func (plan *Plan) CreateObjects(o Objects) { plan.Add(Step{Action: CreateObjects, Objects: &o}) }
-func (plan *Plan) CreateQuota(o Objects)   { plan.Add(Step{Action: CreateQuota, Objects: &o}) }
+
+// CreateWorkloads adds a step that creates workloads through a server, as its clients reach it.
+func (plan *Plan) CreateWorkloads(o Objects, through string) {
+	plan.Add(Step{Action: CreateObjects, Objects: &o, Server: through})
+}
+func (plan *Plan) CreateQuota(o Objects) { plan.Add(Step{Action: CreateQuota, Objects: &o}) }
 func (plan *Plan) DeleteOwners(o Objects, how Propagation) {
 	plan.Add(Step{Action: DeleteOwners, Objects: &o, Propagation: how})
 }
@@ -170,7 +195,7 @@ func (s *State) changeObjects(step Step) error {
 			return fmt.Errorf("%s: no step before has created %s, or they were released", step.Action, name)
 		}
 		s.held = slices.Delete(s.held, i, i+1)
-	case (step.Action == RewriteObjects || step.Action == MigrateObjects) && s.server(step.Server) == nil:
+	case (step.Server != "" || step.Action == RewriteObjects || step.Action == MigrateObjects) && s.server(step.Server) == nil:
 		return fmt.Errorf("%s: no server %q in the plan", step.Action, step.Server)
 	case step.Action != CreateObjects && !created:
 		return fmt.Errorf("%s: no step before has created %s", step.Action, name)

@@ -122,7 +122,7 @@ func TestASetupIsChecked(t *testing.T) {
 		good  bool
 	}{
 		"everything that can be said": {Setup{
-			Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", true, "1.36", On, 2 * time.Second, 3 * time.Second,
+			Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", true, "1.36", "A=false", On, 2 * time.Second, 3 * time.Second,
 		}, true},
 		"nothing": {Setup{}, false},
 		"no chance of a request to make a new connection": {Setup{Goaway: Off}, false},

@@ -116,7 +116,7 @@ const (
 	// first. With Step.Elect, it starts one beside those that run, with leader election.
 	StartControllers Action = "start-controllers"
 	StopControllers  Action = "stop-controllers"
-	CreateObjects    Action = "create-objects"   // create Step.Objects
+	CreateObjects    Action = "create-objects"   // create Step.Objects; workloads through Step.Server
 	CreateQuota      Action = "create-quota"     // create a ResourceQuota that counts Step.Objects
 	DeleteOwners     Action = "delete-owners"    // delete the owners among Step.Objects, as Step.Propagation says
 	DeleteNamespace  Action = "delete-namespace" // delete the namespace of Step.Objects
@@ -212,6 +212,9 @@ func (s Step) String() string {
 	case StopControllers:
 		return "stop the controllers"
 	case CreateObjects:
+		if n := len(s.Objects.Workloads); n > 0 {
+			return fmt.Sprintf("create namespace %s, and through %s workloads in it: %d", s.Objects.Name, s.Server, n)
+		}
 		if of := s.Objects.Of; of != nil {
 			return fmt.Sprintf("create namespace %s, with an owner of %s.%s and %d dependents", s.Objects.Name, of.Resource, of.Group,
 				s.Objects.Dependents)

@@ -32,6 +32,9 @@ func (e *Executor) doControl(ctx context.Context, s *scenario.Step) error {
 	case scenario.StopControllers:
 		return controllers.StopControllers(ctx)
 	case scenario.CreateObjects:
+		if len(s.Objects.Workloads) > 0 {
+			return e.Objects.CreateWorkloads(ctx, *s.Objects, s.Server)
+		}
 		return e.Objects.Create(ctx, *s.Objects)
 	case scenario.CreateQuota:
 		return e.Objects.CreateQuota(ctx, *s.Objects)

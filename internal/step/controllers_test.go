@@ -29,6 +29,9 @@ func (c *controlled) StopControllers(context.Context) error { return c.act("stop
 func (c *controlled) Create(_ context.Context, o scenario.Objects) error {
 	return c.act("create " + o.Name)
 }
+func (c *controlled) CreateWorkloads(_ context.Context, o scenario.Objects, through string) error {
+	return c.act("create workloads " + o.Name + " through " + through)
+}
 func (c *controlled) CreateQuota(_ context.Context, o scenario.Objects) error {
 	return c.act("create quota " + o.Name)
 }
@@ -72,11 +75,12 @@ func TestStepsAboutControllersReachTheCluster(t *testing.T) {
 		scenario.Step{Action: scenario.RewriteObjects, Objects: o, Server: "b"}, scenario.Step{Action: scenario.CreateQuota, Objects: o},
 		scenario.Step{Action: scenario.DeleteOwners, Objects: o, Propagation: scenario.Foreground},
 		scenario.Step{Action: scenario.DeleteNamespace, Objects: o}, scenario.Step{Action: scenario.ReleaseObjects, Objects: o},
+		scenario.Step{Action: scenario.CreateObjects, Server: "b", Objects: &scenario.Objects{Name: "y", Workloads: []scenario.Workload{{Kind: "Job"}}}},
 		scenario.Step{Action: scenario.StopControllers})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"start controllers v1.36.3 through b", "create x", "start candidate v1.36.3 through a", "migrate x through b", "rewrite x through b", "create quota x", "delete owners x Foreground", "delete namespace x", "release x", "stop controllers"}
+	want := []string{"start controllers v1.36.3 through b", "create x", "start candidate v1.36.3 through a", "migrate x through b", "rewrite x through b", "create quota x", "delete owners x Foreground", "delete namespace x", "release x", "create workloads y through b", "stop controllers"}
 	if diff := cmp.Diff(want, c.acts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

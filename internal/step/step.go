@@ -65,6 +65,9 @@ type Definer interface {
 type Objects interface {
 	// Create creates the namespace, the owners and their dependents, and returns when all exist.
 	Create(ctx context.Context, o scenario.Objects) error
+	// CreateWorkloads creates the namespace, and the workloads through a server, as its clients reach
+	// it. It records which fields are lost ([history.Written]).
+	CreateWorkloads(ctx context.Context, o scenario.Objects, through string) error
 	// CreateQuota creates a ResourceQuota in the namespace that counts the objects of each resource of
 	// owners that has namespaces.
 	CreateQuota(ctx context.Context, o scenario.Objects) error

@@ -93,6 +93,9 @@ func needed(u findings.Upgrade, p reports.UpgradePlan) bool {
 		return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.Subresource != "" })
 	case findings.NeedNodeRights:
 		return slices.ContainsFunc(p.Appears, func(r reports.PlanResource) bool { return nodesGain(p, r) })
+	case findings.NeedFields:
+		table, _, _ := recorded.Fields(p.From, p.To) // without a table, nothing is known to be dropped
+		return slices.ContainsFunc(table.Fields, func(f recorded.FieldSkew) bool { return f.Copied && f.OnlyNewerStores() })
 	default:
 		return true
 	}

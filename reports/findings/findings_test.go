@@ -57,6 +57,7 @@ func TestEveryFileSaysWhatPeopleAskFor(t *testing.T) {
 func TestPredicatesAreNarrow(t *testing.T) {
 	const notFound, unavailable = "NoFalseNotFound", "UnavailableOnPeerFailure"
 	const unread = "servers: could not read discovery"
+	const neverSettles = "a workload does not stop producing objects, from which a server drops fields of the template that another version stores"
 	const otherAnswers = "401 where servers give this user other answers at that time"
 	type change func(*invariant.Signature)
 	whole := invariant.Signature{
@@ -89,6 +90,10 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		Invariant: "NoLostEvents", Mechanism: invariant.MechanismInformer, Roles: invariant.RoleOlder, Reach: invariant.ReachAll,
 		Wrong: "an event did not come in time",
 	}
+	growing := invariant.Signature{
+		Invariant: "Settles", Mechanism: invariant.MechanismController, Roles: invariant.RoleItself, Wrong: neverSettles,
+	}
+	const dropsInSilence = "a field that another version stores was dropped in silence"
 	flags := invariant.Signature{Invariant: "ConfigurationTakesEffect", Mechanism: invariant.MechanismConfiguration}
 	with := func(s invariant.Signature, changes ...change) invariant.Signature {
 		for _, c := range changes {
@@ -315,6 +320,11 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"429 beside watches", 40, with(whole, of("Isolation"), status("429"), wrong("throttled beside watches"))},
 		{"a wait beside watches, only if passed on", 0, with(whole, of("Isolation"), status("200"), wrong("waited beside watches, only if passed on"))},
 		{"a failure beside watches", 0, with(whole, of("Isolation"), status("503"), wrong("failed beside watches"))},
+		{"a workload that never settles", 47, growing},
+		{"and no version drops a field of it", 0, with(growing, wrong("a workload does not stop producing objects"))},
+		{"a field is dropped in silence", 47, with(whole, of("NoFieldLost"), itself, status("201"), wrong(dropsInSilence))},
+		{"by a peer", 0, with(whole, of("NoFieldLost"), passedOn, status("201"), wrong(dropsInSilence))},
+		{"a field is lost", 0, with(whole, of("NoFieldLost"), itself, status("201"), wrong("a field was lost"))},
 		{"something comes that was never there", 0, with(document, wrong("/apis lists what no server serves"))},
 		{"refused by a peer that starts", 20, with(whole, of("AuthorizedAlike"), passedOn, status("403"),
 			wrong("refused what another server allowed"), changed(invariant.ChangeCapable))},

@@ -69,6 +69,11 @@ type FieldSkew struct {
 	Copied bool `json:"copied,omitempty"`
 }
 
+// OnlyNewerStores reports whether the older release drops the field, which the newer one keeps.
+func (f FieldSkew) OnlyNewerStores() bool {
+	return f.Older.Outcome == FieldDropped && (f.Newer.Outcome == FieldStored || f.Newer.Outcome == FieldDefaulted || f.Newer.Outcome == FieldWarned)
+}
+
 // These are values of a field that depend on its type.
 const (
 	FieldAbsent = "(absent)"

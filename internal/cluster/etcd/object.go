@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	migrationv1 "k8s.io/api/storagemigration/v1"
@@ -60,8 +62,9 @@ var protobufPrefix = []byte("k8s\x00")
 var errEncoding = errors.New("it is neither JSON nor in kube-apiserver's protobuf envelope: run without encryption at rest and without CBOR in etcd")
 
 // decode reads the metadata of an object in etcd. It also reads the finalizers and conditions of a
-// Namespace, the counts of a ResourceQuota, the holder of a Lease, and the resource and conditions
-// of a StorageVersionMigration. It leaves Revision, At, Key and Gone zero.
+// Namespace, the counts of a ResourceQuota, the holder of a Lease, the resource and conditions of a
+// StorageVersionMigration, the number of Pods that a workload wants, and whether a Pod has ended.
+// It leaves Revision, At, Key and Gone zero.
 func decode(value []byte) (history.Object, error) {
 	read := readJSON
 	switch raw, isProtobuf := bytes.CutPrefix(value, protobufPrefix); {
@@ -79,12 +82,13 @@ func decode(value []byte) (history.Object, error) {
 	}
 	o := history.Object{
 		APIVersion: kind.APIVersion, Kind: kind.Kind, Namespace: meta.Namespace, Name: meta.Name, UID: string(meta.UID),
-		Deleting: meta.DeletionTimestamp != nil, Finalizers: meta.Finalizers,
+		Deleting: meta.DeletionTimestamp != nil, Finalizers: meta.Finalizers, Generation: meta.Generation,
 	}
 	for _, owner := range meta.OwnerReferences {
 		o.Owners = append(o.Owners, history.Owner{
 			APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: string(owner.UID),
-			Blocks: owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion,
+			Blocks:   owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion,
+			Controls: owner.Controller != nil && *owner.Controller,
 		})
 	}
 	switch whole := whole.(type) {
@@ -109,8 +113,25 @@ func decode(value []byte) (history.Object, error) {
 		if whole.Spec.HolderIdentity != nil {
 			o.Holder = *whole.Spec.HolderIdentity
 		}
+	case *corev1.Pod:
+		o.Ended = whole.Status.Phase == corev1.PodSucceeded || whole.Status.Phase == corev1.PodFailed
+	case *appsv1.ReplicaSet:
+		o.Replicas = number(whole.Spec.Replicas)
+	case *appsv1.StatefulSet:
+		o.Replicas = number(whole.Spec.Replicas)
+	case *corev1.ReplicationController:
+		o.Replicas = number(whole.Spec.Replicas)
+	case *batchv1.Job:
+		o.Replicas = number(whole.Spec.Parallelism)
 	}
 	return o, nil
+}
+
+func number(n *int32) *int64 {
+	if n == nil {
+		return nil
+	}
+	return new(int64(*n))
 }
 
 func trueConditions(all []metav1.Condition) (types []string) {
@@ -146,23 +167,29 @@ func countsOf(quota *corev1.ResourceQuota) []history.Count {
 // decoded from JSON too.
 type readable interface{ Unmarshal([]byte) error }
 
+// wholes make an empty object of each type of which decode reads more than metadata.
+var wholes = map[metav1.TypeMeta]func() readable{
+	{APIVersion: "v1", Kind: "Namespace"}:                                func() readable { return &corev1.Namespace{} },
+	{APIVersion: "v1", Kind: "ResourceQuota"}:                            func() readable { return &corev1.ResourceQuota{} },
+	{APIVersion: "v1", Kind: "Pod"}:                                      func() readable { return &corev1.Pod{} },
+	{APIVersion: "v1", Kind: "ReplicationController"}:                    func() readable { return &corev1.ReplicationController{} },
+	{APIVersion: "apps/v1", Kind: "ReplicaSet"}:                          func() readable { return &appsv1.ReplicaSet{} },
+	{APIVersion: "apps/v1", Kind: "StatefulSet"}:                         func() readable { return &appsv1.StatefulSet{} },
+	{APIVersion: "batch/v1", Kind: "Job"}:                                func() readable { return &batchv1.Job{} },
+	{APIVersion: "coordination.k8s.io/v1", Kind: "Lease"}:                func() readable { return &coordinationv1.Lease{} },
+	{APIVersion: "storagemigration.k8s.io/v1", Kind: migrationKind}:      func() readable { return &migrationv1.StorageVersionMigration{} },
+	{APIVersion: "storagemigration.k8s.io/v1beta1", Kind: migrationKind}: func() readable { return &migrationv1beta1.StorageVersionMigration{} },
+}
+
+const migrationKind = "StorageVersionMigration"
+
 // wholeOf returns an empty object of a type of which decode reads more than metadata. It returns
 // nil for other types.
 func wholeOf(t metav1.TypeMeta) readable {
-	switch {
-	case t.APIVersion == "v1" && t.Kind == "Namespace":
-		return &corev1.Namespace{}
-	case t.APIVersion == "v1" && t.Kind == "ResourceQuota":
-		return &corev1.ResourceQuota{}
-	case t.APIVersion == "coordination.k8s.io/v1" && t.Kind == "Lease":
-		return &coordinationv1.Lease{}
-	case t.APIVersion == "storagemigration.k8s.io/v1" && t.Kind == "StorageVersionMigration":
-		return &migrationv1.StorageVersionMigration{}
-	case t.APIVersion == "storagemigration.k8s.io/v1beta1" && t.Kind == "StorageVersionMigration":
-		return &migrationv1beta1.StorageVersionMigration{}
-	default:
-		return nil
+	if empty := wholes[t]; empty != nil {
+		return empty()
 	}
+	return nil
 }
 
 func readJSON(value []byte) (metav1.TypeMeta, metav1.ObjectMeta, readable, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	migrationv1 "k8s.io/api/storagemigration/v1"
@@ -51,8 +52,9 @@ func describe(o metav1.Object) {
 	o.SetLabels(map[string]string{"a": "b"})
 	o.SetDeletionTimestamp(&deleted)
 	o.SetFinalizers([]string{"one", "two"})
+	o.SetGeneration(3)
 	o.SetOwnerReferences([]metav1.OwnerReference{
-		{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "v", BlockOwnerDeletion: &yes}, {APIVersion: "g/v2", Kind: "K", Name: "k", UID: "w"},
+		{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "v", BlockOwnerDeletion: &yes, Controller: &yes}, {APIVersion: "g/v2", Kind: "K", Name: "k", UID: "w"},
 	})
 }
 
@@ -76,7 +78,8 @@ func TestMetadataOfEveryBuiltInTypeIsRead(t *testing.T) {
 		o.GetObjectKind().SetGroupVersionKind(gvk)
 		want := history.Object{
 			APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: "n", Name: "x", UID: "u", Deleting: true, Finalizers: []string{"one", "two"},
-			Owners: []history.Owner{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "v", Blocks: true}, {APIVersion: "g/v2", Kind: "K", Name: "k", UID: "w"}},
+			Owners:     []history.Owner{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "v", Blocks: true, Controls: true}, {APIVersion: "g/v2", Kind: "K", Name: "k", UID: "w"}},
+			Generation: 3,
 		}
 		if gvk.Kind == "StorageVersionMigration" && gvk.Version != "v1alpha1" {
 			want.Migrates = &history.GVR{}
@@ -109,6 +112,39 @@ func TestFurtherFieldsDoNotMatter(t *testing.T) {
 	got, err := decode(encoded(t, inProtobuf, d))
 	if want := (history.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "n", Name: "d", UID: "u"}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}
+
+func TestWorkloadsSayHowManyPodsTheyWant(t *testing.T) {
+	three, two := int32(3), int32(2)
+	ended := corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}
+	for _, c := range []struct {
+		o     runtime.Object
+		pods  int64 // 0: it says nothing
+		ended bool
+	}{
+		{&appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Replicas: &three}}, 3, false},
+		{&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &two}}, 2, false},
+		{&corev1.ReplicationController{Spec: corev1.ReplicationControllerSpec{Replicas: &two}}, 2, false},
+		{&batchv1.Job{Spec: batchv1.JobSpec{Parallelism: &three, Completions: &two}}, 3, false},
+		{&appsv1.DaemonSet{}, 0, false},
+		{&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning}}, 0, false},
+		{&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed}}, 0, true},
+		{&ended, 0, true},
+	} {
+		accessor, _ := meta.Accessor(c.o)
+		describe(accessor)
+		gvks, _, err := scheme.Scheme.ObjectKinds(c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.o.GetObjectKind().SetGroupVersionKind(gvks[0])
+		for name, as := range map[string]runtime.Encoder{"protobuf": inProtobuf, "JSON": inJSON} {
+			got, err := decode(encoded(t, as, c.o))
+			if err != nil || got.Ended != c.ended || (got.Replicas != nil) != (c.pods > 0) || c.pods > 0 && *got.Replicas != c.pods {
+				t.Errorf("%s in %s: %+v, %v; want %d Pods", gvks[0].Kind, name, got, err, c.pods)
+			}
+		}
 	}
 }
 
