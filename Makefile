@@ -67,7 +67,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario announce build test test-all race e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants fuzz image release kind-images test-kind kind-clean lint lint-more fmt clean
+.PHONY: help scenario announce build test test-all race e2e e2e-all soak planted conformance smoke matrix upstream-e2e clients bench parity mutants fuzz image release kind-images test-kind kind-clean alarms lint lint-more fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -144,6 +144,9 @@ soak: ## Run the reference under load for half an hour, with hostile clients bes
 
 planted: ## Plant defects in a real sidecar, one at a time, and search for each on real servers (an hour); writes docs/planted.md [SEEDS]
 	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestPlantedDefectsInARealSidecar$$' -args -planted=$(or $(SEEDS),20)
+
+alarms: ## Make every alarm of plans rise on real servers, and measure how soon (six minutes); writes internal/upgrade/alarms.json
+	go test -v -count=1 -timeout 20m ./internal/e2e -run '^TestAlarms$$' -args -alarms
 
 image: ## Make the image of the reference proxy, for 'docker load' or 'ctr images import' [IMAGE]
 	CGO_ENABLED=0 go build -trimpath -o bin/image/skewproof ./cmd/skewproof

@@ -134,8 +134,10 @@ func Make(o Options) reports.UpgradePlan {
 	p.Comparison = compared(o.Findings, p, o.Flags)
 	p.Sentence = sentence(p)
 	p.Checklist = checklist(p, asked, then, o.Flags)
-	p.Metrics = metrics(from, to)
-	p.Stop, p.Back = stop(p, then), back(p)
+	table := Alarms(p)
+	p.Metrics = watched(table)
+	p.Stop, p.StopCommands = stop(p, then, table)
+	p.Back = back(p)
 	p.Rehearsal = []reports.PlanScenario{}
 	for _, r := range rehearsal(o.Findings, p, asked, o.Flags) {
 		p.Rehearsal = append(p.Rehearsal, reports.PlanScenario{Name: r.spec.Scenario, Why: r.why, Command: r.spec.Command()})
