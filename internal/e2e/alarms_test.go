@@ -50,7 +50,7 @@ const (
 )
 
 // Every sign that a plan tells operators to watch rises in its situations, within the time that the
-// plan says, after it was flat for a minute. The signs that look like alarms and are none stay flat.
+// plan says, after it was flat for a minute. Signs that look like alarms and are none stay flat.
 func TestAlarms(t *testing.T) {
 	if isInside() {
 		newAlarms(t, flag.Arg(0)).carryOut()
@@ -85,8 +85,8 @@ type begun struct {
 	at     time.Time
 }
 
-// alarms is the half of the test inside the sandbox. Server a is the only newer one. The controllers
-// are clients of b.
+// alarms is the half of the test inside the sandbox. Server a is the only newer one. The
+// controllers are clients of b.
 type alarms struct {
 	*testing.T
 	ctx   context.Context
@@ -133,8 +133,6 @@ func (a *alarms) carryOut() {
 		watchers.Go(func() { a.ask(server, a.probe) })
 	}
 	a.quiet()
-	record.Resolutions = a.resolutions()
-
 	a.begin("passed-on", "deprecated")
 	watchers.Go(func() { a.ask("d", a.probe) })
 	a.get("d", deprecatedPath)
@@ -299,7 +297,7 @@ func (a *alarms) quiet() { await(a.T, quietFor+5*time.Second) }
 
 // watch reads all signs again and again.
 func (a *alarms) watch(all *sync.WaitGroup) {
-	metrics := []string{resolutionErrors}
+	var metrics []string
 	for _, s := range a.table.Silent {
 		metrics = append(metrics, s.Sign)
 	}
@@ -335,9 +333,6 @@ func (a *alarms) watch(all *sync.WaitGroup) {
 		a.every(time.Second, func() { a.scrape(client, controllersMetrics+"/metrics", at["forgotten"], ofControllers) })
 	})
 }
-
-// resolutionErrors rise in every healthy start.
-const resolutionErrors = `apiserver_peer_discovery_sync_errors_total{type="hostport_resolution"}`
 
 // serversOf are the servers at which an alarm must rise.
 func serversOf(alarm upgrade.Alarm) (servers []string) {
@@ -514,19 +509,6 @@ func (a *alarms) judge(record *upgrade.AlarmRecord) {
 	}
 }
 
-// resolutions are the fewest and the most errors that a server counted.
-func (a *alarms) resolutions() [2]int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var all []int
-	for s, points := range a.points {
-		if s.sign == resolutionErrors {
-			all = append(all, int(points[len(points)-1].value))
-		}
-	}
-	return [2]int{slices.Min(all), slices.Max(all)}
-}
-
 // create creates an object of a kind that only the newer server serves.
 func (a *alarms) create(through, resource, name, namespace string) *unstructured.Unstructured {
 	if namespace != "" {
@@ -569,9 +551,9 @@ func (a *alarms) emptied() float64 {
 	return math.Ceil(time.Since(began).Seconds()*10) / 10
 }
 
-// dependents creates owners that exist, and an object of each, until ctx ends. The garbage collector
-// looks for each owner, and takes a 404 for its end. It does so until it has read discovery again,
-// for half a minute after the kind is forgotten.
+// dependents creates owners that exist, and an object of each, until ctx ends. The garbage
+// collector looks for each owner, and takes a 404 for its end. It does so until it has read
+// discovery again, for half a minute after the kind is forgotten.
 func (a *alarms) dependents(ctx context.Context) {
 	client, err := kubernetes.NewForConfig(a.config("b"))
 	must(a.T, err)

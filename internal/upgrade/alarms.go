@@ -84,9 +84,6 @@ type AlarmRecord struct {
 	Quiet int        `json:"quiet"`
 	Rung  []Measured `json:"rung"`
 	Flat  []Measured `json:"flat"`
-	// Resolutions are the fewest and the most errors of the type hostport_resolution that a server
-	// counted after a healthy start.
-	Resolutions [2]int `json:"resolutions"`
 	// Later is how many seconds a request takes for a 503 after the first ones got theirs.
 	Later struct {
 		Paused  float64 `json:"paused"`
