@@ -67,7 +67,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario announce build test test-all race e2e e2e-all soak planted net corpus deviations mutants-judge conformance smoke matrix upstream-e2e clients bench parity mutants fuzz image release kind-images test-kind kind-clean lint lint-more fmt clean
+.PHONY: help scenario announce build test test-all race e2e e2e-all soak planted net corpus deviations mutants-judge conformance smoke matrix upstream-e2e clients bench parity mutants fuzz image release kind-images test-kind kind-clean alarms lint lint-more fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -159,6 +159,9 @@ deviations: ## Alter histories in named ways, and write what the judge says of e
 
 mutants-judge: ## Change the judge, the engine and the run in sixty ways, one at a time, and list the changes that no test notices
 	$(LAB) -run '^TestMutantsOfTheJudge$$' -args -mutants
+
+alarms: ## Make every alarm of plans rise on real servers, and measure how soon (six minutes); writes internal/upgrade/alarms.json
+	go test -v -count=1 -timeout 20m ./internal/e2e -run '^TestAlarms$$' -args -alarms
 
 image: ## Make the image of the reference proxy, for 'docker load' or 'ctr images import' [IMAGE]
 	CGO_ENABLED=0 go build -trimpath -o bin/image/skewproof ./cmd/skewproof

@@ -13,6 +13,11 @@ import (
 // (k8s.io/apiserver, util/peerproxy/metrics and endpoints/discovery/aggregated/metrics.go). It is
 // safe for concurrent use.
 //
+// Upstream's apiserver_peer_proxy_errors_total has a second type, proxy_transport. Upstream counts
+// it only for a request without a user, which authentication rules out, and never for a peer that
+// cannot be reached. So Metrics does not have it: failed attempts are in
+// skewproof_proxy_attempts_total.
+//
 // Labels have the group, version and resource only if it is known that some server serves them.
 // Otherwise they are "unknown", so that clients cannot create series with requests for resources
 // that do not exist.
@@ -52,7 +57,7 @@ func NewMetrics() *Metrics {
 				"Fetches of discovery have no group, version and resource.",
 			append([]string{"code"}, resource...)...),
 		errors: vec("apiserver_peer_proxy_errors_total",
-			"Requests for which no peer's address was known (endpoint_resolution), and attempts that brought no answer (proxy_transport).",
+			"Requests for which no peer's address was known (endpoint_resolution).",
 			append([]string{"type"}, resource...)...),
 		cacheHits: one("aggregator_discovery_peer_aggregated_cache_hits_total",
 			"Requests for merged discovery that were answered from the cache."),
@@ -89,7 +94,6 @@ func (m *Metrics) Attempted(_ context.Context, r Request, a AttemptResult) {
 	case a.Answered:
 		m.attempts.WithLabelValues("answered").Inc()
 		m.rerouted.WithLabelValues(append([]string{strconv.Itoa(a.Code)}, labels(r)...)...).Inc()
-		return
 	case a.Busy:
 		m.attempts.WithLabelValues("busy").Inc()
 	case a.Unauthorized:
@@ -97,7 +101,6 @@ func (m *Metrics) Attempted(_ context.Context, r Request, a AttemptResult) {
 	default:
 		m.attempts.WithLabelValues(a.Outcome.String()).Inc()
 	}
-	m.errors.WithLabelValues(append([]string{"proxy_transport"}, labels(r)...)...).Inc()
 }
 
 func (m *Metrics) Ejected(context.Context, ServerID) { m.ejections.Inc() }

@@ -46,10 +46,9 @@ aggregator_discovery_peer_aggregated_cache_hits_total 2
 # HELP aggregator_discovery_peer_aggregated_cache_misses_total Requests for merged discovery for which a document was merged.
 # TYPE aggregator_discovery_peer_aggregated_cache_misses_total counter
 aggregator_discovery_peer_aggregated_cache_misses_total 1
-# HELP apiserver_peer_proxy_errors_total Requests for which no peer's address was known (endpoint_resolution), and attempts that brought no answer (proxy_transport).
+# HELP apiserver_peer_proxy_errors_total Requests for which no peer's address was known (endpoint_resolution).
 # TYPE apiserver_peer_proxy_errors_total counter
 apiserver_peer_proxy_errors_total{group="example.com",resource="widgets",type="endpoint_resolution",version="v1"} 1
-apiserver_peer_proxy_errors_total{group="new.k8s.io",resource="gadgets",type="proxy_transport",version="v1"} 2
 # HELP apiserver_rerouted_request_total Requests that were sent to a peer because the local server does not serve them, by the code of the answer. Fetches of discovery have no group, version and resource.
 # TYPE apiserver_rerouted_request_total counter
 apiserver_rerouted_request_total{code="200",group="",resource="",version=""} 1

@@ -63,6 +63,8 @@ type UpgradePlan struct {
 	Metrics []PlanMetric `json:"metrics"`
 	// Stop: when not to go on.
 	Stop []string `json:"stop"`
+	// StopCommands are command lines for bash that show some of these conditions.
+	StopCommands []string `json:"stopCommands"`
 	// Back: how to go back.
 	Back []string `json:"back"`
 	// Rehearsal: scenarios that rehearse the upgrade.
@@ -340,16 +342,20 @@ type PlanStep struct {
 	File string `json:"file,omitempty"`
 }
 
-// PlanMetric is a metric to watch on every kube-apiserver.
+// PlanMetric is a metric, a line of a log, or a command to watch.
 type PlanMetric struct {
-	// Name: as at /metrics.
+	// Name: as at /metrics, with labels; a part of the line; the command line.
 	Name string `json:"name"`
+	// Where: what has it.
+	Where string `json:"where"`
 	// Since: the oldest minor version that has it.
 	Since string `json:"since"`
 	// Bad: the value at which to worry.
 	Bad string `json:"bad"`
 	// Means: what that value means.
 	Means string `json:"means"`
+	// Rises: how soon it rises after what, at most. It was measured on real servers.
+	Rises string `json:"rises"`
 }
 
 // PlanScenario is a scenario that rehearses the upgrade.

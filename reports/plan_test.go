@@ -25,8 +25,8 @@ func hostilePlan() UpgradePlan {
 		Preferred: []PlanPreferred{{h, h, h}}, Everything: users,
 		Protection: []PlanProtection{{Configuration: "`" + h + "`", Asked: true, Old: side, New: side}},
 		Findings:   []PlanFinding{{Number: 1, Title: h, Servers: h, When: h, Deleted: h, Hangs: h, Noticed: h, Lasts: h}},
-		Checklist:  []PlanStep{{Title: h, Text: h, Commands: []string{h, "```"}, File: h}}, Metrics: []PlanMetric{{h, h, h, h}},
-		Stop:      []string{h},
+		Checklist:  []PlanStep{{Title: h, Text: h, Commands: []string{h, "```"}, File: h}}, Metrics: []PlanMetric{{h, h, h, h, h, h}},
+		Stop: []string{h}, StopCommands: []string{h},
 		Back:      []string{h},
 		Rehearsal: []PlanScenario{{h, h, h, h, h}},
 	}

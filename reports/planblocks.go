@@ -89,13 +89,14 @@ func (p UpgradePlan) blocks() []planBlock {
 	}
 	all = append(all, p.protectionBlock())
 	all = append(all, p.findingBlocks()...)
-	metrics := planTable{Head: []string{"metric of every kube-apiserver", "from", "bad value", "what it means"}}
+	metrics := planTable{Head: []string{"what to watch", "where", "from", "bad value", "what it means", "rises within"}}
 	for _, m := range p.Metrics {
-		metrics.Rows = append(metrics.Rows, []planText{codes(m.Name), prose("v" + m.Since), prose(m.Bad), prose(m.Means)})
+		metrics.Rows = append(metrics.Rows, []planText{codes(m.Name), prose(m.Where), prose("v" + m.Since), prose(m.Bad), prose(m.Means), prose(m.Rises)})
 	}
 	all = append(all,
 		planBlock{Heading: "Watch", Detail: onlyWide, Table: &metrics},
 		planBlock{Heading: "Stop if", List: proses(p.Stop)},
+		planBlock{Code: strings.Join(p.StopCommands, "\n")},
 		planBlock{Heading: "Go back", List: proses(p.Back)})
 	return append(append(all, p.rehearsalBlocks()...), planBlock{Heading: "What this plan does not know", List: proses(p.Notes)})
 }

@@ -53,9 +53,14 @@ func begin(t *testing.T, line string, flags ...string) *underWay {
 // line and executes it.
 func beginBy(t *testing.T, by []string, line string, flags ...string) *underWay {
 	t.Helper()
+	return beginScenario(t, "quiet", by, line, flags...)
+}
+
+func beginScenario(t *testing.T, name string, by []string, line string, flags ...string) *underWay {
+	t.Helper()
 	needsCluster(t)
 	u := &underWay{out: &output{}, dir: filepath.Join(t.TempDir(), "run"), ended: make(chan struct{})}
-	u.cmd = command(t, nil, append([]string{"run", "quiet", "--out", u.dir}, flags...)...)
+	u.cmd = command(t, nil, append([]string{"run", name, "--out", u.dir}, flags...)...)
 	if len(by) > 0 {
 		needsTools(t, by[0])
 		u.cmd.Path, _ = exec.LookPath(by[0])

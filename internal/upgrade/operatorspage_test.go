@@ -37,6 +37,9 @@ EXCERPT
 
 The steps follow, with their commands, and then the details. ` + "`-o wide`" + ` has all of them.
 
+The plan also says what to watch, and when to stop. [alarms.md](alarms.md) says how soon each of
+these signs rose on real servers.
+
 ## 3. Decide
 
 | the first screen says | what to do |

@@ -135,8 +135,10 @@ func Make(o Options) reports.UpgradePlan {
 	p.Comparison = compared(o.Findings, p, o.Flags)
 	p.Sentence = sentence(p)
 	p.Checklist = checklist(p, asked, then, o.Flags)
-	p.Metrics = metrics(from, to)
-	p.Stop, p.Back = stop(p, then), back(p)
+	table := Alarms(p)
+	p.Metrics = watched(table)
+	p.Stop, p.StopCommands = stop(p, then, table)
+	p.Back = back(p)
 	p.Rehearsal = []reports.PlanScenario{}
 	runs := rehearsal(o.Findings, p, asked, o.Flags)
 	p.Notes = append(p.Notes, lackOf(runs)...)

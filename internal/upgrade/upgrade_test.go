@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	peermetrics "k8s.io/apiserver/pkg/util/peerproxy/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"sigs.k8s.io/yaml"
 
 	"github.com/skewproof/skewproof/internal/gates"
@@ -437,35 +435,6 @@ func TestLinesFitTheFlags(t *testing.T) {
 		if want := strings.TrimSpace(c.want + " peer-ca-file=" + peerCA); strings.Join(got, " ") != want {
 			t.Errorf("%s → %s with %q: %q, want %q", c.from, c.to, c.gates, got, want)
 		}
-	}
-}
-
-// The metrics about peers exist in upstream's own code.
-func TestMetricsAreUpstreams(t *testing.T) {
-	peermetrics.Register()
-	peermetrics.IncPeerProxiedRequest(t.Context(), "200", "g", "v", "r")
-	peermetrics.IncPeerProxyError(t.Context(), "proxy_transport", "g", "v", "r")
-	peermetrics.IncPeerDiscoverySyncError(t.Context(), "fetch_discovery")
-	gathered, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	real := map[string]bool{}
-	for _, family := range gathered {
-		real[family.GetName()] = true
-	}
-	for _, m := range allMetrics {
-		if strings.Contains(m.Name, "peer_proxy") || strings.Contains(m.Name, "peer_discovery") || strings.Contains(m.Name, "rerouted") {
-			if !real[m.Name] {
-				t.Errorf("upstream has no metric %s", m.Name)
-			}
-		}
-		if m.Since == "" || m.Bad == "" || m.Means == "" || strings.ToLower(m.Name) != m.Name {
-			t.Errorf("%+v", m)
-		}
-	}
-	if got := metrics("v1.34.4", "v1.35.4"); slices.ContainsFunc(got, func(m reports.PlanMetric) bool { return m.Since == "1.36" }) {
-		t.Errorf("v1.35 has metrics of v1.36: %+v", got)
 	}
 }
 

@@ -1,56 +1,40 @@
 package upgrade
 
 import (
-	"slices"
+	"strings"
 
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/reports"
 )
 
-// allMetrics are metrics of kube-apiserver. Source: k8s.io/apiserver pkg/util/peerproxy/metrics,
-// pkg/endpoints/discovery/aggregated/metrics.go and pkg/endpoints/metrics.
-var allMetrics = []reports.PlanMetric{
-	{Name: "apiserver_rerouted_request_total", Since: "1.28",
-		Bad:   "0 at every server while clients use resources that differ; or a rise by thousands within a minute",
-		Means: "0: no request is passed on, so the proxy has no effect. Thousands: requests go round between servers (finding 23)."},
-	{Name: "apiserver_peer_proxy_errors_total", Since: "1.36", Bad: "rising for longer than 15 s",
-		Means: "`type=\"proxy_transport\"`: a peer cannot be reached; `type=\"endpoint_resolution\"`: a peer has no address. Clients get 503."},
-	{Name: "apiserver_peer_discovery_sync_errors_total", Since: "1.36", Bad: "rising while no server restarts",
-		Means: "The server does not know what a peer serves, and answers 404 for it (findings 1, 6, 11, 13, 35)."},
-	{Name: "aggregator_discovery_peer_aggregated_cache_misses_total", Since: "1.35", Bad: "rising while no server restarts",
-		Means: "Merged discovery changes again and again."},
-	{Name: "apiserver_request_total", Since: "1.14",
-		Bad:   "a rate of `code=\"404\"` or `code=\"503\"` above that of the day before, for a group that appears or vanishes",
-		Means: "404: servers tell clients that the resource does not exist. 503: the peer that serves it cannot be reached; clients try again."},
-	{Name: "apiserver_requested_deprecated_apis", Since: "1.19", Bad: "1 for a version that vanishes",
-		Means: "A client still requests that version."},
+// places are the words for the places of signs.
+var places = map[Where]string{
+	OfServer: "metric of every kube-apiserver", OfControllers: "metric of kube-controller-manager", OfLog: "log of every kube-apiserver",
+	OfCommand: "command",
 }
 
-// metrics returns the metrics that one of the two versions has.
-func metrics(from, to string) []reports.PlanMetric {
-	newest := to
-	if semver.Compare(from, to) > 0 {
-		newest = from
-	}
-	return slices.DeleteFunc(slices.Clone(allMetrics), func(m reports.PlanMetric) bool {
-		return semver.Compare(semver.MajorMinor(newest), "v"+m.Since) < 0
-	})
-}
-
-// stop returns the conditions under which the operator must not continue with the next server.
-func stop(p reports.UpgradePlan, then reports.PlanProtection) []string {
-	all := []string{
-		"A server is not ready five minutes after its start, or restarts by itself.",
-		"`apiserver_request_total{code=\"404\"}` rises for a group that appears or vanishes, at any server.",
-		"A namespace stays in `Terminating`, or objects vanish that nobody deleted.",
-		"Two servers list different resources two minutes after the last step, with the proxy on.",
-		"The network between control-plane nodes fails. Do not restart another server before the network works again (findings 1 and 6).",
-	}
-	if then.Ways[0].Protected && semver.Compare(p.To, "v1.36") >= 0 {
-		all = append(all, "`apiserver_peer_discovery_sync_errors_total` or `apiserver_peer_proxy_errors_total` rises for more than 15 s while no server restarts.")
+// watched returns what an operator watches.
+func watched(t AlarmTable) (all []reports.PlanMetric) {
+	for _, a := range t.Alarms {
+		all = append(all, reports.PlanMetric{Name: a.Sign, Where: places[a.Where], Since: a.Since, Bad: a.Bad, Means: a.Means, Rises: t.rises(a)})
 	}
 	return all
+}
+
+// stop returns the conditions under which the operator must not continue with the next server, and
+// the commands that show some of them. Older servers have to have the signs.
+func stop(p reports.UpgradePlan, then reports.PlanProtection, t AlarmTable) (all, commands []string) {
+	for _, a := range t.Alarms {
+		if a.Stop == "" || a.Protected && !then.Ways[0].Protected || semver.Compare(semver.MajorMinor(p.From), "v"+a.Since) < 0 {
+			continue
+		}
+		all = append(all, strings.Replace(a.Stop, "SIGN", "`"+a.Sign+"`", 1))
+		if a.Where == OfCommand {
+			commands = append(commands, a.Sign+"     # stop at "+a.Bad)
+		}
+	}
+	return all, commands
 }
 
 // back says how to go back.
