@@ -114,7 +114,7 @@ func TestStopFitsTheServers(t *testing.T) {
 	}{
 		{"v1.36.3", "v1.37.1", on, map[string]bool{"fetch_discovery": true, `code="503"`: true, "clustertrustbundles": true}},
 		{"v1.35.4", "v1.36.3", on, map[string]bool{"fetch_discovery": false, `code="503"`: true, "clustertrustbundles": false}},
-		{"v1.34.4", "v1.35.4", Flags{}, map[string]bool{"fetch_discovery": false, `code="503"`: false, `"code":404`: true}},
+		{"v1.34.4", "v1.35.4", Flags{}, map[string]bool{"fetch_discovery": false, `code="503"`: false, "process_start_time_seconds": true}},
 	} {
 		p := planOf(t, c.from, c.to, c.flags)
 		stop := strings.Join(append(p.Stop, p.StopCommands...), "\n")
