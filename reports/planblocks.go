@@ -96,7 +96,7 @@ func (p UpgradePlan) blocks() []planBlock {
 	all = append(all,
 		planBlock{Heading: "Watch", Detail: onlyWide, Table: &metrics},
 		planBlock{Heading: "Stop if", List: proses(p.Stop)},
-		planBlock{Code: strings.Join(p.StopCommands, "\n")},
+		planBlock{Detail: onlyWide, Code: strings.Join(p.StopCommands, "\n")},
 		planBlock{Heading: "Go back", List: proses(p.Back)})
 	return append(append(all, p.rehearsalBlocks()...), planBlock{Heading: "What this plan does not know", List: proses(p.Notes)})
 }
