@@ -255,17 +255,18 @@ func (srv *server) hangUp() {
 	srv.incoming = srv.incoming[:0]
 }
 
-// stop ends the process gracefully. It serves on for its delay, and then accepts no connections. A
-// kube-apiserver removes its leases at once, beside the delay (RunPreShutdownHooks in
-// preparedGenericAPIServer.RunWithContext, k8s.io/apiserver, pkg/server/genericapiserver.go), and a
-// sidecar afterwards.
+// stop ends the process gracefully. If it is ready, it serves on for its delay. Then it accepts no
+// connections. A kube-apiserver removes its leases at once, beside the delay, and a sidecar
+// afterwards (RunPreShutdownHooks in preparedGenericAPIServer.RunWithContext, k8s.io/apiserver,
+// pkg/server/genericapiserver.go).
 func (srv *server) stop() {
 	s := srv.s
 	srv.lifecycle(history.StateStopping, "")
 	srv.unsight()
+	serves := srv.phase == running
 	srv.phase = stopping
 	srv.drained = s.loop.Now()
-	if srv.setup == nil || srv.setup.ShutdownDelay == 0 {
+	if srv.setup == nil || srv.setup.ShutdownDelay == 0 || !serves {
 		srv.leave()
 	} else {
 		srv.drained += srv.setup.ShutdownDelay

@@ -102,7 +102,7 @@ func newTimeline(records []history.Lifecycle) timeline {
 		case history.StateStopping:
 			next.phase = phaseStopping
 		case history.StateDrained:
-			if current.phase != phaseStopping || current.incarnation != r.Incarnation {
+			if current.phase != phaseStopping || current.incarnation != r.Incarnation || !ready {
 				continue
 			}
 			current.up, next.phase, next.emulates = true, phaseStopping, current.emulates
