@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ type Known struct {
 	Finding int    `json:"finding"`
 	Title   string `json:"title,omitempty"`
 	// shownBy is how many scenarios show the finding. A finding that all scenarios show says least.
+	// Still less says one that no proxy can prevent.
 	shownBy int
 }
 
@@ -48,6 +50,9 @@ func (i *Invariant) explain(known findings.Catalogue, subject string) {
 			continue
 		}
 		e.Known = &Known{f.Number, f.Title, len(f.Scenarios)}
+		if f.Class == findings.ClassVersionSkew {
+			e.Known.shownBy = math.MaxInt32
+		}
 		i.New -= e.Count
 		if !slices.Contains(i.Findings, f.Number) {
 			i.Findings = append(i.Findings, f.Number)

@@ -311,8 +311,8 @@ func (srv *server) authorize(user string, info *apirequest.RequestInfo) *apierro
 	return apierrors.NewForbidden(schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}, info.Name, errors.New(why))
 }
 
-// nodeMay reports whether a node may make a request. It may do everything if it is not recorded what
-// the version permits.
+// nodeMay reports whether a node may make a request. It may do everything if it is not recorded
+// what the version permits.
 func (srv *server) nodeMay(info *apirequest.RequestInfo) bool {
 	s, v := srv.s, srv.version
 	permits, known := s.permits[v]
@@ -324,9 +324,9 @@ func (srv *server) nodeMay(info *apirequest.RequestInfo) bool {
 	return permits == nil || slices.Contains(permits.Allowed(recorded.Node, kind), info.Verb)
 }
 
-// authorizesNodes is the handler of a kube-apiserver with a proxy of its own. It authorizes a request
-// of a node before the proxy may pass it on. Other users have the same rights at every server, so it
-// makes no difference where they are authorized.
+// authorizesNodes is the handler of a kube-apiserver with a proxy of its own. It authorizes a
+// request of a node before the proxy may pass it on. Other users have the same rights at every
+// server, so it makes no difference where they are authorized.
 type authorizesNodes struct {
 	*server
 	next http.Handler

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
@@ -39,6 +41,62 @@ func TestAServerServesDuringItsShutdownDelay(t *testing.T) {
 	}
 	if op := stopped(t, &scenario.Setup{ShutdownDelay: time.Second}); op.Failure != history.FailureRefused {
 		t.Errorf("after a short delay: %d %q, want the connection refused", op.Status, op.Failure)
+	}
+}
+
+// If an administrator withdraws discovery from servers, a released server that starts answers 404
+// for what its peers serve, until the right is granted and the server starts again. A sidecar reads
+// discovery with an identity of its own.
+func TestServersThatMayNotReadDiscovery(t *testing.T) {
+	for _, sidecar := range []bool{false, true} {
+		c := three(soak(6*time.Second), scenario.Step{Action: scenario.WithdrawDiscovery}, scenario.Step{Action: scenario.Restart, Server: "b"},
+			soak(20*time.Second), scenario.Step{Action: scenario.GrantDiscovery}, scenario.Step{Action: scenario.Restart, Server: "b"},
+			soak(20*time.Second))
+		list := workload.Request{Verb: "list", GVR: onlyNew, User: workload.Admin}
+		for _, at := range []int{0, 3, 6} {
+			c.Requests = append(c.Requests, Request{Step: at, After: 5 * time.Second, Server: "b", Request: list})
+		}
+		setup := only(t, proxy.Upstream137())
+		setup.Sidecar = sidecar
+		s := New(setup)
+		r, err := s.Run(c, tape.Seeded(1), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		withdrawn := map[bool]int{false: 404, true: 200}[sidecar]
+		var got []int
+		for _, op := range r.History.Operations {
+			got = append(got, op.Status)
+		}
+		if !slices.Equal(got, []int{200, withdrawn, 200}) {
+			t.Errorf("sidecar %t: b answered %v, want 200, %d and 200", sidecar, got, withdrawn)
+		}
+		s.Close()
+	}
+}
+
+// A node may do what the rules in the asked server's version say. A sidecar passes its request on
+// before anything is authorized.
+func TestNodesAreAuthorizedByTheAskedServer(t *testing.T) {
+	trust := history.GVR{Group: "certificates.k8s.io", Version: "v1", Resource: "clustertrustbundles"}
+	for _, c := range []struct {
+		user    string
+		sidecar bool
+		want    int
+	}{{workload.Node, false, 403}, {workload.Node, true, 200}, {workload.ServiceAccountUser, false, 200}} {
+		of := three(soak(20 * time.Second))
+		of.Requests = []Request{{After: 10 * time.Second, Server: "b", Request: workload.Request{Verb: "list", GVR: trust, User: c.user}}}
+		setup := only(t, proxy.Upstream137())
+		setup.Sidecar, setup.Version = c.sidecar, recorded.Get
+		s := New(setup)
+		r, err := s.Run(of, tape.Seeded(1), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.History.Operations[0].Status; got != c.want {
+			t.Errorf("%s, sidecar %t: b answered %d, want %d", c.user, c.sidecar, got, c.want)
+		}
+		s.Close()
 	}
 }
 

@@ -52,7 +52,8 @@ Actions:
   break-discovery SERVER PATH [HOW]     let fetches of /api or /apis by peers fail: with 500, breaks-off or cut-short
   restore-discovery SERVER PATH         let them succeed again
   delete-lease SERVER                   delete the identity lease of the server
-  compact-etcd, defragment-etcd         do what administrators do`,
+  compact-etcd, defragment-etcd         do what administrators do
+  withdraw-discovery, grant-discovery   take the right to read the discovery of peers from servers, or give it to them`,
 		Example: `  skewproof step DIR cut b a
   skewproof step DIR latency client b latency=2s direction=down
   skewproof step DIR heal cut b a

@@ -39,6 +39,9 @@ func TestAuthorizedAlike(t *testing.T) {
 				sentence: "while c answered 201 to the same user for such a request at 31s"}},
 		{"the same server allows it after passing it on", refused().ask(31, "b", gadgets, 409, reader, writing),
 			want{outcome: OutcomeFail, checked: 3, violations: 2, cause: "reader was refused what b allowed"}},
+		{"a node is refused what another server allows", tell(name).ask(15, "a", widgets, 200).
+			ask(30, "b", gadgets, 403, by("system:node:n1"), forbidden).ask(31, "c", gadgets, 200, by("system:node:n1")),
+			want{outcome: OutcomeFail, checked: 2, violations: 1, cause: "system:node:n1 was refused what c allowed"}},
 		{"only the object is missing", refused().ask(31, "b", gadgets, 404, reader, writing, missingObject),
 			want{outcome: OutcomeFail, checked: 3, violations: 2}},
 		{"a table is a list", tell(name).ask(15, "a", widgets, 200).ask(30, "a", gadgets, 403, reader, forbidden).

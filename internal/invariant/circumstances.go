@@ -314,7 +314,7 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 		all = append(all, "asked server: "+old)
 	}
 	if f.uninformed(o) {
-		all = append(all, "servers: may not read discovery")
+		all = append(all, withoutDiscovery)
 	}
 	if f.alone(o) {
 		all = append(all, "asked server: alone")
@@ -332,8 +332,7 @@ func (f *Facts) setup(o *observation, candidates []Candidate) string {
 // uninformed reports whether servers could not read the discovery of their peers at any time since
 // the process of the asked server started. What it lacks since then, it fetches again only later.
 func (f *Facts) uninformed(o *observation) bool {
-	since := window{o.asked.line.at(o.op.Start).startOf(o.asked.line), o.op.End}
-	return slices.ContainsFunc(f.withdrawn, since.overlaps)
+	return f.withdrawnIn(window{o.asked.line.at(o.op.Start).startOf(o.asked.line), o.op.End})
 }
 
 // alone reports whether no other server was up during the operation.

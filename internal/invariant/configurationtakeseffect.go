@@ -82,6 +82,9 @@ func (f *Facts) setupOf(s *setting) string {
 	if old := generation(s.version); old != "" {
 		all = append(all, "asked server: "+old)
 	}
+	if slices.ContainsFunc(s.ready, f.withdrawnIn) {
+		all = append(all, withoutDiscovery)
+	}
 	for _, what := range f.unusual(s.Setup) {
 		all = append(all, "asked server: "+what)
 	}

@@ -16,7 +16,8 @@ type unleased struct {
 	window
 }
 
-// indexLeases also finds when servers could not read the discovery of their peers. It needs the steps in the order of their time.
+// indexLeases also finds when servers could not read the discovery of their peers. It needs the
+// steps in the order of their time.
 func (f *Facts) indexLeases() {
 	for i := range f.steps {
 		s := &f.steps[i]
@@ -33,6 +34,12 @@ func (f *Facts) indexLeases() {
 		}
 	}
 }
+
+// withoutDiscovery says in a signature that servers could not read the discovery of their peers.
+const withoutDiscovery = "servers: could not read discovery"
+
+// withdrawnIn reports whether servers could not read the discovery of their peers at any time in w.
+func (f *Facts) withdrawnIn(w window) bool { return slices.ContainsFunc(f.withdrawn, w.overlaps) }
 
 // unannounced reports whether a server may have had no identity lease at any time in w, because it
 // was deleted. Otherwise, since is when the server was announced again for the last time before w.

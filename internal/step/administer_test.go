@@ -2,6 +2,7 @@ package step_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -20,22 +21,26 @@ func (a *administrated) DefragmentEtcd(context.Context) (string, error) {
 func (a *administrated) DeleteLease(_ context.Context, server string) (string, error) {
 	return "deleted that of " + server, a.act("delete lease of " + server)
 }
+func (a *administrated) GrantDiscovery(_ context.Context, granted bool) (string, error) {
+	return "", a.act(fmt.Sprintf("discovery %t", granted))
+}
 
 func TestWhatAnAdministratorDoesIsRecorded(t *testing.T) {
 	a := &administrated{}
 	err := performWith(t, t.Context(), config(&a.fake, a), twoServers,
-		scenario.Step{Action: scenario.CompactEtcd}, scenario.Step{Action: scenario.DefragmentEtcd}, at(scenario.DeleteLease, "b"), at(scenario.Restart, "a"))
+		scenario.Step{Action: scenario.CompactEtcd}, scenario.Step{Action: scenario.DefragmentEtcd}, at(scenario.DeleteLease, "b"),
+		scenario.Step{Action: scenario.WithdrawDiscovery}, scenario.Step{Action: scenario.GrantDiscovery}, at(scenario.Restart, "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var effects []string
 	for _, s := range a.steps {
-		effects = append(effects, s.Effect)
+		effects = append(effects, s.Effect+string(s.Discovery))
 	}
-	if got := strings.Join(effects, "|"); got != "compacted at 7||deleted that of b|" {
+	if got := strings.Join(effects, "|"); got != "compacted at 7||deleted that of b|withdrawn|granted|" {
 		t.Errorf("effects %s", got)
 	}
-	if got := strings.Join(a.done(), ", "); !strings.HasPrefix(got, "compact, defragment, delete lease of b, replace a") {
+	if got := strings.Join(a.done(), ", "); !strings.HasPrefix(got, "compact, defragment, delete lease of b, discovery false, discovery true, replace a") {
 		t.Errorf("it did %s", got)
 	}
 }

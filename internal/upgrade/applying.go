@@ -7,6 +7,7 @@ import (
 
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // conditions are the conditions of findings in words.
@@ -84,10 +85,23 @@ func serversWith(f findings.Finding, p reports.UpgradePlan, c reports.PlanProtec
 // needed reports whether the pair of versions has what a finding needs. A plan does not know the
 // cluster, so it assumes that custom resources exist.
 func needed(u findings.Upgrade, p reports.UpgradePlan) bool {
-	if u.Needs != findings.NeedSubresources {
+	switch u.Needs {
+	case findings.NeedSubresources:
+		return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.Subresource != "" })
+	case findings.NeedNodeRights:
+		return slices.ContainsFunc(p.Appears, func(r reports.PlanResource) bool { return nodesGain(p, r) })
+	default:
 		return true
 	}
-	return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.Subresource != "" })
+}
+
+// nodesGain reports whether kubelets get a right to a resource with the newer version, as far as
+// this is recorded.
+func nodesGain(p reports.UpgradePlan, r reports.PlanResource) bool {
+	older, _, err := recorded.BehaviourOf(p.From)
+	newer, _, missing := recorded.BehaviourOf(p.To)
+	kind := recorded.Kind{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}
+	return err == nil && missing == nil && len(newer.Allowed(recorded.Node, kind)) > len(older.Allowed(recorded.Node, kind))
 }
 
 func effective(e findings.Effect, s, peer reports.PlanSide) bool {

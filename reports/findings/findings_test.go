@@ -56,6 +56,7 @@ func TestEveryFileSaysWhatPeopleAskFor(t *testing.T) {
 // The test tries signatures that a finding explains, and similar ones that it must not explain.
 func TestPredicatesAreNarrow(t *testing.T) {
 	const notFound, unavailable = "NoFalseNotFound", "UnavailableOnPeerFailure"
+	const unread = "servers: could not read discovery"
 	const otherAnswers = "401 where servers give this user other answers at that time"
 	type change func(*invariant.Signature)
 	whole := invariant.Signature{
@@ -311,6 +312,18 @@ func TestPredicatesAreNarrow(t *testing.T) {
 			target(invariant.TargetServes), status("403"), wrong("refused what another server allowed"), changed(invariant.ChangeOther))},
 		{"refused by a peer that runs", 0, with(whole, of("AuthorizedAlike"), passedOn, status("403"),
 			wrong("refused what another server allowed"))},
+		{"a node is refused by a peer that starts", 20, with(whole, of("AuthorizedAlike"), passedOn, status("403"),
+			wrong("a node was refused what another server allowed"), changed(invariant.ChangeCapable))},
+		{"a node is refused by the asked server", 46, with(whole, of("AuthorizedAlike"), status("403"),
+			wrong("a node was refused what another server allowed"))},
+		{"a user is refused by the asked server", 0, with(whole, of("AuthorizedAlike"), status("403"), wrong("refused what another server allowed"))},
+		{"servers cannot read discovery", 45, with(whole, changed(invariant.ChangeAsked), setUp(unread))},
+		{"servers cannot read discovery, and one is set up oddly", 45, with(whole, setUp("asked server: with a hat; "+unread))},
+		{"servers cannot read discovery, and merged discovery lacks something", 45, with(document, setUp(unread))},
+		{"servers cannot read discovery, and merged discovery lists too much", 0,
+			with(document, wrong("/apis lists what no server serves"), setUp(unread))},
+		{"servers cannot read discovery, and a peer answers 404", 0, with(whole, passedOn, target(invariant.TargetServes), setUp(unread))},
+		{"servers cannot read discovery, and pass nothing on", 45, with(flags, wrong("passes nothing on with the feature on"), setUp(unread))},
 		{"it goes round, of what was deleted", 23, with(whole, of("NoLoop"), passedOn, wrong("came back"), changed(invariant.ChangeDeletion))},
 		{"it goes round", 0, with(whole, of("NoLoop"), passedOn, wrong("came back"))},
 		{"an upgrade without a user", 25, with(whole, of("AnsweredAlike"), upgraded, passedOn, status("401"), wrong(otherAnswers))},

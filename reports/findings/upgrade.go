@@ -49,6 +49,7 @@ type Need string
 const (
 	NeedSubresources    Need = "subresources"     // the versions have a resource with different subresources
 	NeedCustomResources Need = "custom resources" // the cluster has custom resources or aggregated APIs
+	NeedNodeRights      Need = "node rights"      // the newer version gives kubelets rights that the older one does not
 )
 
 // Condition is what must happen, or be there, before a defect shows.
@@ -91,9 +92,9 @@ func (u *Upgrade) validate() error {
 		return fmt.Errorf("proxy %q; it is on, off, rollout or any", u.Proxy)
 	}
 	switch u.Needs {
-	case "", NeedSubresources, NeedCustomResources:
+	case "", NeedSubresources, NeedCustomResources, NeedNodeRights:
 	default:
-		return fmt.Errorf("needs %q; it is empty, %q or %q", u.Needs, NeedSubresources, NeedCustomResources)
+		return fmt.Errorf("needs %q; it is empty, %q, %q or %q", u.Needs, NeedSubresources, NeedCustomResources, NeedNodeRights)
 	}
 	if !slices.Contains(Conditions, u.Condition) {
 		return fmt.Errorf("condition %q; it is one of %q", u.Condition, Conditions)

@@ -14,6 +14,7 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
@@ -208,12 +209,18 @@ func trafficOf(c *sim.Case) scenario.Traffic {
 	return scenario.GeneralTraffic
 }
 
+// nodesShare is the share, in percent, of a kubelet's requests in the load if a case has any.
+const nodesShare = 5
+
 // planOf makes the plan. It checks only requests and faults, and not the subject.
 func planOf(c *sim.Case, pace Pace) *Plan {
 	p := &Plan{state: scenario.NewState(c.Servers), Plan: scenario.Plan{Servers: c.Servers, Bounds: search.Bounds, Pressure: leastPressure}}
 	for i, request := range c.Requests {
 		if request.Upgrade {
 			p.Traffic = scenario.UpgradeTraffic
+		}
+		if request.User == workload.Node {
+			p.Nodes = nodesShare
 		}
 		if request.Forged != "" {
 			p.refuse("request %d, %s: the load forges nothing", i+1, request)

@@ -208,7 +208,9 @@ var processActions = [kinds]scenario.Action{
 
 // administrations are actions of an administrator. Those with an effect in the simulator are more
 // frequent.
-var administrations = [...]scenario.Action{scenario.DeleteLease, scenario.DeleteLease, scenario.DeleteLease, scenario.CompactEtcd, scenario.DefragmentEtcd}
+var administrations = [...]scenario.Action{
+	scenario.DeleteLease, scenario.DeleteLease, scenario.WithdrawDiscovery, scenario.CompactEtcd, scenario.DefragmentEtcd,
+}
 
 // disturbLink adds a fault on the links between two servers.
 func (g *Generator) disturbLink(kind int) {

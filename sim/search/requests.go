@@ -83,6 +83,7 @@ func (g *Generator) request() sim.Request {
 	discovers := g.discovers && g.work(5) == 4
 	if !discovers && g.work(3) > 0 && g.aim(&r) {
 		g.vary(&r)
+		asNode(&r)
 		return r
 	}
 	r.After = delaysAfterStep[g.work(len(delaysAfterStep))]
@@ -105,7 +106,15 @@ func (g *Generator) request() sim.Request {
 	}
 	g.chooseTarget(&r)
 	g.vary(&r)
+	asNode(&r)
 	return r
+}
+
+// asNode lets a kubelet send what kubelets ask for and the reader of the load would ask for.
+func asNode(r *sim.Request) {
+	if r.User == workload.Reader && workload.AsNode(&r.Request) {
+		r.User = workload.Node
+	}
 }
 
 // vary gives a request unusual options, or a forged header.

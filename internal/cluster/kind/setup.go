@@ -40,6 +40,8 @@ func CheckPlan(plan scenario.Plan) error {
 			return refuse("lets a discovery document fail")
 		case s.Definition != nil && s.Definition.Aggregated:
 			return refuse("has an aggregated API, behind which no program of ours runs there")
+		case s.Action.Administers():
+			return refuse("acts as an administrator of etcd, leases or rights, on whom other programs of the cluster depend")
 		case s.AboutControllers():
 			return refuse("starts controllers, and a kind cluster has its own")
 		case s.AboutTests():

@@ -26,8 +26,8 @@ const (
 )
 
 // GrantDiscovery implements [cluster.Administrator]. It withdraws the right as people who harden a
-// cluster do: the binding of all authenticated users is changed, and kube-apiservers are told not to
-// restore it when they start.
+// cluster do: the binding of all authenticated users is changed, and kube-apiservers are told not
+// to restore it when they start.
 func (c *Cluster) GrantDiscovery(ctx context.Context, granted bool) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, administrationTimeout)
 	defer cancel()
