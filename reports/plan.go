@@ -38,6 +38,15 @@ type UpgradePlan struct {
 	Vanishes []PlanResource `json:"vanishes"`
 	// Preferred are the groups whose preferred version changes.
 	Preferred []PlanPreferred `json:"preferred"`
+	// FieldHarms are the fields that can do harm while both versions run, the worst first. They follow
+	// from Fields.
+	FieldHarms []PlanFieldHarm `json:"fieldHarms,omitempty"`
+	// Fields are the fields that the two versions treat differently, in kinds that both serve.
+	Fields []PlanField `json:"fields,omitempty"`
+	// Created are objects that only controllers of To create by themselves.
+	Created []PlanCreated `json:"created,omitempty"`
+	// Permissions are what a user without rights of its own may do at one version only.
+	Permissions []PlanPermission `json:"permissions,omitempty"`
 	// Everything are users of every resource that discovery lists.
 	Everything []PlanUser `json:"everything"`
 	// Protection has the configuration that was asked for first, and then usual ones.
@@ -78,6 +87,9 @@ type PlanResource struct {
 	Other []string `json:"other,omitempty"`
 	// Users: who is known to use it.
 	Users []PlanUser `json:"users,omitempty"`
+	// RefusedNodes are the verbs that this version permits a node, and that the other version refuses
+	// with 403 before it would pass the request on.
+	RefusedNodes []string `json:"refusedNodes,omitempty"`
 }
 
 // These are the values of [PlanResource.On].
@@ -117,6 +129,80 @@ type PlanPreferred struct {
 	From string `json:"from"`
 	// To: the same of the newer version.
 	To string `json:"to"`
+}
+
+// PlanFieldHarm is a field that can do harm, in all kinds that have it.
+type PlanFieldHarm struct {
+	// Path leads to the field from the specification of a pod, or from the object.
+	Path string `json:"path"`
+	// Kinds are the resources, in the plural.
+	Kinds []string `json:"kinds"`
+	// Harm: [PlanNeverSettles], [PlanStuck], [PlanLost] or [PlanDropped].
+	Harm string `json:"harm"`
+	// By is the version that drops the field.
+	By string `json:"by"`
+	// Gates are the feature gates without which the versions do not differ; empty if none is known.
+	Gates []string `json:"gates,omitempty"`
+	// Emulated is true if the versions do not differ where the newer server emulates the older one.
+	Emulated bool `json:"emulated,omitempty"`
+}
+
+// These are the values of [PlanFieldHarm.Harm].
+const (
+	// PlanNeverSettles: a controller copies the field into objects. A server drops it there, and keeps
+	// it in the object from which the controller copies.
+	PlanNeverSettles = "never settles"
+	// PlanStuck: a controller copies the field into objects, and a server does not accept them.
+	PlanStuck = "refused to controllers"
+	// PlanLost: whoever reads an object and writes it back loses the field.
+	PlanLost = "lost on update"
+	// PlanDropped: an object is accepted without the field.
+	PlanDropped = "dropped in silence"
+)
+
+// PlanField is a field that the two versions treat differently.
+type PlanField struct {
+	// Resource is group/version/resource.
+	Resource string `json:"resource"`
+	// Path leads to the field in an object.
+	Path string `json:"path"`
+	// Values are the values for which the versions differ; empty: all.
+	Values []string `json:"values,omitempty"`
+	// From and To: what each version does with the field when an object is created.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Update: what becomes of the field when an object of To is written back through From; empty if
+	// that was not tried.
+	Update string `json:"update,omitempty"`
+	// Gates are the feature gates without which the versions do not differ; empty if none is known.
+	Gates []string `json:"gates,omitempty"`
+	// Emulated is true if the versions do not differ where the newer server emulates the older one.
+	Emulated bool `json:"emulated,omitempty"`
+	// Copied is true if controllers copy the field into other objects.
+	Copied bool `json:"copied,omitempty"`
+}
+
+// PlanCreated are objects that only controllers of the newer version create by themselves.
+type PlanCreated struct {
+	// Resource is group/version/resource.
+	Resource string `json:"resource"`
+	// Names are those of the objects. A part that differs between clusters is *.
+	Names []string `json:"names"`
+	// By are the users that create them.
+	By []string `json:"by"`
+	// Only is true if the older version does not serve the resource.
+	Only bool `json:"only,omitempty"`
+}
+
+// PlanPermission is what a user without rights of its own may do at one version only.
+type PlanPermission struct {
+	// Who: "a node", "a service account" or "a user".
+	Who string `json:"who"`
+	// Kind is resource.group/subresource.
+	Kind string `json:"kind"`
+	// From and To are the verbs that only this version permits.
+	From []string `json:"from,omitempty"`
+	To   []string `json:"to,omitempty"`
 }
 
 // PlanProtection is what the Mixed Version Proxy does with a configuration of both versions.
@@ -178,6 +264,8 @@ type PlanHarm struct {
 	What string `json:"what"`
 	// Whom it harms.
 	Whom string `json:"whom"`
+	// Prevent is what was seen to prevent it; empty if nothing is known.
+	Prevent string `json:"prevent,omitempty"`
 	// Source: the recordings, findings or files from which this follows.
 	Source string `json:"source"`
 }

@@ -18,8 +18,10 @@ func hostilePlan() UpgradePlan {
 	resource := PlanResource{Group: h, Version: h, Resource: h, Subresource: h, On: PlanByDefault, Other: []string{h}, Users: users}
 	side := PlanSide{Version: h, Flags: []string{h}, Why: "w"}
 	return UpgradePlan{
-		From: h, To: h, SkewproofVersion: h, Sentence: "One. `code`", Notes: []string{h}, Harms: []PlanHarm{{h, h, h}}, Demands: []PlanDemand{{h, h, []string{h}, h}}, Comparison: []PlanChange{{h, h}}, Appears: []PlanResource{resource},
-		Vanishes:  []PlanResource{resource},
+		From: h, To: h, SkewproofVersion: h, Sentence: "One. `code`", Notes: []string{h}, Harms: []PlanHarm{{h, h, h, h}}, Demands: []PlanDemand{{h, h, []string{h}, h}}, Comparison: []PlanChange{{h, h}}, Appears: []PlanResource{resource},
+		Vanishes:   []PlanResource{resource},
+		FieldHarms: []PlanFieldHarm{{h, []string{h}, h, h, []string{h}, true}}, Fields: []PlanField{{h, h, []string{h}, h, h, h, []string{h}, true, true}},
+		Created: []PlanCreated{{h, []string{h}, []string{h}, true}}, Permissions: []PlanPermission{{h, h, []string{h}, []string{h}}},
 		Preferred: []PlanPreferred{{h, h, h}}, Everything: users,
 		Protection: []PlanProtection{{Configuration: "`" + h + "`", Asked: true, Old: side, New: side}},
 		Findings:   []PlanFinding{{Number: 1, Title: h, Servers: h, When: h, Deleted: h, Hangs: h, Noticed: h, Lasts: h}},

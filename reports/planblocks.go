@@ -85,7 +85,7 @@ func (p UpgradePlan) blocks() []planBlock {
 		for _, c := range p.Comparison {
 			changes = append(changes, prose(c.Change+": "+c.Text))
 		}
-		all = append(all, planBlock{Heading: "Harm with the Mixed Version Proxy, compared with servers without it", List: changes})
+		all = append(all, planBlock{Heading: "Harm with the Mixed Version Proxy, compared with servers without it", Detail: onlyWide, List: changes})
 	}
 	all = append(all, p.protectionBlock())
 	all = append(all, p.findingBlocks()...)
@@ -127,12 +127,17 @@ func (p UpgradePlan) firstScreen() []planBlock {
 	all = append(all, planBlock{Heading: "Servers and protection", List: servers})
 	var harms []planText
 	for _, h := range p.Harms {
-		harms = append(harms, prose(h.What+" Harms: "+h.Whom+". ("+h.Source+")"))
+		prevent := ""
+		if h.Prevent != "" {
+			prevent = " Prevented by: " + h.Prevent + "."
+		}
+		harms = append(harms, prose(h.What+" Harms: "+h.Whom+"."+prevent+" ("+h.Source+")"))
 	}
 	if len(harms) == 0 {
 		harms = []planText{prose("Nothing that is known, with these flags.")}
 	}
 	all = append(all, planBlock{Heading: "What can do harm", List: harms})
+	all = append(all, p.fieldBlocks()...)
 	var steps []planItem
 	for _, s := range p.Checklist {
 		code := append([]string{}, s.Commands...)
@@ -158,20 +163,23 @@ func (c PlanProtection) word() string {
 	return "Not protected"
 }
 
-// differences are what appears and vanishes: in brief a line for each group version.
+// differences are what appears and vanishes: in brief a list, by group version.
 func (p UpgradePlan) differences() (all []planBlock) {
+	brief := planBlock{Heading: "What appears and vanishes", Detail: onlyBrief}
 	for _, side := range []struct {
 		title, serves string
 		resources     []PlanResource
 		others        bool
 	}{{"What appears", "only " + p.To + " serves", p.Appears, false}, {"What vanishes", "only " + p.From + " serves", p.Vanishes, true}} {
 		if len(side.resources) == 0 {
-			all = append(all, planBlock{Heading: side.title, Text: prose("Nothing: there is no resource that " + side.serves + ".")})
+			brief.List = append(brief.List, prose("There is no resource that "+side.serves+"."))
 			continue
 		}
-		all = append(all, planBlock{Heading: side.title, Detail: onlyBrief, Text: byGroupVersion(side.resources, side.others)},
-			planBlock{Heading: side.title, Detail: onlyWide, Table: resourceTable(side.resources)})
+		brief.List = append(brief.List, append(prose(side.serves+": "), byGroupVersion(side.resources, side.others)...))
+		all = append(all, planBlock{Heading: side.title, Detail: onlyWide, Table: resourceTable(side.resources)})
 	}
+	all = append([]planBlock{brief}, all...)
+	all = append(all, p.skewBlocks()...)
 	if len(p.Preferred) > 0 {
 		table := planTable{Head: []string{"group", p.From, p.To}}
 		for _, g := range p.Preferred {
@@ -223,6 +231,9 @@ func byGroupVersion(resources []PlanResource, others bool) (all planText) {
 			text = append(text, planSpan{Text: ", "})
 		}
 		text = append(text, codes(name)...)
+		if len(r.RefusedNodes) > 0 {
+			text = append(text, planSpan{Text: " (nodes get 403)"})
+		}
 		if others && len(r.Other) > 0 {
 			text = append(append(append(text, planSpan{Text: " (there in "}), codes(r.Other...)...), planSpan{Text: ")"})
 		}
@@ -264,6 +275,9 @@ func resourceTable(resources []PlanResource) *planTable {
 				users = append(users, planSpan{Text: " ("}, planSpan{u.Source, true}, planSpan{Text: ")"})
 			}
 		}
+		if len(r.RefusedNodes) > 0 {
+			users = append(users, planSpan{Text: "; the other version answers nodes 403: " + strings.Join(r.RefusedNodes, ", ")})
+		}
 		table.Rows = append(table.Rows, []planText{codes(r.Name()), prose(r.On), other, users})
 	}
 	return &table
@@ -286,8 +300,8 @@ func (p UpgradePlan) protectionBlock() planBlock {
 	return planBlock{Heading: "Protection by the Mixed Version Proxy", Detail: onlyWide, Table: &table}
 }
 
-// findingBlocks are the defects, grouped by their condition: in brief the titles of those that can
-// delete something, and the numbers of the others.
+// findingBlocks are the defects, grouped by their condition: in brief their numbers, and the titles
+// of those that can delete something under the first condition.
 func (p UpgradePlan) findingBlocks() (all []planBlock) {
 	const heading = "Known defects that apply"
 	if len(p.Findings) == 0 {
@@ -300,22 +314,23 @@ func (p UpgradePlan) findingBlocks() (all []planBlock) {
 		table.Rows = append(table.Rows, []planText{title, prose("at " + f.Servers + ", " + f.Flags + ", " + f.Condition),
 			prose(f.When), prose(f.Deleted), prose(f.Hangs), prose(f.Noticed), prose(f.Lasts)})
 		first := i == 0 || p.Findings[i-1].Condition != f.Condition
-		switch {
-		case first && f.Harms:
-			title = append(prose(f.Condition+", can delete: "), title...)
+		separator := ", "
+		switch kind := "wrong answers: "; {
 		case first:
-			title = prose(fmt.Sprintf("%s, wrong answers: %d", f.Condition, f.Number))
-		case f.Harms:
-			title = append(planText{{Text: "; "}}, title...)
-		case p.Findings[i-1].Harms:
-			title = prose(fmt.Sprintf("; wrong answers: %d", f.Number))
-		default:
-			title = prose(fmt.Sprintf(", %d", f.Number))
+			if f.Harms {
+				kind = "can delete: "
+			}
+			lines, separator = append(lines, nil), f.Condition+", "+kind
+		case f.Harms != p.Findings[i-1].Harms:
+			separator = "; " + kind
 		}
-		if first {
-			lines = append(lines, nil)
+		if !f.Harms || len(lines) > 1 {
+			title = prose(fmt.Sprint(f.Number))
+		} else if !first {
+			separator = "; "
 		}
-		lines[len(lines)-1] = append(lines[len(lines)-1], title...)
+		last := &lines[len(lines)-1]
+		*last = append(append(*last, planSpan{Text: separator}), title...)
 	}
 	return []planBlock{{Heading: heading, Detail: onlyBrief, List: lines}, {Heading: heading, Detail: onlyWide, Table: &table}}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -46,9 +48,13 @@ func newPlan() *cobra.Command {
 		Long: `Say what an upgrade of the kube-apiservers from one version to another changes, what protects clients while both versions
 run, which known defects apply, and what to do in which order. The plan contacts no cluster and, without --rehearse, starts nothing.
 
-It reads recordings of what real kube-apiservers serve, and of their flags and feature gates. --record starts the kube-apiserver of a
-version in a sandbox, once with every API on and once with the defaults, and builds a program that writes its flags. Later plans read this
-recording.
+It reads recordings of what real kube-apiservers serve and permit, of what their controllers create by themselves, and of flags and feature
+gates. --record starts the kube-apiserver of a version in a sandbox, with every API on and with the defaults, then kube-controller-manager of
+that version for a minute, and builds a program that writes the flags. Later plans read this recording.
+
+--record-fields compares how two versions treat the fields of objects: it starts one kube-apiserver of each version on one etcd in a sandbox,
+and sends thousands of objects to both. --resources compares only some resources, writes the result to the standard output, and records
+nothing.
 
 --config reads the flags and the version of your kube-apiservers from a file: from kubeadm's ClusterConfiguration and InitConfiguration, from
 a static pod of kube-apiserver, or from a configuration of k3s or RKE2. --flags-from reads them from a command line as well, such as
@@ -65,7 +71,8 @@ Exit code 0: every server starts with these flags; 1: some server does not start
   ps -o args= -C kube-apiserver | skewproof plan --from v1.36.3 --to v1.37.1 --flags-from -
   skewproof plan --from v1.36.3 --to v1.37.1 --peer-ca-file /etc/kubernetes/pki/ca.crt -o markdown
   skewproof plan --from v1.36.3 --to v1.37.1 --rehearse -o html > plan.html
-  skewproof plan --record v1.38.0 --binary kube-apiserver@v1.38.0=PATH`,
+  skewproof plan --record v1.38.0 --binary kube-apiserver@v1.38.0=PATH
+  skewproof plan --record-fields --from v1.36.3 --to v1.37.1`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
@@ -89,6 +96,9 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 			write, ok := planForms[form]
 			if !ok {
 				return usage("-o %q: want text, wide, markdown, html or json", form)
+			}
+			if len(only) > 0 {
+				return usage("--resources is about what is compared; give --record-fields, too")
 			}
 			if out != "" && !rehearsed {
 				return usage("--out is the directory of the runs of --rehearse; give that, too")
@@ -130,7 +140,7 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 	flags.StringVar(&out, "out", "", "with --rehearse: directory for the runs (default _out/rehearsal-TIME)")
 	flags.StringVar(&version, "record", "", "record what this version serves")
 	flags.BoolVar(&fields, "record-fields", false, "record the fields that --from and --to treat differently")
-	flags.StringSliceVar(&only, "resources", nil, "with --record-fields: only these resources, such as pods,services; the result is printed and not recorded")
+	flags.StringSliceVar(&only, "resources", nil, "with --record-fields: compare only these resources, such as pods,services")
 	flags.StringVar(&dir, "documents", "",
 		"directory of recordings, in addition to those of released versions (default skewproof/recorded in the user's cache directory)")
 	flags.Var(&own, "binary", "with --record: a kube-apiserver of your own, as kube-apiserver@VERSION=PATH")
@@ -292,9 +302,19 @@ func recordFlags(ctx context.Context, version, dir string, progress io.Writer) e
 
 // recordFields records the fields that two versions treat differently.
 func recordFields(ctx context.Context, from, to, dir string, only []string, own binaries.Overrides, out, progress io.Writer) error {
-	table, err := run.Fields{Resources: only}.Compare(ctx, from, to, own, progress)
+	asked := run.Fields{Resources: only}
+	var err error
+	if asked.Gates, err = gates.Flips(from, to, dir); err != nil && !errors.Is(err, recorded.ErrNoFlags) {
+		return err
+	}
+	table, err := asked.Compare(ctx, from, to, own, progress)
 	if err != nil {
 		return fmt.Errorf("compare the fields of %s and %s: %w", from, to, err)
+	}
+	if len(only) > 0 {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(table)
 	}
 	if err := recorded.WriteFields(dir, table); err != nil {
 		return err

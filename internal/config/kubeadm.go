@@ -30,8 +30,10 @@ var kubeadmFields = map[string]string{
 	"apiServer": "extraArgs extraVolumes extraEnvs certSANs timeoutForControlPlane",
 	"InitConfiguration": "apiVersion kind bootstrapTokens dryRun nodeRegistration localAPIEndpoint certificateKey skipPhases patches " +
 		"timeouts",
-	"localAPIEndpoint": "advertiseAddress bindPort",
-	"patches":          "directory",
+	"JoinConfiguration": "apiVersion kind dryRun nodeRegistration caCertPath discovery controlPlane skipPhases patches timeouts",
+	"controlPlane":      "localAPIEndpoint certificateKey",
+	"localAPIEndpoint":  "advertiseAddress bindPort",
+	"patches":           "directory",
 }
 
 // kubeadmFile collects what the documents of a kubeadm configuration say.
@@ -88,7 +90,9 @@ func (r *reader) kubeadmDocument(kind, version string, raw []byte) error {
 	case "ClusterConfiguration":
 		return r.cluster(raw)
 	case "InitConfiguration":
-		return r.node(raw)
+		return r.node(kind, raw)
+	case "JoinConfiguration":
+		return r.node(kind, raw)
 	}
 	return nil // about something else
 }
@@ -147,19 +151,36 @@ func (r *reader) cluster(raw []byte) error {
 	return nil
 }
 
-// node reads what the file says about one node.
-func (r *reader) node(raw []byte) error {
-	all, err := r.object("InitConfiguration", raw)
+// node reads what the file says about one node. If it has both kinds of documents, the
+// InitConfiguration wins.
+func (r *reader) node(kind string, raw []byte) error {
+	all, err := r.object(kind, raw)
 	if err != nil {
 		return err
 	}
-	endpoint, err := r.object("localAPIEndpoint", all["localAPIEndpoint"])
+	of := all
+	if kind == "JoinConfiguration" {
+		if of, err = r.object("controlPlane", all["controlPlane"]); err != nil {
+			return err
+		}
+		if len(of) == 0 {
+			r.note("%s.controlPlane is empty: the node that joins gets no kube-apiserver. The document was not read.", kind)
+			return nil
+		}
+	}
+	endpoint, err := r.object("localAPIEndpoint", of["localAPIEndpoint"])
 	if err != nil {
 		return err
 	}
+	var advertise, directory string
 	patches, err := r.object("patches", all["patches"])
-	return errors.Join(err, scalar("localAPIEndpoint.advertiseAddress", endpoint["advertiseAddress"], &r.Advertise),
-		scalar("patches.directory", patches["directory"], &r.Patches))
+	err = errors.Join(err, scalar("localAPIEndpoint.advertiseAddress", endpoint["advertiseAddress"], &advertise),
+		scalar("patches.directory", patches["directory"], &directory))
+	if kind == "JoinConfiguration" && slices.Contains(r.kubeadm.seen, "InitConfiguration") {
+		advertise, directory = cmp.Or(r.Advertise, advertise), cmp.Or(r.Patches, directory)
+	}
+	r.Advertise, r.Patches = cmp.Or(advertise, r.Advertise), cmp.Or(directory, r.Patches)
+	return err
 }
 
 // finish adds the flags that kubeadm adds and that matter for peers, unless the file replaces them.

@@ -20,6 +20,7 @@ type trial struct {
 	answers [2]Answer
 	// supports are the values that a server offered instead of the one at the tested path.
 	supports []string
+	last     string // the last refusal
 	folded   bool
 }
 
@@ -42,6 +43,7 @@ func (s *sweep) try(ctx context.Context, r Resource, a *attempt) (best trial, er
 		return best, context.Cause(ctx)
 	}
 	var supports []string
+	last := ""
 	for round := range maxRepairs {
 		t := trial{object: a.object}
 		if t.answers, err = s.send(ctx, r, a.object, http.MethodPost, true); err != nil {
@@ -55,6 +57,7 @@ func (s *sweep) try(ctx context.Context, r Resource, a *attempt) (best trial, er
 			if t.answers[i].OK() {
 				continue
 			}
+			last = t.answers[i].Refusal.Message
 			if details := t.answers[i].Refusal.Details; details != nil {
 				for _, cause := range details.Causes {
 					if cause.Type == metav1.CauseTypeFieldValueNotSupported && a.target != nil && slices.Equal(fieldPlace(cause.Field), a.target) {
@@ -69,7 +72,7 @@ func (s *sweep) try(ctx context.Context, r Resource, a *attempt) (best trial, er
 		}
 	}
 	slices.Sort(supports)
-	best.supports = slices.Compact(supports)
+	best.last, best.supports = last, slices.Compact(supports)
 	return best, nil
 }
 
@@ -101,6 +104,9 @@ func (s *sweep) difference(ctx context.Context, n *node, t trial) (different map
 			of[i] = map[string]string{}
 			if a.OK() {
 				o := merge(a.Object, tree{})
+				for _, name := range s.data.Skipped {
+					delete(o, name)
+				}
 				if meta, ok := o["metadata"].(tree); ok {
 					o["metadata"] = maps.Clone(meta)
 					for _, name := range []string{"uid", "creationTimestamp", "resourceVersion", "managedFields"} {
@@ -116,13 +122,19 @@ func (s *sweep) difference(ctx context.Context, n *node, t trial) (different map
 		return of
 	}
 	first := leaves(t.answers)
-	for key := range first[0] {
-		different[key] = first[0][key] != first[1][key]
+	for _, side := range first {
+		for key := range side {
+			different[key] = first[0][key] != first[1][key]
+		}
 	}
-	for key := range first[1] {
-		different[key] = first[0][key] != first[1][key]
-	}
-	maps.DeleteFunc(different, func(key string, differs bool) bool { return !differs || n.inherited[key] })
+	maps.DeleteFunc(different, func(key string, differs bool) bool {
+		place := placeOf(key)
+		older, inOlder := get(t.answers[0].Object, place)
+		newer, inNewer := get(t.answers[1].Object, place)
+		_, sent := get(t.object, place)
+		return !differs || n.inherited[key] && !(sent && under(place, n.place)) ||
+			inOlder && inNewer && (isContainer(older) || isContainer(newer)) // what is in it differs
+	})
 	for i := 0; i < maxRepeats && len(different) > 0; i++ {
 		answers, err := s.send(ctx, n.Resource, t.object, http.MethodPost, true)
 		if err != nil {
@@ -134,6 +146,14 @@ func (s *sweep) difference(ctx context.Context, n *node, t trial) (different map
 		})
 	}
 	return different, nil
+}
+
+func isContainer(value any) bool {
+	switch value.(type) {
+	case tree, []any:
+		return true
+	}
+	return false
 }
 
 // warning begins the key of a warning among the places of an object.
@@ -161,12 +181,12 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string, judg
 		sides[i] = side
 	}
 	field := recorded.FieldSkew{GVR: n.GVR, Kind: n.Kind, Path: n.path, Values: []string{value}, Copied: n.copied, Older: sides[0], Newer: sides[1]}
-	found := func(field recorded.FieldSkew, place []string) {
-		n.found = append(n.found, Case{resource: n.Resource, object: t.object, place: place, field: field})
+	note := func(field recorded.FieldSkew, place []string) {
+		n.found = append(n.found, found{node: *n, object: t.object, place: place, accepted: t.accepted(), value: value, field: field})
 	}
 	if t.accepted() < 2 {
 		t.folded = value == recorded.FieldOne
-		found(field, n.place)
+		note(field, n.place)
 		return nil
 	}
 	different, err := s.difference(ctx, n, *t)
@@ -198,7 +218,7 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string, judg
 		}
 		place = topmost(place, t.answers)
 		if _, was := get(t.object, place); under(place, n.place) && !was {
-			found(s.defaulted(n, place, value, t.answers), place)
+			note(s.defaulted(n, place, value, t.answers), place)
 			continue
 		}
 		_, path := n.root.at(s.schemas, place)
@@ -213,12 +233,12 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string, judg
 		}
 	}
 	if differs {
-		found(field, n.place)
+		note(field, n.place)
 	}
 	if value == recorded.FieldOne || value == recorded.FieldAbsent {
-		t.folded = outcomes && (sides[0].Outcome == recorded.FieldDropped || sides[1].Outcome == recorded.FieldDropped)
-		n.inherited = maps.Clone(n.inherited)
-		maps.Copy(n.inherited, different)
+		t.folded = differs && (sides[0].Outcome == recorded.FieldDropped || sides[1].Outcome == recorded.FieldDropped)
+		n.below = maps.Clone(n.inherited)
+		maps.Copy(n.below, different)
 	}
 	return nil
 }
@@ -228,7 +248,7 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string, judg
 func (s *sweep) defaulted(n *node, place []string, value string, answers [2]Answer) recorded.FieldSkew {
 	of, path := n.root.at(s.schemas, place)
 	field := recorded.FieldSkew{GVR: n.GVR, Kind: n.Kind, Path: path, Values: []string{recorded.FieldAbsent}, Copied: n.copied}
-	if value != recorded.FieldOne && value != recorded.FieldAbsent {
+	if n.of.shape() == text && value != recorded.FieldOne && value != recorded.FieldZero {
 		field.Values = append(field.Values, n.path+": "+value)
 	}
 	for i, side := range []*recorded.FieldSide{&field.Older, &field.Newer} {
@@ -255,9 +275,9 @@ func topmost(place []string, answers [2]Answer) []string {
 // settle joins the differences that were found at a path with several values, and notes them. tried
 // are all values that a server accepted.
 func (s *sweep) settle(n *node, tried []string) {
-	var joined []Case
+	var joined []found
 	for _, c := range n.found {
-		same := func(of Case) bool {
+		same := func(of found) bool {
 			a, b := of.field, c.field
 			alike := b.Older.Outcome == b.Newer.Outcome // such as a warning about a value that nobody stores
 			return a.Path == b.Path && (alike || a.Older.Outcome == b.Older.Outcome && a.Newer.Outcome == b.Newer.Outcome)
@@ -268,6 +288,13 @@ func (s *sweep) settle(n *node, tried []string) {
 			joined = append(joined, c)
 		}
 	}
+	dropped := slices.ContainsFunc(joined, func(c found) bool { // then an empty value says nothing more
+		return c.field.Path == n.path && slices.Contains(c.field.Values, recorded.FieldOne) &&
+			(c.field.Older.Outcome == recorded.FieldDropped || c.field.Newer.Outcome == recorded.FieldDropped)
+	})
+	joined = slices.DeleteFunc(joined, func(c found) bool {
+		return dropped && c.field.Path == n.path && slices.Equal(c.field.Values, []string{recorded.FieldZero})
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range joined {
@@ -277,7 +304,10 @@ func (s *sweep) settle(n *node, tried []string) {
 		}
 		s.cases = append(s.cases, c)
 	}
-	if len(joined) > 0 && n.home != "" { // for other kinds with the same definition
+	stored := func(c found) bool {
+		return c.field.Older.Outcome != recorded.FieldDropped || c.field.Newer.Outcome != recorded.FieldDropped
+	}
+	if slices.ContainsFunc(joined, stored) && n.home != "" { // for other kinds with the same definition
 		if s.differs[n.home] == nil {
 			s.differs[n.home] = map[string]bool{}
 		}

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -50,6 +51,11 @@ type data struct {
 	Objects map[string]tree `json:"objects"`
 	// Companions are values that another field needs, by definition and then by field.
 	Companions map[string]map[string]tree `json:"companions"`
+	// Prerequisites are objects that others need.
+	Prerequisites []struct {
+		Resource
+		Object tree `json:"object"`
+	} `json:"prerequisites"`
 	// DryRunOnly are resources or groups whose objects would affect other requests.
 	DryRunOnly []string `json:"dryRunOnly"`
 	// NotTried are paths that cannot be set on create, with the reason, by resource.
@@ -70,11 +76,20 @@ type Side struct {
 	Schemas Schemas
 }
 
-// Case is an object that showed a difference. It can be sent again.
-type Case struct {
-	resource Resource
+// Found are the differences between two releases.
+type Found struct {
+	Table recorded.FieldTable
+	sweep *sweep
+	cases []found // of the same length as Table.Fields
+}
+
+// found is an object that showed a difference. It can be sent again.
+type found struct {
+	node     node
 	object   any
 	place    []string
+	accepted int // by how many servers
+	value    string
 	field    recorded.FieldSkew
 }
 
@@ -87,23 +102,27 @@ type sweep struct {
 	slots   chan struct{} // one for each object under way
 
 	mu      sync.Mutex
-	cases   []Case
+	cases   []found
 	counts  recorded.FieldCounts
-	refused map[string][]string
-	untried map[string][]string
+	refused map[string]map[string]string
+	untried map[string]map[string]string
 	differs map[string]map[string]bool // by definition: the paths in it that differed in its home
 }
 
 // workers is how many objects are under way. Servers on two processors have no use for more.
 const workers = 8
 
-// Sweep compares two releases, the older one first, in all resources. It reports the cases, from
-// which [Table] makes the table, with its counts.
-func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func(format string, args ...any)) ([]Case, recorded.FieldTable, error) {
+// Sweep compares two releases, the older one first, in all resources.
+func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func(format string, args ...any)) (*Found, error) {
 	s := &sweep{sides: sides, schemas: [2]Schemas{sides[0].Schemas, sides[1].Schemas}, slots: make(chan struct{}, workers),
-		refused: map[string][]string{}, untried: map[string][]string{}, differs: map[string]map[string]bool{}}
+		refused: map[string]map[string]string{}, untried: map[string]map[string]string{}, differs: map[string]map[string]bool{}}
 	if err := json.Unmarshal(dataFile, &s.data); err != nil {
-		return nil, recorded.FieldTable{}, fmt.Errorf("read the data of the sweep: %w", err)
+		return nil, fmt.Errorf("read the data of the sweep: %w", err)
+	}
+	for _, p := range s.data.Prerequisites {
+		if _, err := s.send(ctx, p.Resource, p.Object, http.MethodPost, false); err != nil {
+			return nil, err
+		}
 	}
 	isHome := func(r Resource) bool { return slices.Contains(slices.Collect(maps.Values(s.data.Homes)), r.String()) }
 	for _, homes := range []bool{true, false} { // other kinds need what was found there
@@ -116,27 +135,37 @@ func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func
 			}
 		}
 		if err := group.Wait(); err != nil {
-			return nil, recorded.FieldTable{}, err
+			return nil, err
 		}
 		status("%d paths are compared, %d are left out, %d differences so far", s.counts.Judged, s.counts.RefusedAlike+s.counts.NotTried, len(s.cases))
 	}
 	order := func(r history.GVR) int {
 		return slices.IndexFunc(resources, func(of Resource) bool { return of.GVR == r })
 	}
-	slices.SortStableFunc(s.cases, func(a, b Case) int {
+	slices.SortStableFunc(s.cases, func(a, b found) int {
 		return cmp.Or(cmp.Compare(order(a.field.GVR), order(b.field.GVR)), cmp.Compare(a.field.Path, b.field.Path),
 			slices.Compare(a.field.Values, b.field.Values))
 	})
-	for _, paths := range []map[string][]string{s.refused, s.untried} {
-		for _, of := range paths {
-			slices.Sort(of)
+	f := &Found{sweep: s, Table: recorded.FieldTable{
+		From: sides[0].Version, To: sides[1].Version, Counts: s.counts, Fields: []recorded.FieldSkew{}, RefusedAlike: s.refused, NotTried: s.untried,
+	}}
+	own := func(of found, path string) bool {
+		return slices.ContainsFunc(s.cases, func(c found) bool { return c.field.GVR == of.field.GVR && c.field.Path == path })
+	}
+	for _, c := range s.cases { // without what is only the difference of another path
+		for _, side := range []*recorded.FieldSide{&c.field.Older, &c.field.Newer} {
+			side.Elsewhere = slices.DeleteFunc(side.Elsewhere, func(path string) bool { return own(c, path) })
+			if side.Outcome == recorded.FieldDefaulted && side.Stored == nil && len(side.Elsewhere) == 0 {
+				side.Outcome = recorded.FieldStored
+			}
 		}
+		if a, b := c.field.Older, c.field.Newer; a.Outcome == b.Outcome && a.Says == b.Says && string(a.Stored) == string(b.Stored) &&
+			len(a.Elsewhere)+len(b.Elsewhere) == 0 {
+			continue
+		}
+		f.cases, f.Table.Fields = append(f.cases, c), append(f.Table.Fields, c.field)
 	}
-	table := recorded.FieldTable{From: sides[0].Version, To: sides[1].Version, Counts: s.counts, RefusedAlike: s.refused, NotTried: s.untried}
-	for _, c := range s.cases {
-		table.Fields = append(table.Fields, c.field)
-	}
-	return s.cases, table, nil
+	return f, nil
 }
 
 // node is a path of a kind.
@@ -146,17 +175,18 @@ type node struct {
 	of     pair
 	place  []string // in the object
 	path   string   // for people
+	parent string   // the definition that it is in
 	within []string // the definitions around it, so that the walk ends
 	copied bool     // it is inside a template
 	// bases are objects in which the path can be set, the more likely one first.
 	bases []any
-	// inherited are the differences that the object has without this path.
-	inherited map[string]bool
+	// inherited are the differences that the object has without this path, and below those with it.
+	inherited, below map[string]bool
 	// home is the definition around it that has a home, and at is where its path begins.
 	home string
 	at   int
 	// found are the differences at this path.
-	found []Case
+	found []found
 	// untried is why nothing is sent.
 	untried string
 }
@@ -164,13 +194,13 @@ type node struct {
 const namespace = "default"
 
 func (s *sweep) kind(ctx context.Context, r Resource) error {
-	n := node{Resource: r, inherited: map[string]bool{}, untried: s.data.NotTried[r.String()][""]}
+	n := node{Resource: r, inherited: map[string]bool{}, below: map[string]bool{}, untried: s.data.NotTried[r.String()][""]}
 	for i, schemas := range s.schemas {
 		n.root.name, n.root.side[i] = schemas.resolve(schemas.kind(r.GVR, r.Kind))
 	}
 	n.of = n.root
 	if !n.root.known() {
-		return s.note(&n, s.untried, &s.counts.NotTried)
+		return s.note(&n, "neither OpenAPI document has the kind", s.untried, &s.counts.NotTried)
 	}
 	smallest, _ := s.smallest(n.root, 0).(tree)
 	first := merge(tree{"metadata": tree{"name": "skewproof"}}, merge(smallest, s.data.Objects[r.String()]))
@@ -182,14 +212,12 @@ func (s *sweep) kind(ctx context.Context, r Resource) error {
 			return err
 		}
 		if !t.answers[0].OK() && !t.answers[1].OK() {
-			n.untried = t.answers[1].Refusal.Message
-			s.mu.Lock()
-			s.untried[r.String()] = append(s.untried[r.String()], "(object): "+n.untried)
-			s.mu.Unlock()
+			n.untried = "no smallest object: " + t.last
 		} else if err := s.judge(ctx, &n, &t, recorded.FieldAbsent, nil); err != nil {
 			return err
 		}
 		s.settle(&n, nil)
+		n.inherited = n.below
 		first = t.object.(tree)
 	}
 	n.bases = []any{first}
@@ -199,8 +227,14 @@ func (s *sweep) kind(ctx context.Context, r Resource) error {
 
 // merge returns an object with the fields of another one, which win.
 func merge(into, from tree) tree {
-	into = maps.Clone(into)
+	if into = maps.Clone(into); into == nil {
+		into = tree{}
+	}
 	for name, value := range from {
+		if value == nil { // it is left out
+			delete(into, name)
+			continue
+		}
 		old, wasTree := into[name].(tree)
 		if of, ok := value.(tree); ok && wasTree {
 			into[name] = merge(old, of)
@@ -211,12 +245,16 @@ func merge(into, from tree) tree {
 	return into
 }
 
-func (s *sweep) note(n *node, paths map[string][]string, count *int) error {
+// note counts a path, and says why it is not judged.
+func (s *sweep) note(n *node, why string, paths map[string]map[string]string, count *int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*count++
 	if paths != nil {
-		paths[n.String()] = append(paths[n.String()], n.path)
+		if paths[n.String()] == nil {
+			paths[n.String()] = map[string]string{}
+		}
+		paths[n.String()][n.path] = why
 	}
 	return nil
 }
@@ -225,12 +263,13 @@ func (s *sweep) note(n *node, paths map[string][]string, count *int) error {
 func (s *sweep) children(ctx context.Context, n node) {
 	visit := func(child node, name, path string) {
 		child.Resource, child.root, child.place = n.Resource, n.root, append(slices.Clone(n.place), name)
-		child.path = n.path + path
+		child.path, child.parent = n.path+path, n.of.name
 		if child.of.known() {
 			s.group.Go(func() error { return s.visit(ctx, child) })
 		}
 	}
 	child := n
+	child.found = nil
 	if child.of.name != "" {
 		child.within = append(slices.Clone(n.within), n.of.name)
 	}
@@ -266,7 +305,7 @@ func (s *sweep) visit(ctx context.Context, n node) error {
 	if why := s.data.NotTried[n.String()][n.path]; why != "" {
 		n.untried = why
 	}
-	if s.data.Homes[n.of.name] != "" && n.home == "" {
+	if s.data.Homes[n.of.name] != "" && (n.home == "" || s.data.Homes[n.home] == n.String()) {
 		n.home, n.at = n.of.name, len(n.path)
 	}
 	if n.home != "" && s.data.Homes[n.home] != n.String() {
@@ -280,7 +319,7 @@ func (s *sweep) visit(ctx context.Context, n node) error {
 	}
 	shape := n.of.shape()
 	if n.untried != "" {
-		if err := s.note(&n, s.untried, &s.counts.NotTried); err != nil {
+		if err := s.note(&n, n.untried, s.untried, &s.counts.NotTried); err != nil {
 			return err
 		}
 		s.children(ctx, n)
@@ -313,6 +352,12 @@ func (s *sweep) wanted(definition, path string) (differed, leads bool) {
 func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 	shape := n.of.shape()
 	judged, bases, tried := false, n.bases, []string{}
+	if with, ok := s.data.Companions[n.parent][n.place[len(n.place)-1]]; ok {
+		above := n.place[:len(n.place)-1]
+		beside, _ := get(bases[0], above)
+		around, _ := beside.(tree)
+		bases = append([]any{s.set(bases[0], n.root, above, merge(around, with))}, bases...)
+	}
 	set := func(value any, label string, fixed bool) (t trial, err error) {
 		for i, base := range bases {
 			a := attempt{object: s.set(base, n.root, n.place, value), root: n.root, target: n.place, fixed: fixed, tried: map[string]int{}}
@@ -335,7 +380,21 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 		return t, err
 	}
 	members := n.of.members()
-	one, err := set(s.smallest(n.of, 0), recorded.FieldOne, len(members) > 0)
+	first := s.smallest(n.of, 0)
+	if with, ok := s.data.Companions[n.parent][n.place[len(n.place)-1]][n.place[len(n.place)-1]]; ok {
+		first = with
+	}
+	n.below = n.inherited
+	now, has := get(bases[0], n.place)
+	if has && isContainer(now) {
+		first = now
+	}
+	one, err := set(first, recorded.FieldOne, len(members) > 0)
+	if has && err == nil && one.accepted() == 0 { // the value that the object around it was accepted with
+		supports, last := one.supports, one.last
+		one, err = set(now, recorded.FieldOne, true)
+		one.supports, one.last = supports, last
+	}
 	if err != nil {
 		return false, err
 	}
@@ -347,12 +406,13 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 			return false, err
 		}
 	}
-	if _, err := set(zero(shape), recorded.FieldZero, true); err != nil {
+	if _, err := set(n.of.zero(), recorded.FieldZero, true); err != nil {
 		return false, err
 	}
 	s.settle(n, tried)
+	n.inherited = n.below
 	if !judged {
-		return false, s.note(n, s.refused, &s.counts.RefusedAlike)
+		return false, s.note(n, one.last, s.refused, &s.counts.RefusedAlike)
 	}
 	if one.accepted() > 0 {
 		n.bases = []any{one.object} // and, if a repair is in the way of a path below, one without repairs
@@ -360,5 +420,5 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 			n.bases = append(n.bases, plain)
 		}
 	}
-	return one.folded, s.note(n, nil, &s.counts.Judged)
+	return one.folded, s.note(n, "", nil, &s.counts.Judged)
 }

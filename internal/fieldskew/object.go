@@ -55,7 +55,7 @@ func get(value any, place []string) (any, bool) {
 }
 
 // put returns a copy of a value with another value at a place. Where the way to it is missing, or
-// is something else, it calls make for the smallest value there.
+// is something else, smallest says what to put there; nil means an empty object.
 func put(value any, place []string, at int, to any, smallest func(place []string) any) any {
 	if at == len(place) {
 		return clone(to)
@@ -64,7 +64,9 @@ func put(value any, place []string, at int, to any, smallest func(place []string
 	switch value.(type) {
 	case tree, []any:
 	default:
-		value = smallest(place[:at])
+		if value = (tree{}); smallest != nil {
+			value = smallest(place[:at])
+		}
 	}
 	switch v := value.(type) {
 	case tree:
@@ -105,7 +107,7 @@ func remove(value any, place []string) any {
 	default:
 		return value
 	}
-	return put(value, place[:len(place)-1], 0, above, func([]string) any { return nil })
+	return put(value, place[:len(place)-1], 0, above, nil)
 }
 
 // flatten lists the leaves of a value by their places, joined as in a JSON pointer. Empty objects
@@ -234,11 +236,17 @@ func (s *sweep) candidates(p pair) (all []any) {
 }
 
 // zero is the zero value of a schema.
-func zero(of shape) any {
-	switch of {
+func (p pair) zero() any {
+	switch p.shape() {
 	case list:
 		return []any{}
 	case text:
+		switch s := p.either(); {
+		case s.Format == "int-or-string" || isTrue(s, "x-kubernetes-int-or-string"):
+			return float64(0)
+		case len(s.OneOf) > 0: // a quantity
+			return "0"
+		}
 		return ""
 	case whole, decimal:
 		return float64(0)

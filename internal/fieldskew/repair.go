@@ -1,6 +1,8 @@
 package fieldskew
 
 import (
+	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 
@@ -8,7 +10,7 @@ import (
 )
 
 // maxRepairs bounds how often one object is changed, in the hope that both servers accept it.
-const maxRepairs = 12
+const maxRepairs = 24
 
 // attempt is an object on its way to being accepted.
 type attempt struct {
@@ -16,8 +18,9 @@ type attempt struct {
 	root   pair
 	target []string // the place that is tested; nil for the whole object
 	// fixed means that the value at the target is what is tested, and must not be changed.
-	fixed bool
-	tried map[string]int // how many candidates were tried, by the place
+	fixed  bool
+	tried  map[string]int // how many candidates were tried, by the place
+	before any            // the object before something beside the target was removed
 }
 
 // repair changes the object as a refusal says. It reports whether it changed something.
@@ -31,6 +34,9 @@ func (s *sweep) repair(a *attempt, refusal metav1.Status) (changed bool) {
 			continue
 		}
 		of, _ := a.root.at(s.schemas, place)
+		if item := of.item(s.schemas); of.shape() == list && item.shape() == text && cause.Type != metav1.CauseTypeFieldValueRequired {
+			of, place = item, append(place, "0")
+		}
 		if !of.known() {
 			continue
 		}
@@ -43,9 +49,11 @@ func (s *sweep) repair(a *attempt, refusal metav1.Status) (changed bool) {
 		case !present && cause.Type == metav1.CauseTypeFieldValueRequired:
 			changed = s.put(a, place, s.smallest(of, 0)) || changed
 		case !present:
-		case cause.Type == "FieldValueForbidden":
+		case cause.Type == "FieldValueForbidden": // it, or something beside it
 			if !under(a.target, place) {
 				a.object, changed = remove(a.object, place), true
+			} else {
+				changed = s.alone(a, place) || changed
 			}
 		case shape == object && (cause.Type == metav1.CauseTypeFieldValueRequired || cause.Type == metav1.CauseTypeFieldValueInvalid):
 			changed = s.member(a, place, of) || changed
@@ -53,7 +61,7 @@ func (s *sweep) repair(a *attempt, refusal metav1.Status) (changed bool) {
 			if cause.Type == metav1.CauseTypeFieldValueRequired {
 				changed = s.put(a, place, s.smallest(of, 0)) || changed
 			}
-		default:
+		case shape == text || shape == whole || shape == decimal || shape == truth:
 			candidates := s.candidates(of)
 			if cause.Type == metav1.CauseTypeFieldValueNotSupported {
 				candidates = nil
@@ -62,6 +70,9 @@ func (s *sweep) repair(a *attempt, refusal metav1.Status) (changed bool) {
 				}
 			}
 			key := pointer(place) + string(cause.Type)
+			if now, _ := get(a.object, place); a.tried[key] < len(candidates) && reflect.DeepEqual(now, candidates[a.tried[key]]) {
+				a.tried[key]++
+			}
 			if n := a.tried[key]; n < len(candidates) {
 				a.tried[key]++
 				changed = s.put(a, place, candidates[n]) || changed
@@ -69,6 +80,38 @@ func (s *sweep) repair(a *attempt, refusal metav1.Status) (changed bool) {
 		}
 	}
 	return changed
+}
+
+// alone removes one value beside the target, or beside the way to it from a place: one after the
+// other, until the right one is gone. What the schema requires stays.
+func (s *sweep) alone(a *attempt, place []string) bool {
+	key := pointer(place) + " alone"
+	if a.tried[key] == 0 {
+		a.before = a.object
+	}
+	n := 0
+	for depth := range a.target {
+		above := a.target[:depth]
+		beside, _ := get(a.before, above)
+		siblings, ok := beside.(tree)
+		if !ok || depth < len(place)-1 {
+			continue
+		}
+		of, _ := a.root.at(s.schemas, above)
+		required := of.required()
+		for _, name := range slices.Sorted(maps.Keys(siblings)) {
+			if name == a.target[depth] || slices.Contains(required, name) {
+				continue
+			}
+			if n == a.tried[key] {
+				a.tried[key]++
+				a.object = remove(a.before, append(slices.Clone(above), name))
+				return true
+			}
+			n++
+		}
+	}
+	return false
 }
 
 // member sets one more field of an object that lacks one: one field after the other, until one of
@@ -105,7 +148,7 @@ func (s *sweep) set(object any, root pair, place []string, value any) any {
 	return put(object, place, 0, value, func(above []string) any {
 		of, _ := root.at(s.schemas, above)
 		if shape := of.shape(); shape == list || shape == mapping {
-			return zero(shape)
+			return of.zero()
 		}
 		return s.smallest(of, 0)
 	})

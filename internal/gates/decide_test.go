@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"slices"
@@ -96,5 +97,55 @@ func TestCheckList(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", list, err, want)
 		}
+	}
+}
+
+// Flips agree with what servers decide without flags, and a gate comes with all that need it.
+func TestFlips(t *testing.T) {
+	locked, needed := 0, 0
+	for _, pair := range [][2]string{{"v1.35.4", "v1.36.3"}, {"v1.36.3", "v1.37.1"}} {
+		flips, err := Flips(pair[0], pair[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sides [2]Decision
+		for i, version := range pair {
+			if sides[i], err = Decide(version, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		newer, err := Find(pair[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range newer.Gates {
+			i := slices.IndexFunc(flips, func(f Flip) bool { return f.Name == g.Name })
+			if was, is := sides[0].Gate(g.Name), sides[1].Gate(g.Name); was != is != (i >= 0) || i >= 0 && flips[i].On != is {
+				t.Errorf("%v: %s is %t and %t, flip %d", pair, g.Name, was, is, i)
+			}
+			for _, needs := range g.Needs {
+				if n := slices.IndexFunc(flips, func(f Flip) bool { return f.Name == needs }); n >= 0 && sides[1].Gate(g.Name) && !slices.Contains(flips[n].Dependents, g.Name) {
+					t.Errorf("%v: %s needs %s, which has the dependents %q", pair, g.Name, needs, flips[n].Dependents)
+				}
+			}
+			if i >= 0 && flips[i].Locked {
+				locked++
+			}
+			if i >= 0 {
+				needed += len(flips[i].Dependents)
+			}
+		}
+		if len(flips) < 10 {
+			t.Errorf("%v: %d flips", pair, len(flips))
+		}
+	}
+	if locked == 0 || needed == 0 {
+		t.Errorf("%d flips are locked, and %d gates need one", locked, needed)
+	}
+	if flips, err := Flips("v1.37.1", "v1.37.1"); err != nil || len(flips) > 0 {
+		t.Errorf("a version against itself: %v, error %v", flips, err)
+	}
+	if _, err := Flips("v1.37.1", "v1.99.0"); !errors.Is(err, recorded.ErrNoFlags) {
+		t.Errorf("error %v", err)
 	}
 }

@@ -187,3 +187,46 @@ func assumed(name string, flags []Set) Recording {
 	}
 	return r
 }
+
+// Flip is a feature gate that is on by default in only one of two versions.
+type Flip struct {
+	Name   string `json:"name"`
+	On     bool   `json:"on"`     // in the newer version
+	Locked bool   `json:"locked"` // in the newer version
+	// Dependents are gates that are on by default in the newer version and need this one.
+	Dependents []string `json:"dependents,omitempty"`
+}
+
+// Flips returns the feature gates whose default differs between two versions, by name. A gate that a
+// version does not have is off. It reads recordings as [Find] does.
+func Flips(from, to string, directories ...string) (flips []Flip, err error) {
+	var newer Recording
+	var defaults [2]featuregate.MutableVersionedFeatureGate
+	for i, version := range []string{from, to} {
+		if newer, err = Find(version, directories...); err != nil {
+			return nil, err
+		}
+		if defaults[i], err = newer.featureGate(); err != nil {
+			return nil, err
+		}
+	}
+	was, is := defaults[0].GetAll(), defaults[1].GetAll()
+	for _, g := range newer.Gates {
+		name := featuregate.Feature(g.Name)
+		if was[name].Default == is[name].Default {
+			continue
+		}
+		flip := Flip{Name: g.Name, On: is[name].Default, Locked: is[name].LockToDefault}
+		for found := true; found; { // dependents of dependents, too
+			found = false
+			for _, of := range newer.Gates {
+				needs := func(n string) bool { return n == g.Name || slices.Contains(flip.Dependents, n) }
+				if is[featuregate.Feature(of.Name)].Default && slices.ContainsFunc(of.Needs, needs) && !slices.Contains(flip.Dependents, of.Name) {
+					flip.Dependents, found = append(flip.Dependents, of.Name), true
+				}
+			}
+		}
+		flips = append(flips, flip)
+	}
+	return flips, nil
+}

@@ -5,17 +5,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 
+	"golang.org/x/mod/semver"
 	"k8s.io/client-go/rest"
 
 	discovered "github.com/skewproof/skewproof/internal/answer"
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/fieldskew"
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -24,7 +30,7 @@ type Fields struct {
 	// Resources are the only ones that are compared. Empty means all.
 	Resources []string `json:"resources,omitempty"`
 	// Gates are the feature gates that are switched, in the hope that a difference vanishes.
-	Gates []fieldskew.Gate `json:"gates,omitempty"`
+	Gates []gates.Flip `json:"gates,omitempty"`
 }
 
 // Compare starts one kube-apiserver of each version in a sandbox, with their default flags and APIs,
@@ -81,11 +87,45 @@ func (d Dir) writeWanted(ctx context.Context, made *local.Cluster, m manifest, s
 			resources = append(resources, fieldskew.Resource{GVR: r.GVR, Kind: r.Kind, Namespaced: r.Namespaced})
 		}
 	}
-	_, table, err := fieldskew.Sweep(ctx, sides, resources, status)
+	found, err := fieldskew.Sweep(ctx, sides, resources, status)
+	if err == nil {
+		err = found.Update(ctx)
+	}
+	if err == nil && len(m.Want.Fields.Gates) > 0 {
+		err = found.Explain(ctx, m.Want.Fields.Gates, strings.TrimPrefix(semver.MajorMinor(m.Run.Servers[0].Version), "v"), restarting(made, m.Run.Servers), status)
+	}
 	if err != nil {
 		return err
 	}
-	return d.writeJSON(d.fields(), table)
+	return d.writeJSON(d.fields(), found.Table)
+}
+
+// restarting restarts servers with other feature gates.
+func restarting(made *local.Cluster, servers []history.Server) fieldskew.Restart {
+	return func(ctx context.Context, side int, gates map[string]bool, emulated string) error {
+		var words []string
+		for _, name := range slices.Sorted(maps.Keys(gates)) {
+			words = append(words, name+"="+strconv.FormatBool(gates[name]))
+		}
+		setup := &scenario.Setup{FeatureGates: strings.Join(words, ","), EmulatedVersion: emulated}
+		if *setup == (scenario.Setup{}) {
+			setup = nil
+		}
+		name := servers[side].Name
+		if made.Serving(name) > 0 {
+			if err := made.StopServer(ctx, name); err != nil {
+				return err
+			}
+		}
+		if err := made.Configure(name, setup); err != nil {
+			return err
+		}
+		if err := made.StartServer(ctx, name, ""); err == nil || setup == nil || ctx.Err() != nil {
+			return err
+		} else {
+			return fmt.Errorf("%w: %w", fieldskew.ErrRefused, err)
+		}
+	}
 }
 
 func resourcesOf(ctx context.Context, client *http.Client, host string) (history.Document, error) {

@@ -32,6 +32,8 @@ type Setup struct {
 	Direct bool `json:"direct,omitempty"`
 	// EmulatedVersion is the minor version, such as "1.36", of --emulated-version; empty: its own.
 	EmulatedVersion string `json:"emulatedVersion,omitempty"`
+	// FeatureGates are gates in addition to those that the run sets, such as "A=false,B=false".
+	FeatureGates string `json:"featureGates,omitempty"`
 	// Goaway is on for a server that asks HTTP/2 clients after random requests to make a new
 	// connection (--goaway-chance, with [GoawayChance]).
 	Goaway Switch `json:"goaway,omitempty"`
@@ -134,6 +136,7 @@ func (s *Setup) String() string {
 		{string(s.Flags), "with the flags of " + string(s.Flags)},
 		{s.HostnameOf, "with the host name of " + s.HostnameOf},
 		{s.EmulatedVersion, "emulating " + s.EmulatedVersion},
+		{s.FeatureGates, "with the feature gates " + s.FeatureGates},
 		{string(s.Goaway), "its request to connect anew switched " + string(s.Goaway)},
 		{inWords(s.ShutdownDelay), "serving for " + s.ShutdownDelay.String() + " after it was told to stop"},
 		{inWords(s.WatchTermination), "waiting up to " + s.WatchTermination.String() + " for watches when it is told to stop"},

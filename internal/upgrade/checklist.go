@@ -43,7 +43,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 		steps = append(steps, step)
 	}
 	move := ""
-	if len(p.Vanishes) > 0 {
+	if len(byDefault(p.Vanishes)) > 0 {
 		move = " Move them away from the versions that vanish before the first server is upgraded."
 	}
 	steps = append(steps, reports.PlanStep{
@@ -60,7 +60,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 	if step, ok := switchOn(p, asked, flags); ok {
 		steps = append(steps, step)
 	}
-	steps = append(steps, reports.PlanStep{
+	identity := reports.PlanStep{
 		Title: "Check that every server has an identity and an address of its own.",
 		Text: "There must be as many leases as servers, renewed within the last 10 s: fewer mean that two nodes share a host name (finding 15). " +
 			"PEERS must differ, and be an address that the other nodes reach; <none>: the feature is off.",
@@ -68,10 +68,16 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 			"kubectl -n kube-system get leases -l apiserver.kubernetes.io/identity=kube-apiserver -o custom-columns='NAME:.metadata.name," +
 				`HOST:.metadata.labels.kubernetes\.io/hostname,PEERS:.metadata.annotations.kubernetes\.io/peer-advertise-address,RENEWED:.spec.renewTime'`,
 		},
-	}, reports.PlanStep{
+	}
+	if then.Ways[0].Protected || then.Ways[1].Protected {
+		identity.Text += " The second command must answer yes, by the binding system:discovery: otherwise every server that starts is ready, and answers 404 " +
+			"for what its peers serve, for ever."
+		identity.Commands = append(identity.Commands, "kubectl auth can-i get /apis --as system:apiserver --as-group system:authenticated")
+	}
+	steps = append(steps, identity, reports.PlanStep{
 		Title: "Freeze.",
-		Text: "Until the last step, delete no namespace, no owner of other objects and no CustomResourceDefinition, create nothing of a kind that only " + p.To +
-			" serves, and let no pipeline do so. Suspend CronJobs and GitOps controllers that prune.",
+		Text: "Until the last step, delete no namespace, no owner of other objects and no CustomResourceDefinition, " + unused(p) +
+			", and let no pipeline do so. Suspend CronJobs and GitOps controllers that prune." + byThemselves(p, ""),
 	}, reports.PlanStep{
 		Title: "Upgrade the first server.",
 		Text:  "Take it out of the load balancer before it stops, and wait until it is ready. Without kubeadm: replace the kube-apiserver of one node.",
@@ -102,6 +108,29 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 		Title: "End the freeze.", Text: "Look for leftovers: namespaces whose deletion does not end, and objects whose namespace or owner is gone.",
 		Commands: []string{"kubectl get namespaces --field-selector status.phase=Terminating"},
 	})
+}
+
+// unused says what nobody must use until the last server is upgraded.
+func unused(p reports.UpgradePlan) string {
+	if len(p.FieldHarms) > 0 {
+		return "use no kind that only " + p.To + " serves and no field that the versions treat differently"
+	}
+	return "create nothing of a kind that only " + p.To + " serves"
+}
+
+// byThemselves says what controllers of the newer version create of kinds that only it serves; ""
+// if there is nothing. then is what follows for the reader.
+func byThemselves(p reports.UpgradePlan, then string) string {
+	var names []string
+	for _, c := range p.Created {
+		if c.Only {
+			names = append(names, "`"+c.Resource+"` (`"+strings.Join(c.Names, "`, `")+"`)")
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " kube-controller-manager " + p.To + " creates " + listed(names, len(names)) + " by itself." + then
 }
 
 // leadsTo is the protection after the checklist.

@@ -16,7 +16,7 @@ const mostHarms = 3
 
 // harmful returns what can do harm with the flags of the servers, the worst first. Only what is
 // served by default counts, or what may be, where the defaults are not recorded.
-func harmful(p reports.UpgradePlan, asked reports.PlanProtection) (all []reports.PlanHarm) {
+func harmful(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (all []reports.PlanHarm) {
 	if !asked.Old.Starts || !asked.New.Starts {
 		return []reports.PlanHarm{{What: "A node with such a server loses its kube-apiserver.", Whom: "the whole control plane, node by node", Source: "the reasons above"}}
 	}
@@ -32,14 +32,18 @@ func harmful(p reports.UpgradePlan, asked reports.PlanProtection) (all []reports
 			Whom: "who has such objects", Source: recordings,
 		})
 	}
+	if len(p.FieldHarms) > 0 {
+		all = append(all, fieldHarm(p, flags))
+	}
 	if open := exposed(p, asked); len(open) > 0 {
 		all = append(all, reports.PlanHarm{
 			What: "Until the last server is upgraded, " + strings.Join(open, "; ") + ". The garbage collector takes a 404 for the end of an owner, and deletes the " +
 				"dependents. When a namespace is deleted, objects of such a kind can stay in etcd.",
-			Whom:   "objects of these kinds and their dependents; clients that use these kinds get 404 at some servers",
+			Whom:   "objects of these kinds and their dependents",
 			Source: "docs/controllers.md, finding 12, " + recordings,
 		})
 	}
+	all = append(all, refusedNodes(p)...)
 	if len(vanishes) > 0 {
 		all = append(all, reports.PlanHarm{
 			What: "After the upgrade, an ownerReference whose apiVersion has vanished is never resolved: the garbage collector tries again without end, and does not " +
@@ -61,6 +65,80 @@ func harmful(p reports.UpgradePlan, asked reports.PlanProtection) (all []reports
 		all = append(all, reports.PlanHarm{What: "Clients get wrong answers, or find no answer, " + cases + ".", Whom: "clients; nothing is deleted", Source: "docs/findings.md"})
 	}
 	return all[:min(len(all), mostHarms)]
+}
+
+// fieldHarm is the worst that fields can do, and what prevents it.
+func fieldHarm(p reports.UpgradePlan, flags Flags) reports.PlanHarm {
+	h := reports.PlanHarm{Whom: "workloads with these fields", Source: "the fields of " + p.From + " and " + p.To + ", as recorded"}
+	worst := p.FieldHarms[0]
+	switch worst.Harm {
+	case reports.PlanNeverSettles:
+		h.What = fmt.Sprintf("A workload never settles if its template has a field that %s keeps there, and drops from the objects that controllers create by it: "+
+			"they create another one again and again.", worst.By)
+		h.Whom += ", etcd and the controllers"
+	case reports.PlanStuck:
+		h.What = "Controllers cannot create what a workload needs if its template has a field that " + worst.By + " keeps there, and refuses in new objects."
+	case reports.PlanLost:
+		h.What = "Who reads an object at " + worst.By + " and writes it back loses fields of it."
+	default:
+		h.What = "A server of " + worst.By + " accepts objects without some of their fields, and says nothing."
+	}
+	if worst.Harm != reports.PlanDropped && slices.ContainsFunc(p.FieldHarms, func(h reports.PlanFieldHarm) bool { return h.Harm == reports.PlanDropped }) {
+		h.What += " Other fields are dropped in silence."
+	}
+	var ways, names []string
+	if flag := emulated(p, flags); flag != "" {
+		ways = append(ways, flag+" at "+p.To+" until the last server is upgraded")
+	}
+	for _, f := range p.FieldHarms {
+		for _, gate := range f.Gates {
+			if name := "`" + gate + "`"; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) > 0 {
+		ways = append(ways, "there the feature gates off that differ: "+listed(names, mostGates))
+	}
+	h.Prevent = strings.Join(ways, ", or ")
+	return h
+}
+
+// mostGates limits the feature gates of a sentence.
+const mostGates = 4
+
+// refusedNodes is the harm of kinds that one version refuses nodes.
+func refusedNodes(p reports.UpgradePlan) (all []reports.PlanHarm) {
+	for _, side := range []struct {
+		all []reports.PlanResource
+		by  string
+	}{{byDefault(p.Appears), p.From}, {byDefault(p.Vanishes), p.To}} {
+		var refused []string
+		var users []string
+		for _, r := range side.all {
+			if len(r.RefusedNodes) == 0 {
+				continue
+			}
+			refused = append(refused, "`"+r.Name()+"` ("+strings.Join(r.RefusedNodes, ", ")+")")
+			for _, u := range r.Users {
+				if u.Who == kubelet {
+					users = append(users, u.Does)
+				}
+			}
+		}
+		if len(refused) == 0 {
+			continue
+		}
+		h := reports.PlanHarm{
+			What: fmt.Sprintf("%s answers nodes 403 for %s, and decides so before it would pass the request on: no proxy helps.", side.by, listed(refused, mostKinds)),
+			Whom: "nodes that are clients of such a server", Source: "what " + p.From + " and " + p.To + " permit, as recorded",
+		}
+		if len(users) > 0 {
+			h.Whom = "the kubelet, which " + strings.Join(users, ", and ") + ", as a client of such a server"
+		}
+		all = append(all, h)
+	}
+	return all
 }
 
 // exposed says which servers answer 404 for what only the other version serves.
@@ -87,6 +165,11 @@ func kinds(all []reports.PlanResource, most int) string {
 	for _, r := range all {
 		names = append(names, "`"+r.Name()+"`")
 	}
+	return listed(names, most)
+}
+
+// listed joins names, at most so many of them.
+func listed(names []string, most int) string {
 	if more := len(names) - most; more > 0 {
 		names = append(names[:most], fmt.Sprintf("%d more", more))
 	}
@@ -144,16 +227,16 @@ func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (chang
 		return len(serversWith(all[i], p, without)) > 0
 	}
 	on := func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && !both(f) }
-	add(reports.PlanRarer, "wrong deletions and leftovers ", inCases(found, func(f reports.PlanFinding) bool { return on(f) && f.Harms }))
-	add(reports.PlanRemains, "wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
-	var come []int
+	var cases []string
 	for _, f := range found {
-		if on(f) && !f.Harms {
-			come = append(come, f.Number)
+		if on(f) && f.Harms && !slices.Contains(cases, f.Condition) {
+			cases = append(cases, f.Condition)
 		}
 	}
-	slices.Sort(come)
-	add(reports.PlanComes, "other wrong or missing answers, which delete nothing: findings ", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(come)), ", "), "[]"))
+	add(reports.PlanRarer, "wrong deletions and leftovers ", strings.Join(cases, ", "))
+	add(reports.PlanRemains, "wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
+	come := slices.DeleteFunc(slices.Clone(found), func(f reports.PlanFinding) bool { return !on(f) || f.Harms })
+	add(reports.PlanComes, "other wrong or missing answers, which delete nothing, by ", counted(len(come), "finding"))
 	return changes
 }
 

@@ -43,8 +43,10 @@ The steps follow, with their commands, and then the details. ` + "`-o wide`" + `
 |---|---|
 | a server does not start (exit code 1) | Do not begin. Correct the flags that it names, and make the plan again. |
 | no resource of a version is missing in the other one | Upgrade. No server lacks what another one serves. |
-| with these flags no server passes requests on | Switch the Mixed Version Proxy on before the upgrade, as a step of the plan says. Or leave it off, and keep the freeze: it is your only protection. The details compare both by their harm. |
+| with these flags no server passes requests on | Switch the Mixed Version Proxy on before the upgrade, as a step of the plan says. Or leave it off, and keep the freeze: it is your only protection. ` + "`-o wide`" + ` compares both by their harm. |
 | servers pass requests on to each other | Upgrade, with the freeze. The [known defects](findings.md) of the plan remain, most of them only in a partition or a crash. |
+| a workload never settles, or fields are dropped | Let nobody use these fields before the last server is upgraded. No proxy helps: the kinds are old. If you cannot be sure, give the newer servers the flag that the plan names, and take it away when the last server is upgraded. |
+| a server answers nodes 403 | Let nobody use these kinds in pods before the last server is upgraded. |
 | a kind is served in no version any more | Save its objects, and delete them before the upgrade. |
 
 ## 4. Rehearse it
@@ -68,7 +70,21 @@ $ skewproof plan --record v1.38.0
 $ skewproof plan --from v1.37.1 --to v1.38.0
 ` + "```" + `
 
-The first command starts the kube-apiserver of that version in a sandbox, twice: with every API on,
-and with the defaults. For the flags it builds a program with the module of that version. ` + "`--binary\nkube-apiserver@v1.38.0=PATH`" + ` uses your binary. The recording goes to skewproof/recorded in your
-cache directory, or to the directory in ` + "`--documents`" + `.
+The first command starts the kube-apiserver of that version in a sandbox, with every API on and with
+the defaults, and then its kube-controller-manager for a minute, to see what controllers create by
+themselves. It asks the authorizer what nodes, service accounts and users may do. For the flags it
+builds a program with the module of that version. ` + "`--binary kube-apiserver@v1.38.0=PATH`" + ` uses your
+binary. The recording goes to skewproof/recorded in your cache directory, or to the directory in
+` + "`--documents`" + `.
+
+Which fields the two versions treat differently is recorded for each pair of them:
+
+` + "```console" + `
+$ skewproof plan --record-fields --from v1.37.1 --to v1.38.0
+` + "```" + `
+
+This starts one kube-apiserver of each version on one etcd, with default flags, and sends thousands
+of objects to both: every kind that both serve, with one path set at a time. The objects are not
+stored (` + "`dryRun=All`" + `), except those that show what an update through the older server keeps. Then it
+restarts the servers with other feature gates, to find out which gate makes a difference vanish.
 `

@@ -46,8 +46,12 @@ type Flags struct {
 // uidHeaders is the flag that lets peers pass on the UID of a user.
 const uidHeaders = "requestheader-uid-headers"
 
-// runtimeConfig is the flag that switches APIs on and off.
-const runtimeConfig = "runtime-config"
+// runtimeConfig is the flag that switches APIs on and off, and emulatedVersion the one that makes a
+// server behave like an older version.
+const (
+	runtimeConfig   = "runtime-config"
+	emulatedVersion = "emulated-version"
+)
 
 // gates is the value of --feature-gates.
 func (f Flags) gates() string { return f.joined(history.FeatureGates) }
@@ -88,7 +92,7 @@ func (f Flags) All() []gates.Set {
 // words returns the flags that decide about the Mixed Version Proxy.
 func (f Flags) words() (words []string) {
 	for _, s := range f.All() {
-		if slices.Contains([]string{history.FeatureGates, runtimeConfig, "emulated-version", uidHeaders}, s.Name) ||
+		if slices.Contains([]string{history.FeatureGates, runtimeConfig, emulatedVersion, uidHeaders}, s.Name) ||
 			strings.HasPrefix(s.Name, "peer-") {
 			words = append(words, s.String())
 		}
@@ -126,11 +130,11 @@ func Make(o Options) reports.UpgradePlan {
 		Protection: protections(from, to, o.Flags),
 	}
 	asked := p.Protection[0]
-	p.Notes = notes(o, p)
+	p.Notes = notes(o, p, addSkew(&p, o.Flags.Recordings))
 	p.Demands = demands(from, to)
 	then := leadsTo(p, asked, o.Flags)
 	p.Findings = applying(o.Findings, p, asked, then)
-	p.Harms = harmful(p, asked)
+	p.Harms = harmful(p, asked, o.Flags)
 	p.Comparison = compared(o.Findings, p, o.Flags)
 	p.Sentence = sentence(p)
 	p.Checklist = checklist(p, asked, then, o.Flags)
@@ -180,8 +184,8 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func notes(o Options, p reports.UpgradePlan) (notes []string) {
-	notes = slices.Clone(o.Notes)
+func notes(o Options, p reports.UpgradePlan, skew []string) (notes []string) {
+	notes = slices.Concat(o.Notes, skew)
 	for _, version := range []string{p.From, p.To} {
 		notes = append(notes, decide(version, o.Flags).Notes...)
 	}

@@ -12,6 +12,9 @@ var everything = []reports.PlanUser{
 	{Who: "kubectl, Helm, Argo CD and other clients", Does: "find resources by discovery", Source: "k8s.io/client-go restmapper"},
 }
 
+// kubelet is the user that is a node.
+const kubelet = "kubelet"
+
 // name is a resource in any version of its group.
 type name struct{ group, resource string }
 
@@ -29,7 +32,7 @@ var (
 	allocation = []reports.PlanUser{
 		kubernetes("kube-scheduler", "allocates devices to pods", "pkg/scheduler/framework/plugins/dynamicresources"),
 		kubernetes("kube-controller-manager", "makes and frees claims of pods", "pkg/controller/resourceclaim"),
-		kubernetes("kubelet", "prepares devices for pods", "pkg/kubelet/cm/dra"),
+		kubernetes(kubelet, "prepares devices for pods", "pkg/kubelet/cm/dra"),
 		{Who: "DRA drivers", Does: "publish devices", Source: "k8s.io/dynamic-resource-allocation"},
 	}
 	services = []reports.PlanUser{
@@ -67,18 +70,18 @@ var users = map[name][]reports.PlanUser{
 	{resourceGroup, "resourceslices"}:         {allocation[0], allocation[3]},
 	{resourceGroup, "resourcepoolstatusrequests"}: {kubernetes("kube-controller-manager", "answers the requests",
 		"pkg/controller/resourcepoolstatusrequest")},
-	{"storage.k8s.io", "csinodes"}: {kubernetes("kubelet", "says which volumes a node can have",
+	{"storage.k8s.io", "csinodes"}: {kubernetes(kubelet, "says which volumes a node can have",
 		"pkg/volume/csi/nodeinfomanager")},
 	{"storagemigration.k8s.io", "storageversionmigrations"}: {kubernetes("kube-controller-manager", "writes stored objects again",
 		"pkg/controller/storageversionmigrator")},
-	{"", "pods"}: {kubernetes("kubelet", "runs them, and resizes them in place", "pkg/kubelet/allocation")},
+	{"", "pods"}: {kubernetes(kubelet, "runs them, and resizes them in place", "pkg/kubelet/allocation")},
 	{certificates, "clustertrustbundles"}: {
-		kubernetes("kubelet", "mounts trust bundles in pods", "pkg/kubelet/clustertrustbundle"),
+		kubernetes(kubelet, "mounts trust bundles in pods", "pkg/kubelet/clustertrustbundle"),
 		kubernetes("kube-controller-manager", "publishes the authority of the servers",
 			"pkg/controller/certificates/clustertrustbundlepublisher"),
 	},
 	{certificates, "podcertificaterequests"}: {
-		kubernetes("kubelet", "requests certificates for pods", "pkg/kubelet/podcertificate"),
+		kubernetes(kubelet, "requests certificates for pods", "pkg/kubelet/podcertificate"),
 		kubernetes("kube-controller-manager", "removes old requests", "pkg/controller/certificates/cleaner"),
 	},
 	{resourceGroup, "devicetaintrules"}: {

@@ -55,9 +55,13 @@ func stop(p reports.UpgradePlan, then reports.PlanProtection) []string {
 
 // back says how to go back.
 func back(p reports.UpgradePlan) []string {
+	fields := ""
+	if len(p.FieldHarms) > 0 {
+		fields = ", and unset every field that the versions treat differently"
+	}
 	return []string{
-		"While only some servers are upgraded, the safest way is forward: with one version, no server lacks anything.",
-		"Otherwise delete every object that only `" + p.To + "` serves first: older servers can neither read nor delete it, and it stays in etcd.",
+		"The safest way is forward: with one version, no server lacks anything.",
+		"Otherwise delete every object that only `" + p.To + "` serves first" + fields + ": older servers cannot delete it." + byThemselves(p, " Put its old manifest back before you delete these: it creates them whenever it starts."),
 		"Then put the saved manifest of kube-apiserver back, on the last upgraded node first (kubeadm has no downgrade). After each server, wait " +
 			"until its lease is renewed: until then peers believe that it serves more (finding 22).",
 		"If `" + p.To + "` has stored objects in a version that `" + p.From + "` cannot read, restore the snapshot of etcd on all members.",

@@ -109,12 +109,20 @@ func (b *Behaviour) Ask(kinds []string) {
 	}
 }
 
-// WasAsked reports whether the authorizer was asked of a kind.
-func (b *Behaviour) WasAsked(k Kind) bool {
-	group := k.Group
-	k.Group = ""
-	return slices.Contains(strings.Fields(b.Asked[group]), k.String())
+// Kinds are the kinds of which the authorizer was asked, sorted by group.
+func (b *Behaviour) Kinds() (all []Kind) {
+	for _, group := range slices.Sorted(maps.Keys(b.Asked)) {
+		for _, name := range strings.Fields(b.Asked[group]) {
+			k := ParseKind(name)
+			k.Group = group
+			all = append(all, k)
+		}
+	}
+	return all
 }
+
+// WasAsked reports whether the authorizer was asked of a kind.
+func (b *Behaviour) WasAsked(k Kind) bool { return slices.Contains(b.Kinds(), k) }
 
 // Allowed returns the verbs that a subject may use with a kind, for some object.
 func (b *Behaviour) Allowed(s Subject, k Kind) []string {

@@ -36,9 +36,10 @@ type FieldTable struct {
 	GatesTried []string `json:"gatesTried"`
 	// Fields are in the order of resources in discovery, then of paths.
 	Fields []FieldSkew `json:"fields"`
-	// RefusedAlike and NotTried list the paths that say nothing, by resource ("apps/v1/deployments").
-	RefusedAlike map[string][]string `json:"refusedAlike,omitempty"`
-	NotTried     map[string][]string `json:"notTried,omitempty"`
+	// RefusedAlike and NotTried are the paths that say nothing, with the reason: by resource
+	// ("apps/v1/deployments"), and then by path.
+	RefusedAlike map[string]map[string]string `json:"refusedAlike,omitempty"`
+	NotTried     map[string]map[string]string `json:"notTried,omitempty"`
 }
 
 // FieldCounts are the numbers of paths in all kinds. A path that says nothing at all in any object
@@ -65,6 +66,9 @@ type FieldSkew struct {
 	Newer  FieldSide   `json:"newer"`
 	Update FieldFate   `json:"update,omitempty"`
 	Gates  []FieldGate `json:"gates,omitempty"`
+	// Emulated means that the difference vanishes if the newer server emulates the older minor
+	// version.
+	Emulated bool `json:"emulated,omitempty"`
 	// Copied means that the path is inside a template, which controllers copy into objects.
 	Copied bool `json:"copied,omitempty"`
 }

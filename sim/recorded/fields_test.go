@@ -23,7 +23,7 @@ func TestFieldsAreFound(t *testing.T) {
 			Newer:  FieldSide{Outcome: FieldDefaulted, Stored: json.RawMessage("3"), Elsewhere: []string{"spec.other"}},
 			Update: FateKept, Gates: []FieldGate{{Name: "Foo", Locked: true, With: []string{"Bar"}}}, Copied: true,
 		}},
-		RefusedAlike: map[string][]string{"v1/pods": {"spec.bar"}},
+		RefusedAlike: map[string]map[string]string{"v1/pods": {"spec.bar": "Forbidden"}},
 	}
 	for _, pair := range [][2]string{{"v1.96.3", "v1.97.1"}, {"v1.96.3", "v1.97.4"}, {"v1.96.5", "v1.97.1"}, {"v1.97.1", "v1.98.0-beta.0"}} {
 		table := kept

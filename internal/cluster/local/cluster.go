@@ -49,7 +49,7 @@ type Config struct {
 	// of the authority, so that it signs certificates as with kubeadm.
 	AsKubeadm bool
 	Recorder  lifecycle.Recorder
-	Status      func(format string, args ...any) // one line for people; nil is silent
+	Status    func(format string, args ...any) // one line for people; nil is silent
 	// Failed is called from its own goroutine when a program that servers need ends by itself:
 	// [fault.Etcd], [ProgramExtension] or [ProgramControllers], but not a server. Nil means no
 	// call.

@@ -30,6 +30,9 @@ func (p Place) withOwn(run []string) (all []string) {
 			continue
 		}
 		if name == history.FeatureGates {
+			if of := p.setup().FeatureGates; of != "" {
+				value += "," + of
+			}
 			gated, arg = true, "--"+name+"="+p.Flags.Gates(value)
 		}
 		given[name] = true

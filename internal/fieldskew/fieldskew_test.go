@@ -1,0 +1,300 @@
+package fieldskew
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/skewproof/skewproof/internal/gates"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+// fake is a server that treats a few fields in its own way. Two fakes share their objects.
+type fake struct {
+	drops    map[string]bool     // paths that it does not store on create, with a gate that is off
+	unknown  map[string]bool     // paths that it does not know
+	members  map[string][]string // the only values of paths
+	needs    map[string]string   // a path that is required beside another one
+	defaults map[string]any
+	warns    map[string]string
+	objects  *sync.Map // name → tree
+}
+
+var chance atomic.Int64
+
+func (f *fake) Send(_ context.Context, r Request) (Answer, error) {
+	stored, exists := f.objects.Load(r.Resource + r.Name)
+	if r.Method == http.MethodGet {
+		if !exists {
+			return Answer{Code: 404}, nil
+		}
+		return Answer{Code: 200, Object: f.without(clone(stored).(tree), f.unknown, nil)}, nil
+	}
+	o := clone(r.Object).(tree)
+	var warnings []string
+	o = f.without(o, f.unknown, func(path string) { warnings = append(warnings, "unknown field "+path) })
+	if r.Method == http.MethodPost {
+		o = f.without(o, f.drops, nil)
+	}
+	for path, members := range f.members {
+		place := strings.Split(path, ".")
+		if value, ok := get(o, place); ok && value != "" && !slices.Contains(members, value.(string)) {
+			return refusal(path, metav1.CauseTypeFieldValueNotSupported, fmt.Sprintf("Unsupported value: %q: supported values: %q", value, members)), nil
+		}
+	}
+	for path, beside := range f.needs {
+		if _, ok := get(o, strings.Split(path, ".")); ok {
+			if _, ok := get(o, strings.Split(beside, ".")); !ok {
+				return refusal(beside, metav1.CauseTypeFieldValueRequired, "Required value"), nil
+			}
+		}
+	}
+	for path, value := range f.defaults {
+		place := strings.Split(path, ".")
+		if _, ok := get(o, place[:len(place)-1]); ok {
+			if _, ok := get(o, place); !ok {
+				o = put(o, place, 0, value, nil).(tree)
+			}
+		}
+	}
+	for path, text := range f.warns {
+		if _, ok := get(o, strings.Split(path, ".")); ok {
+			warnings = append(warnings, text)
+		}
+	}
+	name, _ := get(o, []string{"metadata", "name"})
+	if !r.DryRun {
+		f.objects.Store(r.Resource+name.(string), o)
+	}
+	o = put(o, []string{"metadata", "uid"}, 0, fmt.Sprint(chance.Add(1)), nil).(tree)
+	o = put(o, []string{"spec", "address"}, 0, fmt.Sprint(chance.Add(1)), nil).(tree)
+	return Answer{Code: 201, Object: o, Warnings: warnings}, nil
+}
+
+func (f *fake) without(o tree, paths map[string]bool, tell func(string)) tree {
+	for path := range paths {
+		place := strings.Split(path, ".")
+		if _, ok := get(o, place); ok {
+			if o = remove(o, place).(tree); tell != nil {
+				tell(path)
+			}
+		}
+	}
+	return o
+}
+
+func refusal(field string, cause metav1.CauseType, message string) Answer {
+	return Answer{Code: 422, Refusal: metav1.Status{Message: message, Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{
+		Type: cause, Field: field, Message: message,
+	}}}}}
+}
+
+// document is an OpenAPI document of two kinds with the same template, without some properties.
+func document(t *testing.T, without ...string) Schemas {
+	t.Helper()
+	properties := func(all string) string {
+		var p map[string]any
+		if err := json.Unmarshal([]byte("{"+all+"}"), &p); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range without {
+			delete(p, name)
+		}
+		return string(encode(p))
+	}
+	meta := `{"allOf":[{"$ref":"#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}],"default":{}}`
+	kind := func(name, spec string) string {
+		return fmt.Sprintf(`%q:{"type":"object","x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":%q}],
+		"properties":{"apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":%s,"spec":%s,"status":{"type":"object","properties":{"a":{"type":"string"}}}}}`, name, name, meta, spec)
+	}
+	body := `{"components":{"schemas":{
+	"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"type":"object","properties":{"name":{"type":"string"},"labels":{"type":"object","additionalProperties":{"type":"string"}}}},
+	"io.k8s.api.core.v1.PodSpec":{"type":"object","properties":` + properties(`"new":{"type":"object","required":["inner"],"properties":{"inner":{"type":"string"}}},"gated":{"type":"integer"},
+		"mode":{"type":"string"},"listed":{"type":"string","enum":["A","B"]},"part":{"type":"object","properties":{"x":{"type":"boolean"},"y":{"type":"boolean"}}},
+		"self":{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"},"old":{"type":"string"},"items":{"type":"array","items":{"type":"object","properties":{"z":{"type":"string"}}}},
+		"either":{"oneOf":[{"type":"integer"},{"type":"string"}],"format":"int-or-string"},"all":{"type":"object","x-kubernetes-preserve-unknown-fields":true}`) + `},
+	` + kind("Pod", `{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"}`) + `,
+	` + kind("Set", `{"type":"object","properties":{"count":{"type":"integer"},"template":{"type":"object","properties":{"metadata":`+meta+`,"spec":{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"}}}}}`) + `}}}`
+	s := Schemas{}
+	if err := s.Add([]byte(body)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSweep(t *testing.T) {
+	pods := Resource{GVR: history.GVR{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
+	sets := Resource{GVR: history.GVR{Version: "v1", Resource: "sets"}, Kind: "Set"}
+	for name, one := range map[string]struct {
+		older, newer fake
+		lacks        []string // properties that the older document does not have
+		resources    []Resource
+		want         []string
+		refused      int
+	}{
+		"the same": {resources: []Resource{pods, sets}},
+		"an unknown field, also in templates": {
+			older: fake{unknown: map[string]bool{"spec.new": true, "spec.template.spec.new": true}}, lacks: []string{"new"}, resources: []Resource{sets, pods},
+			want: []string{"v1/sets spec.template.spec.new copied [] dropped unknown, stored lost", "v1/pods spec.new [] dropped unknown, stored lost"},
+		},
+		"a gate": {
+			older: fake{drops: map[string]bool{"spec.gated": true}}, resources: []Resource{pods},
+			want: []string{"v1/pods spec.gated [] dropped, stored kept"},
+		},
+		"a member that no document has": {
+			older: fake{members: map[string][]string{"spec.mode": {"X"}, "spec.listed": {"A"}}}, newer: fake{members: map[string][]string{"spec.mode": {"X", "Y"}}},
+			resources: []Resource{pods},
+			want:      []string{"v1/pods spec.listed [B] refused, stored refused", "v1/pods spec.mode [Y] refused, stored refused"},
+		},
+		"a default": {
+			newer: fake{defaults: map[string]any{"spec.part.x": true, "spec.old": "q"}}, resources: []Resource{pods},
+			want: []string{"v1/pods spec.old [(absent)] stored, defaulted kept", "v1/pods spec.part.x [(absent)] stored, defaulted kept"},
+		},
+		"a warning": {
+			newer: fake{warns: map[string]string{"spec.items.0.z": "z is old"}}, resources: []Resource{pods},
+			want: []string{"v1/pods spec.items[*].z [] stored, warned kept"},
+		},
+		"a field that needs another one": {
+			older: fake{drops: map[string]bool{"spec.part.y": true}}, newer: fake{needs: map[string]string{"spec.part.y": "spec.old"}}, resources: []Resource{pods},
+			want: []string{"v1/pods spec.part.y [] dropped, stored kept"},
+		},
+		"a field without any value": {
+			older:     fake{members: map[string][]string{"spec.old": {}}, needs: map[string]string{"spec.old": "spec.none"}},
+			newer:     fake{members: map[string][]string{"spec.old": {}}, needs: map[string]string{"spec.old": "spec.none"}},
+			resources: []Resource{pods}, refused: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one.older.objects, one.newer.objects = new(sync.Map), nil
+			one.newer.objects = one.older.objects
+			sides := [2]Side{{"v1.1.0", &one.older, document(t, one.lacks...)}, {"v1.2.0", &one.newer, document(t)}}
+			f, err := Sweep(t.Context(), sides, one.resources, t.Logf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Update(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(one.want, describe(f.Table.Fields)); diff != "" {
+				t.Error(diff)
+			}
+			if f.Table.Counts.RefusedAlike != one.refused || f.Table.Counts.NotTried != 0 || f.Table.Counts.Judged < 13 || f.Table.Counts.Kinds != len(one.resources) {
+				t.Errorf("counts %+v, refused %v", f.Table.Counts, f.Table.RefusedAlike)
+			}
+		})
+	}
+}
+
+func describe(fields []recorded.FieldSkew) (all []string) {
+	side := func(s recorded.FieldSide) string {
+		if s.Unknown {
+			return string(s.Outcome) + " unknown"
+		}
+		return string(s.Outcome)
+	}
+	for _, f := range fields {
+		copied := ""
+		if f.Copied {
+			copied = " copied"
+		}
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s%s %v %s, %s %s", f.GVR, f.Path, copied, f.Values, side(f.Older), side(f.Newer), f.Update)))
+	}
+	return all
+}
+
+// The gates of a server decide about fields. Each restart is written down.
+func TestExplain(t *testing.T) {
+	pods := Resource{GVR: history.GVR{Version: "v1", Resource: "pods"}, Kind: "Pod"}
+	objects := new(sync.Map)
+	older := fake{drops: map[string]bool{"spec.gated": true, "spec.part": true, "spec.old": true}, objects: objects}
+	newer := fake{drops: map[string]bool{}, objects: objects}
+	f, err := Sweep(t.Context(), [2]Side{{"v1.1.0", &older, document(t)}, {"v1.2.0", &newer, document(t)}}, []Resource{pods}, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flips := []gates.Flip{
+		{Name: "Other", On: true}, {Name: "Base", On: true, Dependents: []string{"Gated"}}, {Name: "Gated", On: true}, {Name: "Part", On: true, Locked: true},
+		{Name: "Unstartable", On: true},
+	}
+	restarts := 0
+	err = f.Explain(t.Context(), flips, "1.1", func(_ context.Context, side int, set map[string]bool, emulated string) error {
+		restarts++
+		if len(set) == 1 && maps.Equal(set, map[string]bool{"Unstartable": false}) {
+			return ErrRefused
+		}
+		if on, ok := set["Part"]; ok && (side == 1 || !on) {
+			t.Errorf("a locked gate is switched at the newer server: %v", set)
+		}
+		older.drops["spec.part"] = !(side == 0 && set["Part"])
+		gated, ok := set["Gated"]
+		newer.drops = map[string]bool{"spec.gated": ok && !gated || emulated == "1.1", "spec.part": false}
+		maps.DeleteFunc(newer.drops, func(_ string, drops bool) bool { return !drops })
+		maps.DeleteFunc(older.drops, func(_ string, drops bool) bool { return !drops })
+		return nil
+	}, t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, field := range f.Table.Fields {
+		got[field.Path] = fmt.Sprint(field.Gates, field.Emulated)
+	}
+	want := map[string]string{"spec.gated": "[{Gated false []}]true", "spec.part": "[{Part true []}]false", "spec.old": "[]false"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(f.Table.GatesTried) != len(flips) || restarts > 12 {
+		t.Errorf("%d restarts for %q", restarts, f.Table.GatesTried)
+	}
+}
+
+// No document makes the sweep go on for ever or fail.
+func FuzzSchemas(f *testing.F) {
+	for _, schema := range []string{
+		`{"$ref":"#/components/schemas/A"}`, `{"allOf":[{"$ref":"#/components/schemas/A"}]}`, `{"$ref":"#/components/schemas/none"}`, `{"$ref":"other"}`, `{}`,
+		`{"type":"array"}`, `{"type":"array","items":{"$ref":"#/components/schemas/A"}}`, `{"type":"object","additionalProperties":{"$ref":"#/components/schemas/A"}}`,
+		`{"type":"object","required":["a","b"],"properties":{"a":{"$ref":"#/components/schemas/A"},"c":{"type":"array","items":{"type":"array","items":{"type":"string"}}}}}`,
+		`{"type":"object","properties":{"a":{"type":"object","additionalProperties":true},"b":{"oneOf":[{"type":"string"}]},"c":{"enum":[1,null,"x"],"type":"string"}}}`,
+		`{"properties":{"metadata":{"type":"string"},"":{"type":"number"},"a/b":{"type":["string","null"]}},"x-kubernetes-int-or-string":true}`,
+	} {
+		f.Add(schema)
+	}
+	f.Fuzz(func(t *testing.T, schema string) {
+		s := Schemas{}
+		kind := `"K":{"properties":{"spec":{"$ref":"#/components/schemas/A"}},"x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":"K"}]}`
+		if s.Add([]byte(`{"components":{"schemas":{`+kind+`,"A":`+schema+`}}}`)) != nil {
+			t.Skip()
+		}
+		server := &fake{objects: new(sync.Map)}
+		found, err := Sweep(t.Context(), [2]Side{{"v1", server, s}, {"v2", server, s}}, []Resource{{GVR: history.GVR{Version: "v1", Resource: "ks"}, Kind: "K"}}, t.Logf)
+		if err != nil || len(found.Table.Fields) > 0 {
+			t.Errorf("%v, error %v", describe(found.Table.Fields), err)
+		}
+	})
+}
+
+// Repairs are found in the fields that refusals name.
+func TestFieldPlace(t *testing.T) {
+	for field, want := range map[string]string{
+		"spec.containers[0].name": "/spec/containers/0/name", "spec.limits[cpu]": "/spec/limits/cpu", `spec.limits["a.b/c"].x`: "/spec/limits/a.b~1c/x", "": "", "[": "",
+		"metadata.annotations[a]": "/metadata/annotations/a", "..a": "/a",
+	} {
+		if got := pointer(fieldPlace(field)); got != want {
+			t.Errorf("%q: %q, want %q", field, got, want)
+		}
+	}
+	if got := supported(`Unsupported value: "": supported values: "A", "B"`); !slices.Equal(got, []string{"A", "B"}) {
+		t.Errorf("supported values %q", got)
+	}
+}

@@ -1,0 +1,226 @@
+package upgrade
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"github.com/skewproof/skewproof/internal/gates"
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/sim/recorded"
+)
+
+// addSkew adds what differs besides kinds: fields, what controllers create, and what is permitted.
+// It returns notes for the reader.
+func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
+	if p.From == p.To {
+		return nil
+	}
+	table, notes, err := recorded.Fields(p.From, p.To, directories...)
+	switch {
+	case errors.Is(err, recorded.ErrNoFields):
+		notes = append(notes, fmt.Sprintf("It is not recorded which fields %s and %s treat differently. "+
+			"`skewproof plan --record-fields --from %[1]s --to %[2]s` records it.", p.From, p.To))
+	case err != nil:
+		notes = append(notes, fmt.Sprintf("Not checked: which fields the versions treat differently: %v", err))
+	}
+	p.Fields, p.FieldHarms = fields(table), fieldHarms(table, p.From, p.To)
+	var sides [2]*recorded.Behaviour
+	for i, version := range []string{p.From, p.To} {
+		b, of, err := recorded.BehaviourOf(version, directories...)
+		record := "skewproof plan --record " + version
+		switch {
+		case errors.Is(err, recorded.ErrNoBehaviour):
+			notes = append(notes, fmt.Sprintf("It is not recorded what controllers of %s create, and what it permits. `%s` records it.", version, record))
+		case err != nil:
+			notes = append(notes, fmt.Sprintf("Not checked: what %s does and permits: %v", version, err))
+		case of != version:
+			notes = append(notes, recorded.StandsIn("What "+version+" does and permits", of, record))
+		}
+		sides[i] = b
+	}
+	older, newer := sides[0], sides[1]
+	if older == nil || newer == nil {
+		return notes
+	}
+	p.Created, p.Permissions = onlyCreated(*older, *newer, p.Appears), permissions(older, newer)
+	for _, side := range []struct {
+		all  []reports.PlanResource
+		node func(reports.PlanPermission) []string
+	}{
+		{p.Appears, func(d reports.PlanPermission) []string { return d.To }},
+		{p.Vanishes, func(d reports.PlanPermission) []string { return d.From }},
+	} {
+		for i, r := range side.all {
+			kind := recorded.Kind{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}.String()
+			for _, d := range p.Permissions {
+				if d.Who == who[recorded.Node] && d.Kind == kind {
+					side.all[i].RefusedNodes = side.node(d)
+				}
+			}
+		}
+	}
+	return notes
+}
+
+func fields(table recorded.FieldTable) (all []reports.PlanField) {
+	for _, f := range table.Fields {
+		all = append(all, reports.PlanField{
+			Resource: resourceName(f.GVR), Path: f.Path, Values: f.Values, From: string(f.Older.Outcome), To: string(f.Newer.Outcome),
+			Update: string(f.Update), Gates: gatesOf(f), Emulated: f.Emulated, Copied: f.Copied,
+		})
+	}
+	return all
+}
+
+func resourceName(r history.GVR) string {
+	return reports.PlanResource{Group: r.Group, Version: r.Version, Resource: r.Resource}.Name()
+}
+
+func gatesOf(f recorded.FieldSkew) (names []string) {
+	for _, g := range f.Gates {
+		names = append(append(names, g.Name), g.With...)
+	}
+	return names
+}
+
+// harmOrder are the harms of fields, the worst first.
+var harmOrder = []string{reports.PlanNeverSettles, reports.PlanStuck, reports.PlanLost, reports.PlanDropped}
+
+// harmOf returns the harm of a difference, and whether the newer version is the one that does it;
+// "" if both versions keep what they accept.
+func harmOf(f recorded.FieldSkew) (harm string, newer bool) {
+	nothing := len(f.Values) > 0 && !slices.ContainsFunc(f.Values, func(v string) bool { return v != recorded.FieldAbsent && v != recorded.FieldZero })
+	keeps := []recorded.FieldOutcome{recorded.FieldStored, recorded.FieldDefaulted, recorded.FieldWarned}
+	dropped := func(a, b recorded.FieldSide) bool {
+		return a.Outcome == recorded.FieldDropped && slices.Contains(keeps, b.Outcome)
+	}
+	switch {
+	case nothing:
+		return "", false
+	case dropped(f.Older, f.Newer) && f.Copied && f.Update == recorded.FateKept:
+		return reports.PlanNeverSettles, false
+	case f.Older.Outcome == recorded.FieldRefused && slices.Contains(keeps, f.Newer.Outcome) && f.Copied && f.Update == recorded.FateKept:
+		return reports.PlanStuck, false
+	case f.Update == recorded.FateLost:
+		return reports.PlanLost, false
+	case dropped(f.Older, f.Newer):
+		return reports.PlanDropped, false
+	case dropped(f.Newer, f.Older):
+		return reports.PlanDropped, true
+	}
+	return "", false
+}
+
+// template is the part of a path that leads to the last template in it. What follows is the same in
+// all kinds with such a template.
+var template = regexp.MustCompile(`^(.*\.)?\w*[tT]emplates?(\[\*\])?\.`)
+
+// fieldHarms returns the fields that can do harm, each once for all kinds that have it.
+func fieldHarms(table recorded.FieldTable, from, to string) (all []reports.PlanFieldHarm) {
+	by := map[string]int{}
+	harmful := map[string]bool{} // resource and path
+	for _, f := range table.Fields {
+		harm, newer := harmOf(f)
+		if harm == "" {
+			continue
+		}
+		harmful[resourceName(f.GVR)+" "+f.Path] = true
+		path := template.ReplaceAllString(f.Path, "")
+		h := reports.PlanFieldHarm{Path: path, Kinds: []string{f.Resource}, Harm: harm, By: from, Gates: gatesOf(f), Emulated: f.Emulated}
+		if newer {
+			h.By = to
+		}
+		if within(resourceName(f.GVR)+" ", f.Path, harmful) {
+			continue // it is part of a field that is named already
+		}
+		i, known := by[path]
+		switch {
+		case !known:
+			by[path] = len(all)
+			all = append(all, h)
+		case worse(h, all[i]) < 0:
+			all[i] = h
+		case worse(h, all[i]) == 0 && h.By == all[i].By && !slices.Contains(all[i].Kinds, f.Resource):
+			all[i].Kinds = append(all[i].Kinds, f.Resource)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b reports.PlanFieldHarm) int {
+		return cmp.Or(worse(a, b), cmp.Compare(strings.Join(a.Gates, ","), strings.Join(b.Gates, ",")))
+	})
+	return all
+}
+
+func worse(a, b reports.PlanFieldHarm) int {
+	return cmp.Compare(slices.Index(harmOrder, a.Harm), slices.Index(harmOrder, b.Harm))
+}
+
+// within reports whether a path leads into another one that is noted under a prefix.
+func within(prefix, path string, noted map[string]bool) bool {
+	for i, c := range path {
+		if (c == '.' || c == '[') && noted[prefix+path[:i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyCreated returns what only controllers of the newer version create.
+func onlyCreated(older, newer recorded.Behaviour, appears []reports.PlanResource) (all []reports.PlanCreated) {
+	for _, c := range newer.Created {
+		gvr := history.GVR{Group: c.Group, Version: c.Version, Resource: c.Resource}
+		before, _ := older.Creates(gvr)
+		names := slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return slices.Contains(before.Names, name) })
+		if len(names) == 0 {
+			continue
+		}
+		only := slices.ContainsFunc(appears, func(r reports.PlanResource) bool { return r.Subresource == "" && r.Name() == resourceName(gvr) })
+		all = append(all, reports.PlanCreated{Resource: resourceName(gvr), Names: names, By: c.By, Only: only})
+	}
+	return all
+}
+
+// who are the subjects in words.
+var who = map[recorded.Subject]string{recorded.Node: "a node", recorded.ServiceAccount: "a service account", recorded.User: "a user"}
+
+// permissions returns what is permitted at one version only, of kinds about which both were asked.
+func permissions(older, newer *recorded.Behaviour) (all []reports.PlanPermission) {
+	for _, subject := range []recorded.Subject{recorded.Node, recorded.ServiceAccount, recorded.User} {
+		for _, kind := range newer.Kinds() {
+			if !older.WasAsked(kind) {
+				continue
+			}
+			a, b := older.Allowed(subject, kind), newer.Allowed(subject, kind)
+			d := reports.PlanPermission{Who: who[subject], Kind: kind.String(), From: without(a, b), To: without(b, a)}
+			if len(d.From)+len(d.To) > 0 {
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
+// without returns the elements of a that are not in b.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}
+
+// emulated returns the flag with which the newer servers behave like the older version; "" if no
+// difference in fields was seen to vanish with it, or if they do not start with it.
+func emulated(p reports.UpgradePlan, flags Flags) string {
+	if !slices.ContainsFunc(p.FieldHarms, func(h reports.PlanFieldHarm) bool { return h.Emulated }) {
+		return ""
+	}
+	minor := strings.TrimPrefix(semver.MajorMinor(p.From), "v")
+	flags.File = append(slices.Clone(flags.File), gates.Set{Name: emulatedVersion, Value: minor, From: "the plan"})
+	if !decide(p.To, flags).Starts {
+		return ""
+	}
+	return "`--" + emulatedVersion + "=" + minor + "`"
+}
