@@ -100,7 +100,8 @@ func judgeAuthorizedAlike(f *Facts) *tally {
 func (t *tally) ruleRefusals(d *decisions) {
 	slices.SortStableFunc(d.refused, func(a, b *observation) int { return cmp.Compare(a.op.End, b.op.End) })
 	for _, o := range d.refused {
-		if len(d.allowed) == 0 || o.unserved() { // where nobody serves it, 403 keeps nothing from the user
+		served := o.local == claimYes || len(o.capable) > 0 // otherwise 403 keeps nothing from the user
+		if len(d.allowed) == 0 || !served {
 			t.rule(o, rulingRight)
 			continue
 		}
