@@ -24,9 +24,13 @@ type trial struct {
 	folded   bool
 }
 
+// accepted is how many servers accepted the object. If one broke off, nothing is known.
 func (t trial) accepted() (n int) {
 	for _, a := range t.answers {
-		if a.OK() {
+		switch {
+		case a.Code == 0:
+			return 0
+		case a.OK():
 			n++
 		}
 	}

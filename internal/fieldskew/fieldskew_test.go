@@ -251,7 +251,7 @@ func TestExplain(t *testing.T) {
 	for _, field := range f.Table.Fields {
 		got[field.Path] = fmt.Sprint(field.Gates, field.Emulated)
 	}
-	want := map[string]string{"spec.gated": "[{Gated false []}]true", "spec.part": "[{Part true []}]false", "spec.old": "[]false"}
+	want := map[string]string{"spec.gated": "[{Gated false []}] true", "spec.part": "[{Part true []}] false", "spec.old": "[] false"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

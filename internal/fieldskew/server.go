@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
@@ -36,7 +38,7 @@ type Request struct {
 
 // Answer is the answer to a request.
 type Answer struct {
-	Code     int
+	Code     int  // 0 if the server broke off
 	Object   tree // of an answer that is no refusal
 	Refusal  metav1.Status
 	Warnings []string
@@ -76,7 +78,10 @@ func (h HTTPServer) Send(ctx context.Context, r Request) (a Answer, err error) {
 		}
 	}
 	code, header, body, err := h.do(ctx, r.Method, path, content)
-	if err != nil {
+	if broken := (http2.StreamError{}); errors.As(err, &broken) { // as where its handler panics
+		a.Refusal.Message = "the server broke off"
+		return a, nil
+	} else if err != nil {
 		return a, err
 	}
 	a.Code = code

@@ -48,7 +48,7 @@ func (s *sweep) kind(ctx context.Context, r Resource) error {
 		return s.note(&n, "neither OpenAPI document has the kind", s.untried, &s.counts.NotTried)
 	}
 	smallest, _ := s.smallest(n.root, 0).(tree)
-	first := merge(tree{"metadata": tree{"name": "skewproof"}}, merge(smallest, s.data.Objects[r.String()]))
+	first := merge(merge(tree{"metadata": tree{"name": "skewproof"}}, smallest), s.data.Objects[r.String()])
 	first["apiVersion"], first["kind"] = strings.TrimPrefix(r.Group+"/"+r.Version, "/"), r.Kind
 	if n.untried == "" {
 		a := attempt{object: first, root: n.root, tried: map[string]int{}}
@@ -170,7 +170,7 @@ func (s *sweep) visit(ctx context.Context, n node) error {
 		s.children(ctx, n)
 		return nil
 	}
-	if strings.HasSuffix(n.path, "[*]") && (shape == object || shape == mapping || shape == list) { // the list itself was tried with one
+	if strings.HasSuffix(n.path, "[*]") && (shape == object || shape == mapping || shape == list) { // tried with what it is in
 		s.children(ctx, n)
 		return nil
 	}
