@@ -16,12 +16,13 @@ func TestWorkloadsHaveTheFieldsByWhichVersionsDiffer(t *testing.T) {
 	}
 	plain, fields := 0, 0
 	for _, w := range Differing("v1.36.3", "v1.37.1") {
-		i := slices.IndexFunc(table.Fields, func(f recorded.FieldSkew) bool { return f.GVR == w.GVR && f.Path == w.Field })
 		switch {
 		case w.Field == "":
 			plain++
-		case i < 0 || table.Fields[i].Older.Outcome != recorded.FieldDropped || table.Fields[i].Kind != w.Kind:
-			t.Errorf("%+v is not recorded: entry %d", w, i)
+		case !slices.ContainsFunc(table.Fields, func(f recorded.FieldSkew) bool {
+			return f.GVR == w.GVR && f.Kind == w.Kind && f.Path == w.Field && f.Older.Outcome == recorded.FieldDropped
+		}):
+			t.Errorf("%+v is not recorded", w)
 		default:
 			fields++
 		}
