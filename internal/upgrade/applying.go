@@ -7,7 +7,6 @@ import (
 
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
-	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // conditions are the conditions of findings in words.
@@ -92,22 +91,12 @@ func needed(u findings.Upgrade, p reports.UpgradePlan) bool {
 	case findings.NeedSubresources:
 		return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.Subresource != "" })
 	case findings.NeedNodeRights:
-		return slices.ContainsFunc(p.Appears, func(r reports.PlanResource) bool { return nodesGain(p, r) })
+		return slices.ContainsFunc(p.Appears, func(r reports.PlanResource) bool { return len(r.RefusedNodes) > 0 })
 	case findings.NeedFields:
-		table, _, _ := recorded.Fields(p.From, p.To) // without a table, nothing is known to be dropped
-		return slices.ContainsFunc(table.Fields, func(f recorded.FieldSkew) bool { return f.Copied && f.OnlyNewerStores() })
+		return slices.ContainsFunc(p.FieldHarms, func(h reports.PlanFieldHarm) bool { return h.Harm == reports.PlanNeverSettles })
 	default:
 		return true
 	}
-}
-
-// nodesGain reports whether kubelets get a right to a resource with the newer version, as far as
-// this is recorded.
-func nodesGain(p reports.UpgradePlan, r reports.PlanResource) bool {
-	older, _, err := recorded.BehaviourOf(p.From)
-	newer, _, missing := recorded.BehaviourOf(p.To)
-	kind := recorded.Kind{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}
-	return err == nil && missing == nil && len(newer.Allowed(recorded.Node, kind)) > len(older.Allowed(recorded.Node, kind))
 }
 
 func effective(e findings.Effect, s, peer reports.PlanSide) bool {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,13 +23,18 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 	if p.From == p.To {
 		return nil
 	}
-	table, notes, err := recorded.Fields(p.From, p.To, directories...)
+	table, _, err := recorded.Fields(p.From, p.To, directories...)
+	stand := map[string]map[string][]string{p.From: {}, p.To: {}} // what of another patch stands in for a version
 	switch {
 	case errors.Is(err, recorded.ErrNoFields):
 		notes = append(notes, fmt.Sprintf("It is not recorded which fields %s and %s treat differently. "+
 			"`skewproof plan --record-fields --from %[1]s --to %[2]s` records it.", p.From, p.To))
 	case err != nil:
 		notes = append(notes, fmt.Sprintf("Not checked: which fields the versions treat differently: %v", err))
+	default:
+		for version, of := range map[string]string{p.From: table.From, p.To: table.To} {
+			stand[version][of] = append(stand[version][of], "fields")
+		}
 	}
 	p.Fields, p.FieldHarms = fields(table), fieldHarms(table, p.From, p.To)
 	var sides [2]*recorded.Behaviour
@@ -40,10 +46,15 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 			notes = append(notes, fmt.Sprintf("It is not recorded what controllers of %s create, and what it permits. `%s` records it.", version, record))
 		case err != nil:
 			notes = append(notes, fmt.Sprintf("Not checked: what %s does and permits: %v", version, err))
-		case of != version:
-			notes = append(notes, recorded.StandsIn("What "+version+" does and permits", of, record))
+		default:
+			stand[version][of] = append(stand[version][of], "permissions", "controllers")
 		}
 		sides[i] = b
+		for _, of := range slices.Sorted(maps.Keys(stand[version])) {
+			if of != version {
+				notes = append(notes, fmt.Sprintf("What is said of the %s of %s was recorded of %s.", listed(stand[version][of], 3), version, of))
+			}
+		}
 	}
 	older, newer := sides[0], sides[1]
 	if older == nil || newer == nil {
