@@ -139,7 +139,7 @@ type PlanFieldHarm struct {
 	Path string `json:"path"`
 	// Kinds are the resources, in the plural.
 	Kinds []string `json:"kinds"`
-	// Harm: [PlanNeverSettles], [PlanStuck], [PlanLost] or [PlanDropped].
+	// Harm: [PlanNeverSettles], [PlanStuck], [PlanCopied], [PlanLost] or [PlanDropped].
 	Harm string `json:"harm"`
 	// By is the version that drops the field.
 	By string `json:"by"`
@@ -152,8 +152,11 @@ type PlanFieldHarm struct {
 // These are the values of [PlanFieldHarm.Harm].
 const (
 	// PlanNeverSettles: a controller copies the field into objects. A server drops it there, and keeps
-	// it in the object from which the controller copies.
+	// it in the object from which the controller copies. The controller finds no equal object, and
+	// makes another one.
 	PlanNeverSettles = "never settles"
+	// PlanCopied: the same, but the controller compares no fields.
+	PlanCopied = "missing in copies"
 	// PlanStuck: a controller copies the field into objects, and a server does not accept them.
 	PlanStuck = "refused to controllers"
 	// PlanLost: whoever reads an object and writes it back loses the field.

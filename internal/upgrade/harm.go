@@ -78,6 +78,8 @@ func fieldHarm(p reports.UpgradePlan, flags Flags) reports.PlanHarm {
 		h.Whom += ", etcd and the controllers"
 	case reports.PlanStuck:
 		h.What = "Controllers cannot create what a workload needs if its template has a field that " + worst.By + " keeps there, and refuses in new objects."
+	case reports.PlanCopied:
+		h.What = "What controllers create by a template lacks a field that " + worst.By + " keeps in the template, and drops from new objects."
 	case reports.PlanLost:
 		h.What = "Who reads an object at " + worst.By + " and writes it back loses fields of it."
 	default:

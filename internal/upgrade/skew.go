@@ -102,7 +102,12 @@ func gatesOf(f recorded.FieldSkew) (names []string) {
 }
 
 // harmOrder are the harms of fields, the worst first.
-var harmOrder = []string{reports.PlanNeverSettles, reports.PlanStuck, reports.PlanLost, reports.PlanDropped}
+var harmOrder = []string{reports.PlanNeverSettles, reports.PlanStuck, reports.PlanCopied, reports.PlanLost, reports.PlanDropped}
+
+// comparing are the resources whose controllers look for an object that equals the template, and
+// make another one if there is none (k8s.io/kubernetes, pkg/controller/deployment/util,
+// FindNewReplicaSet). Other controllers compare hashes of the template, which they store beside it.
+var comparing = []string{"apps/deployments"}
 
 // harmOf returns the harm of a difference, and whether the newer version is the one that does it;
 // "" if both versions keep what they accept.
@@ -116,7 +121,10 @@ func harmOf(f recorded.FieldSkew) (harm string, newer bool) {
 	case nothing:
 		return "", false
 	case dropped(f.Older, f.Newer) && f.Copied && f.Update == recorded.FateKept:
-		return reports.PlanNeverSettles, false
+		if slices.Contains(comparing, f.Group+"/"+f.Resource) {
+			return reports.PlanNeverSettles, false
+		}
+		return reports.PlanCopied, false
 	case f.Older.Outcome == recorded.FieldRefused && slices.Contains(keeps, f.Newer.Outcome) && f.Copied && f.Update == recorded.FateKept:
 		return reports.PlanStuck, false
 	case f.Update == recorded.FateLost:

@@ -15,12 +15,14 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// differing are fields of kinds that do not exist. So nothing in the code can know them.
+// differing are fields that do not exist, most of them of kinds that do not exist. So nothing in the
+// code can know them.
 var differing = []recorded.FieldSkew{
-	field("apps", "v1", "gadgets", "spec.template.spec.volumes[*].beam", recorded.FateKept, true, "BeamGate"),
-	field("apps", "v1", "gadgets", "spec.template.spec.volumes[*].beam.width", recorded.FateKept, true, "BeamGate"),
+	field("apps", "v1", "deployments", "spec.template.spec.volumes[*].beam", recorded.FateKept, true, "BeamGate"),
+	field("apps", "v1", "deployments", "spec.template.spec.volumes[*].beam.width", recorded.FateKept, true, "BeamGate"),
 	field("batch", "v1", "cronads", "spec.jobTemplate.spec.template.spec.volumes[*].beam", recorded.FateKept, true, "BeamGate"),
 	field("", "v1", "pads", "spec.volumes[*].beam", recorded.FateKept, false, "BeamGate"),
+	field("batch", "v1", "cronads", "spec.jobTemplate.spec.quiver", recorded.FateKept, true, ""),
 	field("", "v1", "pads", "spec.echo", recorded.FateLost, false, ""),
 	field("apps", "v1", "gadgets", "spec.maxTwirl", recorded.FateKept, false, ""),
 	{GVR: history.GVR{Group: "apps", Version: "v1", Resource: "gadgets"}, Path: "spec.template.spec.grumble", Copied: true, Update: recorded.FateKept,
@@ -86,8 +88,9 @@ func skewed(t *testing.T, flags Flags, fields []recorded.FieldSkew, behaviour ma
 func TestFieldsThatDoHarm(t *testing.T) {
 	p, text, wide := skewed(t, Flags{}, differing, nil)
 	want := []reports.PlanFieldHarm{
-		{Path: "spec.volumes[*].beam", Kinds: []string{"gadgets", "cronads"}, Harm: reports.PlanNeverSettles, By: "v1.36.3", Gates: []string{"BeamGate"}, Emulated: true},
+		{Path: "spec.volumes[*].beam", Kinds: []string{"deployments"}, Harm: reports.PlanNeverSettles, By: "v1.36.3", Gates: []string{"BeamGate"}, Emulated: true},
 		{Path: "spec.grumble", Kinds: []string{"gadgets"}, Harm: reports.PlanStuck, By: "v1.36.3"},
+		{Path: "spec.quiver", Kinds: []string{"cronads"}, Harm: reports.PlanCopied, By: "v1.36.3"},
 		{Path: "spec.echo", Kinds: []string{"pads"}, Harm: reports.PlanLost, By: "v1.36.3"},
 		{Path: "spec.maxTwirl", Kinds: []string{"gadgets"}, Harm: reports.PlanDropped, By: "v1.36.3"},
 		{Path: "spec.ceased", Kinds: []string{"gadgets"}, Harm: reports.PlanDropped, By: "v1.37.1"},
