@@ -122,7 +122,7 @@ func TestASetupIsChecked(t *testing.T) {
 		good  bool
 	}{
 		"everything that can be said": {Setup{
-			Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", true, "1.36", On, 2 * time.Second, 3 * time.Second,
+			Off, TrustStranger, CertificateExpired, CertificateOther, AdvertiseIP, FlagsKubeadm, "a", true, "1.36", "A=false", On, 2 * time.Second, 3 * time.Second,
 		}, true},
 		"nothing": {Setup{}, false},
 		"no chance of a request to make a new connection": {Setup{Goaway: Off}, false},
@@ -134,6 +134,7 @@ func TestASetupIsChecked(t *testing.T) {
 		"an unknown front proxy":      {Setup{FrontProxy: "forged"}, false},
 		"an unknown address":          {Setup{Advertise: "everywhere"}, false},
 		"flags of an unknown":         {Setup{Flags: "kops"}, false},
+		"a gate between on and off":   {Setup{FeatureGates: "A=half"}, false},
 		"a switch between on and off": {Setup{Proxy: "half"}, false},
 	} {
 		plan := Plan{Servers: servers}
