@@ -154,7 +154,17 @@ func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func
 	own := func(of found, path string) bool {
 		return slices.ContainsFunc(s.cases, func(c found) bool { return c.field.GVR == of.field.GVR && c.field.Path == path })
 	}
+	another := func(of found, side recorded.FieldSide) bool { // it warns of another field that both were sent
+		return side.Outcome == recorded.FieldWarned && slices.ContainsFunc(s.cases, func(c found) bool {
+			return c.field.GVR == of.field.GVR && c.field.Path != of.field.Path &&
+				(c.field.Older.Outcome == recorded.FieldDropped && c.field.Older.Says == side.Says ||
+					c.field.Newer.Outcome == recorded.FieldDropped && c.field.Newer.Says == side.Says)
+		})
+	}
 	for _, c := range s.cases { // without what is only the difference of another path
+		if another(c, c.field.Older) || another(c, c.field.Newer) {
+			continue
+		}
 		for _, side := range []*recorded.FieldSide{&c.field.Older, &c.field.Newer} {
 			side.Elsewhere = slices.DeleteFunc(side.Elsewhere, func(path string) bool { return own(c, path) })
 			if side.Outcome == recorded.FieldDefaulted && side.Stored == nil && len(side.Elsewhere) == 0 {

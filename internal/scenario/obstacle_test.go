@@ -134,6 +134,7 @@ func TestASetupIsChecked(t *testing.T) {
 		"an unknown front proxy":      {Setup{FrontProxy: "forged"}, false},
 		"an unknown address":          {Setup{Advertise: "everywhere"}, false},
 		"flags of an unknown":         {Setup{Flags: "kops"}, false},
+		"a gate between on and off":   {Setup{FeatureGates: "A=half"}, false},
 		"a switch between on and off": {Setup{Proxy: "half"}, false},
 	} {
 		plan := Plan{Servers: servers}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
 )
 
 // Setup is the difference between the configuration of a server and the subject's configuration,
@@ -190,6 +192,9 @@ func (s *Setup) validate() error {
 		if known != nil {
 			return known
 		}
+	}
+	if _, err := history.ParseGates(s.FeatureGates); err != nil {
+		return fmt.Errorf("setup: feature gates %q: %w", s.FeatureGates, err)
 	}
 	if *s == (Setup{}) {
 		return errors.New("setup: it is empty; leave it out")

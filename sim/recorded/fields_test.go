@@ -70,3 +70,35 @@ func TestFieldsAreFound(t *testing.T) {
 		}
 	}
 }
+// Every recorded table is about both of its releases, judged nearly everything, and has the fields
+// that are known to do harm.
+func TestRecordedFields(t *testing.T) {
+	deployments, sets := history.GVR{Group: "apps", Version: "v1", Resource: "deployments"}, history.GVR{Group: "apps", Version: "v1", Resource: "statefulsets"}
+	known := map[string][]FieldSkew{"v1.37.1": {
+		{GVR: deployments, Path: "spec.template.spec.volumes[*].projected.sources[*].clusterTrustBundle", Copied: true, Emulated: true, Update: FateKept},
+		{GVR: deployments, Path: "spec.template.spec.volumes[*].projected.sources[*].podCertificate", Copied: true, Emulated: true, Update: FateKept},
+		{GVR: sets, Path: "spec.updateStrategy.rollingUpdate.maxUnavailable", Emulated: true, Update: FateKept},
+	}}
+	for _, pair := range [][2]string{{"v1.35.4", "v1.36.3"}, {"v1.36.3", "v1.37.1"}} {
+		table, notes, err := Fields(pair[0], pair[1])
+		if err != nil || len(notes) > 0 {
+			t.Fatalf("%v: notes %q, error %v", pair, notes, err)
+		}
+		if c := table.Counts; c.Kinds < 50 || c.Judged < 2000 || 10*c.RefusedAlike > c.Judged+c.RefusedAlike+c.NotTried {
+			t.Errorf("%v: counts %+v", pair, c)
+		}
+		if len(table.GatesTried) < 10 || len(table.Fields) < 10 {
+			t.Errorf("%v: %d fields, %d gates", pair, len(table.Fields), len(table.GatesTried))
+		}
+		for _, want := range known[pair[1]] {
+			i := slices.IndexFunc(table.Fields, func(f FieldSkew) bool {
+				return f.GVR == want.GVR && f.Path == want.Path && f.Older.Outcome == FieldDropped && f.Newer.Outcome == FieldStored
+			})
+			if i < 0 {
+				t.Errorf("%v: %s %s is missing", pair, want.GVR, want.Path)
+			} else if f := table.Fields[i]; f.Copied != want.Copied || f.Emulated != want.Emulated || f.Update != want.Update || len(f.Gates) != 1 || f.Older.Unknown {
+				t.Errorf("%v: %+v", pair, f)
+			}
+		}
+	}
+}
