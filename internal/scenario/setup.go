@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
+	cliflag "k8s.io/component-base/cli/flag"
 )
 
 // Setup is the difference between the configuration of a server and the subject's configuration,
@@ -193,8 +193,10 @@ func (s *Setup) validate() error {
 			return known
 		}
 	}
-	if _, err := history.ParseGates(s.FeatureGates); err != nil {
-		return fmt.Errorf("setup: feature gates %q: %w", s.FeatureGates, err)
+	if s.FeatureGates != "" {
+		if err := cliflag.NewMapStringBool(new(map[string]bool)).Set(s.FeatureGates); err != nil {
+			return fmt.Errorf("setup: feature gates %q: %w", s.FeatureGates, err)
+		}
 	}
 	if *s == (Setup{}) {
 		return errors.New("setup: it is empty; leave it out")
