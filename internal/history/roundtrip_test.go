@@ -33,7 +33,7 @@ func sample() *History {
 		Hops: []Hop{{Operation: "1", Start: 1, End: 2,
 			Entry: &Entry{Server: "a", Status: 404, User: "admin", Groups: "g", UID: "u", Extra: "x", Unauthenticated: "no", Rerouted: true, From: "b", Altered: "path"}}},
 		Steps: []Step{{Index: 1, Sentence: "cut", Start: 3, End: 4, Error: "no", Refused: "its names are taken", Effect: "etcd compacted", Disturbs: true,
-			Defined: &Definition{Group: "g", Resource: "r", Versions: []string{"v1"}}, LeaseOf: "a"}},
+			Defined: &Definition{Group: "g", Resource: "r", Versions: []string{"v1"}}, LeaseOf: "a", Discovery: DiscoveryGranted}},
 		Faults:    []Fault{{ID: 1, Kind: "cut", From: "a", To: "b", Server: "c", Blocks: true, Detail: "d", Distrust: DistrustServing, Start: 3, End: 4, Evidence: Evidence{1, 2, 3, 4, 5, 6, 7}}},
 		Lifecycle: []Lifecycle{{Server: "a", Incarnation: 1, Version: "v1.36.3", Emulates: "1.35", Reports: "1.35", State: StateReady, At: 1, Detail: "d"}},
 		Served:    []Served{{Server: "a", Incarnation: 1, At: 2, Confirmed: 1, Document: "sha256:1"}},

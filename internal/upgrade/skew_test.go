@@ -15,8 +15,8 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// differing are fields that do not exist, most of them of kinds that do not exist. So nothing in the
-// code can know them.
+// differing are fields that do not exist, most of them of kinds that do not exist. So nothing in
+// the code can know them.
 var differing = []recorded.FieldSkew{
 	field("apps", "v1", "deployments", "spec.template.spec.volumes[*].beam", recorded.FateKept, true, "BeamGate"),
 	field("apps", "v1", "deployments", "spec.template.spec.volumes[*].beam.width", recorded.FateKept, true, "BeamGate"),
