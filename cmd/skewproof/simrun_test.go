@@ -213,7 +213,7 @@ func TestTheSimulatorRefusesWhatItCannotDo(t *testing.T) {
 		"a cluster to hold":             {[]string{"--keep"}, "--keep means nothing with --backend sim"},
 		"a binary":                      {[]string{"--binary", "kube-apiserver@v1.37.1=/bin/true"}, "--binary means nothing"},
 		"etcd, the default too":         {[]string{"--etcd", binaries.DefaultEtcd}, "--etcd means nothing"},
-		"a version that does not exist": {[]string{"--from", "v1.36.2"}, "v1.36.3, v1.37.1"},
+		"a version that does not exist": {[]string{"--from", "v1.36.2"}, "v1.36.3, v1.36.5, v1.37.1"},
 		"more servers than it can":      {[]string{"--servers", "101"}, "2 to 100"},
 		"a subject that there is none":  {[]string{"--subject", "beta"}, "builtin, reference, none, alpha"},
 	} {

@@ -82,6 +82,9 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 
 func fields(table recorded.FieldTable) (all []reports.PlanField) {
 	for _, f := range table.Fields {
+		if f.Older.Outcome == recorded.FieldDropped && f.Newer.Outcome == recorded.FieldDropped {
+			continue // one version warns, because it does not know the field
+		}
 		all = append(all, reports.PlanField{
 			Resource: resourceName(f.GVR), Path: f.Path, Values: f.Values, From: string(f.Older.Outcome), To: string(f.Newer.Outcome),
 			Update: string(f.Update), Gates: gatesOf(f), Emulated: f.Emulated, Copied: f.Copied,

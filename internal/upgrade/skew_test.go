@@ -99,7 +99,7 @@ func TestFieldsThatDoHarm(t *testing.T) {
 		t.Error(diff)
 	}
 	if first := p.Harms[0]; !strings.Contains(first.What, "never settles") || !strings.Contains(first.Prevent, "--emulated-version=1.36") ||
-		!strings.Contains(first.Prevent, "BeamGate") || len(p.Fields) != len(differing) {
+		!strings.Contains(first.Prevent, "BeamGate") || len(p.Fields) != len(differing)-1 { // both drop one
 		t.Errorf("%d fields, the first harm is %+v", len(p.Fields), first)
 	}
 	for _, h := range want {
@@ -108,8 +108,8 @@ func TestFieldsThatDoHarm(t *testing.T) {
 		}
 	}
 	for _, f := range differing {
-		if strings.Count(wide, f.Path) < 3 {
-			t.Errorf("%s is not in every full form", f.Path)
+		if unknown := f.Path == "spec.unknown"; strings.Count(wide, f.Path) < 3 != unknown {
+			t.Errorf("%s is in the full forms %d times", f.Path, strings.Count(wide, f.Path))
 		}
 	}
 	if strings.Contains(text, "spec.harmless") || strings.Contains(text, "spec.invalid") || strings.Contains(text, "spec.unknown") {
