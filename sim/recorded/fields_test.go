@@ -70,6 +70,7 @@ func TestFieldsAreFound(t *testing.T) {
 		}
 	}
 }
+
 // Every recorded table is about both of its releases, judged nearly everything, and has the fields
 // that are known to do harm.
 func TestRecordedFields(t *testing.T) {
