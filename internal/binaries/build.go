@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/mod/modfile"
@@ -165,21 +164,6 @@ func requireStaging(ctx context.Context, tool goCommand, ref Ref, pkg string) er
 		return err
 	}
 	return os.WriteFile(path, text, 0o644)
-}
-
-// Module writes the module in which a binary is built into a new folder below dir, and returns the
-// folder. So the source of skewproof's own programs can be checked against a version.
-func Module(ctx context.Context, dir string, c Component, version string) (string, error) {
-	ref, err := NewRef(c, version)
-	if err != nil {
-		return "", err
-	}
-	path, err := exec.LookPath("go")
-	if err != nil {
-		return "", fmt.Errorf("%s: it takes the go command: %w", ref, err)
-	}
-	tool, _, _, err := prepareBuild(ctx, path, dir, ref, progress{mu: new(sync.Mutex)})
-	return tool.dir, err
 }
 
 // command returns the arguments of the go command that builds the program. Further flags follow.

@@ -65,11 +65,8 @@ func referenceSource(v Version) ([]libraries.File, error) {
 	var files []libraries.File
 	since := map[string]string{} // the minor version of each file of the main package
 	err := fs.WalkDir(proxy.Source, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || name == "source.go" {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name == "source.go" {
 			return err // source.go has what is read here
-		}
-		if strings.HasSuffix(name, "_test.go") && path.Dir(name) != path.Dir(serverFolder) {
-			return nil // only tests of what meets the server's packages
 		}
 		content, err := proxy.Source.ReadFile(name)
 		if err != nil {

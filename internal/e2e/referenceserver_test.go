@@ -2,37 +2,16 @@ package e2e
 
 import (
 	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
 )
 
-// The source of the kube-apiserver with the reference proxy meets the packages of each version.
-func TestReferenceServerSource(t *testing.T) {
-	for _, version := range []string{"v1.30.14", "v1.37.1"} {
-		t.Run(version, func(t *testing.T) {
-			src, err := binaries.Module(t.Context(), t.TempDir(), binaries.KubeAPIServerReference, version)
-			must(t, err)
-			for _, args := range [][]string{
-				{"vet", "-mod=mod", ".", "./proxy/..."},
-				{"test", "-mod=mod", "-race", "./proxy/apiserver"},
-			} {
-				cmd := exec.CommandContext(t.Context(), "go", args...)
-				cmd.Dir, cmd.Env = src, append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=", "GOWORK=off")
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Errorf("go %s with the packages of %s: %v\n%s", strings.Join(args, " "), version, err, out)
-				}
-			}
-		})
-	}
-}
-
-// The reference proxy inside kube-apiservers satisfies everything that the KEP demands. With the
-// policy of the released proxy it fails as that one does, so it is this proxy that answers.
+// The reference proxy inside kube-apiservers satisfies everything that the KEP demands of a proxy.
+// (Before a request reaches it, the node authorizer of an older server has refused it: finding 46.)
+// With the policy of the released proxy it fails as that one does, so it is this proxy that answers.
 func TestReferenceInsideTheServers(t *testing.T) {
 	needsCluster(t)
 	var flags []string
@@ -42,8 +21,15 @@ func TestReferenceInsideTheServers(t *testing.T) {
 		flags = append(flags, "--binary", "kube-apiserver@"+version+"="+b.Path)
 	}
 	t.Run("reference", func(t *testing.T) {
-		r, report := scenarioAlone(t, "rolling-upgrade", flags...)
-		exits(t, r, pass)
+		_, report := scenarioAlone(t, "rolling-upgrade", flags...)
+		for _, i := range report.Invariants {
+			if i.Grade == invariant.GradeCore && i.Outcome == invariant.OutcomeFail && (i.New > 0 || !slices.Equal(i.Findings, []int{46})) {
+				t.Errorf("%s: %d NEW violations, findings %v, want none but 46: %s", i.Name, i.New, i.Findings, i.Reason)
+			}
+		}
+		if v := verdict(t, report, "NoFalseNotFound"); v.Outcome != invariant.OutcomePass {
+			t.Errorf("NoFalseNotFound: %s, want a pass", v.Outcome)
+		}
 		if v := verdict(t, report, "NoLoop"); v.Outcome != invariant.OutcomePass || v.Checked < 100 {
 			t.Errorf("NoLoop: %s, %d requests were passed on, want at least 100", v.Outcome, v.Checked)
 		}
