@@ -56,6 +56,9 @@ func TestAlarms(t *testing.T) {
 		newAlarms(t, flag.Arg(0)).carryOut()
 		return
 	}
+	if !*recordAlarms {
+		onlyWithAll(t)
+	}
 	needsTools(t, "nsenter", "bash")
 	kubectl := run(t, "binaries", "get", "--component", "kubectl", newPair.from)
 	exits(t, kubectl, pass)

@@ -13,6 +13,7 @@ import (
 // (Before a request reaches it, the node authorizer of an older server has refused it: finding 46.)
 // With the policy of the released proxy it fails as that one does, so it is this proxy that answers.
 func TestReferenceInsideTheServers(t *testing.T) {
+	onlyWithAll(t)
 	needsCluster(t)
 	var flags []string
 	for _, version := range []string{newPair.from, newPair.to} {
