@@ -11,7 +11,8 @@ import (
 
 // The reference proxy inside kube-apiservers satisfies everything that the KEP demands of a proxy.
 // (Before a request reaches it, the node authorizer of an older server has refused it: finding 46.)
-// With the policy of the released proxy it fails as that one does, so it is this proxy that answers.
+// With the policy of the released proxy it fails as that one does. So it is this proxy that
+// answers.
 func TestReferenceInsideTheServers(t *testing.T) {
 	onlyWithAll(t)
 	needsCluster(t)
