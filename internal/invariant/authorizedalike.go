@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 var authorizedAlike = Invariant{
@@ -108,13 +109,49 @@ func (t *tally) ruleRefusals(d *decisions) {
 		t.rule(o, rulingWrong)
 		other := d.allowed[0].op
 		wrong := "refused what another server allowed"
-		if strings.HasPrefix(o.op.User, nodePrefix) { // by rules that are compiled into the server
-			wrong = "a node was refused what another server allowed"
+		if slices.ContainsFunc(d.allowed, func(by *observation) bool { return t.facts.nodeRulesDiffer(o, by) }) {
+			wrong = "a node was refused by the rules of its server's version"
 		}
 		t.violate(o, *o.situation, wrong, fmt.Sprintf("%s was refused what %s allowed", o.op.User, other.Server),
 			fmt.Sprintf("%s, while %s answered %d to the same user for such a request at %s",
 				answer(o.op), other.Server, other.Status, clock(other.Start)))
 	}
+}
+
+// nodeRulesDiffer reports whether the rules for nodes, which are compiled into each server, explain
+// why one server refuses a node what another one allows: by the recordings, the version of the
+// server that decided about the refused request does not permit it, and the other version does. A
+// refusal that they do not explain may come from an identity that was lost on the way.
+func (f *Facts) nodeRulesDiffer(refused, allowed *observation) bool {
+	if !strings.HasPrefix(refused.op.User, nodePrefix) {
+		return false
+	}
+	wrongly, known := f.permitsNodes(refused)
+	rightly, _ := f.permitsNodes(allowed)
+	return known && !wrongly && rightly
+}
+
+// permitsNodes reports whether the version of the server that decided about a request permits it to
+// nodes, and whether this is recorded. A server that passed the request on did not decide.
+func (f *Facts) permitsNodes(o *observation) (permits, recording bool) {
+	server := o.op.Server
+	for _, h := range o.hops {
+		if atPeer(o.op, h) {
+			server = h.Server
+		}
+	}
+	by := f.byName[server]
+	if by == nil {
+		return false, false
+	}
+	version := by.line.at(o.op.Start).behaves()
+	rights, known := f.nodeRights[version]
+	if !known {
+		rights, _, _ = recorded.BehaviourOf(version) // nil if it is not recorded
+		f.nodeRights[version] = rights
+	}
+	kind := recorded.Kind{Group: o.op.GVR.Group, Resource: o.op.GVR.Resource, Subresource: o.op.Subresource}
+	return rights != nil && slices.Contains(rights.Allowed(recorded.Node, kind), o.op.Verb), rights != nil
 }
 
 // decision says whether the response shows that the user has the permission. Only the message of

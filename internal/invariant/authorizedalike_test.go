@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -63,4 +64,48 @@ func TestAuthorizedAlike(t *testing.T) {
 			want{outcome: OutcomeInconclusive, checked: 1, reason: "no user was refused anything"}},
 		{"the user is unknown", tell(name).ask(30, "b", gadgets, 403, writing, forbidden), want{outcome: OutcomeInconclusive, reason: "not exercised"}},
 	})
+}
+
+// Rules for nodes explain a refusal only if, by the recordings, the version that decided does not
+// permit the request and another one does. Every other refusal may have another cause, such as a
+// group that was lost on the way to a peer.
+func TestRulesForNodesExplainOnlyWhatTheyRefuse(t *testing.T) {
+	const general, rules = "refused what another server allowed", "a node was refused by the rules of its server's version"
+	bundles := history.GVR{Group: "certificates.k8s.io", Version: "v1", Resource: "clustertrustbundles"}
+	drivers := history.GVR{Group: "storage.k8s.io", Version: "v1", Resource: "csidrivers"}
+	node, reader := by("system:node:n1"), by("system:serviceaccount:default:reader")
+	newest := doc("newest", line(pods), line(widgets), line(bundles), line(drivers))
+	for _, c := range []struct {
+		name  string
+		of    history.GVR
+		as    func(*history.Operation)
+		older string
+		want  string
+		hop   bool // b passed the refused request on to a
+	}{
+		{"the older version has no such rule", bundles, node, "v1.36.3", rules, false},
+		{"both versions have the rule", drivers, node, "v1.36.3", general, false},
+		{"the peer has the rule, and refuses", bundles, node, "v1.36.3", general, true},
+		{"the asked server has the rule", bundles, node, "v1.37.1", general, false},
+		{"its rules are not recorded", bundles, node, "v1.20.0", general, false},
+		{"the user is no node", bundles, reader, "v1.36.3", general, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := blank("AuthorizedAlike").document(newest).start("a", 0, newest).start("b", 0, oldDoc).start("c", 0, oldDoc).
+				runs("a", "v1.37.1").runs("b", c.older).runs("c", c.older).ask(15, "a", widgets, 200)
+			s.ask(30, "a", c.of, 200, c.as).ask(31, "b", c.of, 403, c.as, forbidden)
+			if c.hop {
+				s.hop("b", 0, 9, false).hop("a", 1, 8, true)
+			}
+			var got []string
+			for _, signature := range signaturesOf(s.h) {
+				if signature.Invariant == "AuthorizedAlike" {
+					got = append(got, signature.Wrong)
+				}
+			}
+			if !slices.Equal(got, []string{c.want}) {
+				t.Errorf("violated by %q, want %q", got, c.want)
+			}
+		})
+	}
 }

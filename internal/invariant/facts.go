@@ -58,6 +58,7 @@ type Facts struct {
 	deciding     bool // see [Decide]
 	written      []history.Written
 	fieldTables  map[pairOf]recorded.FieldTable // filled by drops
+	nodeRights   map[string]*recorded.Behaviour // by version; filled by permitsNodes
 }
 
 // process is one incarnation of a server.
@@ -81,7 +82,7 @@ func NewFacts(h *history.History) *Facts {
 		faults: map[link][]history.Fault{}, byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
 		setups: map[process]string{}, unions: map[string]map[element]bool{}, builtIns: map[groupVersion]bool{},
 		complete: map[completenessKey]completeness{}, comparisons: map[[2]*document]*comparison{}, anyObstacles: map[window]Obstacle{},
-		removals: map[string][]*observation{}, written: h.Written, fieldTables: map[pairOf]recorded.FieldTable{},
+		removals: map[string][]*observation{}, written: h.Written, fieldTables: map[pairOf]recorded.FieldTable{}, nodeRights: map[string]*recorded.Behaviour{},
 	}
 	for hash, d := range h.Documents {
 		f.documents[hash] = newDocument(d)
