@@ -45,7 +45,7 @@ const mostFields = 4
 // Differing returns workloads with fields by which two versions differ, one field each, and one
 // workload of each kind without such a field. Without a recorded comparison there are only these.
 func Differing(from, to string) (all []scenario.Workload) {
-	table, _, _ := recorded.Fields(from, to)
+	table, _ := recorded.Fields(from, to)
 	slices.SortStableFunc(table.Fields, func(a, b recorded.FieldSkew) int {
 		switch {
 		case a.Copied == b.Copied:

@@ -10,7 +10,7 @@ import (
 
 // The fields come from the recorded comparison of the two versions, and from nowhere else.
 func TestWorkloadsHaveTheFieldsByWhichVersionsDiffer(t *testing.T) {
-	table, _, err := recorded.Fields("v1.36.3", "v1.37.1")
+	table, err := recorded.Fields("v1.36.3", "v1.37.1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (f *Facts) drops(older, newer string, gvr history.GVR, paths []string) (fie
 	pair := pairOf{older, newer}
 	table, known := f.fieldTables[pair]
 	if !known {
-		table, _, _ = recorded.Fields(older, newer) // without a table there is no explanation
+		table, _ = recorded.Fields(older, newer) // without a table there is no explanation
 		f.fieldTables[pair] = table
 	}
 	for _, path := range paths {

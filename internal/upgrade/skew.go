@@ -23,7 +23,7 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 	if p.From == p.To {
 		return nil
 	}
-	table, _, err := recorded.Fields(p.From, p.To, directories...)
+	table, err := recorded.Fields(p.From, p.To, directories...)
 	stand := map[string]map[string][]string{p.From: {}, p.To: {}} // what of another patch stands in for a version
 	switch {
 	case errors.Is(err, recorded.ErrNoFields):

@@ -62,9 +62,11 @@ type Proxy struct {
 	publisher   *peers.Publisher
 	ready       atomic.Bool
 
-	leave context.CancelFunc // ends publishing
-	left  chan struct{}      // closed when the address is withdrawn
-	life  context.Context    // ends when leave is called
+	publishing context.Context    // ends when leave is called
+	leave      context.CancelFunc // withdraws the address
+	left       chan struct{}      // closed when the address is withdrawn
+	serving    context.Context    // ends when end is called
+	end        context.CancelFunc // ends the sources: the server takes no more requests
 }
 
 // Install puts the proxy into the configuration of the aggregation layer, before the server is
@@ -80,7 +82,8 @@ func Install(c *genericapiserver.Config, o Options) (*Proxy, error) {
 		options: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), incarnation: string(uuid.NewUUID()),
 		store: proxy.NewStore(o.Policy, proxy.ServerID(c.APIServerID)), api: new(http.Handler), left: make(chan struct{}),
 	}
-	p.life, p.leave = context.WithCancel(context.Background())
+	p.serving, p.end = context.WithCancel(context.Background())
+	p.publishing, p.leave = context.WithCancel(p.serving)
 	var err error
 	if p.transport, err = newTransport(o, c.EgressSelector); err != nil {
 		return nil, fmt.Errorf("install the Mixed Version Proxy: %w", err)
@@ -198,15 +201,15 @@ func (p *Proxy) Attach(s *genericapiserver.GenericAPIServer) error {
 	at := s.LoopbackClientConfig.Host + "/readyz?exclude=" + addressCheck
 	if err := s.AddPostStartHook("mixed-version-proxy", func(genericapiserver.PostStartHookContext) error {
 		go func() {
-			if err := p.sources.Run(p.life); err != nil {
+			if err := p.sources.Run(p.serving); err != nil {
 				p.log.Error("the Mixed Version Proxy learns nothing of peers", "err", err)
 			}
 		}()
-		go p.transport.run(p.life)
+		go p.transport.run(p.serving)
 		go p.watchReadiness(readyz, at)
 		go func() {
 			defer close(p.left)
-			if err := p.publisher.Run(p.life); err != nil {
+			if err := p.publisher.Run(p.publishing); err != nil {
 				p.log.Error("the address for peers was not withdrawn", "err", err)
 			}
 		}()
@@ -221,6 +224,7 @@ func (p *Proxy) Attach(s *genericapiserver.GenericAPIServer) error {
 		p.leave()
 		<-p.left
 		time.Sleep(learnt)
+		p.end()
 		return nil
 	})
 }
@@ -236,7 +240,7 @@ func (p *Proxy) watchReadiness(client *http.Client, url string) {
 			p.ready.Store(answer.StatusCode == http.StatusOK)
 		}
 		select {
-		case <-p.life.Done():
+		case <-p.publishing.Done():
 			return
 		case <-tick.C:
 		}

@@ -104,7 +104,7 @@ func (w *world) installed(t *testing.T) (*Proxy, http.Handler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.leave)
+	t.Cleanup(p.end)
 	return p, w.config.BuildHandlerChainFunc(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/apis/local/v1") {
 			http.NotFound(w, r)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -130,9 +129,9 @@ type FieldGate struct {
 
 // Fields returns the fields in which two releases differ: from the directories in their order, else
 // from this repository. If one of the releases is not recorded with the other, the nearest patch of
-// its minor version stands in, and a note says so. The error wraps [ErrNoFields] if no pair of
+// its minor version stands in: the table names it. The error wraps [ErrNoFields] if no pair of
 // these minor versions is recorded.
-func Fields(from, to string, directories ...string) (table FieldTable, notes []string, err error) {
+func Fields(from, to string, directories ...string) (table FieldTable, err error) {
 	found := files(fieldsFolder, directories)
 	pairs := map[string][]string{}
 	for name := range found {
@@ -147,7 +146,7 @@ func Fields(from, to string, directories ...string) (table FieldTable, notes []s
 	older := Nearest(from, olds)
 	newer := Nearest(to, pairs[older])
 	if newer == "" {
-		return FieldTable{}, nil, fmt.Errorf("%s and %s: %w", from, to, ErrNoFields)
+		return FieldTable{}, fmt.Errorf("%s and %s: %w", from, to, ErrNoFields)
 	}
 	name := older + "-" + newer
 	body, err := fs.ReadFile(found[name], fieldsFolder+"/"+name+".json")
@@ -158,15 +157,9 @@ func Fields(from, to string, directories ...string) (table FieldTable, notes []s
 		err = fmt.Errorf("it has %d paths of %q and %q", table.Counts.Judged, table.From, table.To)
 	}
 	if err != nil {
-		return FieldTable{}, nil, fmt.Errorf("read the fields of %s and %s: %w", older, newer, err)
+		return FieldTable{}, fmt.Errorf("read the fields of %s and %s: %w", older, newer, err)
 	}
-	for version, nearest := range map[string]string{from: older, to: newer} {
-		if version != nearest {
-			notes = append(notes, StandsIn("How "+version+" treats fields", nearest, fmt.Sprintf("skewproof plan --record-fields --from %s --to %s", from, to)))
-		}
-	}
-	slices.Sort(notes)
-	return table, notes, nil
+	return table, nil
 }
 
 // StandsIn says that the recording of another patch stands in for something that is not recorded.

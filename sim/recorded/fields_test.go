@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -34,22 +33,16 @@ func TestFieldsAreFound(t *testing.T) {
 	}
 	for _, one := range []struct {
 		from, to, older, newer string
-		notes                  []string // versions that others stand in for
 	}{
-		{"v1.96.3", "v1.97.1", "v1.96.3", "v1.97.1", nil},
-		{"v1.96.4", "v1.97.3", "v1.96.3", "v1.97.1", []string{"v1.96.4", "v1.97.3"}},
-		{"v1.96.9", "v1.97.4", "v1.96.5", "v1.97.1", []string{"v1.96.9", "v1.97.4"}},
-		{"v1.96.3", "v1.97.0", "v1.96.3", "v1.97.1", []string{"v1.97.0"}},
-		{"v1.97.1", "v1.98.0-beta.0", "v1.97.1", "v1.98.0-beta.0", nil},
+		{"v1.96.3", "v1.97.1", "v1.96.3", "v1.97.1"},
+		{"v1.96.4", "v1.97.3", "v1.96.3", "v1.97.1"},
+		{"v1.96.9", "v1.97.4", "v1.96.5", "v1.97.1"},
+		{"v1.96.3", "v1.97.0", "v1.96.3", "v1.97.1"},
+		{"v1.97.1", "v1.98.0-beta.0", "v1.97.1", "v1.98.0-beta.0"},
 	} {
-		got, notes, err := Fields(one.from, one.to, filepath.Join(dir, "missing"), other, dir)
-		if err != nil || got.From != one.older || got.To != one.newer || len(notes) != len(one.notes) {
-			t.Fatalf("%s to %s: found %s to %s, notes %q, error %v", one.from, one.to, got.From, got.To, notes, err)
-		}
-		for i, version := range one.notes {
-			if !strings.Contains(notes[i], "How "+version+" treats fields is not recorded") || !strings.Contains(notes[i], "--from "+one.from+" --to "+one.to) {
-				t.Errorf("%s to %s: note %q, want one about %s", one.from, one.to, notes[i], version)
-			}
+		got, err := Fields(one.from, one.to, filepath.Join(dir, "missing"), other, dir)
+		if err != nil || got.From != one.older || got.To != one.newer {
+			t.Fatalf("%s to %s: found %s to %s, error %v", one.from, one.to, got.From, got.To, err)
 		}
 		kept.From, kept.To = got.From, got.To
 		if kept.Fields[0].Newer.Stored = slices.Clip(kept.Fields[0].Newer.Stored); !reflect.DeepEqual(got, kept) {
@@ -57,7 +50,7 @@ func TestFieldsAreFound(t *testing.T) {
 		}
 	}
 	for _, pair := range [][2]string{{"v1.95.0", "v1.96.3"}, {"v1.97.1", "v1.96.3"}, {"v1.96.3", "v1.98.0"}, {"", ""}} {
-		if _, _, err := Fields(pair[0], pair[1], dir); !errors.Is(err, ErrNoFields) {
+		if _, err := Fields(pair[0], pair[1], dir); !errors.Is(err, ErrNoFields) {
 			t.Errorf("%q: error %v", pair, err)
 		}
 	}
@@ -65,7 +58,7 @@ func TestFieldsAreFound(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, fieldsFolder, "v1.96.3-v1.97.1.json"), []byte(body), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := Fields("v1.96.3", "v1.97.1", dir); err == nil || errors.Is(err, ErrNoFields) {
+		if _, err := Fields("v1.96.3", "v1.97.1", dir); err == nil || errors.Is(err, ErrNoFields) {
 			t.Errorf("%s: error %v", body, err)
 		}
 	}
@@ -81,9 +74,9 @@ func TestRecordedFields(t *testing.T) {
 		{GVR: sets, Path: "spec.updateStrategy.rollingUpdate.maxUnavailable", Emulated: true, Update: FateKept},
 	}}
 	for _, pair := range [][2]string{{"v1.35.4", "v1.36.3"}, {"v1.36.3", "v1.37.1"}} {
-		table, notes, err := Fields(pair[0], pair[1])
-		if err != nil || len(notes) > 0 {
-			t.Fatalf("%v: notes %q, error %v", pair, notes, err)
+		table, err := Fields(pair[0], pair[1])
+		if err != nil || table.From != pair[0] || table.To != pair[1] {
+			t.Fatalf("%v: found %s to %s, error %v", pair, table.From, table.To, err)
 		}
 		if c := table.Counts; c.Kinds < 50 || c.Judged < 2000 || 10*c.RefusedAlike > c.Judged+c.RefusedAlike+c.NotTried {
 			t.Errorf("%v: counts %+v", pair, c)
