@@ -22,3 +22,12 @@ func TestNoFieldDiffersBetweenServersOfOneVersion(t *testing.T) {
 		t.Errorf("counts %+v, fields %+v", c, table.Fields)
 	}
 }
+
+// A name that is no resource of both versions is an error, and no table without differences.
+func TestFieldsOfNoResource(t *testing.T) {
+	needsCluster(t)
+	r := run(t, "plan", "--record-fields", "--from", "v1.37.1", "--to", "v1.37.1", "--resources", "statefulsets,nonsense", "--documents", t.TempDir())
+	if r.code != notRun || !strings.Contains(r.output, `compare the fields of "nonsense"`) {
+		t.Errorf("code %d:\n%s", r.code, r.output)
+	}
+}

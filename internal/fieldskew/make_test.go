@@ -3,6 +3,7 @@ package fieldskew
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,10 +12,10 @@ import (
 )
 
 // refusing is a server that wants a field beside another one, and knows no other rule.
-type refusing struct{ asked int }
+type refusing struct{ asked atomic.Int64 }
 
 func (r *refusing) Send(_ context.Context, q Request) (Answer, error) {
-	r.asked++
+	r.asked.Add(1)
 	if source, ok := get(q.Object, []string{"spec", "items", "0", "source"}); ok && q.DryRun {
 		if _, named := get(source, []string{"name"}); !named {
 			return Answer{Code: 422, Refusal: metav1.Status{Message: "no name", Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{
@@ -48,7 +49,7 @@ func TestObject(t *testing.T) {
 			t.Errorf("%q: %s, %v; want %s", path, body, err, want)
 		}
 	}
-	if server.asked == 0 {
+	if server.asked.Load() == 0 {
 		t.Error("no server was asked")
 	}
 }

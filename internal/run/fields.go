@@ -87,6 +87,12 @@ func (d Dir) writeWanted(ctx context.Context, made *local.Cluster, m manifest, s
 			resources = append(resources, fieldskew.Resource{GVR: r.GVR, Kind: r.Kind, Namespaced: r.Namespaced})
 		}
 	}
+	for _, name := range m.Want.Fields.Resources {
+		if !slices.ContainsFunc(resources, func(r fieldskew.Resource) bool { return r.Resource == name }) {
+			return fmt.Errorf("compare the fields of %q: %s and %s serve no resource of that name by default that both let a client create; "+
+				"name it as in the URL, such as statefulsets", name, sides[0].Version, sides[1].Version)
+		}
+	}
 	found, err := fieldskew.Sweep(ctx, sides, resources, status)
 	if err == nil {
 		err = found.Update(ctx)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,16 +29,17 @@ type Console struct {
 	Wide bool
 }
 
-// status returns a function that prints a line to Progress, with the time since status was called.
-func (c Console) status() func(format string, args ...any) {
+// Status returns a function that prints a line to Progress, with the time since Status was called.
+// Several goroutines may call it at the same time.
+func (c Console) Status() func(format string, args ...any) {
 	start := time.Now()
+	var line sync.Mutex
 	return func(format string, args ...any) {
+		line.Lock()
+		defer line.Unlock()
 		_, _ = fmt.Fprintf(c.Progress, "%6.1fs  %s\n", time.Since(start).Seconds(), reports.Printable(fmt.Sprintf(format, args...)))
 	}
 }
-
-// Status returns a function that prints a line to Progress, with the time since Status was called.
-func (c Console) Status() func(format string, args ...any) { return c.status() }
 
 // Show shows a result by calling write. If saved is not nil, the result could not be saved in dir.
 // Show still shows it, because it may have taken hours to get the result.

@@ -93,7 +93,7 @@ func (r recording) carryOut(ctx context.Context, own binaries.Overrides, progres
 		return err
 	}
 	c := Console{Out: io.Discard, Progress: progress}
-	j := &job{Plan: p, Run: p.describe(), Dir: dir, Console: c, status: c.status(), want: &r.want}
+	j := &job{Plan: p, Run: p.describe(), Dir: dir, Console: c, status: c.Status(), want: &r.want}
 	var cut error
 	if err := p.backend.carryOut(ctx, j, func(why error) { cut = why }); err != nil || cut != nil {
 		return errors.Join(err, cut)

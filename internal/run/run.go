@@ -58,7 +58,7 @@ func (p *Plan) Run(ctx context.Context, c Console) (result Result, err error) {
 	defer dir.Tidy()
 
 	// Make the cluster and the history.
-	j := &job{Plan: p, Run: p.describe(), Dir: dir, Console: c, status: c.status()}
+	j := &job{Plan: p, Run: p.describe(), Dir: dir, Console: c, status: c.Status()}
 	var unjudged error
 	err = p.backend.carryOut(ctx, j, func(cut error) {
 		// Judge what was recorded.

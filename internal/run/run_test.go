@@ -39,7 +39,7 @@ func TestTheEngineGetsTheClusterThatWasMade(t *testing.T) {
 	dir := fresh(t)
 	want := &neverUp{}
 	m := manifest{Run: p.describe(), Plan: p.Schedule}
-	got, err := record(t.Context(), dir, m, engine.Options{Status: silent.status()}, func(*history.Recorder) (*neverUp, error) { return want, nil })
+	got, err := record(t.Context(), dir, m, engine.Options{Status: silent.Status()}, func(*history.Recorder) (*neverUp, error) { return want, nil })
 	if got != want || !want.asked || err == nil || !strings.Contains(err.Error(), "etcd has no disk") {
 		t.Errorf("made %v, which was asked to start: %v; error %v", got, want.asked, err)
 	}
@@ -52,7 +52,7 @@ func TestTheEngineGetsTheClusterThatWasMade(t *testing.T) {
 // If a cluster cannot be made, there is nothing to close, and the history says so.
 func TestAClusterThatCannotBeMade(t *testing.T) {
 	dir := fresh(t)
-	made, err := record(t.Context(), dir, manifest{}, engine.Options{Status: silent.status()}, func(*history.Recorder) (*neverUp, error) {
+	made, err := record(t.Context(), dir, manifest{}, engine.Options{Status: silent.Status()}, func(*history.Recorder) (*neverUp, error) {
 		return nil, errors.New("no hosts")
 	})
 	if made != nil || err == nil || !strings.Contains(err.Error(), "no hosts") {
@@ -61,7 +61,7 @@ func TestAClusterThatCannotBeMade(t *testing.T) {
 	if _, err := os.Stat(dir.History()); err != nil {
 		t.Error(err)
 	}
-	if _, err := record(t.Context(), dir, manifest{}, engine.Options{Status: silent.status()}, func(*history.Recorder) (*neverUp, error) { return &neverUp{}, nil }); err == nil {
+	if _, err := record(t.Context(), dir, manifest{}, engine.Options{Status: silent.Status()}, func(*history.Recorder) (*neverUp, error) { return &neverUp{}, nil }); err == nil {
 		t.Error("a run writes over the history of another")
 	}
 }
@@ -98,7 +98,7 @@ func TestAPlanEndsWhereTheClusterIsHeld(t *testing.T) {
 	for at, want := range [][]string{nil, {"a"}, {"a", "b"}} {
 		dir, c := fresh(t), &brief{}
 		m := manifest{Run: history.Run{Servers: []history.Server{{Name: "a"}, {Name: "b"}}}, Plan: plan, NoLoad: true, At: &at}
-		if _, err := record(t.Context(), dir, m, engine.Options{Status: silent.status()}, func(*history.Recorder) (*brief, error) { return c, nil }); err != nil {
+		if _, err := record(t.Context(), dir, m, engine.Options{Status: silent.Status()}, func(*history.Recorder) (*brief, error) { return c, nil }); err != nil {
 			t.Fatal(err)
 		}
 		h, err := history.ReadFile(dir.History())

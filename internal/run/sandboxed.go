@@ -55,7 +55,7 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	}
 	run, abandon := context.WithCancelCause(ctx)
 	defer abandon(nil)
-	status := c.status()
+	status := c.Status()
 	var steps step.Executor
 	made, err := record(run, dir, m, engine.Options{Status: status, Steps: &steps}, func(recorder *history.Recorder) (*local.Cluster, error) {
 		return local.New(local.Config{

@@ -87,7 +87,7 @@ func (d Dir) openSession(ctx context.Context, c Console) (s *sessioned, end func
 		return nil, nil, err
 	}
 	run, abandon := context.WithCancelCause(ctx)
-	status := c.status()
+	status := c.Status()
 	m.Run.StartedAt = time.Now()
 	collector := history.NewCollector(m.Run, nil)
 	made, err := local.New(local.Config{
