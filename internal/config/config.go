@@ -1,12 +1,15 @@
 // Package config reads the files in which people have the flags of their kube-apiservers: kubeadm's
-// configuration, static pods, configurations of k3s and RKE2, and command lines.
+// configuration, pods, configurations of k3s and RKE2, and command lines.
 package config
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -67,20 +70,10 @@ func Open(names []string, stdin io.Reader, commandLine bool) (File, error) {
 			return File{}, fmt.Errorf("read the configuration %s: %w", name, err)
 		}
 	}
-	f, err := r.finish()
-	if err != nil {
+	if err := r.finish(); err != nil {
 		return File{}, fmt.Errorf("read the configuration %s: %w", strings.Join(names, ", "), err)
 	}
-	return f, nil
-}
-
-// Read reads the content of one file.
-func Read(name string, body []byte, commandLine bool) (File, error) {
-	var r reader
-	if err := r.read(name, body, commandLine); err != nil {
-		return File{}, err
-	}
-	return r.finish()
+	return r.File, nil
 }
 
 // content reads a file of limited size.
@@ -95,8 +88,6 @@ func content(name string, stdin io.Reader) ([]byte, error) {
 			return nil, errors.New("it is a directory; give the file, such as kubeadm.yaml or kube-apiserver.yaml in it")
 		case !info.Mode().IsRegular():
 			return nil, fmt.Errorf("it is a pipe or a device and not a file; to read the standard input, give %s", Stdin)
-		case info.Size() > limit:
-			return nil, errTooLarge
 		}
 		file, err := os.Open(name)
 		if err != nil {
@@ -107,36 +98,34 @@ func content(name string, stdin io.Reader) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(from, limit+1))
 	if err == nil && len(body) > limit {
-		err = errTooLarge
+		err = fmt.Errorf("it is larger than %d KiB, and a configuration of a kube-apiserver has some; is this the right file?", limit>>10)
 	}
 	return body, err
 }
 
-var errTooLarge = fmt.Errorf("it is larger than %d KiB, and a configuration of a kube-apiserver has some; is this the right file?", limit>>10)
-
-// reader collects what files say. name is that of the present one.
+// reader collects what files say.
 type reader struct {
 	File
-	kubeadm kubeadmFile
-	name    string
+	name string   // of the present file
+	seen []string // kinds of kubeadm's documents
+	args []gates.Set
+	// certificates is kubeadm's certificatesDir.
+	certificates string
 }
 
 func (r *reader) read(name string, body []byte, commandLine bool) error {
 	r.name = name
-	body = bytes.TrimPrefix(body, []byte("\ufeff"))
-	if commandLine { // as in /proc/PID/cmdline
-		body = bytes.ReplaceAll(body, []byte{0}, []byte{'\n'})
+	text := strings.ReplaceAll(string(bytes.TrimPrefix(body, []byte("\ufeff"))), "\r\n", "\n")
+	unprintable := func(r rune) bool {
+		return r != '\n' && r != '\t' && r != '\r' && unicode.IsControl(r) && (r != 0 || !commandLine)
 	}
-	text := strings.ReplaceAll(string(body), "\r\n", "\n")
-	unprintable := func(r rune) bool { return r != '\n' && r != '\t' && r != '\r' && unicode.IsControl(r) }
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unprintable):
 		return errors.New("it is no text in UTF-8")
 	case strings.TrimSpace(text) == "":
 		return errors.New("it is empty")
-	}
-	if isMap, err := r.documents(text); isMap || !commandLine {
-		return err
+	case !commandLine || object.MatchString(text):
+		return r.documents(text)
 	}
 	if err := r.take(CommandLine); err != nil {
 		return err
@@ -146,74 +135,84 @@ func (r *reader) read(name string, body []byte, commandLine bool) error {
 	return err
 }
 
-// finish returns what all files say together.
-func (r *reader) finish() (File, error) {
-	switch r.Kind {
-	case "":
-		return File{}, errors.New("it says nothing about a kube-apiserver; give a kubeadm ClusterConfiguration, a static pod of kube-apiserver, or a configuration of k3s or RKE2")
-	case Kubeadm:
-		return r.File, r.kubeadm.finish(&r.File)
+// finish completes what all files say together.
+func (r *reader) finish() error {
+	if r.Kind == "" {
+		return errors.New("it says nothing about a kube-apiserver; give a kubeadm ClusterConfiguration, a static pod of kube-apiserver, or a configuration of k3s or RKE2")
 	}
-	return r.File, nil
+	if r.Kind == Kubeadm {
+		return r.finishKubeadm()
+	}
+	return nil
 }
 
-// documents reads the documents of a text in YAML or JSON. isMap is false if the text is neither.
-func (r *reader) documents(text string) (isMap bool, err error) {
+// documents reads the documents of a text in YAML or JSON.
+func (r *reader) documents(text string) error {
 	for i, one := range separator.Split(text, -1) {
 		raw, err := yaml.YAMLToJSON([]byte(one))
-		if err != nil {
-			return isMap || object.MatchString(one), fmt.Errorf("document %d: %w", i+1, err)
-		}
-		if string(raw) == "null" {
+		switch {
+		case err != nil:
+		case string(raw) == "null":
 			continue
+		case raw[0] != '{':
+			return fmt.Errorf("document %d has no fields; a command line is for --flags-from", i+1)
+		default:
+			err = r.document(raw)
 		}
-		if raw[0] != '{' {
-			return isMap, fmt.Errorf("document %d has no fields; a command line is for --flags-from", i+1)
-		}
-		isMap = true
-		if err := r.document(raw); err != nil {
-			return true, fmt.Errorf("document %d: %w", i+1, err)
+		if err != nil {
+			return fmt.Errorf("document %d: %w", i+1, err)
 		}
 	}
-	return isMap, nil
+	return nil
 }
 
-func (r *reader) document(raw []byte) error {
+func (r *reader) document(raw json.RawMessage) error {
 	var head struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Items      []json.RawMessage `json:"items"`
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &head); err != nil {
+	var fields map[string]json.RawMessage
+	if err := errors.Join(decode("document", raw, &fields), decode("document", raw, &head)); err != nil {
 		return err
 	}
 	group, version, _ := strings.Cut(head.APIVersion, "/")
+	tool := others[group]
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		if prefix, _, _ := strings.Cut(field, "_"); head.Kind == "" {
+			tool = cmp.Or(tool, others[prefix])
+		}
+	}
 	switch {
+	case tool != "":
+		return fmt.Errorf("it is a file of %s, which skewproof does not read; give the static pod or the kubeadm configuration that %s makes of it, "+
+			"such as /etc/kubernetes/manifests/kube-apiserver.yaml on a node", tool, tool)
 	case group == kubeadmGroup:
-		return r.kubeadmDocument(head.Kind, version, raw)
+		return r.kubeadm(head.Kind, version, raw)
+	case head.Kind == "List": // as kubectl prints several objects
+		for _, item := range head.Items {
+			if err := r.document(item); err != nil {
+				return err
+			}
+		}
+		return nil
 	case head.Kind == "ConfigMap":
 		return r.configMap(raw)
-	case head.Kind == "Pod":
+	case slices.Contains(podKinds, head.Kind):
 		return r.pod(raw)
 	case head.Kind == "" && head.APIVersion == "":
-		return r.k3s(raw)
-	case others[group] != "":
-		return notRead(others[group])
+		return r.k3s(fields)
 	}
 	r.note("The document of kind %s (%s) says nothing about a kube-apiserver.", head.Kind, head.APIVersion)
 	return nil
 }
 
-func notRead(tool string) error {
-	return fmt.Errorf("it is a file of %s, which skewproof does not read; give the static pod or the kubeadm configuration that %s makes of it, "+
-		"such as /etc/kubernetes/manifests/kube-apiserver.yaml on a node", tool, tool)
-}
-
 // others are tools whose files name the flags of kube-apiservers in their own way, by the group of
-// the file or by one of its fields.
+// the file or by the beginning of a field, up to "_".
 var others = map[string]string{
 	"kops.k8s.io": "kOps", "kind.x-k8s.io": "kind", "cluster.x-k8s.io": "Cluster API", "controlplane.cluster.x-k8s.io": "Cluster API",
 	"bootstrap.cluster.x-k8s.io": "Cluster API", "minikube.sigs.k8s.io": "minikube", "k0s.k0sproject.io": "k0s",
-	"machine": "Talos", "kube_version": "kubespray", "kube_apiserver_feature_gates": "kubespray", "kube_kubeadm_apiserver_extra_args": "kubespray",
+	"machine": "Talos", "cluster": "Talos", "kube": "kubespray",
 }
 
 func (f *File) note(format string, args ...any) {
@@ -225,7 +224,7 @@ func (f *File) note(format string, args ...any) {
 // separator matches the line before a document, and object the beginning of a document with fields.
 var (
 	separator = regexp.MustCompile(`(?m)^---(?: |$)`)
-	object    = regexp.MustCompile(`(?m)^(apiVersion:|kind:|` + k3sArg + `)|^\s*\{`)
+	object    = regexp.MustCompile(`(?m)^(apiVersion:|kind:|` + k3sArg + `\+?:)|^\s*\{`)
 )
 
 // take makes this file one of a kind. A file is of one kind only.
@@ -234,5 +233,16 @@ func (f *File) take(kind Kind) error {
 		return fmt.Errorf("it has a %s beside a %s; give them in one plan each", kind, f.Kind)
 	}
 	f.Kind = kind
+	return nil
+}
+
+// decode decodes a value, if there is one.
+func decode(what string, raw json.RawMessage, into any) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/skewproof/skewproof/internal/gates"
 )
 
@@ -19,59 +21,68 @@ const (
 	k3sArg = "kube-apiserver-arg"
 )
 
-// pod reads a static pod of kube-apiserver.
-func (r *reader) pod(raw []byte) error {
-	f := &r.File
+// podKinds are the kinds of objects whose pods may run a kube-apiserver.
+var podKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet"}
+
+// podSpec is what is read of a pod.
+type podSpec struct {
+	Containers []struct {
+		Name    string   `json:"name"`
+		Image   string   `json:"image"`
+		Command []string `json:"command"`
+		Args    []string `json:"args"`
+	} `json:"containers"`
+}
+
+// pod reads a static pod of kube-apiserver, or an object with a template of such pods.
+func (r *reader) pod(raw json.RawMessage) error {
 	var pod struct {
 		Spec struct {
-			Containers []struct {
-				Name    string   `json:"name"`
-				Image   string   `json:"image"`
-				Command []string `json:"command"`
-				Args    []string `json:"args"`
-			} `json:"containers"`
+			podSpec
+			Template struct {
+				Spec podSpec `json:"spec"`
+			} `json:"template"`
 		} `json:"spec"`
 	}
-	if err := scalar("Pod", raw, &pod); err != nil {
+	if err := decode("pod", raw, &pod); err != nil {
 		return err
 	}
-	for _, c := range pod.Spec.Containers {
+	found := false
+	for _, c := range append(pod.Spec.Containers, pod.Spec.Template.Spec.Containers...) {
 		line := slices.Concat(c.Command, c.Args)
-		if len(line) == 3 && line[1] == "-c" { // a shell
-			var err error
-			if line, err = split(line[2]); err != nil {
-				return fmt.Errorf("the command of container %s: %w", c.Name, err)
+		own := apiserver([][]string{line})
+		if last := len(line) - 1; own == nil && last > 0 { // the script of a shell
+			script, _ := split(line[last]) // what is no script names no program
+			if own = apiserver(script); len(own) == 0 {
+				own = nil
 			}
 		}
-		i := slices.IndexFunc(line, func(w string) bool { return path.Base(w) == server })
-		if i < 0 && c.Name != server {
+		if own == nil && c.Name == server { // the image names the program
+			own = append([]string{}, line...)
+		}
+		if own == nil {
 			continue
 		}
-		if f.Kind != "" {
-			return fmt.Errorf("it has a static pod of kube-apiserver beside a %s; make a plan for each", f.Kind)
+		if r.Kind != "" {
+			return fmt.Errorf("it has a pod of kube-apiserver beside a %s; make a plan for each", r.Kind)
 		}
-		f.Kind = StaticPod
-		f.Flags = flagsOf(line[i+1:], r.name)
+		r.Kind, found = StaticPod, true
+		r.Flags = flagsOf(own, r.name)
 		image, _, _ := strings.Cut(path.Base(c.Image), "@")
-		_, f.Version, _ = strings.Cut(image, ":")
+		_, r.Version, _ = strings.Cut(image, ":")
 	}
-	if f.Kind != StaticPod {
-		f.note("The pod has no container that runs kube-apiserver.")
+	if !found {
+		r.note("The pod has no container that runs kube-apiserver.")
 	}
 	return nil
 }
 
-// k3s reads a configuration of k3s or RKE2, whose kube-apiserver-arg has flags without hyphens.
-func (r *reader) k3s(raw []byte) error {
-	var fields map[string]json.RawMessage
-	if err := scalar("configuration", raw, &fields); err != nil {
-		return err
-	}
+// k3s reads a configuration of k3s or RKE2, whose kube-apiserver-arg has flags without hyphens. It
+// replaces that of a file before, unless its name ends with "+".
+func (r *reader) k3s(fields map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if tool := others[name]; tool != "" {
-			return notRead(tool)
-		}
-		if strings.TrimSuffix(name, "+") != k3sArg {
+		more := strings.TrimPrefix(name, k3sArg)
+		if more != "" && more != "+" {
 			continue
 		}
 		var list []string
@@ -79,8 +90,11 @@ func (r *reader) k3s(raw []byte) error {
 		if raw[0] == '"' { // one flag
 			raw = slices.Concat([]byte("["), raw, []byte("]"))
 		}
-		if err := errors.Join(r.take(K3s), scalar(name, raw, &list)); err != nil {
+		if err := errors.Join(r.take(K3s), decode(name, raw, &list)); err != nil {
 			return fmt.Errorf("%w; want a list of NAME=VALUE in quotes", err)
+		}
+		if more == "" {
+			r.Flags = nil
 		}
 		for _, arg := range list {
 			r.Flags = append(r.Flags, flagsOf([]string{"--" + strings.TrimLeft(arg, "-")}, r.name)...)
@@ -89,28 +103,27 @@ func (r *reader) k3s(raw []byte) error {
 	return nil
 }
 
-// environment matches the assignment of a command line to an environment variable, and unhyphened a
-// flag as k3s has it.
+// These match the assignment of a command line to a variable or in a unit of systemd, and a flag as
+// k3s has it.
 var (
-	environment = regexp.MustCompile(`^[A-Z][A-Z0-9_]*=(-.*)$`)
-	unhyphened  = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*=`)
+	assignment = regexp.MustCompile(`^(?:[A-Z][A-Z0-9_]*\+?=(.*-.*)|ExecStart=[-@:+!]*(.+))$`)
+	unhyphened = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*=`)
 )
 
 // words reads the text of a command line: of kube-apiserver, or of k3s or RKE2 with
-// --kube-apiserver-arg, or flags alone. It may be of several lines.
+// --kube-apiserver-arg, or flags alone. It may be of several lines, or a list in YAML or JSON.
 func words(text, from string) ([]gates.Set, error) {
-	line, err := split(text)
-	if err != nil {
-		return nil, err
-	}
-	if i := slices.IndexFunc(line, environment.MatchString); i >= 0 {
-		if line, err = split(environment.FindStringSubmatch(line[i])[1]); err != nil {
+	flag := func(w string) bool { return strings.HasPrefix(w, "-") || unhyphened.MatchString(w) }
+	commands := [][]string{strings.Split(text, "\x00")} // as in /proc/PID/cmdline
+	if len(commands[0]) == 1 && (yaml.Unmarshal([]byte(text), &commands[0]) != nil || !slices.ContainsFunc(commands[0], flag)) {
+		var err error
+		if commands, err = split(text); err != nil {
 			return nil, err
 		}
 	}
-	line = slices.DeleteFunc(line, func(w string) bool { return w == "-" || w == "" })
-	if i := slices.IndexFunc(line, func(w string) bool { return path.Base(w) == server }); i >= 0 {
-		line = line[i+1:]
+	line := apiserver(commands)
+	if line == nil {
+		line = slices.Concat(slices.DeleteFunc(commands, func(c []string) bool { return !slices.ContainsFunc(c, flag) })...)
 	}
 	var own, all []string // the flags for kube-apiserver of k3s, and all words
 	for i, word := range line {
@@ -126,7 +139,9 @@ func words(text, from string) ([]gates.Set, error) {
 		if unhyphened.MatchString(word) && !takesNext(previous) {
 			word = "--" + word
 		}
-		all = append(all, word)
+		if word != "-" && word != "" {
+			all = append(all, word)
+		}
 	}
 	if len(own) > 0 {
 		all = own
@@ -136,6 +151,23 @@ func words(text, from string) ([]gates.Set, error) {
 		return nil, errors.New("it has no flag; want a command line of kube-apiserver, such as 'ps -o args= -C kube-apiserver' prints it")
 	}
 	return flags, nil
+}
+
+// apiserver returns what follows the name of the program in the command that runs kube-apiserver,
+// with flags in lines of their own below it. It is nil without such a command.
+func apiserver(commands [][]string) (line []string) {
+	for _, command := range commands {
+		i := slices.IndexFunc(command, func(w string) bool { return path.Base(w) == server })
+		switch {
+		case i >= 0 && len(line) == 0: // another program may only name it
+			line = append([]string{}, command[i+1:]...)
+		case line != nil && strings.HasPrefix(command[0], "-"):
+			line = append(line, command...)
+		case len(line) > 0:
+			return line
+		}
+	}
+	return line
 }
 
 // takesNext reports whether the value of a flag is the next word of the command line.
@@ -162,28 +194,36 @@ func flagsOf(line []string, from string) (all []gates.Set) {
 	return all
 }
 
-// operator matches a word with which a shell ends a command, or redirects its output.
-var operator = regexp.MustCompile(`^([0-9&]*[<>|].*|&&?|;)$`)
+// redirection matches a word with which a shell redirects input or output.
+var redirection = regexp.MustCompile(`^[0-9&]*[<>]`)
 
-// split splits a text into words as a shell does, up to the end of the command, without variables.
-// A line that begins with # is a comment.
-func split(text string) (all []string, err error) {
+// split splits a text into commands and their words as a shell does, without variables. A command
+// ends with its line, if no backslash continues it, with an operator, or where it redirects output.
+// What an assignment has as its value is read, too.
+func split(text string) (commands [][]string, err error) {
+	var command []string
 	var word strings.Builder
-	open, quote := false, rune(0)
-	end := func() {
-		if open {
-			all = append(all, word.String())
+	open, escaped, comment, quote := false, false, false, rune(0)
+	end := func() error {
+		of := assignment.FindStringSubmatch(word.String())
+		switch {
+		case of != nil:
+			assigned, err := split(of[1] + of[2])
+			if err != nil {
+				return err
+			}
+			command = slices.Concat(assigned...)
+		case open:
+			command = append(command, word.String())
 		}
 		word.Reset()
 		open = false
+		return nil
 	}
-	escaped, comment, start := false, false, true // start of a line
-	for _, r := range text {
-		atStart := start
-		start = r == '\n' || start && unicode.IsSpace(r)
+	text += "\n\n" // the first one may be escaped
+	for i, r := range text {
 		switch {
-		case comment:
-			comment = r != '\n'
+		case comment && r != '\n':
 		case escaped:
 			if escaped = false; r != '\n' {
 				word.WriteRune(r)
@@ -197,21 +237,30 @@ func split(text string) (all []string, err error) {
 			word.WriteRune(r)
 		case r == '"' || r == '\'':
 			quote, open = r, true
-		case r == '#' && atStart:
+		case r == '#' && !open:
 			comment = true
+		case r == '\n' || strings.ContainsRune(";|&", r) && (!open || unicode.IsSpace(rune(text[i+1]))):
+			if err := end(); err != nil {
+				return nil, err
+			}
+			if i := slices.IndexFunc(command, redirection.MatchString); i >= 0 {
+				command = command[:i]
+			}
+			if len(command) > 0 {
+				commands = append(commands, command)
+			}
+			command, comment = nil, false
 		case unicode.IsSpace(r):
-			end()
+			if err := end(); err != nil {
+				return nil, err
+			}
 		default:
 			word.WriteRune(r)
 			open = true
 		}
 	}
-	end()
 	if quote != 0 {
 		return nil, fmt.Errorf("a quote (%c) is not closed", quote)
 	}
-	if i := slices.IndexFunc(all, operator.MatchString); i >= 0 {
-		all = all[:i]
-	}
-	return all, nil
+	return commands, nil
 }

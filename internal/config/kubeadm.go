@@ -23,185 +23,162 @@ const kubeadmGroup = "kubeadm.k8s.io"
 // util/config/common.go and apis/kubeadm/scheme.
 var kubeadmAPIs = map[string][2]string{"v1beta3": {"v1.22", "v1.36"}, "v1beta4": {"v1.31", ""}, "v1": {"v1.37", ""}}
 
-// kubeadmFields are the fields of kubeadm's objects, in all versions of its API.
-var kubeadmFields = map[string]string{
-	"ClusterConfiguration": "apiVersion kind etcd networking kubernetesVersion controlPlaneEndpoint apiServer controllerManager scheduler dns " +
-		"proxy certificatesDir imageRepository featureGates clusterName encryptionAlgorithm certificateValidityPeriod caCertificateValidityPeriod",
-	"apiServer": "extraArgs extraVolumes extraEnvs certSANs timeoutForControlPlane",
-	"InitConfiguration": "apiVersion kind bootstrapTokens dryRun nodeRegistration localAPIEndpoint certificateKey skipPhases patches " +
-		"timeouts",
-	"JoinConfiguration": "apiVersion kind dryRun nodeRegistration caCertPath discovery controlPlane skipPhases patches timeouts",
-	"controlPlane":      "localAPIEndpoint certificateKey",
-	"localAPIEndpoint":  "advertiseAddress bindPort",
-	"patches":           "directory",
+// These are what is read of kubeadm's documents.
+type (
+	clusterConfiguration struct {
+		KubernetesVersion string          `json:"kubernetesVersion"`
+		CertificatesDir   string          `json:"certificatesDir"`
+		FeatureGates      json.RawMessage `json:"featureGates"`
+		APIServer         struct {
+			ExtraArgs json.RawMessage `json:"extraArgs"`
+		} `json:"apiServer"`
+	}
+	endpoint struct {
+		AdvertiseAddress string `json:"advertiseAddress"`
+	}
+	patches struct {
+		Directory string `json:"directory"`
+	}
+)
+
+// unread are the other fields of kubeadm's documents, in all versions of its API.
+var unread = map[string]string{
+	"ClusterConfiguration": "apiVersion kind etcd networking controlPlaneEndpoint controllerManager scheduler dns proxy imageRepository clusterName " +
+		"encryptionAlgorithm certificateValidityPeriod caCertificateValidityPeriod apiServer.extraVolumes apiServer.extraEnvs apiServer.certSANs " +
+		"apiServer.timeoutForControlPlane",
+	"InitConfiguration": "apiVersion kind bootstrapTokens dryRun nodeRegistration localAPIEndpoint.bindPort certificateKey skipPhases timeouts",
+	"JoinConfiguration": "apiVersion kind dryRun nodeRegistration caCertPath discovery skipPhases timeouts controlPlane.certificateKey " +
+		"controlPlane.localAPIEndpoint.bindPort",
 }
 
-// kubeadmFile collects what the documents of a kubeadm configuration say.
-type kubeadmFile struct {
-	seen  []string // kinds
-	args  []gates.Set
-	certs string // certificatesDir
-}
-
-// object reads the fields of one of kubeadm's objects, and notes those that kubeadm does not know.
-func (f *File) object(what string, raw json.RawMessage) (fields map[string]json.RawMessage, err error) {
-	if len(raw) == 0 {
-		return nil, nil
+// kubeadmFields decodes a document, and notes the fields that kubeadm does not know.
+func (f *File) kubeadmFields(kind string, raw json.RawMessage, into any) error {
+	unknown, err := kjson.UnmarshalStrict(raw, into)
+	if err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields); err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if !slices.Contains(strings.Fields(kubeadmFields[what]), name) {
-			f.note("%s: kubeadm has no field %q there. It was not read.", what, name)
+	for _, u := range unknown {
+		var field kjson.FieldError
+		if errors.As(u, &field) && !slices.Contains(strings.Fields(unread[kind]), field.FieldPath()) {
+			f.note("%s: kubeadm has no field %q there. It was not read.", kind, field.FieldPath())
 		}
-	}
-	return fields, nil
-}
-
-// scalar reads a field, if it is there.
-func scalar(what string, raw json.RawMessage, into any) error {
-	if len(raw) == 0 {
-		return nil
-	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }
 
-func (r *reader) kubeadmDocument(kind, version string, raw []byte) error {
-	f, k := &r.File, &r.kubeadm
-	if err := f.take(Kubeadm); err != nil {
+func (r *reader) kubeadm(kind, version string, raw json.RawMessage) error {
+	if err := r.take(Kubeadm); err != nil {
 		return err
 	}
 	if _, known := kubeadmAPIs[version]; !known {
 		return fmt.Errorf("%s/%s is not a version of kubeadm's API that skewproof reads, which are v1beta3, v1beta4 and v1; "+
 			"'kubeadm config migrate' makes a newer file", kubeadmGroup, version)
 	}
-	if f.KubeadmAPI != "" && f.KubeadmAPI != version {
-		return fmt.Errorf("it has documents of %s/%s and of %s/%s, which kubeadm refuses", kubeadmGroup, f.KubeadmAPI, kubeadmGroup, version)
+	if r.KubeadmAPI != "" && r.KubeadmAPI != version {
+		return fmt.Errorf("it has documents of %s/%s and of %s/%s, which kubeadm refuses", kubeadmGroup, r.KubeadmAPI, kubeadmGroup, version)
 	}
-	if slices.Contains(k.seen, kind) {
+	if slices.Contains(r.seen, kind) {
 		return fmt.Errorf("it has two documents of kind %s", kind)
 	}
-	k.seen, f.KubeadmAPI = append(k.seen, kind), version
+	r.seen, r.KubeadmAPI = append(r.seen, kind), version
 	switch kind {
 	case "ClusterConfiguration":
-		return r.cluster(raw)
+		return r.cluster(kind, raw)
 	case "InitConfiguration":
-		return r.node(kind, raw)
+		var init struct {
+			LocalAPIEndpoint endpoint `json:"localAPIEndpoint"`
+			Patches          patches  `json:"patches"`
+		}
+		if err := r.kubeadmFields(kind, raw, &init); err != nil {
+			return err
+		}
+		r.Advertise = cmp.Or(init.LocalAPIEndpoint.AdvertiseAddress, r.Advertise)
+		r.Patches = cmp.Or(init.Patches.Directory, r.Patches)
 	case "JoinConfiguration":
-		return r.node(kind, raw)
+		var join struct {
+			ControlPlane *struct {
+				LocalAPIEndpoint endpoint `json:"localAPIEndpoint"`
+			} `json:"controlPlane"`
+			Patches patches `json:"patches"`
+		}
+		if err := r.kubeadmFields(kind, raw, &join); err != nil {
+			return err
+		}
+		if join.ControlPlane == nil {
+			r.note("%s.controlPlane is missing: the node that joins gets no kube-apiserver. The document was not read.", kind)
+			return nil
+		}
+		r.Advertise = cmp.Or(r.Advertise, join.ControlPlane.LocalAPIEndpoint.AdvertiseAddress) // an InitConfiguration wins
+		r.Patches = cmp.Or(r.Patches, join.Patches.Directory)
 	}
-	return nil // about something else
+	return nil // another document is about something else
 }
 
-func (r *reader) cluster(raw []byte) error {
-	f, k := &r.File, &r.kubeadm
-	const kind = "ClusterConfiguration"
-	all, err := f.object(kind, raw)
-	if err != nil {
+func (r *reader) cluster(kind string, raw json.RawMessage) error {
+	var c clusterConfiguration
+	if err := r.kubeadmFields(kind, raw, &c); err != nil {
 		return err
 	}
-	server, err := f.object("apiServer", all["apiServer"])
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(scalar("kubernetesVersion", all["kubernetesVersion"], &f.Version), scalar("certificatesDir", all["certificatesDir"], &k.certs)); err != nil {
-		return err
-	}
-	const where = kind + ".apiServer.extraArgs"
+	r.Version, r.certificates = c.KubernetesVersion, c.CertificatesDir
+	const where = "ClusterConfiguration.apiServer.extraArgs"
 	var args []struct {
 		Name        string `json:"name"`
 		Value       string `json:"value"`
 		MergeMethod string `json:"mergeMethod"`
 	}
-	var byName map[string]string
-	if f.KubeadmAPI == "v1beta3" {
-		err = scalar(where, server["extraArgs"], &byName)
-	} else {
-		err = scalar(where, server["extraArgs"], &args)
+	byName, shape, into := map[string]string{}, "list of objects with a name and a value in quotes", any(&args)
+	if r.KubeadmAPI == "v1beta3" {
+		shape, into = "map, from names to values in quotes", &byName
 	}
-	if err != nil {
-		return fmt.Errorf("%w; in %s/%s it is a %s", err, kubeadmGroup, f.KubeadmAPI,
-			map[bool]string{true: "map, from names to values in quotes", false: "list of objects with a name and a value in quotes"}[f.KubeadmAPI == "v1beta3"])
+	if err := decode(where, c.APIServer.ExtraArgs, into); err != nil {
+		return fmt.Errorf("%w; in %s/%s it is a %s", err, kubeadmGroup, r.KubeadmAPI, shape)
 	}
+	all := make([][2]string, 0, len(byName)+len(args))
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		k.args = append(k.args, gates.Set{Name: name, Value: byName[name], From: r.name})
+		all = append(all, [2]string{name, byName[name]})
 	}
 	for _, a := range args {
 		if a.MergeMethod != "" {
-			f.note("%s: %s has a mergeMethod. It was not read.", where, a.Name)
+			r.note("%s: %s has a mergeMethod. It was not read.", where, a.Name)
 			continue
 		}
-		k.args = append(k.args, gates.Set{Name: a.Name, Value: a.Value, From: r.name})
+		all = append(all, [2]string{a.Name, a.Value})
 	}
-	for i, a := range k.args {
+	for i, a := range all {
 		switch {
-		case a.Name == "":
+		case a[0] == "":
 			return fmt.Errorf("%s: index %d: argument has no name", where, i)
-		case strings.HasPrefix(a.Name, "-"):
-			return fmt.Errorf("%s: %q: kubeadm writes the hyphens itself; did you mean %q?", where, a.Name, strings.TrimLeft(a.Name, "-"))
+		case strings.HasPrefix(a[0], "-"):
+			return fmt.Errorf("%s: %q: kubeadm writes the hyphens itself; did you mean %q?", where, a[0], strings.TrimLeft(a[0], "-"))
 		}
+		r.args = append(r.args, flagsOf([]string{"--" + a[0] + "=" + a[1]}, r.name)...)
 	}
-	if len(all["featureGates"]) > 0 {
-		f.note("ClusterConfiguration.featureGates are those of kubeadm, and not those of kube-apiserver.")
+	if len(c.FeatureGates) > 0 {
+		r.note("ClusterConfiguration.featureGates are those of kubeadm, and not those of kube-apiserver.")
 	}
 	return nil
 }
 
-// node reads what the file says about one node. If it has both kinds of documents, the
-// InitConfiguration wins.
-func (r *reader) node(kind string, raw []byte) error {
-	all, err := r.object(kind, raw)
-	if err != nil {
-		return err
-	}
-	of := all
-	if kind == "JoinConfiguration" {
-		if of, err = r.object("controlPlane", all["controlPlane"]); err != nil {
-			return err
-		}
-		if len(of) == 0 {
-			r.note("%s.controlPlane is empty: the node that joins gets no kube-apiserver. The document was not read.", kind)
-			return nil
-		}
-	}
-	endpoint, err := r.object("localAPIEndpoint", of["localAPIEndpoint"])
-	if err != nil {
-		return err
-	}
-	var advertise, directory string
-	patches, err := r.object("patches", all["patches"])
-	err = errors.Join(err, scalar("localAPIEndpoint.advertiseAddress", endpoint["advertiseAddress"], &advertise),
-		scalar("patches.directory", patches["directory"], &directory))
-	if kind == "JoinConfiguration" && slices.Contains(r.kubeadm.seen, "InitConfiguration") {
-		advertise, directory = cmp.Or(r.Advertise, advertise), cmp.Or(r.Patches, directory)
-	}
-	r.Advertise, r.Patches = cmp.Or(advertise, r.Advertise), cmp.Or(directory, r.Patches)
-	return err
-}
-
-// finish adds the flags that kubeadm adds and that matter for peers, unless the file replaces them.
-// Source: k8s.io/kubernetes cmd/kubeadm/app/phases/controlplane/manifests.go, getAPIServerCommand.
-func (k *kubeadmFile) finish(f *File) error {
-	if !slices.Contains(k.seen, "ClusterConfiguration") {
+// finishKubeadm adds the flags that kubeadm adds and that matter for peers, unless the file
+// replaces them. Source: k8s.io/kubernetes cmd/kubeadm/app/phases/controlplane/manifests.go,
+// getAPIServerCommand.
+func (r *reader) finishKubeadm() error {
+	if !slices.Contains(r.seen, "ClusterConfiguration") {
 		return errors.New("it has no ClusterConfiguration, which has the flags of kube-apiserver; 'kubectl -n kube-system get configmap kubeadm-config -o yaml' prints it")
 	}
-	certs := cmp.Or(k.certs, "/etc/kubernetes/pki")
+	certs := cmp.Or(r.certificates, "/etc/kubernetes/pki")
 	for _, own := range [][2]string{
-		{"advertise-address", f.Advertise},
+		{"advertise-address", r.Advertise},
 		{"proxy-client-cert-file", path.Join(certs, "front-proxy-client.crt")}, {"proxy-client-key-file", path.Join(certs, "front-proxy-client.key")},
 		{"requestheader-allowed-names", "front-proxy-client"}, {"requestheader-client-ca-file", path.Join(certs, "front-proxy-ca.crt")},
 		{"requestheader-extra-headers-prefix", "X-Remote-Extra-"}, {"requestheader-group-headers", "X-Remote-Group"},
 		{"requestheader-username-headers", "X-Remote-User"},
 	} {
-		if own[1] != "" && !slices.ContainsFunc(k.args, func(s gates.Set) bool { return s.Name == own[0] }) {
-			f.Flags = append(f.Flags, gates.Set{Name: own[0], Value: own[1], From: gates.FromKubeadm})
+		if own[1] != "" && !slices.ContainsFunc(r.args, func(s gates.Set) bool { return s.Name == own[0] }) {
+			r.Flags = append(r.Flags, gates.Set{Name: own[0], Value: own[1], From: gates.FromKubeadm})
 		}
 	}
-	f.Flags = append(f.Flags, k.args...)
+	r.Flags = append(r.Flags, r.args...)
 	return nil
 }
 
@@ -219,11 +196,11 @@ func (f File) OldAPI(version string) string {
 }
 
 // configMap reads the ConfigMap in which kubeadm keeps its ClusterConfiguration.
-func (r *reader) configMap(raw []byte) error {
+func (r *reader) configMap(raw json.RawMessage) error {
 	var object struct {
 		Data map[string]string `json:"data"`
 	}
-	if err := scalar("ConfigMap", raw, &object); err != nil {
+	if err := decode("ConfigMap", raw, &object); err != nil {
 		return err
 	}
 	text, ok := object.Data["ClusterConfiguration"]
@@ -231,7 +208,7 @@ func (r *reader) configMap(raw []byte) error {
 		r.note("The ConfigMap has no ClusterConfiguration. It was not read.")
 		return nil
 	}
-	if _, err := r.documents(text); err != nil {
+	if err := r.documents(text); err != nil {
 		return fmt.Errorf("the ClusterConfiguration in it: %w", err)
 	}
 	return nil

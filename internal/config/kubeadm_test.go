@@ -16,7 +16,7 @@ func TestJoinConfiguration(t *testing.T) {
 		{cluster + join + first, "10.0.0.1", "/p", "", ""},
 		{first + cluster + join, "10.0.0.1", "/p", "", ""},
 		{cluster + "---\n" + head + "JoinConfiguration\npatches: {directory: /p}\n", "", "", "gets no kube-apiserver", ""},
-		{cluster + "---\n" + head + "JoinConfiguration\ncontrolPlane: {certificateKey: x, localApiEndpoint: {}}\n", "", "", `no field "localApiEndpoint"`, ""},
+		{cluster + "---\n" + head + "JoinConfiguration\ncontrolPlane: {certificateKey: x, localApiEndpoint: {}}\n", "", "", `no field "controlPlane.localApiEndpoint"`, ""},
 		{cluster + "---\n" + head + "JoinConfiguration\ncontrolPlane: {localAPIEndpoint: {advertiseAddress: 7}}\n", "", "", "", "localAPIEndpoint.advertiseAddress"},
 		{join, "", "", "", "no ClusterConfiguration"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/version"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -59,10 +61,11 @@ func (s Set) String() string {
 	return "--" + s.Name + "=" + s.Value
 }
 
-// Variable reports whether the value has a variable in it, of Kubernetes or of a shell.
-func (s Set) Variable() bool {
-	return strings.Contains(s.Value, "$(") || strings.Contains(s.Value, "${")
-}
+// variable matches a variable, of Kubernetes or of a shell.
+var variable = regexp.MustCompile(`\$[({]?[A-Za-z_]`)
+
+// Variable reports whether the value has a variable in it.
+func (s Set) Variable() bool { return variable.MatchString(s.Value) }
 
 // Decision says whether a kube-apiserver starts with its flags, and what they mean.
 type Decision struct {
@@ -165,7 +168,7 @@ func (d Decision) with(r Recording, flags []Set) (Decision, error) {
 
 	unread := func(s Set) bool { // every text is a string
 		f, has := r.flag(s.Name)
-		return has && f.Type != "string" && s.Variable()
+		return s.Variable() && (s.Name == "" || has && f.Type != "string")
 	}
 	for _, f := range flags {
 		if unread(f) {
@@ -195,12 +198,13 @@ func (d Decision) with(r Recording, flags []Set) (Decision, error) {
 // the first one.
 func (d Decision) unknown(r Recording, flags []Set) (reasons []string) {
 	known := d.gates.GetAllVersioned()
+	var arguments []string
 	for _, f := range flags {
 		name := string(cliflag.WordSepNormalizeFunc(nil, f.Name))
 		_, has := r.flag(name)
 		switch {
 		case f.Name == "":
-			reasons = append(reasons, fmt.Sprintf("%q does not take any arguments, got %q", "kube-apiserver", []string{f.Value}))
+			arguments = append(arguments, f.Value)
 		case !has:
 			reasons = append(reasons, "unknown flag: --"+f.Name)
 		case name == featureGates:
@@ -210,6 +214,9 @@ func (d Decision) unknown(r Recording, flags []Set) (reasons []string) {
 				}
 			}
 		}
+	}
+	if len(arguments) > 0 {
+		reasons = append(reasons, fmt.Sprintf("%q does not take any arguments, got %q", "kube-apiserver", arguments))
 	}
 	return reasons
 }
@@ -231,6 +238,8 @@ func words(all ...error) (texts []string) {
 // types make flags of the types that kube-apiserver has. A flag of another type takes every text.
 var types = map[string]func(to *pflag.FlagSet, name, short string){
 	"bool":        func(to *pflag.FlagSet, name, short string) { to.BoolP(name, short, false, "") },
+	"Level":       func(to *pflag.FlagSet, name, short string) { to.Uint32P(name, short, 0, "") },
+	"portRange":   func(to *pflag.FlagSet, name, short string) { to.VarP(&utilnet.PortRange{}, name, short, "") },
 	"int":         func(to *pflag.FlagSet, name, short string) { to.IntP(name, short, 0, "") },
 	"int32":       func(to *pflag.FlagSet, name, short string) { to.Int32P(name, short, 0, "") },
 	"int64":       func(to *pflag.FlagSet, name, short string) { to.Int64P(name, short, 0, "") },

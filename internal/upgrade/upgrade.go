@@ -123,7 +123,7 @@ func Make(o Options) reports.UpgradePlan {
 	from, to := o.From.All.Name, o.To.All.Name
 	p := reports.UpgradePlan{
 		APIVersion: reports.APIVersion, Kind: reports.KindPlan, SkewproofVersion: o.Version, From: from, To: to,
-		Appears: only(o.To, o.From), Vanishes: only(o.From, o.To), Preferred: preferred(o.From, o.To), Everything: everything,
+		Appears: only(o.To, o.From), Vanishes: only(o.From, o.To), Preferred: preferred(o.From, o.To), Everything: facts().Everything,
 		Protection: protections(from, to, o.Flags),
 	}
 	asked := p.Protection[0]
@@ -211,7 +211,8 @@ func notes(o Options, p reports.UpgradePlan, skew []string) (notes []string) {
 			notes = append(notes, fmt.Sprintf("No rehearsal: kube-apiserver %s cannot be built with published modules.", r.All.Name))
 		}
 	}
-	return append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default.")
+	return append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default. "+
+		"Of flags other than feature gates, `--runtime-config` and those about peers, it checks names and types, but not whether values make sense or files exist.")
 }
 
 // skips reports whether two versions are more than one minor version apart.
