@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -59,15 +60,16 @@ func prose(s string) (t planText) {
 	return t
 }
 
-func codes(names ...string) (t planText) {
-	for i, name := range names {
-		if i > 0 {
-			t = append(t, planSpan{Text: ", "})
-		}
-		t = append(t, planSpan{plain(name), true})
+// code is the code of names, with a comma between them, for prose.
+func code(names ...string) string {
+	var all []string
+	for _, name := range names {
+		all = append(all, "`"+strings.ReplaceAll(plain(name), "`", "'")+"`")
 	}
-	return t
+	return strings.Join(all, ", ")
 }
+
+func codes(names ...string) planText { return prose(code(names...)) }
 
 func proses(all []string) (texts []planText) {
 	for _, s := range all {
@@ -87,18 +89,30 @@ func (p UpgradePlan) blocks() []planBlock {
 		}
 		all = append(all, planBlock{Heading: "Harm with the Mixed Version Proxy, compared with servers without it", Detail: onlyWide, List: changes})
 	}
-	all = append(all, p.protectionBlock())
+	all = append(all, p.protection()...)
 	all = append(all, p.findingBlocks()...)
-	metrics := planTable{Head: []string{"what to watch", "where", "from", "bad value", "what it means", "rises within"}}
+	var metrics [][]string
 	for _, m := range p.Metrics {
-		metrics.Rows = append(metrics.Rows, []planText{codes(m.Name), prose(m.Where), prose("v" + m.Since), prose(m.Bad), prose(m.Means), prose(m.Rises)})
+		metrics = append(metrics, []string{code(m.Name), m.Where, "v" + m.Since, m.Bad, m.Means, m.Rises})
 	}
+	all = append(all, wideTable("Watch", metrics, "what to watch", "where", "from", "bad value", "what it means", "rises within")...)
 	all = append(all,
-		planBlock{Heading: "Watch", Detail: onlyWide, Table: &metrics},
 		planBlock{Heading: "Stop if", List: proses(p.Stop)},
 		planBlock{Detail: onlyWide, Code: strings.Join(p.StopCommands, "\n")},
 		planBlock{Heading: "Go back", List: proses(p.Back)})
 	return append(append(all, p.rehearsalBlocks()...), planBlock{Heading: "What this plan does not know", List: proses(p.Notes)})
+}
+
+// wideTable is a table of prose for who asks for everything; nil without rows.
+func wideTable(heading string, rows [][]string, head ...string) []planBlock {
+	if len(rows) == 0 {
+		return nil
+	}
+	table := planTable{Head: head}
+	for _, row := range rows {
+		table.Rows = append(table.Rows, proses(row))
+	}
+	return []planBlock{{Heading: heading, Detail: onlyWide, Table: &table}}
 }
 
 // firstScreen is what decides: whether the servers start, whether they are protected, what can do
@@ -119,7 +133,7 @@ func (p UpgradePlan) firstScreen() []planBlock {
 			if len(servers) == 1 && c.Old.Starts && side.Starts && side.Why != "" && side.Why == c.Old.Why {
 				says = " starts, too, with the same effect."
 			}
-			servers = append(servers, append(codes(side.Version), prose(says)...))
+			servers = append(servers, prose(code(side.Version)+says))
 		}
 		if c.Asked && c.Old.Starts && c.New.Starts {
 			servers = append(servers, prose(c.word()+": "+c.Sentence))
@@ -176,33 +190,26 @@ func (p UpgradePlan) differences() (all []planBlock) {
 			brief.List = append(brief.List, prose("There is no resource that "+side.serves+"."))
 			continue
 		}
-		brief.List = append(brief.List, append(prose(side.serves+": "), byGroupVersion(side.resources, side.others)...))
-		all = append(all, planBlock{Heading: side.title, Detail: onlyWide, Table: resourceTable(side.resources)})
+		brief.List = append(brief.List, prose(side.serves+": "+byGroupVersion(side.resources, side.others)))
+		all = append(all, resourceTable(side.title, side.resources)...)
 	}
 	all = append([]planBlock{brief}, all...)
 	all = append(all, p.skewBlocks()...)
-	if len(p.Preferred) > 0 {
-		table := planTable{Head: []string{"group", p.From, p.To}}
-		for _, g := range p.Preferred {
-			table.Rows = append(table.Rows, []planText{codes(g.Group), codes(g.From), codes(g.To)})
-		}
-		all = append(all, planBlock{Heading: "Preferred versions that change", Detail: onlyWide, Table: &table})
+	var groups, users, demands [][]string
+	for _, g := range p.Preferred {
+		groups = append(groups, []string{code(g.Group), code(g.From), code(g.To)})
 	}
+	for _, u := range p.Everything {
+		users = append(users, []string{u.Who, u.Does, code(u.Source)})
+	}
+	for _, d := range p.Demands {
+		demands = append(demands, []string{d.Minor, d.Text, code(d.Source)})
+	}
+	all = append(all, wideTable("Preferred versions that change", groups, "group", p.From, p.To)...)
 	if len(p.Appears)+len(p.Vanishes) > 0 {
-		table := planTable{Head: []string{"who uses everything that discovery lists", "what for", "source"}}
-		for _, u := range p.Everything {
-			table.Rows = append(table.Rows, []planText{prose(u.Who), prose(u.Does), codes(u.Source)})
-		}
-		all = append(all, planBlock{Detail: onlyWide, Table: &table})
+		all = append(all, wideTable("", users, "who uses everything that discovery lists", "what for", "source")...)
 	}
-	if len(p.Demands) > 0 {
-		table := planTable{Head: []string{"release notes of", "demand", "source"}}
-		for _, d := range p.Demands {
-			table.Rows = append(table.Rows, []planText{prose(d.Minor), prose(d.Text), codes(d.Source)})
-		}
-		all = append(all, planBlock{Heading: "What release notes demand", Detail: onlyWide, Table: &table})
-	}
-	return all
+	return append(all, wideTable("What release notes demand", demands, "release notes of", "demand", "source")...)
 }
 
 // mostGroupVersions limits the group versions of a list in brief.
@@ -210,9 +217,9 @@ const mostGroupVersions = 6
 
 // byGroupVersion names resources by group version; with others, also the versions in which the
 // other release serves them.
-func byGroupVersion(resources []PlanResource, others bool) (all planText) {
-	var order []string
-	names := map[string]planText{}
+func byGroupVersion(resources []PlanResource, others bool) string {
+	var order, all []string
+	names := map[string][]string{}
 	switchedOn := 0
 	for _, r := range resources {
 		if r.On == PlanByRuntimeConfig {
@@ -224,81 +231,59 @@ func byGroupVersion(resources []PlanResource, others bool) (all planText) {
 			name += "/" + r.Subresource
 		}
 		gv, _ := strings.CutSuffix(r.Name(), "/"+name)
-		text, known := names[gv]
-		if !known {
+		if names[gv] == nil {
 			order = append(order, gv)
-			text = append(codes(gv), planSpan{Text: ": "})
-		} else {
-			text = append(text, planSpan{Text: ", "})
 		}
-		text = append(text, codes(name)...)
+		text := code(name)
 		if len(r.RefusedNodes) > 0 {
-			text = append(text, planSpan{Text: " (nodes get 403)"})
+			text += " (nodes get 403)"
 		}
 		if others && len(r.Other) > 0 {
-			text = append(append(append(text, planSpan{Text: " (there in "}), codes(r.Other...)...), planSpan{Text: ")"})
+			text += " (there in " + code(r.Other...) + ")"
 		}
-		names[gv] = text
-	}
-	next := func(text planText) {
-		if len(all) > 0 {
-			all = append(all, planSpan{Text: "; "})
-		}
-		all = append(all, text...)
+		names[gv] = append(names[gv], text)
 	}
 	for _, gv := range order[:min(len(order), mostGroupVersions)] {
-		next(names[gv])
+		all = append(all, code(gv)+": "+strings.Join(names[gv], ", "))
 	}
 	if more := len(order) - mostGroupVersions; more > 0 {
-		next(prose(counted(more, "more group version") + " (`-o wide` names them)"))
+		all = append(all, counted(more, "more group version")+" (`-o wide` names them)")
 	}
 	if switchedOn > 0 {
-		next(prose(counted(switchedOn, "resource") + " only with `--runtime-config` (`-o wide` names them)"))
+		all = append(all, counted(switchedOn, "resource")+" only with `--runtime-config` (`-o wide` names them)")
 	}
-	return append(all, planSpan{Text: "."})
+	return strings.Join(all, "; ") + "."
 }
 
-func resourceTable(resources []PlanResource) *planTable {
-	table := planTable{Head: []string{"resource", "on", "the other version has", "who uses it"}}
+func resourceTable(heading string, resources []PlanResource) []planBlock {
+	var rows [][]string
 	for _, r := range resources {
-		other := planText{{Text: "–"}}
-		if len(r.Other) > 0 {
-			other = codes(r.Other...)
+		var users []string
+		for _, u := range r.Users {
+			users = append(users, u.Who+" "+u.Does+" ("+code(u.Source)+")")
 		}
-		users := planText{{Text: "clients that ask for it"}}
-		if len(r.Users) > 0 {
-			users = nil
-			for i, u := range r.Users {
-				if i > 0 {
-					users = append(users, planSpan{Text: "; "})
-				}
-				users = append(users, prose(u.Who+" "+u.Does)...)
-				users = append(users, planSpan{Text: " ("}, planSpan{u.Source, true}, planSpan{Text: ")"})
-			}
+		if len(users) == 0 {
+			users = []string{"clients that ask for it"}
 		}
 		if len(r.RefusedNodes) > 0 {
-			users = append(users, planSpan{Text: "; the other version answers nodes 403: " + strings.Join(r.RefusedNodes, ", ")})
+			users = append(users, "the other version answers nodes 403: "+strings.Join(r.RefusedNodes, ", "))
 		}
-		table.Rows = append(table.Rows, []planText{codes(r.Name()), prose(r.On), other, users})
+		rows = append(rows, []string{code(r.Name()), r.On, cmp.Or(code(r.Other...), "–"), strings.Join(users, "; ")})
 	}
-	return &table
+	return wideTable(heading, rows, "resource", "on", "the other version has", "who uses it")
 }
 
-func (p UpgradePlan) protectionBlock() planBlock {
-	table := planTable{Head: []string{"flags of all kube-apiservers",
-		"at " + p.From + " for what only " + p.To + " has", "at " + p.To + " for what only " + p.From + " has"}}
+func (p UpgradePlan) protection() []planBlock {
+	var rows [][]string
 	for _, c := range p.Protection {
-		name := prose(c.Configuration)
+		name := c.Configuration
 		if c.Asked {
-			name = append(planText{{Text: "→ "}}, name...)
+			name = "→ " + name
 		}
-		row := []planText{name}
-		for _, way := range c.Ways {
-			row = append(row, prose(way.Sentence))
-		}
-		table.Rows = append(table.Rows, row)
+		rows = append(rows, []string{name, c.Ways[0].Sentence, c.Ways[1].Sentence})
 	}
-	return planBlock{Heading: "Protection by the Mixed Version Proxy", Detail: onlyWide, Table: &table}
+	return wideTable("Protection by the Mixed Version Proxy", rows, "flags of all kube-apiservers",
+		"at "+p.From+" for what only "+p.To+" has", "at "+p.To+" for what only "+p.From+" has")
 }
 
 // findingBlocks are the defects, grouped by their condition: in brief their numbers, and the titles
@@ -308,12 +293,11 @@ func (p UpgradePlan) findingBlocks() (all []planBlock) {
 	if len(p.Findings) == 0 {
 		return []planBlock{{Heading: heading, Text: prose("None.")}}
 	}
-	table := planTable{Head: []string{"finding", "applies", "when", "deleted", "hangs or stays behind", "who notices", "for how long"}}
-	var lines []planText
+	var rows [][]string
+	var lines []string
 	for i, f := range p.Findings {
-		title := append(planText{{Text: fmt.Sprintf("%d ", f.Number)}}, prose(f.Title)...)
-		table.Rows = append(table.Rows, []planText{title, prose("at " + f.Servers + ", " + f.Flags + ", " + f.Condition),
-			prose(f.When), prose(f.Deleted), prose(f.Hangs), prose(f.Noticed), prose(f.Lasts)})
+		title := fmt.Sprintf("%d %s", f.Number, f.Title)
+		rows = append(rows, []string{title, "at " + f.Servers + ", " + f.Flags + ", " + f.Condition, f.When, f.Deleted, f.Hangs, f.Noticed, f.Lasts})
 		first := i == 0 || p.Findings[i-1].Condition != f.Condition
 		separator := ", "
 		switch kind := "wrong answers: "; {
@@ -321,19 +305,19 @@ func (p UpgradePlan) findingBlocks() (all []planBlock) {
 			if f.Harms {
 				kind = "can delete: "
 			}
-			lines, separator = append(lines, nil), f.Condition+", "+kind
+			lines, separator = append(lines, ""), f.Condition+", "+kind
 		case f.Harms != p.Findings[i-1].Harms:
 			separator = "; " + kind
 		}
 		if !f.Harms || len(lines) > 1 {
-			title = prose(fmt.Sprint(f.Number))
+			title = fmt.Sprint(f.Number)
 		} else if !first {
 			separator = "; "
 		}
-		last := &lines[len(lines)-1]
-		*last = append(append(*last, planSpan{Text: separator}), title...)
+		lines[len(lines)-1] += separator + title
 	}
-	return []planBlock{{Heading: heading, Detail: onlyBrief, List: lines}, {Heading: heading, Detail: onlyWide, Table: &table}}
+	return append([]planBlock{{Heading: heading, Detail: onlyBrief, List: proses(lines)}},
+		wideTable(heading, rows, "finding", "applies", "when", "deleted", "hangs or stays behind", "who notices", "for how long")...)
 }
 
 func (p UpgradePlan) rehearsalBlocks() []planBlock {
@@ -341,22 +325,21 @@ func (p UpgradePlan) rehearsalBlocks() []planBlock {
 		return nil
 	}
 	const heading = "Rehearse"
-	table := planTable{Head: []string{"scenario", "what it rehearses"}}
-	var names, commands []string
-	var verdicts []planText
+	var names, commands, verdicts []string
+	var rows [][]string
 	for _, s := range p.Rehearsal {
 		names = append(names, s.Name)
 		commands = append(commands, s.Command)
-		table.Rows = append(table.Rows, []planText{codes(s.Name), prose(s.Why)})
+		rows = append(rows, []string{code(s.Name), s.Why})
 		if s.Verdict != "" {
-			verdicts = append(verdicts, append(append(prose(s.Verdict+" "), codes(s.Name)...), planSpan{Text: ": " + s.Says}))
+			verdicts = append(verdicts, s.Verdict+" "+code(s.Name)+": "+s.Says)
 		}
 	}
-	all := []planBlock{{Heading: "Rehearsed", List: verdicts}}
+	all := []planBlock{{Heading: "Rehearsed", List: proses(verdicts)}}
 	if len(verdicts) == 0 {
-		text := append(prose("`--rehearse` carries out these scenarios on real kube-apiservers on this machine: "), codes(names...)...)
-		all = []planBlock{{Heading: heading, Detail: onlyBrief, Text: text}}
+		text := "`--rehearse` carries out these scenarios on real kube-apiservers on this machine: " + code(names...)
+		all = []planBlock{{Heading: heading, Detail: onlyBrief, Text: prose(text)}}
 	}
-	return append(all, planBlock{Heading: heading, Detail: onlyWide, Table: &table},
-		planBlock{Detail: onlyWide, Code: strings.Join(commands, "\n")})
+	all = append(all, wideTable(heading, rows, "scenario", "what it rehearses")...)
+	return append(all, planBlock{Detail: onlyWide, Code: strings.Join(commands, "\n")})
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/semver"
@@ -111,12 +112,11 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 			}
 			options := upgrade.Options{From: older, To: newer, Flags: asked, Notes: notes, Findings: findings.All(), Version: run.Version()}
 			plan := upgrade.Make(options)
+			var failed error
 			if rehearsed {
-				if err := rehearse(cmd, options, &plan, out); err != nil {
-					return err
-				}
+				failed = rehearse(cmd, options, &plan, out)
 			}
-			if err := write(cmd.OutOrStdout(), plan); err != nil {
+			if err := errors.Join(write(cmd.OutOrStdout(), plan), failed); err != nil { // what was rehearsed is not lost
 				return err
 			}
 			if of := plan.Protection[0]; !of.Old.Starts || !of.New.Starts {
@@ -196,12 +196,13 @@ func theirs(stdin io.Reader, files []string, line, from, to string, asked *upgra
 // if a server does not start.
 func rehearse(cmd *cobra.Command, o upgrade.Options, p *reports.UpgradePlan, out string) error {
 	var plans []*run.Plan
+	takes := time.Duration(0)
 	for _, spec := range upgrade.Rehearsal(o, *p) {
 		plan, err := spec.Plan()
 		if err != nil {
 			return fmt.Errorf("rehearse %s: %w", spec.Scenario, err)
 		}
-		plans = append(plans, plan)
+		plans, takes = append(plans, plan), takes+run.Expected(plan.Schedule)
 	}
 	if len(plans) == 0 {
 		return nil
@@ -212,7 +213,11 @@ func rehearse(cmd *cobra.Command, o upgrade.Options, p *reports.UpgradePlan, out
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(progress, "Rehearsing: %d runs in %s, about %.0f min\n", len(plans), runs.Out, takes.Minutes())
 	for i, f := range results {
+		if cmd.Context().Err() != nil {
+			return errors.New("the rehearsal was stopped: the plan has the verdicts of the runs that had ended")
+		}
 		s := &p.Rehearsal[i]
 		s.Verdict, s.Says = reports.Word(invariant.OutcomeInconclusive), f.Problem
 		if f.Problem == "" {
@@ -220,7 +225,7 @@ func rehearse(cmd *cobra.Command, o upgrade.Options, p *reports.UpgradePlan, out
 		}
 		fmt.Fprintf(progress, "%d of %d: %s, %.0f s: %s\n", i+1, len(plans), s.Name, f.Took.Seconds(), s.Verdict)
 	}
-	return cmd.Context().Err()
+	return nil
 }
 
 // recordings is the directory of the user's own recordings.

@@ -22,6 +22,8 @@ func TestWhatAKindClusterCannotDoIsWrongUsage(t *testing.T) {
 	}{
 		"etcd of another version": {[]string{"quiet", "--etcd", "v3.6.8"}, "--etcd means nothing"},
 		"too many servers":        {[]string{"quiet", "--servers", "8"}, "2 to 7"},
+		"a flag that it has not":  {[]string{"quiet", "--dry-run", "--kube-apiserver-flag", "insecure-port=0"}, "unknown flag: --insecure-port"},
+		"a gate that it has not":  {[]string{"quiet", "--dry-run", "--kube-apiserver-flag", "feature-gates=SidecarContainers=true"}, "unrecognized feature gate"},
 		"a setup of its own":      {[]string{"expired-serving-certificate"}, "runs on local, sim only, because the kubelet"},
 	} {
 		_, err := call(t, append([]string{"run", "--backend", "kind"}, c.args...)...)

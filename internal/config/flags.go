@@ -81,8 +81,8 @@ func (r *reader) pod(raw json.RawMessage) error {
 // replaces that of a file before, unless its name ends with "+".
 func (r *reader) k3s(fields map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		more := strings.TrimPrefix(name, k3sArg)
-		if more != "" && more != "+" {
+		more, is := strings.CutPrefix(name, k3sArg)
+		if !is || more != "" && more != "+" {
 			continue
 		}
 		var list []string
@@ -106,7 +106,7 @@ func (r *reader) k3s(fields map[string]json.RawMessage) error {
 // These match the assignment of a command line to a variable or in a unit of systemd, and a flag as
 // k3s has it.
 var (
-	assignment = regexp.MustCompile(`^(?:[A-Z][A-Z0-9_]*\+?=(.*-.*)|ExecStart=[-@:+!]*(.+))$`)
+	assignment = regexp.MustCompile(`(?s)^(?:[A-Z][A-Z0-9_]*\+?=(-.*|.*\s-.*)|ExecStart=[-@:+!]*(.+))$`)
 	unhyphened = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*=`)
 )
 
@@ -207,8 +207,10 @@ func split(text string) (commands [][]string, err error) {
 	end := func() error {
 		of := assignment.FindStringSubmatch(word.String())
 		switch {
+		case of != nil && of[2] != "":
+			command = []string{of[2]}
 		case of != nil:
-			assigned, err := split(of[1] + of[2])
+			assigned, err := split(of[1])
 			if err != nil {
 				return err
 			}

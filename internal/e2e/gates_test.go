@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/gates"
 )
 
@@ -50,6 +51,26 @@ func compareGates(t *testing.T) {
 		}
 		if name != gates.Proxy && decision.Gate(name) != on { // the run switches the proxy off
 			t.Errorf("%s is on: %t, and by the recording %t", name, on, decision.Gate(name))
+		}
+	}
+}
+
+// A flag that is not recorded would be called unknown.
+func TestRecordedFlagsAreThoseOfTheProgram(t *testing.T) {
+	for _, version := range []string{"v1.36.3", "v1.37.1"} {
+		program, err := (&binaries.Store{}).Get(t.Context(), binaries.KubeAPIServer, version)
+		must(t, err)
+		has, err := binaries.Flags(t.Context(), program.Path)
+		must(t, err)
+		decision, err := gates.Decide(version, nil)
+		must(t, err)
+		for _, name := range has {
+			if !slices.Contains(decision.Flags(), name) {
+				t.Errorf("kube-apiserver %s has the flag --%s, which is not recorded", version, name)
+			}
+		}
+		if len(has) < 100 {
+			t.Errorf("the help of kube-apiserver %s has %d flags", version, len(has))
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestMain(m *testing.M) {
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
 		skewproof = filepath.Join(dir, "skewproof")
-		build := exec.Command("go", "build", "-o", skewproof, "../../cmd/skewproof")
+		build := exec.Command("go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-o", skewproof, "../../cmd/skewproof") // as 'make test' compiles
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build skewproof: %v\n%s", err, out)
 			return 1

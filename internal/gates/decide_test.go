@@ -114,7 +114,7 @@ func TestCheckList(t *testing.T) {
 		"AllAlpha=true AllBeta=false":         `did you mean "AllAlpha=true,AllBeta=false"?`,
 		"AllAlpha: true":                      `did you mean "AllAlpha=true"?`,
 		"=true":                               "did you mean",
-		"AllAlpha=true,=,APIServerIdentity=false": `because "=" switches none`,
+		"AllAlpha=true,=,APIServerIdentity=false": "invalid value of : , err",
 	} {
 		err := CheckList(list)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -1,16 +1,16 @@
 package gates
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/agext/levenshtein"
 	"k8s.io/apimachinery/pkg/util/sets"
+	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/compatibility"
 
 	"github.com/skewproof/skewproof/sim/recorded"
@@ -40,38 +40,17 @@ func Bare(name string) bool {
 	return bare.Has(name)
 }
 
-// setting is what a list says about one feature gate. component is "" without a prefix.
-type setting struct {
-	component, name string
-	on              bool
-}
-
-// String is the setting in a list.
-func (s setting) String() string {
-	if s.component != "" {
-		return fmt.Sprintf("%s:%s=%t", s.component, s.name, s.on)
+// parse reads lists of feature gates such as "A=true, kube:B=0", with their prefixes. Of two values
+// of a gate, the later one counts. The error is about a text that is no such list for any version,
+// and says what may be meant.
+func parse(lists ...string) (map[string]bool, error) {
+	list, all := strings.Join(lists, ","), map[string]bool{}
+	err := cliflag.NewMapStringBool(&all).Set(list)
+	if _, unnamed := all[""]; unnamed && err == nil {
+		err = errors.New("a feature gate has no name")
 	}
-	return fmt.Sprintf("%s=%t", s.name, s.on)
-}
-
-// parse reads lists of feature gates such as "A=true, kube:B=0", as k8s.io/component-base does. The
-// error is about a text that is no such list for any version, and says what may be meant.
-func parse(lists ...string) (all []setting, err error) {
-	list := strings.Join(lists, ",")
-	for one := range strings.SplitSeq(list, ",") {
-		if strings.TrimSpace(one) == "" {
-			continue
-		}
-		name, value, _ := strings.Cut(one, "=")
-		component, short, prefixed := strings.Cut(name, ":")
-		if !prefixed {
-			component, short = "", name
-		}
-		s := setting{component: strings.TrimSpace(component), name: strings.TrimSpace(short)}
-		if s.on, err = strconv.ParseBool(strings.TrimSpace(value)); err != nil || s.name == "" {
-			return nil, fmt.Errorf("%q is no list of feature gates, because %q switches none on or off; did you mean %q?", list, one, correct(list))
-		}
-		all = append(all, s)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no list of feature gates: %w; did you mean %q?", list, err, correct(list))
 	}
 	return all, nil
 }
@@ -82,15 +61,19 @@ func CheckList(list string) error {
 	return err
 }
 
-// Read returns the feature gates of kube-apiserver in lists, without those of other components. Of
-// two values of a gate, the later one counts. It is nil for lists that every server refuses: those
-// that cannot be read, and those with gates with and without the prefix "kube:".
+// Read returns the feature gates of kube-apiserver in lists, without those of other components. It
+// is nil for lists that every server refuses: those that cannot be read, and those with gates with
+// and without the prefix "kube:".
 func Read(lists ...string) map[string]bool {
 	all, err := parse(lists...)
 	read := map[string]map[string]bool{"": {}, compatibility.DefaultKubeComponent: {}}
-	for _, s := range all {
-		if read[s.component] != nil {
-			read[s.component][s.name] = s.on
+	for name, on := range all {
+		component, short, prefixed := strings.Cut(name, ":")
+		if !prefixed {
+			component, short = "", name
+		}
+		if of := read[strings.TrimSpace(component)]; of != nil {
+			of[strings.TrimSpace(short)] = on
 		}
 	}
 	plain, prefixed := read[""], read[compatibility.DefaultKubeComponent]
@@ -108,23 +91,19 @@ func Read(lists ...string) map[string]bool {
 // beginning.
 func With(list string, gates map[string]bool) string {
 	all, err := parse(list)
-	component := ""
-	var texts []string
-	for _, s := range all {
-		if s.component == compatibility.DefaultKubeComponent {
-			component = s.component
-		}
-		if _, changed := gates[s.name]; !changed {
-			texts = append(texts, s.String())
-		}
-	}
 	if err != nil {
-		texts = []string{list}
+		return list + "," + With("", gates)
 	}
-	for _, name := range slices.Sorted(maps.Keys(gates)) {
-		texts = append(texts, setting{component, name, gates[name]}.String())
+	prefix := ""
+	for name := range all {
+		if strings.HasPrefix(name, compatibility.DefaultKubeComponent+":") {
+			prefix = compatibility.DefaultKubeComponent + ":"
+		}
 	}
-	return strings.Join(texts, ",")
+	for name, on := range gates {
+		all[prefix+name] = on
+	}
+	return cliflag.NewMapStringBool(&all).String() // sorted
 }
 
 // separators matches what people write between feature gates instead of a comma.

@@ -39,10 +39,12 @@ func ask(p *tab, call string) []string {
 
 const wide, medium, narrow = 1400, 1000, 420
 
-// inView are the views of one colour scheme. The first one shows everything.
-func inView(dark bool) []view {
-	return []view{{wide, dark, true}, {wide, dark, false}, {medium, dark, true}, {narrow, dark, true}, {narrow, dark, false}}
-}
+// light are the views in light colours. The first one shows everything. In the dark only colours
+// differ, so there are fewer of these.
+var (
+	light = []view{{wide, false, true}, {wide, false, false}, {medium, false, true}, {narrow, false, true}, {narrow, false, false}}
+	all   = append(light[:len(light):len(light)], view{wide, true, true}, view{narrow, true, true})
+)
 
 // inspect opens a page in the views and returns all that is wrong with it. If access is true, it
 // also asks axe-core, which takes most of the time.

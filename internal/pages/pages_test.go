@@ -37,7 +37,7 @@ func TestPages(t *testing.T) {
 // mustHold fails the test for all that is wrong with a page.
 func mustHold(t *testing.T, file string) {
 	t.Helper()
-	found := inspect(t, file, append(inView(false), inView(true)...), true)
+	found := inspect(t, file, all, true)
 	for _, check := range slices.Sorted(maps.Keys(found)) {
 		for n, complaint := range found[check] {
 			if n == 12 {

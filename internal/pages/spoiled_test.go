@@ -58,9 +58,9 @@ func TestChecksFindWhatTheyAreFor(t *testing.T) {
 			if c.check == checkScripts {
 				spoiled = strings.Replace(spoiled, end, script(`document.querySelector("svg").removeAttribute("visibility")`), 1)
 			}
-			views := inView(false)
+			views := light
 			if strings.Contains(c.fault, "dark") {
-				views = append(views, inView(true)...)
+				views = all
 			}
 			found := inspect(t, saved(t, []byte(spoiled)), views, c.check == checkAccess)[c.check]
 			if !slices.ContainsFunc(found, func(s string) bool { return strings.Contains(s, c.says) }) {

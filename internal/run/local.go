@@ -101,9 +101,6 @@ func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error))
 		needs.controllers = needs.apiservers
 	}
 	got, err := j.Spec.get(ctx, needs, j.Progress)
-	if err == nil {
-		err = j.askOwn(ctx, j.Progress)
-	}
 	if err != nil {
 		j.Dir.discard()
 		return err

@@ -51,6 +51,9 @@ func (p *Plan) Run(ctx context.Context, c Console) (result Result, err error) {
 	if err := p.backend.prepare(ctx, p); err != nil {
 		return Result{}, err
 	}
+	if err := p.askOwn(ctx, c.Progress); err != nil {
+		return Result{}, err
+	}
 	dir, err := NewDir(p.Spec.Out, p.Scenario.Name, p.Spec.Subject, time.Now())
 	if err != nil {
 		return Result{}, err

@@ -109,7 +109,8 @@ func prepare(ctx context.Context, o *suite.Conformance, cases []*suite.Case) (er
 	if err := o.PrepareCases(ctx, cases); err != nil || !build {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", o.Program, "github.com/skewproof/skewproof/cmd/skewproof")
+	// As 'make build' and 'make test' do: with other flags, every package would be compiled again.
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-o", o.Program, "github.com/skewproof/skewproof/cmd/skewproof")
 	cmd.Stdout, cmd.Stderr = ginkgo.GinkgoWriter, ginkgo.GinkgoWriter
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("build skewproof: %w; its output is above", err)

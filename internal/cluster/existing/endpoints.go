@@ -152,6 +152,8 @@ func checkContext(config *api.Config, files []*api.Config, name string) error {
 	}
 	user := config.AuthInfos[context.AuthInfo]
 	switch {
+	case name == "": // kubectl cannot name it either
+		return errors.New("a context has no name: give it one")
 	case config.Clusters[context.Cluster] == nil: // client-go would ask localhost
 		return fmt.Errorf("context %q: there is no cluster %q: correct the name, or add the cluster", name, context.Cluster)
 	case context.AuthInfo != "" && user == nil: // client-go would send anonymous requests
@@ -196,14 +198,14 @@ func checkUsable(c *rest.Config) error {
 	switch {
 	case err != nil || u.Scheme != "https" || u.Host == "":
 		return fmt.Errorf("server %q is not an https URL, so client-go would not use TLS: write https://HOST:PORT", c.Host)
-	case strings.Trim(u.Path, "/") != "":
-		return fmt.Errorf("server %q has a path: give the URL of the server itself, not of a load balancer", c.Host)
+	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil:
+		return fmt.Errorf("server %q has a path, a query or a user: give the URL of the server itself, https://HOST:PORT, not of a load balancer", u.Redacted())
 	case c.Insecure:
 		return errors.New("it skips TLS verification, but answers of unverified servers prove nothing: give the CA")
 	case c.Proxy != nil:
 		return errors.New("it has a proxy-url, but servers are only asked directly: remove it, and run where they can be reached")
 	}
-	c.Host = strings.TrimSuffix(c.Host, "/")
+	c.Host = "https://" + u.Host
 	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // client-go would use HTTPS_PROXY
 	if err := rest.LoadTLSFiles(c); err != nil {
 		return err

@@ -146,6 +146,9 @@ func TestEndpointsRefuses(t *testing.T) {
 		"not verified":          {[]string{"6443', certificate-authority:", "6443', insecure-skip-tls-verify: true, x:"}, "", "skips TLS verification"},
 		"plain HTTP":            {[]string{"https://127.0.0.3", "http://127.0.0.3"}, "", "not an https URL"},
 		"a path":                {[]string{"127.0.0.3:6443", "127.0.0.3:6443/clusters/x"}, "", "has a path"},
+		"a query":               {[]string{"127.0.0.3:6443", "127.0.0.3:6443/?a=b"}, "", "has a path"},
+		"a user in the URL":     {[]string{"127.0.0.3:6443", "u:secret@127.0.0.3:6443"}, "", "u:xxxxx@127.0.0.3:6443"},
+		"no name":               {[]string{"- name: c\n  context", "- name: ''\n  context"}, "", "a context has no name"},
 		"through a proxy":       {[]string{"6443', certificate-authority:", "6443', proxy-url: 'http://127.0.0.1:1', certificate-authority:"}, "", "proxy-url"},
 		"a CA that is missing":  {[]string{"certificate-authority: /", "certificate-authority: /nosuch/"}, "", "nosuch"},
 	} {

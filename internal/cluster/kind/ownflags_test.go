@@ -32,7 +32,7 @@ func TestOwnFlagsAreInKubeadmsConfiguration(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]string{
-			"runtime-config": "api/ga=true", "tracing-config-file": `/etc/"x"`, "feature-gates": "WatchList=false," + scenario.Gate + "=true",
+			"runtime-config": "api/ga=true", "tracing-config-file": `/etc/"x"`, "feature-gates": scenario.Gate + "=true,WatchList=false",
 		} {
 			if got := given[name]; len(got) != 1 || got[0] != want {
 				t.Errorf("oldest %s: %s is %q, want %q once", oldest, name, got, want)
@@ -57,7 +57,7 @@ func TestOwnFlagsOutliveASetup(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(patch), &operations); err != nil {
 		t.Fatalf("%v in\n%s", err, patch)
 	}
-	want := "--feature-gates=WatchList=false," + scenario.Gate + "=false"
+	want := "--feature-gates=" + scenario.Gate + "=false,WatchList=false"
 	if len(operations) != 1 || operations[0].Value != want {
 		t.Errorf("the patch is %+v, want %s:\n%s", operations, want, patch)
 	}
