@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // KindPlan is the kind of an [UpgradePlan].
@@ -42,7 +44,7 @@ type UpgradePlan struct {
 	// from Fields.
 	FieldHarms []PlanFieldHarm `json:"fieldHarms,omitempty"`
 	// Fields are the fields that the two versions treat differently, in kinds that both serve.
-	Fields []PlanField `json:"fields,omitempty"`
+	Fields []recorded.FieldSkew `json:"fields,omitempty"`
 	// Created are objects that only controllers of To create by themselves.
 	Created []PlanCreated `json:"created,omitempty"`
 	// Permissions are what a user without rights of its own may do at one version only.
@@ -165,36 +167,9 @@ const (
 	PlanDropped = "dropped in silence"
 )
 
-// PlanField is a field that the two versions treat differently.
-type PlanField struct {
-	// Resource is group/version/resource.
-	Resource string `json:"resource"`
-	// Path leads to the field in an object.
-	Path string `json:"path"`
-	// Values are the values for which the versions differ; empty: all.
-	Values []string `json:"values,omitempty"`
-	// From and To: what each version does with the field when an object is created.
-	From string `json:"from"`
-	To   string `json:"to"`
-	// Update: what becomes of the field when an object of To is written back through From; empty if
-	// that was not tried.
-	Update string `json:"update,omitempty"`
-	// Gates are the feature gates without which the versions do not differ; empty if none is known.
-	Gates []string `json:"gates,omitempty"`
-	// Emulated is true if the versions do not differ where the newer server emulates the older one.
-	Emulated bool `json:"emulated,omitempty"`
-	// Copied is true if controllers copy the field into other objects.
-	Copied bool `json:"copied,omitempty"`
-}
-
 // PlanCreated are objects that only controllers of the newer version create by themselves.
 type PlanCreated struct {
-	// Resource is group/version/resource.
-	Resource string `json:"resource"`
-	// Names are those of the objects. A part that differs between clusters is *.
-	Names []string `json:"names"`
-	// By are the users that create them.
-	By []string `json:"by"`
+	recorded.Created
 	// Only is true if the older version does not serve the resource.
 	Only bool `json:"only,omitempty"`
 }

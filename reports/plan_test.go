@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // hostile is a name that a server, or a recording, may have.
@@ -20,8 +23,11 @@ func hostilePlan() UpgradePlan {
 	return UpgradePlan{
 		From: h, To: h, SkewproofVersion: h, Sentence: "One. `code`", Notes: []string{h}, Harms: []PlanHarm{{h, h, h, h}}, Demands: []PlanDemand{{h, h, []string{h}, h}}, Comparison: []PlanChange{{h, h}}, Appears: []PlanResource{resource},
 		Vanishes:   []PlanResource{resource},
-		FieldHarms: []PlanFieldHarm{{h, []string{h}, h, h, []string{h}, true}}, Fields: []PlanField{{h, h, []string{h}, h, h, h, []string{h}, true, true}},
-		Created: []PlanCreated{{h, []string{h}, []string{h}, true}}, Permissions: []PlanPermission{{h, h, []string{h}, []string{h}}},
+		FieldHarms: []PlanFieldHarm{{h, []string{h}, h, h, []string{h}, true}}, Fields: []recorded.FieldSkew{{
+			GVR: history.GVR{Group: h, Version: h, Resource: h}, Kind: h, Path: h, Values: []string{h}, Older: recorded.FieldSide{Outcome: recorded.FieldOutcome(h), Says: h},
+			Newer: recorded.FieldSide{Outcome: recorded.FieldOutcome(h)}, Update: recorded.FieldFate(h), Gates: []recorded.FieldGate{{Name: h}},
+		}},
+		Created: []PlanCreated{{recorded.Created{GVR: history.GVR{Resource: h}, By: []string{h}, Names: []string{h}}, true}}, Permissions: []PlanPermission{{h, h, []string{h}, []string{h}}},
 		Preferred: []PlanPreferred{{h, h, h}}, Everything: users,
 		Protection: []PlanProtection{{Configuration: "`" + h + "`", Asked: true, Old: side, New: side}},
 		Findings:   []PlanFinding{{Number: 1, Title: h, Servers: h, When: h, Deleted: h, Hangs: h, Noticed: h, Lasts: h}},

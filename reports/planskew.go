@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 )
 
@@ -30,16 +29,17 @@ func (p UpgradePlan) fieldBlocks() (all []planBlock) {
 	lines = append(lines, prose(rest+" (`-o wide` has them)"))
 	table := planTable{Head: []string{"field", p.From + " on create", p.To + " on create", "written back through " + p.From, "not with"}}
 	for _, f := range p.Fields {
-		name := append(codes(f.Resource), planSpan{Text: " "})
+		name := append(codes(f.GVR.String()), planSpan{Text: " "})
 		name = append(name, codes(f.Path)...)
 		if len(f.Values) > 0 {
 			name = append(append(name, planSpan{Text: " = "}), codes(f.Values...)...)
 		}
-		without := f.Gates
+		without := f.GateNames()
 		if f.Emulated {
-			without = append(slices.Clone(f.Gates), "--emulated-version")
+			without = append(without, "--emulated-version")
 		}
-		table.Rows = append(table.Rows, []planText{name, prose(f.From), prose(f.To), prose(cmp.Or(f.Update, "not tried")), orDash(codes(without...))})
+		table.Rows = append(table.Rows, []planText{name, prose(f.Older.String()), prose(f.Newer.String()),
+			prose(cmp.Or(string(f.Update), "not tried")), orDash(codes(without...))})
 	}
 	return []planBlock{{Heading: heading, Detail: onlyBrief, List: lines}, {Heading: heading, Detail: onlyWide, Table: &table}}
 }
@@ -49,7 +49,7 @@ func (p UpgradePlan) skewBlocks() (all []planBlock) {
 	if len(p.Created) > 0 {
 		table := planTable{Head: []string{"only controllers of " + p.To + " create", "objects", "as"}}
 		for _, c := range p.Created {
-			table.Rows = append(table.Rows, []planText{codes(c.Resource), codes(c.Names...), codes(c.By...)})
+			table.Rows = append(table.Rows, []planText{codes(c.GVR.String()), codes(c.Names...), codes(c.By...)})
 		}
 		all = append(all, planBlock{Heading: "What controllers create by themselves", Detail: onlyWide, Table: &table})
 	}

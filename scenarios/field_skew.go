@@ -46,15 +46,6 @@ const mostFields = 4
 // workload of each kind without such a field. Without a recorded comparison there are only these.
 func Differing(from, to string) (all []scenario.Workload) {
 	table, _ := recorded.Fields(from, to)
-	slices.SortStableFunc(table.Fields, func(a, b recorded.FieldSkew) int {
-		switch {
-		case a.Copied == b.Copied:
-			return 0
-		case a.Copied:
-			return -1
-		}
-		return 1
-	})
 	for _, w := range []scenario.Workload{
 		{GVR: history.GVR{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment"},
 		{GVR: history.GVR{Group: "apps", Version: "v1", Resource: "statefulsets"}, Kind: "StatefulSet"},
@@ -62,9 +53,12 @@ func Differing(from, to string) (all []scenario.Workload) {
 	} {
 		all = append(all, w)
 		most := len(all) + mostFields
-		for _, field := range table.Fields {
-			if w.Field = field.Path; len(all) < most && field.GVR == w.GVR && field.OnlyNewerStores() && !slices.Contains(all, w) {
-				all = append(all, w)
+		for _, copied := range []bool{true, false} {
+			for _, f := range table.Fields {
+				w.Field = f.Path
+				if len(all) < most && f.Copied == copied && f.GVR == w.GVR && f.OnlyNewerStores() && !slices.Contains(all, w) {
+					all = append(all, w)
+				}
 			}
 		}
 	}

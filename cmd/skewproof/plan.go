@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +37,6 @@ func newPlan() *cobra.Command {
 	var from, to, form, version, dir, line, out string
 	var files []string
 	var rehearsed, fields bool
-	var only []string
 	var asked upgrade.Flags
 	own := binaries.Overrides{}
 	cmd := &cobra.Command{
@@ -52,8 +50,7 @@ gates. --record starts the kube-apiserver of a version in a sandbox, with every 
 that version for a minute, and builds a program that writes the flags. Later plans read this recording.
 
 --record-fields compares how two versions treat the fields of objects: it starts one kube-apiserver of each version on one etcd in a sandbox,
-and sends thousands of objects to both. --resources compares only some resources, writes the result to the standard output, and records
-nothing.
+and sends thousands of objects to both.
 
 --config reads the flags and the version of your kube-apiservers from a file: from kubeadm's ClusterConfiguration and InitConfiguration, from
 a static pod of kube-apiserver, or from a configuration of k3s or RKE2. --flags-from reads them from a command line as well, such as
@@ -90,14 +87,11 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 				if from == "" || to == "" {
 					return usage("--record-fields compares two versions; give --from and --to")
 				}
-				return recordFields(cmd.Context(), from, to, dir, only, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
+				return recordFields(cmd.Context(), from, to, dir, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			write, ok := planForms[form]
 			if !ok {
 				return usage("-o %q: want text, wide, markdown, html or json", form)
-			}
-			if len(only) > 0 {
-				return usage("--resources is about what is compared; give --record-fields, too")
 			}
 			if out != "" && !rehearsed {
 				return usage("--out is the directory of the runs of --rehearse; give that, too")
@@ -137,7 +131,6 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 	flags.StringVar(&out, "out", "", "with --rehearse: directory for the runs (default _out/rehearsal-TIME)")
 	flags.StringVar(&version, "record", "", "record what this version serves")
 	flags.BoolVar(&fields, "record-fields", false, "record the fields that --from and --to treat differently")
-	flags.StringSliceVar(&only, "resources", nil, "with --record-fields: compare only these resources, such as pods,services")
 	flags.StringVar(&dir, "documents", "",
 		"directory of recordings, in addition to those of released versions (default skewproof/recorded in the user's cache directory)")
 	flags.Var(&own, "binary", "with --record: a kube-apiserver of your own, as kube-apiserver@VERSION=PATH")
@@ -251,21 +244,22 @@ func record(ctx context.Context, version, dir string, own binaries.Overrides, ou
 		return err
 	}
 	fmt.Fprintf(out, "Recorded what %s serves, with every API on and by default: %s\n", version, dir)
-	if err := recordBehaviour(ctx, version, dir, own, progress); ctx.Err() != nil {
-		return context.Cause(ctx)
-	} else if err != nil { // as for one's own build, which is no published module
-		fmt.Fprintf(out, "What controllers of %s do by themselves, and what it permits, is not recorded: %v\n", version, err)
-	} else {
-		fmt.Fprintf(out, "Recorded what controllers of %s do by themselves, and what it permits.\n", version)
+	for _, part := range []struct {
+		what   string
+		record func() error
+	}{
+		{"what controllers of " + version + " do by themselves, and what it permits", func() error { return recordBehaviour(ctx, version, dir, own, progress) }},
+		{"the flags and feature gates of " + version, func() error { return recordFlags(ctx, version, dir, progress) }},
+	} {
+		if err := part.record(); ctx.Err() != nil {
+			return context.Cause(ctx)
+		} else if err != nil { // as for one's own build, which is no published module
+			fmt.Fprintf(out, "Not recorded: %s: %v\n", part.what, err)
+		} else {
+			fmt.Fprintf(out, "Recorded %s.\n", part.what)
+		}
 	}
-	if err := recordFlags(ctx, version, dir, progress); ctx.Err() != nil {
-		return context.Cause(ctx)
-	} else if err != nil { // as for one's own build, which is no published module
-		_, err = fmt.Fprintf(out, "The flags and feature gates of %s are not recorded, so plans do not check them: %v\n", version, err)
-		return err
-	}
-	_, err := fmt.Fprintf(out, "Recorded the flags and feature gates of %s.\n", version)
-	return err
+	return nil
 }
 
 // recordBehaviour records what controllers of a version do by themselves, and what it permits with
@@ -303,23 +297,17 @@ func recordFlags(ctx context.Context, version, dir string, progress io.Writer) e
 }
 
 // recordFields records the fields that two versions treat differently.
-func recordFields(ctx context.Context, from, to, dir string, only []string, own binaries.Overrides, out, progress io.Writer) error {
-	asked := run.Fields{Resources: only}
-	var err error
-	if asked.Gates, err = gates.Flips(from, to, dir); err != nil && !errors.Is(err, recorded.ErrNoFlags) {
+func recordFields(ctx context.Context, from, to, dir string, own binaries.Overrides, out, progress io.Writer) error {
+	flips, err := gates.Flips(from, to, dir)
+	if err != nil && !errors.Is(err, recorded.ErrNoFlags) {
 		return err
 	}
-	table, err := asked.Compare(ctx, from, to, own, progress)
+	table, err := run.Fields(ctx, from, to, flips, own, progress)
+	if err == nil {
+		err = recorded.WriteFields(dir, table)
+	}
 	if err != nil {
-		return fmt.Errorf("compare the fields of %s and %s: %w", from, to, err)
-	}
-	if len(only) > 0 {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(table)
-	}
-	if err := recorded.WriteFields(dir, table); err != nil {
-		return err
+		return fmt.Errorf("record the fields of %s and %s: %w", from, to, err)
 	}
 	_, err = fmt.Fprintf(out, "Recorded %d fields that %s and %s treat differently, of %d: %s\n", len(table.Fields), from, to, table.Counts.Judged, dir)
 	return err

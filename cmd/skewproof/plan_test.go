@@ -64,7 +64,6 @@ func TestPlanRefuses(t *testing.T) {
 		{[]string{"--record-fields", "--from", "v1.36.3"}, "give --from and --to"},
 		{[]string{"--record-fields", "--from", "v1.37.1", "--to", "v1.36.3"}, "is older than"},
 		{[]string{"--record-fields", "--from", "latest", "--to", "v1.36.3"}, "latest"},
-		{[]string{"--resources", "pods", "--from", "v1.36.3", "--to", "v1.37.1"}, "give --record-fields"},
 		{[]string{"--from", "v1.36.3", "--to", "v1.37.1", "--feature-gates", "UnknownVersionInteroperabilityProxy"},
 			`--feature-gates: "UnknownVersionInteroperabilityProxy" is no list`},
 		{[]string{"--config", "plan.go", "--to", "v1.37.1"}, "read the configuration plan.go"},

@@ -260,3 +260,27 @@ func TestRestartDuringPartition(t *testing.T) {
 		}
 	}
 }
+
+// Versions differ in more than kinds. Each of these scenarios shows one finding, and everything
+// else that fails in it has a finding, too.
+func TestWhatDiffersBesideKinds(t *testing.T) {
+	onlyWithAll(t)
+	for name, want := range map[string]struct {
+		invariant string
+		finding   int
+	}{
+		"drain":              {"NoFalseNotFound", 44},
+		"hardened-discovery": {"NoFalseNotFound", 45},
+		"node-identity":      {"AuthorizedAlike", 46},
+		"field-skew":         {"Settles", 47},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, report := runScenario(t, name, "--known")
+			exits(t, r, pass)
+			v := verdict(t, report, want.invariant)
+			if v.Outcome != invariant.OutcomeFail || v.New > 0 || !slices.Contains(v.Findings, want.finding) {
+				t.Errorf("%s: %s by the findings %v and %d NEW violations, want finding %d", v.Name, v.Outcome, v.Findings, v.New, want.finding)
+			}
+		})
+	}
+}

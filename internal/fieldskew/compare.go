@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -50,26 +49,19 @@ func (s *sweep) try(ctx context.Context, r Resource, a *attempt) (best trial, er
 	last := ""
 	for round := range maxRepairs {
 		t := trial{object: a.object}
-		if t.answers, err = s.send(ctx, r, a.object, http.MethodPost, true); err != nil {
+		if t.answers, err = s.send(ctx, r, a.object, true); err != nil {
 			return best, err
 		}
 		if round == 0 || t.accepted() > best.accepted() {
 			best = t
 		}
 		changed := false
-		for i := range slices.Backward(t.answers[:]) {
-			if t.answers[i].OK() {
-				continue
+		for _, answer := range slices.Backward(t.answers[:]) {
+			if !answer.OK() {
+				last = answer.Refusal.Message
+				supports = append(supports, a.offers(answer.Refusal)...)
+				changed = changed || s.repair(a, answer.Refusal)
 			}
-			last = t.answers[i].Refusal.Message
-			if details := t.answers[i].Refusal.Details; details != nil {
-				for _, cause := range details.Causes {
-					if cause.Type == metav1.CauseTypeFieldValueNotSupported && a.target != nil && slices.Equal(fieldPlace(cause.Field), a.target) {
-						supports = append(supports, supported(cause.Message)...)
-					}
-				}
-			}
-			changed = changed || s.repair(a, t.answers[i].Refusal)
 		}
 		if best.accepted() == 2 || !changed {
 			break
@@ -80,13 +72,10 @@ func (s *sweep) try(ctx context.Context, r Resource, a *attempt) (best trial, er
 	return best, nil
 }
 
-// send sends an object to both servers.
-func (s *sweep) send(ctx context.Context, r Resource, object any, method string, dryRun bool) (answers [2]Answer, err error) {
+// send sends an object to both servers, to create it.
+func (s *sweep) send(ctx context.Context, r Resource, object any, dryRun bool) (answers [2]Answer, err error) {
 	group, ctx := errgroup.WithContext(ctx)
-	request := Request{GVR: r.GVR, Method: method, Object: object, DryRun: dryRun}
-	if r.Namespaced {
-		request.Namespace = namespace
-	}
+	request := Request{GVR: r.GVR, Method: http.MethodPost, Object: object, DryRun: dryRun, Namespace: r.namespace()}
 	for i, side := range s.sides {
 		group.Go(func() (err error) {
 			answers[i], err = side.Server.Send(ctx, request)
@@ -100,32 +89,33 @@ func (s *sweep) send(ctx context.Context, r Resource, object any, method string,
 // see what differs by chance: identities, times, addresses, names.
 const maxRepeats = 3
 
+// leaves are what an answer has: the leaves of the object by their places, and warnings.
+func (s *sweep) leaves(a Answer) map[string]string {
+	all := map[string]string{}
+	if a.OK() {
+		o := maps.Clone(a.Object)
+		for _, name := range s.data.Skipped {
+			delete(o, name)
+		}
+		if meta, ok := o["metadata"].(tree); ok {
+			meta = maps.Clone(meta)
+			o["metadata"] = meta
+			for _, name := range []string{"uid", "creationTimestamp", "resourceVersion", "managedFields"} {
+				delete(meta, name)
+			}
+		}
+		flatten(o, nil, all)
+	}
+	for _, w := range a.Warnings {
+		all[warning+w] = "true"
+	}
+	return all
+}
+
 // difference is what differs in two answers: places in the objects, and warnings.
 func (s *sweep) difference(ctx context.Context, n *node, t trial) (different map[string]bool, err error) {
 	different = map[string]bool{}
-	leaves := func(answers [2]Answer) (of [2]map[string]string) {
-		for i, a := range answers {
-			of[i] = map[string]string{}
-			if a.OK() {
-				o := merge(a.Object, tree{})
-				for _, name := range s.data.Skipped {
-					delete(o, name)
-				}
-				if meta, ok := o["metadata"].(tree); ok {
-					o["metadata"] = maps.Clone(meta)
-					for _, name := range []string{"uid", "creationTimestamp", "resourceVersion", "managedFields"} {
-						delete(o["metadata"].(tree), name)
-					}
-				}
-				flatten(o, "", of[i])
-			}
-			for _, w := range a.Warnings {
-				of[i][warning+w] = "true"
-			}
-		}
-		return of
-	}
-	first := leaves(t.answers)
+	first := [2]map[string]string{s.leaves(t.answers[0]), s.leaves(t.answers[1])}
 	for _, side := range first {
 		for key := range side {
 			different[key] = first[0][key] != first[1][key]
@@ -140,52 +130,39 @@ func (s *sweep) difference(ctx context.Context, n *node, t trial) (different map
 			inOlder && inNewer && (isContainer(older) || isContainer(newer)) // what is in it differs
 	})
 	for i := 0; i < maxRepeats && len(different) > 0; i++ {
-		answers, err := s.send(ctx, n.Resource, t.object, http.MethodPost, true)
+		answers, err := s.send(ctx, n.Resource, t.object, true)
 		if err != nil {
 			return nil, err
 		}
-		again := leaves(answers)
-		maps.DeleteFunc(different, func(key string, _ bool) bool {
-			return again[0][key] != first[0][key] || again[1][key] != first[1][key]
-		})
+		for side, answer := range answers {
+			again := s.leaves(answer)
+			maps.DeleteFunc(different, func(key string, _ bool) bool { return again[key] != first[side][key] })
+		}
 	}
 	return different, nil
-}
-
-func isContainer(value any) bool {
-	switch value.(type) {
-	case tree, []any:
-		return true
-	}
-	return false
 }
 
 // warning begins the key of a warning among the places of an object.
 const warning = "warning: "
 
 // judge compares the answers to an object, and notes the differences.
-func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string, judged *bool) error {
+func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string) error {
 	sent, _ := get(t.object, n.place)
-	var sides [2]recorded.FieldSide
+	field := recorded.FieldSkew{GVR: n.GVR, Kind: n.Kind, Path: n.path, Values: []string{value}, Copied: n.copied}
+	sides := field.Sides()
 	for i, a := range t.answers {
 		got, has := get(a.Object, n.place)
-		side := recorded.FieldSide{Outcome: recorded.FieldStored, Unknown: n.of.side[i] == nil}
+		*sides[i] = recorded.FieldSide{Outcome: recorded.FieldStored, Unknown: !s.knows(n, i, n.place)}
 		switch {
 		case !a.OK():
-			side.Outcome, side.Says = recorded.FieldRefused, a.Refusal.Message
+			sides[i].Outcome, sides[i].Says = recorded.FieldRefused, a.Refusal.Message
 		case len(n.place) == 0:
 		case !has:
-			side.Outcome = recorded.FieldDropped
+			sides[i].Outcome, sides[i].Owned = recorded.FieldDropped, owned(a.Object, n.place)
 		case !contains(got, sent):
-			side.Outcome, side.Stored = recorded.FieldDefaulted, encode(got)
+			sides[i].Outcome, sides[i].Stored = recorded.FieldDefaulted, encode(got)
 		}
-		if judged != nil && a.OK() && (value != recorded.FieldZero || has) {
-			*judged = true
-		}
-		sides[i] = side
-	}
-	field := recorded.FieldSkew{
-		GVR: n.GVR, Kind: n.Kind, Path: n.path, Values: []string{value}, Copied: n.copied, Older: sides[0], Newer: sides[1],
+		n.judged = n.judged || a.OK() && (value != recorded.FieldZero || has)
 	}
 	note := func(field recorded.FieldSkew, place []string) {
 		n.found = append(n.found, found{node: *n, object: t.object, place: place, accepted: t.accepted(), value: value, field: field})
@@ -199,16 +176,15 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string, judg
 	if err != nil {
 		return err
 	}
-	outcomes := sides[0].Outcome != sides[1].Outcome || string(sides[0].Stored) != string(sides[1].Stored)
+	drops := sides[0].Outcome == recorded.FieldDropped || sides[1].Outcome == recorded.FieldDropped
+	keys := slices.Sorted(maps.Keys(different))
+	// otherwise it differs by chance, or with everything around it
+	outcomes := (sides[0].Outcome != sides[1].Outcome || string(sides[0].Stored) != string(sides[1].Stored)) &&
+		slices.ContainsFunc(keys, func(key string) bool { return !strings.HasPrefix(key, warning) && under(placeOf(key), n.place) })
 	differs := outcomes
-	if outcomes && !slices.ContainsFunc(slices.Collect(maps.Keys(different)), func(key string) bool {
-		return !strings.HasPrefix(key, warning) && under(placeOf(key), n.place)
-	}) {
-		outcomes, differs = false, false // it differs by chance, or with everything around it
-	}
-	for _, key := range slices.Sorted(maps.Keys(different)) {
+	for _, key := range keys {
 		if text, ok := strings.CutPrefix(key, warning); ok {
-			for i, side := range []*recorded.FieldSide{&field.Older, &field.Newer} {
+			for i, side := range sides {
 				if slices.Contains(t.answers[i].Warnings, text) {
 					if side.Says = text; side.Outcome == recorded.FieldStored {
 						side.Outcome = recorded.FieldWarned
@@ -227,8 +203,8 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string, judg
 			note(s.defaulted(n, place, value, t.answers), place)
 			continue
 		}
-		_, path := n.root.at(s.schemas, place)
-		for i, side := range []*recorded.FieldSide{&field.Older, &field.Newer} {
+		_, path := s.both.at(n.root, place)
+		for i, side := range sides {
 			if _, has := get(t.answers[i].Object, place); has && !slices.Contains(side.Elsewhere, path) {
 				side.Elsewhere = append(side.Elsewhere, path)
 				if side.Outcome == recorded.FieldStored {
@@ -242,23 +218,54 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string, judg
 		note(field, n.place)
 	}
 	if value == recorded.FieldOne || value == recorded.FieldAbsent {
-		t.folded = differs && (sides[0].Outcome == recorded.FieldDropped || sides[1].Outcome == recorded.FieldDropped)
+		t.folded = differs && drops
 		n.below = maps.Clone(n.inherited)
 		maps.Copy(n.below, different)
 	}
 	return nil
 }
 
+// owned reports whether an answer names an owner of the field at a place. The items of a list have
+// keys there and no positions, so every item counts.
+func owned(answer tree, place []string) bool {
+	all, _ := get(answer, []string{"metadata", "managedFields"})
+	managers, _ := all.([]any)
+	return slices.ContainsFunc(managers, func(manager any) bool {
+		at, ok := get(manager, []string{"fieldsV1"})
+		for _, step := range place {
+			fields, _ := at.(tree)
+			if at, ok = fields["f:"+step]; ok {
+				continue
+			}
+			for key, of := range fields {
+				if strings.HasPrefix(key, "k:") || strings.HasPrefix(key, "v:") {
+					at, ok = of, true
+				}
+			}
+			if !ok {
+				return false
+			}
+		}
+		return ok
+	})
+}
+
+// knows reports whether the OpenAPI document of a release has a place.
+func (s *sweep) knows(n *node, side int, place []string) bool {
+	of, _ := s.sides[side].Schemas.at(n.sides[side], place)
+	return of.known()
+}
+
 // defaulted is the difference at a path that nobody set: one release gives it a value, or both give
 // it their own.
 func (s *sweep) defaulted(n *node, place []string, value string, answers [2]Answer) recorded.FieldSkew {
-	of, path := n.root.at(s.schemas, place)
+	_, path := s.both.at(n.root, place)
 	field := recorded.FieldSkew{GVR: n.GVR, Kind: n.Kind, Path: path, Values: []string{recorded.FieldAbsent}, Copied: n.copied}
 	if n.of.shape() == text && value != recorded.FieldOne && value != recorded.FieldZero {
 		field.Values = append(field.Values, n.path+": "+value)
 	}
-	for i, side := range []*recorded.FieldSide{&field.Older, &field.Newer} {
-		*side = recorded.FieldSide{Outcome: recorded.FieldStored, Unknown: of.side[i] == nil}
+	for i, side := range field.Sides() {
+		*side = recorded.FieldSide{Outcome: recorded.FieldStored, Unknown: !s.knows(n, i, place)}
 		if got, has := get(answers[i].Object, place); has {
 			side.Outcome, side.Stored = recorded.FieldDefaulted, encode(got)
 		}
@@ -283,24 +290,26 @@ func topmost(place []string, answers [2]Answer) []string {
 func (s *sweep) settle(n *node, tried []string) {
 	var joined []found
 	for _, c := range n.found {
-		same := func(of found) bool {
+		alike := c.field.Older.Outcome == c.field.Newer.Outcome // such as a warning about a value that nobody stores
+		if i := slices.IndexFunc(joined, func(of found) bool {
 			a, b := of.field, c.field
-			alike := b.Older.Outcome == b.Newer.Outcome // such as a warning about a value that nobody stores
 			return a.Path == b.Path && (alike || a.Older.Outcome == b.Older.Outcome && a.Newer.Outcome == b.Newer.Outcome)
-		}
-		if i := slices.IndexFunc(joined, same); i >= 0 {
+		}); i >= 0 {
 			joined[i].field.Values = append(joined[i].field.Values, c.field.Values...)
 		} else {
 			joined = append(joined, c)
 		}
 	}
-	dropped := slices.ContainsFunc(joined, func(c found) bool { // then an empty value says nothing more
-		return c.field.Path == n.path && slices.Contains(c.field.Values, recorded.FieldOne) &&
-			(c.field.Older.Outcome == recorded.FieldDropped || c.field.Newer.Outcome == recorded.FieldDropped)
-	})
-	joined = slices.DeleteFunc(joined, func(c found) bool {
-		return dropped && c.field.Path == n.path && slices.Equal(c.field.Values, []string{recorded.FieldZero})
-	})
+	drops := func(c found) bool {
+		return c.field.Older.Outcome == recorded.FieldDropped || c.field.Newer.Outcome == recorded.FieldDropped
+	}
+	if slices.ContainsFunc(joined, func(c found) bool {
+		return c.field.Path == n.path && slices.Contains(c.field.Values, recorded.FieldOne) && drops(c)
+	}) { // then an empty value says nothing more
+		joined = slices.DeleteFunc(joined, func(c found) bool {
+			return c.field.Path == n.path && slices.Equal(c.field.Values, []string{recorded.FieldZero})
+		})
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range joined {
@@ -309,15 +318,12 @@ func (s *sweep) settle(n *node, tried []string) {
 			c.field.Values = nil
 		}
 		s.cases = append(s.cases, c)
-	}
-	stored := func(c found) bool {
-		return c.field.Older.Outcome != recorded.FieldDropped || c.field.Newer.Outcome != recorded.FieldDropped
-	}
-	if slices.ContainsFunc(joined, stored) && n.home != "" { // for other kinds with the same definition
-		if s.differs[n.home] == nil {
-			s.differs[n.home] = map[string]bool{}
+		if n.home != "" && (c.field.Older.Outcome != recorded.FieldDropped || c.field.Newer.Outcome != recorded.FieldDropped) {
+			if s.differs[n.home] == nil { // for other kinds with the same definition
+				s.differs[n.home] = map[string]bool{}
+			}
+			s.differs[n.home][n.path[n.at:]] = true
 		}
-		s.differs[n.home][n.path[n.at:]] = true
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -67,6 +67,13 @@ type Resource struct {
 	Namespaced bool
 }
 
+func (r Resource) namespace() string {
+	if r.Namespaced {
+		return "default"
+	}
+	return ""
+}
+
 // Side is one release.
 type Side struct {
 	Version string
@@ -93,11 +100,11 @@ type found struct {
 
 // sweep is the search for differences between two releases.
 type sweep struct {
-	data    data
-	sides   [2]Side
-	schemas [2]Schemas
-	group   *errgroup.Group
-	slots   chan struct{} // one for each object under way
+	data  data
+	sides [2]Side
+	both  Schemas
+	group *errgroup.Group
+	slots chan struct{} // one for each object under way
 
 	mu      sync.Mutex
 	cases   []found
@@ -110,26 +117,33 @@ type sweep struct {
 // workers is how many objects are under way. Servers on two processors have no use for more.
 const workers = 8
 
-// Sweep compares two releases, the older one first, in all resources.
-func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func(format string, args ...any)) (*Found, error) {
+func newSweep(sides [2]Side) (*sweep, error) {
 	s := &sweep{
-		sides: sides, schemas: [2]Schemas{sides[0].Schemas, sides[1].Schemas}, slots: make(chan struct{}, workers),
+		sides: sides, both: union(sides[0].Schemas, sides[1].Schemas), slots: make(chan struct{}, workers),
 		refused: map[string]map[string]string{}, untried: map[string]map[string]string{}, differs: map[string]map[string]bool{},
 	}
 	if err := json.Unmarshal(dataFile, &s.data); err != nil {
 		return nil, fmt.Errorf("read the data of the sweep: %w", err)
 	}
+	return s, nil
+}
+
+// Sweep compares two releases, the older one first, in all resources.
+func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func(format string, args ...any)) (*Found, error) {
+	s, err := newSweep(sides)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range s.data.Prerequisites {
-		if _, err := s.send(ctx, p.Resource, p.Object, http.MethodPost, false); err != nil {
+		if _, err := s.send(ctx, p.Resource, p.Object, false); err != nil {
 			return nil, err
 		}
 	}
-	isHome := func(r Resource) bool { return slices.Contains(slices.Collect(maps.Values(s.data.Homes)), r.String()) }
 	for _, homes := range []bool{true, false} { // other kinds need what was found there
 		group, ctx := errgroup.WithContext(ctx)
 		s.group = group
 		for _, r := range resources {
-			if isHome(r) == homes {
+			if slices.Contains(slices.Collect(maps.Values(s.data.Homes)), r.String()) == homes {
 				s.counts.Kinds++
 				group.Go(func() error { return s.kind(ctx, r) })
 			}
@@ -140,42 +154,91 @@ func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func
 		out := s.counts.RefusedAlike + s.counts.NotTried
 		status("%d paths are compared, %d are left out, %d differences so far", s.counts.Judged, out, len(s.cases))
 	}
-	order := func(r history.GVR) int {
-		return slices.IndexFunc(resources, func(of Resource) bool { return of.GVR == r })
+	order := map[history.GVR]int{}
+	for i, r := range resources {
+		order[r.GVR] = i
 	}
 	slices.SortStableFunc(s.cases, func(a, b found) int {
-		return cmp.Or(cmp.Compare(order(a.field.GVR), order(b.field.GVR)), cmp.Compare(a.field.Path, b.field.Path),
-			slices.Compare(a.field.Values, b.field.Values))
+		return cmp.Or(order[a.field.GVR]-order[b.field.GVR], cmp.Compare(a.field.Path, b.field.Path), slices.Compare(a.field.Values, b.field.Values))
 	})
 	f := &Found{sweep: s, Table: recorded.FieldTable{
 		From: sides[0].Version, To: sides[1].Version, Counts: s.counts, Fields: []recorded.FieldSkew{},
 		RefusedAlike: s.refused, NotTried: s.untried,
 	}}
-	own := func(of found, path string) bool {
-		return slices.ContainsFunc(s.cases, func(c found) bool { return c.field.GVR == of.field.GVR && c.field.Path == path })
-	}
-	another := func(of found, side recorded.FieldSide) bool { // it warns of another field that both were sent
-		return side.Outcome == recorded.FieldWarned && slices.ContainsFunc(s.cases, func(c found) bool {
-			return c.field.GVR == of.field.GVR && c.field.Path != of.field.Path &&
-				(c.field.Older.Outcome == recorded.FieldDropped && c.field.Older.Says == side.Says ||
-					c.field.Newer.Outcome == recorded.FieldDropped && c.field.Newer.Says == side.Says)
-		})
-	}
-	for _, c := range s.cases { // without what is only the difference of another path
-		if another(c, c.field.Older) || another(c, c.field.Newer) {
-			continue
+	for _, c := range s.cases {
+		if s.ownDifference(&c.field) {
+			f.cases, f.Table.Fields = append(f.cases, c), append(f.Table.Fields, c.field)
 		}
-		for _, side := range []*recorded.FieldSide{&c.field.Older, &c.field.Newer} {
-			side.Elsewhere = slices.DeleteFunc(side.Elsewhere, func(path string) bool { return own(c, path) })
-			if side.Outcome == recorded.FieldDefaulted && side.Stored == nil && len(side.Elsewhere) == 0 {
-				side.Outcome = recorded.FieldStored
-			}
-		}
-		if a, b := c.field.Older, c.field.Newer; a.Outcome == b.Outcome && a.Says == b.Says && string(a.Stored) == string(b.Stored) &&
-			len(a.Elsewhere)+len(b.Elsewhere) == 0 {
-			continue
-		}
-		f.cases, f.Table.Fields = append(f.cases, c), append(f.Table.Fields, c.field)
 	}
 	return f, nil
+}
+
+// ownDifference reports whether a difference is more than that of other paths. It takes out what
+// another path says already.
+func (s *sweep) ownDifference(field *recorded.FieldSkew) bool {
+	other := func(is func(of recorded.FieldSkew) bool) bool {
+		return slices.ContainsFunc(s.cases, func(c found) bool { return c.field.GVR == field.GVR && is(c.field) })
+	}
+	for _, side := range field.Sides() {
+		if side.Outcome == recorded.FieldWarned && other(func(of recorded.FieldSkew) bool { // of another field that both were sent
+			return of.Path != field.Path && slices.ContainsFunc(of.Sides(), func(one *recorded.FieldSide) bool {
+				return one.Outcome == recorded.FieldDropped && one.Says == side.Says
+			})
+		}) {
+			return false
+		}
+	}
+	for _, side := range field.Sides() {
+		side.Elsewhere = slices.DeleteFunc(side.Elsewhere, func(path string) bool {
+			return other(func(of recorded.FieldSkew) bool { return of.Path == path })
+		})
+		if side.Outcome == recorded.FieldDefaulted && side.Stored == nil && len(side.Elsewhere) == 0 {
+			side.Outcome = recorded.FieldStored
+		}
+	}
+	a, b := field.Older, field.Newer
+	return a.Outcome != b.Outcome || a.Says != b.Says || string(a.Stored) != string(b.Stored) || len(a.Elsewhere)+len(b.Elsewhere) > 0
+}
+
+// Object makes the smallest object of a resource that has the field at a path, and that two servers
+// accept, or one of them if the other accepts none. The path has the form of
+// [recorded.FieldSkew]; an empty one is for the smallest object. Nothing is stored.
+func Object(ctx context.Context, sides [2]Side, r Resource, path string) (made map[string]any, err error) {
+	s, err := newSweep(sides)
+	if err != nil {
+		return nil, err
+	}
+	n := s.start(r)
+	for _, place := range [][]string{nil, s.placeOf(n.root, path)} {
+		if place != nil {
+			of, _ := s.both.at(n.root, place)
+			n.bases = []any{s.set(n.bases[0], n.root, place, s.smallest(of, 0))}
+		}
+		t, err := s.try(ctx, r, &attempt{object: n.bases[0], root: n.root, target: place, tried: map[string]int{}})
+		if err != nil {
+			return nil, err
+		}
+		if t.accepted() == 0 {
+			return nil, fmt.Errorf("make an object of %s with %q: no server accepts it: %s", r.GVR, path, t.last)
+		}
+		n.bases = []any{t.object}
+	}
+	return n.bases[0].(tree), nil
+}
+
+// placeOf is the place of a path in an object: the first item of each list, and a key in each map.
+func (s *sweep) placeOf(root schema, path string) (place []string) {
+	for step := range strings.SplitSeq(strings.ReplaceAll(path, "[*]", ".[*]"), ".") {
+		of, _ := s.both.at(root, place)
+		switch {
+		case step == "":
+			continue
+		case step == "[*]" && of.shape() == mapping:
+			step = s.step(s.both.item(of))
+		case step == "[*]":
+			step = "0"
+		}
+		place = append(place, step)
+	}
+	return place
 }

@@ -128,7 +128,7 @@ func document(t *testing.T, without ...string) Schemas {
 	` + kind("Pod", `{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"}`) + `,
 	` + kind("Set", `{"type":"object","properties":{"count":{"type":"integer"},"template":{"type":"object","properties":{"metadata":`+meta+`,"spec":{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"}}}}}`) + `}}}`
 	s := Schemas{}
-	if err := s.Add([]byte(body)); err != nil {
+	if err := s.add([]byte(body)); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -274,7 +274,7 @@ func FuzzSchemas(f *testing.F) {
 	f.Fuzz(func(t *testing.T, schema string) {
 		s := Schemas{}
 		kind := `"K":{"properties":{"spec":{"$ref":"#/components/schemas/A"}},"x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":"K"}]}`
-		if s.Add([]byte(`{"components":{"schemas":{`+kind+`,"A":`+schema+`}}}`)) != nil {
+		if s.add([]byte(`{"components":{"schemas":{`+kind+`,"A":`+schema+`}}}`)) != nil {
 			t.Skip()
 		}
 		server := &fake{objects: new(sync.Map)}
@@ -288,14 +288,30 @@ func FuzzSchemas(f *testing.F) {
 // Repairs are found in the fields that refusals name.
 func TestFieldPlace(t *testing.T) {
 	for field, want := range map[string]string{
-		"spec.containers[0].name": "/spec/containers/0/name", "spec.limits[cpu]": "/spec/limits/cpu", `spec.limits["a.b/c"].x`: "/spec/limits/a.b~1c/x", "": "", "[": "",
-		"metadata.annotations[a]": "/metadata/annotations/a", "..a": "/a",
+		"spec.containers[0].name": "spec/containers/0/name", "spec.limits[cpu]": "spec/limits/cpu", `spec.limits["a.b/c"].x`: "spec/limits/a.b/c/x", "": "", "[": "",
+		"metadata.annotations[a]": "metadata/annotations/a", "..a": "a",
 	} {
-		if got := pointer(fieldPlace(field)); got != want {
+		if got := strings.Join(fieldPlace(field), "/"); got != want {
 			t.Errorf("%q: %q, want %q", field, got, want)
 		}
 	}
 	if got := supported(`Unsupported value: "": supported values: "A", "B"`); !slices.Equal(got, []string{"A", "B"}) {
 		t.Errorf("supported values %q", got)
+	}
+}
+
+func TestOwned(t *testing.T) {
+	var answer tree
+	if err := json.Unmarshal([]byte(`{"metadata": {"managedFields": [{"fieldsV1": {"f:metadata": {}}}, {"fieldsV1": {"f:spec": {
+		"f:a": {}, "f:items": {"k:{\"name\":\"x\"}": {".": {}, "f:z": {}}}}}}]}}`), &answer); err != nil {
+		t.Fatal(err)
+	}
+	for place, want := range map[string]bool{"spec/a": true, "spec/b": false, "spec/a/b": false, "spec/items/0/z": true, "spec/items/0/y": false} {
+		if got := owned(answer, strings.Split(place, "/")); got != want {
+			t.Errorf("%s: %t, want %t", place, got, want)
+		}
+	}
+	if owned(tree{}, []string{"spec"}) {
+		t.Error("a field without managedFields is owned")
 	}
 }

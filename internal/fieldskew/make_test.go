@@ -29,7 +29,7 @@ func (r *refusing) Send(_ context.Context, q Request) (Answer, error) {
 
 func TestObject(t *testing.T) {
 	schemas := Schemas{}
-	if err := schemas.Add([]byte(`{"components": {"schemas": {
+	if err := schemas.add([]byte(`{"components": {"schemas": {
 		"Thing": {"type": "object", "properties": {"spec": {"$ref": "#/components/schemas/Spec"}},
 			"x-kubernetes-group-version-kind": [{"group": "apps", "version": "v1", "kind": "Thing"}]},
 		"Spec": {"type": "object", "properties": {"items": {"type": "array", "items": {"$ref": "#/components/schemas/Item"}}}},

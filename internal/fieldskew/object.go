@@ -37,16 +37,17 @@ func get(value any, place []string) (any, bool) {
 	return value, true
 }
 
+// nothing, put at a place, removes the value there.
+type nothing struct{}
+
 // put returns a copy of a value with another value at a place. Where the way to it is missing, or
 // is something else, smallest says what to put there; nil means an empty object.
 func put(value any, place []string, at int, to any, smallest func(place []string) any) any {
 	if at == len(place) {
 		return runtime.DeepCopyJSONValue(to)
 	}
-	step := place[at]
-	switch value.(type) {
-	case tree, []any:
-	default:
+	step, removes := place[at], at == len(place)-1 && to == any(nothing{})
+	if !isContainer(value) {
 		if value = (tree{}); smallest != nil {
 			value = smallest(place[:at])
 		}
@@ -54,7 +55,11 @@ func put(value any, place []string, at int, to any, smallest func(place []string
 	switch v := value.(type) {
 	case tree:
 		v = maps.Clone(v)
-		v[step] = put(v[step], place, at+1, to, smallest)
+		if removes {
+			delete(v, step)
+		} else {
+			v[step] = put(v[step], place, at+1, to, smallest)
+		}
 		return v
 	case []any:
 		i, err := strconv.Atoi(step)
@@ -62,6 +67,9 @@ func put(value any, place []string, at int, to any, smallest func(place []string
 			return value
 		}
 		v = slices.Clone(v)
+		if removes {
+			return slices.Delete(v, i, i+1)
+		}
 		if i == len(v) {
 			v = append(v, nil)
 		}
@@ -73,74 +81,73 @@ func put(value any, place []string, at int, to any, smallest func(place []string
 
 // remove returns a copy of a value without the value at a place.
 func remove(value any, place []string) any {
-	if len(place) == 0 {
-		return nil
-	}
-	above, _ := get(value, place[:len(place)-1])
-	last := place[len(place)-1]
-	switch v := above.(type) {
-	case tree:
-		v = maps.Clone(v)
-		delete(v, last)
-		above = v
-	case []any:
-		if i, err := strconv.Atoi(last); err == nil && i >= 0 && i < len(v) {
-			above = slices.Delete(slices.Clone(v), i, i+1)
-		}
-	default:
+	if _, ok := get(value, place); !ok {
 		return value
 	}
-	return put(value, place[:len(place)-1], 0, above, nil)
+	return put(value, place, 0, nothing{}, nil)
 }
 
-// flatten lists the leaves of a value by their places, joined as in a JSON pointer. Empty objects
-// and lists are leaves.
-func flatten(value any, place string, into map[string]string) {
+func isContainer(value any) bool {
+	switch value.(type) {
+	case tree, []any:
+		return true
+	}
+	return false
+}
+
+// merge returns an object with the fields of another one, which win.
+func merge(into, from tree) tree {
+	if into = maps.Clone(into); into == nil {
+		into = tree{}
+	}
+	for name, value := range from {
+		if value == nil { // it is left out
+			delete(into, name)
+			continue
+		}
+		old, wasTree := into[name].(tree)
+		if of, ok := value.(tree); ok && wasTree {
+			into[name] = merge(old, of)
+			continue
+		}
+		into[name] = runtime.DeepCopyJSONValue(value)
+	}
+	return into
+}
+
+// between joins the steps of a place in a key; placeOf is the reverse.
+const between = "\x00"
+
+func key(place []string) string { return strings.Join(place, between) }
+
+func placeOf(key string) []string { return strings.Split(key, between) }
+
+// flatten lists the leaves of a value by the keys of their places. Empty objects and lists are
+// leaves.
+func flatten(value any, place []string, into map[string]string) {
+	below := func(step string, of any) { flatten(of, append(slices.Clip(place), step), into) }
 	switch v := value.(type) {
 	case tree:
 		for name, of := range v {
-			flatten(of, place+"/"+escape(name), into)
+			below(name, of)
 		}
 		if len(v) > 0 {
 			return
 		}
 	case []any:
 		for i, of := range v {
-			flatten(of, place+"/"+strconv.Itoa(i), into)
+			below(strconv.Itoa(i), of)
 		}
 		if len(v) > 0 {
 			return
 		}
 	}
-	into[place] = string(encode(value))
+	into[key(place)] = string(encode(value))
 }
 
 func encode(value any) json.RawMessage {
 	body, _ := json.Marshal(value) // it was decoded from JSON
 	return body
-}
-
-func escape(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-}
-func unescape(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
-}
-
-// pointer joins a place; placeOf is the reverse.
-func pointer(place []string) string {
-	var p strings.Builder
-	for _, step := range place {
-		p.WriteString("/" + escape(step))
-	}
-	return p.String()
-}
-
-func placeOf(pointer string) (place []string) {
-	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		place = append(place, unescape(step))
-	}
-	return place
 }
 
 // fieldPlace reads the place in a refusal, such as spec.containers[0].limits[cpu].
@@ -165,76 +172,51 @@ func under(place, above []string) bool {
 }
 
 // smallest is a value that a schema allows: with the fields that it requires, and nothing else.
-func (s *sweep) smallest(p pair, depth int) any {
-	if value, ok := s.data.Values[p.name]; ok {
+func (s *sweep) smallest(of schema, depth int) any {
+	if value, ok := s.data.Values[of.name]; ok {
 		return runtime.DeepCopyJSONValue(value)
 	}
-	switch p.shape() {
+	shape := of.shape()
+	if depth > 20 && (shape == object || shape == mapping || shape == list) {
+		return of.zero()
+	}
+	switch shape {
 	case object:
 		o := tree{}
-		if depth > 20 {
-			return o
-		}
-		for _, name := range p.required() {
-			if of := p.property(s.schemas, name); of.known() {
-				o[name] = s.smallest(of, depth+1)
+		for _, name := range of.Required {
+			if field := s.both.property(of, name); field.known() {
+				o[name] = s.smallest(field, depth+1)
 			}
 		}
 		return o
 	case mapping:
-		if depth > 20 {
-			return tree{}
-		}
-		item := p.item(s.schemas)
-		return tree{cmp.Or(s.data.Keys[item.name], s.data.Keys[""]): s.smallest(item, depth+1)}
+		item := s.both.item(of)
+		return tree{s.step(item): s.smallest(item, depth+1)}
 	case list:
-		if depth > 20 {
-			return []any{}
-		}
-		return []any{s.smallest(p.item(s.schemas), depth+1)}
+		return []any{s.smallest(s.both.item(of), depth+1)}
 	case truth:
 		return true
-	case whole, decimal, text:
-		return s.candidates(p)[0]
+	case number, text:
+		return s.candidates(of)[0]
 	}
 	return tree{}
 }
+
+// step is a key in a map of items.
+func (s *sweep) step(item schema) string { return cmp.Or(s.data.Keys[item.name], s.data.Keys[""]) }
 
 // candidates are values for a text or a number, the most likely one first.
-func (s *sweep) candidates(p pair) (all []any) {
-	for _, member := range p.members() {
+func (s *sweep) candidates(of schema) (all []any) {
+	for _, member := range of.members() {
 		all = append(all, member)
 	}
-	if len(all) > 0 {
+	switch {
+	case len(all) > 0:
 		return all
-	}
-	switch p.shape() {
-	case truth:
+	case of.shape() == truth:
 		return []any{true, false}
-	case whole, decimal:
+	case of.shape() == number:
 		return s.data.Numbers
 	}
-	all = slices.Clone(s.data.Formats[p.either().Format])
-	return append(all, s.data.Texts...)
-}
-
-// zero is the zero value of a schema.
-func (p pair) zero() any {
-	switch p.shape() {
-	case list:
-		return []any{}
-	case text:
-		switch s := p.either(); {
-		case s.Format == "int-or-string" || isTrue(s, "x-kubernetes-int-or-string"):
-			return float64(0)
-		case len(s.OneOf) > 0: // a quantity
-			return "0"
-		}
-		return ""
-	case whole, decimal:
-		return float64(0)
-	case truth:
-		return false
-	}
-	return tree{}
+	return slices.Concat(s.data.Formats[of.Format], s.data.Texts)
 }

@@ -15,12 +15,25 @@ const maxRepairs = 24
 // attempt is an object on its way to being accepted.
 type attempt struct {
 	object any
-	root   pair
+	root   schema
 	target []string // the place that is tested; nil for the whole object
 	// fixed means that the value at the target is what is tested, and must not be changed.
 	fixed  bool
 	tried  map[string]int // how many candidates were tried, by the place
 	before any            // the object before something beside the target was removed
+}
+
+// offers are the values that a refusal offers instead of the one at the target.
+func (a *attempt) offers(refusal metav1.Status) (values []string) {
+	if refusal.Details == nil || a.target == nil {
+		return nil
+	}
+	for _, cause := range refusal.Details.Causes {
+		if cause.Type == metav1.CauseTypeFieldValueNotSupported && slices.Equal(fieldPlace(cause.Field), a.target) {
+			values = append(values, supported(cause.Message)...)
+		}
+	}
+	return values
 }
 
 // repair changes the object as a refusal says. It reports whether it changed something.
@@ -33,20 +46,18 @@ func (s *sweep) repair(a *attempt, refusal metav1.Status) (changed bool) {
 		if len(place) == 0 {
 			continue
 		}
-		of, _ := a.root.at(s.schemas, place)
-		if item := of.item(s.schemas); of.shape() == list && item.shape() == text && cause.Type != metav1.CauseTypeFieldValueRequired {
+		offered := cause.Type == metav1.CauseTypeFieldValueNotSupported
+		required := cause.Type == metav1.CauseTypeFieldValueRequired
+		of, _ := s.both.at(a.root, place)
+		if item := s.both.item(of); of.shape() == list && item.shape() == text && !required {
 			of, place = item, append(place, "0")
 		}
-		if !of.known() {
+		if !of.known() || a.target != nil && a.fixed && slices.Equal(place, a.target) {
 			continue
 		}
-		isTarget := a.target != nil && slices.Equal(place, a.target)
-		if isTarget && a.fixed {
-			continue
-		}
-		_, present := get(a.object, place)
+		now, present := get(a.object, place)
 		switch shape := of.shape(); {
-		case !present && cause.Type == metav1.CauseTypeFieldValueRequired:
+		case required && (!present || shape == list || shape == mapping):
 			changed = s.put(a, place, s.smallest(of, 0)) || changed
 		case !present:
 		case cause.Type == "FieldValueForbidden": // it, or something beside it
@@ -55,22 +66,18 @@ func (s *sweep) repair(a *attempt, refusal metav1.Status) (changed bool) {
 			} else {
 				changed = s.alone(a, place) || changed
 			}
-		case shape == object && (cause.Type == metav1.CauseTypeFieldValueRequired || cause.Type == metav1.CauseTypeFieldValueInvalid):
+		case shape == object && (required || cause.Type == metav1.CauseTypeFieldValueInvalid):
 			changed = s.member(a, place, of) || changed
-		case shape == list || shape == mapping:
-			if cause.Type == metav1.CauseTypeFieldValueRequired {
-				changed = s.put(a, place, s.smallest(of, 0)) || changed
-			}
-		case shape == text || shape == whole || shape == decimal || shape == truth:
+		case shape == text || shape == number || shape == truth:
 			candidates := s.candidates(of)
-			if cause.Type == metav1.CauseTypeFieldValueNotSupported {
+			if offered {
 				candidates = nil
 				for _, member := range supported(cause.Message) {
 					candidates = append(candidates, member)
 				}
 			}
-			key := pointer(place) + string(cause.Type)
-			if now, _ := get(a.object, place); a.tried[key] < len(candidates) && reflect.DeepEqual(now, candidates[a.tried[key]]) {
+			key := key(place) + string(cause.Type)
+			if n := a.tried[key]; n < len(candidates) && reflect.DeepEqual(now, candidates[n]) {
 				a.tried[key]++
 			}
 			if n := a.tried[key]; n < len(candidates) {
@@ -85,7 +92,7 @@ func (s *sweep) repair(a *attempt, refusal metav1.Status) (changed bool) {
 // alone removes one value beside the target, or beside the way to it from a place: one after the
 // other, until the right one is gone. What the schema requires stays.
 func (s *sweep) alone(a *attempt, place []string) bool {
-	key := pointer(place) + " alone"
+	key := key(place) + " alone"
 	if a.tried[key] == 0 {
 		a.before = a.object
 	}
@@ -97,10 +104,9 @@ func (s *sweep) alone(a *attempt, place []string) bool {
 		if !ok || depth < len(place)-1 {
 			continue
 		}
-		of, _ := a.root.at(s.schemas, above)
-		required := of.required()
+		of, _ := s.both.at(a.root, above)
 		for _, name := range slices.Sorted(maps.Keys(siblings)) {
-			if name == a.target[depth] || slices.Contains(required, name) {
+			if name == a.target[depth] || slices.Contains(of.Required, name) {
 				continue
 			}
 			if n == a.tried[key] {
@@ -116,9 +122,9 @@ func (s *sweep) alone(a *attempt, place []string) bool {
 
 // member sets one more field of an object that lacks one: one field after the other, until one of
 // them is right.
-func (s *sweep) member(a *attempt, place []string, of pair) bool {
-	key := pointer(place)
-	names := of.properties()
+func (s *sweep) member(a *attempt, place []string, of schema) bool {
+	key := key(place)
+	names := slices.Sorted(maps.Keys(of.Properties))
 	for a.tried[key] < len(names) {
 		n := a.tried[key]
 		a.tried[key]++
@@ -129,14 +135,14 @@ func (s *sweep) member(a *attempt, place []string, of pair) bool {
 		}
 		next := append(slices.Clone(place), names[n])
 		if _, ok := get(a.object, next); !ok {
-			return s.put(a, next, s.smallest(of.property(s.schemas, names[n]), 0))
+			return s.put(a, next, s.smallest(s.both.property(of, names[n]), 0))
 		}
 	}
 	return false
 }
 
 func (s *sweep) put(a *attempt, place []string, value any) bool {
-	if a.target != nil && a.fixed && under(a.target, place) && len(place) <= len(a.target) {
+	if a.target != nil && a.fixed && under(a.target, place) {
 		return false
 	}
 	a.object = s.set(a.object, a.root, place, value)
@@ -144,9 +150,9 @@ func (s *sweep) put(a *attempt, place []string, value any) bool {
 }
 
 // set returns an object with a value at a place. It makes the way there.
-func (s *sweep) set(object any, root pair, place []string, value any) any {
+func (s *sweep) set(object any, root schema, place []string, value any) any {
 	return put(object, place, 0, value, func(above []string) any {
-		of, _ := root.at(s.schemas, above)
+		of, _ := s.both.at(root, above)
 		if shape := of.shape(); shape == list || shape == mapping {
 			return of.zero()
 		}

@@ -1,85 +1,124 @@
 package fieldskew
 
 import (
-	"encoding/json"
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
-
-	"github.com/skewproof/skewproof/internal/history"
 )
 
 // Schemas are the definitions of all kinds of one release, by name.
 type Schemas map[string]*spec.Schema
 
-// Add reads the OpenAPI v3 document of a group version.
-func (s Schemas) Add(document []byte) error {
-	var d struct {
-		Components struct {
-			Schemas map[string]*spec.Schema `json:"schemas"`
-		} `json:"components"`
+// union has the definitions of two releases: with the fields that either has, or requires, and the
+// members of its enumerations. Everything else is that of the newer one, if it has the definition.
+func union(older, newer Schemas) Schemas {
+	all := Schemas{}
+	maps.Copy(all, newer)
+	for name, of := range older {
+		all[name] = joined(of, newer[name])
 	}
-	if err := json.Unmarshal(document, &d); err != nil {
-		return fmt.Errorf("read an OpenAPI document: %w", err)
-	}
-	maps.Copy(s, d.Components.Schemas)
-	return nil
+	return all
 }
 
-// kind returns the definition of a kind, or nil.
-func (s Schemas) kind(gvr history.GVR, kind string) *spec.Schema {
+func joined(older, newer *spec.Schema) *spec.Schema {
+	if older == nil || newer == nil || shapeOf(older) != shapeOf(newer) {
+		return cmp.Or(newer, older)
+	}
+	all := *newer
+	all.Required, all.Enum = slices.Concat(older.Required, newer.Required), slices.Concat(older.Enum, newer.Enum)
+	all.Properties = maps.Clone(older.Properties)
+	for name, of := range newer.Properties {
+		if was, ok := older.Properties[name]; ok {
+			of = *joined(&was, &of)
+		}
+		all.Properties[name] = of
+	}
+	if older.Items != nil && newer.Items != nil {
+		all.Items = &spec.SchemaOrArray{Schema: joined(older.Items.Schema, newer.Items.Schema)}
+	}
+	if older.AdditionalProperties != nil && newer.AdditionalProperties != nil {
+		all.AdditionalProperties = &spec.SchemaOrBool{Schema: joined(older.AdditionalProperties.Schema, newer.AdditionalProperties.Schema)}
+	}
+	return &all
+}
+
+// schema is the schema of one path.
+type schema struct {
+	name string // of the definition
+	*spec.Schema
+}
+
+// unknown is the schema of what a release does not have.
+var unknown = &spec.Schema{}
+
+func (s schema) known() bool { return s.Schema != unknown }
+
+const schemasAt = "#/components/schemas/"
+
+// kind returns the schema of a kind.
+func (s Schemas) kind(r Resource) schema {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		kinds, _ := s[name].Extensions["x-kubernetes-group-version-kind"].([]any)
 		if len(kinds) != 1 { // options of requests list many
 			continue
 		}
-		if is, _ := kinds[0].(map[string]any); is["group"] == gvr.Group && is["version"] == gvr.Version && is["kind"] == kind {
-			return &spec.Schema{SchemaProps: spec.SchemaProps{Ref: spec.MustCreateRef(schemasAt + name)}}
+		if is, _ := kinds[0].(map[string]any); is["group"] == r.Group && is["version"] == r.Version && is["kind"] == r.Kind {
+			return s.resolve(&spec.Schema{SchemaProps: spec.SchemaProps{Ref: spec.MustCreateRef(schemasAt + name)}})
 		}
 	}
-	return nil
+	return schema{"", unknown}
 }
 
-const schemasAt = "#/components/schemas/"
-
-// resolve follows references. name is that of the last definition on the way. A reference to
-// nothing, or to itself, resolves to nil.
-func (s Schemas) resolve(of *spec.Schema) (name string, to *spec.Schema) {
+// resolve follows references. The name is that of the last definition on the way. A reference to
+// nothing, or to itself, is unknown.
+func (s Schemas) resolve(of *spec.Schema) (to schema) {
 	for range 20 {
 		switch {
 		case of == nil:
-			return name, nil
+			return schema{to.name, unknown}
 		case of.Ref.String() != "":
-			name = strings.TrimPrefix(of.Ref.String(), schemasAt)
-			of = s[name]
+			to.name = strings.TrimPrefix(of.Ref.String(), schemasAt)
+			of = s[to.name]
 		case len(of.AllOf) == 1 && len(of.Properties) == 0: // so Kubernetes adds a default to a reference
 			of = &of.AllOf[0]
 		default:
-			return name, of
+			return schema{to.name, of}
 		}
 	}
-	return name, nil
+	return schema{to.name, unknown}
 }
 
-// pair is the schema of one path in both releases. A release that does not have the path has nil.
-type pair struct {
-	name string // of the definition
-	side [2]*spec.Schema
-}
-
-func (p pair) known() bool { return p.side[0] != nil || p.side[1] != nil }
-
-// either is the schema of the newer release, or else of the older one. It is never nil.
-func (p pair) either() *spec.Schema {
-	for _, one := range slices.Backward(p.side[:]) {
-		if one != nil {
-			return one
-		}
+func (s Schemas) property(of schema, name string) schema {
+	if p, ok := of.Properties[name]; ok {
+		return s.resolve(&p)
 	}
-	return &spec.Schema{}
+	return schema{"", unknown}
+}
+
+// item is the schema of the items of a list, or of the values of a map.
+func (s Schemas) item(of schema) schema {
+	switch {
+	case of.Items != nil:
+		return s.resolve(of.Items.Schema)
+	case of.AdditionalProperties != nil:
+		return s.resolve(of.AdditionalProperties.Schema)
+	}
+	return schema{"", unknown}
+}
+
+// at returns the schema of a place in an object, and its path for people.
+func (s Schemas) at(of schema, place []string) (to schema, path string) {
+	for _, step := range place {
+		if shape := of.shape(); shape == list || shape == mapping {
+			of, path = s.item(of), path+"[*]"
+			continue
+		}
+		of, path = s.property(of, step), strings.TrimPrefix(path+"."+step, ".")
+	}
+	return of, path
 }
 
 // shape is what a value looks like in JSON.
@@ -91,13 +130,13 @@ const (
 	mapping
 	list
 	text
-	whole
-	decimal
+	number
 	truth
 )
 
-func (p pair) shape() shape {
-	s := p.either()
+func (s schema) shape() shape { return shapeOf(s.Schema) }
+
+func shapeOf(s *spec.Schema) shape {
 	switch {
 	case len(s.Properties) > 0:
 		return object
@@ -107,111 +146,50 @@ func (p pair) shape() shape {
 		return list
 	case s.Type.Contains("string"):
 		return text
-	case s.Type.Contains("integer"):
-		return whole
-	case s.Type.Contains("number"):
-		return decimal
+	case s.Type.Contains("integer"), s.Type.Contains("number"):
+		return number
 	case s.Type.Contains("boolean"):
 		return truth
-	case len(s.OneOf) > 0 || s.Format == "int-or-string" || isTrue(s, "x-kubernetes-int-or-string"):
+	case len(s.OneOf) > 0 || isEither(s):
 		return text // quantities, and integers or texts
 	}
 	return anything
 }
 
-func isTrue(s *spec.Schema, extension string) bool {
-	is, _ := s.Extensions.GetBool(extension)
-	return is
-}
-
-// every applies a step to both schemas.
-func (p pair) every(all [2]Schemas, step func(*spec.Schema) *spec.Schema) (next pair) {
-	for i, s := range p.side {
-		if s == nil {
-			continue
-		}
-		name, to := all[i].resolve(step(s))
-		if next.side[i] = to; name != "" {
-			next.name = name
-		}
-	}
-	return next
-}
-
-func (p pair) property(all [2]Schemas, name string) pair {
-	return p.every(all, func(s *spec.Schema) *spec.Schema {
-		if of, ok := s.Properties[name]; ok {
-			return &of
-		}
-		return nil
-	})
-}
-
-// item is the schema of the items of a list, or of the values of a map.
-func (p pair) item(all [2]Schemas) pair {
-	return p.every(all, func(s *spec.Schema) *spec.Schema {
-		if s.Items != nil {
-			return s.Items.Schema
-		}
-		if s.AdditionalProperties != nil {
-			return s.AdditionalProperties.Schema
-		}
-		return nil
-	})
-}
-
-// properties are the names of the fields that either release has.
-func (p pair) properties() []string {
-	names := map[string]bool{}
-	for _, s := range p.side {
-		if s != nil {
-			for name := range s.Properties {
-				names[name] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-// required are the names of the fields that either release requires.
-func (p pair) required() (names []string) {
-	for _, s := range p.side {
-		if s != nil {
-			names = append(names, s.Required...)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+// isEither reports whether a value is an integer or a text.
+func isEither(s *spec.Schema) bool {
+	is, _ := s.Extensions.GetBool("x-kubernetes-int-or-string")
+	return is || s.Format == "int-or-string"
 }
 
 // members are the members of an enumeration.
-func (p pair) members() (all []string) {
-	for _, s := range p.side {
-		if s == nil {
-			continue
-		}
-		for _, one := range s.Enum {
-			if member, ok := one.(string); ok && member != "" {
-				all = append(all, member)
-			}
+func (s schema) members() (all []string) {
+	for _, one := range s.Enum {
+		if member, ok := one.(string); ok && member != "" {
+			all = append(all, member)
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// at returns the schema of a place in an object, and its path for people.
-func (p pair) at(all [2]Schemas, place []string) (of pair, path string) {
-	for _, step := range place {
-		if shape := p.shape(); shape == list || shape == mapping {
-			p, path = p.item(all), path+"[*]"
-			continue
+// zero is the zero value of a schema.
+func (s schema) zero() any {
+	switch s.shape() {
+	case list:
+		return []any{}
+	case text:
+		switch {
+		case isEither(s.Schema):
+			return float64(0)
+		case len(s.OneOf) > 0: // a quantity
+			return "0"
 		}
-		p = p.property(all, step)
-		if path != "" {
-			path += "."
-		}
-		path += step
+		return ""
+	case number:
+		return float64(0)
+	case truth:
+		return false
 	}
-	return p, path
+	return tree{}
 }

@@ -1,21 +1,20 @@
 package fieldskew
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
 	"golang.org/x/net/http2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -34,6 +33,11 @@ type Request struct {
 	Name      string // empty for POST
 	Object    any    // nil for GET
 	DryRun    bool
+	// Validation is how strictly fields are validated; empty means that the server warns.
+	Validation string
+	// AuditID is the ID of the request in the server's audit log; empty means that the server
+	// chooses one.
+	AuditID string
 }
 
 // Answer is the answer to a request.
@@ -47,107 +51,76 @@ type Answer struct {
 // OK reports whether the request was carried out.
 func (a Answer) OK() bool { return a.Code/100 == 2 }
 
-// HTTPServer is a server behind an HTTP client.
-type HTTPServer struct {
-	Client *http.Client
-	URL    string
-}
+// HandleWarningHeader implements [rest.WarningHandler].
+func (a *Answer) HandleWarningHeader(_ int, _, text string) { a.Warnings = append(a.Warnings, text) }
 
-// maxAnswer is much larger than any answer.
-const maxAnswer = 64 << 20
-
-// Send implements [Server].
-func (h HTTPServer) Send(ctx context.Context, r Request) (a Answer, err error) {
-	path := "/apis/" + r.Group + "/" + r.Version
-	if r.Group == "" {
-		path = "/api/" + r.Version
+// NewSide reads the definitions of all kinds that a server has.
+func NewSide(version string, client discovery.DiscoveryInterface) (Side, error) {
+	documents, err := client.OpenAPIV3().Paths()
+	if err != nil {
+		return Side{}, fmt.Errorf("read the index of OpenAPI documents of %s: %w", version, err)
 	}
-	if r.Namespace != "" {
-		path += "/namespaces/" + r.Namespace
-	}
-	path += "/" + r.Resource
-	if r.Name != "" {
-		path += "/" + url.PathEscape(r.Name)
-	}
-	var content []byte
-	if r.Object != nil {
-		path += "?fieldManager=skewproof&fieldValidation=Warn"
-		content = encode(r.Object)
-		if r.DryRun {
-			path += "&dryRun=All"
+	all := Schemas{}
+	for _, path := range slices.Sorted(maps.Keys(documents)) {
+		body, err := documents[path].Schema(runtime.ContentTypeJSON)
+		if err == nil {
+			err = all.add(body)
+		}
+		if err != nil {
+			return Side{}, fmt.Errorf("read the OpenAPI document %s of %s: %w", path, version, err)
 		}
 	}
-	code, header, body, err := h.do(ctx, r.Method, path, content)
+	return Side{Version: version, Server: APIServer{client.RESTClient()}, Schemas: all}, nil
+}
+
+// add adds the definitions of the OpenAPI v3 document of a group version.
+func (s Schemas) add(document []byte) error {
+	var d struct{ Components struct{ Schemas Schemas } }
+	err := json.Unmarshal(document, &d)
+	maps.Copy(s, d.Components.Schemas)
+	return err
+}
+
+// APIServer is a kube-apiserver behind a REST client.
+type APIServer struct{ rest.Interface }
+
+// Send implements [Server].
+func (s APIServer) Send(ctx context.Context, r Request) (a Answer, err error) {
+	root := "/apis/" + r.Group
+	if r.Group == "" {
+		root = "/api"
+	}
+	q := s.Verb(r.Method).AbsPath(root, r.Version).NamespaceIfScoped(r.Namespace, r.Namespace != "").Resource(r.Resource).
+		SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).WarningHandler(&a)
+	if r.Name != "" {
+		q = q.Name(r.Name)
+	}
+	if r.Object != nil {
+		q = q.Param("fieldManager", "skewproof").Param("fieldValidation", cmp.Or(r.Validation, metav1.FieldValidationWarn)).
+			SetHeader("Content-Type", runtime.ContentTypeJSON).Body([]byte(encode(r.Object)))
+		if r.DryRun {
+			q = q.Param("dryRun", "All")
+		}
+	}
+	if r.AuditID != "" {
+		q = q.SetHeader("Audit-ID", r.AuditID) // k8s.io/api, audit/v1, HeaderAuditID
+	}
+	result := q.Do(ctx).StatusCode(&a.Code)
+	body, err := result.Raw()
 	if broken := (http2.StreamError{}); errors.As(err, &broken) { // as where its handler panics
 		a.Refusal.Message = "the server broke off"
 		return a, nil
-	} else if err != nil {
-		return a, err
-	}
-	a.Code = code
-	warnings, _ := utilnet.ParseWarningHeaders(header.Values("Warning"))
-	for _, w := range warnings {
-		a.Warnings = append(a.Warnings, w.Text)
 	}
 	slices.Sort(a.Warnings)
-	if a.OK() {
-		err = json.Unmarshal(body, &a.Object)
-	} else if json.Unmarshal(body, &a.Refusal) != nil {
-		a.Refusal.Message = strings.TrimSpace(string(body))
+	if a.Code > 0 {
+		if err = nil; a.OK() {
+			err = json.Unmarshal(body, &a.Object)
+		} else if json.Unmarshal(body, &a.Refusal) != nil {
+			a.Refusal.Message = strings.TrimSpace(string(body))
+		}
 	}
 	if err != nil {
-		err = fmt.Errorf("%s %s%s: %w", r.Method, h.URL, path, err)
+		err = fmt.Errorf("%s %s: %w", r.Method, q.URL(), err)
 	}
 	return a, err
-}
-
-func (h HTTPServer) do(ctx context.Context, method, path string, content []byte) (code int, header http.Header, body []byte, err error) {
-	request, err := http.NewRequestWithContext(ctx, method, h.URL+path, bytes.NewReader(content))
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	request.Header.Set("Accept", "application/json")
-	request.Header.Set("Content-Type", "application/json")
-	response, err := h.Client.Do(request)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	return response.StatusCode, response.Header, body, err
-}
-
-// Schemas reads the definitions of all kinds that the server has.
-func (h HTTPServer) Schemas(ctx context.Context) (Schemas, error) {
-	get := func(path string) ([]byte, error) {
-		code, _, body, err := h.do(ctx, http.MethodGet, path, nil)
-		if err == nil && code != http.StatusOK {
-			err = fmt.Errorf("it answered %d", code)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read %s%s: %w", h.URL, path, err)
-		}
-		return body, nil
-	}
-	body, err := get("/openapi/v3")
-	if err != nil {
-		return nil, err
-	}
-	var index struct {
-		Paths map[string]struct{ ServerRelativeURL string }
-	}
-	if err := json.Unmarshal(body, &index); err != nil {
-		return nil, fmt.Errorf("read the index of OpenAPI documents: %w", err)
-	}
-	all := Schemas{}
-	for _, path := range slices.Sorted(maps.Keys(index.Paths)) {
-		body, err := get(index.Paths[path].ServerRelativeURL)
-		if err == nil {
-			err = all.Add(body)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }

@@ -1,14 +1,11 @@
 package fieldskew
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -16,8 +13,9 @@ import (
 // node is a path of a kind.
 type node struct {
 	Resource
-	root   pair
-	of     pair
+	root   schema
+	sides  [2]schema // the roots in each release
+	of     schema
 	place  []string // in the object
 	path   string   // for people
 	parent string   // the definition that it is in
@@ -30,64 +28,47 @@ type node struct {
 	// home is the definition around it that has a home, and at is where its path begins.
 	home string
 	at   int
-	// found are the differences at this path.
-	found []found
+	// found are the differences at this path. judged is true if some object said something about it.
+	found  []found
+	judged bool
 	// untried is why nothing is sent.
 	untried string
 }
 
-const namespace = "default"
-
-func (s *sweep) kind(ctx context.Context, r Resource) error {
-	n := node{Resource: r, inherited: map[string]bool{}, below: map[string]bool{}, untried: s.data.NotTried[r.String()][""]}
-	for i, schemas := range s.schemas {
-		n.root.name, n.root.side[i] = schemas.resolve(schemas.kind(r.GVR, r.Kind))
+// start is the node of a kind, with an object as small as the schemas say.
+func (s *sweep) start(r Resource) node {
+	n := node{Resource: r, root: s.both.kind(r), inherited: map[string]bool{}, below: map[string]bool{}, untried: s.data.NotTried[r.String()][""]}
+	for i, side := range s.sides {
+		n.sides[i] = side.Schemas.kind(r)
 	}
 	n.of = n.root
-	if !n.root.known() {
-		return s.note(&n, "neither OpenAPI document has the kind", s.untried, &s.counts.NotTried)
-	}
 	smallest, _ := s.smallest(n.root, 0).(tree)
 	first := merge(merge(tree{"metadata": tree{"name": "skewproof"}}, smallest), s.data.Objects[r.String()])
 	first["apiVersion"], first["kind"] = strings.TrimPrefix(r.Group+"/"+r.Version, "/"), r.Kind
+	n.bases = []any{first}
+	return n
+}
+
+func (s *sweep) kind(ctx context.Context, r Resource) error {
+	n := s.start(r)
+	if !n.root.known() {
+		return s.note(&n, "neither OpenAPI document has the kind", s.untried, &s.counts.NotTried)
+	}
 	if n.untried == "" {
-		a := attempt{object: first, root: n.root, tried: map[string]int{}}
-		t, err := s.try(ctx, r, &a)
+		t, err := s.try(ctx, r, &attempt{object: n.bases[0], root: n.root, tried: map[string]int{}})
 		if err != nil {
 			return err
 		}
 		if !t.answers[0].OK() && !t.answers[1].OK() {
 			n.untried = "no smallest object: " + t.last
-		} else if err := s.judge(ctx, &n, &t, recorded.FieldAbsent, nil); err != nil {
+		} else if err := s.judge(ctx, &n, &t, recorded.FieldAbsent); err != nil {
 			return err
 		}
 		s.settle(&n, nil)
-		n.inherited = n.below
-		first = t.object.(tree)
+		n.inherited, n.bases = n.below, []any{t.object}
 	}
-	n.bases = []any{first}
 	s.children(ctx, n)
 	return nil
-}
-
-// merge returns an object with the fields of another one, which win.
-func merge(into, from tree) tree {
-	if into = maps.Clone(into); into == nil {
-		into = tree{}
-	}
-	for name, value := range from {
-		if value == nil { // it is left out
-			delete(into, name)
-			continue
-		}
-		old, wasTree := into[name].(tree)
-		if of, ok := value.(tree); ok && wasTree {
-			into[name] = merge(old, of)
-			continue
-		}
-		into[name] = runtime.DeepCopyJSONValue(value)
-	}
-	return into
 }
 
 // note counts a path, and says why it is not judged.
@@ -106,39 +87,32 @@ func (s *sweep) note(n *node, why string, paths map[string]map[string]string, co
 
 // children visits the paths below a node, concurrently.
 func (s *sweep) children(ctx context.Context, n node) {
-	visit := func(child node, name, path string) {
-		child.Resource, child.root, child.place = n.Resource, n.root, append(slices.Clone(n.place), name)
-		child.path, child.parent = n.path+path, n.of.name
-		if child.of.known() {
+	child := n
+	child.found, child.judged, child.parent = nil, false, n.of.name
+	if n.of.name != "" {
+		child.within = append(slices.Clone(n.within), n.of.name)
+	}
+	visit := func(of schema, name, path string) {
+		child := child
+		child.of, child.place, child.path = of, append(slices.Clone(n.place), name), strings.TrimPrefix(n.path+path, ".")
+		if of.known() {
 			s.group.Go(func() error { return s.visit(ctx, child) })
 		}
 	}
-	child := n
-	child.found = nil
-	if child.of.name != "" {
-		child.within = append(slices.Clone(n.within), n.of.name)
-	}
+	item := s.both.item(n.of)
 	switch n.of.shape() {
 	case object:
-		isRoot := n.of.property(s.schemas, "metadata").name == s.data.Metadata
+		isRoot := s.both.property(n.of, "metadata").name == s.data.Metadata
 		child.copied = n.copied || isRoot && len(n.place) > 0
-		for _, name := range n.of.properties() {
-			if isRoot && slices.Contains(s.data.Skipped, name) {
-				continue
+		for _, name := range slices.Sorted(maps.Keys(n.of.Properties)) {
+			if !isRoot || !slices.Contains(s.data.Skipped, name) {
+				visit(s.both.property(n.of, name), name, "."+name)
 			}
-			child.of = n.of.property(s.schemas, name)
-			dot := "."
-			if n.path == "" {
-				dot = ""
-			}
-			visit(child, name, dot+name)
 		}
 	case mapping:
-		child.of = n.of.item(s.schemas)
-		visit(child, cmp.Or(s.data.Keys[child.of.name], s.data.Keys[""]), "[*]")
+		visit(item, s.step(item), "[*]")
 	case list:
-		child.of = n.of.item(s.schemas)
-		visit(child, "0", "[*]")
+		visit(item, "0", "[*]")
 	}
 }
 
@@ -163,18 +137,15 @@ func (s *sweep) visit(ctx context.Context, n node) error {
 		}
 	}
 	shape := n.of.shape()
-	if n.untried != "" {
-		if err := s.note(&n, n.untried, s.untried, &s.counts.NotTried); err != nil {
-			return err
-		}
-		s.children(ctx, n)
-		return nil
+	withItsList := strings.HasSuffix(n.path, "[*]") && (shape == object || shape == mapping || shape == list)
+	var folded bool
+	var err error
+	switch {
+	case n.untried != "":
+		err = s.note(&n, n.untried, s.untried, &s.counts.NotTried)
+	case !withItsList: // otherwise it was tried with what it is in
+		folded, err = s.values(ctx, &n)
 	}
-	if strings.HasSuffix(n.path, "[*]") && (shape == object || shape == mapping || shape == list) { // tried with what it is in
-		s.children(ctx, n)
-		return nil
-	}
-	folded, err := s.values(ctx, &n)
 	if err == nil && !folded {
 		s.children(ctx, n)
 	}
@@ -195,18 +166,22 @@ func (s *sweep) wanted(definition, path string) (differed, leads bool) {
 // values tries the values of a path. folded means that the paths below it say nothing more, because
 // one release drops or refuses all of it.
 func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
-	shape := n.of.shape()
-	judged, bases, tried := false, n.bases, []string{}
-	if with, ok := s.data.Companions[n.parent][n.place[len(n.place)-1]]; ok {
+	bases, tried, last := n.bases, []string{}, n.place[len(n.place)-1]
+	first := s.smallest(n.of, 0)
+	if with, ok := s.data.Companions[n.parent][last]; ok {
 		above := n.place[:len(n.place)-1]
 		beside, _ := get(bases[0], above)
 		around, _ := beside.(tree)
 		bases = append([]any{s.set(bases[0], n.root, above, merge(around, with))}, bases...)
+		if with, ok := with[last]; ok {
+			first = with
+		}
 	}
 	set := func(value any, label string, fixed bool) (t trial, err error) {
 		for i, base := range bases {
-			a := attempt{object: s.set(base, n.root, n.place, value), root: n.root, target: n.place, fixed: fixed, tried: map[string]int{}}
-			this, err := s.try(ctx, n.Resource, &a)
+			this, err := s.try(ctx, n.Resource, &attempt{
+				object: s.set(base, n.root, n.place, value), root: n.root, target: n.place, fixed: fixed, tried: map[string]int{},
+			})
 			if err != nil {
 				return t, err
 			}
@@ -221,14 +196,9 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 			return t, nil
 		}
 		tried = append(tried, label)
-		err = s.judge(ctx, n, &t, label, &judged)
-		return t, err
+		return t, s.judge(ctx, n, &t, label)
 	}
 	members := n.of.members()
-	first := s.smallest(n.of, 0)
-	if with, ok := s.data.Companions[n.parent][n.place[len(n.place)-1]][n.place[len(n.place)-1]]; ok {
-		first = with
-	}
 	n.below = n.inherited
 	now, has := get(bases[0], n.place)
 	if has && isContainer(now) {
@@ -243,7 +213,7 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if shape == text && len(members) == 0 {
+	if n.of.shape() == text && len(members) == 0 {
 		members = one.supports
 	}
 	for _, member := range members {
@@ -256,7 +226,7 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 	}
 	s.settle(n, tried)
 	n.inherited = n.below
-	if !judged {
+	if !n.judged {
 		return false, s.note(n, one.last, s.refused, &s.counts.RefusedAlike)
 	}
 	if one.accepted() > 0 {

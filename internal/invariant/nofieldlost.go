@@ -93,34 +93,30 @@ func (t *tally) judgeNamed() (named int) {
 	f := t.facts
 	counted := map[string]bool{}
 	for _, w := range f.written {
-		all := slices.DeleteFunc(slices.Clone(f.byID[w.ID]), func(q *history.Request) bool { return q.Rerouted })
-		if len(all) == 0 {
+		i := slices.IndexFunc(f.byID[w.ID], func(q *history.Request) bool { return !q.Rerouted })
+		if i < 0 {
 			t.rule(nil, rulingUnknown)
 			continue
 		}
-		q := all[0]
-		if !succeeded(q.Status) && q.Status < http.StatusInternalServerError || succeeded(q.Status) && len(w.Lost) == 0 {
-			named++
-			t.rule(nil, rulingRight)
+		q := f.byID[w.ID][i]
+		if !succeeded(q.Status) && q.Status >= http.StatusInternalServerError {
+			t.rule(nil, rulingOut)
 			continue
 		}
-		if !succeeded(q.Status) {
-			t.rule(nil, rulingOut)
+		named++
+		if !succeeded(q.Status) || len(w.Lost) == 0 {
+			t.rule(nil, rulingRight)
 			continue
 		}
 		o := f.answered(q)
 		why, explained := f.dropped(f.answeredBy(o), q.Start, q.GVR, w.Lost)
-		strict := strings.Contains(q.Path, "fieldValidation="+metav1.FieldValidationStrict)
-		named++
+		wrong, strict := "a field was lost", strings.Contains(q.Path, "fieldValidation="+metav1.FieldValidationStrict)
 		if explained {
 			counted[fmt.Sprintf("of %s, %s", q.GVR.Resource, why)] = true
-		}
-		if explained && !(strict && why.beside) {
-			t.rule(nil, rulingRight)
-			continue
-		}
-		wrong := "a field was lost"
-		if explained {
+			if !strict || !why.beside {
+				t.rule(nil, rulingRight)
+				continue
+			}
 			wrong = "a field that another version stores was dropped in silence"
 		}
 		t.rule(nil, rulingWrong)

@@ -184,12 +184,7 @@ func (t *tally) unsettled(o *object, controller string, made, surplus []*object)
 	f := t.facts
 	last := surplus[len(surplus)-1].first()
 	is, _ := o.at(last.Revision)
-	since := is
-	for _, change := range slices.Backward(o.changes) {
-		if change.Revision <= is.Revision && change.Generation == is.Generation {
-			since = change
-		}
-	}
+	since := o.changes[slices.IndexFunc(o.changes, func(change history.Object) bool { return change.Generation == is.Generation })]
 	var counts []string
 	for _, after := range growth {
 		n := 0

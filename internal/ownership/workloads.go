@@ -9,13 +9,10 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/discovery"
 
+	"github.com/skewproof/skewproof/internal/cluster/etcd"
 	"github.com/skewproof/skewproof/internal/fieldskew"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -31,121 +28,82 @@ func (c *Objects) CreateWorkloads(ctx context.Context, o scenario.Objects, throu
 	if err != nil {
 		return fmt.Errorf("create workloads in %s: %w", o.Name, err)
 	}
+	config, err := c.config(through)
+	if err != nil {
+		return err
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
 	var refused []error
-	for i, w := range o.Workloads {
-		err := c.write(ctx, through, schema.GroupVersionResource(w.GVR), made[i])
+	for i, request := range made {
+		answer, err := c.write(ctx, fieldskew.APIServer{Interface: client.RESTClient()}, request)
+		if err == nil && !answer.OK() {
+			err = fmt.Errorf("it answered %d: %s", answer.Code, answer.Refusal.Message)
+		}
 		if err != nil {
-			err = fmt.Errorf("create %s %s through %s: %w", w.Kind, made[i].GetName(), through, err)
+			err = fmt.Errorf("create the %s with %q in %s through %s: %w", o.Workloads[i].Kind, o.Workloads[i].Field, o.Name, through, err)
 		}
 		switch {
 		case err == nil:
-		case apierrors.ReasonForError(err) == metav1.StatusReasonInvalid || apierrors.IsBadRequest(err):
+		case answer.Code == http.StatusUnprocessableEntity || answer.Code == http.StatusBadRequest:
 			refused = append(refused, err)
 		default:
 			return err
 		}
 	}
-	if len(refused) == len(o.Workloads) {
+	if len(refused) == len(made) {
 		return errors.Join(refused...)
 	}
 	return nil
 }
 
-// auditIDHeader makes an ID of the client the server's audit ID (k8s.io/api, audit/v1,
-// HeaderAuditID).
-const auditIDHeader = "Audit-ID"
-
-// identified sends requests with an audit ID.
-type identified struct {
-	http.RoundTripper
-	id string
-}
-
-func (i identified) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set(auditIDHeader, i.id)
-	return i.RoundTripper.RoundTrip(r)
-}
-
 // write creates an object with strict validation of fields, and records the fields that the answer
 // lacks.
-func (c *Objects) write(ctx context.Context, through string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) error {
-	config, err := c.config(through)
-	if err != nil {
-		return err
-	}
-	id := uuid.NewString()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return identified{next, id} })
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
+func (c *Objects) write(ctx context.Context, to fieldskew.Server, r fieldskew.Request) (fieldskew.Answer, error) {
 	attempt, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	answer, err := client.Resource(gvr).Namespace(o.GetNamespace()).Create(attempt, o, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
-	w := history.Written{ID: id}
-	if err == nil {
-		w.Lost = lost("", o.Object, answer.Object)
-		slices.Sort(w.Lost)
+	r.Method, r.Validation, r.AuditID = http.MethodPost, metav1.FieldValidationStrict, uuid.NewString()
+	answer, err := to.Send(attempt, r)
+	w := history.Written{ID: r.AuditID}
+	if answer.OK() {
+		w.Lost = lost(r.Object, answer.Object)
 	}
 	c.record(w)
-	return err
+	return answer, err
 }
 
 // lost returns the paths of the fields that a request names with a value and an answer lacks.
-func lost(path string, named, answered any) (paths []string) {
-	switch v := named.(type) {
-	case map[string]any:
-		has, _ := answered.(map[string]any)
-		for name, of := range v {
-			paths = append(paths, lost(strings.TrimPrefix(path+"."+name, "."), of, has[name])...)
-		}
-	case []any:
-		has, _ := answered.([]any)
-		for i, of := range v {
-			var got any
-			if i < len(has) {
-				got = has[i]
-			}
-			paths = append(paths, lost(fmt.Sprintf("%s[%d]", path, i), of, got)...)
-		}
-	case nil:
-	default:
-		if answered == nil {
-			paths = append(paths, path)
-		}
-	}
-	return paths
+func lost(named, answered any) []string {
+	has := etcd.Paths(answered)
+	return slices.DeleteFunc(etcd.Paths(named), func(path string) bool { return slices.Contains(has, path) })
 }
 
 // workloads makes the objects: such that the first and the last server accept them, which are of
 // different versions, if any servers are.
-func (c *Objects) workloads(ctx context.Context, o scenario.Objects) (all []*unstructured.Unstructured, err error) {
+func (c *Objects) workloads(ctx context.Context, o scenario.Objects) (all []fieldskew.Request, err error) {
 	var sides [2]fieldskew.Side
 	for i, server := range []string{c.servers[len(c.servers)-1], c.servers[0]} {
 		config, err := c.cluster.Direct(server)
 		if err != nil {
 			return nil, err
 		}
-		client, err := rest.HTTPClientFor(config)
+		client, err := discovery.NewDiscoveryClientForConfig(config)
 		if err != nil {
 			return nil, err
 		}
-		front := fieldskew.HTTPServer{Client: client, URL: config.Host}
-		if sides[i].Schemas, err = front.Schemas(ctx); err != nil {
+		if sides[i], err = fieldskew.NewSide(server, client); err != nil {
 			return nil, err
 		}
-		sides[i].Server = front
 	}
 	for i, w := range o.Workloads {
-		content, err := fieldskew.Object(ctx, sides, fieldskew.Resource{GVR: w.GVR, Kind: w.Kind, Namespaced: true}, w.Field)
+		made, err := fieldskew.Object(ctx, sides, fieldskew.Resource{GVR: w.GVR, Kind: w.Kind, Namespaced: true}, w.Field)
 		if err != nil {
 			return nil, err
 		}
-		made := &unstructured.Unstructured{Object: content}
-		made.SetNamespace(o.Name)
-		made.SetName(fmt.Sprintf("%s-%d", strings.ToLower(w.Kind), i))
-		all = append(all, made)
+		made["metadata"].(map[string]any)["name"] = fmt.Sprintf("%s-%d", strings.ToLower(w.Kind), i)
+		all = append(all, fieldskew.Request{GVR: w.GVR, Namespace: o.Name, Object: made})
 	}
 	return all, nil
 }

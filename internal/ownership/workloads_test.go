@@ -16,8 +16,8 @@ func TestLostFields(t *testing.T) {
 		"whole parts":            {map[string]any{"a": "x"}, []string{"b.c", "b.d[0].e", "b.d[0].f", "b.d[1]"}},
 		"nothing":                {nil, []string{"a", "b.c", "b.d[0].e", "b.d[0].f", "b.d[1]"}},
 	} {
-		got := lost("", named, c.answered)
-		if slices.Sort(got); !slices.Equal(got, c.want) {
+		got := lost(named, c.answered)
+		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
@@ -39,16 +37,13 @@ const controllersTime = time.Minute
 // kube-apiserver of the version with its default flags in a sandbox, then kube-controller-manager
 // of the version with those of kubeadm, and asks the authorizer about all kinds, which are named as
 // by [recorded.Kinds].
-func Behaviour(ctx context.Context, version string, kinds []string, own binaries.Overrides, progress io.Writer) (body []byte, err error) {
-	r := recording{versions: []string{version}, apis: new(""), want: wanted{Kinds: kinds}}
-	err = r.carryOut(ctx, own, progress, func(dir Dir) error {
-		body, err = os.ReadFile(dir.behaviour())
-		return err
-	})
-	return body, err
+func Behaviour(ctx context.Context, version string, kinds []string, own binaries.Overrides, progress io.Writer) ([]byte, error) {
+	got, err := recording{versions: []string{version}, apis: new(""), want: wanted{Kinds: kinds}}.carryOut(ctx, own, progress, behaviourFile)
+	if err != nil {
+		return nil, err
+	}
+	return got[0], nil
 }
-
-func (d Dir) behaviour() string { return d.File("behaviour.json") }
 
 // writeBehaviour records the behaviour of the version of a server, which alone is up.
 func (d Dir) writeBehaviour(ctx context.Context, made *local.Cluster, server history.Server, kinds []string, status func(string, ...any)) error {
@@ -66,15 +61,18 @@ func (d Dir) writeBehaviour(ctx context.Context, made *local.Cluster, server his
 	if err := askAuthorizer(ctx, config, kinds, &b); err != nil {
 		return fmt.Errorf("record what %s permits: %w", server.Version, err)
 	}
-	return d.writeJSON(d.behaviour(), b)
+	return d.writeJSON(d.recorded(behaviourFile), b)
 }
 
-// object is an API object in any version of its resource.
-type object struct{ group, resource, namespace, name string }
+// object is an API object.
+type object struct {
+	history.GVR
+	namespace, name string
+}
 
 // createdBy starts the controllers for a time, and returns what they created.
 func createdBy(ctx context.Context, made *local.Cluster, config *rest.Config, server history.Server, status func(string, ...any)) ([]recorded.Created, error) {
-	before, _, err := objects(ctx, config)
+	before, err := objects(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +85,7 @@ func createdBy(ctx context.Context, made *local.Cluster, config *rest.Config, se
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	after, versions, err := objects(ctx, config)
+	after, err := objects(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -98,85 +96,73 @@ func createdBy(ctx context.Context, made *local.Cluster, config *rest.Config, se
 	if err != nil {
 		return nil, err
 	}
-	return created(after.Difference(before), versions, requests), nil
+	return created(after.Difference(before), requests), nil
 }
 
 // created groups new objects by their resource. Objects that nobody created by a request are those
 // of kube-apiserver itself.
-func created(added sets.Set[object], versions map[schema.GroupResource]string, requests []history.Request) []recorded.Created {
-	creators := map[object]sets.Set[string]{} // without names
-	for _, r := range requests {
-		if r.Status == http.StatusCreated && !r.Own {
-			at := object{r.GVR.Group, r.GVR.Resource, r.Namespace, ""}
-			creators[at] = creators[at].Union(sets.New(r.User))
-		}
-	}
-	found := map[schema.GroupResource]*recorded.Created{}
-	for o := range added {
-		by := creators[object{o.group, o.resource, o.namespace, ""}]
-		if len(by) == 0 {
-			continue
-		}
-		gr := schema.GroupResource{Group: o.group, Resource: o.resource}
-		if found[gr] == nil {
-			found[gr] = &recorded.Created{Group: o.group, Version: versions[gr], Resource: o.resource}
-		}
-		name := varying.ReplaceAllString(o.name, "*")
-		if o.namespace != "" {
-			name = o.namespace + "/" + name
-		}
-		found[gr].Names = append(found[gr].Names, name)
-		found[gr].By = append(found[gr].By, by.UnsortedList()...)
-	}
+func created(added sets.Set[object], requests []history.Request) []recorded.Created {
 	all := []recorded.Created{}
-	for _, gr := range slices.SortedFunc(maps.Keys(found), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }) {
-		c := *found[gr]
+	for o := range added {
+		var by []string
+		for _, r := range requests { // they do not name the object
+			if r.Status == http.StatusCreated && !r.Own && r.GVR.Group == o.Group && r.GVR.Resource == o.Resource && r.Namespace == o.namespace {
+				by = append(by, r.User)
+			}
+		}
+		i := slices.IndexFunc(all, func(c recorded.Created) bool { return c.GVR == o.GVR })
+		switch {
+		case len(by) == 0:
+			continue
+		case i < 0:
+			i, all = len(all), append(all, recorded.Created{GVR: o.GVR})
+		}
+		name := strings.TrimPrefix(o.namespace+"/"+varying.ReplaceAllString(o.name, "*"), "/")
+		all[i].Names, all[i].By = append(all[i].Names, name), append(all[i].By, by...)
+	}
+	for i, c := range all {
 		slices.Sort(c.Names)
 		slices.Sort(c.By)
-		c.Names, c.By = slices.Compact(c.Names), slices.Compact(c.By)
-		all = append(all, c)
+		all[i].Names, all[i].By = slices.Compact(c.Names), slices.Compact(c.By)
 	}
+	slices.SortFunc(all, func(a, b recorded.Created) int {
+		return strings.Compare(a.Resource+"."+a.Group, b.Resource+"."+b.Group)
+	})
 	return all
 }
 
 // varying is a part of a name that differs between clusters: a hash.
 var varying = regexp.MustCompile(`[0-9a-f]{10,}`)
 
-// objects lists all objects, and the version in which each resource was listed.
-func objects(ctx context.Context, config *rest.Config) (all sets.Set[object], versions map[schema.GroupResource]string, err error) {
+// objects lists all objects, each in the version that the server prefers.
+func objects(ctx context.Context, config *rest.Config) (all sets.Set[object], err error) {
 	served, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	lists, err := served.ServerPreferredResources()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	all, versions = sets.New[object](), map[schema.GroupResource]string{}
-	for _, l := range lists {
-		gv, err := schema.ParseGroupVersion(l.GroupVersion)
+	listed, err := discovery.GroupVersionResources(discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, lists))
+	if err != nil {
+		return nil, err
+	}
+	all = sets.New[object]()
+	for gvr := range listed {
+		found, err := client.Resource(gvr).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return nil, nil, err
+			return nil, fmt.Errorf("list %s: %w", gvr, err)
 		}
-		for _, r := range l.APIResources {
-			if !slices.Contains(r.Verbs, "list") {
-				continue
-			}
-			found, err := client.Resource(gv.WithResource(r.Name)).List(ctx, metav1.ListOptions{})
-			if err != nil {
-				return nil, nil, fmt.Errorf("list %s of %s: %w", r.Name, gv, err)
-			}
-			versions[schema.GroupResource{Group: gv.Group, Resource: r.Name}] = gv.Version
-			for _, item := range found.Items {
-				all.Insert(object{gv.Group, r.Name, item.Namespace, item.Name})
-			}
+		for _, item := range found.Items {
+			all.Insert(object{history.GVR(gvr), item.Namespace, item.Name})
 		}
 	}
-	return all, versions, nil
+	return all, nil
 }
 
 // related is the name of the node that asks, and of all objects that have to do with it ([ofNode]).
@@ -204,57 +190,42 @@ func askAuthorizer(ctx context.Context, config *rest.Config, kinds []string, b *
 		return err
 	}
 	b.May, b.Related = map[recorded.Subject]map[string]string{}, map[string]string{}
-	type verbs struct{ any, related []string }
-	got := make([]map[recorded.Subject]*verbs, len(kinds))
+	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
-	for i, name := range kinds {
-		kind := recorded.ParseKind(name)
-		got[i] = map[recorded.Subject]*verbs{}
+	for _, name := range kinds {
 		group.Go(func() error {
 			for subject := range subjects {
-				a := new(verbs)
-				got[i][subject] = a
-				for _, verb := range verbsOf(kind) {
-					switch allowed, err := may(ctx, client, subject, about(kind, verb, false)...); {
-					case err != nil:
-						return err
-					case allowed:
-						a.any = append(a.any, verb)
-						continue
+				var all, own []string
+				for _, verb := range verbsOf(recorded.ParseKind(name)) {
+					allowed, err := may(ctx, client, subject, recorded.ParseKind(name), verb, false)
+					if allowed {
+						all = append(all, verb)
+					} else if err == nil && subject == recorded.Node {
+						if allowed, err = may(ctx, client, subject, recorded.ParseKind(name), verb, true); allowed {
+							own = append(own, verb)
+						}
 					}
-					if subject != recorded.Node {
-						continue
-					}
-					allowed, err := may(ctx, client, subject, about(kind, verb, true)...)
 					if err != nil {
 						return err
 					}
-					if allowed {
-						a.related = append(a.related, verb)
-					}
 				}
+				mu.Lock()
+				if len(all) > 0 && b.May[subject] == nil {
+					b.May[subject] = map[string]string{}
+				}
+				if len(all) > 0 {
+					b.May[subject][name] = strings.Join(all, " ")
+				}
+				if len(own) > 0 {
+					b.Related[name] = strings.Join(own, " ")
+				}
+				mu.Unlock()
 			}
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for i, name := range kinds {
-		for subject, a := range got[i] {
-			if len(a.any) > 0 {
-				if b.May[subject] == nil {
-					b.May[subject] = map[string]string{}
-				}
-				b.May[subject][name] = strings.Join(a.any, " ")
-			}
-			if len(a.related) > 0 {
-				b.Related[name] = strings.Join(a.related, " ")
-			}
-		}
-	}
-	return nil
+	return group.Wait()
 }
 
 func verbsOf(k recorded.Kind) []string {
@@ -264,30 +235,25 @@ func verbsOf(k recorded.Kind) []string {
 	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 }
 
-// about returns requests: about any object of a kind, or about one that has to do with the node.
-func about(k recorded.Kind, verb string, mine bool) []authorizationv1.ResourceAttributes {
+// may asks whether a subject may use a verb with any object of a kind, or with one that has to do
+// with the node: by its field or by its name, in any of the namespaces.
+func may(ctx context.Context, client kubernetes.Interface, s recorded.Subject, k recorded.Kind, verb string, mine bool) (bool, error) {
 	a := authorizationv1.ResourceAttributes{Group: k.Group, Version: "*", Resource: k.Resource, Subresource: k.Subresource, Verb: verb}
-	if !mine {
-		if !slices.Contains([]string{"list", "watch", "deletecollection"}, verb) {
-			a.Namespace, a.Name = metav1.NamespaceDefault, unrelated
-		}
-		return []authorizationv1.ResourceAttributes{a}
-	}
-	a.FieldSelector = &authorizationv1.FieldSelectorAttributes{Requirements: []metav1.FieldSelectorRequirement{
-		{Key: "spec.nodeName", Operator: metav1.FieldSelectorOpIn, Values: []string{related}}}}
 	all := []authorizationv1.ResourceAttributes{a}
-	a.FieldSelector, a.Name = nil, related
-	for _, a.Namespace = range []string{"", metav1.NamespaceDefault, corev1.NamespaceNodeLease} {
-		all = append(all, a)
+	switch {
+	case mine:
+		all[0].FieldSelector = &authorizationv1.FieldSelectorAttributes{Requirements: []metav1.FieldSelectorRequirement{
+			{Key: "spec.nodeName", Operator: metav1.FieldSelectorOpIn, Values: []string{related}}}}
+		a.Name = related
+		for _, a.Namespace = range []string{"", metav1.NamespaceDefault, corev1.NamespaceNodeLease} {
+			all = append(all, a)
+		}
+	case !slices.Contains([]string{"list", "watch", "deletecollection"}, verb):
+		all[0].Namespace, all[0].Name = metav1.NamespaceDefault, unrelated
 	}
-	return all
-}
-
-// may reports whether one of the requests is allowed.
-func may(ctx context.Context, client kubernetes.Interface, s recorded.Subject, requests ...authorizationv1.ResourceAttributes) (bool, error) {
-	for _, r := range requests {
+	for _, a := range all {
 		review := &authorizationv1.SubjectAccessReview{Spec: subjects[s]}
-		review.Spec.ResourceAttributes = &r
+		review.Spec.ResourceAttributes = &a
 		got, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil || got.Status.Allowed {
 			return err == nil, err
@@ -327,7 +293,7 @@ func relate(ctx context.Context, client kubernetes.Interface) error {
 	}
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		for _, kind := range []string{"secrets", "configmaps", "persistentvolumeclaims", "persistentvolumes"} {
-			if allowed, err := may(ctx, client, recorded.Node, about(recorded.ParseKind(kind), "get", true)...); err != nil || !allowed {
+			if allowed, err := may(ctx, client, recorded.Node, recorded.ParseKind(kind), "get", true); err != nil || !allowed {
 				return false, err
 			}
 		}

@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"time"
 
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/discovery"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
+	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // Roots are the paths of the discovery documents that [Documents] returns.
@@ -31,14 +31,8 @@ func Documents(ctx context.Context, version string, defaults bool, own binaries.
 	if !defaults {
 		apis = nil
 	}
-	err = recording{versions: []string{version}, apis: apis, want: wanted{Documents: true}}.carryOut(ctx, own, progress, func(dir Dir) error {
-		for i, root := range Roots {
-			if bodies[i], err = os.ReadFile(dir.document(root)); err != nil {
-				return fmt.Errorf("read the recorded document: %w", err)
-			}
-		}
-		return nil
-	})
+	got, err := recording{versions: []string{version}, apis: apis, want: wanted{Documents: true}}.carryOut(ctx, own, progress, Roots[:]...)
+	copy(bodies[:], got)
 	return bodies, err
 }
 
@@ -46,8 +40,9 @@ func Documents(ctx context.Context, version string, defaults bool, own binaries.
 type wanted struct {
 	// Documents says that the discovery documents of the first server are wanted.
 	Documents bool `json:"documents,omitempty"`
-	// Fields says that the first two servers are compared.
-	Fields *Fields `json:"fields,omitempty"`
+	// Fields says that the first two servers are compared, also with these feature gates switched.
+	Fields bool         `json:"fields,omitempty"`
+	Gates  []gates.Flip `json:"gates,omitempty"`
 	// Kinds says that the behaviour of the version of the first server is wanted: see [Behaviour].
 	Kinds []string `json:"kinds,omitempty"`
 }
@@ -60,12 +55,12 @@ type recording struct {
 	want     wanted
 }
 
-// carryOut starts the servers in a sandbox. read reads the result from the directory. If a server
-// does not start, the error names the directory with its log.
-func (r recording) carryOut(ctx context.Context, own binaries.Overrides, progress io.Writer, read func(Dir) error) (err error) {
+// carryOut starts the servers in a sandbox, and returns what that leaves in these JSON files. If a
+// server does not start, the error names the directory with its log.
+func (r recording) carryOut(ctx context.Context, own binaries.Overrides, progress io.Writer, files ...string) (bodies [][]byte, err error) {
 	out, err := os.MkdirTemp("", "skewproof-record-")
 	if err != nil {
-		return fmt.Errorf("make a directory for the recording: %w", err)
+		return nil, fmt.Errorf("make a directory for the recording: %w", err)
 	}
 	defer func() {
 		if err == nil {
@@ -82,26 +77,33 @@ func (r recording) carryOut(ctx context.Context, own binaries.Overrides, progres
 		RuntimeConfig: r.apis, Binaries: own, Out: out, Keep: true, NoLoad: true,
 	}.Plan()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.Spec.Keep = false // this cluster is not used afterwards
 	if err := p.backend.prepare(ctx, p); err != nil {
-		return err
+		return nil, err
 	}
 	dir, err := NewDir(out, p.Scenario.Name, p.Spec.Subject, time.Now())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c := Console{Out: io.Discard, Progress: progress}
 	j := &job{Plan: p, Run: p.describe(), Dir: dir, Console: c, status: c.Status(), want: &r.want}
 	var cut error
 	if err := p.backend.carryOut(ctx, j, func(why error) { cut = why }); err != nil || cut != nil {
-		return errors.Join(err, cut)
+		return nil, errors.Join(err, cut)
 	}
-	return read(dir)
+	for _, name := range files {
+		body, err := os.ReadFile(dir.recorded(name))
+		if err != nil {
+			return nil, fmt.Errorf("read what was recorded: %w", err)
+		}
+		bodies = append(bodies, body)
+	}
+	return bodies, nil
 }
 
-func (d Dir) document(root string) string { return d.File(root + ".json") }
+func (d Dir) recorded(name string) string { return d.File(name + ".json") }
 
 // writeDocuments writes the answers of the first server of a cluster at both roots.
 func (d Dir) writeDocuments(ctx context.Context, made *local.Cluster, server string) error {
@@ -109,38 +111,18 @@ func (d Dir) writeDocuments(ctx context.Context, made *local.Cluster, server str
 	if err != nil {
 		return err
 	}
-	client, err := rest.HTTPClientFor(config)
+	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return fmt.Errorf("make a client of server %s: %w", server, err)
 	}
 	for _, root := range Roots {
-		body, err := document(ctx, client, config.Host+"/"+root)
+		body, err := client.RESTClient().Get().AbsPath(root).SetHeader("Accept", workload.AcceptNoPeer).MaxRetries(0).Do(ctx).Raw()
 		if err == nil {
-			err = os.WriteFile(d.document(root), body, 0o644)
+			err = os.WriteFile(d.recorded(root), body, 0o644)
 		}
 		if err != nil {
 			return fmt.Errorf("record what server %s serves at /%s: %w", server, root, err)
 		}
 	}
 	return nil
-}
-
-// maxDocument is much larger than any discovery document.
-const maxDocument = 64 << 20
-
-func document(ctx context.Context, client *http.Client, url string) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Accept", discovery.AcceptV2+";profile=nopeer")
-	response, err := client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answered %s", response.Status)
-	}
-	return io.ReadAll(io.LimitReader(response.Body, maxDocument))
 }

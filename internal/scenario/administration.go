@@ -18,7 +18,7 @@ const (
 	DeleteLease Action = "delete-lease"
 	// WithdrawDiscovery lets only the users of the load read discovery, and no longer every
 	// authenticated user. Servers fetch the discovery of their peers as system:apiserver.
-	// GrantDiscovery lets this user read discovery again, by a binding of its own.
+	// GrantDiscovery lets this user read discovery again, by name.
 	WithdrawDiscovery Action = "withdraw-discovery"
 	GrantDiscovery    Action = "grant-discovery"
 )

@@ -124,7 +124,7 @@ func byThemselves(p reports.UpgradePlan, then string) string {
 	var names []string
 	for _, c := range p.Created {
 		if c.Only {
-			names = append(names, "`"+c.Resource+"` (`"+strings.Join(c.Names, "`, `")+"`)")
+			names = append(names, "`"+c.GVR.String()+"` (`"+strings.Join(c.Names, "`, `")+"`)")
 		}
 	}
 	if len(names) == 0 {

@@ -67,23 +67,25 @@ func harmful(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (
 	return all[:min(len(all), mostHarms)]
 }
 
+// harmWords are what fields do, with %s for the version.
+var harmWords = map[string]string{
+	reports.PlanNeverSettles: "A workload never settles if its template has a field that %s keeps there, and drops from the objects that controllers create by it: " +
+		"they create another one again and again.",
+	reports.PlanStuck:   "Controllers cannot create what a workload needs if its template has a field that %s keeps there, and refuses in new objects.",
+	reports.PlanCopied:  "What controllers create by a template lacks a field that %s keeps in the template, and drops from new objects.",
+	reports.PlanLost:    "Who reads an object at %s and writes it back loses fields of it.",
+	reports.PlanDropped: "A server of %s accepts objects without some of their fields, and says nothing.",
+}
+
 // fieldHarm is the worst that fields can do, and what prevents it.
 func fieldHarm(p reports.UpgradePlan, flags Flags) reports.PlanHarm {
-	h := reports.PlanHarm{Whom: "workloads with these fields", Source: "the fields of " + p.From + " and " + p.To + ", as recorded"}
 	worst := p.FieldHarms[0]
-	switch worst.Harm {
-	case reports.PlanNeverSettles:
-		h.What = fmt.Sprintf("A workload never settles if its template has a field that %s keeps there, and drops from the objects that controllers create by it: "+
-			"they create another one again and again.", worst.By)
+	h := reports.PlanHarm{
+		What: fmt.Sprintf(harmWords[worst.Harm], worst.By),
+		Whom: "workloads with these fields", Source: "the fields of " + p.From + " and " + p.To + ", as recorded",
+	}
+	if worst.Harm == reports.PlanNeverSettles {
 		h.Whom += ", etcd and the controllers"
-	case reports.PlanStuck:
-		h.What = "Controllers cannot create what a workload needs if its template has a field that " + worst.By + " keeps there, and refuses in new objects."
-	case reports.PlanCopied:
-		h.What = "What controllers create by a template lacks a field that " + worst.By + " keeps in the template, and drops from new objects."
-	case reports.PlanLost:
-		h.What = "Who reads an object at " + worst.By + " and writes it back loses fields of it."
-	default:
-		h.What = "A server of " + worst.By + " accepts objects without some of their fields, and says nothing."
 	}
 	if worst.Harm != reports.PlanDropped && slices.ContainsFunc(p.FieldHarms, func(h reports.PlanFieldHarm) bool { return h.Harm == reports.PlanDropped }) {
 		h.What += " Other fields are dropped in silence."
@@ -111,34 +113,26 @@ const mostGates = 4
 
 // refusedNodes is the harm of kinds that one version refuses nodes.
 func refusedNodes(p reports.UpgradePlan) (all []reports.PlanHarm) {
-	for _, side := range []struct {
-		all []reports.PlanResource
-		by  string
-	}{{byDefault(p.Appears), p.From}, {byDefault(p.Vanishes), p.To}} {
-		var refused []string
-		var users []string
-		for _, r := range side.all {
+	for i, resources := range [][]reports.PlanResource{byDefault(p.Appears), byDefault(p.Vanishes)} {
+		whom, refused, does := "nodes that are clients of such a server", []string(nil), []string(nil)
+		for _, r := range resources {
 			if len(r.RefusedNodes) == 0 {
 				continue
 			}
 			refused = append(refused, "`"+r.Name()+"` ("+strings.Join(r.RefusedNodes, ", ")+")")
 			for _, u := range r.Users {
 				if u.Who == kubelet {
-					users = append(users, u.Does)
+					does = append(does, u.Does)
 				}
 			}
 		}
-		if len(refused) == 0 {
-			continue
+		if len(does) > 0 {
+			whom = "the kubelet, which " + strings.Join(does, ", and ") + ", as a client of such a server"
 		}
-		h := reports.PlanHarm{
-			What: fmt.Sprintf("%s answers nodes 403 for %s, and decides so before it would pass the request on: no proxy helps.", side.by, listed(refused, mostKinds)),
-			Whom: "nodes that are clients of such a server", Source: "what " + p.From + " and " + p.To + " permit, as recorded",
+		if len(refused) > 0 {
+			all = append(all, reports.PlanHarm{Whom: whom, Source: "what " + p.From + " and " + p.To + " permit, as recorded", What: fmt.Sprintf(
+				"%s answers nodes 403 for %s, and decides so before it would pass the request on: no proxy helps.", []string{p.From, p.To}[i], listed(refused, mostKinds))})
 		}
-		if len(users) > 0 {
-			h.Whom = "the kubelet, which " + strings.Join(users, ", and ") + ", as a client of such a server"
-		}
-		all = append(all, h)
 	}
 	return all
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/gates"
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -23,33 +22,31 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 	if p.From == p.To {
 		return nil
 	}
-	table, err := recorded.Fields(p.From, p.To, directories...)
-	stand := map[string]map[string][]string{p.From: {}, p.To: {}} // what of another patch stands in for a version
-	switch {
-	case errors.Is(err, recorded.ErrNoFields):
-		notes = append(notes, fmt.Sprintf("It is not recorded which fields %s and %s treat differently. "+
-			"`skewproof plan --record-fields --from %[1]s --to %[2]s` records it.", p.From, p.To))
-	case err != nil:
-		notes = append(notes, fmt.Sprintf("Not checked: which fields the versions treat differently: %v", err))
-	default:
-		for version, of := range map[string]string{p.From: table.From, p.To: table.To} {
-			stand[version][of] = append(stand[version][of], "fields")
+	lacks := func(what, command string, err, none error) bool {
+		if errors.Is(err, none) {
+			notes = append(notes, fmt.Sprintf("It is not recorded %s. `skewproof plan %s` records it.", what, command))
+		} else if err != nil {
+			notes = append(notes, fmt.Sprintf("Not checked: %s: %v", what, err))
 		}
+		return err != nil
 	}
-	p.Fields, p.FieldHarms = fields(table), fieldHarms(table, p.From, p.To)
+	stand := map[string]map[string][]string{p.From: {}, p.To: {}} // what of another patch stands in for a version
+	table, err := recorded.Fields(p.From, p.To, directories...)
+	if !lacks(fmt.Sprintf("which fields %s and %s treat differently", p.From, p.To), fmt.Sprintf("--record-fields --from %s --to %s", p.From, p.To),
+		err, recorded.ErrNoFields) {
+		stand[p.From][table.From], stand[p.To][table.To] = []string{"fields"}, []string{"fields"}
+	}
+	p.FieldHarms = fieldHarms(table, p.From, p.To)
+	p.Fields = slices.DeleteFunc(table.Fields, func(f recorded.FieldSkew) bool { // one version warns, because it does not know the field
+		return f.Older.Outcome == recorded.FieldDropped && f.Newer.Outcome == recorded.FieldDropped
+	})
 	var sides [2]*recorded.Behaviour
 	for i, version := range []string{p.From, p.To} {
-		b, of, err := recorded.BehaviourOf(version, directories...)
-		record := "skewproof plan --record " + version
-		switch {
-		case errors.Is(err, recorded.ErrNoBehaviour):
-			notes = append(notes, fmt.Sprintf("It is not recorded what controllers of %s create, and what it permits. `%s` records it.", version, record))
-		case err != nil:
-			notes = append(notes, fmt.Sprintf("Not checked: what %s does and permits: %v", version, err))
-		default:
+		var of string
+		sides[i], of, err = recorded.BehaviourOf(version, directories...)
+		if !lacks(fmt.Sprintf("what controllers of %s create, and what it permits", version), "--record "+version, err, recorded.ErrNoBehaviour) {
 			stand[version][of] = append(stand[version][of], "permissions", "controllers")
 		}
-		sides[i] = b
 		for _, of := range slices.Sorted(maps.Keys(stand[version])) {
 			if of != version {
 				notes = append(notes, fmt.Sprintf("What is said of the %s of %s was recorded of %s.", listed(stand[version][of], 3), version, of))
@@ -61,47 +58,17 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 		return notes
 	}
 	p.Created, p.Permissions = onlyCreated(*older, *newer, p.Appears), permissions(older, newer)
-	for _, side := range []struct {
-		all  []reports.PlanResource
-		node func(reports.PlanPermission) []string
-	}{
-		{p.Appears, func(d reports.PlanPermission) []string { return d.To }},
-		{p.Vanishes, func(d reports.PlanPermission) []string { return d.From }},
-	} {
-		for i, r := range side.all {
-			kind := recorded.Kind{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}.String()
-			for _, d := range p.Permissions {
-				if d.Who == who[recorded.Node] && d.Kind == kind {
-					side.all[i].RefusedNodes = side.node(d)
+	for _, d := range p.Permissions {
+		for i, all := range [][]reports.PlanResource{p.Appears, p.Vanishes} {
+			for n, r := range all {
+				kind := recorded.Kind{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}
+				if d.Who == who[recorded.Node] && d.Kind == kind.String() {
+					all[n].RefusedNodes = [][]string{d.To, d.From}[i]
 				}
 			}
 		}
 	}
 	return notes
-}
-
-func fields(table recorded.FieldTable) (all []reports.PlanField) {
-	for _, f := range table.Fields {
-		if f.Older.Outcome == recorded.FieldDropped && f.Newer.Outcome == recorded.FieldDropped {
-			continue // one version warns, because it does not know the field
-		}
-		all = append(all, reports.PlanField{
-			Resource: resourceName(f.GVR), Path: f.Path, Values: f.Values, From: string(f.Older.Outcome), To: string(f.Newer.Outcome),
-			Update: string(f.Update), Gates: gatesOf(f), Emulated: f.Emulated, Copied: f.Copied,
-		})
-	}
-	return all
-}
-
-func resourceName(r history.GVR) string {
-	return reports.PlanResource{Group: r.Group, Version: r.Version, Resource: r.Resource}.Name()
-}
-
-func gatesOf(f recorded.FieldSkew) (names []string) {
-	for _, g := range f.Gates {
-		names = append(append(names, g.Name), g.With...)
-	}
-	return names
 }
 
 // harmOrder are the harms of fields, the worst first.
@@ -153,13 +120,13 @@ func fieldHarms(table recorded.FieldTable, from, to string) (all []reports.PlanF
 		if harm == "" {
 			continue
 		}
-		harmful[resourceName(f.GVR)+" "+f.Path] = true
+		harmful[f.GVR.String()+" "+f.Path] = true
 		path := template.ReplaceAllString(f.Path, "")
-		h := reports.PlanFieldHarm{Path: path, Kinds: []string{f.Resource}, Harm: harm, By: from, Gates: gatesOf(f), Emulated: f.Emulated}
+		h := reports.PlanFieldHarm{Path: path, Kinds: []string{f.Resource}, Harm: harm, By: from, Gates: f.GateNames(), Emulated: f.Emulated}
 		if newer {
 			h.By = to
 		}
-		if within(resourceName(f.GVR)+" ", f.Path, harmful) {
+		if within(f.GVR.String()+" ", f.Path, harmful) {
 			continue // it is part of a field that is named already
 		}
 		i, known := by[path]
@@ -196,14 +163,12 @@ func within(prefix, path string, noted map[string]bool) bool {
 // onlyCreated returns what only controllers of the newer version create.
 func onlyCreated(older, newer recorded.Behaviour, appears []reports.PlanResource) (all []reports.PlanCreated) {
 	for _, c := range newer.Created {
-		gvr := history.GVR{Group: c.Group, Version: c.Version, Resource: c.Resource}
-		before, _ := older.Creates(gvr)
-		names := slices.DeleteFunc(slices.Clone(c.Names), func(name string) bool { return slices.Contains(before.Names, name) })
-		if len(names) == 0 {
-			continue
+		before, _ := older.Creates(c.GVR)
+		c.Names = without(c.Names, before.Names)
+		if len(c.Names) > 0 {
+			only := slices.ContainsFunc(appears, func(r reports.PlanResource) bool { return r.Subresource == "" && r.Name() == c.GVR.String() })
+			all = append(all, reports.PlanCreated{Created: c, Only: only})
 		}
-		only := slices.ContainsFunc(appears, func(r reports.PlanResource) bool { return r.Subresource == "" && r.Name() == resourceName(gvr) })
-		all = append(all, reports.PlanCreated{Resource: resourceName(gvr), Names: names, By: c.By, Only: only})
 	}
 	return all
 }

@@ -37,9 +37,7 @@ type Behaviour struct {
 
 // Created are the objects of one resource that controllers created.
 type Created struct {
-	Group    string `json:"group"`
-	Version  string `json:"version"`
-	Resource string `json:"resource"`
+	history.GVR
 	// By are the users that created them.
 	By []string `json:"by"`
 	// Names are NAMESPACE/NAME, or NAME. A part that differs between clusters is *.
@@ -131,7 +129,7 @@ func (b *Behaviour) Allowed(s Subject, k Kind) []string {
 
 // Creates reports whether controllers of the release created objects of a resource by themselves.
 func (b *Behaviour) Creates(r history.GVR) (Created, bool) {
-	i := slices.IndexFunc(b.Created, func(c Created) bool { return c.Group == r.Group && c.Version == r.Version && c.Resource == r.Resource })
+	i := slices.IndexFunc(b.Created, func(c Created) bool { return c.GVR == r })
 	if i < 0 {
 		return Created{}, false
 	}

@@ -68,6 +68,17 @@ type FieldSkew struct {
 	Copied bool `json:"copied,omitempty"`
 }
 
+// Sides returns what both releases do, the older one first.
+func (f *FieldSkew) Sides() []*FieldSide { return []*FieldSide{&f.Older, &f.Newer} }
+
+// GateNames are the feature gates that had to be switched for the difference to vanish.
+func (f *FieldSkew) GateNames() (names []string) {
+	for _, g := range f.Gates {
+		names = append(append(names, g.Name), g.With...)
+	}
+	return names
+}
+
 // OnlyNewerStores reports whether the older release drops the field, which the newer one keeps.
 func (f FieldSkew) OnlyNewerStores() bool {
 	return f.Older.Outcome == FieldDropped && (f.Newer.Outcome == FieldStored || f.Newer.Outcome == FieldDefaulted || f.Newer.Outcome == FieldWarned)
@@ -86,6 +97,8 @@ type FieldSide struct {
 	// Unknown means that the OpenAPI document of the release does not have the path. A release that
 	// knows a field and drops it is silent, even with --validate=strict.
 	Unknown bool `json:"unknown,omitempty"`
+	// Owned means that the release drops the field, and yet names an owner of it in managedFields.
+	Owned bool `json:"owned,omitempty"`
 	// Says is the warning or the refusal, for people.
 	Says string `json:"says,omitempty"`
 	// Stored is the value that the release answers, where that is not the value that it was sent.
@@ -93,6 +106,14 @@ type FieldSide struct {
 	// Elsewhere are the paths beside this field that only this release's answer has, or has with
 	// another value.
 	Elsewhere []string `json:"elsewhere,omitempty"`
+}
+
+// String says what the release does.
+func (s FieldSide) String() string {
+	if s.Owned {
+		return string(s.Outcome) + ", and yet owned in managedFields"
+	}
+	return string(s.Outcome)
 }
 
 // FieldOutcome is what a release does with a field on create.

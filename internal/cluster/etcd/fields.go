@@ -33,8 +33,13 @@ func fieldsOf(value []byte) []string {
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		maps.DeleteFunc(metadata, func(name string, _ any) bool { return slices.Contains(ofServers, name) })
 	}
-	var paths []string
-	addFields("", content, &paths)
+	return Paths(content)
+}
+
+// Paths returns the paths of all fields with a value in an object that was decoded from JSON,
+// sorted.
+func Paths(object any) (paths []string) {
+	addFields("", object, &paths)
 	slices.Sort(paths)
 	return paths
 }

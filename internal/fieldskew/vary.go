@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -26,22 +27,17 @@ var ErrRefused = errors.New("the server does not start with these feature gates"
 // finds out which differences vanish if the newer server emulates the older minor version. Groups
 // of gates are halved as long as differences vanish with them, so that there are few restarts.
 func (f *Found) Explain(ctx context.Context, flips []gates.Flip, emulated string, restart Restart, status func(string, ...any)) error {
-	var open, locked []gates.Flip
 	f.Table.GatesTried = []string{}
 	for _, flip := range flips {
 		f.Table.GatesTried = append(f.Table.GatesTried, flip.Name)
-		if flip.Locked {
-			locked = append(locked, flip)
-		} else {
-			open = append(open, flip)
-		}
 	}
 	all := make([]int, len(f.cases))
 	for i := range f.cases {
 		all[i] = i
 	}
-	for side, of := range [2][]gates.Flip{1: open, 0: locked} {
-		if err := f.halve(ctx, side, of, all, restart, status); err != nil {
+	for side := range 2 {
+		group := slices.DeleteFunc(slices.Clone(flips), func(flip gates.Flip) bool { return flip.Locked != (side == 0) })
+		if err := f.halve(ctx, side, group, all, restart, status); err != nil {
 			return err
 		}
 		if err := restart(ctx, side, nil, ""); err != nil {
@@ -95,16 +91,15 @@ func (f *Found) halve(ctx context.Context, side int, group []gates.Flip, cases [
 		}
 	}
 	status("feature gates %q: %d of %d differences vanish", names, len(gone), len(cases))
-	if len(group) > 1 {
+	switch {
+	case len(group) > 1:
 		for _, half := range [][]gates.Flip{group[:len(group)/2], group[len(group)/2:]} {
 			if err := f.halve(ctx, side, half, gone, restart, status); err != nil {
 				return err
 			}
 		}
-		return nil
-	}
-	for _, i := range gone {
-		if !refused {
+	case !refused:
+		for _, i := range gone {
 			f.Table.Fields[i].Gates = append(f.Table.Fields[i].Gates, recorded.FieldGate{Name: names[0], Locked: side == 0, With: group[0].Dependents})
 		}
 	}
@@ -114,27 +109,84 @@ func (f *Found) halve(ctx context.Context, side int, group []gates.Flip, cases [
 // vanished returns the cases of which the servers, as they run now, show no difference.
 func (f *Found) vanished(ctx context.Context, cases []int) ([]int, error) {
 	gone := make([]bool, len(f.cases))
-	workload, ctx := errgroup.WithContext(ctx)
-	workload.SetLimit(workers)
-	for _, i := range cases {
-		workload.Go(func() error {
-			c := f.cases[i]
-			n := c.node
-			n.found = nil
-			t := trial{object: c.object}
-			var err error
-			if t.answers, err = f.sweep.send(ctx, n.Resource, t.object, http.MethodPost, true); err != nil {
-				return err
-			}
-			if t.accepted() > 0 {
-				err = f.sweep.judge(ctx, &n, &t, c.value, nil)
-			}
-			gone[i] = len(n.found) == 0 && (t.accepted() > 0 || c.accepted == 1)
+	err := each(ctx, cases, func(ctx context.Context, i int) (err error) {
+		c := f.cases[i]
+		n, t := c.node, trial{object: c.object}
+		n.found = nil
+		if t.answers, err = f.sweep.send(ctx, n.Resource, t.object, true); err != nil {
 			return err
-		})
+		}
+		if t.accepted() > 0 {
+			err = f.sweep.judge(ctx, &n, &t, c.value)
+		}
+		gone[i] = len(n.found) == 0 && (t.accepted() > 0 || c.accepted == 1)
+		return err
+	})
+	return slices.DeleteFunc(slices.Clone(cases), func(i int) bool { return !gone[i] }), err
+}
+
+// each does something with cases, some at a time.
+func each(ctx context.Context, cases []int, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for _, i := range cases {
+		group.Go(func() error { return do(ctx, i) })
 	}
-	if err := workload.Wait(); err != nil {
-		return nil, err
+	return group.Wait()
+}
+
+// Update finds out which fields are kept when an object is read and written back through the older
+// server. The objects are real: created at the newer server, and read there afterwards. It leaves
+// out kinds whose objects would affect other requests.
+func (f *Found) Update(ctx context.Context) error {
+	var cases []int
+	for i, c := range f.cases {
+		if c.node.untried == "" && !slices.ContainsFunc(f.sweep.data.DryRunOnly, func(of string) bool { return of == c.node.Group || of == c.node.String() }) {
+			cases = append(cases, i)
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(cases), func(i int) bool { return !gone[i] }), nil
+	return each(ctx, cases, func(ctx context.Context, i int) (err error) {
+		f.Table.Fields[i].Update, err = f.sweep.update(ctx, f.cases[i], fmt.Sprintf("skewproof-%d", i))
+		return err
+	})
+}
+
+// annotation makes an update a change even if the older server keeps everything else.
+var annotation = []string{"metadata", "annotations", "skewproof"}
+
+func (s *sweep) update(ctx context.Context, c found, name string) (recorded.FieldFate, error) {
+	older, newer := s.sides[0].Server, s.sides[1].Server
+	ask := func(server Server, method string, object any) (Answer, error) {
+		r := Request{GVR: c.node.GVR, Method: method, Object: object, Name: name, Namespace: c.node.namespace()}
+		if method == http.MethodPost {
+			r.Name = ""
+		}
+		return server.Send(ctx, r)
+	}
+	made, err := ask(newer, http.MethodPost, put(c.object, []string{"metadata", "name"}, 0, name, nil))
+	if err == nil && !made.OK() { // a name with a meaning
+		own, _ := get(c.object, []string{"metadata", "name"})
+		name, _ = own.(string)
+		made, err = ask(newer, http.MethodPost, c.object)
+	}
+	before, has := get(made.Object, c.place)
+	if err != nil || !made.OK() || !has {
+		return "", err
+	}
+	read, err := ask(older, http.MethodGet, nil)
+	if err != nil || !read.OK() {
+		return "", err
+	}
+	written, err := ask(older, http.MethodPut, put(read.Object, annotation, 0, "written back", nil))
+	if err != nil || !written.OK() {
+		return recorded.FateRefused, err
+	}
+	again, err := ask(newer, http.MethodGet, nil)
+	if err != nil || !again.OK() {
+		return "", err
+	}
+	if after, _ := get(again.Object, c.place); reflect.DeepEqual(before, after) {
+		return recorded.FateKept, nil
+	}
+	return recorded.FateLost, nil
 }
