@@ -92,6 +92,10 @@ func (srv *server) start(release string, v *recorded.Version) {
 	srv.gate = &vtime.Gate{}
 	srv.lifecycle(history.StateStarting, "")
 	srv.policy, srv.on = s.setup.Policy(release)
+	if srv.on && srv.setup.IsPlain() {
+		policy, err := PresetOf(release)
+		srv.policy, srv.on = policy, err == nil
+	}
 	srv.configure()
 	if srv.does.Emulates != srv.setup.Like() {
 		srv.version, _ = s.setup.Version(release) // no error: the version was loaded before, to check that it exists

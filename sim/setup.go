@@ -8,7 +8,6 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/proxy/peers"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -102,7 +101,7 @@ func (srv *server) applySetup() bool {
 }
 
 // sidecar reports whether the server's proxy is a sidecar process; see [Setup].
-func (srv *server) sidecar() bool { return srv.on && srv.s.setup.Sidecar }
+func (srv *server) sidecar() bool { return srv.on && srv.s.setup.Sidecar && !srv.setup.IsPlain() }
 
 // refusedBySidecar reports whether a sidecar refuses to start with a setup (proxy/sidecar,
 // Options.Validate).
@@ -198,16 +197,4 @@ func (s *Simulator) unauthorized(x *exchange) bool {
 	}
 	x.back(headerBytes+len(body), part{status: http.StatusUnauthorized, header: header, said: len(body), ends: true})
 	return true
-}
-
-// direct returns the servers' addresses, if the setup gives them to the sidecar.
-func (srv *server) direct() []peers.StaticPeer {
-	if srv.setup == nil || !srv.setup.Direct || !srv.sidecar() || srv.policy.Fetching.Direct <= 0 {
-		return nil
-	}
-	var all []peers.StaticPeer
-	for _, s := range srv.s.servers {
-		all = append(all, peers.StaticPeer{ID: s.id, Address: s.address})
-	}
-	return all
 }

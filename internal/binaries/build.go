@@ -91,8 +91,12 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 	defer s.getModules(ctx, path, dir, work, ref)()
 	began := time.Now()
 	done := p.during(fmt.Sprintf("building it from the module %s@%s", ref.Component.module(), ref.Version), s.Estimate(ref), nil)
-	_, err = tool.run(ctx, append(programs[ref.Component].command(), "-trimpath", "-buildvcs=false", "-tags", programs[ref.Component].tags,
-		noDWARF, "-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)...)
+	tags, flags := programs[ref.Component].tags, linkerFlags(ref, commit)
+	if s.Planted != "" && ref.Component == KubeAPIServerReference {
+		tags, flags = "planted", flags+" -X github.com/skewproof/skewproof/proxy/apiserver.planted="+s.Planted
+	}
+	_, err = tool.run(ctx, append(programs[ref.Component].command(), "-trimpath", "-buildvcs=false", "-tags", tags,
+		noDWARF, "-ldflags", flags, "-o", work.binary(), pkg)...)
 	took := time.Since(began)
 	done()
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim"
@@ -31,7 +30,7 @@ func policyOf(subject, version string) (policy proxy.Policy, on bool, err error)
 	case scenario.SubjectReference:
 		return proxy.Reference(), true, nil
 	}
-	policy, err = run.PresetOf(version)
+	policy, err = sim.PresetOf(version)
 	return policy, err == nil, err
 }
 

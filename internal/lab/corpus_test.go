@@ -297,7 +297,7 @@ func simulate(t testing.TB, s scenario.Scenario, subject string) *history.Histor
 			case scenario.SubjectReference:
 				return proxy.Reference(), true
 			}
-			policy, err := run.PresetOf(version)
+			policy, err := sim.PresetOf(version)
 			return policy, err == nil
 		},
 	})

@@ -78,6 +78,7 @@ func Install(c *genericapiserver.Config, o Options) (*Proxy, error) {
 	case c.Authentication.RequestHeaderConfig == nil:
 		return nil, errors.New("install the Mixed Version Proxy: --requestheader-client-ca-file is missing: no peer could be recognised")
 	}
+	o.Policy = plantedPolicy(o.Policy)
 	p := &Proxy{
 		options: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), incarnation: string(uuid.NewUUID()),
 		store: proxy.NewStore(o.Policy, proxy.ServerID(c.APIServerID)), api: new(http.Handler), left: make(chan struct{}),
@@ -98,7 +99,7 @@ func Install(c *genericapiserver.Config, o Options) (*Proxy, error) {
 	behind := c.BuildHandlerChainFunc
 	c.BuildHandlerChainFunc = func(api http.Handler, c *genericapiserver.Config) http.Handler {
 		*p.api = api
-		return behind(handler, c)
+		return behind(plantedHandler(handler, fromPeer(c.Authentication.RequestHeaderConfig)), c)
 	}
 	c.AddReadyzChecks(
 		healthz.NamedCheck("mixed-version-proxy-peers", func(*http.Request) error { return p.known() }),
@@ -142,7 +143,7 @@ func (p *Proxy) handler(c *genericapiserver.Config) (http.Handler, error) {
 	return proxy.New(proxy.Config{
 		Store:     p.store,
 		Local:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.api).ServeHTTP(w, r) }),
-		Transport: delegating{p.transport},
+		Transport: plantedTransport(delegating{p.transport}),
 		FromPeer:  fromPeer(c.Authentication.RequestHeaderConfig),
 		Authorize: proxy.Authorized, // the chain has authorized the request
 		Document: func(ctx context.Context, to proxy.PeerView, path string) ([]byte, string, error) {
@@ -150,7 +151,7 @@ func (p *Proxy) handler(c *genericapiserver.Config) (http.Handler, error) {
 		},
 		IdentityHeaders: headers,
 		RequestInfo:     c.RequestInfoResolver,
-		Observer:        proxy.Observers{counts, annotating{}},
+		Observer:        proxy.Observers{plantedMetrics(counts), annotating{}},
 		TracerProvider:  c.TracerProvider,
 		Logger:          p.log,
 	})
