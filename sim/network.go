@@ -124,10 +124,10 @@ func (s *Simulator) latency() time.Duration {
 
 // These are the times after which a silent connection between servers is closed: the silence before
 // the HTTP/2 ping, and the wait for the answer to the ping. The sources are client-go's transport
-// and this repository's sidecar.
+// and proxy/apiserver.
 const (
-	upstreamSilence, upstreamAnswer = 30 * time.Second, 15 * time.Second
-	sidecarSilence, sidecarAnswer   = 5 * time.Second, 5 * time.Second
+	upstreamSilence, upstreamAnswer   = 30 * time.Second, 15 * time.Second
+	referenceSilence, referenceAnswer = 5 * time.Second, 5 * time.Second
 )
 
 // errSilent is the error of a connection that was closed because it was silent.
@@ -163,8 +163,8 @@ func (s *Simulator) watch(l *link) {
 // patience returns the silence before the ping on a connection between servers, and the wait for
 // the answer.
 func (s *Simulator) patience(l *link) (silence, answer time.Duration) {
-	if s.servers[l.from].sidecar() {
-		return sidecarSilence, sidecarAnswer
+	if s.servers[l.from].reference() {
+		return referenceSilence, referenceAnswer
 	}
 	return upstreamSilence, upstreamAnswer
 }

@@ -84,50 +84,16 @@ func (s *Simulator) serves(version string, setup *scenario.Setup) (*recorded.Ver
 	return s.setup.Version(emulated.String())
 }
 
-// applySetup applies the setup of a starting process to its policy. It reports whether the process
-// starts.
-func (srv *server) applySetup() bool {
-	setup := srv.setup
-	if setup == nil || !srv.on {
-		return true
+// applySetup applies the setup of a starting process to its policy. Without --peer-ca-file a
+// kube-apiserver has no proxy (CreateConfig in k8s.io/kubernetes, pkg/controlplane/apiserver).
+func (srv *server) applySetup() {
+	if setup := srv.setup; setup != nil && (setup.PeerCA == scenario.TrustMissing || setup.Flags == scenario.FlagsKubeadm) {
+		srv.on = false
 	}
-	if srv.sidecar() {
-		return !refusedBySidecar(setup) || setup.PeerCA != scenario.TrustMissing && setup.Advertise == "" && srv.s.setup.believes()
-	}
-	if setup.PeerCA == scenario.TrustMissing || setup.Flags == scenario.FlagsKubeadm {
-		srv.on = false // without --peer-ca-file upstream builds no proxy (CreateConfig in k8s.io/kubernetes, pkg/controlplane/apiserver)
-	}
-	return true
 }
 
-// sidecar reports whether the server's proxy is a sidecar process; see [Setup].
-func (srv *server) sidecar() bool { return srv.on && srv.s.setup.Sidecar && !srv.setup.IsPlain() }
-
-// refusedBySidecar reports whether a sidecar refuses to start with a setup (proxy/sidecar,
-// Options.Validate).
-func refusedBySidecar(s *scenario.Setup) bool {
-	switch {
-	case s.PeerCA == scenario.TrustMissing:
-	case s.Serving == scenario.CertificateExpired, s.Serving == scenario.CertificateOther:
-	case s.FrontProxy == scenario.CertificateExpired, s.FrontProxy == scenario.CertificateStranger:
-	case s.Advertise == scenario.AdvertiseIP, s.Advertise == scenario.AdvertisePort:
-	default:
-		return false
-	}
-	return true
-}
-
-// refuse ends a process that refuses its setup. Then the setup blocks no link.
-func (srv *server) refuse() {
-	srv.refused = true
-	srv.phase = down
-	srv.gate.Close()
-	srv.lifecycle(history.StateStopping, "it refuses its configuration: "+srv.setup.String())
-	srv.lifecycle(history.StateStopped, "")
-	srv.block(false)
-	srv.s.driver.steps.Refused(srv.name)
-	srv.s.driver.wake()
-}
+// reference reports whether the server's proxy is the reference; see [Setup].
+func (srv *server) reference() bool { return srv.on && srv.s.setup.Reference && !srv.setup.IsPlain() }
 
 // block sets the obstacles on the links from and to a server, which follow from its setup and those
 // of the others. If on is false, it removes them.

@@ -48,7 +48,7 @@ func (c *Campaign) model(f *newFinding) (knows bool, why string) {
 		}
 	}
 	s := sim.New(sim.Setup{
-		Version: recorded.Get, Sidecar: c.Spec.Subject == scenario.SubjectReference,
+		Version: recorded.Get, Reference: c.Spec.Subject == scenario.SubjectReference,
 		Policy: func(version string) (proxy.Policy, bool) {
 			policy, on, _ := policyOf(c.Spec.Subject, version) // the error was checked above
 			return policy, on

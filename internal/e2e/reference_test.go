@@ -81,9 +81,9 @@ func holds(t *testing.T, s scenario.Scenario, p pair) {
 	}
 }
 
-// passedOn checks that the records of the servers were joined. Some requests must be recorded by two servers, and almost every answered request must be recorded
-// by at least one. The records of requests that were in progress on a killed server are lost with
-// it.
+// passedOn checks that the records of the servers were joined. Some requests must be recorded by
+// two servers, and almost every answered request must be recorded by at least one. The records of
+// requests that were in progress on a killed server are lost with it.
 func passedOn(t *testing.T, report reports.RunReport) {
 	t.Helper()
 	v := verdict(t, report, "NoLoop")

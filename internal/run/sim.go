@@ -93,8 +93,8 @@ func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) e
 // and its end says that the run was stopped.
 func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
 	simulator := sim.New(sim.Setup{
-		Version: recorded.Get,
-		Sidecar: j.Spec.Subject == scenario.SubjectReference,
+		Version:   recorded.Get,
+		Reference: j.Spec.Subject == scenario.SubjectReference,
 		Policy: func(version string) (proxy.Policy, bool) {
 			policy, on, _ := simulatedPolicy(j.Spec.Subject, version) // check has already checked this error
 			return policy, on

@@ -10,8 +10,8 @@ import (
 )
 
 // writeReferenceImage writes the image of a kube-apiserver with the reference proxy to the file to.
-// In a cluster that kubeadm made, the image takes the place of that of the release. The same program
-// always gives the same bytes.
+// In a cluster that kubeadm made, the image takes the place of that of the release. The same
+// program always gives the same bytes.
 func (b *builder) writeReferenceImage(ctx context.Context, to string, versions []string) error {
 	if len(versions) != 1 {
 		return fmt.Errorf("%w: make the image of a kube-apiserver with the reference proxy: want one version, not %q", binaries.ErrBadRef, versions)

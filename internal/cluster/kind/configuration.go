@@ -196,6 +196,6 @@ func apiserverImage(subject, version string) string {
 	return "registry.k8s.io/kube-apiserver:" + version
 }
 
-// ReferenceImage is the image of kube-apiservers with the reference proxy, without the version. It is
-// in every node image, and not published anywhere.
+// ReferenceImage is the image of kube-apiservers with the reference proxy, without the version. It
+// is in every node image, and not published anywhere.
 const ReferenceImage = "docker.io/skewproof/kube-apiserver-reference"

@@ -140,8 +140,8 @@ func (s *server) writeManifest(ctx context.Context, version string, incarnation 
 	return write(ctx, s.place.Node, manifestPath, manifest)
 }
 
-// removeManifest moves the manifest of the pod to where the kubelet does not look. It runs the lines
-// before that.
+// removeManifest moves the manifest of the pod to where the kubelet does not look. It runs the
+// lines before that.
 func (s *server) removeManifest(ctx context.Context, before string) error {
 	_, err := script(ctx, s.place.Node, "mkdir -p /etc/kubernetes/skewproof\n"+before+"mv -f "+manifestPath+" /etc/kubernetes/skewproof/\n")
 	return err

@@ -30,7 +30,7 @@ func TestOwnFlagsAreGiven(t *testing.T) {
 		{history.OwnFlags{RuntimeConfig: &ga}, scenario.SubjectBuiltin, nil, []string{"--runtime-config=api/ga=true"}, "api/all"},
 		{history.OwnFlags{RuntimeConfig: new("")}, scenario.SubjectNone, nil, nil, "--runtime-config"},
 		{history.OwnFlags{Flags: []string{"feature-gates=WatchList=false", "max-requests-inflight=7"}}, scenario.SubjectReference, nil,
-			[]string{"--feature-gates=WatchList=false," + scenario.Gate + "=false", "--max-requests-inflight=7"}, ""},
+			[]string{"--feature-gates=WatchList=false," + scenario.Gate + "=true", "--max-requests-inflight=7"}, ""},
 		{history.OwnFlags{Flags: []string{"profiling", "endpoint-reconciler-type=lease", "service-account-issuer=https://a", "service-account-issuer=https://b",
 			"authorization-mode=Node,RBAC", "emulated-version=kube=1.33"}}, scenario.SubjectBuiltin, nil,
 			[]string{"--profiling=true", "--endpoint-reconciler-type=lease", "--service-account-issuer=https://a", "--service-account-issuer=https://b",
