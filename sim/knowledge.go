@@ -37,7 +37,7 @@ func (srv *server) begin() {
 	}
 	srv.newHandler()
 	if stale := srv.policy.Knowledge.StaleAfter; srv.reference() || srv.on && stale > 0 {
-		k.roster = peers.NewRoster(peers.RosterConfig{Self: srv.id, StaleAfter: stale})
+		k.roster = peers.NewRoster(peers.RosterConfig{Self: srv.id, StaleAfter: stale, Leaving: srv.policy.Knowledge.Leaving})
 	}
 }
 

@@ -176,42 +176,15 @@ func (srv *server) makeHandler() {
 		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
 		FromPeer:  func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
 		Authorize: proxy.Authorized, RequestInfo: workload.RequestInfo,
-		Now:       s.wall,
-		AfterFunc: srv.afterFunc,
-		Pick:      func(n int) int { return s.tape.Choose(tape.Picks, n) },
-		Splice:    splice,
-		Observer:  observer{srv},
+		Now:      s.wall,
+		Pick:     func(n int) int { return s.tape.Choose(tape.Picks, n) },
+		Splice:   splice,
+		Observer: observer{srv},
 	})
 	if err != nil {
 		panic(err) // this function makes a valid configuration
 	}
 	srv.proxy, srv.handler = h, authorizesNodes{srv, s.setup.handler(srv, h)}
-}
-
-// afterFunc is the clock of the server's proxy. The timer also wakes waiting tasks, because f may
-// end what a task waits for.
-func (srv *server) afterFunc(d time.Duration, f func()) (stop func() bool) {
-	t := &proxyTimer{srv: srv, do: f}
-	t.Set(&srv.s.loop, d, srv.gate, (*proxyRings)(t))
-	return t.Stop
-}
-
-// proxyTimer is a timer of a server's proxy.
-type proxyTimer struct {
-	vtime.Timer
-	srv *server
-	do  func()
-}
-
-type proxyRings proxyTimer
-
-func (t *proxyRings) Happen() {
-	t.do()
-	for _, x := range t.srv.incoming {
-		if len(x.children) > 0 {
-			x.wake()
-		}
-	}
 }
 
 // user returns the user of a name. Users are shared, because handlers only read them.

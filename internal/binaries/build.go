@@ -18,8 +18,6 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
-
-	"github.com/skewproof/skewproof/internal/libraries"
 )
 
 // firstEtcdModule is the first version whose server is a module under its import path.
@@ -62,10 +60,8 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 	if ref.Component == Etcd && semver.Compare(string(ref.Version), firstEtcdModule) < 0 {
 		return got, fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
 	}
-	if programs[ref.Component].library {
-		if _, err := libraries.Source(string(ref.Component), string(ref.Version)); err != nil {
-			return got, err
-		}
+	if _, err := source(ref); err != nil {
+		return got, err
 	}
 	if programs[ref.Component].npm {
 		return s.buildNode(ctx, ref, work, p)

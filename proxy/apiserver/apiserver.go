@@ -89,10 +89,11 @@ func Install(c *genericapiserver.Config, o Options) (*Proxy, error) {
 	if p.transport, err = newTransport(o, c.EgressSelector); err != nil {
 		return nil, fmt.Errorf("install the Mixed Version Proxy: %w", err)
 	}
-	if err := p.learn(c); err != nil {
+	counts, failures := proxy.NewMetrics(), peers.NewMetrics(p.store)
+	if err := errors.Join(register(counts, failures), p.learn(c, counts, failures)); err != nil {
 		return nil, fmt.Errorf("install the Mixed Version Proxy: %w", err)
 	}
-	handler, err := p.handler(c)
+	handler, err := p.handler(c, counts)
 	if err != nil {
 		return nil, fmt.Errorf("install the Mixed Version Proxy: %w", err)
 	}
@@ -131,11 +132,7 @@ func (p *Proxy) published() error {
 
 // handler makes the handler of the chain. It calls the server's own handler through p.api, which is
 // known only later.
-func (p *Proxy) handler(c *genericapiserver.Config) (http.Handler, error) {
-	counts := proxy.NewMetrics()
-	if err := register(counts, peers.NewMetrics(p.store)); err != nil {
-		return nil, err
-	}
+func (p *Proxy) handler(c *genericapiserver.Config, counts *proxy.Metrics) (http.Handler, error) {
 	headers, err := identityHeaders(c.Authentication.RequestHeaderConfig)
 	if err != nil {
 		return nil, err
@@ -158,7 +155,7 @@ func (p *Proxy) handler(c *genericapiserver.Config) (http.Handler, error) {
 }
 
 // learn makes the sources of knowledge about peers, and the publisher of this server's address.
-func (p *Proxy) learn(c *genericapiserver.Config) error {
+func (p *Proxy) learn(c *genericapiserver.Config, counts *proxy.Metrics, failures *peers.Metrics) error {
 	headers, err := identityHeaders(c.Authentication.RequestHeaderConfig)
 	if err != nil {
 		return err
@@ -176,7 +173,7 @@ func (p *Proxy) learn(c *genericapiserver.Config) error {
 	p.sources, err = peers.New(peers.Config{
 		Store: p.store, Client: client, Dynamic: untyped, Address: p.options.Address, Identify: p.transport.identify,
 		PeerTransport: p.transport, LocalTransport: inProcess{p.api}, LocalURL: &url.URL{Scheme: "https", Host: "localhost"},
-		Identity: headers, Logger: p.log,
+		Identity: headers, Metrics: failures, FetchAnswered: counts.Fetched, Logger: p.log,
 	})
 	if err != nil {
 		return err
