@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
@@ -29,17 +28,10 @@ func TestFilesAreWhatTheCodeMakes(t *testing.T) {
 }
 
 // byHand are the files for operators that no code makes.
-var byHand = []string{
-	"kubeadm/builtin.yaml", "kubeadm/metrics-rbac.yaml", "kubeadm/patches/kube-apiserver+strategic.yaml", "kubeadm/reference.yaml",
-	"kubeadm/skewproof-proxy.yaml",
-}
+var byHand = []string{"kubeadm/builtin.yaml", "kubeadm/reference.yaml"}
 
 // An operator's kube-apiservers have the arguments of a run's, except for those that only a run
-// needs. Behind a sidecar they also listen on another address rather than on another port. In a run
-// the harness asks that port for the ground truth. A kube-apiserver publishes its own port in the
-// kubernetes Service, so in-cluster clients would bypass the sidecar there. A run has no such
-// clients; a cluster has.
-// Source: k8s.io/kubernetes/pkg/controlplane/controller/kubernetesservice/controller.go.
+// needs.
 func TestOperatorsArgumentsAreThoseOfARun(t *testing.T) {
 	for _, subject := range []string{scenario.SubjectBuiltin, scenario.SubjectReference} {
 		content, err := os.ReadFile("kubeadm/" + subject + ".yaml")
@@ -63,10 +55,7 @@ func TestOperatorsArgumentsAreThoseOfARun(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, a := range arguments {
-			switch {
-			case a.Name == "secure-port":
-				want = append(want, "bind-address=127.0.0.1")
-			case !a.Observing:
+			if !a.Observing {
 				want = append(want, a.Name+"="+a.Value)
 			}
 		}
@@ -76,44 +65,13 @@ func TestOperatorsArgumentsAreThoseOfARun(t *testing.T) {
 	}
 }
 
-// An operator's sidecar has the arguments of a run's sidecar, except for its addresses and for what
-// only a run needs. The kube-apiserver's certificate need not be valid for the loopback address,
-// because the sidecar verifies a host name instead.
-//
-// Why the rest of the static pod is as it is: only root can read the keys that kubeadm makes. Go's
-// garbage collector runs more often near GOMEMLIMIT, and the limit of memory keeps a sidecar that
-// needs too much from taking the memory of the kube-apiserver and of etcd.
-//
-// The patch of the kube-apiserver is needed because kubeadm lets kubelets probe at
-// --advertise-address, where the sidecar answers: its end would restart the kube-apiserver too.
-// Source: GetAPIServerProbeAddress in k8s.io/kubernetes/cmd/kubeadm/app/util/staticpod/utils.go.
-func TestOperatorsSidecarIsThatOfARun(t *testing.T) {
-	manifest, err := os.ReadFile("kubeadm/skewproof-proxy.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pod corev1.Pod
-	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {
-		t.Fatal(err)
-	}
-	want := slices.DeleteFunc(kind.ProxyArguments(), func(a string) bool {
-		name, _, _ := strings.Cut(a, "=")
-		return slices.Contains([]string{"--access-log", "--bind-address", "--upstream", "--find-direct-peers"}, name)
-	})
-	want = append(want, "--bind-address=$(NODE_ADDRESS)", "--upstream=https://127.0.0.1:6443", "--upstream-server-name=kubernetes.default.svc")
-	sidecar := pod.Spec.Containers[0]
-	if !slices.Equal(sidecar.Args, want) || sidecar.Image != kind.OperatorImage {
-		t.Errorf("%s runs with %q, want %s with %q", sidecar.Image, sidecar.Args, kind.OperatorImage, want)
-	}
-}
-
 // Files that no example makes any more would be copied for ever.
 func TestNoFileIsLeftOver(t *testing.T) {
 	files, err := Files()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{"*.yaml", "kubeadm/*.yaml", "kubeadm/patches/*", "files/*.yaml", "files/patches/*/*"} {
+	for _, pattern := range []string{"*.yaml", "kubeadm/*.yaml", "files/patches/*/*"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("no file is like %s (%v)", pattern, err)

@@ -20,7 +20,6 @@ import (
 const (
 	v135, v136, v137 = "v1.35.4", "v1.36.3", "v1.37.1"
 	nodeFiles        = "kindconfigs/files"
-	proxyManifest    = nodeFiles + "/skewproof-proxy.yaml"
 )
 
 type example struct {
@@ -50,11 +49,8 @@ func examples() []example {
 			"Three versions at once. An upgrade should never get here, but an interrupted one that is taken up again by the next does.",
 		}, kind.Configuration{Subject: scenario.SubjectBuiltin, Nodes: nodes(v135, v136, v137)}},
 		{"ha-reference.yaml", []string{
-			"The kube-apiservers' own proxy is off. In front of each stands the reference proxy of this project as a static pod: it has the port 6443, the",
-			"kube-apiserver the port 6444. Build bin/skewproof before (make build): it is linked statically, and runs in the nodes.",
-		}, kind.Configuration{
-			Subject: scenario.SubjectReference, Nodes: nodes(v137, v136, v136), Proxy: "bin/skewproof", ProxyManifest: proxyManifest,
-		}},
+			"The reference proxy of this project, inside the kube-apiservers, in place of their own.",
+		}, kind.Configuration{Subject: scenario.SubjectReference, Nodes: nodes(v137, v136, v136)}},
 		{"compat.yaml", []string{
 			"Compatibility versions (KEP-4330): the first kube-apiserver is v1.37 and behaves like v1.36. In such an upgrade all binaries are replaced first,",
 			"and only then does any of them serve something new; until then versions differ and resources do not.",
@@ -84,10 +80,5 @@ func Files() (map[string]string, error) {
 			files[path.Join("files", name)] = content
 		}
 	}
-	manifest, err := kind.ProxyManifest(v136)
-	if err != nil {
-		return nil, err
-	}
-	files["files/skewproof-proxy.yaml"] = "# The reference proxy in front of a kube-apiserver, as a static pod. The image is only there to run it in.\n" + string(manifest)
 	return files, nil
 }

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
-	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -17,10 +15,9 @@ import (
 )
 
 var (
-	errNoAnswerInTime = errors.New("no headers of an answer within the time for one attempt")
-	errBusy           = errors.New("too many requests to this peer are in flight")
-	errRefused        = errors.New("the peer does not serve this resource")
-	errUnauthorized   = errors.New("the peer answered 401: it does not accept this server's front-proxy certificate")
+	errBusy         = errors.New("too many requests to this peer are in flight")
+	errRefused      = errors.New("the peer does not serve this resource")
+	errUnauthorized = errors.New("the peer answered 401: it does not accept this server's front-proxy certificate")
 )
 
 // try makes one attempt and reports whether the client has its answer.
@@ -29,7 +26,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	if f.stream || f.protocol != "" {
 		allowed = 0 // otherwise a hundred users of exec that wait for a slow node would block every GET
 	}
-	began, answers := f.h.now(), f.h.answers.of(d.Peer)
+	began := f.h.now()
 	leave, ok := f.h.inFlight.enter(d.Peer, f.user, allowed)
 	if !ok {
 		f.failed(ctx, AttemptResult{Peer: d.Peer, Outcome: NotDelivered, Err: errBusy, Busy: true}, "too many requests to it are in flight")
@@ -38,8 +35,8 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	defer leave()
 
 	ctx, span, header := f.h.tracer.attempt(ctx, d.Peer, len(f.tried)+1, f.header)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	watch := &attemptTrace{w: f.w}
 	defer watch.end()
 	out, err := f.outgoing(httptrace.WithClientTrace(ctx, watch.hooks()), d.Address, header)
@@ -51,7 +48,11 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	if out.Body != nil {
 		defer out.Body.Close()
 	}
-	answer, err := f.roundTrip(out, cancel)
+	transport := f.h.config.Transport
+	if f.protocol != "" {
+		transport = f.h.config.UpgradeTransport
+	}
+	answer, err := transport.RoundTrip(out)
 	leave() // a request whose client reads slowly is no longer counted
 	watch.end()
 	result := AttemptResult{Peer: d.Peer, Duration: f.h.now().Sub(began)}
@@ -64,7 +65,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 			f.blameClient()
 			return true
 		}
-		if watch.tried(err) && !f.onlySlow(err, d.Peer, answers) {
+		if watch.tried(err) {
 			f.reportFailure(d)
 		}
 		f.failed(ctx, result, trouble)
@@ -80,7 +81,6 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		f.failed(ctx, result, trouble)
 		return false
 	}
-	f.h.answers.add(d.Peer)
 	f.h.store.Observe(PeerAnswered{ID: d.Peer})
 	if f.policy.Routing.RefuseAtHop && f.refuses(d, answer) {
 		result.Outcome, result.Err = Refused, errRefused
@@ -108,18 +108,10 @@ func (f *forwarding) refusesUs(answer *http.Response) bool {
 // proxy says this with a 503 and RefusedHeader, a server without a proxy with a 404 of certain
 // forms. A 404 from a pod, service or node does not count, because it may have any form.
 func (f *forwarding) refuses(d Decision, answer *http.Response) bool {
-	if !d.Direct || f.request.Kind != KindResource || wire.ThroughProxy(f.info) {
-		return answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != ""
+	if answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != "" {
+		return true
 	}
-	return lacksResource(answer)
-}
-
-// onlySlow reports whether an attempt took too long, and the peer has meanwhile answered other
-// requests: before is the number of its answers when the attempt began. Then the peer is well. The
-// request may wait in a queue of the caller's priority level, and a caller with many such requests
-// must not make everybody avoid the peer.
-func (f *forwarding) onlySlow(err error, peer ServerID, before uint64) bool {
-	return errors.Is(err, errNoAnswerInTime) && f.h.answers.of(peer) != before
+	return d.Direct && f.request.Kind == KindResource && !wire.ThroughProxy(f.info) && lacksResource(answer)
 }
 
 // failed records an attempt that got no answer.
@@ -127,8 +119,10 @@ func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble s
 	f.tried = append(f.tried, Attempt{Peer: result.Peer, Outcome: result.Outcome, Trouble: trouble})
 	f.last, f.soon = result.Err, f.soon || result.Busy || errors.Is(result.Err, errRefused)
 	f.h.observer.Attempted(f.r.Context(), f.request, result)
-	f.h.log.LogAttrs(ctx, slog.LevelWarn, "a peer did not answer", slog.String("peer", string(result.Peer)),
-		slog.String("resource", f.request.Resource.String()), slog.String("outcome", result.Outcome.String()), slog.Any("err", result.Err))
+	if now := f.h.now().Unix(); f.h.warned.Swap(now) != now {
+		f.h.log.LogAttrs(ctx, slog.LevelWarn, "a peer did not answer", slog.String("peer", string(result.Peer)),
+			slog.String("resource", f.request.Resource.String()), slog.String("outcome", result.Outcome.String()), slog.Any("err", result.Err))
+	}
 }
 
 // reportFailure reports to the table that a peer has failed. The policy says whether the table
@@ -162,34 +156,6 @@ func (f *forwarding) outgoing(ctx context.Context, address string, header http.H
 	return out, nil
 }
 
-// roundTrip waits for the headers of the answer, at most as long as the policy allows. The limit is
-// valid for a watch too, because a server sends the headers of a watch at once. Connections through
-// the peer to a node or pod, and logs that are followed, have no limit: their headers may be late
-// for good reason.
-func (f *forwarding) roundTrip(out *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
-	transport := f.h.config.Transport
-	if f.protocol != "" {
-		transport = f.h.config.UpgradeTransport
-	}
-	limit := f.policy.Routing.AttemptTimeout
-	if !f.request.Repeatable {
-		limit = f.policy.Routing.WriteTimeout
-	}
-	if limit <= 0 || f.protocol != "" || f.stream && f.info.Verb != "watch" {
-		return transport.RoundTrip(out)
-	}
-	d := &deadline{of: f, limit: limit, cancel: cancel}
-	d.begin()
-	answer, err := transport.RoundTrip(out)
-	if d.end() {
-		return answer, err
-	}
-	if err == nil { // the deadline has cancelled the request, and with it the body
-		answer.Body.Close()
-	}
-	return nil, context.Cause(out.Context())
-}
-
 // clientFailed reports whether a request failed because of the client. Then no peer is to blame,
 // and no other peer is tried.
 func (f *forwarding) clientFailed() bool {
@@ -210,52 +176,4 @@ func (f *forwarding) blameClient() {
 	default:
 		f.fail(apierrors.NewBadRequest("the request's body could not be read"))
 	}
-}
-
-// deadline ends an attempt if the peer does nothing for too long. It does not count the time in
-// which the client sends the request's body: a slow client must not make a healthy peer look dead.
-type deadline struct {
-	of     *forwarding
-	limit  time.Duration
-	cancel context.CancelCauseFunc
-
-	mu      sync.Mutex
-	stop    func() bool
-	ended   bool
-	expired bool
-}
-
-func (d *deadline) begin() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.stop = d.of.h.config.AfterFunc(d.limit, d.expire)
-}
-
-// expire ends the attempt. If the client is sending the body or was sending it lately, expire sets
-// the timer again instead.
-func (d *deadline) expire() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ended {
-		return
-	}
-	waiting, idle := d.of.body.Idle(d.of.h.now())
-	if waiting {
-		idle = 0
-	}
-	if left := d.limit - idle; left > 0 {
-		d.stop = d.of.h.config.AfterFunc(left, d.expire)
-		return
-	}
-	d.expired = true
-	d.cancel(errNoAnswerInTime)
-}
-
-// end stops the timer and reports whether it had not expired.
-func (d *deadline) end() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.ended = true
-	d.stop()
-	return !d.expired
 }

@@ -3,7 +3,6 @@ package proxy
 import (
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 )
@@ -45,46 +44,6 @@ func TestConnectionThatFailsIsAFailureOfThePeer(t *testing.T) {
 		s.ask("GET", gadgetsPath, "")
 		if p, _ := s.store.Table().Peer("a"); !p.EjectedUntil.After(time.Now()) {
 			t.Errorf("%s: the peer is not ejected", name)
-		}
-	}
-}
-
-// A request that takes too long is not a failure of a peer that answers other requests meanwhile,
-// because the request may wait in a queue of its caller's priority level. If the peer answers no
-// request, it has failed.
-func TestSlowRequestEjectsOnlyAPeerThatAnswersNobody(t *testing.T) {
-	for name, c := range map[string]struct {
-		before, meanwhile bool // another request is answered
-		ejected           bool
-	}{
-		"nobody is answered":               {ejected: true},
-		"another was answered before":      {before: true, ejected: true},
-		"another is answered meanwhile":    {meanwhile: true},
-		"others before, and one meanwhile": {before: true, meanwhile: true},
-	} {
-		var clock alarm
-		var s *shell
-		s = newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
-			if !strings.HasSuffix(r.URL.Path, "/slow") || strings.HasPrefix(r.URL.Host, "b.") {
-				return says(http.StatusOK, ""), nil
-			}
-			expire := clock.ring
-			if c.meanwhile {
-				s.ask("GET", gadgetsPath+"/fast", "")
-			}
-			traced(r.Context(), true)
-			expire()
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		}), func(c *Config) { c.AfterFunc = clock.afterFunc })
-		if c.before {
-			s.ask("GET", gadgetsPath+"/fast", "")
-		}
-		if got := s.ask("GET", gadgetsPath+"/slow", ""); got.Code != http.StatusOK {
-			t.Errorf("%s: %d %s, want b's answer", name, got.Code, got.Body)
-		}
-		if p, _ := s.store.Table().Peer("a"); p.EjectedUntil.After(time.Now()) != c.ejected {
-			t.Errorf("%s: the peer is ejected until %v, want %t", name, p.EjectedUntil, c.ejected)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -92,8 +93,6 @@ type Config struct {
 
 	// Now is the clock. Nil: [time.Now].
 	Now func() time.Time
-	// AfterFunc calls f after d unless stop is called; stop reports success. Nil: [time.AfterFunc].
-	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 	// Pick chooses among n > 1 equal peers: a number in [0,n). Nil: [rand.IntN].
 	Pick func(n int) int
 
@@ -104,7 +103,8 @@ type Config struct {
 	// and clients' trace headers are passed on unchanged.
 	TracerProvider trace.TracerProvider
 
-	// Logger logs failed attempts and ejected peers, with addresses. Nil: no logs.
+	// Logger logs failed attempts, at most one a second, and ejected peers, with addresses. Nil: no
+	// logs.
 	Logger *slog.Logger
 }
 
@@ -124,6 +124,7 @@ type Handler struct {
 	observer Observer
 	tracer   *tracer
 	log      *slog.Logger
+	warned   atomic.Int64 // the second in which a failed attempt was last logged
 
 	// identifies says whether Config.Identify was set: then the context of a request may lack its
 	// user. A context that has the user is not changed. The reason is that contexts that are
@@ -131,7 +132,6 @@ type Handler struct {
 	identifies bool
 
 	inFlight  inFlight
-	answers   answerCounts
 	bodies    *replay.Budget
 	documents [roots]documentCache
 
@@ -181,9 +181,6 @@ func New(c Config) (*Handler, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
-	}
-	if c.AfterFunc == nil {
-		c.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	if c.Pick == nil {
 		c.Pick = rand.IntN

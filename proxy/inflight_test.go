@@ -294,3 +294,10 @@ func TestManyUsersWithRightsFillAPeer(t *testing.T) {
 		t.Errorf("when the places are free: %d %s", got.Code, got.Body)
 	}
 }
+
+type closeFunc struct {
+	io.Reader
+	close func()
+}
+
+func (c closeFunc) Close() error { c.close(); return nil }

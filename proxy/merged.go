@@ -108,11 +108,12 @@ func (e *exchange) serveRoot(root Root) bool {
 // serveUpstreamRoot answers /apis as kube-apiservers do from 1.35: in v2 only
 // (endpoints/discovery/aggregated, wrapper.go).
 func (e *exchange) serveUpstreamRoot() bool {
-	options, ok := negotiation.NegotiateMediaTypeOptions(e.r.Header.Get("Accept"), statuses.SupportedMediaTypes(), onlyV2{})
+	accept := e.r.Header.Get("Accept")
+	options, ok := negotiation.NegotiateMediaTypeOptions(accept, statuses.SupportedMediaTypes(), onlyV2{})
 	switch {
 	case !ok || options.Convert == nil:
 		return false
-	case options.Profile == discovery.NoPeerProfile:
+	case discovery.Profile(accept, onlyV2{}) == discovery.NoPeerProfile:
 		e.h.observer.Discovered(e.r.Context(), DiscoveryNoPeer)
 		return false
 	case !e.table.LocalKnown():

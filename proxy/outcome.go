@@ -62,12 +62,11 @@ func troubleOf(err error, outcome Outcome) string {
 		return "it broke the TLS connection off"
 	case wire.Is[tls.RecordHeaderError](err):
 		return "it does not speak TLS"
-	case errors.Is(err, errNoAnswerInTime) && outcome == NotDelivered,
-		outcome == NotDelivered && errors.As(err, &timeout) && timeout.Timeout():
+	case outcome == NotDelivered && errors.As(err, &timeout) && timeout.Timeout():
 		return "it could not be reached in time"
 	case outcome == NotDelivered:
 		return "it could not be reached"
-	case errors.Is(err, errNoAnswerInTime), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.As(err, &timeout) && timeout.Timeout():
 		return "it did not answer in time"
 	}
 	return "the connection broke before it answered"

@@ -56,6 +56,11 @@ type KnowledgePolicy struct {
 	// it. Zero: for ever (upstream takes every identity lease for a live server).
 	StaleAfter time.Duration
 
+	// Leaving is how long a peer that has withdrawn its leases is still asked at its last address,
+	// unless it accepts no connection any more. A kube-apiserver withdraws its leases when it is
+	// told to stop, and serves for its --shutdown-delay-duration. Zero: the peer is gone at once.
+	Leaving time.Duration
+
 	// Extensions says which custom resources and aggregated APIs in peers' documents do not count:
 	// none (ignored); their whole group versions (cut-out); the same, and for a grace those that
 	// existed before (filtered); a custom resource by its name, and an aggregated API by its group
@@ -129,15 +134,12 @@ type RoutingPolicy struct {
 	// 30 s upstream.
 	DialTimeout time.Duration
 
-	// AttemptTimeout is the longest time until the headers of an answer arrive, also for a watch. It
-	// does not apply to exec, attach, port-forward, proxy, logs and upgraded connections. Zero: no
-	// limit.
-	AttemptTimeout time.Duration
-
-	// WriteTimeout is the AttemptTimeout of requests that must not be repeated. It should be
-	// longer, because each admission webhook may take 30 s, and it is unknown whether an abandoned
-	// write was carried out. Zero: no limit.
-	WriteTimeout time.Duration
+	// Silence is how long a connection to a peer may bring no byte before it is given up, with all
+	// requests on it. After half of this time, the peer is asked for a sign of life (HTTP/2 PING).
+	// So a peer that is slow is told from one that is dead. Without HTTP/2, only a peer whose host
+	// is dead or cut off is noticed. Zero: the transport's own times, which are 30 s and 15 s
+	// upstream.
+	Silence time.Duration
 
 	// InFlight is the largest number of requests that wait for the answer of one peer, without
 	// streams. One user may take a quarter of the places that other users leave free. For the control

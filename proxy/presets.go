@@ -6,9 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/discovery"
-
-	documents "github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
 // Reference is the recommended policy: it has everything that KEP-4020 demands, and what operators
@@ -22,6 +20,7 @@ func Reference() Policy {
 			FailClosed:      true,
 			WaitForPeers:    true,
 			StaleAfter:      time.Minute,
+			Leaving:         2 * time.Minute,
 			Extensions:      ExtensionsExact,
 		},
 		Routing: RoutingPolicy{
@@ -31,8 +30,7 @@ func Reference() Policy {
 			Attempts:       3,
 			Ejection:       5 * time.Second,
 			DialTimeout:    time.Second,
-			AttemptTimeout: 10 * time.Second,
-			WriteTimeout:   25 * time.Second,
+			Silence:        10 * time.Second,
 			InFlight:       400,
 		},
 		Discovery: DiscoveryPolicy{Merge: true, NewestFirst: true, Everywhere: true, Incomplete: IncompleteMarked},
@@ -48,7 +46,7 @@ func Reference() Policy {
 			FirstRetry:    100 * time.Millisecond,
 			LastRetry:     2 * time.Second,
 			LocalInterval: time.Second,
-			Accept:        discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + documents.AcceptV2Beta1,
+			Accept:        discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + discovery.AcceptV2Beta1,
 		},
 	}
 }
@@ -81,7 +79,7 @@ func Upstream135() Policy {
 	p.Quirks.ExtensionReapInterval = time.Minute
 	p.Discovery.Merge = true
 	p.Fetching.Retries = 20
-	p.Fetching.Accept = discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + discovery.AcceptV1
+	p.Fetching.Accept = discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + ",application/json"
 	return p
 }
 

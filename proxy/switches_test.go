@@ -13,7 +13,9 @@ import (
 // unseen are the switches that the comparison cannot see, with the reason.
 var unseen = map[string]string{
 	"Knowledge.WaitForPeers": "it ends with synchronisation, and both are compared after that only",
-	"Routing.DialTimeout":    "only a transport can apply it (package sidecar): there are no connections here",
+	"Knowledge.Leaving":      "only the sources of package peers apply it: here a peer is gone when an event says so",
+	"Routing.DialTimeout":    "only a transport can apply it (package apiserver): there are no connections here",
+	"Routing.Silence":        "only a transport can apply it (package apiserver): there are no connections here",
 	"Discovery.Incomplete":   "nothing without FailClosed, which TestWhatIsIncomplete turns on",
 	"Fetching.Jitter":        "a share of Interval, which the preset has not",
 	"Fetching.OnlyChanged":   "nothing without KeepLastGood: a round that replaces all must go through all",

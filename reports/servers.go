@@ -20,9 +20,6 @@ type Server struct {
 	Versions []VersionWindow `json:"versions"`
 	// Args are the arguments of its first start.
 	Args []string `json:"args,omitempty"`
-	// ProxyArgs are the arguments of the sidecar in front of it. It is empty if there is no
-	// sidecar.
-	ProxyArgs []string `json:"proxyArgs,omitempty"`
 	// Omitted is how many incarnations a page leaves out.
 	Omitted int `json:"-"`
 }
@@ -118,7 +115,7 @@ func lifecycle(h *history.History, server string) []history.Lifecycle {
 func newServers(h *history.History, lanes []Lane) []Server {
 	out := []Server{}
 	for i, s := range h.Run.Servers {
-		server := Server{Name: s.Name, ID: s.ID, Address: s.Address, Args: s.Args, ProxyArgs: s.ProxyArgs, Versions: []VersionWindow{}}
+		server := Server{Name: s.Name, ID: s.ID, Address: s.Address, Args: s.Args, Versions: []VersionWindow{}}
 		for _, b := range lanes[i].States {
 			n := len(server.Versions)
 			switch {

@@ -14,7 +14,7 @@ import (
 // catalogue lists the scenarios in the order in which a reviewer reads them, family by family.
 var catalogue = slices.Concat(
 	family(scenario.Upgrades, quiet, rollingUpgrade, canaryUpgrade, rollback, upgradeDowngradeUpgrade, emulatedUpgrade,
-		rollingUpgradeUnderFaults, restartStorm, gateRollout, sidecarRollout),
+		rollingUpgradeUnderFaults, restartStorm, gateRollout, referenceRollout),
 	family(scenario.Network, peerPartition, oneWayPartition, restartDuringPartition, startupDuringPartition, slowPeer, blackHole,
 		flappingLink, resetMidResponse, truncatedDiscovery, discoveryBrokenOff, bandwidthStarvedList),
 	family(scenario.Processes, peerCrash, peerCrashWithAlternative, peerPause, crashLoop, drain, lastPeerLeaves, etcdSlow, etcdCutOffOneServer),

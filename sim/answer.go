@@ -124,7 +124,7 @@ func (s *Simulator) arriveFetch(x *exchange) {
 		f.answer(x)
 		return
 	}
-	if by := x.link.from; s.withdrawn && !s.servers[by].sidecar() { // a sidecar has an identity of its own
+	if s.withdrawn {
 		x.back(headerBytes, part{status: http.StatusForbidden, ends: true})
 		return
 	}

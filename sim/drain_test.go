@@ -46,7 +46,7 @@ func TestAServerServesDuringItsShutdownDelay(t *testing.T) {
 
 // A stopped server, and what its peers do while it serves on: builtin removes its leases at once,
 // the reference keeps them. After the delay its process waits for open watches (here until their
-// client gives up), unless a grace period or the sidecar ends them.
+// client gives up), unless a grace period ends them.
 func TestWhatHappensWhileAServerDrains(t *testing.T) {
 	const delay = 10 * time.Second
 	list := workload.Request{Verb: "list", GVR: onlyNew, User: workload.Admin}
@@ -60,8 +60,8 @@ func TestWhatHappensWhileAServerDrains(t *testing.T) {
 		"builtin":                        {draining{}, 404, 30 * time.Second, 40 * time.Second},
 		"builtin, with a grace period":   {draining{grace: 3 * time.Second}, 404, delay, delay + 3*time.Second},
 		"builtin, without a watch":       {draining{quiet: true}, 404, delay, delay + 2*time.Second},
-		"reference":                      {draining{sidecar: true}, 200, delay, delay + 2*time.Second},
-		"reference, with a grace period": {draining{sidecar: true, grace: 3 * time.Second}, 200, delay, delay + 2*time.Second},
+		"reference":                      {draining{reference: true}, 200, 30 * time.Second, 40 * time.Second},
+		"reference, with a grace period": {draining{reference: true, grace: 3 * time.Second}, 200, delay, delay + 3*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := three(soak(6*time.Second), scenario.Step{Action: scenario.Stop, Server: "a"}, soak(20*time.Second))
@@ -71,9 +71,9 @@ func TestWhatHappensWhileAServerDrains(t *testing.T) {
 				k.Requests = append(k.Requests, Request{Step: 1, Server: "a", Request: watch})
 			}
 			setup := only(t, proxy.Upstream137())
-			if c.how.sidecar {
+			if c.how.reference {
 				setup = only(t, proxy.Reference())
-				setup.Sidecar = true
+				setup.Reference = true
 			}
 			s := New(setup)
 			defer s.Close()
@@ -105,15 +105,15 @@ func TestWhatHappensWhileAServerDrains(t *testing.T) {
 
 // draining is how a server drains.
 type draining struct {
-	sidecar, quiet bool
-	grace          time.Duration
+	reference, quiet bool
+	grace            time.Duration
 }
 
 // If an administrator withdraws discovery from servers, a released server that starts answers 404
-// for what its peers serve, until the right is granted and the server starts again. A sidecar reads
-// discovery with an identity of its own.
+// for what its peers serve, until the right is granted and the server starts again. The reference
+// answers 503.
 func TestServersThatMayNotReadDiscovery(t *testing.T) {
-	for _, sidecar := range []bool{false, true} {
+	for withdrawn, policy := range map[int]proxy.Policy{404: proxy.Upstream137(), 503: proxy.Reference()} {
 		c := three(soak(6*time.Second), scenario.Step{Action: scenario.WithdrawDiscovery}, scenario.Step{Action: scenario.Restart, Server: "b"},
 			soak(20*time.Second), scenario.Step{Action: scenario.GrantDiscovery}, scenario.Step{Action: scenario.Restart, Server: "b"},
 			soak(20*time.Second))
@@ -121,47 +121,29 @@ func TestServersThatMayNotReadDiscovery(t *testing.T) {
 		for _, at := range []int{0, 3, 6} {
 			c.Requests = append(c.Requests, Request{Step: at, After: 5 * time.Second, Server: "b", Request: list})
 		}
-		setup := only(t, proxy.Upstream137())
-		setup.Sidecar = sidecar
-		s := New(setup)
-		r, err := s.Run(c, tape.Seeded(1), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		withdrawn := map[bool]int{false: 404, true: 200}[sidecar]
 		var got []int
-		for _, op := range r.History.Operations {
+		for _, op := range run(t, only(t, policy), c, 1).History.Operations {
 			got = append(got, op.Status)
 		}
 		if !slices.Equal(got, []int{200, withdrawn, 200}) {
-			t.Errorf("sidecar %t: b answered %v, want 200, %d and 200", sidecar, got, withdrawn)
+			t.Errorf("%s: b answered %v, want 200, %d and 200", policy.Name, got, withdrawn)
 		}
-		s.Close()
 	}
 }
 
-// A node may do what the rules in the asked server's version say. A sidecar passes its request on
-// before anything is authorized.
+// A node may do what the rules in the asked server's version say.
 func TestNodesAreAuthorizedByTheAskedServer(t *testing.T) {
 	trust := history.GVR{Group: "certificates.k8s.io", Version: "v1", Resource: "clustertrustbundles"}
-	for _, c := range []struct {
-		user    string
-		sidecar bool
-		want    int
-	}{{workload.Node, false, 403}, {workload.Node, true, 200}, {workload.ServiceAccountUser, false, 200}} {
-		of := three(soak(20 * time.Second))
-		of.Requests = []Request{{After: 10 * time.Second, Server: "b", Request: workload.Request{Verb: "list", GVR: trust, User: c.user}}}
-		setup := only(t, proxy.Upstream137())
-		setup.Sidecar, setup.Version = c.sidecar, recorded.Get
-		s := New(setup)
-		r, err := s.Run(of, tape.Seeded(1), Options{})
-		if err != nil {
-			t.Fatal(err)
+	for _, policy := range []proxy.Policy{proxy.Upstream137(), proxy.Reference()} {
+		for user, want := range map[string]int{workload.Node: 403, workload.ServiceAccountUser: 200} {
+			of := three(soak(20 * time.Second))
+			of.Requests = []Request{{After: 10 * time.Second, Server: "b", Request: workload.Request{Verb: "list", GVR: trust, User: user}}}
+			setup := only(t, policy)
+			setup.Version = recorded.Get
+			if got := run(t, setup, of, 1).History.Operations[0].Status; got != want {
+				t.Errorf("%s, %s: b answered %d, want %d", policy.Name, user, got, want)
+			}
 		}
-		if got := r.History.Operations[0].Status; got != c.want {
-			t.Errorf("%s, sidecar %t: b answered %d, want %d", c.user, c.sidecar, got, c.want)
-		}
-		s.Close()
 	}
 }
 

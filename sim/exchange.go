@@ -136,6 +136,8 @@ func (s *Simulator) deliver(x *exchange, took time.Duration) {
 	l := x.link
 	if !x.target.gate.Open() {
 		s.reached.note(ReachedPaused)
+	}
+	if !x.target.gate.Open() || s.tooSlow(l) {
 		s.watch(l)
 	}
 	x.life = x.target.incarnation

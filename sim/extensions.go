@@ -148,7 +148,7 @@ func (srv *server) see(now []definition) {
 	srv.learnLocal()
 }
 
-// extensionsOf returns the definitions in the form of the sidecar's sources (proxy/peers).
+// extensionsOf returns the definitions in the form of the sources in proxy/peers.
 func extensionsOf(now []definition) proxy.Extensions {
 	e := proxy.Extensions{Created: map[schema.GroupVersionResource]time.Time{}}
 	for _, d := range now {

@@ -137,7 +137,8 @@ type question struct {
 	fetches [2]fetch
 	// unroutable is true if no path leads to the address that the peer advertised. The address is
 	// not looked up again for the second document.
-	unroutable bool
+	unroutable  bool
+	unreachable bool // a connection was refused or broke
 }
 
 // fetch asks for one of the two documents.
@@ -172,6 +173,7 @@ func (f *fetch) progressed() {
 		f.q.hashes[f.root] = nothing
 		f.done("")
 	case x.err != nil:
+		f.q.unreachable = true
 		f.done("it could not be reached")
 	case x.ended && x.status != 200:
 		x.drop()
@@ -230,17 +232,21 @@ func (f *endedFetch) Happen() {
 // found lets the roster compare the fetched documents with the hash in the peer's lease.
 func (q *question) found() {
 	srv := q.b.srv
-	if srv.roster == nil || srv.gate != q.b.gate || !srv.policy.Fetching.WhenTold {
+	if srv.roster == nil || srv.gate != q.b.gate {
 		return
 	}
 	digest := q.hashes[0]
-	if digest != q.hashes[1] { // one is missing, or they are from different times
+	if !srv.policy.Fetching.WhenTold {
+		digest = ""
+	} else if digest != q.hashes[1] { // one is missing, or they are from different times
 		digest = ""
 		if q.hashes[0] != "" && q.hashes[1] != "" {
 			digest = q.hashes[0] + "/" + q.hashes[1]
 		}
 	}
-	srv.roster.Fetched(q.b.peers[q.peer].ID, digest, q.b.results[q.peer].Version)
+	if srv.roster.Fetched(q.b.peers[q.peer].ID, digest, q.b.results[q.peer].Version, !q.unreachable) {
+		srv.observe(srv.roster.Changes()...)
+	}
 }
 
 // asked is called when the fetches from one peer have ended, with or without success.

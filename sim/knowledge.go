@@ -11,7 +11,7 @@ import (
 type knowledge struct {
 	store    *proxy.Store
 	schedule *peers.Schedule
-	roster   *peers.Roster // of a sidecar, or for KnowledgePolicy.StaleAfter; without one (nil), leases are used as they are
+	roster   *peers.Roster // of the reference, or for KnowledgePolicy.StaleAfter; without one (nil), leases are used as they are
 
 	lease     lease      // its own, in etcd
 	leased    bool       // the server renews it
@@ -36,8 +36,8 @@ func (srv *server) begin() {
 		k.asked = append(k.asked, false)
 	}
 	srv.newHandler()
-	if stale := srv.policy.Knowledge.StaleAfter; srv.sidecar() || srv.on && stale > 0 {
-		k.roster = peers.NewRoster(peers.RosterConfig{Self: srv.id, StaleAfter: stale, Direct: srv.direct()})
+	if stale := srv.policy.Knowledge.StaleAfter; srv.reference() || srv.on && stale > 0 {
+		k.roster = peers.NewRoster(peers.RosterConfig{Self: srv.id, StaleAfter: stale, Leaving: srv.policy.Knowledge.Leaving})
 	}
 }
 
@@ -100,7 +100,7 @@ func (srv *server) told(about *server, now lease) {
 	srv.view[about.index] = now
 	var events []proxy.Event
 	switch {
-	case srv.sidecar():
+	case srv.reference():
 		events = srv.enrol(about, was, now)
 	case srv.roster != nil:
 		events = append(addressEvents(about, was, now), srv.enrol(about, was, now)...)
@@ -133,7 +133,7 @@ func identityEvents(events []proxy.Event, about *server, was, now lease) []proxy
 	return events
 }
 
-// observe tells the table and then the schedule, in the order of the sidecar's sources.
+// observe tells the table and then the schedule, in the order of the sources in proxy/peers.
 func (srv *server) observe(events ...proxy.Event) {
 	if len(events) == 0 || !srv.on {
 		return

@@ -10,12 +10,12 @@ import (
 )
 
 // Times of leases: of the identity and peer endpoint leases of kube-apiserver (kubernetes,
-// pkg/controlplane/apiserver), and of the sidecar's endpoint leases.
+// pkg/controlplane/apiserver), and of the endpoint leases of the reference.
 const (
 	endpointTTL   = 15 * time.Second
 	renewEvery    = 10 * time.Second
-	beatEvery     = 5 * time.Second  // how often the sidecar renews its endpoint lease
-	looksEvery    = time.Second      // how often the sidecar polls its server, and its publisher polls the sidecar
+	beatEvery     = 5 * time.Second  // how often the reference renews its endpoint lease
+	looksEvery    = time.Second      // how often the reference asks its own server, and its publisher asks the reference
 	watchStalls   = 20 * time.Second // without an event for this long, a server treats its lease watch as stalled (proxy/peers)
 	watchGap      = 12 * time.Second // after this long without an event, a server asks every peer again
 	identityLasts = time.Hour
@@ -72,7 +72,7 @@ func (srv *server) publish() {
 }
 
 // tellPeers updates the endpoint lease when the server's discovery has changed, if its policy does
-// so. It waits until the sidecar has polled the server, and the publisher the sidecar.
+// so. It waits until the proxy has asked its own server, and the publisher the proxy.
 func (srv *server) tellPeers() {
 	if !srv.on || !srv.policy.Fetching.WhenTold {
 		return
@@ -145,9 +145,9 @@ func (srv *server) silence() {
 }
 
 // lapsed is called when an endpoint lease has expired. The endpoint lease of a kube-apiserver
-// disappears. The sidecar's stays, but tells nobody an address any more.
+// disappears. That of the reference stays, but tells nobody an address any more.
 func (srv *server) lapsed() {
-	if srv.s.setup.Sidecar {
+	if srv.s.setup.Reference {
 		srv.lease.expired = true
 	} else {
 		srv.lease.endpoint = false
@@ -155,7 +155,7 @@ func (srv *server) lapsed() {
 	if srv.sighting != 0 {
 		srv.sight()
 	}
-	if !srv.s.setup.Sidecar {
+	if !srv.s.setup.Reference {
 		srv.s.announce(srv)
 	}
 }
@@ -172,7 +172,7 @@ func (s *Simulator) etcdChanged(srv *server) {
 		s.link(srv.index, s.etcdEnd()).countAffected()
 		srv.silence()
 		srv.noticeStall()
-		srv.seeking = !srv.sidecar()
+		srv.seeking = !srv.reference()
 	case !cut && srv.cutOff:
 		srv.cutOff = false
 		s.loop.After(s.latency()+time.Second*time.Duration(s.tape.Choose(tape.Delays, 3))/2, srv.gate, func() {

@@ -92,6 +92,23 @@ func (l *link) countAffected() {
 	}
 }
 
+// tooSlow reports whether a ping between servers is answered too late because of faults on the link.
+func (s *Simulator) tooSlow(l *link) bool {
+	if l.from >= len(s.servers) {
+		return false
+	}
+	var took time.Duration
+	for _, a := range l.on {
+		for _, d := range [...]fault.Direction{fault.Up, fault.Down} {
+			if a.Kind == fault.Latency && a.covers(d) {
+				took += a.Latency
+			}
+		}
+	}
+	_, answer := s.patience(l)
+	return took > answer
+}
+
 // delay returns how long bytes take over the link in a direction.
 func (s *Simulator) delay(l *link, d fault.Direction, bytes int) time.Duration {
 	took := s.latency()
@@ -122,13 +139,10 @@ func (s *Simulator) latency() time.Duration {
 	return latencies[s.tape.Choose(tape.Delays, len(latencies))]
 }
 
-// These are the times after which a silent connection between servers is closed: the silence before
-// the HTTP/2 ping, and the wait for the answer to the ping. The sources are client-go's transport
-// and this repository's sidecar.
-const (
-	upstreamSilence, upstreamAnswer = 30 * time.Second, 15 * time.Second
-	sidecarSilence, sidecarAnswer   = 5 * time.Second, 5 * time.Second
-)
+// These are the times after which a silent connection between servers is closed, if the policy names
+// none: the silence before the HTTP/2 ping, and the wait for the answer to the ping (client-go's
+// transport).
+const upstreamSilence, upstreamAnswer = 30 * time.Second, 15 * time.Second
 
 // errSilent is the error of a connection that was closed because it was silent.
 var errSilent = errors.New("http2: client connection lost")
@@ -163,8 +177,8 @@ func (s *Simulator) watch(l *link) {
 // patience returns the silence before the ping on a connection between servers, and the wait for
 // the answer.
 func (s *Simulator) patience(l *link) (silence, answer time.Duration) {
-	if s.servers[l.from].sidecar() {
-		return sidecarSilence, sidecarAnswer
+	if all := s.servers[l.from].policy.Routing.Silence; all > 0 {
+		return all / 2, all / 2
 	}
 	return upstreamSilence, upstreamAnswer
 }
@@ -196,7 +210,7 @@ func (s *Simulator) expire(l *link, a *active) {
 // answering reports whether the other end of a connection would answer a ping. Such an answer ends
 // the silence.
 func (s *Simulator) answering(l *link) bool {
-	if l.blocked() || !s.servers[l.to].gate.Open() {
+	if l.blocked() || !s.servers[l.to].gate.Open() || s.tooSlow(l) {
 		return false
 	}
 	l.heard = s.loop.Now()

@@ -5,7 +5,7 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// enrol passes the leases of a server on to the roster. Only a sidecar reads endpoint leases.
+// enrol passes the leases of a server on to the roster. Only the reference reads endpoint leases.
 func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 	at := srv.s.wall()
 	srv.catchUp(about)
@@ -15,7 +15,7 @@ func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 		srv.roster.IdentityGone(about.id, at)
 	}
 	switch {
-	case !srv.sidecar():
+	case !srv.reference():
 	case now.endpoint:
 		srv.hearEndpoint(about, now)
 	case was.endpoint:
@@ -39,7 +39,7 @@ func (srv *server) catchUp(but *server) {
 				was.renewed = about.lease.renewed
 				srv.hearIdentity(about, *was)
 			}
-			if srv.sidecar() && was.endpoint && about.lease.endpoint && was.published == about.lease.published {
+			if srv.reference() && was.endpoint && about.lease.endpoint && was.published == about.lease.published {
 				was.beaten = about.lease.beaten
 				srv.hearEndpoint(about, *was)
 			}

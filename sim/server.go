@@ -28,8 +28,7 @@ const (
 	stopping
 )
 
-// server is one apiserver with the proxy in front of it. Both start and end together, even if they
-// are two processes.
+// server is one apiserver with the proxy inside it.
 type server struct {
 	s       *Simulator
 	index   int
@@ -44,7 +43,6 @@ type server struct {
 	setup, next *scenario.Setup       // of its process, and of its next one
 	does        history.Configuration // the effective configuration of its process
 	sighting    int                   // index in history.Leases of the current record of its lease, counted from 1; 0 if it is not ready
-	refused     bool                  // it refused to start with its setup
 	incarnation int
 	since       vtime.Time // start of its present phase
 	readyAt     vtime.Time
@@ -84,7 +82,7 @@ func (srv *server) listening() bool {
 func (srv *server) start(release string, v *recorded.Version) {
 	s := srv.s
 	srv.release, srv.version = release, v
-	srv.setup, srv.next, srv.refused = srv.next, nil, false
+	srv.setup, srv.next = srv.next, nil
 	srv.block(true)
 	srv.incarnation++
 	srv.rerouted = srv.rerouted[:0]
@@ -92,15 +90,16 @@ func (srv *server) start(release string, v *recorded.Version) {
 	srv.gate = &vtime.Gate{}
 	srv.lifecycle(history.StateStarting, "")
 	srv.policy, srv.on = s.setup.Policy(release)
+	if srv.on && srv.setup.IsPlain() {
+		policy, err := PresetOf(release)
+		srv.policy, srv.on = policy, err == nil
+	}
 	srv.configure()
 	if srv.does.Emulates != srv.setup.Like() {
 		srv.version, _ = s.setup.Version(release) // no error: the version was loaded before, to check that it exists
 	}
 	srv.extended = extended{}
-	if !srv.applySetup() {
-		s.loop.After(bootsWithin, srv.gate, srv.refuse)
-		return
-	}
+	srv.applySetup()
 	srv.begin()
 	slower := startsSlower * time.Duration(s.tape.Choose(tape.Delays, 4))
 	s.loop.After(bootsWithin+slower, srv.gate, func() { srv.withEtcd(srv.boot) })
@@ -132,8 +131,8 @@ func (srv *server) boot() {
 	s.loop.After(readyWithin+slower, srv.gate, srv.awaitReady)
 }
 
-// awaitReady makes the server ready. With the reference proxy, this is when the sidecar knows its
-// peers and has published its endpoint lease. With upstream's proxy, this is when its informers
+// awaitReady makes the server ready. With the reference proxy, this is when it knows its peers and
+// has published its endpoint lease. With upstream's proxy, this is when its informers
 // have synced.
 func (srv *server) awaitReady() {
 	s := srv.s
@@ -177,45 +176,15 @@ func (srv *server) makeHandler() {
 		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
 		FromPeer:  func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
 		Authorize: proxy.Authorized, RequestInfo: workload.RequestInfo,
-		Now:       s.wall,
-		AfterFunc: srv.afterFunc,
-		Pick:      func(n int) int { return s.tape.Choose(tape.Picks, n) },
-		Splice:    splice,
-		Observer:  observer{srv},
+		Now:      s.wall,
+		Pick:     func(n int) int { return s.tape.Choose(tape.Picks, n) },
+		Splice:   splice,
+		Observer: observer{srv},
 	})
 	if err != nil {
 		panic(err) // this function makes a valid configuration
 	}
-	srv.proxy, srv.handler = h, s.setup.handler(srv, h)
-	if !srv.sidecar() {
-		srv.handler = authorizesNodes{srv, srv.handler}
-	}
-}
-
-// afterFunc is the clock of the server's proxy. The timer also wakes waiting tasks, because f may
-// end what a task waits for.
-func (srv *server) afterFunc(d time.Duration, f func()) (stop func() bool) {
-	t := &proxyTimer{srv: srv, do: f}
-	t.Set(&srv.s.loop, d, srv.gate, (*proxyRings)(t))
-	return t.Stop
-}
-
-// proxyTimer is a timer of a server's proxy.
-type proxyTimer struct {
-	vtime.Timer
-	srv *server
-	do  func()
-}
-
-type proxyRings proxyTimer
-
-func (t *proxyRings) Happen() {
-	t.do()
-	for _, x := range t.srv.incoming {
-		if len(x.children) > 0 {
-			x.wake()
-		}
-	}
+	srv.proxy, srv.handler = h, authorizesNodes{srv, s.setup.handler(srv, h)}
 }
 
 // user returns the user of a name. Users are shared, because handlers only read them.
@@ -256,8 +225,8 @@ func (srv *server) hangUp() {
 }
 
 // stop ends the process gracefully. If it is ready, it serves on for its delay. Then it accepts no
-// connections. A kube-apiserver removes its leases at once, beside the delay, and a sidecar
-// afterwards (RunPreShutdownHooks in preparedGenericAPIServer.RunWithContext, k8s.io/apiserver,
+// connections. A released kube-apiserver removes its leases at once, beside the delay, and the
+// reference afterwards (RunPreShutdownHooks in preparedGenericAPIServer.RunWithContext, k8s.io/apiserver,
 // pkg/server/genericapiserver.go).
 func (srv *server) stop() {
 	s := srv.s
@@ -270,13 +239,13 @@ func (srv *server) stop() {
 		srv.leave()
 	} else {
 		srv.drained += srv.setup.ShutdownDelay
-		if !srv.sidecar() {
+		if !srv.reference() {
 			srv.leave()
 		}
 		s.loop.At(srv.drained, srv.gate, func() {
 			srv.lifecycle(history.StateDrained, "")
 			s.load.stale = true
-			if srv.sidecar() {
+			if srv.reference() {
 				srv.leave()
 			}
 		})
@@ -287,11 +256,10 @@ func (srv *server) stop() {
 // endsEvery is how often a process that serves no longer checks whether its requests have ended.
 const endsEvery = 300 * time.Millisecond
 
-// end ends a process that serves no longer. A kube-apiserver first waits for its requests, with its
-// watches. A sidecar ends its streams itself.
+// end ends a process that serves no longer. It first waits for its requests, with its watches.
 func (srv *server) end() {
 	s := srv.s
-	if !srv.sidecar() && len(srv.incoming) > 0 && s.loop.Now() < srv.drained+scenario.DrainsWithin {
+	if len(srv.incoming) > 0 && s.loop.Now() < srv.drained+scenario.DrainsWithin {
 		s.loop.After(endsEvery, srv.gate, srv.end)
 		return
 	}
@@ -305,7 +273,7 @@ func (srv *server) end() {
 // streams reports whether the process lets watches go on. While it stops without a grace period, it
 // ends none.
 func (srv *server) streams() bool {
-	return srv.listening() || srv.phase == stopping && !srv.sidecar() && (srv.setup == nil || srv.setup.WatchTermination == 0)
+	return srv.listening() || srv.phase == stopping && (srv.setup == nil || srv.setup.WatchTermination == 0)
 }
 
 // goAway makes the client of a connection dial again, by chance, after an answer.

@@ -8,7 +8,6 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/proxy/peers"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -85,50 +84,16 @@ func (s *Simulator) serves(version string, setup *scenario.Setup) (*recorded.Ver
 	return s.setup.Version(emulated.String())
 }
 
-// applySetup applies the setup of a starting process to its policy. It reports whether the process
-// starts.
-func (srv *server) applySetup() bool {
-	setup := srv.setup
-	if setup == nil || !srv.on {
-		return true
+// applySetup applies the setup of a starting process to its policy. Without --peer-ca-file a
+// kube-apiserver has no proxy (CreateConfig in k8s.io/kubernetes, pkg/controlplane/apiserver).
+func (srv *server) applySetup() {
+	if setup := srv.setup; setup != nil && (setup.PeerCA == scenario.TrustMissing || setup.Flags == scenario.FlagsKubeadm) {
+		srv.on = false
 	}
-	if srv.sidecar() {
-		return !refusedBySidecar(setup) || setup.PeerCA != scenario.TrustMissing && setup.Advertise == "" && srv.s.setup.believes()
-	}
-	if setup.PeerCA == scenario.TrustMissing || setup.Flags == scenario.FlagsKubeadm {
-		srv.on = false // without --peer-ca-file upstream builds no proxy (CreateConfig in k8s.io/kubernetes, pkg/controlplane/apiserver)
-	}
-	return true
 }
 
-// sidecar reports whether the server's proxy is a sidecar process; see [Setup].
-func (srv *server) sidecar() bool { return srv.on && srv.s.setup.Sidecar }
-
-// refusedBySidecar reports whether a sidecar refuses to start with a setup (proxy/sidecar,
-// Options.Validate).
-func refusedBySidecar(s *scenario.Setup) bool {
-	switch {
-	case s.PeerCA == scenario.TrustMissing:
-	case s.Serving == scenario.CertificateExpired, s.Serving == scenario.CertificateOther:
-	case s.FrontProxy == scenario.CertificateExpired, s.FrontProxy == scenario.CertificateStranger:
-	case s.Advertise == scenario.AdvertiseIP, s.Advertise == scenario.AdvertisePort:
-	default:
-		return false
-	}
-	return true
-}
-
-// refuse ends a process that refuses its setup. Then the setup blocks no link.
-func (srv *server) refuse() {
-	srv.refused = true
-	srv.phase = down
-	srv.gate.Close()
-	srv.lifecycle(history.StateStopping, "it refuses its configuration: "+srv.setup.String())
-	srv.lifecycle(history.StateStopped, "")
-	srv.block(false)
-	srv.s.driver.steps.Refused(srv.name)
-	srv.s.driver.wake()
-}
+// reference reports whether the server's proxy is the reference; see [Setup].
+func (srv *server) reference() bool { return srv.on && srv.s.setup.Reference && !srv.setup.IsPlain() }
 
 // block sets the obstacles on the links from and to a server, which follow from its setup and those
 // of the others. If on is false, it removes them.
@@ -198,16 +163,4 @@ func (s *Simulator) unauthorized(x *exchange) bool {
 	}
 	x.back(headerBytes+len(body), part{status: http.StatusUnauthorized, header: header, said: len(body), ends: true})
 	return true
-}
-
-// direct returns the servers' addresses, if the setup gives them to the sidecar.
-func (srv *server) direct() []peers.StaticPeer {
-	if srv.setup == nil || !srv.setup.Direct || !srv.sidecar() || srv.policy.Fetching.Direct <= 0 {
-		return nil
-	}
-	var all []peers.StaticPeer
-	for _, s := range srv.s.servers {
-		all = append(all, peers.StaticPeer{ID: s.id, Address: s.address})
-	}
-	return all
 }

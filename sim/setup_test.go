@@ -26,27 +26,27 @@ func TestSetups(t *testing.T) {
 	}{
 		"trusts a stranger":                                              {"b", scenario.Setup{PeerCA: scenario.TrustStranger}, reference, 503, "b", false},
 		"trusts a foreign authority, upstream":                           {"b", scenario.Setup{PeerCA: scenario.TrustStranger}, upstream, 404, "b", false},
-		"trusts nobody":                                                  {"b", scenario.Setup{PeerCA: scenario.TrustMissing}, reference, 0, "", true},
+		"trusts nobody":                                                  {"b", scenario.Setup{PeerCA: scenario.TrustMissing}, reference, 404, "", false},
 		"trusts nobody, upstream":                                        {"b", scenario.Setup{PeerCA: scenario.TrustMissing}, upstream, 404, "", false},
-		"shows an expired certificate":                                   {"a", scenario.Setup{Serving: scenario.CertificateExpired}, reference, 404, "", true}, // then no server serves the resource
+		"shows an expired certificate":                                   {"a", scenario.Setup{Serving: scenario.CertificateExpired}, reference, 503, "b", false},
 		"shows an expired one, upstream":                                 {"a", scenario.Setup{Serving: scenario.CertificateExpired}, upstream, 404, "b", false},
 		"shows a certificate of a foreign authority":                     {"a", scenario.Setup{Serving: scenario.CertificateStranger}, reference, 503, "b", false},
 		"shows a new certificate":                                        {"a", scenario.Setup{Serving: scenario.CertificateRotated}, reference, 200, "", false},
 		"has a front-proxy name that is not allowed":                     {"b", scenario.Setup{FrontProxy: scenario.CertificateOther}, reference, 503, "b", false},
 		"has a front-proxy name that is not allowed, upstream":           {"b", scenario.Setup{FrontProxy: scenario.CertificateOther}, upstream, 404, "b", false},
-		"shows a certificate for another name":                           {"a", scenario.Setup{Serving: scenario.CertificateOther}, reference, 404, "", true},
+		"shows a certificate for another name":                           {"a", scenario.Setup{Serving: scenario.CertificateOther}, reference, 503, "b", false},
 		"shows one for another, upstream":                                {"a", scenario.Setup{Serving: scenario.CertificateOther}, upstream, 404, "b", false},
-		"has a front-proxy certificate of a foreign authority":           {"b", scenario.Setup{FrontProxy: scenario.CertificateStranger}, reference, 0, "", true},
+		"has a front-proxy certificate of a foreign authority":           {"b", scenario.Setup{FrontProxy: scenario.CertificateStranger}, reference, 503, "b", false},
 		"has a front-proxy certificate of a foreign authority, upstream": {"b", scenario.Setup{FrontProxy: scenario.CertificateStranger}, upstream, 404, "b", false},
-		"has an expired front-proxy certificate":                         {"b", scenario.Setup{FrontProxy: scenario.CertificateExpired}, reference, 0, "", true},
+		"has an expired front-proxy certificate":                         {"b", scenario.Setup{FrontProxy: scenario.CertificateExpired}, reference, 503, "b", false},
 		"has an expired front-proxy certificate, upstream":               {"b", scenario.Setup{FrontProxy: scenario.CertificateExpired}, upstream, 404, "b", false},
 		"leads nowhere":                                                  {"a", scenario.Setup{Advertise: scenario.AdvertiseWrong}, reference, 503, "b", false},
 		"leads nowhere, upstream":                                        {"a", scenario.Setup{Advertise: scenario.AdvertiseWrong}, upstream, 404, "b", false},
 		"advertises an unroutable address":                               {"a", scenario.Setup{Advertise: scenario.AdvertiseHost}, reference, 503, "b", false},
 		"falls back":                                                     {"a", scenario.Setup{Advertise: scenario.AdvertiseNothing}, reference, 200, "", false},
-		"advertises half an address":                                     {"a", scenario.Setup{Advertise: scenario.AdvertisePort}, reference, 404, "", true},
+		"advertises half an address":                                     {"a", scenario.Setup{Advertise: scenario.AdvertisePort}, reference, 200, "", false},
 		"advertises half an address, upstream":                           {"a", scenario.Setup{Advertise: scenario.AdvertisePort}, upstream, 200, "", false},
-		"has kubeadm's flags":                                            {"b", scenario.Setup{Flags: scenario.FlagsKubeadm}, reference, 200, "", false},
+		"has kubeadm's flags":                                            {"b", scenario.Setup{Flags: scenario.FlagsKubeadm}, reference, 404, "", false},
 		"has kubeadm's flags, upstream":                                  {"b", scenario.Setup{Flags: scenario.FlagsKubeadm}, upstream, 404, "", false},
 		"is switched off":                                                {"b", scenario.Setup{Proxy: scenario.Off}, reference, 404, "", false},
 		"has a peer whose proxy is off":                                  {"a", scenario.Setup{Proxy: scenario.Off}, reference, 503, "b", false},
@@ -220,7 +220,7 @@ func TestARoundThatDialsNowhereTakesLong(t *testing.T) {
 // The endpoint lease of a killed process expires, also if the next process has its proxy switched
 // off and renews none. If the next process has its proxy, it writes the lease again.
 func TestTheLeaseOfAKilledProcessExpires(t *testing.T) {
-	for name, policy := range map[string]proxy.Policy{"sidecar": proxy.Reference(), "built in": proxy.Upstream137()} {
+	for name, policy := range map[string]proxy.Policy{"reference": proxy.Reference(), "built in": proxy.Upstream137()} {
 		for _, off := range []bool{true, false} {
 			again := scenario.Step{Action: scenario.Start, Server: "b"}
 			if off {

@@ -27,12 +27,11 @@ type Setup struct {
 	// Policy returns the policy of the proxy of a server of that version. It returns false if the
 	// feature is off. Required.
 	Policy func(version string) (proxy.Policy, bool)
-	// Sidecar says where the proxies run. True: each is a sidecar of its kube-apiserver
-	// (proxy/sidecar). The sidecar publishes an endpoint lease, joins leases in a [peers.Roster],
-	// closes silent connections after 10 s, and refuses a configuration that cannot work. False:
-	// each is part of its kube-apiserver, which writes its own address to etcd and reads the
-	// addresses of its peers there.
-	Sidecar bool
+	// Reference says how the proxies find each other. True: as in proxy/apiserver. The server
+	// publishes an endpoint lease, joins leases in a [peers.Roster], closes silent connections after
+	// 10 s, and withdraws its leases after its shutdown delay. False: as released kube-apiservers do,
+	// which write their addresses to etcd and read those of their peers there.
+	Reference bool
 	// Version returns the resources of a version. Required. It should return the same pointer for
 	// the same name.
 	Version func(name string) (*recorded.Version, error)

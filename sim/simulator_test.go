@@ -29,8 +29,8 @@ func only(t testing.TB, policy proxy.Policy) Setup {
 		t.Fatal(err)
 	}
 	return Setup{
-		Policy:  func(string) (proxy.Policy, bool) { return policy, true },
-		Sidecar: policy.Name == proxy.Reference().Name,
+		Policy:    func(string) (proxy.Policy, bool) { return policy, true },
+		Reference: policy.Name == proxy.Reference().Name,
 		Version: func(name string) (*recorded.Version, error) {
 			v, err := recorded.Get(name)
 			if err != nil {

@@ -28,7 +28,7 @@ func registerRun(flags *pflag.FlagSet, s *run.Spec) {
 		"what the servers run on: local (real processes), kind (the nodes of a kind cluster), "+
 			"sim (virtual time) or, for 'skewproof run', existing (servers that run already, which are only read)")
 	flags.StringVar(&s.Subject, "subject", "", "whose Mixed Version Proxy is tested: builtin (the kube-apiserver's own), "+
-		"reference (a sidecar, 'skewproof proxy', in front of each kube-apiserver), none (switched off, the negative control) or, in sim only, "+
+		"reference (this project's, inside the kube-apiservers, which are built for it), none (switched off, the negative control) or, in sim only, "+
 		"alpha (the design of 1.28 in every server). On existing: builtin or external, and without it what the servers' metrics say")
 	show(flags, "subject", scenario.SubjectBuiltin)
 	flags.BoolVar(&s.Strict, "strict", false, "let invariants beyond the KEP count as well")

@@ -23,7 +23,7 @@ func addGroups(root *cobra.Command) {
 		{"search", "Search:", []*cobra.Command{newExplore(), newExhaust(), newReplay(), newAblate()}},
 		{"results", "Results:", []*cobra.Command{newJudge(), newReports(), newDiff(), newFinding(), newExplain()}},
 		{"upgrade", "Before an upgrade:", []*cobra.Command{newPlan()}},
-		{setUp, "Set-up:", []*cobra.Command{newDoctor(), newBinaries(), newProxy(), newKindClean(), newVersion()}},
+		{setUp, "Set-up:", []*cobra.Command{newDoctor(), newBinaries(), newKindClean(), newVersion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {

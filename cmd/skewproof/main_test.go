@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/skewproof/skewproof/internal/binaries"
-	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/suite"
 )
@@ -70,30 +68,18 @@ func TestDryRunShowsWhatIsSetUp(t *testing.T) {
 	}
 }
 
-func TestDryRunShowsTheSidecars(t *testing.T) {
-	out, err := call(t, "run", "quiet", "--dry-run", "--subject", "reference")
+func TestDryRunShowsTheReference(t *testing.T) {
+	out, err := call(t, "run", "reference-rollout", "--dry-run", "--subject", "reference")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"kube-apiserver c, v1.36.3, on host c", "skewproof proxy c, v1.36.3, on host c", "--upstream=https://127.0.0.1:6444", "--secure-port=6444",
-		"--feature-gates=UnknownVersionInteroperabilityProxy=false",
+		"\nkube-apiserver c, v1.36.3, its proxy that of its release, on host c", "\nkube-apiserver-reference c, v1.36.3, on host c",
+		"--mixed-version-proxy-policy=reference",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the dry run does not show %q", want)
 		}
-	}
-}
-
-// One package writes the arguments of a sidecar, and this program parses them. The two must agree.
-func TestTheSidecarKnowsEveryFlagThatItIsGiven(t *testing.T) {
-	args := local.ProxyArguments(local.Place{Real: netip.MustParseAddrPort("198.18.0.6:6443"), Own: netip.MustParseAddrPort("198.18.0.6:6444")}, local.Files{})
-	command, rest, err := newRoot().Find(args)
-	if err != nil || command.Name() != "proxy" {
-		t.Fatalf("the command is %v, error %v; want proxy", command, err)
-	}
-	if err := command.ParseFlags(rest); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -117,7 +117,7 @@ func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error
 
 // printScenario prints the plan of the file as a scenario.
 func (f *replayFlags) printScenario(r *search.Repro, out io.Writer) error {
-	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: local.MaxServers, Lenient: f.lenient, Preset: run.PresetOf})
+	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: local.MaxServers, Lenient: f.lenient, Preset: sim.PresetOf})
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
@@ -230,7 +230,7 @@ func (f *replayFlags) realPlan(r *search.Repro) (*replay.Plan, error) {
 	if f.backend == scenario.BackendKind {
 		room = kind.MaxServers
 	}
-	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: room, Lenient: f.lenient, Preset: run.PresetOf})
+	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: room, Lenient: f.lenient, Preset: sim.PresetOf})
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,6 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
-
-	"github.com/skewproof/skewproof/internal/libraries"
 )
 
 // firstEtcdModule is the first version whose server is a module under its import path.
@@ -62,10 +60,8 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 	if ref.Component == Etcd && semver.Compare(string(ref.Version), firstEtcdModule) < 0 {
 		return got, fmt.Errorf("etcd can be built from modules since %s only", firstEtcdModule)
 	}
-	if programs[ref.Component].library {
-		if _, err := libraries.Source(string(ref.Component), string(ref.Version)); err != nil {
-			return got, err
-		}
+	if _, err := source(ref); err != nil {
+		return got, err
 	}
 	if programs[ref.Component].npm {
 		return s.buildNode(ctx, ref, work, p)
@@ -91,8 +87,12 @@ func (s *Store) build(ctx context.Context, ref Ref, work workspace, p progress) 
 	defer s.getModules(ctx, path, dir, work, ref)()
 	began := time.Now()
 	done := p.during(fmt.Sprintf("building it from the module %s@%s", ref.Component.module(), ref.Version), s.Estimate(ref), nil)
-	_, err = tool.run(ctx, append(programs[ref.Component].command(), "-trimpath", "-buildvcs=false", "-tags", programs[ref.Component].tags,
-		noDWARF, "-ldflags", linkerFlags(ref, commit), "-o", work.binary(), pkg)...)
+	tags, flags := programs[ref.Component].tags, linkerFlags(ref, commit)
+	if s.Planted != "" && ref.Component == KubeAPIServerReference {
+		tags, flags = "planted", flags+" -X github.com/skewproof/skewproof/proxy/apiserver.planted="+s.Planted
+	}
+	_, err = tool.run(ctx, append(programs[ref.Component].command(), "-trimpath", "-buildvcs=false", "-tags", tags,
+		noDWARF, "-ldflags", flags, "-o", work.binary(), pkg)...)
 	took := time.Since(began)
 	done()
 	if err != nil {

@@ -48,7 +48,7 @@ func readEntry(dir string, ref Ref) (Binary, error) {
 	if b.Component != ref.Component || b.Version != string(ref.Version) || b.Platform != platform() {
 		return Binary{}, fmt.Errorf("%s is about %s %s for %s", originFile, b.Component, b.Version, b.Platform)
 	}
-	if b.Source != sourceHash(ref) {
+	if b.Source != SourceHash(ref) {
 		return Binary{}, fmt.Errorf("%s was built from another source than this skewproof has", b.Path)
 	}
 	sum, _, err := hashFile(b.Path)
@@ -104,7 +104,7 @@ func writeEntry(dir string, ref Ref, work workspace, got Binary) (Binary, error)
 	entry := entryDir(dir, ref)
 	b := Binary{
 		Component: ref.Component, Version: string(ref.Version), Platform: platform(), Path: filepath.Join(entry, work.name),
-		Origin: got.Origin, How: got.How, SHA256: sum, Size: size, Seconds: got.Seconds, Source: sourceHash(ref),
+		Origin: got.Origin, How: got.How, SHA256: sum, Size: size, Seconds: got.Seconds, Source: SourceHash(ref),
 		Fetched: time.Now().UTC().Truncate(time.Second),
 	}
 	text, err := json.MarshalIndent(b, "", "  ")

@@ -29,8 +29,8 @@ func source(ref Ref) ([]libraries.File, error) {
 	return nil, nil
 }
 
-// sourceHash returns the hash of skewproof's own files, or "" if there are none.
-func sourceHash(ref Ref) string {
+// SourceHash returns the hash of skewproof's own files, or "" if there are none.
+func SourceHash(ref Ref) string {
 	files, err := source(ref)
 	if err != nil || len(files) == 0 || programs[ref.Component].project == etcd {
 		return ""
@@ -93,10 +93,10 @@ func referenceSource(v Version) ([]libraries.File, error) {
 		return nil
 	})
 	if err == nil && len(since) < 2 {
-		err = fmt.Errorf("there is no reference proxy for %s: it is for %s and later", v, oldestReference)
+		err = fmt.Errorf("there is no reference proxy for %s: it is for %s and later", v, OldestReference)
 	}
 	return files, err
 }
 
-// oldestReference is the oldest version that can be built with the reference proxy.
-const oldestReference = "v1.30"
+// OldestReference is the oldest minor version that can be built with the reference proxy.
+const OldestReference = "v1.30"

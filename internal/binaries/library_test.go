@@ -33,7 +33,7 @@ func TestAProgramThatChangedIsBuiltAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := strings.Replace(string(text), sourceHash(Ref{ClientGo, Version(version)}), strings.Repeat("0", 64), 1)
+	other := strings.Replace(string(text), SourceHash(Ref{ClientGo, Version(version)}), strings.Repeat("0", 64), 1)
 	if other == string(text) {
 		t.Fatalf("the record has no hash of the source: %s", text)
 	}
@@ -48,10 +48,14 @@ func TestAProgramThatChangedIsBuiltAgain(t *testing.T) {
 	}
 }
 
-func TestLibrariesOfOtherVersionsAreRefused(t *testing.T) {
-	s := newStore(t, "")
-	_, err := s.Get(t.Context(), ClientGo, "v0.1.0")
-	if err == nil || !strings.Contains(err.Error(), "skewproof has a program for client-go of v0.") {
-		t.Errorf("got %v", err)
+func TestProgramsOfOtherVersionsAreRefused(t *testing.T) {
+	for ref, want := range map[Ref]string{
+		{ClientGo, "v0.1.0"}:                 "skewproof has a program for client-go of v0.",
+		{KubeAPIServerReference, "v1.29.15"}: "there is no reference proxy for v1.29.15: it is for v1.30 and later",
+	} {
+		_, err := newStore(t, "").Get(t.Context(), ref.Component, string(ref.Version))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", ref, err)
+		}
 	}
 }

@@ -70,6 +70,9 @@ type Store struct {
 	// Go is the go command for builds. "" means the one in PATH. It gets the user's environment
 	// (GOPROXY, GOSUMDB, GOTOOLCHAIN, …), except for variables that would change the result.
 	Go string
+	// Planted is the name of a defect that is built into servers with the reference proxy
+	// (proxy/apiserver, planted.go), for tests. A Store with it needs a Dir of its own.
+	Planted string
 
 	mu     sync.Mutex // serializes Progress
 	limits limits

@@ -67,7 +67,7 @@ func (c *simulatedCluster) CarryOut(_ context.Context, p *run.Plan, dir run.Dir)
 		return run.ScheduleResult{}, err
 	}
 	s := sim.New(sim.Setup{Version: recorded.Get, Policy: func(version string) (proxy.Policy, bool) {
-		policy, err := run.PresetOf(version)
+		policy, err := sim.PresetOf(version)
 		return policy, err == nil
 	}})
 	defer s.Close()
@@ -166,7 +166,7 @@ func TestNewViolationsAreConfirmed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := replay.NewPlan(r, replay.Options{File: f.File, MaxServers: 63, Preset: run.PresetOf})
+		p, err := replay.NewPlan(r, replay.Options{File: f.File, MaxServers: 63, Preset: sim.PresetOf})
 		if err != nil || p.Subject != scenario.SubjectBuiltin || len(p.Steps) != len(r.Case.Steps) {
 			t.Errorf("the plan of its file: %+v, %v", p, err)
 		}

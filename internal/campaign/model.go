@@ -6,7 +6,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim"
@@ -31,7 +30,7 @@ func policyOf(subject, version string) (policy proxy.Policy, on bool, err error)
 	case scenario.SubjectReference:
 		return proxy.Reference(), true, nil
 	}
-	policy, err = run.PresetOf(version)
+	policy, err = sim.PresetOf(version)
 	return policy, err == nil, err
 }
 
@@ -49,7 +48,7 @@ func (c *Campaign) model(f *newFinding) (knows bool, why string) {
 		}
 	}
 	s := sim.New(sim.Setup{
-		Version: recorded.Get, Sidecar: c.Spec.Subject == scenario.SubjectReference,
+		Version: recorded.Get, Reference: c.Spec.Subject == scenario.SubjectReference,
 		Policy: func(version string) (proxy.Policy, bool) {
 			policy, on, _ := policyOf(c.Spec.Subject, version) // the error was checked above
 			return policy, on

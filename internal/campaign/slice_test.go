@@ -9,7 +9,6 @@ import (
 	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
@@ -67,7 +66,7 @@ func simulate(t *testing.T, parts ...part) (h *history.History, began []history.
 		}
 	}
 	s := sim.New(sim.Setup{Version: recorded.Get, Policy: func(version string) (proxy.Policy, bool) {
-		policy, err := run.PresetOf(version)
+		policy, err := sim.PresetOf(version)
 		return policy, err == nil
 	}})
 	defer s.Close()

@@ -575,3 +575,12 @@ func (a *alarms) dependents(ctx context.Context) {
 		}
 	}
 }
+
+// await waits while the load runs.
+func await(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+	}
+}

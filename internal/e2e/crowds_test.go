@@ -22,11 +22,11 @@ func TestCrowds(t *testing.T) {
 		t.Run("defect "+defect, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			var output bytes.Buffer
-			crowds := command(t, &output, "run", "crowds", "--subject", "reference", "--out", dir)
+			words := []string{"run", "crowds", "--subject", "reference", "--out", dir}
 			if defect != "" {
-				crowds.Path = withDefect(t, defect)
+				words = append(words, withDefect(t, defect)...)
 			}
-			code := exitCode(t, crowds.Run())
+			code := exitCode(t, command(t, &output, words...).Run())
 			report, err := reports.Read(filepath.Join(dir, "report.json"))
 			if err != nil {
 				t.Fatalf("exit code %d: %v\n%s", code, err, &output)

@@ -19,6 +19,9 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
+// onlyNewer is what only the newer of two servers serves.
+const onlyNewer = "/apis/resource.k8s.io/v1/devicetaintrules"
+
 // A user starts a cluster to try things, acts on it, and ends it from another shell. The cluster is
 // started so that it ignores SIGINT, as shells start their background jobs.
 func TestHeldCluster(t *testing.T) {

@@ -23,7 +23,7 @@ const kindQPS = "100"
 // needsKind skips a test on a machine that cannot have a kind cluster, and says what is missing.
 func needsKind(t *testing.T) {
 	t.Helper()
-	if _, err := kind.Check(t.Context(), []string{newPair.from, newPair.to}, 3, ""); err != nil {
+	if _, err := kind.Check(t.Context(), []string{newPair.from, newPair.to}, 3); err != nil {
 		t.Skip(err)
 	}
 }

@@ -23,7 +23,7 @@ import (
 // through uses the pods through one server, at the address that clients use. This is the sidecar if
 // the server has one.
 func (w *kindPods) through(t *testing.T, server string) {
-	config, err := w.cluster.FrontDoor(server)
+	config, err := w.cluster.Direct(server)
 	must(t, err)
 	clients, err := kubernetes.NewForConfig(config)
 	must(t, err)

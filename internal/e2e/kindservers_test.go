@@ -121,7 +121,7 @@ func TestServersOnKind(t *testing.T) {
 // startKind starts two nodes of the older version.
 func startKind(ctx context.Context, t *testing.T) (*kind.Cluster, *lives) {
 	t.Helper()
-	found, err := kind.Check(ctx, []string{"v1.36.3", "v1.37.1"}, 2, "")
+	found, err := kind.Check(ctx, []string{"v1.36.3", "v1.37.1"}, 2)
 	must(t, err)
 	name, err := kind.NewName()
 	must(t, err)

@@ -104,10 +104,7 @@ func upgradeOnKind(t *testing.T, subject string, prepare func(*visited) (visit f
 	}
 	must(t, os.Chmod(files.Nodes, 0o755)) // root in the nodes, who may be another user here, must be able to read it
 	config := kind.Config{Subject: subject, Files: files, Status: t.Logf}
-	if subject == scenario.SubjectReference {
-		config.Proxy = staticSkewproof(t)
-	}
-	found, err := kind.Check(ctx, plan.Versions(), len(plan.Servers), config.Proxy)
+	found, err := kind.Check(ctx, plan.Versions(), len(plan.Servers))
 	must(t, err)
 	config.Image = found.Image
 	config.Name, err = kind.NewName()

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,18 +12,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/reports"
 )
 
 // plantedSeeds is how many schedules may look for a planted defect. 0 skips the test.
-var plantedSeeds = flag.Int("planted", 0, "look for each defect that is planted in a real sidecar with up to so many real schedules (an hour or so)")
+var plantedSeeds = flag.Int("planted", 0, "look for each defect that is planted in real servers with up to so many real schedules (an hour or so)")
 
 // plantedPage is what the last run of the test came to.
 const plantedPage = "../../docs/planted.md"
 
-// A campaign on real servers finds each defect that is planted in a real sidecar. The test writes
+// A campaign on real servers finds each defect that is planted in the reference. The test writes
 // after how many schedules. Rows of defects that -run leaves out stay as they are.
-func TestPlantedDefectsInARealSidecar(t *testing.T) {
+func TestPlantedDefectsInRealServers(t *testing.T) {
 	if *plantedSeeds == 0 {
 		t.Skip("takes an hour: 'make planted' runs it")
 	}
@@ -33,13 +33,11 @@ func TestPlantedDefectsInARealSidecar(t *testing.T) {
 	most := uint64(0) // schedules for any of the defects
 	for _, name := range plantedNames(t) {
 		t.Run(name, func(t *testing.T) {
-			program := withDefect(t, name)
 			dir := filepath.Join(t.TempDir(), "campaign")
 			var output bytes.Buffer
-			explore := command(t, &output, "explore", "--backend", "local", "--subject", "reference", "--seeds", strconv.Itoa(*plantedSeeds), "--until-new",
-				"--strict", "--repeats", "0", "--out", dir)
-			explore.Path = program
-			code := exitCode(t, explore.Run())
+			words := []string{"explore", "--backend", "local", "--subject", "reference", "--seeds", strconv.Itoa(*plantedSeeds), "--until-new",
+				"--strict", "--repeats", "0", "--out", dir}
+			code := exitCode(t, command(t, &output, append(words, withDefect(t, name)...)...).Run())
 			c, err := reports.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
 			if err != nil {
 				t.Fatalf("exit code %d: %v\n%s", code, err, &output)
@@ -72,15 +70,19 @@ func TestPlantedDefectsInARealSidecar(t *testing.T) {
 	}
 }
 
-// withDefect builds the command with a defect in its sidecar.
-func withDefect(t *testing.T, name string) (program string) {
+// withDefect builds servers with a defect in their proxy. It returns the flags of a run that uses
+// them.
+func withDefect(t *testing.T, name string) (flags []string) {
 	t.Helper()
-	program = filepath.Join(t.TempDir(), "skewproof")
-	build := exec.Command("go", "build", "-tags", "planted", "-ldflags", "-X github.com/skewproof/skewproof/proxy/sidecar.planted="+name, "-o", program, "../../cmd/skewproof")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build a sidecar with a defect: %v\n%s", err, out)
+	store := binaries.Store{Dir: t.TempDir(), Planted: name, Progress: os.Stderr}
+	for _, version := range []string{newPair.from, newPair.to} {
+		b, err := store.Get(t.Context(), binaries.KubeAPIServerReference, version)
+		if err != nil {
+			t.Fatalf("build a server with a defect: %v", err)
+		}
+		flags = append(flags, "--binary", string(binaries.KubeAPIServerReference)+"@"+version+"="+b.Path)
 	}
-	return program
+	return flags
 }
 
 // notLookedFor is the result of a defect that no run of the test has looked for yet.
@@ -112,13 +114,13 @@ func plantedRows(t *testing.T) map[string]string {
 	return rows
 }
 
-const plantedHead = `# Defects that are planted in a real sidecar
+const plantedHead = `# Defects that are planted in real servers
 
 <!-- Written by 'make planted'. -->
 
 A search that finds nothing proves something only if it would find a defect. So ` + "`make planted`" + `
 builds the reference with one defect at a time (tag ` + "`planted`" + `,
-[proxy/sidecar/planted.go](../proxy/sidecar/planted.go)). Then
+[proxy/apiserver/planted.go](../proxy/apiserver/planted.go)). Then
 ` + "`skewproof explore --backend local --subject reference --strict --until-new`" + ` searches for this
 defect, from the first seed on.
 
@@ -135,7 +137,7 @@ defect, as many as the slowest search needed. It fails if they violate an invari
 // plantedNames reads the names of the defects from the source, which this build does not contain.
 func plantedNames(t *testing.T) (names []string) {
 	t.Helper()
-	source, err := os.ReadFile("../../proxy/sidecar/planted.go")
+	source, err := os.ReadFile("../../proxy/apiserver/planted.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,18 +3,14 @@ package e2e
 import (
 	"bufio"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/skewproof/skewproof/internal/workload"
 )
 
 // vanished checks that a reset of the client's connection ends the client's command, even if no
@@ -46,7 +42,7 @@ func (s *streams) vanished(t *testing.T) {
 	eventually(t, "the processes of the streams have ended in the pod", time.Minute, func() bool { return s.kubelet.running.Load() == running })
 }
 
-// idleFor is longer than every deadline of a sidecar for the bytes of bodies and answers.
+// idleFor is longer than the server's --request-timeout.
 const idleFor = 100 * time.Second
 
 // stayIdle opens streams on which nothing is sent. It returns a function that waits until they have
@@ -90,125 +86,5 @@ func (s *streams) stayIdle(t *testing.T) func(*testing.T) {
 				t.Errorf("%s: the stream ended with %v", one.p.name, err)
 			}
 		}
-	}
-}
-
-// open opens a stream of each kind. It returns the number of streams, and a channel on which they
-// report their end.
-func (s *streams) open(t *testing.T) (n int, ends chan error) {
-	t.Helper()
-	ends = make(chan error, 100)
-	for _, p := range streamProtocols {
-		in, typed := io.Pipe()
-		said, shown := io.Pipe()
-		go func() {
-			err := s.exec(t.Context(), p, stdio{Stdin: in, Stdout: shown}, "cat")
-			_ = shown.CloseWithError(io.EOF)
-			_ = in.Close()
-			if p.name == "SPDY" && err == nil {
-				// The client treats the end of the connection as the end of the command, whichever
-				// server it asks (client-go, watchErrorStream).
-				err = io.EOF
-			}
-			ends <- err
-		}()
-		go func() { _, _ = io.Copy(typed, endless{}) }() // in the middle of the stream
-		_, err := io.ReadFull(said, make([]byte, 1<<20))
-		must(t, err)
-		go func() { _, _ = io.Copy(io.Discard, said) }()
-
-		local, stop := s.forward(t, p, t.Context())
-		conn, err := net.Dial("tcp", local)
-		must(t, err)
-		_, err = io.ReadFull(conn, make([]byte, len("echo:")))
-		must(t, err)
-		go func() {
-			_, err := io.Copy(io.Discard, conn)
-			_ = conn.Close()
-			ends <- errors.Join(err, io.EOF) // an orderly end counts too
-			_ = stop()
-		}()
-		n += 2
-	}
-	lines, err := s.client.CoreV1().Pods(workload.Namespace).GetLogs(streamsPod, &corev1.PodLogOptions{Follow: true}).Stream(t.Context())
-	must(t, err)
-	s.kubelet.logs.write(t, "a line")
-	go func() {
-		_, err := io.Copy(io.Discard, lines)
-		_ = lines.Close()
-		ends <- errors.Join(err, io.EOF)
-	}()
-	return n + 1, ends
-}
-
-// endless is text that never ends.
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = 'x'
-	}
-	return len(p), nil
-}
-
-// allEnd waits until the streams have ended. Each must end with an error if a client can know of
-// one, because a stream that was cut off must not look like a successful command.
-func (s *streams) allEnd(t *testing.T, n int, ends chan error) {
-	t.Helper()
-	limit := time.After(time.Minute)
-	for i := range n {
-		select {
-		case err := <-ends:
-			if err == nil {
-				t.Error("a stream that was cut has ended without an error")
-			}
-		case <-limit:
-			t.Fatalf("%d of %d streams have ended", i, n)
-		}
-	}
-	eventually(t, "the processes of the streams have ended in the pod", time.Minute, func() bool { return s.kubelet.running.Load() == 0 })
-}
-
-func (s *streams) drained(t *testing.T, before usages) {
-	n, ends := s.open(t)
-	s.stop(t)
-	s.allEnd(t, n, ends)
-	s.start(t)
-	s.echo(t, streamProtocols[0], []byte("again"))
-	s.nothingLeft(t, before)
-}
-
-func (s *streams) peersDrained(t *testing.T) {
-	own, err := s.asProcess().read(t.Context(), usageMetrics...)
-	must(t, err)
-	n, ends := s.open(t)
-	for _, peer := range sidecarsOfRun(t) {
-		peer.signal(t, syscall.SIGTERM)
-	}
-	s.allEnd(t, n, ends)
-	s.asProcess().settlesLike(t, own)
-}
-
-// usages are the measures of sidecars, by name.
-type usages map[string]map[string]float64
-
-// census measures the sidecar and the sidecars of its peers.
-func (s *streams) census(t *testing.T) usages {
-	t.Helper()
-	all := usages{}
-	for _, one := range append(sidecarsOfRun(t), s.asProcess()) {
-		var err error
-		all[one.name], err = one.read(t.Context(), usageMetrics...)
-		must(t, err)
-	}
-	return all
-}
-
-// nothingLeft checks that no stream left anything behind. The number of streams so far is much
-// larger than the number of connections that are kept.
-func (s *streams) nothingLeft(t *testing.T, before usages) {
-	t.Helper()
-	for _, one := range append(sidecarsOfRun(t), s.asProcess()) {
-		one.settlesLike(t, before[one.name])
 	}
 }

@@ -5,10 +5,9 @@ type Proxy string
 
 // The proxies of a server.
 const (
-	ProxyUnknown Proxy = ""        // the writer cannot tell
-	ProxyOff     Proxy = "off"     // the feature gate is off, and there is no sidecar
-	ProxyOwn     Proxy = "own"     // the feature gate of the kube-apiserver is on
-	ProxySidecar Proxy = "sidecar" // a sidecar stands in front of the kube-apiserver
+	ProxyUnknown Proxy = ""    // the writer cannot tell
+	ProxyOff     Proxy = "off" // the feature gate is off
+	ProxyOwn     Proxy = "own" // the feature gate is on
 )
 
 // Configuration is the content of the flags of one server process, as data. The behaviour of the

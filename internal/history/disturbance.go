@@ -58,7 +58,8 @@ const (
 	FaultMisconfiguration = "misconfiguration"
 	// FaultBreakDiscovery makes the peers' fetches of a server's discovery fail.
 	FaultBreakDiscovery = "break-discovery"
-	// FaultProxyOff means that a step has switched off the Mixed Version Proxy of Server.
+	// FaultProxyOff means that a step has switched off the Mixed Version Proxy of Server, or has put
+	// that of its release in its place.
 	FaultProxyOff = "proxy-off"
 )
 

@@ -107,8 +107,6 @@ type Server struct {
 	Version string   `json:"version"`
 	Address string   `json:"address,omitempty"` // advertised host:port
 	Args    []string `json:"args,omitempty"`
-	// ProxyArgs are the arguments of the server's sidecar; empty if it has none.
-	ProxyArgs []string `json:"proxyArgs,omitempty"`
 }
 
 // Pressure is the minimum load on the subject for which a verdict counts. Each field counts one

@@ -139,7 +139,7 @@ func (s *slicer) lifecycle(h *History) {
 		s.before[server.Name]--
 		s.now[server.Name] = was.Incarnation
 		if server.Version != was.Version {
-			server.Version, server.Args, server.ProxyArgs = was.Version, nil, nil // those of its first start
+			server.Version, server.Args = was.Version, nil // those of its first start
 		}
 		if r := ready[server.Name]; r.Incarnation == was.Incarnation {
 			was.Version, was.Emulates, was.Reports = r.Version, r.Emulates, r.Reports

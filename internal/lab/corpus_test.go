@@ -289,7 +289,7 @@ func simulate(t testing.TB, s scenario.Scenario, subject string) *history.Histor
 	t.Helper()
 	plan := s.Plan(scenario.Parameters{Servers: max(3, s.MinServers), From: run.DefaultFrom, To: run.DefaultTo, Bounds: history.DefaultBounds})
 	simulator := sim.New(sim.Setup{
-		Version: recorded.Get, Sidecar: subject == scenario.SubjectReference,
+		Version: recorded.Get, Reference: subject == scenario.SubjectReference,
 		Policy: func(version string) (proxy.Policy, bool) {
 			switch subject {
 			case scenario.SubjectNone:
@@ -297,7 +297,7 @@ func simulate(t testing.TB, s scenario.Scenario, subject string) *history.Histor
 			case scenario.SubjectReference:
 				return proxy.Reference(), true
 			}
-			policy, err := run.PresetOf(version)
+			policy, err := sim.PresetOf(version)
 			return policy, err == nil
 		},
 	})

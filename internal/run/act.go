@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -81,7 +82,7 @@ func (d Dir) binaryFor(ctx context.Context, version string, c Console) (string, 
 	if err != nil {
 		return "", err
 	}
-	got, err := (&binaries.Store{Overrides: own, Progress: c.Progress}).Get(ctx, binaries.KubeAPIServer, release.Of(version))
+	got, err := (&binaries.Store{Overrides: own, Progress: c.Progress}).Get(ctx, binaries.Component(local.Program(m.Run.Subject, nil)), release.Of(version))
 	return got.Path, BinaryError(err)
 }
 

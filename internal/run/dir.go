@@ -42,6 +42,8 @@ type manifest struct {
 	Run        history.Run       `json:"run"`
 	Plan       scenario.Plan     `json:"plan"`
 	APIServers map[string]string `json:"apiservers"` // version → path
+	// Plain maps versions to kube-apiservers for servers with a plain setup.
+	Plain map[string]string `json:"plain,omitempty"`
 	// Controllers maps versions of kube-controller-manager to paths.
 	Controllers map[string]string `json:"controllers,omitempty"`
 	// Tests maps versions of e2e.test to paths.

@@ -56,9 +56,6 @@ func (b *kindBackend) describe(p *Plan, run *history.Run) {
 		for _, a := range arguments {
 			s.Args = append(s.Args, "--"+a.Name+"="+a.Value)
 		}
-		if p.Spec.Subject == scenario.SubjectReference {
-			s.ProxyArgs = kind.ProxyArguments()
-		}
 	}
 	if b.config.Name != "" {
 		for i, place := range kind.Places(b.config.Name, run.Servers) {
@@ -73,9 +70,6 @@ func (p *Plan) kubeadm() *kind.Configuration {
 		Name: kind.Prefix + "…", Image: kind.ImageName(p.Schedule.Versions()), Subject: p.Spec.Subject, Files: "OUT/kind",
 		Names: []string{"GATEWAY"},
 		Own:   p.Spec.own(),
-	}
-	if p.Spec.Subject == scenario.SubjectReference {
-		configuration.Proxy = "SKEWPROOF"
 	}
 	for _, s := range p.Schedule.Servers {
 		configuration.Nodes = append(configuration.Nodes, kind.Node{Version: s.Version, Setup: s.Setup})
@@ -94,12 +88,7 @@ func (*kindBackend) dryRun(p *Plan, out io.Writer) error {
 
 func (b *kindBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	b.config.Subject = p.Spec.Subject
-	if p.Spec.Subject == scenario.SubjectReference {
-		if b.config.Proxy, err = os.Executable(); err != nil { // the sidecars also run this program
-			return err
-		}
-	}
-	found, err := kind.Check(ctx, p.Schedule.Versions(), len(p.Schedule.Servers), b.config.Proxy)
+	found, err := kind.Check(ctx, p.Schedule.Versions(), len(p.Schedule.Servers))
 	if err != nil {
 		return err
 	}

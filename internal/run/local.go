@@ -23,11 +23,11 @@ type localBackend struct{}
 
 func (localBackend) check(p *Plan) error {
 	for _, version := range p.Schedule.Versions() { // not every version has every subject
-		if _, err := local.Components(version, p.Spec.Subject, local.Place{}, local.Files{}); err != nil {
+		if _, err := local.APIServerArguments(version, p.Spec.Subject, local.Place{}, local.Files{}); err != nil {
 			return err
 		}
 	}
-	places := local.Places(p.Spec.Subject, p.servers())
+	places := local.Places(p.servers())
 	err := p.checkOwn(func(i int, s scenario.Server) ([]string, error) {
 		place := places[i]
 		place.Setup = s.Setup
@@ -37,18 +37,11 @@ func (localBackend) check(p *Plan) error {
 }
 
 func (localBackend) describe(p *Plan, run *history.Run) {
-	for i, place := range local.Places(run.Subject, run.Servers) {
+	for i, place := range local.Places(run.Servers) {
 		s := &run.Servers[i]
 		place.Setup, place.Flags = p.Schedule.Servers[i].Setup, p.Spec.own()
 		s.ID, s.Address = place.ID, place.Advertised.String()
-		components, _ := local.Components(s.Version, run.Subject, place, local.Files{Keys: "keys", Data: "etcd", Logs: "logs"}) // see check
-		for _, c := range components {
-			if c.Program == local.ProgramProxy {
-				s.ProxyArgs = c.Args
-			} else {
-				s.Args = c.Args
-			}
-		}
+		s.Args, _ = local.APIServerArguments(s.Version, run.Subject, place, local.Files{Keys: "keys", Data: "etcd", Logs: "logs"}) // see check
 	}
 }
 
@@ -56,10 +49,10 @@ func (localBackend) dryRun(p *Plan, out io.Writer) error {
 	run := p.describe()
 	files := local.Files{Keys: "KEYS", Data: "DATA", Logs: "LOGS"}
 	fmt.Fprintf(out, "\netcd\n  %s\n", strings.Join(local.EtcdArguments(files), "\n  "))
-	for i, place := range local.Places(run.Subject, run.Servers) {
+	for i, place := range local.Places(run.Servers) {
 		for _, s := range starts(p.Schedule, p.Schedule.Servers[i]) {
 			place.Setup, place.Flags = s.Setup, p.Spec.own()
-			components, err := local.Components(s.Version, run.Subject, place, files)
+			args, err := local.APIServerArguments(s.Version, run.Subject, place, files)
 			if err != nil {
 				return wrong(err)
 			}
@@ -67,10 +60,8 @@ func (localBackend) dryRun(p *Plan, out io.Writer) error {
 			if s.Setup != nil {
 				how += ", " + s.Setup.String()
 			}
-			for _, c := range components {
-				fmt.Fprintf(out, "\n%s %s, %s, on host %s (%s)\n  %s\n",
-					c.Program, place.Name, how, place.Name, place.Subnet, strings.Join(c.Args, "\n  "))
-			}
+			fmt.Fprintf(out, "\n%s %s, %s, on host %s (%s)\n  %s\n",
+				local.Program(run.Subject, s.Setup), place.Name, how, place.Name, place.Subnet, strings.Join(args, "\n  "))
 		}
 	}
 	if versions := p.Schedule.ControllerVersions(); len(versions) > 0 {

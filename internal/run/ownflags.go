@@ -38,7 +38,7 @@ func (p *Plan) checkOwn(given func(i int, s scenario.Server) ([]string, error)) 
 			if err != nil {
 				return err
 			}
-			_, isOwn := own[apiserverOf(s.Version)]
+			_, isOwn := own[p.Spec.server(s.Version)]
 			all = append(all, local.Start{Server: s.Name, Version: s.Version, Setup: s.Setup, Own: isOwn && p.Spec.Backend == scenario.BackendLocal, Args: args})
 		}
 	}
@@ -75,7 +75,7 @@ func (p *Plan) askOwn(ctx context.Context, out io.Writer) error {
 	}
 	own := p.Spec.own()
 	for _, version := range p.Schedule.Versions() {
-		path, ok := programs[apiserverOf(version)]
+		path, ok := programs[p.Spec.server(version)]
 		if !ok || len(own.Flags) == 0 {
 			continue
 		}
@@ -95,7 +95,7 @@ func (p *Plan) askOwn(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// apiserverOf names the kube-apiserver of a version of a plan.
-func apiserverOf(version string) binaries.Ref {
-	return binaries.Ref{Component: binaries.KubeAPIServer, Version: binaries.Version(release.Of(version))}
+// server names the kube-apiserver of a version of a plan.
+func (s Spec) server(version string) binaries.Ref {
+	return binaries.Ref{Component: binaries.Component(local.Program(s.Subject, nil)), Version: binaries.Version(release.Of(version))}
 }

@@ -38,13 +38,13 @@ func TestOwnFlagsOfAPlan(t *testing.T) {
 		{"emulated-upgrade", kind, "emulated-version=1.36", "emulating 1.36"},
 		{"kubeadm-defaults", local, "feature-gates=AllBeta=false", "with the flags of kubeadm"},
 		{"kubeadm-defaults", kind, "feature-gates=AllBeta=false", "with the flags of kubeadm"},
-		{"sidecar-rollout", local, "endpoint-reconciler-type=lease", "the Service kubernetes"},
+		{"reference-rollout", local, "mixed-version-proxy-policy=upstream-1.37", ""},
 	} {
 		s := Spec{Scenario: c.scenario, Backend: c.backend, APIServerFlags: strings.Split(c.flag, ",")}
 		if c.scenario == "old" {
 			s.Scenario, s.From, s.To = "quiet", "v1.35.4", "v1.36.3"
 		}
-		if c.scenario == "sidecar-rollout" {
+		if c.scenario == "reference-rollout" {
 			s.Subject = scenario.SubjectReference
 		}
 		_, err := s.Plan()

@@ -12,6 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/sim"
 )
 
 // twoServers is a kubeconfig of two servers. Neither of them runs.
@@ -289,12 +290,12 @@ func TestPresetsOfVersions(t *testing.T) {
 	for version, want := range map[string]string{
 		"v1.30.14": "alpha-1.28", "v1.34.4": "upstream-1.34", "v1.35.0": "upstream-1.35", "v1.36.3": "upstream-1.36", "v1.37.1": "upstream-1.37",
 	} {
-		if p, err := PresetOf(version); err != nil || p.Name != want {
+		if p, err := sim.PresetOf(version); err != nil || p.Name != want {
 			t.Errorf("%s: %s, error %v; want %s", version, p.Name, err, want)
 		}
 	}
 	for _, version := range []string{"v1.27.0", "v1.33.0", "v1.99.0"} {
-		if p, err := PresetOf(version); err == nil {
+		if p, err := sim.PresetOf(version); err == nil {
 			t.Errorf("%s behaves like %s, which was not recorded", version, p.Name)
 		}
 	}

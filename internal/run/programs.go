@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -21,6 +22,7 @@ import (
 // programs are the binaries of a run on the backend local, with their origin.
 type programs struct {
 	apiservers  map[string]string // version → path
+	references  map[string]string // version of kube-apiserver-reference → path
 	controllers map[string]string // version of kube-controller-manager → path
 	tests       map[string]string // version of e2e.test → path
 	etcd        string
@@ -30,13 +32,36 @@ type programs struct {
 
 // needed are the versions of programs that one or several runs need.
 type needed struct {
-	apiservers, controllers, tests []string
-	etcd                           string
+	apiservers, references, controllers, tests []string
+	etcd                                       string
+}
+
+// neededServers returns the need of kube-apiservers for a subject. plain says whether some servers
+// have a plain setup.
+func neededServers(subject string, versions []string, plain bool) (n needed) {
+	if subject == scenario.SubjectReference {
+		n.references = versions
+		if !plain {
+			return n
+		}
+	}
+	n.apiservers = versions
+	return n
+}
+
+// servers returns the kube-apiservers of a subject, and those of servers with a plain setup.
+func (p programs) servers(subject string) (servers, plain map[string]string) {
+	if subject == scenario.SubjectReference {
+		return p.references, p.apiservers
+	}
+	return p.apiservers, nil
 }
 
 // needs returns the programs that a run of the plan needs.
 func (p *Plan) needs() needed {
-	return needed{p.Schedule.Versions(), p.Schedule.ControllerVersions(), p.Schedule.TestVersions(), p.Spec.Etcd}
+	n := neededServers(p.Spec.Subject, p.Schedule.Versions(), p.Schedule.AnySetup((*scenario.Setup).IsPlain))
+	n.controllers, n.tests, n.etcd = p.Schedule.ControllerVersions(), p.Schedule.TestVersions(), p.Spec.Etcd
+	return n
 }
 
 // get gets the binaries of a run: from the user, the cache, a download or a build.
@@ -46,7 +71,7 @@ func (s Spec) get(ctx context.Context, n needed, progress io.Writer) (programs, 
 		return programs{}, err
 	}
 	store := &binaries.Store{Overrides: own, Progress: progress, Next: n.refs()}
-	got := programs{apiservers: map[string]string{}, controllers: map[string]string{}, tests: map[string]string{}}
+	got := programs{apiservers: map[string]string{}, references: map[string]string{}, controllers: map[string]string{}, tests: map[string]string{}}
 	get := func(c binaries.Component, version string) (string, error) {
 		path, identity, from, err := program(ctx, store, c, version)
 		if err != nil {
@@ -63,8 +88,8 @@ func (s Spec) get(ctx context.Context, n needed, progress io.Writer) (programs, 
 		versions  []string
 		paths     map[string]string
 	}{
-		{binaries.KubeAPIServer, n.apiservers, got.apiservers}, {binaries.KubeControllerManager, n.controllers, got.controllers},
-		{binaries.E2ETest, n.tests, got.tests},
+		{binaries.KubeAPIServer, n.apiservers, got.apiservers}, {binaries.KubeAPIServerReference, n.references, got.references},
+		{binaries.KubeControllerManager, n.controllers, got.controllers}, {binaries.E2ETest, n.tests, got.tests},
 	} {
 		for _, v := range of.versions {
 			if of.paths[v], err = get(of.component, release.Of(v)); err != nil {
@@ -87,6 +112,7 @@ func (n needed) refs() (all []binaries.Ref) {
 		}
 	}
 	add(binaries.KubeAPIServer, n.apiservers...)
+	add(binaries.KubeAPIServerReference, n.references...)
 	add(binaries.KubeControllerManager, n.controllers...)
 	add(binaries.E2ETest, n.tests...)
 	add(binaries.Etcd, n.etcd)
@@ -100,7 +126,10 @@ func (n needed) and(other needed) needed {
 		slices.Sort(all)
 		return slices.Compact(all)
 	}
-	return needed{both(n.apiservers, other.apiservers), both(n.controllers, other.controllers), both(n.tests, other.tests), other.etcd}
+	return needed{
+		both(n.apiservers, other.apiservers), both(n.references, other.references), both(n.controllers, other.controllers),
+		both(n.tests, other.tests), other.etcd,
+	}
 }
 
 // program gets one binary, and returns its identity and its origin.
@@ -153,7 +182,7 @@ func Fetch(ctx context.Context, plans []*Plan, progress io.Writer) ([]history.Bi
 			maps.Copy(all.Binaries, p.Spec.Binaries)
 		}
 	}
-	if len(n.apiservers) == 0 {
+	if len(n.apiservers)+len(n.references) == 0 {
 		return nil, nil
 	}
 	got, err := all.get(ctx, n, progress)
@@ -181,11 +210,12 @@ func OverridesOf(own binaries.Overrides) (binaries.Overrides, error) {
 
 // Used returns the binaries that a run on the backend local uses.
 func (s Spec) Used() (all []binaries.Ref) {
+	server := binaries.Component(local.Program(s.Subject, nil))
 	for _, b := range []struct {
 		component binaries.Component
 		version   string
 	}{
-		{binaries.KubeAPIServer, release.Of(cmp.Or(s.From, DefaultFrom))}, {binaries.KubeAPIServer, release.Of(cmp.Or(s.To, DefaultTo))},
+		{server, release.Of(cmp.Or(s.From, DefaultFrom))}, {server, release.Of(cmp.Or(s.To, DefaultTo))},
 		{binaries.Etcd, cmp.Or(s.Etcd, binaries.DefaultEtcd)},
 	} {
 		if ref, err := binaries.NewRef(b.component, b.version); err == nil && !slices.Contains(all, ref) {

@@ -99,8 +99,9 @@ func (j *job) begin(got programs, environment ...string) error {
 }
 
 func (j *job) manifest(got programs) manifest {
+	servers, plain := got.servers(j.Spec.Subject)
 	return manifest{
-		Run: j.Run, Plan: j.Schedule, APIServers: got.apiservers, Controllers: got.controllers, Tests: got.tests, Etcd: got.etcd,
+		Run: j.Run, Plan: j.Schedule, APIServers: servers, Plain: plain, Controllers: got.controllers, Tests: got.tests, Etcd: got.etcd,
 		Keep:   j.Spec.Keep,
 		NoLoad: j.Spec.NoLoad, At: j.Spec.At, Want: j.want,
 	}

@@ -39,7 +39,7 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 		return err
 	}
 	hosts := map[string]string{}
-	for _, p := range local.Places(m.Run.Subject, m.Run.Servers) {
+	for _, p := range local.Places(m.Run.Servers) {
 		hosts[p.Name] = p.Advertised.Addr().String()
 	}
 	if err := sandbox.Setup(sandbox.Config{Scratch: dir.scratch(), Hosts: hosts}); err != nil {
@@ -49,7 +49,7 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	if m.Run.Own != nil {
 		own = *m.Run.Own
 	}
-	self, err := os.Executable() // the sidecars also run this program
+	self, err := os.Executable() // the extension apiserver is this program too
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	var steps step.Executor
 	made, err := record(run, dir, m, engine.Options{Status: status, Steps: &steps}, func(recorder *history.Recorder) (*local.Cluster, error) {
 		return local.New(local.Config{
-			Subject: m.Run.Subject, Servers: m.Run.Servers, Own: own, APIServers: m.APIServers, Controllers: m.Controllers, Tests: m.Tests,
-			Etcd: m.Etcd, Proxy: self,
+			Subject: m.Run.Subject, Servers: m.Run.Servers, Own: own, APIServers: m.APIServers, Plain: m.Plain, Controllers: m.Controllers, Tests: m.Tests,
+			Etcd: m.Etcd, Self: self,
 			Files: dir.files(), AsKubeadm: m.Want != nil, Recorder: recorder, Status: status,
 			Failed: func(part string, why error) { abandon(recordLoss(recorder, part, why)) },
 		})
@@ -81,7 +81,7 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 		status("%v", err)
 	}
 	h := held{steps: &steps, status: status, provide: func(version, binary string) error {
-		if _, err := local.Components(version, m.Run.Subject, local.Place{}, local.Files{}); err != nil { // not every version has every subject
+		if _, err := local.APIServerArguments(version, m.Run.Subject, local.Place{}, local.Files{}); err != nil { // not every version has every subject
 			return err
 		}
 		return made.Provide(version, binary)

@@ -53,7 +53,8 @@ func (s SessionSpec) Prepare(ctx context.Context, progress io.Writer) (*Sessions
 		return nil, err
 	}
 	all := Spec{Binaries: s.Binaries}
-	n := needed{apiservers: s.Versions, etcd: s.Etcd}
+	n := neededServers(s.Subject, s.Versions, false)
+	n.etcd = s.Etcd
 	if s.Controllers != "" {
 		n.controllers = []string{s.Controllers}
 	}
@@ -129,7 +130,8 @@ func (s *Sessions) Open(ctx context.Context, out string) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write to output directory: %w; choose another with --out", err)
 	}
-	m := sessionManifest{Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, APIServers: s.got.apiservers, Etcd: s.got.etcd,
+	servers, _ := s.got.servers(s.spec.Subject)
+	m := sessionManifest{Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, APIServers: servers, Etcd: s.got.etcd,
 		Controllers: s.got.controllers}
 	for _, server := range s.spec.first() {
 		m.Run.Servers = append(m.Run.Servers, history.Server{Name: server.Name, Version: server.Version})

@@ -71,14 +71,14 @@ func (d Dir) openSession(ctx context.Context, c Console) (s *sessioned, end func
 	}
 	hosts := map[string]string{}
 	var servers []scenario.Server
-	for i, p := range local.Places(m.Run.Subject, m.Run.Servers) {
+	for i, p := range local.Places(m.Run.Servers) {
 		hosts[p.Name] = p.Advertised.Addr().String()
 		servers = append(servers, scenario.Server{Name: p.Name, Version: m.Run.Servers[i].Version})
 	}
 	if err := sandbox.Setup(sandbox.Config{Scratch: d.scratch(), Hosts: hosts}); err != nil {
 		return nil, nil, err
 	}
-	self, err := os.Executable() // the sidecars also run this program
+	self, err := os.Executable() // the extension apiserver is this program too
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +91,7 @@ func (d Dir) openSession(ctx context.Context, c Console) (s *sessioned, end func
 	m.Run.StartedAt = time.Now()
 	collector := history.NewCollector(m.Run, nil)
 	made, err := local.New(local.Config{
-		Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Controllers: m.Controllers, Etcd: m.Etcd, Proxy: self,
+		Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Controllers: m.Controllers, Etcd: m.Etcd, Self: self,
 		Files: d.files(), Recorder: collector.Recorder, Status: status,
 		Failed: func(part string, why error) { abandon(recordLoss(collector.Recorder, part, why)) },
 	})

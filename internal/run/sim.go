@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
-
-	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
@@ -96,8 +93,8 @@ func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) e
 // and its end says that the run was stopped.
 func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
 	simulator := sim.New(sim.Setup{
-		Version: recorded.Get,
-		Sidecar: j.Spec.Subject == scenario.SubjectReference,
+		Version:   recorded.Get,
+		Reference: j.Spec.Subject == scenario.SubjectReference,
 		Policy: func(version string) (proxy.Policy, bool) {
 			policy, on, _ := simulatedPolicy(j.Spec.Subject, version) // check has already checked this error
 			return policy, on
@@ -120,22 +117,6 @@ func simulatedPolicy(subject, version string) (policy proxy.Policy, on bool, err
 	case SubjectAlpha:
 		return proxy.Alpha128(), true, nil
 	}
-	policy, err = PresetOf(version)
+	policy, err = sim.PresetOf(version)
 	return policy, err == nil, err
-}
-
-// PresetOf returns the preset that behaves like the kube-apiserver of a version. The preset is
-// named after the minor version. Up to 1.32 it is the alpha design.
-func PresetOf(version string) (proxy.Policy, error) {
-	minor := semver.MajorMinor(version)
-	if semver.Compare(minor, "v1.28") >= 0 && semver.Compare(minor, "v1.33") < 0 {
-		return proxy.Alpha128(), nil
-	}
-	for _, p := range proxy.Presets() {
-		if p.Name == "upstream-"+strings.TrimPrefix(minor, "v") {
-			return p, nil
-		}
-	}
-	return proxy.Policy{}, fmt.Errorf("subject %s: no policy behaves like the proxy of kube-apiserver %s; docs/policies.md lists those there are",
-		scenario.SubjectBuiltin, version)
 }

@@ -62,7 +62,7 @@ func (l Limits) AllowsSubject(subject string) bool {
 const (
 	SubjectNone      = "none"      // no proxy: that of the kube-apiserver is switched off
 	SubjectBuiltin   = "builtin"   // the kube-apiserver's own
-	SubjectReference = "reference" // this project's, as a sidecar of each kube-apiserver, whose own proxy is switched off
+	SubjectReference = "reference" // this project's, inside a kube-apiserver in place of its own
 )
 
 // Subjects lists all subjects.

@@ -28,7 +28,7 @@ func (s *Setup) ObstacleTo(to *Setup) Obstacle {
 	switch {
 	case s != nil && s.Proxy == Off:
 		return NoObstacle // it has no proxy, so it asks no server
-	case to != nil && to.Proxy == Off && (s == nil || !s.Direct):
+	case to != nil && to.Proxy == Off:
 		return Unadvertised
 	case to != nil && to.Advertise == AdvertiseWrong:
 		return WrongAddress
@@ -91,7 +91,7 @@ func (s *Setup) Wrong() (kind, what string) {
 	switch {
 	case s == nil:
 		return "", ""
-	case s.Proxy == Off:
+	case s.Proxy == Off, s.Plain: // what the proxy of a release does wrong is not about the reference
 		return history.FaultProxyOff, s.String()
 	case s.PeerCA == TrustMissing, s.HostnameOf != "":
 		return history.FaultMisconfiguration, s.String()

@@ -29,9 +29,8 @@ type Setup struct {
 	Flags Flags `json:"flags,omitempty"`
 	// HostnameOf names a server with the same host name. Upstream gives both the same identity.
 	HostnameOf string `json:"hostnameOf,omitempty"`
-	// Direct makes the sidecar of this server find the servers without a sidecar, and send them
-	// requests directly. The proxy of a kube-apiserver cannot do this.
-	Direct bool `json:"direct,omitempty"`
+	// Plain runs the kube-apiserver of the release, with its own proxy, in place of the reference.
+	Plain bool `json:"plain,omitempty"`
 	// EmulatedVersion is the minor version, such as "1.36", of --emulated-version; empty: its own.
 	EmulatedVersion string `json:"emulatedVersion,omitempty"`
 	// FeatureGates are gates in addition to those that the run sets, such as "A=false,B=false".
@@ -40,8 +39,8 @@ type Setup struct {
 	// connection (--goaway-chance, with [GoawayChance]).
 	Goaway Switch `json:"goaway,omitempty"`
 	// ShutdownDelay is how long a server that is stopped continues to serve, while its /readyz fails
-	// (--shutdown-delay-duration). A kube-apiserver removes its leases before that, a sidecar after
-	// it. Zero: not at all.
+	// (--shutdown-delay-duration). A released kube-apiserver removes its leases before that, the
+	// reference after it. Zero: not at all.
 	ShutdownDelay time.Duration `json:"shutdownDelay,omitempty"`
 	// WatchTermination is how long a server that no longer serves takes to end its watches
 	// (--shutdown-watch-termination-grace-period). Zero: it ends no watch. Then its process lives
@@ -58,6 +57,9 @@ const GoawayChance = "0.02"
 // http.Server.Shutdown (preparedGenericAPIServer.RunWithContext in k8s.io/apiserver,
 // pkg/server/genericapiserver.go).
 const DrainsWithin = time.Minute
+
+// IsPlain reports whether the setup, which may be nil, is [Setup.Plain].
+func (s *Setup) IsPlain() bool { return s != nil && s.Plain }
 
 // Drain is by how much the setup, which may be nil, prolongs the graceful end of a server.
 func (s *Setup) Drain() time.Duration {
@@ -122,17 +124,20 @@ const (
 )
 
 // Setups reports whether the plan has a setup, which not every backend supports.
-func (plan *Plan) Setups() bool {
-	return slices.ContainsFunc(plan.Servers, func(s Server) bool { return s.Setup != nil }) ||
-		slices.ContainsFunc(plan.Steps, func(s Step) bool { return s.Setup != nil })
+func (plan *Plan) Setups() bool { return plan.AnySetup(func(s *Setup) bool { return s != nil }) }
+
+// AnySetup reports whether is holds for the setup, which may be nil, of any server or step.
+func (plan *Plan) AnySetup(is func(*Setup) bool) bool {
+	return slices.ContainsFunc(plan.Servers, func(s Server) bool { return is(s.Setup) }) ||
+		slices.ContainsFunc(plan.Steps, func(s Step) bool { return is(s.Setup) })
 }
 
 // Flags are the flags of a server's proxy. The zero value is the flags that its documentation
 // requires.
 type Flags string
 
-// FlagsKubeadm are only the flags that kubeadm sets, which have none about peers. A sidecar has its
-// own flags. Source: getAPIServerCommand in
+// FlagsKubeadm are only the flags that kubeadm sets, which have none about peers. Source:
+// getAPIServerCommand in
 // k8s.io/kubernetes/cmd/kubeadm/app/phases/controlplane/manifests.go.
 const FlagsKubeadm Flags = "kubeadm"
 
@@ -142,8 +147,8 @@ func (s *Setup) String() string {
 		return ""
 	}
 	var words []string
-	if s.Direct {
-		words = append(words, "its sidecar looking for servers without one")
+	if s.Plain {
+		words = append(words, "its proxy that of its release")
 	}
 	for _, part := range []struct{ value, words string }{
 		{string(s.Proxy), "its proxy switched " + string(s.Proxy)},

@@ -245,7 +245,7 @@ func (c *Clients) plans() (all []*run.Plan, err error) {
 	}
 	// A custom plan names its own versions. So the defaults come from the plan of a scenario.
 	common := c.Spec
-	common.Scenario, common.Subject = "quiet", scenario.SubjectReference
+	common.Scenario, common.Subject = "quiet", scenario.SubjectBuiltin
 	filled, err := common.Plan()
 	if err != nil {
 		return nil, err
@@ -261,6 +261,7 @@ func (c *Clients) plans() (all []*run.Plan, err error) {
 	for _, subject := range []string{scenario.SubjectNone, scenario.SubjectBuiltin, scenario.SubjectReference} {
 		spec := filled.Spec
 		spec.Scenario, spec.Subject, spec.Servers, spec.Keep, spec.NoLoad, spec.At = "", subject, len(plan.Servers), true, true, new(1)
+		spec.Binaries = filled.Spec.Binaries.Of(spec.Used())
 		spec.Own = &run.Own{
 			Name: "clients", Happens: "Clients ask an older server of a control plane of two versions.", Plan: *plan, Command: []string{"clients"},
 		}

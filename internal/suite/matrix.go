@@ -182,11 +182,16 @@ func (m *Matrix) cells(pairs []reports.VersionPair) (cells []*cell, err error) {
 func (m *Matrix) checkBinaries(pairs []reports.VersionPair) error {
 	var used []binaries.Ref
 	for _, pair := range pairs {
-		used = append(used, run.Spec{From: pair.From, To: pair.To}.Used()...)
+		for _, subject := range m.Subjects {
+			used = append(used, run.Spec{Subject: subject, From: pair.From, To: pair.To}.Used()...)
+		}
 	}
 	for ref, path := range m.Spec.Binaries {
 		if !slices.Contains(used, ref) {
 			return run.Usagef("--binary %s@%s=%s: no pair of versions has it; name one with --pairs", ref.Component, ref.Version, path)
+		}
+		if err := m.Spec.Binaries.Check(ref); err != nil {
+			return run.Usagef("--binary: %w", err)
 		}
 	}
 	return nil

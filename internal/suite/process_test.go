@@ -336,7 +336,7 @@ func TestPreparingGetsEverythingThatRunsNeed(t *testing.T) {
 	}
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	plan, err := run.Spec{Scenario: "quiet", From: "v1.36.3", To: "v1.37.1+without.batch.v1", Subject: "reference"}.Plan()
+	plan, err := run.Spec{Scenario: "quiet", From: "v1.36.3", To: "v1.37.1+without.batch.v1", Subject: "builtin"}.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/gates"
-	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/sim"
 )
 
 // peerCA is the authority that has signed the serving certificates of kubeadm.
@@ -103,7 +103,7 @@ func designOf(version string) design {
 // presetOf returns the policy that behaves like a version. For a version that is newer than all
 // that are known, it returns the newest policy and an error.
 func presetOf(version string) (proxy.Policy, error) {
-	policy, err := run.PresetOf(version)
+	policy, err := sim.PresetOf(version)
 	if err != nil && semver.Compare(version, "v1.34") > 0 {
 		all := proxy.Presets()
 		policy = all[len(all)-2] // the last one is the reference

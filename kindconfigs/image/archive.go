@@ -29,8 +29,6 @@ type imageConfig struct {
 	Config       struct {
 		Env        []string
 		Entrypoint []string
-		User       string            `json:",omitempty"`
-		Labels     map[string]string `json:",omitempty"`
 	} `json:"config"`
 	RootFS struct {
 		Type    string   `json:"type"`
@@ -41,12 +39,6 @@ type imageConfig struct {
 // writeArchive writes an image of one static executable to a file, in the format of 'docker save'
 // (moby's image/spec/v1.2.md, manifest.json), which 'ctr images import' reads.
 func writeArchive(to, tag, program, name string) error {
-	return writeImage(to, []string{tag}, program, name, imageConfig{Architecture: runtime.GOARCH}, nil)
-}
-
-// writeImage is writeArchive with several tags, with further files in the image, and with what
-// config already has: at least the architecture.
-func writeImage(to string, tags []string, program, name string, config imageConfig, more []file) error {
 	var packed bytes.Buffer
 	// The fastest level: it halves what every node copies, at a fifth of the time of the best one.
 	zipped, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
@@ -54,12 +46,12 @@ func writeImage(to string, tags []string, program, name string, config imageConf
 		return err
 	}
 	diff := sha256.New()
-	err = writeLayer(io.MultiWriter(zipped, diff), append(more, file{name: programDir + "/" + name, mode: 0o755, from: program}))
+	err = writeLayer(io.MultiWriter(zipped, diff), []file{{name: programDir + "/" + name, mode: 0o755, from: program}})
 	if err := errors.Join(err, zipped.Close()); err != nil {
 		return err
 	}
 
-	config.OS = "linux"
+	config := imageConfig{Architecture: runtime.GOARCH, OS: "linux"}
 	config.Config.Env = []string{"PATH=/" + programDir}
 	config.Config.Entrypoint = []string{"/" + programDir + "/" + name}
 	config.RootFS.Type = "layers"
@@ -74,7 +66,7 @@ func writeImage(to string, tags []string, program, name string, config imageConf
 		Config   string
 		RepoTags []string
 		Layers   []string
-	}{{configName, tags, []string{"layer.tar.gz"}}})
+	}{{configName, []string{tag}, []string{"layer.tar.gz"}}})
 	if err != nil {
 		return err
 	}

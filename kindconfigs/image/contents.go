@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/kind"
 )
 
-// nestedImage is a container image in the node image. Its one program is named after the component.
+// nestedImage is a container image in the node image. It has one program.
 type nestedImage struct {
 	tag       string
 	component binaries.Component
@@ -25,6 +27,14 @@ const (
 
 // isOwn reports whether the program is our own.
 func (i nestedImage) isOwn() bool { return i.component == pause || i.component == inpod }
+
+// program is the name of the program, which the pod's manifest has.
+func (i nestedImage) program() string {
+	if i.component == binaries.KubeAPIServerReference {
+		return string(binaries.KubeAPIServer)
+	}
+	return string(i.component)
+}
 
 func (i nestedImage) archive() string {
 	return strings.NewReplacer("/", "_", ":", "_").Replace(i.tag) + ".tar"
@@ -62,6 +72,9 @@ func contents(wanted []string, sandbox string, versions []string) ([]nestedImage
 	}
 	for _, v := range versions {
 		add(nestedImage{registry + "/kube-apiserver:" + v, binaries.KubeAPIServer, v})
+		if semver.Compare(v, binaries.OldestReference) >= 0 {
+			add(nestedImage{kind.ReferenceImage + ":" + v, binaries.KubeAPIServerReference, v})
+		}
 	}
 	add(nestedImage{kind.PodImage, inpod, ""})
 	return all, nil

@@ -32,7 +32,9 @@ func TestContents(t *testing.T) {
 		{"registry.k8s.io/pause:3.10.2", pause, ""},
 		{"registry.k8s.io/etcd:3.6.8-0", binaries.Etcd, "v3.6.8"},
 		{"registry.k8s.io/pause:3.10", pause, ""},
+		{"docker.io/skewproof/kube-apiserver-reference:v1.36.3", binaries.KubeAPIServerReference, "v1.36.3"},
 		{"registry.k8s.io/kube-apiserver:v1.37.1", binaries.KubeAPIServer, "v1.37.1"},
+		{"docker.io/skewproof/kube-apiserver-reference:v1.37.1", binaries.KubeAPIServerReference, "v1.37.1"},
 		{"docker.io/skewproof/inpod:latest", inpod, ""},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(nestedImage{})); diff != "" {

@@ -1,9 +1,9 @@
 // Command image makes the images of the backend kind: a node image with the kube-apiservers of
-// several versions, and the image of kind's load balancer. It also makes the image of the reference
-// proxy, which needs no engine.
+// several versions, and the image of kind's load balancer. It also makes the image of one
+// kube-apiserver with the reference proxy, which needs no engine.
 //
 //	go run ./kindconfigs/image v1.36.3 v1.37.1
-//	go run ./kindconfigs/image -proxy bin/skewproof-proxy.tar bin/skewproof
+//	go run ./kindconfigs/image -reference bin/kube-apiserver-reference.tar v1.37.1
 //
 // The first makes skewproof/node:v1.36.3_v1.37.1. Everything in it but the kube-apiservers is of
 // the oldest version. Its base is kind's own, kindest/base, if the engine can pull it; otherwise an
@@ -73,12 +73,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	pull := flags.Bool("pull", true, "try to pull kind's own images before making equal ones here")
 	mirror := flags.String("debian-mirror", "http://deb.debian.org/debian", "where Debian packages come from; their signatures are checked")
-	proxy := flags.String("proxy", "", "write the image of the reference proxy to this file instead; the one argument is the program (bin/skewproof)")
+	reference := flags.String("reference", "", "write the image of a kube-apiserver with the reference proxy to this file instead; the one argument is its version")
 	if err := flags.Parse(args); err != nil {
 		return errors.Join(errFlags, err)
-	}
-	if *proxy != "" {
-		return writeProxyImage(*proxy, flags.Args())
 	}
 	versions, err := parseVersions(flags.Args())
 	if err != nil {
@@ -93,6 +90,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	b := &builder{cache: cache, store: &binaries.Store{Overrides: overrides, Progress: os.Stderr}, pull: *pull, mirror: *mirror}
+	if *reference != "" {
+		return b.writeReferenceImage(ctx, *reference, versions)
+	}
 	if b.engine, err = findEngine(ctx); err != nil {
 		return err
 	}

@@ -18,7 +18,11 @@ func (b *builder) nodeImage(ctx context.Context, versions []string) (string, err
 	if err != nil {
 		return "", err
 	}
-	want := recipe(slices.Concat([]string{"node", b.engine.id(ctx, base)}, versions, programNames())...)
+	parts := slices.Concat([]string{"node", b.engine.id(ctx, base)}, versions, programNames())
+	for _, v := range versions {
+		parts = append(parts, binaries.SourceHash(binaries.Ref{Component: binaries.KubeAPIServerReference, Version: binaries.Version(v)}))
+	}
+	want := recipe(parts...)
 	// A binary of the user's own may have changed.
 	if len(b.store.Overrides) == 0 && b.engine.has(ctx, to, want) {
 		return to, nil
@@ -97,7 +101,7 @@ func (b *builder) nestedImages(ctx context.Context, base string, versions []stri
 	for _, image := range all {
 		program, err := b.program(ctx, image, dir)
 		if err == nil {
-			err = writeArchive(filepath.Join(dir, image.archive()), image.tag, program, string(image.component))
+			err = writeArchive(filepath.Join(dir, image.archive()), image.tag, program, image.program())
 		}
 		if err != nil {
 			remove()

@@ -78,6 +78,7 @@ func Install(c *genericapiserver.Config, o Options) (*Proxy, error) {
 	case c.Authentication.RequestHeaderConfig == nil:
 		return nil, errors.New("install the Mixed Version Proxy: --requestheader-client-ca-file is missing: no peer could be recognised")
 	}
+	o.Policy = plantedPolicy(o.Policy)
 	p := &Proxy{
 		options: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), incarnation: string(uuid.NewUUID()),
 		store: proxy.NewStore(o.Policy, proxy.ServerID(c.APIServerID)), api: new(http.Handler), left: make(chan struct{}),
@@ -88,17 +89,18 @@ func Install(c *genericapiserver.Config, o Options) (*Proxy, error) {
 	if p.transport, err = newTransport(o, c.EgressSelector); err != nil {
 		return nil, fmt.Errorf("install the Mixed Version Proxy: %w", err)
 	}
-	if err := p.learn(c); err != nil {
+	counts, failures := proxy.NewMetrics(), peers.NewMetrics(p.store)
+	if err := errors.Join(register(counts, failures), p.learn(c, counts, failures)); err != nil {
 		return nil, fmt.Errorf("install the Mixed Version Proxy: %w", err)
 	}
-	handler, err := p.handler(c)
+	handler, err := p.handler(c, counts)
 	if err != nil {
 		return nil, fmt.Errorf("install the Mixed Version Proxy: %w", err)
 	}
 	behind := c.BuildHandlerChainFunc
 	c.BuildHandlerChainFunc = func(api http.Handler, c *genericapiserver.Config) http.Handler {
 		*p.api = api
-		return behind(handler, c)
+		return behind(plantedHandler(handler, fromPeer(c.Authentication.RequestHeaderConfig)), c)
 	}
 	c.AddReadyzChecks(
 		healthz.NamedCheck("mixed-version-proxy-peers", func(*http.Request) error { return p.known() }),
@@ -130,11 +132,7 @@ func (p *Proxy) published() error {
 
 // handler makes the handler of the chain. It calls the server's own handler through p.api, which is
 // known only later.
-func (p *Proxy) handler(c *genericapiserver.Config) (http.Handler, error) {
-	counts := proxy.NewMetrics()
-	if err := register(counts, peers.NewMetrics(p.store)); err != nil {
-		return nil, err
-	}
+func (p *Proxy) handler(c *genericapiserver.Config, counts *proxy.Metrics) (http.Handler, error) {
 	headers, err := identityHeaders(c.Authentication.RequestHeaderConfig)
 	if err != nil {
 		return nil, err
@@ -142,7 +140,7 @@ func (p *Proxy) handler(c *genericapiserver.Config) (http.Handler, error) {
 	return proxy.New(proxy.Config{
 		Store:     p.store,
 		Local:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.api).ServeHTTP(w, r) }),
-		Transport: delegating{p.transport},
+		Transport: plantedTransport(delegating{p.transport}),
 		FromPeer:  fromPeer(c.Authentication.RequestHeaderConfig),
 		Authorize: proxy.Authorized, // the chain has authorized the request
 		Document: func(ctx context.Context, to proxy.PeerView, path string) ([]byte, string, error) {
@@ -150,14 +148,14 @@ func (p *Proxy) handler(c *genericapiserver.Config) (http.Handler, error) {
 		},
 		IdentityHeaders: headers,
 		RequestInfo:     c.RequestInfoResolver,
-		Observer:        proxy.Observers{counts, annotating{}},
+		Observer:        proxy.Observers{plantedMetrics(counts), annotating{}},
 		TracerProvider:  c.TracerProvider,
 		Logger:          p.log,
 	})
 }
 
 // learn makes the sources of knowledge about peers, and the publisher of this server's address.
-func (p *Proxy) learn(c *genericapiserver.Config) error {
+func (p *Proxy) learn(c *genericapiserver.Config, counts *proxy.Metrics, failures *peers.Metrics) error {
 	headers, err := identityHeaders(c.Authentication.RequestHeaderConfig)
 	if err != nil {
 		return err
@@ -175,7 +173,7 @@ func (p *Proxy) learn(c *genericapiserver.Config) error {
 	p.sources, err = peers.New(peers.Config{
 		Store: p.store, Client: client, Dynamic: untyped, Address: p.options.Address, Identify: p.transport.identify,
 		PeerTransport: p.transport, LocalTransport: inProcess{p.api}, LocalURL: &url.URL{Scheme: "https", Host: "localhost"},
-		Identity: headers, Logger: p.log,
+		Identity: headers, Metrics: failures, FetchAnswered: counts.Fetched, Logger: p.log,
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"syscall"
 	"time"
 
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -23,12 +25,9 @@ import (
 // kube-apiserver, BuildPeerProxy).
 const peerServerName = "kubernetes.default.svc"
 
-// A connection is closed if no byte has come for silence and the answer to a ping has not come
-// within pingAnswer. The kernel closes a connection without HTTP/2 in the same time.
-const (
-	silence    = 5 * time.Second
-	pingAnswer = 5 * time.Second
-)
+// upstreamSilence is how long a connection of a kube-apiserver may bring no byte: it sends a ping
+// after two thirds of this time.
+const upstreamSilence = 45 * time.Second
 
 // idle is how long a connection without requests is kept. A kube-apiserver keeps it for 90 s.
 const idle = 30 * time.Second
@@ -44,10 +43,14 @@ type transport struct {
 	http2, http1  *http.Transport // HTTP/2 has no upgrades
 	dial          dial
 	handshakeTime time.Duration
+	silence       time.Duration // see proxy.RoutingPolicy
 }
 
 func newTransport(o Options, egress *egressselector.EgressSelector) (t *transport, err error) {
-	t = &transport{handshakeTime: cmp.Or(o.Policy.Routing.DialTimeout, 10*time.Second)}
+	t = &transport{
+		handshakeTime: cmp.Or(o.Policy.Routing.DialTimeout, 10*time.Second),
+		silence:       cmp.Or(o.Policy.Routing.Silence, upstreamSilence),
+	}
 	if t.ca, err = dynamiccertificates.NewDynamicCAContentFromFile("peer-ca", o.PeerCAFile); err != nil {
 		return nil, fmt.Errorf("read --peer-ca-file: %w", err)
 	}
@@ -61,7 +64,10 @@ func newTransport(o Options, egress *egressselector.EgressSelector) (t *transpor
 	if t.dial == nil {
 		t.dial = (&net.Dialer{
 			Timeout:         cmp.Or(o.Policy.Routing.DialTimeout, 30*time.Second),
-			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence, Interval: pingAnswer, Count: 2},
+			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: t.silence / 2, Interval: t.silence / 4, Count: 2},
+			Control: func(_, _ string, c syscall.RawConn) error {
+				return c.Control(func(fd uintptr) { giveUpUnacknowledged(fd, t.silence) })
+			},
 		}).DialContext
 	}
 	t.http2, t.http1 = t.of(true), t.of(false)
@@ -86,8 +92,33 @@ func (t *transport) of(http2 bool) *http.Transport {
 		MaxIdleConnsPerHost: 100,
 		IdleConnTimeout:     idle,
 		Protocols:           protocols,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: silence, PingTimeout: pingAnswer},
+		// A ping only asks for bytes, see alive. Its own answer may wait behind an upload.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: t.silence / 2, PingTimeout: time.Minute},
 	}
+}
+
+// alive is a connection that brings a byte within a time, or fails. http.Transport would end a
+// connection whose ping is not answered, even if other bytes come.
+type alive struct {
+	net.Conn
+	silence time.Duration // 0: any
+}
+
+// Read waits twice for half of the time. If this process was stopped for so long, bytes that have
+// come meanwhile still count.
+func (a *alive) Read(p []byte) (n int, err error) {
+	if a.silence == 0 {
+		return a.Conn.Read(p)
+	}
+	for range 2 {
+		if err := a.SetReadDeadline(time.Now().Add(a.silence / 2)); err != nil {
+			return a.Conn.Read(p) // the connections of some egress selectors have no deadlines
+		}
+		if n, err = a.Conn.Read(p); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+	}
+	return n, err
 }
 
 // connect dials an address and verifies the server there.
@@ -106,10 +137,17 @@ func (t *transport) connect(ctx context.Context, network, address string, http2 
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.handshakeTime)
 	defer cancel()
-	conn := tls.Client(raw, config)
+	watched := &alive{Conn: raw}
+	conn := tls.Client(watched, config)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		raw.Close()
+		if errors.Is(err, context.DeadlineExceeded) { // there is no connection, as if dialling took too long
+			err = &net.OpError{Op: "dial", Net: network, Addr: raw.RemoteAddr(), Err: err}
+		}
 		return nil, err
+	}
+	if conn.ConnectionState().NegotiatedProtocol == "h2" { // which has pings
+		watched.silence = t.silence
 	}
 	return conn, nil
 }

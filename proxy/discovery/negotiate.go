@@ -24,14 +24,18 @@ func IsAggregated(accept string) bool {
 
 // WantsNoPeer reports whether an Accept header asks for the discovery of one server alone: the
 // first acceptable aggregated type has profile=nopeer. The profile of later types does not count.
-func WantsNoPeer(accept string) bool {
+func WantsNoPeer(accept string) bool { return Profile(accept, aggregatedOnly{}) == NoPeerProfile }
+
+// Profile returns the profile of the first type in an Accept header that an endpoint allows.
+func Profile(accept string, endpoint negotiation.EndpointRestrictions) string {
 	// Releases before 1.35 do not return the profile, so the clauses are tried one by one.
 	for _, clause := range goautoneg.ParseAccept(accept) {
-		if IsAggregated(mime.FormatMediaType(clause.Type+"/"+clause.SubType, clause.Params)) {
-			return clause.Params["profile"] == NoPeerProfile
+		one := mime.FormatMediaType(clause.Type+"/"+clause.SubType, clause.Params)
+		if options, ok := negotiation.NegotiateMediaTypeOptions(one, codecs.SupportedMediaTypes(), endpoint); ok && options.Convert != nil {
+			return clause.Params["profile"]
 		}
 	}
-	return false
+	return ""
 }
 
 // negotiateAggregated returns the version of aggregated discovery that an Accept header asks for.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -55,6 +56,8 @@ type answer struct {
 	Roots   [2]proxy.RootResult
 	// Broken: the connection failed or broke (without a timeout), so the server may have restarted.
 	Broken bool
+	// Unreachable: as Broken, or no connection was made in time.
+	Unreachable bool
 
 	kept [2]kept
 }
@@ -95,6 +98,8 @@ func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answe
 	}
 	for _, err := range errs {
 		a.Broken = a.Broken || broken(err)
+		var op *net.OpError
+		a.Unreachable = a.Unreachable || a.Broken || errors.As(err, &op) && op.Op == "dial"
 	}
 	if a.Version == "" && !a.Broken {
 		a.Version = before.Version

@@ -49,7 +49,7 @@ func (r *Roster) outlived(m *member) bool {
 func (r *Roster) WithoutProxy() (direct, unknown []proxy.ServerID) {
 	for _, id := range r.names() {
 		switch m := r.members[id]; {
-		case !m.reported.live:
+		case !m.reported.live, m.identity == nil && m.endpoint == nil: // it leaves
 		case m.reported.direct:
 			direct = append(direct, id)
 		case m.reported.address == "" && m.endpoint == nil:

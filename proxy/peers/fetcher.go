@@ -20,9 +20,9 @@ type fetcher struct {
 	client  *discoveryClient
 	metrics *Metrics
 	log     *slog.Logger
-	// found is called with the digest and the version that a peer reports, under a policy with
-	// WhenTold.
-	found func(id proxy.ServerID, digest, version string)
+	// found is called with the version that a peer reports, and under a policy with WhenTold with the
+	// digest. reached is false if there was no connection to the peer.
+	found func(id proxy.ServerID, digest, version string, reached bool)
 
 	wake     chan struct{} // the schedule may have changed
 	progress chan struct{} // a peer was asked
@@ -43,7 +43,7 @@ type lastAnswer struct {
 func newFetcher(store *proxy.Store, client *discoveryClient, random func() float64, metrics *Metrics, log *slog.Logger) *fetcher {
 	policy := store.Table().Policy()
 	return &fetcher{
-		store: store, policy: policy, client: client, metrics: metrics, log: log, found: func(proxy.ServerID, string, string) {},
+		store: store, policy: policy, client: client, metrics: metrics, log: log, found: func(proxy.ServerID, string, string, bool) {},
 		wake: make(chan struct{}, 1), progress: make(chan struct{}, 1),
 		schedule: NewSchedule(policy, random),
 		last:     map[proxy.ServerID]lastAnswer{}, asked: map[proxy.ServerID]bool{},
@@ -178,8 +178,8 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) proxy.FetchResult {
 	digest := ""
 	if f.policy.Fetching.WhenTold {
 		digest = answer.digest(before)
-		f.found(p.ID, digest, answer.Version)
 	}
+	f.found(p.ID, digest, answer.Version, !answer.Unreachable)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.schedule.known.has(p.ID) {

@@ -62,7 +62,7 @@ func watch(ctx context.Context, all []watched, failed func(error), then func()) 
 	defer cancel()
 	var synced []cache.InformerSynced
 	for _, w := range all {
-		if err := w.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		if err := w.informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
 			if ctx.Err() == nil && !ordinary(err) {
 				failed(err)
 			}
@@ -73,7 +73,7 @@ func watch(ctx context.Context, all []watched, failed func(error), then func()) 
 		if err != nil {
 			return fmt.Errorf("watch the API server: %w", err)
 		}
-		wg.Go(func() { w.informer.RunWithContext(ctx) })
+		wg.Go(func() { w.informer.Run(ctx.Done()) })
 		synced = append(synced, registration.HasSynced)
 	}
 	if cache.WaitForCacheSync(ctx.Done(), synced...) {
@@ -165,10 +165,12 @@ func (w *leaseWatch) change(do func(now time.Time)) {
 }
 
 // found tells the roster what a peer reports about itself; see [Roster.Fetched].
-func (w *leaseWatch) found(id proxy.ServerID, digest, version string) {
+func (w *leaseWatch) found(id proxy.ServerID, digest, version string, reached bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.roster.Fetched(id, digest, version)
+	if w.roster.Fetched(id, digest, version, reached) {
+		w.pass()
+	}
 }
 
 // begin reports what the roster knows without a lease.

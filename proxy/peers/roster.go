@@ -38,6 +38,9 @@ type RosterConfig struct {
 	// StaleAfter is how long an identity lease counts after its last renewal (see
 	// [proxy.KnowledgePolicy]). Zero: for ever.
 	StaleAfter time.Duration
+	// Leaving is how long a peer that has withdrawn its leases keeps its address; see rule (h). Zero:
+	// not at all.
+	Leaving time.Duration
 	// GoneAfter is how long an endpoint lease keeps its peer live after it has expired. Zero: an
 	// hour.
 	GoneAfter time.Duration
@@ -127,6 +130,9 @@ func (r *Roster) Identity(l IdentityLease, now time.Time) {
 	next, changed := r.update(m.identity, l.Holder, l.Renewed, now)
 	m.identity, m.host, m.own = next, l.Host, l.Address
 	if changed {
+		if m.suspended || l.Holder != m.left.holder { // another process
+			m.left = leaving{incarnation: m.left.incarnation, holder: m.left.holder}
+		}
 		m.suspended = false
 	}
 }
@@ -136,6 +142,9 @@ func (r *Roster) IdentityGone(id proxy.ServerID, now time.Time) {
 	r.noteChange(now)
 	m := r.member(id)
 	m.identity, m.suspended = nil, false
+	if m.endpoint == nil && !m.left.withdrawn {
+		m.left = leaving{withdrawn: true, at: r.observed}
+	}
 }
 
 // Endpoint observes an endpoint lease that was added or has changed.
@@ -157,18 +166,23 @@ func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 		m = latest // only the last writer deletes the lease
 	}
 	if m.endpoint != nil {
-		m.leave()
+		m.leave(r.observed)
 	}
 }
 
 // Fetched observes the [Digest] of the documents that were fetched from a peer, "" after a failure.
 // version is the version that the peer reported, "" if it reported none. While the peer's lease has
 // another digest, each renewal is reported as a change, because the fetch may have seen a temporary
-// state.
-func (r *Roster) Fetched(id proxy.ServerID, digest, version string) {
-	if m, ok := r.members[id]; ok {
-		m.fetched, m.version = digest, cmp.Or(version, m.version)
+// state. reached is false if there was no connection. It reports whether this ends rule (h).
+func (r *Roster) Fetched(id proxy.ServerID, digest, version string, reached bool) (left bool) {
+	m, ok := r.members[id]
+	if !ok {
+		return false
 	}
+	m.fetched, m.version = digest, cmp.Or(version, m.version)
+	left = m.left.withdrawn && !m.left.ended && !reached
+	m.left.ended = m.left.ended || left
+	return left
 }
 
 // Changes returns the events since the last call, sorted by peer.
@@ -190,7 +204,7 @@ func (r *Roster) Changes() []proxy.Event {
 			events = append(events, proxy.PeerChanged{ID: id})
 		}
 		m.reported, m.renewedSince = now, false
-		if m.static == "" && m.identity == nil && m.endpoint == nil {
+		if m.static == "" && m.identity == nil && m.endpoint == nil && !now.live {
 			delete(r.members, id)
 		}
 	}
@@ -242,9 +256,9 @@ func (r *Roster) join(id proxy.ServerID, m *member) state {
 		}
 	}
 	if r.identityCounts(m) {
-		return r.directly(id, m, m.alone())
+		return r.lingering(m, r.directly(id, m, m.alone()))
 	}
-	return state{}
+	return r.lingering(m, state{incarnation: m.reported.incarnation})
 }
 
 // incarnation returns the incarnation of a static peer, which is live even if its leases are not

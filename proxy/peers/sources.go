@@ -103,7 +103,7 @@ func New(config Config) (*Sources, error) {
 		tell: s.tell,
 		roster: NewRoster(RosterConfig{
 			Self: table.Self(), Address: config.Address, Static: config.Static, Direct: config.Direct, Advertised: config.Identify != nil,
-			StaleAfter: s.policy.Knowledge.StaleAfter,
+			StaleAfter: s.policy.Knowledge.StaleAfter, Leaving: s.policy.Knowledge.Leaving,
 		}),
 	}
 	if s.fetcher != nil {

@@ -153,6 +153,11 @@ func TestSourcesFollowLeases(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
+		if d := decide(w.store, "batch/v1", "cronjobs"); d.Address != addressB {
+			t.Fatalf("b has withdrawn its lease, and serves on: %+v", d)
+		}
+		w.network.set(addressB, errors.New("nobody listens"))
+		time.Sleep(3 * time.Second)
 		if w.knows("batch/v1", "cronjobs") {
 			t.Fatal("b has stopped gracefully, and still counts as serving")
 		}

@@ -19,22 +19,6 @@ func disobeys(change func(self proxy.ServerID, does *history.Configuration) bool
 	}
 }
 
-// direct returns a defect that replaces the event that a server without a proxy is at an address.
-func direct(instead func(proxy.PeerAddress) proxy.Event) func(acted func()) sim.Defects {
-	return func(acted func()) sim.Defects {
-		return sim.Defects{Events: func(_ proxy.ServerID, events []proxy.Event) []proxy.Event {
-			return changed(events, func(e proxy.Event) proxy.Event {
-				address, ok := e.(proxy.PeerAddress)
-				if !ok || !address.Direct {
-					return e
-				}
-				acted()
-				return instead(address)
-			})
-		}}
-	}
-}
-
 // flags are mutants that can only be seen when a flag has an unusual value.
 var flags = []mutant{
 	{
@@ -62,7 +46,7 @@ var flags = []mutant{
 		wrong: "A server passes requests on although the feature is switched off.",
 		plant: disobeys(func(_ proxy.ServerID, does *history.Configuration) bool {
 			off := does.Proxy == history.ProxyOff
-			does.Proxy = history.ProxySidecar
+			does.Proxy = history.ProxyOwn
 			return off
 		}),
 	},
@@ -83,15 +67,5 @@ var flags = []mutant{
 			does.Emulates = ""
 			return ignored
 		}),
-	},
-	{
-		part: "flags", name: "direct-peers-not-asked",
-		wrong: "No request is passed on to a server without a proxy, even if its address is configured.",
-		plant: direct(func(e proxy.PeerAddress) proxy.Event { return proxy.PeerAddress{ID: e.ID} }),
-	},
-	{
-		part: "flags", name: "direct-peers-left-out",
-		wrong: "A server without a proxy does not count as a server.",
-		plant: direct(func(e proxy.PeerAddress) proxy.Event { return proxy.PeerGone{ID: e.ID} }),
 	},
 }

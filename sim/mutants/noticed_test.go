@@ -37,10 +37,6 @@ var noticed = []struct{ scenario, mutant, invariant string }{
 	{"advertised-address-wrong", "own-address-whatever-was-given", "ConfigurationTakesEffect"},
 	{"advertised-address-fallback", "falls-back-to-a-neighbour", "ConfigurationTakesEffect"},
 	{"gate-rollout", "on-though-switched-off", "ConfigurationTakesEffect"},
-	{"sidecar-rollout", "direct-peers-not-asked", "TrueNotFound"},
-	{"sidecar-rollout", "direct-peers-not-asked", "Available"},
-	{"sidecar-rollout", "direct-peers-left-out", "NoFalseNotFound"},
-	{"sidecar-rollout", "direct-peers-left-out", "DiscoveryComplete"},
 	{"kubeadm-defaults", "off-though-switched-on", "ConfigurationTakesEffect"},
 	{"emulated-upgrade", "emulates-nothing", "ConfigurationTakesEffect"},
 }

@@ -61,7 +61,7 @@ func outcomes(t *testing.T, s scenario.Scenario, m mutant) map[string]invariant.
 	if err != nil {
 		t.Fatal(err)
 	}
-	setup := sim.Setup{Version: recorded.Get, Policy: func(string) (proxy.Policy, bool) { return policy, true }, Sidecar: true}
+	setup := sim.Setup{Version: recorded.Get, Policy: func(string) (proxy.Policy, bool) { return policy, true }, Reference: true}
 	acted := func() {}
 	if m.plant != nil {
 		setup.Defects = m.plant(acted)
@@ -115,7 +115,7 @@ func TestEveryInvariantHasFoundSomething(t *testing.T) {
 		// In the simulator, no client requests OpenAPI, and requests for the document of a group
 		// that not all servers serve are rare. Histories made by hand prove the invariants about
 		// these. The simulator has no controllers, no informers, no etcd and no crowds. Histories made
-		// by hand and real runs prove the invariants about those, a planted defect of a real sidecar
+		// by hand and real runs prove the invariants about those, a planted defect of real servers
 		// the one about crowds.
 		case slices.Contains([]string{
 			"OpenAPIDescribes", "GroupVersionsDescribed", "NoWrongfulDeletion", "NothingLeftBehind", "OrphansCollected", "DeletionEnds", "QuotaFollows",

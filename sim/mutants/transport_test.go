@@ -84,8 +84,7 @@ var transports = []mutant{
 	},
 	{
 		part: "transport", name: "never-gives-up", rare: true,
-		wrong:   "A peer that does not answer is asked again and again, while the client waits.",
-		changes: []string{"Routing.AttemptTimeout=0s", "Routing.WriteTimeout=0s"},
+		wrong: "A peer that does not answer is asked again and again, while the client waits.",
 		plant: func(acted func()) sim.Defects {
 			return sim.Defects{Transport: func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(r *http.Request) (answer *http.Response, err error) {

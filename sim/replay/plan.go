@@ -105,7 +105,7 @@ func NewPlan(r *search.Repro, o Options) (*Plan, error) {
 // and servers of those versions.
 func subjectOf(spec search.Spec, versions []string, preset func(string) (proxy.Policy, error)) (subject string, unlike []string, err error) {
 	for _, c := range spec.Changes {
-		unlike = append(unlike, "change "+c+": the policy of a real kube-apiserver, and of a run's sidecar, cannot be changed")
+		unlike = append(unlike, "change "+c+": a replay does not change the policy of real servers")
 	}
 	switch spec.Policy {
 	case search.None:

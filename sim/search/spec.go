@@ -139,8 +139,8 @@ func (s Spec) Setup() (sim.Setup, error) {
 		}
 	}
 	return sim.Setup{
-		Policy:  func(string) (proxy.Policy, bool) { return policy, on },
-		Sidecar: s.Policy == proxy.Reference().Name, // independent of the spec's changes: a change sets only its switch, and nothing else
+		Policy:    func(string) (proxy.Policy, bool) { return policy, on },
+		Reference: s.Policy == proxy.Reference().Name, // independent of the spec's changes: a change sets only its switch, and nothing else
 		Version: func(name string) (*recorded.Version, error) {
 			mu.Lock()
 			defer mu.Unlock()

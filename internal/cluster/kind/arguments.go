@@ -3,12 +3,12 @@ package kind
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
+	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -18,11 +18,9 @@ import (
 const (
 	pkiDir       = "/etc/kubernetes/pki" // kubeadm's
 	manifestsDir = "/etc/kubernetes/manifests"
-	filesDir     = "/kind/skewproof"      // patches and the audit policy; read only
-	recordsDir   = "/var/lib/skewproof"   // logs of requests; not below /var/log, which kind copies by itself
-	proxyProgram = "/usr/local/skewproof" // the reference proxy's executable
+	filesDir     = "/kind/skewproof"    // patches and the audit policy; read only
+	recordsDir   = "/var/lib/skewproof" // logs of requests; not below /var/log, which kind copies by itself
 	auditLog     = recordsDir + "/audit.jsonl"
-	accessLog    = recordsDir + "/access.jsonl"
 	auditPolicy  = filesDir + "/audit-policy.yaml"
 )
 
@@ -89,7 +87,7 @@ const allAPIs = "api/all=true"
 
 // ownNames are the names of all arguments that ownArguments may return. kubeadm may set some of
 // them.
-var ownNames = []string{gates.UIDHeaders, "feature-gates", "peer-ca-file", "secure-port", "emulated-version"}
+var ownNames = []string{gates.UIDHeaders, "feature-gates", "peer-ca-file", "emulated-version", local.PolicyFlag}
 
 // ownArguments returns the arguments about proxies. Servers may differ in them.
 func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.OwnFlags) ([]Argument, error) {
@@ -115,8 +113,8 @@ func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.O
 	if kubeadm && list != "" {
 		arguments = append(arguments, Argument{Name: history.FeatureGates, Value: list, Why: usersOwn})
 	}
-	switch lifecycle.Subject(subject, setup) {
-	case scenario.SubjectBuiltin:
+	switch subject = lifecycle.Subject(subject, setup); subject {
+	case scenario.SubjectBuiltin, scenario.SubjectReference:
 		gate(true, "The Mixed Version Proxy (KEP-4020): on by default from v1.36, to be asked for before.")
 		if !kubeadm {
 			arguments = append(arguments, Argument{
@@ -125,48 +123,23 @@ func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.O
 					"kubernetes.default.svc too. Peers find each other at --advertise-address, which kubeadm sets to the node's address.",
 			})
 		}
+		if subject == scenario.SubjectReference && !kubeadm {
+			policy := scenario.SubjectReference
+			if own := flags.Values(local.PolicyFlag); len(own) > 0 {
+				policy = own[len(own)-1]
+			}
+			arguments = append(arguments, Argument{Name: local.PolicyFlag, Value: policy, Why: "How the reference proxy behaves."})
+		}
 	case scenario.SubjectNone:
 		gate(false, "The Mixed Version Proxy is switched off: the negative control.")
-	case scenario.SubjectReference:
-		gate(false, "The kube-apiserver's own Mixed Version Proxy is switched off: the sidecar does its work.")
-		arguments = append(arguments, Argument{
-			Name: "secure-port", Value: strconv.Itoa(behindPort),
-			Why: "The sidecar has the node's port " + strconv.Itoa(securePort) + ", and stands in front.",
-		})
 	default:
 		return nil, fmt.Errorf("subject %q: the backend kind knows %s", subject, strings.Join(scenario.Subjects, ", "))
 	}
 	for _, f := range flags.Others() {
 		run := func(a Argument) bool { return a.Name == f[0] && a.Why != usersOwn }
-		if slices.Contains(ownNames, f[0]) && !slices.ContainsFunc(arguments, run) {
+		if slices.Contains(ownNames, f[0]) && f[0] != local.PolicyFlag && !slices.ContainsFunc(arguments, run) {
 			arguments = append(arguments, Argument{f[0], f[1], usersOwn, true})
 		}
 	}
 	return arguments, nil
-}
-
-// ProxyArguments returns the command line of the sidecar in front of a kube-apiserver, without the
-// program's name. The sidecar has the certificate and the authorities of the server, because
-// clients and peers connect to it in place of the server.
-func ProxyArguments() []string {
-	return []string{
-		"proxy",
-		"--policy=reference",
-		"--bind-address=0.0.0.0",
-		"--secure-port=" + strconv.Itoa(securePort),
-		"--tls-cert-file=" + pkiDir + "/apiserver.crt",
-		"--tls-private-key-file=" + pkiDir + "/apiserver.key",
-		"--client-ca-file=" + pkiDir + "/ca.crt",
-		"--peer-ca-file=" + pkiDir + "/ca.crt",
-		"--upstream=https://127.0.0.1:" + strconv.Itoa(behindPort),
-		"--upstream-ca-file=" + pkiDir + "/ca.crt",
-		"--proxy-client-cert-file=" + pkiDir + "/front-proxy-client.crt",
-		"--proxy-client-key-file=" + pkiDir + "/front-proxy-client.key",
-		"--requestheader-client-ca-file=" + pkiDir + "/front-proxy-ca.crt",
-		"--requestheader-allowed-names=front-proxy-client",
-		"--access-log=" + accessLog,
-		// Servers with and without a sidecar have different ports there. They would overwrite each
-		// other's port in the kubernetes Service, so the port would depend on who wrote last.
-		"--find-direct-peers=false",
-	}
 }

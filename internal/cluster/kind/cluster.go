@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -29,7 +28,6 @@ type Config struct {
 	Subject  string
 	Servers  []history.Server // names and first versions
 	Own      history.OwnFlags // flags of the user's own for every kube-apiserver
-	Proxy    string           // the executable that has the command 'proxy', linked statically; for subject reference only
 	Files    Files
 	Recorder lifecycle.Recorder
 	Status   func(format string, args ...any) // one line for people; nil is silent
@@ -42,10 +40,9 @@ type Files struct {
 	Logs  string // output of servers, kubelets, kind and toxiproxy
 }
 
-func (f Files) key(name string) string      { return filepath.Join(f.Keys, name) }
-func (f Files) log(name string) string      { return filepath.Join(f.Logs, name+".log") }
-func (f Files) audit(server string) string  { return filepath.Join(f.Logs, server+"-audit.jsonl") }
-func (f Files) access(server string) string { return filepath.Join(f.Logs, server+"-access.jsonl") }
+func (f Files) key(name string) string     { return filepath.Join(f.Keys, name) }
+func (f Files) log(name string) string     { return filepath.Join(f.Logs, name+".log") }
+func (f Files) audit(server string) string { return filepath.Join(f.Logs, server+"-audit.jsonl") }
 
 // Kubeconfig leads to the load balancer's port on this machine.
 func (f Files) Kubeconfig() string { return f.key("kubeconfig") }
@@ -156,26 +153,17 @@ func (c *Cluster) URL(name string) (string, error) {
 
 // Direct implements [cluster.Reachable].
 func (c *Cluster) Direct(name string) (*rest.Config, error) {
-	return c.around(name, (*server).own)
-}
-
-// FrontDoor implements [cluster.Reachable].
-func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
-	return c.around(name, (*server).real)
-}
-
-func (c *Cluster) around(name string, address func(*server) netip.AddrPort) (*rest.Config, error) {
 	s, err := c.Find(name)
 	if err != nil {
 		return nil, err
 	}
 	config := c.Admin()
-	config.Host = "https://" + s.real().String()
-	config.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) { // the address may change with the setup
-		return new(net.Dialer).DialContext(ctx, network, address(s).String())
-	}
+	config.Host = s.url()
 	return config, nil
 }
+
+// FrontDoor implements [cluster.Reachable].
+func (c *Cluster) FrontDoor(name string) (*rest.Config, error) { return c.Direct(name) }
 
 // Close removes the cluster, its network and the links, at any stage. It may be called repeatedly.
 func (c *Cluster) Close() error {

@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/cluster/requestlog"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -31,11 +30,6 @@ type Configuration struct {
 	Own history.OwnFlags
 	// Files is the directory on this machine that is mounted in the nodes: [Configuration.Tree].
 	Files string
-	// Proxy is the reference proxy's static executable on this machine, for subject reference.
-	Proxy string
-	// ProxyManifest is a file on this machine with the sidecar's static pod. If it is empty, the
-	// static pod is added later.
-	ProxyManifest string
 	// Names are further names and addresses for the serving certificates.
 	Names []string
 }
@@ -56,8 +50,8 @@ func (c *Configuration) PatchDir(n Node) string {
 	if n.Emulates != "" {
 		dir += "-as-" + n.Emulates
 	}
-	if lifecycle.Subject(c.Subject, n.Setup) == scenario.SubjectReference {
-		dir += "-behind-proxy"
+	if c.Subject == scenario.SubjectReference {
+		dir += "-reference"
 	}
 	if n.Setup != nil {
 		dir += "-with-" + strings.ReplaceAll(n.Setup.String(), " ", "-")
@@ -116,13 +110,13 @@ func (c *Configuration) SANs() []string {
 
 type rendered struct {
 	*Configuration
-	Arguments                                             []Argument
-	FilesDir, RecordsDir, ProxyProgram, ProxyManifestPath string
+	Arguments            []Argument
+	FilesDir, RecordsDir string
 }
 
 func (c *Configuration) rendered() (rendered, error) {
 	arguments, err := c.arguments()
-	return rendered{c, arguments, filesDir, recordsDir, proxyProgram, manifestsDir + "/" + proxyPod + ".yaml"}, err
+	return rendered{c, arguments, filesDir, recordsDir}, err
 }
 
 // arguments returns the arguments that all kube-apiservers have. The others are in patches.
@@ -167,16 +161,10 @@ func (c *Configuration) Tree() map[string]string {
 	return tree
 }
 
-// podPatch sets the version, and behind a sidecar the probed port, of kubeadm's static pod.
+// podPatch sets the image of kubeadm's static pod.
 func (c *Configuration) podPatch(n Node) string {
-	patch := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: kube-apiserver\n  namespace: kube-system\nspec:\n  containers:\n" +
-		"    - name: kube-apiserver\n      image: " + apiserverImage(n.Version) + "\n"
-	if lifecycle.Subject(c.Subject, n.Setup) == scenario.SubjectReference {
-		for _, probe := range []string{"startupProbe", "readinessProbe", "livenessProbe"} {
-			patch += "      " + probe + ": {httpGet: {port: " + strconv.Itoa(behindPort) + "}}\n"
-		}
-	}
-	return patch
+	return "apiVersion: v1\nkind: Pod\nmetadata:\n  name: kube-apiserver\n  namespace: kube-system\nspec:\n  containers:\n" +
+		"    - name: kube-apiserver\n      image: " + apiserverImage(c.Subject, n.Version) + "\n"
 }
 
 // argumentPatch returns the patch with the arguments that only some nodes have. It is empty if
@@ -201,4 +189,13 @@ func flowScalar(value string) string {
 }
 
 // apiserverImage returns the image of a version. The nodes have it, so nothing is pulled.
-func apiserverImage(version string) string { return "registry.k8s.io/kube-apiserver:" + version }
+func apiserverImage(subject, version string) string {
+	if subject == scenario.SubjectReference {
+		return ReferenceImage + ":" + version
+	}
+	return "registry.k8s.io/kube-apiserver:" + version
+}
+
+// ReferenceImage is the image of kube-apiservers with the reference proxy, without the version. It
+// is in every node image, and not published anywhere.
+const ReferenceImage = "docker.io/skewproof/kube-apiserver-reference"

@@ -115,20 +115,6 @@ func TestServingCertificatesHoldForOurAddress(t *testing.T) {
 	}
 }
 
-// Behind a sidecar the kubelet has to probe the kube-apiserver where it really listens, or it would
-// kill it.
-func TestBehindAProxyTheServerIsProbedAtItsOwnPort(t *testing.T) {
-	c := mixed(scenario.SubjectReference, "v1.36.3")
-	c.Proxy = "/run/skewproof"
-	patch := c.Tree()["patches/v1.36.3-behind-proxy/kube-apiserver0+strategic.yaml"]
-	if got := strings.Count(patch, "port: 6444"); got != 3 {
-		t.Errorf("%d probes at port 6444, want 3:\n%s", got, patch)
-	}
-	if mounts := parsed(t, c).Nodes[0].ExtraMounts; len(mounts) != 2 || mounts[1].ContainerPath != proxyProgram {
-		t.Errorf("mounts %+v, want the program among them", mounts)
-	}
-}
-
 // A newer kind may want another image for its load balancer, which then would be pulled.
 func TestTheLoadBalancerIsTheOneThatKindWants(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kind").Output()

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 
 	"sigs.k8s.io/kind/pkg/cluster"
-
-	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // create makes the network and the cluster. When ctx ends, create removes the nodes, because kind
@@ -92,18 +90,6 @@ func (c *Cluster) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, s := range c.Servers {
-		if s.subject() != scenario.SubjectReference {
-			continue
-		}
-		manifest, err := ProxyManifest(s.Version)
-		if err != nil {
-			return err
-		}
-		if err := write(ctx, s.place.Node, manifestPath(proxyPod), manifest); err != nil {
-			return err
-		}
-	}
 	return c.interpose(ctx)
 }
 
@@ -124,9 +110,6 @@ func (c *Cluster) writeFiles() ([]byte, error) {
 	configuration := Configuration{
 		Name: c.config.Name, Image: c.config.Image, Subject: c.config.Subject, Files: c.config.Files.Nodes, Names: []string{c.gateway.String()},
 		Own: c.config.Own,
-	}
-	if c.config.Subject == scenario.SubjectReference {
-		configuration.Proxy = c.config.Proxy
 	}
 	for _, s := range c.Servers {
 		configuration.Nodes = append(configuration.Nodes, Node{Version: s.Version, Setup: s.Setup()})

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/skewproof/skewproof/internal/scenario"
+
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -69,11 +71,11 @@ spec:
 // A kubelet starts a new pod only when its manifest has changed. So a restart of the same version
 // must change the manifest too.
 func TestEachIncarnationHasAManifestOfItsOwn(t *testing.T) {
-	second, err := edit([]byte(manifest), apiserverImage("v1.36.3"), 2, nil)
+	second, err := edit([]byte(manifest), apiserverImage(scenario.SubjectBuiltin, "v1.36.3"), 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	third, err := edit([]byte(manifest), apiserverImage("v1.37.1"), 3, nil)
+	third, err := edit([]byte(manifest), apiserverImage(scenario.SubjectBuiltin, "v1.37.1"), 3, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func TestEachIncarnationHasAManifestOfItsOwn(t *testing.T) {
 // The arguments of a kube-apiserver are those in its manifest after the edit.
 func TestTheCommandLineOfAPod(t *testing.T) {
 	args, err := commandLine([]byte(manifest), func(c *corev1.Container) { setUp(c, []Argument{{Name: "emulated-version", Value: "1.35"}}) })
-	if want := []string{"--emulated-version=1.35", "--secure-port=6443"}; err != nil || !slices.Equal(args, want) {
+	if want := []string{"--secure-port=6443", "--emulated-version=1.35"}; err != nil || !slices.Equal(args, want) {
 		t.Errorf("got %q, %v, want %q", args, err, want)
 	}
 	if _, err := commandLine([]byte("kind: Pod\n"), nil); err == nil {

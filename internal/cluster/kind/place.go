@@ -24,8 +24,6 @@ const (
 	// securePort is the port of a node that the load balancer, kubelets, controllers and peers
 	// dial.
 	securePort = 6443
-	// behindPort is the port of a kube-apiserver behind a sidecar.
-	behindPort = 6444
 	// etcdPort is the port of a node's etcd member, which the node's kube-apiserver dials.
 	etcdPort = 2379
 )

@@ -2,7 +2,6 @@ package kind
 
 import (
 	"context"
-	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,20 +40,14 @@ type Found struct {
 	Facts []string
 }
 
-// Check finds out in about a second whether the engine can run the cluster. proxy is the executable
-// of the sidecar; it is empty if the subject needs none. Errors say what to do.
-func Check(ctx context.Context, versions []string, servers int, proxy string) (Found, error) {
+// Check finds out in about a second whether the engine can run the cluster. Errors say what to do.
+func Check(ctx context.Context, versions []string, servers int) (Found, error) {
 	e, err := FindEngine(ctx)
 	if err != nil {
 		return Found{}, err
 	}
 	if err := e.check(servers, FreeSpace(e.DockerRootDir)); err != nil {
 		return Found{}, err
-	}
-	if proxy != "" {
-		if err := checkStatic(proxy); err != nil {
-			return Found{}, err
-		}
 	}
 	if err := checkReachable(ctx); err != nil {
 		return Found{}, err
@@ -156,22 +149,6 @@ func checkReachable(ctx context.Context) error {
 		}
 	}
 	return notHere(strings.Join(gateways, ", "))
-}
-
-// checkStatic returns an error if an executable needs other files, because nodes have none of this
-// machine's libraries.
-func checkStatic(path string) error {
-	f, err := elf.Open(path)
-	if err != nil {
-		return fmt.Errorf("look at the executable that is to run in the nodes, %s: %w", path, err)
-	}
-	defer func() { _ = f.Close() }()
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return fmt.Errorf("this skewproof, %s, is linked dynamically, and cannot run in the nodes as the reference proxy: build it with CGO_ENABLED=0, as 'make build' does", path)
-		}
-	}
-	return nil
 }
 
 // nodeRepository is the repository of the node images that 'make kind-images' makes. A tag names

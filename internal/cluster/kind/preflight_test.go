@@ -1,9 +1,6 @@
 package kind
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -43,30 +40,6 @@ func TestWhatAnEngineLacks(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
-	}
-}
-
-// The sidecar's program runs in nodes, which have none of this machine's libraries.
-func TestOnlyAStaticProgramRunsInNodes(t *testing.T) {
-	dir := t.TempDir()
-	source := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "program"), source)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if err := checkStatic(filepath.Join(dir, "program")); err != nil {
-		t.Errorf("a static program: %v", err)
-	}
-	dynamic, err := exec.LookPath("ls")
-	if err != nil {
-		t.Skip(err)
-	}
-	if err := checkStatic(dynamic); err == nil || !strings.Contains(err.Error(), "CGO_ENABLED=0") {
-		t.Errorf("a dynamic program: %v, want an error that says what to do", err)
 	}
 }
 

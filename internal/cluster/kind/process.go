@@ -12,10 +12,10 @@ import (
 
 // process is one running program of a server in its node, with its output in a log of ours.
 type process struct {
-	pod, node, name string
-	pid             string // in the node
-	log             lifecycle.Log
-	done            chan struct{}
+	node, name string
+	pid        string // in the node
+	log        lifecycle.Log
+	done       chan struct{}
 }
 
 // Name and the others implement [lifecycle.Process].
@@ -34,30 +34,27 @@ func pids(all []*process) []string {
 	return pids
 }
 
-// programs are the names of the processes of pods, as the kernel knows them.
-var programs = map[string]string{apiserverPod: "kube-apiserver", proxyPod: "skewproof"}
-
-// awaitProcess waits until the kubelet of a node has started a pod's program, and returns its PID.
-func awaitProcess(ctx context.Context, node, pod string) (string, error) {
+// awaitProcess waits until the kubelet of a node has started the server, and returns its PID.
+func awaitProcess(ctx context.Context, node string) (string, error) {
 	const lines = `for i in $(seq "$2"); do pgrep -xo "$1" && exit; sleep 0.1; done; exit 1`
-	out, err := script(ctx, node, lines, programs[pod], fmt.Sprint(startTimeout.Milliseconds()/100))
+	out, err := script(ctx, node, lines, apiserverPod, fmt.Sprint(startTimeout.Milliseconds()/100))
 	if err != nil {
 		if ctx.Err() != nil {
 			return "", err
 		}
-		return "", fmt.Errorf("the kubelet of node %s has not started %s within %s", node, pod, startTimeout)
+		return "", fmt.Errorf("the kubelet of node %s has not started %s within %s", node, apiserverPod, startTimeout)
 	}
 	return out, nil
 }
 
 // follow copies the output of a process into a log of ours, since kubelets remove logs with their
 // pods, and notices its end; tail(1) does both. It ends with ctx too.
-func follow(ctx context.Context, node, pod, name, pid, logPath string) (*process, error) {
+func follow(ctx context.Context, node, name, pid, logPath string) (*process, error) {
 	file, log, err := lifecycle.OpenLog(logPath)
 	if err != nil {
 		return nil, fmt.Errorf("follow %s: %w", name, err)
 	}
-	p := &process{pod: pod, node: node, name: name, pid: pid, log: log, done: make(chan struct{})}
+	p := &process{node: node, name: name, pid: pid, log: log, done: make(chan struct{})}
 	go func() {
 		defer func() { _ = file.Close() }()
 		p.tail(ctx, &unwrapped{w: file})

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -36,12 +37,12 @@ func TestArgumentsOfAServerWithASetup(t *testing.T) {
 		// kube-apiserver refuses to start with an authority for peers whose gate is off.
 		"switched off":                {scenario.SubjectBuiltin, scenario.Setup{Proxy: scenario.Off}, map[string]string{"feature-gates": off, "peer-ca-file": ""}},
 		"on while the others are off": {scenario.SubjectNone, scenario.Setup{Proxy: scenario.On}, map[string]string{"feature-gates": on, "peer-ca-file": pkiDir + "/ca.crt"}},
-		"without its sidecar":         {scenario.SubjectReference, scenario.Setup{Proxy: scenario.Off}, map[string]string{"feature-gates": off, "secure-port": ""}},
+		"a reference switched off":    {scenario.SubjectReference, scenario.Setup{Proxy: scenario.Off}, map[string]string{"feature-gates": off, local.PolicyFlag: ""}},
 		"as kubeadm sets it up": {scenario.SubjectBuiltin, scenario.Setup{Flags: scenario.FlagsKubeadm}, map[string]string{
 			"feature-gates": "", "peer-ca-file": "", "requestheader-uid-headers": "", "runtime-config": "api/all=true",
 		}},
-		"as kubeadm sets it up, behind a sidecar": {scenario.SubjectReference, scenario.Setup{Flags: scenario.FlagsKubeadm}, map[string]string{
-			"feature-gates": "", "secure-port": "6444",
+		"a reference as kubeadm sets it up": {scenario.SubjectReference, scenario.Setup{Flags: scenario.FlagsKubeadm}, map[string]string{
+			"feature-gates": "", "peer-ca-file": "", local.PolicyFlag: "",
 		}},
 		"as kubeadm sets it up, where there shall be no proxy": {scenario.SubjectNone, scenario.Setup{Flags: scenario.FlagsKubeadm}, map[string]string{"feature-gates": off}},
 		"an older self": {scenario.SubjectBuiltin, scenario.Setup{EmulatedVersion: "1.35"}, map[string]string{
@@ -65,16 +66,16 @@ func TestServersThatDifferHaveTheirArgumentsInPatches(t *testing.T) {
 	c.Nodes[1].Setup = &scenario.Setup{Proxy: scenario.Off}
 	common, err := c.arguments()
 	if err != nil || !slices.ContainsFunc(common, func(a Argument) bool { return a.Name == "runtime-config" }) ||
-		slices.ContainsFunc(common, func(a Argument) bool { return a.Name == "secure-port" }) {
-		t.Errorf("for all: %v, %v; want all but --secure-port", common, err)
+		slices.ContainsFunc(common, func(a Argument) bool { return a.Name == local.PolicyFlag }) {
+		t.Errorf("for all: %v, %v; want all but --%s", common, err, local.PolicyFlag)
 	}
 	tree := c.Tree()
-	behind, alone := filepath.Join("patches", c.PatchDir(c.Nodes[0])), filepath.Join("patches", c.PatchDir(c.Nodes[1]))
-	if patch := tree[behind+"/kube-apiserver2+json.yaml"]; !strings.Contains(patch, "value: --secure-port=6444}") {
-		t.Errorf("behind the sidecar: %q", patch)
+	on, off := filepath.Join("patches", c.PatchDir(c.Nodes[0])), filepath.Join("patches", c.PatchDir(c.Nodes[1]))
+	if patch := tree[on+"/kube-apiserver2+json.yaml"]; !strings.Contains(patch, "value: --mixed-version-proxy-policy=reference}") {
+		t.Errorf("with the proxy on: %q", patch)
 	}
-	if patch := tree[alone+"/kube-apiserver0+strategic.yaml"] + tree[alone+"/kube-apiserver2+json.yaml"]; strings.Contains(patch, "6444") {
-		t.Errorf("without a sidecar: %s", patch)
+	if patch := tree[off+"/kube-apiserver0+strategic.yaml"]; !strings.Contains(patch, ReferenceImage+":v1.36.3") {
+		t.Errorf("with the proxy off: %s", patch)
 	}
 	c.Nodes[0].Setup = c.Nodes[1].Setup
 	if patch, some := c.Tree()["patches/"+c.PatchDir(c.Nodes[0])+"/kube-apiserver2+json.yaml"]; some {
@@ -82,8 +83,7 @@ func TestServersThatDifferHaveTheirArgumentsInPatches(t *testing.T) {
 	}
 }
 
-// A server that starts with another setup must lose the arguments of the setup before. It must be
-// probed where it listens, or its kubelet would kill it.
+// A server that starts with another setup must lose the arguments of the setup before.
 func TestASetupReplacesTheOneBefore(t *testing.T) {
 	own := func(setup *scenario.Setup) func(*corev1.Container) {
 		arguments, err := ownArguments("v1.36.3", scenario.SubjectReference, setup, history.OwnFlags{})
@@ -92,29 +92,24 @@ func TestASetupReplacesTheOneBefore(t *testing.T) {
 		}
 		return func(c *corev1.Container) { setUp(c, arguments) }
 	}
-	behind, err := edit([]byte(manifest), "image", 2, own(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := string(behind); !strings.Contains(text, "--secure-port=6444") || strings.Contains(text, "6443") || !strings.Contains(text, "port: 6444") {
-		t.Errorf("behind its sidecar:\n%s", text)
-	}
-	emulating, err := edit(behind, "image", 3, own(&scenario.Setup{EmulatedVersion: "1.35"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := string(emulating); strings.Count(text, "--emulated-version=1.35") != 1 {
-		t.Errorf("emulating:\n%s", text)
-	}
-	if itself, err := edit(emulating, "image", 4, own(nil)); err != nil || strings.Contains(string(itself), "emulated") {
-		t.Errorf("as itself again: %v\n%s", err, itself)
-	}
-	alone, err := edit(behind, "image", 3, own(&scenario.Setup{Proxy: scenario.Off}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := string(alone); strings.Contains(text, "6444") || strings.Count(text, "--secure-port=6443") != 1 || strings.Count(text, "--feature-gates=") != 1 {
-		t.Errorf("without its sidecar:\n%s", text)
+	now := []byte(manifest)
+	for _, c := range []struct {
+		setup    *scenario.Setup
+		has, not string
+	}{
+		{nil, "--mixed-version-proxy-policy=reference", "emulated"},
+		{&scenario.Setup{EmulatedVersion: "1.35"}, "--emulated-version=1.35", ""},
+		{nil, "--peer-ca-file=", "emulated"},
+		{&scenario.Setup{Proxy: scenario.Off}, scenario.Gate + "=false", "--mixed-version-proxy-policy"},
+	} {
+		next, err := edit(now, "image", 2, own(c.setup))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(next); strings.Count(text, c.has) != 1 || c.not != "" && strings.Contains(text, c.not) || strings.Count(text, "--feature-gates=") != 1 {
+			t.Errorf("%s: want %s once, and not %s, in\n%s", c.setup, c.has, c.not, text)
+		}
+		now = next
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/requestlog"
 	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 var _ cluster.Witness = (*Cluster)(nil) // the engine only asks whether it is one
@@ -51,10 +50,6 @@ func (c *Cluster) records(epoch time.Time) (requestlog.Records, error) {
 	for _, s := range c.Servers {
 		l := requestlog.Logs{Server: s.Name, ID: s.place.ID, Audit: c.config.Files.audit(s.Name)}
 		errs = append(errs, fetch(c.ctx, s.place.Node, auditLog, l.Audit))
-		if c.config.Subject == scenario.SubjectReference {
-			l.Access = c.config.Files.access(s.Name)
-			errs = append(errs, fetch(c.ctx, s.place.Node, accessLog, l.Access))
-		}
 		logs = append(logs, l)
 	}
 	records, err := requestlog.Read(logs, epoch)

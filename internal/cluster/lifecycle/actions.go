@@ -64,7 +64,7 @@ func (s *Server[P]) adopt(ctx context.Context) error {
 func (s *Server[P]) launch(ctx context.Context, i *Incarnation[P], programs []Program[P]) error {
 	for n, program := range programs {
 		if n == 0 {
-			s.configured(i, programs)
+			s.configured(i, program)
 		}
 		if err := s.run(ctx, i, program); err != nil {
 			return s.startFailed(ctx, i, err)

@@ -76,7 +76,7 @@ func Subject(run string, setup *scenario.Setup) string {
 		return run
 	case setup.Proxy == scenario.Off:
 		return scenario.SubjectNone
-	case setup.Proxy == scenario.On && run == scenario.SubjectNone:
+	case setup.Proxy == scenario.On && run == scenario.SubjectNone, setup.Plain && run == scenario.SubjectReference:
 		return scenario.SubjectBuiltin
 	default:
 		return run

@@ -14,9 +14,9 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// Configured returns the configuration in the flags of a server: those of its kube-apiserver and of
-// its sidecar, if it has one. It leaves Server, Incarnation and At empty.
-func Configured(release string, setup *scenario.Setup, apiserver, sidecar []string) history.Configuration {
+// Configured returns the configuration in the flags of a server. It leaves Server, Incarnation and
+// At empty.
+func Configured(release string, setup *scenario.Setup, apiserver []string) history.Configuration {
 	own := flagsOf(apiserver)
 	c := history.Configuration{Setup: setup.String(), Proxy: history.ProxyOff, Emulates: history.EmulatedMinor(own["emulated-version"]...)}
 	if gates.ProxyOn(cmp.Or(c.Emulates, release), own[history.FeatureGates]...) {
@@ -32,15 +32,11 @@ func Configured(release string, setup *scenario.Setup, apiserver, sidecar []stri
 		}
 	}
 	slices.Sort(c.Without)
-	facing := own
-	if len(sidecar) > 0 {
-		c.Proxy, facing = history.ProxySidecar, flagsOf(sidecar)
-	}
-	if ca := facing.value("peer-ca-file"); ca != "" {
+	if ca := own.value("peer-ca-file"); ca != "" {
 		c.PeerCA = path.Base(ca)
 	}
-	c.PeerIP, c.PeerPort = facing.value("peer-advertise-ip"), facing.value("peer-advertise-port")
-	c.AdvertiseIP, c.Port = facing.value("advertise-address"), facing.value("secure-port")
+	c.PeerIP, c.PeerPort = own.value("peer-advertise-ip"), own.value("peer-advertise-port")
+	c.AdvertiseIP, c.Port = own.value("advertise-address"), own.value("secure-port")
 	if setup != nil {
 		c.SharesHost = setup.HostnameOf
 	}
@@ -71,15 +67,11 @@ func (f flags) value(name string) string {
 
 // configured records the content of the flags of an incarnation. The flags are unknown if another
 // program has started the server.
-func (s *Server[P]) configured(i *Incarnation[P], programs []Program[P]) {
-	var lines [2][]string
-	for n, program := range programs[:min(len(programs), len(lines))] {
-		lines[n] = program.Args
-	}
-	if len(lines[0]) == 0 {
+func (s *Server[P]) configured(i *Incarnation[P], program Program[P]) {
+	if len(program.Args) == 0 {
 		return
 	}
-	c := Configured(i.Version, s.Setup(), lines[0], lines[1])
+	c := Configured(i.Version, s.Setup(), program.Args)
 	c.Server, c.Incarnation, c.At = s.Name, i.Number, s.Recorder.Now()
 	i.Emulates = c.Emulates // the user's own flags may emulate, too
 	s.Recorder.Configuration(c)

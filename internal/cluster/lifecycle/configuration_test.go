@@ -14,30 +14,29 @@ func TestConfigured(t *testing.T) {
 	const on, off = "--feature-gates=" + scenario.Gate + "=true", "--feature-gates=Other=true," + scenario.Gate + "=false"
 	own := []string{"--peer-ca-file=/keys/ca.crt", "--peer-advertise-ip=198.19.0.1", "--peer-advertise-port=6443", "--advertise-address=198.19.0.2", "--secure-port=6444"}
 	for name, c := range map[string]struct {
-		version            string
-		setup              *scenario.Setup
-		apiserver, sidecar []string
-		want               history.Configuration
+		version   string
+		setup     *scenario.Setup
+		apiserver []string
+		want      history.Configuration
 	}{
-		"switched on": {"v1.36.3", nil, append(own, on), nil, history.Configuration{
+		"switched on": {"v1.36.3", nil, append(own, on), history.Configuration{
 			Proxy: history.ProxyOwn, PeerCA: "ca.crt", PeerIP: "198.19.0.1", PeerPort: "6443", AdvertiseIP: "198.19.0.2", Port: "6444",
 		}},
-		"switched off":                       {"v1.36.3", &scenario.Setup{Proxy: scenario.Off}, []string{off}, nil, history.Configuration{Proxy: history.ProxyOff, Setup: "its proxy switched off"}},
-		"without a flag, on by default":      {"v1.36.3", nil, nil, nil, history.Configuration{Proxy: history.ProxyOwn}},
-		"without a flag, off by default":     {"v1.35.4", nil, nil, nil, history.Configuration{Proxy: history.ProxyOff}},
-		"with the default that it emulates":  {"v1.36.3", nil, []string{"--emulated-version=1.35"}, nil, history.Configuration{Proxy: history.ProxyOff, Emulates: "1.35"}},
-		"behind a sidecar, which faces them": {"v1.36.3", nil, []string{off, "--peer-advertise-ip=1.2.3.4", "--secure-port=1"}, []string{"proxy", "--secure-port=6443"}, history.Configuration{Proxy: history.ProxySidecar, Port: "6443"}},
-		"without some group versions": {"v1.30.14", nil, []string{off, "--runtime-config=api/all=true", "--runtime-config=batch/v1=false,apps/v1=false"}, nil, history.Configuration{
+		"switched off":                      {"v1.36.3", &scenario.Setup{Proxy: scenario.Off}, []string{off}, history.Configuration{Proxy: history.ProxyOff, Setup: "its proxy switched off"}},
+		"without a flag, on by default":     {"v1.36.3", nil, nil, history.Configuration{Proxy: history.ProxyOwn}},
+		"without a flag, off by default":    {"v1.35.4", nil, nil, history.Configuration{Proxy: history.ProxyOff}},
+		"with the default that it emulates": {"v1.36.3", nil, []string{"--emulated-version=1.35"}, history.Configuration{Proxy: history.ProxyOff, Emulates: "1.35"}},
+		"without some group versions": {"v1.30.14", nil, []string{off, "--runtime-config=api/all=true", "--runtime-config=batch/v1=false,apps/v1=false"}, history.Configuration{
 			Proxy: history.ProxyOff, Without: []string{"apps/v1", "batch/v1"},
 		}},
 		"with values as kube-apiserver reads them": {"v1.37.1", nil, []string{"--emulated-version=kube=v1.36",
-			"--feature-gates=kube:Other=T, kube:" + scenario.Gate + "=0", "--runtime-config=api/all=true,batch/v1", "--runtime-config=apps/v1=False, /v1=0"}, nil,
+			"--feature-gates=kube:Other=T, kube:" + scenario.Gate + "=0", "--runtime-config=api/all=true,batch/v1", "--runtime-config=apps/v1=False, /v1=0"},
 			history.Configuration{Proxy: history.ProxyOff, Emulates: "1.36", Without: []string{"/v1", "apps/v1"}}},
-		"with the host name of another": {"v1.30.14", &scenario.Setup{HostnameOf: "b"}, []string{off}, nil, history.Configuration{
+		"with the host name of another": {"v1.30.14", &scenario.Setup{HostnameOf: "b"}, []string{off}, history.Configuration{
 			Proxy: history.ProxyOff, Setup: "with the host name of b", SharesHost: "b",
 		}},
 	} {
-		if diff := cmp.Diff(c.want, Configured(c.version, c.setup, c.apiserver, c.sidecar)); diff != "" {
+		if diff := cmp.Diff(c.want, Configured(c.version, c.setup, c.apiserver)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -55,7 +54,7 @@ func TestProxyOn(t *testing.T) {
 		{"v1.37.1", "AllBeta=false", false}, {"v1.37.1", "AllAlpha=false", true}, {"v1.35.4", "AllAlpha=true", true}, {"v1.35.4", "AllBeta=true", false},
 		{"v1.37.1", "AllBeta=false," + gate + "=true", true}, {"v1.35.4", gate + "=false,AllAlpha=true", false}, {"v1.30.14+without.batch.v1", gate + "=true", true},
 	} {
-		if got := Configured(c.behaves, nil, []string{"--feature-gates=" + c.gates}, nil).Proxy == history.ProxyOwn; got != c.want {
+		if got := Configured(c.behaves, nil, []string{"--feature-gates=" + c.gates}).Proxy == history.ProxyOwn; got != c.want {
 			t.Errorf("%s with %q: the proxy is on: %t, want %t", c.behaves, c.gates, got, c.want)
 		}
 	}

@@ -73,8 +73,7 @@ type Program[P Process] struct {
 	// URL is the address at which the program answers, past all links and faults. The program is
 	// ready when /readyz answers 200.
 	URL string
-	// Args is its command line, without the name of the program, for the record; nil: unknown. The
-	// first program is a kube-apiserver, and the second is its sidecar.
+	// Args is its command line, without the name of the program, for the record; nil: unknown.
 	Args []string
 	// Check checks that the ready program is the right one; nil: no check.
 	Check func(ctx context.Context, i *Incarnation[P]) error

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -27,22 +26,14 @@ type adminTransport struct {
 	issued map[[sha256.Size]byte]bool // certificates
 }
 
-// newAdminTransport uses the client certificate in two files. present returns the address at which
-// a server listens now.
-func newAdminTransport(certFile, keyFile string, present func(netip.AddrPort) netip.AddrPort) (*adminTransport, error) {
+// newAdminTransport uses the client certificate in two files.
+func newAdminTransport(certFile, keyFile string) (*adminTransport, error) {
 	admin, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the administrator's connections: %w", err)
 	}
 	t := &adminTransport{issued: map[[sha256.Size]byte]bool{}}
 	t.Transport = &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			to, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return nil, err
-			}
-			return new(net.Dialer).DialContext(ctx, network, present(to).String())
-		},
 		TLSClientConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{admin},
 			InsecureSkipVerify: true, VerifyConnection: t.verify, //nolint:gosec // t.verify verifies

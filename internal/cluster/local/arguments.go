@@ -2,13 +2,14 @@ package local
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/mod/semver"
 
+	"github.com/skewproof/skewproof/internal/binaries"
+	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -16,19 +17,12 @@ import (
 // APIServerArguments returns the command line of a kube-apiserver, without the program's name. The
 // result depends only on its arguments: it touches no file and starts nothing.
 func APIServerArguments(version, subject string, p Place, f Files) ([]string, error) {
-	subject, p = p.configured(subject)
-	serving := p.serving()
-	if subject == scenario.SubjectReference {
-		serving = Place{Name: p.Name}.serving() // the setup is about the sidecar's certificate
-	}
+	subject = lifecycle.Subject(subject, p.Setup)
 	args := append(p.advertiseArguments(),
-		// The server does not listen on loopback alone, even behind a sidecar, because the harness
-		// asks from outside the host what the server itself serves. Other programs cannot reach it:
-		// the sandbox forwards nothing, and the switch leads only to p.Real.
 		"--bind-address=0.0.0.0",
-		"--secure-port="+strconv.Itoa(int(p.Own.Port())),
-		"--tls-cert-file="+f.key(serving+".crt"),
-		"--tls-private-key-file="+f.key(serving+".key"),
+		"--secure-port="+strconv.Itoa(int(p.Real.Port())),
+		"--tls-cert-file="+f.key(p.serving()+".crt"),
+		"--tls-private-key-file="+f.key(p.serving()+".key"),
 		"--client-ca-file="+f.key("ca.crt"),
 		"--etcd-servers=https://"+etcdAdvertised.String(),
 		"--etcd-cafile="+f.key("etcd-ca.crt"),
@@ -63,23 +57,16 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		return nil, err
 	}
 	mvp, err := mvpArguments(version, subject, p, f)
-	if subject != scenario.SubjectReference { // otherwise the sidecar, which stops first, has the delay
-		mvp = append(mvp, p.delayArguments()...)
-	}
 	return p.withOwn(slices.Concat(args, without, mvp, p.drainArguments())), err
 }
 
-// delayArguments say how long the program that clients reach serves on when it is stopped.
-func (p Place) delayArguments() []string {
-	if d := p.setup().ShutdownDelay; d > 0 {
-		return []string{"--shutdown-delay-duration=" + d.String()}
-	}
-	return nil
-}
-
-// drainArguments say how the kube-apiserver ends connections.
+// drainArguments say how the kube-apiserver ends connections, and how long it serves on when it is
+// stopped.
 func (p Place) drainArguments() (args []string) {
 	setup := p.setup()
+	if d := setup.ShutdownDelay; d > 0 {
+		args = append(args, "--shutdown-delay-duration="+d.String())
+	}
 	if setup.Goaway == scenario.On {
 		args = append(args, "--goaway-chance="+scenario.GoawayChance)
 	}
@@ -89,7 +76,10 @@ func (p Place) drainArguments() (args []string) {
 	return args
 }
 
-// mvpArguments explicitly switch the built-in proxy on or off, so that a run does not change its
+// PolicyFlag is the flag of a kube-apiserver with the reference proxy that chooses its policy.
+const PolicyFlag = "mixed-version-proxy-policy"
+
+// mvpArguments explicitly switch the proxy on or off, so that a run does not change its
 // meaning with a default. The default depends on the version, or on the version that a server
 // emulates (off up to 1.35). The proxy code is that of the server's own version, whatever the
 // server emulates.
@@ -98,17 +88,22 @@ func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 		return nil, nil
 	}
 	switch subject {
-	case scenario.SubjectReference:
-		if !atLeast(version, "v1.30") {
-			return nil, fmt.Errorf("subject %s: kube-apiserver %s is older than v1.30, the oldest that the sidecar is tested with; "+
-				"use v1.30 or newer, or subject %s", subject, version, scenario.SubjectNone)
-		}
-		return []string{"--feature-gates=" + scenario.Gate + "=false"}, nil
 	case scenario.SubjectNone:
 		if !atLeast(version, "v1.28") {
 			return nil, nil // this version does not have the gate yet
 		}
 		return []string{"--feature-gates=" + scenario.Gate + "=false"}, nil
+	case scenario.SubjectReference:
+		if !atLeast(version, binaries.OldestReference) {
+			return nil, fmt.Errorf("subject %s: kube-apiserver %s is older than %s, the oldest that can be built with the reference proxy; "+
+				"use %[3]s or newer, or subject %[4]s", subject, version, binaries.OldestReference, scenario.SubjectNone)
+		}
+		gates := scenario.Gate + "=true"
+		if isAlpha(version) {
+			gates = alphaGates
+		}
+		policy := []string{"--feature-gates=" + gates, "--" + PolicyFlag + "=" + scenario.SubjectReference}
+		return slices.Concat(policy, p.peerCAArguments(f), p.peerAddressArguments()), nil
 	case scenario.SubjectBuiltin:
 		gates := scenario.Gate + "=true"
 		if isAlpha(version) {
@@ -123,7 +118,7 @@ func mvpArguments(version, subject string, p Place, f Files) ([]string, error) {
 	}
 }
 
-// frontProxyArguments let servers and sidecars prove their identity and name the user of a request.
+// frontProxyArguments let servers prove their identity and name the user of a request.
 func frontProxyArguments(p Place, f Files) []string {
 	return []string{
 		"--proxy-client-cert-file=" + f.key(p.frontProxy()+".crt"),
@@ -136,51 +131,10 @@ func frontProxyArguments(p Place, f Files) []string {
 	}
 }
 
-// ProxyArguments is the command line of the sidecar of a kube-apiserver, without the program's
-// name.
-func ProxyArguments(p Place, f Files) []string {
-	args := []string{
-		"proxy",
-		"--policy=reference",
-		"--bind-address=0.0.0.0",
-		"--secure-port=" + strconv.Itoa(int(p.Real.Port())),
-		// For clients and peers the sidecar is the server, so it has the same certificate and
-		// authorities.
-		"--tls-cert-file=" + f.key(p.serving()+".crt"),
-		"--tls-private-key-file=" + f.key(p.serving()+".key"),
-		"--client-ca-file=" + f.key("ca.crt"),
-		"--upstream=https://" + loopbackOf(p.Own).String(),
-		"--upstream-ca-file=" + f.key("ca.crt"),
-		"--kubeconfig=" + f.ownKubeconfig(p.Name),
-		"--access-log=" + f.access(p.Name),
-		"--requestheader-uid-headers=X-Remote-Uid",
-		"--find-direct-peers=" + strconv.FormatBool(p.setup().Direct),
-	}
-	address := p.peerAddressArguments()
-	if len(address) < 2 {
-		address = append(address, p.advertiseArguments()...)
-	}
-	for _, own := range p.Flags.Others() {
-		if slices.Contains(facing, own[0]) {
-			args = append(args, "--"+own[0]+"="+own[1])
-		}
-	}
-	return slices.Concat(args, p.delayArguments(), address, p.peerCAArguments(f), frontProxyArguments(p, f))
-}
-
-// facing are the flags of a kube-apiserver that its sidecar needs with the same value, because the
-// sidecar faces the clients.
-var facing = []string{"anonymous-auth", "goaway-chance", "http2-max-streams-per-connection", "request-timeout", "shutdown-delay-duration",
-	"tls-cipher-suites", "tls-min-version"}
-
 // kubeadm reports whether the kube-apiserver gets only those flags of its own proxy that kubeadm
 // sets. If the subject is none, its proxy stays switched off.
 func (p Place) kubeadm(subject string) bool {
 	return p.setup().Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
-}
-
-func loopbackOf(a netip.AddrPort) netip.AddrPort {
-	return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port())
 }
 
 // alphaGates switch on the proxy of 1.28 to 1.32. That proxy uses StorageVersion objects, whose API

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -54,9 +52,9 @@ func TestAPIServerArguments(t *testing.T) {
 		"builtin works before the gate was on by default": {"v1.34.4", scenario.SubjectBuiltin, map[string]string{"feature-gates": scenario.Gate + "=true"}},
 		"none switches off what is on by default":         {"v1.37.1", scenario.SubjectNone, map[string]string{"feature-gates": scenario.Gate + "=false", "peer-ca-file": "-", "peer-advertise-ip": "-"}},
 		"none before there was a gate":                    {"v1.27.16", scenario.SubjectNone, map[string]string{"feature-gates": "-", "requestheader-uid-headers": "-"}},
-		"behind a sidecar its own proxy is off, and its port another": {"v1.37.1", scenario.SubjectReference, map[string]string{
-			"feature-gates": scenario.Gate + "=false", "peer-ca-file": "-", "peer-advertise-ip": "-", "secure-port": "6444", "bind-address": "0.0.0.0",
-			"requestheader-client-ca-file": "keys/front-proxy-ca.crt",
+		"the reference has the flags of builtin, and its policy": {"v1.37.1", scenario.SubjectReference, map[string]string{
+			"feature-gates": scenario.Gate + "=true", "peer-ca-file": "keys/ca.crt", "peer-advertise-ip": "198.19.0.2", "secure-port": "6443",
+			"mixed-version-proxy-policy": "reference",
 		}},
 		"every subject gets a front proxy": {"v1.36.3", scenario.SubjectNone, map[string]string{
 			"proxy-client-cert-file": "keys/front-proxy-client.crt", "requestheader-client-ca-file": "keys/front-proxy-ca.crt",
@@ -68,7 +66,7 @@ func TestAPIServerArguments(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := place(c.subject, 1, "b")
+			p := place(1, "b")
 			args, err := APIServerArguments(c.version, c.subject, p, testFiles)
 			if err != nil {
 				t.Fatal(err)
@@ -84,12 +82,12 @@ func TestAPIServerArguments(t *testing.T) {
 
 func TestAPIServerArgumentsRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ version, subject, want string }{
-		"a subject the version lacks":              {"v1.33.1", scenario.SubjectBuiltin, "has no Mixed Version Proxy that can be tested"},
-		"a version that no sidecar was tried with": {"v1.29.9", scenario.SubjectReference, "older than v1.30"},
-		"a subject this backend knows not":         {"v1.37.1", "alpha", "knows builtin, reference, none"},
+		"a subject the version lacks":         {"v1.33.1", scenario.SubjectBuiltin, "has no Mixed Version Proxy that can be tested"},
+		"a version without a reference proxy": {"v1.29.9", scenario.SubjectReference, "older than v1.30"},
+		"a subject this backend knows not":    {"v1.37.1", "alpha", "knows builtin, reference, none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := APIServerArguments(c.version, c.subject, place(c.subject, 0, "a"), testFiles)
+			_, err := APIServerArguments(c.version, c.subject, place(0, "a"), testFiles)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want an error about %q", err, c.want)
 			}
@@ -97,65 +95,28 @@ func TestAPIServerArgumentsRefuses(t *testing.T) {
 	}
 }
 
-func TestProxyArguments(t *testing.T) {
-	args := ProxyArguments(place(scenario.SubjectReference, 1, "b"), testFiles)
-	if len(args) == 0 || args[0] != "proxy" {
-		t.Fatalf("it begins with %q, want the command, proxy", args)
-	}
-	hasFlags(t, args[1:], map[string]string{
-		// The sidecar listens where the switch leads to. It advertises the address of the switch.
-		"secure-port": "6443", "bind-address": "0.0.0.0", "peer-advertise-ip": "198.19.0.2", "peer-advertise-port": "6443",
-		// For others the sidecar is the server.
-		"tls-cert-file": "keys/serving-b.crt", "tls-private-key-file": "keys/serving-b.key", "client-ca-file": "keys/ca.crt", "peer-ca-file": "keys/ca.crt",
-		"proxy-client-cert-file": "keys/front-proxy-client.crt", "requestheader-allowed-names": "front-proxy-client",
-		// The sidecar reaches its server over loopback, not over a link and not through the switch.
-		"upstream": "https://127.0.0.1:6444", "upstream-ca-file": "keys/ca.crt", "kubeconfig": "keys/own-kubeconfig-b",
-		"access-log": "logs/b-access.jsonl", "find-direct-peers": "false",
-	})
-}
-
-func TestComponents(t *testing.T) {
-	for subject, want := range map[string][]Component{
-		scenario.SubjectNone:    {{Program: ProgramAPIServer, Log: "logs/b.log", URL: "https://198.18.0.10:6443"}},
-		scenario.SubjectBuiltin: {{Program: ProgramAPIServer, Log: "logs/b.log", URL: "https://198.18.0.10:6443"}},
-		scenario.SubjectReference: {
-			{Program: ProgramAPIServer, Log: "logs/b.log", URL: "https://198.18.0.10:6444"},
-			{Program: ProgramProxy, Log: "logs/b-proxy.log", URL: "https://198.18.0.10:6443"},
-		},
+// A plain server has another program than the other servers of the subject reference.
+func TestEveryServerHasABinary(t *testing.T) {
+	ours, released := map[string]string{"v1.37.1": "/bin/ours"}, map[string]string{"v1.37.1": "/bin/new"}
+	plain, off := &scenario.Setup{Plain: true}, &scenario.Setup{Proxy: scenario.Off}
+	for _, c := range []struct {
+		config  Config
+		setup   *scenario.Setup
+		version string
+		want    string // "" for an error
+	}{
+		{Config{Subject: scenario.SubjectBuiltin, APIServers: released}, nil, "v1.37.1", "/bin/new"},
+		{Config{Subject: scenario.SubjectBuiltin, APIServers: released}, plain, "v1.37.1", "/bin/new"},
+		{Config{Subject: scenario.SubjectBuiltin, APIServers: released}, nil, "v1.37.1+without.batch.v1", "/bin/new"},
+		{Config{Subject: scenario.SubjectBuiltin, APIServers: released}, nil, "v1.36.3", ""},
+		{Config{Subject: scenario.SubjectReference, APIServers: ours, Plain: released}, nil, "v1.37.1", "/bin/ours"},
+		{Config{Subject: scenario.SubjectReference, APIServers: ours, Plain: released}, off, "v1.37.1", "/bin/ours"},
+		{Config{Subject: scenario.SubjectReference, APIServers: ours, Plain: released}, plain, "v1.37.1", "/bin/new"},
+		{Config{Subject: scenario.SubjectReference, APIServers: ours}, plain, "v1.37.1", ""},
 	} {
-		t.Run(subject, func(t *testing.T) {
-			got, err := Components("v1.37.1", subject, place(subject, 1, "b"), testFiles)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range got {
-				if len(got[i].Args) == 0 {
-					t.Errorf("%s has no arguments", got[i].Program)
-				}
-				got[i].Args = nil // other tests check the arguments
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("components, in the order in which they are started (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestEveryComponentHasABinary(t *testing.T) {
-	config := Config{APIServers: map[string]string{"v1.37.1": "/bin/new"}, Proxy: "/bin/skewproof"}
-	for program, want := range map[string]string{ProgramAPIServer: "/bin/new", ProgramProxy: "/bin/skewproof"} {
-		if got, err := config.binary(program, "v1.37.1"); err != nil || got != want {
-			t.Errorf("%s: %q, error %v; want %q", program, got, err, want)
+		if got, err := c.config.binary(c.version, c.setup); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s, %s, %s: %q, error %v; want %q", c.config.Subject, c.version, c.setup, got, err, c.want)
 		}
-	}
-	if got, err := config.binary(ProgramAPIServer, "v1.37.1+without.batch.v1"); err != nil || got != config.APIServers["v1.37.1"] {
-		t.Errorf("a version that differs only by its flags: %q, %v", got, err)
-	}
-	if path, err := config.binary(ProgramAPIServer, "v1.36.3"); err == nil {
-		t.Errorf("a version that was not prepared is %q", path)
-	}
-	if path, err := (&Config{}).binary(ProgramProxy, "v1.37.1"); err == nil {
-		t.Errorf("a proxy that was not given is %q", path)
 	}
 }
 
@@ -175,7 +136,7 @@ func TestEtcdArguments(t *testing.T) {
 // The proxy of 1.28 to 1.32 has needs that no other proxy has. The flags that switch off an API
 // come last, after those that apply to all APIs.
 func TestAlphaArguments(t *testing.T) {
-	p := Places(scenario.SubjectBuiltin, []history.Server{{Name: "a"}})[0]
+	p := Places([]history.Server{{Name: "a"}})[0]
 	args, err := APIServerArguments("v1.30.14+without.batch.v1", scenario.SubjectBuiltin, p, Files{})
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +156,7 @@ func TestAlphaArguments(t *testing.T) {
 }
 
 func TestVersionsBetweenTheDesignsHaveNoProxy(t *testing.T) {
-	p := Places(scenario.SubjectBuiltin, []history.Server{{Name: "a"}})[0]
+	p := Places([]history.Server{{Name: "a"}})[0]
 	for version, refused := range map[string]bool{
 		"v1.27.16": true, "v1.28.0": false, "v1.32.9": false, "v1.33.5": true, "v1.34.4": false, "v1.37.1": false,
 	} {

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/exec"
-	"slices"
 	"sync"
 	"time"
 
@@ -36,14 +34,16 @@ type Config struct {
 	Subject string
 	Servers []history.Server // names and first versions
 	Own     history.OwnFlags // flags of the user's own for every kube-apiserver
-	// APIServers maps versions to kube-apiserver binaries, Controllers to those of
+	// APIServers maps versions to kube-apiserver binaries, those of the subject. Plain maps them to
+	// unchanged ones, for servers whose setup is plain. Controllers maps versions to binaries of
 	// kube-controller-manager, and Tests to those of e2e.test. Etcd is the etcd binary. Nothing can
 	// be fetched from here, because the sandbox has no network access.
 	APIServers  map[string]string
+	Plain       map[string]string
 	Controllers map[string]string
 	Tests       map[string]string
 	Etcd        string
-	Proxy       string // the executable with the commands 'proxy' and 'extension': this program
+	Self        string // the executable with the command 'extension': this program
 	Files       Files
 	// AsKubeadm starts kube-controller-manager without the feature gates of runs, and with the keys
 	// of the authority, so that it signs certificates as with kubeadm.
@@ -100,7 +100,7 @@ func (c *Cluster) build() error {
 			return fmt.Errorf("create the run's directories: %w", err)
 		}
 	}
-	places := Places(c.config.Subject, c.config.Servers)
+	places := Places(c.config.Servers)
 	if err := c.makeCredentials(places); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (c *Cluster) makeCredentials(places []Place) (err error) {
 		return err
 	}
 	c.Users = users.Users{Authority: c.authorities.servers}
-	if c.admin, err = newAdminTransport(files.key("admin.crt"), files.key("admin.key"), c.present); err != nil {
+	if c.admin, err = newAdminTransport(files.key("admin.crt"), files.key("admin.key")); err != nil {
 		return err
 	}
 	for _, p := range places {
@@ -186,13 +186,8 @@ func (c *Cluster) Start(ctx context.Context) error {
 		return err
 	}
 	c.lifecycle.MarkUp()
-	if c.unbalance, err = c.balance(); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(c.Servers, func(s *server) bool { return s.withSetup().setup().Direct }) {
-		return c.publishEndpoints(context.Background())
-	}
-	return nil
+	c.unbalance, err = c.balance()
+	return err
 }
 
 // Close ends all processes, links and hosts. It may be called at any time, and more than once.
@@ -226,32 +221,15 @@ func (c *Cluster) Close() {
 
 // Direct implements [cluster.Reachable].
 func (c *Cluster) Direct(name string) (*rest.Config, error) {
-	return c.around(name, func(p Place) netip.AddrPort { return p.Own })
-}
-
-// FrontDoor implements [cluster.Reachable].
-func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
-	return c.around(name, func(p Place) netip.AddrPort { return p.Real })
-}
-
-func (c *Cluster) around(name string, address func(Place) netip.AddrPort) (*rest.Config, error) {
 	s, err := c.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	return &rest.Config{Host: "https://" + address(s.place).String(), Transport: c.admin}, nil
+	return &rest.Config{Host: "https://" + s.place.Real.String(), Transport: c.admin}, nil
 }
 
-// present returns where the program of an address listens now. If the proxy of a server is switched
-// off, no program listens behind a sidecar.
-func (c *Cluster) present(at netip.AddrPort) netip.AddrPort {
-	for _, s := range c.Servers {
-		if s.place.Own == at {
-			return s.own()
-		}
-	}
-	return at
-}
+// FrontDoor implements [cluster.Reachable].
+func (c *Cluster) FrontDoor(name string) (*rest.Config, error) { return c.Direct(name) }
 
 // URL is the URL for clients: the advertised address of a server, through the client's link.
 func (c *Cluster) URL(name string) (string, error) {

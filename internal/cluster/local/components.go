@@ -1,61 +1,41 @@
 package local
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // These are the programs of a run.
 const (
-	ProgramAPIServer = "kube-apiserver"
-	ProgramProxy     = "skewproof proxy"     // the reference proxy as a sidecar: this executable
+	ProgramAPIServer = string(binaries.KubeAPIServer)
+	ProgramReference = string(binaries.KubeAPIServerReference)
 	ProgramExtension = "skewproof extension" // the extension apiserver: this executable
 )
 
-// Component describes one program of a server. Nothing runs.
-type Component struct {
-	Program string
-	// Args is the command line without the program's name. That of ProgramProxy begins with
-	// "proxy".
-	Args []string
-	// Log is the file for its output.
-	Log string
-	// URL is where it answers, around the links. It is ready when URL/readyz answers 200.
-	URL string
+// Program returns the program of a server. Under the subject reference, a server whose proxy is
+// switched off has the same program as the others.
+func Program(subject string, setup *scenario.Setup) string {
+	if subject == scenario.SubjectReference && !setup.IsPlain() {
+		return ProgramReference
+	}
+	return ProgramAPIServer
 }
 
-// Components returns the programs of one server of that version, in the order in which they start:
-// each starts when the one before it is ready. The result depends only on the arguments.
-func Components(version, subject string, p Place, f Files) ([]Component, error) {
-	args, err := APIServerArguments(version, subject, p, f)
-	if err != nil {
-		return nil, err
-	}
-	subject, p = p.configured(subject)
-	all := []Component{{ProgramAPIServer, args, f.log(p.Name), "https://" + p.Own.String()}}
-	if subject == scenario.SubjectReference {
-		all = append(all, Component{ProgramProxy, ProxyArguments(p, f), f.log(p.Name + "-proxy"), "https://" + p.Real.String()})
-	}
-	return all, nil
-}
-
-// binary returns the executable of a program. version is that of a kube-apiserver.
-func (c *Config) binary(program, version string) (string, error) {
-	if program != ProgramAPIServer {
-		if c.Proxy == "" {
-			return "", errors.New("no executable of the proxy was given")
-		}
-		return c.Proxy, nil
+// binary returns the executable of a server with that setup.
+func (c *Config) binary(version string, setup *scenario.Setup) (string, error) {
+	of := c.APIServers
+	if Program(c.Subject, setup) != Program(c.Subject, nil) {
+		of = c.Plain
 	}
 	for _, name := range []string{version, release.Of(version)} { // flags make other versions of a release
-		if path, ok := c.APIServers[name]; ok {
+		if path, ok := of[name]; ok {
 			return path, nil
 		}
 	}
-	return "", errors.New("no binary of that version was prepared")
+	return "", fmt.Errorf("no %s of that version was prepared", Program(c.Subject, setup))
 }
 
 // Provide makes it possible to start servers of a version, with the kube-apiserver at path. If the

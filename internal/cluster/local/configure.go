@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/cluster/lease"
@@ -24,11 +23,6 @@ func (c *Cluster) Configure(name string, setup *scenario.Setup) error {
 	s, err := c.Find(name)
 	if err != nil {
 		return err
-	}
-	if setup != nil && setup.Direct && slices.ContainsFunc(c.Servers, func(s *server) bool { return s.Ready() != nil }) {
-		if err := c.publishEndpoints(context.Background()); err != nil {
-			return fmt.Errorf("configure server %q: %w", name, err)
-		}
 	}
 	s.Lock()
 	defer s.Unlock()

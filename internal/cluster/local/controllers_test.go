@@ -49,7 +49,7 @@ func TestCandidatesHaveHostsAndFilesOfTheirOwn(t *testing.T) {
 				t.Errorf("%s shares %s with %s", r.name, r.subnet, other.name)
 			}
 		}
-		for _, p := range Places(scenario.SubjectNone, servers) {
+		for _, p := range Places(servers) {
 			if p.Subnet.Overlaps(r.subnet) || testsHost.Overlaps(r.subnet) || controllersHost.Overlaps(r.subnet) {
 				t.Errorf("%s shares %s with another host", r.name, r.subnet)
 			}

@@ -59,9 +59,6 @@ func credentials(places []Place, f Files) (*authorities, error) {
 		{etcd, "etcd-client", pki.Request{CommonName: "kube-apiserver", Client: true}},
 		{frontProxy, frontProxyName, frontProxyRequest()},
 		{ca, "admin", users.AdminRequest},
-		// The sidecar has its own name, so that audit logs distinguish its own requests from
-		// others.
-		{ca, "proxy", pki.Request{CommonName: "skewproof-proxy", Organization: []string{"system:masters"}, Client: true}},
 	}
 	for _, p := range places {
 		issues = append(issues, issue{ca, p.serving(), servingRequest(p)})
@@ -73,12 +70,6 @@ func credentials(places []Place, f Files) (*authorities, error) {
 	}
 	if err := writeKubeconfig(f.Kubeconfig(), "admin", f, waysIn(places)...); err != nil {
 		return nil, err
-	}
-	for _, p := range places {
-		// A sidecar reaches its kube-apiserver over the host's own loopback.
-		if err := writeKubeconfig(f.ownKubeconfig(p.Name), "proxy", f, way{p.Name, loopbackOf(p.Own)}); err != nil {
-			return nil, err
-		}
 	}
 	return &authorities{servers: ca, frontProxies: frontProxy}, os.WriteFile(f.auditPolicy(), []byte(requestlog.AuditPolicy), 0o600)
 }
@@ -135,7 +126,7 @@ type way struct {
 // waysIn returns all paths to the servers of a run: see [Files.Kubeconfig].
 func waysIn(places []Place) (ways []way) {
 	for _, p := range places {
-		ways = append(ways, way{p.Name, p.Advertised}, way{p.Name + "-direct", p.Own})
+		ways = append(ways, way{p.Name, p.Advertised}, way{p.Name + "-direct", p.Real})
 	}
 	return append(ways, way{balancerName, balancerAddress})
 }

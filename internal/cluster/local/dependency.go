@@ -166,16 +166,13 @@ func (c *Cluster) prepareExtension() error {
 }
 
 func (c *Cluster) startExtension(ctx context.Context) error {
-	binary, err := c.config.binary(ProgramExtension, "")
-	if err != nil {
-		return err
-	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.pool("ca")}}}
 	defer client.CloseIdleConnections()
-	c.extension.program, err = c.startDependency(ctx, start{
-		name: ProgramExtension, binary: binary, args: ExtensionArguments(c.config.Files), log: "extension", on: (*exec.Cmd).Start,
+	program, err := c.startDependency(ctx, start{
+		name: ProgramExtension, binary: c.config.Self, args: ExtensionArguments(c.config.Files), log: "extension", on: (*exec.Cmd).Start,
 		ready: "https://" + extensionAddress.String() + "/readyz", client: client, limit: extensionTimeout,
 	})
+	c.extension.program = program
 	return err
 }
 

@@ -18,7 +18,7 @@ func TestHowAServerEndsConnections(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := place(scenario.SubjectBuiltin, 1, "b")
+			p := place(1, "b")
 			p.Setup = c.setup
 			args, err := APIServerArguments("v1.37.1", scenario.SubjectBuiltin, p, testFiles)
 			if err != nil {
@@ -27,16 +27,4 @@ func TestHowAServerEndsConnections(t *testing.T) {
 			hasFlags(t, args, c.want)
 		})
 	}
-}
-
-// Clients reach the sidecar, and it stops before its kube-apiserver. So the sidecar has the delay.
-func TestASidecarHasTheShutdownDelay(t *testing.T) {
-	p := place(scenario.SubjectReference, 1, "b")
-	p.Setup = &scenario.Setup{ShutdownDelay: 7 * time.Second}
-	args, err := APIServerArguments("v1.37.1", scenario.SubjectReference, p, testFiles)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hasFlags(t, args, map[string]string{"shutdown-delay-duration": "-"})
-	hasFlags(t, ProxyArguments(p, testFiles), map[string]string{"shutdown-delay-duration": "7s"})
 }

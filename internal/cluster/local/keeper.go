@@ -34,10 +34,8 @@ func (c *Cluster) RemoveKeys(ctx context.Context, keys []string) error {
 // be emptied while its server runs.
 func (c *Cluster) ForgetRequests() error {
 	for _, s := range c.Servers {
-		for _, log := range []string{c.config.Files.audit(s.Name), c.config.Files.access(s.Name)} {
-			if err := os.Truncate(log, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("empty the log of requests of server %q: %w", s.Name, err)
-			}
+		if err := os.Truncate(c.config.Files.audit(s.Name), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("empty the log of requests of server %q: %w", s.Name, err)
 		}
 	}
 	return nil

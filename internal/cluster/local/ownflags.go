@@ -15,10 +15,9 @@ import (
 )
 
 // replaceable are flags of a run that the user's own replace. A scenario can do with any value.
-var replaceable = []string{reconcilerType, "service-account-issuer", "service-cluster-ip-range"}
+var replaceable = []string{"endpoint-reconciler-type", "service-account-issuer", "service-cluster-ip-range", PolicyFlag}
 
 const (
-	reconcilerType  = "endpoint-reconciler-type"
 	runtimeConfig   = "runtime-config"
 	emulatedVersion = "emulated-version"
 )
@@ -28,9 +27,11 @@ const (
 func (p Place) withOwn(run []string) (all []string) {
 	own, given, list := p.Flags.Others(), map[string]bool{}, p.Flags.Joined(history.FeatureGates)
 	uids, set := gates.Read(list)[gates.UIDGate]
+	hasPolicy := false
 	for _, arg := range run {
 		name, value := cut(arg)
 		if slices.Contains(replaceable, name) && len(p.Flags.Values(name)) > 0 || name == gates.UIDHeaders && set && !uids {
+			hasPolicy = hasPolicy || name == PolicyFlag
 			continue
 		}
 		if name == history.FeatureGates {
@@ -49,7 +50,9 @@ func (p Place) withOwn(run []string) (all []string) {
 		all = append(all, "--"+history.FeatureGates+"="+list)
 	}
 	for _, f := range own {
-		if !given[f[0]] { // a flag that the run gives, too, has the same value, or is of a step of 'skewproof step'
+		// A flag that the run gives, too, has the same value, or is of a step of 'skewproof step'. Only
+		// servers with the reference proxy have a policy.
+		if !given[f[0]] && (f[0] != PolicyFlag || hasPolicy) {
 			all = append(all, "--"+f[0]+"="+f[1])
 		}
 	}
@@ -92,7 +95,6 @@ var reasons = []struct {
 	{[]string{"authorization-*"}, "the run gives its users their rights by RBAC"},
 	{[]string{"audit-*"}, "the run reads in the audit log which server handled a request"},
 	{[]string{"help", "version"}, "with it a kube-apiserver prints a text and ends"},
-	{[]string{reconcilerType}, "the run itself writes the addresses of the Service kubernetes in this scenario"},
 	{[]string{"anonymous-auth"}, "kubeadm's probes and its way to join a node ask servers without credentials"},
 	{[]string{"enable-bootstrap-token-auth"}, "kubeadm joins nodes with such a token"},
 }
@@ -161,11 +163,13 @@ func checkFlag(name, value string, starts []Start) error {
 	if name == runtimeConfig {
 		return fmt.Errorf("skewproof has a flag of its own for this: give --runtime-config %s", value)
 	}
-	direct := slices.ContainsFunc(starts, func(s Start) bool { return s.Setup != nil && s.Setup.Direct })
-	if slices.Contains(replaceable, name) && (name != reconcilerType || !direct) {
+	is := func(arg string) bool { n, _ := cut(arg); return n == name }
+	if name == PolicyFlag && !slices.ContainsFunc(starts, func(s Start) bool { return slices.ContainsFunc(s.Args, is) }) {
+		return fmt.Errorf("only servers of the subject %s have this flag", scenario.SubjectReference)
+	}
+	if slices.Contains(replaceable, name) {
 		return nil
 	}
-	is := func(arg string) bool { n, _ := cut(arg); return n == name }
 	everywhere := !slices.ContainsFunc(starts, func(s Start) bool { return !slices.ContainsFunc(s.Args, is) })
 	for _, s := range starts {
 		for _, arg := range slices.Concat(s.Args, implied) {
@@ -233,7 +237,7 @@ func Meant(o history.OwnFlags, has []string) (hint string) {
 func (s Start) decide(args []string) (gates.Decision, error) {
 	var flags []gates.Set
 	for _, arg := range args {
-		if name, value := cut(arg); strings.Contains(arg, "=") {
+		if name, value := cut(arg); strings.Contains(arg, "=") && name != PolicyFlag { // which is no flag of the release
 			flags = append(flags, gates.Set{Name: name, Value: value})
 		}
 	}

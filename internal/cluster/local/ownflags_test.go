@@ -30,7 +30,7 @@ func TestOwnFlagsAreGiven(t *testing.T) {
 		{history.OwnFlags{RuntimeConfig: &ga}, scenario.SubjectBuiltin, nil, []string{"--runtime-config=api/ga=true"}, "api/all"},
 		{history.OwnFlags{RuntimeConfig: new("")}, scenario.SubjectNone, nil, nil, "--runtime-config"},
 		{history.OwnFlags{Flags: []string{"feature-gates=WatchList=false", "max-requests-inflight=7"}}, scenario.SubjectReference, nil,
-			[]string{"--feature-gates=" + scenario.Gate + "=false,WatchList=false", "--max-requests-inflight=7"}, ""},
+			[]string{"--feature-gates=" + scenario.Gate + "=true,WatchList=false", "--max-requests-inflight=7"}, ""},
 		{history.OwnFlags{Flags: []string{"profiling", "endpoint-reconciler-type=lease", "service-account-issuer=https://a", "service-account-issuer=https://b",
 			"authorization-mode=Node,RBAC", "emulated-version=kube=1.33"}}, scenario.SubjectBuiltin, nil,
 			[]string{"--profiling=true", "--endpoint-reconciler-type=lease", "--service-account-issuer=https://a", "--service-account-issuer=https://b",
@@ -45,7 +45,7 @@ func TestOwnFlagsAreGiven(t *testing.T) {
 		{history.OwnFlags{Flags: []string{"feature-gates=WatchList=false"}}, scenario.SubjectBuiltin, &scenario.Setup{Flags: scenario.FlagsKubeadm},
 			[]string{"--feature-gates=WatchList=false"}, scenario.Gate},
 	} {
-		p := place(c.subject, 0, "a")
+		p := place(0, "a")
 		p.Flags, p.Setup = c.own, c.setup
 		args, err := APIServerArguments("v1.37.1", c.subject, p, testFiles)
 		if err != nil {
@@ -72,7 +72,7 @@ func theirs(s Start) Start {
 // the servers.
 func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 	start := func(subject string, setup *scenario.Setup) Start {
-		p := place(subject, 0, "a")
+		p := place(0, "a")
 		p.Setup = setup
 		args, err := APIServerArguments("v1.37.1", subject, p, testFiles)
 		if err != nil {
@@ -81,7 +81,7 @@ func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 		return Start{Server: "a", Version: "v1.37.1", Setup: setup, Args: args}
 	}
 	usual, none := start(scenario.SubjectBuiltin, nil), start(scenario.SubjectNone, nil)
-	sidecar := start(scenario.SubjectReference, &scenario.Setup{Direct: true})
+	reference, plain := start(scenario.SubjectReference, nil), start(scenario.SubjectReference, &scenario.Setup{Plain: true})
 	kubeadm := start(scenario.SubjectBuiltin, &scenario.Setup{Flags: scenario.FlagsKubeadm})
 	drained := start(scenario.SubjectBuiltin, &scenario.Setup{Goaway: scenario.On, ShutdownDelay: time.Second, EmulatedVersion: "1.36"})
 	for _, c := range []struct {
@@ -100,8 +100,8 @@ func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 		{"emulated-version=1.30", []Start{usual}, "kube-apiserver v1.37.1 emulates 1.34 to 1.37, and not 1.30"},
 		{"emulated-version=1.35", []Start{drained, usual}, "--emulated-version=1.36"},
 		{"endpoint-reconciler-type=lease", []Start{usual}, ""},
-		{"endpoint-reconciler-type=lease", []Start{sidecar}, "writes the addresses of the Service kubernetes"},
-		{"endpoint-reconciler-type=none", []Start{sidecar}, ""},
+		{"mixed-version-proxy-policy=upstream-1.37", []Start{plain, reference}, ""},
+		{"mixed-version-proxy-policy=upstream-1.37", []Start{usual}, "only servers of the subject reference"},
 		{"peer-ca-file=/x", []Start{usual}, "certificates, authorities and headers"},
 		{"peer-ca-file=/x", []Start{none}, "requires UnknownVersionInteroperabilityProxy feature"},
 		{"peer-advertise-port=1", []Start{usual}, "address and port that the run gives it"},
@@ -176,21 +176,11 @@ func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 	}
 }
 
-// The sidecar faces the clients, so it needs the user's own flags about them, too.
-func TestTheSidecarHasOwnFlagsAboutClients(t *testing.T) {
-	p := place(scenario.SubjectReference, 0, "a")
-	p.Flags.Flags = []string{"anonymous-auth=false", "profiling=false"}
-	args := ProxyArguments(p, testFiles)
-	if !slices.Contains(args, "--anonymous-auth=false") || slices.Contains(args, "--profiling=false") {
-		t.Errorf("the sidecar has %q", args)
-	}
-}
-
 // The load balancer and the controllers' health are asked for as the administrator, because servers
 // may refuse anonymous requests.
 func TestTheAdministratorAsksForHealth(t *testing.T) {
 	c := &Cluster{config: Config{Files: Files{Keys: t.TempDir()}}}
-	if err := c.makeCredentials([]Place{place(scenario.SubjectBuiltin, 0, "a")}); err != nil {
+	if err := c.makeCredentials([]Place{place(0, "a")}); err != nil {
 		t.Fatal(err)
 	}
 	pair, err := tls.LoadX509KeyPair(c.config.Files.key("serving-a.crt"), c.config.Files.key("serving-a.key"))

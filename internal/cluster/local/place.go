@@ -32,8 +32,6 @@ var (
 
 const (
 	securePort = 6443
-	// behindPort is the port of a kube-apiserver behind a sidecar.
-	behindPort = 6444
 	// decoyPort is a port on which nothing listens.
 	decoyPort = 6440
 	// MaxServers is the room in the address plan. Memory runs out earlier (about 350 MiB a server).
@@ -49,11 +47,8 @@ type Place struct {
 	Subnet netip.Prefix
 	// Advertised is the address to which peers and clients connect. The switch listens there.
 	Advertised netip.AddrPort
-	// Real is the address to which the switch leads: the sidecar if there is one, otherwise the
-	// kube-apiserver.
+	// Real is where the kube-apiserver listens. The switch leads there.
 	Real netip.AddrPort
-	// Own is where the kube-apiserver itself listens.
-	Own netip.AddrPort
 	// Setup is the configuration of the server in addition to the subject's. nil means none.
 	Setup *scenario.Setup
 	// Flags are flags of the user's own for the kube-apiserver.
@@ -61,29 +56,24 @@ type Place struct {
 }
 
 // Places returns where each server will live, in order.
-func Places(subject string, servers []history.Server) []Place {
+func Places(servers []history.Server) []Place {
 	places := make([]Place, len(servers))
 	for i, s := range servers {
-		places[i] = place(subject, i, s.Name)
+		places[i] = place(i, s.Name)
 	}
 	return places
 }
 
-func place(subject string, i int, name string) Place {
+func place(i int, name string) Place {
 	subnet := netip.PrefixFrom(offset(hostBlock, 4*(i+1)), 30)
 	host := subnet.Addr().Next().Next()
-	p := Place{
+	return Place{
 		Name:       name,
 		ID:         lifecycle.Identity(name),
 		Subnet:     subnet,
 		Advertised: netip.AddrPortFrom(offset(advertisedBlock, i+1), securePort),
 		Real:       netip.AddrPortFrom(host, securePort),
-		Own:        netip.AddrPortFrom(host, securePort),
 	}
-	if subject == scenario.SubjectReference {
-		p.Own = netip.AddrPortFrom(host, behindPort)
-	}
-	return p
 }
 
 // offset is the n-th address after one whose last octet is 0. A /24 has room for [MaxServers].
@@ -110,16 +100,6 @@ func (p Place) setup() scenario.Setup {
 	return *p.Setup
 }
 
-// configured returns the subject and the place after applying the setup. Without a sidecar, a
-// kube-apiserver listens at the address to which the switch leads.
-func (p Place) configured(subject string) (string, Place) {
-	subject = lifecycle.Subject(subject, p.Setup)
-	if subject != scenario.SubjectReference {
-		p.Own = p.Real
-	}
-	return subject, p
-}
-
 // featureVersion is the version that decides a kube-apiserver's flags: the emulated one, if there
 // is one.
 func (p Place) featureVersion(version string) string {
@@ -143,20 +123,14 @@ type Files struct {
 	Logs string // process and audit logs, on disk
 }
 
-func (f Files) key(name string) string      { return filepath.Join(f.Keys, name) }
-func (f Files) log(name string) string      { return filepath.Join(f.Logs, name+".log") }
-func (f Files) audit(server string) string  { return filepath.Join(f.Logs, server+"-audit.jsonl") }
-func (f Files) access(server string) string { return filepath.Join(f.Logs, server+"-access.jsonl") }
+func (f Files) key(name string) string     { return filepath.Join(f.Keys, name) }
+func (f Files) log(name string) string     { return filepath.Join(f.Logs, name+".log") }
+func (f Files) audit(server string) string { return filepath.Join(f.Logs, server+"-audit.jsonl") }
 func (f Files) metrics(controllers string, start int) string {
 	return filepath.Join(f.Logs, fmt.Sprintf("%s-%d.metrics", controllers, start))
 }
 func (f Files) auditPolicy() string { return filepath.Join(f.Keys, "audit-policy.yaml") }
 
 // Kubeconfig has a context for each path to a server, for the administrator. NAME is the path of
-// clients, through the client's link. NAME-direct is the path to the kube-apiserver itself, around
-// links and sidecar. If a setup switches the sidecar of a server off, only the first path works.
+// clients, through the client's link. NAME-direct is the path around the links.
 func (f Files) Kubeconfig() string { return filepath.Join(f.Keys, "kubeconfig") }
-
-func (f Files) ownKubeconfig(server string) string {
-	return filepath.Join(f.Keys, "own-kubeconfig-"+server)
-}

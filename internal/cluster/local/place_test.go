@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 var testFiles = Files{Keys: "keys", Data: "data", Logs: "logs"}
@@ -28,7 +27,7 @@ func TestPlacesShareNoAddress(t *testing.T) {
 	if len(seen) != 4 {
 		t.Errorf("two of the fixed addresses are the same: %v", seen)
 	}
-	for _, p := range Places(scenario.SubjectBuiltin, servers) {
+	for _, p := range Places(servers) {
 		for what, a := range map[string]netip.Addr{"advertised": p.Advertised.Addr(), "real": p.Real.Addr(), "gateway": p.Subnet.Addr().Next(),
 			"decoy": p.decoy().Addr()} {
 			if !benchmarking.Contains(a) {
@@ -45,25 +44,13 @@ func TestPlacesShareNoAddress(t *testing.T) {
 	}
 }
 
-func TestOnlyAPlaceWithASidecarHasTwoAddresses(t *testing.T) {
-	for _, subject := range scenario.Subjects {
-		p := place(subject, 0, "a")
-		if p.Own.Addr() != p.Real.Addr() {
-			t.Errorf("%s: the kube-apiserver listens on %s and its front door is %s: that is another host", subject, p.Own, p.Real)
-		}
-		if behind := p.Own != p.Real; behind != (subject == scenario.SubjectReference) {
-			t.Errorf("%s: the kube-apiserver listens on %s, the front door is %s", subject, p.Own, p.Real)
-		}
-	}
-}
-
 // Real servers v1.36.3 and v1.37.1 on hosts with these names had these identities.
 func TestPlaceKnowsTheIdentityThatTheServerWillTake(t *testing.T) {
 	for name, want := range map[string]string{
 		"a": "apiserver-2tpgmlbwcz6wvzejdfn7mej2p4",
 		"b": "apiserver-jnrjmwo4ppicmwnfyxmuk5l5mi",
 	} {
-		if got := place(scenario.SubjectBuiltin, 0, name).ID; got != want {
+		if got := place(0, name).ID; got != want {
 			t.Errorf("identity on host %q is %q, want %q", name, got, want)
 		}
 	}
@@ -71,36 +58,30 @@ func TestPlaceKnowsTheIdentityThatTheServerWillTake(t *testing.T) {
 
 // The paths to a server differ only in their addresses.
 func TestTheKubeconfigHasEveryWayToAServer(t *testing.T) {
-	for subject, want := range map[string]map[string]string{
-		scenario.SubjectBuiltin: {
-			"a": "https://198.19.0.1:6443", "a-direct": "https://198.18.0.6:6443", "b": "https://198.19.0.2:6443", "b-direct": "https://198.18.0.10:6443",
-		},
-		scenario.SubjectReference: {
-			"a": "https://198.19.0.1:6443", "a-direct": "https://198.18.0.6:6444", "b": "https://198.19.0.2:6443", "b-direct": "https://198.18.0.10:6444",
-		},
-	} {
-		want["balancer"] = "https://198.19.255.2:6443"
-		files := Files{Keys: t.TempDir()}
-		if _, err := credentials(Places(subject, []history.Server{{Name: "a"}, {Name: "b"}}), files); err != nil {
-			t.Fatal(err)
-		}
-		config, err := clientcmd.LoadFromFile(files.Kubeconfig())
+	want := map[string]string{
+		"a": "https://198.19.0.1:6443", "a-direct": "https://198.18.0.6:6443", "b": "https://198.19.0.2:6443", "b-direct": "https://198.18.0.10:6443",
+		"balancer": "https://198.19.255.2:6443",
+	}
+	files := Files{Keys: t.TempDir()}
+	if _, err := credentials(Places([]history.Server{{Name: "a"}, {Name: "b"}}), files); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(files.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for context := range config.Contexts {
+		way, err := clientcmd.NewNonInteractiveClientConfig(*config, context, nil, nil).ClientConfig()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := map[string]string{}
-		for context := range config.Contexts {
-			way, err := clientcmd.NewNonInteractiveClientConfig(*config, context, nil, nil).ClientConfig()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := rest.TransportFor(way); err != nil || way.Insecure { // this reads the keys
-				t.Errorf("%s, context %s: error %v, insecure: %v", subject, context, err, way.Insecure)
-			}
-			got[context] = way.Host
+		if _, err := rest.TransportFor(way); err != nil || way.Insecure { // this reads the keys
+			t.Errorf("context %s: error %v, insecure: %v", context, err, way.Insecure)
 		}
-		if diff := cmp.Diff(want, got); diff != "" || config.CurrentContext != "a" {
-			t.Errorf("%s, current context %q (-want +got):\n%s", subject, config.CurrentContext, diff)
-		}
+		got[context] = way.Host
+	}
+	if diff := cmp.Diff(want, got); diff != "" || config.CurrentContext != "a" {
+		t.Errorf("current context %q (-want +got):\n%s", config.CurrentContext, diff)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,35 +44,32 @@ func (s *server) withSetup() Place {
 	return p
 }
 
-// own is where the kube-apiserver itself listens now.
-func (s *server) own() netip.AddrPort {
-	_, p := s.withSetup().configured(s.cluster.config.Subject)
-	return p.Own
-}
-
 // Programs implements [lifecycle.Backend].
 func (s *server) Programs(version string) ([]lifecycle.Program[*process], error) {
-	components, err := Components(version, s.cluster.config.Subject, s.withSetup(), s.cluster.config.Files)
-	var programs []lifecycle.Program[*process]
-	for n, c := range components {
-		programs = append(programs, lifecycle.Program[*process]{
-			Start: func(_ context.Context, i *incarnation) (*process, error) { return s.startComponent(c, i.Version) },
-			URL:   c.URL,
-			Args:  c.Args,
-			Check: func(ctx context.Context, i *incarnation) error {
-				if n == 0 {
-					if err := s.checkVersion(ctx, c.URL, i); err != nil {
-						return err
-					}
-				}
-				if n < len(components)-1 {
-					return nil
-				}
-				return s.checkCertificate(ctx)
-			},
-		})
+	place, config := s.withSetup(), s.cluster.config
+	args, err := APIServerArguments(version, config.Subject, place, config.Files)
+	if err != nil {
+		return nil, err
 	}
-	return programs, err
+	url := "https://" + place.Real.String()
+	return []lifecycle.Program[*process]{{
+		Start: func(_ context.Context, i *incarnation) (*process, error) {
+			name := fmt.Sprintf("%s %q (%s)", Program(config.Subject, place.Setup), s.Name, i.Version)
+			binary, err := config.binary(i.Version, place.Setup)
+			if err != nil {
+				return nil, fmt.Errorf("start %s: %w", name, err)
+			}
+			return startProcess(name, binary, args, config.Files.log(s.Name), s.host.Start)
+		},
+		URL:  url,
+		Args: args,
+		Check: func(ctx context.Context, i *incarnation) error {
+			if err := s.checkVersion(ctx, url, i); err != nil {
+				return err
+			}
+			return s.checkCertificate(ctx)
+		},
+	}}, nil
 }
 
 // Terminate implements [lifecycle.Backend].
@@ -93,15 +89,6 @@ func (s *server) Signal(_ context.Context, living []*process, signal syscall.Sig
 		errs = append(errs, p.signal(signal))
 	}
 	return errors.Join(errs...)
-}
-
-func (s *server) startComponent(c Component, version string) (*process, error) {
-	name := fmt.Sprintf("%s %q (%s)", c.Program, s.Name, version)
-	binary, err := s.cluster.config.binary(c.Program, version)
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
-	}
-	return startProcess(name, binary, c.Args, c.Log, s.host.Start)
 }
 
 // checkVersion refuses a binary whose version differs from the expected one; see

@@ -16,7 +16,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster/lifecycle"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 func shell(t *testing.T, script string) *process {
@@ -85,7 +84,7 @@ func ready(t *testing.T, c *Cluster, processes ...*process) *server {
 	c.lifecycle = lifecycle.Config{
 		Recorder: unrecorded{}, Status: t.Logf, Client: answers.Client(), ReadyTimeout: time.Minute, StopTimeout: time.Minute, Context: t.Context(),
 	}
-	s := c.newServer(place(scenario.SubjectBuiltin, 0, "a"), "v1.37.1", nil)
+	s := c.newServer(place(0, "a"), "v1.37.1", nil)
 	c.Servers = append(c.Servers, s)
 	if got := c.Queued("a"); got != 0 {
 		t.Errorf("%s of a server that was never ready", got)

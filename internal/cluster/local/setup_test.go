@@ -28,20 +28,17 @@ func TestAServerThatEmulatesHasTheFlagsOfBoth(t *testing.T) {
 		{"v1.37.1", "1.35", scenario.SubjectBuiltin, map[string]string{"feature-gates": gate + "true", "peer-ca-file": "keys/ca.crt", "peer-advertise-port": "6443"}},
 		{"v1.36.3", "1.33", scenario.SubjectBuiltin, map[string]string{"feature-gates": gate + "true", "requestheader-uid-headers": "-"}},
 		{"v1.37.1", "1.35", scenario.SubjectNone, map[string]string{"feature-gates": gate + "false", "peer-ca-file": "-"}},
-		{"v1.37.1", "1.35", scenario.SubjectReference, map[string]string{"feature-gates": gate + "false", "peer-ca-file": "-", "secure-port": "6444"}},
+		{"v1.37.1", "1.35", scenario.SubjectReference, map[string]string{"feature-gates": gate + "true", "peer-ca-file": "keys/ca.crt"}},
 	} {
-		p := place(c.subject, 1, "b")
+		p := place(1, "b")
 		p.Setup = &scenario.Setup{EmulatedVersion: c.emulated}
-		components, err := Components(c.version, c.subject, p, testFiles)
+		args, err := APIServerArguments(c.version, c.subject, p, testFiles)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.want["emulated-version"] = c.emulated
 		c.want["min-compatibility-version"] = "-"
-		hasFlags(t, components[0].Args, c.want)
-		if c.subject == scenario.SubjectReference {
-			hasFlags(t, components[1].Args, map[string]string{"emulated-version": "-"})
-		}
+		hasFlags(t, args, c.want)
 	}
 }
 
@@ -49,99 +46,84 @@ func TestAServerThatEmulatesHasTheFlagsOfBoth(t *testing.T) {
 // must be absent.
 func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 	for name, c := range map[string]struct {
-		setup              scenario.Setup
-		apiserver, sidecar map[string]string // for the subjects builtin and reference
+		setup scenario.Setup
+		want  map[string]string // for the subjects builtin and reference
 	}{
 		"trusts a stranger": {scenario.Setup{PeerCA: scenario.TrustStranger},
-			map[string]string{"peer-ca-file": "keys/stranger-ca.crt", "client-ca-file": "keys/ca.crt"}, map[string]string{"peer-ca-file": "keys/stranger-ca.crt"}},
+			map[string]string{"peer-ca-file": "keys/stranger-ca.crt", "client-ca-file": "keys/ca.crt"}},
 		"has other feature gates": {scenario.Setup{FeatureGates: "A=false,B=true"},
-			map[string]string{"feature-gates": scenario.Gate + "=true,A=false,B=true"}, map[string]string{"feature-gates": "-"}},
+			map[string]string{"feature-gates": scenario.Gate + "=true,A=false,B=true"}},
 		"trusts nobody": {scenario.Setup{PeerCA: scenario.TrustMissing},
-			map[string]string{"peer-ca-file": "-", "feature-gates": scenario.Gate + "=true"}, map[string]string{"peer-ca-file": "-"}},
+			map[string]string{"peer-ca-file": "-", "feature-gates": scenario.Gate + "=true"}},
 		"shows an expired certificate": {scenario.Setup{Serving: scenario.CertificateExpired},
-			map[string]string{"tls-cert-file": "keys/serving-b-expired.crt", "tls-private-key-file": "keys/serving-b-expired.key"},
-			map[string]string{"tls-cert-file": "keys/serving-b-expired.crt"}},
+			map[string]string{"tls-cert-file": "keys/serving-b-expired.crt", "tls-private-key-file": "keys/serving-b-expired.key"}},
 		"a certificate for another name": {scenario.Setup{Serving: scenario.CertificateOther},
-			map[string]string{"tls-cert-file": "keys/serving-b-other.crt"}, map[string]string{"tls-cert-file": "keys/serving-b-other.crt"}},
+			map[string]string{"tls-cert-file": "keys/serving-b-other.crt"}},
 		"a stranger's front proxy": {scenario.Setup{FrontProxy: scenario.CertificateStranger},
 			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-stranger.crt", "requestheader-allowed-names": "front-proxy-client",
-				"requestheader-client-ca-file": "keys/front-proxy-ca.crt"},
-			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-stranger.crt", "requestheader-client-ca-file": "keys/front-proxy-ca.crt"}},
+				"requestheader-client-ca-file": "keys/front-proxy-ca.crt"}},
 		"an expired front proxy": {scenario.Setup{FrontProxy: scenario.CertificateExpired},
-			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-expired.crt"}, map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-expired.crt"}},
+			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-expired.crt"}},
 		"a front proxy that only it allows": {scenario.Setup{FrontProxy: scenario.CertificateOther},
-			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-other.crt", "requestheader-allowed-names": "front-proxy-client,front-proxy-of-another"},
-			map[string]string{"proxy-client-key-file": "keys/front-proxy-client-b-other.key", "requestheader-allowed-names": "front-proxy-client,front-proxy-of-another"}},
+			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-other.crt", "requestheader-allowed-names": "front-proxy-client,front-proxy-of-another"}},
 		"a new front proxy": {scenario.Setup{FrontProxy: scenario.CertificateRotated},
-			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-rotated.crt", "requestheader-allowed-names": "front-proxy-client"}, nil},
+			map[string]string{"proxy-client-cert-file": "keys/front-proxy-client-b-rotated.crt", "requestheader-allowed-names": "front-proxy-client"}},
 		"leads nowhere": {scenario.Setup{Advertise: scenario.AdvertiseWrong},
-			map[string]string{"peer-advertise-ip": "198.19.254.2", "peer-advertise-port": "6443"},
 			map[string]string{"peer-advertise-ip": "198.19.254.2", "peer-advertise-port": "6443"}},
 		"an address and no port": {scenario.Setup{Advertise: scenario.AdvertiseIP},
-			map[string]string{"peer-advertise-ip": "198.19.254.2", "peer-advertise-port": "-", "advertise-address": "198.19.0.2"},
-			map[string]string{"peer-advertise-ip": "198.19.254.2", "peer-advertise-port": "-"}},
+			map[string]string{"peer-advertise-ip": "198.19.254.2", "peer-advertise-port": "-", "advertise-address": "198.19.0.2"}},
 		"a port and no address": {scenario.Setup{Advertise: scenario.AdvertisePort},
-			map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "6440"}, map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "6440"}},
+			map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "6440"}},
 		"nothing for peers alone": {scenario.Setup{Advertise: scenario.AdvertiseNothing},
-			map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "-", "advertise-address": "198.19.0.2"},
 			map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "-", "advertise-address": "198.19.0.2"}},
 		"nothing at all": {scenario.Setup{Advertise: scenario.AdvertiseHost},
-			map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "-", "advertise-address": "-"},
 			map[string]string{"peer-advertise-ip": "-", "peer-advertise-port": "-", "advertise-address": "-"}},
 		"kubeadm's flags": {scenario.Setup{Flags: scenario.FlagsKubeadm},
 			map[string]string{"feature-gates": "-", "peer-ca-file": "-", "peer-advertise-ip": "-", "requestheader-uid-headers": "-", "advertise-address": "198.19.0.2",
-				"requestheader-allowed-names": "front-proxy-client"},
-			map[string]string{"peer-ca-file": "keys/ca.crt"}},
-		"a sidecar that searches for servers without a sidecar": {scenario.Setup{Direct: true}, nil, map[string]string{"find-direct-peers": "true"}},
-		"an older self": {scenario.Setup{EmulatedVersion: "1.36"}, map[string]string{"emulated-version": "1.36"}, nil},
+				"requestheader-allowed-names": "front-proxy-client"}},
+		"an older self": {scenario.Setup{EmulatedVersion: "1.36"}, map[string]string{"emulated-version": "1.36"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for subject, want := range map[string]map[string]string{scenario.SubjectBuiltin: c.apiserver, scenario.SubjectReference: c.sidecar} {
-				p := place(subject, 1, "b")
+			for _, subject := range []string{scenario.SubjectBuiltin, scenario.SubjectReference} {
+				p := place(1, "b")
 				p.Setup = &c.setup
-				components, err := Components("v1.37.1", subject, p, testFiles)
+				args, err := APIServerArguments("v1.37.1", subject, p, testFiles)
 				if err != nil {
 					t.Fatal(err)
 				}
-				door := components[len(components)-1] // the program that clients and peers reach
-				hasFlags(t, door.Args, want)
-				if subject == scenario.SubjectReference {
-					// Clients reach the sidecar. The certificate of the server behind it does not
-					// matter to them, and stays valid.
-					hasFlags(t, components[0].Args, map[string]string{"tls-cert-file": "keys/serving-b.crt"})
-				}
+				hasFlags(t, args, c.want)
 			}
 		})
 	}
 }
 
-func TestAServerWhoseProxyIsSwitchedOffIsOneProgramAtTheFrontDoor(t *testing.T) {
-	for _, subject := range scenario.Subjects {
-		p := place(subject, 1, "b")
-		p.Setup = &scenario.Setup{Proxy: scenario.Off}
-		components, err := Components("v1.37.1", subject, p, testFiles)
+func TestSetupsThatDecideWhoseProxyAServerHas(t *testing.T) {
+	for _, c := range []struct {
+		subject string
+		setup   scenario.Setup
+		want    map[string]string
+	}{
+		{scenario.SubjectBuiltin, scenario.Setup{Proxy: scenario.Off}, map[string]string{"feature-gates": scenario.Gate + "=false", "peer-ca-file": "-"}},
+		{scenario.SubjectReference, scenario.Setup{Proxy: scenario.Off},
+			map[string]string{"feature-gates": scenario.Gate + "=false", "peer-ca-file": "-", PolicyFlag: "-"}},
+		{scenario.SubjectNone, scenario.Setup{Proxy: scenario.Off}, map[string]string{"feature-gates": scenario.Gate + "=false", "peer-ca-file": "-"}},
+		{scenario.SubjectNone, scenario.Setup{Proxy: scenario.On}, map[string]string{"feature-gates": scenario.Gate + "=true", "peer-ca-file": "keys/ca.crt"}},
+		{scenario.SubjectReference, scenario.Setup{Plain: true},
+			map[string]string{"feature-gates": scenario.Gate + "=true", "peer-ca-file": "keys/ca.crt", PolicyFlag: "-"}},
+		{scenario.SubjectNone, scenario.Setup{Plain: true}, map[string]string{"feature-gates": scenario.Gate + "=false"}},
+	} {
+		p := place(1, "b")
+		p.Setup = &c.setup
+		args, err := APIServerArguments("v1.37.1", c.subject, p, testFiles)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(components) != 1 || components[0].URL != "https://"+p.Real.String() {
-			t.Errorf("%s: %+v", subject, components)
-		}
-		hasFlags(t, components[0].Args, map[string]string{"feature-gates": scenario.Gate + "=false", "secure-port": "6443", "peer-ca-file": "-"})
+		hasFlags(t, args, c.want)
 	}
-}
-
-func TestAServerWhoseProxyIsSwitchedOnHasOneInARunWithout(t *testing.T) {
-	p := place(scenario.SubjectNone, 1, "b")
-	p.Setup = &scenario.Setup{Proxy: scenario.On}
-	components, err := Components("v1.37.1", scenario.SubjectNone, p, testFiles)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hasFlags(t, components[0].Args, map[string]string{"feature-gates": scenario.Gate + "=true", "peer-ca-file": "keys/ca.crt"})
 }
 
 func TestAHostHasTheNameThatItsSetupGivesIt(t *testing.T) {
-	p := place(scenario.SubjectBuiltin, 1, "b")
+	p := place(1, "b")
 	if got := p.hostname(); got != "b" {
 		t.Errorf("without a setup: %q", got)
 	}
@@ -155,13 +137,13 @@ func TestAHostHasTheNameThatItsSetupGivesIt(t *testing.T) {
 func issued(t *testing.T, setup scenario.Setup, name string) (*x509.Certificate, *Cluster, Place) {
 	t.Helper()
 	c := &Cluster{config: Config{Files: Files{Keys: t.TempDir()}}}
-	p := place(scenario.SubjectBuiltin, 1, "b")
+	p := place(1, "b")
 	var err error
 	if c.authorities, err = credentials([]Place{p}, c.config.Files); err != nil {
 		t.Fatal(err)
 	}
 	f := c.config.Files
-	if c.admin, err = newAdminTransport(f.key("admin.crt"), f.key("admin.key"), func(a netip.AddrPort) netip.AddrPort { return a }); err != nil {
+	if c.admin, err = newAdminTransport(f.key("admin.crt"), f.key("admin.key")); err != nil {
 		t.Fatal(err)
 	}
 	p.Setup = &setup

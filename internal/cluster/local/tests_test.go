@@ -58,7 +58,7 @@ func TestTheHostOfTestsIsNoOther(t *testing.T) {
 	for i := range servers {
 		servers[i].Name = scenario.ServerName(i)
 	}
-	for _, p := range Places(scenario.SubjectNone, servers) {
+	for _, p := range Places(servers) {
 		if p.Subnet.Overlaps(testsHost) || testsHost.Contains(p.Advertised.Addr()) {
 			t.Errorf("server %s at %s, %s shares %s with the tests", p.Name, p.Subnet, p.Advertised, testsHost)
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/requestlog"
 	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // Objects implements [cluster.Witness].
@@ -34,11 +33,7 @@ func (c *Cluster) Hops(epoch time.Time) ([]history.Hop, error) {
 func (c *Cluster) records(epoch time.Time) (requestlog.Records, error) {
 	var logs []requestlog.Logs
 	for _, s := range c.Servers {
-		l := requestlog.Logs{Server: s.Name, ID: s.place.ID, Audit: c.config.Files.audit(s.Name)}
-		if c.config.Subject == scenario.SubjectReference {
-			l.Access = c.config.Files.access(s.Name)
-		}
-		logs = append(logs, l)
+		logs = append(logs, requestlog.Logs{Server: s.Name, ID: s.place.ID, Audit: c.config.Files.audit(s.Name)})
 	}
 	return requestlog.Read(logs, epoch)
 }

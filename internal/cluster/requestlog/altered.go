@@ -9,10 +9,9 @@ import (
 
 // requested is a server's log of the content of a request. In the zero value nothing is known.
 type requested struct {
-	verb         string // the API verb that k8s.io/apiserver derives from the method, the path and the query
-	uri          string // path and query
-	withoutQuery bool   // the log does not have the query
-	agent        string // User-Agent; empty if the log does not have it
+	verb  string // the API verb that k8s.io/apiserver derives from the method, the path and the query
+	uri   string // path and query
+	agent string // User-Agent
 }
 
 // markAltered notes, in every record of a forwarded request, the difference from the client's
@@ -58,7 +57,7 @@ func (a requested) unlike(before requested) string {
 		if !slices.Equal(segments(got), segments(was)) {
 			add("path", got.EscapedPath()+" rather than "+was.EscapedPath())
 		}
-		if difference := unlikeQuery(got.Query(), was.Query()); difference != "" && !a.withoutQuery && !before.withoutQuery {
+		if difference := unlikeQuery(got.Query(), was.Query()); difference != "" {
 			add("query", difference)
 		}
 	}

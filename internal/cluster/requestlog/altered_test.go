@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/proxy/sidecar"
 )
 
 func TestUnlike(t *testing.T) {
@@ -42,10 +41,6 @@ func TestUnlike(t *testing.T) {
 			"query: x=a%252Fb rather than x=a%2Fb"},
 		"a watch becomes a list": {requested{verb: "watch", uri: "/api/v1/pods?watch=1"},
 			requested{verb: "list", uri: "/api/v1/pods"}, "verb and query: list rather than watch, without watch=1"},
-		"a record without the query": {requested{verb: "list", uri: "/api/v1/pods", withoutQuery: true},
-			requested{verb: "list", uri: "/api/v1/pods?limit=5"}, ""},
-		"two of them": {requested{uri: "/api/v1/pods", withoutQuery: true},
-			requested{uri: "/api/v1/nodes", withoutQuery: true}, "path: /api/v1/nodes rather than /api/v1/pods"},
 		"a record that does not say":            {requested{verb: "list", uri: "/api/v1/pods"}, requested{}, ""},
 		"a record that cannot be read as a URI": {requested{uri: "/api/v1/pods"}, requested{uri: "pods"}, ""},
 	} {
@@ -94,7 +89,6 @@ func TestHopsSayWhatWasAlteredOnTheWay(t *testing.T) {
 	peer := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10"]`)
 	write(t, all[1].Audit, requested.Replace(received), requested.Replace(complete))
 	write(t, all[0].Audit, peer.Replace(received), peer.Replace(complete))
-	all[0].Access, all[1].Access = "", "" // there are no sidecars
 	got, err := hopsOf(all, epoch)
 	if err != nil {
 		t.Fatal(err)
@@ -116,28 +110,9 @@ func TestHopsKnowThatClientsSendARequestToOneServer(t *testing.T) {
 	peer := strings.NewReplacer("10:00:01.000000Z", "10:00:01.001000Z", "10:00:01.250000Z", "10:00:01.240000Z")
 	write(t, all[0].Audit, peer.Replace(received), peer.Replace(complete))
 	write(t, all[1].Audit, requested.Replace(received), requested.Replace(complete))
-	all[0].Access, all[1].Access = "", "" // there are no sidecars
 	got, err := hopsOf(all, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	compare(t, []history.Hop{told("a", 1001, 1240, true, "query: without limit=5"), told("b", 1000, 1250, false, "")}, got)
-}
-
-// A sidecar's log has no query. So only the log of the kube-apiserver behind the second sidecar has
-// the whole request.
-func TestHopsOfSidecarsSayWhichPathWasAltered(t *testing.T) {
-	all := accounts(t, "a", "b")
-	write(t, all[1].Access, line(t, 1000, 1300, func(r *sidecar.AccessRecord) { r.Path = "/api/v1/nodes" }))
-	write(t, all[0].Access, line(t, 1030, 1260, func(r *sidecar.AccessRecord) { r.Rerouted = true }))
-	behind := strings.NewReplacer(`["198.18.0.5"]`, `["198.18.0.5","198.18.0.10","127.0.0.1"]`, "10:00:01.000000Z", "10:00:01.100000Z",
-		"/api/v1/pods", "/api/v1/pods?limit=5")
-	write(t, all[0].Audit, behind.Replace(received), behind.Replace(complete))
-	got, err := hopsOf(all, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	passed := hop("a", 1030, 1260, true)
-	passed.Altered, passed.Groups, passed.Client = "path: /api/v1/pods rather than /api/v1/nodes", noGroups, address
-	compare(t, []history.Hop{passed, hop("b", 1000, 1300, false)}, got)
 }

@@ -16,12 +16,21 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
+// PeerAnnotation is the annotation in which a server with the reference proxy names the peer that
+// has answered a request, by its apiserver identity. (proxy/apiserver has the same constant.)
+const PeerAnnotation = "mixed-version-proxy.skewproof.github.io/peer"
+
+// handled is a server's log of one request: a hop, the content of the request, and the peer whose
+// answer the client got.
+type handled struct {
+	history.Hop
+	requested requested
+	peer      string // its apiserver identity; empty if there is none, or if the log does not say
+}
+
 // readAuditLog reads a kube-apiserver's audit log and joins the stages of each request. If a server
 // was killed, the last stage of some requests may be missing, and the last line may be incomplete.
-//
-// sources is the number of addresses of a request that no peer forwarded: the address of its
-// client, and those of sidecars.
-func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([]handled, error) {
+func readAuditLog(log io.Reader, server string, epoch time.Time) ([]handled, error) {
 	var all []handled
 	open := map[string][]int{}    // indices of hops by audit ID; more than one if a server saw the same request twice
 	agents := map[string]string{} // one copy of each: there are few agents and many records
@@ -42,7 +51,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 			all = append(all, handled{
 				Hop: history.Hop{Operation: id, Start: start, End: start, Entry: &history.Entry{
 					Server: server, User: event.User.Username, Groups: digestGroups(event.User.Groups),
-					UID: event.User.UID, Extra: digestExtra(event.User.Extra), Rerouted: len(event.SourceIPs) > sources, Client: client(event),
+					UID: event.User.UID, Extra: digestExtra(event.User.Extra), Rerouted: len(event.SourceIPs) > 1, Client: client(event),
 				}},
 				requested: asked(event),
 			})
@@ -52,7 +61,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 				all = append(all, handled{
 					Hop: history.Hop{Operation: id, Start: received, End: max(received, event.StageTimestamp.Sub(epoch)),
 						Entry: &history.Entry{
-							Server: server, Status: code(event), Unauthenticated: reason(event), Rerouted: len(event.SourceIPs) > sources, Client: client(event),
+							Server: server, Status: code(event), Unauthenticated: reason(event), Rerouted: len(event.SourceIPs) > 1, Client: client(event),
 						}},
 					requested: asked(event),
 				})
@@ -75,6 +84,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 			open[id] = slices.Delete(open[id], last, last+1)
 			all[i].End = max(all[i].Start, event.StageTimestamp.Sub(epoch))
 			all[i].Status = cmp.Or(code(event), all[i].Status)
+			all[i].peer = event.Annotations[PeerAnnotation]
 			all[i].impersonate(event)
 		}
 	})
@@ -85,7 +95,7 @@ func readAuditLog(log io.Reader, server string, sources int, epoch time.Time) ([
 // The first stage of a request does not say so yet.
 func (h *handled) impersonate(event auditv1.Event) {
 	if as := event.ImpersonatedUser; as != nil {
-		h.User, h.Groups, h.UID, h.Extra, h.impersonated = as.Username, digestGroups(as.Groups), as.UID, digestExtra(as.Extra), true
+		h.User, h.Groups, h.UID, h.Extra = as.Username, digestGroups(as.Groups), as.UID, digestExtra(as.Extra)
 	}
 }
 

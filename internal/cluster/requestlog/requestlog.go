@@ -1,10 +1,11 @@
-// Package requestlog reads the logs of the requests that servers handled: the audit logs of
-// kube-apiservers and the access logs of sidecars. It merges both into one list, for every backend.
+// Package requestlog reads the audit logs of the requests that kube-apiservers handled, for every
+// backend.
 package requestlog
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,8 +27,7 @@ const AuditPolicy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level:
 type Logs struct {
 	Server string
 	ID     string // its apiserver identity, by which the logs of other servers name it
-	Audit  string // the kube-apiserver's audit log
-	Access string // the access log of the sidecar in front of it; empty if there is none
+	Audit  string
 }
 
 // Records are the logs of all requests that the servers of a run handled, from any sender. There is
@@ -57,10 +57,9 @@ func Read(servers []Logs, epoch time.Time) (Records, error) {
 func (r Records) Hops() []history.Hop { return endInOrder(markAltered(r.all), r.names) }
 
 // markRerouted marks a request as forwarded at every server except the first, because a client
-// sends a request to one server only. An audit record alone is not always enough, for two reasons.
-// It leaves out an address that equals the one before (k8s.io/apimachinery, pkg/util/net,
-// SourceIPs), and on kind all connections to a node come from one address. And if the sidecar of
-// one server is switched off, a peer's request reaches this server over one address less.
+// sends a request to one server only. An audit record alone is not always enough: it leaves out an
+// address that equals the one before (k8s.io/apimachinery, pkg/util/net,
+// SourceIPs), and on kind all connections to a node come from one address.
 func markRerouted(all []handled) []handled {
 	first := map[string]handled{}
 	for _, r := range all {
@@ -86,27 +85,9 @@ func cloned(all []handled) []handled {
 	return out
 }
 
+// read reads a log. A log that does not exist is empty, because its writer was never started.
 func (l Logs) read(epoch time.Time) ([]handled, error) {
-	var access []handled
-	var err error
-	sources := 1
-	if l.Access != "" {
-		sources = 2
-		access, err = readLog(l.Access, func(log io.Reader) ([]handled, error) { return readAccessLog(log, l.Server, epoch) })
-		if err != nil {
-			return nil, fmt.Errorf("read the access log of the sidecar of server %q: %w", l.Server, err)
-		}
-	}
-	audit, err := readLog(l.Audit, func(log io.Reader) ([]handled, error) { return readAuditLog(log, l.Server, sources, epoch) })
-	if err != nil {
-		return nil, fmt.Errorf("read the audit log of server %q: %w", l.Server, err)
-	}
-	return merge(access, audit), nil
-}
-
-// readLog reads a log. A log that does not exist is empty, because its writer was never started.
-func readLog(path string, read func(io.Reader) ([]handled, error)) ([]handled, error) {
-	f, err := os.Open(path)
+	f, err := os.Open(l.Audit)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -114,7 +95,42 @@ func readLog(path string, read func(io.Reader) ([]handled, error)) ([]handled, e
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return read(f)
+	all, err := readAuditLog(f, l.Server, epoch)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit log of server %q: %w", l.Server, err)
+	}
+	return all, nil
+}
+
+// byOperation returns the indices of requests by their ID, in time order.
+func byOperation(all []handled) map[string][]int {
+	indices := map[string][]int{}
+	for i, r := range all {
+		indices[r.Operation] = append(indices[r.Operation], i)
+	}
+	for _, same := range indices {
+		slices.SortStableFunc(same, func(i, j int) int { return cmp.Compare(all[i].Start, all[j].Start) })
+	}
+	return indices
+}
+
+// endInOrder changes the end of every hop so that it is not later than the end of the hop that
+// forwarded the request and got its answer: the process that waits for this answer may write its
+// record first. names maps apiserver identities to servers.
+func endInOrder(all []handled, names map[string]string) []history.Hop {
+	out := make([]history.Hop, len(all))
+	for _, same := range byOperation(all) {
+		for n, i := range same {
+			out[i] = all[i].Hop
+			for _, j := range same[:n] { // the earlier hops are already corrected
+				by := out[j]
+				if out[i].Rerouted && names[all[j].peer] == out[i].Server && out[i].Start <= by.End {
+					out[i].End = min(out[i].End, by.End)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // readRecords calls do for each record of a log of JSON lines, in order. A killed process may leave

@@ -11,7 +11,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster/users"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/proxy/sidecar"
 )
 
 const (
@@ -100,25 +99,6 @@ func TestRequestsTellWhatOthersWroteAndAskedInVain(t *testing.T) {
 		one("23", "get", "/api?timeout=32s", 304, history.Request{}),
 		one("24", "get", "/apis/apps/v1", 200, history.Request{GVR: history.GVR{Group: "apps", Version: "v1"}}),
 	}, records.Requests(func(id string) bool { return strings.HasPrefix(id, "load-") }, "admin"))
-}
-
-// A sidecar answers some requests itself. Only its access log has these.
-func TestRequestsTellWhatASidecarAnswered(t *testing.T) {
-	both := logged(t, "b")
-	both.Access = filepath.Join(t.TempDir(), "access.log")
-	refused := line(t, 1, 9, func(r *sidecar.AccessRecord) { r.Verb, r.Status, r.User = "list", 503, collector })
-	if err := os.WriteFile(both.Access, []byte(refused+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	records, err := Read([]Logs{both}, epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := records.Requests(func(string) bool { return false }, "admin")
-	if len(got) != 1 || got[0].Status != 503 || got[0].User != collector || got[0].Verb != "list" ||
-		got[0].GVR != (history.GVR{Version: "v1", Resource: "pods"}) {
-		t.Errorf("%+v", got)
-	}
 }
 
 // The server that forwarded a request and the server that handled it each have a record of it.

@@ -20,7 +20,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/workload"
-	"github.com/skewproof/skewproof/proxy/sidecar"
 )
 
 // TestARealAuditLogTellsOfFailedAuthentication sends requests through kube-apiserver's own filters,
@@ -58,7 +57,7 @@ func TestARealAuditLogTellsOfFailedAuthentication(t *testing.T) {
 	ask("watch", "/api/v1/pods?watch=true", "jane")
 
 	begun := time.Now().Add(-time.Hour)
-	all, err := readAuditLog(strings.NewReader(written.String()), "a", 1, begun)
+	all, err := readAuditLog(strings.NewReader(written.String()), "a", begun)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +75,7 @@ func TestARealAuditLogTellsOfFailedAuthentication(t *testing.T) {
 			t.Errorf("of a request with a user: %+v", h)
 		}
 	}
-	all, err = readAuditLog(strings.NewReader(watched), "a", 1, begun)
+	all, err = readAuditLog(strings.NewReader(watched), "a", begun)
 	if err != nil || len(all) != 3 {
 		t.Fatalf("%v, %+v", err, all)
 	}
@@ -105,49 +104,16 @@ func (l auditLog) ProcessEvents(events ...*auditinternal.Event) bool {
 func TestHopsTellOfFailedAuthentication(t *testing.T) {
 	failed := strings.NewReplacer(`"RequestReceived"`, `"ResponseStarted"`, `{"username":"jane"}`, `{}`, `"code":503`,
 		`"message":"Authentication failed, attempted: x509","code":401`)
-	refused := func(server string, from, to int, why string) history.Hop {
-		h := hop(server, from, to, true)
-		h.Status, h.User, h.Unauthenticated = 401, "", why
-		return h
+	all := accounts(t, "a", "b")
+	write(t, all[1].Audit, received, complete)
+	late := strings.NewReplacer(`"ResponseComplete"`, `"ResponseStarted"`, "10:00:01.000000Z", "10:00:01.001000Z", "10:00:01.250000Z",
+		"10:00:01.002000Z")
+	write(t, all[0].Audit, late.Replace(failed.Replace(complete)))
+	got, err := hopsOf(all, epoch)
+	if err != nil {
+		t.Fatal(err)
 	}
-	const x509 = "Authentication failed, attempted: x509"
-	t.Run("between kube-apiservers", func(t *testing.T) {
-		all := accounts(t, "a", "b")
-		all[0].Access, all[1].Access = "", ""
-		write(t, all[1].Audit, received, complete)
-		late := strings.NewReplacer(`"ResponseComplete"`, `"ResponseStarted"`, "10:00:01.000000Z", "10:00:01.001000Z", "10:00:01.250000Z",
-			"10:00:01.002000Z")
-		write(t, all[0].Audit, late.Replace(failed.Replace(complete)))
-		got, err := hopsOf(all, epoch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		unknown := refused("a", 1001, 1002, x509)
-		unknown.Client = address
-		compare(t, []history.Hop{unknown, told("b", 1000, 1250, false, "")}, got)
-	})
-	t.Run("behind a sidecar that did authenticate", func(t *testing.T) {
-		audit := handled{Hop: history.Hop{Operation: "x1", Start: 2 * ms, End: 3 * ms,
-			Entry: &history.Entry{Server: "b", Status: 401, Unauthenticated: x509}}}
-		got := merge([]handled{{Hop: hop("b", 1, 9, false)}}, []handled{audit})
-		if len(got) != 1 || got[0].User != "jane" || got[0].Unauthenticated != x509 {
-			t.Errorf("%+v", got)
-		}
-	})
-	t.Run("by a sidecar", func(t *testing.T) {
-		log := line(t, 1, 9, func(r *sidecar.AccessRecord) { r.Status, r.User = 401, "" })
-		got, err := readAccessLog(strings.NewReader(log), "b", epoch)
-		if err != nil || len(got) != 1 || got[0].Unauthenticated == "" {
-			t.Errorf("%v, %+v", err, got)
-		}
-		for _, other := range []func(*sidecar.AccessRecord){
-			func(r *sidecar.AccessRecord) { r.Status = 401 },             // the user is known: a peer answered 401
-			func(r *sidecar.AccessRecord) { r.Status, r.User = 503, "" }, // the sidecar did not need to know the user
-		} {
-			got, err := readAccessLog(strings.NewReader(line(t, 1, 9, other)), "b", epoch)
-			if err != nil || len(got) != 1 || got[0].Unauthenticated != "" {
-				t.Errorf("%v, %+v", err, got)
-			}
-		}
-	})
+	unknown := hop("a", 1001, 1002, true)
+	unknown.Status, unknown.User, unknown.Unauthenticated, unknown.Client = 401, "", "Authentication failed, attempted: x509", address
+	compare(t, []history.Hop{unknown, told("b", 1000, 1250, false, "")}, got)
 }

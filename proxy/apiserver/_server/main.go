@@ -15,12 +15,12 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	genericfeatures "k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/cli"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json, as in kube-apiserver
@@ -87,6 +87,9 @@ func command() *cobra.Command {
 	return cmd
 }
 
+// gate is the feature gate of the Mixed Version Proxy.
+const gate featuregate.Feature = "UnknownVersionInteroperabilityProxy"
+
 // run runs the server. Its proxy takes part if the server's own would: if the gate is on and
 // --peer-ca-file is given.
 func run(ctx context.Context, o options.CompletedOptions, policy proxy.Policy) error {
@@ -101,7 +104,7 @@ func run(ctx context.Context, o options.CompletedOptions, policy proxy.Policy) e
 		return err
 	}
 	var mixed *apiserver.Proxy
-	if authority != "" && utilfeature.DefaultFeatureGate.Enabled(genericfeatures.UnknownVersionInteroperabilityProxy) {
+	if authority != "" && utilfeature.DefaultFeatureGate.Enabled(gate) {
 		generic := config.Aggregator.GenericConfig
 		if mixed, err = apiserver.Install(&generic.Config, apiserver.Options{
 			Policy: policy, PeerCAFile: authority, ClientCertFile: o.ProxyClientCertFile, ClientKeyFile: o.ProxyClientKeyFile,

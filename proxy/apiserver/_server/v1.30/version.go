@@ -5,7 +5,6 @@ import (
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
@@ -18,10 +17,6 @@ func complete(_ context.Context, s *options.ServerRunOptions) (options.Completed
 }
 
 func addMetrics(*options.ServerRunOptions) { utilfeature.DefaultMutableFeatureGate.AddMetrics() }
-
-func addFlags(_ *options.ServerRunOptions, sets cliflag.NamedFlagSets) {
-	options.AddCustomGlobalFlags(sets.FlagSet("generic"))
-}
 
 type prepared interface{ Run(<-chan struct{}) error }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/flagz"
-	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -25,10 +23,6 @@ func addMetrics(s *options.ServerRunOptions) {
 	registry := s.GenericServerRunOptions.ComponentGlobalsRegistry
 	registry.FeatureGateFor(basecompatibility.DefaultKubeComponent).(featuregate.MutableFeatureGate).AddMetrics()
 	registry.AddMetrics()
-}
-
-func addFlags(s *options.ServerRunOptions, sets cliflag.NamedFlagSets) {
-	s.Flagz = flagz.NamedFlagSetsReader{FlagSets: sets}
 }
 
 type prepared interface{ Run(context.Context) error }
