@@ -86,7 +86,8 @@ func TestOpenAPIOfOneCallerDelaysNoOther(t *testing.T) {
 			if n := d.own.asked[batchPath]; n != 2 {
 				t.Errorf("waiting requests hold %d copies of the local server's description, want 2: one for each caller", n)
 			}
-			// Time passes only while every goroutine waits, so bob's end is noted before alice's next request.
+			// Time passes only while every goroutine waits, so bob's end is noted before alice's
+			// next request.
 			own := d.local.Handler
 			d.local.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				time.Sleep(time.Second)

@@ -37,7 +37,9 @@ func (srv *server) begin() {
 	}
 	srv.newHandler()
 	if stale := srv.policy.Knowledge.StaleAfter; srv.sidecar() || srv.on && stale > 0 {
-		k.roster = peers.NewRoster(peers.RosterConfig{Self: srv.id, StaleAfter: stale, Leaving: srv.policy.Knowledge.Leaving, Direct: srv.direct()})
+		k.roster = peers.NewRoster(peers.RosterConfig{
+			Self: srv.id, StaleAfter: stale, Leaving: srv.policy.Knowledge.Leaving, Direct: srv.direct(),
+		})
 	}
 }
 
