@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Nothing but its own deadline ends a request: a list may take long, and a write waits for admission
-// webhooks, each of which may take 30 s. No second peer is asked because the first is slow.
+// Nothing but its own deadline ends a request: a list may take long, and a write waits for
+// admission webhooks, each of which may take 30 s. No second peer is asked because the first is
+// slow.
 func TestSlowPeerIsWaitedFor(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		t.Run(method, func(t *testing.T) {

@@ -92,7 +92,8 @@ func (l *link) countAffected() {
 	}
 }
 
-// tooSlow reports whether a ping between servers is answered too late because of faults on the link.
+// tooSlow reports whether a ping between servers is answered too late because of faults on the
+// link.
 func (s *Simulator) tooSlow(l *link) bool {
 	if l.from >= len(s.servers) {
 		return false
@@ -139,9 +140,9 @@ func (s *Simulator) latency() time.Duration {
 	return latencies[s.tape.Choose(tape.Delays, len(latencies))]
 }
 
-// These are the times after which a silent connection between servers is closed, if the policy names
-// none: the silence before the HTTP/2 ping, and the wait for the answer to the ping (client-go's
-// transport).
+// These are the times after which a silent connection between servers is closed, if the policy
+// names none: the silence before the HTTP/2 ping, and the wait for the answer to the ping
+// (client-go's transport).
 const upstreamSilence, upstreamAnswer = 30 * time.Second, 15 * time.Second
 
 // errSilent is the error of a connection that was closed because it was silent.

@@ -79,9 +79,11 @@ func (op *operation) misrecorded() bool {
 		op.counted != op.Status && op.GVR.Resource != "" && op.Verb != "watch" && !op.asked.Upgrade
 }
 
-// overdue reports whether the client waited for longer than Unavailable.
+// overdue reports whether the client waited in vain for longer than Unavailable. A list, or a write
+// behind a webhook, may take longer.
 func (op *operation) overdue() bool {
-	return op.Verb != "watch" && op.End-op.Start > history.DefaultBounds.Unavailable
+	succeeded := op.Status >= http.StatusOK && op.Status < http.StatusMultipleChoices && op.Failure == history.FailureNone
+	return op.Verb != "watch" && !succeeded && op.End-op.Start > history.DefaultBounds.Unavailable
 }
 
 // doubt checks an answer.

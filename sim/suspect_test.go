@@ -56,3 +56,12 @@ func TestViolationsAreSuspicious(t *testing.T) {
 		t.Error("the first case kills the server at the wrong time")
 	}
 }
+
+func TestOnlyWaitingInVainTakesTooLong(t *testing.T) {
+	for status, want := range map[int]bool{http.StatusOK: false, http.StatusCreated: false, http.StatusServiceUnavailable: true, 0: true} {
+		op := &operation{Operation: history.Operation{Sent: &history.Sent{Verb: "list"}, Received: &history.Received{Status: status}, End: history.Time(40 * time.Second)}}
+		if op.overdue() != want {
+			t.Errorf("%d after 40s is overdue: %t", status, !want)
+		}
+	}
+}

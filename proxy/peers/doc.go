@@ -40,10 +40,10 @@
 //     no other live server ([Config].Identify). The same rule applies after an endpoint lease has
 //     expired, if the identity lease was renewed since: the sidecar has ended, or was removed,
 //     without deleting its lease.
-//   - (h) A server that has withdrawn its leases may serve on: a kube-apiserver withdraws its identity
-//     lease when it is told to stop, and serves for its --shutdown-delay-duration. So the server is
-//     asked directly at its last address until it accepts no connection any more, at most for
-//     [RosterConfig].Leaving.
+//   - (h) A server that has withdrawn its leases may serve on: a kube-apiserver withdraws its
+//     identity lease when it is told to stop, and serves for its --shutdown-delay-duration. So the
+//     server is asked directly at its last address until it accepts no connection any more, at most
+//     for [RosterConfig].Leaving.
 //
 // The time since a renewal is measured with this server's clock, from the moment when it saw the
 // renewal, as in leader election. So the clocks of servers need not agree. Only the first sight of

@@ -11,8 +11,8 @@ import (
 // version, the lease stays for an hour.
 const deletesIdentity = "v1.35.0"
 
-// leaving is the knowledge of a server that has withdrawn its endpoint lease, or its identity lease if
-// it had no other.
+// leaving is the knowledge of a server that has withdrawn its endpoint lease, or its identity lease
+// if it had no other.
 type leaving struct {
 	withdrawn bool
 	at        time.Duration // Roster.observed at that time
@@ -47,8 +47,9 @@ func (m *member) alone() string {
 	return m.identity.holder
 }
 
-// lingering adds the last address of a server that has withdrawn its leases to its state, by rule (h)
-// of the package's comment. The server is asked directly: when it no longer answers, it has ended.
+// lingering adds the last address of a server that has withdrawn its leases to its state, by rule
+// (h) of the package's comment. The server is asked directly: when it no longer answers, it has
+// ended.
 func (r *Roster) lingering(m *member, s state) state {
 	switch last := m.reported; {
 	case m.left.withdrawn && !m.left.ended && r.observed-m.left.at < r.config.Leaving && last.live && last.address != "" && s.address == "":
