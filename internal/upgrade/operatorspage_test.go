@@ -91,4 +91,6 @@ This starts one kube-apiserver of each version on one etcd, with default flags, 
 of objects to both: every kind that both serve, with one path set at a time. The objects are not
 stored (` + "`dryRun=All`" + `), except those that show what an update through the older server keeps. Then it
 restarts the servers with other feature gates, to find out which gate makes a difference vanish.
+A version that drops a field may yet name its owner in ` + "`managedFields`" + `; the table of ` + "`-o wide`" + ` says
+where.
 `
