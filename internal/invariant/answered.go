@@ -1,19 +1,26 @@
 package invariant
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
 
 var answeredInKind = Invariant{
-	Name:     "AnsweredInKind",
-	Grade:    GradeCore,
-	Outside:  true,
-	Sentence: "A response has a media type that the client accepts, whichever apiserver serves it.",
-	Source:   "RFC 9110, 12.5.1; Kubernetes API concepts, resource encodings: an apiserver that has none of the accepted types answers 406",
+	Name:    "AnsweredInKind",
+	Grade:   GradeCore,
+	Outside: true,
+	Sentence: "A successful response has a media type that the client accepts, and a body of the kind that the client asked for: a list, " +
+		"a table, an object, the events of a watch. This holds whichever apiserver serves it.",
+	Source: "RFC 9110, 12.5.1; Kubernetes API concepts, resource encodings: an apiserver that has none of the accepted types answers 406; " +
+		"API conventions, types: every client decodes the kind that the verb stands for",
 	judge: func(f *Facts) *tally {
 		return f.judgeSuccesses(ruleInKind, func(t *tally, o *observation) {
+			if kind := bodyKind(o.op); kind != "" && !slices.Contains(askedFor(o.op), o.op.Body) {
+				t.violate(o, *o.situation, kind+" for "+o.op.Verb, kind+" for "+o.op.Verb, answer(o.op)+", with "+kind)
+				return
+			}
 			got := mediaTypeOf(o.op)
 			t.violate(o, *o.situation, got+" for "+o.op.Accept, got+" for "+o.op.Accept,
 				answer(o.op)+", in "+got+", to a client that accepts "+o.op.Accept)
@@ -64,7 +71,42 @@ func (f *Facts) judgeSuccesses(rule func(*history.Operation) ruling, violate fun
 	return t
 }
 
+// askedFor returns the kinds of bodies that a success may have; none if it may have any. The answer
+// to a request for a subresource can be of the subresource's own kind.
+func askedFor(op *history.Operation) []history.Body {
+	if op.GVR.Resource == "" || op.Subresource != "" || op.AsksForUpgrade() {
+		return nil
+	}
+	switch op.Verb {
+	case "get", "create", "update", "patch":
+		return []history.Body{history.BodyObject}
+	case "list":
+		return []history.Body{history.BodyList}
+	case history.VerbTable:
+		return []history.Body{history.BodyTable}
+	case "delete":
+		return []history.Body{history.BodyObject, history.BodyStatus}
+	case "watch":
+		return []history.Body{history.BodyEvents}
+	}
+	return nil
+}
+
+// bodyKind says for people of which kind a body is, or returns "" if any kind is right.
+func bodyKind(op *history.Operation) string {
+	switch {
+	case askedFor(op) == nil:
+		return ""
+	case op.Body == history.BodyNone:
+		return "no body"
+	}
+	return "a body of the kind " + string(op.Body)
+}
+
 func ruleInKind(op *history.Operation) ruling {
+	if kinds := askedFor(op); kinds != nil && !slices.Contains(kinds, op.Body) {
+		return rulingWrong
+	}
 	if op.Accept == "" || op.Body == history.BodyNone {
 		return rulingNone
 	}

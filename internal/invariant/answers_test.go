@@ -205,6 +205,8 @@ func TestListsAgree(t *testing.T) {
 
 func TestAnsweredInKind(t *testing.T) {
 	const name, yaml = "AnsweredInKind", "application/yaml"
+	fails := func(cause string) want { return want{outcome: OutcomeFail, checked: 1, violations: 1, cause: cause} }
+	body := func(b history.Body) func(*history.Operation) { return func(o *history.Operation) { o.Body = b } }
 	checkStories(t, name, []storyCase{
 		{"as asked", tell(name).ask(20, "b", gadgets, 200, media(yaml, yaml)).ask(21, "b", gadgets, 200, media("application/json;as=Table;v=v1,"+yaml, "")),
 			want{outcome: OutcomePass, checked: 2, fact: "responses to requests that had to be passed on: 2"}},
@@ -214,8 +216,13 @@ func TestAnsweredInKind(t *testing.T) {
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "application/json for application/yaml", sentence: "in application/json, to a client that accepts"}},
 		{"a sequence", tell(name).ask(20, "b", gadgets, 200, media("application/cbor", "application/cbor-seq")), want{outcome: OutcomePass, checked: 1}},
 		{"errors come as they may", tell(name).ask(20, "b", gadgets, 503, media(yaml, "text/plain")), want{outcome: OutcomeInconclusive, reason: notExercised}},
-		{"an empty response without a type", tell(name).ask(20, "b", gadgets, 200, media(yaml, ""), func(o *history.Operation) { o.Body = history.BodyNone }),
-			want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"an empty response without a type", tell(name).ask(20, "b", gadgets, 200, media(yaml, ""), sub("connect"), body(history.BodyNone)), want{outcome: OutcomeInconclusive, reason: notExercised}},
+		{"no body where a list was asked for", tell(name).ask(20, "b", gadgets, 204), fails("no body for list")},
+		{"an object for a list", tell(name).ask(20, "b", gadgets, 200, body(history.BodyObject)), fails("a body of the kind object for list")},
+		{"a list for a table", tell(name).ask(20, "b", gadgets, 200, verb(history.VerbTable), body(history.BodyList)), fails("a body of the kind list for table")},
+		{"a Status for a creation", tell(name).ask(20, "b", gadgets, 201, verb("create"), body(history.BodyStatus)), fails("a body of the kind status for create")},
+		{"a list for a watch", tell(name).ask(20, "b", gadgets, 200, verb("watch"), body(history.BodyList)), fails("a body of the kind list for watch")},
+		{"a Status for a deletion", tell(name).ask(20, "b", gadgets, 200, verb("delete"), body(history.BodyStatus)), want{outcome: OutcomeInconclusive, reason: notExercised}},
 		{"nothing was asked for", tell(name).ask(20, "b", gadgets, 200), want{outcome: OutcomeInconclusive, reason: notExercised}},
 	})
 }

@@ -12,8 +12,8 @@ var available = Invariant{
 	Name:    "Available",
 	Grade:   GradeExtended,
 	Outside: true,
-	Sentence: "No request fails (5xx, broken connection, no answer) at a ready apiserver while this apiserver, or another one " +
-		"that it can reach, can serve the request.",
+	Sentence: "No request fails (5xx, broken connection, no answer in time) at a ready apiserver while this apiserver, or another one " +
+		"that it can reach, can serve the request. An apiserver does not refuse a read that it has answered for the same user before.",
 	Source:   "beyond KEP-4020, whose SLO allows 1 % of proxied requests to fail, at any time (ProxiedSucceed)",
 	judge:    judgeAvailable,
 	answers:  failedOrServed,
@@ -23,8 +23,15 @@ var available = Invariant{
 func judgeAvailable(f *Facts) *tally {
 	t := newTimedTally(f)
 	proxied, failed := 0, 0
+	reads := f.ownReads()
 	for _, o := range f.observations {
 		r, cause := f.ruleAvailable(o)
+		wrong := ""
+		if r != rulingOut && f.refusesOwn(o, reads) {
+			r, cause, wrong = rulingWrong, fmt.Sprintf("%d", o.op.Status), "refused what it had answered"
+		} else if r == rulingRight && f.slow(o) {
+			r, cause, wrong = rulingWrong, "answered too late", "answered too late"
+		}
 		if o.skewed() && !o.localDocument() && (r == rulingRight || r == rulingWrong) {
 			proxied++
 			if r == rulingWrong {
@@ -32,7 +39,7 @@ func judgeAvailable(f *Facts) *tally {
 			}
 		}
 		if t.rule(o, r) {
-			t.violate(o, *o.situation, "", cause+" "+f.reachability(o, *o.situation), answer(o.op))
+			t.violate(o, *o.situation, wrong, cause+" "+f.reachability(o, *o.situation), answer(o.op))
 		}
 	}
 	if proxied > 0 {
@@ -40,6 +47,13 @@ func judgeAvailable(f *Facts) *tally {
 	}
 	t.factTolerated()
 	return t
+}
+
+// slow reports whether an answer took longer than even an answer about a lost peer may take,
+// although no fault was in the way to any server that serves it.
+func (f *Facts) slow(o *observation) bool {
+	return o.op.End-o.op.Start > f.bounds.Unavailable && o.op.Verb != "watch" && !o.op.AsksForUpgrade() &&
+		(o.local == claimYes || !f.peerImpaired(o))
 }
 
 // failedOrServed reports whether an answer is a failure or shows that a server served the request.

@@ -24,7 +24,6 @@ func TestClasses(t *testing.T) {
 		{"discovery", run().discover(40, "a", "/apis", mergedDoc), ClassDiscovery},
 		{"discovery of a group", run().ask(40, "b", history.GVR{Group: "apps"}, 200, discovery), ClassDiscovery},
 		{"about no resource", run().ask(40, "a", history.GVR{}, 200), ClassDiscovery},
-		{"before the first start", run().ask(-1, "a", gadgets, 0), ClassDown},
 		{"before anything is known", run().ask(0.5, "a", gadgets, 200), ClassUnknown},
 		{"it became known meanwhile", run().ask(0.5, "a", gadgets, 200, took(5)), ClassUnknown},
 		{"the server asked is gone", run().ask(85, "c", widgets, 0), ClassDown},

@@ -55,5 +55,9 @@ func Decide(h *history.History) ([]Verdict, []Decision) {
 		}
 		decisions[i] = d
 	}
+	for _, op := range f.impossible.operations {
+		decisions = append(decisions, Decision{Operation: op, Undecided: "its record cannot be"})
+	}
+	slices.SortStableFunc(decisions, func(a, b Decision) int { return operationOrder(a.Operation, b.Operation) })
 	return Judge(h), decisions
 }

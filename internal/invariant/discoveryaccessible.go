@@ -42,7 +42,7 @@ func judgeAccessible(f *Facts) *tally {
 		if o.op.Purpose == history.PurposeSweep {
 			swept[o.op.Server] = true
 		}
-		if truncated404(o.op) || resourceNotFound(o.op) && (o.local == claimListed || f.listedInVain(o)) {
+		if truncated404(o.op) || resourceNotFound(o.op) && (o.local == claimListed || o.unread() || f.listedInVain(o)) {
 			t.rule(o, rulingUnknown)
 			continue
 		}

@@ -56,6 +56,7 @@ type Facts struct {
 	anyObstacles map[window]Obstacle          // filled by anyObstacle
 	complete     map[completenessKey]completeness
 	deciding     bool // see [Decide]
+	impossible   impossible
 	written      []history.Written
 	fieldTables  map[pairOf]recorded.FieldTable // filled by drops
 	nodeRights   map[string]*recorded.Behaviour // by version; filled by permitsNodes
@@ -158,7 +159,7 @@ func (f *Facts) indexServers(h *history.History) {
 	for _, q := range h.Requests {
 		know(q.Server)
 	}
-	f.lifecycle = slices.SortedFunc(slices.Values(h.Lifecycle), lifecycleOrder)
+	f.lifecycle = f.possibleLives(slices.SortedFunc(slices.Values(h.Lifecycle), lifecycleOrder))
 	f.unnoticedStops()
 	lives := map[string][]history.Lifecycle{}
 	for _, l := range f.lifecycle {
@@ -211,6 +212,9 @@ func (f *Facts) indexHops(h *history.History) {
 	byID := make(map[string]int, len(f.observations))
 	for i, o := range f.observations {
 		if first, ok := byID[o.op.ID]; ok {
+			if *o.op.Sent != *f.observations[first].op.Sent { // else the client sent it again
+				f.impossible.found("different operations have the Audit-ID %s", o.op.ID)
+			}
 			f.observations[first].shared, o.shared = true, true
 			continue
 		}
@@ -218,19 +222,26 @@ func (f *Facts) indexHops(h *history.History) {
 	}
 	counts := make([]int, len(f.observations))
 	total := 0
-	for _, hop := range h.Hops {
-		if i, ok := byID[hop.Operation]; ok && !f.observations[i].shared {
+	possible := func(hop *history.Hop) (i int, ok bool) {
+		i, ok = byID[hop.Operation]
+		return i, ok && !f.observations[i].shared && f.hopCannotBe(f.observations[i].op, hop) == ""
+	}
+	for j := range h.Hops {
+		hop := &h.Hops[j]
+		if i, ok := possible(hop); ok {
 			counts[i]++
 			total++
+		} else if i, ok := byID[hop.Operation]; ok && !f.observations[i].shared {
+			f.impossible.found("the record of %s on server %q: %s", hop.Operation, hop.Server, f.hopCannotBe(f.observations[i].op, hop))
 		}
 	}
 	free := make([]history.Hop, total)
 	for i, o := range f.observations {
 		o.hops, free = free[:0:counts[i]], free[counts[i]:]
 	}
-	for _, hop := range h.Hops {
-		if i, ok := byID[hop.Operation]; ok && !f.observations[i].shared {
-			f.observations[i].hops = append(f.observations[i].hops, hop)
+	for j := range h.Hops {
+		if i, ok := possible(&h.Hops[j]); ok {
+			f.observations[i].hops = append(f.observations[i].hops, h.Hops[j])
 		}
 	}
 	for _, o := range f.observations {
@@ -238,6 +249,7 @@ func (f *Facts) indexHops(h *history.History) {
 		o.hops = slices.CompactFunc(o.hops, func(a, b history.Hop) bool {
 			return a.Start == b.Start && a.End == b.End && *a.Entry == *b.Entry
 		})
+		f.withoutLateHops(o)
 	}
 }
 

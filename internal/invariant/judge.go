@@ -79,7 +79,7 @@ func (i Invariant) verdict(t *tally) Verdict {
 			doubts = append(doubts, f.unseenSettings()...)
 		}
 	}
-	doubts = append(doubts, f.truncation()...)
+	doubts = append(append(doubts, f.truncation()...), f.impossible.doubts()...)
 	switch {
 	case v.Violations > 0:
 		v.Outcome = OutcomeFail

@@ -95,7 +95,7 @@ func (f *Facts) ruleDenied(o *observation) ruling {
 		return rulingNone
 	case o.local != claimYes && f.listedMeanwhile(o):
 		return rulingUnknown // the 404 is not that of a proxy, and a single server answers it too
-	case f.ofNamesake(o):
+	case f.ofNamesake(o), o.unread():
 		return rulingUnknown
 	case o.local != claimYes && len(o.capable) == 0:
 		if o.local == claimUnknown || len(o.unsure) > 0 {

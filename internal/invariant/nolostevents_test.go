@@ -62,7 +62,7 @@ func TestNoLostEvents(t *testing.T) {
 	// Revisions 100 to 105: x is made, y is made, x is changed, y is removed, z is made, x is
 	// changed.
 	etcd := func() *story {
-		return tell(name).ask(190, "a", widgets, 200).put(10, gadget("x")).put(11, gadget("y")).change(20, "x", touch).remove(21, "y").put(22, gadget("z")).change(23, "x", touch)
+		return tell(name).ask(190, "c", widgets, 200).put(10, gadget("x")).put(11, gadget("y")).change(20, "x", touch).remove(21, "y").put(22, gadget("z")).change(23, "x", touch)
 	}
 	// The informer gets all of these changes.
 	whole := func() *teller {

@@ -57,6 +57,11 @@ func (f *Facts) indexOperations(h *history.History) {
 	last := situations{}
 	for i := range h.Operations {
 		op := &h.Operations[i]
+		if why := f.cannotBe(op); why != "" {
+			f.impossible.found("operation %s: %s", op.ID, why)
+			f.impossible.operations = append(f.impossible.operations, op)
+			continue
+		}
 		o := &all[i]
 		*o = observation{op: op, asked: f.byName[op.Server], window: window{op.Start, op.End}}
 		if op.GVR != (history.GVR{}) || op.Verb == history.VerbDiscovery {
@@ -194,6 +199,13 @@ func (s *situation) equal(o *situation) bool {
 
 // skewed reports whether only other servers served the resource.
 func (s *situation) skewed() bool { return s.ready && s.local == claimNo && len(s.capable) > 0 }
+
+// unread reports whether the history says nothing about what the asked server served itself. Then it
+// is unknown which part of the proxy the request tests, so no finding can be told from another.
+func (o *observation) unread() bool {
+	s := o.asked.servedAt(o.window.from)
+	return o.local == claimUnknown && s.phase == phaseReady && s.doc == nil && !s.changing()
+}
 
 // unserved reports whether it is certain that no server served the resource.
 func (s *situation) unserved() bool {

@@ -1,6 +1,7 @@
 package invariant
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -201,7 +202,14 @@ func (s *story) ask(at float64, server string, g history.GVR, status int, option
 	for _, o := range options {
 		o(&op)
 	}
+	if op.Status == 0 && op.Failure == history.FailureNone {
+		op.Failure = history.FailureOther
+	}
+	if kinds := askedFor(&op); len(kinds) > 0 && succeeded(op.Status) && op.Body == history.BodyNone && op.Status != 204 {
+		op.Body, op.Content = kinds[0], cmp.Or(op.Content, history.ContentWhole)
+	}
 	s.h.Operations = append(s.h.Operations, op)
+	s.h.End.At = max(s.h.End.At, op.End)
 	return s
 }
 

@@ -35,6 +35,7 @@ func TestWatchesLast(t *testing.T) {
 			want{outcome: OutcomePass, checked: 1, fact: "watches passed on that lasted: 1"}},
 		{"ended at once", early(tell(name)),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "it ended before its timeout, though a could be reached", sentence: "it ended before its timeout"}},
+		{"ended shortly before its end", early(tell(name), took(4.5)), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "it ended before its timeout"}},
 		{"an upgraded one ended at once", early(tell(name), status(101)),
 			want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "it ended before its timeout"}},
 		{"broken off", early(tell(name), failed(history.FailureReset)),

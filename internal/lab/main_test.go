@@ -22,7 +22,7 @@ func note(part string, holds int, says string) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if (*full || *mutants) && len(found.lines) > 0 {
+	if (*full || *mutants != "") && len(found.lines) > 0 {
 		fmt.Printf("\n%-22s %6s  %s\n", "part", "holds", "of which")
 		for _, line := range found.lines {
 			fmt.Println(line)

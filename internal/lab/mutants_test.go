@@ -16,7 +16,8 @@ import (
 	"github.com/skewproof/skewproof/internal/golden"
 )
 
-var mutants = flag.Bool("mutants", false, "try each mutant of the judge, the engine and the run; each is compiled (10 minutes)")
+var mutants = flag.String("mutants", "", "try the mutants of the judge, the engine and the run whose names match this regular expression, such "+
+	"as . for all; each is compiled (10 minutes)")
 
 // mutant is a change of one place of the code that some test must notice.
 type mutant struct {
@@ -55,9 +56,9 @@ func readMutants(t *testing.T) (all []mutant) {
 	return all
 }
 
-// TestMutantsOfTheJudge tries every mutant with -mutants: the tests of its package must fail.
-// Survivors are listed on the page, and their number may only fall. Without -mutants it checks that
-// each mutant still has its place in the code.
+// TestMutantsOfTheJudge tries the mutants that -mutants names: the tests of their packages must
+// fail. If these are all, survivors are listed on the page, and their number may only fall. Without
+// -mutants it checks that each mutant still has its place in the code.
 func TestMutantsOfTheJudge(t *testing.T) {
 	const page, root = "../../docs/lab/mutants.md", "../.."
 	all := readMutants(t)
@@ -72,9 +73,10 @@ func TestMutantsOfTheJudge(t *testing.T) {
 		}
 		mutated[i] = strings.Replace(string(content), m.from, m.to, 1)
 	}
-	if !*mutants || t.Failed() {
+	if *mutants == "" || t.Failed() {
 		return
 	}
+	chosen := regexp.MustCompile(*mutants)
 	killers := make([]string, len(all))
 	var workers sync.WaitGroup
 	next := make(chan int)
@@ -85,11 +87,19 @@ func TestMutantsOfTheJudge(t *testing.T) {
 			}
 		})
 	}
+	part := false
 	for i := range all {
+		if !chosen.MatchString(all[i].name) {
+			part = true
+			continue
+		}
 		next <- i
 	}
 	close(next)
 	workers.Wait()
+	if part {
+		return
+	}
 	var b strings.Builder
 	survivors := 0
 	for i, m := range all {
@@ -145,6 +155,7 @@ func tryMutant(t *testing.T, root string, m mutant, content string) string {
 		t.Logf("%s: no test notices it", m.name)
 		return ""
 	case found != nil:
+		t.Logf("%s: %s notices it", m.name, found[1])
 		return string(found[1])
 	default:
 		t.Errorf("%s: it cannot be tried: %v\n%s", m.name, err, out)
