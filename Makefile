@@ -18,11 +18,9 @@ ON_KIND  ?=
 # What the nodes of kind can run.
 VERSIONS ?= v1.36.3 v1.37.1
 # Where 'make image' writes to.
-IMAGE    ?= bin/skewproof-proxy.tar
+IMAGE    ?= bin/kube-apiserver-reference.tar
 # The tag that 'make release' builds, such as v0.1.0, or any commit; the current commit if empty.
 VERSION  ?=
-# How long 'make soak' lasts; 30m if empty.
-DURATION ?=
 # How many runs at a time. Each needs a processor and 2 GB of memory.
 PARALLEL ?=
 # each (a control run for every scenario) or few (the quickest for each invariant).
@@ -67,7 +65,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario announce build test test-all race e2e e2e-all soak planted net corpus deviations mutants-judge conformance smoke matrix upstream-e2e clients bench parity mutants fuzz image release kind-images test-kind kind-clean alarms lint lint-more fmt clean
+.PHONY: help scenario announce build test test-all race e2e e2e-all planted net corpus deviations mutants-judge conformance smoke matrix upstream-e2e clients bench parity mutants fuzz image release kind-images test-kind kind-clean alarms lint lint-more fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -138,12 +136,8 @@ e2e: ## Run the smoke set of tests on real servers; what this machine cannot run
 e2e-all: ## The same with every scenario, not the smoke set alone: nearly two hours
 	go test -v -count=1 -timeout 240m -skip OnKind ./internal/e2e -args -all
 
-soak: ## Run the reference under load for half an hour, with hostile clients beside it; what was measured is left in _out [DURATION]
-	mkdir -p _out
-	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestSoak$$' -artifacts -outputdir _out -args -soak=$(or $(DURATION),30m)
-
-planted: ## Plant defects in a real sidecar, one at a time, and search for each on real servers (an hour); writes docs/planted.md [SEEDS]
-	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestPlantedDefectsInARealSidecar$$' -args -planted=$(or $(SEEDS),20)
+planted: ## Plant defects in the reference, one at a time, and search for each on real servers (an hour); writes docs/planted.md [SEEDS]
+	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestPlantedDefectsInRealServers$$' -args -planted=$(or $(SEEDS),20)
 
 # The net under the judge and the simulator (docs/lab/net.md). None of its parts starts a server.
 LAB = cd internal/lab && $(UNIT_ENV) go test $(COMPILE) -count=1 -timeout 60m
@@ -163,11 +157,11 @@ mutants-judge: ## Change the judge, the engine and the run in 83 ways, one at a 
 alarms: ## Make every alarm of plans rise on real servers, and measure how soon (six minutes); writes internal/upgrade/alarms.json
 	go test -v -count=1 -timeout 20m ./internal/e2e -run '^TestAlarms$$' -args -alarms
 
-image: ## Make the image of the reference proxy, for 'docker load' or 'ctr images import' [IMAGE]
-	CGO_ENABLED=0 go build -trimpath -o bin/image/skewproof ./cmd/skewproof
-	go run ./kindconfigs/image -proxy $(IMAGE) bin/image/skewproof
+image: ## Make the image of a kube-apiserver with the reference proxy, for 'docker load' or 'ctr images import' [VERSIONS=v1.37.1 IMAGE]
+	mkdir -p $(dir $(IMAGE))
+	go run ./kindconfigs/image -reference $(IMAGE) $(lastword $(VERSIONS))
 
-release: ## Make the archives, images and checksums of a tag, in bin/release; the same commit gives the same bytes [VERSION]
+release: ## Make the archives and checksums of a tag, in bin/release; the same commit gives the same bytes [VERSION]
 	.ci/release $(VERSION)
 
 kind-images: ## Make the images of the kind backend [VERSIONS="v1.36.3 v1.37.1"]
@@ -196,6 +190,7 @@ lint: ## Check formatting, and run go vet, staticcheck and actionlint
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
+	go vet -tags planted ./proxy/apiserver
 	go run $(STATICCHECK) ./...
 	go run $(ACTIONLINT) .github/workflows/*.yaml
 

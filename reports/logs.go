@@ -24,8 +24,7 @@ const (
 
 // LogLine is a line that a server wrote near a violation.
 type LogLine struct {
-	// Log is the name of the log: that of the server, or that of the server with "-proxy" for its
-	// sidecar.
+	// Log is the name of the log, which is that of the server.
 	Log string `json:"log"`
 	// AtSeconds is the time that the line itself names.
 	AtSeconds Seconds `json:"atSeconds"`
@@ -50,15 +49,13 @@ func (r *RunReport) CollectLogs(open func(name string) (io.ReadCloser, error)) e
 		return nil
 	}
 	for _, s := range r.Servers {
-		for _, name := range []string{s.Name, s.Name + "-proxy"} {
-			log, err := open(name)
-			if err != nil {
-				continue
-			}
-			err = r.readLog(log, name, s, shown)
-			if err := cmp.Or(err, log.Close()); err != nil {
-				return fmt.Errorf("read the log %q: %w", name, err)
-			}
+		log, err := open(s.Name)
+		if err != nil {
+			continue
+		}
+		err = r.readLog(log, s.Name, s, shown)
+		if err := cmp.Or(err, log.Close()); err != nil {
+			return fmt.Errorf("read the log %q: %w", s.Name, err)
 		}
 	}
 	for _, e := range shown {

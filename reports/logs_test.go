@@ -54,7 +54,7 @@ func TestLogLinesNearAViolation(t *testing.T) {
 			klog("E", 22.4, 0) + "two\n" + klog("I", 22.6, 0) + "late\n"}, []string{"one", "two"}},
 		{"another time zone", map[string]string{"b": klog("I", 1.2, 19800*time.Second) + "start\n" + klog("I", 20, 19800*time.Second) +
 			"in India\n"}, []string{"in India"}},
-		{"the sidecar's log has its own format", map[string]string{"b-proxy": "time=" + started.Add(20*time.Second).Format(time.RFC3339Nano) +
+		{"another format", map[string]string{"b": "time=" + started.Add(20*time.Second).Format(time.RFC3339Nano) +
 			" level=WARN msg=no\n"}, []string{"msg=no"}},
 		{"JSON", map[string]string{"b": `{"ts":"` + started.Add(20*time.Second).Format(time.RFC3339Nano) + `","msg":"json"}` + "\n"},
 			[]string{`"msg":"json"}`}},

@@ -226,8 +226,8 @@ func (srv *server) hangUp() {
 
 // stop ends the process gracefully. If it is ready, it serves on for its delay. Then it accepts no
 // connections. A released kube-apiserver removes its leases at once, beside the delay, and the
-// reference afterwards (RunPreShutdownHooks in preparedGenericAPIServer.RunWithContext, k8s.io/apiserver,
-// pkg/server/genericapiserver.go).
+// reference afterwards (RunPreShutdownHooks in preparedGenericAPIServer.RunWithContext,
+// k8s.io/apiserver, pkg/server/genericapiserver.go).
 func (srv *server) stop() {
 	s := srv.s
 	srv.lifecycle(history.StateStopping, "")

@@ -13,7 +13,7 @@ func newShell() *cobra.Command {
 		Use:   "shell DIR [-- COMMAND…]",
 		Short: "Enter the sandbox of a run that was started with --keep",
 		Long: `Enter the sandbox of a run that was started with --keep, in the present directory. KUBECONFIG names a file with two contexts
-for each server: 'b' leads to the address that clients of b use (its sidecar, if it has one), over the link into which faults are injected;
+for each server: 'b' leads to the address that clients of b use over the link into which faults are injected;
 'b-direct' leads to the kube-apiserver itself, around all links. The context 'balancer' is a load balancer over all servers, over the same
 links as 'b'. The keys are in $SKEWPROOF_KEYS. The programs in the shell are your own: if you have no kubectl, 'skewproof binaries get
 --component kubectl VERSION' gets one and prints its path.

@@ -42,7 +42,7 @@ func TestBadInput(t *testing.T) {
 		"too many servers":      {[]string{"run", "quiet", "--servers", "1000"}, usage, "--servers"},
 		"no load":               {[]string{"run", "quiet", "--qps", "0"}, usage, "--qps"},
 		"a version between":     {[]string{"run", "quiet", "--from", "v1.33.5"}, usage, "v1.34"},
-		"too old for a sidecar": {[]string{"run", "quiet", "--subject", "reference", "--from", "v1.29.9"}, usage, "older than v1.30"},
+		"too old for the proxy": {[]string{"run", "quiet", "--subject", "reference", "--from", "v1.29.9"}, usage, "older than v1.30"},
 		"OUT is a file":         {[]string{"run", "quiet", "--out", file}, notRun, "choose another with --out"},
 		"OUT is in use":         {[]string{"run", "quiet", "--out", full}, usage, "not empty"},
 		"OUT cannot be written": {[]string{"run", "quiet", "--out", "/proc/skewproof"}, notRun, "choose another with --out"},

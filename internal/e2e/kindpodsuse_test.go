@@ -20,8 +20,7 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 )
 
-// through uses the pods through one server, at the address that clients use. This is the sidecar if
-// the server has one.
+// through uses the pods through one server.
 func (w *kindPods) through(t *testing.T, server string) {
 	config, err := w.cluster.Direct(server)
 	must(t, err)

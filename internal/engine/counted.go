@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 
 	"github.com/prometheus/common/expfmt"
@@ -13,10 +12,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 )
-
-// metricsPaths are the paths of a server's metrics, in the order in which they are tried. The first
-// is that of the reference proxy (package proxy/sidecar); a kube-apiserver has only the second.
-var metricsPaths = []string{"/metrics/skewproof-proxy", "/metrics"}
 
 // reroutedTotal is upstream's counter of requests that were passed on (k8s.io/apiserver,
 // pkg/util/peerproxy/metrics). The reference proxy has it too.
@@ -50,18 +45,12 @@ func (l *load) count(ctx context.Context) {
 
 // readRerouted reads the samples of [reroutedTotal] from a server's metrics.
 func readRerouted(ctx context.Context, door rest.Interface) ([]history.Rerouted, error) {
-	var wrong error
-	for _, path := range metricsPaths {
-		status := 0
-		text, err := door.Get().AbsPath(path).MaxRetries(0).Do(ctx).StatusCode(&status).Raw()
-		if err == nil {
-			return parseRerouted(text)
-		}
-		if wrong = fmt.Errorf("GET %s: status %d: %w", path, status, err); status != http.StatusNotFound {
-			break
-		}
+	status := 0
+	text, err := door.Get().AbsPath("/metrics").MaxRetries(0).Do(ctx).StatusCode(&status).Raw()
+	if err != nil {
+		return nil, fmt.Errorf("GET /metrics: status %d: %w", status, err)
 	}
-	return nil, wrong
+	return parseRerouted(text)
 }
 
 // parseRerouted takes the samples of [reroutedTotal] out of metrics in Prometheus' text format.

@@ -34,26 +34,22 @@ func TestWhatServersHaveCountedIsReadFromTheirMetrics(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		own, front http.HandlerFunc // what answers at the first path, and at the second
-		want       []history.Rerouted
-		wrong      string // part of the error
+		metrics http.HandlerFunc
+		want    []history.Rerouted
+		wrong   string // part of the error
 	}{
-		"a kube-apiserver": {of(404, "not found"), of(200, upstreamMetrics),
+		"a kube-apiserver": {of(200, upstreamMetrics),
 			[]history.Rerouted{{Code: "200", Count: 4}, {Code: "200", GVR: requests, Count: 12}, {Code: "0", GVR: requests, Count: 1}}, ""},
-		"a sidecar": {of(200, "apiserver_rerouted_request_total{code=\"404\"} 1\n"), of(200, upstreamMetrics), []history.Rerouted{{Code: "404", Together: true, Count: 1}}, ""},
-		"a kube-apiserver of 1.35": {of(404, ""), of(200, "# TYPE apiserver_rerouted_request_total counter\napiserver_rerouted_request_total{code=\"200\"} 64\n"),
+		"a kube-apiserver of 1.35": {of(200, "# TYPE apiserver_rerouted_request_total counter\napiserver_rerouted_request_total{code=\"200\"} 64\n"),
 			[]history.Rerouted{{Code: "200", Together: true, Count: 64}}, ""},
-		"nothing counted":       {of(404, ""), of(200, "# TYPE a counter\na 1\n"), nil, ""},
-		"a sidecar that fails":  {of(500, ""), of(200, upstreamMetrics), nil, "GET /metrics/skewproof-proxy: status 500"},
-		"a server that refuses": {of(404, ""), of(403, ""), nil, "GET /metrics: status 403"},
-		"neither path":          {of(404, ""), of(404, ""), nil, "GET /metrics: status 404"},
-		"no metrics":            {of(404, ""), of(200, "{}"), nil, "parse its metrics"},
-		"cut short":             {of(404, ""), of(200, upstreamMetrics[:len(upstreamMetrics)/2]), nil, "parse its metrics"},
+		"nothing counted":       {of(200, "# TYPE a counter\na 1\n"), nil, ""},
+		"a server that refuses": {of(403, ""), nil, "GET /metrics: status 403"},
+		"no metrics":            {of(200, "{}"), nil, "parse its metrics"},
+		"cut short":             {of(200, upstreamMetrics[:len(upstreamMetrics)/2]), nil, "parse its metrics"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			paths := http.NewServeMux()
-			paths.HandleFunc("/metrics/skewproof-proxy", c.own)
-			paths.HandleFunc("/metrics", c.front)
+			paths.HandleFunc("/metrics", c.metrics)
 			at := httptest.NewServer(paths)
 			defer at.Close()
 			door, err := asking(func(string) (*rest.Config, error) { return &rest.Config{Host: at.URL}, nil }, "a")

@@ -22,8 +22,7 @@ type Configuration struct {
 	// PeerCA is the file name of --peer-ca-file, without its directory.
 	PeerCA string `json:"peerCA,omitempty"`
 	// PeerIP is --peer-advertise-ip, PeerPort is --peer-advertise-port, AdvertiseIP is
-	// --advertise-address, and Port is --secure-port. If there is a sidecar, these are the
-	// sidecar's flags.
+	// --advertise-address, and Port is --secure-port.
 	PeerIP      string `json:"peerIP,omitempty"`
 	PeerPort    string `json:"peerPort,omitempty"`
 	AdvertiseIP string `json:"advertiseIP,omitempty"`

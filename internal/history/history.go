@@ -107,6 +107,8 @@ type Server struct {
 	Version string   `json:"version"`
 	Address string   `json:"address,omitempty"` // advertised host:port
 	Args    []string `json:"args,omitempty"`
+	// ProxyArgs are only in older histories: the arguments of a proxy in front of the server.
+	ProxyArgs []string `json:"proxyArgs,omitempty"`
 }
 
 // Pressure is the minimum load on the subject for which a verdict counts. Each field counts one

@@ -153,9 +153,8 @@ type Received struct {
 // NewOperation returns an operation without any content, which shares nothing.
 func NewOperation() Operation { return Operation{Sent: &Sent{}, Received: &Received{}} }
 
-// Hop is one server's own record of an operation: an entry of its audit log, or of the access log
-// of its sidecar. Hops share entries as operations share what they have in common: see [Operation].
-// Entry is never nil.
+// Hop is one server's own record of an operation: an entry of its audit log. Hops share entries as
+// operations share what they have in common: see [Operation]. Entry is never nil.
 type Hop struct {
 	Operation string `json:"operation"` // Operation.ID
 	*Entry
@@ -175,11 +174,10 @@ type Entry struct {
 	UID    string `json:"uid,omitempty"`
 	Extra  string `json:"extra,omitempty"`
 	// Unauthenticated is the text that the server wrote when it could not authenticate the sender
-	// of the request, such as "Authentication failed, attempted: x509". Such a hop has no user,
-	// unless a sidecar authenticated a user and the kube-apiserver behind it did not trust the
-	// sidecar. kube-apiserver audits such a request only at the stage ResponseStarted
-	// (k8s.io/apiserver, pkg/endpoints/filters/authn_audit.go). The field is empty if the sender
-	// was authenticated, and in histories that are older than this field.
+	// of the request, such as "Authentication failed, attempted: x509". Such a hop has no user.
+	// kube-apiserver audits such a request only at the stage ResponseStarted (k8s.io/apiserver,
+	// pkg/endpoints/filters/authn_audit.go). The field is empty if the sender was authenticated,
+	// and in histories that are older than this field.
 	Unauthenticated string `json:"unauthenticated,omitempty"`
 	// Client is the address of the client that sent the request to the first server, as the writer
 	// knows it. It is empty if the writer does not know it, and in histories that are older than

@@ -23,7 +23,7 @@ func sample() *History {
 		Run: Run{
 			Schema: SchemaVersion, Scenario: "rolling-upgrade", Sentence: "Upgrades.", Backend: "local", Subject: "builtin", External: true, Unnamed: []string{"cp-3"}, From: "v1.36.3",
 			To: "v1.37.1", Seed: 7, QPS: 200, StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
-			Servers: []Server{{Name: "a", ID: "apiserver-x", Version: "v1.36.3", Address: "10.0.0.1:6443", Args: []string{"--v=2"}}, {Name: "b", Version: "v1.37.1"}},
+			Servers: []Server{{Name: "a", ID: "apiserver-x", Version: "v1.36.3", Address: "10.0.0.1:6443", Args: []string{"--v=2"}, ProxyArgs: []string{"proxy", "--v=1"}}, {Name: "b", Version: "v1.37.1"}},
 			About:   []string{"NoLoop"}, Control: []string{"NoLoop"}, Pressure: Pressure{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, Bounds: DefaultBounds, Reproduce: "skewproof run", Environment: []string{"linux <amd64>"},
 			Own: &OwnFlags{RuntimeConfig: new("api/ga=true"), Flags: []string{"v=4"}}, Label: "a patch", Unjudged: "no load was sent", Binaries: []Binary{{Component: "etcd", Version: "v3.6.8", Says: "etcd Version: 3.6.8", SHA256: "0a", Own: true}},
 		},

@@ -116,9 +116,7 @@ func (a *attributes) add(h history.Hop) {
 // userAttributes are the attributes of every user.
 type userAttributes map[string]attributes
 
-// knownAttributes collects the attributes of every user from all operations. A sidecar that
-// forwards a request records only the name of the user. But the kube-apiserver behind the sidecar
-// records the other attributes for the user's other requests.
+// knownAttributes collects the attributes of every user from all operations.
 func (f *Facts) knownAttributes() userAttributes {
 	known := userAttributes{}
 	for o := range f.identified() {

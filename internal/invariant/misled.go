@@ -47,8 +47,8 @@ func controllerNamed(name string) senders {
 	}
 }
 
-// sentLike matches the requests of the sender of a request, and nothing if q is nil. The access
-// logs of sidecars do not have user agents, so agents are compared only if both are known.
+// sentLike matches the requests of the sender of a request, and nothing if q is nil. Agents are
+// compared only if both are known.
 func sentLike(q *history.Request) senders {
 	return func(other *history.Request) bool {
 		return q != nil && q.User == other.User && (q.Agent == other.Agent || q.Agent == "" || other.Agent == "")

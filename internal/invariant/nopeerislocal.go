@@ -18,9 +18,8 @@ var noPeerIsLocal = Invariant{
 }
 
 // judgeNoPeer compares the local views that clients get with the views that the administrator gets.
-// Without a sidecar (subject builtin) the same program answers both, so only [Facts.doubtTruth] can
-// find an answer that is wrong in both. With a sidecar, the administrator asks the kube-apiserver
-// behind it.
+// The same program answers both, so only [Facts.doubtTruth] can find an answer that is wrong in
+// both.
 func judgeNoPeer(f *Facts) *tally {
 	t := newTally(f)
 	for _, o := range f.observations {

@@ -20,22 +20,21 @@ import (
 
 // The prefixes of endpoint leases in etcd: those of kube-apiservers
 // (CreatePeerEndpointLeaseReconciler in k8s.io/kubernetes, pkg/controlplane/apiserver/peer.go), and
-// those of sidecars, which are Leases.
+// those of the reference, which are Leases.
 const (
-	builtinLeases = "/registry/peerserverleases/"
-	sidecarLeases = "/registry/leases/" + peers.Namespace + "/"
+	builtinLeases   = "/registry/peerserverleases/"
+	referenceLeases = "/registry/leases/" + peers.Namespace + "/"
 )
 
 // IsKey reports whether a key in etcd is that of an endpoint lease, of whatever server.
 func IsKey(key string) bool {
-	return strings.HasPrefix(key, builtinLeases) || strings.HasPrefix(key, sidecarLeases+peers.EndpointLeaseName(""))
+	return strings.HasPrefix(key, builtinLeases) || strings.HasPrefix(key, referenceLeases+peers.EndpointLeaseName(""))
 }
 
 // Advertised returns the host:port in the endpoint lease of a server, by its apiserver identity. It
-// is empty if there is no such lease. The lease of a sidecar comes first: peers use it, and the
-// kube-apiserver behind the sidecar may have a lease too, because its proxy is on by default.
+// is empty if there is no such lease. The lease of the reference comes first: its peers use it.
 func Advertised(ctx context.Context, from etcd.Gateway, id string) (string, error) {
-	for _, key := range []string{sidecarLeases + peers.EndpointLeaseName(proxy.ServerID(id)), builtinLeases + id} {
+	for _, key := range []string{referenceLeases + peers.EndpointLeaseName(proxy.ServerID(id)), builtinLeases + id} {
 		found, err := from.Get(ctx, key)
 		if err != nil {
 			return "", fmt.Errorf("read the endpoint lease %s: %w", key, err)
@@ -55,7 +54,7 @@ func Advertised(ctx context.Context, from etcd.Gateway, id string) (string, erro
 }
 
 // address returns the host:port in an endpoint lease as stored in etcd. It is empty if the lease
-// has expired. etcd removes an expired lease of a kube-apiserver, and keeps that of a sidecar.
+// has expired. etcd removes an expired lease of a kube-apiserver, and keeps that of the reference.
 func address(encoded []byte, now time.Time) (string, error) {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(encoded, nil, nil)
 	if err != nil {

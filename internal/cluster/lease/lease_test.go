@@ -43,8 +43,8 @@ func read(t *testing.T, text string) runtime.Object {
 
 const builtinLease = `{"apiVersion":"v1","kind":"Endpoints","subsets":[{"addresses":[{"ip":"198.19.0.2"}],"ports":[{"port":6443}]}]}`
 
-// sidecarLease was renewed at a time, and is valid for 15 s.
-func sidecarLease(renewed time.Time) *coordinationv1.Lease {
+// referenceLease was renewed at a time, and is valid for 15 s.
+func referenceLease(renewed time.Time) *coordinationv1.Lease {
 	seconds := int32(15)
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"proxy.skewproof.io/address": "198.19.0.3:6443"}},
@@ -56,16 +56,16 @@ func TestEndpointLeasesAreReadAsTheyAreInEtcd(t *testing.T) {
 	encode := func(o runtime.Object, media string, gv runtime.GroupVersioner) []byte { return encode(t, o, media, gv) }
 	builtin, empty := read(t, builtinLease), read(t, `{"apiVersion":"v1","kind":"Endpoints"}`)
 	now := time.Now()
-	sidecar := func(age time.Duration) *coordinationv1.Lease { return sidecarLease(now.Add(-age)) }
+	reference := func(age time.Duration) *coordinationv1.Lease { return referenceLease(now.Add(-age)) }
 	for name, c := range map[string]struct {
 		value []byte
 		want  string
 	}{
-		"a kube-apiserver's":        {encode(builtin, runtime.ContentTypeProtobuf, corev1.SchemeGroupVersion), "198.19.0.2:6443"},
-		"a sidecar's":               {encode(sidecar(time.Second), runtime.ContentTypeProtobuf, coordinationv1.SchemeGroupVersion), "198.19.0.3:6443"},
-		"a sidecar's, as JSON":      {encode(sidecar(14*time.Second), runtime.ContentTypeJSON, coordinationv1.SchemeGroupVersion), "198.19.0.3:6443"},
-		"a sidecar's that remains":  {encode(sidecar(16*time.Second), runtime.ContentTypeProtobuf, coordinationv1.SchemeGroupVersion), ""},
-		"one that has no addresses": {encode(empty, runtime.ContentTypeProtobuf, corev1.SchemeGroupVersion), ""},
+		"a kube-apiserver's":           {encode(builtin, runtime.ContentTypeProtobuf, corev1.SchemeGroupVersion), "198.19.0.2:6443"},
+		"the reference's":              {encode(reference(time.Second), runtime.ContentTypeProtobuf, coordinationv1.SchemeGroupVersion), "198.19.0.3:6443"},
+		"the reference's, as JSON":     {encode(reference(14*time.Second), runtime.ContentTypeJSON, coordinationv1.SchemeGroupVersion), "198.19.0.3:6443"},
+		"the reference's that remains": {encode(reference(16*time.Second), runtime.ContentTypeProtobuf, coordinationv1.SchemeGroupVersion), ""},
+		"one that has no addresses":    {encode(empty, runtime.ContentTypeProtobuf, corev1.SchemeGroupVersion), ""},
 	} {
 		if got, err := address(c.value, now); err != nil || got != c.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
@@ -91,24 +91,24 @@ func TestKeysOfEndpointLeases(t *testing.T) {
 	}
 }
 
-// A kube-apiserver behind a sidecar may have a lease of its own. Peers use that of the sidecar.
-func TestTheLeaseOfASidecarComesFirst(t *testing.T) {
+// Peers of the reference use its own lease.
+func TestTheLeaseOfTheReferenceComesFirst(t *testing.T) {
 	const (
 		own  = "/registry/peerserverleases/apiserver-c"
 		side = "/registry/leases/kube-system/skewproof-proxy-apiserver-c"
 	)
 	builtin := encode(t, read(t, builtinLease), runtime.ContentTypeProtobuf, corev1.SchemeGroupVersion)
 	renewed := func(age time.Duration) []byte {
-		return encode(t, sidecarLease(time.Now().Add(-age)), runtime.ContentTypeProtobuf, coordinationv1.SchemeGroupVersion)
+		return encode(t, referenceLease(time.Now().Add(-age)), runtime.ContentTypeProtobuf, coordinationv1.SchemeGroupVersion)
 	}
 	for name, c := range map[string]struct {
 		kept map[string][]byte
 		want string
 	}{
 		"both":                         {map[string][]byte{own: builtin, side: renewed(time.Second)}, "198.19.0.3:6443"},
-		"the sidecar's only":           {map[string][]byte{side: renewed(time.Second)}, "198.19.0.3:6443"},
+		"the reference's only":         {map[string][]byte{side: renewed(time.Second)}, "198.19.0.3:6443"},
 		"the kube-apiserver's only":    {map[string][]byte{own: builtin}, "198.19.0.2:6443"},
-		"the sidecar's has expired":    {map[string][]byte{own: builtin, side: renewed(time.Hour)}, "198.19.0.2:6443"},
+		"the reference's has expired":  {map[string][]byte{own: builtin, side: renewed(time.Hour)}, "198.19.0.2:6443"},
 		"none":                         {nil, ""},
 		"one that another server has":  {map[string][]byte{own + "d": builtin}, ""},
 		"an expired one, and no other": {map[string][]byte{side: renewed(time.Hour)}, ""},
