@@ -218,12 +218,14 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 }
 
 // identify adds the headers that a kube-apiserver adds (upstream: aggregateDiscovery,
-// peer_discovery.go).
+// peer_discovery.go), and the group that a kube-apiserver's own client has. Without this group, a
+// cluster in which not everybody may read discovery would keep servers from learning of each other.
 func (c *discoveryClient) identify(h http.Header) {
 	names, defaults := c.Identity, proxy.DefaultIdentityHeaders()
 	h.Set(cmp.Or(names.User, defaults.User), user.APIServerUser)
 	h.Set(cmp.Or(names.UID, defaults.UID), user.APIServerUser)
-	h.Set(cmp.Or(names.Group, defaults.Group), user.AllAuthenticated)
+	h.Set(cmp.Or(names.Group, defaults.Group), user.SystemPrivilegedGroup)
+	h.Add(cmp.Or(names.Group, defaults.Group), user.AllAuthenticated)
 	if c.Hop {
 		h.Set(proxy.HopHeader, "true")
 	}

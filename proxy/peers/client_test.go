@@ -54,9 +54,10 @@ func TestClientAsks(t *testing.T) {
 	}
 	for _, r := range s.requests {
 		for name, want := range map[string]string{
-			"X-Remote-User": "system:apiserver", "X-Remote-Uid": "system:apiserver", "X-Remote-Group": "system:authenticated", "X-Kubernetes-Peer-Proxied": "true",
+			"X-Remote-User": "system:apiserver", "X-Remote-Uid": "system:apiserver", "X-Kubernetes-Peer-Proxied": "true",
+			"X-Remote-Group": "system:masters,system:authenticated",
 		} {
-			if got := r.Header.Values(name); len(got) != 1 || got[0] != want {
+			if got := strings.Join(r.Header.Values(name), ","); got != want {
 				t.Errorf("%s: header %s is %q, want %q", r.URL.Path, name, got, want)
 			}
 		}
@@ -75,7 +76,7 @@ func TestClientUsesConfiguredHeaders(t *testing.T) {
 	c.Identity, c.Hop = proxy.IdentityHeaders{User: "X-User", Group: "X-Group"}, false
 	c.ask(t.Context(), address, nil)
 	h := s.requests[0].Header
-	if h.Get("X-User") != "system:apiserver" || h.Get("X-Group") != "system:authenticated" || h.Get("X-Remote-Uid") != "system:apiserver" || h.Get("X-Remote-User") != "" {
+	if h.Get("X-User") != "system:apiserver" || h.Get("X-Group") != "system:masters" || h.Get("X-Remote-Uid") != "system:apiserver" || h.Get("X-Remote-User") != "" {
 		t.Errorf("headers: %v", h)
 	}
 	if _, ok := h["X-Kubernetes-Peer-Proxied"]; ok {
