@@ -200,8 +200,8 @@ func (s *situation) equal(o *situation) bool {
 // skewed reports whether only other servers served the resource.
 func (s *situation) skewed() bool { return s.ready && s.local == claimNo && len(s.capable) > 0 }
 
-// unread reports whether the history says nothing about what the asked server served itself. Then it
-// is unknown which part of the proxy the request tests, so no finding can be told from another.
+// unread reports whether the history says nothing about what the asked server served itself. Then
+// it is unknown which part of the proxy the request tests, so findings cannot be told apart.
 func (o *observation) unread() bool {
 	s := o.asked.servedAt(o.window.from)
 	return o.local == claimUnknown && s.phase == phaseReady && s.doc == nil && !s.changing()
