@@ -95,8 +95,8 @@ func TestLateDefinitionsAndStrangeClocksShowNothingBuiltIn(t *testing.T) {
 	}
 }
 
-// While the local server of a sidecar is replaced, no definition reaches the sidecar, but peers
-// serve new custom resources. When such a custom resource is deleted, the peers do not serve it any
+// While nothing is known of the local server, no definition reaches the proxy, but peers serve
+// new custom resources. When such a custom resource is deleted, the peers do not serve it any
 // more either, even if their last documents list it.
 func TestADeletedResourceThatWasDefinedDuringAnOutageIsNotFound(t *testing.T) {
 	fetched := Fetched{At: seconds(30), Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), lists(gadget))}}

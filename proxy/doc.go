@@ -11,5 +11,5 @@
 //
 // Each difference between released kube-apiservers and better behaviour is one switch of [Policy],
 // with presets for releases. Package peers has the sources of knowledge, package discovery has the
-// documents, and package sidecar is a complete process.
+// documents, and package apiserver puts the proxy into a kube-apiserver.
 package proxy

@@ -391,15 +391,15 @@ func TestErrorsAndWatchesHaveNoLatency(t *testing.T) {
 	h := &history.History{Run: history.Run{Servers: []history.Server{{Name: "a"}}}, End: history.End{Complete: true}}
 	for i, o := range []history.Operation{
 		{End: 3e9,
-			Sent:     &history.Sent{},
-			Received: &history.Received{Status: 200}}, {End: 1e9, Sent: &history.Sent{},
-			Received: &history.Received{Status: 200}}, {End: 20e9, Sent: &history.Sent{},
-			Received: &history.Received{Status: 503}}, {End: 30e9, Sent: &history.Sent{},
+			Sent:     &history.Sent{Verb: "get"},
+			Received: &history.Received{Status: 200}}, {End: 1e9, Sent: &history.Sent{Verb: "get"},
+			Received: &history.Received{Status: 200}}, {End: 20e9, Sent: &history.Sent{Verb: "get"},
+			Received: &history.Received{Status: 503}}, {End: 30e9, Sent: &history.Sent{Verb: "get"},
 			Received: &history.Received{Status: 200, Failure: history.FailureReset}},
 		{End: 50e9,
 			Sent:     &history.Sent{Verb: "watch"},
-			Received: &history.Received{Status: 200}}, {End: 60e9, Sent: &history.Sent{Client: history.ClientSocket},
-			Received: &history.Received{Status: 101}}, {End: 1e6, Sent: &history.Sent{},
+			Received: &history.Received{Status: 200}}, {End: 60e9, Sent: &history.Sent{Verb: "get", Client: history.ClientSocket},
+			Received: &history.Received{Status: 101}}, {End: 1e6, Sent: &history.Sent{Verb: "get"},
 			Received: &history.Received{Status: 404}},
 	} {
 		o.Server, o.ID, o.GVR, o.Path = "a", string(rune('0'+i)), history.GVR{Version: "v1", Resource: "pods"}, "/api/v1/pods"

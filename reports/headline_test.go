@@ -45,7 +45,7 @@ func TestHeadline(t *testing.T) {
 		{
 			name: "after the last step", verdicts: wrong(18, 19, nil),
 			change: func(h *history.History) { h.Steps[2].Disturbs = true },
-			want:   "after “heal b→a”, b answered 404 to 213 requests for g/v1/x, which a was serving.",
+			want:   "after “pause a for 1s”, b answered 404 to 213 requests for g/v1/x, which a was serving.",
 		},
 		{
 			name: "during steps without faults", verdicts: wrong(5, 9, nil),

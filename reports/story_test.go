@@ -99,6 +99,7 @@ func smallRun() *history.History {
 		{Index: 0, Sentence: "cut b→a", Start: at(5), End: at(5.1), Disturbs: true},
 		{Index: 1, Sentence: "restart c", Start: at(8), End: at(11), Disturbs: true},
 		{Index: 2, Sentence: "heal b→a", Start: at(14), End: at(14), Error: "toxiproxy: 500"},
+		{Index: 3, Sentence: "pause a for 1s", Start: at(15), End: at(16), Disturbs: true},
 	}
 	h.Faults = []history.Fault{
 		{ID: 1, Kind: "cut", From: "b", To: "a", Blocks: true, Start: at(5), End: at(14),

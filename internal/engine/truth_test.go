@@ -19,7 +19,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// doors is a cluster of one server, which is ready. It serves one list behind its sidecar and
+// doors is a cluster of one server, which is ready. It serves one list behind its proxy and
 // another list in front of it.
 type doors struct {
 	cluster.Reachable
@@ -49,10 +49,10 @@ func listing(t *testing.T, resource string) *httptest.Server {
 	return s
 }
 
-// truth must ask the kube-apiserver itself what it serves, because a faulty sidecar in front of it
+// truth must ask the kube-apiserver itself what it serves, because a faulty proxy in front of it
 // must not be able to change the answer. It must request the merged lists at the addresses that
 // clients use.
-func TestTruthIsAskedBehindTheSidecarAndListsInFrontOfIt(t *testing.T) {
+func TestTruthIsAskedBehindTheProxyAndListsInFrontOfIt(t *testing.T) {
 	cluster := &doors{own: listing(t, "served"), front: listing(t, "listed")}
 	truth, read := newTruthOf(t, cluster, nil, "a")
 	truth.observe(t.Context(), "a")

@@ -7,10 +7,10 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// While proxies are put in front of one server after another, and while they are removed, some
-// kube-apiservers have no proxy. Their addresses are not published. They may still serve resources
-// that no other server serves. So the sidecar asks them at addresses that it knows from elsewhere:
-// rule (g) of the package's comment.
+// While servers get this proxy one after the other, and while they lose it, some kube-apiservers do
+// not have it. They publish no endpoint lease. They may still serve resources that no other server
+// serves. So they are asked at addresses that are known from elsewhere: rule (g) of the package's
+// comment.
 
 // SetDirect replaces RosterConfig.Direct.
 func (r *Roster) SetDirect(direct []StaticPeer) { r.direct = addressesOf(direct) }

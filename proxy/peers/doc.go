@@ -7,23 +7,23 @@
 //
 // The [Roster] joins two leases of each server, both in kube-system. kube-apiserver writes the
 // identity lease. This lease has the label apiserver.kubernetes.io/identity=kube-apiserver, is
-// renewed every 10 s, and is valid for an hour. The sidecar writes the endpoint lease. This lease
-// has the label proxy.skewproof.io/component=peer-proxy and the server's address, is renewed every
-// 5 s while the server is ready, and is valid for 15 s.
+// renewed every 10 s, and is valid for an hour. The [Publisher] writes the endpoint lease. This
+// lease has the label proxy.skewproof.io/component=peer-proxy and the server's address, is renewed
+// every 5 s while the server is ready, and is valid for 15 s.
 //
 //   - (a) A peer with an endpoint lease is live while this lease exists. After the lease has
 //     expired, only the peer's address is unknown: a server that is cut off or paused still serves
 //     its resources (KEP-4020: a peer that cannot be reached is a 503, not a 404).
-//   - (b) A sidecar that stops gracefully deletes its endpoint lease. A kube-apiserver from 1.35
-//     deletes its identity lease when it stops. So while the identity lease exists, only the
-//     sidecar has stopped. The peer is then live, at an unknown address, and all knowledge of it
-//     stays. Earlier kube-apiservers leave the identity lease for an hour. So the peer is gone at
-//     once, until the identity lease is renewed.
+//   - (b) A server that stops gracefully deletes its endpoint lease. A kube-apiserver from 1.35
+//     deletes its identity lease when it stops. So while the identity lease exists, only the proxy
+//     has stopped. The peer is then live, at an unknown address, and all knowledge of it stays.
+//     Earlier kube-apiservers leave the identity lease for an hour. So the peer is gone at once,
+//     until the identity lease is renewed.
 //   - (c) An endpoint lease that expired more than [RosterConfig].GoneAfter ago does not count. The
 //     default is an hour, as long as upstream keeps the identity lease of a crashed server.
 //   - (d) A peer with only an identity lease is live, at an unknown address, while this lease is
-//     renewed: its sidecar may not have started. An identity lease that was not renewed for
-//     StaleAfter does not count.
+//     renewed: its proxy may not be ready. An identity lease that was not renewed for StaleAfter
+//     does not count.
 //   - (e) Time without renewals counts only while some lease changes: of the time between two
 //     changes of leases, at most five seconds count. A server that is cut off from etcd sees no
 //     change. Without this rule it would treat all peers as gone, and answer 404 for their
@@ -38,8 +38,8 @@
 //     on ([RosterConfig].Advertised). It may also come from the EndpointSlice of the Service
 //     kubernetes, if the certificate at an address is valid for the host name of this server and of
 //     no other live server ([Config].Identify). The same rule applies after an endpoint lease has
-//     expired, if the identity lease was renewed since: the sidecar has ended, or was removed,
-//     without deleting its lease.
+//     expired, if the identity lease was renewed since: another program without the proxy has taken
+//     the server's place, and nobody deleted the lease.
 //   - (h) A server that has withdrawn its leases may serve on: a kube-apiserver withdraws its
 //     identity lease when it is told to stop, and serves for its --shutdown-delay-duration. So the
 //     server is asked directly at its last address until it accepts no connection any more, at most
@@ -53,8 +53,9 @@
 // peer is asked at once. For example, a server that was cut off from etcd serves other custom
 // resources when it is connected again.
 //
-// A peer's incarnation is the holder of its endpoint lease. The sidecar changes the holder when the
-// server restarts. Without an endpoint lease, the incarnation is the holder of the identity lease.
+// A peer's incarnation is the holder of its endpoint lease. The holder is another one when the
+// server has restarted. Without an endpoint lease, the incarnation is the holder of the identity
+// lease.
 //
 // # Trust
 //

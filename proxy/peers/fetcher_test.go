@@ -346,7 +346,7 @@ func TestFetcherUpstreamInTurn(t *testing.T) {
 	})
 }
 
-// Without a source of randomness in the configuration, each of several sidecars has its own jitter.
+// Without a source of randomness in the configuration, each of several servers has its own jitter.
 // Otherwise all of them would ask a peer at the same time.
 func TestSourcesHaveJitter(t *testing.T) {
 	draw := func(random func() float64) (drawn [4]float64) {
@@ -365,7 +365,7 @@ func TestSourcesHaveJitter(t *testing.T) {
 		return drawn
 	}
 	if one, another := draw(nil), draw(nil); one == another {
-		t.Errorf("two sidecars have the same jitter: %v", one)
+		t.Errorf("two servers have the same jitter: %v", one)
 	}
 	if got := draw(func() float64 { return 0.25 }); got != [4]float64{0.25, 0.25, 0.25, 0.25} {
 		t.Errorf("the configuration's source of randomness is not used: %v", got)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// identityLease and endpointLease are leases as servers and sidecars write them.
+// identityLease and endpointLease are leases as servers and publishers write them.
 func identityLease(id, holder string, renewed time.Time) *coordinationv1.Lease {
 	seconds, micro := int32(3600), metav1.NewMicroTime(renewed)
 	return &coordinationv1.Lease{

@@ -15,7 +15,7 @@ const (
 	// maxAge is the age of a lease that was never renewed. More could overflow.
 	maxAge = 100 * 365 * 24 * time.Hour
 
-	// maxGap is how much of the time between two lease changes counts. Every sidecar renews its
+	// maxGap is how much of the time between two lease changes counts. Every server renews its
 	// lease within this time.
 	maxGap = renewEvery
 )

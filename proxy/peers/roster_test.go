@@ -87,7 +87,7 @@ func TestRoster(t *testing.T) {
 			{"deleted", func(s *script) { s.EndpointGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
 			{"lingers", func(s *script) { s.listen(2 * time.Minute) }, nil},
 		}},
-		{name: "(b) the identity lease is renewed after that: the server runs without its sidecar", steps: []step{
+		{name: "(b) the identity lease is renewed after that: the server runs without its proxy", steps: []step{
 			{"both", func(s *script) { s.identity("h1"); s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
 			{"deleted", func(s *script) { s.EndpointGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
 			{"the same again", func(s *script) { s.Identity(IdentityLease{ID: "p", Holder: "h1", Renewed: epoch}, s.now) }, nil},

@@ -274,9 +274,9 @@ func (s *Sources) RefreshLocal() {
 	}
 }
 
-// Every kube-apiserver renews its identity lease every 10 s, and every sidecar renews its endpoint
-// lease every 5 s. If a lease watch sees no change for longer, it is cut off from the API server,
-// or it hangs.
+// Every kube-apiserver renews its identity lease every 10 s, and every publisher its endpoint lease
+// every 5 s. If a lease watch sees no change for longer, it is cut off from the API server, or it
+// hangs.
 const (
 	watchStalls = 20 * time.Second // after which the store is told
 	watchGap    = 12 * time.Second // after which every peer is asked again

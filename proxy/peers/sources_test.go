@@ -60,7 +60,7 @@ func withSources(t *testing.T, policy proxy.Policy, static []StaticPeer, objects
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() { ended <- sources.Run(ctx) }()
-		// This is the publisher of this server's own sidecar. Its lease shows that the watch works.
+		// This is the publisher of this server itself. Its lease shows that the watch works.
 		own := Publisher{Client: w.client, Server: "self", Address: "192.0.2.9:6443", Incarnation: func() string { return "me" }, Ready: func() bool { return true }}
 		left := make(chan error, 1)
 		go func() { left <- own.Run(ctx) }()

@@ -1,4 +1,4 @@
-// Package wire has code that the handler, the sources and the sidecar share: header sizes,
+// Package wire has code that the handler, the sources and package apiserver share: header sizes,
 // forbidden headers, kinds of requests, and TLS alerts.
 package wire
 
