@@ -53,6 +53,8 @@ func (d *driver) StartServer(_ context.Context, name, version string) error {
 	srv.start(release, v)
 	ended := d.await(readyPatience, func() bool { return srv.phase == running || srv.phase == down })
 	switch {
+	case srv.refused:
+		return &scenario.RefusedError{Server: name, Why: srv.setup.String()}
 	case !ended || srv.phase == down:
 		return fmt.Errorf("start %s: not ready within %s", name, readyPatience)
 	}

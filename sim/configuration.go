@@ -45,7 +45,7 @@ func (srv *server) flags() history.Configuration {
 		Server: srv.name, Incarnation: srv.incarnation, At: srv.s.loop.Now(), Setup: srv.setup.String(), Proxy: history.ProxyOff,
 		AdvertiseIP: srv.name, Port: securePort, Emulates: srv.setup.Like(), Without: r.Without,
 	}
-	kubeadm := setup.Flags == scenario.FlagsKubeadm
+	kubeadm := setup.Flags == scenario.FlagsKubeadm && !srv.reference()
 	switch {
 	case !srv.on || setup.Proxy == scenario.Off:
 	case !kubeadm || minorOf(cmp.Or(prefixed(c.Emulates), srv.release)) >= 36: // on by default

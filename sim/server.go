@@ -42,6 +42,7 @@ type server struct {
 	on          bool                  // the feature is on
 	setup, next *scenario.Setup       // of its process, and of its next one
 	does        history.Configuration // the effective configuration of its process
+	refused     bool                  // it refused to start with its setup
 	sighting    int                   // index in history.Leases of the current record of its lease, counted from 1; 0 if it is not ready
 	incarnation int
 	since       vtime.Time // start of its present phase
@@ -82,7 +83,7 @@ func (srv *server) listening() bool {
 func (srv *server) start(release string, v *recorded.Version) {
 	s := srv.s
 	srv.release, srv.version = release, v
-	srv.setup, srv.next = srv.next, nil
+	srv.setup, srv.next, srv.refused = srv.next, nil, false
 	srv.block(true)
 	srv.incarnation++
 	srv.rerouted = srv.rerouted[:0]
@@ -99,7 +100,10 @@ func (srv *server) start(release string, v *recorded.Version) {
 		srv.version, _ = s.setup.Version(release) // no error: the version was loaded before, to check that it exists
 	}
 	srv.extended = extended{}
-	srv.applySetup()
+	if !srv.applySetup() {
+		s.loop.After(bootsWithin, srv.gate, srv.refuse)
+		return
+	}
 	srv.begin()
 	slower := startsSlower * time.Duration(s.tape.Choose(tape.Delays, 4))
 	s.loop.After(bootsWithin+slower, srv.gate, func() { srv.withEtcd(srv.boot) })

@@ -84,12 +84,35 @@ func (s *Simulator) serves(version string, setup *scenario.Setup) (*recorded.Ver
 	return s.setup.Version(emulated.String())
 }
 
-// applySetup applies the setup of a starting process to its policy. Without --peer-ca-file a
-// kube-apiserver has no proxy (CreateConfig in k8s.io/kubernetes, pkg/controlplane/apiserver).
-func (srv *server) applySetup() {
-	if setup := srv.setup; setup != nil && (setup.PeerCA == scenario.TrustMissing || setup.Flags == scenario.FlagsKubeadm) {
+// applySetup applies the setup of a starting process to its policy. It reports whether the process
+// starts. Without --peer-ca-file a kube-apiserver has no proxy (CreateConfig in k8s.io/kubernetes,
+// pkg/controlplane/apiserver). The reference refuses flags that cannot work (takesPart in
+// proxy/apiserver/_server).
+func (srv *server) applySetup() bool {
+	setup := srv.setup
+	if setup == nil {
+		return true
+	}
+	half := setup.Advertise == scenario.AdvertiseIP || setup.Advertise == scenario.AdvertisePort
+	if srv.reference() && (setup.PeerCA == scenario.TrustMissing || half) {
+		return false
+	}
+	if setup.PeerCA == scenario.TrustMissing || setup.Flags == scenario.FlagsKubeadm && !srv.reference() {
 		srv.on = false
 	}
+	return true
+}
+
+// refuse ends a process that refuses its setup. Then the setup blocks no link.
+func (srv *server) refuse() {
+	srv.refused = true
+	srv.phase = down
+	srv.gate.Close()
+	srv.lifecycle(history.StateStopping, "it refuses its configuration: "+srv.setup.String())
+	srv.lifecycle(history.StateStopped, "")
+	srv.block(false)
+	srv.s.driver.steps.Refused(srv.name)
+	srv.s.driver.wake()
 }
 
 // reference reports whether the server's proxy is the reference; see [Setup].

@@ -34,7 +34,7 @@ func TestAWebSocketStandsAndBreaks(t *testing.T) {
 		{name: "the peer cannot be reached", asked: "b", policy: proxy.Reference(), steps: []scenario.Step{cutting("b", "a")}, status: 503},
 		{name: "the peer is cut off meanwhile", asked: "b", policy: proxy.Reference(), steps: later(cutting("b", "a")), status: 101, failure: history.FailureReset, events: 2},
 		{name: "the peer dies meanwhile", asked: "b", policy: proxy.Reference(), steps: later(scenario.Step{Action: scenario.Kill, Server: "a"}), status: 101, failure: history.FailureReset, events: 2},
-		{name: "the peer leaves meanwhile", asked: "b", policy: proxy.Reference(), steps: later(scenario.Step{Action: scenario.Stop, Server: "a"}), status: 101, events: 3},
+		{name: "the peer leaves meanwhile", asked: "b", policy: proxy.Reference(), steps: later(scenario.Step{Action: scenario.Stop, Server: "a"}), status: 101, events: 8}, // it drains,
 		{name: "the asked server dies meanwhile", asked: "b", policy: proxy.Reference(), steps: later(scenario.Step{Action: scenario.Kill, Server: "b"}), status: 101, failure: history.FailureReset, events: 2},
 		{name: "the answer is cut off after its head", asked: "b", policy: proxy.Reference(),
 			steps:  []scenario.Step{{Action: scenario.Inject, Label: "f", Fault: &fault.Fault{Kind: fault.LimitData, Direction: fault.Down, From: "b", To: "a", Bytes: headerBytes + 5}}},

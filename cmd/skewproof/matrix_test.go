@@ -46,7 +46,9 @@ func matrixInTheSimulator(t *testing.T, parallel string) {
 		said = after
 		want := reports.ResultFailed
 		if c.Subject == "reference" {
-			want = reports.ResultPassed
+			if want = reports.ResultPassed; m.Pairs[c.Pair].To == "v1.37.1" { // finding 46, which no proxy can prevent
+				want = reports.ResultKnown
+			}
 		}
 		if c.Core.Result != want || len(c.Verdicts) != len(invariant.All()) {
 			t.Errorf("%s on %s: %s (%s) with %d verdicts, want %s", c.Subject, m.Pairs[c.Pair], c.Core.Result, c.Core.Reason, len(c.Verdicts), want)
@@ -73,8 +75,8 @@ func TestABadPairIsNoHarmToTheOthers(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v; it said:\n%s", err, &output)
 	}
-	if len(m.Cells) != 2 || m.Cells[0].Core.Result != reports.ResultSkipped || !strings.Contains(m.Cells[0].Core.Reason, "v1.36.x") || m.Cells[1].Core.Result != reports.ResultPassed {
-		t.Errorf("the bad pair must be skipped, and the good one pass: %+v", m.Cells)
+	if len(m.Cells) != 2 || m.Cells[0].Core.Result != reports.ResultSkipped || !strings.Contains(m.Cells[0].Core.Reason, "v1.36.x") || m.Cells[1].Core.Result != reports.ResultKnown {
+		t.Errorf("the bad pair must be skipped, and the good one judged: %+v", m.Cells)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestAStoppedRunIsJudged(t *testing.T) {
 		outcome        invariant.Outcome
 	}{
 		"at once":                 {"builtin", "", 0, exitInconclusive, invariant.OutcomeInconclusive},
-		"nothing was violated":    {"reference", "", 30, exitInconclusive, invariant.OutcomeInconclusive},
+		"which no proxy prevents": {"reference", "true", 30, exitInconclusive, invariant.OutcomeInconclusive},
 		"known":                   {"builtin", "", 30, exitFail, invariant.OutcomeInconclusive},
 		"known, which is allowed": {"builtin", "true", 30, exitInconclusive, invariant.OutcomeInconclusive},
 		"NEW":                     {"alpha", "true", 30, exitFail, invariant.OutcomeFail},
@@ -99,7 +99,7 @@ func TestAStopIsNoViolation(t *testing.T) {
 		}
 		root := newRoot()
 		var out bytes.Buffer
-		root.SetArgs([]string{"run", s.Name, "--backend", "sim", "--subject", "reference", "--out", filepath.Join(t.TempDir(), s.Name)})
+		root.SetArgs([]string{"run", s.Name, "--backend", "sim", "--subject", "reference", "--known", "--out", filepath.Join(t.TempDir(), s.Name)})
 		root.SetOut(&out)
 		root.SetErr(io.Discard)
 		if err := root.ExecuteContext(&stoppedAfter{t.Context(), 25}); exitCodeOf(err) != exitInconclusive {

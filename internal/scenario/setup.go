@@ -136,8 +136,8 @@ func (plan *Plan) AnySetup(is func(*Setup) bool) bool {
 // requires.
 type Flags string
 
-// FlagsKubeadm are only the flags that kubeadm sets, which have none about peers. Source:
-// getAPIServerCommand in
+// FlagsKubeadm are only the flags that kubeadm sets, which have none about peers. The reference has
+// those that it needs besides: they belong to its installation. Source: getAPIServerCommand in
 // k8s.io/kubernetes/cmd/kubeadm/app/phases/controlplane/manifests.go.
 const FlagsKubeadm Flags = "kubeadm"
 

@@ -92,7 +92,7 @@ var ownNames = []string{gates.UIDHeaders, "feature-gates", "peer-ca-file", "emul
 // ownArguments returns the arguments about proxies. Servers may differ in them.
 func ownArguments(oldest, subject string, setup *scenario.Setup, flags history.OwnFlags) ([]Argument, error) {
 	var arguments []Argument
-	kubeadm := setup != nil && setup.Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
+	kubeadm := setup != nil && setup.Flags == scenario.FlagsKubeadm && lifecycle.Subject(subject, setup) == scenario.SubjectBuiltin
 	list := flags.Joined(history.FeatureGates)
 	if uids, set := gates.Read(list)[gates.UIDGate]; semver.Compare(oldest, "v1.34") >= 0 && !kubeadm && (uids || !set) {
 		arguments = append(arguments, Argument{

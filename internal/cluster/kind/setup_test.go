@@ -42,7 +42,7 @@ func TestArgumentsOfAServerWithASetup(t *testing.T) {
 			"feature-gates": "", "peer-ca-file": "", "requestheader-uid-headers": "", "runtime-config": "api/all=true",
 		}},
 		"a reference as kubeadm sets it up": {scenario.SubjectReference, scenario.Setup{Flags: scenario.FlagsKubeadm}, map[string]string{
-			"feature-gates": "", "peer-ca-file": "", local.PolicyFlag: "",
+			"feature-gates": on, "peer-ca-file": pkiDir + "/ca.crt", local.PolicyFlag: "reference",
 		}},
 		"as kubeadm sets it up, where there shall be no proxy": {scenario.SubjectNone, scenario.Setup{Flags: scenario.FlagsKubeadm}, map[string]string{"feature-gates": off}},
 		"an older self": {scenario.SubjectBuiltin, scenario.Setup{EmulatedVersion: "1.35"}, map[string]string{

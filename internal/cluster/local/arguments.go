@@ -132,9 +132,9 @@ func frontProxyArguments(p Place, f Files) []string {
 }
 
 // kubeadm reports whether the kube-apiserver gets only those flags of its own proxy that kubeadm
-// sets. If the subject is none, its proxy stays switched off.
+// sets.
 func (p Place) kubeadm(subject string) bool {
-	return p.setup().Flags == scenario.FlagsKubeadm && subject != scenario.SubjectNone
+	return p.setup().Flags == scenario.FlagsKubeadm && subject == scenario.SubjectBuiltin
 }
 
 // alphaGates switch on the proxy of 1.28 to 1.32. That proxy uses StorageVersion objects, whose API

@@ -91,7 +91,11 @@ func TestSetupsChangeTheFlagsThatTheyAreAbout(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				hasFlags(t, args, c.want)
+				want := c.want
+				if subject == scenario.SubjectReference && c.setup.Flags != "" { // what the reference needs belongs to its installation
+					want = map[string]string{"peer-ca-file": "keys/ca.crt", PolicyFlag: subject}
+				}
+				hasFlags(t, args, want)
 			}
 		})
 	}

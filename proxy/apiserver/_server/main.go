@@ -5,11 +5,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	_ "time/tzdata" // for timeZone of CronJobs, as in kube-apiserver
 
 	"github.com/go-logr/logr"
@@ -69,7 +71,11 @@ func command() *cobra.Command {
 				return utilerrors.NewAggregate(errs)
 			}
 			addMetrics(s)
-			return run(ctx, completed, preset)
+			part, err := takesPart(completed, cmd.Flag("feature-gates").Value.String())
+			if err != nil {
+				return err
+			}
+			return run(ctx, completed, preset, part)
 		},
 		Args: cobra.NoArgs,
 	}
@@ -90,9 +96,25 @@ func command() *cobra.Command {
 // gate is the feature gate of the Mixed Version Proxy.
 const gate featuregate.Feature = "UnknownVersionInteroperabilityProxy"
 
-// run runs the server. Its proxy takes part if the server's own would: if the gate is on and
-// --peer-ca-file is given.
-func run(ctx context.Context, o options.CompletedOptions, policy proxy.Policy) error {
+// takesPart reports whether the proxy takes part: if the gate is on and --peer-ca-file is given, as
+// with the server's own. Flags that ask for a proxy and cannot work are an error here: they would
+// turn requests for what only peers serve into wrong answers. gates is the value of --feature-gates.
+func takesPart(o options.CompletedOptions, gates string) (bool, error) {
+	peer := o.PeerAdvertiseAddress
+	switch {
+	case !utilfeature.DefaultFeatureGate.Enabled(gate):
+		return false, nil
+	case o.PeerCAFile == "" && strings.Contains(gates, string(gate)+"=true"):
+		return false, fmt.Errorf("--feature-gates switches %s on, and --peer-ca-file is missing: no peer could be verified; give the authority "+
+			"that issued the peers' serving certificates, or switch the gate off", gate)
+	case (peer.PeerAdvertiseIP == "") != (peer.PeerAdvertisePort == ""):
+		return false, errors.New("--peer-advertise-ip and --peer-advertise-port belong together: give both, or neither")
+	}
+	return o.PeerCAFile != "", nil
+}
+
+// run runs the server. part says whether its proxy takes part.
+func run(ctx context.Context, o options.CompletedOptions, policy proxy.Policy, part bool) error {
 	klog.Infof("Version: %+v, with the Mixed Version Proxy of skewproof, policy %s", utilversion.Get(), policy.Name)
 	authority := o.PeerCAFile
 	o.PeerCAFile = "" // so that the server's own proxy is not in its chain
@@ -104,7 +126,7 @@ func run(ctx context.Context, o options.CompletedOptions, policy proxy.Policy) e
 		return err
 	}
 	var mixed *apiserver.Proxy
-	if authority != "" && utilfeature.DefaultFeatureGate.Enabled(gate) {
+	if part {
 		generic := config.Aggregator.GenericConfig
 		if mixed, err = apiserver.Install(&generic.Config, apiserver.Options{
 			Policy: policy, PeerCAFile: authority, ClientCertFile: o.ProxyClientCertFile, ClientKeyFile: o.ProxyClientKeyFile,
