@@ -228,17 +228,6 @@ func transportTo(t *testing.T, s *httptest.Server, http2 bool) *http.Transport {
 // address returns the address at which a server listens.
 func address(s *httptest.Server) string { return s.Listener.Addr().String() }
 
-// until waits for a condition.
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if condition() {
-			return
-		}
-	}
-	t.Fatalf("timed out waiting for %s", what)
-}
-
 // withInfo adds the request info, as the filters of an API server do.
 func withInfo(r *http.Request, info *apirequest.RequestInfo) *http.Request {
 	return r.WithContext(apirequest.WithRequestInfo(r.Context(), info))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -142,16 +141,4 @@ func upgradeOnKind(t *testing.T, subject string, prepare func(*visited) (visit f
 	h, err = history.ReadFile(path)
 	must(t, err)
 	return h, report, v.replacements
-}
-
-// staticSkewproof is the program under test, linked so that it runs in nodes.
-func staticSkewproof(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "skewproof")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/skewproof")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build skewproof without cgo: %v\n%s", err, out)
-	}
-	return program
 }
