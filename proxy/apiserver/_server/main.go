@@ -97,8 +97,8 @@ func command() *cobra.Command {
 const gate featuregate.Feature = "UnknownVersionInteroperabilityProxy"
 
 // takesPart reports whether the proxy takes part: if the gate is on and --peer-ca-file is given, as
-// with the server's own. Flags that ask for a proxy and cannot work are an error here: they would
-// turn requests for what only peers serve into wrong answers. gates is the value of --feature-gates.
+// with the server's own. Flags that ask for a proxy and cannot work are an error here: requests for
+// what only peers serve would get wrong answers. gates is the value of --feature-gates.
 func takesPart(o options.CompletedOptions, gates string) (bool, error) {
 	peer := o.PeerAdvertiseAddress
 	switch {
