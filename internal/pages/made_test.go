@@ -85,7 +85,7 @@ func TestPagesOfTheFourVerdicts(t *testing.T) {
 		{invariant.OutcomeFail, run.Spec{Scenario: "rolling-upgrade", Subject: scenario.SubjectNone}},
 		{invariant.OutcomeInconclusive, run.Spec{Scenario: "quiet", QPS: 5}},
 		{invariant.OutcomeKnown, run.Spec{Scenario: "rolling-upgrade"}},
-		{invariant.OutcomePass, run.Spec{Scenario: "rolling-upgrade", Subject: scenario.SubjectReference}},
+		{invariant.OutcomePass, run.Spec{Scenario: "missing-peer-ca-file", Subject: scenario.SubjectReference}},
 	} {
 		page := filepath.Join(simulatedOn(t, c.spec), reports.HTMLFile)
 		report, err := reports.Read(filepath.Join(filepath.Dir(page), reports.JSONFile))

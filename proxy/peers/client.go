@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,8 @@ type discoveryClient struct {
 	// Identity names the headers for the client's identity, system:apiserver. An empty field means
 	// the default name.
 	Identity proxy.IdentityHeaders
+	// Groups are groups of the client besides system:authenticated.
+	Groups []string
 	// Hop adds the hop header, which keeps a peer from asking its own peers.
 	Hop bool
 	// Accept is the Accept header for aggregated discovery.
@@ -218,14 +221,15 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 }
 
 // identify adds the headers that a kube-apiserver adds (upstream: aggregateDiscovery,
-// peer_discovery.go), and the group that a kube-apiserver's own client has. Without this group, a
-// cluster in which not everybody may read discovery would keep servers from learning of each other.
+// peer_discovery.go), with the client's own groups first.
 func (c *discoveryClient) identify(h http.Header) {
 	names, defaults := c.Identity, proxy.DefaultIdentityHeaders()
 	h.Set(cmp.Or(names.User, defaults.User), user.APIServerUser)
 	h.Set(cmp.Or(names.UID, defaults.UID), user.APIServerUser)
-	h.Set(cmp.Or(names.Group, defaults.Group), user.SystemPrivilegedGroup)
-	h.Add(cmp.Or(names.Group, defaults.Group), user.AllAuthenticated)
+	h.Del(cmp.Or(names.Group, defaults.Group))
+	for _, group := range append(slices.Clone(c.Groups), user.AllAuthenticated) {
+		h.Add(cmp.Or(names.Group, defaults.Group), group)
+	}
 	if c.Hop {
 		h.Set(proxy.HopHeader, "true")
 	}

@@ -55,7 +55,7 @@ func TestClientAsks(t *testing.T) {
 	for _, r := range s.requests {
 		for name, want := range map[string]string{
 			"X-Remote-User": "system:apiserver", "X-Remote-Uid": "system:apiserver", "X-Kubernetes-Peer-Proxied": "true",
-			"X-Remote-Group": "system:masters,system:authenticated",
+			"X-Remote-Group": "system:authenticated",
 		} {
 			if got := strings.Join(r.Header.Values(name), ","); got != want {
 				t.Errorf("%s: header %s is %q, want %q", r.URL.Path, name, got, want)
@@ -73,10 +73,10 @@ func TestClientAsks(t *testing.T) {
 func TestClientUsesConfiguredHeaders(t *testing.T) {
 	s := newServer(t, "v1.37.1")
 	c, address := serveTLS(t, s)
-	c.Identity, c.Hop = proxy.IdentityHeaders{User: "X-User", Group: "X-Group"}, false
+	c.Identity, c.Groups, c.Hop = proxy.IdentityHeaders{User: "X-User", Group: "X-Group"}, []string{"system:masters"}, false
 	c.ask(t.Context(), address, nil)
 	h := s.requests[0].Header
-	if h.Get("X-User") != "system:apiserver" || h.Get("X-Group") != "system:masters" || h.Get("X-Remote-Uid") != "system:apiserver" || h.Get("X-Remote-User") != "" {
+	if h.Get("X-User") != "system:apiserver" || strings.Join(h.Values("X-Group"), ",") != "system:masters,system:authenticated" || h.Get("X-Remote-Uid") != "system:apiserver" || h.Get("X-Remote-User") != "" {
 		t.Errorf("headers: %v", h)
 	}
 	if _, ok := h["X-Kubernetes-Peer-Proxied"]; ok {

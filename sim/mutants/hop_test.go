@@ -22,7 +22,7 @@ var hops = []mutant{
 	{
 		part: "hop", name: "passed-back", rare: true,
 		wrong:   "A request is passed on without the header of the hop, and custom resources in peers' documents count like built-in ones.",
-		changes: []string{"Knowledge.Extensions=ignored", "Fetching.AfterChange=0s"},
+		changes: []string{"Knowledge.Extensions=ignored", "Fetching.AfterChange=0s", "Fetching.LastRetry=30s", "Fetching.FirstRetry=10s"},
 		plant: func(acted func()) sim.Defects {
 			return sending(func(r *http.Request) {
 				acted()

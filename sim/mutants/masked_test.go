@@ -29,7 +29,6 @@ var upstreamHides = map[string]string{
 	"body-spent":                        noSecondAttempt,
 	"user-swapped-on-failover":          noSecondAttempt,
 	"same-peer-again":                   noSecondAttempt,
-	"watch-held-back":                   "upstream has no deadline, and the events come in the end",
 	"half-a-fetch-wipes-the-other-half": "its 404s are those of finding 11: a signature does not say which of a peer's documents failed",
 }
 

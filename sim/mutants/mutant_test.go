@@ -40,7 +40,7 @@ func (m mutant) begin() uint64 { return cmp.Or(m.first, *from) }
 
 // catalogue lists all mutants that the search finds.
 func catalogue() []mutant {
-	return slices.Concat(statuses, hops, knowledge, documents, transports, identities, streams, failovers, servers)
+	return slices.Concat(statuses, hops, knowledge, documents, transports, identities, failovers, servers)
 }
 
 // lives keeps a value for the present process of each server. The Local hook is called when a

@@ -5,25 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-
-	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/sim"
 )
-
-// streams are mutants of answers that last for some time.
-var streams = []mutant{
-	{
-		part: "stream", name: "watch-held-back",
-		wrong: "The events of a watch are sent at its end rather than one by one.",
-		plant: func(acted func()) sim.Defects {
-			return sim.Defects{Handler: func(_ proxy.ServerID, h http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					h.ServeHTTP(unflushed{w, acted}, r)
-				})
-			}}
-		},
-	},
-}
 
 // unflushed sends nothing until the answer is complete.
 type unflushed struct {

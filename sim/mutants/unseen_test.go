@@ -12,6 +12,18 @@ import (
 // what the invariants do not check.
 var unseen = []mutant{
 	{
+		part: "stream", name: "watch-held-back",
+		wrong: "The events of a watch are sent at its end rather than one by one.",
+		blind: "no invariant says when an event must come, and nothing but the client ends a watch",
+		plant: func(acted func()) sim.Defects {
+			return sim.Defects{Handler: func(_ proxy.ServerID, h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					h.ServeHTTP(unflushed{w, acted}, r)
+				})
+			}}
+		},
+	},
+	{
 		part: "stream", name: "cancel-not-passed-on",
 		wrong: "If the client closes its connection, the peer continues to handle the request.",
 		blind: "no invariant checks how long a server works on a request after the client has closed its connection",
