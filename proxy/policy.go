@@ -57,8 +57,8 @@ type KnowledgePolicy struct {
 	StaleAfter time.Duration
 
 	// Leaving is how long a peer that has withdrawn its leases is still asked at its last address,
-	// unless it accepts no connection any more. A kube-apiserver withdraws its leases when it is
-	// told to stop, and serves for its --shutdown-delay-duration. Zero: the peer is gone at once.
+	// until it refuses a connection. A kube-apiserver withdraws its leases when it is told to stop,
+	// and serves for its --shutdown-delay-duration. Zero: the peer is gone at once.
 	Leaving time.Duration
 
 	// Extensions says which custom resources and aggregated APIs in peers' documents do not count:
@@ -244,6 +244,11 @@ type FetchingPolicy struct {
 
 	// Accept is the Accept header of a fetch from a peer.
 	Accept string
+
+	// Privileged makes the fetches as a member of system:masters, which a kube-apiserver's own
+	// client is too. Without it, they need the rights that every authenticated user has, and in a
+	// cluster that has taken discovery from these users, servers do not learn of each other.
+	Privileged bool
 }
 
 // Quirks reproduce mistakes and side effects of released kube-apiservers, so that the presets of

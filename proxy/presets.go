@@ -47,6 +47,7 @@ func Reference() Policy {
 			LastRetry:     2 * time.Second,
 			LocalInterval: time.Second,
 			Accept:        discovery.AcceptV2NoPeer + "," + discovery.AcceptV2 + "," + discovery.AcceptV2Beta1,
+			Privileged:    true,
 		},
 	}
 }

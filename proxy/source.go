@@ -6,5 +6,5 @@ import "embed"
 // it in place of its own Mixed Version Proxy. Such a server is built in the module of a released
 // kube-apiserver, whose modules replace each other and which therefore nothing can import.
 //
-//go:embed *.go connections/*.go discovery/*.go internal peers/*.go apiserver/*.go apiserver/_server
+//go:embed *.go discovery/*.go internal peers/*.go apiserver/*.go apiserver/_server
 var Source embed.FS

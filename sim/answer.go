@@ -124,7 +124,7 @@ func (s *Simulator) arriveFetch(x *exchange) {
 		f.answer(x)
 		return
 	}
-	if s.withdrawn && !s.servers[x.link.from].reference() { // the reference names a group that may read everything
+	if s.withdrawn && !s.servers[x.link.from].policy.Fetching.Privileged {
 		x.back(headerBytes, part{status: http.StatusForbidden, ends: true})
 		return
 	}

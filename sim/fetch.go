@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -137,8 +138,8 @@ type question struct {
 	fetches [2]fetch
 	// unroutable is true if no path leads to the address that the peer advertised. The address is
 	// not looked up again for the second document.
-	unroutable  bool
-	unreachable bool // a connection was refused or broke
+	unroutable bool
+	refused    bool // a connection was refused
 }
 
 // fetch asks for one of the two documents.
@@ -173,7 +174,7 @@ func (f *fetch) progressed() {
 		f.q.hashes[f.root] = nothing
 		f.done("")
 	case x.err != nil:
-		f.q.unreachable = true
+		f.q.refused = f.q.refused || errors.Is(x.err, errRefused)
 		f.done("it could not be reached")
 	case x.ended && x.status != 200:
 		x.drop()
@@ -244,7 +245,7 @@ func (q *question) found() {
 			digest = q.hashes[0] + "/" + q.hashes[1]
 		}
 	}
-	if srv.roster.Fetched(q.b.peers[q.peer].ID, digest, q.b.results[q.peer].Version, !q.unreachable) {
+	if srv.roster.Fetched(q.b.peers[q.peer].ID, digest, q.b.results[q.peer].Version, q.refused) {
 		srv.observe(srv.roster.Changes()...)
 	}
 }

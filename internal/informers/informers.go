@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/skewproof/skewproof/internal/connections"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/proxy/connections"
 )
 
 // Way is an address to which informers send requests.

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/skewproof/skewproof/internal/connections"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/proxy/connections"
 )
 
 // Target is the address of one server for clients.

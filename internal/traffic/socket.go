@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 
+	"github.com/skewproof/skewproof/internal/connections"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/workload"
-	"github.com/skewproof/skewproof/proxy/connections"
 )
 
 // socket sends one identity's requests for upgraded connections to one server.

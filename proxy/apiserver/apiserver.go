@@ -19,7 +19,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
-	"k8s.io/apiserver/pkg/authentication/user"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/egressselector"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -171,14 +170,10 @@ func (p *Proxy) learn(c *genericapiserver.Config, counts *proxy.Metrics, failure
 	if err != nil {
 		return fmt.Errorf("make a client of this server: %w", err)
 	}
-	var groups []string
-	if p.options.Policy.Name == proxy.Reference().Name { // a release has none (finding 45)
-		groups = []string{user.SystemPrivilegedGroup}
-	}
 	p.sources, err = peers.New(peers.Config{
 		Store: p.store, Client: client, Dynamic: untyped, Address: p.options.Address, Identify: p.transport.identify,
 		PeerTransport: p.transport, LocalTransport: inProcess{p.api}, LocalURL: &url.URL{Scheme: "https", Host: "localhost"},
-		Identity: headers, Groups: groups, Metrics: failures, FetchAnswered: counts.Fetched, Logger: p.log,
+		Identity: headers, Metrics: failures, FetchAnswered: counts.Fetched, Logger: p.log,
 	})
 	if err != nil {
 		return err

@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -34,8 +33,8 @@ type discoveryClient struct {
 	// Identity names the headers for the client's identity, system:apiserver. An empty field means
 	// the default name.
 	Identity proxy.IdentityHeaders
-	// Groups are groups of the client besides system:authenticated.
-	Groups []string
+	// Privileged is [proxy.FetchingPolicy].Privileged.
+	Privileged bool
 	// Hop adds the hop header, which keeps a peer from asking its own peers.
 	Hop bool
 	// Accept is the Accept header for aggregated discovery.
@@ -59,8 +58,8 @@ type answer struct {
 	Roots   [2]proxy.RootResult
 	// Broken: the connection failed or broke (without a timeout), so the server may have restarted.
 	Broken bool
-	// Unreachable: as Broken, or no connection was made in time.
-	Unreachable bool
+	// Refused: a connection was refused, so no process listens.
+	Refused bool
 
 	kept [2]kept
 }
@@ -101,8 +100,7 @@ func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answe
 	}
 	for _, err := range errs {
 		a.Broken = a.Broken || broken(err)
-		var op *net.OpError
-		a.Unreachable = a.Unreachable || a.Broken || errors.As(err, &op) && op.Op == "dial"
+		a.Refused = a.Refused || errors.Is(err, syscall.ECONNREFUSED)
 	}
 	if a.Version == "" && !a.Broken {
 		a.Version = before.Version
@@ -221,14 +219,14 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 }
 
 // identify adds the headers that a kube-apiserver adds (upstream: aggregateDiscovery,
-// peer_discovery.go), with the client's own groups first.
+// peer_discovery.go).
 func (c *discoveryClient) identify(h http.Header) {
 	names, defaults := c.Identity, proxy.DefaultIdentityHeaders()
 	h.Set(cmp.Or(names.User, defaults.User), user.APIServerUser)
 	h.Set(cmp.Or(names.UID, defaults.UID), user.APIServerUser)
-	h.Del(cmp.Or(names.Group, defaults.Group))
-	for _, group := range append(slices.Clone(c.Groups), user.AllAuthenticated) {
-		h.Add(cmp.Or(names.Group, defaults.Group), group)
+	h.Set(cmp.Or(names.Group, defaults.Group), user.AllAuthenticated)
+	if c.Privileged {
+		h.Add(cmp.Or(names.Group, defaults.Group), user.SystemPrivilegedGroup)
 	}
 	if c.Hop {
 		h.Set(proxy.HopHeader, "true")

@@ -73,10 +73,10 @@ func TestClientAsks(t *testing.T) {
 func TestClientUsesConfiguredHeaders(t *testing.T) {
 	s := newServer(t, "v1.37.1")
 	c, address := serveTLS(t, s)
-	c.Identity, c.Groups, c.Hop = proxy.IdentityHeaders{User: "X-User", Group: "X-Group"}, []string{"system:masters"}, false
+	c.Identity, c.Privileged, c.Hop = proxy.IdentityHeaders{User: "X-User", Group: "X-Group"}, true, false
 	c.ask(t.Context(), address, nil)
 	h := s.requests[0].Header
-	if h.Get("X-User") != "system:apiserver" || strings.Join(h.Values("X-Group"), ",") != "system:masters,system:authenticated" || h.Get("X-Remote-Uid") != "system:apiserver" || h.Get("X-Remote-User") != "" {
+	if h.Get("X-User") != "system:apiserver" || strings.Join(h.Values("X-Group"), ",") != "system:authenticated,system:masters" || h.Get("X-Remote-Uid") != "system:apiserver" || h.Get("X-Remote-User") != "" {
 		t.Errorf("headers: %v", h)
 	}
 	if _, ok := h["X-Kubernetes-Peer-Proxied"]; ok {

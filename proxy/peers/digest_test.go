@@ -163,8 +163,8 @@ func TestRosterReportsDigestUnlikeFetched(t *testing.T) {
 		{"the same again", "one", time.Second, nil},
 		{"half of it", "", time.Second, nil},
 	} {
-		s.Fetched("p", step.fetched, "", true)
-		s.Fetched("nobody", "two", "", true)
+		s.Fetched("p", step.fetched, "", false)
+		s.Fetched("nobody", "two", "", false)
 		if diff := cmp.Diff(step.want, renew(step.later)); diff != "" {
 			t.Errorf("%s was fetched (-want +got):\n%s", step.name, diff)
 		}

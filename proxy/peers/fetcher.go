@@ -21,8 +21,8 @@ type fetcher struct {
 	metrics *Metrics
 	log     *slog.Logger
 	// found is called with the version that a peer reports, and under a policy with WhenTold with the
-	// digest. reached is false if there was no connection to the peer.
-	found func(id proxy.ServerID, digest, version string, reached bool)
+	// digest. refused is true if the peer refused a connection.
+	found func(id proxy.ServerID, digest, version string, refused bool)
 
 	wake     chan struct{} // the schedule may have changed
 	progress chan struct{} // a peer was asked
@@ -179,7 +179,7 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) proxy.FetchResult {
 	if f.policy.Fetching.WhenTold {
 		digest = answer.digest(before)
 	}
-	f.found(p.ID, digest, answer.Version, !answer.Unreachable)
+	f.found(p.ID, digest, answer.Version, answer.Refused)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.schedule.known.has(p.ID) {

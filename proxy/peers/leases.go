@@ -165,10 +165,10 @@ func (w *leaseWatch) change(do func(now time.Time)) {
 }
 
 // found tells the roster what a peer reports about itself; see [Roster.Fetched].
-func (w *leaseWatch) found(id proxy.ServerID, digest, version string, reached bool) {
+func (w *leaseWatch) found(id proxy.ServerID, digest, version string, refused bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.roster.Fetched(id, digest, version, reached) {
+	if w.roster.Fetched(id, digest, version, refused) {
 		w.pass()
 	}
 }

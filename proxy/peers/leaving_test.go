@@ -23,7 +23,7 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 			s.identity("h1")
 			s.endpoint("i1", here)
 			s.Changes()
-			s.Fetched("p", "", version, true)
+			s.Fetched("p", "", version, false)
 		}, nil}
 	}
 	deleted := func(s *script) { s.EndpointGone("p", s.now) }
@@ -74,15 +74,15 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 		}},
 		{name: "a failed fetch says nothing of the version", steps: []step{
 			of("v1.36.3"),
-			{"failed", func(s *script) { s.Fetched("p", "", "", true) }, nil},
+			{"failed", func(s *script) { s.Fetched("p", "", "", false) }, nil},
 			{"deleted", deleted, []proxy.Event{addressed("")}},
 		}},
 		{name: "rule (h): it serves on", config: RosterConfig{Leaving: time.Minute}, steps: []step{
 			of("v1.34.9"),
 			{"deleted", deleted, []proxy.Event{directly(here)}},
-			{"asked", func(s *script) { s.Fetched("p", "", "v1.34.9", true) }, nil},
-			{"asked in vain", func(s *script) { s.Fetched("p", "", "", false) }, []proxy.Event{addressed(""), gone}},
-			{"and again", func(s *script) { s.Fetched("p", "", "", false) }, nil},
+			{"asked", func(s *script) { s.Fetched("p", "", "v1.34.9", false) }, nil},
+			{"refused", func(s *script) { s.Fetched("p", "", "", true) }, []proxy.Event{addressed(""), gone}},
+			{"and again", func(s *script) { s.Fetched("p", "", "", true) }, nil},
 		}},
 		{name: "rule (h): the identity goes first", config: RosterConfig{Leaving: time.Minute}, steps: []step{
 			of("v1.37.1"),
@@ -102,7 +102,7 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 		{name: "rule (h): a server without a proxy", config: RosterConfig{Leaving: time.Minute, Direct: []StaticPeer{{"p", own}}}, steps: []step{
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, nil},
-			{"asked in vain", func(s *script) { s.Fetched("p", "", "", false) }, []proxy.Event{addressed(""), gone}},
+			{"refused", func(s *script) { s.Fetched("p", "", "", true) }, []proxy.Event{addressed(""), gone}},
 			{"added again", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2"), directly(own)}},
 			{"and deleted", func(s *script) { s.IdentityGone("p", s.now) }, nil},
 			{"for long", func(s *script) { s.listen(time.Minute) }, []proxy.Event{addressed(""), gone}},

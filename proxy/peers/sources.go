@@ -53,10 +53,6 @@ type Config struct {
 	// Identity names the headers for the sources' identity, system:apiserver. An empty field means
 	// the default name.
 	Identity proxy.IdentityHeaders
-	// Groups are groups of the sources besides system:authenticated. With system:masters, as a
-	// kube-apiserver's own client has it, servers learn of each other also in a cluster in which not
-	// everybody may read discovery.
-	Groups []string
 
 	// Random returns a number in [0, 1) for jitter. It is not called concurrently. Nil: a generator
 	// with a random seed.
@@ -128,7 +124,7 @@ func (s *Sources) makeFetchers() error {
 			random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())).Float64
 		}
 		s.fetcher = newFetcher(c.Store, &discoveryClient{
-			Transport: c.PeerTransport, Identity: c.Identity, Groups: c.Groups, Hop: true,
+			Transport: c.PeerTransport, Identity: c.Identity, Privileged: fetching.Privileged, Hop: true,
 			// A policy that accepts v2beta1 reads the legacy lists too.
 			Accept: fetching.Accept, Legacy: strings.Contains(fetching.Accept, "v=v2beta1"),
 			EmptyIsDocument: s.policy.Quirks.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
@@ -143,7 +139,7 @@ func (s *Sources) makeFetchers() error {
 	s.local = &local{
 		store: c.Store, server: *c.LocalURL, interval: fetching.LocalInterval, demand: make(chan struct{}, 1), log: s.log,
 		client: &discoveryClient{
-			Transport: c.LocalTransport, Identity: c.Identity, Groups: c.Groups, Accept: localAccept, Legacy: true,
+			Transport: c.LocalTransport, Identity: c.Identity, Accept: localAccept, Legacy: true,
 			Timeout: cmp.Or(fetching.Timeout, localTimeout), Together: true,
 		},
 	}

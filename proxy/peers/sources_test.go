@@ -3,10 +3,12 @@ package peers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -156,7 +158,12 @@ func TestSourcesFollowLeases(t *testing.T) {
 		if d := decide(w.store, "batch/v1", "cronjobs"); d.Address != addressB {
 			t.Fatalf("b has withdrawn its lease, and serves on: %+v", d)
 		}
-		w.network.set(addressB, errors.New("nobody listens"))
+		w.network.set(addressB, errors.New("cut off"))
+		time.Sleep(30 * time.Second)
+		if d := decide(w.store, "batch/v1", "cronjobs"); d.Action == proxy.NotFound {
+			t.Fatalf("b is cut off, and may serve on: %+v", d)
+		}
+		w.network.set(addressB, fmt.Errorf("dial: %w", syscall.ECONNREFUSED))
 		time.Sleep(3 * time.Second)
 		if w.knows("batch/v1", "cronjobs") {
 			t.Fatal("b has stopped gracefully, and still counts as serving")

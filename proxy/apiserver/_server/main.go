@@ -104,7 +104,7 @@ func takesPart(o options.CompletedOptions, gates string) (bool, error) {
 	switch {
 	case !utilfeature.DefaultFeatureGate.Enabled(gate):
 		return false, nil
-	case o.PeerCAFile == "" && strings.Contains(gates, string(gate)+"=true"):
+	case o.PeerCAFile == "" && strings.Contains(gates, string(gate)+"="):
 		return false, fmt.Errorf("--feature-gates switches %s on, and --peer-ca-file is missing: no peer could be verified; give the authority "+
 			"that issued the peers' serving certificates, or switch the gate off", gate)
 	case (peer.PeerAdvertiseIP == "") != (peer.PeerAdvertisePort == ""):

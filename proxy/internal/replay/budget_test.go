@@ -4,14 +4,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 func bodyOf(budget *Budget, caller, content string) *Body {
-	return New(httptest.NewRequest("POST", "/", strings.NewReader(content)), Options{Bound: Bound, Budget: budget, Caller: caller, Now: time.Now})
+	return New(httptest.NewRequest("POST", "/", strings.NewReader(content)), Options{Bound: Bound, Budget: budget, Caller: caller})
 }
 
 // One caller may keep a quarter of the budget. Its other bodies arrive too, but cannot be sent
@@ -67,7 +65,7 @@ func TestBudgetIsTakenForWhatArrived(t *testing.T) {
 		reader, writer := io.Pipe()
 		r := httptest.NewRequest("POST", "/", reader)
 		r.ContentLength = Bound
-		b := New(r, Options{Bound: Bound, Budget: budget, Caller: "a", Now: time.Now})
+		b := New(r, Options{Bound: Bound, Budget: budget, Caller: "a"})
 		ended := make(chan error, 1)
 		go func() { ended <- b.Prefetch() }()
 		if _, err := io.WriteString(writer, strings.Repeat("x", arrived)); err != nil {
@@ -94,7 +92,7 @@ func TestOnlyShortBodiesAreReadFirst(t *testing.T) {
 			return len(p), nil
 		}))
 		r.ContentLength = length
-		b := New(r, Options{Bound: Bound, Budget: budget, Caller: "a", Now: time.Now})
+		b := New(r, Options{Bound: Bound, Budget: budget, Caller: "a"})
 		if err := b.Prefetch(); err != nil || read != 0 {
 			t.Errorf("length %d: %d bytes were read first, error %v", length, read, err)
 		}
@@ -115,51 +113,6 @@ func TestOnlyShortBodiesAreReadFirst(t *testing.T) {
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
-// Idle distinguishes an idle client from one that sends, or for which a reader waits.
-func TestIdle(t *testing.T) {
-	now := time.Unix(1000, 0)
-	reader, writer := io.Pipe()
-	r := httptest.NewRequest("POST", "/", reader)
-	r.ContentLength = 100
-	b := New(r, Options{Bound: Bound, Now: func() time.Time { return now }})
-	from, err := b.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := func(when string, waits bool, idle time.Duration) {
-		t.Helper()
-		if waiting, got := b.Idle(now.Add(time.Minute)); waiting != waits || got != idle {
-			t.Errorf("%s: waiting %t, idle for %s; want %t, %s", when, waiting, got, waits, idle)
-		}
-	}
-	want("at first", false, forever)
-	arrive := func() {
-		t.Helper()
-		read := make(chan error, 1)
-		go func() {
-			_, err := from.Read(make([]byte, 4))
-			read <- err
-		}()
-		for !from.Waiting() {
-			runtime.Gosched()
-		}
-		if waiting, _ := b.Idle(now); !waiting {
-			t.Error("it is not waiting")
-		}
-		if _, err := writer.Write([]byte("half")); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-read; err != nil {
-			t.Fatal(err)
-		}
-	}
-	arrive()
-	want("after bytes", false, time.Minute)
-	now = now.Add(time.Hour)
-	arrive()
-	want("after more", false, time.Minute)
-}
 
 // After the answer, nothing is stored for a request that is read slowly.
 func TestAnsweredKeepsNothing(t *testing.T) {

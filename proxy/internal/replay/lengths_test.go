@@ -1,15 +1,11 @@
 package replay
 
 import (
-	"bytes"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
-	"time"
 )
 
 func TestWhichRequestsHaveABody(t *testing.T) {
@@ -24,7 +20,7 @@ func TestWhichRequestsHaveABody(t *testing.T) {
 		{"http.NoBody", http.NoBody, 0, false}, {"http.NoBody, of a length that is said", http.NoBody, 1, false}, {"http.NoBody, of unknown length", http.NoBody, -1, false},
 		{"no bytes", content, 0, false}, {"a byte", content, 1, true}, {"unknown length", content, -1, true},
 	} {
-		if got := New(&http.Request{Body: c.body, ContentLength: c.length}, Options{Bound: 1, Now: time.Now}) != nil; got != c.want {
+		if got := New(&http.Request{Body: c.body, ContentLength: c.length}, Options{Bound: 1}) != nil; got != c.want {
 			t.Errorf("%s: a body %t, want %t", c.name, got, c.want)
 		}
 	}
@@ -58,7 +54,7 @@ func TestPrefetchReadsUpToTheBound(t *testing.T) {
 					r.ContentLength = -1
 				}
 				budget := NewBudget()
-				b := New(r, Options{Bound: bound, Budget: budget, Caller: "a", Now: time.Now})
+				b := New(r, Options{Bound: bound, Budget: budget, Caller: "a"})
 				if err := b.Prefetch(); err != nil || b.ClientErr() != nil {
 					t.Errorf("%d bytes, %s: %v", size, name, err)
 				}
@@ -103,7 +99,7 @@ func TestManySmallPartsTakeNoMoreThanTheBound(t *testing.T) {
 	budget := NewBudget()
 	content := strings.Repeat("x", 1000)
 	b := New(&http.Request{Body: io.NopCloser(iotest.OneByteReader(strings.NewReader(content))), ContentLength: -1},
-		Options{Bound: Bound, Budget: budget, Caller: "a", Now: time.Now})
+		Options{Bound: Bound, Budget: budget, Caller: "a"})
 	r, err := b.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +125,7 @@ func TestBodiesShorterThanSaid(t *testing.T) {
 		want   error
 	}{{4, nil}, {5, io.ErrUnexpectedEOF}, {-1, nil}} {
 		for _, way := range []func(io.Reader) io.Reader{iotest.DataErrReader, iotest.OneByteReader} {
-			b := New(&http.Request{Body: io.NopCloser(way(strings.NewReader("four"))), ContentLength: c.length}, Options{Bound: 10, Now: time.Now})
+			b := New(&http.Request{Body: io.NopCloser(way(strings.NewReader("four"))), ContentLength: c.length}, Options{Bound: 10})
 			r, err := b.Open()
 			if err != nil {
 				t.Fatal(err)
@@ -143,7 +139,7 @@ func TestBodiesShorterThanSaid(t *testing.T) {
 
 // If bytes come together with the end of the body, a reader gets the bytes first.
 func TestTheEndComesAfterTheLastByte(t *testing.T) {
-	b := New(&http.Request{Body: io.NopCloser(iotest.DataErrReader(strings.NewReader("ab"))), ContentLength: -1}, Options{Bound: 10, Now: time.Now})
+	b := New(&http.Request{Body: io.NopCloser(iotest.DataErrReader(strings.NewReader("ab"))), ContentLength: -1}, Options{Bound: 10})
 	r, err := b.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -168,53 +164,6 @@ func TestTheEndComesAfterTheLastByte(t *testing.T) {
 	}
 }
 
-// A client is idle since its last byte. The end of the body is not a byte.
-func TestIdleSinceTheLastByte(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		from, to := io.Pipe()
-		r := httptest.NewRequest("POST", "/", from)
-		b := New(r, Options{Bound: 10, Now: func() time.Time { return now }})
-		if waiting, idle := b.Idle(now); waiting || idle != forever {
-			t.Errorf("before anything: waiting %t, idle %s", waiting, idle)
-		}
-		reader, err := b.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		read := make(chan error)
-		go func() {
-			_, err := reader.Read(make([]byte, 10))
-			read <- err
-		}()
-		synctest.Wait() // until the goroutine above waits for the client
-		if waiting, _ := b.Idle(now); !waiting {
-			t.Error("a reader waits for the client, and no callback is called")
-		}
-		if _, err := to.Write([]byte("ab")); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-read; err != nil {
-			t.Fatal(err)
-		}
-		now = now.Add(7 * time.Second)
-		if waiting, idle := b.Idle(now); waiting || idle != 7*time.Second {
-			t.Errorf("7s after the last byte: waiting %t, idle %s", waiting, idle)
-		}
-		to.Close()
-		if rest, err := io.ReadAll(reader); err != nil || !bytes.Equal(rest, nil) {
-			t.Errorf("%q, %v", rest, err)
-		}
-		if _, idle := b.Idle(now); idle != 7*time.Second {
-			t.Errorf("the end of the body counts as a byte: idle %s", idle)
-		}
-		var none *Body
-		if waiting, idle := none.Idle(now); waiting || idle != forever {
-			t.Errorf("of no body: waiting %t, idle %s", waiting, idle)
-		}
-	})
-}
-
 // fails is a client whose last byte comes together with an error.
 type fails struct{ err error }
 
@@ -224,7 +173,7 @@ func (f fails) Read(p []byte) (int, error) { return copy(p, "x"), f.err }
 // with the bytes before it.
 func TestEndsAndErrorsComeAtOnce(t *testing.T) {
 	read := func(from io.Reader) (n int, err error) {
-		b := New(&http.Request{Body: io.NopCloser(from), ContentLength: -1}, Options{Bound: 10, Now: time.Now})
+		b := New(&http.Request{Body: io.NopCloser(from), ContentLength: -1}, Options{Bound: 10})
 		r, err := b.Open()
 		if err != nil {
 			t.Fatal(err)

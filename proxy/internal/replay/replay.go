@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/skewproof/skewproof/proxy/internal/share"
 )
@@ -41,7 +40,6 @@ type Options struct {
 	Bound  int // in bytes
 	Budget *Budget
 	Caller string
-	Now    func() time.Time
 }
 
 // Body is a request's body that several attempts can read from its beginning, as long as it is
@@ -58,15 +56,13 @@ type Body struct {
 	length int64
 	turn   sync.Mutex // held while waiting for the client, which may take long
 
-	waiting atomic.Bool // a reader waits for the client
-	mu      sync.Mutex  // guards the fields below; locked after turn
-	read    int         // bytes from the client
-	last    time.Time   // when bytes last came; zero: never
-	kept    []byte
-	taken   int // bytes of the budget
-	newest  *Reader
-	spent   bool  // the beginning is no longer stored
-	err     error // the error of reading from the client
+	mu     sync.Mutex // guards the fields below; locked after turn
+	read   int        // bytes from the client
+	kept   []byte
+	taken  int // bytes of the budget
+	newest *Reader
+	spent  bool  // the beginning is no longer stored
+	err    error // the error of reading from the client
 }
 
 // New returns the body of a request; nil if it has none. The caller must close it.
@@ -115,9 +111,6 @@ func (b *Body) arrived(n int, err error) {
 	b.err = err
 	if err == io.EOF && b.length >= 0 && int64(b.read) < b.length {
 		b.err = io.ErrUnexpectedEOF // from a reader that is not net/http's
-	}
-	if n > 0 {
-		b.last = b.Now()
 	}
 }
 
@@ -221,22 +214,6 @@ func clientErr(err error) error {
 	return err
 }
 
-// forever is the idle time of a body if no byte has come.
-const forever = time.Duration(1<<63 - 1)
-
-// Idle returns whether a reader waits for the client, and for how long the client has sent nothing.
-func (b *Body) Idle(now time.Time) (waiting bool, idle time.Duration) {
-	if b == nil {
-		return false, forever
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.last.IsZero() {
-		return b.waiting.Load(), forever
-	}
-	return b.waiting.Load(), now.Sub(b.last)
-}
-
 // Open returns a reader that begins at the first byte. Its error is ErrSpent.
 func (b *Body) Open() (*Reader, error) {
 	if !b.Replayable() {
@@ -256,9 +233,6 @@ type Reader struct {
 	closed atomic.Bool
 }
 
-// Waiting reports whether a reader of this body waits for the client.
-func (r *Reader) Waiting() bool { return r.body.waiting.Load() }
-
 func (r *Reader) Read(p []byte) (int, error) {
 	if n, err, known := r.kept(p); known {
 		return n, err
@@ -269,9 +243,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	if n, err, known := r.kept(p); known { // another reader may have read these bytes
 		return n, err
 	}
-	b.waiting.Store(true)
 	n, err := b.from.Read(p)
-	b.waiting.Store(false)
 	return r.took(p[:n], err)
 }
 

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"io"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
+	"testing/synctest"
 )
 
 func TestBodyReplay(t *testing.T) {
@@ -27,7 +26,7 @@ func TestBodyReplay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			content := strings.Repeat("0123456789", 20)[:c.length]
-			b := New(httptest.NewRequest("POST", "/", iotest.OneByteReader(strings.NewReader(content))), Options{Bound: bound, Now: time.Now})
+			b := New(httptest.NewRequest("POST", "/", iotest.OneByteReader(strings.NewReader(content))), Options{Bound: bound})
 			one, err := b.Open()
 			if err != nil {
 				t.Fatal(err)
@@ -65,7 +64,7 @@ func TestBodyReplay(t *testing.T) {
 }
 
 func TestBodyTooLongToReplay(t *testing.T) {
-	b := New(httptest.NewRequest("POST", "/", strings.NewReader("0123456789")), Options{Bound: 3, Now: time.Now})
+	b := New(httptest.NewRequest("POST", "/", strings.NewReader("0123456789")), Options{Bound: 3})
 	early, err := b.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -83,40 +82,40 @@ func TestBodyTooLongToReplay(t *testing.T) {
 }
 
 func TestBodyKeepsBytesOfClosedReader(t *testing.T) {
-	reader, writer := io.Pipe()
-	b := New(httptest.NewRequest("POST", "/", reader), Options{Bound: 3, Now: time.Now})
-	given, err := b.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error)
-	go func() {
-		_, err := given.Read(make([]byte, 8))
-		ended <- err
-	}()
-	for !given.Waiting() { // if it were closed earlier, it would not have read
-		runtime.Gosched()
-	}
-	go func() {
-		given.Close()
-		writer.Write([]byte("longer than kept"))
-		writer.Close()
-	}()
-	if err := <-ended; err != ErrClosed {
-		t.Errorf("the closed reader got %v, want %v", err, ErrClosed)
-	}
-	next, err := b.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := io.ReadAll(next); err != nil || string(got) != "longer than kept" {
-		t.Errorf("the next reader got %q, %v", got, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		reader, writer := io.Pipe()
+		b := New(httptest.NewRequest("POST", "/", reader), Options{Bound: 3})
+		given, err := b.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() {
+			_, err := given.Read(make([]byte, 8))
+			ended <- err
+		}()
+		synctest.Wait() // if it were closed before it waits for the client, it would not have read
+		go func() {
+			given.Close()
+			writer.Write([]byte("longer than kept"))
+			writer.Close()
+		}()
+		if err := <-ended; err != ErrClosed {
+			t.Errorf("the closed reader got %v, want %v", err, ErrClosed)
+		}
+		next, err := b.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(next); err != nil || string(got) != "longer than kept" {
+			t.Errorf("the next reader got %q, %v", got, err)
+		}
+	})
 }
 
 func TestBodyClientError(t *testing.T) {
 	failure := errors.New("malformed")
-	b := New(httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("x"), iotest.ErrReader(failure))), Options{Bound: 3, Now: time.Now})
+	b := New(httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("x"), iotest.ErrReader(failure))), Options{Bound: 3})
 	if b.ClientErr() != nil {
 		t.Error("an error before anything was read")
 	}
@@ -131,7 +130,7 @@ func TestBodyClientError(t *testing.T) {
 		t.Errorf("the client's error is %v, want %v", b.ClientErr(), failure)
 	}
 	var none *Body
-	if New(httptest.NewRequest("POST", "/", nil), Options{Bound: 3, Now: time.Now}) != nil || !none.Replayable() || none.ClientErr() != nil {
+	if New(httptest.NewRequest("POST", "/", nil), Options{Bound: 3}) != nil || !none.Replayable() || none.ClientErr() != nil {
 		t.Error("a request without a body has one")
 	}
 }
