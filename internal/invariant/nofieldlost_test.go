@@ -94,6 +94,12 @@ func (s *story) named(at float64, server string, g history.GVR, status int, vali
 	return s
 }
 
+// gated gives all servers feature gates.
+func gated(s *story, list string) *story {
+	s.h.Run.Own = &history.OwnFlags{Flags: []string{"feature-gates=" + list}}
+	return s
+}
+
 // Writes that name fields are judged by the recorded tables of two versions.
 func TestNamedFieldsAreStoredOrCounted(t *testing.T) {
 	deployments := history.GVR{Group: "apps", Version: "v1", Resource: "deployments"}
@@ -116,6 +122,9 @@ func TestNamedFieldsAreStoredOrCounted(t *testing.T) {
 		{"and did not say that it would not", begun().named(20, "b", deployments, 201, "Warn", bundle), counted},
 		{"and so does the other one, which emulates it", begun().emulating("1.36", "a").named(20, "b", deployments, 201, "Strict", bundle), counted},
 		{"the other one drops it itself", begun().emulating("1.36", "a").named(20, "a", deployments, 201, "Strict", bundle), counted},
+		{"with its gates off, no server stores it", gated(begun(), "ClusterTrustBundleProjection=false,ClusterTrustBundle=false").named(20, "b", deployments, 201, "Strict", bundle), counted},
+		{"nor does the newer version", gated(begun(), "ClusterTrustBundleProjection=false,ClusterTrustBundle=false").named(20, "a", deployments, 201, "Strict", bundle), want{outcome: OutcomePass, checked: 1, fact: "v1.37.1 drops"}},
+		{"another gate is off", gated(begun(), "PodCertificateRequest=false").named(20, "b", deployments, 201, "Strict", bundle), want{outcome: OutcomeFail, checked: 1, violations: 1, cause: "a field that another version stores was dropped in silence by create of deployments"}},
 		{"the newer version loses it", begun().named(20, "a", deployments, 201, "Strict", bundle), fails},
 		{"the older one loses what it knows", begun().named(20, "b", deployments, 201, "Warn", other), fails},
 		{"and something else with it", begun().named(20, "b", deployments, 201, "Warn", bundle, other), fails},
