@@ -57,8 +57,8 @@ type KnowledgePolicy struct {
 	StaleAfter time.Duration
 
 	// Leaving is how long a peer that has withdrawn its leases is still asked at its last address,
-	// until it refuses a connection. A kube-apiserver withdraws its leases when it is told to stop,
-	// and serves for its --shutdown-delay-duration. Zero: the peer is gone at once.
+	// until it refuses or resets a connection. A kube-apiserver withdraws its leases when it is
+	// told to stop, and serves for its --shutdown-delay-duration. Zero: the peer is gone at once.
 	Leaving time.Duration
 
 	// Extensions says which custom resources and aggregated APIs in peers' documents do not count:

@@ -139,7 +139,7 @@ type question struct {
 	// unroutable is true if no path leads to the address that the peer advertised. The address is
 	// not looked up again for the second document.
 	unroutable bool
-	refused    bool // a connection was refused
+	refused    bool // a connection was refused or reset
 }
 
 // fetch asks for one of the two documents.
@@ -174,7 +174,7 @@ func (f *fetch) progressed() {
 		f.q.hashes[f.root] = nothing
 		f.done("")
 	case x.err != nil:
-		f.q.refused = f.q.refused || errors.Is(x.err, errRefused)
+		f.q.refused = f.q.refused || errors.Is(x.err, errRefused) || errors.Is(x.err, errReset)
 		f.done("it could not be reached")
 	case x.ended && x.status != 200:
 		x.drop()

@@ -58,7 +58,8 @@ type answer struct {
 	Roots   [2]proxy.RootResult
 	// Broken: the connection failed or broke (without a timeout), so the server may have restarted.
 	Broken bool
-	// Refused: a connection was refused, so no process listens.
+	// Refused: a connection was refused or reset. So no process listens at the address, or none
+	// behind the balancer that does.
 	Refused bool
 
 	kept [2]kept
@@ -100,7 +101,7 @@ func (c *discoveryClient) ask(ctx context.Context, server url.URL, before *answe
 	}
 	for _, err := range errs {
 		a.Broken = a.Broken || broken(err)
-		a.Refused = a.Refused || errors.Is(err, syscall.ECONNREFUSED)
+		a.Refused = a.Refused || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
 	}
 	if a.Version == "" && !a.Broken {
 		a.Version = before.Version

@@ -70,6 +70,41 @@ func TestClientAsks(t *testing.T) {
 	}
 }
 
+// Whether nobody listens is told from the connection, also where a balancer stands in front of the
+// server: that accepts a connection, and resets it. A server that answers late has not refused.
+func TestClientTellsARefusal(t *testing.T) {
+	ends := map[string]func(net.Listener){
+		"refused": func(l net.Listener) { _ = l.Close() },
+		"reset": func(l net.Listener) {
+			for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+				_, _ = c.Read(make([]byte, 1)) // the TLS handshake has begun
+				_ = c.(*net.TCPConn).SetLinger(0)
+				_ = c.Close()
+			}
+		},
+		"silent": func(net.Listener) {},
+	}
+	for name, serve := range ends {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = l.Close() }()
+			if name == "refused" {
+				serve(l)
+			} else {
+				go serve(l)
+			}
+			c := &discoveryClient{Transport: &http.Transport{}, Timeout: time.Second}
+			a := c.ask(t.Context(), url.URL{Scheme: "https", Host: l.Addr().String()}, nil)
+			if want := name != "silent"; a.Refused != want {
+				t.Errorf("refused: %v, want %v", a.Refused, want)
+			}
+		})
+	}
+}
+
 func TestClientUsesConfiguredHeaders(t *testing.T) {
 	s := newServer(t, "v1.37.1")
 	c, address := serveTLS(t, s)

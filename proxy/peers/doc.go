@@ -42,9 +42,10 @@
 //     the server's place, and nobody deleted the lease.
 //   - (h) A server that has withdrawn its leases may serve on: a kube-apiserver withdraws its
 //     identity lease when it is told to stop, and serves for its --shutdown-delay-duration. So the
-//     server is asked directly at its last address until it refuses a connection, at most for
-//     [RosterConfig].Leaving. A connection that is not made in time does not count: the server may
-//     serve other clients.
+//     server is asked directly at its last address until it refuses or resets a connection, at most
+//     for [RosterConfig].Leaving. (A balancer in front of a server that has ended accepts a
+//     connection and resets it.) A connection that is not made in time does not count: the server
+//     may serve other clients.
 //
 // The time since a renewal is measured with this server's clock, from the moment when it saw the
 // renewal, as in leader election. So the clocks of servers need not agree. Only the first sight of

@@ -21,7 +21,7 @@ type fetcher struct {
 	metrics *Metrics
 	log     *slog.Logger
 	// found is called with the version that a peer reports, and under a policy with WhenTold with the
-	// digest. refused is true if the peer refused a connection.
+	// digest. refused is true if the peer refused or reset a connection.
 	found func(id proxy.ServerID, digest, version string, refused bool)
 
 	wake     chan struct{} // the schedule may have changed

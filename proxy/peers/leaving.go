@@ -16,7 +16,7 @@ const deletesIdentity = "v1.35.0"
 type leaving struct {
 	withdrawn bool
 	at        time.Duration // Roster.observed at that time
-	ended     bool          // it has refused a connection since
+	ended     bool          // it has refused or reset a connection since
 
 	incarnation string // the holder of the deleted endpoint lease; "" if no lease was deleted
 	holder      string // the holder of the identity lease at that time
