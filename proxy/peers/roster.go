@@ -173,7 +173,8 @@ func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
 // Fetched observes the [Digest] of the documents that were fetched from a peer, "" after a failure.
 // version is the version that the peer reported, "" if it reported none. While the peer's lease has
 // another digest, each renewal is reported as a change, because the fetch may have seen a temporary
-// state. refused is true if the peer refused or reset a connection. It reports whether this ends rule (h).
+// state. refused is true if the peer refused or reset a connection. It reports whether this ends
+// rule (h).
 func (r *Roster) Fetched(id proxy.ServerID, digest, version string, refused bool) (left bool) {
 	m, ok := r.members[id]
 	if !ok {
