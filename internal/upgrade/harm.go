@@ -43,7 +43,6 @@ func harmful(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (
 			Source: "docs/controllers.md, finding 12, " + recordings,
 		})
 	}
-	all = append(all, refusedNodes(p)...)
 	if len(vanishes) > 0 {
 		all = append(all, reports.PlanHarm{
 			What: "After the upgrade, an ownerReference whose apiVersion has vanished is never resolved: the garbage collector tries again without end, and does not " +
@@ -52,6 +51,7 @@ func harmful(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (
 			Source: recordings + "; k8s.io/kubernetes pkg/controller/garbagecollector, restMappingError",
 		})
 	}
+	all = append(all, refusedNodes(p)...) // ends with the upgrade; what is above may last
 	if cases := inCases(p.Findings, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && f.Harms }); cases != "" && len(appears)+len(vanishes) > 0 && len(exposed(p, asked)) == 0 {
 		all = append(all, reports.PlanHarm{
 			What: "A server answers 404 for a kind that another one serves, " + cases + ". Then the garbage collector deletes dependents of owners of such a kind, and " +
@@ -121,7 +121,7 @@ func refusedNodes(p reports.UpgradePlan) (all []reports.PlanHarm) {
 			}
 			refused = append(refused, "`"+r.Name()+"` ("+strings.Join(r.RefusedNodes, ", ")+")")
 			for _, u := range r.Users {
-				if u.Who == kubelet {
+				if u.Who == kubelet && !slices.Contains(does, u.Does) {
 					does = append(does, u.Does)
 				}
 			}
