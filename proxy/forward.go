@@ -28,7 +28,6 @@ type forwarding struct {
 	header   http.Header
 	target   url.URL // all but the host
 	body     *replay.Body
-	user     user.Info
 }
 
 // forward sends the request to one peer after another until one answers or the table gives up.
@@ -58,7 +57,6 @@ func (e *exchange) forward(d Decision) {
 		e.fail(err)
 		return
 	}
-	f.user = u
 	if e.h.identifies {
 		e.r = e.r.WithContext(apirequest.WithUser(e.r.Context(), u))
 	}

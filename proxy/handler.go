@@ -131,7 +131,6 @@ type Handler struct {
 	// derived from a caller's own context type would cost a goroutine.
 	identifies bool
 
-	inFlight  inFlight
 	bodies    *replay.Budget
 	documents [roots]documentCache
 

@@ -89,8 +89,6 @@ func (j *journal) outcomes() []string {
 		word := a.Outcome.String()
 		if a.Answered {
 			word = "answered"
-		} else if a.Busy {
-			word = "busy"
 		}
 		words = append(words, string(a.Peer)+" "+word)
 	}
