@@ -72,7 +72,7 @@ func (e *exchange) forward(d Decision) {
 		}
 	}
 	f.header = header
-	f.body = replay.New(e.r, replay.Options{Bound: replay.Bound, Budget: e.h.bodies, Caller: u.GetName()})
+	f.body = replay.New(e.r, replay.Bound)
 	defer f.body.Close()
 	if wire.ReadFirst(e.r, wire.Anonymous(u), f.stream) && f.body.Prefetch() != nil {
 		f.blameClient()

@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
-
-	"github.com/skewproof/skewproof/proxy/internal/replay"
 )
 
 // Config configures a [Handler]. Store, Local and Transport are required; each other field says
@@ -131,7 +129,6 @@ type Handler struct {
 	// derived from a caller's own context type would cost a goroutine.
 	identifies bool
 
-	bodies    *replay.Budget
 	documents [roots]documentCache
 
 	peerDocuments peerDocuments
@@ -192,7 +189,7 @@ func New(c Config) (*Handler, error) {
 	}
 	return &Handler{
 		config: c, store: c.Store, identity: identity, now: c.Now, observer: c.Observer,
-		tracer: newTracer(c.TracerProvider), log: c.Logger, bodies: replay.NewBudget(),
+		tracer: newTracer(c.TracerProvider), log: c.Logger,
 		identifies: identifies, openAPI: newDescriptions(),
 	}, nil
 }
