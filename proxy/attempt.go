@@ -36,11 +36,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	if out.Body != nil {
 		defer out.Body.Close()
 	}
-	transport := f.h.config.Transport
-	if f.protocol != "" {
-		transport = f.h.config.UpgradeTransport
-	}
-	answer, err := transport.RoundTrip(out)
+	answer, err := f.h.config.Transport.RoundTrip(out)
 	watch.end()
 	result := AttemptResult{Peer: d.Peer, Duration: f.h.now().Sub(began)}
 	if err != nil {

@@ -39,26 +39,23 @@ func (e *exchange) forward(d Decision) {
 		target:   peerURL(e.r.URL, e.policy.Quirks.EncodeQuery),
 	}
 	if !httpguts.ValidHeaderFieldValue(f.protocol) {
-		e.refuse(apierrors.NewBadRequest("the Upgrade header names no protocol"))
+		e.fail(apierrors.NewBadRequest("the Upgrade header names no protocol"))
 		return
 	}
 	if f.protocol != "" && e.r.ContentLength != 0 {
 		// Bytes after the request belong to the new protocol. A handshake has no body (RFC 6455,
 		// 4.1).
-		e.refuse(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
+		e.fail(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
 		return
 	}
 	if err := wire.CheckSendable(e.r); err != nil {
 		e.fail(err)
 		return
 	}
-	u, err := e.h.config.Identify(e.r)
-	if err != nil {
-		e.fail(err)
+	u, ok := apirequest.UserFrom(e.r.Context())
+	if !ok {
+		e.fail(apierrors.NewInternalError(errNobody))
 		return
-	}
-	if e.h.identifies {
-		e.r = e.r.WithContext(apirequest.WithUser(e.r.Context(), u))
 	}
 	header, err := e.h.peerHeader(e.r, u, f.protocol, e.policy.Quirks)
 	if err != nil {
@@ -79,7 +76,7 @@ func (e *exchange) forward(d Decision) {
 		return
 	}
 
-	ctx, span := e.h.tracer.request(e.r, u, e.request)
+	ctx, span := e.h.tracer.request(e.r, e.request)
 	defer span.End()
 	for d.Action == Forward {
 		if f.try(ctx, d) {

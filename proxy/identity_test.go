@@ -98,7 +98,7 @@ func TestInvalidIdentityIsRefused(t *testing.T) {
 			s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
 				t.Error("the request was sent to a peer")
 				return nil, io.EOF
-			}), by(c.user))
+			})).by(c.user)
 			if got := s.ask("GET", gadgetsPath, ""); got.Code != c.code {
 				t.Errorf("%d %s, want %d", got.Code, got.Body, c.code)
 			}
@@ -141,7 +141,7 @@ func TestClientsIdentityHeadersAreDropped(t *testing.T) {
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			sent = r.Header
 			return says(200, ""), nil
-		}), by(users["whole"]), func(config *Config) { config.IdentityHeaders = configured })
+		}), func(config *Config) { config.IdentityHeaders = configured }).by(users["whole"])
 		r := httptest.NewRequest("GET", gadgetsPath, nil)
 		maps.Copy(r.Header, hostile)
 		maps.Copy(r.Header, kept)
@@ -230,7 +230,7 @@ func FuzzIdentity(f *testing.F) {
 				}
 			}
 			return says(200, ""), nil
-		}), by(u))
+		})).by(u)
 		switch got := s.serve(r); got.Code {
 		case 200, 400, 403, 500:
 		default:
