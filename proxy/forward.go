@@ -109,9 +109,9 @@ func peerURL(u *url.URL, encodeQuery bool) url.URL {
 	return url.URL{Scheme: "https", Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery}
 }
 
-// peerHeader makes the headers for a peer. It copies the client's headers without hop-by-hop
-// headers (RFC 9110, 7.6.1), credentials and identity headers. It adds the identity of the
-// authenticated user.
+// peerHeader makes the headers for a peer. It copies the client's headers, whose names are valid
+// and canonical because a server has read them, without hop-by-hop headers (RFC 9110, 7.6.1),
+// credentials and identity headers. It adds the identity of the authenticated user.
 //
 // kube-apiserver removes the Authorization header when it has authenticated a request
 // (k8s.io/apiserver, endpoints/filters, WithAuthentication), so no upstream peer sees that header
@@ -123,11 +123,7 @@ func (h *Handler) peerHeader(r *http.Request, u user.Info, protocol string, quir
 	}
 	header := make(http.Header, len(r.Header)+8)
 	for name, values := range r.Header { // in any order
-		canonical := http.CanonicalHeaderKey(name)
-		switch {
-		case hopByHop(canonical), canonical == "Authorization", h.identity.is(canonical), slices.Contains(listed, canonical):
-		case !httpguts.ValidHeaderFieldName(name): // no transport writes it
-		default:
+		if !hopByHop(name) && name != "Authorization" && !h.identity.is(name) && !slices.Contains(listed, name) {
 			header[name] = values
 		}
 	}
@@ -174,16 +170,12 @@ var hopValue, trailersValue, noValue, identityValue = []string{"true"}, []string
 // itself (RFC 9110, 7.6.1, forbids to list such headers).
 func connectionOptions(h http.Header, obey bool) ([]string, error) {
 	var listed []string
-	for name, values := range h { // in any order
-		if !strings.EqualFold(name, "Connection") {
-			continue
+	for option := range wire.Tokens(h["Connection"]) {
+		name := http.CanonicalHeaderKey(option)
+		if !obey && strings.HasPrefix(name, "Impersonate-") {
+			return nil, apierrors.NewBadRequest("the Connection header must not name " + name)
 		}
-		for option := range wire.Tokens(values) {
-			if !obey && hasPrefixFold(option, "Impersonate-") {
-				return nil, apierrors.NewBadRequest("the Connection header must not name " + http.CanonicalHeaderKey(option))
-			}
-			listed = append(listed, http.CanonicalHeaderKey(option))
-		}
+		listed = append(listed, name)
 	}
 	return listed, nil
 }
