@@ -213,12 +213,9 @@ type Reachable interface {
 	Cluster
 	// URL is the URL of a server for clients. Its path leads through the client's link.
 	URL(name string) (string, error)
-	// Direct is the administrator's path to the kube-apiserver itself, around links, faults and
-	// whatever stands in front of it. It is for ground truth.
+	// Direct is the administrator's path to a server, around links and faults. It is for ground
+	// truth.
 	Direct(name string) (*rest.Config, error)
-	// FrontDoor is the administrator's path, around links and faults, to the program that clients
-	// reach. It differs from Direct only on the backend existing.
-	FrontDoor(name string) (*rest.Config, error)
 	// Admin is the administrator's identity, without a host.
 	Admin() *rest.Config
 	// User is the identity of a user with a client certificate, without a host or any rights.
