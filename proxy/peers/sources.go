@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -125,9 +124,7 @@ func (s *Sources) makeFetchers() error {
 		}
 		s.fetcher = newFetcher(c.Store, &discoveryClient{
 			Transport: c.PeerTransport, Identity: c.Identity, Privileged: fetching.Privileged, Hop: true,
-			// A policy that accepts v2beta1 reads the legacy lists too.
-			Accept: fetching.Accept, Legacy: strings.Contains(fetching.Accept, "v=v2beta1"),
-			EmptyIsDocument: s.policy.Quirks.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
+			Accept: fetching.Accept, EmptyIsDocument: s.policy.Quirks.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
 		}, random, c.Metrics, s.log)
 	}
 	if (c.LocalTransport == nil) != (c.LocalURL == nil) {
@@ -139,7 +136,7 @@ func (s *Sources) makeFetchers() error {
 	s.local = &local{
 		store: c.Store, server: *c.LocalURL, interval: fetching.LocalInterval, demand: make(chan struct{}, 1), log: s.log,
 		client: &discoveryClient{
-			Transport: c.LocalTransport, Identity: c.Identity, Accept: localAccept, Legacy: true,
+			Transport: c.LocalTransport, Identity: c.Identity, Accept: localAccept,
 			Timeout: cmp.Or(fetching.Timeout, localTimeout), Together: true,
 		},
 	}
