@@ -32,13 +32,9 @@ type Config struct {
 	Client kubernetes.Interface
 	// Dynamic watches CustomResourceDefinitions and APIServices. Nil: no extensions are known.
 	Dynamic dynamic.Interface
-	// Static are peers by configuration.
-	Static []StaticPeer
-	// Direct are the addresses of kube-apiservers without a proxy; see [RosterConfig].
-	Direct []StaticPeer
 	// Identify returns the verified serving certificate at an address. It is used to find
-	// kube-apiservers without a proxy that are not in Direct; see the package's comment. Nil: no
-	// such servers are found, and addresses in identity leases are ignored.
+	// kube-apiservers without a proxy; see the package's comment. Nil: no such servers are found,
+	// and addresses in identity leases are ignored.
 	Identify func(ctx context.Context, address string) (*x509.Certificate, error)
 
 	// PeerTransport sends requests to peers. It must verify their certificates and present a
@@ -94,21 +90,21 @@ func New(config Config) (*Sources, error) {
 		return nil, err
 	}
 	if s.policy.Fetching.Direct <= 0 {
-		config.Direct, config.Identify = nil, nil
+		config.Identify = nil
 		s.config = config
 	}
 	s.leases = &leaseWatch{
 		log:  s.log,
 		tell: s.tell,
 		roster: NewRoster(RosterConfig{
-			Self: table.Self(), Address: config.Address, Static: config.Static, Direct: config.Direct, Advertised: config.Identify != nil,
+			Self: table.Self(), Address: config.Address, Advertised: config.Identify != nil,
 			StaleAfter: s.policy.Knowledge.StaleAfter, Leaving: s.policy.Knowledge.Leaving,
 		}),
 	}
 	if s.fetcher != nil {
 		s.fetcher.found = s.leases.found
 	}
-	s.finder = &finder{leases: s.leases, static: config.Direct, identify: config.Identify, log: s.log}
+	s.finder = &finder{leases: s.leases, identify: config.Identify, log: s.log}
 	return s, s.makeWatchers()
 }
 

@@ -8,16 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/skewproof/skewproof/proxy"
 )
-
-// StaticPeer is a peer by configuration. It is always live, at a fixed address, whatever its leases
-// say.
-type StaticPeer struct {
-	ID      proxy.ServerID
-	Address string // host:port
-}
 
 // ParseAddress reads "ip:port" or "hostname:port" in canonical form. It refuses everything else: a
 // user, a path, a zone, a port name, an unspecified address (0.0.0.0), a multicast address.
