@@ -15,25 +15,13 @@ import (
 )
 
 var (
-	errBusy         = errors.New("too many requests to this peer are in flight")
 	errRefused      = errors.New("the peer does not serve this resource")
 	errUnauthorized = errors.New("the peer answered 401: it does not accept this server's front-proxy certificate")
 )
 
 // try makes one attempt and reports whether the client has its answer.
 func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
-	allowed := f.policy.Routing.InFlight
-	if f.stream || f.protocol != "" {
-		allowed = 0 // otherwise a hundred users of exec that wait for a slow node would block every GET
-	}
 	began := f.h.now()
-	leave, ok := f.h.inFlight.enter(d.Peer, f.user, allowed)
-	if !ok {
-		f.failed(ctx, AttemptResult{Peer: d.Peer, Outcome: NotDelivered, Err: errBusy, Busy: true}, "too many requests to it are in flight")
-		return false
-	}
-	defer leave()
-
 	ctx, span, header := f.h.tracer.attempt(ctx, d.Peer, len(f.tried)+1, f.header)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -48,12 +36,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	if out.Body != nil {
 		defer out.Body.Close()
 	}
-	transport := f.h.config.Transport
-	if f.protocol != "" {
-		transport = f.h.config.UpgradeTransport
-	}
-	answer, err := transport.RoundTrip(out)
-	leave() // a request whose client reads slowly is no longer counted
+	answer, err := f.h.config.Transport.RoundTrip(out)
 	watch.end()
 	result := AttemptResult{Peer: d.Peer, Duration: f.h.now().Sub(began)}
 	if err != nil {
@@ -117,7 +100,7 @@ func (f *forwarding) refuses(d Decision, answer *http.Response) bool {
 // failed records an attempt that got no answer.
 func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble string) {
 	f.tried = append(f.tried, Attempt{Peer: result.Peer, Outcome: result.Outcome, Trouble: trouble})
-	f.last, f.soon = result.Err, f.soon || result.Busy || errors.Is(result.Err, errRefused)
+	f.last, f.soon = result.Err, f.soon || errors.Is(result.Err, errRefused)
 	f.h.observer.Attempted(f.r.Context(), f.request, result)
 	if now := f.h.now().Unix(); f.h.warned.Swap(now) != now {
 		f.h.log.LogAttrs(ctx, slog.LevelWarn, "a peer did not answer", slog.String("peer", string(result.Peer)),

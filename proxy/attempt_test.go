@@ -18,7 +18,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/http2"
-	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 // traced calls the hooks that a tracing transport calls before it fails.
@@ -210,7 +209,7 @@ func TestAttemptsShareUnreadBody(t *testing.T) {
 		}
 		read <- string(b)
 		return says(201, ""), nil
-	}), by(&user.DefaultInfo{Name: "alice"}))
+	}))
 	got := s.serve(httptest.NewRequest("POST", gadgetsPath, reader))
 	if got.Code != 201 || len(read) == 0 {
 		t.Fatalf("%d %s", got.Code, got.Body)

@@ -100,7 +100,7 @@ func benchmarkReference(b *testing.B, server *httptest.Server) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	h, err := proxy.New(proxy.Config{Store: store, Local: http.HandlerFunc(serveLocal), Transport: way, Authorize: proxy.Authorized})
+	h, err := proxy.New(proxy.Config{Store: store, Local: http.HandlerFunc(serveLocal), Transport: way})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -45,13 +45,11 @@ func TestWhatResetsWhatIsBuiltIn(t *testing.T) {
 		"deleted and defined again":               {[]Event{defined(11), Extensions{At: seconds(12)}, defined(13)}, "gadgets", "gadgets"},
 		"the peer restarts and answers":           {[]Event{defined(11), PeerAppeared{"a", "2"}, again("2", 12, gadget)}, "", "gadgets"},
 		"the peer leaves and another one appears": {[]Event{defined(11), PeerGone{"a"}, PeerAppeared{"a", "2"}}, "", "gadgets"},
-		"the local server is lost and comes back": {[]Event{defined(11), LocalLost{seconds(12)},
-			LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", "gadgets"},
 		"the local server lists more": {[]Event{
 			LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget, jobs)}, At: seconds(5)}, defined(9)}, "gadgets", "gadgets"},
 		"the local server lists more, and is another version": {[]Event{
 			LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget, jobs)}, At: seconds(5)}, defined(9)}, "gadgets", ""},
-		"the local server comes back as another version": {[]Event{defined(11), LocalLost{seconds(12)},
+		"the local server becomes another version": {[]Event{defined(11),
 			LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,13 +93,13 @@ func TestLateDefinitionsAndStrangeClocksShowNothingBuiltIn(t *testing.T) {
 	}
 }
 
-// While nothing is known of the local server, no definition reaches the proxy, but peers serve
-// new custom resources. When such a custom resource is deleted, the peers do not serve it any
+// While the proxy is cut off from etcd, no definition reaches it, but peers serve new custom
+// resources. When such a custom resource is deleted, the peers do not serve it any
 // more either, even if their last documents list it.
 func TestADeletedResourceThatWasDefinedDuringAnOutageIsNotFound(t *testing.T) {
 	fetched := Fetched{At: seconds(30), Results: []FetchResult{of("a", "1", "v1.37.1", lists(pods), lists(gadget))}}
 	now := table(Reference(), slices.Concat(peersLive("a"), []Event{
-		localServes(jobs), Synced{}, LocalLost{At: seconds(20)}, fetched, localServes(jobs),
+		localServes(jobs), Synced{}, fetched,
 		defines(25, 60, gadget), Extensions{At: seconds(65)},
 	})...)
 	if got := now.Decide(request(gadget), nil, seconds(66), first); got.Action != NotFound {

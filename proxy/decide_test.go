@@ -176,8 +176,6 @@ func TestDecide(t *testing.T) {
 			want: Decision{Action: NotFound, Reason: ReasonNobody}},
 		{name: "all peers are gone", policy: reference, events: append(known, PeerGone{"a"}, PeerGone{"b"}), request: request(gadget),
 			want: Decision{Action: NotFound, Reason: ReasonNobody}},
-		{name: "the local server is gone", policy: reference, events: append(known, LocalLost{epoch}), request: request(jobs),
-			want: Decision{Action: Unavailable, Reason: ReasonUnsynced}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := table(c.policy, c.events...).Decide(c.request, c.tried, epoch.Add(c.now), first)

@@ -84,9 +84,6 @@ type LocalFetched struct {
 	At      time.Time
 }
 
-// LocalLost says that the local server cannot be asked. It may be another version when it returns.
-type LocalLost struct{ At time.Time }
-
 // Extensions is the full set of custom resources and aggregated APIs that exist at one time.
 type Extensions struct {
 	// CustomResources are the served versions of each CustomResourceDefinition, with the plural
@@ -136,7 +133,6 @@ func (PeerAddress) event()     {}
 func (PeerChanged) event()     {}
 func (Fetched) event()         {}
 func (LocalFetched) event()    {}
-func (LocalLost) event()       {}
 func (Extensions) event()      {}
 func (StorageVersions) event() {}
 func (LeaseWatch) event()      {}

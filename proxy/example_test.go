@@ -54,7 +54,6 @@ func ExampleNew() {
 		// In a cluster: an http.Transport that trusts the authorities of peers and has a
 		// front-proxy client certificate.
 		Transport: peer.Client().Transport,
-		Authorize: proxy.Authorized, // in a cluster: use it only if an authorization filter runs before the handler
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -62,7 +61,8 @@ func ExampleNew() {
 
 	for _, resource := range []string{"jobs", "gadgets", "nothing"} {
 		r := httptest.NewRequest("GET", "/apis/example.com/v1/"+resource, nil)
-		// In a cluster, authentication runs before the handler and puts the user into the context.
+		// In a cluster, authentication runs before the handler and puts the user into the context, and
+		// authorization does, too.
 		r = r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: "alice"}))
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)

@@ -221,7 +221,6 @@ func TestGenerationFollowsKnowledge(t *testing.T) {
 		{"a failed fetch of the last peer, upstream", Upstream137(), Fetched{Results: []FetchResult{failedFetch("a")}, At: epoch}, false},
 		{"the peer leaves", Reference(), PeerGone{"a"}, true},
 		{"the peer restarts: shown as before, and marked, until it has answered", Reference(), PeerAppeared{ID: "a", Incarnation: "2"}, true},
-		{"the local server restarts", Reference(), LocalLost{epoch}, true},
 		{"a custom resource appears", Reference(), Extensions{CustomResources: []schema.GroupVersionResource{custom(widget)}, At: epoch}, true},
 		{"an address", Reference(), PeerAddress{ID: "a", Address: "x:1"}, false},
 	} {
@@ -242,7 +241,7 @@ func TestObserveDoesNotChangeReceiver(t *testing.T) {
 		decision := before.Decide(request(gadget), nil, epoch, first)
 		peers := before.Peers()
 		for _, e := range []Event{PeerGone{"a"}, PeerAppeared{ID: "a", Incarnation: "2"}, PeerAddress{ID: "a"}, PeerFailed{"a", epoch},
-			Fetched{Results: []FetchResult{failedFetch("a")}, At: epoch}, LocalLost{epoch},
+			Fetched{Results: []FetchResult{failedFetch("a")}, At: epoch},
 			Extensions{CustomResources: []schema.GroupVersionResource{custom(gadget)}, At: epoch}} {
 			before.Observe(e)
 			if got := before.Decide(request(gadget), nil, epoch, first); got.Action != decision.Action || got.Peer != decision.Peer {

@@ -28,7 +28,6 @@ type forwarding struct {
 	header   http.Header
 	target   url.URL // all but the host
 	body     *replay.Body
-	user     user.Info
 }
 
 // forward sends the request to one peer after another until one answers or the table gives up.
@@ -40,27 +39,23 @@ func (e *exchange) forward(d Decision) {
 		target:   peerURL(e.r.URL, e.policy.Quirks.EncodeQuery),
 	}
 	if !httpguts.ValidHeaderFieldValue(f.protocol) {
-		e.refuse(apierrors.NewBadRequest("the Upgrade header names no protocol"))
+		e.fail(apierrors.NewBadRequest("the Upgrade header names no protocol"))
 		return
 	}
 	if f.protocol != "" && e.r.ContentLength != 0 {
 		// Bytes after the request belong to the new protocol. A handshake has no body (RFC 6455,
 		// 4.1).
-		e.refuse(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
+		e.fail(apierrors.NewBadRequest("a request that asks for another protocol must have no body"))
 		return
 	}
 	if err := wire.CheckSendable(e.r); err != nil {
 		e.fail(err)
 		return
 	}
-	u, err := e.h.config.Identify(e.r)
-	if err != nil {
-		e.fail(err)
+	u, ok := apirequest.UserFrom(e.r.Context())
+	if !ok {
+		e.fail(apierrors.NewInternalError(errNobody))
 		return
-	}
-	f.user = u
-	if e.h.identifies {
-		e.r = e.r.WithContext(apirequest.WithUser(e.r.Context(), u))
 	}
 	header, err := e.h.peerHeader(e.r, u, f.protocol, e.policy.Quirks)
 	if err != nil {
@@ -74,14 +69,14 @@ func (e *exchange) forward(d Decision) {
 		}
 	}
 	f.header = header
-	f.body = replay.New(e.r, replay.Options{Bound: replay.Bound, Budget: e.h.bodies, Caller: u.GetName()})
+	f.body = replay.New(e.r, replay.Bound)
 	defer f.body.Close()
 	if wire.ReadFirst(e.r, wire.Anonymous(u), f.stream) && f.body.Prefetch() != nil {
 		f.blameClient()
 		return
 	}
 
-	ctx, span := e.h.tracer.request(e.r, u, e.request)
+	ctx, span := e.h.tracer.request(e.r, e.request)
 	defer span.End()
 	for d.Action == Forward {
 		if f.try(ctx, d) {
@@ -114,9 +109,9 @@ func peerURL(u *url.URL, encodeQuery bool) url.URL {
 	return url.URL{Scheme: "https", Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery, ForceQuery: u.ForceQuery}
 }
 
-// peerHeader makes the headers for a peer. It copies the client's headers without hop-by-hop
-// headers (RFC 9110, 7.6.1), credentials and identity headers. It adds the identity of the
-// authenticated user.
+// peerHeader makes the headers for a peer. It copies the client's headers, whose names are valid
+// and canonical because a server has read them, without hop-by-hop headers (RFC 9110, 7.6.1),
+// credentials and identity headers. It adds the identity of the authenticated user.
 //
 // kube-apiserver removes the Authorization header when it has authenticated a request
 // (k8s.io/apiserver, endpoints/filters, WithAuthentication), so no upstream peer sees that header
@@ -128,11 +123,7 @@ func (h *Handler) peerHeader(r *http.Request, u user.Info, protocol string, quir
 	}
 	header := make(http.Header, len(r.Header)+8)
 	for name, values := range r.Header { // in any order
-		canonical := http.CanonicalHeaderKey(name)
-		switch {
-		case hopByHop(canonical), canonical == "Authorization", h.identity.is(canonical), slices.Contains(listed, canonical):
-		case !httpguts.ValidHeaderFieldName(name): // no transport writes it
-		default:
+		if !hopByHop(name) && name != "Authorization" && !h.identity.is(name) && !slices.Contains(listed, name) {
 			header[name] = values
 		}
 	}
@@ -179,16 +170,12 @@ var hopValue, trailersValue, noValue, identityValue = []string{"true"}, []string
 // itself (RFC 9110, 7.6.1, forbids to list such headers).
 func connectionOptions(h http.Header, obey bool) ([]string, error) {
 	var listed []string
-	for name, values := range h { // in any order
-		if !strings.EqualFold(name, "Connection") {
-			continue
+	for option := range wire.Tokens(h["Connection"]) {
+		name := http.CanonicalHeaderKey(option)
+		if !obey && strings.HasPrefix(name, "Impersonate-") {
+			return nil, apierrors.NewBadRequest("the Connection header must not name " + name)
 		}
-		for option := range wire.Tokens(values) {
-			if !obey && hasPrefixFold(option, "Impersonate-") {
-				return nil, apierrors.NewBadRequest("the Connection header must not name " + http.CanonicalHeaderKey(option))
-			}
-			listed = append(listed, http.CanonicalHeaderKey(option))
-		}
+		listed = append(listed, name)
 	}
 	return listed, nil
 }

@@ -11,13 +11,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
-
-	"github.com/skewproof/skewproof/proxy/internal/replay"
 )
 
 // Config configures a [Handler]. Store, Local and Transport are required; each other field says
@@ -37,6 +32,9 @@ type Config struct {
 	// return a [NotDeliveredError]. Otherwise a request that got no connection counts as possibly
 	// delivered.
 	//
+	// It must use HTTP/1.1 for a request that has the header Upgrade (WebSocket, SPDY), and the body
+	// of a 101 answer must be an io.ReadWriteCloser, as with [http.Transport].
+	//
 	// A request's context has its user (apirequest.UserFrom). The transport should send two kinds
 	// of requests on connections that no other request uses at that time, as HTTP/1.1 does:
 	//   - requests of anonymous users, because a kube-apiserver closes an HTTP/2 connection after
@@ -44,11 +42,6 @@ type Config struct {
 	//   - requests with a Body and no GetBody, because they cannot be sent again if another request
 	//     causes the connection to be closed.
 	Transport http.RoundTripper
-
-	// UpgradeTransport sends requests for another protocol (WebSocket, SPDY). It must use HTTP/1.1,
-	// and the body of its 101 answers must be an io.ReadWriteCloser, as with [http.Transport]. Nil:
-	// Transport is used, which then must not choose HTTP/2.
-	UpgradeTransport http.RoundTripper
 
 	// Splice copies bytes both ways between a client and a peer after an upgrade. It returns when
 	// both have ended, one fails or the context ends, and it closes both. early has the bytes that
@@ -58,22 +51,6 @@ type Config struct {
 	// FromPeer reports whether a front-proxy certificate proves that the caller is a peer. Nil:
 	// never.
 	FromPeer func(*http.Request) bool
-
-	// Identify returns the authenticated user of a request that the handler sends to a peer. The
-	// client gets its error as the answer, with the status of the error (see apierrors.APIStatus).
-	// It is also called for a request whose answer is a merged OpenAPI description; then after an
-	// error the local server answers. It is not called for other requests. Nil:
-	// [apirequest.UserFrom] of the request's context.
-	Identify func(*http.Request) (user.Info, error)
-
-	// Authorize reports whether this server would let the caller do what the request asks for. The
-	// handler calls it before it answers 503 itself, because some callers may not learn the
-	// resource and the peers that the 503 names. It also calls it before a 400 that reveals that a
-	// peer serves the resource. The client gets a refusal as the answer instead. After an error,
-	// the 503 names nothing, and the client does not see the error. The request's context has its
-	// RequestInfo. Nil: no 503 names anything. Use [Authorized] for a handler behind an
-	// authorization filter.
-	Authorize func(*http.Request) (refusal *metav1.Status, err error)
 
 	// IdentityHeaders names the headers in which a peer reads the user. Zero:
 	// [DefaultIdentityHeaders].
@@ -99,8 +76,9 @@ type Config struct {
 	// Observer observes decisions and attempts. Nil: no observer.
 	Observer Observer
 
-	// TracerProvider makes a span for every forwarded request and for every attempt. Nil: no spans,
-	// and clients' trace headers are passed on unchanged.
+	// TracerProvider makes a span for every forwarded request and for every attempt. The parent is
+	// the span of the request's context. Nil: no spans, and clients' trace headers are passed on
+	// unchanged.
 	TracerProvider trace.TracerProvider
 
 	// Logger logs failed attempts, at most one a second, and ejected peers, with addresses. Nil: no
@@ -110,7 +88,8 @@ type Config struct {
 
 // Handler is the shell of the Mixed Version Proxy: it sends each request where [Table.Decide] says.
 // Make it with [New]. It replaces the API server's own handler. It must be behind authentication,
-// which puts the user into the request's context, and behind authorization.
+// which puts the user into the request's context (apirequest.WithUser), and behind authorization:
+// its 503s name the resource and the peers.
 //
 // It starts no goroutines, except for upgraded connections without Config.Splice. It reads no clock
 // but Config.Now. It waits only in the transport, the bodies and the local handler. If a peer ends
@@ -126,13 +105,6 @@ type Handler struct {
 	log      *slog.Logger
 	warned   atomic.Int64 // the second in which a failed attempt was last logged
 
-	// identifies says whether Config.Identify was set: then the context of a request may lack its
-	// user. A context that has the user is not changed. The reason is that contexts that are
-	// derived from a caller's own context type would cost a goroutine.
-	identifies bool
-
-	inFlight  inFlight
-	bodies    *replay.Budget
 	documents [roots]documentCache
 
 	peerDocuments peerDocuments
@@ -153,26 +125,11 @@ func New(c Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.UpgradeTransport == nil {
-		c.UpgradeTransport = c.Transport
-	}
 	if c.Splice == nil {
 		c.Splice = splice
 	}
 	if c.FromPeer == nil {
 		c.FromPeer = func(*http.Request) bool { return false }
-	}
-	identifies := c.Identify != nil
-	if !identifies {
-		c.Identify = func(r *http.Request) (user.Info, error) {
-			if u, ok := apirequest.UserFrom(r.Context()); ok {
-				return u, nil
-			}
-			return nil, apierrors.NewInternalError(errNobody)
-		}
-	}
-	if c.Authorize == nil {
-		c.Authorize = func(*http.Request) (*metav1.Status, error) { return nil, errUnauthorizable }
 	}
 	if c.RequestInfo == nil {
 		c.RequestInfo = &apirequest.RequestInfoFactory{
@@ -193,7 +150,7 @@ func New(c Config) (*Handler, error) {
 	}
 	return &Handler{
 		config: c, store: c.Store, identity: identity, now: c.Now, observer: c.Observer,
-		tracer: newTracer(c.TracerProvider), log: c.Logger, bodies: replay.NewBudget(),
-		identifies: identifies, openAPI: newDescriptions(),
+		tracer: newTracer(c.TracerProvider), log: c.Logger,
+		openAPI: newDescriptions(),
 	}, nil
 }

@@ -11,14 +11,17 @@ import (
 	"testing"
 )
 
-// An upgrade must have no body, because both the transport and the tunnel would read it.
-func TestUpgradeWithABodyIsRefused(t *testing.T) {
+// An upgrade must have no body, because both the transport and the tunnel would read it. No
+// transport sends a protocol that is no header value.
+func TestUpgradesThatCannotBeSentAreRefused(t *testing.T) {
 	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
 		t.Error("sent to the peer")
 		return says(200, ""), nil
 	}))
-	if got := s.ask("POST", gadgetsPath, "body", "Connection", "Upgrade", "Upgrade", "websocket"); got.Code != http.StatusBadRequest {
-		t.Errorf("%d %s, want 400", got.Code, got.Body)
+	for protocol, body := range map[string]string{"web\x01socket": "", "websocket": "a body"} {
+		if got := s.ask("POST", gadgetsPath, body, "Connection", "Upgrade", "Upgrade", protocol); got.Code != http.StatusBadRequest {
+			t.Errorf("an upgrade to %q: %d %s, want 400", protocol, got.Code, got.Body)
+		}
 	}
 }
 

@@ -47,15 +47,10 @@ func newIdentityHeaders(c IdentityHeaders) (names identityHeaders, err error) {
 	return names, err
 }
 
-// is reports whether a header names the user, in any spelling. The default names always count,
-// because the peer may read them.
+// is reports whether a canonical header names the user. The default names always count, because the
+// peer may read them.
 func (n identityHeaders) is(name string) bool {
-	return hasPrefixFold(name, "X-Remote-") || hasPrefixFold(name, n.ExtraPrefix) ||
-		strings.EqualFold(name, n.User) || strings.EqualFold(name, n.UID) || strings.EqualFold(name, n.Group)
-}
-
-func hasPrefixFold(s, prefix string) bool {
-	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+	return strings.HasPrefix(name, "X-Remote-") || strings.HasPrefix(name, n.ExtraPrefix) || name == n.User || name == n.UID || name == n.Group
 }
 
 var errNobody = errors.New("the request has no authenticated user")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http/httpguts"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -98,7 +99,7 @@ func TestInvalidIdentityIsRefused(t *testing.T) {
 			s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
 				t.Error("the request was sent to a peer")
 				return nil, io.EOF
-			}), by(c.user))
+			})).by(c.user)
 			if got := s.ask("GET", gadgetsPath, ""); got.Code != c.code {
 				t.Errorf("%d %s, want %d", got.Code, got.Body, c.code)
 			}
@@ -112,17 +113,14 @@ func TestInvalidIdentityIsRefused(t *testing.T) {
 func TestClientsIdentityHeadersAreDropped(t *testing.T) {
 	hostile := http.Header{
 		"X-Remote-User":          {"root", "system:admin"},
-		"x-remote-user":          {"root"},
-		"X-REMOTE-GROUP":         {"system:masters"},
 		"X-Remote-Group":         {"system:masters"},
-		"x-remote-uid":           {"0"},
+		"X-Remote-Uid":           {"0"},
 		"X-Remote-Extra-Scopes":  {"all"},
-		"x-rEmote-extra-%61":     {"all"},
+		"X-Remote-Extra-%61":     {"all"},
 		"X-Remote-Something":     {"new"},
 		"X-Own-User":             {"root"},
-		"x-own-extra-scopes":     {"all"},
+		"X-Own-Extra-Scopes":     {"all"},
 		"Authorization":          {"Bearer secret"},
-		"authorization":          {"Bearer secret"},
 		"Proxy-Authorization":    {"Basic secret"},
 		"Sec-Websocket-Protocol": {"v5.channel.k8s.io", wire.BearerProtocol + "c2VjcmV0, v4.channel.k8s.io"},
 	}
@@ -134,14 +132,14 @@ func TestClientsIdentityHeadersAreDropped(t *testing.T) {
 		configured IdentityHeaders
 		options    string // of the Connection header
 	}{
-		{options: "Upgrade, "}, {options: ""}, {IdentityHeaders{User: "X-Own-User", ExtraPrefix: "X-Own-Extra-"}, "Upgrade, "},
+		{options: "Upgrade, "}, {options: ""}, {IdentityHeaders{User: "x-own-user", ExtraPrefix: "X-Own-Extra-"}, "Upgrade, "},
 	} {
 		configured := c.configured
 		var sent http.Header
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			sent = r.Header
 			return says(200, ""), nil
-		}), by(users["whole"]), func(config *Config) { config.IdentityHeaders = configured })
+		}), func(config *Config) { config.IdentityHeaders = configured }).by(users["whole"])
 		r := httptest.NewRequest("GET", gadgetsPath, nil)
 		maps.Copy(r.Header, hostile)
 		maps.Copy(r.Header, kept)
@@ -204,7 +202,9 @@ func FuzzIdentity(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, uid, group, key, value, header, clients string) {
 		u := &user.DefaultInfo{Name: name, UID: uid, Groups: []string{group}, Extra: map[string][]string{strings.ToLower(key): {value}}}
 		r := httptest.NewRequest("GET", gadgetsPath, nil)
-		r.Header[header] = []string{clients}
+		if httpguts.ValidHeaderFieldName(header) { // a server refuses others
+			r.Header.Set(header, clients)
+		}
 		s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			var wire strings.Builder // the header as a server reads it
 			if err := r.Header.Write(&wire); err != nil {
@@ -230,7 +230,7 @@ func FuzzIdentity(f *testing.F) {
 				}
 			}
 			return says(200, ""), nil
-		}), by(u))
+		})).by(u)
 		switch got := s.serve(r); got.Code {
 		case 200, 400, 403, 500:
 		default:

@@ -70,7 +70,6 @@ func TestWhatIsIncomplete(t *testing.T) {
 		{"the lease watch has stalled", Reference(), with(known, LeaseWatch{true}), ReasonWatchStalled},
 		{"the lease watch has resumed", Reference(), with(known, LeaseWatch{true}, LeaseWatch{false}), ""},
 		{"before synchronisation", Reference(), unheard[:4], ""},
-		{"while the local server is lost", Reference(), with(unheard, LocalLost{At: epoch}), ""},
 		{"unknown resources count as absent", open, unheard, ""},
 		{"as if complete", silent, unheard, ""},
 	} {

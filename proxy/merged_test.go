@@ -71,7 +71,6 @@ func TestMergedDiscovery(t *testing.T) {
 		"before anything is known":        {Reference(), nil, "/apis", discovery.AcceptV2, false, nil, 503, nil},
 		"before peers are known":          {Reference(), known[:1], "/apis", discovery.AcceptV2, false, nil, 503, nil},
 		"no peer before anything is":      {Reference(), nil, "/apis", discovery.AcceptV2NoPeer, false, nil, 200, []DiscoverySource{DiscoveryNoPeer}},
-		"while the local server is lost":  {Reference(), append(slices.Clip(known), LocalLost{At: epoch}), "/apis", discovery.AcceptV2, false, nil, 503, nil},
 		"upstream 1.37":                   {Upstream137(), known, "/apis", discovery.AcceptV2, false, both, 200, []DiscoverySource{DiscoveryMerged}},
 		"upstream 1.37, no peer":          {Upstream137(), known, "/apis", discovery.AcceptV2NoPeer, false, nil, 200, []DiscoverySource{DiscoveryNoPeer}},
 		"upstream 1.37, v2beta1":          {Upstream137(), known, "/apis", discovery.AcceptV2Beta1, false, nil, 200, nil},

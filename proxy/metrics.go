@@ -67,7 +67,7 @@ func NewMetrics() *Metrics {
 			"Requests for the local server's own discovery (profile=nopeer)."),
 		decisions: vec("skewproof_proxy_decisions_total", "Decisions about requests, by action and reason.", "action", "reason"),
 		attempts: vec("skewproof_proxy_attempts_total",
-			"Attempts at peers, by outcome: answered, not-delivered, busy, undecided, refused; "+
+			"Attempts at peers, by outcome: answered, not-delivered, undecided, refused; "+
 				"unauthorized if the peer did not accept this server's certificate.", "outcome"),
 		failovers: one("skewproof_proxy_failovers_total", "Attempts at another peer after one had failed."),
 		ejections: one("skewproof_proxy_ejections_total", "How often a failure made the server avoid a peer for a while."),
@@ -94,8 +94,6 @@ func (m *Metrics) Attempted(_ context.Context, r Request, a AttemptResult) {
 	case a.Answered:
 		m.attempts.WithLabelValues("answered").Inc()
 		m.rerouted.WithLabelValues(append([]string{strconv.Itoa(a.Code)}, labels(r)...)...).Inc()
-	case a.Busy:
-		m.attempts.WithLabelValues("busy").Inc()
 	case a.Unauthorized:
 		m.attempts.WithLabelValues("unauthorized").Inc()
 	default:

@@ -54,7 +54,7 @@ apiserver_peer_proxy_errors_total{group="example.com",resource="widgets",type="e
 apiserver_rerouted_request_total{code="200",group="",resource="",version=""} 1
 apiserver_rerouted_request_total{code="200",group="new.k8s.io",resource="gadgets",version="v1"} 2
 apiserver_rerouted_request_total{code="503",group="new.k8s.io",resource="gadgets",version="v1"} 1
-# HELP skewproof_proxy_attempts_total Attempts at peers, by outcome: answered, not-delivered, busy, undecided, refused; unauthorized if the peer did not accept this server's certificate.
+# HELP skewproof_proxy_attempts_total Attempts at peers, by outcome: answered, not-delivered, undecided, refused; unauthorized if the peer did not accept this server's certificate.
 # TYPE skewproof_proxy_attempts_total counter
 skewproof_proxy_attempts_total{outcome="answered"} 2
 skewproof_proxy_attempts_total{outcome="not-delivered"} 1

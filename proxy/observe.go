@@ -37,8 +37,6 @@ func (t *Table) observe(e Event) *Table {
 		return t.fetched(e)
 	case LocalFetched:
 		return t.localFetched(e)
-	case LocalLost:
-		return t.localLost(e)
 	case Extensions:
 		return t.extended(e)
 	case StorageVersions:
@@ -345,15 +343,4 @@ func (t *Table) routeByInterval(now time.Time) {
 		t.routed[root] = d.index
 	}
 	t.routedUntil = t.began.Add((rounds + 1) * interval)
-}
-
-func (t *Table) localLost(e LocalLost) *Table {
-	if !t.localKnown {
-		return t
-	}
-	next := t.copy()
-	next.noteTime(e.At)
-	next.localKnown, next.version, next.local, next.routedUntil = false, "", [roots]document{}, time.Time{}
-	next.documents++
-	return next
 }

@@ -77,9 +77,7 @@ func eventFor(kind, detail byte, now time.Time) Event {
 		return LocalFetched{Version: version, Roots: [roots]discovery.Groups{groups(pods), groups(served...)}, At: now}
 	case 8:
 		return LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{nil, groups(served...)}, At: now}
-	case 9:
-		return LocalLost{now}
-	case 10, 11:
+	case 9, 10, 11:
 		e := Extensions{At: now, Created: map[schema.GroupVersionResource]time.Time{}}
 		for i, r := range served {
 			switch (i + int(kind%18)) % 3 {

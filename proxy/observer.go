@@ -34,8 +34,6 @@ type AttemptResult struct {
 	Outcome Outcome // if not Answered
 	Err     error   // if not Answered: the error of the transport, which may name addresses and is not for clients
 
-	// Busy: the request was not sent, because too many requests to this peer are in flight.
-	Busy bool
 	// Unauthorized: the peer did not accept this server's credentials.
 	Unauthorized bool
 

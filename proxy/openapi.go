@@ -39,13 +39,6 @@ func (e *exchange) serveOpenAPIIndex() bool {
 // mergedIndex returns the local server's index with the missing and the shared versions. It returns
 // nil if the local server gives the caller no index.
 func (e *exchange) mergedIndex(missing []string, shared []sharedVersion) discovery.OpenAPIIndex {
-	if len(shared) > 0 { // otherwise no document of a peer is needed
-		leave, err := e.descriptionsPlace()
-		if err != nil {
-			return nil
-		}
-		defer leave()
-	}
 	own := e.askLocal("/openapi/v3", "")
 	if own == nil {
 		return nil
@@ -67,18 +60,6 @@ func (e *exchange) mergedIndex(missing []string, shared []sharedVersion) discove
 		}
 	}
 	return merged
-}
-
-// descriptionsPlace waits until the caller makes nothing else of OpenAPI, and takes the caller's
-// place until leave is called. So many requests of one caller take the memory of one, and delay no
-// other caller's. The error says that the caller's identity is unknown, or that the request's
-// context ended.
-func (e *exchange) descriptionsPlace() (leave func(), err error) {
-	u, err := e.h.config.Identify(e.r)
-	if err != nil {
-		return nil, err
-	}
-	return e.h.openAPI.places.Enter(e.r.Context(), u.GetName())
 }
 
 // indexed returns the URL for a version of which peers serve more resources.

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,19 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"k8s.io/apiserver/pkg/authentication/user"
 )
-
-// byHeader takes the header X-Test-User for the user.
-func byHeader(c *Config) {
-	c.Identify = func(r *http.Request) (user.Info, error) {
-		if name := r.Header.Get("X-Test-User"); name != "" {
-			return &user.DefaultInfo{Name: name}, nil
-		}
-		return nil, errNobody
-	}
-}
 
 // crowd sends requests of several users at the same time, and notes the order of their ends.
 type crowd struct {
@@ -34,12 +21,16 @@ type crowd struct {
 
 func (c *crowd) ask(who, path string) {
 	c.all.Go(func() {
-		c.d.ask("GET", path, "", "Accept", "application/json", "X-Test-User", who)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.ended = append(c.ended, who)
+		c.d.ask("GET", path, "", "Accept", "application/json")
+		c.ends(who)
 	})
 	synctest.Wait()
+}
+
+func (c *crowd) ends(who string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = append(c.ended, who)
 }
 
 func (c *crowd) have() []string {
@@ -49,13 +40,12 @@ func (c *crowd) have() []string {
 	return slices.Clone(c.ended)
 }
 
-// Descriptions are merged one after the other. The requests of one caller must not delay another's.
-func TestOpenAPIOfOneCallerDelaysNoOther(t *testing.T) {
+// Descriptions are merged one after the other. A request waits only if it needs a new one.
+func TestDescriptionsAreMergedInTurn(t *testing.T) {
 	inBubble := func(name string, test func(t *testing.T, d *described, c *crowd)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDescribed(t, map[ServerID]*describing{"a": {of: describes("a", "jobs", "cronjobs")}}, newer("a", "v1.37.1", cronjobs))
-				byHeader(&d.config)
 				c := &crowd{d: d}
 				test(t, d, c)
 				c.all.Wait()
@@ -73,32 +63,21 @@ func TestOpenAPIOfOneCallerDelaysNoOther(t *testing.T) {
 			}
 		})
 	})
-	inBubble("callers have their turns alternately", func(t *testing.T, d *described, c *crowd) {
-		d.peers["a"].set(func() { d.peers["a"].unhashed = true }) // so that every request merges
+	inBubble("all who wait have their answer, of one that the peer gave", func(t *testing.T, d *described, c *crowd) {
 		d.openAPI.inTurn(t.Context(), func() {
 			for range 20 {
 				c.ask("alice", batchPath)
 			}
-			c.ask("bob", batchPath)
 			if got := c.have(); len(got) > 0 {
 				t.Fatalf("%v have an answer before their turn", got)
 			}
-			if n := d.own.asked[batchPath]; n != 2 {
-				t.Errorf("waiting requests hold %d copies of the local server's description, want 2: one for each caller", n)
-			}
-			// Time passes only while every goroutine waits, so bob's end is noted before the next request.
-			own := d.local.Handler
-			d.local.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				time.Sleep(time.Second)
-				own.ServeHTTP(w, r)
-			})
 		})
 		c.all.Wait()
-		if got := c.have(); len(got) != 21 || slices.Index(got, "bob") > 3 {
-			t.Errorf("bob's only request ended after %d others", slices.Index(got, "bob"))
+		if got := c.have(); len(got) != 20 {
+			t.Errorf("%d of 20 have their answer", len(got))
 		}
-		if n := d.openAPI.places.Callers(); n != 0 {
-			t.Errorf("%d callers are still known, want none", n)
+		if n := d.peers["a"].asked[batchPath]; n != 1 {
+			t.Errorf("the peer's description was read %d times, want once", n)
 		}
 	})
 	inBubble("a slow peer delays only those who need its description", func(t *testing.T, d *described, c *crowd) {
@@ -116,27 +95,22 @@ func TestOpenAPIOfOneCallerDelaysNoOther(t *testing.T) {
 		}
 		close(slow)
 	})
-	inBubble("a caller whom nobody knows gets the local server's", func(t *testing.T, d *described, c *crowd) {
-		got := d.ask("GET", batchPath, "", "Accept", "application/json")
-		if got.Code != http.StatusOK || got.Body.String() != d.own.of {
-			t.Errorf("%d %s", got.Code, got.Body)
-		}
-	})
-	inBubble("a caller that is gone leaves nothing behind", func(t *testing.T, d *described, c *crowd) {
+	inBubble("a caller that is gone does not wait", func(t *testing.T, d *described, c *crowd) {
 		ctx, leave := context.WithCancel(t.Context())
 		d.openAPI.inTurn(t.Context(), func() {
 			for range 3 {
 				c.all.Go(func() {
 					r, _ := http.NewRequestWithContext(ctx, "GET", batchPath, nil)
-					r.Header.Set("X-Test-User", "alice")
 					d.serve(r)
+					c.ends("alice")
 				})
 			}
-			synctest.Wait()
+			if got := c.have(); len(got) > 0 {
+				t.Fatalf("%v have an answer before their turn", got)
+			}
 			leave()
-			synctest.Wait()
-			if n := d.openAPI.places.Callers(); n != 0 {
-				t.Errorf("%d callers wait, want none", n)
+			if got := c.have(); len(got) != 3 {
+				t.Errorf("%d of 3 requests have ended", len(got))
 			}
 		})
 	})
@@ -160,11 +134,6 @@ func TestATurnEndsWithAPanic(t *testing.T) {
 		defer cancel()
 		if !d.openAPI.inTurn(left, func() {}) {
 			t.Errorf("a panic %s: nobody has a turn any more", name)
-		}
-		if leave, err := d.openAPI.places.Enter(left, "alice"); errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a panic %s: alice has no place any more", name)
-		} else {
-			leave()
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/skewproof/skewproof/proxy/discovery"
-	"github.com/skewproof/skewproof/proxy/internal/share"
 )
 
 // maxDescriptions bounds the merged OpenAPI descriptions in memory, in bytes of their JSON.
@@ -137,16 +136,10 @@ func (e *exchange) peerTag(p PeerView, path string) (string, bool) {
 // adds anything, the local server does not show its own description to the caller, or the caller is
 // gone.
 func (e *exchange) describe(v sharedVersion) (description *discovery.OpenAPIDescription, err error) {
-	leave, err := e.descriptionsPlace()
-	if err != nil {
-		return nil, nil // the local server answers
-	}
-	defer leave()
-	own := e.askLocal("/openapi/v3/"+v.path, runtime.ContentTypeJSON)
+	own, tag := e.ownDescription(v)
 	if own == nil {
 		return nil, nil
 	}
-	tag := contentTag(own.header.Get("ETag"), own.body.Bytes())
 	if known, ok := e.knownDescription(v, tag); ok {
 		return known, nil
 	}
@@ -156,12 +149,24 @@ func (e *exchange) describe(v sharedVersion) (description *discovery.OpenAPIDesc
 		return err == nil
 	})
 	e.h.openAPI.inTurn(e.r.Context(), func() { // otherwise the client has closed its connection
-		var ok bool
-		if description, ok = e.knownDescription(v, tag); !ok { // nobody has made it meanwhile
-			description, err = e.merge(v, tag, own)
+		// The local server is asked again, so that a request that waits holds no copy of its answer.
+		if own, tag := e.ownDescription(v); own != nil {
+			var ok bool
+			if description, ok = e.knownDescription(v, tag); !ok { // nobody has made it meanwhile
+				description, err = e.merge(v, tag, own)
+			}
 		}
 	})
 	return description, err
+}
+
+// ownDescription returns the local server's description and its tag. It returns nil if the local
+// server does not show it to the caller.
+func (e *exchange) ownDescription(v sharedVersion) (own *recorder, tag string) {
+	if own = e.askLocal("/openapi/v3/"+v.path, runtime.ContentTypeJSON); own != nil {
+		tag = contentTag(own.header.Get("ETag"), own.body.Bytes())
+	}
+	return own, tag
 }
 
 // knownDescription returns the last merged description if nothing has changed since. It returns nil
@@ -262,9 +267,6 @@ func (missing lacking) hasKind(k discovery.GroupVersionKind) bool {
 // descriptions are merged OpenAPI descriptions, the last one of each path. They are shared: which
 // caller made one does not matter. Make it with newDescriptions. It is safe for concurrent use.
 type descriptions struct {
-	// places keeps one caller's requests from delaying another's: each caller has at most one
-	// request that waits for the turn.
-	places share.Places
 	// turn is of the request that merges. Only one at a time does, because this takes much memory.
 	turn *semaphore.Weighted
 

@@ -140,12 +140,6 @@ type RoutingPolicy struct {
 	// is dead or cut off is noticed. Zero: the transport's own times, which are 30 s and 15 s
 	// upstream.
 	Silence time.Duration
-
-	// InFlight is the largest number of requests that wait for the answer of one peer, without
-	// streams. One user may take a quarter of the places that other users leave free. For the control
-	// plane (system:masters, nodes, kube-system) the limit is a quarter higher. A request with a short
-	// body counts only once the body was read. Zero: no limit.
-	InFlight int
 }
 
 // DiscoveryPolicy says what discovery reports.

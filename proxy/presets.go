@@ -31,7 +31,6 @@ func Reference() Policy {
 			Ejection:       5 * time.Second,
 			DialTimeout:    time.Second,
 			Silence:        10 * time.Second,
-			InFlight:       400,
 		},
 		Discovery: DiscoveryPolicy{Merge: true, NewestFirst: true, Everywhere: true, Incomplete: IncompleteMarked},
 		Fetching: FetchingPolicy{

@@ -306,9 +306,6 @@ func TestWhatResetsWhat(t *testing.T) {
 			"local version": "v1.37.1", "local /api at": "20", "local /api since": "20", "local /apis": "gadgets", "local /apis at": "20", "local /apis since": "20",
 			"native here": "-", "native here, version": "-", "documents": "new",
 		}},
-		{"the local server is lost", LocalLost{seconds(20)}, map[string]string{
-			"local known": "-", "local version": "-", "local /api": "-", "local /api at": "-", "local /api since": "-", "local /apis": "-", "local /apis at": "-", "local /apis since": "-", "documents": "new",
-		}},
 		{"the last extension is deleted", Extensions{At: seconds(20)}, map[string]string{"extension ": "-", "retired v1": "20–", "extension jobs": "-", "retired jobsv1": "20–", "documents": "new"}},
 		{"a deleted extension returns", Extensions{CustomResources: []schema.GroupVersionResource{custom(jobs), custom(widget)}, Aggregated: []schema.GroupVersion{{Group: "metrics.k8s.io", Version: "v1"}}, At: seconds(20)},
 			map[string]string{"extension widgets": "yes", "documents": "new"}},

@@ -50,7 +50,7 @@ type exchange struct {
 
 	tried []Attempt
 	last  error // why the last attempt failed, in the transport's words
-	soon  bool  // an attempt failed because the peer is busy, or because this server's knowledge of it is old
+	soon  bool  // an attempt failed because this server's knowledge of the peer is old
 }
 
 func (e *exchange) decide() Decision {

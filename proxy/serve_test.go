@@ -263,6 +263,19 @@ func TestBrokenRequestBody(t *testing.T) {
 	}
 }
 
+// A short body is read before a peer is asked, so that a slow client occupies only this server.
+func TestShortBodiesAreReadFirst(t *testing.T) {
+	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
+		t.Error("a peer is asked before the body is there")
+		return says(200, ""), nil
+	}))
+	r := httptest.NewRequest("POST", gadgetsPath, errorReader{errors.New("the client is gone")})
+	r.ContentLength = 100
+	if got := s.serve(r); got.Code != http.StatusBadRequest {
+		t.Errorf("%d %s, want 400", got.Code, got.Body)
+	}
+}
+
 type errorReader struct{ err error }
 
 func (r errorReader) Read([]byte) (int, error) { return 0, r.err }

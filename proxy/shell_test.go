@@ -89,8 +89,6 @@ func (j *journal) outcomes() []string {
 		word := a.Outcome.String()
 		if a.Answered {
 			word = "answered"
-		} else if a.Busy {
-			word = "busy"
 		}
 		words = append(words, string(a.Peer)+" "+word)
 	}
@@ -100,6 +98,7 @@ func (j *journal) outcomes() []string {
 // shell is a handler and its parts.
 type shell struct {
 	*Handler
+	user  user.Info // of requests whose context has none; nil: nobody
 	store *Store
 	seen  *journal
 	local *localServer
@@ -155,14 +154,10 @@ func capablePeers(addresses map[ServerID]string, ids ...ServerID) []Event {
 // whole configuration.
 func newShell(t *testing.T, p Policy, events []Event, transport http.RoundTripper, configure ...func(*Config)) *shell {
 	t.Helper()
-	s := &shell{store: NewStore(p, "self"), seen: &journal{}, local: &localServer{}}
+	s := &shell{user: &user.DefaultInfo{Name: "alice", Groups: []string{"dev"}}, store: NewStore(p, "self"), seen: &journal{}, local: &localServer{}}
 	s.store.Observe(events...)
 	c := Config{
 		Store: s.store, Local: s.local, Transport: transport, Observer: s.seen, Pick: func(int) int { return 0 },
-		Authorize: Authorized,
-		Identify: func(*http.Request) (user.Info, error) {
-			return &user.DefaultInfo{Name: "alice", Groups: []string{"dev"}}, nil
-		},
 	}
 	for _, f := range configure {
 		f(&c)
@@ -193,9 +188,28 @@ func (s *shell) serve(r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// by makes the handler take u for the user of every request.
-func by(u user.Info) func(*Config) {
-	return func(c *Config) { c.Identify = func(*http.Request) (user.Info, error) { return u, nil } }
+// by makes u the user of every request.
+func (s *shell) by(u user.Info) *shell {
+	s.user = u
+	return s
+}
+
+// ServeHTTP puts the user into the request's context, as the filters of an API server do.
+func (s *shell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if _, known := apirequest.UserFrom(r.Context()); !known && s.user != nil {
+		r = r.WithContext(apirequest.WithUser(r.Context(), s.user))
+	}
+	s.Handler.ServeHTTP(w, r)
+}
+
+// byProtocol sends requests for another protocol over a transport of their own, without HTTP/2.
+type byProtocol struct{ others, upgrades http.RoundTripper }
+
+func (b byProtocol) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Upgrade") != "" {
+		return b.upgrades.RoundTrip(r)
+	}
+	return b.others.RoundTrip(r)
 }
 
 // fromPeers makes the handler take every caller for a peer.

@@ -38,7 +38,7 @@ func startSubject(ctx context.Context, t testing.TB, policy proxy.Policy, local 
 	}
 	s.sources = sources
 	for choice := range choices {
-		h, err := proxy.New(proxy.Config{Store: s.store, Local: local.alone, Transport: to, Authorize: proxy.Authorized, Pick: func(n int) int { return choice % n }})
+		h, err := proxy.New(proxy.Config{Store: s.store, Local: local.alone, Transport: to, Pick: func(n int) int { return choice % n }})
 		if err != nil {
 			t.Fatal(err)
 		}

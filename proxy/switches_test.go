@@ -32,7 +32,6 @@ var others = map[string][]any{
 	"Knowledge.Extensions":  {proxy.ExtensionsIgnored, proxy.ExtensionsCutOut, proxy.ExtensionsExact},
 	"Quirks.ExtensionGrace": {time.Minute, time.Duration(0)},
 	"Routing.Attempts":      {2},
-	"Routing.InFlight":      {4}, // one request for each user
 	"Discovery.Merge":       {false},
 	"Fetching.Retries":      {3},
 	"Fetching.LastRetry":    {time.Second},

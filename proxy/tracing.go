@@ -3,13 +3,11 @@ package proxy
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 // noSpan records nothing.
@@ -28,38 +26,19 @@ func newTracer(p trace.TracerProvider) *tracer {
 	return &tracer{spans: p.Tracer("github.com/skewproof/skewproof/proxy")}
 }
 
-// request begins the span of a forwarded request. Its parent is the span of the context. If there
-// is none, it is the span of the client, if the user may decide which requests are traced.
-// Otherwise the span of the client is only linked (like upstream: k8s.io/apiserver, WithTracing).
-func (t *tracer) request(r *http.Request, u user.Info, what Request) (context.Context, trace.Span) {
-	ctx := r.Context()
+// request begins the span of a forwarded request. Its parent is the span of the context: a
+// kube-apiserver has decided which clients' requests are traced (k8s.io/apiserver, WithTracing).
+func (t *tracer) request(r *http.Request, what Request) (context.Context, trace.Span) {
 	if t == nil {
-		return ctx, noSpan
+		return r.Context(), noSpan
 	}
-	var options []trace.SpanStartOption
-	if !trace.SpanContextFromContext(ctx).IsValid() {
-		client := t.header.Extract(ctx, propagation.HeaderCarrier(r.Header))
-		switch of := trace.SpanContextFromContext(client); {
-		case mayTrace(u):
-			ctx = client
-		case of.IsValid():
-			options = append(options, trace.WithLinks(trace.Link{SpanContext: of}))
-		}
-	}
-	return t.spans.Start(ctx, "proxy to peer", append(options, trace.WithAttributes(
+	return t.spans.Start(r.Context(), "proxy to peer", trace.WithAttributes(
 		attribute.String("http.request.method", r.Method),
 		attribute.String("k8s.group", what.Resource.Group),
 		attribute.String("k8s.version", what.Resource.Version),
 		attribute.String("k8s.resource", what.Resource.Resource),
 		attribute.String("k8s.subresource", what.Resource.Subresource),
-	))...)
-}
-
-// mayTrace reports whether a user may decide which requests are traced.
-func mayTrace(u user.Info) bool {
-	return slices.ContainsFunc(u.GetGroups(), func(group string) bool {
-		return group == user.SystemPrivilegedGroup || group == user.MonitoringGroup
-	})
+	))
 }
 
 // attempt begins the span of one attempt, and returns a copy of header that names it as the parent.

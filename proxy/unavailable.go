@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // CausePeer is the type of the causes in a 503. There is one cause for each peer that serves or may
@@ -33,7 +31,7 @@ var statuses = func() runtime.NegotiatedSerializer {
 	return serializer.NewCodecFactory(scheme)
 }()
 
-// fail answers with an error that does not depend on which server serves the resource.
+// fail answers with an error.
 func (e *exchange) fail(err error) {
 	responsewriters.ErrorNegotiated(err, statuses, e.request.Resource.GroupVersion(), e.w, e.r)
 }
@@ -42,29 +40,8 @@ func forbidden(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: err.Error()}
 }
 
-// Authorized is the Config.Authorize of a handler behind an authorization filter. It allows every
-// request, because the filter refuses the others before the handler.
-func Authorized(*http.Request) (refusal *metav1.Status, err error) { return nil, nil }
-
-var errUnauthorizable = errors.New("there is no Config.Authorize")
-
-// unavailable answers 503 as the policy says. Only callers that may do what the request asks for
-// get the details.
+// unavailable answers 503 as the policy says.
 func (e *exchange) unavailable(d Decision) {
-	// A peer gets the details without this check, because the peer authorizes the client itself
-	// before it answers 503. The peer must also learn that it can try another peer.
-	if !e.request.Rerouted || !e.h.config.FromPeer(e.r) {
-		refusal, err := e.authorize()
-		if refusal != nil {
-			e.fail(refusal)
-			return
-		}
-		if err != nil {
-			e.h.log.LogAttrs(e.r.Context(), slog.LevelDebug, "a 503 does not say why", slog.Any("err", err))
-			e.fail(&apierrors.StatusError{ErrStatus: e.unnamed(d)})
-			return
-		}
-	}
 	if e.policy.Quirks.PlainErrors {
 		if e.last != nil { // upstream: responder.Error
 			http.Error(e.w, e.plain(), http.StatusServiceUnavailable)
@@ -81,27 +58,6 @@ func (e *exchange) unavailable(d Decision) {
 	e.fail(&apierrors.StatusError{ErrStatus: e.status(d)})
 }
 
-// refuse answers with an error that only a request for a peer can get. Callers that may not do what
-// the request asks for must not learn that a peer serves the resource, so they get the refusal of
-// the authorization.
-func (e *exchange) refuse(err error) {
-	if refusal, _ := e.authorize(); refusal != nil {
-		e.fail(refusal)
-		return
-	}
-	e.fail(err)
-}
-
-// authorize asks Config.Authorize whether the caller may do what the request asks for.
-func (e *exchange) authorize() (refusal, err error) {
-	status, err := e.h.config.Authorize(e.r.WithContext(apirequest.WithRequestInfo(e.r.Context(), e.info)))
-	if status == nil {
-		return nil, err
-	}
-	e.w.Header().Set("X-Content-Type-Options", "nosniff") // as a kube-apiserver does
-	return &apierrors.StatusError{ErrStatus: *status}, nil
-}
-
 // plain is the error of the last attempt, in upstream's words. They differ for upgrades
 // (apimachinery, util/proxy, transport.go and upgradeaware.go).
 func (e *exchange) plain() string {
@@ -113,19 +69,6 @@ func (e *exchange) plain() string {
 		return "error dialing backend: " + e.last.Error()
 	}
 	return e.last.Error()
-}
-
-// unnamed is the body of a 503 for callers of whom it is unknown whether they may learn the
-// details.
-func (e *exchange) unnamed(d Decision) metav1.Status {
-	status := metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusServiceUnavailable, Reason: metav1.StatusReasonServiceUnavailable,
-		Message: "this cannot be served at this time",
-	}
-	if seconds := e.retryAfter(d); seconds > 0 {
-		status.Details = &metav1.StatusDetails{RetryAfterSeconds: seconds}
-	}
-	return status
 }
 
 // status is the body of a 503. It names peers by identity and never by address.
@@ -152,9 +95,9 @@ func (e *exchange) status(d Decision) metav1.Status {
 // retryAfter is the number of seconds after which the client may send the request again; 0: the 503
 // has no Retry-After. If a 503 has a Retry-After, a client of client-go sends the request up to ten
 // more times, with any method, while its caller waits. So a 503 has a Retry-After only if its cause
-// ends within about a second: this server is starting, a peer is busy, or one server's knowledge of
-// another is old. If a peer cannot be reached, it is unknown when this ends (docs/proxy.md has the
-// cost of either choice).
+// ends within about a second: this server is starting, or one server's knowledge of another is old.
+// If a peer cannot be reached, it is unknown when this ends (docs/proxy.md has the cost of either
+// choice).
 func (e *exchange) retryAfter(d Decision) int32 {
 	soon := d.Reason == ReasonUnsynced || d.Reason == ReasonRerouted || e.soon
 	if !soon || !e.safeToRepeat() {

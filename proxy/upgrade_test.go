@@ -38,9 +38,7 @@ func execs(address string) []Event {
 func tunnelled(t *testing.T, peer http.Handler) (*shell, *httptest.Server) {
 	t.Helper()
 	far := peerServer(t, true, peer) // the peer would speak HTTP/2 if a client asked for it
-	s := newShell(t, Reference(), execs(address(far)), transportTo(t, far, true),
-		func(c *Config) { c.UpgradeTransport = transportTo(t, far, false) },
-		by(&user.DefaultInfo{Name: "alice", Groups: []string{"dev"}}))
+	s := newShell(t, Reference(), execs(address(far)), byProtocol{transportTo(t, far, true), transportTo(t, far, false)})
 	near, _ := front(t, s, true)
 	return s, near
 }
@@ -139,8 +137,7 @@ func TestUpgradesWithoutIdentity(t *testing.T) {
 	}
 	preset := func(p Policy) func(far *httptest.Server) http.Handler {
 		return func(far *httptest.Server) http.Handler {
-			return newShell(t, p, execs(address(far)), transportTo(t, far, true),
-				func(c *Config) { c.UpgradeTransport = transportTo(t, far, false) }, by(alice)).Handler
+			return newShell(t, p, execs(address(far)), byProtocol{transportTo(t, far, true), transportTo(t, far, false)}).by(alice)
 		}
 	}
 	for name, c := range map[string]struct {

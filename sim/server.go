@@ -178,12 +178,12 @@ func (srv *server) makeHandler() {
 	s := srv.s
 	h, err := proxy.New(proxy.Config{
 		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
-		FromPeer:  func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
-		Authorize: proxy.Authorized, RequestInfo: workload.RequestInfo,
-		Now:      s.wall,
-		Pick:     func(n int) int { return s.tape.Choose(tape.Picks, n) },
-		Splice:   splice,
-		Observer: observer{srv},
+		FromPeer:    func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
+		RequestInfo: workload.RequestInfo,
+		Now:         s.wall,
+		Pick:        func(n int) int { return s.tape.Choose(tape.Picks, n) },
+		Splice:      splice,
+		Observer:    observer{srv},
 	})
 	if err != nil {
 		panic(err) // this function makes a valid configuration

@@ -44,8 +44,8 @@ func withCompletion(root *cobra.Command) {
 			"labels":    cobra.FixedCompletions(labels(), cobra.ShellCompDirectiveNoFileComp),
 			"output":    completeOutput,
 			"known":     completeFindings,
-			"contexts":  completeContexts, "direct-contexts": completeContexts,
-			"versions": completeList(func() []string { return recorded.Names() }),
+			"contexts":  completeContexts,
+			"versions":  completeList(func() []string { return recorded.Names() }),
 		} {
 			if cmd.Flags().Lookup(flag) != nil {
 				if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {

@@ -101,7 +101,6 @@ func TestCompletionOfVersionsContextsAndExplanations(t *testing.T) {
 		{[]string{"run", "--from", ""}, "v1.36.3", ""},
 		{[]string{"run", "--kubeconfig", kubeconfig, "--contexts", "cp-1,"}, "cp-1,cp-2", "cp-1,cp-1"},
 		{[]string{"conformance", "--contexts", ""}, "cp-1", ""},
-		{[]string{"conformance", "--direct-contexts", ""}, "cp-2", ""},
 		{[]string{"conformance", "--kubeconfig", "nosuch", "--contexts", ""}, ":6", "cp-1"},
 		{[]string{"finding", ""}, "2", "1000"},
 		{[]string{"finding", "2", ""}, "1", "2"},

@@ -49,7 +49,6 @@ func TestExistingServersAreOnlyRead(t *testing.T) {
 		"quiet --qps -1":               "--qps",
 		"quiet --contexts a":           "two servers at least",
 		"many-peers":                   "2 servers: many-peers needs 50",
-		"quiet --direct-contexts a,b":  "0 contexts",
 		"quiet --contexts a,b --etcd=": "--etcd means nothing",
 	} {
 		args := append([]string{"run"}, strings.Fields(words)...)

@@ -97,7 +97,7 @@ func TestTheReproducingCommandIsTheRun(t *testing.T) {
 		},
 		{Scenario: "quiet", Backend: "sim", Subject: "alpha", From: "v1.35.4", To: "v1.36.3", Servers: 90, QPS: 30, Seed: new(uint64(0)), OnlyReads: true},
 		{
-			Scenario: "quiet", Backend: "existing", Kubeconfig: "/my own/config", Contexts: []string{"a,b", `c"d`}, DirectContexts: []string{"-x", "y z"},
+			Scenario: "quiet", Backend: "existing", Kubeconfig: "/my own/config", Contexts: []string{"a,b", `c"d`, "-x", "y z"},
 			QPS: 20, Strict: true,
 		},
 		{Scenario: "quiet", Backend: "kind", RuntimeConfig: new(""), APIServerFlags: []string{"v=4", "feature-gates=A=true,B=false"}},

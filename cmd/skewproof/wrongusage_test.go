@@ -16,7 +16,6 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 	for _, c := range []struct{ line, says string }{
 		{"run quiet --kubeconfig kubeconfig --dry-run", "--kubeconfig is for --backend existing; give that too"},
 		{"run quiet --contexts a,b --backend local --dry-run", "--contexts is for --backend existing; give that too"},
-		{"run quiet --direct-contexts a,b --dry-run", "--direct-contexts is for --backend existing; give that too"},
 		{"run quiet --backend moon --dry-run", `--backend "moon": want local, kind, sim or existing`},
 		{"run quiet --from v1.99.0 --dry-run", "--from v1.99.0 is newer than the default --to v1.37.1: give --to as well"},
 		{"run quiet --to v1.35.4 --dry-run", "--to v1.35.4 is older than the default --from v1.36.3: give --from as well"},

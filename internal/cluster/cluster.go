@@ -39,12 +39,12 @@ type Cluster interface {
 	// version. A server may refuse its setup ([Configurer]): then the error is a
 	// [scenario.RefusedError] and the server does not run.
 	StartServer(ctx context.Context, name, version string) error
-	// StopServer asks a server to end gracefully (SIGTERM), and returns when all its processes have
-	// ended in whatever way. It is an error if the server does not run ([ErrNotRunning]). A paused
+	// StopServer asks a server to end gracefully (SIGTERM), and returns when its process has ended
+	// in whatever way. It is an error if the server does not run ([ErrNotRunning]). A paused
 	// server may not get the signal, so resume it first.
 	StopServer(ctx context.Context, name string) error
-	// KillServer ends a server at once (SIGKILL), paused or not, and returns when all its processes
-	// have ended. It is an error if the server does not run ([ErrNotRunning]).
+	// KillServer ends a server at once (SIGKILL), paused or not, and returns when its process has
+	// ended. It is an error if the server does not run ([ErrNotRunning]).
 	KillServer(ctx context.Context, name string) error
 	// PauseServer stops the execution of a server (SIGSTOP): its connections stay open, but nothing
 	// answers. It returns when the signal has been sent. It is an error if the server does not run
@@ -199,8 +199,8 @@ type Drainer interface {
 	Draining(server string) *history.Lifecycle
 }
 
-// Queuer is a [Cluster] that measures how long the threads of a server's processes were runnable
-// without getting a CPU, since the processes started. The value is the sum over all threads.
+// Queuer is a [Cluster] that measures how long the threads of a server's process were runnable
+// without getting a CPU, since the process started. The value is the sum over all threads.
 type Queuer interface {
 	// Queued is 0 for a server that does not run, or if nothing is counted. It may be called
 	// concurrently.
@@ -213,12 +213,9 @@ type Reachable interface {
 	Cluster
 	// URL is the URL of a server for clients. Its path leads through the client's link.
 	URL(name string) (string, error)
-	// Direct is the administrator's path to the kube-apiserver itself, around links, faults and
-	// whatever stands in front of it. It is for ground truth.
+	// Direct is the administrator's path to a server, around links and faults. It is for ground
+	// truth.
 	Direct(name string) (*rest.Config, error)
-	// FrontDoor is the administrator's path, around links and faults, to the program that clients
-	// reach. It differs from Direct only on the backend existing.
-	FrontDoor(name string) (*rest.Config, error)
 	// Admin is the administrator's identity, without a host.
 	Admin() *rest.Config
 	// User is the identity of a user with a client certificate, without a host or any rights.

@@ -20,8 +20,8 @@ var _ step.Converger = (*load)(nil)
 // Converged implements [step.Converger].
 func (l *load) Converged(ctx context.Context) bool { return l.truth.converged(ctx) }
 
-// converged asks every ready server at its front door for its merged discovery, and for the
-// resources that only other servers serve. It reports whether all of that is right.
+// converged asks every ready server for its merged discovery, and for the resources that only other
+// servers serve. It reports whether all of that is right.
 func (t *truth) converged(ctx context.Context) bool {
 	live := t.served()
 	wanted := map[history.GVR]bool{}
@@ -42,7 +42,7 @@ func (t *truth) converged(ctx context.Context) bool {
 		all.Go(func() {
 			attempt, cancel := context.WithTimeout(ctx, truthTimeout)
 			defer cancel()
-			if !answersAll(attempt, t.doors[name], foreign(name, live)) || !listsAll(attempt, t.doors[name], wanted) {
+			if !answersAll(attempt, t.clients[name], foreign(name, live)) || !listsAll(attempt, t.clients[name], wanted) {
 				wrong()
 			}
 		})
@@ -64,10 +64,10 @@ func foreign(server string, live map[string]history.Document) (all []workload.Re
 }
 
 // answersAll reports whether a server answers all requests with 200.
-func answersAll(ctx context.Context, door rest.Interface, requests []workload.Request) bool {
+func answersAll(ctx context.Context, server rest.Interface, requests []workload.Request) bool {
 	for _, r := range requests {
 		status := 0
-		if err := door.Get().RequestURI(r.URL().String()).MaxRetries(0).Do(ctx).StatusCode(&status).Error(); err != nil ||
+		if err := server.Get().RequestURI(r.URL().String()).MaxRetries(0).Do(ctx).StatusCode(&status).Error(); err != nil ||
 			status != http.StatusOK {
 			return false
 		}
@@ -76,8 +76,8 @@ func answersAll(ctx context.Context, door rest.Interface, requests []workload.Re
 }
 
 // listsAll reports whether the merged discovery of a server lists exactly these resources.
-func listsAll(ctx context.Context, door rest.Interface, wanted map[history.GVR]bool) bool {
-	merged, err := traffic.DiscoverMerged(ctx, door)
+func listsAll(ctx context.Context, server rest.Interface, wanted map[history.GVR]bool) bool {
+	merged, err := traffic.DiscoverMerged(ctx, server)
 	if err != nil {
 		return false
 	}

@@ -30,7 +30,7 @@ func (l *load) count(ctx context.Context) {
 			at := l.recorder.Now()
 			attempt, cancel := context.WithTimeout(ctx, truthTimeout)
 			defer cancel()
-			samples, err := readRerouted(attempt, l.truth.doors[server])
+			samples, err := readRerouted(attempt, l.truth.clients[server])
 			switch {
 			case ctx.Err() != nil, l.cluster.Serving(server) != incarnation: // the answer may come from the next process
 			case err != nil:
@@ -44,9 +44,9 @@ func (l *load) count(ctx context.Context) {
 }
 
 // readRerouted reads the samples of [reroutedTotal] from a server's metrics.
-func readRerouted(ctx context.Context, door rest.Interface) ([]history.Rerouted, error) {
+func readRerouted(ctx context.Context, server rest.Interface) ([]history.Rerouted, error) {
 	status := 0
-	text, err := door.Get().AbsPath("/metrics").MaxRetries(0).Do(ctx).StatusCode(&status).Raw()
+	text, err := server.Get().AbsPath("/metrics").MaxRetries(0).Do(ctx).StatusCode(&status).Raw()
 	if err != nil {
 		return nil, fmt.Errorf("GET /metrics: status %d: %w", status, err)
 	}

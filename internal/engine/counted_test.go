@@ -52,11 +52,11 @@ func TestWhatServersHaveCountedIsReadFromTheirMetrics(t *testing.T) {
 			paths.HandleFunc("/metrics", c.metrics)
 			at := httptest.NewServer(paths)
 			defer at.Close()
-			door, err := asking(func(string) (*rest.Config, error) { return &rest.Config{Host: at.URL}, nil }, "a")
+			server, err := asking(&one{at: at}, "a")
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := readRerouted(t.Context(), door)
+			got, err := readRerouted(t.Context(), server)
 			if !reflect.DeepEqual(got, c.want) || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 				t.Errorf("%+v, %v; want %+v, %q", got, err, c.want, c.wrong)
 			}
@@ -81,7 +81,7 @@ func (c *counting) Serving(name string) int {
 	return c.serving[name]
 }
 
-func (c *counting) FrontDoor(name string) (*rest.Config, error) {
+func (c *counting) Direct(name string) (*rest.Config, error) {
 	config := &rest.Config{Host: c.url}
 	if name == c.replaced {
 		config.Wrap(func(to http.RoundTripper) http.RoundTripper {
@@ -93,7 +93,6 @@ func (c *counting) FrontDoor(name string) (*rest.Config, error) {
 	}
 	return config, nil
 }
-func (c *counting) Direct(name string) (*rest.Config, error) { return c.FrontDoor(name) }
 
 type tripper func(*http.Request) (*http.Response, error)
 

@@ -181,7 +181,7 @@ func mayLack(key string, servers []scenario.Server) bool {
 
 // serves returns what a server itself serves.
 func (s *Session) serves(ctx context.Context, server string) (history.Document, error) {
-	client, err := asking(s.cluster.Direct, server)
+	client, err := asking(s.cluster, server)
 	if err != nil {
 		return history.Document{}, err
 	}

@@ -31,7 +31,7 @@ func (a *advertising) Advertised(context.Context, string) (string, error) {
 // may advertise another address.
 func TestLeasesAreRecordedForAsLongAsTheySayTheSame(t *testing.T) {
 	server := listing(t, "served")
-	c := &advertising{leaving: leaving{doors: doors{own: server, front: server}, incarnation: 1}}
+	c := &advertising{leaving: leaving{one: one{at: server}, incarnation: 1}}
 	var now history.Time
 	truth, read := newTruthOf(t, c, func() history.Time { return now }, "a")
 	l := newLeases(c, truth.recorder, t.Logf)
@@ -68,7 +68,7 @@ func TestLeasesAreRecordedForAsLongAsTheySayTheSame(t *testing.T) {
 // If a cluster cannot read leases, its history has none, and the run does not wait for them.
 func TestWhereLeasesCannotBeSeenNoneAreRecorded(t *testing.T) {
 	server := listing(t, "served")
-	c := &leaving{doors: doors{own: server, front: server}, incarnation: 1}
+	c := &leaving{one: one{at: server}, incarnation: 1}
 	truth, read := newTruthOf(t, c, func() history.Time { return 9 }, "a")
 	newLeases(c, truth.recorder, t.Logf).watch(t.Context(), []string{"a"})
 	if got := read().Leases; len(got) != 0 {
@@ -79,7 +79,7 @@ func TestWhereLeasesCannotBeSeenNoneAreRecorded(t *testing.T) {
 // During a run, the lease of every server is read again and again.
 func TestLeasesAreWatched(t *testing.T) {
 	server := listing(t, "served")
-	c := &advertising{leaving: leaving{doors: doors{own: server, front: server}, incarnation: 1}, says: "one"}
+	c := &advertising{leaving: leaving{one: one{at: server}, incarnation: 1}, says: "one"}
 	truth, read := newTruthOf(t, c, nil, "a")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

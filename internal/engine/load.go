@@ -111,7 +111,7 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 		}
 		target := traffic.Target{Server: s.Name, URL: url}
 		if o.ReadOnly {
-			if target.Config, err = cluster.FrontDoor(s.Name); err != nil {
+			if target.Config, err = cluster.Direct(s.Name); err != nil {
 				return nil, err
 			}
 		}

@@ -33,8 +33,8 @@ const (
 // each server, past all links and faults. It records each change and calls changed. It asks each
 // server independently, because a server that does not answer must not delay the others.
 //
-// It also asks servers that were told to stop, at the address that clients use. Such a server
-// serves until the last request that it answered as before.
+// It also asks servers that were told to stop. Such a server serves until the last request that it
+// answered as before.
 type truth struct {
 	serving  func(server string) int
 	draining func(server string) *history.Lifecycle
@@ -42,8 +42,7 @@ type truth struct {
 	recorder *history.Recorder
 	status   func(string, ...any)
 	changed  func(map[string]history.Document)
-	clients  map[string]rest.Interface // clients of the kube-apiservers themselves
-	doors    map[string]rest.Interface // clients of the addresses that clients of the cluster use
+	clients  map[string]rest.Interface
 
 	mu    sync.Mutex
 	known map[string]known
@@ -61,14 +60,11 @@ type known struct {
 func newTruth(cluster cluster.Reachable, servers []string, recorder *history.Recorder, status func(string, ...any)) (*truth, error) {
 	t := &truth{
 		serving: cluster.Serving, draining: draining(cluster), queued: queued(cluster), recorder: recorder, status: status,
-		clients: map[string]rest.Interface{}, doors: map[string]rest.Interface{}, known: map[string]known{}, drained: map[string]history.Lifecycle{},
+		clients: map[string]rest.Interface{}, known: map[string]known{}, drained: map[string]history.Lifecycle{},
 	}
 	for _, name := range servers {
 		var err error
-		if t.clients[name], err = asking(cluster.Direct, name); err != nil {
-			return nil, err
-		}
-		if t.doors[name], err = asking(cluster.FrontDoor, name); err != nil {
+		if t.clients[name], err = asking(cluster, name); err != nil {
 			return nil, err
 		}
 	}
@@ -92,8 +88,8 @@ func draining(c cluster.Reachable) func(string) *history.Lifecycle {
 }
 
 // asking is a client that asks one server for discovery, without a rate limit.
-func asking(way func(string) (*rest.Config, error), server string) (rest.Interface, error) {
-	config, err := way(server)
+func asking(cluster cluster.Reachable, server string) (rest.Interface, error) {
+	config, err := cluster.Direct(server)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +150,7 @@ func (t *truth) lookAtDraining(ctx context.Context, name string) {
 	defer cancel()
 	now := *stopping
 	now.State, now.At = history.StateDrained, t.recorder.Now()
-	document, err := traffic.Discover(attempt, t.doors[name])
+	document, err := traffic.Discover(attempt, t.clients[name])
 	switch {
 	case ctx.Err() != nil:
 	case err != nil || document.Hash != last.document.Hash:
@@ -297,7 +293,7 @@ func (t *truth) listed(ctx context.Context) history.Document {
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		all = append(all, known[name].document)
 		attempt, cancel := context.WithTimeout(ctx, truthTimeout)
-		merged, err := traffic.DiscoverMerged(attempt, t.doors[name])
+		merged, err := traffic.DiscoverMerged(attempt, t.clients[name])
 		cancel()
 		if err != nil {
 			t.status("%s: ask for its merged discovery: %v", name, err)

@@ -17,28 +17,27 @@ import (
 
 	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// doors is a cluster of one server, which is ready. It serves one list behind its proxy and
-// another list in front of it.
-type doors struct {
+// one is a cluster of one server, which is ready.
+type one struct {
 	cluster.Reachable
-	own, front *httptest.Server
+	at *httptest.Server
 }
 
-func (d *doors) Serving(string) int { return 1 }
-func (d *doors) Direct(string) (*rest.Config, error) {
-	return &rest.Config{Host: d.own.URL}, nil
-}
-func (d *doors) FrontDoor(string) (*rest.Config, error) {
-	return &rest.Config{Host: d.front.URL}, nil
-}
+func (o *one) Serving(string) int                  { return 1 }
+func (o *one) Direct(string) (*rest.Config, error) { return &rest.Config{Host: o.at.URL}, nil }
 
-// listing serves discovery of one resource.
-func listing(t *testing.T, resource string) *httptest.Server {
+// listing serves discovery: of one resource that the server serves itself, and of another one in
+// its merged lists.
+func listing(t *testing.T, served string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		items := ""
+		items, resource := "", "listed"
+		if r.Header.Get("Accept") == workload.AcceptNoPeer {
+			resource = served
+		}
 		if r.URL.Path == "/apis" {
 			items = `{"metadata":{"name":"apps"},"versions":[{"version":"v1","resources":[{"resource":"` + resource + `","scope":"Namespaced","verbs":["list"]}]}]}`
 		}
@@ -49,11 +48,9 @@ func listing(t *testing.T, resource string) *httptest.Server {
 	return s
 }
 
-// truth must ask the kube-apiserver itself what it serves, because a faulty proxy in front of it
-// must not be able to change the answer. It must request the merged lists at the addresses that
-// clients use.
-func TestTruthIsAskedBehindTheProxyAndListsInFrontOfIt(t *testing.T) {
-	cluster := &doors{own: listing(t, "served"), front: listing(t, "listed")}
+// What a server serves is what it serves itself. What is swept is also what its merged lists have.
+func TestTruthIsWhatAServerServesItself(t *testing.T) {
+	cluster := &one{at: listing(t, "served")}
 	truth, read := newTruthOf(t, cluster, nil, "a")
 	truth.observe(t.Context(), "a")
 	names := func(d history.Document) (all []string) {
@@ -124,7 +121,7 @@ func TestTruthDoesNotGoBack(t *testing.T) {
 		{"of a process that has ended", 0, []known{{1, document("old"), 1}}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: tc.serving}
+			cluster := &leaving{one: one{at: listing(t, "served")}, incarnation: tc.serving}
 			truth, read := newTruthOf(t, cluster, func() history.Time { return 9 }, "a")
 			told := ""
 			truth.changed = func(all map[string]history.Document) { told = all["a"].Hash }
@@ -157,8 +154,8 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 	} {
 		const asked, waited = 7, time.Hour // neither clock starts at zero with this request
 		now := history.Time(asked)
-		cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1, waited: waited}
-		cluster.own.Config.Handler = after(cluster.own.Config.Handler, func() {
+		cluster := &leaving{one: one{at: listing(t, "served")}, incarnation: 1, waited: waited}
+		cluster.at.Config.Handler = after(cluster.at.Config.Handler, func() {
 			now = asked + tc.took
 			cluster.waited = waited + tc.took/2
 			if tc.stopped {
@@ -177,7 +174,7 @@ func TestTruthNotesWhatIsLate(t *testing.T) {
 // A machine that stands still sends no requests, so no answer is late.
 func TestTruthNotesThatTheHarnessStoodStill(t *testing.T) {
 	var now history.Time
-	cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
+	cluster := &leaving{one: one{at: listing(t, "served")}, incarnation: 1}
 	truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a", "b")
 	now = late - 1
 	wall := time.Now().Round(0)
@@ -215,7 +212,7 @@ func TestTruthTellsFromWhenToWhenADocumentWasSeen(t *testing.T) {
 		serves.ServeHTTP(w, r)
 	}))
 	t.Cleanup(own.Close)
-	cluster := &leaving{doors: doors{own: own, front: own}}
+	cluster := &leaving{one: one{at: own}}
 	truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a")
 	look := func(at history.Time, incarnation int, handler http.Handler, do func()) {
 		now, cluster.incarnation, serves, meanwhile = at*time.Second, incarnation, handler, do
@@ -247,13 +244,12 @@ type stopping struct {
 
 func (s *stopping) Draining(string) *history.Lifecycle { return s.told }
 
-// A server that was told to stop serves until the last request at its front door that it answered
-// as before. The load must go on to ask for what it serves.
+// A server that was told to stop serves until the last request that it answered as before. The load
+// must go on to ask for what it serves.
 func TestTruthFollowsAServerThatDrains(t *testing.T) {
 	var now history.Time
-	own, other := listing(t, "served"), listing(t, "other").Config.Handler
-	front := listing(t, "served")
-	cluster := &stopping{leaving: leaving{doors: doors{own: own, front: front}, incarnation: 1}}
+	server, other := listing(t, "served"), listing(t, "other").Config.Handler
+	cluster := &stopping{leaving: leaving{one: one{at: server}, incarnation: 1}}
 	truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a")
 	look := func(at history.Time) (known bool) {
 		now = at * time.Second
@@ -261,22 +257,20 @@ func TestTruthFollowsAServerThatDrains(t *testing.T) {
 		return len(truth.served()) > 0
 	}
 	look(1)
-	own.Close() // only its front door counts from now on
 	cluster.incarnation, cluster.told = 0, &history.Lifecycle{Server: "a", Incarnation: 1, Version: "v1", State: history.StateStopping}
 	if !look(2) || !look(3) {
 		t.Error("the load no longer knows what a serves while a drains")
 	}
-	serves := front.Config.Handler
-	front.Config.Handler = other
+	serves := server.Config.Handler
+	server.Config.Handler = other
 	if look(4) {
 		t.Error("a server that serves something else counts as serving")
 	}
-	front.Config.Handler = serves
+	server.Config.Handler = serves
 	if look(5) {
 		t.Error("a server that was gone is back without a start")
 	}
 	cluster.told = nil
-	truth.clients["a"] = truth.doors["a"]
 	cluster.incarnation = 2
 	look(6)
 	cluster.incarnation, cluster.told = 0, &history.Lifecycle{Server: "a", Incarnation: 2, State: history.StateStopping}
@@ -302,7 +296,7 @@ func TestTroubleIsToldWhileTheRunGoesOn(t *testing.T) {
 	server := listing(t, "served")
 	server.Close()
 	for _, ended := range []bool{false, true} {
-		c := &advertising{leaving: leaving{doors: doors{own: server, front: server}, incarnation: 1}, fails: errors.New("etcd is gone")}
+		c := &advertising{leaving: leaving{one: one{at: server}, incarnation: 1}, fails: errors.New("etcd is gone")}
 		truth, _ := newTruthOf(t, c, nil, "a")
 		var said []string
 		status := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
@@ -323,7 +317,7 @@ func TestTroubleIsToldWhileTheRunGoesOn(t *testing.T) {
 // When a server ends, the load gets the remaining documents. If none remain, the load is not told,
 // because it would have no server to ask.
 func TestTheLoadFollowsServersThatGo(t *testing.T) {
-	cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
+	cluster := &leaving{one: one{at: listing(t, "served")}, incarnation: 1}
 	truth, _ := newTruthOf(t, cluster, nil, "a", "b")
 	var told []string
 	truth.changed = func(all map[string]history.Document) {
@@ -362,7 +356,7 @@ func TestLeapsOfTheMachinesClock(t *testing.T) {
 	} {
 		const began = 3 * time.Second
 		now := began
-		cluster := &leaving{doors: doors{own: listing(t, "served"), front: listing(t, "listed")}, incarnation: 1}
+		cluster := &leaving{one: one{at: listing(t, "served")}, incarnation: 1}
 		truth, read := newTruthOf(t, cluster, func() history.Time { return now }, "a")
 		wall := time.Now().Round(0)
 		last := beat{now, wall}
@@ -382,7 +376,7 @@ func TestLeapsOfTheMachinesClock(t *testing.T) {
 
 // A cluster that does not know how long threads waited for a CPU reports no waiting time.
 func TestQueuedIsAskedOfClustersThatKnow(t *testing.T) {
-	c := &doors{}
+	c := &one{}
 	if got := queued(c)("a"); got != 0 {
 		t.Errorf("%s of a cluster that does not know", got)
 	}
@@ -393,7 +387,7 @@ func TestQueuedIsAskedOfClustersThatKnow(t *testing.T) {
 
 // leaving is a cluster whose server may end.
 type leaving struct {
-	doors
+	one
 	incarnation int
 	waited      time.Duration
 }

@@ -40,14 +40,11 @@ func (b *existingBackend) read(p *Plan) (err error) {
 	if s.Kubeconfig == "" {
 		return Usagef("--backend %s needs --kubeconfig: the file that names the servers, a context for each", s.Backend)
 	}
-	if s.Subject == scenario.SubjectBuiltin && len(s.DirectContexts) > 0 {
-		return Usagef("--subject builtin with --direct-contexts: kube-apiserver's own proxy is no process of its own; leave out one of them")
-	}
 	s.QPS = cmp.Or(s.QPS, GentleQPS)
 	if err := CheckQPS(s.QPS); err != nil {
 		return err
 	}
-	b.ways, err = existing.Endpoints(s.Kubeconfig, s.Contexts, s.DirectContexts)
+	b.ways, err = existing.Endpoints(s.Kubeconfig, s.Contexts)
 	switch {
 	case errors.Is(err, existing.ErrUnreadable):
 		return &Error{KindNotRun, err}
@@ -78,7 +75,7 @@ func (b *existingBackend) prepare(ctx context.Context, p *Plan) (err error) {
 	case err != nil:
 		return wrong(err)
 	}
-	if b.told == "" && len(p.Spec.DirectContexts) == 0 && len(b.seen.On) > 0 && len(b.seen.Before) == 0 {
+	if b.told == "" && len(b.seen.On) > 0 && len(b.seen.Before) == 0 {
 		p.Spec.Subject = scenario.SubjectBuiltin
 	}
 	versions := slices.SortedFunc(maps.Values(b.seen.Versions), semver.Compare)
@@ -116,7 +113,7 @@ func (b *existingBackend) describe(p *Plan, run *history.Run) {
 	again := p.Spec
 	again.Subject, again.From, again.To, again.Servers, again.Contexts = b.told, "", "", 0, nil // the user names only these
 	for i, way := range b.ways {
-		run.Servers[i].Address = strings.TrimPrefix(way.FrontDoor.Host, "https://")
+		run.Servers[i].Address = strings.TrimPrefix(way.Config.Host, "https://")
 		again.Contexts = append(again.Contexts, way.Name)
 	}
 	run.Reproduce = again.Command()
@@ -163,8 +160,7 @@ func (b *existingBackend) facts(subject string) []string {
 	}
 	if subject == SubjectExternal && b.told == "" && len(b.seen.On) > 0 && len(b.seen.Before) > 0 {
 		all = append(all, "whose proxy answers is not known, since another process may stand in front of "+strings.Join(b.seen.Before, "; of ")+
-			"; give contexts that lead to these addresses, or --subject builtin if only the way there differs; for a product in front, "+
-			"--direct-contexts, which lead to the kube-apiservers behind it")
+			"; give contexts that lead to these addresses, or --subject builtin if only the way there differs")
 	}
 	if len(b.seen.Unnamed) > 0 {
 		all = append(all, "the cluster has servers that no context names: "+strings.Join(b.seen.Unnamed, ", ")+

@@ -207,14 +207,13 @@ func TestKubeconfigs(t *testing.T) {
 		{"two-names-no-metrics", KindUsage, `contexts "a" and "a2" lead to the same server`},
 		{"one-address", KindUsage, `contexts "a" and "b" lead to the same server`},
 		{"shared-address", accepted, "external\nthe cluster has servers that no context names: 10.0.0.7\nwhose proxy answers is not known\n" +
-			"vip1 at https://127.0.0.1:\nwhose kube-apiserver is at 10.0.0.9:6443\n--direct-contexts\n--subject builtin"},
+			"vip1 at https://127.0.0.1:\nwhose kube-apiserver is at 10.0.0.9:6443\n--subject builtin"},
 		{"shared-address --subject=builtin", accepted, "builtin"},
 		{"named", accepted, "builtin\nis on: a, named"},
 		{"no-metrics", accepted, "external\nnot known: whether a has its own proxy on: its metrics cannot be read (status 403)\n--subject builtin says"},
 		{"no-metrics --subject=builtin", accepted, "builtin"},
 		{"two --subject=external", accepted, "external"},
 		{"two --subject=none", KindUsage, `--subject "none": the backend existing has external, builtin`},
-		{"two-names --contexts=a,a2 --direct-contexts=a2,a2", KindUsage, `contexts "a" and "a2" lead to the same server`},
 		{"clusters", KindUsage, `contexts "a" and "elsewhere" lead to different clusters`},
 		{"no-apiserver", KindNotRun, `ask server "web" at https://` + "\n/api"},
 		{"gates", accepted, "builtin\nis on: a\nis off: plain"},
@@ -233,8 +232,6 @@ func TestKubeconfigs(t *testing.T) {
 				switch name, value, flag := strings.Cut(word, "="); {
 				case name == "--contexts":
 					spec.Contexts = strings.Split(value, ",")
-				case name == "--direct-contexts":
-					spec.DirectContexts = strings.Split(value, ",")
 				case flag:
 					spec.Subject = value
 				default:

@@ -84,11 +84,9 @@ type Spec struct {
 	At     *int `json:"at,omitempty"`
 	// Binaries are the user's own binaries, which replace released ones.
 	Binaries binaries.Overrides `json:"binaries,omitempty"`
-	// Kubeconfig, Contexts and DirectContexts name the servers of the backend existing: see
-	// [existing.Endpoints].
-	Kubeconfig     string   `json:"kubeconfig,omitempty"`
-	Contexts       []string `json:"contexts,omitempty"`
-	DirectContexts []string `json:"directContexts,omitempty"`
+	// Kubeconfig and Contexts name the servers of the backend existing: see [existing.Endpoints].
+	Kubeconfig string   `json:"kubeconfig,omitempty"`
+	Contexts   []string `json:"contexts,omitempty"`
 	// Out is the directory of the run. By default it is below _out and named after scenario,
 	// subject and time.
 	Out string `json:"out,omitempty"`
@@ -144,7 +142,6 @@ func (s Spec) flags() []flag {
 	}
 	add("kubeconfig", s.Kubeconfig)
 	add("contexts", list(s.Contexts))
-	add("direct-contexts", list(s.DirectContexts))
 	if s.QPS != 0 {
 		add("qps", strconv.FormatFloat(s.QPS, 'g', -1, 64))
 	}
@@ -254,7 +251,7 @@ func (s Spec) Refuses(name string) error {
 	if m := meaningless[backend]; slices.Contains(m.flags, name) {
 		return Usagef("--%s means nothing with --backend %s%s", name, backend, m.why)
 	}
-	if backend != scenario.BackendExisting && slices.Contains([]string{"kubeconfig", "contexts", "direct-contexts"}, name) {
+	if backend != scenario.BackendExisting && slices.Contains([]string{"kubeconfig", "contexts"}, name) {
 		return Usagef("--%s is for --backend %s; give that too", name, scenario.BackendExisting)
 	}
 	return nil

@@ -23,7 +23,7 @@ func FuzzASpecSurvivesJSON(f *testing.F) {
 		if on {
 			want.At = &servers
 			want.RuntimeConfig, want.APIServerFlags = &name, []string{context, name}
-			want.Seed, want.Contexts, want.DirectContexts = &seed, []string{context, name}, []string{context}
+			want.Seed, want.Contexts = &seed, []string{context, name}
 		}
 		if own := (binaries.Overrides{}); own.Set(binary) == nil {
 			want.Binaries = own

@@ -106,8 +106,6 @@ func RegisterBinaries(flags *pflag.FlagSet, s *run.Spec, only string) {
 func RegisterExisting(flags *pflag.FlagSet, s *run.Spec) {
 	flags.StringVar(&s.Kubeconfig, "kubeconfig", "", "for --backend existing: the file that names the servers, a context for each")
 	flags.StringSliceVar(&s.Contexts, "contexts", nil, "for --backend existing: the contexts to test (default: all)")
-	flags.StringSliceVar(&s.DirectContexts, "direct-contexts", nil,
-		"for --backend existing: contexts, in the same order, that lead to the kube-apiservers behind the proxy, where it is a process of its own")
 }
 
 // Choose returns the scenarios that labels choose, in the order of the catalogue. It returns an
@@ -152,7 +150,7 @@ func (c *Conformance) check() error {
 	switch {
 	case s.Servers < 0:
 		return run.Usagef("%d servers: want a number above 0; a scenario that needs more gets more", s.Servers)
-	case !existing && (s.Kubeconfig != "" || len(s.Contexts)+len(s.DirectContexts) > 0):
+	case !existing && (s.Kubeconfig != "" || len(s.Contexts) > 0):
 		return run.Usagef("a kubeconfig and contexts are for the backend %s, not %s", scenario.BackendExisting, s.Backend)
 	case !existing && cmp.Or(s.From, run.DefaultFrom) == cmp.Or(s.To, run.DefaultTo):
 		return run.Usagef("from and to are both %s: with one version nothing is skewed, and no control run can fail; give two versions",

@@ -142,7 +142,6 @@ func (p *Proxy) handler(c *genericapiserver.Config, counts *proxy.Metrics) (http
 		Local:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.api).ServeHTTP(w, r) }),
 		Transport: plantedTransport(delegating{p.transport}),
 		FromPeer:  fromPeer(c.Authentication.RequestHeaderConfig),
-		Authorize: proxy.Authorized, // the chain has authorized the request
 		Document: func(ctx context.Context, to proxy.PeerView, path string) ([]byte, string, error) {
 			return p.sources.Document(ctx, to, path)
 		},

@@ -50,8 +50,7 @@ var protobufMagic = []byte("k8s\x00")
 // empty, Decode guesses it from the body.
 //
 // Anything else is an error that says what the body is. A legacy list is an error too, because it
-// has no resources (see [FromLegacy]). The body need not be trusted. The result shares no memory
-// with it.
+// has no resources. The body need not be trusted. The result shares no memory with it.
 func Decode(contentType string, body []byte) (Groups, error) {
 	if len(body) > MaxBody {
 		return nil, fmt.Errorf("decode discovery: the body has %d bytes, more than the %d that are read", len(body), MaxBody)

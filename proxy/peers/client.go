@@ -39,8 +39,6 @@ type discoveryClient struct {
 	Hop bool
 	// Accept is the Accept header for aggregated discovery.
 	Accept string
-	// Legacy asks a server without aggregated discovery for its group versions one by one.
-	Legacy bool
 	// EmptyIsDocument is the switch EmptyIsDocument of [proxy.Quirks].
 	EmptyIsDocument bool
 	// Timeout bounds the fetch of one document; zero: the transport's limits.
@@ -133,11 +131,6 @@ func (c *discoveryClient) document(ctx context.Context, server url.URL, path str
 			return kept{}, nil // no ETag: the next request gets the whole document
 		}
 		err = nil
-	}
-	if c.Legacy && (errors.Is(err, statusError(http.StatusNotAcceptable)) || err == nil && r.code == http.StatusOK &&
-		isLegacy(r.contentType, r.body)) {
-		groups, err := c.legacy(ctx, server, path)
-		return kept{groups: groups}, err
 	}
 	if err != nil {
 		return kept{}, err

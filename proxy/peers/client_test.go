@@ -37,7 +37,7 @@ func serveTLS(t *testing.T, h http.Handler) (*discoveryClient, url.URL) {
 		t.Fatal(err)
 	}
 	policy := proxy.Reference().Fetching
-	return &discoveryClient{Transport: s.Client().Transport, Accept: policy.Accept, Timeout: 10 * time.Second, Together: true, Hop: true, Legacy: true}, *address
+	return &discoveryClient{Transport: s.Client().Transport, Accept: policy.Accept, Timeout: 10 * time.Second, Together: true, Hop: true}, *address
 }
 
 func TestClientAsks(t *testing.T) {

@@ -53,10 +53,6 @@ func TestDigest(t *testing.T) {
 	if got := seen[digest()]; got != "two groups" {
 		t.Errorf("the same groups again have the digest of %q", got)
 	}
-	store.Observe(proxy.LocalLost{At: epoch})
-	if got := digest(); got != "" {
-		t.Errorf("digest %q of documents that are no longer known", got)
-	}
 }
 
 // An answer has a digest if it has both documents. The digest is the one that the server itself

@@ -12,16 +12,9 @@ import (
 // serves. So they are asked at addresses that are known from elsewhere: rule (g) of the package's
 // comment.
 
-// SetDirect replaces RosterConfig.Direct.
-func (r *Roster) SetDirect(direct []StaticPeer) { r.direct = addressesOf(direct) }
-
-func addressesOf(all []StaticPeer) map[proxy.ServerID]string {
-	addresses := make(map[proxy.ServerID]string, len(all))
-	for _, p := range all {
-		addresses[p.ID] = p.Address
-	}
-	return addresses
-}
+// SetDirect replaces the addresses that were found of kube-apiservers without a proxy. The map must
+// not be changed afterwards.
+func (r *Roster) SetDirect(found map[proxy.ServerID]string) { r.direct = found }
 
 // directly returns the state of a live server without a proxy. incarnation is the server's.
 func (r *Roster) directly(id proxy.ServerID, m *member, incarnation string) state {
@@ -103,7 +96,7 @@ func (w *leaseWatch) logWithoutProxy(at time.Time) {
 	switch {
 	case len(now[1]) > 0:
 		w.log.Warn("live servers have no proxy, and their addresses are not known: what no other server serves is answered with 503 "+
-			"until they have a proxy, or their addresses are given", "servers", now[1], "asked directly", now[0])
+			"until they have a proxy, or a certificate for their host name alone", "servers", now[1], "asked directly", now[0])
 	case len(now[0]) > 0:
 		w.log.Info("live servers have no proxy, and are asked directly", "servers", now[0])
 	default:

@@ -21,7 +21,7 @@ func directly(address string) proxy.Event {
 // the server is live.
 func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 	const proxied, own = "192.0.2.1:6443", "192.0.2.1:8443"
-	known := RosterConfig{Direct: []StaticPeer{{"p", own}, {"self", "192.0.2.9:1"}}}
+	known := map[proxy.ServerID]string{"p": own, "self": "192.0.2.9:1"}
 	published := func(s *script) { s.identity("h1"); s.endpoint("i1", proxied) }
 	publishedEvents := []proxy.Event{appeared("i1"), addressed(proxied)}
 	type step struct {
@@ -32,42 +32,43 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		config RosterConfig
+		direct map[proxy.ServerID]string
 		steps  []step
 	}{
-		{name: "an address alone is not a server", config: known, steps: []step{
+		{name: "an address alone is not a server", direct: known, steps: []step{
 			{"nothing", func(s *script) { s.listen(time.Minute) }, nil},
 		}},
-		{name: "it gets a proxy", config: known, steps: []step{
+		{name: "it gets a proxy", direct: known, steps: []step{
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"renewed", func(s *script) { s.listen(30 * time.Second); s.identity("h1") }, nil},
 			{"restarted", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2")}},
 			{"published", func(s *script) { s.endpoint("i1", proxied) }, []proxy.Event{appeared("i1"), addressed(proxied)}},
 		}},
-		{name: "its proxy is at the address that the kube-apiserver had", config: known, steps: []step{
+		{name: "its proxy is at the address that the kube-apiserver had", direct: known, steps: []step{
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"published", func(s *script) { s.endpoint("i1", own) }, []proxy.Event{appeared("i1"), addressed(own)}},
 		}},
-		{name: "its proxy is removed", config: known, steps: []step{
+		{name: "its proxy is removed", direct: known, steps: []step{
 			{"published", published, publishedEvents},
 			{"deleted: the server may have ended too", func(s *script) { s.EndpointGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
 			{"renewed", func(s *script) { s.listen(5 * time.Second); s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"and not any more", func(s *script) { s.listen(time.Minute) }, []proxy.Event{addressed(""), gone}},
 		}},
-		{name: "it has ended", config: known, steps: []step{
+		{name: "it has ended", direct: known, steps: []step{
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
 		}},
-		{name: "its proxy is silent, and it is too: 503 as ever", config: known, steps: []step{
+		{name: "its proxy is silent, and it is too: 503 as ever", direct: known, steps: []step{
 			{"published", published, publishedEvents},
 			{"expired", func(s *script) { s.listen(15 * time.Second) }, []proxy.Event{addressed("")}},
 			{"still", func(s *script) { s.listen(time.Minute) }, nil},
 		}},
-		{name: "a renewal just before its proxy fell silent shows nothing", config: known, steps: []step{
+		{name: "a renewal just before its proxy fell silent shows nothing", direct: known, steps: []step{
 			{"published", published, publishedEvents},
 			{"renewed", func(s *script) { s.listen(10 * time.Second); s.identity("h1") }, nil},
 			{"expired", func(s *script) { s.listen(5 * time.Second) }, []proxy.Event{addressed("")}},
 		}},
-		{name: "its proxy is silent, but the server is not: what it served stays known", config: known, steps: []step{
+		{name: "its proxy is silent, but the server is not: what it served stays known", direct: known, steps: []step{
 			{"published", published, publishedEvents},
 			{"expired", func(s *script) { s.listen(15 * time.Second) }, []proxy.Event{addressed("")}},
 			{"renewed", func(s *script) { s.identity("h1") }, []proxy.Event{directly(own)}},
@@ -80,8 +81,8 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 		}},
 		{name: "addresses are learnt and forgotten", steps: []step{
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
-			{"learnt", func(s *script) { s.SetDirect([]StaticPeer{{"p", own}}) }, []proxy.Event{directly(own)}},
-			{"another", func(s *script) { s.SetDirect([]StaticPeer{{"p", proxied}}) }, []proxy.Event{directly(proxied)}},
+			{"learnt", func(s *script) { s.SetDirect(map[proxy.ServerID]string{"p": own}) }, []proxy.Event{directly(own)}},
+			{"another", func(s *script) { s.SetDirect(map[proxy.ServerID]string{"p": proxied}) }, []proxy.Event{directly(proxied)}},
 			{"forgotten", func(s *script) { s.SetDirect(nil) }, []proxy.Event{addressed("")}},
 		}},
 		{name: "its identity lease says where it is", config: RosterConfig{Advertised: true}, steps: []step{
@@ -92,19 +93,16 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 		{name: "its identity lease says so, but the policy does not use it", steps: []step{
 			{"added", func(s *script) { s.advertise("h1", own) }, []proxy.Event{appeared("h1")}},
 		}},
-		{name: "the configuration knows better", config: RosterConfig{Advertised: true, Direct: known.Direct}, steps: []step{
+		{name: "what was found counts more", config: RosterConfig{Advertised: true}, direct: known, steps: []step{
 			{"added", func(s *script) { s.advertise("h1", proxied) }, []proxy.Event{appeared("h1"), directly(own)}},
 		}},
 		{name: "its proxy says where it is", config: RosterConfig{Advertised: true}, steps: []step{
 			{"both", func(s *script) { s.advertise("h1", own); s.endpoint("i1", proxied) }, publishedEvents},
 		}},
-		{name: "a static peer stays where it is", config: RosterConfig{Static: []StaticPeer{{"p", proxied}}, Direct: known.Direct}, steps: []step{
-			{"at once", func(*script) {}, []proxy.Event{appeared(""), addressed(proxied)}},
-			{"its identity lease", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
-		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScript(tc.config)
+			s.SetDirect(tc.direct)
 			for _, step := range tc.steps {
 				step.do(s)
 				if diff := cmp.Diff(step.want, s.Changes()); diff != "" {
@@ -122,7 +120,8 @@ func (s *script) advertise(holder, address string) {
 
 // A change of the addresses of one roster does not change its clones.
 func TestClonesKeepDirectAddresses(t *testing.T) {
-	s := newScript(RosterConfig{Direct: []StaticPeer{{"p", "192.0.2.1:1"}}})
+	s := newScript(RosterConfig{})
+	s.SetDirect(map[proxy.ServerID]string{"p": "192.0.2.1:1"})
 	s.identity("h1")
 	clone := s.Clone()
 	s.SetDirect(nil)
@@ -132,8 +131,9 @@ func TestClonesKeepDirectAddresses(t *testing.T) {
 }
 
 func TestWithoutProxy(t *testing.T) {
-	s := newScript(RosterConfig{Direct: []StaticPeer{{"b", "192.0.2.2:1"}, {"c", "192.0.2.3:1"}}, Static: []StaticPeer{{"static", "192.0.2.4:1"}}})
-	for _, id := range []proxy.ServerID{"a", "b", "c", "d", "static", "self"} {
+	s := newScript(RosterConfig{})
+	s.SetDirect(map[proxy.ServerID]string{"b": "192.0.2.2:1", "c": "192.0.2.3:1"})
+	for _, id := range []proxy.ServerID{"a", "b", "c", "d", "self"} {
 		s.Identity(IdentityLease{ID: id, Holder: "h", Renewed: s.now}, s.now)
 	}
 	s.Endpoint(EndpointLease{ID: "c", Holder: "i", Renewed: s.now, Duration: leaseDuration, Address: "192.0.2.3:1"}, s.now)
@@ -160,7 +160,8 @@ func TestWithoutProxy(t *testing.T) {
 // a server starts.
 func TestLogOfServersWithoutProxy(t *testing.T) {
 	var logged bytes.Buffer
-	s := newScript(RosterConfig{Direct: []StaticPeer{{"q", "192.0.2.2:1"}}})
+	s := newScript(RosterConfig{})
+	s.SetDirect(map[proxy.ServerID]string{"q": "192.0.2.2:1"})
 	w := &leaseWatch{log: slog.New(slog.NewTextHandler(&logged, nil)), roster: s.Roster}
 	for _, tc := range []struct {
 		name string

@@ -1,5 +1,5 @@
 // Package peers has the sources of knowledge that feed a [proxy.Store]. They find out which peers
-// are live and where (leases, static configuration), what servers serve (discovery, StorageVersion
+// are live and where (leases), what servers serve (discovery, StorageVersion
 // objects), and which resources must not be learnt from peers (custom resources and aggregated
 // APIs). [Sources] runs all of them. A [Publisher] tells the peers about the local server.
 //
@@ -33,13 +33,12 @@
 //     counts, at its own address, while it renews the lease. Otherwise requests for a resource that
 //     only one of them serves would alternate between 200 and 404.
 //   - (g) A live server without a proxy publishes no address. It is asked directly if the address
-//     of its kube-apiserver is known from elsewhere. The address may come from
-//     [RosterConfig].Direct, or from the identity lease if the server's own Mixed Version Proxy is
-//     on ([RosterConfig].Advertised). It may also come from the EndpointSlice of the Service
-//     kubernetes, if the certificate at an address is valid for the host name of this server and of
-//     no other live server ([Config].Identify). The same rule applies after an endpoint lease has
-//     expired, if the identity lease was renewed since: another program without the proxy has taken
-//     the server's place, and nobody deleted the lease.
+//     of its kube-apiserver is known from elsewhere. The address may come from the identity lease
+//     if the server's own Mixed Version Proxy is on ([RosterConfig].Advertised). It may also come
+//     from the EndpointSlice of the Service kubernetes, if the certificate at an address is valid
+//     for the host name of this server and of no other live server ([Config].Identify). The same
+//     rule applies after an endpoint lease has expired, if the identity lease was renewed since:
+//     another program without the proxy has taken the server's place, and nobody deleted the lease.
 //   - (h) A server that has withdrawn its leases may serve on: a kube-apiserver withdraws its
 //     identity lease when it is told to stop, and serves for its --shutdown-delay-duration. So the
 //     server is asked directly at its last address until it refuses or resets a connection, at most

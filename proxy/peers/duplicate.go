@@ -20,7 +20,7 @@ func (r *Roster) holderOf(l EndpointLease) proxy.ServerID {
 		return other
 	case r.members[other] != nil:
 		return other
-	case m == nil || m.static != "" || m.endpoint == nil || m.address == "":
+	case m == nil || m.endpoint == nil || m.address == "":
 		return l.ID
 	case m.endpoint.holder == l.Holder || m.address == l.Address:
 		return l.ID // it has moved or restarted

@@ -38,7 +38,6 @@ const (
 // have the node's name.)
 type finder struct {
 	leases   *leaseWatch
-	static   []StaticPeer
 	identify func(ctx context.Context, address string) (*x509.Certificate, error)
 	log      *slog.Logger
 
@@ -110,7 +109,7 @@ func addressesIn(slice *discoveryv1.EndpointSlice) []string {
 
 // look searches for the servers without a proxy if a search is due.
 func (f *finder) look(ctx context.Context, now time.Time) {
-	hosts, wanted := f.leases.lacking(f.static)
+	hosts, wanted := f.leases.lacking()
 	missing := slices.ContainsFunc(wanted, func(id proxy.ServerID) bool { return f.found[id] == "" })
 	if !missing && len(wanted) == len(f.found) && (len(wanted) == 0 || now.Sub(f.looked) < confirmEvery) {
 		return
@@ -124,11 +123,7 @@ func (f *finder) look(ctx context.Context, now time.Time) {
 		return
 	}
 	f.found = next
-	all := slices.Clone(f.static)
-	for id, address := range next { // in any order
-		all = append(all, StaticPeer{ID: id, Address: address})
-	}
-	f.leases.change(func(time.Time) { f.leases.roster.SetDirect(all) })
+	f.leases.change(func(time.Time) { f.leases.roster.SetDirect(next) })
 }
 
 // identified returns the addresses of the wanted servers. If an address gives no answer, its server
@@ -158,7 +153,7 @@ func (f *finder) identified(ctx context.Context, hosts map[proxy.ServerID]string
 	}
 	if len(ambiguous) > 0 && !slices.Equal(ambiguous, f.ambiguous) {
 		f.log.Warn("it is not known which server is at an address, because the certificate there is valid for several: "+
-			"give the addresses of servers without a proxy yourself", "addresses", ambiguous)
+			"give each server a certificate for its own host name", "addresses", ambiguous)
 	}
 	f.ambiguous = ambiguous
 	return found
@@ -187,14 +182,14 @@ func (f *finder) whose(ctx context.Context, address string, hosts map[proxy.Serv
 }
 
 // lacking returns the host names of the live servers, including this one. wanted are the servers
-// among them that have no proxy, no static address and no address in their identity leases, sorted.
-func (w *leaseWatch) lacking(static []StaticPeer) (hosts map[proxy.ServerID]string, wanted []proxy.ServerID) {
+// among them that have no proxy, and no address in their identity leases, sorted.
+func (w *leaseWatch) lacking() (hosts map[proxy.ServerID]string, wanted []proxy.ServerID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	direct, unknown := w.roster.WithoutProxy()
 	hosts = w.roster.hosts()
 	for _, id := range slices.Concat(direct, unknown) {
-		if hosts[id] != "" && !w.roster.advertises(id) && !slices.ContainsFunc(static, func(p StaticPeer) bool { return p.ID == id }) {
+		if hosts[id] != "" && !w.roster.advertises(id) {
 			wanted = append(wanted, id)
 		}
 	}

@@ -58,12 +58,12 @@ type search struct {
 	log    bytes.Buffer
 }
 
-func newSearch(static ...StaticPeer) *search {
-	s := &search{places: &places{names: map[string][]string{}}, roster: newScript(RosterConfig{Direct: static}), at: epoch}
+func newSearch() *search {
+	s := &search{places: &places{names: map[string][]string{}}, roster: newScript(RosterConfig{}), at: epoch}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
 	s.finder = &finder{
 		leases:   &leaseWatch{log: log, roster: s.roster.Roster, tell: func([]proxy.Event) {}},
-		identify: s.places.identify, static: static, log: log,
+		identify: s.places.identify, log: log,
 	}
 	for id, host := range map[proxy.ServerID]string{"a": "host-a", "b": "host-b", "c": "host-c", "self": "host-self", "unnamed": ""} {
 		s.roster.Identity(IdentityLease{ID: id, Holder: "h", Renewed: epoch, Host: host}, epoch)
@@ -230,14 +230,14 @@ func TestFinderKeepsAndForgets(t *testing.T) {
 	}
 }
 
-// The finder dials no address while every server is known. It does not search for a server whose
-// address is configured.
+// The finder dials no address while every server is known.
 func TestFinderAsksOnlyIfItMust(t *testing.T) {
-	s := newSearch(StaticPeer{"a", "192.0.2.7:6443"})
+	s := newSearch()
+	s.proxied("a", "192.0.2.7:6443")
 	s.lists("1", "2")
 	s.move("192.0.2.1:6443", "host-a")
 	s.move("192.0.2.2:6443", "host-b")
-	if diff := cmp.Diff(map[proxy.ServerID]string{"a": "7", "b": "2"}, s.finds()); diff != "" {
+	if diff := cmp.Diff(map[proxy.ServerID]string{"b": "2"}, s.finds()); diff != "" {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
 	s.proxied("c", "192.0.2.3:6443")
@@ -253,7 +253,7 @@ func TestFinderAsksOnlyIfItMust(t *testing.T) {
 	s.finds()
 	asked, s.at = s.asked, s.at.Add(time.Hour)
 	if s.finds(); s.asked != asked {
-		t.Error("addresses were asked although every server has a proxy or an address")
+		t.Error("addresses were asked although every server has a proxy")
 	}
 }
 

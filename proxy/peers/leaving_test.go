@@ -30,6 +30,7 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		config RosterConfig
+		direct map[proxy.ServerID]string
 		steps  []step
 	}{
 		{name: "the proxy comes back", steps: []step{
@@ -48,7 +49,7 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 			{"identity", func(s *script) { s.IdentityGone("p", s.now) }, nil},
 			{"deleted", deleted, []proxy.Event{addressed(""), gone}},
 		}},
-		{name: "the server restarts without the proxy", config: RosterConfig{Direct: []StaticPeer{{"p", own}}}, steps: []step{
+		{name: "the server restarts without the proxy", direct: map[proxy.ServerID]string{"p": own}, steps: []step{
 			of("v1.36.3"),
 			{"deleted", deleted, []proxy.Event{directly(own)}},
 			{"another process", func(s *script) { s.listen(5 * time.Second); s.identity("h2") }, []proxy.Event{appeared("h2")}},
@@ -99,7 +100,7 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 			{"identity again", func(s *script) { s.IdentityGone("p", s.now) }, nil},
 			{"deleted again", deleted, []proxy.Event{directly(here)}},
 		}},
-		{name: "rule (h): a server without a proxy", config: RosterConfig{Leaving: time.Minute, Direct: []StaticPeer{{"p", own}}}, steps: []step{
+		{name: "rule (h): a server without a proxy", config: RosterConfig{Leaving: time.Minute}, direct: map[proxy.ServerID]string{"p": own}, steps: []step{
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, nil},
 			{"refused", func(s *script) { s.Fetched("p", "", "", true) }, []proxy.Event{addressed(""), gone}},
@@ -110,6 +111,7 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScript(tc.config)
+			s.SetDirect(tc.direct)
 			for _, step := range tc.steps {
 				step.do(s)
 				if diff := cmp.Diff(step.want, s.Changes()); diff != "" {

@@ -18,11 +18,8 @@ const (
 )
 
 // local asks the local server what it serves: at the start, every LocalInterval, a second after a
-// failure, and on demand.
-//
-// The store forgets what the server serves only if the connection failed or broke. Then the process
-// may have ended, and the next process may be another version. If the server is slow or answers
-// with an error, the store forgets nothing.
+// failure, and on demand. If the server is slow or answers with an error, the store forgets
+// nothing.
 type local struct {
 	store    *proxy.Store
 	client   *discoveryClient
@@ -42,12 +39,9 @@ func (l *local) run(ctx context.Context, first func()) {
 			return
 		}
 		wait := min(localRetry, l.interval)
-		switch {
-		case l.learn(last, answer, began):
+		if l.learn(last, answer, began) {
 			first()
 			last, wait = answer, l.interval
-		case answer.Broken:
-			last = nil // the next process may serve other resources
 		}
 		select {
 		case <-ctx.Done():
@@ -62,12 +56,9 @@ func (l *local) run(ctx context.Context, first func()) {
 func (l *local) learn(last, answer *answer, at time.Time) bool {
 	core, groups := answer.Roots[proxy.RootCore], answer.Roots[proxy.RootGroups]
 	known := l.store.Table().LocalKnown()
-	if core.Failed != "" || groups.Failed != "" || answer.Broken {
+	if core.Failed != "" || groups.Failed != "" {
 		if known {
-			l.log.Warn("the local server cannot be asked what it serves", "why", cmp.Or(core.Failed, groups.Failed), "forgotten", answer.Broken)
-		}
-		if answer.Broken {
-			l.store.Observe(proxy.LocalLost{At: at})
+			l.log.Warn("the local server cannot be asked what it serves", "why", cmp.Or(core.Failed, groups.Failed))
 		}
 		return false
 	}

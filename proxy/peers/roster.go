@@ -28,12 +28,8 @@ type RosterConfig struct {
 	// Address is the address that the local server publishes. An endpoint lease of Self with
 	// another address belongs to a second server. Empty: every lease of Self is its own.
 	Address string
-	// Static are peers that are always live.
-	Static []StaticPeer
-	// Direct are the addresses of kube-apiservers without a proxy; see rule (g).
-	Direct []StaticPeer
-	// Advertised uses addresses in identity leases for the same purpose. A kube-apiserver whose own
-	// Mixed Version Proxy is on writes its address there.
+	// Advertised uses addresses in identity leases for servers without a proxy; see rule (g). A
+	// kube-apiserver whose own Mixed Version Proxy is on writes its address there.
 	Advertised bool
 	// StaleAfter is how long an identity lease counts after its last renewal (see
 	// [proxy.KnowledgePolicy]). Zero: for ever.
@@ -51,7 +47,7 @@ type RosterConfig struct {
 type Roster struct {
 	config  RosterConfig
 	members map[proxy.ServerID]*member
-	direct  map[proxy.ServerID]string // RosterConfig.Direct; the map is never changed
+	direct  map[proxy.ServerID]string // see SetDirect; the map is never changed
 
 	lastChange time.Time     // when the last change of a lease was seen
 	observed   time.Duration // the sum of the time that counts, see rule (e)
@@ -59,7 +55,6 @@ type Roster struct {
 
 // member is the knowledge of one server, and the state that was last reported for it.
 type member struct {
-	static       string // address by configuration, "" if there is none
 	identity     *renewal
 	host, own    string // host name and address, as the identity lease says
 	endpoint     *renewal
@@ -98,18 +93,12 @@ type state struct {
 	serves      string
 }
 
-// NewRoster returns a roster that has only the static peers.
+// NewRoster returns a roster without peers.
 func NewRoster(config RosterConfig) *Roster {
 	if config.GoneAfter == 0 {
 		config.GoneAfter = defaultGoneAfter
 	}
-	r := &Roster{config: config, members: map[proxy.ServerID]*member{}, direct: addressesOf(config.Direct)}
-	for _, p := range config.Static {
-		if p.ID != config.Self {
-			r.member(p.ID).static = p.Address
-		}
-	}
-	return r
+	return &Roster{config: config, members: map[proxy.ServerID]*member{}}
 }
 
 // Clone returns a roster in the same state. The two share nothing.
@@ -205,7 +194,7 @@ func (r *Roster) Changes() []proxy.Event {
 			events = append(events, proxy.PeerChanged{ID: id})
 		}
 		m.reported, m.renewedSince = now, false
-		if m.static == "" && m.identity == nil && m.endpoint == nil && !now.live {
+		if m.identity == nil && m.endpoint == nil && !now.live {
 			delete(r.members, id)
 		}
 	}
@@ -243,9 +232,6 @@ func (m *member) servesSomethingElse(before, after state) bool {
 
 // join derives the state of a server from its leases.
 func (r *Roster) join(id proxy.ServerID, m *member) state {
-	if m.static != "" {
-		return state{live: true, incarnation: m.incarnation(), address: m.static, serves: m.serves}
-	}
 	if m.endpoint != nil {
 		switch silent := r.observed - m.endpoint.seen; {
 		case silent < m.duration:
@@ -260,18 +246,6 @@ func (r *Roster) join(id proxy.ServerID, m *member) state {
 		return r.lingering(m, r.directly(id, m, m.alone()))
 	}
 	return r.lingering(m, state{incarnation: m.reported.incarnation})
-}
-
-// incarnation returns the incarnation of a static peer, which is live even if its leases are not
-// renewed.
-func (m *member) incarnation() string {
-	switch {
-	case m.endpoint != nil:
-		return m.endpoint.holder
-	case m.identity != nil:
-		return m.identity.holder
-	}
-	return ""
 }
 
 // update compares a lease with its last seen change.

@@ -172,12 +172,6 @@ func TestRoster(t *testing.T) {
 			{"corrected", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{addressed(here)}},
 			{"broken", func(s *script) { s.endpoint("i1", "") }, []proxy.Event{addressed("")}},
 		}},
-		{name: "a static peer lives at its address, whatever leases say", config: RosterConfig{Static: []StaticPeer{{"p", here}, {"self", there}}}, steps: []step{
-			{"at once", func(*script) {}, []proxy.Event{appeared(""), addressed(here)}},
-			{"a lease says elsewhere", func(s *script) { s.endpoint("i1", there) }, []proxy.Event{appeared("i1")}},
-			{"and expires", func(s *script) { s.listen(2 * time.Hour) }, nil},
-			{"and is deleted", func(s *script) { s.EndpointGone("p", s.now) }, []proxy.Event{appeared("")}},
-		}},
 		{name: "its own leases name no peer", steps: []step{
 			{"own", func(s *script) {
 				s.Identity(IdentityLease{ID: "self", Holder: "h1", Renewed: s.now}, s.now)

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,13 +32,9 @@ type Config struct {
 	Client kubernetes.Interface
 	// Dynamic watches CustomResourceDefinitions and APIServices. Nil: no extensions are known.
 	Dynamic dynamic.Interface
-	// Static are peers by configuration.
-	Static []StaticPeer
-	// Direct are the addresses of kube-apiservers without a proxy; see [RosterConfig].
-	Direct []StaticPeer
 	// Identify returns the verified serving certificate at an address. It is used to find
-	// kube-apiservers without a proxy that are not in Direct; see the package's comment. Nil: no
-	// such servers are found, and addresses in identity leases are ignored.
+	// kube-apiservers without a proxy; see the package's comment. Nil: no such servers are found,
+	// and addresses in identity leases are ignored.
 	Identify func(ctx context.Context, address string) (*x509.Certificate, error)
 
 	// PeerTransport sends requests to peers. It must verify their certificates and present a
@@ -95,21 +90,21 @@ func New(config Config) (*Sources, error) {
 		return nil, err
 	}
 	if s.policy.Fetching.Direct <= 0 {
-		config.Direct, config.Identify = nil, nil
+		config.Identify = nil
 		s.config = config
 	}
 	s.leases = &leaseWatch{
 		log:  s.log,
 		tell: s.tell,
 		roster: NewRoster(RosterConfig{
-			Self: table.Self(), Address: config.Address, Static: config.Static, Direct: config.Direct, Advertised: config.Identify != nil,
+			Self: table.Self(), Address: config.Address, Advertised: config.Identify != nil,
 			StaleAfter: s.policy.Knowledge.StaleAfter, Leaving: s.policy.Knowledge.Leaving,
 		}),
 	}
 	if s.fetcher != nil {
 		s.fetcher.found = s.leases.found
 	}
-	s.finder = &finder{leases: s.leases, static: config.Direct, identify: config.Identify, log: s.log}
+	s.finder = &finder{leases: s.leases, identify: config.Identify, log: s.log}
 	return s, s.makeWatchers()
 }
 
@@ -125,9 +120,7 @@ func (s *Sources) makeFetchers() error {
 		}
 		s.fetcher = newFetcher(c.Store, &discoveryClient{
 			Transport: c.PeerTransport, Identity: c.Identity, Privileged: fetching.Privileged, Hop: true,
-			// A policy that accepts v2beta1 reads the legacy lists too.
-			Accept: fetching.Accept, Legacy: strings.Contains(fetching.Accept, "v=v2beta1"),
-			EmptyIsDocument: s.policy.Quirks.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
+			Accept: fetching.Accept, EmptyIsDocument: s.policy.Quirks.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
 		}, random, c.Metrics, s.log)
 	}
 	if (c.LocalTransport == nil) != (c.LocalURL == nil) {
@@ -139,7 +132,7 @@ func (s *Sources) makeFetchers() error {
 	s.local = &local{
 		store: c.Store, server: *c.LocalURL, interval: fetching.LocalInterval, demand: make(chan struct{}, 1), log: s.log,
 		client: &discoveryClient{
-			Transport: c.LocalTransport, Identity: c.Identity, Accept: localAccept, Legacy: true,
+			Transport: c.LocalTransport, Identity: c.Identity, Accept: localAccept,
 			Timeout: cmp.Or(fetching.Timeout, localTimeout), Together: true,
 		},
 	}

@@ -32,7 +32,7 @@ type whole struct {
 	sources *Sources
 }
 
-func withSources(t *testing.T, policy proxy.Policy, static []StaticPeer, objects []runtime.Object, prepare func(*whole), test func(*testing.T, *whole)) {
+func withSources(t *testing.T, policy proxy.Policy, objects []runtime.Object, prepare func(*whole), test func(*testing.T, *whole)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
@@ -49,7 +49,7 @@ func withSources(t *testing.T, policy proxy.Policy, static []StaticPeer, objects
 			prepare(w)
 		}
 		sources, err := New(Config{
-			Store: w.store, Client: w.client, Static: static, Metrics: w.metrics,
+			Store: w.store, Client: w.client, Metrics: w.metrics,
 			Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 				map[schema.GroupVersionResource]string{customResourceDefinitions: "CustomResourceDefinitionList", apiServices: "APIServiceList"}),
 			PeerTransport: w.network, LocalTransport: w.network, LocalURL: &url.URL{Scheme: "https", Host: "127.0.0.1:6444"},
@@ -78,7 +78,7 @@ func withSources(t *testing.T, policy proxy.Policy, static []StaticPeer, objects
 }
 
 func TestSourcesSynced(t *testing.T) {
-	withSources(t, proxy.Reference(), nil, nil, nil, func(t *testing.T, w *whole) {
+	withSources(t, proxy.Reference(), nil, nil, func(t *testing.T, w *whole) {
 		time.Sleep(time.Second)
 		if !w.knows("apps/v1", "deployments") || !w.knows("batch/v1", "jobs") || !w.sources.HasSynced() || !w.store.Table().LocalKnown() {
 			t.Fatalf("after a second: synced %v, %+v", w.sources.HasSynced(), w.store.Table().Peers())
@@ -96,7 +96,7 @@ func TestSourcesSynced(t *testing.T) {
 // know what it serves. Upstream does not wait.
 func TestSourcesSyncedWithAPeerThatHangs(t *testing.T) {
 	hanging := func(w *whole) { w.a.failing["/api"], w.a.failing["/apis"], w.a.failing["/version"] = hang, hang, hang }
-	withSources(t, proxy.Reference(), nil, nil, hanging, func(t *testing.T, w *whole) {
+	withSources(t, proxy.Reference(), nil, hanging, func(t *testing.T, w *whole) {
 		time.Sleep(2 * time.Second)
 		if w.sources.HasSynced() {
 			t.Fatal("synced before a was given up")
@@ -114,7 +114,7 @@ func TestSourcesSyncedWithAPeerThatHangs(t *testing.T) {
 	})
 	upstream := proxy.Upstream137()
 	upstream.Fetching.Timeout = time.Hour
-	withSources(t, upstream, nil, nil, hanging, func(t *testing.T, w *whole) {
+	withSources(t, upstream, nil, hanging, func(t *testing.T, w *whole) {
 		time.Sleep(2 * time.Second)
 		if !w.sources.HasSynced() {
 			t.Fatal("the preset waits for its peers")
@@ -127,7 +127,7 @@ func TestSourcesSyncedWithAPeerThatHangs(t *testing.T) {
 
 // The leases of a peer show the steps of its life: published, restarted, expired, back, gone.
 func TestSourcesFollowLeases(t *testing.T) {
-	withSources(t, proxy.Reference(), nil, nil, nil, func(t *testing.T, w *whole) {
+	withSources(t, proxy.Reference(), nil, nil, func(t *testing.T, w *whole) {
 		time.Sleep(time.Second)
 		b := make(chan error, 1)
 		ctx, stop := context.WithCancel(t.Context())
@@ -177,7 +177,7 @@ func TestSourcesFollowLeases(t *testing.T) {
 // A server whose lease watch has stalled does not conclude that its peers are gone.
 func TestSourcesCutOff(t *testing.T) {
 	var away atomic.Bool
-	withSources(t, proxy.Reference(), nil, []runtime.Object{}, func(w *whole) {
+	withSources(t, proxy.Reference(), []runtime.Object{}, func(w *whole) {
 		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return away.Load(), nil, errors.New("etcd is away")
 		})
@@ -202,7 +202,7 @@ func TestSourcesCutOff(t *testing.T) {
 // lease changes.
 func TestSourcesLeaseWatchStalls(t *testing.T) {
 	var away atomic.Bool
-	withSources(t, proxy.Reference(), nil, nil, func(w *whole) {
+	withSources(t, proxy.Reference(), nil, func(w *whole) {
 		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return away.Load(), nil, errors.New("etcd is away")
 		})
@@ -231,11 +231,16 @@ func TestSourcesLeaseWatchStalls(t *testing.T) {
 // asked when the watch works again, and repeatedly for a while after that.
 func TestSourcesFetchAfterGap(t *testing.T) {
 	var away atomic.Bool
-	withSources(t, proxy.Reference(), []StaticPeer{{"a", addressA}}, nil, func(w *whole) {
+	withSources(t, proxy.Reference(), nil, func(w *whole) {
 		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 			return away.Load(), nil, errors.New("etcd is away")
 		})
 	}, func(t *testing.T, w *whole) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		a := Publisher{Client: w.client, Server: "a", Address: addressA, Incarnation: func() string { return "i1" }, Ready: func() bool { return true }}
+		go func() { ended <- a.Run(ctx) }()
+		defer func() { cancel(); <-ended }()
 		for _, c := range []struct {
 			silence     time.Duration
 			least, most int // how often a peer is asked in the 14 s afterwards; usually it is asked every 30 s
@@ -254,29 +259,6 @@ func TestSourcesFetchAfterGap(t *testing.T) {
 	})
 }
 
-func TestSourcesStaticPeersAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := proxy.NewStore(proxy.Reference(), "self")
-		n := &network{servers: map[string]http.Handler{addressA: newServer(t, "v1.37.1", "apps/v1 deployments")}}
-		sources, err := New(Config{Store: store, Static: []StaticPeer{{"a", addressA}}, PeerTransport: n})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		ended := make(chan error, 1)
-		go func() { ended <- sources.Run(ctx) }()
-		synctest.Wait()
-		if !sources.HasSynced() || len(capable(store, "apps/v1", "deployments")) != 1 {
-			t.Errorf("synced %v, %+v", sources.HasSynced(), store.Table().Peers())
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // The alpha learns from StorageVersion objects, and fetches nothing.
 func TestSourcesAlpha(t *testing.T) {
 	now := time.Now()
@@ -286,7 +268,7 @@ func TestSourcesAlpha(t *testing.T) {
 		storageVersion("core.pods", map[string][]string{"a": {"v1"}, "self": {"v1"}}),
 		storageVersion("nodots", map[string][]string{"a": {"v1"}}),
 	}
-	withSources(t, proxy.Alpha128(), nil, objects, nil, func(t *testing.T, w *whole) {
+	withSources(t, proxy.Alpha128(), objects, nil, func(t *testing.T, w *whole) {
 		leases := w.client.CoordinationV1().Leases(Namespace)
 		if _, err := leases.Update(t.Context(), endpointLease("a", "i1", addressA, time.Now()), metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err) // synctest's clock differs from the clock with which it was made
@@ -330,7 +312,7 @@ func TestSourcesLeasesFail(t *testing.T) {
 			return denied.Load(), nil, errors.New("denied")
 		})
 	}
-	withSources(t, proxy.Reference(), nil, nil, prepare, func(t *testing.T, w *whole) {
+	withSources(t, proxy.Reference(), nil, prepare, func(t *testing.T, w *whole) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if n := testutil.ToFloat64(w.metrics.errors.WithLabelValues(failedLeaseList)); n < 2 || w.sources.HasSynced() {
@@ -365,7 +347,7 @@ func TestNewValidates(t *testing.T) {
 func TestSourcesStopDuringFetch(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
 		var store *proxy.Store
-		withSources(t, policy, nil, nil, func(w *whole) {
+		withSources(t, policy, nil, func(w *whole) {
 			w.a.failing["/apis"], w.b.failing["/apis"] = hang, hang
 			store = w.store
 		}, func(*testing.T, *whole) {
@@ -386,7 +368,7 @@ func TestSourcesStopDuringFetch(t *testing.T) {
 // The reference does not take an old, abandoned lease for a server. Upstream does.
 func TestSourcesLeftover(t *testing.T) {
 	for _, policy := range []proxy.Policy{proxy.Reference(), proxy.Upstream137()} {
-		withSources(t, policy, nil, []runtime.Object{identityLease("a", "h1", time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC))}, nil, func(t *testing.T, w *whole) {
+		withSources(t, policy, []runtime.Object{identityLease("a", "h1", time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC))}, nil, func(t *testing.T, w *whole) {
 			time.Sleep(time.Second) // synctest's clock begins in the year 2000
 			live := 0
 			for _, p := range w.store.Table().Peers() {

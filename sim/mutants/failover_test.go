@@ -64,9 +64,4 @@ var failovers = []mutant{
 			return d
 		},
 	},
-	{
-		part: "failover", name: "one-request-at-a-time",
-		wrong:   "A second request to a peer that has one in flight is refused.",
-		changes: []string{"Routing.InFlight=1"},
-	},
 }

@@ -42,7 +42,7 @@ type Recorder interface {
 type server struct {
 	Endpoint
 	version     string
-	probed      []rest.Interface // clients of the programs that must be ready: the kube-apiserver, and the proxy if it is a separate process
+	client      rest.Interface
 	serving     atomic.Int64
 	incarnation int
 }
@@ -54,19 +54,11 @@ func New(endpoints []Endpoint, versions map[string]string, proxyless []string, r
 		endpoints: endpoints, servers: map[string]*server{}, proxyless: proxyless, recorder: recorder, status: status, stop: func() {},
 	}
 	for _, e := range endpoints {
-		s := &server{Endpoint: e, version: versions[e.Name]}
-		configs := []*rest.Config{e.Direct}
-		if e.FrontDoor != e.Direct {
-			configs = append(configs, e.FrontDoor)
+		client, err := kubernetes.NewForConfig(e.Config)
+		if err != nil {
+			return nil, fmt.Errorf("prepare the client of server %q: %w", e.Name, err)
 		}
-		for _, config := range configs {
-			client, err := kubernetes.NewForConfig(config)
-			if err != nil {
-				return nil, fmt.Errorf("prepare the client of server %q: %w", e.Name, err)
-			}
-			s.probed = append(s.probed, client.RESTClient())
-		}
-		c.servers[e.Name] = s
+		c.servers[e.Name] = &server{Endpoint: e, version: versions[e.Name], client: client.RESTClient()}
 	}
 	return c, nil
 }
@@ -77,7 +69,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	for _, s := range c.servers {
 		all.Go(func() error {
 			if err := s.probe(probing); err != nil {
-				return fmt.Errorf("server %q at %s is not ready: %w", s.Name, s.FrontDoor.Host, err)
+				return fmt.Errorf("server %q at %s is not ready: %w", s.Name, s.Config.Host, err)
 			}
 			return nil
 		})
@@ -106,31 +98,22 @@ func (c *Cluster) URL(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.Endpoint.FrontDoor.Host, nil
+	return s.Config.Host, nil
 }
 
-// Direct is the configuration for requests to the kube-apiserver itself.
+// Direct is the configuration of the server's context.
 func (c *Cluster) Direct(name string) (*rest.Config, error) {
 	s, err := c.server(name)
 	if err != nil {
 		return nil, err
 	}
-	return rest.CopyConfig(s.Endpoint.Direct), nil
-}
-
-// FrontDoor is the configuration for requests to the program that clients reach.
-func (c *Cluster) FrontDoor(name string) (*rest.Config, error) {
-	s, err := c.server(name)
-	if err != nil {
-		return nil, err
-	}
-	return rest.CopyConfig(s.Endpoint.FrontDoor), nil
+	return rest.CopyConfig(s.Config), nil
 }
 
 // Admin is the user of the kubeconfig at the first server, without a host. Other servers may know
-// that user by another certificate, or have another authority; see FrontDoor.
+// that user by another certificate, or have another authority; see Direct.
 func (c *Cluster) Admin() *rest.Config {
-	config := rest.CopyConfig(c.endpoints[0].FrontDoor)
+	config := rest.CopyConfig(c.endpoints[0].Config)
 	config.Host = ""
 	return config
 }

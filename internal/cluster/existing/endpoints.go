@@ -28,9 +28,8 @@ import (
 type Endpoint struct {
 	// Name is the name of the context. Reports use it as the name of the server.
 	Name string
-	// FrontDoor is for requests of clients. Direct is for requests to the kube-apiserver itself.
-	// They differ if the proxy is a separate process. Both ignore proxies of the environment.
-	FrontDoor, Direct *rest.Config
+	// Config is for all requests to the server. It ignores proxies of the environment.
+	Config *rest.Config
 }
 
 // ErrUnreadable is wrapped by the errors about a kubeconfig that cannot be read.
@@ -51,35 +50,31 @@ func Contexts(file string) []string {
 }
 
 // Endpoints reads one endpoint for each context from a kubeconfig. file may be a list of files as
-// in $KUBECONFIG. If contexts is empty, Endpoints takes all contexts, in alphabetical order. direct
-// names, in the same order, the contexts of the kube-apiservers behind the proxy. It is nil if the
-// proxy is part of the kube-apiserver.
+// in $KUBECONFIG. If contexts is empty, Endpoints takes all contexts, in alphabetical order.
 //
 // An error wraps [ErrUnreadable] if a file cannot be read. Any other error is wrong usage, and says
 // what to change.
-func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
+func Endpoints(file string, contexts []string) ([]Endpoint, error) {
 	config, files, err := load(file)
 	if err != nil {
 		return nil, err
 	}
 	if len(contexts) == 0 {
-		contexts = slices.DeleteFunc(slices.Sorted(maps.Keys(config.Contexts)), func(c string) bool { return slices.Contains(direct, c) })
+		contexts = slices.Sorted(maps.Keys(config.Contexts))
 	}
-	for i, name := range slices.Concat(contexts, direct) {
-		if i < len(contexts) && slices.Contains(contexts[:i], name) {
+	for i, name := range contexts {
+		if slices.Contains(contexts[:i], name) {
 			return nil, fmt.Errorf("context %q is named twice: name each server once", name)
 		}
 		if err := checkContext(config, files, name); err != nil {
 			return nil, fmt.Errorf("kubeconfig %s, %w", file, err)
 		}
 	}
-	if len(direct) > 0 && len(direct) != len(contexts) {
-		return nil, fmt.Errorf("%d direct contexts for %d contexts: name one for each, in the same order", len(direct), len(contexts))
-	}
 	if len(contexts) < 2 {
 		return nil, fmt.Errorf("kubeconfig %s: %d contexts: two servers at least are needed, with a context for each: %s", file, len(contexts), howTo)
 	}
-	read := func(name string) (*rest.Config, error) {
+	var endpoints []Endpoint
+	for _, name := range contexts {
 		c, err := clientcmd.NewNonInteractiveClientConfig(*config.DeepCopy(), name, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 		if err == nil {
 			err = checkUsable(c)
@@ -87,21 +82,7 @@ func Endpoints(file string, contexts, direct []string) ([]Endpoint, error) {
 		if err != nil {
 			return nil, fmt.Errorf("kubeconfig %s, context %q: %w", file, name, err)
 		}
-		return c, nil
-	}
-	var endpoints []Endpoint
-	for i, name := range contexts {
-		endpoint := Endpoint{Name: name}
-		if endpoint.FrontDoor, err = read(name); err != nil {
-			return nil, err
-		}
-		endpoint.Direct = endpoint.FrontDoor
-		if len(direct) > 0 {
-			if endpoint.Direct, err = read(direct[i]); err != nil {
-				return nil, err
-			}
-		}
-		endpoints = append(endpoints, endpoint)
+		endpoints = append(endpoints, Endpoint{Name: name, Config: c})
 	}
 	return endpoints, nil
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/skewproof/skewproof/internal/pki"
 )
 
@@ -52,43 +50,18 @@ func kubeconfig(t *testing.T, replace ...string) string {
 }
 
 func TestEndpoints(t *testing.T) {
-	for _, c := range []struct{ contexts, direct, names, clients, own string }{
-		{"", "", "a b c", "1 2 3", "1 2 3"},
-		{"c b", "", "c b", "3 2", "3 2"},
-		{"", "c", "", "", ""},
-	} {
-		endpoints, err := Endpoints(kubeconfig(t), strings.Fields(c.contexts), strings.Fields(c.direct))
-		if c.names == "" {
-			if err == nil || !strings.Contains(err.Error(), "name one for each") {
-				t.Errorf("error %v", err)
-			}
-			continue
-		}
+	for contexts, want := range map[string]string{"": "a1 b2 c3", "c b": "c3 b2"} {
+		endpoints, err := Endpoints(kubeconfig(t), strings.Fields(contexts))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var names, clients, own []string
-		for _, w := range endpoints {
-			names = append(names, w.Name)
-			clients = append(clients, strings.TrimSuffix(strings.TrimPrefix(w.FrontDoor.Host, "https://127.0.0."), ":6443"))
-			own = append(own, strings.TrimSuffix(strings.TrimPrefix(w.Direct.Host, "https://127.0.0."), ":6443"))
+		var got []string
+		for _, e := range endpoints {
+			got = append(got, e.Name+strings.TrimSuffix(strings.TrimPrefix(e.Config.Host, "https://127.0.0."), ":6443"))
 		}
-		if strings.Join(names, " ") != c.names || strings.Join(clients, " ") != c.clients || strings.Join(own, " ") != c.own {
-			t.Errorf("%q: %v by %v, directly %v; want %s by %s, %s", c.contexts, names, clients, own, c.names, c.clients, c.own)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, want %q", contexts, got, want)
 		}
-	}
-}
-
-// If the proxy is a separate process, the truth comes from the kube-apiservers behind it.
-func TestDirectWays(t *testing.T) {
-	path := kubeconfig(t, "- name: c\n  context:", "- name: b-own\n  context: {cluster: c, user: c}\n- name: a-own\n  context: {cluster: own, user: c}\n- name: c\n  context:",
-		"users:\n", "- name: own\n  cluster: {server: 'https://127.0.0.9:6444'}\nusers:\n")
-	endpoints, err := Endpoints(path, []string{"a", "b"}, []string{"a-own", "b-own"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if endpoints[0].Direct.Host != "https://127.0.0.9:6444" || endpoints[1].Direct.Host != "https://127.0.0.3:6443" || endpoints[0].FrontDoor.Host != "https://127.0.0.1:6443" {
-		t.Errorf("endpoints %s and %s behind %s", endpoints[0].Direct.Host, endpoints[1].Direct.Host, endpoints[0].FrontDoor.Host)
 	}
 }
 
@@ -107,7 +80,7 @@ func TestEndpointsOfSeveralFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	endpoints, err := Endpoints(first+string(os.PathListSeparator)+second, nil, nil)
+	endpoints, err := Endpoints(first+string(os.PathListSeparator)+second, nil)
 	if err != nil || len(endpoints) != 3 {
 		t.Errorf("%d endpoints, error %v; want 3", len(endpoints), err)
 	}
@@ -116,18 +89,16 @@ func TestEndpointsOfSeveralFiles(t *testing.T) {
 // Endpoints must not use any address that the kubeconfig does not name.
 func TestNoWayFollowsTheEnvironment(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-	endpoints, err := Endpoints(kubeconfig(t), nil, nil)
+	endpoints, err := Endpoints(kubeconfig(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range endpoints {
-		for _, c := range []*rest.Config{w.FrontDoor, w.Direct} {
-			if c.Proxy == nil {
-				t.Fatalf("%s follows the environment", w.Name)
-			}
-			if u, err := c.Proxy(nil); u != nil || err != nil {
-				t.Errorf("%s is dialled through %v, error %v", w.Name, u, err)
-			}
+		if w.Config.Proxy == nil {
+			t.Fatalf("%s follows the environment", w.Name)
+		}
+		if u, err := w.Config.Proxy(nil); u != nil || err != nil {
+			t.Errorf("%s is dialled through %v, error %v", w.Name, u, err)
 		}
 	}
 }
@@ -153,13 +124,13 @@ func TestEndpointsRefuses(t *testing.T) {
 		"a CA that is missing":  {[]string{"certificate-authority: /", "certificate-authority: /nosuch/"}, "", "nosuch"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Endpoints(kubeconfig(t, c.replace...), strings.Fields(c.contexts), nil)
+			_, err := Endpoints(kubeconfig(t, c.replace...), strings.Fields(c.contexts))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
 		})
 	}
-	if _, err := Endpoints(filepath.Join(t.TempDir(), "nothing"), nil, nil); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := Endpoints(filepath.Join(t.TempDir(), "nothing"), nil); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a missing file: %v", err)
 	}
 }

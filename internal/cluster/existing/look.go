@@ -50,33 +50,25 @@ func Look(ctx context.Context, endpoints []Endpoint) (Seen, error) {
 	seen := Seen{Versions: map[string]string{}}
 	var doors []*door
 	for _, e := range endpoints {
-		for _, config := range []*rest.Config{e.Direct, e.FrontDoor} {
-			if seen.Versions[e.Name] != "" && e.Direct == e.FrontDoor {
-				continue
-			}
-			d, err := look(ctx, door{server: e.Name, config: config})
-			if err == nil {
-				err = d.compare(doors)
-			}
-			if err != nil {
-				return seen, err
-			}
-			doors = append(doors, d)
-			if seen.Versions[e.Name] != "" {
-				continue // the kube-apiserver behind this door has said the rest
-			}
-			seen.Versions[e.Name] = d.version
-			if !d.alone(ctx) {
-				seen.Before = append(seen.Before, fmt.Sprintf("%s at %s, whose kube-apiserver is at %s", e.Name, d.config.Host, d.address))
-			}
-			switch {
-			case d.mute != "":
-				seen.Unknown = append(seen.Unknown, fmt.Sprintf("whether %s has its own proxy on: its metrics cannot be read (%s)", e.Name, d.mute))
-			case d.on:
-				seen.On = append(seen.On, e.Name)
-			default:
-				seen.Off = append(seen.Off, e.Name)
-			}
+		d, err := look(ctx, door{server: e.Name, config: e.Config})
+		if err == nil {
+			err = d.compare(doors)
+		}
+		if err != nil {
+			return seen, err
+		}
+		doors = append(doors, d)
+		seen.Versions[e.Name] = d.version
+		if !d.alone(ctx) {
+			seen.Before = append(seen.Before, fmt.Sprintf("%s at %s, whose kube-apiserver is at %s", e.Name, d.config.Host, d.address))
+		}
+		switch {
+		case d.mute != "":
+			seen.Unknown = append(seen.Unknown, fmt.Sprintf("whether %s has its own proxy on: its metrics cannot be read (%s)", e.Name, d.mute))
+		case d.on:
+			seen.On = append(seen.On, e.Name)
+		default:
+			seen.Off = append(seen.Off, e.Name)
 		}
 	}
 	err := checkOneUser(ctx, doors)
@@ -89,7 +81,7 @@ func Look(ctx context.Context, endpoints []Endpoint) (Seen, error) {
 	return seen, nil
 }
 
-// door is one address of one server, with what answers there. The address, the certificate and the
+// door is the address of a server, with what answers there. The address, the certificate and the
 // start time distinguish processes; they are empty if unknown.
 type door struct {
 	server string
@@ -265,7 +257,7 @@ func (d *door) compare(doors []*door) error {
 		if d.started != "" && other.started != "" {
 			same = d.started == other.started
 		}
-		if (same && d.address == other.address || d.config.Host == other.config.Host) && d.server != other.server {
+		if same && d.address == other.address || d.config.Host == other.config.Host {
 			return fmt.Errorf("contexts %q and %q lead to the same server, at %s and %s: it is %s. Give each server one context, "+
 				"and not the load balancer's: %s", other.server, d.server, other.config.Host, d.config.Host, d, howTo)
 		}

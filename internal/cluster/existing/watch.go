@@ -30,10 +30,8 @@ func (c *Cluster) Serving(name string) int {
 func (s *server) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	for _, client := range s.probed {
-		if err := client.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Error(); err != nil {
-			return fmt.Errorf("ask for /readyz: %w", err)
-		}
+	if err := s.client.Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Error(); err != nil {
+		return fmt.Errorf("ask for /readyz: %w", err)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func endpoint(t *testing.T, ready *atomic.Bool) Endpoint {
 	t.Cleanup(s.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	config := &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
-	return Endpoint{Name: "a", FrontDoor: config, Direct: config}
+	return Endpoint{Name: "a", Config: config}
 }
 
 func until(t *testing.T, what string, condition func() bool) {

@@ -162,9 +162,6 @@ func (c *Cluster) Direct(name string) (*rest.Config, error) {
 	return config, nil
 }
 
-// FrontDoor implements [cluster.Reachable].
-func (c *Cluster) FrontDoor(name string) (*rest.Config, error) { return c.Direct(name) }
-
 // Close removes the cluster, its network and the links, at any stage. It may be called repeatedly.
 func (c *Cluster) Close() error {
 	c.cancel()

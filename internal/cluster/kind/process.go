@@ -26,14 +26,6 @@ func (p *process) Log() lifecycle.Log    { return p.log }
 // Exit implements [lifecycle.Process]. Only the kubelet knows the exit status.
 func (p *process) Exit() (how string, ok bool) { return "ended", true }
 
-func pids(all []*process) []string {
-	var pids []string
-	for _, p := range all {
-		pids = append(pids, p.pid)
-	}
-	return pids
-}
-
 // awaitProcess waits until the kubelet of a node has started the server, and returns its PID.
 func awaitProcess(ctx context.Context, node string) (string, error) {
 	const lines = `for i in $(seq "$2"); do pgrep -xo "$1" && exit; sleep 0.1; done; exit 1`

@@ -50,10 +50,10 @@ func (s *server) real() netip.AddrPort { return netip.AddrPortFrom(s.address, se
 
 func (s *server) url() string { return "https://" + s.real().String() }
 
-// Programs implements [lifecycle.Backend].
-func (s *server) Programs(string) ([]lifecycle.Program[*process], error) {
+// Program implements [lifecycle.Backend].
+func (s *server) Program(string) (lifecycle.Program[*process], error) {
 	args, err := s.arguments()
-	return []lifecycle.Program[*process]{{Args: args, Start: s.startPod, URL: s.url(), Check: s.checkVersion}}, err
+	return lifecycle.Program[*process]{Args: args, Start: s.startPod, URL: s.url(), Check: s.checkVersion}, err
 }
 
 // arguments returns the arguments of the next incarnation. It returns nil while the pod's manifest
@@ -113,15 +113,15 @@ func (s *server) Terminate(ctx context.Context, _ *process, next string) error {
 	return s.removeManifest(ctx, "")
 }
 
-// KillProcesses implements [lifecycle.Backend]. Without a manifest no kubelet restarts the pod.
-func (s *server) KillProcesses(ctx context.Context, living []*process) error {
-	return s.removeManifest(ctx, "kill -KILL "+strings.Join(pids(living), " ")+"\n")
+// KillProcess implements [lifecycle.Backend]. Without a manifest no kubelet restarts the pod.
+func (s *server) KillProcess(ctx context.Context, p *process) error {
+	return s.removeManifest(ctx, "kill -KILL "+p.pid+"\n")
 }
 
-// Signal implements [lifecycle.Backend]: it reaches the server's processes, and not its node. The
+// Signal implements [lifecycle.Backend]: it reaches the server's process, and not its node. The
 // kubelet tolerates a paused server for 80 s, the limit of kubeadm's liveness probe (8 times 10 s).
-func (s *server) Signal(ctx context.Context, living []*process, signal syscall.Signal) error {
-	_, err := inNode(ctx, s.place.Node, append([]string{"kill", "-" + strings.TrimPrefix(unix.SignalName(signal), "SIG")}, pids(living)...)...)
+func (s *server) Signal(ctx context.Context, p *process, signal syscall.Signal) error {
+	_, err := inNode(ctx, s.place.Node, "kill", "-"+strings.TrimPrefix(unix.SignalName(signal), "SIG"), p.pid)
 	return err
 }
 

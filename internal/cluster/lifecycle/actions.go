@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"syscall"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -27,22 +26,17 @@ func (s *Server[P]) Start(ctx context.Context, version string) error {
 }
 
 func (s *Server[P]) start(ctx context.Context, version string) error {
-	if last := s.Last(); last != nil { // it may have crashed just now
-		if err := s.killRest(ctx, last); err != nil {
-			return err
-		}
-	}
 	s.ApplySetup()
-	programs, err := s.Backend.Programs(version)
+	program, err := s.Backend.Program(version)
 	if err != nil {
 		return fmt.Errorf("start server %q (%s): %w", s.Name, version, err)
 	}
 	s.Version = version
 	s.Status("%s: starting %s", s.Name, version)
-	return s.launch(ctx, s.Begin(), programs)
+	return s.launch(ctx, s.Begin(), program)
 }
 
-// Adopt makes processes that another program starts the first incarnation, and waits until it is
+// Adopt makes a process that another program starts the first incarnation, and waits until it is
 // ready.
 func (s *Server[P]) Adopt(ctx context.Context) error {
 	s.Lock()
@@ -51,42 +45,35 @@ func (s *Server[P]) Adopt(ctx context.Context) error {
 }
 
 func (s *Server[P]) adopt(ctx context.Context) error {
-	programs, err := s.Backend.Programs(s.Version)
+	program, err := s.Backend.Program(s.Version)
 	if err != nil {
 		return fmt.Errorf("start server %q (%s): %w", s.Name, s.Version, err)
 	}
 	i := s.Begin()
 	i.Adopted = true
-	return s.launch(ctx, i, programs)
+	return s.launch(ctx, i, program)
 }
 
-// launch starts the programs of an incarnation one after another, and records that it is ready.
-func (s *Server[P]) launch(ctx context.Context, i *Incarnation[P], programs []Program[P]) error {
-	for n, program := range programs {
-		if n == 0 {
-			s.configured(i, program)
-		}
-		if err := s.run(ctx, i, program); err != nil {
-			return s.startFailed(ctx, i, err)
-		}
+// launch starts the program of an incarnation, and records that it is ready.
+func (s *Server[P]) launch(ctx context.Context, i *Incarnation[P], program Program[P]) error {
+	s.configured(i, program)
+	if err := s.run(ctx, i, program); err != nil {
+		return s.startFailed(ctx, i, err)
 	}
 	s.setReady(i)
 	s.tasks.Go(func() { s.watch(i) })
 	return nil
 }
 
-// run starts one program and waits until it is ready. The incarnation begins with its first
-// process.
+// run starts a program and waits until it is ready. The incarnation begins with its process.
 func (s *Server[P]) run(ctx context.Context, i *Incarnation[P], program Program[P]) error {
 	p, err := program.Start(ctx, i)
 	if err != nil {
 		return err
 	}
-	if len(i.Processes()) == 0 {
-		s.record(i, history.StateStarting, "")
-	}
-	i.Add(p)
-	err = i.AwaitReady(ctx, p, s.ReadyTimeout, func(ctx context.Context) error {
+	s.record(i, history.StateStarting, "")
+	i.Process, i.started = p, true
+	err = AwaitReady(ctx, p, s.ReadyTimeout, func(ctx context.Context) error {
 		return Get(ctx, s.Client, program.URL+"/readyz", io.Discard)
 	})
 	if err != nil || program.Check == nil {
@@ -106,16 +93,14 @@ func (s *Server[P]) setReady(i *Incarnation[P]) {
 
 // startFailed classifies a failed start: a refusal, a crash, or the failure of the run.
 func (s *Server[P]) startFailed(ctx context.Context, i *Incarnation[P], err error) error {
-	if len(i.Processes()) == 0 || !i.Ended() {
+	if !i.started || !i.Ended() {
 		return err
 	}
-	first := i.First()
-	if s.Setup().Refusable() && len(first.Log().Panics(-1)) == 0 {
-		return s.refused(ctx, i, first.Log().Tail(4))
+	if log := i.Process.Log(); s.Setup().Refusable() && len(log.Panics(-1)) == 0 {
+		return s.refused(ctx, i, log.Tail(4))
 	}
 	if s.Up() { // if a version cannot start beside the others, this is a finding
-		s.crash(i, first)
-		err = errors.Join(err, s.killRest(ctx, i))
+		s.crash(i)
 	}
 	return err
 }
@@ -123,7 +108,7 @@ func (s *Server[P]) startFailed(ctx context.Context, i *Incarnation[P], err erro
 func (s *Server[P]) refused(ctx context.Context, i *Incarnation[P], why string) error {
 	s.expectEnd(i)
 	s.record(i, history.StateStopping, "it refuses its configuration: "+why)
-	if _, err := s.terminate(ctx, i, ""); err != nil {
+	if err := s.terminate(ctx, i, ""); err != nil {
 		return err
 	}
 	s.record(i, history.StateStopped, "")
@@ -140,8 +125,8 @@ func (s *Server[P]) Stop(ctx context.Context) error {
 	return s.stop(ctx, "")
 }
 
-// stop ends the present incarnation. next is the version that replaces it, or "". If a process does
-// not end in time, it is killed, as a kubelet kills a container after its grace period: a
+// stop ends the present incarnation. next is the version that replaces it, or "". If the process
+// does not end in time, it is killed, as a kubelet kills a container after its grace period: a
 // kube-apiserver that cannot reach etcd may need more than a minute.
 func (s *Server[P]) stop(ctx context.Context, next string) error {
 	i := s.Last()
@@ -150,17 +135,17 @@ func (s *Server[P]) stop(ctx context.Context, next string) error {
 	defer s.draining.Store(nil)
 	s.expectEnd(i)
 	s.Recorder.Lifecycle(stopping)
-	failed, err := s.terminate(ctx, i, next)
+	err := s.terminate(ctx, i, next)
 	if still := (*stillRunningError)(nil); errors.As(err, &still) && ctx.Err() == nil {
 		s.record(i, history.StateKilled, fmt.Sprintf("it was asked to stop, and was %v", still))
 		s.Status("%s: %s was asked to stop, and was %v; it is killed", s.Name, i.Version, still)
-		return s.killRest(ctx, i)
+		return s.end(ctx, i)
 	}
 	if err != nil {
 		return err
 	}
-	if len(failed) > 0 { // the process had to stop, but ended with a failure
-		s.crash(i, failed[0])
+	if _, ok := i.Process.Exit(); !ok { // it had to stop, but ended with a failure
+		s.crash(i)
 		return nil
 	}
 	s.record(i, history.StateStopped, "")
@@ -168,22 +153,12 @@ func (s *Server[P]) stop(ctx context.Context, next string) error {
 	return nil
 }
 
-// terminate ends the processes gracefully one after another, the last started first. It returns the
-// processes that failed.
-func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next string) (failed []P, err error) {
-	limit := s.StopTimeout + s.Setup().Drain()
-	for _, p := range slices.Backward(i.Processes()) {
-		if err := s.Backend.Terminate(ctx, p, next); err != nil {
-			return nil, err
-		}
-		if err := AwaitEnd(ctx, p, limit); err != nil {
-			return nil, err
-		}
-		if _, ok := p.Exit(); !ok {
-			failed = append(failed, p)
-		}
+// terminate ends the process gracefully.
+func (s *Server[P]) terminate(ctx context.Context, i *Incarnation[P], next string) error {
+	if err := s.Backend.Terminate(ctx, i.Process, next); err != nil {
+		return err
 	}
-	return failed, i.AwaitEnd(ctx, s.StopTimeout)
+	return AwaitEnd(ctx, i.Process, s.StopTimeout+s.Setup().Drain())
 }
 
 // Replace stops a server gracefully and starts a version ("" for the same) in its place, with the
@@ -212,10 +187,10 @@ func (s *Server[P]) Kill(ctx context.Context) error {
 	i := s.Last()
 	s.expectEnd(i)
 	s.record(i, history.StateKilled, "")
-	if err := s.Backend.KillProcesses(ctx, i.Living()); err != nil {
+	if err := s.Backend.KillProcess(ctx, i.Process); err != nil {
 		return fmt.Errorf("kill server %q: %w", s.Name, err)
 	}
-	if err := i.AwaitEnd(ctx, s.StopTimeout); err != nil {
+	if err := AwaitEnd(ctx, i.Process, s.StopTimeout); err != nil {
 		return err
 	}
 	s.Status("%s: %s was killed", s.Name, i.Version)
@@ -229,7 +204,7 @@ func (s *Server[P]) signal(ctx context.Context, verb string, signal syscall.Sign
 	}
 	defer s.Unlock()
 	i := s.Last()
-	if err := s.Backend.Signal(ctx, i.Living(), signal); err != nil {
+	if err := s.Backend.Signal(ctx, i.Process, signal); err != nil {
 		return fmt.Errorf("%s server %q: %w", verb, s.Name, err)
 	}
 	s.record(i, state, "")

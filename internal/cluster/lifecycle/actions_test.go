@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,18 +14,18 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// trapping starts a process that, at SIGTERM, writes its name into a file and ends with a code. It
-// returns when the process has set this trap.
-func trapping(t *testing.T, name, code, file string) *program {
+// trapping starts a process that ends with a code at SIGTERM. It returns when the process has set
+// this trap.
+func trapping(t *testing.T, code string) *program {
 	t.Helper()
-	p := shell(t, "trap 'echo "+name+" >> "+file+"; exit "+code+"' TERM; echo up; while :; do sleep 0.01; done")
+	p := shell(t, "trap 'exit "+code+"' TERM; echo up; while :; do sleep 0.01; done")
 	awaitUp(t, p)
 	return p
 }
 
 func awaitUp(t *testing.T, p *program) {
 	t.Helper()
-	err := groupOf(p).AwaitReady(t.Context(), p, time.Minute, func(context.Context) error {
+	err := AwaitReady(t.Context(), p, time.Minute, func(context.Context) error {
 		if p.log.Tail(1) != "up" {
 			return errors.New("not up")
 		}
@@ -38,19 +36,20 @@ func awaitUp(t *testing.T, p *program) {
 	}
 }
 
-func TestStopEndsTheLastStartedFirst(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "order")
-	s, r := serverOf(t)
-	i := incarnate(s, trapping(t, "apiserver", "0", file), trapping(t, "sidecar", "0", file))
-	if err := s.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	order, err := os.ReadFile(file)
-	if err != nil || string(order) != "sidecar\napiserver\n" {
-		t.Errorf("they ended in the order %q, error %v", order, err)
-	}
-	if got := r.states(); !i.Ended() || !slices.Equal(got, []history.State{history.StateStopping, history.StateStopped}) {
-		t.Errorf("ended %v, recorded %v", i.Ended(), got)
+// A process that ends with a failure when it is asked to stop has crashed.
+func TestStopTellsWhetherTheProcessEndedWell(t *testing.T) {
+	for code, want := range map[string]history.State{"0": history.StateStopped, "7": history.StateCrashed} {
+		s, r := serverOf(t)
+		i := incarnate(s, trapping(t, code))
+		if err := s.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.states(); !i.Ended() || !slices.Equal(got, []history.State{history.StateStopping, want}) {
+			t.Errorf("exit status %s: ended %v, recorded %v", code, i.Ended(), got)
+		}
+		if detail := r.entries[1].Detail; want == history.StateCrashed && !strings.Contains(detail, "exit status 7") {
+			t.Errorf("the crash is recorded as %q", detail)
+		}
 	}
 }
 
@@ -66,39 +65,20 @@ func (b *told) Terminate(ctx context.Context, p *program, next string) error {
 	return b.signals.Terminate(ctx, p, next)
 }
 
-// A server that is asked to stop may serve until its last process has ended.
+// A server that is asked to stop may serve until its process has ended.
 func TestAServerDrainsWhileItStops(t *testing.T) {
 	s, r := serverOf(t)
 	b := &told{all: Servers[*program, *Server[*program]]{s}}
 	s.Backend = b
-	file := filepath.Join(t.TempDir(), "order")
-	incarnate(s, trapping(t, "apiserver", "0", file), trapping(t, "sidecar", "0", file))
+	incarnate(s, trapping(t, "0"))
 	if b.all.Draining("a") != nil {
 		t.Error("it drains before it is asked to stop")
 	}
 	if err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if stopping := r.entries[0]; !slices.Equal(b.draining, []history.Lifecycle{stopping, stopping}) || b.all.Draining("a") != nil {
+	if stopping := r.entries[0]; !slices.Equal(b.draining, []history.Lifecycle{stopping}) || b.all.Draining("a") != nil {
 		t.Errorf("it drained as %+v, then as %+v; want %+v until its end", b.draining, b.all.Draining("a"), stopping)
-	}
-}
-
-// If one process of a server fails while the server stops, the server has crashed. Its other
-// processes are stopped too.
-func TestStopTellsWhichDidNotEndWell(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "order")
-	s, r := serverOf(t)
-	apiserver := trapping(t, "apiserver", "0", file)
-	incarnate(s, apiserver, trapping(t, "sidecar", "7", file))
-	if err := s.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.states(); !slices.Equal(got, []history.State{history.StateStopping, history.StateCrashed}) || !strings.Contains(r.entries[1].Detail, "exit status 7") {
-		t.Errorf("recorded %+v", r.entries)
-	}
-	if _, ok := apiserver.Exit(); !ok {
-		t.Error("the apiserver was not stopped, though its sidecar failed")
 	}
 }
 
@@ -167,20 +147,20 @@ func TestStopGivesUpOnAProcessThatWillNotEnd(t *testing.T) {
 	s, _ := serverOf(t)
 	i := incarnate(s, p)
 	s.StopTimeout = 100 * time.Millisecond
-	if _, err := s.terminate(t.Context(), i, ""); err == nil || !strings.Contains(err.Error(), "still running after 100ms") {
+	if err := s.terminate(t.Context(), i, ""); err == nil || !strings.Contains(err.Error(), "still running after 100ms") {
 		t.Errorf("got %v", err)
 	}
 	s.StopTimeout = time.Minute
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.terminate(cancelled, i, ""); !errors.Is(err, context.Canceled) {
+	if err := s.terminate(cancelled, i, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
 
-func TestKillEndsEveryProcessPausedOrNot(t *testing.T) {
+func TestKillEndsAPausedServer(t *testing.T) {
 	s, r := serverOf(t)
-	i := incarnate(s, shell(t, "exec sleep 1000"), shell(t, "exec sleep 1000"))
+	i := incarnate(s, shell(t, "exec sleep 1000"))
 	all := Servers[*program, *Server[*program]]{s}
 	if err := all.PauseServer(t.Context(), "a"); err != nil {
 		t.Fatal(err)
@@ -188,8 +168,8 @@ func TestKillEndsEveryProcessPausedOrNot(t *testing.T) {
 	if err := all.KillServer(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.states(); len(i.Living()) > 0 || !slices.Equal(got, []history.State{history.StatePaused, history.StateKilled}) {
-		t.Errorf("alive: %v, recorded %v", i.Living(), got)
+	if got := r.states(); !i.Ended() || !slices.Equal(got, []history.State{history.StatePaused, history.StateKilled}) {
+		t.Errorf("ended %t, recorded %v", i.Ended(), got)
 	}
 	if err := all.ResumeServer(t.Context(), "a"); err == nil || err.Error() != `resume server "a": it is not running` {
 		t.Errorf("a server that was killed was resumed: %v", err)
@@ -199,20 +179,17 @@ func TestKillEndsEveryProcessPausedOrNot(t *testing.T) {
 	}
 }
 
-// started returns a server whose programs are scripts; each counts as ready at once.
-func started(t *testing.T, scripts ...string) (*Server[*program], *recording, *signals) {
+// started returns a server whose program is a script, which counts as ready at once.
+func started(t *testing.T, script string) (*Server[*program], *recording, *signals) {
 	t.Helper()
 	ready := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(ready.Close)
 	s, r := serverOf(t)
 	s.Client = ready.Client()
-	b := &signals{}
-	for _, script := range scripts {
-		b.programs = append(b.programs, Program[*program]{
-			Start: func(context.Context, *Incarnation[*program]) (*program, error) { return shell(t, script), nil },
-			URL:   ready.URL,
-		})
-	}
+	b := &signals{program: Program[*program]{
+		Start: func(context.Context, *Incarnation[*program]) (*program, error) { return shell(t, script), nil },
+		URL:   ready.URL,
+	}}
 	s.Backend = b
 	return s, r, b
 }
@@ -225,7 +202,7 @@ func TestReplaceStopsAndStartsAnotherVersionInTheSamePlace(t *testing.T) {
 	if err := s.Start(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "it is running already") {
 		t.Errorf("a server that runs was started: %v", err)
 	}
-	awaitUp(t, s.Last().Processes()[0]) // then it has set its trap
+	awaitUp(t, s.Last().Process) // then it has set its trap
 	if err := s.Replace(t.Context(), "v1.38.0"); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +232,7 @@ func TestOnlyAWrongSetupIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, r, b := started(t, "echo 'error: no'; exit 1")
-			b.programs[0].URL = "http://127.0.0.1:0"
+			b.program.URL = "http://127.0.0.1:0"
 			s.Configure(c.setup)
 			err := s.Start(t.Context(), "")
 			var refused *scenario.RefusedError
@@ -269,15 +246,15 @@ func TestOnlyAWrongSetupIsRefused(t *testing.T) {
 	}
 }
 
-// If a version cannot start beside the others, this is a finding, and no process remains.
+// If a version cannot start beside the others, this is a finding.
 func TestAFailedStartIsACrashOnceAllServersWereUp(t *testing.T) {
-	s, r, b := started(t, "exec sleep 1000", "echo 'error: no'; exit 1")
-	b.programs[1].URL = "http://127.0.0.1:0"
+	s, r, b := started(t, "echo 'error: no'; exit 1")
+	b.program.URL = "http://127.0.0.1:0"
 	s.MarkUp()
 	if err := s.Start(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "error: no") {
 		t.Errorf("got %v, want an error with the last lines of the log", err)
 	}
-	if got := r.states(); !slices.Equal(got, []history.State{history.StateStarting, history.StateCrashed}) || len(s.Last().Living()) > 0 {
-		t.Errorf("recorded %v, alive: %v", got, s.Last().Living())
+	if got := r.states(); !slices.Equal(got, []history.State{history.StateStarting, history.StateCrashed}) {
+		t.Errorf("recorded %v", got)
 	}
 }

@@ -63,7 +63,7 @@ func TestProxyOn(t *testing.T) {
 // The flags are recorded before a process has done anything, also if it never becomes ready.
 func TestTheFlagsOfEveryProcessAreRecorded(t *testing.T) {
 	s, r, b := started(t, "exit 3")
-	b.programs[0].Args = []string{"--peer-advertise-port=1", "--emulated-version=1.36"}
+	b.program.Args = []string{"--peer-advertise-port=1", "--emulated-version=1.36"}
 	s.Configure(&scenario.Setup{Advertise: scenario.AdvertisePort})
 	if err := s.Start(context.Background(), "v1.36.3"); err == nil {
 		t.Error("it started")

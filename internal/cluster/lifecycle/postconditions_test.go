@@ -12,8 +12,8 @@ import (
 )
 
 // The test makes every call in every state of a server. A call either fails and changes nothing, or
-// leaves the server in the state of its name: running or not, ready or not, with all of its
-// processes or none, and with the matching records. Only a crash is recorded as a crash.
+// leaves the server in the state of its name: running or not, ready or not, and with the matching
+// records. Only a crash is recorded as a crash.
 func TestEveryCallInEveryState(t *testing.T) {
 	const (
 		script  = "trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done"
@@ -31,20 +31,17 @@ func TestEveryCallInEveryState(t *testing.T) {
 			if err := s.all.StartServer(ctx, "a", ""); err != nil {
 				return err
 			}
-			for _, p := range s.Last().Processes() { // wait until they have set their traps
-				awaitUp(t, p)
-			}
+			awaitUp(t, s.Last().Process) // then it has set its trap
 			return nil
 		},
 		"paused":  func(_ *testing.T, s server) error { return s.all.PauseServer(ctx, "a") },
 		"stopped": func(_ *testing.T, s server) error { return s.Stop(ctx) },
 		"killed":  func(_ *testing.T, s server) error { return s.Kill(ctx) },
 		"crashed": func(t *testing.T, s server) error {
-			i := s.Last()
-			if err := i.Processes()[1].cmd.Process.Signal(syscall.SIGKILL); err != nil {
+			if err := s.Last().Process.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 				return err
 			}
-			s.tasks.Wait() // wait until the watcher has ended the other process
+			s.tasks.Wait() // wait until the watcher has recorded it
 			return nil
 		},
 	}
@@ -84,7 +81,7 @@ func TestEveryCallInEveryState(t *testing.T) {
 			}
 			t.Run(state+", "+call, func(t *testing.T) {
 				t.Parallel()
-				plain, r, _ := started(t, script, script)
+				plain, r, _ := started(t, script)
 				over, end := context.WithCancel(context.Background())
 				defer end()
 				plain.Context = over
@@ -144,8 +141,8 @@ func (s *Server[P]) check(t *testing.T, err error, runs bool, version string, be
 	if s.Runs() != runs || (s.Ready() == now) != runs {
 		t.Errorf("runs: %t, ready: %t; want both %t", s.Runs(), s.Ready() == now, runs)
 	}
-	if living := len(now.Living()); living != map[bool]int{true: 2}[runs] {
-		t.Errorf("%d processes are alive", living)
+	if hasEnded(now.Process) == runs {
+		t.Errorf("the process has ended: %t", !runs)
 	}
 	if s.Version != version || now.Version != version {
 		t.Errorf("version %s, incarnation of %s; want %s", s.Version, now.Version, version)

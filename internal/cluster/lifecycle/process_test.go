@@ -65,14 +65,6 @@ func ended(t *testing.T, logPath, script string) *program {
 	return p
 }
 
-func groupOf(processes ...*program) *Group[*program] {
-	g := NewGroup[*program]()
-	for _, p := range processes {
-		g.Add(p)
-	}
-	return g
-}
-
 // recording keeps all records.
 type recording struct {
 	mu      sync.Mutex
@@ -103,24 +95,22 @@ func (r *recording) states() []history.State {
 	return all
 }
 
-// signals is a backend that signals processes on this machine, and starts the given programs.
-type signals struct{ programs []Program[*program] }
+// signals is a backend that signals processes on this machine, and starts the given program.
+type signals struct{ program Program[*program] }
 
-func (b *signals) Programs(string) ([]Program[*program], error) { return b.programs, nil }
+func (b *signals) Program(string) (Program[*program], error) { return b.program, nil }
 
 func (b *signals) Terminate(ctx context.Context, p *program, _ string) error {
-	return b.Signal(ctx, []*program{p}, syscall.SIGTERM)
+	return b.Signal(ctx, p, syscall.SIGTERM)
 }
 
-func (b *signals) KillProcesses(ctx context.Context, living []*program) error {
-	return b.Signal(ctx, living, syscall.SIGKILL)
+func (b *signals) KillProcess(ctx context.Context, p *program) error {
+	return b.Signal(ctx, p, syscall.SIGKILL)
 }
 
-func (b *signals) Signal(_ context.Context, living []*program, signal syscall.Signal) error {
-	for _, p := range living {
-		if err := p.cmd.Process.Signal(signal); err != nil && err != os.ErrProcessDone {
-			return err
-		}
+func (b *signals) Signal(_ context.Context, p *program, signal syscall.Signal) error {
+	if err := p.cmd.Process.Signal(signal); err != nil && err != os.ErrProcessDone {
+		return err
 	}
 	return nil
 }

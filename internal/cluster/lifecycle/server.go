@@ -52,20 +52,20 @@ func (c *Config) Up() bool { return c.up.Load() }
 // Wait returns when no server is watched any more. Context must have ended before.
 func (c *Config) Wait() { c.tasks.Wait() }
 
-// Backend runs the processes of one server.
+// Backend runs the process of one server.
 type Backend[P Process] interface {
-	// Programs returns the programs of the server with that version and [Server.Setup], in the
-	// order of their start. Each starts when the one before is ready. Programs starts nothing.
-	Programs(version string) ([]Program[P], error)
+	// Program returns the program of the server with that version and [Server.Setup]. It starts
+	// nothing.
+	Program(version string) (Program[P], error)
 	// Terminate asks a process to end gracefully. next is the version that replaces it, if any.
 	Terminate(ctx context.Context, p P, next string) error
-	// KillProcesses ends processes at once. No program starts them again.
-	KillProcesses(ctx context.Context, living []P) error
-	// Signal sends a signal to processes.
-	Signal(ctx context.Context, living []P, signal syscall.Signal) error
+	// KillProcess ends a process at once. No program starts it again.
+	KillProcess(ctx context.Context, p P) error
+	// Signal sends a signal to a process.
+	Signal(ctx context.Context, p P, signal syscall.Signal) error
 }
 
-// Program is one program of a server.
+// Program is the program of a server.
 type Program[P Process] struct {
 	// Start starts the program in an incarnation. If the incarnation is adopted, Start waits for
 	// the program instead.
@@ -95,21 +95,25 @@ type Server[P Process] struct {
 	next         *scenario.Setup                   // of the next start
 }
 
-// Incarnation is one life of a server, from the start of its first process to the end of its last.
+// Incarnation is one life of a server, from the start of its process to the end.
 type Incarnation[P Process] struct {
-	*Group[P]
+	Process  P // valid once it is started
+	started  bool
 	Number   int // from 1
 	Version  string
 	Emulates string // the minor version that it must emulate, "1.36"; empty: its own
 	Reports  string // the emulated minor version that it reports at /version; empty: none, or not asked yet
-	Adopted  bool   // another program has started its processes: kubeadm, or a kubelet
+	Adopted  bool   // another program has started its process: kubeadm, or a kubelet
 	expected atomic.Bool
 	crashed  atomic.Bool // its end has been recorded as a crash
 }
 
+// Ended reports whether the process has ended, or was not started yet.
+func (i *Incarnation[P]) Ended() bool { return !i.started || hasEnded(i.Process) }
+
 // Begin creates the next incarnation, with [Server.Version] and [Server.Setup].
 func (s *Server[P]) Begin() *Incarnation[P] {
-	i := &Incarnation[P]{Group: NewGroup[P](), Number: len(s.incarnations) + 1, Version: s.Version, Emulates: s.Setup().Like()}
+	i := &Incarnation[P]{Number: len(s.incarnations) + 1, Version: s.Version, Emulates: s.Setup().Like()}
 	s.incarnations = append(s.incarnations, i)
 	return i
 }
@@ -156,13 +160,13 @@ func (s *Server[P]) entry(i *Incarnation[P], state history.State, detail string)
 	}
 }
 
-// Discard kills all processes without a record, because the run is over.
+// Discard kills the process without a record, because the run is over.
 func (s *Server[P]) Discard() {
 	s.Lock()
 	defer s.Unlock()
 	if last := s.Last(); last != nil {
 		s.expectEnd(last)
-		_ = s.killRest(context.Background(), last)
+		_ = s.end(context.Background(), last)
 	}
 }
 
@@ -173,20 +177,21 @@ func (s *Server[P]) expectEnd(i *Incarnation[P]) {
 	i.expected.Store(true)
 }
 
-// killRest kills the remaining processes of an incarnation. A failed signal is not an error,
-// because it only means that a process is ending.
-func (s *Server[P]) killRest(ctx context.Context, i *Incarnation[P]) error {
-	if living := i.Living(); len(living) > 0 {
-		_ = s.Backend.Signal(ctx, living, syscall.SIGKILL)
+// end kills the process of an incarnation, if it lives. A failed signal is not an error, because it
+// only means that the process is ending.
+func (s *Server[P]) end(ctx context.Context, i *Incarnation[P]) error {
+	if i.Ended() {
+		return nil
 	}
-	return i.AwaitEnd(ctx, s.StopTimeout)
+	_ = s.Backend.Signal(ctx, i.Process, syscall.SIGKILL)
+	return AwaitEnd(ctx, i.Process, s.StopTimeout)
 }
 
 // watch waits for the end of an incarnation that was ready. If this end was not requested, it
-// records a crash and kills the other processes, because no scenario is about half a server.
+// records a crash.
 func (s *Server[P]) watch(i *Incarnation[P]) {
 	select {
-	case <-i.Over():
+	case <-i.Process.Done():
 	case <-s.Context.Done():
 		return
 	}
@@ -194,8 +199,8 @@ func (s *Server[P]) watch(i *Incarnation[P]) {
 	if i.expected.Load() {
 		return
 	}
-	s.crash(i, i.First())
-	if err := s.killRest(s.Context, i); err == nil && s.Restarts != nil {
+	s.crash(i)
+	if s.Restarts != nil {
 		s.awaitRestart(i)
 	}
 }
@@ -213,8 +218,9 @@ func (s *Server[P]) awaitRestart(crashed *Incarnation[P]) {
 	}
 }
 
-// crash records, once, that an incarnation ended without a request, with the end of process p.
-func (s *Server[P]) crash(i *Incarnation[P], p P) {
+// crash records, once, that an incarnation ended without a request, or with a failure.
+func (s *Server[P]) crash(i *Incarnation[P]) {
+	p := i.Process
 	detail := p.Name() + ": "
 	if panics := p.Log().Panics(-1); len(panics) > 0 { // the last lines of that log are a stack
 		detail += panics[0] + "; "
@@ -231,12 +237,12 @@ func (s *Server[P]) recordPanics() {
 	s.Lock()
 	defer s.Unlock()
 	for n, i := range s.incarnations {
-		var found []string
-		for _, p := range i.Processes() {
-			found = append(found, p.Log().Panics(logEnd(p.Log(), s.incarnations[n+1:]))...)
+		if !i.started {
+			continue
 		}
+		found := i.Process.Log().Panics(logEnd(i.Process.Log(), s.incarnations[n+1:]))
 		if len(found) > 0 && i.crashed.CompareAndSwap(false, true) {
-			s.record(i, history.StateCrashed, fmt.Sprintf("its logs have %d panics; the first: %s", len(found), found[0]))
+			s.record(i, history.StateCrashed, fmt.Sprintf("its log has %d panics; the first: %s", len(found), found[0]))
 		}
 	}
 }
@@ -245,10 +251,8 @@ func (s *Server[P]) recordPanics() {
 // share; -1 if the output ends with the file.
 func logEnd[P Process](l Log, later []*Incarnation[P]) int64 {
 	for _, i := range later {
-		for _, p := range i.Processes() {
-			if next := p.Log(); next.Path == l.Path {
-				return next.From
-			}
+		if i.started && i.Process.Log().Path == l.Path {
+			return i.Process.Log().From
 		}
 	}
 	return -1

@@ -10,39 +10,27 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// incarnate makes an incarnation from processes.
-func incarnate(s *Server[*program], processes ...*program) *Incarnation[*program] {
+// incarnate makes an incarnation from a process.
+func incarnate(s *Server[*program], p *program) *Incarnation[*program] {
 	i := s.Begin()
-	for _, p := range processes {
-		i.Add(p)
-	}
+	i.Process, i.started = p, true
 	return i
 }
 
-func TestACrashOfEitherProcessIsOneCrash(t *testing.T) {
-	for name, scripts := range map[string][2]string{
-		"the kube-apiserver": {"echo 'lost etcd'; exit 3", "exec sleep 1000"},
-		"the sidecar":        {"exec sleep 1000", "echo 'lost etcd'; exit 3"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, r := serverOf(t)
-			i := incarnate(s, shell(t, scripts[0]), shell(t, scripts[1]))
-			s.ready.Store(i)
-			s.watch(i)
-			s.crash(i, i.First()) // must not record it twice
-			if s.Ready() != nil {
-				t.Error("it is still said to be ready")
-			}
-			if living := i.Living(); len(living) > 0 {
-				t.Errorf("%d processes are left", len(living))
-			}
-			if len(r.entries) != 1 || r.entries[0].State != history.StateCrashed || !strings.Contains(r.entries[0].Detail, "exit status 3") || !strings.Contains(r.entries[0].Detail, "lost etcd") {
-				t.Errorf("recorded: %+v, want one crash that names the process that ended", r.entries)
-			}
-			if err := s.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), `stop server "a": it is not running`) {
-				t.Errorf("got %v, want an error that says that it does not run", err)
-			}
-		})
+func TestACrashIsOneCrash(t *testing.T) {
+	s, r := serverOf(t)
+	i := incarnate(s, shell(t, "echo 'lost etcd'; exit 3"))
+	s.ready.Store(i)
+	s.watch(i)
+	s.crash(i) // must not record it twice
+	if s.Ready() != nil {
+		t.Error("it is still said to be ready")
+	}
+	if len(r.entries) != 1 || r.entries[0].State != history.StateCrashed || !strings.Contains(r.entries[0].Detail, "exit status 3") || !strings.Contains(r.entries[0].Detail, "lost etcd") {
+		t.Errorf("recorded: %+v, want one crash that says how the process ended", r.entries)
+	}
+	if err := s.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), `stop server "a": it is not running`) {
+		t.Errorf("got %v, want an error that says that it does not run", err)
 	}
 }
 
@@ -56,7 +44,7 @@ func TestACrashNamesThePanicBehindIt(t *testing.T) {
 
 func TestAnEndThatWasAskedForIsNoCrash(t *testing.T) {
 	s, r := serverOf(t)
-	i := incarnate(s, shell(t, "exit 3"), shell(t, "exit 3"))
+	i := incarnate(s, shell(t, "exit 3"))
 	s.expectEnd(i)
 	s.watch(i)
 	if len(r.entries) != 0 {
@@ -82,7 +70,7 @@ func TestWatchingEndsWithItsContext(t *testing.T) {
 func TestTheEndOfAnOldIncarnationLeavesTheNewOneServing(t *testing.T) {
 	s, _ := serverOf(t)
 	old := incarnate(s, shell(t, "exit 0"))
-	<-old.Over()
+	<-old.Process.Done()
 	now := incarnate(s, shell(t, "exec sleep 1000"))
 	s.setReady(now)
 	s.watch(old)
@@ -91,17 +79,17 @@ func TestTheEndOfAnOldIncarnationLeavesTheNewOneServing(t *testing.T) {
 	}
 }
 
-func TestPanicsOfEveryProcessAreRecordedWithTheirIncarnation(t *testing.T) {
+func TestPanicsAreRecordedWithTheirIncarnation(t *testing.T) {
 	s, r := serverOf(t)
-	dir := t.TempDir()
-	sidecar := filepath.Join(dir, "sidecar.log")
-	incarnate(s, ended(t, filepath.Join(dir, "a.log"), "echo 'all is well'"), ended(t, sidecar, `echo 'http: panic serving 198.18.0.5:4000: boom'`))
-	incarnate(s, ended(t, sidecar, "echo 'all is well'"))
+	log := filepath.Join(t.TempDir(), "a.log")
+	incarnate(s, ended(t, log, `echo 'http: panic serving 198.18.0.5:4000: boom'`))
+	incarnate(s, ended(t, log, "echo 'all is well'"))
+	s.Begin() // nothing was started
 	all := Servers[*program, *Server[*program]]{s}
 	all.RecordPanics()
 	all.RecordPanics() // must not record it twice
 	if len(r.entries) != 1 || r.entries[0].Incarnation != 1 || !strings.Contains(r.entries[0].Detail, "1 panics; the first: http: panic serving") {
-		t.Errorf("recorded: %+v, want the one panic of the first sidecar", r.entries)
+		t.Errorf("recorded: %+v, want the one panic of the first", r.entries)
 	}
 }
 
@@ -117,7 +105,7 @@ func TestAServerThatNeverStartedDoesNotRun(t *testing.T) {
 // has ended meanwhile.
 func TestACrashedServerIsAwaitedWhereSomethingStartsItAgain(t *testing.T) {
 	s, r, b := started(t, "exit 3")
-	crash, run := b.programs[0], b.programs[0]
+	crash, run := b.program, b.program
 	run.Start = func(_ context.Context, i *Incarnation[*program]) (*program, error) {
 		if !i.Adopted {
 			t.Error("it was started, and not awaited")
@@ -127,14 +115,14 @@ func TestACrashedServerIsAwaitedWhereSomethingStartsItAgain(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	s.Restarts = over
 	first := incarnate(s, shell(t, "exit 3"))
-	b.programs = []Program[*program]{run}
+	b.program = run
 	s.watch(first)
 	defer s.Discard()
 	if got := r.states(); !slices.Equal(got, []history.State{history.StateCrashed, history.StateStarting, history.StateReady}) || s.Ready().Number != 2 {
 		t.Errorf("recorded %v, ready: %+v", got, s.Ready())
 	}
 	cancel()
-	b.programs = []Program[*program]{crash}
+	b.program = crash
 	s.awaitRestart(s.Last())
 	if got := len(s.incarnations); got != 2 {
 		t.Errorf("%d incarnations, want none after the end of the run", got)

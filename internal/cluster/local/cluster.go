@@ -228,9 +228,6 @@ func (c *Cluster) Direct(name string) (*rest.Config, error) {
 	return &rest.Config{Host: "https://" + s.place.Real.String(), Transport: c.admin}, nil
 }
 
-// FrontDoor implements [cluster.Reachable].
-func (c *Cluster) FrontDoor(name string) (*rest.Config, error) { return c.Direct(name) }
-
 // URL is the URL for clients: the advertised address of a server, through the client's link.
 func (c *Cluster) URL(name string) (string, error) {
 	s, err := c.Find(name)

@@ -53,9 +53,7 @@ func (c *Cluster) startDependency(ctx context.Context, s start) (*dependency, er
 		return nil, err
 	}
 	d := &dependency{process: p}
-	group := lifecycle.NewGroup[*process]()
-	group.Add(p)
-	err = group.AwaitReady(ctx, p, s.limit, func(ctx context.Context) error { return lifecycle.Get(ctx, s.client, s.ready, io.Discard) })
+	err = lifecycle.AwaitReady(ctx, p, s.limit, func(ctx context.Context) error { return lifecycle.Get(ctx, s.client, s.ready, io.Discard) })
 	if err == nil {
 		ended := s.ended
 		if ended == nil {

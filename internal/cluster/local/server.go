@@ -44,15 +44,12 @@ func (s *server) withSetup() Place {
 	return p
 }
 
-// Programs implements [lifecycle.Backend].
-func (s *server) Programs(version string) ([]lifecycle.Program[*process], error) {
+// Program implements [lifecycle.Backend].
+func (s *server) Program(version string) (lifecycle.Program[*process], error) {
 	place, config := s.withSetup(), s.cluster.config
 	args, err := APIServerArguments(version, config.Subject, place, config.Files)
-	if err != nil {
-		return nil, err
-	}
 	url := "https://" + place.Real.String()
-	return []lifecycle.Program[*process]{{
+	return lifecycle.Program[*process]{
 		Start: func(_ context.Context, i *incarnation) (*process, error) {
 			name := fmt.Sprintf("%s %q (%s)", Program(config.Subject, place.Setup), s.Name, i.Version)
 			binary, err := config.binary(i.Version, place.Setup)
@@ -69,7 +66,7 @@ func (s *server) Programs(version string) ([]lifecycle.Program[*process], error)
 			}
 			return s.checkCertificate(ctx)
 		},
-	}}, nil
+	}, err
 }
 
 // Terminate implements [lifecycle.Backend].
@@ -77,18 +74,12 @@ func (s *server) Terminate(_ context.Context, p *process, _ string) error {
 	return p.signal(syscall.SIGTERM)
 }
 
-// KillProcesses implements [lifecycle.Backend].
-func (s *server) KillProcesses(ctx context.Context, living []*process) error {
-	return s.Signal(ctx, living, syscall.SIGKILL)
-}
+// KillProcess implements [lifecycle.Backend].
+func (s *server) KillProcess(_ context.Context, p *process) error { return p.signal(syscall.SIGKILL) }
 
 // Signal implements [lifecycle.Backend].
-func (s *server) Signal(_ context.Context, living []*process, signal syscall.Signal) error {
-	var errs []error
-	for _, p := range living {
-		errs = append(errs, p.signal(signal))
-	}
-	return errors.Join(errs...)
+func (s *server) Signal(_ context.Context, p *process, signal syscall.Signal) error {
+	return p.signal(signal)
 }
 
 // checkVersion refuses a binary whose version differs from the expected one; see
@@ -140,16 +131,14 @@ func (s *server) close() {
 // (proc(5), schedstat).
 func (c *Cluster) Queued(name string) time.Duration {
 	s, err := c.Find(name)
-	if err != nil || s.Ready() == nil {
+	if err != nil {
 		return 0
 	}
-	var sum time.Duration
-	if i := s.Ready(); i != nil {
-		for _, p := range i.Living() {
-			sum += queued("/proc", p.cmd.Process.Pid)
-		}
+	i := s.Ready()
+	if i == nil || i.Ended() {
+		return 0
 	}
-	return sum
+	return queued("/proc", i.Process.cmd.Process.Pid)
 }
 
 // queued is how long the threads of a process have waited for a CPU, without threads that have

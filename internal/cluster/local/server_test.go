@@ -68,16 +68,16 @@ func (unrecorded) Lifecycle(history.Lifecycle)         {}
 func (unrecorded) Configuration(history.Configuration) {}
 func (unrecorded) Now() history.Time                   { return 0 }
 
-// running is a backend whose processes run already.
+// running is a backend whose process runs already.
 type running struct {
 	*server
-	programs []lifecycle.Program[*process]
+	program lifecycle.Program[*process]
 }
 
-func (r running) Programs(string) ([]lifecycle.Program[*process], error) { return r.programs, nil }
+func (r running) Program(string) (lifecycle.Program[*process], error) { return r.program, nil }
 
-// ready makes a ready server of a cluster from processes.
-func ready(t *testing.T, c *Cluster, processes ...*process) *server {
+// ready makes a ready server of a cluster from a process.
+func ready(t *testing.T, c *Cluster, p *process) *server {
 	t.Helper()
 	answers := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(answers.Close)
@@ -89,36 +89,32 @@ func ready(t *testing.T, c *Cluster, processes ...*process) *server {
 	if got := c.Queued("a"); got != 0 {
 		t.Errorf("%s of a server that was never ready", got)
 	}
-	var programs []lifecycle.Program[*process]
-	for _, p := range processes {
-		programs = append(programs, lifecycle.Program[*process]{
-			Start: func(context.Context, *incarnation) (*process, error) { return p, nil }, URL: answers.URL,
-		})
-	}
-	s.Backend = running{s, programs}
+	s.Backend = running{s, lifecycle.Program[*process]{
+		Start: func(context.Context, *incarnation) (*process, error) { return p, nil }, URL: answers.URL,
+	}}
 	if err := c.StartServer(t.Context(), "a", ""); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// The waiting time of a server is the sum over its processes.
-func TestQueuedIsOfTheServersProcesses(t *testing.T) {
-	const busy = "while :; do :; done"
-	first, second := shell(t, busy), shell(t, busy)
+// The waiting time of a server is that of its process.
+func TestQueuedIsOfTheServersProcess(t *testing.T) {
+	busy := shell(t, "while :; do :; done")
+	shell(t, "while :; do :; done") // another one, so that they wait for each other
 	c := &Cluster{}
 	if got := c.Queued("nobody"); got != 0 {
 		t.Errorf("%s of a server that there is not", got)
 	}
-	s := ready(t, c, first, second)
+	s := ready(t, c, busy)
 	if s.Ready() == nil {
 		t.Fatal("the server is not ready")
 	}
-	waited := func(p *process) time.Duration { return queued("/proc", p.cmd.Process.Pid) }
+	waited := func() time.Duration { return queued("/proc", busy.cmd.Process.Pid) }
 	if _, err := os.Stat("/proc/self/schedstat"); err == nil {
 		deadline, look := time.After(time.Minute), time.NewTicker(time.Millisecond)
 		defer look.Stop()
-		for waited(first) == 0 || waited(second) == 0 {
+		for waited() == 0 {
 			select {
 			case <-look.C:
 			case <-deadline:
@@ -127,12 +123,12 @@ func TestQueuedIsOfTheServersProcesses(t *testing.T) {
 		}
 	}
 	for range 100 { // until no thread waits between two reads
-		before := waited(first) + waited(second)
-		if got := c.Queued("a"); got == before || got == waited(first)+waited(second) {
+		before := waited()
+		if got := c.Queued("a"); got == before || got == waited() {
 			return
 		}
 	}
-	t.Errorf("the server has waited %s, its processes %s and %s", c.Queued("a"), waited(first), waited(second))
+	t.Errorf("the server has waited %s, its process %s", c.Queued("a"), waited())
 }
 
 // If there are more runnable threads than processors, threads wait for each other.

@@ -20,7 +20,7 @@ func TestWhichRequestsHaveABody(t *testing.T) {
 		{"http.NoBody", http.NoBody, 0, false}, {"http.NoBody, of a length that is said", http.NoBody, 1, false}, {"http.NoBody, of unknown length", http.NoBody, -1, false},
 		{"no bytes", content, 0, false}, {"a byte", content, 1, true}, {"unknown length", content, -1, true},
 	} {
-		if got := New(&http.Request{Body: c.body, ContentLength: c.length}, Options{Bound: 1}) != nil; got != c.want {
+		if got := New(&http.Request{Body: c.body, ContentLength: c.length}, 1) != nil; got != c.want {
 			t.Errorf("%s: a body %t, want %t", c.name, got, c.want)
 		}
 	}
@@ -53,8 +53,7 @@ func TestPrefetchReadsUpToTheBound(t *testing.T) {
 				if unknown {
 					r.ContentLength = -1
 				}
-				budget := NewBudget()
-				b := New(r, Options{Bound: bound, Budget: budget, Caller: "a"})
+				b := New(r, bound)
 				if err := b.Prefetch(); err != nil || b.ClientErr() != nil {
 					t.Errorf("%d bytes, %s: %v", size, name, err)
 				}
@@ -62,8 +61,8 @@ func TestPrefetchReadsUpToTheBound(t *testing.T) {
 				if unknown || size > bound {
 					want = 0
 				}
-				if from.read != want || budget.Used() < want {
-					t.Errorf("%d bytes, %s, unknown length %t: read %d of them, and %d are accounted for; want %d", size, name, unknown, from.read, budget.Used(), want)
+				if from.read != want || len(b.kept) != want {
+					t.Errorf("%d bytes, %s, unknown length %t: read %d of them, and %d are kept; want %d", size, name, unknown, from.read, len(b.kept), want)
 				}
 				for again := range 2 {
 					reader, err := b.Open()
@@ -76,8 +75,8 @@ func TestPrefetchReadsUpToTheBound(t *testing.T) {
 					if got, err := io.ReadAll(reader); err != nil || string(got) != content {
 						t.Errorf("%d bytes, %s, reading %d: %d bytes, %v", size, name, again, len(got), err)
 					}
-					if used := budget.Used(); size <= bound && (used < size || used > max(size, bound)) {
-						t.Errorf("%d bytes, %s, unknown length %t: %d are accounted for while all are kept", size, name, unknown, used)
+					if size <= bound && len(b.kept) != size {
+						t.Errorf("%d bytes, %s, unknown length %t: %d are kept, want all", size, name, unknown, len(b.kept))
 					}
 					if n, err := reader.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 						t.Errorf("%d bytes, %s: %d, %v after the end", size, name, n, err)
@@ -86,8 +85,8 @@ func TestPrefetchReadsUpToTheBound(t *testing.T) {
 				if got, want := b.Replayable(), size <= bound; got != want {
 					t.Errorf("%d bytes, %s: can be sent again %t, want %t", size, name, got, want)
 				}
-				if b.Close(); budget.Used() != 0 {
-					t.Errorf("%d bytes, %s: %d are accounted for after Close", size, name, budget.Used())
+				if b.Close(); b.kept != nil {
+					t.Errorf("%d bytes, %s: %d are kept after Close", size, name, len(b.kept))
 				}
 			}
 		}
@@ -96,10 +95,8 @@ func TestPrefetchReadsUpToTheBound(t *testing.T) {
 
 // The memory for a body does not grow with the number of parts in which it arrives.
 func TestManySmallPartsTakeNoMoreThanTheBound(t *testing.T) {
-	budget := NewBudget()
 	content := strings.Repeat("x", 1000)
-	b := New(&http.Request{Body: io.NopCloser(iotest.OneByteReader(strings.NewReader(content))), ContentLength: -1},
-		Options{Bound: Bound, Budget: budget, Caller: "a"})
+	b := New(&http.Request{Body: io.NopCloser(iotest.OneByteReader(strings.NewReader(content))), ContentLength: -1}, Bound)
 	r, err := b.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -108,8 +105,8 @@ func TestManySmallPartsTakeNoMoreThanTheBound(t *testing.T) {
 		if _, err := r.Read(make([]byte, 8)); err != nil {
 			t.Fatal(err)
 		}
-		if used, most := budget.Used(), max(512, 4*(n+1)); used > most {
-			t.Fatalf("after %d bytes, in as many parts, %d are taken of the budget, want at most %d", n+1, used, most)
+		if taken, most := cap(b.kept), max(512, 4*(n+1)); taken > most {
+			t.Fatalf("after %d bytes, in as many parts, %d are taken, want at most %d", n+1, taken, most)
 		}
 	}
 	if !b.Replayable() {
@@ -125,7 +122,7 @@ func TestBodiesShorterThanSaid(t *testing.T) {
 		want   error
 	}{{4, nil}, {5, io.ErrUnexpectedEOF}, {-1, nil}} {
 		for _, way := range []func(io.Reader) io.Reader{iotest.DataErrReader, iotest.OneByteReader} {
-			b := New(&http.Request{Body: io.NopCloser(way(strings.NewReader("four"))), ContentLength: c.length}, Options{Bound: 10})
+			b := New(&http.Request{Body: io.NopCloser(way(strings.NewReader("four"))), ContentLength: c.length}, 10)
 			r, err := b.Open()
 			if err != nil {
 				t.Fatal(err)
@@ -139,7 +136,7 @@ func TestBodiesShorterThanSaid(t *testing.T) {
 
 // If bytes come together with the end of the body, a reader gets the bytes first.
 func TestTheEndComesAfterTheLastByte(t *testing.T) {
-	b := New(&http.Request{Body: io.NopCloser(iotest.DataErrReader(strings.NewReader("ab"))), ContentLength: -1}, Options{Bound: 10})
+	b := New(&http.Request{Body: io.NopCloser(iotest.DataErrReader(strings.NewReader("ab"))), ContentLength: -1}, 10)
 	r, err := b.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +170,7 @@ func (f fails) Read(p []byte) (int, error) { return copy(p, "x"), f.err }
 // with the bytes before it.
 func TestEndsAndErrorsComeAtOnce(t *testing.T) {
 	read := func(from io.Reader) (n int, err error) {
-		b := New(&http.Request{Body: io.NopCloser(from), ContentLength: -1}, Options{Bound: 10})
+		b := New(&http.Request{Body: io.NopCloser(from), ContentLength: -1}, 10)
 		r, err := b.Open()
 		if err != nil {
 			t.Fatal(err)

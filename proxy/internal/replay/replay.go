@@ -5,14 +5,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/skewproof/skewproof/proxy/internal/share"
 )
 
 // Bound is how many bytes of a request's body are stored for another attempt. When more bytes than
-// this were read, the body cannot be sent again.
+// this were read, the body cannot be sent again. A kube-apiserver limits how many requests it
+// handles at a time, and stores up to 3 MiB for a request that it serves itself.
 const Bound = 64 << 10
 
 var (
@@ -22,36 +22,16 @@ var (
 	ErrSpent = errors.New("too much of the request's body was read for it to be sent again")
 )
 
-// Budget bounds the bytes that all bodies together store, and the part of each caller. It is safe
-// for concurrent use.
-type Budget struct {
-	Bytes int
-	pool  share.Pool
-}
-
-// NewBudget returns a budget of 64 MiB: enough for the short bodies of 1,024 requests.
-func NewBudget() *Budget { return &Budget{Bytes: 64 << 20} }
-
-// Used returns how many bytes are stored now.
-func (b *Budget) Used() int { return b.pool.Used() }
-
-// Options say how much of a body is stored, and for which caller.
-type Options struct {
-	Bound  int // in bytes
-	Budget *Budget
-	Caller string
-}
-
 // Body is a request's body that several attempts can read from its beginning, as long as it is
-// short and the budget allows it. The number of stored bytes grows with the bytes that have
-// arrived, because a client can announce a body and not send it.
+// short. The number of stored bytes grows with the bytes that have arrived, because a client can
+// announce a body and not send it.
 //
 // A transport may still read in a goroutine after its RoundTrip has failed. So each attempt has its
 // own reader. If a reader is closed while it waits, the next reader gets the bytes that it read.
 //
 // A nil Body is the body of a request without one. Its methods except Open may be called.
 type Body struct {
-	Options
+	bound  int // how many bytes are stored at most
 	from   io.Reader
 	length int64
 	turn   sync.Mutex // held while waiting for the client, which may take long
@@ -59,29 +39,28 @@ type Body struct {
 	mu     sync.Mutex // guards the fields below; locked after turn
 	read   int        // bytes from the client
 	kept   []byte
-	taken  int // bytes of the budget
 	newest *Reader
 	spent  bool  // the beginning is no longer stored
 	err    error // the error of reading from the client
 }
 
-// New returns the body of a request; nil if it has none. The caller must close it.
-func New(r *http.Request, o Options) *Body {
+// New returns the body of a request; nil if it has none. At most bound bytes are stored. The caller
+// must close it.
+func New(r *http.Request, bound int) *Body {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil
 	}
-	if r.ContentLength > int64(o.Bound) {
-		o.Bound = 0
+	if r.ContentLength > int64(bound) {
+		bound = 0
 	}
-	return &Body{Options: o, from: r.Body, length: r.ContentLength}
+	return &Body{bound: bound, from: r.Body, length: r.ContentLength}
 }
 
 // Prefetch reads a body whose announced length is short, before the request occupies a peer or a
-// connection. It does nothing for a body of another length. If the caller's share of the budget is
-// used up, Prefetch stops, and readers read the rest on demand. Its error is the client's. It must
-// not be called while a reader reads.
+// connection. It does nothing for a body of another length. Its error is the client's. It must not
+// be called while a reader reads.
 func (b *Body) Prefetch() error {
-	if b == nil || b.length < 0 || b.length > int64(b.Bound) {
+	if b == nil || b.length < 0 || b.length > int64(b.bound) {
 		return nil
 	}
 	b.turn.Lock()
@@ -91,11 +70,12 @@ func (b *Body) Prefetch() error {
 		if len(b.kept) == int(b.length) {
 			b.err = io.EOF
 		}
-		if b.err != nil || len(b.kept) == cap(b.kept) && !b.grow(1) {
+		if b.err != nil {
 			defer b.mu.Unlock()
 			return clientErr(b.err)
 		}
-		room := b.kept[len(b.kept):cap(b.kept)]
+		b.kept = slices.Grow(b.kept, min(512, int(b.length)-len(b.kept)))
+		room := b.kept[len(b.kept):min(cap(b.kept), int(b.length))]
 		b.mu.Unlock()
 		n, err := b.from.Read(room)
 		b.mu.Lock()
@@ -114,33 +94,8 @@ func (b *Body) arrived(n int, err error) {
 	}
 }
 
-// grow makes room to store n more bytes, and reports whether the budget allows it.
-func (b *Body) grow(n int) bool {
-	have, need := cap(b.kept), len(b.kept)+n
-	if need <= have {
-		return true
-	}
-	most := b.Bound
-	if b.length >= 0 {
-		most = int(b.length)
-	}
-	want := max(need, min(max(512, 4*have), most))
-	if b.Budget != nil && !b.Budget.pool.Take(b.Caller, want-have, b.Budget.Bytes) {
-		return false
-	}
-	b.taken += want - have
-	b.kept = append(make([]byte, 0, want), b.kept...)
-	return true
-}
-
 // drop deletes the stored bytes.
-func (b *Body) drop() {
-	b.spent, b.kept = true, nil
-	if b.Budget != nil && b.taken > 0 {
-		b.Budget.pool.Give(b.Caller, b.taken)
-	}
-	b.taken = 0
-}
+func (b *Body) drop() { b.spent, b.kept = true, nil }
 
 // Answered deletes the stored bytes if the last reader has read all of them: there is no other
 // attempt.
@@ -276,7 +231,7 @@ func (r *Reader) took(p []byte, err error) (int, error) {
 	err = b.err
 	switch {
 	case b.spent:
-	case (b.read <= b.Bound || r.closed.Load()) && b.grow(len(p)):
+	case b.read <= b.bound || r.closed.Load():
 		b.kept = append(b.kept, p...)
 	default:
 		b.drop()

@@ -26,7 +26,7 @@ func TestBodyReplay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			content := strings.Repeat("0123456789", 20)[:c.length]
-			b := New(httptest.NewRequest("POST", "/", iotest.OneByteReader(strings.NewReader(content))), Options{Bound: bound})
+			b := New(httptest.NewRequest("POST", "/", iotest.OneByteReader(strings.NewReader(content))), bound)
 			one, err := b.Open()
 			if err != nil {
 				t.Fatal(err)
@@ -64,7 +64,7 @@ func TestBodyReplay(t *testing.T) {
 }
 
 func TestBodyTooLongToReplay(t *testing.T) {
-	b := New(httptest.NewRequest("POST", "/", strings.NewReader("0123456789")), Options{Bound: 3})
+	b := New(httptest.NewRequest("POST", "/", strings.NewReader("0123456789")), 3)
 	early, err := b.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestBodyTooLongToReplay(t *testing.T) {
 func TestBodyKeepsBytesOfClosedReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader, writer := io.Pipe()
-		b := New(httptest.NewRequest("POST", "/", reader), Options{Bound: 3})
+		b := New(httptest.NewRequest("POST", "/", reader), 3)
 		given, err := b.Open()
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +115,7 @@ func TestBodyKeepsBytesOfClosedReader(t *testing.T) {
 
 func TestBodyClientError(t *testing.T) {
 	failure := errors.New("malformed")
-	b := New(httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("x"), iotest.ErrReader(failure))), Options{Bound: 3})
+	b := New(httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader("x"), iotest.ErrReader(failure))), 3)
 	if b.ClientErr() != nil {
 		t.Error("an error before anything was read")
 	}
@@ -130,7 +130,7 @@ func TestBodyClientError(t *testing.T) {
 		t.Errorf("the client's error is %v, want %v", b.ClientErr(), failure)
 	}
 	var none *Body
-	if New(httptest.NewRequest("POST", "/", nil), Options{Bound: 3}) != nil || !none.Replayable() || none.ClientErr() != nil {
+	if New(httptest.NewRequest("POST", "/", nil), 3) != nil || !none.Replayable() || none.ClientErr() != nil {
 		t.Error("a request without a body has one")
 	}
 }

@@ -73,7 +73,7 @@ func TestBodiesAreReadFirst(t *testing.T) {
 }
 
 func TestHeadersThatRepeatRequests(t *testing.T) {
-	h := http.Header{"Idempotency-Key": {"1"}, "idempotency-key": {"0"}, "X-Idempotency-Key": {"2"}, "X-Idempotency-Keys": {"3"}, "A": {"4"}}
+	h := http.Header{"Idempotency-Key": {"0", "1"}, "X-Idempotency-Key": {"2"}, "X-Idempotency-Keys": {"3"}, "A": {"4"}}
 	KeepFromRepeating(h)
 	want := http.Header{"idempotency-key": {"0", "1"}, "x-idempotency-key": {"2"}, "X-Idempotency-Keys": {"3"}, "A": {"4"}}
 	if diff := cmp.Diff(want, h); diff != "" {
@@ -110,21 +110,10 @@ func TestBearerProtocolsAreDropped(t *testing.T) {
 	}
 }
 
-func TestMethodsAndTrailersThatCannotBeSent(t *testing.T) {
-	for _, c := range []struct {
-		method, trailer string
-		fine            bool
-	}{
-		{"", "", true}, {"GET", "", true}, {"M-SEARCH", "X-Sum", true}, {"get", "x-sum", true},
-		{"(", "", false}, {"GET ", "", false}, {"GE\tT", "", false}, {"GÉT", "", false},
-		{"GET", "X Sum", false}, {"GET", "X:Sum", false}, {"GET", "Content-Length", false}, {"GET", "Transfer-Encoding", false}, {"GET", "Trailer", false},
-	} {
-		r := &http.Request{Method: c.method}
-		if c.trailer != "" {
-			r.Trailer = http.Header{"Fine": nil, c.trailer: nil}
-		}
-		if err := CheckSendable(r); (err == nil) != c.fine {
-			t.Errorf("method %q, trailer %q: %v", c.method, c.trailer, err)
+func TestMethodsThatCannotBeSent(t *testing.T) {
+	for method, fine := range map[string]bool{"": true, "GET": true, "M-SEARCH": true, "get": true, "(": false, "GET ": false, "GE\tT": false, "GÉT": false} {
+		if err := CheckSendable(&http.Request{Method: method}); (err == nil) != fine {
+			t.Errorf("method %q: %v", method, err)
 		}
 	}
 }
@@ -194,12 +183,11 @@ func TestHeadersUpToTheLimit(t *testing.T) {
 		}},
 		{"a long name", func(n int) http.Header { return http.Header{strings.Repeat("N", n-headerOverhead): {""}} }},
 		{"cookies", func(n int) http.Header {
-			return http.Header{"cookie": {strings.Repeat("c", n-headerOverhead-len("cookie")-2-2*(headerOverhead+len("cookie"))) + ";;"}}
+			return http.Header{"Cookie": {strings.Repeat("c", n-headerOverhead-len("Cookie")-2-2*(headerOverhead+len("Cookie"))) + ";;"}}
 		}},
 		{"semicolons in no cookie", func(n int) http.Header {
 			return http.Header{"Name": {strings.Repeat("c", n-headerOverhead-len("Name")-2) + ";;"}}
 		}},
-		{"a trailer", func(n int) http.Header { return http.Header{strings.Repeat("N", n-1): nil} }},
 	} {
 		if err := CheckHeaderSize(target, c.header(maxHeaderList-fixed)); err != nil {
 			t.Errorf("%s, as large as the limit: %v", c.name, err)
@@ -209,9 +197,6 @@ func TestHeadersUpToTheLimit(t *testing.T) {
 		}
 		if err := CheckHeaderSize(&url.URL{Path: "/xy"}, c.header(maxHeaderList-fixed)); err == nil {
 			t.Errorf("%s, and a longer target: no error", c.name)
-		}
-		if err := CheckHeaderSize(target, c.header(maxHeaderList-fixed), http.Header{"B": nil}); err == nil {
-			t.Errorf("%s, and other headers: no error", c.name)
 		}
 	}
 }

@@ -57,8 +57,7 @@ func ThroughProxy(info *apirequest.RequestInfo) bool {
 func KeepFromRepeating(h http.Header) {
 	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
 		if values, ok := h[name]; ok {
-			lower := strings.ToLower(name)
-			h[lower] = slices.Concat(h[lower], values)
+			h[strings.ToLower(name)] = values
 			delete(h, name)
 		}
 	}
@@ -85,16 +84,11 @@ func DropTokenProtocols(h http.Header) {
 }
 
 // CheckSendable returns a Status of 400 for a request that no HTTP transport sends. HTTP/2 servers
-// accept methods and names of trailers that are not tokens (RFC 9110, 9.1 and 5.1), but clients
-// refuse to send them. The error says nothing about the server to which the request would be sent.
+// accept methods that are not tokens (RFC 9110, 9.1), but clients refuse to send them. The error
+// says nothing about the server to which the request would be sent.
 func CheckSendable(r *http.Request) error {
 	if r.Method != "" && !httpguts.ValidHeaderFieldName(r.Method) { // both are tokens
 		return apierrors.NewBadRequest("the request's method is not valid")
-	}
-	for name := range r.Trailer {
-		if !httpguts.ValidTrailerHeader(name) || !httpguts.ValidHeaderFieldName(name) {
-			return apierrors.NewBadRequest("the name of a trailer is not valid")
-		}
 	}
 	return nil
 }
@@ -155,23 +149,17 @@ const (
 	addedHeaders = 1 << 10
 )
 
-// CheckHeaderSize returns a Status of 431 if a request's target and headers, with the names of its
-// trailers, are larger than a kube-apiserver accepts over HTTP/2. HTTP/1.1 counts less for short
-// headers. If such a request were forwarded, the failure would look like the other server's fault.
-// It could also break a connection that many requests share (golang.org/x/net/http2,
-// Framer.readMetaFrame).
-func CheckHeaderSize(target *url.URL, headers ...http.Header) error {
+// CheckHeaderSize returns a Status of 431 if a request's target and headers are larger than a
+// kube-apiserver accepts over HTTP/2. HTTP/1.1 counts less for short headers. If such a request
+// were forwarded, the failure would look like the other server's fault. It could also break a
+// connection that many requests share (golang.org/x/net/http2, Framer.readMetaFrame).
+func CheckHeaderSize(target *url.URL, h http.Header) error {
 	size := addedHeaders + len(target.RequestURI())
-	for _, h := range headers {
-		for name, values := range h { // in any order
-			if len(values) == 0 { // a trailer has no value yet: its name is in a list
-				size += len(name) + 1
-			}
-			for _, v := range values {
-				size += headerOverhead + len(name) + len(v)
-				if strings.EqualFold(name, "Cookie") { // a transport makes one header from each cookie (RFC 9113, 8.2.3)
-					size += strings.Count(v, ";") * (headerOverhead + len(name))
-				}
+	for name, values := range h { // in any order
+		for _, v := range values {
+			size += headerOverhead + len(name) + len(v)
+			if name == "Cookie" { // a transport makes one header from each cookie (RFC 9113, 8.2.3)
+				size += strings.Count(v, ";") * (headerOverhead + len(name))
 			}
 		}
 	}

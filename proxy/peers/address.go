@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -9,55 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/skewproof/skewproof/proxy"
 )
-
-// StaticPeer is a peer by configuration. It is always live, at a fixed address, whatever its leases
-// say.
-type StaticPeer struct {
-	ID      proxy.ServerID
-	Address string // host:port
-}
-
-// ParseStaticPeer reads "id=host:port". The id is the name of the server's identity lease.
-func ParseStaticPeer(s string) (StaticPeer, error) {
-	id, address, ok := strings.Cut(s, "=")
-	if !ok {
-		return StaticPeer{}, fmt.Errorf("read peer %q: want id=host:port", s)
-	}
-	err := validID(id)
-	if err == nil {
-		address, err = ParseAddress(address)
-	}
-	if err != nil {
-		return StaticPeer{}, fmt.Errorf("read peer %q: %w", s, err)
-	}
-	return StaticPeer{ID: proxy.ServerID(id), Address: address}, nil
-}
-
-// ParseStaticPeers reads peers with different ids. The error joins all problems.
-func ParseStaticPeers(list []string) ([]StaticPeer, error) {
-	var peers []StaticPeer
-	var wrong []error
-	seen := map[proxy.ServerID]bool{}
-	for _, s := range list {
-		p, err := ParseStaticPeer(s)
-		switch {
-		case err != nil:
-			wrong = append(wrong, err)
-			continue
-		case seen[p.ID]:
-			wrong = append(wrong, fmt.Errorf("read peer %q: %s is given twice; give each peer once", s, p.ID))
-		}
-		seen[p.ID] = true
-		peers = append(peers, p)
-	}
-	if len(wrong) > 0 {
-		return nil, errors.Join(wrong...)
-	}
-	return peers, nil
-}
 
 // ParseAddress reads "ip:port" or "hostname:port" in canonical form. It refuses everything else: a
 // user, a path, a zone, a port name, an unspecified address (0.0.0.0), a multicast address.

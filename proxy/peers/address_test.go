@@ -52,30 +52,3 @@ func FuzzParseAddress(f *testing.F) {
 		}
 	})
 }
-
-func TestParseStaticPeers(t *testing.T) {
-	got, err := ParseStaticPeers([]string{"apiserver-a=192.0.2.1:6443", "apiserver-b=node-b:6443"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []StaticPeer{{"apiserver-a", "192.0.2.1:6443"}, {"apiserver-b", "node-b:6443"}}
-	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
-		t.Fatalf("got %v, want %v", got, want)
-	}
-	for _, tc := range []struct {
-		list []string
-		says string
-	}{
-		{[]string{"192.0.2.1:6443"}, "want id=host:port"},
-		{[]string{"=192.0.2.1:6443"}, "not the name of an identity lease"},
-		{[]string{"A b=192.0.2.1:6443"}, "not the name of an identity lease"},
-		{[]string{"a="}, "want host:port"},
-		{[]string{"a=192.0.2.1:0"}, "from 1 to 65535"},
-		{[]string{"a=192.0.2.1:1", "a=192.0.2.2:1"}, "given twice"},
-		{[]string{"b", "a=192.0.2.1:1", "a=192.0.2.2:1"}, "want id=host:port\nread peer \"a=192.0.2.2:1\": a is given twice"},
-	} {
-		if got, err := ParseStaticPeers(tc.list); err == nil || !strings.Contains(err.Error(), tc.says) {
-			t.Errorf("ParseStaticPeers(%q) = %v, %v; want an error that says %q", tc.list, got, err, tc.says)
-		}
-	}
-}
