@@ -251,9 +251,10 @@ type Quirks struct {
 	TrustAnyHop bool
 
 	// PlainErrors answers a failed attempt with the transport's error as text/plain, with addresses.
-	// It also forwards more headers than a peer accepts, which fails. And it returns to the client a
-	// peer's 401 for this server's own credentials. Without it, the answer is a metav1.Status without
-	// addresses, the answer to too many headers is 431, and such a 401 is a failed attempt.
+	// It also forwards larger headers than a peer accepts, which fails. And it returns to the client
+	// a peer's 401 for this server's own credentials, and 431 for headers that this server has added.
+	// Without it, the answer is a metav1.Status without addresses, the answer to too large headers is
+	// 431, and such a 401 or 431 is a failed attempt.
 	PlainErrors bool
 
 	// EncodeQuery sends peers the query parsed and sorted. Without it, they get the client's bytes.

@@ -39,6 +39,7 @@ import (
 
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // world has the files of a server, and a peer that has what the server lacks.
@@ -271,6 +272,7 @@ func TestRequestsThatNeedTheirOwnConnection(t *testing.T) {
 		body    io.Reader
 		upgrade string
 		user    string
+		groups  int
 		want    int
 	}{
 		"usual":           {want: 2},
@@ -278,6 +280,8 @@ func TestRequestsThatNeedTheirOwnConnection(t *testing.T) {
 		"stream":          {body: io.MultiReader(strings.NewReader("{}")), want: 1},
 		"upgrade":         {upgrade: "SPDY/3.1", want: 1},
 		"anonymous":       {user: user.Anonymous, want: 1},
+		"many groups":     {groups: wire.ManyHeaderValues, want: 1},
+		"fewer groups":    {groups: wire.ManyHeaderValues - 1, want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target, c.body)
@@ -287,6 +291,8 @@ func TestRequestsThatNeedTheirOwnConnection(t *testing.T) {
 			if c.upgrade != "" {
 				r.Header.Set("Upgrade", c.upgrade)
 			}
+			r.Header[proxy.HopHeader] = []string{"true"}
+			r.Header["X-Remote-Group"] = make([]string, c.groups)
 			if c.user != "" {
 				r = r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: c.user, Groups: []string{user.AllUnauthenticated}}))
 			}
