@@ -10,6 +10,7 @@ import (
 	"os"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
@@ -71,6 +72,12 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		f.failed(ctx, result, "it does not serve this")
 		return false
 	}
+	if err := f.refusesHeaders(answer); err != nil {
+		result.Outcome, result.Err = Refused, err
+		endAttempt(span, result, err.Error())
+		f.failed(ctx, result, err.Error())
+		return false
+	}
 	result.Answered = true
 	endAttempt(span, result, "")
 	f.h.observer.Attempted(f.r.Context(), f.request, result)
@@ -95,6 +102,29 @@ func (f *forwarding) refuses(d Decision, answer *http.Response) bool {
 		return true
 	}
 	return d.Direct && f.request.Kind == KindResource && !wire.ThroughProxy(f.info) && lacksResource(answer)
+}
+
+// refusesHeaders returns an error if an answer says that the peer's HTTP server does not accept the
+// headers. This server has accepted the client's, so those that it has added are too many: a header
+// for each group of the user. An answer from behind the peer's filters has an Audit-ID.
+func (f *forwarding) refusesHeaders(answer *http.Response) error {
+	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge || answer.Header.Get(auditinternal.HeaderAuditID) != "" || f.policy.Quirks.PlainErrors {
+		return nil
+	}
+	e := &headersError{of: wire.HeaderValues(f.header)}
+	for name, values := range f.header { // in any order
+		if f.h.identity.is(name) {
+			e.user += len(values)
+		}
+	}
+	return e
+}
+
+// headersError says that a peer does not accept so many headers.
+type headersError struct{ of, user int } // header values, and those of them that name the user
+
+func (e *headersError) Error() string {
+	return fmt.Sprintf("it accepts no request with %d header values, of which %d are the user's name, groups and extra attributes", e.of, e.user)
 }
 
 // failed records an attempt that got no answer.

@@ -35,10 +35,12 @@ type Config struct {
 	// It must use HTTP/1.1 for a request that has the header Upgrade (WebSocket, SPDY), and the body
 	// of a 101 answer must be an io.ReadWriteCloser, as with [http.Transport].
 	//
-	// A request's context has its user (apirequest.UserFrom). The transport should send two kinds
+	// A request's context has its user (apirequest.UserFrom). The transport should send three kinds
 	// of requests on connections that no other request uses at that time, as HTTP/1.1 does:
 	//   - requests of anonymous users, because a kube-apiserver closes an HTTP/2 connection after
 	//     such a request;
+	//   - requests with nearly 500 header values or more, because a server that was built with Go 1.27
+	//     or newer may close the connection, too;
 	//   - requests with a Body and no GetBody, because they cannot be sent again if another request
 	//     causes the connection to be closed.
 	Transport http.RoundTripper

@@ -1,11 +1,6 @@
 package proxy
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
 // Policy is the set of switches in which implementations of the Mixed Version Proxy differ. It is
 // plain data: copy and change it, but do not change it after a [Table] or [Store] got it. Each
@@ -91,23 +86,8 @@ const (
 
 var extensionPolicies = []string{"ignored", "cut-out", "filtered", "exact"}
 
-// String is the name that [ParseExtensionPolicy] reads.
+// String is the name by which [Policy.Change] knows the value.
 func (e ExtensionPolicy) String() string { return nameOf(extensionPolicies, int(e), "ExtensionPolicy") }
-
-// ParseExtensionPolicy reads "ignored", "cut-out", "filtered" or "exact".
-func ParseExtensionPolicy(name string) (ExtensionPolicy, error) {
-	i, err := parseName(extensionPolicies, name)
-	return ExtensionPolicy(i), err
-}
-
-// parseName returns the position of a name, or an error that lists the names.
-func parseName(names []string, name string) (int, error) {
-	i := slices.Index(names, name)
-	if i < 0 {
-		return 0, fmt.Errorf("want %s or %s", strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
-	}
-	return i, nil
-}
 
 // RoutingPolicy says how requests are routed.
 type RoutingPolicy struct {
@@ -185,15 +165,9 @@ const (
 
 var incompletePolicies = []string{"as-complete", "marked", "refused"}
 
-// String is the name that [ParseIncompletePolicy] reads.
+// String is the name by which [Policy.Change] knows the value.
 func (i IncompletePolicy) String() string {
 	return nameOf(incompletePolicies, int(i), "IncompletePolicy")
-}
-
-// ParseIncompletePolicy reads "as-complete", "marked" or "refused".
-func ParseIncompletePolicy(name string) (IncompletePolicy, error) {
-	i, err := parseName(incompletePolicies, name)
-	return IncompletePolicy(i), err
 }
 
 // FetchingPolicy says when the discovery of peers is fetched, and when that of the local server.
@@ -271,9 +245,10 @@ type Quirks struct {
 	TrustAnyHop bool
 
 	// PlainErrors answers a failed attempt with the transport's error as text/plain, with addresses.
-	// It also forwards more headers than a peer accepts, which fails. And it returns to the client a
-	// peer's 401 for this server's own credentials. Without it, the answer is a metav1.Status without
-	// addresses, the answer to too many headers is 431, and such a 401 is a failed attempt.
+	// It also forwards larger headers than a peer accepts, which fails. And it returns to the client
+	// a peer's 401 for this server's own credentials, and 431 for headers that this server has added.
+	// Without it, the answer is a metav1.Status without addresses, the answer to too large headers is
+	// 431, and such a 401 or 431 is a failed attempt.
 	PlainErrors bool
 
 	// EncodeQuery sends peers the query parsed and sorted. Without it, they get the client's bytes.

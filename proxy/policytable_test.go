@@ -36,7 +36,8 @@ const head = "# Policies\n\n" +
 	"\n" +
 	"The switches under Quirks reproduce mistakes of releases. All others are sensible choices.\n" +
 	"\n" +
-	"The tables name the switches as `skewproof explore --change SWITCH=VALUE` takes them. An empty cell\n" +
+	"The tables name the switches as `skewproof explore --change SWITCH=VALUE` takes them, and the flag\n" +
+	"`--mixed-version-proxy-policy=PRESET,SWITCH=VALUE` of the reference's kube-apiserver. An empty cell\n" +
 	"means false, 0, 0s or nothing.\n" + "\n"
 
 // unlike lists the differences that no switch covers. TestListedDifferencesAreThere shows the

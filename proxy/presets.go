@@ -132,5 +132,5 @@ func PresetNamed(name string) (Policy, error) {
 		names = append(names, p.Name)
 	}
 	slices.Sort(names)
-	return Policy{}, fmt.Errorf("no policy %q: there are %s", name, strings.Join(names, ", "))
+	return Policy{}, fmt.Errorf("no policy %q%s: there are %s", name, meant(name, names), strings.Join(names, ", "))
 }

@@ -87,9 +87,18 @@ func (e *exchange) status(d Decision) metav1.Status {
 		Code:   http.StatusServiceUnavailable,
 		Reason: metav1.StatusReasonServiceUnavailable,
 		Message: fmt.Sprintf("%s cannot be served at this time: %s", cmp.Or(r.String(), "this"),
-			cmp.Or(reasons[d.Reason], "this server does not serve it, and no peer that does could be reached")),
+			cmp.Or(e.tooManyHeaders(), reasons[d.Reason], "this server does not serve it, and no peer that does could be reached")),
 		Details: details,
 	}
+}
+
+// tooManyHeaders is the end of a 503's message if the last peer does not accept the headers.
+// Otherwise it is empty.
+func (e *exchange) tooManyHeaders() string {
+	if headers := (*headersError)(nil); errors.As(e.last, &headers) {
+		return "this server does not serve it, and of a peer that does: " + headers.Error()
+	}
+	return ""
 }
 
 // retryAfter is the number of seconds after which the client may send the request again; 0: the 503

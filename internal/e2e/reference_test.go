@@ -10,6 +10,7 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
@@ -108,13 +109,22 @@ func TestNothingOfTheReferenceStaysBehind(t *testing.T) {
 	nothingIsLeft(t, begun.dir)
 }
 
-// With the policy of the released proxy the reference fails as that one does. So it is this proxy
-// that answers.
+// With the policy of the released proxy, or with its switch alone, the reference has finding 2 as
+// that proxy has it. So it is the reference that answers, and by the policy of the flag.
 func TestThePolicyOfTheReferenceDecides(t *testing.T) {
 	onlyWithAll(t)
 	needsCluster(t)
-	_, report := runScenario(t, "rolling-upgrade", "--subject", "reference", "--kube-apiserver-flag", "mixed-version-proxy-policy=upstream-1.37")
-	if v := verdict(t, report, "NoFalseNotFound"); v.Outcome != invariant.OutcomeFail {
-		t.Errorf("NoFalseNotFound: %s, want a violation", v.Outcome)
+	for _, policy := range []string{"upstream-1.37", "reference,Routing.Subresources=false"} {
+		t.Run(policy, func(t *testing.T) {
+			// The simulator takes no flag of a server.
+			_, report := scenarioAlone(t, "rolling-upgrade", "--subject", "reference", "--kube-apiserver-flag", "mixed-version-proxy-policy="+policy)
+			back := func(e reports.Evidence) bool {
+				f, _ := findings.For(scenario.SubjectBuiltin).Explain(e.Signature)
+				return f.Number == 2
+			}
+			if v := verdict(t, report, "NoFalseNotFound"); !slices.ContainsFunc(v.Evidence, back) {
+				t.Errorf("NoFalseNotFound: %s, want the violations of finding 2: %v", v.Outcome, v.Evidence)
+			}
+		})
 	}
 }

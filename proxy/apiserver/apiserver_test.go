@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -22,9 +23,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	auditinternal "k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/audit/policy"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/authentication/user"
+	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
@@ -35,6 +39,7 @@ import (
 
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // world has the files of a server, and a peer that has what the server lacks.
@@ -170,20 +175,22 @@ func TestWhatTheServerServesStaysWithIt(t *testing.T) {
 }
 
 // A request that a peer passes on is never passed on again. A client that claims the same is no
-// peer.
+// peer. The audit event says by whom a request was passed on, or to whom.
 func TestOnlyAFrontProxyIsAPeer(t *testing.T) {
 	w := newWorld(t)
 	p, chain := w.installed(t)
 	w.knows(p)
+	passedOn := map[string]string{PeerAnnotation: "apiserver-a"}
 	for name, c := range map[string]struct {
-		by   *authority
-		as   string
-		want int
+		by    *authority
+		as    string
+		want  int
+		audit map[string]string
 	}{
-		"a peer":                           {w.front, "front-proxy-client", http.StatusServiceUnavailable},
-		"another name":                     {w.front, "somebody", http.StatusOK},
-		"a name from another authority":    {newAuthority(t, "strangers"), "front-proxy-client", http.StatusOK},
-		"a client that has no certificate": {nil, "", http.StatusOK},
+		"a peer":                           {w.front, "front-proxy-client", http.StatusServiceUnavailable, map[string]string{ForwardedByAnnotation: "front-proxy-client"}},
+		"another name":                     {w.front, "somebody", http.StatusOK, passedOn},
+		"a name from another authority":    {newAuthority(t, "strangers"), "front-proxy-client", http.StatusOK, passedOn},
+		"a client that has no certificate": {nil, "", http.StatusOK, passedOn},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, gadgets, nil)
@@ -197,13 +204,26 @@ func TestOnlyAFrontProxyIsAPeer(t *testing.T) {
 				}
 				r.TLS.PeerCertificates = []*x509.Certificate{leaf}
 			}
-			answer := httptest.NewRecorder()
-			chain.ServeHTTP(answer, r)
+			answer, events := httptest.NewRecorder(), &events{}
+			genericapifilters.WithAuditInit(genericapifilters.WithRequestInfo(genericapifilters.WithAudit(chain, events,
+				policy.NewFakePolicyRuleEvaluator(auditinternal.LevelMetadata, nil), nil),
+				genericapiserver.NewRequestInfoResolver(w.config))).ServeHTTP(answer, r)
 			if answer.Code != c.want {
 				t.Errorf("answered %d %s, want %d", answer.Code, answer.Body, c.want)
 			}
+			if !maps.Equal(events.annotations, c.audit) {
+				t.Errorf("the audit event has %v, want %v", events.annotations, c.audit)
+			}
 		})
 	}
+}
+
+// events keeps the annotations of the last audit event.
+type events struct{ annotations map[string]string }
+
+func (e *events) ProcessEvents(all ...*auditinternal.Event) bool {
+	e.annotations = maps.Clone(all[len(all)-1].Annotations)
+	return true
 }
 
 func TestAServerIsReadyOnceItKnowsItsPeersAndTheyKnowIt(t *testing.T) {
@@ -252,6 +272,7 @@ func TestRequestsThatNeedTheirOwnConnection(t *testing.T) {
 		body    io.Reader
 		upgrade string
 		user    string
+		groups  int
 		want    int
 	}{
 		"usual":           {want: 2},
@@ -259,6 +280,8 @@ func TestRequestsThatNeedTheirOwnConnection(t *testing.T) {
 		"stream":          {body: io.MultiReader(strings.NewReader("{}")), want: 1},
 		"upgrade":         {upgrade: "SPDY/3.1", want: 1},
 		"anonymous":       {user: user.Anonymous, want: 1},
+		"many groups":     {groups: wire.ManyHeaderValues, want: 1},
+		"fewer groups":    {groups: wire.ManyHeaderValues - 1, want: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, target, c.body)
@@ -268,6 +291,8 @@ func TestRequestsThatNeedTheirOwnConnection(t *testing.T) {
 			if c.upgrade != "" {
 				r.Header.Set("Upgrade", c.upgrade)
 			}
+			r.Header[proxy.HopHeader] = []string{"true"}
+			r.Header["X-Remote-Group"] = make([]string, c.groups)
 			if c.user != "" {
 				r = r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: c.user, Groups: []string{user.AllUnauthenticated}}))
 			}

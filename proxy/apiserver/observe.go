@@ -16,6 +16,10 @@ import (
 // its identity, as in its lease.
 const PeerAnnotation = "mixed-version-proxy.skewproof.github.io/peer"
 
+// ForwardedByAnnotation is the annotation of audit events of a peer's requests. It has the common
+// name of the front-proxy certificate with which the peer has proved that it may forward.
+const ForwardedByAnnotation = "mixed-version-proxy.skewproof.github.io/forwarded-by"
+
 // annotating writes into a request's audit event which peer has answered. An event takes no second
 // value of an annotation.
 type annotating struct{}

@@ -181,12 +181,12 @@ func (t *transport) identify(ctx context.Context, address string) (*x509.Certifi
 }
 
 // RoundTrip sends a request over HTTP/1.1 if it must not share its connection: a kube-apiserver may
-// close an HTTP/2 connection after a request of an anonymous user, and a body that cannot be read
-// again would be lost with it.
+// close an HTTP/2 connection after a request of an anonymous user, or with many header values, and
+// a body that cannot be read again would be lost with it.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	u, known := apirequest.UserFrom(r.Context())
 	once := r.Body != nil && r.Body != http.NoBody && r.GetBody == nil
-	if r.Header.Get("Upgrade") != "" || once || known && wire.Anonymous(u) {
+	if r.Header.Get("Upgrade") != "" || once || known && wire.Anonymous(u) || wire.HeaderValues(r.Header) > wire.ManyHeaderValues {
 		return t.http1.RoundTrip(r)
 	}
 	return t.http2.RoundTrip(r)

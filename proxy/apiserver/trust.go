@@ -5,12 +5,17 @@ import (
 	"net/http"
 	"slices"
 
+	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 )
 
 // fromPeer reports whether the caller of a request is a front proxy, as peers are: its client
 // certificate is signed by the request-header authority, and has an allowed name. The chain has
 // verified the same before it believed who the user is; it does not tell its result.
+//
+// The handler asks it only about requests that claim to be forwarded. If they are, their audit
+// events get the name of the certificate. No other name of the caller is certain, because a
+// released server forwards what its client has written into any other header.
 func fromPeer(c *authenticatorfactory.RequestHeaderConfig) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
@@ -29,6 +34,10 @@ func fromPeer(c *authenticatorfactory.RequestHeaderConfig) func(*http.Request) b
 			return false
 		}
 		allowed := c.AllowedClientNames.Value()
-		return len(allowed) == 0 || slices.Contains(allowed, leaf.Subject.CommonName)
+		if len(allowed) > 0 && !slices.Contains(allowed, leaf.Subject.CommonName) {
+			return false
+		}
+		audit.AddAuditAnnotation(r.Context(), ForwardedByAnnotation, leaf.Subject.CommonName)
+		return true
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/invariant"
+	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/reports"
 )
 
@@ -48,7 +49,7 @@ func Ablate(spec Spec, to string, o Options) (*Ablation, error) {
 	if !on || !also {
 		return nil, fmt.Errorf("policy %s has no switches", None)
 	}
-	a.there, a.back = differences(from, target), differences(target, from)
+	a.there, a.back = proxy.Differences(from, target), proxy.Differences(target, from)
 	if len(a.there) == 0 {
 		return nil, fmt.Errorf("policies %s and %s are the same", spec, to)
 	}

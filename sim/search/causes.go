@@ -47,7 +47,7 @@ func Removal(
 		found.Unknown = "the policy has no switches, because the feature is off"
 		return found, nil
 	}
-	r.changes = differences(from, to)
+	r.changes = proxy.Differences(from, to)
 	r.near = near(c, on)
 	found.Schedules = len(r.near)
 	if found.Shown, err = r.baseline(); err != nil {

@@ -22,7 +22,7 @@ func Inputs(spec Spec) (string, error) {
 		return "", err
 	}
 	for _, p := range []proxy.Policy{from, proxy.Reference()} {
-		for _, sw := range switches(&p) {
+		for _, sw := range p.Switches() {
 			fmt.Fprintf(h, "%s=%s\n", sw.Name, sw)
 		}
 	}

@@ -5,14 +5,10 @@ package search
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
@@ -94,7 +90,7 @@ func (s Spec) Build() (policy proxy.Policy, on bool, err error) {
 		return policy, false, fmt.Errorf("%w, or %s for the feature switched off", err, None)
 	}
 	for _, c := range s.Changes {
-		if err := change(&policy, c); err != nil {
+		if err := policy.Change(c); err != nil {
 			return policy, false, err
 		}
 	}
@@ -189,118 +185,4 @@ func (s Spec) GVRs() ([]history.GVR, error) {
 		all = all[:min(s.Resources, len(all))]
 	}
 	return all, nil
-}
-
-// change sets one switch.
-func change(p *proxy.Policy, text string) error {
-	name, value, ok := strings.Cut(text, "=")
-	if !ok {
-		return fmt.Errorf("change %q: want SWITCH=VALUE, such as Knowledge.KeepLastGood=true", text)
-	}
-	for _, sw := range switches(p) {
-		if sw.Name != name {
-			continue
-		}
-		if err := sw.set(value); err != nil {
-			return fmt.Errorf("change %q: %w", text, err)
-		}
-		return nil
-	}
-	return fmt.Errorf("change %q: no switch %q; docs/policies.md lists them", text, name)
-}
-
-// Switch is one field of a policy.
-type Switch struct {
-	Name  string // "Knowledge.KeepLastGood"
-	value reflect.Value
-}
-
-// switches returns the fields of a policy, in the order of their declaration.
-func switches(p *proxy.Policy) []Switch {
-	var all []Switch
-	groups := reflect.ValueOf(p).Elem()
-	for i := range groups.NumField() {
-		g := groups.Field(i)
-		if g.Kind() != reflect.Struct {
-			continue
-		}
-		for j := range g.NumField() {
-			all = append(all, Switch{groups.Type().Field(i).Name + "." + g.Type().Field(j).Name, g.Field(j)})
-		}
-	}
-	return all
-}
-
-// String returns the value in the form that a change uses.
-func (s Switch) String() string { return fmt.Sprint(s.value.Interface()) }
-
-// set parses a value in the form of [Switch.String] and docs/policies.md. The error says which
-// values are allowed.
-func (s Switch) set(text string) error {
-	switch s.value.Interface().(type) {
-	case bool:
-		b, err := parseBool(text)
-		if err != nil {
-			return errors.New("want true or false")
-		}
-		s.value.SetBool(b)
-	case int:
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			return errors.New("want a whole number, 0 or more")
-		}
-		s.value.SetInt(int64(n))
-	case float64: // a fraction of something
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(f >= 0 && f <= 1) {
-			return errors.New("want a number from 0 to 1")
-		}
-		s.value.SetFloat(f)
-	case time.Duration:
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 {
-			return errors.New("want a time such as 500ms, 30s or 5m, 0s or more")
-		}
-		s.value.SetInt(int64(d))
-	case proxy.ExtensionPolicy:
-		e, err := proxy.ParseExtensionPolicy(text)
-		if err != nil {
-			return err
-		}
-		s.value.SetInt(int64(e))
-	case proxy.IncompletePolicy:
-		i, err := proxy.ParseIncompletePolicy(text)
-		if err != nil {
-			return err
-		}
-		s.value.SetInt(int64(i))
-	case string:
-		s.value.SetString(text)
-	default:
-		return fmt.Errorf("its type %s cannot be set", s.value.Type())
-	}
-	return nil
-}
-
-// parseBool also accepts yes and no, as docs/policies.md writes them.
-func parseBool(text string) (bool, error) {
-	switch text {
-	case "yes":
-		return true, nil
-	case "no":
-		return false, nil
-	}
-	return strconv.ParseBool(text)
-}
-
-// differences returns the changes that turn one policy into another, one for each switch.
-func differences(from, to proxy.Policy) []string {
-	a, b := switches(&from), switches(&to)
-	var all []string
-	for i := range a {
-		if a[i].String() != b[i].String() {
-			all = append(all, b[i].Name+"="+b[i].String())
-		}
-	}
-	return all
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/release"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/proxy"
 )
 
 // replaceable are flags of a run that the user's own replace. A scenario can do with any value.
@@ -166,6 +167,10 @@ func checkFlag(name, value string, starts []Start) error {
 	is := func(arg string) bool { n, _ := cut(arg); return n == name }
 	if name == PolicyFlag && !slices.ContainsFunc(starts, func(s Start) bool { return slices.ContainsFunc(s.Args, is) }) {
 		return fmt.Errorf("only servers of the subject %s have this flag", scenario.SubjectReference)
+	}
+	if name == PolicyFlag {
+		_, err := proxy.ParsePolicy(value)
+		return err
 	}
 	if slices.Contains(replaceable, name) {
 		return nil

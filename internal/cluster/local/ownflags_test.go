@@ -101,6 +101,8 @@ func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 		{"emulated-version=1.35", []Start{drained, usual}, "--emulated-version=1.36"},
 		{"endpoint-reconciler-type=lease", []Start{usual}, ""},
 		{"mixed-version-proxy-policy=upstream-1.37", []Start{plain, reference}, ""},
+		{"mixed-version-proxy-policy=reference,Routing.Attempts=1", []Start{reference}, ""},
+		{"mixed-version-proxy-policy=reference,Routing.Atempts=1", []Start{reference}, `did you mean "Routing.Attempts"?`},
 		{"mixed-version-proxy-policy=upstream-1.37", []Start{usual}, "only servers of the subject reference"},
 		{"peer-ca-file=/x", []Start{usual}, "certificates, authorities and headers"},
 		{"peer-ca-file=/x", []Start{none}, "requires UnknownVersionInteroperabilityProxy feature"},

@@ -55,9 +55,9 @@ func command() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			verflag.PrintAndExitIfRequested()
-			preset, err := proxy.PresetNamed(policy)
+			chosen, err := proxy.ParsePolicy(policy)
 			if err != nil {
-				return fmt.Errorf("--mixed-version-proxy-policy: %w", err)
+				return fmt.Errorf("--%s: %w", policyFlag, err)
 			}
 			if err := logsapi.ValidateAndApply(s.Logs, utilfeature.DefaultFeatureGate); err != nil {
 				return err
@@ -75,14 +75,15 @@ func command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return run(ctx, completed, preset, part)
+			klog.Infof("Version: %+v, with the Mixed Version Proxy of skewproof, policy %s", utilversion.Get(), policy)
+			return run(ctx, completed, chosen, part)
 		},
 		Args: cobra.NoArgs,
 	}
 	cmd.SetContext(ctx)
 	sets := s.Flags()
-	sets.FlagSet("generic").StringVar(&policy, "mixed-version-proxy-policy", policy,
-		"How the Mixed Version Proxy behaves: the name of a preset of skewproof.")
+	sets.FlagSet("generic").StringVar(&policy, policyFlag, policy,
+		"How the Mixed Version Proxy behaves: the name of a preset of skewproof, and changes of single switches, as PRESET,SWITCH=VALUE.")
 	verflag.AddFlags(sets.FlagSet("global"))
 	globalflag.AddGlobalFlags(sets.FlagSet("global"), cmd.Name(), logs.SkipLoggingConfigurationFlags())
 	addFlags(s, sets)
@@ -92,6 +93,9 @@ func command() *cobra.Command {
 	cliflag.SetUsageAndHelpFunc(cmd, sets, 0)
 	return cmd
 }
+
+// policyFlag is the one flag that the kube-apiserver of a release does not have.
+const policyFlag = "mixed-version-proxy-policy"
 
 // gate is the feature gate of the Mixed Version Proxy.
 const gate featuregate.Feature = "UnknownVersionInteroperabilityProxy"
@@ -115,7 +119,6 @@ func takesPart(o options.CompletedOptions, gates string) (bool, error) {
 
 // run runs the server. part says whether its proxy takes part.
 func run(ctx context.Context, o options.CompletedOptions, policy proxy.Policy, part bool) error {
-	klog.Infof("Version: %+v, with the Mixed Version Proxy of skewproof, policy %s", utilversion.Get(), policy.Name)
 	authority := o.PeerCAFile
 	o.PeerCAFile = "" // so that the server's own proxy is not in its chain
 	if err := prepare(&o); err != nil {

@@ -149,6 +149,26 @@ const (
 	addedHeaders = 1 << 10
 )
 
+// ManyHeaderValues is how many header values every server accepts beside those that a transport
+// adds. If it was built with Go 1.27 or newer, a kube-apiserver refuses more than 500 (net/http,
+// DefaultMaxHeaderValueCount), or 16,384 from 1.38 on (k8s.io/apiserver, setMaxHeaderValueCount).
+// Over HTTP/2 it may then end the connection with all its requests (net/http/internal/http2,
+// Framer.readMetaFrame).
+const ManyHeaderValues = 480
+
+// HeaderValues returns the number of header values that HTTP/2 makes of headers.
+func HeaderValues(h http.Header) (n int) {
+	for name, values := range h { // in any order
+		n += len(values)
+		if name == "Cookie" { // a transport makes one header from each cookie (RFC 9113, 8.2.3)
+			for _, v := range values {
+				n += strings.Count(v, ";")
+			}
+		}
+	}
+	return n
+}
+
 // CheckHeaderSize returns a Status of 431 if a request's target and headers are larger than a
 // kube-apiserver accepts over HTTP/2. HTTP/1.1 counts less for short headers. If such a request
 // were forwarded, the failure would look like the other server's fault. It could also break a
