@@ -68,7 +68,7 @@ func (t *tally) contradict(s *setting, at history.Time, wrong, cause, sentence s
 		size = 1
 	}
 	b := breach{
-		Signature: Signature{Mechanism: MechanismConfiguration, Setup: t.facts.setupOf(s), Wrong: wrong},
+		Signature: Signature{Mechanism: MechanismConfiguration, Setup: t.facts.setupOf(s), Wrong: wrong, Twin: s.twinAt(at)},
 		asked:     s.Server, at: at, cause: cause, size: size,
 	}
 	t.violation(b, func() Evidence {
@@ -248,6 +248,9 @@ func (t *tally) ruleOn(s *setting, unforwarded []*observation, passing bool) {
 		b := breach{
 			Signature: Signature{Mechanism: MechanismConfiguration, Setup: t.facts.setupOf(s), Wrong: wrong},
 			asked:     s.Server, at: first.op.End, cause: wrong,
+		}
+		if !slices.ContainsFunc(unforwarded, func(o *observation) bool { return !t.facts.takesForItself(o) }) {
+			b.Twin = TwinAsked
 		}
 		t.violation(b, func() Evidence {
 			e := t.facts.show(first, *first.situation, answer(first.op))

@@ -31,6 +31,7 @@ type Facts struct {
 	reconnects   []history.Fault // see indexReconnects
 	lifecycle    []history.Lifecycle
 	setups       map[process]string // what was unusual about how a process was set up
+	twins        bool               // some processes had one host name
 	settings     map[process]*setting
 	servers      []*server // by name
 	byName       map[string]*server

@@ -37,6 +37,7 @@ type setting struct {
 	history.Configuration
 	server *server
 	ready  []window // times in which the process was ready and not paused
+	life   window   // from its start to its end; empty if unknown
 	leases []history.Lease
 	// reports is the version that the process said at /version. version is its real version.
 	reports, version string
@@ -46,7 +47,7 @@ type setting struct {
 	// tested is true if some answer shows whether the proxy of the process is off.
 	tested bool
 	// twins are processes of servers with the same host name at that time. So they share one lease.
-	twins []*setting
+	twins []twin
 }
 
 // indexSettings joins the configurations of processes with what the run saw of the processes.
@@ -66,6 +67,11 @@ func (f *Facts) indexSettings(h *history.History) {
 				continue
 			}
 			one.version = cmp.Or(span.version, one.version)
+			if span.phase != phaseDown && one.life == (window{}) {
+				one.life = span.window
+			} else if span.phase != phaseDown {
+				one.life.to = span.to
+			}
 			up, ended = up || span.up, ended || span.phase == phaseStopping
 			if span.phase == phaseReady {
 				one.ready = append(one.ready, span.window)
@@ -90,20 +96,7 @@ func (f *Facts) indexSettings(h *history.History) {
 			s.tested = f.showsOff(o)
 		}
 	}
-	all := f.settingsInOrder()
-	for _, one := range all {
-		for _, other := range all {
-			if (one.SharesHost == other.Server || other.SharesHost == one.Server) && one.overlaps(other) {
-				one.twins = append(one.twins, other)
-			}
-		}
-	}
-}
-
-func (s *setting) overlaps(other *setting) bool {
-	return slices.ContainsFunc(s.ready, func(a window) bool {
-		return slices.ContainsFunc(other.ready, func(b window) bool { return a.from < b.to && b.from < a.to })
-	})
+	f.indexTwins()
 }
 
 // settingsInOrder returns the settings in the time order of their processes.

@@ -42,7 +42,7 @@ func (f *Facts) signatureSince(o *observation, s situation, wrong string, since 
 		Mechanism: f.mechanism(o), Roles: f.role(o, candidates), Answer: answerKind(o.op), Wrong: wrong,
 		Change: f.change(o, s, candidates, since), Setup: f.setup(o, candidates), Since: f.since(o), Way: o.way(),
 		Target: f.target(o), Started: f.started(o, candidates, since), Elsewhere: f.elsewhere(o, candidates, since),
-		Extension: f.extension(o, candidates),
+		Extension: f.extension(o, candidates), Twin: f.twin(o, candidates),
 	}
 	if out.Started == StartedLately && out.Elsewhere == ObstacleNone { // the start is long enough ago to be known by then
 		out.Started = StartedLong

@@ -11,8 +11,8 @@ import (
 // time and no seed. Violations with the same signature are shown as one evidence item.
 //
 // Invariant, Mechanism, Roles, Answer, Way, Reach, Wrong and Target say what was asked and what was
-// wrong. Obstacle, Before, Change, Setup, Since, Started, Elsewhere and Extension describe the
-// circumstances. An empty field does not apply, or the history does not say it.
+// wrong. Obstacle, Before, Change, Setup, Since, Started, Elsewhere, Extension and Twin describe
+// the circumstances. An empty field does not apply, or the history does not say it.
 type Signature struct {
 	Invariant string    `json:"invariant"`
 	Mechanism Mechanism `json:"mechanism"`
@@ -49,6 +49,8 @@ type Signature struct {
 	Elsewhere Obstacle `json:"elsewhere,omitempty"`
 	// Extension says whether a custom resource or an aggregated API was where the violation is.
 	Extension Extension `json:"extension,omitempty"`
+	// Twin says which server had the host name of another one.
+	Twin Twin `json:"twin,omitempty"`
 }
 
 // Mechanism is the part of the Mixed Version Proxy that a request tests.
@@ -182,6 +184,9 @@ func (s Signature) String() string {
 	if s.Extension != ExtensionNone {
 		words = append(words, s.Extension.words())
 	}
+	if s.Twin != TwinNone {
+		words = append(words, s.Twin.words())
+	}
 	return s.Invariant + ": " + strings.Join(words, ", ")
 }
 
@@ -209,13 +214,13 @@ func (s Signature) Compare(o Signature) int {
 		cmp.Compare(s.Obstacle, o.Obstacle), cmp.Compare(s.Before, o.Before), cmp.Compare(s.Change, o.Change),
 		cmp.Compare(s.Setup, o.Setup), cmp.Compare(s.Since, o.Since), cmp.Compare(s.Target, o.Target),
 		cmp.Compare(s.Started, o.Started), cmp.Compare(s.Elsewhere, o.Elsewhere),
-		cmp.Compare(s.Extension, o.Extension))
+		cmp.Compare(s.Extension, o.Extension), cmp.Compare(s.Twin, o.Twin))
 }
 
 // Core is the signature without the circumstances. Violations that differ only in the circumstances
 // show one kind of defect.
 func (s Signature) Core() Signature {
 	s.Obstacle, s.Before, s.Change, s.Setup, s.Since = ObstacleNone, ObstacleNone, ChangeNone, "", SinceLong
-	s.Started, s.Elsewhere, s.Extension = StartedLong, ObstacleNone, ExtensionNone
+	s.Started, s.Elsewhere, s.Extension, s.Twin = StartedLong, ObstacleNone, ExtensionNone, TwinNone
 	return s
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ type deviation struct {
 func deviations() []deviation {
 	return slices.Concat(
 		ownDeviations(), acrossDeviations(), alikeDeviations(), timeDeviations(), contentDeviations(), watchDeviations(), informerDeviations(),
-		discoveryDeviations(), identityDeviations(), auditDeviations(), processDeviations(), impossibleDeviations(), acceptableDeviations(),
+		discoveryDeviations(), identityDeviations(), auditDeviations(), processDeviations(), twinDeviations(), impossibleDeviations(), acceptableDeviations(),
 	)
 }
 
@@ -506,6 +507,30 @@ func auditDeviations() (list []deviation) {
 			e.add(all(across, reads, window), func(hop *history.Hop) { hop.From, hop.Server = hop.Server, hop.From })
 		}},
 	)
+}
+
+// twinDeviations: two servers have one host name, which explains only what they are taken for each
+// other in. Server c has its own.
+func twinDeviations() (list []deviation) {
+	const family = "beside two servers of one host name"
+	meanwhile := func(e *edit, o *history.Operation) bool {
+		return slices.ContainsFunc(e.h.Faults, func(f history.Fault) bool {
+			return f.Kind == history.FaultMisconfiguration && f.Start <= o.Start && o.Start < f.End
+		})
+	}
+	ofC := func(_ *edit, o *history.Operation) bool { return o.Server == "c" }
+	denied := func(_ *edit, o *history.Operation) bool { return o.Status == http.StatusNotFound }
+	reply := func(name string, p pick, a answer, byPeer bool) {
+		list = append(list, deviation{family, name, wrong, "two-servers-one-hostname", func(e *edit) { e.reply(all(p, resource), a, byPeer) }})
+	}
+	reply("a third server denies what all serve", all(own, reads, ofC, meanwhile), status(404, ""), false)
+	reply("the one that serves it denies it", all(across, ofC, meanwhile), status(404, ""), true)
+	reply("the other one answers 500", all(crosses, denied, ofC, meanwhile), status(500, "InternalError"), true)
+	reply("a third server answers 503", all(crosses, denied, ofC, meanwhile), status(503, "ServiceUnavailable"), false)
+	reply("a third server denies it once both have their own", all(across, ofC, func(e *edit, o *history.Operation) bool {
+		return o.Start > e.h.End.At*4/5
+	}), status(404, ""), false)
+	return list
 }
 
 func processDeviations() (list []deviation) {

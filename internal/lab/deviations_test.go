@@ -48,7 +48,8 @@ func (s setting) runFor(d deviation, names []string) string {
 		}
 		return ""
 	}
-	if _, err := scenarios.Find(name); err != nil || d.family == "informers" || s.name == "under faults" && d.on != "" && d.on != s.usual {
+	found, err := scenarios.Find(name)
+	if err != nil || !found.Limits.Allows(scenario.BackendSim) || s.name == "under faults" && d.on != "" && d.on != s.usual {
 		return ""
 	}
 	return name + "/" + s.subject

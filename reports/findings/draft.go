@@ -87,7 +87,7 @@ func exactly(s invariant.Signature) Match {
 		Answers: []string{s.Answer}, Ways: []invariant.Way{s.Way}, Reach: []invariant.Reach{s.Reach}, Wrong: []string{s.Wrong},
 		Obstacles: []invariant.Obstacle{s.Obstacle}, Before: []invariant.Obstacle{s.Before}, Changes: []invariant.Change{s.Change},
 		Since: []invariant.Since{s.Since}, Setups: []string{s.Setup},
-		Extensions: []invariant.Extension{s.Extension},
+		Extensions: []invariant.Extension{s.Extension}, Twins: []invariant.Twin{s.Twin},
 	}
 }
 

@@ -131,6 +131,7 @@ type Match struct {
 	Started    []invariant.Started   `json:"started,omitempty"`
 	Elsewhere  []invariant.Obstacle  `json:"elsewhere,omitempty"`
 	Extensions []invariant.Extension `json:"extensions,omitempty"`
+	Twins      []invariant.Twin      `json:"twins,omitempty"`
 	// Setups are parts of a setup. A setup matches if it has one of them.
 	Setups []string `json:"setups,omitempty"`
 }
@@ -153,6 +154,7 @@ func (m Match) Takes(s invariant.Signature) bool {
 		in(len(m.Started), slices.Contains(m.Started, s.Started)) &&
 		in(len(m.Elsewhere), slices.Contains(m.Elsewhere, s.Elsewhere)) &&
 		in(len(m.Extensions), slices.Contains(m.Extensions, s.Extension)) &&
+		in(len(m.Twins), slices.Contains(m.Twins, s.Twin)) &&
 		in(len(m.Setups), slices.ContainsFunc(m.Setups, func(part string) bool {
 			return part != "" && strings.Contains(s.Setup, part) || part == "" && s.Setup == ""
 		}))

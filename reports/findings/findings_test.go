@@ -116,6 +116,7 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		elsewhere   = func(o invariant.Obstacle) change { return func(s *invariant.Signature) { s.Elsewhere = o } }
 		newer       = func(s *invariant.Signature) { s.Roles = invariant.RoleNewer }
 		extension   = func(e invariant.Extension) change { return func(s *invariant.Signature) { s.Extension = e } }
+		twin        = func(of invariant.Twin) change { return func(s *invariant.Signature) { s.Twin = of } }
 		setUp       = func(text string) change { return func(s *invariant.Signature) { s.Setup = text } }
 		of          = func(name string) change { return func(s *invariant.Signature) { s.Invariant = name } }
 		wrong       = func(text string) change { return func(s *invariant.Signature) { s.Wrong = text } }
@@ -285,7 +286,18 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"503 is right with a wrong certificate; 500 is not known", 0,
 			with(whole, status("500"), reach(invariant.ReachNone, invariant.ObstacleConfiguration))},
 		{"the proxy of the peer is off", 14, with(whole, reach(invariant.ReachNone, invariant.ObstacleProxyOff))},
-		{"twins", 15, with(whole, setUp("serving server: with the host name of another server"))},
+		{"the asked server has the host name of the serving one", 15, with(whole, twin(invariant.TwinAsked))},
+		{"another server has it", 15, with(whole, twin(invariant.TwinServing))},
+		{"it has it, and is asked", 15, with(whole, passedOn, target(invariant.TargetNever), twin(invariant.TwinTarget))},
+		{"it has it, and serves it", 0, with(whole, passedOn, target(invariant.TargetServes), twin(invariant.TwinTarget))},
+		{"it has it, and a third is asked", 0, with(whole, passedOn, target(invariant.TargetNever), twin(invariant.TwinServing))},
+		{"a server that could not have served it has a host name twice", 0, with(whole, setUp("asked server: with the host name of another server"))},
+		{"503 while another server has the host name", 0, with(whole, of("Available"), status("503 no address"), twin(invariant.TwinServing))},
+		{"merged discovery, while another server has the host name", 15, with(document, twin(invariant.TwinServing))},
+		{"its lease is gone, and nobody has its host name", 0, with(flags, wrong("no address in its lease"))},
+		{"its lease is gone with another server of its host name", 15, with(flags, wrong("no address in its lease"), twin(invariant.TwinAsked))},
+		{"another address is there, and another server has its host name", 0,
+			with(flags, wrong("its lease contradicts --peer-advertise-ip"), twin(invariant.TwinAsked))},
 		{"a forged hop header", 16, with(whole, forged)},
 		{"a forged hop header that makes a server fail", 0, with(whole, forged, of("Available"), status("500"))},
 		{"a group document", 17, with(document, of("GroupVersionsDescribed"), func(s *invariant.Signature) {
@@ -561,7 +573,7 @@ func TestEveryFindingIsNeeded(t *testing.T) {
 			s.Roles, s.Way, s.Reach = first(m.Roles), first(m.Ways), first(m.Reach)
 			s.Obstacle, s.Before, s.Elsewhere = first(m.Obstacles), first(m.Before), first(m.Elsewhere)
 			s.Change, s.Since, s.Target, s.Started = first(m.Changes), first(m.Since), first(m.Targets), first(m.Started)
-			s.Extension = first(m.Extensions)
+			s.Extension, s.Twin = first(m.Extensions), first(m.Twins)
 			if got, ok := All().Explain(s); !ok || got.Number != f.Number {
 				t.Errorf("finding %d, match %d: %s is explained by finding %d", f.Number, i+1, s, got.Number)
 			}
