@@ -151,8 +151,8 @@ corpus: ## Judge the simulated catalogue and all saved histories, and show what 
 deviations: ## Alter histories in named ways, and write what the judge says of each to docs/lab/deviations.md
 	$(LAB) -run '^TestDeviations$$' -args -full -update
 
-mutants-judge: ## Change the judge, the engine and the run in 83 ways, one at a time, and list the changes that no test notices
-	$(LAB) -run '^TestMutantsOfTheJudge$$' -args -mutants .
+mutants-judge: ## Change one place at a time of the judge, the engine and the run, and write which test notices it to docs/lab/mutants.md
+	$(LAB) -run '^TestMutantsOfTheJudge$$' -args -mutants . -update
 
 alarms: ## Make every alarm of plans rise on real servers, and measure how soon (six minutes); writes internal/upgrade/alarms.json
 	go test -v -count=1 -timeout 20m ./internal/e2e -run '^TestAlarms$$' -args -alarms

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -13,11 +14,13 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/skewproof/skewproof/internal/golden"
 )
 
 var mutants = flag.String("mutants", "", "try the mutants of the judge, the engine and the run whose names match this regular expression, such "+
-	"as . for all; each is compiled (10 minutes)")
+	"as . for all; each is compiled")
 
 // mutant is a change of one place of the code that some test must notice.
 type mutant struct {
@@ -57,8 +60,9 @@ func readMutants(t *testing.T) (all []mutant) {
 }
 
 // TestMutantsOfTheJudge tries the mutants that -mutants names: the tests of their packages must
-// fail. If these are all, survivors are listed on the page, and their number may only fall. Without
-// -mutants it checks that each mutant still has its place in the code.
+// fail. The page gets what was found, and keeps what earlier runs found of the others. The number
+// of survivors may only fall. Without -mutants the test checks that each mutant still has its place
+// in the code, and that the page lists these mutants.
 func TestMutantsOfTheJudge(t *testing.T) {
 	const page, root = "../../docs/lab/mutants.md", "../.."
 	all := readMutants(t)
@@ -73,56 +77,63 @@ func TestMutantsOfTheJudge(t *testing.T) {
 		}
 		mutated[i] = strings.Replace(string(content), m.from, m.to, 1)
 	}
-	if *mutants == "" || t.Failed() {
+	if t.Failed() {
 		return
 	}
-	chosen := regexp.MustCompile(*mutants)
-	killers := make([]string, len(all))
-	var workers sync.WaitGroup
-	next := make(chan int)
-	for range 2 {
-		workers.Go(func() {
-			for i := range next {
-				killers[i] = tryMutant(t, root, all[i], mutated[i])
-			}
-		})
+	kept, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
 	}
-	part := false
-	for i := range all {
-		if !chosen.MatchString(all[i].name) {
-			part = true
-			continue
+	killers := map[string]string{}
+	for line := range strings.Lines(string(kept)) {
+		if cells := strings.Split(strings.TrimSuffix(line, " |\n"), " | "); len(cells) == 3 {
+			killers[strings.TrimPrefix(cells[0], "| ")] = cells[2]
 		}
-		next <- i
 	}
-	close(next)
-	workers.Wait()
-	if part {
-		return
+	if *mutants != "" {
+		chosen := regexp.MustCompile(*mutants)
+		var workers errgroup.Group
+		workers.SetLimit(2)
+		var mu sync.Mutex
+		for i, m := range all {
+			if !chosen.MatchString(m.name) {
+				continue
+			}
+			workers.Go(func() error {
+				by := tryMutant(t, root, m, mutated[i])
+				mu.Lock()
+				defer mu.Unlock()
+				killers[m.name] = by
+				return nil
+			})
+		}
+		_ = workers.Wait()
 	}
 	var b strings.Builder
 	survivors := 0
-	for i, m := range all {
-		by := "`" + killers[i] + "`"
-		if killers[i] == "" {
+	for _, m := range all {
+		by := cmp.Or(killers[m.name], "not tried")
+		if by == survives {
 			survivors++
-			by = "**survives**"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", m.name, m.file, by)
 	}
 	note("mutants", len(all), fmt.Sprintf("%d survive", survivors))
-	kept, _ := os.ReadFile(page)
-	if was := strings.Count(string(kept), "**survives**"); len(kept) > 0 && survivors > was {
-		t.Errorf("%d mutants survive, %d did before", survivors, was)
+	if was := strings.Count(string(kept), "| "+survives+" |"); survivors > was {
+		t.Fatalf("%d mutants survive, %d did before", survivors, was)
 	}
 	golden.Hold(t, page, fmt.Sprintf(mutantsPage, len(all), survivors)+b.String())
 }
+
+// survives is in the page if no test notices a mutant.
+const survives = "**survives**"
 
 const mutantsPage = `# Mutants of the judge, the engine and the run
 
 Each changes one place of the code by hand, and the tests of its package must notice it. The last
 column names the first test that fails. ` + "`make mutants-judge`" + ` compiles and tries each of the %d; %d
-survive.
+survive. With ` + "`-mutants REGEXP`" + ` the test tries only some, and the page keeps what an earlier run found
+of the others.
 
 | change | file | noticed by |
 |---|---|---|
@@ -132,7 +143,7 @@ survive.
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
 // tryMutant runs the tests of the mutant's package on the changed file, without changing the file
-// itself. It returns the first test that fails, or "".
+// itself. It returns the first test that fails, as the page names it.
 func tryMutant(t *testing.T, root string, m mutant, content string) string {
 	dir := t.TempDir()
 	file, err := filepath.Abs(filepath.Join(root, m.file))
@@ -146,17 +157,17 @@ func tryMutant(t *testing.T, root string, m mutant, content string) string {
 		t.Error(err)
 		return ""
 	}
-	command := exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-gcflags=all=-dwarf=false", "-vet=off", "-count=1", "-timeout=5m",
+	command := exec.CommandContext(t.Context(), "go", "test", "-trimpath", "-gcflags=all=-dwarf=false", "-vet=off", "-count=1", "-failfast", "-timeout=5m",
 		"-overlay", overlay, "./"+filepath.Dir(m.file))
 	command.Dir = root
 	out, err := command.CombinedOutput()
 	switch found := failed.FindSubmatch(out); {
 	case err == nil:
 		t.Logf("%s: no test notices it", m.name)
-		return ""
+		return survives
 	case found != nil:
 		t.Logf("%s: %s notices it", m.name, found[1])
-		return string(found[1])
+		return "`" + string(found[1]) + "`"
 	default:
 		t.Errorf("%s: it cannot be tried: %v\n%s", m.name, err, out)
 		return ""
