@@ -116,9 +116,11 @@ test: ## Run all unit tests without the race detector, and one real rolling upgr
 	CGO_ENABLED=0 .ci/tests -v 'on real servers' $(COMPILE) -count=1 -timeout 60m ./internal/e2e -run '^TestRollingUpgrade$$' || status=1; \
 	exit $$status
 
-test-all: ## Run the same unit tests with the race detector, and the smoke set on real servers: more than an hour
+test-all: ## Run the same unit tests with the race detector, also in the modules of kube-apiservers, and the smoke set on real servers: more than an hour
 	status=0; \
 	.ci/tests 'unit tests' -race -timeout 90m $(UNIT) || status=1; \
+	CGO_ENABLED=0 .ci/tests -v 'in the modules of kube-apiservers' $(COMPILE) -count=1 -timeout 60m ./internal/binaries \
+		-run '^TestTheReferenceInTheModulesOfReleases$$' -args -in-modules || status=1; \
 	$(SMOKE) || status=1; \
 	exit $$status
 
