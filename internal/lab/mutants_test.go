@@ -132,8 +132,8 @@ const mutantsPage = `# Mutants of the judge, the engine and the run
 
 Each changes one place of the code by hand, and the tests of its package must notice it. The last
 column names the first test that fails. ` + "`make mutants-judge`" + ` compiles and tries each of the %d; %d
-survive. With ` + "`-mutants REGEXP`" + ` the test tries only some, and the page keeps what an earlier run found
-of the others.
+survive. With ` + "`-mutants REGEXP`" + ` the test tries only some, and the page keeps what an earlier run
+found of the others.
 
 | change | file | noticed by |
 |---|---|---|
