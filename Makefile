@@ -159,7 +159,7 @@ mutants-judge: ## Change one place at a time of the judge, the engine and the ru
 alarms: ## Make every alarm of plans rise on real servers, and measure how soon (six minutes); writes internal/upgrade/alarms.json
 	go test -v -count=1 -timeout 20m ./internal/e2e -run '^TestAlarms$$' -args -alarms
 
-cost: ## Compare what requests cost with the reference and with the builtin proxy, in PAIRS pairs of clusters (about two minutes each) [PAIRS]
+cost: ## Compare what requests cost with the reference and with the builtin proxy, in PAIRS pairs of clusters (about a minute each) [PAIRS]
 	go test -v -count=1 -timeout 60m ./internal/e2e -run '^TestCost$$' -args -cost $(or $(PAIRS),6)
 
 image: ## Make the image of a kube-apiserver with the reference proxy, for 'docker load' or 'ctr images import' [VERSIONS=v1.37.1 IMAGE]

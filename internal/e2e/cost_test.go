@@ -114,7 +114,7 @@ func newCosts(t *testing.T) map[string]float64 {
 	c.median(300, func(int) { c.do(c.older, http.MethodGet, local, "") }) // connections, caches
 	before := c.metric("process_cpu_seconds_total")
 	got["GET that is served locally"] = c.median(4000, func(int) { c.do(c.older, http.MethodGet, local, "") })
-	got["CPU time of it at the asked server"] = (c.metric("process_cpu_seconds_total") - before) / 4000
+	got["CPU time of a GET that is served locally"] = (c.metric("process_cpu_seconds_total") - before) / 4000
 
 	c.create(c.newer, "one", 0)
 	one := func(int) { c.do(c.older, http.MethodGet, onlyNewer+"/one", "") }
