@@ -65,7 +65,7 @@ PLAN_FLAGS    := $(if $(SUBJECT),--subject $(SUBJECT)) $(if $(FROM),--from $(FRO
 EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubeconfig $(KUBECONFIG)))
 
 .DEFAULT_GOAL := help
-.PHONY: help scenario announce build test test-all race e2e e2e-all planted net corpus deviations mutants-judge conformance smoke matrix upstream-e2e clients bench parity mutants fuzz image release kind-images test-kind kind-clean alarms cost lint lint-more fmt clean
+.PHONY: help scenario announce build test test-all race e2e e2e-all planted net corpus deviations mutants-judge conformance smoke matrix upstream-e2e clients bench parity mutants fuzz image release kind-images test-kind kind-clean alarms cost load lint lint-more fmt clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
@@ -161,6 +161,9 @@ alarms: ## Make every alarm of plans rise on real servers, and measure how soon 
 
 cost: ## Compare what requests cost with the reference and with the builtin proxy, in PAIRS pairs of clusters (about a minute each) [PAIRS]
 	go test -v -count=1 -timeout 60m ./internal/e2e -run '^TestCost$$' -args -cost $(or $(PAIRS),6)
+
+load: ## Compare what callers get beside ordinary loads, with the reference and with the builtin proxy, in PAIRS pairs of clusters (six minutes each) [PAIRS]
+	go test -v -count=1 -timeout 120m ./internal/e2e -run '^TestLoad$$' -args -load $(or $(PAIRS),3)
 
 image: ## Make the image of a kube-apiserver with the reference proxy, for 'docker load' or 'ctr images import' [VERSIONS=v1.37.1 IMAGE]
 	mkdir -p $(dir $(IMAGE))

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // costPairs is how many pairs of clusters TestCost compares. 'make cost' asks for it.
@@ -33,40 +35,53 @@ const costFile = "cost.json"
 // alternation, and prints the ratios. It asserts no time.
 func TestCost(t *testing.T) {
 	if isInside() {
-		measured := newCosts(t)
-		content, err := json.Marshal(measured)
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(insideRun(), costFile), content, 0o644))
+		writeInside(t, costFile, newCosts(t))
 		return
 	}
 	if *costPairs < 2 {
 		t.Skip("a measurement, of minutes: 'make cost' runs it")
 	}
-	needsTools(t, "nsenter")
-	subjects := []string{"builtin", "reference"}
-	all := map[string][]map[string]float64{}
-	for i := range *costPairs {
-		for j := range subjects {
-			subject := subjects[(i+j)%len(subjects)]
-			held := beginBy(t, nil, "The cluster stays up", "--subject", subject, "--keep", "--no-load", "--at", "1", "--servers", "2")
-			held.again(t, 5*time.Minute)
-			held.end(t, syscall.SIGINT)
-			content, err := os.ReadFile(filepath.Join(held.dir, costFile))
-			must(t, err)
-			var one map[string]float64
-			must(t, json.Unmarshal(content, &one))
-			all[subject] = append(all[subject], one)
-		}
-	}
+	all := inPairs[map[string]float64](t, *costPairs, costFile)
 	fmt.Println("| what | reference / builtin | 95 % interval |\n|---|---|---|")
-	for _, what := range slices.Sorted(maps.Keys(all[subjects[0]][0])) {
+	for _, what := range slices.Sorted(maps.Keys(all[scenario.SubjectBuiltin][0])) {
 		var logs []float64
 		for i := range *costPairs {
-			logs = append(logs, math.Log(all[subjects[1]][i][what]/all[subjects[0]][i][what]))
+			logs = append(logs, math.Log(all[scenario.SubjectReference][i][what]/all[scenario.SubjectBuiltin][i][what]))
 		}
 		mean, half := interval(logs)
 		fmt.Printf("| %s | %.2f | %.2f to %.2f |\n", what, math.Exp(mean), math.Exp(mean-half), math.Exp(mean+half))
 	}
+}
+
+// inPairs runs the calling test inside clusters of two servers, with the builtin proxy and with the
+// reference in alternation, and returns what it wrote into a file of each run, by subject.
+func inPairs[T any](t *testing.T, pairs int, file string) map[string][]T {
+	t.Helper()
+	needsTools(t, "nsenter")
+	subjects := []string{scenario.SubjectBuiltin, scenario.SubjectReference}
+	all := map[string][]T{}
+	for i := range pairs {
+		for j := range subjects {
+			subject := subjects[(i+j)%len(subjects)]
+			held := beginBy(t, nil, "The cluster stays up", "--subject", subject, "--keep", "--no-load", "--at", "1", "--servers", "2")
+			held.again(t, 10*time.Minute)
+			held.end(t, syscall.SIGINT)
+			content, err := os.ReadFile(filepath.Join(held.dir, file))
+			must(t, err)
+			var one T
+			must(t, json.Unmarshal(content, &one))
+			all[subject] = append(all[subject], one)
+		}
+	}
+	return all
+}
+
+// writeInside writes what a test measured inside a cluster, for inPairs.
+func writeInside(t *testing.T, file string, measured any) {
+	t.Helper()
+	content, err := json.Marshal(measured)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(insideRun(), file), content, 0o644))
 }
 
 // interval is the mean of values, and half of its 95 % interval by Student's distribution.
@@ -90,9 +105,8 @@ type costs struct {
 	at           map[*http.Client]string
 }
 
-// newCosts measures, and returns medians of times in seconds, CPU time in seconds a request, and
-// memory in bytes.
-func newCosts(t *testing.T) map[string]float64 {
+// newClients makes the clients, and waits until the older server passes requests on.
+func newClients(t *testing.T) *costs {
 	c := &costs{T: t, at: map[*http.Client]string{}}
 	for way, to := range map[string]**http.Client{"b-direct": &c.older, "a-direct": &c.newer} {
 		config := insideConfig(t, way)
@@ -108,6 +122,13 @@ func newCosts(t *testing.T) map[string]float64 {
 		answer.Body.Close()
 		return answer.StatusCode == http.StatusOK
 	})
+	return c
+}
+
+// newCosts measures, and returns medians of times in seconds, CPU time in seconds a request, and
+// memory in bytes.
+func newCosts(t *testing.T) map[string]float64 {
+	c := newClients(t)
 	got := map[string]float64{"memory of an idle server": c.metric("process_resident_memory_bytes")}
 
 	const local = "/api/v1/namespaces/default"
