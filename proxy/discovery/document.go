@@ -47,7 +47,7 @@ func NewDocument(root string, groups Groups) *Document {
 	d := &Document{root: root, groups: groups, made: map[rendering]func() (*representation, error){}}
 	d.etag = sync.OnceValue(func() string {
 		body, _ := json.Marshal(apidiscoveryv2.APIGroupDiscoveryList{Items: groups}) // only strings and numbers: this cannot fail
-		return hashOf(body)
+		return hashOf(withoutNull(body))
 	})
 	return d
 }
@@ -170,7 +170,19 @@ func (d *Document) render(what rendering, serializer runtime.Serializer, hashes 
 	if what.form == "v2" && what.mediaType == runtime.ContentTypeJSON && !what.pretty {
 		tag = d.etag()
 	}
-	return newRepresentation(contentType, cacheControl, tag, body.Bytes()), nil
+	content := body.Bytes()
+	if what.mediaType == runtime.ContentTypeJSON {
+		content = withoutNull(content)
+	}
+	return newRepresentation(contentType, cacheControl, tag, content), nil
+}
+
+// withoutNull removes the null creation times from the metadata of groups. The API machinery of
+// Kubernetes writes them up to v1.33, so without this servers before and after would answer the
+// same groups with other bytes and tags.
+func withoutNull(body []byte) []byte {
+	body = bytes.ReplaceAll(body, []byte(`,"creationTimestamp":null`), nil)
+	return bytes.ReplaceAll(body, []byte(`{"creationTimestamp":null}`), []byte(`{}`))
 }
 
 // object returns the object to encode. It sets the kind and version, because the serializers do not
