@@ -25,7 +25,7 @@ func TestRequestsAroundAViolation(t *testing.T) {
 		Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 1, Wrong: []*history.Operation{&h.Operations[shown]},
 		Evidence: []invariant.Evidence{{Sentence: "It is wrong.", Count: 1, Operations: []history.Operation{op}, Asked: "b"}},
 	}
-	e := New(h, []invariant.Verdict{v}, Options{}).Invariants[0].Evidence[0]
+	e := reportOf(h, []invariant.Verdict{v}, Options{}).Invariants[0].Evidence[0]
 	if len(e.Around) != mostAround || e.AroundTotal < 700 {
 		t.Fatalf("%d requests of %d, want %d of all within two seconds", len(e.Around), e.AroundTotal, mostAround)
 	}

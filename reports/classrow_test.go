@@ -65,7 +65,7 @@ func TestAChangeFrom503To404IsTold(t *testing.T) {
 			if c.judge {
 				verdicts = wrongIf404(h)
 			}
-			got := New(h, verdicts, Options{}).Turns()
+			got := reportOf(h, verdicts, Options{}).Turns()
 			if !slices.Equal(got, c.want) {
 				t.Errorf("it tells %q, want %q", got, c.want)
 			}
@@ -77,7 +77,7 @@ func TestAChangeFrom503To404IsTold(t *testing.T) {
 func TestOnlyWhatIsJudgedWrongIsRed(t *testing.T) {
 	red := func(verdicts ...invariant.Verdict) int {
 		n := 0
-		for _, l := range newChart(New(smallRun(), verdicts, Options{})).Lanes {
+		for _, l := range newChart(reportOf(smallRun(), verdicts, Options{})).Lanes {
 			for _, bars := range append([]rowView{{Cells: l.Bars}}, l.Rows...) {
 				for _, b := range bars.Cells {
 					n += len(slices.DeleteFunc(slices.Clone(b.Parts), func(r rect) bool { return r.Class != "wrong" }))
@@ -91,7 +91,7 @@ func TestOnlyWhatIsJudgedWrongIsRed(t *testing.T) {
 	}
 	h := smallRun()
 	v := invariant.Verdict{Name: "X", Grade: invariant.GradeCore, Wrong: []*history.Operation{&h.Operations[9]}}
-	chart := newChart(New(h, []invariant.Verdict{v}, Options{}))
+	chart := newChart(reportOf(h, []invariant.Verdict{v}, Options{}))
 	n := 0
 	for _, l := range chart.Lanes {
 		for _, r := range l.Rows {

@@ -328,7 +328,7 @@ func TestRunsOfSeveralVersionsArePaired(t *testing.T) {
 
 func TestLatenciesAreOfWhatSucceeded(t *testing.T) {
 	var all []Latency
-	for _, l := range New(smallRun(), smallVerdicts(), Options{}).Latencies {
+	for _, l := range reportOf(smallRun(), smallVerdicts(), Options{}).Latencies {
 		all = append(all, l)
 		if l.Measured > l.Requests || l.P50Seconds > l.P99Seconds || (l.Measured == 0) != (l.P99Seconds == 0) {
 			t.Errorf("%+v", l)
@@ -405,7 +405,7 @@ func TestErrorsAndWatchesHaveNoLatency(t *testing.T) {
 		o.Server, o.ID, o.GVR, o.Path = "a", string(rune('0'+i)), history.GVR{Version: "v1", Resource: "pods"}, "/api/v1/pods"
 		h.Operations = append(h.Operations, o)
 	}
-	got := New(h, nil, Options{}).Latencies
+	got := reportOf(h, nil, Options{}).Latencies
 	if len(got) != 1 || got[0].Requests != 7 || got[0].Measured != 2 || got[0].P50Seconds != 1 || got[0].P99Seconds != 3 {
 		t.Errorf("%+v", got)
 	}

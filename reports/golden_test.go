@@ -21,7 +21,7 @@ var sample = flag.String("sample", "", "directory to write a report of realistic
 
 // small is the report of smallRun, with what server b logged when it gave its wrong answer.
 func small() RunReport {
-	r := New(smallRun(), smallVerdicts(), Options{Version: "v0.1.0", Findings: findings.All()})
+	r := reportOf(smallRun(), smallVerdicts(), Options{Version: "v0.1.0", Findings: findings.All()})
 	logs := map[string]string{"b": klog("I", 0.1, 0) + "started\n" + klog("E", 12.1, 0) + "\"no peer <a> can serve it\"\n"}
 	err := r.CollectLogs(func(name string) (io.ReadCloser, error) {
 		if text, ok := logs[name]; ok {
@@ -59,7 +59,7 @@ func TestGolden(t *testing.T) {
 // also writes the page out for people.
 func TestBigRun(t *testing.T) {
 	h := bigRun()
-	r := New(h, invariant.Judge(h), Options{Version: "v0.1.0"})
+	r := reportOf(h, invariant.Judge(h), Options{Version: "v0.1.0"})
 	if *sample != "" {
 		if err := WriteAll(*sample, r); err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestHugeRunGivesABoundedPage(t *testing.T) {
 		verdicts = append(verdicts, v)
 	}
 	var page bytes.Buffer
-	if err := WriteHTML(&page, New(h, verdicts, Options{Findings: findings.Catalogue{}})); err != nil {
+	if err := WriteHTML(&page, reportOf(h, verdicts, Options{Findings: findings.Catalogue{}})); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d bytes", page.Len())

@@ -163,7 +163,7 @@ func TestHeadline(t *testing.T) {
 			if c.change != nil {
 				c.change(h)
 			}
-			if got := New(h, c.verdicts, Options{Strict: c.strict}).Verdict.Sentence; got != c.want {
+			if got := reportOf(h, c.verdicts, Options{Strict: c.strict}).Verdict.Sentence; got != c.want {
 				t.Errorf("headline:\n got %s\nwant %s", got, c.want)
 			}
 		})

@@ -69,7 +69,7 @@ func TestJUnitCases(t *testing.T) {
 				v.Reason = "R"
 			}
 			sound := invariant.Verdict{Name: "Y", Grade: invariant.GradeCore, Outcome: invariant.OutcomePass, Checked: 1}
-			r := New(smallRun(), []invariant.Verdict{v, sound}, Options{Strict: c.strict})
+			r := reportOf(smallRun(), []invariant.Verdict{v, sound}, Options{Strict: c.strict})
 			suite := parseJUnit(t, r)
 			if got := shown(suite.Cases[0]); got != c.want {
 				t.Errorf("shown as %q, want %q", got, c.want)
@@ -93,7 +93,7 @@ func TestJUnitIsNeverGreenForNothing(t *testing.T) {
 		"nothing was examined": {{Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeInconclusive, Reason: "not exercised"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			suite := parseJUnit(t, New(smallRun(), verdicts, Options{}))
+			suite := parseJUnit(t, reportOf(smallRun(), verdicts, Options{}))
 			if suite.Errors != 1 || suite.Tests != len(suite.Cases) {
 				t.Errorf("the run is shown as %+v, want one error", suite)
 			}
@@ -106,7 +106,7 @@ func TestJUnitOfWhatIsKnown(t *testing.T) {
 	v := invariant.Verdict{Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 1, Kinds: 1,
 		Evidence: []invariant.Evidence{{Signature: rare, Count: 1}}}
 	for known, want := range map[bool]int{false: 2, true: 0} {
-		suite := parseJUnit(t, New(smallRun(), []invariant.Verdict{v}, Options{Findings: catalogueForTests(), Known: known}))
+		suite := parseJUnit(t, reportOf(smallRun(), []invariant.Verdict{v}, Options{Findings: catalogueForTests(), Known: known}))
 		if suite.Failures != want || suite.Errors+suite.Skipped != 0 || !strings.Contains(suite.Cases[0].SystemOut, "verdict: known") {
 			t.Errorf("known %t: %+v", known, suite)
 		}
@@ -143,7 +143,7 @@ func TestJUnitIsForEveryViewer(t *testing.T) {
 func TestJUnitCarriesTheReasonOfTheServer(t *testing.T) {
 	h := smallRun()
 	h.End.Error = "replace c: start kube-apiserver c: exit status 1; last lines of its log:\nstarting\nunknown flag: --x\n"
-	suite := parseJUnit(t, New(h, invariant.Judge(h), Options{}))
+	suite := parseJUnit(t, reportOf(h, invariant.Judge(h), Options{}))
 	verdict := suite.Cases[len(suite.Cases)-1]
 	if said := cmp.Or(verdict.Error, verdict.Failure); said == nil || !strings.Contains(said.Text, "starting\nunknown flag: --x") {
 		t.Errorf("the verdict is %+v", said)

@@ -74,7 +74,7 @@ func TestWhatIsNewComesFirst(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := New(smallRun(), c.verdicts, Options{Findings: catalogueForTests()})
+			r := reportOf(smallRun(), c.verdicts, Options{Findings: catalogueForTests()})
 			var order []string
 			for _, e := range r.Invariants[0].Evidence {
 				order = append(order, e.Label())
@@ -121,7 +121,7 @@ func TestWhatIsNotShownIsNew(t *testing.T) {
 		Name: "X", Grade: invariant.GradeCore, Outcome: invariant.OutcomeFail, Violations: 10, Kinds: 2,
 		Evidence: []invariant.Evidence{{Signature: rare, Count: 9}},
 	}
-	if r := New(smallRun(), []invariant.Verdict{v}, Options{Findings: catalogueForTests()}); r.Verdict.New != 1 || r.Verdict.Outcome != invariant.OutcomeFail {
+	if r := reportOf(smallRun(), []invariant.Verdict{v}, Options{Findings: catalogueForTests()}); r.Verdict.New != 1 || r.Verdict.Outcome != invariant.OutcomeFail {
 		t.Errorf("%d NEW, want 1", r.Verdict.New)
 	}
 }
@@ -148,7 +148,7 @@ func TestWithoutAProxyNothingIsNew(t *testing.T) {
 	} {
 		h := smallRun()
 		h.Run.Subject = subjectNone
-		r := New(h, c.verdicts, Options{Findings: catalogueForTests()})
+		r := reportOf(h, c.verdicts, Options{Findings: catalogueForTests()})
 		if r.Verdict.New != 0 || r.Verdict.Outcome != c.want || strings.Contains(r.Verdict.Sentence, "Nothing is new") != (c.ending != "") ||
 			!strings.HasSuffix(r.Verdict.Sentence, c.ending) {
 			t.Errorf("%v: %s, %d NEW: %s", c.findings, r.Verdict.Outcome, r.Verdict.New, r.Verdict.Sentence)
@@ -186,7 +186,7 @@ func TestWhatIsKnownIsNoVerdictOnWhatIsUndecided(t *testing.T) {
 		if c.cut {
 			h.End.Error = "stopped"
 		}
-		r := New(h, c.verdicts, Options{Findings: catalogueForTests()})
+		r := reportOf(h, c.verdicts, Options{Findings: catalogueForTests()})
 		if r.Verdict.Outcome != c.want || !strings.Contains(r.Verdict.Sentence, c.sentence) {
 			t.Errorf("%s: %s: %s, want %s: …%s", c.why, r.Verdict.Outcome, r.Verdict.Sentence, c.want, c.sentence)
 		}
@@ -301,7 +301,7 @@ func TestFindingsThatDoNotShow(t *testing.T) {
 		}
 		v := invariant.Verdict{Name: "X", Grade: invariant.GradeCore, Outcome: o, Checked: 1,
 			Evidence: []invariant.Evidence{{Signature: everywhere, Count: 1}}}
-		return New(h, []invariant.Verdict{v}, Options{Findings: catalogue}).Verdict.Missing
+		return reportOf(h, []invariant.Verdict{v}, Options{Findings: catalogue}).Verdict.Missing
 	}
 	if got := run(invariant.OutcomeFail, nil, known); len(got) != 1 || got[0].Finding != 1 {
 		t.Errorf("missing %+v, want finding 1", got)

@@ -56,7 +56,7 @@ func TestReportDescribesItsFindings(t *testing.T) {
 			t.Errorf("no link leads to %q", link)
 		}
 	}
-	if r := New(smallRun(), smallVerdicts(), Options{Findings: findings.Catalogue{}}); len(r.Findings) != 0 {
+	if r := reportOf(smallRun(), smallVerdicts(), Options{Findings: findings.Catalogue{}}); len(r.Findings) != 0 {
 		t.Errorf("without a catalogue %d findings are described", len(r.Findings))
 	}
 }

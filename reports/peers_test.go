@@ -30,7 +30,7 @@ func TestWhoWasAskedAndWhoAnswered(t *testing.T) {
 	ask("6", "a", 200, history.FailureCanceled, "a") // a watch that the run ended
 	ask("7", "a", 200, history.FailureReset, "a")    // broke off
 	v := invariant.Verdict{Name: "X", Grade: invariant.GradeCore, Wrong: []*history.Operation{&h.Operations[2]}}
-	r := New(h, []invariant.Verdict{v}, Options{})
+	r := reportOf(h, []invariant.Verdict{v}, Options{})
 	want := []Peer{
 		{Asked: "a", By: "a", Requests: 2, Failed: 1},
 		{Asked: "b", Requests: 1, Failed: 1}, {Asked: "b", By: "a", Requests: 2, Failed: 1}, {Asked: "b", By: "b", Requests: 1, Wrong: 1},
@@ -60,7 +60,7 @@ func TestSpeedOverTime(t *testing.T) {
 			o.End = o.Start + at(0.5)
 		}
 	}
-	r := New(h, nil, Options{})
+	r := reportOf(h, nil, Options{})
 	measured, passed := 0, 0
 	for _, l := range r.Timeline.Lanes {
 		for _, s := range l.Speeds {
@@ -87,7 +87,7 @@ func TestSpeedOverTime(t *testing.T) {
 	if !ok || len(c.Panels) != 3 || len(c.Panels[1].Lines) < 5 || len(c.Panels[2].Errors) == 0 {
 		t.Errorf("the chart is %+v", c)
 	}
-	if _, ok := newSpeedChart(New(smallRun(), nil, Options{}).withoutSpeeds()); ok {
+	if _, ok := newSpeedChart(reportOf(smallRun(), nil, Options{}).withoutSpeeds()); ok {
 		t.Error("there is a chart of nothing")
 	}
 }

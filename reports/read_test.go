@@ -33,7 +33,7 @@ func TestRoundTrip(t *testing.T) {
 	for name, want := range map[string]RunReport{
 		"small":   small(),
 		"hostile": poisoned,
-		"big":     New(big, nil, Options{}),
+		"big":     reportOf(big, nil, Options{}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), JSONFile)
@@ -116,7 +116,7 @@ func TestReadRefusesAnotherOutcome(t *testing.T) {
 		for _, extended := range judged {
 			for _, strict := range []bool{false, true} {
 				core.Name, core.Grade, extended.Name, extended.Grade = "A", invariant.GradeCore, "B", invariant.GradeExtended
-				r := New(smallRun(), []invariant.Verdict{core, extended}, Options{Strict: strict})
+				r := reportOf(smallRun(), []invariant.Verdict{core, extended}, Options{Strict: strict})
 				right := r.Verdict.Outcome
 				for _, outcome := range []invariant.Outcome{invariant.OutcomePass, invariant.OutcomeFail, invariant.OutcomeInconclusive} {
 					r.Verdict.Outcome = outcome

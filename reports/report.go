@@ -169,12 +169,12 @@ type Options struct {
 	Known bool
 }
 
-// New makes the report of a run from its history and the verdicts. It is pure: it reads no clock
-// and does not change its arguments. Records may be in any order. The report has them in time
-// order.
-func New(h *history.History, verdicts []invariant.Verdict, opts Options) RunReport {
+// New makes the report of a run from the facts of its history and the verdicts. It is pure: it
+// reads no clock and does not change its arguments. Records may be in any order. The report has
+// them in time order.
+func New(facts *invariant.Facts, verdicts []invariant.Verdict, opts Options) RunReport {
+	h := facts.History()
 	end := runEnd(h)
-	facts := invariant.NewFacts(h)
 	r := RunReport{
 		TypeMeta: OfKind(Kind),
 		Metadata: Metadata{

@@ -55,6 +55,11 @@ func testedForTests() Tested {
 	}}
 }
 
+// reportOf is the report of a history with these verdicts.
+func reportOf(h *history.History, verdicts []invariant.Verdict, opts Options) RunReport {
+	return New(invariant.NewFacts(h), verdicts, opts)
+}
+
 func smallRun() *history.History {
 	h := &history.History{
 		Run: history.Run{

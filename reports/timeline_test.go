@@ -87,7 +87,7 @@ func TestBucketsOfManyServers(t *testing.T) {
 // requests that the run cancelled.
 func TestEveryOperationIsCounted(t *testing.T) {
 	h := bigRun()
-	r := New(h, nil, Options{})
+	r := reportOf(h, nil, Options{})
 	counted, drawn := 0, 0
 	for _, c := range r.Counts {
 		counted += c.Count
@@ -106,7 +106,7 @@ func TestEveryOperationIsCounted(t *testing.T) {
 // change the history.
 func TestNewIsPure(t *testing.T) {
 	h := smallRun()
-	want := New(h, smallVerdicts(), Options{})
+	want := reportOf(h, smallVerdicts(), Options{})
 	if diff := cmp.Diff(smallRun(), h); diff != "" {
 		t.Errorf("New changed the history:\n%s", diff)
 	}
@@ -117,7 +117,7 @@ func TestNewIsPure(t *testing.T) {
 		shuffle(random, h.Served)
 		shuffle(random, h.Steps)
 		shuffle(random, h.Faults)
-		if diff := cmp.Diff(want, New(h, smallVerdicts(), Options{})); diff != "" {
+		if diff := cmp.Diff(want, reportOf(h, smallVerdicts(), Options{})); diff != "" {
 			t.Fatalf("seed %d: another order gives another report (-want +got):\n%s", seed, diff)
 		}
 	}

@@ -86,7 +86,7 @@ func (c *simulatedCluster) CarryOut(_ context.Context, p *run.Plan, dir run.Dir)
 func options(t *testing.T, seeds uint64) Options {
 	t.Helper()
 	return Options{
-		Spec: run.Spec{Subject: scenario.SubjectBuiltin, Servers: 3, QPS: 60}, Versions: []string{"v1.37.1", "v1.36.3"}, First: 101, Seeds: seeds, Candidates: 4,
+		Spec: run.Spec{Subject: scenario.SubjectBuiltin, Servers: 3, QPS: 20}, Versions: []string{"v1.37.1", "v1.36.3"}, First: 101, Seeds: seeds, Candidates: 4,
 		Repeats: 3, ShrinkRuns: 3, Findings: findings.For(scenario.SubjectBuiltin), Out: t.TempDir(), Progress: t.Logf,
 	}
 }

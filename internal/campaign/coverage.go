@@ -87,8 +87,9 @@ func transitionsOf(p scenario.Plan) []string {
 	return all
 }
 
-// Add counts the requests of a schedule. h is the history of the plan.
-func (c Coverage) Add(f *invariant.Facts, h *history.History, p scenario.Plan) {
+// Add counts the requests of a schedule. f are the facts of the history of the plan.
+func (c Coverage) Add(f *invariant.Facts, p scenario.Plan) {
+	h := f.History()
 	kinds := transitionsOf(p)
 	for op, classes := range f.Crossings() {
 		transition := none

@@ -19,7 +19,7 @@ import (
 // judgement is a schedule that was carried out and judged.
 type judgement struct {
 	dir        run.Dir
-	history    *history.History
+	facts      *invariant.Facts
 	verdicts   []invariant.Verdict
 	violations []search.Violation
 }
@@ -40,33 +40,35 @@ func (c *Campaign) judge(ctx context.Context, on Cluster, s schedule, name strin
 	if err != nil || len(result.Left) > 0 {
 		return j, result, errors.Join(err, os.RemoveAll(string(j.dir)))
 	}
-	if j.history, err = history.ReadFile(j.dir.History()); err != nil {
+	h, err := history.ReadFile(j.dir.History())
+	if err != nil {
 		return j, result, err
 	}
-	j.verdicts = invariant.Judge(j.history)
+	j.facts = invariant.NewFacts(h)
+	j.verdicts = j.facts.Judge()
 	j.violations = search.Violations(c.Findings, j.verdicts)
 	return j, result, nil
 }
 
 // count counts a schedule that was carried out.
 func (c *Campaign) count(s schedule, j judgement, result run.ScheduleResult) {
-	facts := invariant.NewFacts(j.history)
-	c.reached.Add(facts, j.history, s.plan)
+	h := j.facts.History()
+	c.reached.Add(j.facts, s.plan)
 	passed := uint64(0)
-	for _, handled := range facts.Handled() {
+	for _, handled := range j.facts.Handled() {
 		if handled.Way == invariant.WayPassedOn {
 			passed++
 		}
 	}
 	c.done++
-	c.operations += uint64(len(j.history.Operations))
+	c.operations += uint64(len(h.Operations))
 	c.passedOn += passed
 	c.took += result.Took
 	c.resets += result.Reset
 	if slices.ContainsFunc(j.verdicts, func(v invariant.Verdict) bool { return v.Overloaded > 0 }) {
 		c.overloaded++
 	}
-	if controllersWorked(j.history) {
+	if controllersWorked(h) {
 		c.worked++
 	}
 	c.tally.Add(s.seed, passed > 0, j.verdicts, j.violations)

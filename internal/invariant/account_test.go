@@ -13,7 +13,8 @@ var accountants = []Invariant{noFalseNotFound, unavailableOnPeerFailure, authori
 
 func account(s *story) map[string]Verdict {
 	out := map[string]Verdict{}
-	for _, v := range judgeBy(accountants, NewFacts(s.h)) {
+	verdicts, _ := judgeBy(accountants, NewFacts(s.h))
+	for _, v := range verdicts {
 		out[v.Name] = v
 	}
 	return out

@@ -21,24 +21,21 @@ type Decision struct {
 func Decide(h *history.History) ([]Verdict, []Decision) {
 	f := NewFacts(h)
 	f.deciding = true
-	invariants := All()
-	tallies := make([]*tally, len(invariants))
+	verdicts, tallies := f.judge()
 	judged := map[*observation]bool{} // some invariant found it right or wrong
 	wrong := map[*history.Operation][]Signature{}
-	for i, inv := range invariants {
-		t := inv.judge(f)
-		tallies[i] = t
+	for i, t := range tallies {
 		for _, c := range t.rulings {
 			judged[c.observation] = judged[c.observation] || c.ruling == rulingRight || c.ruling == rulingEarly
 		}
 		for _, b := range t.breaches {
-			b.Invariant = inv.Name
+			b.Invariant = verdicts[i].Name
 			if b.op != nil && !slices.Contains(wrong[b.op], b.Signature) {
 				wrong[b.op] = append(wrong[b.op], b.Signature)
 			}
 		}
 	}
-	ruled := ruledOn(invariants, tallies)
+	ruled := ruledOn(All(), tallies)
 	decisions := make([]Decision, len(f.observations))
 	for i, o := range f.observations {
 		d := Decision{Operation: o.op, Wrong: wrong[o.op]}
@@ -59,5 +56,5 @@ func Decide(h *history.History) ([]Verdict, []Decision) {
 		decisions = append(decisions, Decision{Operation: op, Undecided: "its record cannot be"})
 	}
 	slices.SortStableFunc(decisions, func(a, b Decision) int { return operationOrder(a.Operation, b.Operation) })
-	return Judge(h), decisions
+	return verdicts, decisions
 }

@@ -17,6 +17,7 @@ import (
 // Anything that the history does not record is unknown. An operation that depends on something
 // unknown is unjudgeable, because invariants do not guess.
 type Facts struct {
+	history      *history.History
 	run          history.Run
 	bounds       history.Bounds
 	finish       history.Time // of the last event
@@ -63,6 +64,9 @@ type Facts struct {
 	nodeRights   map[string]*recorded.Behaviour // by version; filled by permitsNodes
 }
 
+// History returns the history whose facts these are.
+func (f *Facts) History() *history.History { return f.history }
+
 // process is one incarnation of a server.
 type process struct {
 	server      string
@@ -80,7 +84,7 @@ type server struct {
 // NewFacts indexes h.
 func NewFacts(h *history.History) *Facts {
 	f := &Facts{
-		run: h.Run, bounds: boundsOf(h.Run), end: h.End,
+		history: h, run: h.Run, bounds: boundsOf(h.Run), end: h.End,
 		faults: map[link][]history.Fault{}, byName: map[string]*server{}, documents: map[string]*document{}, resources: map[key]*resource{},
 		setups: map[process]string{}, unions: map[string]map[element]bool{}, builtIns: map[groupVersion]bool{},
 		complete: map[completenessKey]completeness{}, comparisons: map[[2]*document]*comparison{}, anyObstacles: map[window]Obstacle{},

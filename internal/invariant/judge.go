@@ -9,19 +9,27 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Judge returns one verdict for each invariant of the catalogue, in its order. It is deterministic,
-// does not depend on the order of records, and does not change h.
+// Judge gathers the facts of h and judges them. The verdicts do not depend on the order of records,
+// and h is not changed.
+func Judge(h *history.History) []Verdict { return NewFacts(h).Judge() }
+
+// Judge returns one verdict for each invariant of the catalogue, in its order. It is deterministic.
 //
 // A name in Run.About that is not in the catalogue gets an inconclusive core verdict at the end.
 // Otherwise a misspelt name would silently remove a demand.
-func Judge(h *history.History) []Verdict {
-	var verdicts []Verdict
-	if h.Run.Unjudged != "" {
-		verdicts = unjudged(All(), h.Run)
+func (f *Facts) Judge() []Verdict {
+	verdicts, _ := f.judge()
+	return verdicts
+}
+
+// judge also returns the tallies behind the verdicts. There are none if the run proves nothing.
+func (f *Facts) judge() (verdicts []Verdict, tallies []*tally) {
+	if f.run.Unjudged != "" {
+		verdicts = unjudged(All(), f.run)
 	} else {
-		verdicts = judgeBy(All(), NewFacts(h))
+		verdicts, tallies = judgeBy(All(), f)
 	}
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(h.Run.About))) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(f.run.About))) {
 		if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Name == name }) {
 			verdicts = append(verdicts, Verdict{
 				Name: name, Grade: GradeCore, Outcome: OutcomeInconclusive, About: true,
@@ -29,7 +37,7 @@ func Judge(h *history.History) []Verdict {
 			})
 		}
 	}
-	return verdicts
+	return verdicts, tallies
 }
 
 // unjudged returns the verdicts on a run that proves nothing. Such a run may end with faults still
@@ -45,8 +53,8 @@ func unjudged(invariants []Invariant, run history.Run) (verdicts []Verdict) {
 	return verdicts
 }
 
-// judgeBy returns one verdict for each of the invariants, in their order.
-func judgeBy(invariants []Invariant, f *Facts) []Verdict {
+// judgeBy returns one verdict and one tally for each of the invariants, in their order.
+func judgeBy(invariants []Invariant, f *Facts) ([]Verdict, []*tally) {
 	tallies := make([]*tally, len(invariants))
 	for i, inv := range invariants {
 		tallies[i] = inv.judge(f)
@@ -57,7 +65,7 @@ func judgeBy(invariants []Invariant, f *Facts) []Verdict {
 		tallies[i].settle(inv, ruled)
 		verdicts[i] = inv.verdict(tallies[i])
 	}
-	return verdicts
+	return verdicts, tallies
 }
 
 // Judge returns the verdict of one invariant alone. The verdict does not say what the invariant

@@ -23,7 +23,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var errNoBrowser = errors.New("no page was opened: the program chromium is not installed (on Debian: apt-get install chromium)")
+var errNoBrowser = errors.New("no page was opened: the program chromium is not installed (on Debian: apt-get install chromium); then run the test again " +
+	"with -count=1, because go test keeps the result")
 
 // stopBrowser ends the browser, if it was started.
 var stopBrowser = func() error { return nil }

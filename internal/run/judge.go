@@ -92,7 +92,8 @@ func (d Dir) judgeHistory(h *history.History, j Judging, c Console) (reports.Run
 	if err != nil {
 		return reports.RunReport{}, err
 	}
-	report := reports.New(h, invariant.Judge(h), reports.Options{Version: Version(), Strict: j.Strict, Findings: known, Known: j.Known != ""})
+	facts := invariant.NewFacts(h)
+	report := reports.New(facts, facts.Judge(), reports.Options{Version: Version(), Strict: j.Strict, Findings: known, Known: j.Known != ""})
 	open := func(name string) (io.ReadCloser, error) { return os.Open(filepath.Join(d.logs(), name+".log")) }
 	if err := report.CollectLogs(open); err != nil {
 		return report, errors.Join(err, d.Render(report, c))

@@ -59,7 +59,7 @@ func TestScenariosNotice(t *testing.T) {
 				t.Fatal("there is no defect of that name")
 			}
 			t.Parallel()
-			if outcome := outcomes(t, s, mutant{})[n.invariant]; outcome != invariant.OutcomePass {
+			if outcome := withoutDefect(t, s)[n.invariant]; outcome != invariant.OutcomePass {
 				t.Errorf("without the defect %s is %s", n.invariant, outcome)
 			}
 			with := outcomes(t, s, known[i])
