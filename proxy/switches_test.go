@@ -20,8 +20,6 @@ var unseen = map[string]string{
 	"Fetching.Jitter":        "a share of Interval, which the preset has not",
 	"Fetching.OnlyChanged":   "nothing without KeepLastGood: a round that replaces all must go through all",
 	"Fetching.AfterChange":   "nothing without OnlyChanged and KeepLastGood",
-	"Fetching.WhenTold":      "nothing without OnlyChanged and KeepLastGood",
-	"Fetching.Direct":        "nothing without OnlyChanged and KeepLastGood",
 
 	"Quirks.UpgradesWithoutIdentity": "upgrades are not compared; TestUpgradesWithoutIdentity compares them",
 }
