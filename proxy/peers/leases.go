@@ -38,14 +38,17 @@ type leaseWatch struct {
 func (w *leaseWatch) run(ctx context.Context, client kubernetes.Interface, etcd Etcd, failed func(error), synced func()) error {
 	leases := coordinationinformers.NewFilteredLeaseInformer(client, Namespace, 0, cache.Indexers{},
 		func(o *metav1.ListOptions) { o.LabelSelector = IdentityLabel + "=" + IdentityValue })
-	return watch(ctx, []watched{
+	all := []watched{
 		{leases, handler(w.identity, func(name cache.ObjectName) {
 			if name.Namespace == Namespace {
 				w.identityGone(name.Name)
 			}
 		})},
-		{keyInformer(etcd.Servers()), handler(w.key, w.keyGone)},
-	}, failed, func() {
+	}
+	if etcd != nil {
+		all = append(all, watched{keyInformer(etcd.Servers()), handler(w.key, w.keyGone)})
+	}
+	return watch(ctx, all, failed, func() {
 		w.change(func(time.Time) { w.synced = true })
 		synced()
 		<-ctx.Done()

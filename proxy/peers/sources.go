@@ -28,10 +28,12 @@ type Config struct {
 	// Address is the "host:port" that the local server publishes; see [RosterConfig]. Empty: none.
 	Address string
 
-	// Client watches identity leases and, if the policy uses them, StorageVersion objects. Etcd has
-	// the keys of servers. Both nil: no peers are found.
+	// Client watches identity leases and, if the policy uses them, StorageVersion objects. Nil: no
+	// peers are found.
 	Client kubernetes.Interface
-	Etcd   Etcd
+	// Etcd has the keys of servers. It is required with Client, except under a policy for which every
+	// identity lease is a server. Nil: no addresses are known.
+	Etcd Etcd
 	// Dynamic watches CustomResourceDefinitions and APIServices. Nil: no extensions are known.
 	Dynamic dynamic.Interface
 	// Identify returns the verified serving certificate at an address, and Port is the port of all
@@ -124,8 +126,8 @@ func (s *Sources) makeFetchers() error {
 			Accept: fetching.Accept, EmptyIsDocument: s.policy.Quirks.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
 		}, random, c.Metrics, s.log)
 	}
-	if (c.Client == nil) != (c.Etcd == nil) {
-		return errors.New("make sources: Config.Client and Config.Etcd are needed both, or neither")
+	if c.Client != nil && c.Etcd == nil && s.policy.Knowledge.StaleAfter > 0 {
+		return fmt.Errorf("make sources: Config.Etcd is needed under the policy %s, which believes no lease without a key", s.policy.Name)
 	}
 	if (c.LocalTransport == nil) != (c.LocalURL == nil) {
 		return errors.New("make sources: Config.LocalTransport and Config.LocalURL are needed both, or neither")
