@@ -94,9 +94,9 @@ func (f *forwarding) refusesUs(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusUnauthorized && !f.policy.Quirks.PlainErrors && !wire.ThroughProxy(f.info)
 }
 
-// refuses reports whether an answer says that the peer does not serve the resource. A peer with this
-// proxy says this with a 503 and RefusedHeader, another kube-apiserver with a 404 of certain forms. A
-// 404 from a pod, service or node does not count, because it may have any form.
+// refuses reports whether an answer says that the peer does not serve the resource. A peer with
+// this proxy says this with a 503 and RefusedHeader, another kube-apiserver with a 404 of certain
+// forms. A 404 from a pod, service or node does not count, because it may have any form.
 func (f *forwarding) refuses(answer *http.Response) bool {
 	if answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != "" {
 		return true

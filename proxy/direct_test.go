@@ -17,7 +17,8 @@ func lacksPath() *http.Response {
 	return says(http.StatusNotFound, "404 page not found\n", "Content-Type", "text/plain; charset=utf-8")
 }
 
-// A server without this proxy cannot say that it refuses a hop. Its 404 for the path means the same.
+// A server without this proxy cannot say that it refuses a hop. Its 404 for the path means the
+// same.
 func TestDirectPeerThatDoesNotServe(t *testing.T) {
 	const pod = "/apis/new.k8s.io/v1/proxy/namespaces/default/gadgets/x"
 	status := func(details string) *http.Response {

@@ -53,8 +53,9 @@ type KnowledgePolicy struct {
 	// it. Zero: every identity lease is a live server, for ever (upstream).
 	StaleAfter time.Duration
 
-	// Leaving is how long a peer that has withdrawn its address is still asked there, until it
-	// refuses or resets a connection. A kube-apiserver withdraws its address when it is told to stop, and serves for its --shutdown-delay-duration. Zero: the peer is gone at once.
+	// Leaving is how long a peer that has withdrawn its address is still asked there, until it refuses
+	// or resets a connection. A kube-apiserver withdraws its address when it is told to stop, and
+	// serves for its --shutdown-delay-duration. Zero: the peer is gone at once.
 	Leaving time.Duration
 
 	// Extensions says which custom resources and aggregated APIs in peers' documents do not count:

@@ -32,8 +32,8 @@ func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 }
 
 // catchUp tells the roster the renewals of all other servers that were not simulated. The roster
-// measures time by the changes that it sees, so without this it would believe that these servers are
-// gone.
+// measures time by the changes that it sees, so without this it would believe that these servers
+// are gone.
 func (srv *server) catchUp(but *server) {
 	for i, about := range srv.s.servers {
 		switch was := &srv.view[i]; {
@@ -92,8 +92,8 @@ func (srv *server) lacks() bool {
 	return len(unknown) > 0 || len(direct) != len(srv.found)
 }
 
-// identify finds the servers without a key that can be reached. Their addresses are in etcd once they
-// are ready.
+// identify finds the servers without a key that can be reached. Their addresses are in etcd once
+// they are ready.
 func (srv *server) identify() {
 	s := srv.s
 	direct, unknown := srv.roster.WithoutKey()

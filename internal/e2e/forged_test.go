@@ -20,12 +20,12 @@ import (
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// madeUp is the host name of a server that does not exist. It is in the certificates of all servers,
-// so that a proxy that believed in names alone would find it.
+// madeUp is the host name of a server that does not exist. It is in the certificates of all
+// servers, so that a proxy that believed in names alone would find it.
 const madeUp = "localhost"
 
-// A user who may write leases in kube-system makes up the identity lease of a server, and an address
-// for it. For the reference it is nothing.
+// A user who may write leases in kube-system makes up the identity lease of a server, and an
+// address for it. For the reference it is nothing.
 func TestAForgedLeaseChangesNothing(t *testing.T) {
 	if isInside() {
 		forgedInside(t)

@@ -46,8 +46,8 @@ type Etcd struct {
 	remove           Remove
 }
 
-// NewEtcd returns a connection to etcd that ends with ctx. servers and masters configure the storage
-// of the two kinds of keys as kube-apiserver does.
+// NewEtcd returns a connection to etcd that ends with ctx. servers and masters configure the
+// storage of the two kinds of keys as kube-apiserver does.
 func NewEtcd(ctx context.Context, servers, masters *storagebackend.ConfigForResource, remove Remove) (*Etcd, error) {
 	e := &Etcd{ctx: ctx, remove: remove}
 	for _, of := range []struct {
@@ -106,8 +106,8 @@ type listWatch struct{ *cache.ListWatch }
 
 func (listWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
-// keys lists and watches keys. Their objects have no names, so name gives them one: objects with one
-// name would be one object to an informer.
+// keys lists and watches keys. Their objects have no names, so name gives them one: objects with
+// one name would be one object to an informer.
 //
 //lint:ignore SA1019 it is what kube-apiserver keeps there
 func (e *Etcd) keys(from storage.Interface, prefix string, name func(*corev1.Endpoints) string) cache.ListerWatcher {

@@ -9,8 +9,8 @@ import (
 
 // While servers get this proxy one after the other, and while they lose it, some kube-apiservers do
 // not have it. Those whose own Mixed Version Proxy is off too, or that are too old for it, write no
-// key. They may still serve resources that no other server serves. So they are identified, and asked
-// directly: rule (g) of the package's comment.
+// key. They may still serve resources that no other server serves. So they are identified, and
+// asked directly: rule (g) of the package's comment.
 
 // SetDirect replaces the addresses at which kube-apiservers without a key were identified. The map
 // must not be changed afterwards.

@@ -17,7 +17,8 @@ func directly(address string) proxy.Event {
 	return proxy.PeerAddress{ID: "p", Address: address, Direct: true}
 }
 
-// Rule (g): a server that publishes no address is asked where it was identified, as long as it lives.
+// Rule (g): a server that publishes no address is asked where it was identified, as long as it
+// lives.
 func TestServersWithoutAKeyAreAskedDirectly(t *testing.T) {
 	const proxied, own = "192.0.2.1:6443", "192.0.2.1:8443"
 	known := map[proxy.ServerID]string{"p": own, "self": "192.0.2.9:1"}

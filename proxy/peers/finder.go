@@ -25,12 +25,12 @@ const (
 )
 
 // finder finds the addresses of kube-apiservers that write no key. With
-// --endpoint-reconciler-type=lease, which is the default, every kube-apiserver writes its IP address
-// into etcd for the Service kubernetes, but not which server it is. All are on one port, because
-// kube-apiserver gives this Service only one. The serving certificate shows the server if it is
-// valid for the host name of exactly one server, and no other server's certificate is valid for that
-// name. A server's host name is a label of its identity lease. (The certificates of kubeadm have the
-// node's name.)
+// --endpoint-reconciler-type=lease, which is the default, every kube-apiserver writes its IP
+// address into etcd for the Service kubernetes, but not which server it is. All are on one port,
+// because kube-apiserver gives this Service only one. The serving certificate shows the server if
+// it is valid for the host name of exactly one server, and no other server's certificate is valid
+// for that name. A server's host name is a label of its identity lease. (The certificates of
+// kubeadm have the node's name.)
 type finder struct {
 	leases   *leaseWatch
 	identify func(ctx context.Context, address string) (*x509.Certificate, error)

@@ -48,8 +48,8 @@ func (p *places) move(address string, names ...string) {
 	}
 }
 
-// search is a finder with a roster. The roster has the servers a, b and c without keys, on hosts with
-// the given names, and the server "self" on host-self.
+// search is a finder with a roster. The roster has the servers a, b and c without keys, on hosts
+// with the given names, and the server "self" on host-self.
 type search struct {
 	*finder
 	*places

@@ -20,9 +20,9 @@ type leaving struct {
 	holder    string        // of the identity lease at that time
 }
 
-// leave handles that a key is gone. If the key was withdrawn, and this version of the server deletes
-// its identity lease when it stops, an existing identity lease shows that only the proxy has
-// stopped. For other versions, only the next renewal of the identity lease shows this.
+// leave handles that a key is gone. If the key was withdrawn, and this version of the server
+// deletes its identity lease when it stops, an existing identity lease shows that only the proxy
+// has stopped. For other versions, only the next renewal of the identity lease shows this.
 //
 // If the key was only seen and never renewed, nobody knows how old it was. So it counts as expired:
 // 503 and not 404.

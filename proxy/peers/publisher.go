@@ -32,8 +32,8 @@ type Publisher struct {
 	published atomic.Bool
 }
 
-// Published reports whether the key was written once. Until then, peers do not know this process, so
-// the server should not be ready. It is safe for concurrent use.
+// Published reports whether the key was written once. Until then, peers do not know this process,
+// so the server should not be ready. It is safe for concurrent use.
 func (p *Publisher) Published() bool { return p.published.Load() }
 
 // Run writes and renews the key until ctx ends, and then removes it within 5 s. It returns an error

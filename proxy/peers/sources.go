@@ -279,9 +279,9 @@ const (
 	watchGap    = 12 * time.Second // after which every peer is asked again
 )
 
-// superviseLeases tells the store when the watches of leases and keys stall, and when they work again. After a
-// gap, every peer is asked again, because its document may list a custom resource that was deleted
-// in the gap.
+// superviseLeases tells the store when the watches of leases and keys stall, and when they work
+// again. After a gap, every peer is asked again, because its document may list a custom resource
+// that was deleted in the gap.
 func (s *Sources) superviseLeases(ctx context.Context) {
 	began := time.Now()
 	tick := time.NewTicker(time.Second)

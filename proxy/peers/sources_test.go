@@ -139,7 +139,8 @@ func TestSourcesSyncedWithAPeerThatHangs(t *testing.T) {
 	})
 }
 
-// The lease and the key of a peer show the steps of its life: published, restarted, expired, back, gone.
+// The lease and the key of a peer show the steps of its life: published, restarted, expired, back,
+// gone.
 func TestSourcesFollowLeases(t *testing.T) {
 	withSources(t, proxy.Reference(), nil, nil, func(t *testing.T, w *whole) {
 		time.Sleep(time.Second)

@@ -14,8 +14,8 @@ import (
 	"github.com/skewproof/skewproof/internal/cluster/etcd"
 )
 
-// prefix is that of endpoint leases in etcd (CreatePeerEndpointLeaseReconciler in k8s.io/kubernetes,
-// pkg/controlplane/apiserver/peer.go). The reference writes the same keys.
+// prefix is that of endpoint leases in etcd (CreatePeerEndpointLeaseReconciler in
+// k8s.io/kubernetes, pkg/controlplane/apiserver/peer.go). The reference writes the same keys.
 const prefix = "/registry/peerserverleases/"
 
 // IsKey reports whether a key in etcd is that of an endpoint lease.

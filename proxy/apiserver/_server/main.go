@@ -164,9 +164,9 @@ func run(ctx context.Context, o options.CompletedOptions, policy proxy.Policy, p
 	return serve(ctx, prepared)
 }
 
-// ownKeys connects to etcd for the keys that kube-apiservers write about themselves, in place of the
-// server's own writer. The connection ends with the process, because the proxy serves on for a while
-// after the context has ended.
+// ownKeys connects to etcd for the keys that kube-apiservers write about themselves, in place of
+// the server's own writer. The connection ends with the process, because the proxy serves on for a
+// while after the context has ended.
 func ownKeys(ctx context.Context, config *app.Config) (*apiserver.Etcd, error) {
 	if own := keyWriter(config); *own != nil {
 		(*own).Destroy()
