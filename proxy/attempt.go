@@ -66,7 +66,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		return false
 	}
 	f.h.store.Observe(PeerAnswered{ID: d.Peer})
-	if f.policy.Routing.RefuseAtHop && f.refuses(d, answer) {
+	if f.policy.Routing.RefuseAtHop && f.refuses(answer) {
 		result.Outcome, result.Err = Refused, errRefused
 		endAttempt(span, result, errRefused.Error())
 		f.failed(ctx, result, "it does not serve this")
@@ -94,14 +94,14 @@ func (f *forwarding) refusesUs(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusUnauthorized && !f.policy.Quirks.PlainErrors && !wire.ThroughProxy(f.info)
 }
 
-// refuses reports whether an answer says that the peer does not serve the resource. A peer with a
-// proxy says this with a 503 and RefusedHeader, a server without a proxy with a 404 of certain
+// refuses reports whether an answer says that the peer does not serve the resource. A peer with
+// this proxy says this with a 503 and RefusedHeader, another kube-apiserver with a 404 of certain
 // forms. A 404 from a pod, service or node does not count, because it may have any form.
-func (f *forwarding) refuses(d Decision, answer *http.Response) bool {
+func (f *forwarding) refuses(answer *http.Response) bool {
 	if answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get(RefusedHeader) != "" {
 		return true
 	}
-	return d.Direct && f.request.Kind == KindResource && !wire.ThroughProxy(f.info) && lacksResource(answer)
+	return f.request.Kind == KindResource && !wire.ThroughProxy(f.info) && lacksResource(answer)
 }
 
 // refusesHeaders returns an error if an answer says that the peer's HTTP server does not accept the

@@ -193,7 +193,7 @@ func (t *Table) choose(capable []*peer, r Request, tried []Attempt, now time.Tim
 	if len(open) > 1 {
 		chosen = open[pick(len(open))]
 	}
-	return Decision{Action: Forward, Reason: ReasonCapable, Peer: chosen.id, Address: chosen.address, Direct: chosen.direct}
+	return Decision{Action: Forward, Reason: ReasonCapable, Peer: chosen.id, Address: chosen.address}
 }
 
 // decideByStorageVersions is the rule of 1.28 to 1.32: a server serves a resource if a

@@ -52,7 +52,6 @@ type Decision struct {
 	Reason  Reason
 	Peer    ServerID // for Forward
 	Address string   // for Forward: host:port
-	Direct  bool     // for Forward: the peer has no proxy, see PeerAddress
 	// Peers are for Unavailable: the peers that serve or may serve the request, sorted by identity.
 	Peers []PeerTrouble
 }

@@ -13,28 +13,23 @@ import (
 // change them afterwards.
 type Event interface{ event() }
 
-// PeerAppeared says that a peer is live: its lease is new or has a new holder.
+// PeerAppeared says that a peer is live: it is new, or its identity lease has a new holder.
 type PeerAppeared struct {
 	ID ServerID
-	// Incarnation names the peer's process: it is the holder identity of the lease, which changes
-	// when the peer restarts.
+	// Incarnation names the peer's process: it is the holder of the identity lease, which changes
+	// when the peer restarts (up to 1.34, only when the lease was deleted meanwhile).
 	Incarnation string
 }
 
 // PeerGone reports that a peer is gone: its lease was deleted, or expired long ago.
 type PeerGone struct{ ID ServerID }
 
-// PeerChanged says that the digest that a peer publishes of its discovery has changed, or differs
-// from the digest of the fetched documents. It changes nothing in the table, but the peer is asked
-// again (FetchingPolicy.WhenTold).
-type PeerChanged struct{ ID ServerID }
-
 // PeerAddress is the "host:port" of a peer, "" if unknown now. It does not make the peer live.
 type PeerAddress struct {
 	ID      ServerID
 	Address string
-	// Direct is true if an API server without a proxy is at the address. It gets requests like any
-	// peer, but it cannot report to this server when it begins to serve something else.
+	// Direct is true if an API server without a proxy may be at the address. It gets requests like
+	// any peer.
 	Direct bool
 }
 
@@ -130,7 +125,6 @@ type Tick struct{ At time.Time }
 func (PeerAppeared) event()    {}
 func (PeerGone) event()        {}
 func (PeerAddress) event()     {}
-func (PeerChanged) event()     {}
 func (Fetched) event()         {}
 func (LocalFetched) event()    {}
 func (Extensions) event()      {}

@@ -46,14 +46,16 @@ type KnowledgePolicy struct {
 	// for the leases and the local server (upstream: WaitForCacheSync).
 	WaitForPeers bool
 
-	// StaleAfter is how long an identity lease without an endpoint lease keeps its server live
-	// after the last renewal. It should be several times the 10 s in which a kube-apiserver renews
-	// it. Zero: for ever (upstream takes every identity lease for a live server).
+	// StaleAfter makes an identity lease count only if its server is known from keys in etcd, which
+	// nobody can write through the API: the server has written its address there, or it was found at
+	// an address there by its certificate. A server without such a key counts for StaleAfter after it
+	// last renewed the lease. This should be several times the 10 s in which a kube-apiserver renews
+	// it. Zero: every identity lease is a live server, for ever (upstream).
 	StaleAfter time.Duration
 
-	// Leaving is how long a peer that has withdrawn its leases is still asked at its last address,
-	// until it refuses or resets a connection. A kube-apiserver withdraws its leases when it is
-	// told to stop, and serves for its --shutdown-delay-duration. Zero: the peer is gone at once.
+	// Leaving is how long a peer that has withdrawn its address is still asked there, until it refuses
+	// or resets a connection. A kube-apiserver withdraws its address when it is told to stop, and
+	// serves for its --shutdown-delay-duration. Zero: the peer is gone at once.
 	Leaving time.Duration
 
 	// Extensions says which custom resources and aggregated APIs in peers' documents do not count:
@@ -99,8 +101,9 @@ type RoutingPolicy struct {
 	// documents to a peer if only peers know that group or version.
 	DiscoveryPaths bool
 
-	// RefuseAtHop answers 503 to a peer's request that the local server cannot serve (KEP-4020).
-	// Without it, the local server answers 404.
+	// RefuseAtHop answers 503 to a peer's request that the local server cannot serve (KEP-4020), and
+	// takes a peer's 404 for the path of a resource for the same. Without it, the local server answers
+	// 404, and so does a peer.
 	RefuseAtHop bool
 
 	// Attempts is the number of peers that are tried for one request until an answer begins. Zero
@@ -173,22 +176,15 @@ func (i IncompletePolicy) String() string {
 // FetchingPolicy says when the discovery of peers is fetched, and when that of the local server.
 type FetchingPolicy struct {
 	// Interval is the time between two regular fetches from a peer, plus or minus the fraction
-	// Jitter (0.1 is a tenth). Zero: there are no regular fetches, only those after lease events.
+	// Jitter (0.1 is a tenth). A peer says nothing when it begins to serve something else, so this
+	// is how long that stays unknown. An unchanged document is not sent again. Zero: there are no
+	// regular fetches, only those after events about leases and addresses.
 	Interval time.Duration
 	Jitter   float64
 
 	// AfterChange is the time between two fetches from a peer for a while after custom resources or
 	// aggregated APIs have changed, because peers' documents will change too. Zero: no such fetches.
 	AfterChange time.Duration
-
-	// WhenTold makes the server publish a digest of its resources in its endpoint lease, and ask a
-	// peer at once when the peer's digest changes. Without it, such a change waits for the next
-	// regular round.
-	WhenTold bool
-
-	// Direct is the time between two fetches from a server without a proxy. Such a server publishes
-	// neither an address nor a digest. Zero: it is not asked.
-	Direct time.Duration
 
 	// Timeout is the longest time for the fetch of one document. Zero: the limits of the transport.
 	Timeout time.Duration

@@ -34,11 +34,9 @@ func Reference() Policy {
 		},
 		Discovery: DiscoveryPolicy{Merge: true, NewestFirst: true, Everywhere: true, Incomplete: IncompleteMarked},
 		Fetching: FetchingPolicy{
-			Interval:      30 * time.Second,
+			Interval:      3 * time.Second,
 			Jitter:        0.2,
 			AfterChange:   2 * time.Second,
-			WhenTold:      true,
-			Direct:        2 * time.Second,
 			Timeout:       5 * time.Second,
 			Together:      true,
 			OnlyChanged:   true,

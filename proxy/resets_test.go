@@ -259,7 +259,6 @@ func TestWhatResetsWhat(t *testing.T) {
 		{"an unknown peer fails", PeerFailed{"c", seconds(20)}, nil},
 		{"a peer answers", PeerAnswered{"a"}, map[string]string{"a ejected until": "-"}},
 		{"an unknown peer answers", PeerAnswered{"c"}, nil},
-		{"a peer publishes another digest", PeerChanged{"a"}, nil},
 		{"fetched from a peer whose fetch had failed", Fetched{At: seconds(20), Results: []FetchResult{of("a", "1", "v1.37.2", lists(pods), lists(jobs))}}, map[string]string{
 			"a version": "v1.37.2", "a /api at": "20", "a /api since": "20", "a /apis": "jobs", "a /apis at": "20", "a /apis since": "20", "a /apis failed": "-", "documents": "new",
 		}},

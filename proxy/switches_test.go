@@ -13,6 +13,7 @@ import (
 // unseen are the switches that the comparison cannot see, with the reason.
 var unseen = map[string]string{
 	"Knowledge.WaitForPeers": "it ends with synchronisation, and both are compared after that only",
+	"Knowledge.StaleAfter":   "only the sources of package peers apply it, with keys in etcd: here an address comes as an event",
 	"Knowledge.Leaving":      "only the sources of package peers apply it: here a peer is gone when an event says so",
 	"Routing.DialTimeout":    "only a transport can apply it (package apiserver): there are no connections here",
 	"Routing.Silence":        "only a transport can apply it (package apiserver): there are no connections here",
@@ -20,8 +21,6 @@ var unseen = map[string]string{
 	"Fetching.Jitter":        "a share of Interval, which the preset has not",
 	"Fetching.OnlyChanged":   "nothing without KeepLastGood: a round that replaces all must go through all",
 	"Fetching.AfterChange":   "nothing without OnlyChanged and KeepLastGood",
-	"Fetching.WhenTold":      "nothing without OnlyChanged and KeepLastGood",
-	"Fetching.Direct":        "nothing without OnlyChanged and KeepLastGood",
 
 	"Quirks.UpgradesWithoutIdentity": "upgrades are not compared; TestUpgradesWithoutIdentity compares them",
 }

@@ -105,7 +105,7 @@ func prefixed(minor string) string {
 func (srv *server) sight() {
 	s := srv.s
 	now := history.Lease{Server: srv.name, Incarnation: srv.incarnation, First: s.loop.Now(), Last: s.loop.Now()}
-	if srv.lease.endpoint && !srv.lease.expired {
+	if srv.lease.endpoint {
 		now.Advertised = srv.lease.address
 	}
 	if was := srv.sighted(); was != nil {

@@ -27,7 +27,7 @@ type driver struct {
 // reset prepares a case whose servers have not been started.
 func (d *driver) reset(s *Simulator, c *Case, strict bool) error {
 	d.s, d.c, d.task, d.over, d.strict = s, c, nil, false, strict
-	config := step.Config{Cluster: d, Clock: d, Recorder: (*recorder)(d), Load: d, Definer: d, Begin: d.begin, GoOn: !strict, Tolerant: true}
+	config := step.Config{Cluster: d, Clock: d, Recorder: (*recorder)(d), Load: d, Definer: d, Begin: d.begin, GoOn: !strict, Tolerant: true, Identifies: s.setup.Reference}
 	return d.steps.Prepare(config, c.Servers, c.Steps)
 }
 

@@ -135,7 +135,6 @@ func (srv *server) see(now []definition) {
 	srv.cache = s.extend(srv.version, now)
 	if srv.phase == running {
 		srv.tellServed()
-		srv.tellPeers()
 	}
 	if !srv.on {
 		return

@@ -133,8 +133,7 @@ type question struct {
 	b       *round
 	peer    int // index of round.peers
 	began   time.Time
-	left    int       // number of documents that have neither arrived nor failed
-	hashes  [2]string // of the documents that have arrived
+	left    int // number of documents that have neither arrived nor failed
 	fetches [2]fetch
 	// unroutable is true if no path leads to the address that the peer advertised. The address is
 	// not looked up again for the second document.
@@ -171,7 +170,6 @@ func (f *fetch) progressed() {
 	switch x := f.x; {
 	case x == nil || f.over:
 	case x.err != nil && x.status == 200 && x.brought == 0 && f.q.b.srv.policy.Quirks.EmptyIsDocument:
-		f.q.hashes[f.root] = nothing
 		f.done("")
 	case x.err != nil:
 		f.q.refused = f.q.refused || errors.Is(x.err, errRefused) || errors.Is(x.err, errReset)
@@ -183,14 +181,9 @@ func (f *fetch) progressed() {
 		x.drop()
 		result := &f.q.b.results[f.q.peer]
 		result.Roots[f.root].Groups, result.Version = x.fetched.groups, x.fetched.version
-		f.q.hashes[f.root] = x.fetched.hash
 		f.done("")
 	}
 }
-
-// nothing is the hash of an empty document, for policies that accept an empty body as a document.
-// No server has a document with this hash.
-const nothing = "nothing"
 
 // lateFetch is the event that the time for a fetch is over.
 type lateFetch fetch
@@ -230,22 +223,13 @@ func (f *endedFetch) Happen() {
 	}
 }
 
-// found lets the roster compare the fetched documents with the hash in the peer's lease.
+// found tells the roster what the peer says about itself.
 func (q *question) found() {
 	srv := q.b.srv
 	if srv.roster == nil || srv.gate != q.b.gate {
 		return
 	}
-	digest := q.hashes[0]
-	if !srv.policy.Fetching.WhenTold {
-		digest = ""
-	} else if digest != q.hashes[1] { // one is missing, or they are from different times
-		digest = ""
-		if q.hashes[0] != "" && q.hashes[1] != "" {
-			digest = q.hashes[0] + "/" + q.hashes[1]
-		}
-	}
-	if srv.roster.Fetched(q.b.peers[q.peer].ID, digest, q.b.results[q.peer].Version, q.refused) {
+	if srv.roster.Fetched(q.b.peers[q.peer].ID, q.b.results[q.peer].Version, q.refused) {
 		srv.observe(srv.roster.Changes()...)
 	}
 }

@@ -13,6 +13,9 @@ type knowledge struct {
 	schedule *peers.Schedule
 	roster   *peers.Roster // of the reference, or for KnowledgePolicy.StaleAfter; without one (nil), leases are used as they are
 
+	found   map[proxy.ServerID]string // the addresses of servers without a key; never changed
+	finding bool                      // a search for such servers is due
+
 	lease     lease      // its own, in etcd
 	leased    bool       // the server renews it
 	view      []lease    // the lease of each server, as last reported to this server
@@ -99,12 +102,9 @@ func (srv *server) told(about *server, now lease) {
 	was := srv.view[about.index]
 	srv.view[about.index] = now
 	var events []proxy.Event
-	switch {
-	case srv.reference():
+	if srv.roster != nil {
 		events = srv.enrol(about, was, now)
-	case srv.roster != nil:
-		events = append(addressEvents(about, was, now), srv.enrol(about, was, now)...)
-	default:
+	} else {
 		events = identityEvents(addressEvents(about, was, now), about, was, now)
 	}
 	srv.observe(events...)

@@ -9,13 +9,13 @@ import (
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
-// Times of leases: of the identity and peer endpoint leases of kube-apiserver (kubernetes,
-// pkg/controlplane/apiserver), and of the endpoint leases of the reference.
+// Times of identity leases and of endpoint leases, which are keys in etcd (kubernetes,
+// pkg/controlplane/apiserver), and of the reference (proxy/peers).
 const (
 	endpointTTL   = 15 * time.Second
 	renewEvery    = 10 * time.Second
 	beatEvery     = 5 * time.Second  // how often the reference renews its endpoint lease
-	looksEvery    = time.Second      // how often the reference asks its own server, and its publisher asks the reference
+	findEvery     = time.Second      // how often the reference searches for servers without an endpoint lease
 	watchStalls   = 20 * time.Second // without an event for this long, a server treats its lease watch as stalled (proxy/peers)
 	watchGap      = 12 * time.Second // after this long without an event, a server asks every peer again
 	identityLasts = time.Hour
@@ -28,10 +28,8 @@ type lease struct {
 	renewed  vtime.Time
 
 	endpoint  bool
-	expired   bool   // the endpoint lease was not renewed in time, and is still there
 	published int    // the incarnation that wrote the endpoint lease
 	address   string // of the server, in the endpoint lease
-	serves    string // hash of the server's discovery, in the endpoint lease
 	beaten    vtime.Time
 }
 
@@ -62,28 +60,12 @@ func (srv *server) publish() {
 		return
 	}
 	srv.lease.address = srv.advertises()
-	srv.lease.expired = false
-	srv.lease.endpoint, srv.lease.published, srv.lease.beaten, srv.lease.serves = true, srv.incarnation, srv.s.loop.Now(), srv.document().Hash
+	srv.lease.endpoint, srv.lease.published, srv.lease.beaten = true, srv.incarnation, srv.s.loop.Now()
 	if srv.sighting != 0 {
 		srv.sight()
 	}
 	srv.s.announce(srv)
 	srv.s.storageVersions()
-}
-
-// tellPeers updates the endpoint lease when the server's discovery has changed, if its policy does
-// so. It waits until the proxy has asked its own server, and the publisher the proxy.
-func (srv *server) tellPeers() {
-	if !srv.on || !srv.policy.Fetching.WhenTold {
-		return
-	}
-	s := srv.s
-	wait := looksEvery * time.Duration(1+s.tape.Choose(tape.Delays, 4)) / 2
-	s.loop.After(wait, srv.gate, func() {
-		if srv.phase == running && srv.leased && srv.lease.endpoint && srv.lease.serves != srv.document().Hash {
-			srv.publish()
-		}
-	})
 }
 
 // refresh adds the renewals since the last call to the times of a lease. They are not simulated one
@@ -105,6 +87,7 @@ func (srv *server) leave() {
 		srv.silence()
 		return
 	}
+	srv.refresh()
 	srv.leased = false
 	srv.lease.endpoint = false
 	if srv.removesLease() {
@@ -144,20 +127,13 @@ func (srv *server) silence() {
 	s.beat()
 }
 
-// lapsed is called when an endpoint lease has expired. The endpoint lease of a kube-apiserver
-// disappears. That of the reference stays, but tells nobody an address any more.
+// lapsed is called when an endpoint lease has expired, and so disappears.
 func (srv *server) lapsed() {
-	if srv.s.setup.Reference {
-		srv.lease.expired = true
-	} else {
-		srv.lease.endpoint = false
-	}
+	srv.lease.endpoint = false
 	if srv.sighting != 0 {
 		srv.sight()
 	}
-	if !srv.s.setup.Reference {
-		srv.s.announce(srv)
-	}
+	srv.s.announce(srv)
 }
 
 // etcdChanged is called when the link of a server to etcd may have been cut or healed, or when the

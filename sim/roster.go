@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"time"
+
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/peers"
 )
 
-// enrol passes the leases of a server on to the roster. Only the reference reads endpoint leases.
+// enrol passes the identity lease and the key of a server on to the roster.
 func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 	at := srv.s.wall()
 	srv.catchUp(about)
@@ -15,18 +18,22 @@ func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 		srv.roster.IdentityGone(about.id, at)
 	}
 	switch {
-	case !srv.reference():
 	case now.endpoint:
-		srv.hearEndpoint(about, now)
+		srv.hearKey(about, now, at)
 	case was.endpoint:
-		srv.roster.EndpointGone(about.id, at)
+		if was.published == now.published && was.beaten != now.beaten {
+			srv.hearKey(about, lease{address: was.address, beaten: now.beaten}, srv.s.at(now.beaten)) // its last renewal
+		}
+		srv.roster.KeyGone(about.id, at)
 	}
-	return srv.roster.Changes()
+	events := srv.roster.Changes()
+	srv.find()
+	return events
 }
 
 // catchUp tells the roster the renewals of all other servers that were not simulated. The roster
-// measures time by the leases that it sees, so without this it would believe that these servers are
-// gone.
+// measures time by the changes that it sees, so without this it would believe that these servers
+// are gone.
 func (srv *server) catchUp(but *server) {
 	for i, about := range srv.s.servers {
 		switch was := &srv.view[i]; {
@@ -39,9 +46,9 @@ func (srv *server) catchUp(but *server) {
 				was.renewed = about.lease.renewed
 				srv.hearIdentity(about, *was)
 			}
-			if srv.reference() && was.endpoint && about.lease.endpoint && was.published == about.lease.published {
+			if was.endpoint && about.lease.endpoint && was.published == about.lease.published {
 				was.beaten = about.lease.beaten
-				srv.hearEndpoint(about, *was)
+				srv.hearKey(about, *was, srv.s.wall())
 			}
 		}
 	}
@@ -52,11 +59,56 @@ func (srv *server) hearIdentity(about *server, l lease) {
 	srv.roster.Identity(peers.IdentityLease{ID: about.id, Holder: itoa(l.holder), Renewed: srv.s.at(l.renewed)}, srv.s.wall())
 }
 
-// hearEndpoint passes the endpoint lease of a server on to the roster.
-func (srv *server) hearEndpoint(about *server, l lease) {
-	srv.roster.Endpoint(peers.EndpointLease{
-		ID: about.id, Holder: itoa(l.published), Renewed: srv.s.at(l.beaten), Address: l.address, Duration: endpointTTL, Serves: l.serves,
-	}, srv.s.wall())
+// hearKey passes the key of a server on to the roster.
+func (srv *server) hearKey(about *server, l lease, at time.Time) {
+	srv.roster.Key(peers.Key{ID: about.id, Address: l.address, Renewal: int64(l.beaten)}, at)
+}
+
+// find searches for servers without a key, as the finder of package peers does, as long as the
+// roster lacks one.
+func (srv *server) find() {
+	if srv.finding || srv.policy.Knowledge.StaleAfter == 0 || !srv.lacks() {
+		return
+	}
+	srv.finding = true
+	life := srv.incarnation
+	srv.s.loop.After(findEvery, srv.gate, func() {
+		if srv.incarnation != life || srv.phase == down {
+			return
+		}
+		srv.finding = false
+		if !srv.cutOff {
+			srv.identify()
+			srv.observe(srv.roster.Changes()...)
+		}
+		srv.find()
+	})
+}
+
+// lacks reports whether the roster has a server without a key that was not found, or found one that
+// has a key now or has ended.
+func (srv *server) lacks() bool {
+	direct, unknown := srv.roster.WithoutKey()
+	return len(unknown) > 0 || len(direct) != len(srv.found)
+}
+
+// identify finds the servers without a key that can be reached. Their addresses are in etcd once
+// they are ready.
+func (srv *server) identify() {
+	s := srv.s
+	direct, unknown := srv.roster.WithoutKey()
+	found := map[proxy.ServerID]string{}
+	for _, id := range direct {
+		found[id] = srv.found[id]
+	}
+	for _, id := range unknown {
+		about := s.servers[s.byID[id]]
+		if about.phase == running && about.does.Proxy == history.ProxyOff && about.gate.Open() && !s.link(srv.index, about.index).blocked() {
+			found[id] = about.address
+		}
+	}
+	srv.found = found
+	srv.roster.SetDirect(found)
 }
 
 // beat simulates renewals for rosters while some server does not renew its leases. Otherwise
@@ -109,7 +161,7 @@ func (srv *server) hear() {
 	srv.observe(srv.roster.Changes()...)
 }
 
-// noticeStall tells a fail-closed server that its lease watch has stalled, if it stays cut off from
+// noticeStall tells a fail-closed server that its watches have stalled, if it stays cut off from
 // etcd.
 func (srv *server) noticeStall() {
 	if !srv.on || !srv.policy.Knowledge.FailClosed {

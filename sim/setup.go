@@ -126,7 +126,7 @@ func (srv *server) block(on bool) {
 		to, from := s.link(srv.index, i), s.link(i, srv.index)
 		to.obstacle, from.obstacle = "", ""
 		if on && other != srv {
-			to.obstacle, from.obstacle = srv.setup.ObstacleTo(other.setup), other.setup.ObstacleTo(srv.setup)
+			to.obstacle, from.obstacle = srv.obstacleTo(other), other.obstacleTo(srv)
 		}
 	}
 	client := s.link(s.clientEnd(), srv.index)
@@ -134,6 +134,16 @@ func (srv *server) block(on bool) {
 	if on {
 		client.obstacle = srv.setup.FromClients()
 	}
+}
+
+// obstacleTo returns the obstacle on the link to another server. The reference identifies a server
+// that publishes no address.
+func (srv *server) obstacleTo(other *server) scenario.Obstacle {
+	obstacle := srv.setup.ObstacleTo(other.setup)
+	if obstacle == scenario.Unadvertised && srv.s.setup.Reference && !srv.setup.IsPlain() {
+		return scenario.NoObstacle
+	}
+	return obstacle
 }
 
 // obstructed ends a connection at the obstacle on its link, if there is one, and reports whether it

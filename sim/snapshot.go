@@ -125,6 +125,8 @@ func (s *Simulator) restore(snap *snapshot) {
 		srv.schedule = saved.schedule.Clone(s.jitter, s.wall())
 		if saved.roster != nil {
 			srv.roster = saved.roster.Clone()
+			srv.finding = false
+			srv.find()
 		}
 		srv.makeHandler()
 		srv.pump()

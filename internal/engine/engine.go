@@ -101,7 +101,8 @@ func newRunner(plan scenario.Plan, cluster cluster.Reachable, record *witness, o
 	r := &runner{Options: o, plan: plan, cluster: cluster, record: record, steps: cmp.Or(o.Steps, new(step.Executor))}
 	r.config = step.Config{
 		Cluster: cluster, Clock: clock{record.Recorder}, Recorder: record, Definer: definer.New(cluster, plan.Names()), Status: o.Status,
-		Begin: func(i int, s *scenario.Step) { o.Status("step %d of %d: %s", i+1, len(plan.Steps), s) },
+		Identifies: o.Subject == scenario.SubjectReference,
+		Begin:      func(i int, s *scenario.Step) { o.Status("step %d of %d: %s", i+1, len(plan.Steps), s) },
 	}
 	if plan.ReadsEtcd() {
 		r.config.Objects = ownership.New(cluster, plan.Names(), func() map[string]history.Document { return r.load.served() },

@@ -106,7 +106,6 @@ func TestAServerWithASetupMayHaveNoEndpointLease(t *testing.T) {
 		left    int
 	}{
 		"the proxy is off":                  {lease, &scenario.Setup{Proxy: scenario.Off}, 0},
-		"the same of the reference":         {"/registry/leases/kube-system/skewproof-proxy-apiserver-a", &scenario.Setup{Proxy: scenario.Off}, 0},
 		"no server has a setup":             {lease, nil, 1},
 		"an identity lease":                 {"/registry/leases/kube-system/apiserver-a", &scenario.Setup{Proxy: scenario.Off}, 1},
 		"an object whose name is like that": {"/registry/configmaps/skewproof/peerserverleases", &scenario.Setup{Proxy: scenario.Off}, 1},

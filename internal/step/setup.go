@@ -42,6 +42,9 @@ func (e *Executor) reconfigure(ctx context.Context, s *scenario.Step, seen, refu
 func (e *Executor) misconfigure(configurer cluster.Configurer, server string) {
 	for _, p := range e.state.BlockedPaths(server) {
 		from := cmp.Or(p.From, fault.Client)
+		if p.Obstacle == scenario.Unadvertised && e.Identifies && !e.state.Setup(p.From).IsPlain() {
+			continue
+		}
 		if slices.ContainsFunc(e.on, func(f active) bool { return f.of == ofPath && f.From == from && f.To == p.To }) {
 			continue
 		}

@@ -97,6 +97,9 @@ type Config struct {
 	Load     Load // may be set after Prepare
 	Definer  Definer
 	Objects  Objects // nil if the cluster is not a [cluster.Controllers]
+	// Identifies says that servers find a server whose proxy is switched off, and so has published no
+	// address, by its certificate. The reference does. Servers with a plain kube-apiserver do not.
+	Identifies bool
 	// Begin is called when a step begins. index counts from 0. Nil means no call.
 	Begin func(index int, s *scenario.Step)
 	// Status takes one line for people. Nil means no output.

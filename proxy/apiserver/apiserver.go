@@ -17,7 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/egressselector"
@@ -39,6 +38,11 @@ type Options struct {
 	PeerCAFile, ClientCertFile, ClientKeyFile string
 	// Address is the host:port at which peers reach this server.
 	Address string
+	// Port is the port on which the server listens. All kube-apiservers that publish no address must
+	// listen on the same.
+	Port int
+	// Etcd has the keys of kube-apiservers.
+	Etcd peers.Etcd
 	// ShutdownDelay is --shutdown-delay-duration.
 	ShutdownDelay time.Duration
 	// Logger gets what the proxy logs. Nil: nothing is logged.
@@ -46,21 +50,20 @@ type Options struct {
 }
 
 // learnt is how long peers get, after this server has withdrawn its address, to learn that it
-// leaves. Their watch of leases needs a few milliseconds, and their next requests go elsewhere.
+// leaves. Their watch of its key needs a few milliseconds, and their next requests go elsewhere.
 const learnt = time.Second
 
 // Proxy is the Mixed Version Proxy of one kube-apiserver. Make it with [Install], then call
 // [Proxy.Attach].
 type Proxy struct {
-	options     Options
-	log         *slog.Logger
-	store       *proxy.Store
-	incarnation string
-	api         *http.Handler // the server's own handler, once its chain is built
-	transport   *transport
-	sources     *peers.Sources
-	publisher   *peers.Publisher
-	ready       atomic.Bool
+	options   Options
+	log       *slog.Logger
+	store     *proxy.Store
+	api       *http.Handler // the server's own handler, once its chain is built
+	transport *transport
+	sources   *peers.Sources
+	publisher *peers.Publisher
+	ready     atomic.Bool
 
 	publishing context.Context    // ends when leave is called
 	leave      context.CancelFunc // withdraws the address
@@ -80,7 +83,7 @@ func Install(c *genericapiserver.Config, o Options) (*Proxy, error) {
 	}
 	o.Policy = plantedPolicy(o.Policy)
 	p := &Proxy{
-		options: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), incarnation: string(uuid.NewUUID()),
+		options: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		store: proxy.NewStore(o.Policy, proxy.ServerID(c.APIServerID)), api: new(http.Handler), left: make(chan struct{}),
 	}
 	p.serving, p.end = context.WithCancel(context.Background())
@@ -170,7 +173,8 @@ func (p *Proxy) learn(c *genericapiserver.Config, counts *proxy.Metrics, failure
 		return fmt.Errorf("make a client of this server: %w", err)
 	}
 	p.sources, err = peers.New(peers.Config{
-		Store: p.store, Client: client, Dynamic: untyped, Address: p.options.Address, Identify: p.transport.identify,
+		Store: p.store, Client: client, Etcd: p.options.Etcd, Dynamic: untyped, Address: p.options.Address,
+		Identify: p.transport.identify, Port: p.options.Port,
 		PeerTransport: p.transport, LocalTransport: inProcess{p.api}, LocalURL: &url.URL{Scheme: "https", Host: "localhost"},
 		Identity: headers, Metrics: failures, FetchAnswered: counts.Fetched, Logger: p.log,
 	})
@@ -178,13 +182,7 @@ func (p *Proxy) learn(c *genericapiserver.Config, counts *proxy.Metrics, failure
 		return err
 	}
 	p.publisher = &peers.Publisher{
-		Client: client, Server: proxy.ServerID(c.APIServerID), Address: p.options.Address,
-		Incarnation: func() string { return p.incarnation },
-		Ready:       p.ready.Load,
-		Logger:      p.log,
-	}
-	if p.options.Policy.Fetching.WhenTold {
-		p.publisher.Serves = peers.Digester(p.store)
+		Etcd: p.options.Etcd, Server: proxy.ServerID(c.APIServerID), Address: p.options.Address, Ready: p.ready.Load, Logger: p.log,
 	}
 	return nil
 }

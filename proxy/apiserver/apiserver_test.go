@@ -40,6 +40,7 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
 	"github.com/skewproof/skewproof/proxy/internal/wire"
+	"github.com/skewproof/skewproof/proxy/peers"
 )
 
 // world has the files of a server, and a peer that has what the server lacks.
@@ -51,6 +52,9 @@ type world struct {
 	asked   chan *http.Request // what reached the peer
 }
 
+// noKeys has no keys. Nothing asks it, because no proxy of these tests runs.
+type noKeys struct{ peers.Etcd }
+
 const gadgets = "/apis/example.com/v1/gadgets"
 
 func newWorld(t *testing.T) *world {
@@ -58,7 +62,7 @@ func newWorld(t *testing.T) *world {
 	dir := t.TempDir()
 	servers, front := newAuthority(t, "servers"), newAuthority(t, "front-proxies")
 	w := &world{front: front, asked: make(chan *http.Request, 10)}
-	w.options = Options{Policy: proxy.Reference(), Address: "192.0.2.1:6443", PeerCAFile: write(t, dir, "ca.crt", servers.pem)}
+	w.options = Options{Policy: proxy.Reference(), Address: "192.0.2.1:6443", Port: 6443, Etcd: noKeys{}, PeerCAFile: write(t, dir, "ca.crt", servers.pem)}
 	mine := front.issue(t, "front-proxy-client", "")
 	w.options.ClientCertFile, w.options.ClientKeyFile = write(t, dir, "client.crt", mine.cert), write(t, dir, "client.key", mine.key)
 

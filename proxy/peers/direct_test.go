@@ -17,13 +17,13 @@ func directly(address string) proxy.Event {
 	return proxy.PeerAddress{ID: "p", Address: address, Direct: true}
 }
 
-// Rule (g): a server that publishes no address is asked at an address from elsewhere, as long as
-// the server is live.
-func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
+// Rule (g): a server that publishes no address is asked where it was identified, as long as it
+// lives.
+func TestServersWithoutAKeyAreAskedDirectly(t *testing.T) {
 	const proxied, own = "192.0.2.1:6443", "192.0.2.1:8443"
 	known := map[proxy.ServerID]string{"p": own, "self": "192.0.2.9:1"}
-	published := func(s *script) { s.identity("h1"); s.endpoint("i1", proxied) }
-	publishedEvents := []proxy.Event{appeared("i1"), addressed(proxied)}
+	publish := func(s *script) { s.identity("h1"); s.key(proxied); s.key(proxied) }
+	published := []proxy.Event{appeared("h1"), addressed(proxied)}
 	type step struct {
 		name string
 		do   func(*script)
@@ -31,26 +31,25 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name   string
-		config RosterConfig
 		direct map[proxy.ServerID]string
 		steps  []step
 	}{
 		{name: "an address alone is not a server", direct: known, steps: []step{
 			{"nothing", func(s *script) { s.listen(time.Minute) }, nil},
 		}},
-		{name: "it gets a proxy", direct: known, steps: []step{
+		{name: "it begins to write a key", direct: known, steps: []step{
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"renewed", func(s *script) { s.listen(30 * time.Second); s.identity("h1") }, nil},
 			{"restarted", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2")}},
-			{"published", func(s *script) { s.endpoint("i1", proxied) }, []proxy.Event{appeared("i1"), addressed(proxied)}},
+			{"published", func(s *script) { s.key(proxied) }, []proxy.Event{addressed(proxied)}},
 		}},
-		{name: "its proxy is at the address that the kube-apiserver had", direct: known, steps: []step{
+		{name: "its key has the address where it was identified", direct: known, steps: []step{
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
-			{"published", func(s *script) { s.endpoint("i1", own) }, []proxy.Event{appeared("i1"), addressed(own)}},
+			{"published", func(s *script) { s.key(own) }, []proxy.Event{addressed(own)}},
 		}},
-		{name: "its proxy is removed", direct: known, steps: []step{
-			{"published", published, publishedEvents},
-			{"deleted: the server may have ended too", func(s *script) { s.EndpointGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
+		{name: "it stops to write a key", direct: known, steps: []step{
+			{"published", publish, published},
+			{"withdrawn: the server may have ended too", func(s *script) { s.KeyGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
 			{"renewed", func(s *script) { s.listen(5 * time.Second); s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"and not any more", func(s *script) { s.listen(time.Minute) }, []proxy.Event{addressed(""), gone}},
 		}},
@@ -58,50 +57,33 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
 		}},
-		{name: "its proxy is silent, and it is too: 503 as ever", direct: known, steps: []step{
-			{"published", published, publishedEvents},
-			{"expired", func(s *script) { s.listen(15 * time.Second) }, []proxy.Event{addressed("")}},
+		{name: "its key has expired, and its lease is not renewed: 503 as ever", direct: known, steps: []step{
+			{"published", publish, published},
+			{"expired", func(s *script) { s.listen(15 * time.Second); s.KeyGone("p", s.now) }, []proxy.Event{addressed("")}},
 			{"still", func(s *script) { s.listen(time.Minute) }, nil},
 		}},
-		{name: "a renewal just before its proxy fell silent shows nothing", direct: known, steps: []step{
-			{"published", published, publishedEvents},
+		{name: "a renewal just before its key expired shows nothing", direct: known, steps: []step{
+			{"published", publish, published},
 			{"renewed", func(s *script) { s.listen(10 * time.Second); s.identity("h1") }, nil},
 			{"expired", func(s *script) { s.listen(5 * time.Second) }, []proxy.Event{addressed("")}},
+			{"and is gone", func(s *script) { s.KeyGone("p", s.now) }, nil},
 		}},
-		{name: "its proxy is silent, but the server is not: what it served stays known", direct: known, steps: []step{
-			{"published", published, publishedEvents},
+		{name: "its key has expired, but its lease is renewed: what it served stays known", direct: known, steps: []step{
+			{"published", publish, published},
 			{"expired", func(s *script) { s.listen(15 * time.Second) }, []proxy.Event{addressed("")}},
 			{"renewed", func(s *script) { s.identity("h1") }, []proxy.Event{directly(own)}},
-			{"published again", func(s *script) { s.endpoint("i1", proxied) }, []proxy.Event{addressed(proxied)}},
-		}},
-		{name: "the same for a server without a known address", steps: []step{
-			{"published", published, publishedEvents},
-			{"expired", func(s *script) { s.listen(15 * time.Second) }, []proxy.Event{addressed("")}},
-			{"renewed", func(s *script) { s.identity("h1") }, nil},
+			{"the key is gone", func(s *script) { s.KeyGone("p", s.now) }, nil},
+			{"published again", func(s *script) { s.key(proxied) }, []proxy.Event{addressed(proxied)}},
 		}},
 		{name: "addresses are learnt and forgotten", steps: []step{
-			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
-			{"learnt", func(s *script) { s.SetDirect(map[proxy.ServerID]string{"p": own}) }, []proxy.Event{directly(own)}},
+			{"added", func(s *script) { s.identity("h1") }, nil},
+			{"learnt", func(s *script) { s.SetDirect(map[proxy.ServerID]string{"p": own}) }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"another", func(s *script) { s.SetDirect(map[proxy.ServerID]string{"p": proxied}) }, []proxy.Event{directly(proxied)}},
 			{"forgotten", func(s *script) { s.SetDirect(nil) }, []proxy.Event{addressed("")}},
 		}},
-		{name: "its identity lease says where it is", config: RosterConfig{Advertised: true}, steps: []step{
-			{"added", func(s *script) { s.advertise("h1", own) }, []proxy.Event{appeared("h1"), directly(own)}},
-			{"moved", func(s *script) { s.listen(5 * time.Second); s.advertise("h1", proxied) }, []proxy.Event{directly(proxied)}},
-			{"and no longer", func(s *script) { s.listen(5 * time.Second); s.identity("h1") }, []proxy.Event{addressed("")}},
-		}},
-		{name: "its identity lease says so, but the policy does not use it", steps: []step{
-			{"added", func(s *script) { s.advertise("h1", own) }, []proxy.Event{appeared("h1")}},
-		}},
-		{name: "what was found counts more", config: RosterConfig{Advertised: true}, direct: known, steps: []step{
-			{"added", func(s *script) { s.advertise("h1", proxied) }, []proxy.Event{appeared("h1"), directly(own)}},
-		}},
-		{name: "its proxy says where it is", config: RosterConfig{Advertised: true}, steps: []step{
-			{"both", func(s *script) { s.advertise("h1", own); s.endpoint("i1", proxied) }, publishedEvents},
-		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := newScript(tc.config)
+			s := newScript(RosterConfig{})
 			s.SetDirect(tc.direct)
 			for _, step := range tc.steps {
 				step.do(s)
@@ -111,11 +93,6 @@ func TestServersWithoutProxyAreAskedDirectly(t *testing.T) {
 			}
 		})
 	}
-}
-
-// advertise observes an identity lease with an address.
-func (s *script) advertise(holder, address string) {
-	s.Identity(IdentityLease{ID: "p", Holder: holder, Renewed: s.now, Address: address}, s.now)
 }
 
 // A change of the addresses of one roster does not change its clones.
@@ -130,35 +107,40 @@ func TestClonesKeepDirectAddresses(t *testing.T) {
 	}
 }
 
-func TestWithoutProxy(t *testing.T) {
+func TestWithoutKey(t *testing.T) {
 	s := newScript(RosterConfig{})
 	s.SetDirect(map[proxy.ServerID]string{"b": "192.0.2.2:1", "c": "192.0.2.3:1"})
-	for _, id := range []proxy.ServerID{"a", "b", "c", "d", "self"} {
+	ids := []proxy.ServerID{"a", "b", "c", "d", "self"}
+	for _, id := range ids {
 		s.Identity(IdentityLease{ID: id, Holder: "h", Renewed: s.now}, s.now)
 	}
-	s.Endpoint(EndpointLease{ID: "c", Holder: "i", Renewed: s.now, Duration: leaseDuration, Address: "192.0.2.3:1"}, s.now)
-	s.Endpoint(EndpointLease{ID: "d", Holder: "i", Renewed: s.now, Duration: leaseDuration, Address: "192.0.2.5:1"}, s.now)
+	s.keyOf("c", "192.0.2.3:1")
+	s.keyOf("d", "192.0.2.5:1")
 	s.Changes()
 	check := func(when string, wantDirect, wantUnknown []proxy.ServerID) {
 		t.Helper()
-		direct, unknown := s.WithoutProxy()
+		direct, unknown := s.WithoutKey()
 		if diff := cmp.Diff([][]proxy.ServerID{wantDirect, wantUnknown}, [][]proxy.ServerID{direct, unknown}); diff != "" {
 			t.Errorf("%s: direct and unknown (-want +got):\n%s", when, diff)
 		}
 	}
 	check("at first", []proxy.ServerID{"b"}, []proxy.ServerID{"a"})
 	s.listen(15 * time.Second)
-	for _, id := range []proxy.ServerID{"a", "b", "c", "d"} {
+	s.Changes()
+	check("with keys that expired after the last renewal", []proxy.ServerID{"b"}, []proxy.ServerID{"a"})
+	for _, id := range ids {
 		s.Identity(IdentityLease{ID: id, Holder: "h", Renewed: s.now}, s.now)
 	}
 	s.Changes()
-	// The proxy of d may be cut off, because its lease exists.
-	check("with expired leases", []proxy.ServerID{"b", "c"}, []proxy.ServerID{"a"})
+	check("with keys that expired before it", []proxy.ServerID{"b", "c"}, []proxy.ServerID{"a", "d"})
+	s.listen(time.Minute)
+	s.Changes()
+	check("with leases that are not renewed", nil, nil)
 }
 
-// The log says once which servers have no proxy, and says when all have one. It says nothing while
-// a server starts.
-func TestLogOfServersWithoutProxy(t *testing.T) {
+// The log says once which servers have no key, and says when all have one. It says nothing while a
+// server starts.
+func TestLogOfServersWithoutAKey(t *testing.T) {
 	var logged bytes.Buffer
 	s := newScript(RosterConfig{})
 	s.SetDirect(map[proxy.ServerID]string{"q": "192.0.2.2:1"})
@@ -169,15 +151,15 @@ func TestLogOfServersWithoutProxy(t *testing.T) {
 		want string // "" for nothing
 	}{
 		{"nobody", func() {}, ""},
-		{"for some seconds", func() { s.identity("h1"); s.pass(w, 9); s.endpoint("i1", "192.0.2.1:1"); s.pass(w, 30) }, ""},
-		{"one nobody knows", func() { s.EndpointGone("p", s.now); s.identity("h2"); s.pass(w, 11) }, "level=WARN"},
+		{"for some seconds", func() { s.identity("h1"); s.pass(w, 9); s.key("192.0.2.1:1"); s.key("192.0.2.1:1"); s.pass(w, 10) }, ""},
+		{"one nobody knows", func() { s.KeyGone("p", s.now); s.identity("h2"); s.pass(w, 11) }, "level=WARN"},
 		{"still", func() { s.identity("h2"); s.pass(w, 30) }, ""},
 		{"a server that is asked", func() {
 			s.Identity(IdentityLease{ID: "q", Holder: "h", Renewed: s.now}, s.now)
-			s.endpoint("i2", "192.0.2.1:1")
+			s.key("192.0.2.1:1")
 			s.pass(w, 11)
-		}, "level=INFO msg=\"live servers have no proxy, and are asked directly\" servers=[q]"},
-		{"none any more", func() { s.IdentityGone("q", s.now); s.pass(w, 11) }, "every live server has a proxy"},
+		}, "level=INFO msg=\"servers publish no address for peers, and are asked directly\" servers=[q]"},
+		{"none any more", func() { s.IdentityGone("q", s.now); s.pass(w, 11) }, "every server publishes its address for peers"},
 	} {
 		logged.Reset()
 		tc.do()
@@ -188,11 +170,11 @@ func TestLogOfServersWithoutProxy(t *testing.T) {
 }
 
 // pass lets a number of seconds pass. In each second, the lease watch checks which servers have no
-// proxy.
+// key.
 func (s *script) pass(w *leaseWatch, seconds int) {
 	for range seconds {
 		s.Changes()
-		w.logWithoutProxy(s.now)
+		w.logWithoutKey(s.now)
 		s.now = s.now.Add(time.Second)
 	}
 }

@@ -20,9 +20,9 @@ type fetcher struct {
 	client  *discoveryClient
 	metrics *Metrics
 	log     *slog.Logger
-	// found is called with the version that a peer reports, and under a policy with WhenTold with the
-	// digest. refused is true if the peer refused or reset a connection.
-	found func(id proxy.ServerID, digest, version string, refused bool)
+	// found is called with the version that a peer reports. refused is true if the peer refused or
+	// reset a connection.
+	found func(id proxy.ServerID, version string, refused bool)
 
 	wake     chan struct{} // the schedule may have changed
 	progress chan struct{} // a peer was asked
@@ -36,14 +36,13 @@ type fetcher struct {
 // lastAnswer is the last answer of one process of a peer.
 type lastAnswer struct {
 	address, incarnation string
-	digest               string // see Digest; "" without WhenTold
 	*answer
 }
 
 func newFetcher(store *proxy.Store, client *discoveryClient, random func() float64, metrics *Metrics, log *slog.Logger) *fetcher {
 	policy := store.Table().Policy()
 	return &fetcher{
-		store: store, policy: policy, client: client, metrics: metrics, log: log, found: func(proxy.ServerID, string, string, bool) {},
+		store: store, policy: policy, client: client, metrics: metrics, log: log, found: func(proxy.ServerID, string, bool) {},
 		wake: make(chan struct{}, 1), progress: make(chan struct{}, 1),
 		schedule: NewSchedule(policy, random),
 		last:     map[proxy.ServerID]lastAnswer{}, asked: map[proxy.ServerID]bool{},
@@ -175,15 +174,11 @@ func (f *fetcher) ask(ctx context.Context, p proxy.PeerView) proxy.FetchResult {
 		return result
 	}
 	f.report(p, before.answer, answer)
-	digest := ""
-	if f.policy.Fetching.WhenTold {
-		digest = answer.digest(before)
-	}
-	f.found(p.ID, digest, answer.Version, answer.Refused)
+	f.found(p.ID, answer.Version, answer.Refused)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.schedule.known.has(p.ID) {
-		f.last[p.ID] = lastAnswer{p.Address, p.Incarnation, digest, answer}
+		f.last[p.ID] = lastAnswer{p.Address, p.Incarnation, answer}
 	}
 	return result
 }

@@ -6,59 +6,48 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	discoveryinformers "k8s.io/client-go/informers/discovery/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/skewproof/skewproof/proxy"
 )
 
 const (
-	findEvery       = time.Second     // while some server without a proxy is not found
+	findEvery       = time.Second     // while some server without a key is not found
 	confirmEvery    = 5 * time.Second // when all are found: an address may get another server
 	identifyTimeout = 3 * time.Second
-
-	// serviceName is the name of the Service of all kube-apiservers, and of its EndpointSlice. Any
-	// user who may write in the namespace can add other slices to the Service.
-	serviceName = "kubernetes"
 )
 
-// finder finds the addresses of kube-apiservers that have no proxy. Their addresses are in the
-// EndpointSlice of the Service kubernetes, but the slice does not say which server is at an
-// address. The serving certificate shows the server if it is valid for the host name of exactly one
-// live server. A server's host name is a label of its identity lease. (The certificates of kubeadm
-// have the node's name.)
+// finder finds the addresses of kube-apiservers that write no key. With
+// --endpoint-reconciler-type=lease, which is the default, every kube-apiserver writes its IP
+// address into etcd for the Service kubernetes, but not which server it is. All are on one port,
+// because kube-apiserver gives this Service only one. The serving certificate shows the server if
+// it is valid for the host name of exactly one server, and no other server's certificate is valid
+// for that name. A server's host name is a label of its identity lease. (The certificates of
+// kubeadm have the node's name.)
 type finder struct {
 	leases   *leaseWatch
 	identify func(ctx context.Context, address string) (*x509.Certificate, error)
+	port     int
 	log      *slog.Logger
 
 	mu     sync.Mutex
-	listed []string // addresses
+	listed map[string]string // addresses, by the name of the key
 
 	found     map[proxy.ServerID]string
 	looked    time.Time
 	ambiguous []string // addresses, as they were last logged
 }
 
-// run finds servers until the context ends. If the slice cannot be read, this is not an error.
-func (f *finder) run(ctx context.Context, client kubernetes.Interface, failed func(error)) error {
-	informer := discoveryinformers.NewFilteredEndpointSliceInformer(client, metav1.NamespaceDefault, 0, cache.Indexers{},
-		func(o *metav1.ListOptions) { o.LabelSelector = discoveryv1.LabelServiceName + "=" + serviceName })
-	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { f.list(o, false) },
-		UpdateFunc: func(_, o any) { f.list(o, false) },
-		DeleteFunc: func(o any) { f.list(o, true) },
-	}
-	return watch(ctx, []watched{{informer, handler}}, failed, func() {
+// run finds servers until the context ends. If the keys cannot be read, this is not an error.
+func (f *finder) run(ctx context.Context, masters cache.ListerWatcher, failed func(error)) error {
+	return watch(ctx, []watched{{keyInformer(masters), handler(f.list, f.unlist)}}, failed, func() {
 		tick := time.NewTicker(findEvery)
 		defer tick.Stop()
 		for ctx.Err() == nil {
@@ -71,43 +60,33 @@ func (f *finder) run(ctx context.Context, client kubernetes.Interface, failed fu
 	})
 }
 
-// list stores the addresses of a slice.
-func (f *finder) list(o any, deleted bool) {
-	if unknown, ok := o.(cache.DeletedFinalStateUnknown); ok {
-		o = unknown.Obj
-	}
-	slice, ok := o.(*discoveryv1.EndpointSlice)
-	if !ok || slice == nil || slice.Namespace != metav1.NamespaceDefault || slice.Name != serviceName {
-		return
-	}
+// list stores the address in a key.
+//
+//lint:ignore SA1019 it is what kube-apiserver keeps there
+func (f *finder) list(o *corev1.Endpoints) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.listed = nil; !deleted {
-		f.listed = addressesIn(slice)
+	delete(f.listed, o.Name)
+	if len(o.Subsets) == 0 || len(o.Subsets[0].Addresses) == 0 {
+		return
 	}
+	address, err := ParseAddress(net.JoinHostPort(o.Subsets[0].Addresses[0].IP, strconv.Itoa(f.port)))
+	if err != nil {
+		return
+	}
+	if f.listed == nil {
+		f.listed = map[string]string{}
+	}
+	f.listed[o.Name] = address
 }
 
-// addressesIn returns the addresses of a slice, sorted. All addresses of a slice have the same
-// ports.
-func addressesIn(slice *discoveryv1.EndpointSlice) []string {
-	var all []string
-	for _, p := range slice.Ports {
-		if p.Port == nil || p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP {
-			continue
-		}
-		for _, e := range slice.Endpoints {
-			for _, ip := range e.Addresses {
-				if address, err := ParseAddress(net.JoinHostPort(ip, strconv.Itoa(int(*p.Port)))); err == nil {
-					all = append(all, address)
-				}
-			}
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
+func (f *finder) unlist(name cache.ObjectName) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.listed, name.Name)
 }
 
-// look searches for the servers without a proxy if a search is due.
+// look searches for the servers without a key if a search is due.
 func (f *finder) look(ctx context.Context, now time.Time) {
 	hosts, wanted := f.leases.lacking()
 	missing := slices.ContainsFunc(wanted, func(id proxy.ServerID) bool { return f.found[id] == "" })
@@ -130,24 +109,35 @@ func (f *finder) look(ctx context.Context, now time.Time) {
 // keeps its known address.
 func (f *finder) identified(ctx context.Context, hosts map[proxy.ServerID]string, wanted []proxy.ServerID) map[proxy.ServerID]string {
 	f.mu.Lock()
-	addresses := slices.Concat(f.listed, slices.Sorted(maps.Values(f.found)))
+	addresses := slices.Concat(slices.Sorted(maps.Values(f.listed)), slices.Sorted(maps.Values(f.found)))
 	f.mu.Unlock()
 	slices.Sort(addresses)
 	addresses = slices.Compact(addresses)
-	whose := make([][]proxy.ServerID, len(addresses))
+	certificates := make([]*x509.Certificate, len(addresses))
 	var asked sync.WaitGroup
 	for i, address := range addresses {
-		asked.Go(func() { whose[i] = f.whose(ctx, address, hosts) })
+		asked.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
+			defer cancel()
+			if certificate, err := f.identify(ctx, address); err == nil {
+				certificates[i] = certificate
+			}
+		})
 	}
 	asked.Wait()
 	found := map[proxy.ServerID]string{}
 	var ambiguous []string
-	for i, ids := range whose {
-		if len(ids) > 1 {
+	for i, ids := range whose(certificates, hosts) {
+		switch {
+		case certificates[i] == nil:
+			for id, known := range f.found { // in any order: an address has one server
+				if known == addresses[i] && found[id] == "" && slices.Contains(wanted, id) {
+					found[id] = known
+				}
+			}
+		case len(ids) > 1:
 			ambiguous = append(ambiguous, addresses[i])
-			continue
-		}
-		if len(ids) == 1 && found[ids[0]] == "" && slices.Contains(wanted, ids[0]) {
+		case len(ids) == 1 && slices.Contains(wanted, ids[0]):
 			found[ids[0]] = addresses[i]
 		}
 	}
@@ -159,37 +149,37 @@ func (f *finder) identified(ctx context.Context, hosts map[proxy.ServerID]string
 	return found
 }
 
-// whose returns the servers for whose host names the certificate at an address is valid.
-func (f *finder) whose(ctx context.Context, address string, hosts map[proxy.ServerID]string) []proxy.ServerID {
-	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
-	defer cancel()
-	certificate, err := f.identify(ctx, address)
-	var ids []proxy.ServerID
-	if err != nil {
-		for id, known := range f.found { // in any order: an address has one server
-			if known == address {
-				ids = append(ids, id)
+// whose returns, for each certificate, the servers for whose host names only this one is valid. A
+// name in several certificates, such as localhost, and an IP address are no server's host name. So
+// nobody who makes up an identity lease for such a name makes a certificate ambiguous.
+func whose(certificates []*x509.Certificate, hosts map[proxy.ServerID]string) [][]proxy.ServerID {
+	all := make([][]proxy.ServerID, len(certificates))
+	for id, host := range hosts { // in any order
+		if _, err := netip.ParseAddr(host); err == nil {
+			continue
+		}
+		var valid []int
+		for i, c := range certificates {
+			if c != nil && c.VerifyHostname(host) == nil {
+				valid = append(valid, i)
 			}
 		}
-		return ids
-	}
-	for id, host := range hosts { // in any order
-		if certificate.VerifyHostname(host) == nil {
-			ids = append(ids, id)
+		if len(valid) == 1 {
+			all[valid[0]] = append(all[valid[0]], id)
 		}
 	}
-	return ids
+	return all
 }
 
-// lacking returns the host names of the live servers, including this one. wanted are the servers
-// among them that have no proxy, and no address in their identity leases, sorted.
+// lacking returns the host names of the servers whose lease or key is renewed, including this one.
+// wanted are the servers among them that write no key, sorted.
 func (w *leaseWatch) lacking() (hosts map[proxy.ServerID]string, wanted []proxy.ServerID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	direct, unknown := w.roster.WithoutProxy()
+	direct, unknown := w.roster.WithoutKey()
 	hosts = w.roster.hosts()
 	for _, id := range slices.Concat(direct, unknown) {
-		if hosts[id] != "" && !w.roster.advertises(id) {
+		if hosts[id] != "" {
 			wanted = append(wanted, id)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -14,9 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/skewproof/skewproof/proxy"
@@ -37,7 +36,8 @@ func (p *places) identify(_ context.Context, address string) (*x509.Certificate,
 	if !ok {
 		return nil, errors.New("connection refused")
 	}
-	return &x509.Certificate{DNSNames: append([]string{"kubernetes.default.svc"}, names...)}, nil
+	ip, _, _ := net.SplitHostPort(address)
+	return &x509.Certificate{DNSNames: append([]string{"kubernetes.default.svc"}, names...), IPAddresses: []net.IP{net.ParseIP(ip)}}, nil
 }
 
 func (p *places) move(address string, names ...string) {
@@ -48,7 +48,7 @@ func (p *places) move(address string, names ...string) {
 	}
 }
 
-// search is a finder with a roster. The roster has the servers a, b and c without proxies, on hosts
+// search is a finder with a roster. The roster has the servers a, b and c without keys, on hosts
 // with the given names, and the server "self" on host-self.
 type search struct {
 	*finder
@@ -62,8 +62,8 @@ func newSearch() *search {
 	s := &search{places: &places{names: map[string][]string{}}, roster: newScript(RosterConfig{}), at: epoch}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
 	s.finder = &finder{
-		leases:   &leaseWatch{log: log, roster: s.roster.Roster, tell: func([]proxy.Event) {}},
-		identify: s.places.identify, log: log,
+		leases:   &leaseWatch{log: log, synced: true, roster: s.roster.Roster, tell: func([]proxy.Event) {}},
+		identify: s.places.identify, port: 6443, log: log,
 	}
 	for id, host := range map[proxy.ServerID]string{"a": "host-a", "b": "host-b", "c": "host-c", "self": "host-self", "unnamed": ""} {
 		s.roster.Identity(IdentityLease{ID: id, Holder: "h", Renewed: epoch, Host: host}, epoch)
@@ -73,28 +73,16 @@ func newSearch() *search {
 }
 
 func (s *search) proxied(id proxy.ServerID, address string) {
-	s.roster.Endpoint(EndpointLease{ID: id, Holder: "i", Renewed: s.roster.now, Duration: leaseDuration, Address: address}, s.roster.now)
+	s.roster.keyOf(id, address)
 	s.roster.Changes()
 }
 
-func slice(name string, port int32, addresses ...string) *discoveryv1.EndpointSlice {
-	of := &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: serviceName}},
-		Ports:      []discoveryv1.EndpointPort{{Port: &port}},
-	}
-	for _, a := range addresses {
-		of.Endpoints = append(of.Endpoints, discoveryv1.Endpoint{Addresses: []string{a}})
-	}
-	return of
-}
-
-// lists puts addresses 192.0.2.1 and so on into the slice. last are the last octets.
+// lists makes 192.0.2.1 and so on the only addresses of kube-apiservers. last are the last octets.
 func (s *search) lists(last ...string) {
-	var ips []string
+	s.listed = nil
 	for _, l := range last {
-		ips = append(ips, "192.0.2."+l)
+		s.list(master("192.0.2." + l))
 	}
-	s.list(slice(serviceName, 6443, ips...), false)
 }
 
 // finds calls look one second later, and returns the last octets of the addresses that it found.
@@ -143,46 +131,42 @@ func TestFinder(t *testing.T) {
 			s.lists("1", "2")
 			s.move("192.0.2.1:6443", "host-b")
 		}, none},
-		"not a server that publishes its address": {func(s *search) {
-			s.roster.config.Advertised = true
-			s.roster.Identity(IdentityLease{ID: "a", Holder: "h", Renewed: epoch, Host: "host-a", Address: "192.0.2.8:6443"}, epoch)
-			s.roster.Changes()
-			s.lists("1")
-			s.move("192.0.2.1:6443", "host-a")
-		}, map[proxy.ServerID]string{"a": "8"}},
 		"not a server that has ended": {func(s *search) {
 			s.roster.IdentityGone("a", epoch)
 			s.roster.Changes()
 			s.lists("1")
 			s.move("192.0.2.1:6443", "host-a")
 		}, none},
-		"not in another slice of the Service": {func(s *search) {
-			s.list(slice("kubernetes-abcde", 6443, "192.0.2.1"), false)
+		"not after the key was removed": {func(s *search) {
+			s.lists("1")
+			s.unlist(cache.ObjectName{Name: "192.0.2.1"})
 			s.move("192.0.2.1:6443", "host-a")
 		}, none},
-		"not in another namespace": {func(s *search) {
-			of := slice(serviceName, 6443, "192.0.2.1")
-			of.Namespace = "kube-system"
-			s.list(of, false)
+		"not after the key lost its address": {func(s *search) {
+			s.lists("1")
+			s.list(&corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "192.0.2.1"}})
 			s.move("192.0.2.1:6443", "host-a")
 		}, none},
-		"not after the slice was deleted": {func(s *search) {
-			s.list(slice(serviceName, 6443, "192.0.2.1"), false)
-			s.list(cache.DeletedFinalStateUnknown{Obj: slice(serviceName, 6443, "192.0.2.1")}, true)
-			s.move("192.0.2.1:6443", "host-a")
-		}, none},
-		"not an invalid address or port": {func(s *search) {
-			of, udp := slice(serviceName, 6443, "0.0.0.0", "not an address", "192.0.2.1"), corev1.ProtocolUDP
-			of.Ports = append(of.Ports, discoveryv1.EndpointPort{})
-			of.Ports[0].Protocol = &udp
-			s.list(of, false)
-			s.move("192.0.2.1:6443", "host-a")
+		"not an invalid address": {func(s *search) {
+			s.list(master("0.0.0.0"))
+			s.list(master("not an address"))
 			s.move("0.0.0.0:6443", "host-b")
 		}, none},
-		"the first of two addresses": {func(s *search) {
+		"not by a name at two addresses": {func(s *search) {
 			s.lists("2", "1")
 			s.move("192.0.2.1:6443", "host-a")
 			s.move("192.0.2.2:6443", "host-a")
+		}, none},
+		"whatever leases are made up for names that all have": {func(s *search) {
+			s.roster.Identity(IdentityLease{ID: "madeup", Holder: "h", Renewed: epoch, Host: "kubernetes.default.svc"}, epoch)
+			s.lists("1", "2")
+			s.move("192.0.2.1:6443", "host-a")
+			s.move("192.0.2.2:6443", "host-b")
+		}, map[proxy.ServerID]string{"a": "1", "b": "2"}},
+		"whatever lease is made up for its IP address": {func(s *search) {
+			s.roster.Identity(IdentityLease{ID: "madeup", Holder: "h", Renewed: epoch, Host: "192.0.2.1"}, epoch)
+			s.lists("1")
+			s.move("192.0.2.1:6443", "host-a")
 		}, map[proxy.ServerID]string{"a": "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -309,34 +293,33 @@ func TestFinderLogsAmbiguousCertificates(t *testing.T) {
 	}
 }
 
-// The slice is watched, because its addresses may come later.
+// The keys are watched, because addresses may come later.
 func TestFinderWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSearch()
 		s.move("192.0.2.1:6443", "host-a")
-		s.move("192.0.2.2:6443", "host-a")
-		client := fake.NewClientset(slice("kubernetes-xyz", 6443, "192.0.2.2"))
+		s.move("192.0.2.2:6443", "host-b")
+		etcd := newFakeEtcd(t)
+		etcd.masters.Add(master("192.0.2.2"))
 		ctx, cancel := context.WithCancel(t.Context())
 		var ended error
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			ended = s.run(ctx, client, func(err error) { t.Error(err) })
+			ended = s.run(ctx, etcd.Masters(), func(err error) { t.Error(err) })
 		}()
-		found := func() string {
+		found := func(id proxy.ServerID) string {
 			s.leases.mu.Lock()
 			defer s.leases.mu.Unlock()
-			return s.roster.members["a"].reported.address
+			return s.roster.members[id].reported.address
 		}
 		time.Sleep(3 * time.Second)
-		if got := found(); got != "" {
-			t.Errorf("found at %s before it was listed", got)
+		if a, b := found("a"), found("b"); a != "" || b != "192.0.2.2:6443" {
+			t.Errorf("found at %q and %q", a, b)
 		}
-		if _, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Create(ctx, slice(serviceName, 6443, "192.0.2.1"), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		etcd.masters.Add(master("192.0.2.1"))
 		time.Sleep(3 * time.Second)
-		if got := found(); got != "192.0.2.1:6443" {
+		if got := found("a"); got != "192.0.2.1:6443" {
 			t.Errorf("found at %q, want where it is listed", got)
 		}
 		cancel()

@@ -34,7 +34,7 @@ func TestRoundsOfAClockThatLeaps(t *testing.T) {
 					case 1:
 						s.Learn(proxy.PeerGone{ID: id}, now)
 					case 2:
-						s.Learn(proxy.PeerChanged{ID: id}, now)
+						s.Learn(proxy.PeerAddress{ID: id, Address: "a:1"}, now)
 					case 3:
 						s.Changed(now)
 					}
@@ -70,15 +70,15 @@ func TestLeasesOfAClockThatLeaps(t *testing.T) {
 		there := map[proxy.ServerID]time.Duration{}
 		config := RosterConfig{Self: "self", StaleAfter: time.Minute}
 		steady, leaping := NewRoster(config), NewRoster(config)
-		endpoint := func(id proxy.ServerID, ahead time.Duration, at time.Time) EndpointLease {
-			return EndpointLease{ID: id, Holder: "1", Renewed: at.Round(0).Add(ahead), Duration: leaseDuration, Address: "192.0.2.1:1"}
+		key := func(id proxy.ServerID, at time.Time) Key {
+			return Key{ID: id, Address: "192.0.2.1:1", Renewal: at.Unix()}
 		}
 		identity := func(id proxy.ServerID, ahead time.Duration, at time.Time) IdentityLease {
 			return IdentityLease{ID: id, Holder: "1", Renewed: at.Round(0).Add(ahead)}
 		}
 		for _, r := range []*Roster{steady, leaping} { // the first sight of a lease uses the time in the lease
 			for _, id := range []proxy.ServerID{"a", "b"} {
-				r.Endpoint(endpoint(id, 0, now), now)
+				r.Key(key(id, now), now)
 				r.Identity(identity(id, 0, now), now)
 			}
 			r.Changes()
@@ -97,7 +97,7 @@ func TestLeasesOfAClockThatLeaps(t *testing.T) {
 			renew := func(r *Roster, ahead map[proxy.ServerID]time.Duration, seen time.Time) []proxy.Event {
 				for _, id := range []proxy.ServerID{"a", "b", "self"} {
 					if !silent[id] {
-						r.Endpoint(endpoint(id, ahead[id], now), seen)
+						r.Key(key(id, now), seen)
 						r.Identity(identity(id, ahead[id], now), seen)
 					}
 				}
@@ -117,32 +117,29 @@ func TestLeasesOfAClockThatLeaps(t *testing.T) {
 	}
 }
 
-// The first sight of a lease compares two clocks. If this server's clock is ahead, a peer has no
-// address until the next renewal, but it counts as live. If this server's clock is behind, a dead
-// peer is asked for longer.
+// The first sight of an identity lease compares two clocks. If this server's clock is far ahead, a
+// server without a key does not count until the next renewal.
 func TestFirstSightOfALeaseByAnotherClock(t *testing.T) {
 	now := time.Now()
 	for name, c := range map[string]struct {
-		ahead   time.Duration // of this server's clock
-		address bool
-		live    bool
+		ahead time.Duration // of this server's clock
+		live  bool
 	}{
-		"the same":              {0, true, true},
-		"ahead by five seconds": {5 * time.Second, true, true},
-		"ahead by an hour":      {time.Hour, false, true},
-		"behind by an hour":     {-time.Hour, true, true},
-		"ahead by two hours":    {2 * time.Hour, false, false}, // it looks like a server that died at that time
+		"the same":              {0, true},
+		"ahead by five seconds": {5 * time.Second, true},
+		"ahead by an hour":      {time.Hour, false},
+		"behind by an hour":     {-time.Hour, true},
 	} {
 		r := NewRoster(RosterConfig{Self: "self", StaleAfter: time.Minute})
-		lease := EndpointLease{ID: "a", Holder: "1", Renewed: now.Round(0), Duration: leaseDuration, Address: "192.0.2.1:1"}
+		r.SetDirect(map[proxy.ServerID]string{"a": "192.0.2.1:1"})
+		lease := IdentityLease{ID: "a", Holder: "1", Renewed: now.Round(0)}
 		here := leap.Wall(now, c.ahead)
-		r.Endpoint(lease, here)
-		state := r.join("a", r.members["a"])
-		if state.live != c.live || (state.address != "") != c.address {
-			t.Errorf("%s: %+v; want live %t, with an address %t", name, state, c.live, c.address)
+		r.Identity(lease, here)
+		if state := r.join("a", r.members["a"]); state.live != c.live {
+			t.Errorf("%s: %+v; want live %t", name, state, c.live)
 		}
 		lease.Renewed = lease.Renewed.Add(5 * time.Second)
-		r.Endpoint(lease, here.Add(5*time.Second))
+		r.Identity(lease, here.Add(5*time.Second))
 		if state := r.join("a", r.members["a"]); !state.live || state.address == "" {
 			t.Errorf("%s, after the next renewal: %+v", name, state)
 		}

@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// identityLease and endpointLease are leases as servers and publishers write them.
+// identityLease is a lease as a server writes it.
 func identityLease(id, holder string, renewed time.Time) *coordinationv1.Lease {
 	seconds, micro := int32(3600), metav1.NewMicroTime(renewed)
 	return &coordinationv1.Lease{
@@ -19,55 +18,26 @@ func identityLease(id, holder string, renewed time.Time) *coordinationv1.Lease {
 	}
 }
 
-func endpointLease(id, holder, address string, renewed time.Time) *coordinationv1.Lease {
-	seconds, micro := int32(15), metav1.NewMicroTime(renewed)
-	return &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: endpointPrefix + id, Namespace: Namespace, Labels: map[string]string{ComponentLabel: ComponentValue},
-			Annotations: map[string]string{ServerAnnotation: id, AddressAnnotation: address},
-		},
-		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &micro, LeaseDurationSeconds: &seconds},
-	}
-}
-
-func TestReadEndpointLease(t *testing.T) {
-	good := EndpointLease{ID: "a", Holder: "h", Renewed: epoch, Duration: 15 * time.Second, Address: "192.0.2.1:6443"}
-	with := func(change func(*EndpointLease)) EndpointLease { l := good; change(&l); return l }
-	seconds := func(n int32) func(*coordinationv1.Lease) {
-		return func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = &n }
-	}
-	for _, tc := range []struct {
-		name   string
-		change func(*coordinationv1.Lease)
-		want   EndpointLease
-		usable bool
-		says   string // the error
+func TestReadKey(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*corev1.Endpoints)
+		want   string // the address; "" is an error
 	}{
-		{name: "good", change: func(*coordinationv1.Lease) {}, want: good, usable: true},
-		{name: "no holder", change: func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil }, says: "no holder"},
-		{name: "empty holder", change: func(l *coordinationv1.Lease) { *l.Spec.HolderIdentity = "" }, says: "no holder"},
-		{name: "another's name", change: func(l *coordinationv1.Lease) { l.Name = endpointPrefix + "b" }, says: "ignored"},
-		{name: "a name of its own", change: func(l *coordinationv1.Lease) { l.Name = "a" }, says: "ignored"},
-		{name: "no server", change: func(l *coordinationv1.Lease) { l.Name = endpointPrefix; l.Annotations = nil }, says: "ignored"},
-		{name: "no annotations", change: func(l *coordinationv1.Lease) { l.Annotations = nil }, says: "ignored"},
-		{name: "a URL for an address", change: func(l *coordinationv1.Lease) { l.Annotations[AddressAnnotation] = "https://192.0.2.1:6443/x" },
-			want: with(func(l *EndpointLease) { l.Address = "" }), usable: true, says: "no known address"},
-		{name: "no address", change: func(l *coordinationv1.Lease) { delete(l.Annotations, AddressAnnotation) },
-			want: with(func(l *EndpointLease) { l.Address = "" }), usable: true, says: "no known address"},
-		{name: "never renewed", change: func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil },
-			want: with(func(l *EndpointLease) { l.Renewed = time.Time{} }), usable: true},
-		{name: "no duration", change: func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil }, want: good, usable: true},
-		{name: "negative duration", change: seconds(-1), want: good, usable: true},
-		{name: "for ever", change: seconds(1 << 30), want: with(func(l *EndpointLease) { l.Duration = time.Hour }), usable: true},
+		"good":            {func(*corev1.Endpoints) {}, "192.0.2.1:6443"},
+		"IPv6":            {func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].IP = "2001:db8::1" }, "[2001:db8::1]:6443"},
+		"nothing":         {func(e *corev1.Endpoints) { e.Subsets = nil }, ""},
+		"no address":      {func(e *corev1.Endpoints) { e.Subsets[0].Addresses = nil }, ""},
+		"no port":         {func(e *corev1.Endpoints) { e.Subsets[0].Ports = nil }, ""},
+		"port 0":          {func(e *corev1.Endpoints) { e.Subsets[0].Ports[0].Port = 0 }, ""},
+		"a negative port": {func(e *corev1.Endpoints) { e.Subsets[0].Ports[0].Port = -1 }, ""},
+		"every address":   {func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].IP = "0.0.0.0" }, ""},
+		"a URL":           {func(e *corev1.Endpoints) { e.Subsets[0].Addresses[0].IP = "https://192.0.2.1" }, ""},
 	} {
-		l := endpointLease("a", "h", "192.0.2.1:6443", epoch)
-		tc.change(l)
-		got, usable, err := readEndpointLease(l)
-		if got != tc.want || usable != tc.usable {
-			t.Errorf("%s: %+v, %v; want %+v, %v", tc.name, got, usable, tc.want, tc.usable)
-		}
-		if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
-			t.Errorf("%s: error %v, want one that says %q", tc.name, err, tc.says)
+		o := keyAt("a", "192.0.2.1:6443", 7)
+		c.change(o)
+		key, err := readKey(o)
+		if want := (Key{ID: "a", Address: c.want, Renewal: 7}); key != want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: %+v, %v; want %+v", name, key, err, want)
 		}
 	}
 }
@@ -78,13 +48,13 @@ func TestReadIdentityLease(t *testing.T) {
 	if want := (IdentityLease{ID: "a", Holder: "h", Renewed: epoch}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	l.Labels[corev1.LabelHostname] = "host-a"
-	for address, want := range map[string]string{"192.0.2.1:6443": "192.0.2.1:6443", "[2001:db8::1]:6443": "[2001:db8::1]:6443", "0.0.0.0:6443": "", "host": "", "": ""} {
-		l.Annotations = map[string]string{"kubernetes.io/peer-advertise-address": address}
-		got, err := readIdentityLease(l)
-		if want := (IdentityLease{ID: "a", Holder: "h", Renewed: epoch, Host: "host-a", Address: want}); err != nil || got != want {
-			t.Errorf("with the address %q: %+v, %v; want %+v", address, got, err, want)
-		}
+	l.Labels[corev1.LabelHostname] = "host-a" // which has another identity
+	if got, err := readIdentityLease(l); err != nil || got.Host != "" {
+		t.Errorf("with the name of another host: %+v, %v", got, err)
+	}
+	l.Name = "apiserver-6zbmgnwmvuptjd3z3lqvqzcj5u"
+	if got, err := readIdentityLease(l); err != nil || got.Host != "host-a" {
+		t.Errorf("with the name of its host, whose identity is %s: %+v, %v", identityOf("host-a"), got, err)
 	}
 	l.Spec.RenewTime = nil
 	if got, err := readIdentityLease(l); err != nil || !got.Renewed.IsZero() {

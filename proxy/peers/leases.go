@@ -11,6 +11,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationinformers "k8s.io/client-go/informers/coordination/v1"
@@ -20,31 +21,45 @@ import (
 	"github.com/skewproof/skewproof/proxy"
 )
 
-// leaseWatch feeds a roster with the leases of a cluster, and reports changes.
+// leaseWatch feeds a roster with the identity leases and the keys of servers, and reports changes.
 type leaseWatch struct {
 	log  *slog.Logger
 	tell func([]proxy.Event) // called with mu held, so that events keep their order
 
 	mu         sync.Mutex
 	roster     *Roster
+	synced     bool             // everything that existed at the start is known
 	duplicates []proxy.ServerID // as last logged
-	without    withoutProxy
+	without    withoutKey
 }
 
-// run watches both kinds of leases until the context ends. It calls synced when the roster has
-// every lease that existed at the start.
-func (w *leaseWatch) run(ctx context.Context, client kubernetes.Interface, failed func(error), synced func()) error {
-	informer := func(label, value string, handler cache.ResourceEventHandlerFuncs) watched {
-		return watched{handler: handler, informer: coordinationinformers.NewFilteredLeaseInformer(client, Namespace, 0, cache.Indexers{},
-			func(o *metav1.ListOptions) { o.LabelSelector = label + "=" + value })}
+// run watches identity leases and keys until the context ends. It calls synced when the roster has
+// everything that existed at the start.
+func (w *leaseWatch) run(ctx context.Context, client kubernetes.Interface, etcd Etcd, failed func(error), synced func()) error {
+	leases := coordinationinformers.NewFilteredLeaseInformer(client, Namespace, 0, cache.Indexers{},
+		func(o *metav1.ListOptions) { o.LabelSelector = IdentityLabel + "=" + IdentityValue })
+	all := []watched{
+		{leases, handler(w.identity, func(name cache.ObjectName) {
+			if name.Namespace == Namespace {
+				w.identityGone(name.Name)
+			}
+		})},
 	}
-	return watch(ctx, []watched{
-		informer(IdentityLabel, IdentityValue, handler(w.identity, w.identityGone)),
-		informer(ComponentLabel, ComponentValue, handler(w.endpoint, w.endpointGone)),
-	}, failed, func() {
+	if etcd != nil {
+		all = append(all, watched{keyInformer(etcd.Servers()), handler(w.key, w.keyGone)})
+	}
+	return watch(ctx, all, failed, func() {
+		w.change(func(time.Time) { w.synced = true })
 		synced()
 		<-ctx.Done()
 	})
+}
+
+// keyInformer watches keys in etcd.
+//
+//lint:ignore SA1019 it is what kube-apiserver keeps there
+func keyInformer(keys cache.ListerWatcher) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(keys, &corev1.Endpoints{}, 0, cache.Indexers{})
 }
 
 // watched is an informer, and the handler of its events.
@@ -87,33 +102,27 @@ func ordinary(err error) bool {
 	return errors.Is(err, io.EOF) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// handler calls seen for a new or changed lease, and gone with the name of a deleted one.
-func handler(seen func(*coordinationv1.Lease), gone func(name string)) cache.ResourceEventHandlerFuncs {
+// handler calls seen for a new or changed object, and gone with the name of a deleted one.
+func handler[T comparable](seen func(T), gone func(cache.ObjectName)) cache.ResourceEventHandlerFuncs {
+	var none T
+	see := func(o any) {
+		if object, ok := o.(T); ok && object != none {
+			seen(object)
+		}
+	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { whenLease(o, seen) },
-		UpdateFunc: func(_, o any) { whenLease(o, seen) },
+		AddFunc:    see,
+		UpdateFunc: func(_, o any) { see(o) },
 		DeleteFunc: func(o any) {
-			if name, ok := deletedName(o); ok && name.Namespace == Namespace {
-				gone(name.Name)
+			if object, ok := o.(T); ok && object == none {
+				return
+			}
+			// If the watch missed the deletion, the event has a key, and its object may be old or nil.
+			if name, err := cache.DeletionHandlingObjectToName(o); err == nil {
+				gone(name)
 			}
 		},
 	}
-}
-
-func whenLease(o any, do func(*coordinationv1.Lease)) {
-	if l, ok := o.(*coordinationv1.Lease); ok && l != nil {
-		do(l)
-	}
-}
-
-// deletedName returns the name of a deleted object. If the watch missed the deletion, the event has
-// a key, and its object may be old or nil.
-func deletedName(o any) (cache.ObjectName, bool) {
-	if l, ok := o.(*coordinationv1.Lease); ok && l == nil {
-		return cache.ObjectName{}, false
-	}
-	name, err := cache.DeletionHandlingObjectToName(o)
-	return name, err == nil
 }
 
 func (w *leaseWatch) identity(l *coordinationv1.Lease) {
@@ -135,26 +144,20 @@ func (w *leaseWatch) identityGone(name string) {
 	w.change(func(now time.Time) { w.roster.IdentityGone(proxy.ServerID(name), now) })
 }
 
-func (w *leaseWatch) endpoint(l *coordinationv1.Lease) {
-	if !isEndpointLease(l) {
-		if l.Namespace == Namespace {
-			w.endpointGone(l.Name)
-		}
+//lint:ignore SA1019 it is what kube-apiserver keeps there
+func (w *leaseWatch) key(o *corev1.Endpoints) {
+	if o.Name == "" {
 		return
 	}
-	lease, usable, err := readEndpointLease(l)
+	key, err := readKey(o)
 	if err != nil {
-		w.log.Error("endpoint lease is not valid", "lease", l.Name, "err", err)
+		w.log.Error("the key of a server is not valid", "err", err)
 	}
-	if usable {
-		w.change(func(now time.Time) { w.roster.Endpoint(lease, now) })
-	}
+	w.change(func(now time.Time) { w.roster.Key(key, now) })
 }
 
-func (w *leaseWatch) endpointGone(name string) {
-	if id, ok := endpointServer(name); ok {
-		w.change(func(now time.Time) { w.roster.EndpointGone(id, now) })
-	}
+func (w *leaseWatch) keyGone(name cache.ObjectName) {
+	w.change(func(now time.Time) { w.roster.KeyGone(proxy.ServerID(name.Name), now) })
 }
 
 func (w *leaseWatch) change(do func(now time.Time)) {
@@ -165,25 +168,21 @@ func (w *leaseWatch) change(do func(now time.Time)) {
 }
 
 // found tells the roster what a peer reports about itself; see [Roster.Fetched].
-func (w *leaseWatch) found(id proxy.ServerID, digest, version string, refused bool) {
+func (w *leaseWatch) found(id proxy.ServerID, version string, refused bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.roster.Fetched(id, digest, version, refused) {
+	if w.roster.Fetched(id, version, refused) {
 		w.pass()
 	}
 }
 
-// begin reports what the roster knows without a lease.
-func (w *leaseWatch) begin() { w.change(func(time.Time) {}) }
-
+// pass reports what has changed. Before everything that existed at the start is known, it reports
+// nothing: a key without its identity lease would look like a process without an incarnation.
 func (w *leaseWatch) pass() {
-	events := w.roster.Changes()
-	for _, e := range events {
-		if changed, ok := e.(proxy.PeerChanged); ok {
-			w.log.Info("a peer's endpoint lease has another digest of what the peer serves", "peer", changed.ID)
-		}
+	if !w.synced {
+		return
 	}
-	if len(events) > 0 {
+	if events := w.roster.Changes(); len(events) > 0 {
 		w.tell(events)
 	}
 	w.warnOfDuplicates()

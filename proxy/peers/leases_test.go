@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -42,10 +43,10 @@ func (t *told) take() []proxy.Event {
 }
 
 func newLeaseWatch(tell func([]proxy.Event)) *leaseWatch {
-	return &leaseWatch{log: slog.New(slog.DiscardHandler), tell: tell, roster: NewRoster(RosterConfig{Self: "self", StaleAfter: time.Minute})}
+	return &leaseWatch{log: slog.New(slog.DiscardHandler), tell: tell, synced: true, roster: NewRoster(RosterConfig{Self: "self", StaleAfter: time.Minute})}
 }
 
-// Real informers on a fake cluster report leases that exist, appear, change and are deleted.
+// Real informers report leases and keys that exist, appear, change and are deleted.
 func TestLeaseWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
@@ -54,16 +55,22 @@ func TestLeaseWatch(t *testing.T) {
 		other := identityLease("other", "h", now)
 		other.Labels[IdentityLabel] = "aggregated-apiserver"
 		client := fake.NewClientset([]runtime.Object{
-			identityLease("a", "h1", now), identityLease("self", "me", now), identityLease("leftover", "h", now.Add(-30*time.Minute)),
-			endpointLease("b", "i1", "192.0.2.2:6443", now), endpointLease("evil", "i1", "https://evil.example/", now), elsewhere, other,
+			identityLease("a", "h1", now), identityLease("self", "me", now), identityLease("evil", "h", now), identityLease("madeup", "h", now), elsewhere, other,
 		}...)
 		leases := client.CoordinationV1().Leases(Namespace)
+		etcd := newFakeEtcd(t)
+		for _, id := range []string{"a", "elsewhere", "other"} {
+			etcd.servers.Add(keyAt(id, "192.0.2.1:6443", 1))
+		}
+		etcd.servers.Add(keyAt("evil", "https://evil.example/", 1))
+		etcd.servers.Add(keyAt("", "192.0.2.3:6443", 1))
 		var told told
 		w := newLeaseWatch(told.tell)
+		w.synced = false
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		synced, ended := make(chan struct{}), make(chan error, 1)
-		go func() { ended <- w.run(ctx, client, func(error) {}, func() { close(synced) }) }()
+		go func() { ended <- w.run(ctx, client, etcd, func(err error) { t.Error(err) }, func() { close(synced) }) }()
 		<-synced
 
 		expect := func(step string, want ...proxy.Event) {
@@ -74,10 +81,11 @@ func TestLeaseWatch(t *testing.T) {
 				t.Fatalf("%s (want -, got +):\n%s", step, diff)
 			}
 		}
-		expect("at the start",
-			proxy.PeerAppeared{ID: "a", Incarnation: "h1"},
-			proxy.PeerAppeared{ID: "b", Incarnation: "i1"}, proxy.PeerAddress{ID: "b", Address: "192.0.2.2:6443"},
-			proxy.PeerAppeared{ID: "evil", Incarnation: "i1"})
+		expect("at the start, each once",
+			proxy.PeerAppeared{ID: "a", Incarnation: "h1"}, proxy.PeerAddress{ID: "a", Address: "192.0.2.1:6443"},
+			proxy.PeerAppeared{ID: "elsewhere"}, proxy.PeerAddress{ID: "elsewhere", Address: "192.0.2.1:6443"},
+			proxy.PeerAppeared{ID: "evil", Incarnation: "h"},
+			proxy.PeerAppeared{ID: "other"}, proxy.PeerAddress{ID: "other", Address: "192.0.2.1:6443"})
 
 		update := func(l *coordinationv1.Lease) {
 			t.Helper()
@@ -93,18 +101,19 @@ func TestLeaseWatch(t *testing.T) {
 		update(without)
 		expect("no holder")
 
-		relabelled := identityLease("a", "h2", now)
+		etcd.servers.Modify(keyAt("a", "192.0.2.1:6443", 2))
+		expect("renewed")
+		etcd.servers.Delete(keyAt("a", "192.0.2.1:6443", 2))
+		expect("withdrawn", proxy.PeerAddress{ID: "a"}, proxy.PeerGone{ID: "a"})
+
+		relabelled := identityLease("evil", "h", now)
 		relabelled.Labels = nil
 		update(relabelled)
-		expect("no longer an identity lease", proxy.PeerGone{ID: "a"})
+		etcd.servers.Delete(keyAt("evil", "https://evil.example/", 1))
+		expect("no longer an identity lease", proxy.PeerGone{ID: "evil"})
 
-		if err := leases.Delete(t.Context(), "skewproof-proxy-b", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		expect("endpoint lease deleted", proxy.PeerAddress{ID: "b"}, proxy.PeerGone{ID: "b"})
-
-		update(identityLease("leftover", "h", time.Now()))
-		expect("no leftover after all", proxy.PeerAppeared{ID: "leftover", Incarnation: "h"})
+		update(identityLease("madeup", "h2", time.Now()))
+		expect("a lease without a key")
 
 		cancel()
 		if err := <-ended; err != nil {
@@ -138,35 +147,36 @@ func compareEvents(a, b proxy.Event) int {
 func TestLeaseHandlersIgnoreOtherObjects(t *testing.T) {
 	var told told
 	w := newLeaseWatch(told.tell)
-	identities, endpoints := handler(w.identity, w.identityGone), handler(w.endpoint, w.endpointGone)
+	identities, keys := handler(w.identity, func(n cache.ObjectName) { w.identityGone(n.Name) }), handler(w.key, w.keyGone)
 	var none *coordinationv1.Lease
+	var noKey *corev1.Endpoints
 	odd := []any{
-		nil, none, "text", 7, &metav1.Status{}, cache.DeletedFinalStateUnknown{}, cache.DeletedFinalStateUnknown{Key: "a/b/c", Obj: none},
-		cache.DeletedFinalStateUnknown{Key: "", Obj: "text"}, cache.DeletedFinalStateUnknown{Key: "default/a"}, &coordinationv1.Lease{},
+		nil, "text", 7, &metav1.Status{}, cache.DeletedFinalStateUnknown{}, cache.DeletedFinalStateUnknown{Key: "a/b/c", Obj: none},
+		cache.DeletedFinalStateUnknown{Key: "", Obj: "text"}, cache.DeletedFinalStateUnknown{Key: "default/a"}, &coordinationv1.Lease{}, &corev1.Endpoints{},
 	}
-	for _, h := range []cache.ResourceEventHandlerFuncs{identities, endpoints} {
+	for _, h := range []cache.ResourceEventHandlerFuncs{identities, keys} {
 		for _, o := range odd {
 			h.OnAdd(o, true)
 			h.OnUpdate(o, o)
 			h.OnDelete(o)
 		}
 	}
+	identities.OnAdd(none, true)
+	identities.OnDelete(none)
+	keys.OnAdd(noKey, true)
+	keys.OnDelete(noKey)
 	if len(told.events) > 0 {
 		t.Fatalf("unexpected objects counted as peers: %v", told.events)
 	}
 
-	// The watch has missed a deletion.
+	// The watches have missed deletions.
 	now := time.Now()
 	identities.OnAdd(identityLease("a", "h", now), true)
-	endpoints.OnAdd(endpointLease("b", "i", "192.0.2.2:6443", now), true)
+	keys.OnAdd(keyAt("a", "192.0.2.2:6443", 1), true)
 	told.events = nil
-	identities.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/a"}) // another lease with the same name
-	if len(told.events) > 0 {
-		t.Fatalf("the deletion of another lease counted as that of a's: %v", told.events)
-	}
+	keys.OnDelete(cache.DeletedFinalStateUnknown{Key: "a"})
 	identities.OnDelete(cache.DeletedFinalStateUnknown{Key: Namespace + "/a", Obj: identityLease("a", "h", now)})
-	endpoints.OnDelete(cache.DeletedFinalStateUnknown{Key: Namespace + "/skewproof-proxy-b"})
-	want := []proxy.Event{proxy.PeerGone{ID: "a"}, proxy.PeerAddress{ID: "b"}, proxy.PeerGone{ID: "b"}}
+	want := []proxy.Event{proxy.PeerAddress{ID: "a"}, proxy.PeerGone{ID: "a"}}
 	if diff := cmp.Diff(want, told.events); diff != "" {
 		t.Fatal(diff)
 	}

@@ -21,12 +21,13 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 	of := func(version string) step {
 		return step{"both", func(s *script) {
 			s.identity("h1")
-			s.endpoint("i1", here)
+			s.key(here)
+			s.key(here)
 			s.Changes()
-			s.Fetched("p", "", version, false)
+			s.Fetched("p", version, false)
 		}, nil}
 	}
-	deleted := func(s *script) { s.EndpointGone("p", s.now) }
+	deleted := func(s *script) { s.KeyGone("p", s.now) }
 	for _, tc := range []struct {
 		name   string
 		config RosterConfig
@@ -37,7 +38,7 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 			of("v1.35.0"),
 			{"deleted", deleted, []proxy.Event{addressed("")}},
 			{"renewed", func(s *script) { s.listen(10 * time.Second); s.identity("h1") }, nil},
-			{"published again", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{addressed(here)}},
+			{"published again", func(s *script) { s.key(here) }, []proxy.Event{addressed(here)}},
 		}},
 		{name: "the server stops too", steps: []step{
 			of("v1.37.1"),
@@ -75,15 +76,15 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 		}},
 		{name: "a failed fetch says nothing of the version", steps: []step{
 			of("v1.36.3"),
-			{"failed", func(s *script) { s.Fetched("p", "", "", false) }, nil},
+			{"failed", func(s *script) { s.Fetched("p", "", false) }, nil},
 			{"deleted", deleted, []proxy.Event{addressed("")}},
 		}},
 		{name: "rule (h): it serves on", config: RosterConfig{Leaving: time.Minute}, steps: []step{
 			of("v1.34.9"),
 			{"deleted", deleted, []proxy.Event{directly(here)}},
-			{"asked", func(s *script) { s.Fetched("p", "", "v1.34.9", false) }, nil},
-			{"refused", func(s *script) { s.Fetched("p", "", "", true) }, []proxy.Event{addressed(""), gone}},
-			{"and again", func(s *script) { s.Fetched("p", "", "", true) }, nil},
+			{"asked", func(s *script) { s.Fetched("p", "v1.34.9", false) }, nil},
+			{"refused", func(s *script) { s.Fetched("p", "", true) }, []proxy.Event{addressed(""), gone}},
+			{"and again", func(s *script) { s.Fetched("p", "", true) }, nil},
 		}},
 		{name: "rule (h): the identity goes first", config: RosterConfig{Leaving: time.Minute}, steps: []step{
 			of("v1.37.1"),
@@ -95,15 +96,15 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 			of("v1.37.1"),
 			{"deleted", deleted, []proxy.Event{directly(here)}},
 			{"identity", func(s *script) { s.IdentityGone("p", s.now) }, nil},
-			{"another process, which is not ready yet", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2"), addressed("")}},
-			{"published", func(s *script) { s.endpoint("i2", here) }, []proxy.Event{appeared("i2"), addressed(here)}},
+			{"another process, which is not ready yet", func(s *script) { s.identity("h2") }, []proxy.Event{addressed(""), gone}},
+			{"published", func(s *script) { s.key(here); s.key(here) }, []proxy.Event{appeared("h2"), addressed(here)}},
 			{"identity again", func(s *script) { s.IdentityGone("p", s.now) }, nil},
 			{"deleted again", deleted, []proxy.Event{directly(here)}},
 		}},
 		{name: "rule (h): a server without a proxy", config: RosterConfig{Leaving: time.Minute}, direct: map[proxy.ServerID]string{"p": own}, steps: []step{
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, nil},
-			{"refused", func(s *script) { s.Fetched("p", "", "", true) }, []proxy.Event{addressed(""), gone}},
+			{"refused", func(s *script) { s.Fetched("p", "", true) }, []proxy.Event{addressed(""), gone}},
 			{"added again", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2"), directly(own)}},
 			{"and deleted", func(s *script) { s.IdentityGone("p", s.now) }, nil},
 			{"for long", func(s *script) { s.listen(time.Minute) }, []proxy.Event{addressed(""), gone}},

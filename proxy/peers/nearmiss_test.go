@@ -6,8 +6,7 @@ import (
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-
-	"github.com/skewproof/skewproof/proxy"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // near returns values that resemble one value: in case, by a prefix or a suffix, with white space.
@@ -22,81 +21,38 @@ func near(value string) []string {
 // A lease says something about servers only in the right namespace and with exactly the right
 // label.
 func TestLeasesNearThoseOfServers(t *testing.T) {
-	for kind, c := range map[string]struct {
-		of           func() *coordinationv1.Lease
-		is           func(*coordinationv1.Lease) bool
-		label, value string
-	}{
-		"identity": {func() *coordinationv1.Lease { return identityLease("a", "h", epoch) }, isIdentityLease, IdentityLabel, IdentityValue},
-		"endpoint": {func() *coordinationv1.Lease { return endpointLease("a", "h", "192.0.2.1:6443", epoch) }, isEndpointLease, ComponentLabel, ComponentValue},
-	} {
-		if !c.is(c.of()) {
-			t.Fatalf("an %s lease is none", kind)
+	of := func() *coordinationv1.Lease { return identityLease("a", "h", epoch) }
+	if !isIdentityLease(of()) {
+		t.Fatal("an identity lease is none")
+	}
+	for _, namespace := range near(Namespace) {
+		l := of()
+		if l.Namespace = namespace; isIdentityLease(l) {
+			t.Errorf("a lease in the namespace %q counts", namespace)
 		}
-		for _, namespace := range near(Namespace) {
-			l := c.of()
-			if l.Namespace = namespace; c.is(l) {
-				t.Errorf("an %s lease in the namespace %q counts", kind, namespace)
-			}
+	}
+	for _, value := range near(IdentityValue) {
+		l := of()
+		if l.Labels[IdentityLabel] = value; isIdentityLease(l) {
+			t.Errorf("a lease with the label %q counts", value)
 		}
-		for _, value := range near(c.value) {
-			l := c.of()
-			if l.Labels[c.label] = value; c.is(l) {
-				t.Errorf("an %s lease with the label %q counts", kind, value)
-			}
-		}
-		for _, label := range near(c.label) {
-			l := c.of()
-			if l.Labels = map[string]string{label: c.value}; c.is(l) {
-				t.Errorf("an %s lease with the label's name %q counts", kind, label)
-			}
+	}
+	for _, label := range near(IdentityLabel) {
+		l := of()
+		if l.Labels = map[string]string{label: IdentityValue}; isIdentityLease(l) {
+			t.Errorf("a lease with the label's name %q counts", label)
 		}
 	}
 }
 
-// The name of an endpoint lease and the server that it is about must agree, byte for byte.
-func TestNamesNearThatOfAnEndpointLease(t *testing.T) {
-	const id = "apiserver-abc"
-	for _, name := range near(EndpointLeaseName(id)) {
-		l := endpointLease(id, "h", "192.0.2.1:6443", epoch)
-		l.Name = name
-		if got, usable, err := readEndpointLease(l); usable || err == nil {
-			t.Errorf("the lease %q is about %q", name, got.ID)
+// A host name belongs to one identity, byte for byte.
+func TestHostNamesNearThatOfAnIdentity(t *testing.T) {
+	const host = "node-b.example"
+	for _, name := range near(host) {
+		l := identityLease(string(identityOf(host)), "h", epoch)
+		l.Labels[corev1.LabelHostname] = name
+		if got, err := readIdentityLease(l); err != nil || got.Host != "" {
+			t.Errorf("the host name %q counts for %s, %v", name, host, err)
 		}
-	}
-	for _, server := range near(id) {
-		l := endpointLease(id, "h", "192.0.2.1:6443", epoch)
-		l.Annotations[ServerAnnotation] = server
-		if got, usable, err := readEndpointLease(l); usable || err == nil {
-			t.Errorf("a lease named for %s that is about %q counts for %q", id, server, got.ID)
-		}
-	}
-}
-
-// Only the one EndpointSlice says where servers without a proxy are.
-func TestNamesNearThatOfTheSlice(t *testing.T) {
-	for _, c := range []struct{ namespaces, names []string }{
-		{near("default"), []string{serviceName}},
-		{[]string{"default"}, near(serviceName)},
-		{[]string{"default"}, []string{"kubernetes-abcde", "kubernetes-", "kubernetes.default"}},
-	} {
-		for _, namespace := range c.namespaces {
-			for _, name := range c.names {
-				s := newSearch()
-				of := slice(name, 6443, "192.0.2.1")
-				of.Namespace = namespace
-				s.list(of, false)
-				s.move("192.0.2.1:6443", "host-a")
-				if found := s.finds(); len(found) != 0 {
-					t.Errorf("the slice %q/%q leads to %v", namespace, name, found)
-				}
-			}
-		}
-	}
-	s := newSearch()
-	s.list(slice(serviceName, 6443, "192.0.2.1"), false)
-	s.move("192.0.2.1:6443", "host-a")
-	if found := s.finds(); found[proxy.ServerID("a")] != "1" {
-		t.Errorf("the slice itself leads to %v", found)
 	}
 }

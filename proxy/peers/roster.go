@@ -15,30 +15,31 @@ const (
 	// maxAge is the age of a lease that was never renewed. More could overflow.
 	maxAge = 100 * 365 * 24 * time.Hour
 
-	// maxGap is how much of the time between two lease changes counts. Every server renews its
-	// lease within this time.
+	// maxGap is how much of the time between two changes counts. Every server with this proxy renews
+	// its key within this time.
 	maxGap = renewEvery
+
+	// lapses is the least age at which a key that is gone has expired. A younger key was withdrawn: a
+	// kube-apiserver renews its key every 10 s.
+	lapses = 12500 * time.Millisecond
 )
 
 // RosterConfig says which servers a [Roster] is for.
 type RosterConfig struct {
-	// Self is the local server. It is not a peer, but changes of its leases show that the watch
-	// works.
+	// Self is the local server. It is not a peer, but changes of its lease and key show that the
+	// watches work.
 	Self proxy.ServerID
-	// Address is the address that the local server publishes. An endpoint lease of Self with
-	// another address belongs to a second server. Empty: every lease of Self is its own.
+	// Address is the address that the local server publishes. A key of Self with another address
+	// belongs to a second server. Empty: every key of Self is its own.
 	Address string
-	// Advertised uses addresses in identity leases for servers without a proxy; see rule (g). A
-	// kube-apiserver whose own Mixed Version Proxy is on writes its address there.
-	Advertised bool
-	// StaleAfter is how long an identity lease counts after its last renewal (see
-	// [proxy.KnowledgePolicy]). Zero: for ever.
+	// StaleAfter is how long a server without a key counts after it last renewed its identity lease
+	// (see [proxy.KnowledgePolicy]). Zero: every identity lease is a live server, for ever.
 	StaleAfter time.Duration
-	// Leaving is how long a peer that has withdrawn its leases keeps its address; see rule (h). Zero:
+	// Leaving is how long a peer that has withdrawn its key keeps its address; see rule (h). Zero:
 	// not at all.
 	Leaving time.Duration
-	// GoneAfter is how long an endpoint lease keeps its peer live after it has expired. Zero: an
-	// hour.
+	// GoneAfter is how long a server whose key has expired counts after it last renewed its identity
+	// lease. Zero: an hour.
 	GoneAfter time.Duration
 }
 
@@ -49,27 +50,24 @@ type Roster struct {
 	members map[proxy.ServerID]*member
 	direct  map[proxy.ServerID]string // see SetDirect; the map is never changed
 
-	lastChange time.Time     // when the last change of a lease was seen
+	lastChange time.Time     // when the last change was seen
 	observed   time.Duration // the sum of the time that counts, see rule (e)
 }
 
 // member is the knowledge of one server, and the state that was last reported for it.
 type member struct {
-	identity     *renewal
-	host, own    string // host name and address, as the identity lease says
-	endpoint     *renewal
-	address      string        // as the endpoint lease says
-	duration     time.Duration // of the endpoint lease
-	serves       string        // as the endpoint lease says
-	fetched      string        // the Digest of the last fetch from the server, "" if the fetch failed
-	renewedSince bool          // the endpoint lease was renewed since the last report
+	identity    *renewal
+	incarnation string // the last holder of the identity lease
+	host        string // as the identity lease says
+	key         *published
+	proof       proof
+	lapsed      time.Duration // Roster.observed when the key that has expired should have been renewed, 0 if none has
 
-	// latest is the server that last wrote the endpoint lease: this server, or a second one with
-	// the same identity.
+	// latest is the server that last wrote the key: this server, or a second one with the same
+	// identity.
 	latest proxy.ServerID
 
-	// suspended: the endpoint lease was deleted, and the identity lease was not renewed since (rule
-	// b).
+	// suspended: the key was withdrawn, and the identity lease was not renewed since (rule b).
 	suspended bool
 	version   string // the server's version at the last fetch
 	left      leaving
@@ -77,11 +75,29 @@ type member struct {
 	reported state
 }
 
-// renewal is the last seen change of one lease.
+// proof is what shows that an identity lease is a server's, and not one that somebody made up.
+type proof int
+
+const (
+	unproven   proof = iota
+	identified       // by its certificate, or by a key that it has withdrawn: while the lease is renewed
+	keyed            // by its key: while the lease exists
+)
+
+// renewal is the last seen change of an identity lease.
 type renewal struct {
 	holder  string
 	renewed time.Time     // the time in the lease
 	seen    time.Duration // the value of Roster.observed at that time; negative if the lease was old at first sight
+}
+
+// published is a key as it was last seen. It is never changed.
+type published struct {
+	address string
+	renewal int64
+	seen    time.Duration // the value of Roster.observed at that time
+	at      time.Time     // the same by the clock
+	renewed bool          // a renewal was seen, not only the key
 }
 
 // state is the reported state of a peer. The zero value is a peer that is not live.
@@ -90,7 +106,6 @@ type state struct {
 	incarnation string
 	address     string
 	direct      bool // see proxy.PeerAddress
-	serves      string
 }
 
 // NewRoster returns a roster without peers.
@@ -107,7 +122,7 @@ func (r *Roster) Clone() *Roster {
 	c.members = make(map[proxy.ServerID]*member, len(r.members))
 	copies := make([]member, 0, len(r.members))
 	for id, m := range r.members { // in any order
-		copies = append(copies, *m) // renewals are never changed
+		copies = append(copies, *m) // renewals and keys are never changed
 		c.members[id] = &copies[len(copies)-1]
 	}
 	return &c
@@ -117,10 +132,10 @@ func (r *Roster) Clone() *Roster {
 func (r *Roster) Identity(l IdentityLease, now time.Time) {
 	m := r.member(l.ID)
 	next, changed := r.update(m.identity, l.Holder, l.Renewed, now)
-	m.identity, m.host, m.own = next, l.Host, l.Address
+	m.identity, m.host, m.incarnation = next, l.Host, l.Holder
 	if changed {
 		if m.suspended || l.Holder != m.left.holder { // another process
-			m.left = leaving{incarnation: m.left.incarnation, holder: m.left.holder}
+			m.left = leaving{holder: m.left.holder}
 		}
 		m.suspended = false
 	}
@@ -131,45 +146,47 @@ func (r *Roster) IdentityGone(id proxy.ServerID, now time.Time) {
 	r.noteChange(now)
 	m := r.member(id)
 	m.identity, m.suspended = nil, false
-	if m.endpoint == nil && !m.left.withdrawn {
-		m.left = leaving{withdrawn: true, at: r.observed}
+	if m.key == nil {
+		m.proof = unproven
+		if !m.left.withdrawn {
+			m.left = leaving{withdrawn: true, at: r.observed}
+		}
 	}
 }
 
-// Endpoint observes an endpoint lease that was added or has changed.
-func (r *Roster) Endpoint(l EndpointLease, now time.Time) {
-	name := r.holderOf(l)
-	r.member(l.ID).latest = name
+// Key observes a server's key that was added or has changed.
+func (r *Roster) Key(k Key, now time.Time) {
+	name := r.holderOf(k)
+	r.member(k.ID).latest = name
 	m := r.member(name)
-	var renewed bool
-	m.endpoint, renewed = r.update(m.endpoint, l.Holder, l.Renewed, now)
-	m.renewedSince = m.renewedSince || renewed
-	m.address, m.duration, m.serves, m.suspended, m.left = l.Address, l.Duration, l.Serves, false, leaving{}
+	if before := m.key; before == nil || before.renewal != k.Renewal || before.address != k.Address {
+		r.noteChange(now)
+		m.key = &published{address: k.Address, renewal: k.Renewal, seen: r.observed, at: now, renewed: before != nil}
+	}
+	m.proof, m.lapsed, m.suspended, m.left = keyed, 0, false, leaving{}
 }
 
-// EndpointGone observes that an endpoint lease was deleted.
-func (r *Roster) EndpointGone(id proxy.ServerID, now time.Time) {
+// KeyGone observes that a server's key was removed, or has expired.
+func (r *Roster) KeyGone(id proxy.ServerID, now time.Time) {
 	r.noteChange(now)
 	m := r.member(id)
 	if latest, ok := r.members[m.latest]; ok {
-		m = latest // only the last writer deletes the lease
+		m = latest // only the last writer removes the key
 	}
-	if m.endpoint != nil {
-		m.leave(r.observed)
+	if m.key != nil {
+		r.leave(m, now)
 	}
 }
 
-// Fetched observes the [Digest] of the documents that were fetched from a peer, "" after a failure.
-// version is the version that the peer reported, "" if it reported none. While the peer's lease has
-// another digest, each renewal is reported as a change, because the fetch may have seen a temporary
-// state. refused is true if the peer refused or reset a connection. It reports whether this ends
-// rule (h).
-func (r *Roster) Fetched(id proxy.ServerID, digest, version string, refused bool) (left bool) {
+// Fetched observes that a peer was asked what it serves. version is the version that the peer
+// reported, "" if it reported none. refused is true if the peer refused or reset a connection. It
+// reports whether this ends rule (h).
+func (r *Roster) Fetched(id proxy.ServerID, version string, refused bool) (left bool) {
 	m, ok := r.members[id]
 	if !ok {
 		return false
 	}
-	m.fetched, m.version = digest, cmp.Or(version, m.version)
+	m.version = cmp.Or(version, m.version)
 	left = m.left.withdrawn && !m.left.ended && refused
 	m.left.ended = m.left.ended || left
 	return left
@@ -186,15 +203,9 @@ func (r *Roster) Changes() []proxy.Event {
 		if id == r.config.Self {
 			now = state{}
 		}
-		if now.serves == "" { // keep the last digest, because the next one is compared with it
-			now.serves = m.reported.serves
-		}
 		events = append(events, changes(id, m.reported, now)...)
-		if m.servesSomethingElse(m.reported, now) {
-			events = append(events, proxy.PeerChanged{ID: id})
-		}
-		m.reported, m.renewedSince = now, false
-		if m.identity == nil && m.endpoint == nil && !now.live {
+		m.reported = now
+		if m.identity == nil && m.key == nil && !now.live {
 			delete(r.members, id)
 		}
 	}
@@ -217,38 +228,38 @@ func changes(id proxy.ServerID, before, after state) []proxy.Event {
 	return events
 }
 
-// servesSomethingElse reports whether a live peer has another digest than before, or another one
-// than its fetched documents.
-func (m *member) servesSomethingElse(before, after state) bool {
-	switch {
-	case !after.live || after.serves == "" || after.serves == m.fetched:
-		return false
-	case before.serves != after.serves:
-		return before.serves != "" // if it was empty, the peer has just appeared and is asked anyway
-	default:
-		return m.renewedSince && m.fetched != ""
-	}
-}
-
-// join derives the state of a server from its leases.
+// join derives the state of a server from its lease and its key.
 func (r *Roster) join(id proxy.ServerID, m *member) state {
-	if m.endpoint != nil {
-		switch silent := r.observed - m.endpoint.seen; {
-		case silent < m.duration:
-			return state{live: true, incarnation: m.endpoint.holder, address: m.address, serves: m.serves}
-		case silent < m.duration+r.config.GoneAfter && r.outlived(m):
-			return r.directly(id, m, m.endpoint.holder)
-		case silent < m.duration+r.config.GoneAfter:
-			return state{live: true, incarnation: m.endpoint.holder}
-		}
+	s := state{live: true, incarnation: m.incarnation}
+	if m.key != nil && !r.expired(m) {
+		s.address = m.key.address
+		return s
 	}
-	if r.identityCounts(m) {
-		return r.lingering(m, r.directly(id, m, m.alone()))
+	if address := r.direct[id]; address != "" && r.lacksKey(m) {
+		m.proof = max(m.proof, identified)
+		s.address, s.direct = address, true
 	}
-	return r.lingering(m, state{incarnation: m.reported.incarnation})
+	s.live = r.counts(m)
+	return r.lingering(m, s)
 }
 
-// update compares a lease with its last seen change.
+// counts reports whether the identity lease shows that a server without a valid key lives.
+func (r *Roster) counts(m *member) bool {
+	switch {
+	case r.config.StaleAfter == 0 || m.proof == identified:
+		return r.renews(m)
+	case m.proof == keyed:
+		return m.identity != nil && !m.suspended && r.observed-m.identity.seen < r.config.GoneAfter
+	}
+	return false
+}
+
+// renews reports whether some process renews the identity lease.
+func (r *Roster) renews(m *member) bool {
+	return m.identity != nil && !m.suspended && (r.config.StaleAfter == 0 || r.observed-m.identity.seen < r.config.StaleAfter)
+}
+
+// update compares an identity lease with its last seen change.
 func (r *Roster) update(before *renewal, holder string, renewed, now time.Time) (after *renewal, changed bool) {
 	switch {
 	case before == nil:
@@ -263,7 +274,7 @@ func (r *Roster) update(before *renewal, holder string, renewed, now time.Time) 
 	}
 }
 
-// LastChange returns when the last change of a lease was seen, zero if none was seen.
+// LastChange returns when the last change of a lease or a key was seen, zero if none was seen.
 func (r *Roster) LastChange() time.Time { return r.lastChange }
 
 // noteChange advances the observed time.

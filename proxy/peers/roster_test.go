@@ -11,11 +11,12 @@ import (
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// script drives a roster in virtual time. Its peer is "p". While listening, the lease of "self" is
+// script drives a roster in virtual time. Its peer is "p". While listening, the key of "self" is
 // renewed every five seconds.
 type script struct {
 	*Roster
-	now time.Time
+	now      time.Time
+	renewals int64
 }
 
 // forever means a StaleAfter of zero in these tests, because a zero in a test means a minute.
@@ -29,22 +30,34 @@ func newScript(config RosterConfig) *script {
 	case forever:
 		config.StaleAfter = 0
 	}
-	return &script{NewRoster(config), epoch}
+	return &script{Roster: NewRoster(config), now: epoch}
 }
 
 func (s *script) identity(holder string) {
 	s.Identity(IdentityLease{ID: "p", Holder: holder, Renewed: s.now}, s.now)
 }
 
-func (s *script) endpoint(holder, address string) {
-	s.Endpoint(EndpointLease{ID: "p", Holder: holder, Renewed: s.now, Duration: leaseDuration, Address: address}, s.now)
+// key renews the key of the peer.
+func (s *script) key(address string) { s.keyOf("p", address) }
+
+func (s *script) keyOf(id proxy.ServerID, address string) {
+	s.renewals++
+	s.Key(Key{ID: id, Address: address, Renewal: s.renewals}, s.now)
 }
 
-// listen lets time pass while only this server's own lease is renewed.
+// listen lets time pass while only this server's own key is renewed.
 func (s *script) listen(d time.Duration) {
 	for end := s.now.Add(d); s.now.Before(end); {
 		s.now = s.now.Add(min(5*time.Second, end.Sub(s.now)))
-		s.Endpoint(EndpointLease{ID: "self", Holder: "me", Renewed: s.now, Duration: leaseDuration, Address: "192.0.2.9:1"}, s.now)
+		s.keyOf("self", "192.0.2.9:1")
+	}
+}
+
+// renewing lets time pass while the peer renews its identity lease every five seconds.
+func (s *script) renewing(d time.Duration, holder string) {
+	for end := s.now.Add(d); s.now.Before(end); {
+		s.listen(min(5*time.Second, end.Sub(s.now)))
+		s.identity(holder)
 	}
 }
 
@@ -69,120 +82,134 @@ func TestRoster(t *testing.T) {
 		config RosterConfig
 		steps  []step
 	}{
-		{name: "(a) an expired endpoint lease loses its address, and keeps its peer", steps: []step{
-			{"published", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
+		{name: "(a) a key that expires leaves its peer, without an address", steps: []step{
+			{"both", func(s *script) { s.identity("h1"); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
 			{"not yet expired", func(s *script) { s.listen(14 * time.Second) }, nil},
-			{"expired", func(s *script) { s.listen(5 * time.Second) }, []proxy.Event{addressed("")}},
+			{"expired", func(s *script) { s.listen(time.Second); s.KeyGone("p", s.now) }, []proxy.Event{addressed("")}},
 			{"still there", func(s *script) { s.listen(50 * time.Minute) }, nil},
-			{"renewed", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{addressed(here)}},
+			{"written again", func(s *script) { s.key(here) }, []proxy.Event{addressed(here)}},
 		}},
-		{name: "(a) a renewed endpoint lease says nothing new", steps: []step{
-			{"published", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
-			{"renewed", func(s *script) { s.listen(10 * time.Second); s.endpoint("i1", here); s.listen(10 * time.Second) }, nil},
-			{"moved", func(s *script) { s.endpoint("i1", there) }, []proxy.Event{addressed(there)}},
-			{"restarted", func(s *script) { s.endpoint("i2", there) }, []proxy.Event{appeared("i2")}},
+		{name: "(a) a renewed key says nothing new", steps: []step{
+			{"both", func(s *script) { s.identity("h1"); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"renewed", func(s *script) { s.listen(10 * time.Second); s.key(here); s.listen(10 * time.Second) }, nil},
+			{"restarted", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2")}},
+			{"it is the same again", func(s *script) { s.Key(Key{ID: "p", Address: here, Renewal: s.members["p"].key.renewal}, s.now) }, nil},
+			{"so it expires", func(s *script) { s.listen(5 * time.Second) }, []proxy.Event{addressed("")}},
 		}},
-		{name: "(b) a deleted endpoint lease ends its peer at once, though its identity lease lingers", steps: []step{
-			{"both", func(s *script) { s.identity("h1"); s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
-			{"deleted", func(s *script) { s.EndpointGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
+		{name: "(a) its identity lease may go first", steps: []step{
+			{"both", func(s *script) { s.identity("h1"); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"identity", func(s *script) { s.IdentityGone("p", s.now) }, nil},
+			{"it drains", func(s *script) { s.listen(5 * time.Second); s.key(here) }, nil},
+			{"withdrawn", func(s *script) { s.KeyGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
+		}},
+		{name: "an identity lease alone is nothing", steps: []step{
+			{"added", func(s *script) { s.identity("h1") }, nil},
+			{"renewed", func(s *script) { s.renewing(time.Hour, "h1") }, nil},
+			{"another holder", func(s *script) { s.identity("h2") }, nil},
+			{"another's key is gone", func(s *script) { s.KeyGone("p", s.now) }, nil},
+			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, nil},
+		}},
+		{name: "(b) a withdrawn key ends its peer at once, though its identity lease lingers", steps: []step{
+			{"both", func(s *script) { s.identity("h1"); s.key(here); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"withdrawn", func(s *script) { s.KeyGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
 			{"lingers", func(s *script) { s.listen(2 * time.Minute) }, nil},
 		}},
 		{name: "(b) the identity lease is renewed after that: the server runs without its proxy", steps: []step{
-			{"both", func(s *script) { s.identity("h1"); s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
-			{"deleted", func(s *script) { s.EndpointGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
+			{"both", func(s *script) { s.identity("h1"); s.key(here); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"withdrawn", func(s *script) { s.KeyGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
 			{"the same again", func(s *script) { s.Identity(IdentityLease{ID: "p", Holder: "h1", Renewed: epoch}, s.now) }, nil},
 			{"renewed", func(s *script) { s.listen(5 * time.Second); s.identity("h1") }, []proxy.Event{appeared("h1")}},
 			{"and not any more", func(s *script) { s.listen(time.Minute) }, []proxy.Event{gone}},
 		}},
-		{name: "(b) both leases are deleted", steps: []step{
-			{"both", func(s *script) { s.identity("h1"); s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
-			{"identity", func(s *script) { s.IdentityGone("p", s.now) }, nil},
-			{"endpoint", func(s *script) { s.EndpointGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
-			{"started again", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2")}},
+		{name: "(b) a key that was never seen to be renewed may have expired", steps: []step{
+			{"both", func(s *script) { s.identity("h1"); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"gone", func(s *script) { s.listen(time.Second); s.KeyGone("p", s.now) }, []proxy.Event{addressed("")}},
+			{"still there", func(s *script) { s.listen(50 * time.Minute) }, nil},
 		}},
-		{name: "(c) an endpoint lease that expired an hour ago no longer counts", steps: []step{
-			{"published", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
-			{"expired", func(s *script) { s.listen(15 * time.Second) }, []proxy.Event{addressed("")}},
+		{name: "(b) a key that was renewed long ago has expired", steps: []step{
+			{"both", func(s *script) { s.identity("h1"); s.key(here); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"paused meanwhile", func(s *script) { s.blind(20 * time.Second); s.KeyGone("p", s.now) }, []proxy.Event{addressed("")}},
+			{"still there", func(s *script) { s.listen(50 * time.Minute) }, nil},
+		}},
+		{name: "(c) an identity lease that was last renewed an hour ago no longer counts", steps: []step{
+			{"both", func(s *script) { s.identity("h1"); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"expired", func(s *script) { s.listen(15 * time.Second); s.KeyGone("p", s.now) }, []proxy.Event{addressed("")}},
 			{"59 minutes", func(s *script) { s.listen(59 * time.Minute) }, nil},
 			{"an hour", func(s *script) { s.listen(time.Minute) }, []proxy.Event{gone}},
-			{"published again", func(s *script) { s.endpoint("i2", here) }, []proxy.Event{appeared("i2"), addressed(here)}},
+			{"published again", func(s *script) { s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
 		}},
-		{name: "(c) GoneAfter, and a renewed identity lease takes over", config: RosterConfig{GoneAfter: 10 * time.Second}, steps: []step{
-			{"both", func(s *script) { s.identity("h1"); s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
-			{"expired", func(s *script) { s.listen(20 * time.Second); s.identity("h1") }, []proxy.Event{addressed("")}},
-			{"no longer counts", func(s *script) { s.listen(5 * time.Second) }, []proxy.Event{appeared("h1")}},
+		{name: "(c) GoneAfter", config: RosterConfig{GoneAfter: 20 * time.Second}, steps: []step{
+			{"both", func(s *script) { s.identity("h1"); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"expired", func(s *script) { s.listen(15 * time.Second); s.KeyGone("p", s.now) }, []proxy.Event{addressed("")}},
+			{"no longer counts", func(s *script) { s.listen(5 * time.Second) }, []proxy.Event{gone}},
 		}},
-		{name: "(d) identity lease alone", steps: []step{
-			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
-			{"renewed", func(s *script) { s.listen(50 * time.Second); s.identity("h1"); s.listen(50 * time.Second) }, nil},
+		{name: "(c) the deletion of the identity lease ends it at once", steps: []step{
+			{"both", func(s *script) { s.identity("h1"); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"expired", func(s *script) { s.listen(15 * time.Second); s.KeyGone("p", s.now) }, []proxy.Event{addressed("")}},
+			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, []proxy.Event{gone}},
+			{"another process is nothing until it has a key", func(s *script) { s.identity("h2") }, nil},
+			{"it has", func(s *script) { s.key(here) }, []proxy.Event{appeared("h2"), addressed(here)}},
+		}},
+		{name: "(c) a leftover lease is not a server", steps: []step{
+			{"first sight", func(s *script) {
+				s.Identity(IdentityLease{ID: "p", Holder: "h1", Renewed: s.now.Add(-time.Hour)}, s.now)
+				s.key(here)
+			}, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"expired", func(s *script) { s.listen(15 * time.Second); s.KeyGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
+			{"it is renewed", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
+		}},
+		{name: "(d) an identified server counts while its lease is renewed", steps: []step{
+			{"added", func(s *script) { s.identity("h1") }, nil},
+			{"identified", func(s *script) { s.SetDirect(map[proxy.ServerID]string{"p": there}) }, []proxy.Event{appeared("h1"), directly(there)}},
+			{"its address is unknown", func(s *script) { s.SetDirect(nil) }, []proxy.Event{addressed("")}},
+			{"renewed", func(s *script) { s.renewing(time.Hour, "h1"); s.listen(50 * time.Second) }, nil},
 			{"stale", func(s *script) { s.listen(10 * time.Second) }, []proxy.Event{gone}},
 			{"renewed after all", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
-			{"restarted", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2")}},
 			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, []proxy.Event{gone}},
-		}},
-		{name: "(d) a leftover lease is not a server", steps: []step{
-			{"first sight", func(s *script) {
-				s.Identity(IdentityLease{ID: "p", Holder: "h1", Renewed: s.now.Add(-time.Minute)}, s.now)
-			}, nil},
-			{"it is renewed: only its holder's clock was slow", func(s *script) {
-				s.Identity(IdentityLease{ID: "p", Holder: "h1", Renewed: s.now.Add(-50 * time.Second)}, s.now)
-			}, []proxy.Event{appeared("h1")}},
-		}},
-		{name: "(d) a lease without a time, and one from the future", steps: []step{
-			{"without", func(s *script) { s.Identity(IdentityLease{ID: "p", Holder: "h1"}, s.now) }, nil},
-			{"long after", func(s *script) { s.listen(3 * time.Hour) }, nil},
-			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, nil},
-			{"future", func(s *script) {
-				s.Identity(IdentityLease{ID: "p", Holder: "h1", Renewed: s.now.Add(time.Hour)}, s.now)
-			}, []proxy.Event{appeared("h1")}},
-			{"stale all the same", func(s *script) { s.listen(time.Minute) }, []proxy.Event{gone}},
-		}},
-		{name: "an endpoint lease without a time gives no address, and an old one keeps no server alive", steps: []step{
-			{"without", func(s *script) {
-				s.Endpoint(EndpointLease{ID: "p", Holder: "i1", Duration: leaseDuration, Address: here}, s.now)
-			}, nil},
-			{"renewed", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
+			{"added again", func(s *script) { s.identity("h1") }, nil},
 		}},
 		{name: "without StaleAfter every lease is a live server, as upstream has it", config: RosterConfig{StaleAfter: forever}, steps: []step{
 			{"old", func(s *script) {
 				s.Identity(IdentityLease{ID: "p", Holder: "h1", Renewed: s.now.Add(-time.Hour)}, s.now)
 			}, []proxy.Event{appeared("h1")}},
 			{"older", func(s *script) { s.listen(2 * time.Hour) }, nil},
+			{"published", func(s *script) { s.key(here) }, []proxy.Event{addressed(here)}},
+			{"expired", func(s *script) { s.listen(2 * time.Hour) }, []proxy.Event{addressed("")}},
 		}},
-		{name: "(e) a roster that sees no change lets no server expire", steps: []step{
-			{"both kinds", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{appeared("i1"), addressed(here)}},
+		{name: "(e) a roster that sees no change lets no key expire", steps: []step{
+			{"both", func(s *script) { s.identity("h1"); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
 			{"hears nothing", func(s *script) { s.blind(3 * time.Hour) }, nil},
 			{"hears itself", func(s *script) { s.listen(5 * time.Second) }, nil},
-			{"hears the peer", func(s *script) { s.endpoint("i1", here) }, nil},
+			{"hears the peer", func(s *script) { s.key(here) }, nil},
 			{"listens, and the peer is silent", func(s *script) { s.listen(15 * time.Second) }, []proxy.Event{addressed("")}},
 		}},
 		{name: "(e) the same for identity leases", steps: []step{
-			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
-			{"listens a while", func(s *script) { s.listen(45 * time.Second) }, nil},
+			{"both", func(s *script) { s.identity("h1"); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"listens a while", func(s *script) { s.listen(55 * time.Minute) }, []proxy.Event{addressed("")}},
 			{"hears nothing", func(s *script) { s.blind(3 * time.Hour); s.listen(5 * time.Second) }, nil},
-			{"five seconds of silence counted, and five more", func(s *script) { s.listen(10 * time.Second) }, []proxy.Event{gone}},
+			{"five seconds of silence counted, and then the rest", func(s *script) { s.listen(4*time.Minute + 55*time.Second) }, []proxy.Event{gone}},
 		}},
 		{name: "a clock that goes back makes nothing older", steps: []step{
-			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
-			{"back", func(s *script) { s.now = s.now.Add(-time.Hour); s.listen(50 * time.Second) }, nil},
-			{"renewed", func(s *script) { s.identity("h1") }, nil},
+			{"both", func(s *script) { s.identity("h1"); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
+			{"back", func(s *script) { s.now = s.now.Add(-time.Hour); s.listen(14 * time.Second) }, nil},
+			{"renewed", func(s *script) { s.key(here) }, nil},
 		}},
 		{name: "an address that is none", steps: []step{
-			{"published", func(s *script) { s.endpoint("i1", "") }, []proxy.Event{appeared("i1")}},
-			{"corrected", func(s *script) { s.endpoint("i1", here) }, []proxy.Event{addressed(here)}},
-			{"broken", func(s *script) { s.endpoint("i1", "") }, []proxy.Event{addressed("")}},
+			{"published", func(s *script) { s.identity("h1"); s.key("") }, []proxy.Event{appeared("h1")}},
+			{"corrected", func(s *script) { s.key(here) }, []proxy.Event{addressed(here)}},
+			{"broken", func(s *script) { s.key("") }, []proxy.Event{addressed("")}},
 		}},
-		{name: "its own leases name no peer", steps: []step{
+		{name: "its own lease and key name no peer", steps: []step{
 			{"own", func(s *script) {
 				s.Identity(IdentityLease{ID: "self", Holder: "h1", Renewed: s.now}, s.now)
 				s.listen(time.Minute)
-				s.EndpointGone("self", s.now)
+				s.KeyGone("self", s.now)
 				s.IdentityGone("self", s.now)
 			}, nil},
 		}},
-		{name: "deletions of leases that were never seen", steps: []step{
-			{"deleted", func(s *script) { s.EndpointGone("p", s.now); s.IdentityGone("p", s.now) }, nil},
-			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
+		{name: "deletions of what was never seen", steps: []step{
+			{"deleted", func(s *script) { s.KeyGone("p", s.now); s.IdentityGone("p", s.now) }, nil},
+			{"added", func(s *script) { s.identity("h1"); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -202,6 +229,7 @@ func TestRosterOrderAndMemory(t *testing.T) {
 	r := NewRoster(RosterConfig{Self: "self"})
 	for _, id := range []proxy.ServerID{"c", "a", "b"} {
 		r.Identity(IdentityLease{ID: id, Holder: "h", Renewed: epoch}, epoch)
+		r.Key(Key{ID: id, Renewal: 1}, epoch)
 	}
 	want := []proxy.Event{
 		proxy.PeerAppeared{ID: "a", Incarnation: "h"}, proxy.PeerAppeared{ID: "b", Incarnation: "h"}, proxy.PeerAppeared{ID: "c", Incarnation: "h"},
@@ -211,6 +239,7 @@ func TestRosterOrderAndMemory(t *testing.T) {
 	}
 	for _, id := range []proxy.ServerID{"c", "a", "b", "never"} {
 		r.IdentityGone(id, epoch)
+		r.KeyGone(id, epoch)
 	}
 	r.Changes()
 	if len(r.members) != 0 {

@@ -40,7 +40,6 @@ type Schedule struct {
 
 	queue         *queue
 	known         byID[struct{}]  // peers whose leases exist
-	direct        byID[struct{}]  // peers without a proxy, see proxy.PeerAddress
 	regular       byID[time.Time] // when the next regular round is due
 	changingUntil time.Time       // documents are expected to change until then
 }
@@ -74,7 +73,7 @@ func (s *Schedule) Clone(random func() float64, now time.Time) *Schedule {
 	c := *s
 	c.random = random
 	c.queue = s.queue.clone(now)
-	c.known, c.direct, c.regular = slices.Clone(s.known), slices.Clone(s.direct), slices.Clone(s.regular)
+	c.known, c.regular = slices.Clone(s.known), slices.Clone(s.regular)
 	return &c
 }
 
@@ -84,16 +83,9 @@ func (s *Schedule) Learn(e proxy.Event, now time.Time) {
 	case proxy.PeerAppeared:
 		s.lease(e.ID, now)
 	case proxy.PeerAddress:
-		if s.direct.remove(e.ID); e.Direct {
-			s.direct.set(e.ID, struct{}{})
-		}
 		// Upstream does not watch addresses. If a round needs an unknown address, it waits for its
 		// retry.
 		if s.single && e.Address != "" {
-			s.lease(e.ID, now)
-		}
-	case proxy.PeerChanged:
-		if s.single && s.policy.WhenTold && s.known.has(e.ID) {
 			s.lease(e.ID, now)
 		}
 	case proxy.PeerGone:
@@ -117,7 +109,6 @@ func (s *Schedule) lease(id proxy.ServerID, now time.Time) {
 func (s *Schedule) gone(id proxy.ServerID, now time.Time) {
 	s.advance(now)
 	s.known.remove(id)
-	s.direct.remove(id)
 	if !s.single {
 		s.queue.add(id)
 		if len(s.known) == 0 {
@@ -192,9 +183,6 @@ func (s *Schedule) Finished(r Round, failed bool, now time.Time) {
 	case s.policy.Interval <= 0, failed && !dropped:
 	case s.single:
 		next := now.Add(s.interval())
-		if s.direct.has(r.Key) {
-			next = now.Add(s.policy.Direct)
-		}
 		if soon := now.Add(s.policy.AfterChange); now.Before(s.changingUntil) && soon.Before(next) {
 			next = soon
 		}

@@ -217,6 +217,7 @@ func TestScheduleReference(t *testing.T) {
 	middle := func() float64 { return 0.5 } // no jitter
 	fine := func(int, Round) (time.Duration, bool) { return time.Millisecond, false }
 	policy := proxy.Reference()
+	policy.Fetching.Interval = 30 * time.Second
 
 	t.Run("a lease event asks its own peer only", func(t *testing.T) {
 		s := NewSchedule(policy, middle)
@@ -366,6 +367,7 @@ func TestScheduleAfterChange(t *testing.T) {
 		return asked
 	}
 	policy := proxy.Reference()
+	policy.Fetching.Interval = 30 * time.Second
 	policy.Fetching.Jitter = 0
 	seconds := func(at ...time.Duration) (list []time.Duration) {
 		for _, a := range at {
@@ -417,9 +419,8 @@ func TestScheduleLearns(t *testing.T) {
 	}{
 		"a lease":                 {proxy.PeerAppeared{ID: "b", Incarnation: "1"}, []Round{{Key: "b"}}, policy.Fetching.Interval},
 		"an address":              {proxy.PeerAddress{ID: "a", Address: "a.test:6443"}, []Round{{Key: "a"}}, policy.Fetching.Interval},
-		"one without a proxy":     {proxy.PeerAddress{ID: "a", Address: "a.test:6443", Direct: true}, []Round{{Key: "a"}}, policy.Fetching.Direct},
+		"one without a proxy":     {proxy.PeerAddress{ID: "a", Address: "a.test:6443", Direct: true}, []Round{{Key: "a"}}, policy.Fetching.Interval},
 		"that there is none":      {proxy.PeerAddress{ID: "a"}, nil, policy.Fetching.Interval},
-		"its own word":            {proxy.PeerChanged{ID: "a"}, []Round{{Key: "a"}}, policy.Fetching.Interval},
 		"that a lease is deleted": {proxy.PeerGone{ID: "a"}, nil, 0},
 		"other extensions":        {proxy.Extensions{}, nil, policy.Fetching.AfterChange},
 		"an answer":               {proxy.PeerAnswered{ID: "a"}, nil, policy.Fetching.Interval},

@@ -28,14 +28,19 @@ type Config struct {
 	// Address is the "host:port" that the local server publishes; see [RosterConfig]. Empty: none.
 	Address string
 
-	// Client watches leases and, if the policy uses them, StorageVersion objects. Nil: neither.
+	// Client watches identity leases and, if the policy uses them, StorageVersion objects. Nil: no
+	// peers are found.
 	Client kubernetes.Interface
+	// Etcd has the keys of servers. It is required with Client, except under a policy for which every
+	// identity lease is a server. Nil: no addresses are known.
+	Etcd Etcd
 	// Dynamic watches CustomResourceDefinitions and APIServices. Nil: no extensions are known.
 	Dynamic dynamic.Interface
-	// Identify returns the verified serving certificate at an address. It is used to find
-	// kube-apiservers without a proxy; see the package's comment. Nil: no such servers are found,
-	// and addresses in identity leases are ignored.
+	// Identify returns the verified serving certificate at an address, and Port is the port of all
+	// kube-apiservers that write no key. They are used to find such servers; see the package's
+	// comment. Nil: none are found.
 	Identify func(ctx context.Context, address string) (*x509.Certificate, error)
+	Port     int
 
 	// PeerTransport sends requests to peers. It must verify their certificates and present a
 	// front-proxy client certificate. URLs have the scheme https and the peer's address as host.
@@ -66,7 +71,7 @@ type Sources struct {
 	policy   proxy.Policy
 	log      *slog.Logger
 	leases   *leaseWatch
-	finder   *finder
+	finder   *finder  // nil if no servers without a key are found
 	fetcher  *fetcher // nil under a policy that fetches nothing
 	local    *local   // nil if the local server is not asked
 	watchers []watcher
@@ -89,22 +94,20 @@ func New(config Config) (*Sources, error) {
 	if err := s.makeFetchers(); err != nil {
 		return nil, err
 	}
-	if s.policy.Fetching.Direct <= 0 {
-		config.Identify = nil
-		s.config = config
-	}
 	s.leases = &leaseWatch{
 		log:  s.log,
 		tell: s.tell,
 		roster: NewRoster(RosterConfig{
-			Self: table.Self(), Address: config.Address, Advertised: config.Identify != nil,
+			Self: table.Self(), Address: config.Address,
 			StaleAfter: s.policy.Knowledge.StaleAfter, Leaving: s.policy.Knowledge.Leaving,
 		}),
 	}
 	if s.fetcher != nil {
 		s.fetcher.found = s.leases.found
 	}
-	s.finder = &finder{leases: s.leases, identify: config.Identify, log: s.log}
+	if config.Etcd != nil && config.Identify != nil && s.policy.Knowledge.StaleAfter > 0 {
+		s.finder = &finder{leases: s.leases, identify: config.Identify, port: config.Port, log: s.log}
+	}
 	return s, s.makeWatchers()
 }
 
@@ -122,6 +125,9 @@ func (s *Sources) makeFetchers() error {
 			Transport: c.PeerTransport, Identity: c.Identity, Privileged: fetching.Privileged, Hop: true,
 			Accept: fetching.Accept, EmptyIsDocument: s.policy.Quirks.EmptyIsDocument, Timeout: fetching.Timeout, Together: fetching.Together, Answered: c.FetchAnswered,
 		}, random, c.Metrics, s.log)
+	}
+	if c.Client != nil && c.Etcd == nil && s.policy.Knowledge.StaleAfter > 0 {
+		return fmt.Errorf("make sources: Config.Etcd is needed under the policy %s, which believes no lease without a key", s.policy.Name)
 	}
 	if (c.LocalTransport == nil) != (c.LocalURL == nil) {
 		return errors.New("make sources: Config.LocalTransport and Config.LocalURL are needed both, or neither")
@@ -162,7 +168,7 @@ func (s *Sources) makeWatchers() error {
 	if c.Client != nil {
 		failed := s.watchFailed("leases", failedLeaseList)
 		s.watchers = append(s.watchers, func(ctx context.Context, synced func()) error {
-			return s.leases.run(ctx, c.Client, failed, synced)
+			return s.leases.run(ctx, c.Client, c.Etcd, failed, synced)
 		})
 	}
 	if c.Client != nil && s.policy.Knowledge.StorageVersions {
@@ -224,7 +230,6 @@ func (s *Sources) tell(events []proxy.Event) {
 func (s *Sources) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var delivered sync.WaitGroup
-	s.leases.begin()
 	for _, w := range s.watchers {
 		delivered.Add(1)
 		var once sync.Once
@@ -241,9 +246,9 @@ func (s *Sources) Run(ctx context.Context) error {
 	if s.config.Client != nil {
 		group.Go(func() error { s.superviseLeases(ctx); return nil })
 	}
-	if s.config.Client != nil && s.config.Identify != nil {
+	if s.finder != nil {
 		group.Go(func() error {
-			return s.finder.run(ctx, s.config.Client, s.watchFailed("endpoints of kube-apiservers", ""))
+			return s.finder.run(ctx, s.config.Etcd.Masters(), s.watchFailed("addresses of kube-apiservers", ""))
 		})
 	}
 	group.Go(func() error {
@@ -267,17 +272,16 @@ func (s *Sources) RefreshLocal() {
 	}
 }
 
-// Every kube-apiserver renews its identity lease every 10 s, and every publisher its endpoint lease
-// every 5 s. If a lease watch sees no change for longer, it is cut off from the API server, or it
-// hangs.
+// Every kube-apiserver renews its identity lease every 10 s, and every publisher its key every 5 s.
+// If the watches see no change for longer, they are cut off from etcd, or they hang.
 const (
 	watchStalls = 20 * time.Second // after which the store is told
 	watchGap    = 12 * time.Second // after which every peer is asked again
 )
 
-// superviseLeases tells the store when the lease watch stalls, and when it works again. After a
-// gap, every peer is asked again, because its document may list a custom resource that was deleted
-// in the gap.
+// superviseLeases tells the store when the watches of leases and keys stall, and when they work
+// again. After a gap, every peer is asked again, because its document may list a custom resource
+// that was deleted in the gap.
 func (s *Sources) superviseLeases(ctx context.Context) {
 	began := time.Now()
 	tick := time.NewTicker(time.Second)
@@ -295,7 +299,7 @@ func (s *Sources) superviseLeases(ctx context.Context) {
 				heard = began
 			}
 			s.config.Store.Observe(proxy.LeaseWatch{Stalled: now.Sub(heard) > watchStalls})
-			s.leases.logWithoutProxy(now)
+			s.leases.logWithoutKey(now)
 			was := gap
 			if gap = now.Sub(heard) > watchGap; was && !gap && s.fetcher != nil {
 				s.fetcher.changed()

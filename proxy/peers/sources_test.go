@@ -29,6 +29,7 @@ import (
 type whole struct {
 	*fetching
 	client  *fake.Clientset
+	etcd    *fakeEtcd
 	sources *Sources
 }
 
@@ -36,20 +37,25 @@ func withSources(t *testing.T, policy proxy.Policy, objects []runtime.Object, pr
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
-		if objects == nil {
-			objects = []runtime.Object{endpointLease("a", "i1", addressA, now), endpointLease("b", "i1", addressB, now), identityLease("self", "me", now)}
+		peers := objects == nil
+		if peers {
+			objects = []runtime.Object{identityLease("a", "i1", now), identityLease("b", "i1", now), identityLease("self", "me", now)}
 		}
-		w := &whole{client: fake.NewClientset(objects...), fetching: &fetching{
+		w := &whole{client: fake.NewClientset(objects...), etcd: newFakeEtcd(t), fetching: &fetching{
 			t: t, store: proxy.NewStore(policy, "self"), a: newServer(t, "v1.36.3", "apps/v1 deployments"), b: newServer(t, "v1.37.1", "batch/v1 jobs"),
 		}}
 		local := newServer(t, "v1.36.3", "policy/v1 poddisruptionbudgets")
 		w.network = &network{servers: map[string]http.Handler{addressA: w.a, addressB: w.b, "127.0.0.1:6444": local}}
 		w.metrics = NewMetrics(w.store)
+		if peers {
+			w.renew("a", addressA)
+			w.renew("b", addressB)
+		}
 		if prepare != nil {
 			prepare(w)
 		}
 		sources, err := New(Config{
-			Store: w.store, Client: w.client, Metrics: w.metrics,
+			Store: w.store, Client: w.client, Etcd: w.etcd, Metrics: w.metrics,
 			Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 				map[schema.GroupVersionResource]string{customResourceDefinitions: "CustomResourceDefinitionList", apiServices: "APIServiceList"}),
 			PeerTransport: w.network, LocalTransport: w.network, LocalURL: &url.URL{Scheme: "https", Host: "127.0.0.1:6444"},
@@ -62,8 +68,8 @@ func withSources(t *testing.T, policy proxy.Policy, objects []runtime.Object, pr
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() { ended <- sources.Run(ctx) }()
-		// This is the publisher of this server itself. Its lease shows that the watch works.
-		own := Publisher{Client: w.client, Server: "self", Address: "192.0.2.9:6443", Incarnation: func() string { return "me" }, Ready: func() bool { return true }}
+		// This is the publisher of this server itself. Its key shows that the watch works.
+		own := Publisher{Etcd: w.etcd, Server: "self", Address: "192.0.2.9:6443", Ready: func() bool { return true }}
 		left := make(chan error, 1)
 		go func() { left <- own.Run(ctx) }()
 		synctest.Wait()
@@ -75,6 +81,14 @@ func withSources(t *testing.T, policy proxy.Policy, objects []runtime.Object, pr
 			t.Fatal(err)
 		}
 	})
+}
+
+// renew renews the key of a server once.
+func (w *whole) renew(id proxy.ServerID, address string) {
+	w.t.Helper()
+	if err := w.etcd.Renew(w.t.Context(), id, address); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func TestSourcesSynced(t *testing.T) {
@@ -125,15 +139,19 @@ func TestSourcesSyncedWithAPeerThatHangs(t *testing.T) {
 	})
 }
 
-// The leases of a peer show the steps of its life: published, restarted, expired, back, gone.
+// The lease and the key of a peer show the steps of its life: published, restarted, expired, back,
+// gone.
 func TestSourcesFollowLeases(t *testing.T) {
 	withSources(t, proxy.Reference(), nil, nil, func(t *testing.T, w *whole) {
 		time.Sleep(time.Second)
 		b := make(chan error, 1)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		publisher := Publisher{Client: w.client, Server: "b", Address: addressB, Incarnation: func() string { return "i2" }, Ready: func() bool { return true }}
+		publisher := Publisher{Etcd: w.etcd, Server: "b", Address: addressB, Ready: func() bool { return true }}
 		w.b.set(func() { w.b.apis = document("batch/v1 cronjobs") })
+		if _, err := w.client.CoordinationV1().Leases(Namespace).Update(ctx, identityLease("b", "i2", time.Now()), metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 		go func() { b <- publisher.Run(ctx) }()
 		time.Sleep(time.Second)
 		if p := w.peer("b"); p.Incarnation != "i2" || w.knows("batch/v1", "jobs") || !w.knows("batch/v1", "cronjobs") {
@@ -156,7 +174,10 @@ func TestSourcesFollowLeases(t *testing.T) {
 		}
 		synctest.Wait()
 		if d := decide(w.store, "batch/v1", "cronjobs"); d.Address != addressB {
-			t.Fatalf("b has withdrawn its lease, and serves on: %+v", d)
+			t.Fatalf("b has withdrawn its key, and serves on: %+v", d)
+		}
+		if err := w.client.CoordinationV1().Leases(Namespace).Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
 		}
 		w.network.set(addressB, errors.New("cut off"))
 		time.Sleep(30 * time.Second)
@@ -176,35 +197,34 @@ func TestSourcesFollowLeases(t *testing.T) {
 
 // A server whose lease watch has stalled does not conclude that its peers are gone.
 func TestSourcesCutOff(t *testing.T) {
-	var away atomic.Bool
 	withSources(t, proxy.Reference(), []runtime.Object{}, func(w *whole) {
 		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return away.Load(), nil, errors.New("etcd is away")
+			return w.etcd.away.Load(), nil, errors.New("etcd is away")
 		})
 	}, func(t *testing.T, w *whole) {
 		if _, err := w.client.CoordinationV1().Leases(Namespace).Create(t.Context(), identityLease("a", "h1", time.Now()), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
+		w.renew("a", addressA)
 		time.Sleep(time.Second)
-		away.Store(true)
+		w.etcd.away.Store(true)
 		time.Sleep(20 * time.Minute)
 		if p := w.peer("a"); !p.Live {
 			t.Fatalf("%+v", p)
 		}
-		if d := decide(w.store, "apps/v1", "deployments"); d.Action != proxy.Unavailable {
-			t.Fatalf("a false 404: %+v", d)
+		if d := decide(w.store, "apps/v1", "deployments"); d.Action != proxy.Forward {
+			t.Fatalf("a false 404, or no address: %+v", d)
 		}
-		away.Store(false)
+		w.etcd.away.Store(false)
 	})
 }
 
 // If no lease changes for a long time, there may be a new server. The sources report this until a
 // lease changes.
 func TestSourcesLeaseWatchStalls(t *testing.T) {
-	var away atomic.Bool
 	withSources(t, proxy.Reference(), nil, func(w *whole) {
 		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return away.Load(), nil, errors.New("etcd is away")
+			return w.etcd.away.Load(), nil, errors.New("etcd is away")
 		})
 	}, func(t *testing.T, w *whole) {
 		for _, step := range []struct {
@@ -217,7 +237,7 @@ func TestSourcesLeaseWatchStalls(t *testing.T) {
 			{true, 20 * time.Second, proxy.ReasonWatchStalled},
 			{false, 10 * time.Second, proxy.ReasonNobody},
 		} {
-			away.Store(step.away)
+			w.etcd.away.Store(step.away)
 			time.Sleep(step.passes)
 			synctest.Wait()
 			if d := decide(w.store, "new.example/v1", "gadgets"); d.Reason != step.want {
@@ -230,15 +250,16 @@ func TestSourcesLeaseWatchStalls(t *testing.T) {
 // No event reports what appeared and disappeared while the watch had stalled. So every peer is
 // asked when the watch works again, and repeatedly for a while after that.
 func TestSourcesFetchAfterGap(t *testing.T) {
-	var away atomic.Bool
-	withSources(t, proxy.Reference(), nil, func(w *whole) {
+	policy := proxy.Reference()
+	policy.Fetching.Interval = 30 * time.Second
+	withSources(t, policy, nil, func(w *whole) {
 		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return away.Load(), nil, errors.New("etcd is away")
+			return w.etcd.away.Load(), nil, errors.New("etcd is away")
 		})
 	}, func(t *testing.T, w *whole) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		a := Publisher{Client: w.client, Server: "a", Address: addressA, Incarnation: func() string { return "i1" }, Ready: func() bool { return true }}
+		a := Publisher{Etcd: w.etcd, Server: "a", Address: addressA, Ready: func() bool { return true }}
 		go func() { ended <- a.Run(ctx) }()
 		defer func() { cancel(); <-ended }()
 		for _, c := range []struct {
@@ -246,9 +267,9 @@ func TestSourcesFetchAfterGap(t *testing.T) {
 			least, most int // how often a peer is asked in the 14 s afterwards; usually it is asked every 30 s
 		}{{time.Second, 0, 3}, {16 * time.Second, 6, 30}} {
 			time.Sleep(time.Minute)
-			away.Store(true)
+			w.etcd.away.Store(true)
 			time.Sleep(c.silence)
-			away.Store(false)
+			w.etcd.away.Store(false)
 			w.a.take()
 			time.Sleep(14 * time.Second)
 			synctest.Wait()
@@ -263,16 +284,13 @@ func TestSourcesFetchAfterGap(t *testing.T) {
 func TestSourcesAlpha(t *testing.T) {
 	now := time.Now()
 	objects := []runtime.Object{
-		endpointLease("a", "i1", addressA, now), identityLease("a", "h1", now),
+		identityLease("a", "h1", now),
 		storageVersion("batch.jobs", map[string][]string{"a": {"batch/v1"}}),
 		storageVersion("core.pods", map[string][]string{"a": {"v1"}, "self": {"v1"}}),
 		storageVersion("nodots", map[string][]string{"a": {"v1"}}),
 	}
 	withSources(t, proxy.Alpha128(), objects, nil, func(t *testing.T, w *whole) {
-		leases := w.client.CoordinationV1().Leases(Namespace)
-		if _, err := leases.Update(t.Context(), endpointLease("a", "i1", addressA, time.Now()), metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err) // synctest's clock differs from the clock with which it was made
-		}
+		w.renew("a", addressA)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if d := decide(w.store, "batch/v1", "jobs"); d.Action != proxy.Forward || d.Address != addressA {
@@ -333,6 +351,7 @@ func TestNewValidates(t *testing.T) {
 		"Config.Store":         {PeerTransport: roundTrip(nil)},
 		"Config.PeerTransport": {Store: store},
 		"both, or neither":     {Store: store, PeerTransport: roundTrip(nil), LocalTransport: roundTrip(nil)},
+		"Config.Etcd":          {Store: store, PeerTransport: roundTrip(nil), Client: fake.NewClientset()},
 	} {
 		if _, err := New(config); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v, want one that says %q", err, says)

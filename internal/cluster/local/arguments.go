@@ -33,9 +33,6 @@ func APIServerArguments(version, subject string, p Place, f Files) ([]string, er
 		"--service-account-signing-key-file="+f.key("service-account.key"),
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--authorization-mode=Node,RBAC",
-		// No scenario tests the kubernetes Service, and the servers' reconcilers would overwrite
-		// each other.
-		"--endpoint-reconciler-type=none",
 		"--audit-policy-file="+f.auditPolicy(),
 		"--audit-log-path="+f.audit(p.Name),
 		"--audit-log-maxsize=4096",

@@ -16,7 +16,7 @@ import (
 )
 
 // replaceable are flags of a run that the user's own replace. A scenario can do with any value.
-var replaceable = []string{"endpoint-reconciler-type", "service-account-issuer", "service-cluster-ip-range", PolicyFlag}
+var replaceable = []string{"service-account-issuer", "service-cluster-ip-range", PolicyFlag}
 
 const (
 	runtimeConfig   = "runtime-config"

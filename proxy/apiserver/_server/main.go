@@ -33,6 +33,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+	core "k8s.io/kubernetes/pkg/apis/core"
 
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/apiserver"
@@ -130,10 +131,14 @@ func run(ctx context.Context, o options.CompletedOptions, policy proxy.Policy, p
 	}
 	var mixed *apiserver.Proxy
 	if part {
+		keys, err := ownKeys(ctx, config)
+		if err != nil {
+			return err
+		}
 		generic := config.Aggregator.GenericConfig
 		if mixed, err = apiserver.Install(&generic.Config, apiserver.Options{
 			Policy: policy, PeerCAFile: authority, ClientCertFile: o.ProxyClientCertFile, ClientKeyFile: o.ProxyClientKeyFile,
-			Address: address(o), ShutdownDelay: generic.ShutdownDelayDuration,
+			Address: address(o), Port: o.SecureServing.BindPort, Etcd: keys, ShutdownDelay: generic.ShutdownDelayDuration,
 			Logger: slog.New(logr.ToSlogHandler(klog.Background().WithName("mixed-version-proxy"))),
 		}); err != nil {
 			return err
@@ -157,6 +162,26 @@ func run(ctx context.Context, o options.CompletedOptions, policy proxy.Policy, p
 		return err
 	}
 	return serve(ctx, prepared)
+}
+
+// ownKeys connects to etcd for the keys that kube-apiservers write about themselves, in place of
+// the server's own writer. The connection ends with the process, because the proxy serves on for a
+// while after the context has ended.
+func ownKeys(ctx context.Context, config *app.Config) (*apiserver.Etcd, error) {
+	if own := keyWriter(config); *own != nil {
+		(*own).Destroy()
+		*own = apiserver.NoReconciler{}
+	}
+	factory := storageFactory(config)
+	servers, err := storageConfig(factory, core.Resource("apiServerPeerIPInfo"))
+	if err != nil {
+		return nil, fmt.Errorf("configure the storage of servers' addresses: %w", err)
+	}
+	masters, err := storageConfig(factory, core.Resource("apiServerIPInfo"))
+	if err != nil {
+		return nil, fmt.Errorf("configure the storage of kube-apiservers' IP addresses: %w", err)
+	}
+	return apiserver.NewEtcd(context.WithoutCancel(ctx), servers, masters, remove)
 }
 
 // address is where peers reach this server, as in kube-apiserver (getPeerAddress).

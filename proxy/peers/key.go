@@ -1,0 +1,59 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/skewproof/skewproof/proxy"
+)
+
+// Etcd has the keys about servers that a kube-apiserver writes into etcd itself. No request to the
+// API can read or write them. Package proxy/apiserver implements it.
+type Etcd interface {
+	// Servers lists and watches the keys in which servers publish their addresses for peers. Each key
+	// is an Endpoints object that has the server's identity as its name.
+	Servers() cache.ListerWatcher
+	// Masters lists and watches the keys of all kube-apiservers that run with
+	// --endpoint-reconciler-type=lease. Each key is an Endpoints object without a port.
+	Masters() cache.ListerWatcher
+	// Renew writes the key of a server. It lasts for [KeyTTL], unless it is renewed.
+	Renew(ctx context.Context, id proxy.ServerID, address string) error
+	// Withdraw removes the key of a server, if the key still has this address.
+	Withdraw(ctx context.Context, id proxy.ServerID, address string) error
+}
+
+// KeyTTL is how long a server's key lasts, as in kube-apiserver (DefaultPeerEndpointReconcilerTTL).
+const KeyTTL = 15 * time.Second
+
+// Key is the content of the key in which a server publishes its address.
+type Key struct {
+	ID      proxy.ServerID
+	Address string // "" if the key has no valid address
+	Renewal int64  // another one after each renewal
+}
+
+// readKey reads a server's key. A key with a wrong address is usable, without the address.
+//
+//lint:ignore SA1019 it is what kube-apiserver keeps there
+func readKey(o *corev1.Endpoints) (Key, error) {
+	key := Key{ID: proxy.ServerID(o.Name), Renewal: o.Generation}
+	var ip string
+	var port int32
+	if len(o.Subsets) > 0 {
+		if s := o.Subsets[0]; len(s.Addresses) > 0 && len(s.Ports) > 0 {
+			ip, port = s.Addresses[0].IP, s.Ports[0].Port
+		}
+	}
+	address, err := ParseAddress(net.JoinHostPort(ip, strconv.Itoa(int(port))))
+	if err != nil {
+		return key, fmt.Errorf("read the key of server %s: %w; its server has no known address", key.ID, err)
+	}
+	key.Address = address
+	return key, nil
+}
