@@ -30,10 +30,12 @@ type fake struct {
 	defaults map[string]any
 	warns    map[string]string
 	objects  *sync.Map // resource and name → tree
+	starts   bool      // it changes an object as soon as that is updated
 }
 
-// writes are the parts of an object that each subresource writes.
-var writes = map[string]string{"status": "status", "resize": "spec"}
+// writes are the parts of an object that each subresource writes. One that writes none creates
+// something.
+var writes = map[string]string{"status": "status", "resize": "spec", "eviction": ""}
 
 var chance atomic.Int64
 
@@ -57,8 +59,19 @@ func (f *fake) Send(_ context.Context, r Request) (Answer, error) {
 		return Answer{Code: 200, Object: f.without(runtime.DeepCopyJSON(stored.(tree)), f.unknown, nil)}, nil
 	}
 	o := runtime.DeepCopyJSON(r.Object.(tree))
-	if was, _ := get(stored, itsRevision); r.Method == http.MethodPut {
-		if revision, _ := get(o, itsRevision); was != revision {
+	revision, has := get(o, itsRevision)
+	switch part, is := writes[subresource]; {
+	case is && part == "" && r.Method == http.MethodPut, part != "" && r.Method == http.MethodPost:
+		return Answer{Code: http.StatusMethodNotAllowed}, nil
+	case r.Method == http.MethodPost && has:
+		return Answer{Code: http.StatusBadRequest}, nil
+	case r.Method == http.MethodPut:
+		if f.starts {
+			f.starts = false
+			stored = put(stored, itsRevision, 0, "0", nil)
+			f.objects.Store(resource+"/"+r.Name, stored)
+		}
+		if was, _ := get(stored, itsRevision); was != revision {
 			return Answer{Code: http.StatusConflict}, nil
 		}
 	}
@@ -222,9 +235,10 @@ func TestSweep(t *testing.T) {
 			want: []string{"v1/pods/status status.b [] dropped unknown, stored lost"},
 		},
 		"a field of the resource, which a subresource does not write": {
-			older: fake{unknown: map[string]bool{"spec.new": true}}, lacks: []string{"new"}, resources: []Resource{of(pods, "status", true), pods},
+			older: fake{unknown: map[string]bool{"spec.new": true}}, lacks: []string{"new"}, resources: []Resource{of(pods, "status", true), pods, of(pods, "resize", true)},
 			want: []string{"v1/pods spec.new [] dropped unknown, stored lost"},
 		},
+		"an object that a server changes": {newer: fake{starts: true}, resources: []Resource{of(pods, "status", true)}},
 		"a member that a subresource refuses": {
 			older: fake{members: map[string][]string{"status.a": {"X"}}}, newer: fake{members: map[string][]string{"status.a": {"X", "Y"}}},
 			resources: []Resource{of(pods, "status", true)},

@@ -141,7 +141,7 @@ func each(ctx context.Context, cases []int, do func(ctx context.Context, i int) 
 func (f *Found) Update(ctx context.Context) error {
 	var cases []int
 	for i, c := range f.cases {
-		if r := c.node.Resource; c.node.untried == "" && (r.Of == nil || r.Updates) && !f.sweep.dryRunOnly(r.whole()) {
+		if c.node.untried == "" && !f.sweep.dryRunOnly(c.node.whole()) {
 			cases = append(cases, i)
 		}
 	}
