@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -20,7 +21,9 @@ type trial struct {
 	// supports are the values that a server offered instead of the one at the tested path.
 	supports []string
 	last     string // the last refusal
-	folded   bool
+	// forbidden is true if a server refused any value at the tested path.
+	forbidden bool
+	folded    bool
 }
 
 // accepted is how many servers accepted the object. If one broke off, nothing is known.
@@ -46,7 +49,7 @@ func (s *sweep) try(ctx context.Context, r Resource, a *attempt) (best trial, er
 		return best, context.Cause(ctx)
 	}
 	var supports []string
-	last := ""
+	last, forbidden := "", false
 	for round := range maxRepairs {
 		t := trial{object: a.object}
 		if t.answers, err = s.send(ctx, r, a.object, true); err != nil {
@@ -56,11 +59,15 @@ func (s *sweep) try(ctx context.Context, r Resource, a *attempt) (best trial, er
 			best = t
 		}
 		changed := false
+		forbidden = false
 		for _, answer := range slices.Backward(t.answers[:]) {
 			if !answer.OK() {
 				last = answer.Refusal.Message
-				supports = append(supports, a.offers(answer.Refusal)...)
-				changed = changed || s.repair(a, answer.Refusal)
+				for _, message := range a.says(answer.Refusal, metav1.CauseTypeFieldValueNotSupported) {
+					supports = append(supports, supported(message)...)
+				}
+				forbidden = forbidden || len(a.says(answer.Refusal, metav1.CauseTypeForbidden)) > 0
+				changed = changed || !a.once && s.repair(a, answer.Refusal)
 			}
 		}
 		if best.accepted() == 2 || !changed {
@@ -68,7 +75,7 @@ func (s *sweep) try(ctx context.Context, r Resource, a *attempt) (best trial, er
 		}
 	}
 	slices.Sort(supports)
-	best.last, best.supports = last, slices.Compact(supports)
+	best.last, best.forbidden, best.supports = last, forbidden, slices.Compact(supports)
 	return best, nil
 }
 

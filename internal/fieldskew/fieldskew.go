@@ -192,8 +192,8 @@ func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func
 		From: sides[0].Version, To: sides[1].Version, Counts: s.counts, Fields: []recorded.FieldSkew{},
 		RefusedAlike: s.refused, NotTried: s.untried,
 	}}
-	for i, c := range s.cases {
-		if s.ownDifference(&c.field) && !s.repeated(i) {
+	for _, c := range s.cases {
+		if s.ownDifference(&c.field) && !s.repeated(c) {
 			f.cases, f.Table.Fields = append(f.cases, c), append(f.Table.Fields, c.field)
 		}
 	}

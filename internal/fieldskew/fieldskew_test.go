@@ -26,6 +26,7 @@ type fake struct {
 	drops    map[string]bool     // paths that it does not store on create, with a gate that is off
 	unknown  map[string]bool     // paths that it does not know
 	members  map[string][]string // the only values of paths
+	forbids  string              // a path that nobody may set
 	needs    map[string]string   // a path that is required beside another one
 	defaults map[string]any
 	warns    map[string]string
@@ -85,6 +86,9 @@ func (f *fake) Send(_ context.Context, r Request) (Answer, error) {
 		if value, ok := get(o, place); ok && value != "" && !slices.Contains(members, value.(string)) {
 			return refusal(path, metav1.CauseTypeFieldValueNotSupported, fmt.Sprintf("Unsupported value: %q: supported values: %q", value, members)), nil
 		}
+	}
+	if _, set := get(o, strings.Split(f.forbids, ".")); set {
+		return refusal(f.forbids, metav1.CauseTypeForbidden, "Forbidden"), nil
 	}
 	for path, beside := range f.needs {
 		if _, ok := get(o, strings.Split(path, ".")); ok {
@@ -197,6 +201,7 @@ func TestSweep(t *testing.T) {
 		want         []string
 		refused      int
 		notTried     int
+		judged       int // 0 for any number
 	}{
 		"the same": {resources: []Resource{pods, sets}},
 		"an unknown field, also in templates": {
@@ -229,7 +234,9 @@ func TestSweep(t *testing.T) {
 			newer:     fake{members: map[string][]string{"spec.old": {}}, needs: map[string]string{"spec.old": "spec.none"}},
 			resources: []Resource{pods}, refused: 1,
 		},
-		"subresources of one version": {resources: []Resource{pods, of(pods, "status", true), of(pods, "resize", true), sent, noBody}},
+		"what nobody may set":               {older: fake{forbids: "spec.part"}, newer: fake{forbids: "spec.part"}, resources: []Resource{pods}, refused: 1, judged: 11},
+		"what a subresource does not write": {resources: []Resource{of(pods, "status", true)}, judged: 14},
+		"subresources of one version":       {resources: []Resource{pods, of(pods, "status", true), of(pods, "resize", true), sent, noBody}},
 		"a field that only a subresource writes": {
 			older: fake{unknown: map[string]bool{"status.b": true}}, lacks: []string{"b"}, resources: []Resource{pods, of(pods, "status", true), of(pods, "resize", true)},
 			want: []string{"v1/pods/status status.b [] dropped unknown, stored lost"},
@@ -280,7 +287,10 @@ func TestSweep(t *testing.T) {
 			if diff := cmp.Diff(one.want, describe(f.Table.Fields)); diff != "" {
 				t.Error(diff)
 			}
-			if f.Table.Counts.RefusedAlike != one.refused || f.Table.Counts.NotTried != one.notTried || f.Table.Counts.Judged < 13 ||
+			if one.judged > 0 && f.Table.Counts.Judged != one.judged {
+				t.Errorf("%d paths are judged, want %d", f.Table.Counts.Judged, one.judged)
+			}
+			if f.Table.Counts.RefusedAlike != one.refused || f.Table.Counts.NotTried != one.notTried || f.Table.Counts.Judged < 11 ||
 				f.Table.Counts.Kinds != kinds || f.Table.Counts.Subresources != subresources {
 				t.Errorf("counts %+v, refused %v", f.Table.Counts, f.Table.RefusedAlike)
 			}

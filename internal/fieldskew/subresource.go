@@ -77,20 +77,31 @@ func (s *sweep) makeParent(ctx context.Context, n *node) error {
 	return nil
 }
 
-// repeated reports whether a difference at a subresource says nothing more: the resource itself
-// shows the same one, or the subresource does not write the field and another entry is about it.
-func (s *sweep) repeated(i int) bool {
-	c := s.cases[i]
-	drops := func(f recorded.FieldSkew) bool {
-		return f.Older.Outcome == recorded.FieldDropped && f.Newer.Outcome == recorded.FieldDropped
-	}
-	for j, of := range s.cases {
-		a, b := of.field, c.field
-		switch alike := a.Older.Outcome == b.Older.Outcome && a.Newer.Outcome == b.Newer.Outcome; {
-		case c.node.Of == nil || a.GVR == b.GVR || of.node.whole().GVR != c.node.whole().GVR || a.Kind != b.Kind || a.Path != b.Path:
-		case alike && of.node.Of == nil, drops(b) && (!drops(a) || j < i):
-			return true
+// ignored reports whether a subresource does not write what is at a path, and so nothing below it:
+// both servers answer without it, even with every field of it.
+func (s *sweep) ignored(ctx context.Context, n *node) (bool, error) {
+	value := s.smallest(n.of, 0)
+	if of, ok := value.(tree); ok {
+		for name := range n.of.Properties {
+			of[name] = s.smallest(s.both.property(n.of, name), 0)
 		}
 	}
-	return false
+	t, err := s.try(ctx, n.Resource, &attempt{object: s.set(n.bases[0], n.root, n.place, value), root: n.root, target: n.place, once: true})
+	return t.accepted() == len(s.sides) && !slices.ContainsFunc(t.answers[:], func(a Answer) bool {
+		_, has := get(a.Object, n.place)
+		return has
+	}), err
+}
+
+// repeated reports whether a difference at a subresource says nothing more: the resource itself
+// shows the same one, or neither version writes the field there.
+func (s *sweep) repeated(c found) bool {
+	is := c.field
+	if c.node.Of == nil || is.Older.Outcome == recorded.FieldDropped && is.Newer.Outcome == recorded.FieldDropped {
+		return c.node.Of != nil
+	}
+	return slices.ContainsFunc(s.cases, func(of found) bool {
+		f := of.field
+		return f.GVR == c.node.Of.GVR && f.Kind == is.Kind && f.Path == is.Path && f.Older.Outcome == is.Older.Outcome && f.Newer.Outcome == is.Newer.Outcome
+	})
 }

@@ -1,6 +1,7 @@
 package fieldskew
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
@@ -212,6 +213,11 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 	if has && isContainer(now) {
 		first = now
 	}
+	if shape := n.of.shape(); n.Of != nil && !has && (shape == object || shape == mapping || shape == list) {
+		if ignored, err := s.ignored(ctx, n); ignored || err != nil {
+			return true, cmp.Or(err, s.note(n, "", nil, &s.counts.Judged))
+		}
+	}
 	one, err := set(first, recorded.FieldOne, len(members) > 0)
 	if has && err == nil && one.accepted() == 0 { // the value that the object around it was accepted with
 		supports, last := one.supports, one.last
@@ -235,7 +241,7 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 	s.settle(n, tried)
 	n.inherited = n.below
 	if !n.judged {
-		return false, s.note(n, one.last, s.refused, &s.counts.RefusedAlike)
+		return one.forbidden, s.note(n, one.last, s.refused, &s.counts.RefusedAlike)
 	}
 	if one.accepted() > 0 {
 		n.bases = []any{one.object} // and, if a repair is in the way of a path below, one without repairs

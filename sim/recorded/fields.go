@@ -38,7 +38,8 @@ type FieldTable struct {
 }
 
 // FieldCounts are the numbers of paths in all kinds and subresources. A path that says nothing at
-// all in any object that was tried is either refused alike or not tried, and is not judged.
+// all in any object that was tried is either refused alike or not tried, and is not judged. Paths
+// below one that both releases forbid, or that a subresource does not write, are not counted.
 type FieldCounts struct {
 	Kinds        int `json:"kinds"` // group, version and kind
 	Subresources int `json:"subresources"`
