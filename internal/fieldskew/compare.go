@@ -105,9 +105,11 @@ func (s *sweep) send(ctx context.Context, r Resource, object any, dryRun bool) (
 		group.Go(func() (err error) {
 			q := r.request(object)
 			q.DryRun = dryRun
-			if answers[i], err = side.Server.Send(ctx, q); err == nil && answers[i].Code == http.StatusConflict && r.Updates { // a server wrote it, too
+			answers[i], err = side.Server.Send(ctx, q)
+			if err == nil && r.Updates && answers[i].Code == http.StatusConflict { // a server wrote it, too
+				read := Request{GVR: r.Of.GVR, Method: http.MethodGet, Namespace: q.Namespace, Name: q.Name}
 				var now Answer
-				if now, err = side.Server.Send(ctx, Request{GVR: r.Of.GVR, Method: http.MethodGet, Namespace: q.Namespace, Name: q.Name}); err == nil && now.OK() {
+				if now, err = side.Server.Send(ctx, read); err == nil && now.OK() {
 					revision, _ := get(now.Object, itsRevision)
 					q.Object = put(object, itsRevision, 0, revision, nil)
 					answers[i], err = side.Server.Send(ctx, q)
