@@ -309,6 +309,8 @@ func recordFields(ctx context.Context, from, to, dir string, own binaries.Overri
 	if err != nil {
 		return fmt.Errorf("record the fields of %s and %s: %w", from, to, err)
 	}
-	_, err = fmt.Fprintf(out, "Recorded %d fields that %s and %s treat differently, of %d: %s\n", len(table.Fields), from, to, table.Counts.Judged, dir)
+	c := table.Counts
+	_, err = fmt.Fprintf(out, "Recorded %d differences of %s and %s, in %d fields of %d kinds and %d subresources (besides %d refused alike and %d not tried): %s\n",
+		len(table.Fields), from, to, c.Judged, c.Kinds, c.Subresources, c.RefusedAlike, c.NotTried, dir)
 	return err
 }

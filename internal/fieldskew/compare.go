@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -20,7 +21,9 @@ type trial struct {
 	// supports are the values that a server offered instead of the one at the tested path.
 	supports []string
 	last     string // the last refusal
-	folded   bool
+	// forbidden is true if a server refused any value at the tested path.
+	forbidden bool
+	folded    bool
 }
 
 // accepted is how many servers accepted the object. If one broke off, nothing is known.
@@ -46,7 +49,7 @@ func (s *sweep) try(ctx context.Context, r Resource, a *attempt) (best trial, er
 		return best, context.Cause(ctx)
 	}
 	var supports []string
-	last := ""
+	last, forbidden := "", false
 	for round := range maxRepairs {
 		t := trial{object: a.object}
 		if t.answers, err = s.send(ctx, r, a.object, true); err != nil {
@@ -56,11 +59,15 @@ func (s *sweep) try(ctx context.Context, r Resource, a *attempt) (best trial, er
 			best = t
 		}
 		changed := false
+		forbidden = false
 		for _, answer := range slices.Backward(t.answers[:]) {
 			if !answer.OK() {
 				last = answer.Refusal.Message
-				supports = append(supports, a.offers(answer.Refusal)...)
-				changed = changed || s.repair(a, answer.Refusal)
+				for _, message := range a.says(answer.Refusal, metav1.CauseTypeFieldValueNotSupported) {
+					supports = append(supports, supported(message)...)
+				}
+				forbidden = forbidden || len(a.says(answer.Refusal, metav1.CauseTypeForbidden)) > 0
+				changed = changed || !a.once && s.repair(a, answer.Refusal)
 			}
 		}
 		if best.accepted() == 2 || !changed {
@@ -68,17 +75,49 @@ func (s *sweep) try(ctx context.Context, r Resource, a *attempt) (best trial, er
 		}
 	}
 	slices.Sort(supports)
-	best.last, best.supports = last, slices.Compact(supports)
+	best.last, best.forbidden, best.supports = last, forbidden, slices.Compact(supports)
 	return best, nil
 }
 
-// send sends an object to both servers, to create it.
+// These are places in every object.
+var (
+	itsName     = []string{"metadata", "name"}
+	itsRevision = []string{"metadata", "resourceVersion"}
+)
+
+// request is a request that creates an object, or updates one through a subresource.
+func (r Resource) request(object any) Request {
+	q := Request{GVR: r.GVR, Method: http.MethodPost, Object: object, Namespace: r.namespace()}
+	if r.Updates {
+		q.Method = http.MethodPut
+	}
+	if r.Of != nil {
+		of, _ := get(object, itsName)
+		q.Name, _ = of.(string)
+	}
+	return q
+}
+
+// send sends an object to both servers, to create it or to update it through a subresource.
 func (s *sweep) send(ctx context.Context, r Resource, object any, dryRun bool) (answers [2]Answer, err error) {
 	group, ctx := errgroup.WithContext(ctx)
-	request := Request{GVR: r.GVR, Method: http.MethodPost, Object: object, DryRun: dryRun, Namespace: r.namespace()}
 	for i, side := range s.sides {
 		group.Go(func() (err error) {
-			answers[i], err = side.Server.Send(ctx, request)
+			q := r.request(object)
+			q.DryRun = dryRun
+			answers[i], err = side.Server.Send(ctx, q)
+			if err == nil && r.Updates && answers[i].Code == http.StatusConflict { // a server wrote it, too
+				read := Request{GVR: r.Of.GVR, Method: http.MethodGet, Namespace: q.Namespace, Name: q.Name}
+				var now Answer
+				if now, err = side.Server.Send(ctx, read); err == nil && now.OK() {
+					revision, _ := get(now.Object, itsRevision)
+					q.Object = put(object, itsRevision, 0, revision, nil)
+					answers[i], err = side.Server.Send(ctx, q)
+				}
+			}
+			if sent, _ := object.(tree); answers[i].OK() && answers[i].Object["kind"] != sent["kind"] {
+				answers[i].Object = sent // a Status says only that it was accepted
+			}
 			return err
 		})
 	}
@@ -90,13 +129,11 @@ func (s *sweep) send(ctx context.Context, r Resource, object any, dryRun bool) (
 const maxRepeats = 3
 
 // leaves are what an answer has: the leaves of the object by their places, and warnings.
-func (s *sweep) leaves(a Answer) map[string]string {
+func (s *sweep) leaves(r Resource, a Answer) map[string]string {
 	all := map[string]string{}
 	if a.OK() {
 		o := maps.Clone(a.Object)
-		for _, name := range s.data.Skipped {
-			delete(o, name)
-		}
+		maps.DeleteFunc(o, func(name string, _ any) bool { return s.skipped(r, name) })
 		if meta, ok := o["metadata"].(tree); ok {
 			meta = maps.Clone(meta)
 			o["metadata"] = meta
@@ -115,7 +152,7 @@ func (s *sweep) leaves(a Answer) map[string]string {
 // difference is what differs in two answers: places in the objects, and warnings.
 func (s *sweep) difference(ctx context.Context, n *node, t trial) (different map[string]bool, err error) {
 	different = map[string]bool{}
-	first := [2]map[string]string{s.leaves(t.answers[0]), s.leaves(t.answers[1])}
+	first := [2]map[string]string{s.leaves(n.Resource, t.answers[0]), s.leaves(n.Resource, t.answers[1])}
 	for _, side := range first {
 		for key := range side {
 			different[key] = first[0][key] != first[1][key]
@@ -135,7 +172,7 @@ func (s *sweep) difference(ctx context.Context, n *node, t trial) (different map
 			return nil, err
 		}
 		for side, answer := range answers {
-			again := s.leaves(answer)
+			again := s.leaves(n.Resource, answer)
 			maps.DeleteFunc(different, func(key string, _ bool) bool { return again[key] != first[side][key] })
 		}
 	}
@@ -318,7 +355,7 @@ func (s *sweep) settle(n *node, tried []string) {
 			c.field.Values = nil
 		}
 		s.cases = append(s.cases, c)
-		if n.home != "" && (c.field.Older.Outcome != recorded.FieldDropped || c.field.Newer.Outcome != recorded.FieldDropped) {
+		if n.home != "" && n.Of == nil && (c.field.Older.Outcome != recorded.FieldDropped || c.field.Newer.Outcome != recorded.FieldDropped) {
 			if s.differs[n.home] == nil { // for other kinds with the same definition
 				s.differs[n.home] = map[string]bool{}
 			}

@@ -40,12 +40,15 @@ type data struct {
 	// Metadata is the definition of the metadata of an object. An object inside another one that
 	// has it is a template.
 	Metadata string `json:"metadata"`
-	// Skipped are fields beside metadata that are not a part of what users write.
-	Skipped []string `json:"skipped"`
+	// Skipped are fields beside metadata that are not a part of what users write. Answered are those
+	// that they write only where they update an object through a subresource.
+	Skipped  []string `json:"skipped"`
+	Answered []string `json:"answered"`
 	// Homes are the resources in which a definition is tried as a whole. All other kinds with this
 	// definition are tried only at the paths that differed there.
 	Homes map[string]string `json:"homes"`
-	// Objects are parts of the smallest object of a resource.
+	// Objects are parts of the smallest object of a resource; for a subresource that updates, of the
+	// object to which it belongs.
 	Objects map[string]tree `json:"objects"`
 	// Companions are values that another field needs, by definition and then by field.
 	Companions map[string]map[string]tree `json:"companions"`
@@ -60,11 +63,28 @@ type data struct {
 	NotTried map[string]map[string]string `json:"notTried"`
 }
 
-// Resource is a resource that a server serves.
+// Resource is a resource that a server serves, or a subresource.
 type Resource struct {
-	history.GVR
-	Kind       string
-	Namespaced bool
+	history.GVR // the resource of a subresource is such as "pods/status"
+	// APIVersion and Kind are those of the objects. An empty APIVersion is that of the resource.
+	APIVersion, Kind string
+	Namespaced       bool
+	// Of is the resource to which a subresource belongs; nil for others. Updates means that the
+	// subresource updates an object. Without it, one is created.
+	Of      *Resource
+	Updates bool
+}
+
+func (r Resource) apiVersion() string {
+	return cmp.Or(r.APIVersion, strings.TrimPrefix(r.Group+"/"+r.Version, "/"))
+}
+
+// whole is the resource itself, or that to which a subresource belongs.
+func (r Resource) whole() Resource {
+	if r.Of != nil {
+		return *r.Of
+	}
+	return r
 }
 
 func (r Resource) namespace() string {
@@ -139,12 +159,19 @@ func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func
 			return nil, err
 		}
 	}
-	for _, homes := range []bool{true, false} { // other kinds need what was found there
+	for _, homes := range []bool{true, false} { // others need what was found there
 		group, ctx := errgroup.WithContext(ctx)
 		s.group = group
 		for _, r := range resources {
+			if r.Of != nil && !s.both.kind(r).known() {
+				continue // its requests have no body
+			}
 			if slices.Contains(slices.Collect(maps.Values(s.data.Homes)), r.String()) == homes {
-				s.counts.Kinds++
+				if r.Of == nil {
+					s.counts.Kinds++
+				} else {
+					s.counts.Subresources++
+				}
 				group.Go(func() error { return s.kind(ctx, r) })
 			}
 		}
@@ -166,7 +193,7 @@ func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func
 		RefusedAlike: s.refused, NotTried: s.untried,
 	}}
 	for _, c := range s.cases {
-		if s.ownDifference(&c.field) {
+		if s.ownDifference(&c.field) && !s.repeated(c) {
 			f.cases, f.Table.Fields = append(f.cases, c), append(f.Table.Fields, c.field)
 		}
 	}

@@ -26,23 +26,56 @@ type fake struct {
 	drops    map[string]bool     // paths that it does not store on create, with a gate that is off
 	unknown  map[string]bool     // paths that it does not know
 	members  map[string][]string // the only values of paths
+	forbids  string              // a path that nobody may set
 	needs    map[string]string   // a path that is required beside another one
 	defaults map[string]any
 	warns    map[string]string
-	objects  *sync.Map // name → tree
+	objects  *sync.Map // resource and name → tree
+	starts   bool      // it changes an object as soon as that is updated
 }
+
+// writes are the parts of an object that each subresource writes. One that writes none creates
+// something.
+var writes = map[string]string{"status": "status", "resize": "spec", "eviction": ""}
 
 var chance atomic.Int64
 
 func (f *fake) Send(_ context.Context, r Request) (Answer, error) {
-	stored, exists := f.objects.Load(r.Resource + r.Name)
+	resource, subresource, _ := strings.Cut(r.Resource, "/")
+	stored, exists := f.objects.Load(resource + "/" + r.Name)
+	if r.Method == http.MethodGet && r.Name == "" {
+		var items []any
+		f.objects.Range(func(key, value any) bool {
+			if strings.HasPrefix(key.(string), resource+"/") {
+				items = append(items, value)
+			}
+			return true
+		})
+		return Answer{Code: 200, Object: tree{"items": items}}, nil
+	}
+	if !exists && (r.Method == http.MethodGet || subresource != "") {
+		return Answer{Code: 404}, nil
+	}
 	if r.Method == http.MethodGet {
-		if !exists {
-			return Answer{Code: 404}, nil
-		}
 		return Answer{Code: 200, Object: f.without(runtime.DeepCopyJSON(stored.(tree)), f.unknown, nil)}, nil
 	}
 	o := runtime.DeepCopyJSON(r.Object.(tree))
+	revision, has := get(o, itsRevision)
+	switch part, is := writes[subresource]; {
+	case is && part == "" && r.Method == http.MethodPut, part != "" && r.Method == http.MethodPost:
+		return Answer{Code: http.StatusMethodNotAllowed}, nil
+	case r.Method == http.MethodPost && has:
+		return Answer{Code: http.StatusBadRequest}, nil
+	case r.Method == http.MethodPut:
+		if f.starts {
+			f.starts = false
+			stored = put(stored, itsRevision, 0, "0", nil)
+			f.objects.Store(resource+"/"+r.Name, stored)
+		}
+		if was, _ := get(stored, itsRevision); was != revision {
+			return Answer{Code: http.StatusConflict}, nil
+		}
+	}
 	var warnings []string
 	o = f.without(o, f.unknown, func(path string) { warnings = append(warnings, "unknown field "+path) })
 	if r.Method == http.MethodPost {
@@ -53,6 +86,9 @@ func (f *fake) Send(_ context.Context, r Request) (Answer, error) {
 		if value, ok := get(o, place); ok && value != "" && !slices.Contains(members, value.(string)) {
 			return refusal(path, metav1.CauseTypeFieldValueNotSupported, fmt.Sprintf("Unsupported value: %q: supported values: %q", value, members)), nil
 		}
+	}
+	if _, set := get(o, strings.Split(f.forbids, ".")); set {
+		return refusal(f.forbids, metav1.CauseTypeForbidden, "Forbidden"), nil
 	}
 	for path, beside := range f.needs {
 		if _, ok := get(o, strings.Split(path, ".")); ok {
@@ -74,9 +110,20 @@ func (f *fake) Send(_ context.Context, r Request) (Answer, error) {
 			warnings = append(warnings, text)
 		}
 	}
-	name, _ := get(o, []string{"metadata", "name"})
-	if !r.DryRun {
-		f.objects.Store(r.Resource+name.(string), o)
+	switch part := writes[subresource]; {
+	case part != "":
+		written := o[part]
+		if o = maps.Clone(stored.(tree)); written != nil {
+			o[part] = written
+		}
+	case subresource != "":
+		return Answer{Code: 201, Object: tree{"kind": "Status"}, Warnings: warnings}, nil
+	case r.Method == http.MethodPost:
+		delete(o, "status")
+	}
+	if name, _ := get(o, itsName); !r.DryRun {
+		o = put(o, itsRevision, 0, fmt.Sprint(chance.Add(1)), nil).(tree)
+		f.objects.Store(resource+"/"+name.(string), o)
 	}
 	o = put(o, []string{"metadata", "uid"}, 0, fmt.Sprint(chance.Add(1)), nil).(tree)
 	o = put(o, []string{"spec", "address"}, 0, fmt.Sprint(chance.Add(1)), nil).(tree)
@@ -117,7 +164,8 @@ func document(t *testing.T, without ...string) Schemas {
 	meta := `{"allOf":[{"$ref":"#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}],"default":{}}`
 	kind := func(name, spec string) string {
 		return fmt.Sprintf(`%q:{"type":"object","x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":%q}],
-		"properties":{"apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":%s,"spec":%s,"status":{"type":"object","properties":{"a":{"type":"string"}}}}}`, name, name, meta, spec)
+		"properties":{"apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":%s,"spec":%s,"status":{"type":"object","properties":%s}}}`,
+			name, name, meta, spec, properties(`"a":{"type":"string"},"b":{"type":"array","items":{"type":"object","properties":{"c":{"type":"string"}}}}`))
 	}
 	body := `{"components":{"schemas":{
 	"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"type":"object","properties":{"name":{"type":"string"},"labels":{"type":"object","additionalProperties":{"type":"string"}}}},
@@ -125,6 +173,8 @@ func document(t *testing.T, without ...string) Schemas {
 		"mode":{"type":"string"},"listed":{"type":"string","enum":["A","B"]},"part":{"type":"object","properties":{"x":{"type":"boolean"},"y":{"type":"boolean"}}},
 		"self":{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"},"old":{"type":"string"},"items":{"type":"array","items":{"type":"object","properties":{"z":{"type":"string"}}}},
 		"either":{"oneOf":[{"type":"integer"},{"type":"string"}],"format":"int-or-string"},"all":{"type":"object","x-kubernetes-preserve-unknown-fields":true}`) + `},
+	"Sent":{"type":"object","x-kubernetes-group-version-kind":[{"group":"policy","version":"v1","kind":"Sent"}],"properties":
+		` + properties(`"metadata":`+meta+`,"listed":{"type":"string","enum":["A","B"]},"new":{"type":"string"}`) + `},
 	` + kind("Pod", `{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"}`) + `,
 	` + kind("Set", `{"type":"object","properties":{"count":{"type":"integer"},"template":{"type":"object","properties":{"metadata":`+meta+`,"spec":{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"}}}}}`) + `}}}`
 	s := Schemas{}
@@ -137,12 +187,21 @@ func document(t *testing.T, without ...string) Schemas {
 func TestSweep(t *testing.T) {
 	pods := Resource{GVR: history.GVR{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
 	sets := Resource{GVR: history.GVR{Version: "v1", Resource: "sets"}, Kind: "Set"}
+	of := func(whole Resource, name string, updates bool) Resource {
+		return Resource{GVR: history.GVR{Version: "v1", Resource: whole.Resource + "/" + name}, APIVersion: "v1", Kind: "Pod", Namespaced: true, Of: &whole, Updates: updates}
+	}
+	sent := of(pods, "eviction", false)
+	sent.APIVersion, sent.Kind = "policy/v1", "Sent"
+	noBody := of(pods, "exec", false)
+	noBody.Kind = "ExecOptions"
 	for name, one := range map[string]struct {
 		older, newer fake
 		lacks        []string // properties that the older document does not have
 		resources    []Resource
 		want         []string
 		refused      int
+		notTried     int
+		judged       int // 0 for any number
 	}{
 		"the same": {resources: []Resource{pods, sets}},
 		"an unknown field, also in templates": {
@@ -175,6 +234,35 @@ func TestSweep(t *testing.T) {
 			newer:     fake{members: map[string][]string{"spec.old": {}}, needs: map[string]string{"spec.old": "spec.none"}},
 			resources: []Resource{pods}, refused: 1,
 		},
+		"what nobody may set":               {older: fake{forbids: "spec.part"}, newer: fake{forbids: "spec.part"}, resources: []Resource{pods}, refused: 1, judged: 11},
+		"what a subresource does not write": {resources: []Resource{of(pods, "status", true)}, judged: 14},
+		"subresources of one version":       {resources: []Resource{pods, of(pods, "status", true), of(pods, "resize", true), sent, noBody}},
+		"a field that only a subresource writes": {
+			older: fake{unknown: map[string]bool{"status.b": true}}, lacks: []string{"b"}, resources: []Resource{pods, of(pods, "status", true), of(pods, "resize", true)},
+			want: []string{"v1/pods/status status.b [] dropped unknown, stored lost"},
+		},
+		"a field of the resource, which a subresource does not write": {
+			older: fake{unknown: map[string]bool{"spec.new": true}}, lacks: []string{"new"}, resources: []Resource{of(pods, "status", true), pods, of(pods, "resize", true)},
+			want: []string{"v1/pods spec.new [] dropped unknown, stored lost"},
+		},
+		"an object that a server changes": {newer: fake{starts: true}, resources: []Resource{of(pods, "status", true)}},
+		"a member that a subresource refuses": {
+			older: fake{members: map[string][]string{"status.a": {"X"}}}, newer: fake{members: map[string][]string{"status.a": {"X", "Y"}}},
+			resources: []Resource{of(pods, "status", true)},
+			want:      []string{"v1/pods/status status.a [Y] refused, stored refused"},
+		},
+		"a subresource that creates, and answers nothing": {
+			older: fake{members: map[string][]string{"listed": {"A"}}, unknown: map[string]bool{"new": true}}, lacks: []string{"new"}, resources: []Resource{pods, sent},
+			want: []string{"v1/pods/eviction listed [B] refused, stored", "v1/pods/eviction new [] warned unknown, stored"},
+		},
+		"a subresource of what is not created": {
+			resources: []Resource{pods, of(Resource{GVR: history.GVR{Version: "v1", Resource: "namespaces"}, Kind: "Pod"}, "status", true)}, notTried: 5,
+		},
+		"a subresource of what exists already": {
+			newer:     fake{defaults: map[string]any{"status.a": "q"}},
+			resources: []Resource{pods, of(Resource{GVR: history.GVR{Version: "v1", Resource: "nodes"}, Kind: "Pod"}, "status", true)},
+			want:      []string{"v1/nodes/status status.a [(absent)] stored, defaulted"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			one.older.objects, one.newer.objects = new(sync.Map), nil
@@ -187,10 +275,23 @@ func TestSweep(t *testing.T) {
 			if err := f.Update(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			kinds, subresources := 0, 0
+			for _, r := range one.resources {
+				switch {
+				case r.Of == nil:
+					kinds++
+				case r.Kind != noBody.Kind:
+					subresources++
+				}
+			}
 			if diff := cmp.Diff(one.want, describe(f.Table.Fields)); diff != "" {
 				t.Error(diff)
 			}
-			if f.Table.Counts.RefusedAlike != one.refused || f.Table.Counts.NotTried != 0 || f.Table.Counts.Judged < 13 || f.Table.Counts.Kinds != len(one.resources) {
+			if one.judged > 0 && f.Table.Counts.Judged != one.judged {
+				t.Errorf("%d paths are judged, want %d", f.Table.Counts.Judged, one.judged)
+			}
+			if f.Table.Counts.RefusedAlike != one.refused || f.Table.Counts.NotTried != one.notTried || f.Table.Counts.Judged < 11 ||
+				f.Table.Counts.Kinds != kinds || f.Table.Counts.Subresources != subresources {
 				t.Errorf("counts %+v, refused %v", f.Table.Counts, f.Table.RefusedAlike)
 			}
 		})

@@ -19,21 +19,22 @@ type attempt struct {
 	target []string // the place that is tested; nil for the whole object
 	// fixed means that the value at the target is what is tested, and must not be changed.
 	fixed  bool
+	once   bool           // it is not repaired
 	tried  map[string]int // how many candidates were tried, by the place
 	before any            // the object before something beside the target was removed
 }
 
-// offers are the values that a refusal offers instead of the one at the target.
-func (a *attempt) offers(refusal metav1.Status) (values []string) {
+// says returns what a refusal says of the target, for causes of one type.
+func (a *attempt) says(refusal metav1.Status, of metav1.CauseType) (messages []string) {
 	if refusal.Details == nil || a.target == nil {
 		return nil
 	}
 	for _, cause := range refusal.Details.Causes {
-		if cause.Type == metav1.CauseTypeFieldValueNotSupported && slices.Equal(fieldPlace(cause.Field), a.target) {
-			values = append(values, supported(cause.Message)...)
+		if cause.Type == of && slices.Equal(fieldPlace(cause.Field), a.target) {
+			messages = append(messages, cause.Message)
 		}
 	}
-	return values
+	return messages
 }
 
 // repair changes the object as a refusal says. It reports whether it changed something.
@@ -60,7 +61,7 @@ func (s *sweep) repair(a *attempt, refusal metav1.Status) (changed bool) {
 		case required && (!present || shape == list || shape == mapping):
 			changed = s.put(a, place, s.smallest(of, 0)) || changed
 		case !present:
-		case cause.Type == "FieldValueForbidden": // it, or something beside it
+		case cause.Type == metav1.CauseTypeForbidden: // it, or something beside it
 			if !under(a.target, place) {
 				a.object, changed = remove(a.object, place), true
 			} else {

@@ -2,6 +2,7 @@ package fieldskew
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -65,7 +66,8 @@ func (s Schemas) kind(r Resource) schema {
 		if len(kinds) != 1 { // options of requests list many
 			continue
 		}
-		if is, _ := kinds[0].(map[string]any); is["group"] == r.Group && is["version"] == r.Version && is["kind"] == r.Kind {
+		is, _ := kinds[0].(map[string]any)
+		if strings.TrimPrefix(fmt.Sprint(is["group"], "/", is["version"]), "/") == r.apiVersion() && is["kind"] == r.Kind {
 			return s.resolve(&spec.Schema{SchemaProps: spec.SchemaProps{Ref: spec.MustCreateRef(schemasAt + name)}})
 		}
 	}

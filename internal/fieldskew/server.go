@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
@@ -30,7 +31,7 @@ type Request struct {
 	history.GVR
 	Method    string // POST, GET or PUT
 	Namespace string // empty for kinds without namespaces
-	Name      string // empty for POST
+	Name      string // empty for POST to a resource, and to list
 	Object    any    // nil for GET
 	DryRun    bool
 	// Validation is how strictly fields are validated; empty means that the server warns.
@@ -73,6 +74,39 @@ func NewSide(version string, client discovery.DiscoveryInterface) (Side, error) 
 	return Side{Version: version, Server: APIServer{client.RESTClient()}, Schemas: all}, nil
 }
 
+// Resources are the resources and subresources of a server through which objects are written.
+func Resources(client discovery.DiscoveryInterface) (all []Resource, err error) {
+	_, lists, err := client.ServerGroupsAndResources()
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range lists {
+		in, err := apischema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		wholes := map[string]*Resource{}
+		for _, of := range list.APIResources {
+			r := Resource{
+				GVR: history.GVR{Group: in.Group, Version: in.Version, Resource: of.Name}, Kind: of.Kind, Namespaced: of.Namespaced,
+				Updates: slices.Contains(of.Verbs, "update"),
+			}
+			if of.Version != "" {
+				r.APIVersion = apischema.GroupVersion{Group: of.Group, Version: of.Version}.String()
+			}
+			if name, _, is := strings.Cut(of.Name, "/"); is {
+				r.Of = wholes[name]
+			} else {
+				wholes[name], r.Updates = &r, false
+			}
+			if r.Updates || slices.Contains(of.Verbs, "create") {
+				all = append(all, r)
+			}
+		}
+	}
+	return all, nil
+}
+
 // add adds the definitions of the OpenAPI v3 document of a group version.
 func (s Schemas) add(document []byte) error {
 	var d struct{ Components struct{ Schemas Schemas } }
@@ -90,7 +124,8 @@ func (s APIServer) Send(ctx context.Context, r Request) (a Answer, err error) {
 	if r.Group == "" {
 		root = "/api"
 	}
-	q := s.Verb(r.Method).AbsPath(root, r.Version).NamespaceIfScoped(r.Namespace, r.Namespace != "").Resource(r.Resource).
+	resource, subresource, _ := strings.Cut(r.Resource, "/")
+	q := s.Verb(r.Method).AbsPath(root, r.Version).NamespaceIfScoped(r.Namespace, r.Namespace != "").Resource(resource).SubResource(subresource).
 		SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).WarningHandler(&a)
 	if r.Name != "" {
 		q = q.Name(r.Name)

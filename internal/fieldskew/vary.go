@@ -141,7 +141,7 @@ func each(ctx context.Context, cases []int, do func(ctx context.Context, i int) 
 func (f *Found) Update(ctx context.Context) error {
 	var cases []int
 	for i, c := range f.cases {
-		if c.node.untried == "" && !slices.ContainsFunc(f.sweep.data.DryRunOnly, func(of string) bool { return of == c.node.Group || of == c.node.String() }) {
+		if c.node.untried == "" && !f.sweep.dryRunOnly(c.node.whole()) {
 			cases = append(cases, i)
 		}
 	}
@@ -157,17 +157,20 @@ var annotation = []string{"metadata", "annotations", "skewproof"}
 func (s *sweep) update(ctx context.Context, c found, name string) (recorded.FieldFate, error) {
 	older, newer := s.sides[0].Server, s.sides[1].Server
 	ask := func(server Server, method string, object any) (Answer, error) {
-		r := Request{GVR: c.node.GVR, Method: method, Object: object, Name: name, Namespace: c.node.namespace()}
-		if method == http.MethodPost {
-			r.Name = ""
-		}
-		return server.Send(ctx, r)
+		return server.Send(ctx, Request{GVR: c.node.GVR, Method: method, Object: object, Name: name, Namespace: c.node.namespace()})
 	}
-	made, err := ask(newer, http.MethodPost, put(c.object, []string{"metadata", "name"}, 0, name, nil))
+	whole, object := c.node.whole(), c.object
+	if c.node.Of != nil {
+		object = c.node.parent
+	}
+	made, err := newer.Send(ctx, whole.request(put(object, itsName, 0, name, nil)))
 	if err == nil && !made.OK() { // a name with a meaning
-		own, _ := get(c.object, []string{"metadata", "name"})
+		own, _ := get(object, itsName)
 		name, _ = own.(string)
-		made, err = ask(newer, http.MethodPost, c.object)
+		made, err = newer.Send(ctx, whole.request(object))
+	}
+	if revision, ok := get(made.Object, itsRevision); err == nil && ok && c.node.Of != nil {
+		made, err = ask(newer, http.MethodPut, put(put(c.object, itsName, 0, name, nil), itsRevision, 0, revision, nil))
 	}
 	before, has := get(made.Object, c.place)
 	if err != nil || !made.OK() || !has {

@@ -1,6 +1,7 @@
 package fieldskew
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
@@ -18,11 +19,13 @@ type node struct {
 	of     schema
 	place  []string // in the object
 	path   string   // for people
-	parent string   // the definition that it is in
+	in     string   // the definition that it is in
 	within []string // the definitions around it, so that the walk ends
 	copied bool     // it is inside a template
 	// bases are objects in which the path can be set, the more likely one first.
 	bases []any
+	// parent is the smallest object of the resource to which a subresource belongs.
+	parent any
 	// inherited are the differences that the object has without this path, and below those with it.
 	inherited, below map[string]bool
 	// home is the definition around it that has a home, and at is where its path begins.
@@ -44,7 +47,7 @@ func (s *sweep) start(r Resource) node {
 	n.of = n.root
 	smallest, _ := s.smallest(n.root, 0).(tree)
 	first := merge(merge(tree{"metadata": tree{"name": "skewproof"}}, smallest), s.data.Objects[r.String()])
-	first["apiVersion"], first["kind"] = strings.TrimPrefix(r.Group+"/"+r.Version, "/"), r.Kind
+	first["apiVersion"], first["kind"] = r.apiVersion(), r.Kind
 	n.bases = []any{first}
 	return n
 }
@@ -53,6 +56,11 @@ func (s *sweep) kind(ctx context.Context, r Resource) error {
 	n := s.start(r)
 	if !n.root.known() {
 		return s.note(&n, "neither OpenAPI document has the kind", s.untried, &s.counts.NotTried)
+	}
+	if r.Of != nil && n.untried == "" {
+		if err := s.makeParent(ctx, &n); err != nil {
+			return err
+		}
 	}
 	if n.untried == "" {
 		t, err := s.try(ctx, r, &attempt{object: n.bases[0], root: n.root, tried: map[string]int{}})
@@ -88,7 +96,7 @@ func (s *sweep) note(n *node, why string, paths map[string]map[string]string, co
 // children visits the paths below a node, concurrently.
 func (s *sweep) children(ctx context.Context, n node) {
 	child := n
-	child.found, child.judged, child.parent = nil, false, n.of.name
+	child.found, child.judged, child.in = nil, false, n.of.name
 	if n.of.name != "" {
 		child.within = append(slices.Clone(n.within), n.of.name)
 	}
@@ -105,7 +113,7 @@ func (s *sweep) children(ctx context.Context, n node) {
 		isRoot := s.both.property(n.of, "metadata").name == s.data.Metadata
 		child.copied = n.copied || isRoot && len(n.place) > 0
 		for _, name := range slices.Sorted(maps.Keys(n.of.Properties)) {
-			if !isRoot || !slices.Contains(s.data.Skipped, name) {
+			if !isRoot || !s.skipped(n.Resource, name) {
 				visit(s.both.property(n.of, name), name, "."+name)
 			}
 		}
@@ -124,10 +132,11 @@ func (s *sweep) visit(ctx context.Context, n node) error {
 	if why := s.data.NotTried[n.String()][n.path]; why != "" {
 		n.untried = why
 	}
-	if s.data.Homes[n.of.name] != "" && (n.home == "" || s.data.Homes[n.home] == n.String()) {
+	at := n.whole().String() // a subresource may write other fields than the resource
+	if s.data.Homes[n.of.name] != "" && (n.home == "" || s.data.Homes[n.home] == at) {
 		n.home, n.at = n.of.name, len(n.path)
 	}
-	if n.home != "" && s.data.Homes[n.home] != n.String() {
+	if n.home != "" && s.data.Homes[n.home] != at {
 		tested, leads := s.wanted(n.home, n.path[n.at:])
 		if !tested {
 			if leads {
@@ -168,7 +177,7 @@ func (s *sweep) wanted(definition, path string) (differed, leads bool) {
 func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 	bases, tried, last := n.bases, []string{}, n.place[len(n.place)-1]
 	first := s.smallest(n.of, 0)
-	if with, ok := s.data.Companions[n.parent][last]; ok {
+	if with, ok := s.data.Companions[n.in][last]; ok {
 		above := n.place[:len(n.place)-1]
 		beside, _ := get(bases[0], above)
 		around, _ := beside.(tree)
@@ -204,6 +213,11 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 	if has && isContainer(now) {
 		first = now
 	}
+	if shape := n.of.shape(); n.Of != nil && !has && (shape == object || shape == mapping || shape == list) {
+		if ignored, err := s.ignored(ctx, n); ignored || err != nil {
+			return true, cmp.Or(err, s.note(n, "", nil, &s.counts.Judged))
+		}
+	}
 	one, err := set(first, recorded.FieldOne, len(members) > 0)
 	if has && err == nil && one.accepted() == 0 { // the value that the object around it was accepted with
 		supports, last := one.supports, one.last
@@ -227,7 +241,7 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 	s.settle(n, tried)
 	n.inherited = n.below
 	if !n.judged {
-		return false, s.note(n, one.last, s.refused, &s.counts.RefusedAlike)
+		return one.forbidden, s.note(n, one.last, s.refused, &s.counts.RefusedAlike)
 	}
 	if one.accepted() > 0 {
 		n.bases = []any{one.object} // and, if a repair is in the way of a path below, one without repairs

@@ -19,7 +19,6 @@ import (
 	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/internal/traffic"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -50,7 +49,7 @@ func (d Dir) writeWanted(ctx context.Context, made *local.Cluster, m manifest, s
 		return d.writeBehaviour(ctx, made, m.Run.Servers[0], m.Want.Kinds, status)
 	}
 	var sides [2]fieldskew.Side
-	var served [2]history.Document
+	var served [2][]fieldskew.Resource
 	for i, s := range m.Run.Servers[:2] {
 		config, err := made.Direct(s.Name)
 		if err != nil {
@@ -64,17 +63,13 @@ func (d Dir) writeWanted(ctx context.Context, made *local.Cluster, m manifest, s
 		if sides[i], err = fieldskew.NewSide(s.Version, client); err != nil {
 			return err
 		}
-		if served[i], err = traffic.Discover(ctx, client.RESTClient()); err != nil {
+		if served[i], err = fieldskew.Resources(client); err != nil {
 			return fmt.Errorf("read what server %s serves: %w", s.Name, err)
 		}
 	}
-	var resources []fieldskew.Resource
-	for _, r := range served[1].Resources {
-		if both := slices.ContainsFunc(served[0].Resources, func(of history.Resource) bool { return of.GVR == r.GVR }); both &&
-			slices.Contains(r.Verbs, "create") {
-			resources = append(resources, fieldskew.Resource{GVR: r.GVR, Kind: r.Kind, Namespaced: r.Namespaced})
-		}
-	}
+	resources := slices.DeleteFunc(served[1], func(r fieldskew.Resource) bool {
+		return !slices.ContainsFunc(served[0], func(of fieldskew.Resource) bool { return of.GVR == r.GVR })
+	})
 	found, err := fieldskew.Sweep(ctx, sides, resources, status)
 	if err == nil {
 		err = found.Update(ctx)

@@ -83,25 +83,21 @@ var comparing = []string{"apps/deployments"}
 // "" if both versions keep what they accept.
 func harmOf(f recorded.FieldSkew) (harm string, newer bool) {
 	nothing := len(f.Values) > 0 && !slices.ContainsFunc(f.Values, func(v string) bool { return v != recorded.FieldAbsent && v != recorded.FieldZero })
-	keeps := []recorded.FieldOutcome{recorded.FieldStored, recorded.FieldDefaulted, recorded.FieldWarned}
-	dropped := func(a, b recorded.FieldSide) bool {
-		return a.Outcome == recorded.FieldDropped && slices.Contains(keeps, b.Outcome)
-	}
 	switch {
 	case nothing:
 		return "", false
-	case dropped(f.Older, f.Newer) && f.Copied && f.Update == recorded.FateKept:
+	case f.OnlyNewerStores() && f.Copied && f.Update == recorded.FateKept:
 		if slices.Contains(comparing, f.Group+"/"+f.Resource) {
 			return reports.PlanNeverSettles, false
 		}
 		return reports.PlanCopied, false
-	case f.Older.Outcome == recorded.FieldRefused && slices.Contains(keeps, f.Newer.Outcome) && f.Copied && f.Update == recorded.FateKept:
+	case f.Older.Outcome == recorded.FieldRefused && f.Newer.Outcome.Stores() && f.Copied && f.Update == recorded.FateKept:
 		return reports.PlanStuck, false
 	case f.Update == recorded.FateLost:
 		return reports.PlanLost, false
-	case dropped(f.Older, f.Newer):
+	case f.OnlyNewerStores():
 		return reports.PlanDropped, false
-	case dropped(f.Newer, f.Older):
+	case f.Newer.Outcome == recorded.FieldDropped && f.Older.Outcome.Stores():
 		return reports.PlanDropped, true
 	}
 	return "", false

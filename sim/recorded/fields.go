@@ -37,10 +37,12 @@ type FieldTable struct {
 	NotTried     map[string]map[string]string `json:"notTried,omitempty"`
 }
 
-// FieldCounts are the numbers of paths in all kinds. A path that says nothing at all in any object
-// that was tried is either refused alike or not tried, and is not judged.
+// FieldCounts are the numbers of paths in all kinds and subresources. A path that says nothing at
+// all in any object that was tried is either refused alike or not tried, and is not judged. Paths
+// below one that both releases forbid, or that a subresource does not write, are not counted.
 type FieldCounts struct {
 	Kinds        int `json:"kinds"` // group, version and kind
+	Subresources int `json:"subresources"`
 	Judged       int `json:"judged"`
 	RefusedAlike int `json:"refusedAlike"`
 	NotTried     int `json:"notTried"`
@@ -48,8 +50,8 @@ type FieldCounts struct {
 
 // FieldSkew is a field that two releases treat differently.
 type FieldSkew struct {
-	history.GVR
-	Kind string `json:"kind"`
+	history.GVR        // the resource of a subresource is such as "pods/status"
+	Kind        string `json:"kind"`
 	// Path leads to the field in an object, such as "spec.template.spec.volumes[*].name". "[*]" is
 	// an item of a list, or a value of a map.
 	Path string `json:"path"`
@@ -81,7 +83,7 @@ func (f *FieldSkew) GateNames() (names []string) {
 
 // OnlyNewerStores reports whether the older release drops the field, which the newer one keeps.
 func (f FieldSkew) OnlyNewerStores() bool {
-	return f.Older.Outcome == FieldDropped && (f.Newer.Outcome == FieldStored || f.Newer.Outcome == FieldDefaulted || f.Newer.Outcome == FieldWarned)
+	return f.Older.Outcome == FieldDropped && f.Newer.Outcome.Stores()
 }
 
 // These are values of a field that depend on its type.
@@ -118,6 +120,11 @@ func (s FieldSide) String() string {
 
 // FieldOutcome is what a release does with a field on create.
 type FieldOutcome string
+
+// Stores reports whether the release stores the field, with any value.
+func (o FieldOutcome) Stores() bool {
+	return o == FieldStored || o == FieldDefaulted || o == FieldWarned
+}
 
 // These are the outcomes.
 const (
