@@ -66,6 +66,8 @@ func TestAPlanIsShort(t *testing.T) {
 				if lines := strings.Count(short.String(), "\n"); lines > 150 || len(p.Checklist) > 10 || len(p.Harms) > 3 {
 					t.Errorf("%s → %s with %+v: %d lines, %d steps, %d harms", from, to, flags, lines, len(p.Checklist), len(p.Harms))
 				}
+				words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+				shortWords, fullWords := words(short.String()), words(full.String())
 				seen := map[string]bool{}
 				for _, text := range slices.Concat(p.Notes, p.Stop, p.Back) {
 					seen[text] = true
@@ -74,13 +76,13 @@ func TestAPlanIsShort(t *testing.T) {
 					seen[s.Text] = s.Text != ""
 				}
 				for text := range seen {
-					first := strings.Join(strings.Fields(strings.ReplaceAll(text, "`", "")), " ")
-					if n := strings.Count(strings.Join(strings.Fields(short.String()), " "), first); text != "" && n != 1 {
+					first := words(strings.ReplaceAll(text, "`", ""))
+					if n := strings.Count(shortWords, first); text != "" && n != 1 {
 						t.Errorf("%s → %s with %+v: %d times %q", from, to, flags, n, first)
 					}
 				}
 				for _, f := range p.Findings {
-					if !strings.Contains(strings.Join(strings.Fields(full.String()), " "), strings.ReplaceAll(f.Noticed, "`", "")) {
+					if !strings.Contains(fullWords, strings.ReplaceAll(f.Noticed, "`", "")) {
 						t.Errorf("%s → %s: the wide form lacks finding %d", from, to, f.Number)
 					}
 				}
