@@ -2,6 +2,7 @@ package reports
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -15,7 +16,11 @@ func (p UpgradePlan) fieldBlocks() (all []planBlock) {
 		return nil
 	}
 	var lines []planText
-	for _, h := range p.FieldHarms[:min(len(p.FieldHarms), mostFields)] {
+	shown := slices.DeleteFunc(slices.Clone(p.FieldHarms), func(h PlanFieldHarm) bool { // users seldom write through subresources
+		return strings.Contains(h.Kinds[0], "/")
+	})
+	shown = shown[:min(len(shown), mostFields)]
+	for _, h := range shown {
 		of := h.Kinds[0]
 		if len(h.Kinds) > 1 {
 			of = counted(len(h.Kinds), "kind")
@@ -23,7 +28,7 @@ func (p UpgradePlan) fieldBlocks() (all []planBlock) {
 		lines = append(lines, append(append(prose(h.Harm+" at "+h.By+": "), codes(h.Path)...), planSpan{Text: " (" + of + ")"}))
 	}
 	rest := counted(len(p.Fields), "difference") + " in all, by kind"
-	if more := len(p.FieldHarms) - mostFields; more > 0 {
+	if more := len(p.FieldHarms) - len(shown); more > 0 {
 		rest = counted(more, "more field") + " can do harm; " + rest
 	}
 	lines = append(lines, prose(rest+" (`-o wide` has them)"))
