@@ -215,16 +215,18 @@ func split(address string) (host string, port int32, err error) {
 	return host, int32(n), err
 }
 
-// NoReconciler takes the place of kube-apiserver's own writer of the server's key, which would
-// remove the key when the server is told to stop, and not when it stops to serve.
-type NoReconciler struct{}
-
-var _ reconcilers.PeerEndpointLeaseReconciler = NoReconciler{}
-
-func (NoReconciler) GetEndpoint(string) (string, error) { return "", nil }
-func (NoReconciler) UpdateLease(string, string, []corev1.EndpointPort) error {
-	return nil
+// Silent takes the place of kube-apiserver's own writer of the server's key, which would remove the
+// key when the server is told to stop, and not when it stops to serve. It writes nothing.
+//
+// The connection of the writer stays open. It is the first one to etcd, so with it the server checks
+// what etcd supports. It checks only once: if the connection ended meanwhile, the server would refuse
+// every watch with sendInitialEvents as long as it runs (k8s.io/apiserver, pkg/storage/feature).
+type Silent struct {
+	reconcilers.PeerEndpointLeaseReconciler
 }
-func (NoReconciler) RemoveLease(string) error { return nil }
-func (NoReconciler) Destroy()                 {}
-func (NoReconciler) StopReconciling()         {}
+
+// UpdateLease writes nothing.
+func (Silent) UpdateLease(string, string, []corev1.EndpointPort) error { return nil }
+
+// RemoveLease removes nothing.
+func (Silent) RemoveLease(string) error { return nil }

@@ -169,8 +169,7 @@ func run(ctx context.Context, o options.CompletedOptions, policy proxy.Policy, p
 // while after the context has ended.
 func ownKeys(ctx context.Context, config *app.Config) (*apiserver.Etcd, error) {
 	if own := keyWriter(config); *own != nil {
-		(*own).Destroy()
-		*own = apiserver.NoReconciler{}
+		*own = apiserver.Silent{PeerEndpointLeaseReconciler: *own}
 	}
 	factory := storageFactory(config)
 	servers, err := storageConfig(factory, core.Resource("apiServerPeerIPInfo"))
