@@ -218,9 +218,10 @@ func split(address string) (host string, port int32, err error) {
 // Silent takes the place of kube-apiserver's own writer of the server's key, which would remove the
 // key when the server is told to stop, and not when it stops to serve. It writes nothing.
 //
-// The connection of the writer stays open. It is the first one to etcd, so with it the server checks
-// what etcd supports. It checks only once: if the connection ended meanwhile, the server would refuse
-// every watch with sendInitialEvents as long as it runs (k8s.io/apiserver, pkg/storage/feature).
+// The connection of the writer stays open. It is the first one to etcd, so with it the server
+// checks what etcd supports. It checks only once: if the connection ended meanwhile, the server
+// would refuse every watch with sendInitialEvents as long as it runs (k8s.io/apiserver,
+// pkg/storage/feature).
 type Silent struct {
 	reconcilers.PeerEndpointLeaseReconciler
 }
