@@ -50,10 +50,11 @@ func codeOf(t *testing.T, err error) int {
 // rates are the requests per second of long scenarios: enough for the pressure that they demand, or
 // their invariants are inconclusive and the test fails.
 var rates = map[string]string{
-	"aggregated-api-grace-period": "30", "loop-by-mutual-stale-belief": "30", "many-resources": "30",
+	"aggregated-api-grace-period": "30", "loop-by-mutual-stale-belief": "30",
 	"canary-upgrade": "60", "crash-loop": "60", "crd-grace-period": "60", "crd-version-grace-period": "60", "discovery-convergence": "60",
-	"emulated-upgrade": "60", "gate-rollout": "60", "long-campaign": "60", "many-peers": "60", "merged-discovery-deterministic": "60",
-	"restart-storm": "60", "rollback": "60", "rolling-upgrade": "60", "upgrade-downgrade-upgrade": "60",
+	"emulated-upgrade": "60", "gate-rollout": "60", "long-campaign": "60", "many-peers": "60", "many-resources": "60",
+	"merged-discovery-deterministic": "60",
+	"restart-storm":                  "60", "rollback": "60", "rolling-upgrade": "60", "upgrade-downgrade-upgrade": "60",
 }
 
 // Without the proxy, and with upstream's, every scenario that mixes versions shows violations. With
