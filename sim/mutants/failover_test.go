@@ -3,7 +3,6 @@ package mutants
 import (
 	"net/http"
 
-	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim"
 )
 
@@ -28,8 +27,8 @@ var failovers = []mutant{
 		},
 	},
 	{
-		part: "failover", name: "last-peer-given-up", rare: true,
-		wrong: "A peer that failed is not tried again before its discovery was fetched, even if no other peer can serve the request.",
+		part: "failover", name: "last-peer-given-up",
+		wrong: "A peer that failed is never tried again, even if no other peer can serve the request.",
 		plant: func(acted func()) sim.Defects {
 			failed := lives[map[string]bool]{}
 			d := onCalls(func(_ *call, r *http.Request) *http.Request { return r })
@@ -53,14 +52,6 @@ var failovers = []mutant{
 				})
 			}
 			d.Local = failed.begin
-			d.Events = func(self proxy.ServerID, events []proxy.Event) []proxy.Event {
-				return results(events, func(r *proxy.FetchResult) bool {
-					if r.Roots[0].Failed == "" || r.Roots[1].Failed == "" {
-						*failed[self] = nil
-					}
-					return true
-				})
-			}
 			return d
 		},
 	},

@@ -52,7 +52,7 @@ func TestTheCauseIsWhatWasPlanted(t *testing.T) {
 		},
 		"both of two": {
 			[]string{"Fetching.FirstRetry=16m40s", "Fetching.LastRetry=16m40s", "Fetching.Retries=1", "Fetching.Interval=0s"}, "Converges", 300,
-			[][]string{{"Fetching.FirstRetry=100ms", "Fetching.Retries=0"}},
+			[][]string{{"Fetching.Interval=3s", "Fetching.FirstRetry=100ms"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
