@@ -1,5 +1,7 @@
 package apiserver
 
+//lint:file-ignore SA1019 Endpoints are what kube-apiserver keeps in etcd
+
 import (
 	"context"
 	"errors"
@@ -79,21 +81,17 @@ func codec() (runtime.Codec, error) {
 	return scheme.Codecs.CodecForVersions(info.Serializer, scheme.Codecs.UniversalDeserializer(), corev1.SchemeGroupVersion, corev1.SchemeGroupVersion), nil
 }
 
-//lint:ignore SA1019 it is what kube-apiserver keeps there
 func newKey() runtime.Object { return &corev1.Endpoints{} }
 
-//lint:ignore SA1019 it is what kube-apiserver keeps there
 func newKeys() runtime.Object { return &corev1.EndpointsList{} }
 
 // Servers implements [peers.Etcd].
 func (e *Etcd) Servers() cache.ListerWatcher {
-	//lint:ignore SA1019 it is what kube-apiserver keeps there
 	return e.keys(e.servers, serverKeys, func(key *corev1.Endpoints) string { return key.Labels[reconcilers.APIServerIdentityLabel] })
 }
 
 // Masters implements [peers.Etcd].
 func (e *Etcd) Masters() cache.ListerWatcher {
-	//lint:ignore SA1019 it is what kube-apiserver keeps there
 	return e.keys(e.masters, masterKeys, func(key *corev1.Endpoints) string {
 		ip, _ := at(key)
 		return ip
@@ -108,8 +106,6 @@ func (listWatch) IsWatchListSemanticsUnSupported() bool { return true }
 
 // keys lists and watches keys. Their objects have no names, so name gives them one: objects with
 // one name would be one object to an informer.
-//
-//lint:ignore SA1019 it is what kube-apiserver keeps there
 func (e *Etcd) keys(from storage.Interface, prefix string, name func(*corev1.Endpoints) string) cache.ListerWatcher {
 	options := func(version string) storage.ListOptions {
 		return storage.ListOptions{ResourceVersion: version, Predicate: storage.Everything, Recursive: true}
@@ -118,7 +114,6 @@ func (e *Etcd) keys(from storage.Interface, prefix string, name func(*corev1.End
 		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
 			ctx, cancel := context.WithTimeout(e.ctx, listTimeout)
 			defer cancel()
-			//lint:ignore SA1019 it is what kube-apiserver keeps there
 			list := &corev1.EndpointsList{}
 			if err := from.GetList(ctx, prefix, options(""), list); err != nil {
 				return nil, err
@@ -134,7 +129,6 @@ func (e *Etcd) keys(from storage.Interface, prefix string, name func(*corev1.End
 				return nil, err
 			}
 			return watch.Filter(w, func(event watch.Event) (watch.Event, bool) {
-				//lint:ignore SA1019 it is what kube-apiserver keeps there
 				if key, ok := event.Object.(*corev1.Endpoints); ok {
 					key.Name = name(key)
 				}
@@ -145,8 +139,6 @@ func (e *Etcd) keys(from storage.Interface, prefix string, name func(*corev1.End
 }
 
 // at returns the IP address in a key, and the port if it has one.
-//
-//lint:ignore SA1019 it is what kube-apiserver keeps there
 func at(key *corev1.Endpoints) (ip string, port int32) {
 	if len(key.Subsets) == 0 || len(key.Subsets[0].Addresses) == 0 {
 		return "", 0
@@ -166,9 +158,7 @@ func (e *Etcd) Renew(ctx context.Context, id proxy.ServerID, address string) err
 	}
 	return e.servers.GuaranteedUpdate(ctx, path.Join(serverKeys, string(id)), newKey(), true, nil,
 		func(o runtime.Object, _ storage.ResponseMeta) (runtime.Object, *uint64, error) {
-			//lint:ignore SA1019 it is what kube-apiserver keeps there
 			key := o.(*corev1.Endpoints)
-			//lint:ignore SA1019 it is what kube-apiserver keeps there
 			key.Subsets = []corev1.EndpointSubset{{
 				Addresses: []corev1.EndpointAddress{{IP: host}},
 				Ports:     []corev1.EndpointPort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: port}},
@@ -190,7 +180,6 @@ func (e *Etcd) Withdraw(ctx context.Context, id proxy.ServerID, address string) 
 		return err
 	}
 	err = e.remove(ctx, e.servers, path.Join(serverKeys, string(id)), newKey(), func(_ context.Context, o runtime.Object) error {
-		//lint:ignore SA1019 it is what kube-apiserver keeps there
 		key, ok := o.(*corev1.Endpoints)
 		if !ok {
 			return fmt.Errorf("the key is a %T", o)

@@ -1,5 +1,7 @@
 package peers
 
+//lint:file-ignore SA1019 Endpoints are what kube-apiserver keeps in etcd
+
 import (
 	"context"
 	"crypto/x509"
@@ -61,8 +63,6 @@ func (f *finder) run(ctx context.Context, masters cache.ListerWatcher, failed fu
 }
 
 // list stores the address in a key.
-//
-//lint:ignore SA1019 it is what kube-apiserver keeps there
 func (f *finder) list(o *corev1.Endpoints) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

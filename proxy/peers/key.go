@@ -1,5 +1,7 @@
 package peers
 
+//lint:file-ignore SA1019 Endpoints are what kube-apiserver keeps in etcd
+
 import (
 	"context"
 	"fmt"
@@ -39,8 +41,6 @@ type Key struct {
 }
 
 // readKey reads a server's key. A key with a wrong address is usable, without the address.
-//
-//lint:ignore SA1019 it is what kube-apiserver keeps there
 func readKey(o *corev1.Endpoints) (Key, error) {
 	key := Key{ID: proxy.ServerID(o.Name), Renewal: o.Generation}
 	var ip string

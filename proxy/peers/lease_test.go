@@ -1,5 +1,7 @@
 package peers
 
+//lint:file-ignore SA1019 Endpoints are what kube-apiserver keeps in etcd
+
 import (
 	"testing"
 	"time"

@@ -1,5 +1,7 @@
 package peers
 
+//lint:file-ignore SA1019 Endpoints are what kube-apiserver keeps in etcd
+
 import (
 	"context"
 	"errors"
@@ -56,8 +58,6 @@ func (w *leaseWatch) run(ctx context.Context, client kubernetes.Interface, etcd 
 }
 
 // keyInformer watches keys in etcd.
-//
-//lint:ignore SA1019 it is what kube-apiserver keeps there
 func keyInformer(keys cache.ListerWatcher) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformer(keys, &corev1.Endpoints{}, 0, cache.Indexers{})
 }
@@ -144,7 +144,6 @@ func (w *leaseWatch) identityGone(name string) {
 	w.change(func(now time.Time) { w.roster.IdentityGone(proxy.ServerID(name), now) })
 }
 
-//lint:ignore SA1019 it is what kube-apiserver keeps there
 func (w *leaseWatch) key(o *corev1.Endpoints) {
 	if o.Name == "" {
 		return

@@ -1,6 +1,8 @@
 // Package lease reads the endpoint leases of servers from etcd. They have the addresses for peers.
 package lease
 
+//lint:file-ignore SA1019 Endpoints are what kube-apiserver keeps in etcd
+
 import (
 	"context"
 	"fmt"
@@ -44,7 +46,6 @@ func address(encoded []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	//lint:ignore SA1019 it is what kube-apiserver keeps there
 	if lease, ok := object.(*corev1.Endpoints); ok {
 		for _, s := range lease.Subsets {
 			if len(s.Addresses) > 0 && len(s.Ports) > 0 {
