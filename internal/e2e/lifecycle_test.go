@@ -62,7 +62,7 @@ const stopping = "stopping; a second Ctrl-C ends everything at once"
 
 // A run that is stopped after a violation, in the middle of a step, is judged by what it recorded.
 func TestAStoppedRunIsJudged(t *testing.T) {
-	begun := begin(t, "step 3 of")
+	begun := begin(t, "step 2 of")
 	if code := begun.end(t, syscall.SIGINT); code != fail {
 		t.Errorf("exit code %d, want %d; output:\n%s", code, fail, begun.out)
 	}
@@ -70,7 +70,7 @@ func TestAStoppedRunIsJudged(t *testing.T) {
 	report, err := reports.Read(filepath.Join(begun.dir, reports.JSONFile))
 	must(t, err)
 	if s := report.Standing(); !s.Violated || s.New || !s.Undecided || !strings.Contains(report.Metadata.Error, "the run was stopped") {
-		t.Errorf("%+v, error %q", s, report.Metadata.Error)
+		t.Errorf("%+v, error %q; output:\n%s", s, report.Metadata.Error, begun.out)
 	}
 	exits(t, run(t, "judge", begun.dir, "--known"), inconclusive)
 }

@@ -65,6 +65,7 @@ func TestASessionWithALeftoverIsNotReused(t *testing.T) {
 		"an object":                {[]string{"/registry/stable.example.com/widgets/left", "/registry/x"}, "", "widgets/left is in etcd, and was not"},
 		"an object is missing":     {nil, "", "/registry/x is not in etcd any more"},
 		"a lease that expires":     {[]string{"/registry/peerserverleases/old", "/registry/x"}, "/registry/peerserverleases/old", ""},
+		"the address of a server":  {[]string{masterLeases + "198.19.0.1", "/registry/x"}, "", ""},
 		"an APIService of servers": {[]string{apiServices + "v1.storage.k8s.io", "/registry/x"}, "", ""},
 		"another APIService":       {[]string{apiServices + "v1.stable.example.com", "/registry/x"}, "", "v1.stable.example.com is in etcd"},
 		"what the load created":    {[]string{"/registry/configmaps/skewproof/skewproof-a-12", "/registry/x"}, "", ""},
