@@ -30,6 +30,9 @@ func joined(older, newer *spec.Schema) *spec.Schema {
 	}
 	all := *newer
 	all.Required, all.Enum = slices.Concat(older.Required, newer.Required), slices.Concat(older.Enum, newer.Enum)
+	// A field that both require must be here once: what is inside is built for each name.
+	slices.Sort(all.Required)
+	all.Required = slices.Compact(all.Required)
 	all.Properties = maps.Clone(older.Properties)
 	for name, of := range newer.Properties {
 		if was, ok := older.Properties[name]; ok {
