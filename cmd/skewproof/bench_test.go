@@ -16,7 +16,7 @@ func TestBenchRepeatsScenarios(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "out")
 	var output bytes.Buffer
-	cmd := program(t, &output, "bench", "quiet", "peer-crash", "--backend", "sim", "--runs", "2", "--parallel", "2", "--subject", "none", "--out", dir)
+	cmd := program(t, &output, "bench", "quiet", "peer-crash", "--backend", "sim", "--runs", "2", "--qps", rate, "--parallel", "2", "--subject", "none", "--out", dir)
 	if err := cmd.Run(); err != nil { // bench passes although the repeated runs fail
 		t.Fatalf("%v; it said:\n%s", err, &output)
 	}

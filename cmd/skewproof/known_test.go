@@ -83,7 +83,7 @@ func TestFindingsOfOnesOwnAreReadBeforeTheRun(t *testing.T) {
 // Drafted findings explain the violations that they were drafted from, and nothing else.
 func TestDraftedFindingsExplainTheRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "alpha")
-	if out, err := call(t, "run", "quiet", "--backend", "sim", "--subject", "alpha", "--out", dir); codeOf(t, err) != exitFail {
+	if out, err := call(t, "run", "quiet", "--backend", "sim", "--subject", "alpha", "--qps", rate, "--out", dir); codeOf(t, err) != exitFail {
 		t.Fatalf("exit code %d, output:\n%s", codeOf(t, err), out)
 	}
 	own := filepath.Join(t.TempDir(), "own.yaml")
@@ -120,7 +120,7 @@ func TestDraftedFindingsExplainTheRun(t *testing.T) {
 func TestSeveralRunsAreJudgedAtOnce(t *testing.T) {
 	base := t.TempDir()
 	for dir, subject := range map[string]string{"scenarios/one": "alpha", "scenarios/two": "reference", "control/one": "none"} {
-		_, _ = call(t, "run", "quiet", "--backend", "sim", "--subject", subject, "--out", filepath.Join(base, dir))
+		_, _ = call(t, "run", "quiet", "--backend", "sim", "--subject", subject, "--qps", rate, "--out", filepath.Join(base, dir))
 	}
 	own := filepath.Join(base, "own.yaml")
 	out, err := call(t, "judge", base, "--write-known", own)

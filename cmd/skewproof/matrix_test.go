@@ -24,7 +24,7 @@ func TestMatrixInTheSimulator(t *testing.T) {
 func matrixInTheSimulator(t *testing.T, parallel string) {
 	dir := filepath.Join(t.TempDir(), "out")
 	var output bytes.Buffer
-	cmd := program(t, &output, "matrix", "--backend", "sim", "--scenarios", "quiet", "--subjects", "reference,none,alpha", "--out", dir,
+	cmd := program(t, &output, "matrix", "--backend", "sim", "--scenarios", "quiet", "--subjects", "reference,none,alpha", "--qps", rate, "--out", dir,
 		"--pairs", "v1.30.14+without.batch.v1..v1.30.14,v1.36.3..v1.37.1", "--parallel", parallel)
 	_ = cmd.Run()
 	m, err := reports.ReadMatrix(filepath.Join(dir, reports.MatrixJSON))

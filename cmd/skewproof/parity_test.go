@@ -16,7 +16,7 @@ import (
 func passedOff(t *testing.T, base, subject string) {
 	t.Helper()
 	dir := filepath.Join(base, "quiet-builtin-local")
-	if _, err := call(t, "run", "quiet", "--backend", "sim", "--subject", subject, "--out", dir); exitCodeOf(err) > exitInconclusive {
+	if _, err := call(t, "run", "quiet", "--backend", "sim", "--subject", subject, "--qps", rate, "--out", dir); exitCodeOf(err) > exitInconclusive {
 		t.Fatal(err)
 	}
 	path := run.Dir(dir).History()

@@ -16,9 +16,9 @@ func TestNobodyHasToReadTheOutput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for line, leaves := range map[string]string{
-		"conformance --backend sim --subject reference --known --labels quiet --out DIR/suite":                               "suite/" + reports.ConformanceFile,
-		"run quiet --backend sim --subject reference --known --out DIR/run":                                                  "run/" + reports.JSONFile,
-		"matrix --backend sim --scenarios quiet --pairs v1.36.3..v1.37.1 --subjects reference,none --known --out DIR/matrix": "matrix/" + reports.MatrixHTML,
+		"conformance --backend sim --subject reference --known --labels quiet --qps 110 --out DIR/suite":                               "suite/" + reports.ConformanceFile,
+		"run quiet --backend sim --subject reference --known --qps 110 --out DIR/run":                                                  "run/" + reports.JSONFile,
+		"matrix --backend sim --scenarios quiet --pairs v1.36.3..v1.37.1 --subjects reference,none --known --qps 110 --out DIR/matrix": "matrix/" + reports.MatrixHTML,
 		"list": "",
 	} {
 		var said bytes.Buffer

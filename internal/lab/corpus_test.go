@@ -322,8 +322,11 @@ func simulate(t testing.TB, s scenario.Scenario, subject string) *history.Histor
 
 const simulatedFile = "testdata/simulated.json.gz"
 
+// briefly is the maximum number of operations of a history that is judged without -full.
+const briefly = 10_000
+
 // chosen are the scenarios that are judged. Without -full these are one of every family: that whose
-// histories are the shortest.
+// histories are the shortest, unless even these are longer than [briefly].
 func chosen(t testing.TB) (list []scenario.Scenario) {
 	t.Helper()
 	expects := map[string]expected{}
@@ -344,7 +347,7 @@ func chosen(t testing.TB) (list []scenario.Scenario) {
 			list[last] = s
 		}
 	}
-	return list
+	return slices.DeleteFunc(list, func(s scenario.Scenario) bool { return !*full && length(s) > briefly })
 }
 
 // TestSimulatedCorpus judges the simulated catalogue: every scenario for every subject.
