@@ -12,6 +12,7 @@ import (
 // server. Without a proxy the garbage collector never learns that an owner exists, and does not
 // delete its dependents.
 func TestGarbageCollectionWithoutTheProxy(t *testing.T) {
+	onlyWithAll(t)
 	needsCluster(t)
 	needsVersions(t, newPair.from, newPair.to)
 	r, report := runScenario(t, "garbage-collection", "--subject", "none", "--from", newPair.from, "--to", newPair.to)

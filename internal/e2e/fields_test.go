@@ -8,6 +8,7 @@ import (
 
 // A version treats every field as it does itself, whichever of two servers is asked.
 func TestNoFieldDiffersBetweenServersOfOneVersion(t *testing.T) {
+	onlyWithAll(t)
 	needsCluster(t)
 	const version = "v1.37.1"
 	dir := t.TempDir()
