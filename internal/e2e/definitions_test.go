@@ -105,6 +105,7 @@ func outcomes(t *testing.T, h *history.History, definitions int) []string {
 // The simulator models definitions like real kube-apiservers: which ones are refused, which server
 // serves them, and in which order discovery lists them.
 func TestDefinitionsFromTheSkew(t *testing.T) {
+	onlyWithAll(t)
 	needsCluster(t)
 	steps := definitionSteps()
 	r := &search.Repro{

@@ -37,7 +37,7 @@ func TestARealEtcdIsWatched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateway, start := realEtcd(t, program.Path)
+	gateway, start := realEtcd(t, program.Path, t.TempDir())
 	kill := start()
 	write := func(pairs ...string) {
 		t.Helper()
@@ -121,10 +121,9 @@ func value(t *testing.T, name string) string {
 }
 
 // realEtcd prepares an etcd on loopback. start starts it, waits until it answers, and returns a
-// function that kills it. The data stays when etcd is killed.
-func realEtcd(t *testing.T, program string) (gateway etcd.Gateway, start func() (kill func())) {
+// function that kills it. The data stays when etcd is killed. dir gets it, and the certificates.
+func realEtcd(t *testing.T, program, dir string) (gateway etcd.Gateway, start func() (kill func())) {
 	t.Helper()
-	dir := t.TempDir()
 	authority, err := pki.NewAuthority(dir, "etcd-ca")
 	if err != nil {
 		t.Fatal(err)

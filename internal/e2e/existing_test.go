@@ -52,6 +52,7 @@ func TestServersThatRunAlready(t *testing.T) {
 // Servers that run their own proxies say so, and then findings explain what they do wrong. A server
 // that no context names is named by the run, which then blames nobody for what it does not know.
 func TestServersThatRunAlreadySayWhoseProxyTheyHave(t *testing.T) {
+	onlyWithAll(t)
 	needsTools(t, "nsenter")
 	kept := begin(t, "The cluster stays up", "--keep", "--no-load", "--at", "0")
 	judge := func(contexts string, code int, words string) reports.RunReport {

@@ -92,6 +92,7 @@ func TestTooLittlePressureProvesNothing(t *testing.T) {
 // This is the negative control: with the proxy switched off, the harness must see the failures that
 // the proxy prevents.
 func TestRollingUpgradeWithoutTheProxy(t *testing.T) {
+	onlyWithAll(t)
 	r, report := runScenario(t, "rolling-upgrade", "--subject", "none")
 	exits(t, r, fail)
 	verdicts(t, report, map[string]invariant.Outcome{
