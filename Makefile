@@ -136,10 +136,10 @@ e2e: ## Run the smoke set of tests on real servers; what this machine cannot run
 	$(SMOKE)
 
 e2e-all: ## The same with every scenario, not the smoke set alone: nearly two hours
-	go test -v -count=1 -timeout 240m -skip OnKind ./internal/e2e -args -all
+	CGO_ENABLED=0 go test -v $(COMPILE) -count=1 -timeout 240m -skip OnKind ./internal/e2e -args -all
 
 planted: ## Plant defects in the reference, one at a time, and search for each on real servers (an hour); writes docs/planted.md [SEEDS]
-	go test -v -count=1 -timeout 0 ./internal/e2e -run '^TestPlantedDefectsInRealServers$$' -args -planted=$(or $(SEEDS),20)
+	CGO_ENABLED=0 go test -v $(COMPILE) -count=1 -timeout 0 ./internal/e2e -run '^TestPlantedDefectsInRealServers$$' -args -planted=$(or $(SEEDS),20)
 
 # The net under the judge and the simulator (docs/lab/net.md). None of its parts starts a server.
 LAB = cd internal/lab && $(UNIT_ENV) go test $(COMPILE) -count=1 -timeout 60m
@@ -157,26 +157,26 @@ mutants-judge: ## Change one place at a time of the judge, the engine and the ru
 	$(LAB) -run '^TestMutantsOfTheJudge$$' -args -mutants . -update
 
 alarms: ## Make every alarm of plans rise on real servers, and measure how soon (six minutes); writes internal/upgrade/alarms.json
-	go test -v -count=1 -timeout 20m ./internal/e2e -run '^TestAlarms$$' -args -alarms
+	CGO_ENABLED=0 go test -v $(COMPILE) -count=1 -timeout 20m ./internal/e2e -run '^TestAlarms$$' -args -alarms
 
 cost: ## Compare what requests cost with the reference and with the builtin proxy, in PAIRS pairs of clusters (about a minute each) [PAIRS]
-	go test -v -count=1 -timeout 60m ./internal/e2e -run '^TestCost$$' -args -cost $(or $(PAIRS),6)
+	CGO_ENABLED=0 go test -v $(COMPILE) -count=1 -timeout 60m ./internal/e2e -run '^TestCost$$' -args -cost $(or $(PAIRS),6)
 
 load: ## Compare what callers get beside ordinary loads, with the reference and with the builtin proxy, in PAIRS pairs of clusters (six minutes each) [PAIRS]
-	go test -v -count=1 -timeout 120m ./internal/e2e -run '^TestLoad$$' -args -load $(or $(PAIRS),3)
+	CGO_ENABLED=0 go test -v $(COMPILE) -count=1 -timeout 120m ./internal/e2e -run '^TestLoad$$' -args -load $(or $(PAIRS),3)
 
 image: ## Make the image of a kube-apiserver with the reference proxy, for 'docker load' or 'ctr images import' [VERSIONS=v1.37.1 IMAGE]
 	mkdir -p $(dir $(IMAGE))
-	go run ./kindconfigs/image -reference $(IMAGE) $(lastword $(VERSIONS))
+	CGO_ENABLED=0 go run $(COMPILE) ./kindconfigs/image -reference $(IMAGE) $(lastword $(VERSIONS))
 
 release: ## Make the archives and checksums of a tag, in bin/release; the same commit gives the same bytes [VERSION]
 	.ci/release $(VERSION)
 
 kind-images: ## Make the images of the kind backend [VERSIONS="v1.36.3 v1.37.1"]
-	go build -o bin/kind-images ./kindconfigs/image && bin/kind-images $(VERSIONS)
+	CGO_ENABLED=0 go build $(COMPILE) -o bin/kind-images ./kindconfigs/image && bin/kind-images $(VERSIONS)
 
 test-kind: ## Run scenarios on kind clusters, where Docker and the images are there [ON_KIND]
-	CGO_ENABLED=0 .ci/tests -v 'on kind' -count=1 -timeout 60m ./internal/e2e -run '$(or $(ON_KIND),OnKind)'
+	CGO_ENABLED=0 .ci/tests -v 'on kind' $(COMPILE) -count=1 -timeout 60m ./internal/e2e -run '$(or $(ON_KIND),OnKind)'
 
 kind-clean: build ## Remove what runs on kind that were killed have left behind
 	bin/skewproof kind-clean
@@ -185,7 +185,7 @@ parity: build ## Run every scenario on real processes and in the simulator, and 
 	bin/skewproof parity $(PLAN_FLAGS)
 
 mutants: ## Plant defects in the proxy, one at a time, and show after how many random schedules each is found; with RATES=10000, how many of so many find each rare one [RATES]
-	go test ./sim/mutants -count=1 -timeout 60m -v $(if $(RATES),-run '^$$' -bench '^BenchmarkRates$$' -benchtime 1x -args -rates=$(RATES),-args -full)
+	CGO_ENABLED=0 go test $(COMPILE) ./sim/mutants -count=1 -timeout 60m -v $(if $(RATES),-run '^$$' -bench '^BenchmarkRates$$' -benchtime 1x -args -rates=$(RATES),-args -full)
 
 fuzz: ## Fuzz what parses input, one fuzzer after the other, with the race detector [PKG FUZZTIME]
 	@set -e; for package in $(or $(PKG),$$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')); do \
@@ -197,9 +197,9 @@ fuzz: ## Fuzz what parses input, one fuzzer after the other, with the race detec
 lint: ## Check formatting, and run go vet, staticcheck and actionlint
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
-	go vet ./...
-	go vet -tags planted ./proxy/apiserver
-	go run $(STATICCHECK) ./...
+	CGO_ENABLED=0 go vet $(COMPILE) ./...
+	CGO_ENABLED=0 go vet $(COMPILE) -tags planted ./proxy/apiserver
+	CGO_ENABLED=0 GOFLAGS='$(COMPILE)' go run $(STATICCHECK) ./...
 	go run $(ACTIONLINT) .github/workflows/*.yaml
 
 lint-more: ## Run the linters of .golangci.yaml (once built: minutes, later only what has changed)
