@@ -322,6 +322,9 @@ func simulate(t testing.TB, s scenario.Scenario, subject string) *history.Histor
 
 const simulatedFile = "testdata/simulated.json.gz"
 
+// outsideTheCorpus is a scenario that takes minutes to simulate, and consists of others.
+const outsideTheCorpus = "long-campaign"
+
 // briefly is the maximum number of operations of a history that is judged without -full.
 const briefly = 10_000
 
@@ -338,7 +341,7 @@ func chosen(t testing.TB) (list []scenario.Scenario) {
 		return n
 	}
 	for _, s := range scenarios.All() {
-		if !s.Limits.Allows(scenario.BackendSim) || s.Name == "long-campaign" {
+		if !s.Limits.Allows(scenario.BackendSim) || s.Name == outsideTheCorpus {
 			continue
 		}
 		if last := len(list) - 1; *full || last < 0 || list[last].Family != s.Family {
@@ -371,4 +374,26 @@ func TestSimulatedCorpus(t *testing.T) {
 		}
 	})
 	hold(t, simulatedFile, got, !*full)
+}
+
+// TestControlsFailInTheCorpus checks that every scenario fails with the subject of its control, in
+// all invariants that the control names. The net simulates its histories. They have no requests of
+// nodes, without which node-identity violates less; its control is simulated in cmd/skewproof.
+func TestControlsFailInTheCorpus(t *testing.T) {
+	kept := map[string]expected{}
+	load(t, simulatedFile, &kept)
+	for _, s := range scenarios.All() {
+		if !s.Limits.Allows(scenario.BackendSim) || s.Control.Subject == "" || s.Name == outsideTheCorpus || s.Name == "node-identity" {
+			continue
+		}
+		e, ok := kept[s.Name+"/"+s.Control.Subject]
+		if !ok {
+			t.Errorf("%s: the corpus has no history with %s", s.Name, s.Control.Subject)
+		}
+		for _, must := range s.Control.Invariants {
+			if e.Verdicts[must] != invariant.OutcomeFail {
+				t.Errorf("%s with %s: %s is %s, and its control must violate it", s.Name, s.Control.Subject, must, e.Verdicts[must])
+			}
+		}
+	}
 }
