@@ -75,8 +75,9 @@ func rateOf(scenario string) string {
 }
 
 // With the reference every scenario passes, and its faults have an effect. With any other subject
-// those of the smoke set show violations. The net (internal/lab) holds the verdicts of all scenarios
-// with all subjects, and checks that each fails with the subject of its control, but for two.
+// those of the smoke set show violations. The net (internal/lab) holds the verdicts of all
+// scenarios with all subjects, and checks that each fails with the subject of its control, but for
+// two.
 func TestEveryScenarioEndsAsExpectedInTheSimulator(t *testing.T) {
 	for _, s := range scenarios.All() {
 		if !s.Limits.Allows(backendSim) {
