@@ -134,7 +134,7 @@ func TestConformanceOfTwoAtATime(t *testing.T) {
 	suite := []string{"--backend", "sim", "--labels", "quiet || two-servers-one-hostname || peer-crash", "--controls", "few"}
 	_, one, _ := conformed(t, suite...)
 	code, two, out := conformed(t, append(suite, "--parallel", "2")...)
-	if code != exitFail || !strings.Contains(two.Reproduce, " --parallel=2 ") {
+	if code != exitFail || !strings.HasSuffix(two.Reproduce, " --parallel=2 --qps="+rate) {
 		t.Errorf("exit code %d, reproduced by %q: %s", code, two.Reproduce, out)
 	}
 	for _, report := range []*reports.ConformanceReport{&one, &two} {

@@ -150,12 +150,12 @@ func (s *Session) compare(ctx context.Context, servers []scenario.Server) (left 
 		return nil, err
 	}
 	for _, key := range without(keys, s.began.keys) {
-		if !s.began.builtIn[key] && !strings.HasPrefix(key, masterLeases) {
+		if !s.began.mayDiffer(key) {
 			left = append(left, key+" is in etcd, and was not")
 		}
 	}
 	for _, key := range without(s.began.keys, keys) {
-		if !s.began.builtIn[key] && !strings.HasPrefix(key, masterLeases) && !mayLack(key, servers) {
+		if !s.began.mayDiffer(key) && !mayLack(key, servers) {
 			left = append(left, key+" is not in etcd any more")
 		}
 	}
@@ -177,6 +177,12 @@ func (s *Session) compare(ctx context.Context, servers []scenario.Server) (left 
 		}
 	}
 	return left[:min(len(left), maxLeft)], nil
+}
+
+// mayDiffer reports whether servers create and remove a key by themselves, so that it tells nothing
+// about a schedule.
+func (e existing) mayDiffer(key string) bool {
+	return e.builtIn[key] || strings.HasPrefix(key, masterLeases)
 }
 
 // mayLack reports whether a key is an endpoint lease, and a server begins with a setup: a server

@@ -108,6 +108,7 @@ func TestAServerWithASetupMayHaveNoEndpointLease(t *testing.T) {
 	}{
 		"the proxy is off":                  {lease, &scenario.Setup{Proxy: scenario.Off}, 0},
 		"no server has a setup":             {lease, nil, 1},
+		"the address of a server":           {masterLeases + "198.19.0.1", nil, 0},
 		"an identity lease":                 {"/registry/leases/kube-system/apiserver-a", &scenario.Setup{Proxy: scenario.Off}, 1},
 		"an object whose name is like that": {"/registry/configmaps/skewproof/peerserverleases", &scenario.Setup{Proxy: scenario.Off}, 1},
 	} {

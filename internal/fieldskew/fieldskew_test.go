@@ -386,6 +386,21 @@ func FuzzSchemas(f *testing.F) {
 	})
 }
 
+// What both releases require, or either of them, is required once. Twice would build what is inside
+// twice, at each level.
+func TestBothRequireAFieldOnce(t *testing.T) {
+	var sides [2]Schemas
+	for i, required := range []string{`"b","a"`, `"a","c"`} {
+		sides[i] = Schemas{}
+		if err := sides[i].add([]byte(`{"components":{"schemas":{"A":{"type":"object","required":[` + required + `]}}}}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := union(sides[0], sides[1])["A"].Required, []string{"a", "b", "c"}; !slices.Equal(got, want) {
+		t.Errorf("%q are required, want %q", got, want)
+	}
+}
+
 // Repairs are found in the fields that refusals name.
 func TestFieldPlace(t *testing.T) {
 	for field, want := range map[string]string{

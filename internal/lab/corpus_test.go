@@ -322,7 +322,7 @@ func simulate(t testing.TB, s scenario.Scenario, subject string) *history.Histor
 
 const simulatedFile = "testdata/simulated.json.gz"
 
-// outsideTheCorpus is a scenario that takes minutes to simulate, and consists of others.
+// outsideTheCorpus is the one scenario of the simulator whose histories the corpus does not have.
 const outsideTheCorpus = "long-campaign"
 
 // briefly is the maximum number of operations of a history that is judged without -full.

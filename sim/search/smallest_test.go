@@ -26,7 +26,7 @@ func TestTheSmallestSetIsWhatIsNeeded(t *testing.T) {
 	}
 	elsewhere := one
 	elsewhere.Name, elsewhere.Limits.Backends = "elsewhere", []string{scenario.BackendLocal}
-	// Seeds in which each of the two is needed; others need thrice as many.
+	// In these seeds both switches are needed. In as many from seed 1 on, only one of them is.
 	search := func() *reports.Smallest {
 		s, err := NewSmallest(spec, "reference", Options{First: 41, Seeds: 40}, []scenario.Scenario{one, elsewhere})
 		if err != nil {
