@@ -16,7 +16,8 @@ import (
 )
 
 var (
-	errRefused      = errors.New("the peer does not serve this resource")
+	errRefused      = errors.New("it does not serve this")
+	errPutOff       = errors.New("it says that it cannot serve this now")
 	errUnauthorized = errors.New("the peer answered 401: it does not accept this server's front-proxy certificate")
 )
 
@@ -66,13 +67,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		return false
 	}
 	f.h.store.Observe(PeerAnswered{ID: d.Peer})
-	if f.policy.Routing.RefuseAtHop && f.refuses(answer) {
-		result.Outcome, result.Err = Refused, errRefused
-		endAttempt(span, result, errRefused.Error())
-		f.failed(ctx, result, "it does not serve this")
-		return false
-	}
-	if err := f.refusesHeaders(answer); err != nil {
+	if err := f.refusal(answer); err != nil {
 		result.Outcome, result.Err = Refused, err
 		endAttempt(span, result, err.Error())
 		f.failed(ctx, result, err.Error())
@@ -94,6 +89,25 @@ func (f *forwarding) refusesUs(answer *http.Response) bool {
 	return answer.StatusCode == http.StatusUnauthorized && !f.policy.Quirks.PlainErrors && !wire.ThroughProxy(f.info)
 }
 
+// refusal returns an error if an answer says that the peer has not carried the request out, and
+// another peer may.
+//
+// A 503 with Retry-After is such an answer. A kube-apiserver that has begun to stop gives it to new
+// requests on old connections (k8s.io/apiserver, pkg/server/filters, WithWaitGroup). A client of
+// client-go sends a request with any method again after it. It says nothing of a peer if it is from
+// a pod, service or node.
+func (f *forwarding) refusal(answer *http.Response) error {
+	switch {
+	case f.policy.Routing.RefuseAtHop && f.refuses(answer):
+		return errRefused
+	case f.policy.Quirks.PlainErrors: // upstream passes each answer on
+		return nil
+	case answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get("Retry-After") != "" && !wire.ThroughProxy(f.info):
+		return errPutOff
+	}
+	return f.refusesHeaders(answer)
+}
+
 // refuses reports whether an answer says that the peer does not serve the resource. A peer with
 // this proxy says this with a 503 and RefusedHeader, another kube-apiserver with a 404 of certain
 // forms. A 404 from a pod, service or node does not count, because it may have any form.
@@ -108,7 +122,7 @@ func (f *forwarding) refuses(answer *http.Response) bool {
 // headers. This server has accepted the client's, so those that it has added are too many: a header
 // for each group of the user. An answer from behind the peer's filters has an Audit-ID.
 func (f *forwarding) refusesHeaders(answer *http.Response) error {
-	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge || answer.Header.Get(auditinternal.HeaderAuditID) != "" || f.policy.Quirks.PlainErrors {
+	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge || answer.Header.Get(auditinternal.HeaderAuditID) != "" {
 		return nil
 	}
 	e := &headersError{of: wire.HeaderValues(f.header)}
@@ -130,7 +144,7 @@ func (e *headersError) Error() string {
 // failed records an attempt that got no answer.
 func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble string) {
 	f.tried = append(f.tried, Attempt{Peer: result.Peer, Outcome: result.Outcome, Trouble: trouble})
-	f.last, f.soon = result.Err, f.soon || errors.Is(result.Err, errRefused)
+	f.last, f.soon = result.Err, f.soon || errors.Is(result.Err, errRefused) || errors.Is(result.Err, errPutOff)
 	f.h.observer.Attempted(f.r.Context(), f.request, result)
 	if now := f.h.now().Unix(); f.h.warned.Swap(now) != now {
 		f.h.log.LogAttrs(ctx, slog.LevelWarn, "a peer did not answer", slog.String("peer", string(result.Peer)),

@@ -71,8 +71,8 @@ const (
 	// Undecided: the peer may have carried out the request before the connection broke or timed
 	// out.
 	Undecided
-	// Refused: the peer said that it does not serve the request, or does not accept this server's
-	// credentials, and did not carry it out.
+	// Refused: the peer said that it does not serve the request, at all or now, or does not accept
+	// this server's credentials, and did not carry it out.
 	Refused
 )
 

@@ -242,9 +242,10 @@ type Quirks struct {
 
 	// PlainErrors answers a failed attempt with the transport's error as text/plain, with addresses.
 	// It also forwards larger headers than a peer accepts, which fails. And it returns to the client
-	// a peer's 401 for this server's own credentials, and 431 for headers that this server has added.
-	// Without it, the answer is a metav1.Status without addresses, the answer to too large headers is
-	// 431, and such a 401 or 431 is a failed attempt.
+	// a peer's 401 for this server's own credentials, 431 for headers that this server has added, and
+	// 503 with Retry-After while a peer shuts down. Without it, the answer is a metav1.Status without
+	// addresses, the answer to too large headers is 431, and after such a 401, 431 or 503 another peer
+	// is tried.
 	PlainErrors bool
 
 	// EncodeQuery sends peers the query parsed and sorted. Without it, they get the client's bytes.

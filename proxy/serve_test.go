@@ -192,16 +192,58 @@ func TestOneTableForOneRequest(t *testing.T) {
 }
 
 func TestPeerErrorsArePassedOn(t *testing.T) {
-	for _, code := range []int{429, 500, 502, 503, 504} {
-		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(*http.Request) (*http.Response, error) {
-			return says(code, "mine", "Retry-After", "7"), nil
+	for name, c := range map[string]struct {
+		policy Policy
+		path   string
+		code   int
+		retry  []string // the header Retry-After
+	}{
+		"too many requests":               {Reference(), gadgetsPath, 429, []string{"7"}},
+		"its own error":                   {Reference(), gadgetsPath, 500, []string{"7"}},
+		"a bad gateway":                   {Reference(), gadgetsPath, 502, []string{"7"}},
+		"a timeout":                       {Reference(), gadgetsPath, 504, []string{"7"}},
+		"unavailable for ever":            {Reference(), gadgetsPath, 503, nil},
+		"a pod is unavailable for a time": {Reference(), "/apis/new.k8s.io/v1/proxy/namespaces/default/gadgets/x", 503, []string{"7"}},
+		"upstream passes on everything":   {Upstream137(), gadgetsPath, 503, []string{"7"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t, c.policy, capablePeers(nil, "a", "b"), transportFunc(func(*http.Request) (*http.Response, error) {
+				said := says(c.code, "mine")
+				said.Header["Retry-After"] = c.retry
+				return said, nil
+			}))
+			got := s.ask("GET", c.path, "")
+			if got.Code != c.code || got.Body.String() != "mine" || !slices.Equal(got.Header()["Retry-After"], c.retry) {
+				t.Errorf("%d %q %v, want the peer's own %d with %q", got.Code, got.Body, got.Header(), c.code, c.retry)
+			}
+			if diff := cmp.Diff([]string{"a answered"}, s.seen.outcomes()); diff != "" {
+				t.Errorf("attempts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A kube-apiserver that has begun to stop answers new requests on old connections like this.
+func TestPeerPutsOff(t *testing.T) {
+	putsOff := func() *http.Response { return says(503, "apiserver is shutting down", "Retry-After", "7") }
+	for _, method := range []string{"GET", "POST", "DELETE"} {
+		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(r.URL.Host, "a.") {
+				return putsOff(), nil
+			}
+			return says(200, "done"), nil
 		}))
-		got := s.ask("GET", gadgetsPath, "")
-		if got.Code != code || got.Body.String() != "mine" || got.Header().Get("Retry-After") != "7" {
-			t.Errorf("%d %q %v, want the peer's own %d", got.Code, got.Body, got.Header(), code)
+		if got := s.ask(method, gadgetsPath, ""); got.Code != 200 || got.Body.String() != "done" {
+			t.Errorf("%s: %d %s, want the answer of b: a has not carried the request out", method, got.Code, got.Body)
 		}
-		if diff := cmp.Diff([]string{"a answered"}, s.seen.outcomes()); diff != "" {
-			t.Errorf("attempts (-want +got):\n%s", diff)
+		if diff := cmp.Diff([]string{"a refused", "b answered"}, s.seen.outcomes()); diff != "" {
+			t.Errorf("%s: attempts (-want +got):\n%s", method, diff)
+		}
+
+		alone := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) { return putsOff(), nil }))
+		got := alone.ask(method, gadgetsPath, "")
+		if got.Code != 503 || got.Header().Get("Retry-After") != "1" || !strings.Contains(got.Body.String(), "a: it says that it cannot serve this now") {
+			t.Errorf("%s, no other peer: %d %v %s; want a 503 that names a, with Retry-After", method, got.Code, got.Header(), got.Body)
 		}
 	}
 }

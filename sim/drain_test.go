@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
@@ -98,6 +99,42 @@ func TestWhatHappensWhileAServerDrains(t *testing.T) {
 			}
 			if !slices.Equal(states, []history.State{history.StateStopping, history.StateDrained, history.StateStopped}) {
 				t.Errorf("recorded %v", states)
+			}
+		})
+	}
+}
+
+// A request that is on its way to a server when this stops is answered with 503 and Retry-After.
+// Upstream passes this on; the reference asks another server, if there is one.
+func TestARequestArrivesAtAServerThatStops(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy proxy.Policy
+		other  string // the release of c
+		status int
+		retry  string
+	}{
+		"builtin":                  {proxy.Upstream137(), newer, 503, "1"},
+		"reference":                {proxy.Reference(), newer, 200, ""},
+		"reference, no other peer": {proxy.Reference(), older, 503, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slow := scenario.Step{Action: scenario.Inject, Label: "slow", Fault: &fault.Fault{Kind: fault.Latency, From: "b", To: "a", Latency: 500 * time.Millisecond}}
+			k := three(soak(6*time.Second), slow, soak(5*time.Second), scenario.Step{Action: scenario.Stop, Server: "a"}, soak(20*time.Second))
+			k.Servers[2].Version = c.other
+			list := workload.Request{Verb: "list", GVR: onlyNew, User: workload.Admin}
+			k.Requests = []Request{{Step: 2, After: 4800 * time.Millisecond, Server: "b", Request: list}}
+			s := New(only(t, c.policy))
+			defer s.Close()
+			r, err := s.Run(k, tape.Of([tape.Streams][]uint32{}), Options{}) // the choices are all 0: the first peer is picked
+			if err != nil {
+				t.Fatal(err)
+			}
+			op := r.History.Operations[0]
+			if op.Status != c.status || op.RetryAfter != c.retry {
+				t.Errorf("%d %q, Retry-After %q; want %d and %q", op.Status, op.Failure, op.RetryAfter, c.status, c.retry)
+			}
+			if stopping, log := r.History.Steps[3], r.History.Hops; op.Start >= stopping.Start || slices.ContainsFunc(log, func(h history.Hop) bool { return h.Server == "a" }) {
+				t.Errorf("asked at %s, logged %v; want it before %s, and not in a's log", op.Start, log, stopping.Start)
 			}
 		})
 	}

@@ -245,8 +245,12 @@ func (s *Simulator) giveUpAfter(x *exchange, limit time.Duration, err error) {
 
 // arrive gives the request to the target.
 func (s *Simulator) arrive(x *exchange) {
-	if x.target.incarnation != x.life || !x.target.listening() {
+	if x.target.incarnation != x.life || !x.target.listening() && x.target.phase != stopping {
 		x.broken(errReset)
+		return
+	}
+	if !x.target.listening() {
+		x.putOff()
 		return
 	}
 	if s.unauthorized(x) {
@@ -262,6 +266,22 @@ func (s *Simulator) arrive(x *exchange) {
 	x.context = requestContext{x: x, values: s.values(x)}
 	x.request = x.received()
 	x.task = s.loop.Start(x.target.gate, (*serving)(x))
+}
+
+// putOff answers a request that was sent while the target still listened, and arrives later, like a
+// kube-apiserver that stops (k8s.io/apiserver, pkg/server/filters, WithWaitGroup and
+// WithWatchTerminationDuringShutdown). It logs no such request, so there is no hop.
+func (x *exchange) putOff() {
+	const body = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"apiserver is shutting down",` +
+		`"reason":"ServiceUnavailable","code":503}`
+	x.answerAtOnce(http.StatusServiceUnavailable, http.Header{"Retry-After": {"1"}}, body)
+}
+
+// answerAtOnce answers with a Status, before the request reaches the handler.
+func (x *exchange) answerAtOnce(status int, header http.Header, body string) {
+	header["Content-Type"], header["Content-Length"] = jsonHeader, []string{itoa(len(body))}
+	x.said = append(x.said, body...)
+	x.back(headerBytes+len(body), part{status: status, header: header, said: len(body), ends: true})
 }
 
 // received returns the request as the target sees it.

@@ -187,13 +187,11 @@ func (s *Simulator) unauthorized(x *exchange) bool {
 		return false
 	}
 	const body = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`
-	x.said = append(x.said, body...)
-	header := http.Header{"Content-Type": jsonHeader, "Content-Length": {itoa(len(body))}}
 	if x.root < 0 {
 		hop := x.newHop()
 		hop.Status, hop.Unauthenticated = http.StatusUnauthorized, unauthenticated
 		s.history.Hops = append(s.history.Hops, s.sharing.Hop(hop))
 	}
-	x.back(headerBytes+len(body), part{status: http.StatusUnauthorized, header: header, said: len(body), ends: true})
+	x.answerAtOnce(http.StatusUnauthorized, http.Header{}, body)
 	return true
 }
