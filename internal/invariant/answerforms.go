@@ -27,10 +27,23 @@ func class(op *history.Operation) string {
 		if op.Verb != "create" {
 			return "200"
 		}
+	case http.StatusGone:
+		if !namesVersion(op) {
+			return "410 without a version"
+		}
 	case http.StatusNotFound:
 		return answerKind(&history.Operation{Sent: op.Sent, Received: &history.Received{Status: op.Status, Missing: op.Missing}})
 	}
 	return fmt.Sprint(op.Status)
+}
+
+// namesVersion reports whether a request names a resource version, which its server may no longer
+// have: then the answer is 410. Any version (0) and the newest one (none) are always there.
+func namesVersion(op *history.Operation) bool {
+	_, query, _ := strings.Cut(op.Path, "?")
+	values, err := url.ParseQuery(query)
+	version := values.Get("resourceVersion")
+	return err != nil || version != "" && version != "0" || values.Get("continue") != ""
 }
 
 // form holds everything that decides the class of an answer, except the user and the existing
@@ -92,7 +105,7 @@ func (k form) dependent(class string) bool {
 		return k.named || k.verb == "create"
 	case "409", "412":
 		return k.hasBody() || k.verb == "delete"
-	case "410": // the resource version in the request is too old
+	case "410":
 		return !k.named && !k.hasBody()
 	case "400", "422":
 		return k.hasBody()

@@ -60,7 +60,7 @@ func (f *Facts) refusesOwn(o *observation, reads ownReads) bool {
 			return false // NoFalseNotFound rules on resources
 		}
 	case http.StatusGone:
-		if strings.Contains(op.Path, "continue=") || strings.Contains(op.Path, "resourceVersion=") {
+		if namesVersion(op) {
 			return false
 		}
 	case http.StatusTooManyRequests:

@@ -311,7 +311,7 @@ func simulate(t testing.TB, s scenario.Scenario, subject string) *history.Histor
 		described.Servers = append(described.Servers, history.Server{Name: server.Name, Version: server.Version})
 	}
 	result, err := simulator.Run(&sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: simulatedQPS,
-		Traffic: plan.Traffic}},
+		Traffic: plan.Traffic, Nodes: plan.Nodes}},
 		tape.Seeded(run.DefaultSeed), sim.Options{Run: described, StopAtError: true})
 	if err != nil {
 		t.Fatal(err)
@@ -377,13 +377,12 @@ func TestSimulatedCorpus(t *testing.T) {
 }
 
 // TestControlsFailInTheCorpus checks that every scenario fails with the subject of its control, in
-// all invariants that the control names. The net simulates its histories. They have no requests of
-// nodes, without which node-identity violates less; its control is simulated in cmd/skewproof.
+// all invariants that the control names. The net simulates its histories.
 func TestControlsFailInTheCorpus(t *testing.T) {
 	kept := map[string]expected{}
 	load(t, simulatedFile, &kept)
 	for _, s := range scenarios.All() {
-		if !s.Limits.Allows(scenario.BackendSim) || s.Control.Subject == "" || s.Name == outsideTheCorpus || s.Name == "node-identity" {
+		if !s.Limits.Allows(scenario.BackendSim) || s.Control.Subject == "" || s.Name == outsideTheCorpus {
 			continue
 		}
 		e, ok := kept[s.Name+"/"+s.Control.Subject]
