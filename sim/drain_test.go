@@ -110,19 +110,22 @@ func TestARequestArrivesAtAServerThatStops(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy proxy.Policy
 		other  string // the release of c
+		step   int    // of which the request is sent
+		after  time.Duration
 		status int
 		retry  string
 	}{
-		"builtin":                  {proxy.Upstream137(), newer, 503, "1"},
-		"reference":                {proxy.Reference(), newer, 200, ""},
-		"reference, no other peer": {proxy.Reference(), older, 503, "1"},
+		"builtin": {proxy.Upstream137(), newer, 2, 4800 * time.Millisecond, 503, "1"},
+		// It serves for another second.
+		"reference":                {proxy.Reference(), newer, 3, 800 * time.Millisecond, 200, ""},
+		"reference, no other peer": {proxy.Reference(), older, 3, 800 * time.Millisecond, 503, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			slow := scenario.Step{Action: scenario.Inject, Label: "slow", Fault: &fault.Fault{Kind: fault.Latency, From: "b", To: "a", Latency: 500 * time.Millisecond}}
 			k := three(soak(6*time.Second), slow, soak(5*time.Second), scenario.Step{Action: scenario.Stop, Server: "a"}, soak(20*time.Second))
 			k.Servers[2].Version = c.other
 			list := workload.Request{Verb: "list", GVR: onlyNew, User: workload.Admin}
-			k.Requests = []Request{{Step: 2, After: 4800 * time.Millisecond, Server: "b", Request: list}}
+			k.Requests = []Request{{Step: c.step, After: c.after, Server: "b", Request: list}}
 			s := New(only(t, c.policy))
 			defer s.Close()
 			r, err := s.Run(k, tape.Of([tape.Streams][]uint32{}), Options{}) // the choices are all 0: the first peer is picked
@@ -133,10 +136,37 @@ func TestARequestArrivesAtAServerThatStops(t *testing.T) {
 			if op.Status != c.status || op.RetryAfter != c.retry {
 				t.Errorf("%d %q, Retry-After %q; want %d and %q", op.Status, op.Failure, op.RetryAfter, c.status, c.retry)
 			}
-			if stopping, log := r.History.Steps[3], r.History.Hops; op.Start >= stopping.Start || slices.ContainsFunc(log, func(h history.Hop) bool { return h.Server == "a" }) {
-				t.Errorf("asked at %s, logged %v; want it before %s, and not in a's log", op.Start, log, stopping.Start)
+			if log := r.History.Hops; slices.ContainsFunc(log, func(h history.Hop) bool { return h.Server == "a" }) {
+				t.Errorf("logged %v, want nothing in a's log", log)
 			}
 		})
+	}
+}
+
+// A failed request makes the reference ask the peer at once, so it learns in two seconds that the
+// peer has ended: the regular questions are three seconds apart.
+func TestAFailedRequestShowsThatAPeerHasEnded(t *testing.T) {
+	for seed := range uint64(5) {
+		k := three(soak(6*time.Second), scenario.Step{Action: scenario.Stop, Server: "a"}, soak(20*time.Second))
+		list := workload.Request{Verb: "list", GVR: onlyNew, User: workload.Admin}
+		for after := 100 * time.Millisecond; after < 4*time.Second; after += 100 * time.Millisecond {
+			k.Requests = append(k.Requests, Request{Step: 1, After: after, Server: "b", Request: list})
+		}
+		s := New(only(t, proxy.Reference()))
+		defer s.Close()
+		r, err := s.Run(k, tape.Seeded(seed), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := r.History.Steps[1].Start
+		for _, op := range r.History.Operations {
+			switch after := op.Start - asked; {
+			case after < servesOn && op.Status != 200: // a serves on
+				t.Errorf("seed %d: after %s: %d %q, want 200", seed, after, op.Status, op.Failure)
+			case after > 2200*time.Millisecond && op.Status != 404: // a has ended after a second, and counts for another half
+				t.Errorf("seed %d: after %s: %d %q, want 404", seed, after, op.Status, op.Failure)
+			}
+		}
 	}
 }
 

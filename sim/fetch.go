@@ -229,7 +229,7 @@ func (q *question) found() {
 	if srv.roster == nil || srv.gate != q.b.gate {
 		return
 	}
-	if srv.roster.Fetched(q.b.peers[q.peer].ID, q.b.results[q.peer].Version, q.refused) {
+	if srv.roster.Fetched(q.b.peers[q.peer].ID, q.b.results[q.peer].Version, q.refused, srv.s.wall()) {
 		srv.observe(srv.roster.Changes()...)
 	}
 }

@@ -171,7 +171,13 @@ func (srv *server) tellCounted() {
 	srv.s.history.Counted = append(srv.s.history.Counted, c)
 }
 
-func (o observer) Ejected(context.Context, proxy.ServerID) { o.s.reached.note(ReachedEjected) }
+// Ejected makes the server ask the peer at once, as package apiserver does.
+func (o observer) Ejected(_ context.Context, peer proxy.ServerID) {
+	o.s.reached.note(ReachedEjected)
+	o.schedule.Learn(proxy.PeerFailed{ID: peer}, o.s.wall())
+	o.s.loop.After(0, o.gate, o.pump)
+}
+
 func (o observer) Discovered(_ context.Context, from proxy.DiscoverySource) {
 	if from != proxy.DiscoveryNoPeer {
 		o.s.reached.note(ReachedDiscovery)

@@ -228,6 +228,10 @@ func (srv *server) hangUp() {
 	srv.incoming = srv.incoming[:0]
 }
 
+// servesOn is how long the reference serves on after it has withdrawn its key, so that its peers
+// can learn that it stops (package proxy/apiserver).
+const servesOn = time.Second
+
 // stop ends the process gracefully. If it is ready, it serves on for its delay. Then it accepts no
 // connections. A released kube-apiserver removes its leases at once, beside the delay, and the
 // reference afterwards (RunPreShutdownHooks in preparedGenericAPIServer.RunWithContext,
@@ -239,19 +243,23 @@ func (srv *server) stop() {
 	serves := srv.phase == running
 	srv.phase = stopping
 	srv.drained = s.loop.Now()
-	if srv.setup == nil || srv.setup.ShutdownDelay == 0 || !serves {
-		srv.leave()
-	} else {
+	if srv.setup != nil && serves {
 		srv.drained += srv.setup.ShutdownDelay
-		if !srv.reference() {
-			srv.leave()
-		}
+	}
+	switch {
+	case !srv.reference() || !serves:
+		srv.leave()
+	case srv.drained == s.loop.Now():
+		srv.leave()
+		srv.drained += servesOn
+	default:
+		s.loop.At(srv.drained, srv.gate, srv.leave)
+		srv.drained += servesOn
+	}
+	if srv.drained > s.loop.Now() {
 		s.loop.At(srv.drained, srv.gate, func() {
 			srv.lifecycle(history.StateDrained, "")
 			s.load.stale = true
-			if srv.reference() {
-				srv.leave()
-			}
 		})
 	}
 	s.loop.At(srv.drained+stopsWithin, srv.gate, srv.end)

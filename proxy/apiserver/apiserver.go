@@ -9,6 +9,7 @@ package apiserver
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/egressselector"
@@ -103,13 +105,37 @@ func Install(c *genericapiserver.Config, o Options) (*Proxy, error) {
 	behind := c.BuildHandlerChainFunc
 	c.BuildHandlerChainFunc = func(api http.Handler, c *genericapiserver.Config) http.Handler {
 		*p.api = api
-		return behind(plantedHandler(handler, fromPeer(c.Authentication.RequestHeaderConfig)), c)
+		trusted := c.Authentication.RequestHeaderConfig
+		return p.whenReady(behind(plantedHandler(handler, fromPeer(trusted)), c), frontProxy(trusted))
 	}
 	c.AddReadyzChecks(
 		healthz.NamedCheck("mixed-version-proxy-peers", func(*http.Request) error { return p.known() }),
 		healthz.NamedCheck(addressCheck, func(*http.Request) error { return p.published() }),
 	)
 	return p, nil
+}
+
+// whenReady puts off what peers forward until the server is ready. A server that was killed and has
+// started again still has its old key for some seconds, and its peers send it requests. The chain
+// would answer 403, because the rules of authorization are not loaded yet. After a 503 with
+// Retry-After a peer with this proxy asks another one.
+func (p *Proxy) whenReady(chain http.Handler, frontProxy func(*http.Request) (name string, ok bool)) http.Handler {
+	status := apierrors.NewServiceUnavailable("this server is not ready yet").Status()
+	status.Kind, status.APIVersion = "Status", "v1"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.ready.Load() || r.Header.Get(proxy.HopHeader) == "" {
+			chain.ServeHTTP(w, r)
+			return
+		}
+		if _, ok := frontProxy(r); !ok {
+			chain.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_ = json.NewEncoder(w).Encode(status) // the peer has gone
+	})
 }
 
 // addressCheck is the check of /readyz that this server's address is published. The proxy publishes
@@ -150,7 +176,7 @@ func (p *Proxy) handler(c *genericapiserver.Config, counts *proxy.Metrics) (http
 		},
 		IdentityHeaders: headers,
 		RequestInfo:     c.RequestInfoResolver,
-		Observer:        proxy.Observers{plantedMetrics(counts), annotating{}},
+		Observer:        proxy.Observers{plantedMetrics(counts), observer{p}},
 		TracerProvider:  c.TracerProvider,
 		Logger:          p.log,
 	})

@@ -114,6 +114,7 @@ func (w *world) installed(t *testing.T) (*Proxy, http.Handler) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.end)
+	p.ready.Store(true)
 	return p, w.config.BuildHandlerChainFunc(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/apis/local/v1") {
 			http.NotFound(w, r)
@@ -197,17 +198,7 @@ func TestOnlyAFrontProxyIsAPeer(t *testing.T) {
 		"a client that has no certificate": {nil, "", http.StatusOK, passedOn},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := httptest.NewRequest(http.MethodGet, gadgets, nil)
-			r.Header.Set(proxy.HopHeader, "true")
-			r.TLS = &tls.ConnectionState{}
-			if c.by != nil {
-				block, _ := pem.Decode(c.by.issue(t, c.as, "").cert)
-				leaf, err := x509.ParseCertificate(block.Bytes)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.TLS.PeerCertificates = []*x509.Certificate{leaf}
-			}
+			r := claimsToBeForwarded(t, gadgets, c.by, c.as)
 			answer, events := httptest.NewRecorder(), &events{}
 			genericapifilters.WithAuditInit(genericapifilters.WithRequestInfo(genericapifilters.WithAudit(chain, events,
 				policy.NewFakePolicyRuleEvaluator(auditinternal.LevelMetadata, nil), nil),
@@ -219,6 +210,54 @@ func TestOnlyAFrontProxyIsAPeer(t *testing.T) {
 				t.Errorf("the audit event has %v, want %v", events.annotations, c.audit)
 			}
 		})
+	}
+}
+
+// claimsToBeForwarded is a request with the header of the hop, by a client with a certificate of
+// an authority; nil: with none.
+func claimsToBeForwarded(t *testing.T, path string, by *authority, as string) *http.Request {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Header.Set(proxy.HopHeader, "true")
+	r.TLS = &tls.ConnectionState{}
+	if by != nil {
+		block, _ := pem.Decode(by.issue(t, as, "").cert)
+		leaf, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.TLS.PeerCertificates = []*x509.Certificate{leaf}
+	}
+	return r
+}
+
+// Before a server is ready it would refuse everybody, because it has not loaded the rules of
+// authorization.
+func TestAServerThatIsNotReadyPutsItsPeersOff(t *testing.T) {
+	const local = "/apis/local/v1/gadgets"
+	w := newWorld(t)
+	p, chain := w.installed(t)
+	w.knows(p)
+	ask := func(by *authority) *httptest.ResponseRecorder {
+		answer := httptest.NewRecorder()
+		chain.ServeHTTP(answer, claimsToBeForwarded(t, local, by, "front-proxy-client"))
+		return answer
+	}
+	p.ready.Store(false)
+	if got := ask(w.front); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "1" || !strings.Contains(got.Body.String(), `"kind":"Status"`) {
+		t.Errorf("a peer got %d %v %s, want a 503 after which it asks another server", got.Code, got.Header(), got.Body)
+	}
+	if got := ask(newAuthority(t, "strangers")); got.Body.String() != "local" {
+		t.Errorf("a client got %d %s, want what the chain answers", got.Code, got.Body)
+	}
+	answer := httptest.NewRecorder()
+	chain.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, local, nil))
+	if answer.Body.String() != "local" {
+		t.Errorf("a client without the header got %d %s, want what the chain answers", answer.Code, answer.Body)
+	}
+	p.ready.Store(true)
+	if got := ask(w.front); got.Body.String() != "local" {
+		t.Errorf("when it is ready, a peer got %d %s, want the server's own answer", got.Code, got.Body)
 	}
 }
 

@@ -20,15 +20,17 @@ const PeerAnnotation = "mixed-version-proxy.skewproof.github.io/peer"
 // name of the front-proxy certificate with which the peer has proved that it may forward.
 const ForwardedByAnnotation = "mixed-version-proxy.skewproof.github.io/forwarded-by"
 
-// annotating writes into a request's audit event which peer has answered. An event takes no second
-// value of an annotation.
-type annotating struct{}
+// observer writes into a request's audit event which peer has answered, and tells the sources which
+// peers fail.
+type observer struct{ *Proxy }
 
-func (annotating) Decided(context.Context, proxy.Request, proxy.Decision, int) {}
-func (annotating) Ejected(context.Context, proxy.ServerID)                     {}
-func (annotating) Discovered(context.Context, proxy.DiscoverySource)           {}
+func (observer) Decided(context.Context, proxy.Request, proxy.Decision, int) {}
+func (observer) Discovered(context.Context, proxy.DiscoverySource)           {}
 
-func (annotating) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptResult) {
+func (o observer) Ejected(_ context.Context, peer proxy.ServerID) { o.sources.Failed(peer) }
+
+// An event takes no second value of an annotation.
+func (observer) Attempted(ctx context.Context, _ proxy.Request, a proxy.AttemptResult) {
 	if a.Answered {
 		audit.AddAuditAnnotation(ctx, PeerAnnotation, string(a.Peer))
 	}

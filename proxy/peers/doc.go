@@ -52,7 +52,9 @@
 //     its --shutdown-delay-duration after it was told to stop. So the server is asked directly at
 //     its last address until it refuses or resets a connection, at most for [RosterConfig].Leaving.
 //     (A balancer in front of a server that has ended accepts a connection and resets it.) A
-//     connection that is not made in time does not count: the server may serve other clients.
+//     connection that is not made in time does not count: the server may serve other clients. Nor
+//     does a connection in the first 1.5 s, because the address may be wrong, and the server may
+//     serve for that time.
 //
 // The time since a renewal is measured with this server's clock, from the moment when it saw the
 // renewal, as in leader election. So the clocks of servers need not agree. Only the first sight of
@@ -65,8 +67,10 @@
 // # What peers serve
 //
 // The key does not say what its server serves. So every peer is asked again at the interval of the
-// policy (3 s, give or take a fifth, in [proxy.Reference]), and at once if it is new, has restarted
-// or has another address. A peer sends only documents that have changed (ETag, If-None-Match).
+// policy (3 s, give or take a fifth, in [proxy.Reference]). It is asked at once if it is new, has
+// restarted, has another address, or begins to fail requests ([Sources.Failed]): a server that ends
+// may be another one a few seconds later. A peer sends only documents that have changed (ETag,
+// If-None-Match).
 //
 // # Trust
 //

@@ -170,7 +170,7 @@ func (w *leaseWatch) change(do func(now time.Time)) {
 func (w *leaseWatch) found(id proxy.ServerID, version string, refused bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.roster.Fetched(id, version, refused) {
+	if w.roster.Fetched(id, version, refused, time.Now()) {
 		w.pass()
 	}
 }

@@ -11,11 +11,17 @@ import (
 // version, the lease stays for an hour.
 const deletesIdentity = "v1.35.0"
 
+// servesOn is how long a server that has withdrawn its key counts, even if connections to its last
+// address are refused. The address may be wrong, and a server with this proxy serves for another
+// second, in which its peers learn that it stops (package apiserver).
+const servesOn = 1500 * time.Millisecond
+
 // leaving is the knowledge of a server that has withdrawn its key, or its identity lease if it had
 // no key.
 type leaving struct {
 	withdrawn bool
 	at        time.Duration // Roster.observed at that time
+	since     time.Time     // the same by the clock
 	ended     bool          // it has refused or reset a connection since
 	holder    string        // of the identity lease at that time
 }
@@ -30,7 +36,7 @@ func (r *Roster) leave(m *member, now time.Time) {
 	age, aged := now.Sub(m.key.at), m.key.renewed
 	m.lapsed, m.key = m.key.seen+KeyTTL, nil
 	if age >= 0 && age < lapses {
-		m.left = leaving{withdrawn: true, at: r.observed}
+		m.left = leaving{withdrawn: true, at: r.observed, since: now}
 		if m.identity != nil {
 			m.left.holder = m.identity.holder
 		}

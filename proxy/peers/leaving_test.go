@@ -24,10 +24,11 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 			s.key(here)
 			s.key(here)
 			s.Changes()
-			s.Fetched("p", version, false)
+			s.Fetched("p", version, false, s.now)
 		}, nil}
 	}
 	deleted := func(s *script) { s.KeyGone("p", s.now) }
+	refused := func(s *script) { s.now = s.now.Add(servesOn); s.Fetched("p", "", true, s.now) }
 	for _, tc := range []struct {
 		name   string
 		config RosterConfig
@@ -76,15 +77,16 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 		}},
 		{name: "a failed fetch says nothing of the version", steps: []step{
 			of("v1.36.3"),
-			{"failed", func(s *script) { s.Fetched("p", "", false) }, nil},
+			{"failed", func(s *script) { s.Fetched("p", "", false, s.now) }, nil},
 			{"deleted", deleted, []proxy.Event{addressed("")}},
 		}},
 		{name: "rule (h): it serves on", config: RosterConfig{Leaving: time.Minute}, steps: []step{
 			of("v1.34.9"),
 			{"deleted", deleted, []proxy.Event{directly(here)}},
-			{"asked", func(s *script) { s.Fetched("p", "v1.34.9", false) }, nil},
-			{"refused", func(s *script) { s.Fetched("p", "", true) }, []proxy.Event{addressed(""), gone}},
-			{"and again", func(s *script) { s.Fetched("p", "", true) }, nil},
+			{"asked", func(s *script) { s.Fetched("p", "v1.34.9", false, s.now) }, nil},
+			{"refused at once, so its address may be wrong", func(s *script) { s.Fetched("p", "", true, s.now) }, nil},
+			{"refused", refused, []proxy.Event{addressed(""), gone}},
+			{"and again", refused, nil},
 		}},
 		{name: "rule (h): the identity goes first", config: RosterConfig{Leaving: time.Minute}, steps: []step{
 			of("v1.37.1"),
@@ -104,7 +106,7 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 		{name: "rule (h): a server without a proxy", config: RosterConfig{Leaving: time.Minute}, direct: map[proxy.ServerID]string{"p": own}, steps: []step{
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, nil},
-			{"refused", func(s *script) { s.Fetched("p", "", true) }, []proxy.Event{addressed(""), gone}},
+			{"refused", refused, []proxy.Event{addressed(""), gone}},
 			{"added again", func(s *script) { s.identity("h2") }, []proxy.Event{appeared("h2"), directly(own)}},
 			{"and deleted", func(s *script) { s.IdentityGone("p", s.now) }, nil},
 			{"for long", func(s *script) { s.listen(time.Minute) }, []proxy.Event{addressed(""), gone}},

@@ -149,7 +149,7 @@ func (r *Roster) IdentityGone(id proxy.ServerID, now time.Time) {
 	if m.key == nil {
 		m.proof = unproven
 		if !m.left.withdrawn {
-			m.left = leaving{withdrawn: true, at: r.observed}
+			m.left = leaving{withdrawn: true, at: r.observed, since: now}
 		}
 	}
 }
@@ -181,13 +181,13 @@ func (r *Roster) KeyGone(id proxy.ServerID, now time.Time) {
 // Fetched observes that a peer was asked what it serves. version is the version that the peer
 // reported, "" if it reported none. refused is true if the peer refused or reset a connection. It
 // reports whether this ends rule (h).
-func (r *Roster) Fetched(id proxy.ServerID, version string, refused bool) (left bool) {
+func (r *Roster) Fetched(id proxy.ServerID, version string, refused bool, now time.Time) (left bool) {
 	m, ok := r.members[id]
 	if !ok {
 		return false
 	}
 	m.version = cmp.Or(version, m.version)
-	left = m.left.withdrawn && !m.left.ended && refused
+	left = m.left.withdrawn && !m.left.ended && refused && now.Sub(m.left.since) >= servesOn
 	m.left.ended = m.left.ended || left
 	return left
 }

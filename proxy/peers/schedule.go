@@ -23,9 +23,9 @@ const allPeers = proxy.ServerID("")
 // pure: time and randomness are arguments, so that a simulator can use it. It is not safe for
 // concurrent use.
 //
-// Under OnlyChanged, every peer has its own rounds: at once when its lease or address changes,
-// again after a failure, and every Interval. With Together, the rounds of several peers run at the
-// same time, otherwise one after the other.
+// Under OnlyChanged, every peer has its own rounds: at once when its lease or address changes, or
+// when requests to it begin to fail; again after a failure; and every Interval. With Together, the
+// rounds of several peers run at the same time, otherwise one after the other.
 //
 // Without OnlyChanged, the schedule is upstream's work queue (pkg/util/peerproxy/peer_discovery.go,
 // client-go util/workqueue). A key is a lease, and for each key there is a round through all peers.
@@ -77,7 +77,8 @@ func (s *Schedule) Clone(random func() float64, now time.Time) *Schedule {
 	return &c
 }
 
-// Learn observes events about leases, addresses and extensions. It ignores other events.
+// Learn observes events about leases, addresses, failed requests and extensions. It ignores other
+// events.
 func (s *Schedule) Learn(e proxy.Event, now time.Time) {
 	switch e := e.(type) {
 	case proxy.PeerAppeared:
@@ -90,6 +91,10 @@ func (s *Schedule) Learn(e proxy.Event, now time.Time) {
 		}
 	case proxy.PeerGone:
 		s.gone(e.ID, now)
+	case proxy.PeerFailed:
+		if s.single && s.known.has(e.ID) {
+			s.lease(e.ID, now)
+		}
 	case proxy.Extensions:
 		s.Changed(now)
 	}

@@ -423,6 +423,8 @@ func TestScheduleLearns(t *testing.T) {
 		"that there is none":      {proxy.PeerAddress{ID: "a"}, nil, policy.Fetching.Interval},
 		"that a lease is deleted": {proxy.PeerGone{ID: "a"}, nil, 0},
 		"other extensions":        {proxy.Extensions{}, nil, policy.Fetching.AfterChange},
+		"that requests fail":      {proxy.PeerFailed{ID: "a"}, []Round{{Key: "a"}}, policy.Fetching.Interval},
+		"that others do":          {proxy.PeerFailed{ID: "b"}, nil, policy.Fetching.Interval},
 		"an answer":               {proxy.PeerAnswered{ID: "a"}, nil, policy.Fetching.Interval},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -219,6 +219,14 @@ func (s *Sources) tell(events []proxy.Event) {
 	}
 }
 
+// Failed says that requests to a peer have begun to fail, so that the peer is asked at once what it
+// serves. It must not be called before Run. It is safe for concurrent use.
+func (s *Sources) Failed(id proxy.ServerID) {
+	if s.fetcher != nil {
+		s.fetcher.learnt([]proxy.Event{proxy.PeerFailed{ID: id}})
+	}
+}
+
 // Run runs all sources until ctx ends, and returns when all their goroutines have ended. It may be
 // called once. It observes [proxy.Synced] when everything that existed at the start is known.
 //
