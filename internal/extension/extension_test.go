@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	answers "github.com/skewproof/skewproof/internal/answer"
 	"github.com/skewproof/skewproof/internal/pki"
 )
@@ -152,6 +154,20 @@ func TestLifeOfAnObject(t *testing.T) {
 		if code, got := r.ask(step.method, step.path, step.body); code != step.want || !strings.Contains(got, step.says) {
 			t.Errorf("%s %s: %d %s; want %d with %q", step.method, step.path, code, got, step.want, step.says)
 		}
+	}
+}
+
+func TestATable(t *testing.T) {
+	r := start(t, gauges)
+	const asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+	r.ask("POST", base, `{"metadata":{"name":"x"}}`)
+	code, body := r.ask("GET", base, "", "Accept", asTable)
+	var table metav1.Table
+	if err := json.Unmarshal([]byte(body), &table); code != 200 || err != nil || table.Kind != "Table" || table.APIVersion != "meta.k8s.io/v1" {
+		t.Fatalf("%d %s: %v", code, body, err)
+	}
+	if len(table.Rows) != 1 || !slices.Equal(table.Rows[0].Cells, []any{"x"}) || !strings.Contains(string(table.Rows[0].Object.Raw), `"kind":"PartialObjectMetadata"`) {
+		t.Errorf("the rows are %s", body)
 	}
 }
 

@@ -8,11 +8,14 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
@@ -32,7 +35,12 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request, info *request.Requ
 	gv := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 	switch info.Verb {
 	case "list":
-		answer(w, http.StatusOK, s.list(gr, gv))
+		list := s.list(gr, gv)
+		if strings.Contains(r.Header.Get("Accept"), "as=Table") {
+			answer(w, http.StatusOK, table(list))
+			return
+		}
+		answer(w, http.StatusOK, list)
 	case "watch":
 		s.watch(w, r, gv, info.Resource)
 	case "create":
@@ -64,6 +72,26 @@ func (s *store) list(gr schema.GroupResource, gv schema.GroupVersion) *unstructu
 		all.Items = append(all.Items, *as(s.objects[gr][name], gv, gr.Resource))
 	}
 	return all
+}
+
+// table is a list as kubectl asks for it. Apiservers that are made with k8s.io/apiserver answer so.
+func table(of *unstructured.UnstructuredList) *metav1.Table {
+	t := &metav1.Table{
+		TypeMeta:          metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"},
+		ListMeta:          metav1.ListMeta{ResourceVersion: of.GetResourceVersion()},
+		ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}},
+		Rows:              []metav1.TableRow{},
+	}
+	for _, item := range of.Items {
+		t.Rows = append(t.Rows, metav1.TableRow{
+			Cells: []any{item.GetName()},
+			Object: runtime.RawExtension{Object: &metav1.PartialObjectMetadata{
+				TypeMeta:   metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "PartialObjectMetadata"},
+				ObjectMeta: metav1.ObjectMeta{Name: item.GetName(), ResourceVersion: item.GetResourceVersion()},
+			}},
+		})
+	}
+	return t
 }
 
 func (s *store) create(w http.ResponseWriter, r *http.Request, gr schema.GroupResource, gv schema.GroupVersion) {
