@@ -53,8 +53,8 @@
 //     its last address until it refuses or resets a connection, at most for [RosterConfig].Leaving.
 //     (A balancer in front of a server that has ended accepts a connection and resets it.) A
 //     connection that is not made in time does not count: the server may serve other clients. Nor
-//     does a connection in the first 1.5 s, because the address may be wrong, and the server may
-//     serve for that time.
+//     does a refusal in the first 1.5 s: the address may be wrong, and a server with this proxy
+//     serves for a second after it has withdrawn its key.
 //
 // The time since a renewal is measured with this server's clock, from the moment when it saw the
 // renewal, as in leader election. So the clocks of servers need not agree. Only the first sight of

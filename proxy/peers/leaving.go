@@ -11,10 +11,10 @@ import (
 // version, the lease stays for an hour.
 const deletesIdentity = "v1.35.0"
 
-// servesOn is how long a server that has withdrawn its key counts, even if connections to its last
-// address are refused. The address may be wrong, and a server with this proxy serves for another
-// second, in which its peers learn that it stops (package apiserver).
-const servesOn = 1500 * time.Millisecond
+// stillCounts is how long a server that has withdrawn its key counts, even if connections to its
+// last address are refused. The address may be wrong, and a server with this proxy serves for
+// another second, in which its peers learn that it stops (package apiserver).
+const stillCounts = 1500 * time.Millisecond
 
 // leaving is the knowledge of a server that has withdrawn its key, or its identity lease if it had
 // no key.

@@ -28,7 +28,7 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 		}, nil}
 	}
 	deleted := func(s *script) { s.KeyGone("p", s.now) }
-	refused := func(s *script) { s.now = s.now.Add(servesOn); s.Fetched("p", "", true, s.now) }
+	refused := func(s *script) { s.now = s.now.Add(stillCounts); s.Fetched("p", "", true, s.now) }
 	for _, tc := range []struct {
 		name   string
 		config RosterConfig

@@ -187,7 +187,7 @@ func (r *Roster) Fetched(id proxy.ServerID, version string, refused bool, now ti
 		return false
 	}
 	m.version = cmp.Or(version, m.version)
-	left = m.left.withdrawn && !m.left.ended && refused && now.Sub(m.left.since) >= servesOn
+	left = m.left.withdrawn && !m.left.ended && refused && now.Sub(m.left.since) >= stillCounts
 	m.left.ended = m.left.ended || left
 	return left
 }

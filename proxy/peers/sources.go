@@ -220,7 +220,7 @@ func (s *Sources) tell(events []proxy.Event) {
 }
 
 // Failed says that requests to a peer have begun to fail, so that the peer is asked at once what it
-// serves. It must not be called before Run. It is safe for concurrent use.
+// serves. It does nothing if the peer is unknown. It is safe for concurrent use.
 func (s *Sources) Failed(id proxy.ServerID) {
 	if s.fetcher != nil {
 		s.fetcher.learnt([]proxy.Event{proxy.PeerFailed{ID: id}})
