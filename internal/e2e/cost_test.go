@@ -25,58 +25,49 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// costPairs is how many pairs of clusters TestCost compares. 'make cost' asks for it.
-var costPairs = flag.Int("cost", 0, "compare the cost of the reference with that of the builtin proxy, in so many pairs of clusters")
+// costClusters is in how many clusters TestCost compares servers. 'make cost' asks for it.
+var costClusters = flag.Int("cost", 0, "compare the cost of the reference with that of the builtin proxy, in so many clusters")
 
 const costFile = "cost.json"
 
 // TestCost measures what a request costs with the reference, relative to the proxy that
-// kube-apiserver has. It compares clusters of two servers, of which the older one is asked, in
-// alternation, and prints the ratios. It asserts no time.
+// kube-apiserver has. In each cluster, one older server has the reference and another one the
+// builtin proxy. They are asked in turns, so what else the machine does slows down both. In every
+// other cluster the servers change roles, and the newer server has the reference, too. The test
+// prints the ratios. It asserts no time.
 func TestCost(t *testing.T) {
 	if isInside() {
 		writeInside(t, costFile, newCosts(t))
 		return
 	}
-	if *costPairs < 2 {
+	if *costClusters < 2 {
 		t.Skip("a measurement, of minutes: 'make cost' runs it")
 	}
-	all := inPairs[map[string]float64](t, *costPairs, costFile)
-	fmt.Println("| what | reference / builtin | 95 % interval |\n|---|---|---|")
-	for _, what := range slices.Sorted(maps.Keys(all[scenario.SubjectBuiltin][0])) {
-		var logs []float64
-		for i := range *costPairs {
-			logs = append(logs, math.Log(all[scenario.SubjectReference][i][what]/all[scenario.SubjectBuiltin][i][what]))
+	logs := map[string][]float64{}
+	for i := range *costClusters {
+		step, reference := "2", "c" // of reference-rollout, which replaces c first
+		if i%2 == 1 {
+			step, reference = "9", "b" // after c has got back the proxy of its release
 		}
-		mean, half := interval(logs)
+		held := beginScenario(t, "reference-rollout", nil, "The cluster stays up", "--subject", scenario.SubjectReference, "--keep", "--no-load", "--at", step)
+		held.again(t, 10*time.Minute, "-reference", reference)
+		held.end(t, syscall.SIGINT)
+		content, err := os.ReadFile(filepath.Join(held.dir, costFile))
+		must(t, err)
+		var ratios map[string]float64
+		must(t, json.Unmarshal(content, &ratios))
+		for what, ratio := range ratios {
+			logs[what] = append(logs[what], math.Log(ratio))
+		}
+	}
+	fmt.Println("| what | reference / builtin | 95 % interval |\n|---|---|---|")
+	for _, what := range slices.Sorted(maps.Keys(logs)) {
+		mean, half := interval(logs[what])
 		fmt.Printf("| %s | %.2f | %.2f to %.2f |\n", what, math.Exp(mean), math.Exp(mean-half), math.Exp(mean+half))
 	}
 }
 
-// inPairs runs the calling test inside clusters of two servers, with the builtin proxy and with the
-// reference in alternation, and returns what it wrote into a file of each run, by subject.
-func inPairs[T any](t *testing.T, pairs int, file string) map[string][]T {
-	t.Helper()
-	needsTools(t, "nsenter")
-	subjects := []string{scenario.SubjectBuiltin, scenario.SubjectReference}
-	all := map[string][]T{}
-	for i := range pairs {
-		for j := range subjects {
-			subject := subjects[(i+j)%len(subjects)]
-			held := beginBy(t, nil, "The cluster stays up", "--subject", subject, "--keep", "--no-load", "--at", "1", "--servers", "2")
-			held.again(t, 10*time.Minute)
-			held.end(t, syscall.SIGINT)
-			content, err := os.ReadFile(filepath.Join(held.dir, file))
-			must(t, err)
-			var one T
-			must(t, json.Unmarshal(content, &one))
-			all[subject] = append(all[subject], one)
-		}
-	}
-	return all
-}
-
-// writeInside writes what a test measured inside a cluster, for inPairs.
+// writeInside writes what a test measured inside a cluster, for its half outside.
 func writeInside(t *testing.T, file string, measured any) {
 	t.Helper()
 	content, err := json.Marshal(measured)
@@ -98,71 +89,121 @@ func interval(values []float64) (mean, half float64) {
 	return mean, quantiles[min(len(values)-2, len(quantiles)-1)] * math.Sqrt(squares/(n-1)/n)
 }
 
-// costs is the half of the test inside the sandbox.
+// costReference is the server with the reference, for the half of the test inside the sandbox.
+var costReference = flag.String("reference", "", "for the half of TestCost inside a sandbox: b or c, the server that has the reference")
+
+// costs is that half of the test. The older servers are b and, in a cluster of three, c.
 type costs struct {
 	*testing.T
-	older, newer *http.Client
-	at           map[*http.Client]string
+	older []*http.Client
+	newer *http.Client
+	at    map[*http.Client]string
 }
 
-// newClients makes the clients, and waits until the older server passes requests on.
-func newClients(t *testing.T) *costs {
+// newClients makes the clients, and waits until the older servers pass requests on.
+func newClients(t *testing.T, older ...string) *costs {
 	c := &costs{T: t, at: map[*http.Client]string{}}
-	for way, to := range map[string]**http.Client{"b-direct": &c.older, "a-direct": &c.newer} {
-		config := insideConfig(t, way)
+	client := func(server string) *http.Client {
+		config := insideConfig(t, server+"-direct")
 		client, err := rest.HTTPClientFor(config)
 		must(t, err)
-		*to, c.at[client] = client, config.Host
+		c.at[client] = config.Host
+		return client
 	}
-	eventually(t, "b passes requests on", time.Minute, func() bool {
-		answer, err := c.older.Get(c.at[c.older] + onlyNewer)
-		if err != nil {
-			return false
-		}
-		answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	})
+	c.newer = client("a")
+	for _, server := range older {
+		of := client(server)
+		c.older = append(c.older, of)
+		eventually(t, server+" passes requests on", time.Minute, func() bool {
+			answer, err := of.Get(c.at[of] + onlyNewer)
+			if err != nil {
+				return false
+			}
+			answer.Body.Close()
+			return answer.StatusCode == http.StatusOK
+		})
+	}
 	return c
 }
 
-// newCosts measures, and returns medians of times in seconds, CPU time in seconds a request, and
-// memory in bytes.
+// newCosts measures, and returns ratios, of the reference by the builtin proxy.
 func newCosts(t *testing.T) map[string]float64 {
-	c := newClients(t)
-	got := map[string]float64{"memory of an idle server": c.metric("process_resident_memory_bytes")}
+	servers := []string{"b", "c"} // builtin, reference
+	if *costReference == "b" {
+		slices.Reverse(servers)
+	}
+	c := newClients(t, servers...)
+	const cpu, memory = "process_cpu_seconds_total", "process_resident_memory_bytes"
+	got := map[string]float64{"memory of an idle server": c.metric(c.older[1], memory) / c.metric(c.older[0], memory)}
 
 	const local = "/api/v1/namespaces/default"
-	c.median(300, func(int) { c.do(c.older, http.MethodGet, local, "") }) // connections, caches
-	before := c.metric("process_cpu_seconds_total")
-	got["GET that is served locally"] = c.median(4000, func(int) { c.do(c.older, http.MethodGet, local, "") })
-	got["CPU time of a GET that is served locally"] = (c.metric("process_cpu_seconds_total") - before) / 4000
-
-	c.create(c.newer, "one", 0)
-	one := func(int) { c.do(c.older, http.MethodGet, onlyNewer+"/one", "") }
-	c.median(50, one)
-	got["GET that is passed on"] = c.median(1000, one)
-	got["100 GETs that are passed on at once"] = c.median(20, func(int) {
-		var together sync.WaitGroup
-		for range 100 {
-			together.Go(func() { one(0) })
-		}
-		together.Wait()
+	for i := range 300 {
+		c.create(c.newer, "small-"+strconv.Itoa(i), 0)
+	}
+	get := func(path string) func(*http.Client, int) {
+		return func(of *http.Client, _ int) { c.do(of, http.MethodGet, path, "") }
+	}
+	for _, of := range c.older { // connections, caches
+		c.median(of, 300, get(local))
+		c.median(of, 50, get(onlyNewer+"/small-1"))
+	}
+	used := map[*http.Client]float64{}
+	got["GET that is served locally"] = c.inTurns(12, func(of *http.Client) float64 {
+		before := c.metric(of, cpu)
+		median := c.median(of, 1000, get(local))
+		used[of] += c.metric(of, cpu) - before
+		return median
 	})
-	got["create that is passed on"] = c.median(200, func(i int) { c.create(c.older, "made-"+strconv.Itoa(i), 0) })
-	got["watch event that is passed on, with its create"] = c.events(200)
+	got["CPU time of a GET that is served locally"] = used[c.older[1]] / used[c.older[0]]
+	got["GET that is passed on"] = c.inTurns(20, func(of *http.Client) float64 { return c.median(of, 100, get(onlyNewer+"/small-1")) })
+	got["100 GETs that are passed on at once"] = c.inTurns(30, func(of *http.Client) float64 {
+		return c.median(of, 1, func(of *http.Client, _ int) {
+			var together sync.WaitGroup
+			for range 100 {
+				together.Go(func() { c.do(of, http.MethodGet, onlyNewer+"/small-1", "") })
+			}
+			together.Wait()
+		})
+	})
+	made := 0
+	got["create that is passed on"] = c.inTurns(20, func(of *http.Client) float64 {
+		return c.median(of, 20, func(of *http.Client, _ int) {
+			made++
+			c.create(of, "made-"+strconv.Itoa(made), 0)
+		})
+	})
+	got["watch event that is passed on"] = c.inTurns(30, func(of *http.Client) float64 { return c.median(of, 1, c.events) })
 	for i := range 40 {
 		c.create(c.newer, "big-"+strconv.Itoa(i), 128<<10)
 	}
-	got["list of 5 MB that is passed on"] = c.median(15, func(int) { c.do(c.older, http.MethodGet, onlyNewer, "") })
+	got["list of 5 MB that is passed on"] = c.inTurns(20, func(of *http.Client) float64 { return c.median(of, 1, get(onlyNewer)) })
 	return got
 }
 
+// inTurns measures the servers in turns, and returns the mean ratio of the reference by the builtin
+// proxy. Every other turn begins with the other server.
+func (c *costs) inTurns(turns int, measure func(of *http.Client) float64) float64 {
+	var logs []float64
+	for turn := range turns {
+		var took [2]float64
+		for i := range took {
+			which := (i + turn) % len(took)
+			took[which] = measure(c.older[which])
+		}
+		logs = append(logs, math.Log(took[1]/took[0]))
+	}
+	slices.Sort(logs)
+	quarter := turns / 4 // the slowest and the fastest turns show what else the machine did
+	mean, _ := interval(logs[quarter : turns-quarter])
+	return math.Exp(mean)
+}
+
 // median does something n times, and returns the median of the times in seconds.
-func (c *costs) median(n int, do func(i int)) float64 {
+func (c *costs) median(of *http.Client, n int, do func(of *http.Client, i int)) float64 {
 	var all []float64
 	for i := range n {
 		began := time.Now()
-		do(i)
+		do(of, i)
 		all = append(all, time.Since(began).Seconds())
 	}
 	slices.Sort(all)
@@ -197,33 +238,23 @@ func (c *costs) create(client *http.Client, name string, annotation int) {
 		"taint":{"key":"example.com/taint","value":"yes","effect":"NoSchedule"}}}`, name, bytes.Repeat([]byte("x"), annotation)))
 }
 
-// events creates n objects at the newer server, and returns the median of the times until the older
-// one has passed on the event of each.
-func (c *costs) events(n int) float64 {
-	answer, err := c.older.Get(c.at[c.older] + onlyNewer + "?watch=true")
+// events reads the first 300 events of a watch: an event for each object.
+func (c *costs) events(of *http.Client, _ int) {
+	answer, err := of.Get(c.at[of] + onlyNewer + "?watch=true")
 	must(c.T, err)
 	defer answer.Body.Close()
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 1<<20)
-	next := func(name string) {
-		for lines.Scan() {
-			if bytes.Contains(lines.Bytes(), []byte(`"name":"`+name+`"`)) {
-				return
-			}
+	for range 300 {
+		if !lines.Scan() {
+			c.Fatalf("the watch has ended early: %v", lines.Err())
 		}
-		c.Fatalf("the watch has ended before the event of %s: %v", name, lines.Err())
 	}
-	next("one")
-	return c.median(n, func(i int) {
-		name := "seen-" + strconv.Itoa(i)
-		c.create(c.newer, name, 0)
-		next(name)
-	})
 }
 
-// metric is a metric without labels of the older server.
-func (c *costs) metric(name string) float64 {
-	answer, err := c.older.Get(c.at[c.older] + "/metrics")
+// metric is a metric without labels of a server.
+func (c *costs) metric(of *http.Client, name string) float64 {
+	answer, err := of.Get(c.at[of] + "/metrics")
 	must(c.T, err)
 	defer answer.Body.Close()
 	lines := bufio.NewScanner(answer.Body)

@@ -13,10 +13,12 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -58,6 +60,29 @@ func TestLoad(t *testing.T) {
 		}
 		fmt.Printf("| %s | %s | %s | %s | %d of %d | %d of %d |\n", row.Load, row.Whose, spread(p50), spread(p99), failed[0], sent[0], failed[1], sent[1])
 	}
+}
+
+// inPairs runs the calling test inside clusters of two servers, with the builtin proxy and with the
+// reference in alternation, and returns what it wrote into a file of each run, by subject.
+func inPairs[T any](t *testing.T, pairs int, file string) map[string][]T {
+	t.Helper()
+	needsTools(t, "nsenter")
+	subjects := []string{scenario.SubjectBuiltin, scenario.SubjectReference}
+	all := map[string][]T{}
+	for i := range pairs {
+		for j := range subjects {
+			subject := subjects[(i+j)%len(subjects)]
+			held := beginBy(t, nil, "The cluster stays up", "--subject", subject, "--keep", "--no-load", "--at", "1", "--servers", "2")
+			held.again(t, 10*time.Minute)
+			held.end(t, syscall.SIGINT)
+			content, err := os.ReadFile(filepath.Join(held.dir, file))
+			must(t, err)
+			var one T
+			must(t, json.Unmarshal(content, &one))
+			all[subject] = append(all[subject], one)
+		}
+	}
+	return all
 }
 
 // spread is the mean of ratios, given as logarithms, with the smallest and the largest.
@@ -151,7 +176,7 @@ type visitor struct {
 }
 
 func newLoaded(t *testing.T) *loaded {
-	l := &loaded{costs: newClients(t)}
+	l := &loaded{costs: newClients(t, "b")}
 	for i := range 40 {
 		l.create(l.newer, fmt.Sprintf("big-%d", i), 128<<10)
 	}
