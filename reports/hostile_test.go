@@ -64,9 +64,6 @@ func TestNothingWrittenControlsItsViewer(t *testing.T) {
 	all = append(all, as(smallestForTests(), map[string]func(io.Writer, *Smallest) error{
 		"smallest set, page": WriteSmallestHTML, "smallest set, text": inText(WriteSmallestText), "smallest set, Markdown": WriteSmallestMarkdown,
 	})...)
-	all = append(all, as(smallParity(), map[string]func(io.Writer, Parity) error{
-		"parity, page": WriteParityHTML, "parity, text": inText(WriteParityText), "parity, JUnit": WriteParityJUnit,
-	})...)
 	for _, x := range all {
 		t.Run(x.name, func(t *testing.T) {
 			var b bytes.Buffer

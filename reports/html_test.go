@@ -174,7 +174,6 @@ func TestPageLinksLeadSomewhere(t *testing.T) {
 		"run": render(t, small()), "campaign": renderCampaign(t, smallCampaign()), "matrix": renderMatrix(t, smallMatrix()),
 		"conformance": renderConformance(t, smallConformance()),
 		"ablation":    parsed(t, WriteAblationHTML, smallAblation()), "smallest set": parsed(t, WriteSmallestHTML, smallestForTests()),
-		"parity": parsed(t, WriteParityHTML, smallParity()),
 	} {
 		ids := map[string]bool{}
 		for _, n := range elements(doc, "") {

@@ -54,7 +54,7 @@ func withCompletion(root *cobra.Command) {
 			}
 		}
 		switch cmd.Name() {
-		case "run", "bench", "parity":
+		case "run", "bench":
 			cmd.ValidArgsFunction = completeScenarios
 		case "step", "shell":
 			cmd.ValidArgsFunction = completeHeld

@@ -12,7 +12,7 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// These are the exit codes. For bench, clients, diff, parity, plan, replay and upstream-e2e, 0 to 2
+// These are the exit codes. For bench, clients, diff, plan, replay and upstream-e2e, 0 to 2
 // have other meanings.
 const (
 	exitPass         = 0

@@ -33,7 +33,17 @@ func registerRun(flags *pflag.FlagSet, s *run.Spec) {
 	show(flags, "subject", scenario.SubjectBuiltin)
 	flags.BoolVar(&s.Strict, "strict", false, "let invariants beyond the KEP count as well")
 	suite.RegisterKnown(flags, &s.Known)
-	registerPlan(flags, s)
+	flags.StringVar(&s.From, "from", "", "the older kube-apiserver version")
+	show(flags, "from", run.DefaultFrom)
+	flags.StringVar(&s.To, "to", "", "the newer kube-apiserver version; the same as --from for a cluster of one version")
+	show(flags, "to", run.DefaultTo)
+	flags.IntVar(&s.Servers, "servers", 0, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d, on kind %d", local.MaxServers,
+		run.MaxSimulated, kind.MaxServers))
+	show(flags, "servers", strconv.Itoa(run.DefaultServers))
+	flags.Var(seedFlag{&s.Seed}, "seed", "seed of the random choices of the load; in sim, of all random choices")
+	show(flags, "seed", strconv.Itoa(run.DefaultSeed))
+	flags.StringVar(&s.Out, "out", "", "directory for history, logs and reports (default _out/NAME-SUBJECT-TIME)")
+	registerReal(flags, s, "")
 	registerOwn(flags, s, "local and kind only")
 }
 
@@ -65,21 +75,6 @@ func (f textFlag) Set(word string) error {
 }
 
 func (textFlag) Type() string { return "string" }
-
-// registerPlan declares the flags that say how a scenario is carried out, on every backend.
-func registerPlan(flags *pflag.FlagSet, s *run.Spec) {
-	flags.StringVar(&s.From, "from", "", "the older kube-apiserver version")
-	show(flags, "from", run.DefaultFrom)
-	flags.StringVar(&s.To, "to", "", "the newer kube-apiserver version; the same as --from for a cluster of one version")
-	show(flags, "to", run.DefaultTo)
-	flags.IntVar(&s.Servers, "servers", 0, fmt.Sprintf("number of kube-apiservers: at most %d, in sim %d, on kind %d", local.MaxServers,
-		run.MaxSimulated, kind.MaxServers))
-	show(flags, "servers", strconv.Itoa(run.DefaultServers))
-	flags.Var(seedFlag{&s.Seed}, "seed", "seed of the random choices of the load; in sim, of all random choices")
-	show(flags, "seed", strconv.Itoa(run.DefaultSeed))
-	flags.StringVar(&s.Out, "out", "", "directory for history, logs and reports (default _out/NAME-SUBJECT-TIME)")
-	registerReal(flags, s, "")
-}
 
 // registerReal declares the flags about the programs of real processes and about their load. If
 // only is set, the help says that the flags are for that backend.

@@ -18,7 +18,7 @@ func addGroups(root *cobra.Command) {
 		commands  []*cobra.Command
 	}{
 		{"test", "Test:", []*cobra.Command{
-			newList(), newRun(), newConformance(), newMatrix(), newBench(), newParity(), newClients(), newUpstream(), newShell(), newStep(),
+			newList(), newRun(), newConformance(), newMatrix(), newBench(), newClients(), newUpstream(), newShell(), newStep(),
 		}},
 		{"search", "Search:", []*cobra.Command{newExplore(), newExhaust(), newReplay(), newAblate()}},
 		{"results", "Results:", []*cobra.Command{newJudge(), newReports(), newDiff(), newFinding(), newExplain()}},

@@ -81,7 +81,7 @@ Exit codes:
   2  INCONCLUSIVE
   3  the command could not be carried out; the message says why
   4  wrong usage
-For bench, clients, diff, parity, replay and upstream-e2e, 0 to 2 have another meaning, which their --help explains. shell ends with the
+For bench, clients, diff, replay and upstream-e2e, 0 to 2 have another meaning, which their --help explains. shell ends with the
 exit code of its last command; step ends with 0, 3 or 4.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -19,7 +19,7 @@ func TestOwnFlagsAreRefusedWithoutKubeAPIServers(t *testing.T) {
 		"replay " + repro + " --backend local --kube-apiserver-flag etcd-servers=x":             "--kube-apiserver-flag etcd-servers",
 		"matrix --backend sim --scenarios quiet --runtime-config=":                              "--runtime-config means nothing with --backend sim",
 		"matrix --scenarios quiet --pairs v1.36.3..v1.37.1 --kube-apiserver-flag etcd-servers=": "--kube-apiserver-flag",
-		"parity quiet --kube-apiserver-flag etcd-servers=x":                                     "--kube-apiserver-flag etcd-servers",
+		"bench quiet --kube-apiserver-flag etcd-servers=x":                                      "--kube-apiserver-flag etcd-servers",
 	} {
 		if _, err := call(t, strings.Fields(line)...); codeOf(t, err) != exitUsage || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", line, err, says)
@@ -50,6 +50,19 @@ func TestRuntimeConfigsAreJoined(t *testing.T) {
 		}
 		if text == nil || *text != want {
 			t.Errorf("%q becomes %v, want %q", words, text, want)
+		}
+	}
+}
+
+// The flags of 'skewproof run' mean the same in replay.
+func TestFlagsMeanTheSameEverywhere(t *testing.T) {
+	for _, name := range []string{"qps", "etcd", "binary"} {
+		run, _, _ := newRoot().Find([]string{"run"})
+		command, _, _ := newRoot().Find([]string{"replay"})
+		mine, theirs := command.Flag(name), run.Flag(name)
+		usage, _, _ := strings.Cut(theirs.Usage, "; with --backend existing") // the other commands do not have this part
+		if mine == nil || mine.DefValue != theirs.DefValue || !strings.HasPrefix(mine.Usage, usage) {
+			t.Errorf("--%s of replay is %+v, that of run %+v", name, mine, theirs)
 		}
 	}
 }

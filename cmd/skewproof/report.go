@@ -27,7 +27,6 @@ var rendered = []struct {
 	{reports.ConformanceFile, conformanceAgain},
 	{reports.MatrixJSON, matrixAgain},
 	{reports.ClientsJSON, clientsAgain},
-	{reports.ParityJSON, parityAgain},
 	{reports.AblationJSON, ablationAgain},
 	{reports.SmallestJSON, smallestAgain},
 	{reports.JSONFile, runAgain},
@@ -142,9 +141,8 @@ func newReports() *cobra.Command {
 		Use:   "report DIR",
 		Short: "Render the reports of a run, a search, a suite, a table or an ablation again",
 		Long: `Render reports again, from the document that programs read: report.json of a judged run, campaign.json of a search,
-conformance.yaml of a conformance suite, matrix.json of a version matrix, clients.json of a table of clients, parity.json of a comparison of
-real processes with the simulator, ablation.json or smallest.json of an ablation. Nothing is run or judged; 'skewproof judge' does that to a
-saved history.
+conformance.yaml of a conformance suite, matrix.json of a version matrix, clients.json of a table of clients, ablation.json or smallest.json
+of an ablation. Nothing is run or judged; 'skewproof judge' does that to a saved history.
 
 The exit code is that of the run or suite.`,
 		Args: args(cobra.ExactArgs(1)),
@@ -224,19 +222,6 @@ func clientsAgain(dir string, c run.Console) error {
 		return err
 	}
 	return resultError(table.Result, suite.RenderClients(table, dir, c))
-}
-
-// parityAgain has the exit code of 'skewproof parity': a pair that was not compared means that a
-// run could not be carried out.
-func parityAgain(dir string, c run.Console) error {
-	table, err := reports.ReadParity(filepath.Join(dir, reports.ParityJSON))
-	if err == nil {
-		err = suite.RenderParity(table, dir, c)
-	}
-	if err == nil && !table.Complete() {
-		return &exitError{code: exitNotRun}
-	}
-	return resultError(table.Result, err)
 }
 
 func ablationAgain(dir string, c run.Console) error {

@@ -127,41 +127,6 @@ nothing could be compared; 3: a run could not be carried out, or Ctrl-C: the fin
 	return cmd
 }
 
-func newParity() *cobra.Command {
-	var s suite.Parity
-	cmd := &cobra.Command{
-		Use:   "parity [NAME…]",
-		Short: "Carry out scenarios on real processes and in the simulator, and compare the verdicts",
-		Long: `Carry out scenarios (all, unless some are named) on real processes and in the simulator, by the same plans, and compare the
-verdicts, invariant by invariant. Disagreements are listed with the reason where it is known (sim/parity/known.json).
-The table is printed, and written as text, JSON, JUnit XML and a page (HTML).
-
-With --local, real runs that exist already are not repeated. Missing ones are carried out.
-
-Exit code 0: every verdict agrees, or the disagreement is known; 1: a disagreement is not known; 3: a run could not be carried out.`,
-		Example: `  skewproof parity peer-crash --subject builtin,reference
-  skewproof parity --local _out/parity-20261121-101500    # real runs that exist already are not repeated`,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			s.Names = names
-			if err := begin(cmd, &s.Options, s.Spec); err != nil {
-				return err
-			}
-			s.Out, s.Spec.Out = s.Spec.Out, ""
-			table, err := s.Run(cmd.Context())
-			return resultError(table.Result, err)
-		},
-	}
-	flags := cmd.Flags()
-	registerPlan(flags, &s.Spec)
-	registerOwn(flags, &s.Spec, "the real runs only: in the simulator every API is on")
-	flags.StringSliceVar(&s.Subjects, "subject", scenario.Subjects, "whose Mixed Version Proxy is tested; several are separated by commas")
-	flags.Lookup("out").Usage = "directory for all runs (default _out/parity-TIME)"
-	flags.StringVar(&s.Local, "local", "",
-		"take real runs from this directory of an earlier 'skewproof parity --out'; missing ones are carried out")
-	flags.BoolVar(&s.Causes, "causes", false, "list also the kinds of violations that only one of the backends shows")
-	return cmd
-}
-
 func newClients() *cobra.Command {
 	var s suite.Clients
 	cmd := &cobra.Command{

@@ -46,20 +46,3 @@ func TestEveryPairOfTheMatrixCanBeRun(t *testing.T) {
 		}
 	}
 }
-
-// The needs of one scenario, such as more servers, must not affect the next scenario. The simulator
-// needs no programs.
-func TestParityTakesEachRunByItself(t *testing.T) {
-	p := Parity{Spec: run.Spec{Servers: 4, Etcd: "v3.6.9"}, Names: []string{"quiet", "peer-crash"}, Subjects: []string{"builtin", "none"}}
-	pairs, err := p.pairs()
-	if err != nil || len(pairs) != 4 {
-		t.Fatalf("%d pairs, error %v", len(pairs), err)
-	}
-	for _, c := range pairs {
-		for i, plan := range c.plans {
-			if s := plan.Spec; s.Servers != 4 || s.Backend != parityBackends[i] || s.Subject != c.Subject || s.Scenario != c.Scenario || (s.Etcd == "v3.6.9") != (i == 0) {
-				t.Errorf("%s on %s: %+v", c.Scenario, c.Subject, s)
-			}
-		}
-	}
-}

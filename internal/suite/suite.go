@@ -2,7 +2,7 @@
 // run has its own process, and several run at a time. So if a run fails in any way, its sandbox
 // ends with its process, and the suite continues.
 //
-// Bench, Matrix, Parity and Conformance use such runs. Clients holds the clusters of some runs.
+// Bench, Matrix and Conformance use such runs. Clients holds the clusters of some runs.
 // Each suite checks all of its runs with [run.Spec.Plan] before it begins one.
 package suite
 

@@ -14,8 +14,28 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
+// Disagreement is an invariant for which the two backends have different outcomes.
+type Disagreement struct {
+	// Scenario, Subject, From and To are those of both runs.
+	Scenario string `json:"scenario"`
+	Subject  string `json:"subject"`
+	From     string `json:"from"`
+	To       string `json:"to"`
+	// Invariant is the name of the invariant.
+	Invariant string `json:"invariant"`
+	// Local is the outcome on real processes, and Sim is the outcome in the simulator.
+	Local invariant.Outcome `json:"local"`
+	Sim   invariant.Outcome `json:"sim"`
+}
+
+// String describes the disagreement in a line.
+func (d Disagreement) String() string {
+	return fmt.Sprintf("%s, %s, %s to %s: %s is %s on real processes, and %s in the simulator",
+		d.Scenario, d.Subject, d.From, d.To, d.Invariant, d.Local, d.Sim)
+}
+
 // Compare compares two reports of one plan, invariant by invariant, in the order of the catalogue.
-func Compare(local, sim reports.RunReport) ([]reports.Disagreement, error) {
+func Compare(local, sim reports.RunReport) ([]Disagreement, error) {
 	l, s := local.Metadata, sim.Metadata
 	switch {
 	case l.Backend != "local" || s.Backend != "sim":
@@ -23,14 +43,14 @@ func Compare(local, sim reports.RunReport) ([]reports.Disagreement, error) {
 	case l.Scenario != s.Scenario || l.Subject != s.Subject || l.From != s.From || l.To != s.To || len(local.Servers) != len(sim.Servers):
 		return nil, fmt.Errorf("compare two runs of one plan: one is %s, the other %s", describe(local), describe(sim))
 	}
-	var all []reports.Disagreement
+	var all []Disagreement
 	for _, real := range local.Invariants {
 		i := slices.IndexFunc(sim.Invariants, func(i reports.Invariant) bool { return i.Name == real.Name })
 		if i < 0 {
 			return nil, fmt.Errorf("compare two runs of one plan: that in sim was not judged by %s: judge both with the same skewproof", real.Name)
 		}
 		if simulated := sim.Invariants[i]; simulated.Outcome != real.Outcome {
-			all = append(all, reports.Disagreement{
+			all = append(all, Disagreement{
 				Scenario: l.Scenario, Subject: l.Subject, From: l.From, To: l.To, Invariant: real.Name, Local: real.Outcome, Sim: simulated.Outcome,
 			})
 		}
@@ -46,7 +66,7 @@ func describe(r reports.RunReport) string {
 // Known is a disagreement with its reason. An empty field matches anything, except that an empty
 // outcome does not match inconclusive.
 type Known struct {
-	reports.Disagreement
+	Disagreement
 	// Why says why the backends differ, and why this is not a defect to fix.
 	Why string `json:"why"`
 }
@@ -79,9 +99,9 @@ func decode(file []byte) ([]Known, error) {
 }
 
 // Explain returns the reason of a disagreement, if it is known.
-func Explain(d reports.Disagreement) (why string, ok bool) { return explain(All(), d) }
+func Explain(d Disagreement) (why string, ok bool) { return explain(All(), d) }
 
-func explain(all []Known, d reports.Disagreement) (why string, ok bool) {
+func explain(all []Known, d Disagreement) (why string, ok bool) {
 	for _, k := range all {
 		if matches(k.Scenario, d.Scenario) && matches(k.Subject, d.Subject) && matches(k.From, d.From) && matches(k.To, d.To) &&
 			k.Invariant == d.Invariant && likewise(k.Local, d.Local) && likewise(k.Sim, d.Sim) {
@@ -95,37 +115,4 @@ func matches(known, is string) bool { return known == "" || known == is }
 
 func likewise(known, is invariant.Outcome) bool {
 	return known == is || known == "" && is != invariant.OutcomeInconclusive
-}
-
-// Causes compares the violations in two reports, each as "invariant: asked server: cause". A report
-// shows only a few kinds of violations of each invariant, so the result is for people to read, not
-// for a verdict.
-func Causes(local, sim reports.RunReport) (both, onlyLocal, onlySim []string) {
-	real, simulated := causes(local), causes(sim)
-	for _, c := range real {
-		if slices.Contains(simulated, c) {
-			both = append(both, c)
-		} else {
-			onlyLocal = append(onlyLocal, c)
-		}
-	}
-	for _, c := range simulated {
-		if !slices.Contains(real, c) {
-			onlySim = append(onlySim, c)
-		}
-	}
-	return both, onlyLocal, onlySim
-}
-
-func causes(r reports.RunReport) []string {
-	var all []string
-	for _, i := range r.Invariants {
-		for _, e := range i.Evidence {
-			c := i.Name + ": " + e.Asked + ": " + e.Cause
-			if !slices.Contains(all, c) {
-				all = append(all, c)
-			}
-		}
-	}
-	return all
 }

@@ -2,7 +2,6 @@ package parity
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,7 +33,7 @@ func TestCompareFindsEveryDifference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []reports.Disagreement{
+	want := []Disagreement{
 		{Scenario: "quiet", Subject: "builtin", From: "v1.36.3", To: "v1.37.1", Invariant: "NoCrash", Local: none, Sim: pass},
 		{Scenario: "quiet", Subject: "builtin", From: "v1.36.3", To: "v1.37.1", Invariant: "Converges", Local: fail, Sim: none},
 	}
@@ -75,17 +74,17 @@ func TestAKnownDisagreementStandsForWhatItSaysAndNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		d    reports.Disagreement
+		d    Disagreement
 		want string
 	}{
-		{reports.Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: pass, Sim: fail}, "any subject"},
-		{reports.Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: none, Sim: fail}, ""},
-		{reports.Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: none, Sim: pass}, "proves nothing"},
-		{reports.Disagreement{Scenario: "quiet", Subject: "builtin", Invariant: "NoLoop", Local: pass, Sim: fail}, "this only"},
-		{reports.Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoLoop", Local: pass, Sim: fail}, ""},
-		{reports.Disagreement{Scenario: "quiet", Subject: "builtin", Invariant: "NoLoop", Local: none, Sim: fail}, ""},
-		{reports.Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: fail, Sim: pass}, ""},
-		{reports.Disagreement{Scenario: "peer-crash", Subject: "none", Invariant: "NoCrash", Local: pass, Sim: fail}, ""},
+		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: pass, Sim: fail}, "any subject"},
+		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: none, Sim: fail}, ""},
+		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: none, Sim: pass}, "proves nothing"},
+		{Disagreement{Scenario: "quiet", Subject: "builtin", Invariant: "NoLoop", Local: pass, Sim: fail}, "this only"},
+		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoLoop", Local: pass, Sim: fail}, ""},
+		{Disagreement{Scenario: "quiet", Subject: "builtin", Invariant: "NoLoop", Local: none, Sim: fail}, ""},
+		{Disagreement{Scenario: "quiet", Subject: "none", Invariant: "NoCrash", Local: fail, Sim: pass}, ""},
+		{Disagreement{Scenario: "peer-crash", Subject: "none", Invariant: "NoCrash", Local: pass, Sim: fail}, ""},
 	} {
 		if why, ok := explain(known, c.d); why != c.want || ok != (c.want != "") {
 			t.Errorf("%s: explained by %q, want %q", c.d, why, c.want)
@@ -112,22 +111,5 @@ func TestTheKnownDisagreementsAreOfScenariosAndInvariantsThatThereAre(t *testing
 		if all, err := decode([]byte(broken)); err == nil {
 			t.Errorf("%s was read as %v", broken, all)
 		}
-	}
-}
-
-func TestCauses(t *testing.T) {
-	evidence := func(asked ...string) []reports.Evidence {
-		var all []reports.Evidence
-		for _, a := range asked {
-			all = append(all, reports.Evidence{Asked: a, Cause: "404"}, reports.Evidence{Asked: a, Cause: "404"}) // of two kinds of resources
-		}
-		return all
-	}
-	local, sim := report("local", fail), report("sim", fail)
-	local.Invariants[0].Evidence, sim.Invariants[0].Evidence = evidence("a", "b"), evidence("b", "c")
-	both, onlyLocal, onlySim := Causes(local, sim)
-	if got, want := strings.Join([]string{strings.Join(both, ";"), strings.Join(onlyLocal, ";"), strings.Join(onlySim, ";")}, " | "),
-		"NoLoop: b: 404 | NoLoop: a: 404 | NoLoop: c: 404"; got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }
