@@ -25,7 +25,7 @@ type UpgradePlan struct {
 	From string `json:"from"`
 	// To: the newer version.
 	To string `json:"to"`
-	// Sentence is the answer in one sentence.
+	// Sentence is the answer in a sentence or two.
 	Sentence string `json:"sentence"`
 	// Notes: what the plan cannot say.
 	Notes []string `json:"notes,omitempty"`

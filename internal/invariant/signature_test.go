@@ -219,6 +219,10 @@ func TestACrashTellsTheDesignOfItsServer(t *testing.T) {
 func TestSignaturesTellTheTarget(t *testing.T) {
 	type change = func(*history.Operation)
 	refused := func(o *history.Operation) { o.Message = "error trying to reach service: connection refused" }
+	much := doc("much newer", line(gadgets), line(history.GVR{Group: gadgets.Group, Version: "v3", Resource: gadgets.Resource}))
+	beside := func(version string, d history.Document) *story {
+		return tell().served("c", 2, newDoc).served("a", 2, d).runs("a", version).runs("b", "v1.30.14").runs("c", "v1.30.14")
+	}
 	for name, c := range map[string]struct {
 		story     *story
 		invariant string
@@ -233,12 +237,22 @@ func TestSignaturesTellTheTarget(t *testing.T) {
 		"it is out of reach":                    {tell().served("c", 2, newDoc).cut("b", "c", 60, 61), "Available", 503, []change{refused}, TargetOutOfReach},
 		"it is without etcd":                    {tell().served("c", 2, newDoc).cut("c", "etcd", 55, 65), "Available", 500, nil, TargetNoEtcd},
 		"it is without etcd, and says so":       {tell().served("c", 2, newDoc).cut("c", "etcd", 55, 65), "Available", 503, nil, TargetServes},
+		"a much newer server stores others":     {beside("v1.34.4", much), "Available", 500, nil, TargetUnreadable},
+		"it is denied, beside such a server":    {beside("v1.34.4", much), "NoFalseNotFound", 404, nil, TargetServes},
+		"the other one is the next minor one":   {beside("v1.31.1", much), "Available", 500, nil, TargetServes},
+		"the other one serves no other version": {beside("v1.34.4", newDoc), "Available", 500, nil, TargetServes},
 		"it has etcd again, and a new link":     {tell().served("c", 2, newDoc).cut("c", "etcd", 40, 45), "Available", 500, nil, TargetServes},
 	} {
 		h := c.story.ask(60, "b", gadgets, c.status, c.with...).hop("b", 0, 9, false).hop("c", 1, 8, true).h
 		v := verdictOf(t, h, c.invariant)
 		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Target != c.want {
 			t.Errorf("%s: %+v, want the target %q", name, v.Evidence, c.want)
+		}
+	}
+	for version, want := range map[string]Target{"v1.34.4": TargetUnreadable, "v1.31.1": TargetNone} { // c itself is asked
+		v := verdictOf(t, beside(version, much).ask(60, "c", gadgets, 503).hop("c", 0, 9, false).h, "Available")
+		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Target != want {
+			t.Errorf("beside %s: %+v, want the target %q", version, v.Evidence, want)
 		}
 	}
 }

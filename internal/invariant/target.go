@@ -3,6 +3,8 @@ package invariant
 import (
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/util/version"
+
 	"github.com/skewproof/skewproof/internal/history"
 )
 
@@ -21,11 +23,21 @@ const (
 	TargetDropped    Target = "no longer serves it"           // the same process served it before
 	TargetPart       Target = "serves it without the subresource"
 	TargetNever      Target = "never served it"
+	// TargetUnreadable: it answered 5xx or not at all, and a server whose version skips minor versions
+	// may have stored what it cannot read.
+	TargetUnreadable Target = "serves it, and cannot read what a much newer server stores"
 )
 
-// target is the state of the last server to which the operation was passed on.
+// target is the state of the last server to which the operation was passed on. If it was not passed
+// on, it is the state of the asked server, but only for TargetUnreadable.
 func (f *Facts) target(o *observation) Target {
-	if !o.forwarded() || o.resource == nil || o.resource.key == (key{}) {
+	if o.resource == nil || o.resource.key == (key{}) {
+		return TargetNone
+	}
+	if !o.forwarded() {
+		if o.local == claimYes && f.cannotRead(o, o.asked) {
+			return TargetUnreadable
+		}
 		return TargetNone
 	}
 	hop := o.hops[len(o.hops)-1]
@@ -51,7 +63,49 @@ func (f *Facts) servingTarget(o *observation, s *server) Target {
 	if there, _ := f.reach(o.op.Server, s.name, o.window); there != reachOpen {
 		return TargetOutOfReach
 	}
+	if f.cannotRead(o, s) {
+		return TargetUnreadable
+	}
 	return TargetServes
+}
+
+// cannotRead reports whether the operation failed and asks for a resource that another server has
+// served, by its end, in a version that s does not know, where the two skip a minor version. What
+// that server has stored, s cannot decode. Kubernetes keeps to versions that both know only for
+// servers of adjacent minor versions.
+func (f *Facts) cannotRead(o *observation, s *server) bool {
+	mine := s.servedAt(o.op.Start)
+	if o.op.Status > 0 && o.op.Status < http.StatusInternalServerError || mine.doc == nil {
+		return false
+	}
+	for _, other := range f.servers {
+		for _, piece := range other.served {
+			if piece.from > o.op.End || piece.doc == nil || !SkipsMinor(mine.behaves(), piece.behaves()) {
+				continue
+			}
+			for _, r := range piece.doc.Resources {
+				if r.Group == o.op.GVR.Group && r.Resource == o.op.GVR.Resource && !mine.doc.lists[key{GVR: r.GVR}] {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// SkipsMinor reports whether a version is more than one minor version newer than another one. This
+// is more than Kubernetes' version skew policy allows the kube-apiservers of a cluster. It is false
+// if a version cannot be read.
+func SkipsMinor(older, newer string) bool {
+	from, err := version.ParseGeneric(older) // an emulated version has no patch
+	if err != nil {
+		return false
+	}
+	to, err := version.ParseGeneric(newer)
+	if err != nil {
+		return false
+	}
+	return to.Major() == from.Major() && to.Minor() > from.Minor()+1
 }
 
 // servedBefore applies to a server that does not serve a resource at a time. It says which process

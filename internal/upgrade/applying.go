@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
 )
@@ -92,6 +93,8 @@ func needed(u findings.Upgrade, p reports.UpgradePlan) bool {
 		return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.Subresource != "" })
 	case findings.NeedNodeRights:
 		return slices.ContainsFunc(p.Appears, func(r reports.PlanResource) bool { return len(r.RefusedNodes) > 0 })
+	case findings.NeedSkippedMinor:
+		return invariant.SkipsMinor(p.From, p.To)
 	case findings.NeedFields:
 		return slices.ContainsFunc(p.FieldHarms, func(h reports.PlanFieldHarm) bool { return h.Harm == reports.PlanNeverSettles })
 	default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,6 +172,18 @@ func TestTheKubeletIsRefused(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%+v: the harms lack the kubelet: %+v", flags, p.Harms)
+		}
+	}
+}
+
+// A plan says first that an upgrade skips a minor version, and finding 48 applies.
+func TestSkippedMinorVersions(t *testing.T) {
+	for from, want := range map[string]bool{"v1.34.4": true, "v1.35.4": true, "v1.36.3": false} {
+		p := planOf(t, from, "v1.37.1", Flags{})
+		first := strings.HasPrefix(p.Sentence, "Kubernetes does not support")
+		applies := slices.ContainsFunc(p.Findings, func(f reports.PlanFinding) bool { return f.Number == 48 })
+		if first != want || applies != want {
+			t.Errorf("%s: it says so: %t, finding 48 applies: %t; want %t; it begins: %s", from, first, applies, want, p.Sentence)
 		}
 	}
 }

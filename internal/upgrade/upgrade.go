@@ -13,6 +13,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/internal/history"
+	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
@@ -134,6 +135,10 @@ func Make(o Options) reports.UpgradePlan {
 	p.Harms = harmful(p, asked, o.Flags)
 	p.Comparison = compared(o.Findings, p, o.Flags)
 	p.Sentence = sentence(p)
+	if invariant.SkipsMinor(p.From, p.To) {
+		p.Sentence = fmt.Sprintf("Kubernetes does not support this upgrade in one step: kube-apiservers may be one minor version apart, and %s cannot read "+
+			"everything that %s stores (finding 48). %s", p.From, p.To, p.Sentence)
+	}
 	p.Checklist = checklist(p, asked, then, o.Flags)
 	table := Alarms(p)
 	p.Metrics = watched(table)

@@ -351,6 +351,8 @@ func TestPredicatesAreNarrow(t *testing.T) {
 		{"a node is refused by the asked server, whose version permits it", 0, with(whole, of("AuthorizedAlike"), status("403"),
 			wrong("refused what another server allowed"))},
 		{"a user is refused by the asked server", 0, with(whole, of("AuthorizedAlike"), status("403"), wrong("refused what another server allowed"))},
+		{"a much newer server stores what it cannot read", 48, with(whole, of("Converges"), passedOn, target(invariant.TargetUnreadable), status("500"))},
+		{"the same, and it denies it", 0, with(whole, of("NoFalseNotFound"), passedOn, target(invariant.TargetUnreadable), status("404"))},
 		{"servers cannot read discovery", 45, with(whole, changed(invariant.ChangeAsked), setUp(unread))},
 		{"servers cannot read discovery, and one is set up oddly", 45, with(whole, setUp("asked server: with a hat; "+unread))},
 		{"servers cannot read discovery, and merged discovery lacks something", 45, with(document, setUp(unread))},
