@@ -156,7 +156,7 @@ resources that b serves and for resources that only a serves. The paths are:
 | direct | server a itself; shows which operations can work at all |
 | none | server b with its proxy off; the negative control |
 | builtin | server b with the kube-apiserver's own Mixed Version Proxy |
-| reference | server b behind the [reference proxy](proxy.md) |
+| reference | server b with the [reference proxy](proxy.md) |
 
 kube-controller-manager of %[1]s runs as a client of server b. An operation works if the client's
 exit code and output are right. If the operation changes an object, server a must also have the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -65,6 +66,7 @@ func TestPlantedDefectsInRealServers(t *testing.T) {
 	for _, name := range plantedNames(t) {
 		page += rows[name] + "\n"
 	}
+	page += plantedTail()
 	if err := os.WriteFile(plantedPage, []byte(page), 0o644); err != nil {
 		t.Error(err)
 	}
@@ -134,6 +136,16 @@ defect, as many as the slowest search needed. It fails if they violate an invari
 |---|---|---|
 `
 
+// plantedTail lists the defects that have a scenario.
+func plantedTail() string {
+	tail := "\nFor other defects there is a scenario, which shows them in one run\n(`TestDefectsInScenarios`, in `make e2e-all`):\n\n"
+	for _, defect := range slices.Sorted(maps.Keys(inScenarios)) {
+		of := inScenarios[defect]
+		tail += fmt.Sprintf("- %s: %s, %s\n", defect, of.scenario, of.invariant)
+	}
+	return tail
+}
+
 // plantedNames reads the names of the defects from the source, which this build does not contain.
 func plantedNames(t *testing.T) (names []string) {
 	t.Helper()
@@ -142,7 +154,7 @@ func plantedNames(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	for _, m := range regexp.MustCompile(`(?m)^\t"([a-z-]+)":\s+{`).FindAllStringSubmatch(string(source), -1) {
-		if m[1] != crowdDefect { // no campaign sends a crowd
+		if _, ok := inScenarios[m[1]]; !ok {
 			names = append(names, m[1])
 		}
 	}
@@ -171,6 +183,9 @@ func TestThePageOfPlantedDefectsHasEachOfThem(t *testing.T) {
 	}
 	if found < 10 {
 		t.Errorf("%s: %d defects were found, want at least 10", plantedPage, found)
+	}
+	if !strings.HasSuffix(string(page), plantedTail()) {
+		t.Errorf("%s does not end with the defects that have a scenario:\n%s", plantedPage, plantedTail())
 	}
 	if rows := strings.Count(string(page), "\n| ") - 1; rows != len(names) {
 		t.Errorf("%s has %d rows for %d defects", plantedPage, rows, len(names))

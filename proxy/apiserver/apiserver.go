@@ -83,7 +83,7 @@ func Install(c *genericapiserver.Config, o Options) (*Proxy, error) {
 	case c.Authentication.RequestHeaderConfig == nil:
 		return nil, errors.New("install the Mixed Version Proxy: --requestheader-client-ca-file is missing: no peer could be recognised")
 	}
-	o.Policy = plantedPolicy(o.Policy)
+	o = plantedOptions(o)
 	p := &Proxy{
 		options: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		store: proxy.NewStore(o.Policy, proxy.ServerID(c.APIServerID)), api: new(http.Handler), left: make(chan struct{}),

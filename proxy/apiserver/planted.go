@@ -2,6 +2,8 @@
 
 package apiserver
 
+//lint:file-ignore SA1019 Endpoints are what kube-apiserver keeps in etcd
+
 import (
 	"bytes"
 	"context"
@@ -11,7 +13,14 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/peers"
 )
 
 // planted is the name of the defect of this build. The linker sets it; see package binaries,
@@ -21,6 +30,7 @@ var planted string
 // plantedDefect is a mistake that the proxy could have. Each field that is not nil makes it.
 type plantedDefect struct {
 	policy  func(*proxy.Policy)
+	options func(*Options)
 	send    func(*http.Request)                 // changes a request to a peer
 	receive func(*http.Request, *http.Response) // changes a peer's answer
 	answer  func(status int) int                // changes the status of an answer to a client
@@ -90,8 +100,12 @@ var plantedDefects = map[string]plantedDefect{
 			a.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
 		}
 	}},
-	"seats-of-all-callers": {seats: make(chan struct{}, 60)}, // less than a crowd needs
-	"all-counted-as-ok":    {count: func(int) int { return http.StatusOK }},
+	"seats-of-all-callers":    {seats: make(chan struct{}, 60)}, // less than a crowd needs
+	"all-counted-as-ok":       {count: func(int) int { return http.StatusOK }},
+	"leavers-given-up":        {policy: func(p *proxy.Policy) { p.Knowledge.Leaving = 0 }},
+	"dead-peers-waited-for":   {policy: func(p *proxy.Policy) { p.Routing.Silence = 0 }},
+	"address-never-withdrawn": {options: func(o *Options) { o.Etcd = neverWithdrawn{o.Etcd} }},
+	"plain-servers-not-found": {options: func(o *Options) { o.Etcd = noMasters{o.Etcd} }},
 	"unavailable-is-not-found": {answer: func(status int) int {
 		if status == http.StatusServiceUnavailable {
 			return http.StatusNotFound
@@ -110,11 +124,15 @@ func defect() plantedDefect {
 	return d
 }
 
-func plantedPolicy(p proxy.Policy) proxy.Policy {
-	if change := defect().policy; change != nil {
-		change(&p)
+func plantedOptions(o Options) Options {
+	d := defect()
+	if d.policy != nil {
+		d.policy(&o.Policy)
 	}
-	return p
+	if d.options != nil {
+		d.options(&o)
+	}
+	return o
 }
 
 func plantedTransport(to http.RoundTripper) http.RoundTripper { return plantedTripper{to, defect()} }
@@ -207,3 +225,18 @@ func (b *seatedBody) Close() error {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// neverWithdrawn leaves the key of a server that ends to its expiry.
+type neverWithdrawn struct{ peers.Etcd }
+
+func (neverWithdrawn) Withdraw(context.Context, proxy.ServerID, string) error { return nil }
+
+// noMasters has no addresses of servers that write no key.
+type noMasters struct{ peers.Etcd }
+
+func (noMasters) Masters() cache.ListerWatcher {
+	return &cache.ListWatch{
+		ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return &corev1.EndpointsList{}, nil },
+		WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+	}
+}
