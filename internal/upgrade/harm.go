@@ -51,6 +51,13 @@ func harmful(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (
 			Source: recordings + "; k8s.io/kubernetes pkg/controller/garbagecollector, restMappingError",
 		})
 	}
+	if gone := unreachable(p.Vanishes); len(gone) > 0 && len(byDefault(gone)) == 0 {
+		all = append(all, reports.PlanHarm{
+			What: fmt.Sprintf("%s serves %s in no version. If `--runtime-config` has switched them on, their objects stay in etcd, and nobody can read or delete them.",
+				p.To, kinds(gone, len(gone))),
+			Whom: "who has such objects", Source: recordings + " with every API on",
+		})
+	}
 	all = append(all, refusedNodes(p)...) // ends with the upgrade; what is above may last
 	if cases := inCases(p.Findings, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && f.Harms }); cases != "" && len(appears)+len(vanishes) > 0 && len(exposed(p, asked)) == 0 {
 		all = append(all, reports.PlanHarm{

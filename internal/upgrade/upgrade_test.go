@@ -99,8 +99,8 @@ func TestClaims(t *testing.T) {
 			t.Errorf("the harms lack %q: %s", want, harms)
 		}
 	}
-	if strings.Contains(p.Sentence, "By default") {
-		t.Errorf("defaults are not recorded: %s", p.Sentence)
+	if !strings.Contains(p.Sentence, "By default") {
+		t.Errorf("defaults are recorded: %s", p.Sentence)
 	}
 	if len(p.Demands) != 2 || len(p.Rehearsal) != 0 || len(p.Comparison) != 0 {
 		t.Errorf("%d demands, want those of v1.32 and v1.34; %d rehearsals and %d comparisons, and the designs do not mix",
