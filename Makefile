@@ -163,8 +163,8 @@ alarms: ## Make every alarm of plans rise on real servers, and measure how soon 
 cost: ## Compare what requests cost with the reference and with the builtin proxy, in CLUSTERS clusters (about two minutes each) [CLUSTERS]
 	CGO_ENABLED=0 go test -v $(COMPILE) -count=1 -timeout 60m ./internal/e2e -run '^TestCost$$' -args -cost $(or $(CLUSTERS),8)
 
-load: ## Compare what callers get beside ordinary loads, with the reference and with the builtin proxy, in PAIRS pairs of clusters (six minutes each) [PAIRS]
-	CGO_ENABLED=0 go test -v $(COMPILE) -count=1 -timeout 120m ./internal/e2e -run '^TestLoad$$' -args -load $(or $(PAIRS),3)
+load: ## Compare what callers get beside ordinary loads, with the reference and with the builtin proxy, in PAIRS pairs of clusters (five minutes each); their directories go to OUT [PAIRS OUT]
+	CGO_ENABLED=0 go test -v $(COMPILE) -count=1 -timeout 120m ./internal/e2e -run '^TestLoad$$' -args -load $(or $(PAIRS),3) $(if $(OUT),-load-runs $(abspath $(OUT)))
 
 image: ## Make the image of a kube-apiserver with the reference proxy, for 'docker load' or 'ctr images import' [VERSIONS=v1.37.1 IMAGE]
 	mkdir -p $(dir $(IMAGE))

@@ -31,6 +31,9 @@ import (
 // loadPairs is how many pairs of clusters TestLoad compares. 'make load' asks for it.
 var loadPairs = flag.Int("load", 0, "compare how the reference and the builtin proxy serve under load, in so many pairs of clusters")
 
+// loadRuns is where the runs' directories are kept.
+var loadRuns = flag.String("load-runs", "", "for TestLoad: keep the directories of its runs in this one")
+
 const loadFile = "load.json"
 
 // TestLoad loads an older server in the ways of [loads], and measures what other callers get there
@@ -80,6 +83,9 @@ func inPairs[T any](t *testing.T, pairs int, file string) map[string][]T {
 			var one T
 			must(t, json.Unmarshal(content, &one))
 			all[subject] = append(all[subject], one)
+			if *loadRuns != "" {
+				must(t, os.CopyFS(filepath.Join(*loadRuns, fmt.Sprintf("%d-%s", i, subject)), os.DirFS(held.dir)))
+			}
 		}
 	}
 	return all
