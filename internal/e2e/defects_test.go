@@ -5,21 +5,21 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
 )
 
-// inScenarios are the planted defects for which a scenario is made. A campaign does not look for
-// them: it sends no crowd, runs no server without the proxy, and lets a server that ends start
-// again.
-var inScenarios = map[string]struct{ scenario, invariant string }{
-	"seats-of-all-callers":    {"crowds", "Isolation"},
-	"leavers-given-up":        {"drain", "Available"},
-	"dead-peers-waited-for":   {"peer-pause", "UnavailableOnPeerFailure"},
-	"address-never-withdrawn": {"last-peer-leaves", "TrueNotFound"},
-	"plain-servers-not-found": {"gate-rollout", "NoFalseNotFound"},
+// inScenarios are the planted defects that one scenario shows: by which invariant, and a part of
+// what the evidence must say. A campaign does not look for them.
+var inScenarios = map[string]struct{ scenario, invariant, says string }{
+	"seats-of-all-callers":    {"crowds", "Isolation", "beside another caller's"},
+	"leavers-given-up":        {"drain", "Available", "also while it was stopping"},
+	"dead-peers-waited-for":   {"peer-pause", "UnavailableOnPeerFailure", "gave no answer"},
+	"address-never-withdrawn": {"last-peer-leaves", "TrueNotFound", "answered 503"},
+	"plain-servers-not-found": {"gate-rollout", "NoFalseNotFound", "answered 404"},
 }
 
 // A scenario shows the defect for which it is made, and without the defect its invariant holds.
@@ -45,8 +45,9 @@ func TestDefectsInScenarios(t *testing.T) {
 				if v.Outcome != want {
 					t.Errorf("%s: %s (%s), want %s\n%s", of.invariant, v.Outcome, v.Reason, want, &output)
 				}
-				for _, e := range v.Evidence {
-					t.Log(e.Sentence) // for a person to see that it is because of the defect
+				says := func(e reports.Evidence) bool { return strings.Contains(e.Cause+" "+e.Sentence, of.says) }
+				if want == invariant.OutcomeFail && !slices.ContainsFunc(v.Evidence, says) {
+					t.Errorf("no evidence says %q: %+v", of.says, v.Evidence)
 				}
 			})
 		}

@@ -249,6 +249,10 @@ func TestSignaturesTellTheTarget(t *testing.T) {
 			t.Errorf("%s: %+v, want the target %q", name, v.Evidence, c.want)
 		}
 	}
+	well := beside("v1.34.4", much).ask(60, "b", gadgets, 500).hop("b", 0, 9, false).hop("c", 1, 8, true, answering(200)).h
+	if v := verdictOf(t, well, "Available"); len(v.Evidence) != 1 || v.Evidence[0].Signature.Target != TargetServes {
+		t.Errorf("the target's log says 200: %+v, want the target %q", v.Evidence, TargetServes)
+	}
 	for version, want := range map[string]Target{"v1.34.4": TargetUnreadable, "v1.31.1": TargetNone} { // c itself is asked
 		v := verdictOf(t, beside(version, much).ask(60, "c", gadgets, 503).hop("c", 0, 9, false).h, "Available")
 		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Target != want {

@@ -2,6 +2,7 @@ package invariant
 
 import (
 	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -72,10 +73,13 @@ func (f *Facts) servingTarget(o *observation, s *server) Target {
 // cannotRead reports whether the operation failed and asks for a resource that another server has
 // served, by its end, in a version that s does not know, where the two skip a minor version. What
 // that server has stored, s cannot decode. Kubernetes keeps to versions that both know only for
-// servers of adjacent minor versions.
+// servers of adjacent minor versions. If the log of s says that it answered something else, the
+// failure is not its own.
 func (f *Facts) cannotRead(o *observation, s *server) bool {
 	mine := s.servedAt(o.op.Start)
-	if o.op.Status > 0 && o.op.Status < http.StatusInternalServerError || mine.doc == nil {
+	well := func(status int) bool { return status > 0 && status < http.StatusInternalServerError }
+	if well(o.op.Status) || mine.doc == nil ||
+		slices.ContainsFunc(o.hops, func(h history.Hop) bool { return h.Server == s.name && well(h.Status) }) {
 		return false
 	}
 	for _, other := range f.servers {
