@@ -59,8 +59,8 @@ type data struct {
 	} `json:"prerequisites"`
 	// DryRunOnly are resources or groups whose objects would affect other requests.
 	DryRunOnly []string `json:"dryRunOnly"`
-	// NotTried are paths that cannot be set on create, with the reason, by resource.
-	NotTried map[string]map[string]string `json:"notTried"`
+	// Elsewhere are paths that only a subresource writes, by resource. They are tried there.
+	Elsewhere map[string][]string `json:"elsewhere"`
 }
 
 // Resource is a resource that a server serves, or a subresource.
@@ -181,12 +181,8 @@ func Sweep(ctx context.Context, sides [2]Side, resources []Resource, status func
 		out := s.counts.RefusedAlike + s.counts.NotTried
 		status("%d paths are compared, %d are left out, %d differences so far", s.counts.Judged, out, len(s.cases))
 	}
-	order := map[history.GVR]int{}
-	for i, r := range resources {
-		order[r.GVR] = i
-	}
-	slices.SortStableFunc(s.cases, func(a, b found) int {
-		return cmp.Or(order[a.field.GVR]-order[b.field.GVR], cmp.Compare(a.field.Path, b.field.Path), slices.Compare(a.field.Values, b.field.Values))
+	slices.SortStableFunc(s.cases, func(a, b found) int { // servers list groups in another order each time
+		return cmp.Or(cmp.Compare(a.field.GVR.String(), b.field.GVR.String()), cmp.Compare(a.field.Path, b.field.Path), slices.Compare(a.field.Values, b.field.Values))
 	})
 	f := &Found{sweep: s, Table: recorded.FieldTable{
 		From: sides[0].Version, To: sides[1].Version, Counts: s.counts, Fields: []recorded.FieldSkew{},

@@ -171,7 +171,7 @@ func document(t *testing.T, without ...string) Schemas {
 	"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"type":"object","properties":{"name":{"type":"string"},"labels":{"type":"object","additionalProperties":{"type":"string"}}}},
 	"io.k8s.api.core.v1.PodSpec":{"type":"object","properties":` + properties(`"new":{"type":"object","required":["inner"],"properties":{"inner":{"type":"string"}}},"gated":{"type":"integer"},
 		"mode":{"type":"string"},"listed":{"type":"string","enum":["A","B"]},"part":{"type":"object","properties":{"x":{"type":"boolean"},"y":{"type":"boolean"}}},
-		"self":{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"},"old":{"type":"string"},"items":{"type":"array","items":{"type":"object","properties":{"z":{"type":"string"}}}},
+		"self":{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"},"old":{"type":"string"},"ephemeralContainers":{"type":"string"},"items":{"type":"array","items":{"type":"object","properties":{"z":{"type":"string"}}}},
 		"either":{"oneOf":[{"type":"integer"},{"type":"string"}],"format":"int-or-string"},"all":{"type":"object","x-kubernetes-preserve-unknown-fields":true}`) + `},
 	"Sent":{"type":"object","x-kubernetes-group-version-kind":[{"group":"policy","version":"v1","kind":"Sent"}],"properties":
 		` + properties(`"metadata":`+meta+`,"listed":{"type":"string","enum":["A","B"]},"new":{"type":"string"}`) + `},
@@ -206,7 +206,7 @@ func TestSweep(t *testing.T) {
 		"the same": {resources: []Resource{pods, sets}},
 		"an unknown field, also in templates": {
 			older: fake{unknown: map[string]bool{"spec.new": true, "spec.template.spec.new": true}}, lacks: []string{"new"}, resources: []Resource{sets, pods},
-			want: []string{"v1/sets spec.template.spec.new copied [] dropped unknown, stored lost", "v1/pods spec.new [] dropped unknown, stored lost"},
+			want: []string{"v1/pods spec.new [] dropped unknown, stored lost", "v1/sets spec.template.spec.new copied [] dropped unknown, stored lost"},
 		},
 		"a gate": {
 			older: fake{drops: map[string]bool{"spec.gated": true}}, resources: []Resource{pods},
@@ -235,7 +235,7 @@ func TestSweep(t *testing.T) {
 			resources: []Resource{pods}, refused: 1,
 		},
 		"what nobody may set":               {older: fake{forbids: "spec.part"}, newer: fake{forbids: "spec.part"}, resources: []Resource{pods}, refused: 1, judged: 11},
-		"what a subresource does not write": {resources: []Resource{of(pods, "status", true)}, judged: 14},
+		"what a subresource does not write": {resources: []Resource{of(pods, "status", true)}, judged: 15},
 		"subresources of one version":       {resources: []Resource{pods, of(pods, "status", true), of(pods, "resize", true), sent, noBody}},
 		"a field that only a subresource writes": {
 			older: fake{unknown: map[string]bool{"status.b": true}}, lacks: []string{"b"}, resources: []Resource{pods, of(pods, "status", true), of(pods, "resize", true)},
@@ -244,6 +244,9 @@ func TestSweep(t *testing.T) {
 		"a field of the resource, which a subresource does not write": {
 			older: fake{unknown: map[string]bool{"spec.new": true}}, lacks: []string{"new"}, resources: []Resource{of(pods, "status", true), pods, of(pods, "resize", true)},
 			want: []string{"v1/pods spec.new [] dropped unknown, stored lost"},
+		},
+		"a field that is tried at a subresource": {
+			older: fake{drops: map[string]bool{"spec.ephemeralContainers": true}}, resources: []Resource{pods},
 		},
 		"an object that a server changes": {newer: fake{starts: true}, resources: []Resource{of(pods, "status", true)}},
 		"a member that a subresource refuses": {

@@ -40,7 +40,7 @@ type node struct {
 
 // start is the node of a kind, with an object as small as the schemas say.
 func (s *sweep) start(r Resource) node {
-	n := node{Resource: r, root: s.both.kind(r), inherited: map[string]bool{}, below: map[string]bool{}, untried: s.data.NotTried[r.String()][""]}
+	n := node{Resource: r, root: s.both.kind(r), inherited: map[string]bool{}, below: map[string]bool{}}
 	for i, side := range s.sides {
 		n.sides[i] = side.Schemas.kind(r)
 	}
@@ -57,7 +57,7 @@ func (s *sweep) kind(ctx context.Context, r Resource) error {
 	if !n.root.known() {
 		return s.note(&n, "neither OpenAPI document has the kind", s.untried, &s.counts.NotTried)
 	}
-	if r.Of != nil && n.untried == "" {
+	if r.Of != nil {
 		if err := s.makeParent(ctx, &n); err != nil {
 			return err
 		}
@@ -126,11 +126,9 @@ func (s *sweep) children(ctx context.Context, n node) {
 
 // visit tries one path, and then those below it.
 func (s *sweep) visit(ctx context.Context, n node) error {
-	if slices.Contains(n.within, n.of.name) { // a definition inside itself
+	insideItself := slices.Contains(n.within, n.of.name)
+	if insideItself || slices.Contains(s.data.Elsewhere[n.String()], n.path) {
 		return nil
-	}
-	if why := s.data.NotTried[n.String()][n.path]; why != "" {
-		n.untried = why
 	}
 	at := n.whole().String() // a subresource may write other fields than the resource
 	if s.data.Homes[n.of.name] != "" && (n.home == "" || s.data.Homes[n.home] == at) {
