@@ -27,7 +27,7 @@ var catalogue = slices.Concat(
 	family(scenario.Safety, loopByMutualStaleBelief, hostileHeaders, identityPreserved, writesOnce, trueNotFound),
 	family(scenario.Requests, watchThroughProxy, subresources, nodeIdentity, upgradeRequests, protobufAndPatchTypes, largeList, crowds),
 	family(scenario.Controllers, garbageCollection, foregroundDeletion, namespaceDeletion, namespaceDeletionDuringPartition,
-		controllersBehindBalancer, controllersRollingUpgrade, controllersRollback, controllersCanary, controllersWrongPeerCA,
+		namespaceDeletionWhileDraining, controllersBehindBalancer, controllersRollingUpgrade, controllersRollback, controllersCanary, controllersWrongPeerCA,
 		controllerDiscovery, quota, controllersCRDLifecycle, leaderElection, informers, storageVersion, storageVersionMigration,
 		fieldSkew, garbageCollectionDuringPartition, foregroundDeletionDuringPartition, quotaDuringPartition, informersDuringPartition,
 		storageVersionDuringPartition),

@@ -144,8 +144,8 @@ type harm struct {
 
 // harmed counts a violation by a controller. Its signature is that of the answer that misled the
 // controller, because that answer went wrong first. A discovery document is no answer about the
-// resource that it lacks: then, and if no server's log has such an answer, the signature names the
-// role of the server through which the controller saw the cluster.
+// resource that it lacks: then, and if no server's log has such an answer, the signature has no
+// answer, and names the role of the server through which the controller saw the cluster.
 func (t *tally) harmed(h harm) {
 	f := t.facts
 	b := breach{Signature: Signature{Mechanism: MechanismController, Wrong: h.wrong}, at: h.at, cause: h.cause,
@@ -162,7 +162,7 @@ func (t *tally) harmed(h harm) {
 	case h.misled != nil:
 		b.asked = h.misled.request.Server
 		b.Signature = f.blind(h.misled.request, h.misled.about, h.wrong)
-		b.Signature.Mechanism = cmp.Or(h.misled.mechanism, b.Signature.Mechanism)
+		b.Signature.Mechanism = h.misled.mechanism
 	case h.act != nil:
 		b.asked = h.act.Server
 		b.Signature = f.blind(h.act, h.unseen, h.wrong)

@@ -63,7 +63,7 @@ type wrongAnswer struct {
 	// the document does not list, because logs do not have the bodies of answers.
 	document bool
 	basis    string
-	// mechanism is the part of the proxy that the document tests; empty for merged discovery.
+	// mechanism is the part of the proxy that the document tests.
 	mechanism Mechanism
 }
 
@@ -114,7 +114,7 @@ func (f *Facts) unlisted(to senders, gvr history.GVR, during window) *wrongAnswe
 	}
 	for _, q := range got {
 		if basis, lacks := f.lacks(q, path, gvr); lacks && f.servedElsewhere(q, gvr) {
-			return &wrongAnswer{request: q, about: gvr, document: true, basis: basis}
+			return &wrongAnswer{request: q, about: gvr, document: true, basis: basis, mechanism: MechanismDiscovery}
 		}
 	}
 	return nil

@@ -78,7 +78,7 @@ func TestADocumentThatLacksAKindIsNamed(t *testing.T) {
 		if m != want || m.ID == "" || m.Agent == "" || !strings.Contains(m.Basis, "b does not serve it itself") {
 			t.Errorf("%s: %+v", name, m)
 		}
-		if e.Signature.Roles != RoleOlder || e.Signature.Reach != ReachAll || e.Asked != "b" || len(e.Operations) != 1 || len(e.Candidates) != 1 || e.Candidates[0].Server != "a" {
+		if e.Signature.Mechanism != MechanismDiscovery || e.Signature.Roles != RoleOlder || e.Signature.Reach != ReachAll || e.Asked != "b" || len(e.Operations) != 1 || len(e.Candidates) != 1 || e.Candidates[0].Server != "a" {
 			t.Errorf("%s: %+v", name, e)
 		}
 		if !strings.Contains(e.Sentence, "did not list apps/v2/gadgets: b does not serve it itself") {

@@ -103,6 +103,7 @@ func TestPredicatesAreNarrow(t *testing.T) {
 	}
 	var (
 		subresource = func(s *invariant.Signature) { s.Mechanism = invariant.MechanismSubresource }
+		unlisted    = func(s *invariant.Signature) { s.Mechanism = invariant.MechanismDiscovery }
 		upgraded    = func(s *invariant.Signature) { s.Mechanism = invariant.MechanismUpgrade }
 		itself      = func(s *invariant.Signature) { s.Roles, s.Reach = invariant.RoleItself, invariant.ReachNobody }
 		nobody      = func(s *invariant.Signature) { s.Roles, s.Reach = invariant.RoleNone, invariant.ReachNobody }
@@ -161,6 +162,9 @@ func TestPredicatesAreNarrow(t *testing.T) {
 			with(whole, reach(invariant.ReachNone, invariant.ObstacleDraining), of(unavailable), wrong("404 rather than 503"))},
 		{"a controller that deletes after it", 44, with(misled, reach(invariant.ReachAll, invariant.ObstacleDraining))},
 		{"a controller that loses an object then, and no answer says why", 0, with(blind, reach(invariant.ReachAll, invariant.ObstacleDraining))},
+		{"a controller that loses an object then, because a document lacked its kind", 44,
+			with(blind, reach(invariant.ReachAll, invariant.ObstacleDraining), unlisted)},
+		{"a controller that loses an object because of such a document, for no known reason", 0, with(blind, unlisted)},
 		{"404 then, said by a peer", 0, with(whole, reach(invariant.ReachAll, invariant.ObstacleDraining), passedOn)},
 		{"503 then, although its address is known", 0,
 			with(whole, of("Available"), status("503 no connection"), reach(invariant.ReachAll, invariant.ObstacleDraining))},
