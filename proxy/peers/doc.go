@@ -54,7 +54,9 @@
 //     (A balancer in front of a server that has ended accepts a connection and resets it.) A
 //     connection that is not made in time does not count: the server may serve other clients. Nor
 //     does a refusal in the first 1.5 s: the address may be wrong, and a server with this proxy
-//     serves for a second after it has withdrawn its key.
+//     serves for a second after it has withdrawn its key. A server that deletes its identity lease
+//     after its key has expired (it was paused, and is then told to stop) has no address. It counts
+//     for these 1.5 s: 503, and not 404.
 //
 // The time since a renewal is measured with this server's clock, from the moment when it saw the
 // renewal, as in leader election. So the clocks of servers need not agree. Only the first sight of

@@ -52,10 +52,15 @@ func (r *Roster) leave(m *member, now time.Time) {
 
 // lingering adds the last address of a server that has withdrawn its key to its state, by rule (h)
 // of the package's comment. The server is asked directly: when it no longer answers, it has ended.
+// A server without an address cannot be asked. It counts for as long as it may be serving.
 func (r *Roster) lingering(m *member, s state) state {
-	switch last := m.reported; {
-	case m.left.withdrawn && !m.left.ended && r.observed-m.left.at < r.config.Leaving && last.live && last.address != "" && s.address == "":
-		return state{live: true, incarnation: s.incarnation, address: last.address, direct: true}
+	last, longest := m.reported, r.config.Leaving
+	if last.address == "" {
+		longest = min(longest, stillCounts)
+	}
+	switch {
+	case m.left.withdrawn && !m.left.ended && r.observed-m.left.at < longest && last.live && s.address == "":
+		return state{live: true, incarnation: s.incarnation, address: last.address, direct: last.address != ""}
 	case !s.live:
 		return state{}
 	}

@@ -103,6 +103,13 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 			{"identity again", func(s *script) { s.IdentityGone("p", s.now) }, nil},
 			{"deleted again", deleted, []proxy.Event{directly(here)}},
 		}},
+		{name: "rule (h): its address is not known any more", config: RosterConfig{Leaving: time.Minute}, steps: []step{
+			of("v1.37.1"),
+			{"expired", func(s *script) { s.listen(15 * time.Second); s.KeyGone("p", s.now) }, []proxy.Event{addressed("")}},
+			{"identity", func(s *script) { s.IdentityGone("p", s.now) }, nil},
+			{"it may still serve", func(s *script) { s.listen(time.Second) }, nil},
+			{"it does not any more", func(s *script) { s.listen(time.Second) }, []proxy.Event{gone}},
+		}},
 		{name: "rule (h): a server without a proxy", config: RosterConfig{Leaving: time.Minute}, direct: map[proxy.ServerID]string{"p": own}, steps: []step{
 			{"added", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1"), directly(own)}},
 			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, nil},
