@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,12 +11,8 @@ import (
 // ClientsKind identifies a table of clients, together with [APIVersion].
 const ClientsKind = "ClientsTable"
 
-// These are the names of the files of a table of clients.
-const (
-	ClientsHTML = "clients.html"
-	ClientsJSON = "clients.json"
-	ClientsText = "clients.txt"
-)
+// ClientsJSON is the file of a table of clients for programs.
+const ClientsJSON = "clients.json"
 
 // ClientsTable says what clients of several versions can do in a control plane of two versions.
 type ClientsTable struct {
@@ -211,16 +206,6 @@ func (t *ClientsTable) conclusion() (Result, string) {
 	default:
 		return ResultPassed, told
 	}
-}
-
-// SaveClients writes the table into dir as [ClientsJSON], [ClientsText] and [ClientsHTML]. It makes
-// dir if dir does not exist. It is as atomic as [WriteAll].
-func SaveClients(dir string, t ClientsTable) error {
-	return save(dir, t, []rendering[ClientsTable]{
-		{ClientsJSON, writeIndented[ClientsTable]},
-		{ClientsText, func(w io.Writer, t ClientsTable) error { return WriteClientsText(w, t, SummaryOptions{}) }},
-		{ClientsHTML, WriteClientsHTML},
-	})
 }
 
 var clientsTables = readable[ClientsTable]{"table of clients", ClientsKind, "run 'skewproof clients' again to write a new one", false, ClientsTable.check}

@@ -35,6 +35,11 @@ func NewMade(began time.Time, version string) Made {
 	return Made{began.UTC(), SecondsOf(time.Since(began)), version}
 }
 
+// facts adds to the facts of a page when the runs were carried out, and how long they took.
+func (m Made) facts(all [][2]string) [][2]string {
+	return append(all, [2]string{"Duration", lasting(m.DurationSeconds)}, [2]string{"Started", m.StartedAt.Format("2006-01-02 15:04:05 MST")})
+}
+
 // Repetition says how to repeat the runs of a suite, and where they were carried out.
 type Repetition struct {
 	// Reproduce is the command line that repeats all of them.
