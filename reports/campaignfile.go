@@ -38,13 +38,7 @@ var campaigns = readable[*Campaign]{"campaign", CampaignKind, "search again to w
 
 // ReadCampaign reads a campaign. It refuses any other document, unknown fields and contradictions.
 // The error names the file and what is wrong with it.
-func ReadCampaign(path string) (*Campaign, error) {
-	c, err := campaigns.read(path)
-	if err == nil {
-		c.Conclude() // the version before had other words
-	}
-	return c, err
-}
+func ReadCampaign(path string) (*Campaign, error) { return campaigns.read(path) }
 
 // check refuses a campaign that contradicts itself, and file names that a merged campaign could not
 // use.
@@ -93,7 +87,7 @@ func (c *Campaign) check() error {
 			return fmt.Errorf("what it says of a finding on real servers is wrong: run %q, seen in %d of %d", r.Run, r.Confirmed, r.Repeated)
 		}
 	}
-	if s := c.Standing(); !wrote(c.Verdict.Outcome, s) {
+	if s := c.Standing(); c.Verdict.Outcome != s.Outcome() {
 		return fmt.Errorf("its verdict is %q, and what it found makes %q: the file was altered", c.Verdict.Outcome, s.Outcome())
 	}
 	return nil
