@@ -109,44 +109,6 @@ func (t ClientsTable) messages() *table {
 	return all
 }
 
-const clientsIntroduction = `# What clients can do in a control plane of two versions
-
-` + "`make clients PAGE=docs/clients.md`" + ` writes this page. Server a runs %[2]s, servers b and c run
-%[1]s. kubectl in several versions, and programs with a client library, ask server b for
-resources that b serves and for resources that only a serves. The paths are:
-
-| path | leads to |
-|---|---|
-| direct | server a itself; shows which operations can work at all |
-| none | server b with its proxy off; the negative control |
-| builtin | server b with the kube-apiserver's own Mixed Version Proxy |
-| reference | server b with the [reference proxy](proxy.md) |
-
-kube-controller-manager of %[1]s runs as a client of server b. An operation works if the client's
-exit code and output are right. If the operation changes an object, server a must also have the
-changed object afterwards. An older server cannot carry out an operation with the mark ↷ by itself.
-Without a proxy such an operation must fail; otherwise the result is inconclusive. An operation that
-fails at server a itself does not count.
-
-kubectl keeps discovery documents for six hours. In some operations it has a stale discovery
-cache, from a time when all servers ran %[1]s. This cache must not hide the resources that the
-upgrade has added, because kubectl reads discovery again if the cache lacks the requested resource.
-
-client-go, controller-runtime and client-node (the JavaScript client, @kubernetes/client-node) are
-libraries. skewproof builds a small program of its own with each of their versions
-([source](../internal/libraries/_programs)), from the Go modules and from the npm registry. The
-program for controller-runtime runs a manager with a cache and one controller. The program for
-client-node needs Node.js and npm; without them it is left out. Version 2 of client-node needs
-Node.js 22.
-
-`
-
-// clientsNotRun ends the introduction.
-const clientsNotRun = `The Python and Java clients were not run, because the machine that makes this page cannot reach
-their registries (PyPI and Maven Central).
-
-`
-
 // SaveClientsPage writes the page of the documentation, whole or not at all. It has no date.
 func SaveClientsPage(path string, t ClientsTable) error {
 	return Write(path, []byte(t.documentation()))
@@ -154,8 +116,8 @@ func SaveClientsPage(path string, t ClientsTable) error {
 
 func (t ClientsTable) documentation() string {
 	var page strings.Builder
-	fmt.Fprintf(&page, clientsIntroduction, inMarkdown(t.Metadata.From), inMarkdown(t.Metadata.To))
-	page.WriteString(clientsNotRun)
+	introduction := strings.NewReplacer("FROM", inMarkdown(t.Metadata.From), "TO", inMarkdown(t.Metadata.To))
+	page.WriteString(introduction.Replace(string(asset("clients/introduction.txt"))) + "\n")
 	for _, left := range t.Metadata.LeftOut {
 		page.WriteString(filled("", "Left out: "+inMarkdown(left)+".") + "\n")
 	}

@@ -146,9 +146,13 @@ func (c *Campaign) realCommand() string {
 // CoverageRow is a row of the table of coverage: a fault and a transition.
 type CoverageRow struct {
 	Fault, Transition string
-	// Classes is how many classes of requests were reached, and Requests is how many requests.
+	// Classes is how many classes of requests were reached, and Requests is how many requests. By says
+	// how many there were of each class.
 	Classes  int
 	Requests uint64
+	By       string
+	// Part is Requests on a logarithmic scale, from 0 to 100.
+	Part float64
 }
 
 // CoverageRows are the rows that were reached, in their order.
@@ -158,8 +162,18 @@ func (r *RealCampaign) CoverageRows() (rows []CoverageRow) {
 			rows = append(rows, CoverageRow{Fault: c.Fault, Transition: c.Transition})
 		}
 		row := &rows[len(rows)-1]
-		row.Classes++
+		if row.Classes++; row.Classes > 1 {
+			row.By += ", "
+		}
+		row.By += c.Class + ": " + grouped(int(c.Requests))
 		row.Requests += c.Requests
+	}
+	most := uint64(0)
+	for _, row := range rows {
+		most = max(most, row.Requests)
+	}
+	for n := range rows {
+		rows[n].Part = logBar(rows[n].Requests, most)
 	}
 	return rows
 }
