@@ -151,7 +151,7 @@ type conformanceDocument struct {
 	head
 	*described
 	Lists       []conformanceList
-	Grid        conformanceGrid
+	Grids       []section
 	YAML, JUnit string
 }
 
@@ -165,9 +165,11 @@ type conformanceList struct {
 // [WriteHTML]. The page links to the reports of the runs, which are in the same directory.
 func WriteConformanceHTML(w io.Writer, c ConformanceReport) error {
 	d := conformanceDocument{
-		ConformanceReport: c, head: conformanceHead, described: newDescribed(), Grid: newConformanceGrid(c), YAML: ConformanceFile, JUnit: JUnitFile,
+		ConformanceReport: c, head: conformanceHead, described: newDescribed(), Grids: c.grids(), YAML: ConformanceFile, JUnit: JUnitFile,
 	}
-	d.Grid.described = d.described
+	for n := range d.Grids {
+		d.Grids[n].described = d.described
+	}
 	for _, list := range []struct {
 		title string
 		of    func(ConformanceScenario) bool

@@ -24,14 +24,9 @@ func (m VersionMatrix) page() page {
 		p.Notes = append(p.Notes, "The matrix ended before every run was carried out")
 	}
 	for n, pair := range m.Pairs {
-		s := section{Heading: pair.String(), Note: sentence(capital(pair.Note)), Table: &table{Head: heads("scenario", "subject", "result", "known or NEW")}}
-		for _, i := range m.Invariants {
-			name := i.Name
-			if i.Grade != invariant.GradeCore {
-				name += " (beyond the KEP)"
-			}
-			s.Table.Head = append(s.Table.Head, column{Name: name, Narrow: true})
-		}
+		s := section{Heading: pair.String(), Note: sentence(capital(pair.Note)), Table: &table{
+			Head: invariantHeads(heads("scenario", "subject", "result", "known or NEW"), m.Invariants),
+		}}
 		for _, c := range newFirst(m.Cells, MatrixCell.attributed) {
 			if c.Pair == n {
 				s.Table.Rows = append(s.Table.Rows, c.row())
@@ -61,7 +56,7 @@ func (c MatrixCell) row() []tableCell {
 	}
 	row := []tableCell{{Text: c.Scenario}, {Text: c.Subject}, result, {Text: label}}
 	for _, v := range c.Verdicts {
-		row = append(row, tableCell{Text: mark(v), Says: string(v), Outcome: v})
+		row = append(row, verdictCell(v))
 	}
 	return row
 }
@@ -92,14 +87,6 @@ func (c MatrixCell) attributed() ProfileResult {
 
 // AsItMust reports whether the cell is the negative control and failed.
 func (c MatrixCell) AsItMust() bool { return c.Subject == subjectNone && c.Core.Result == ResultFailed }
-
-// mark is the sign of a verdict in places that show only the sign.
-func mark(o invariant.Outcome) string {
-	if o == invariant.OutcomeInconclusive {
-		return "·"
-	}
-	return sign(o)
-}
 
 // longestLine is the largest size of a quoted line, in bytes. A spec may print a whole object.
 const longestLine = 300

@@ -139,35 +139,29 @@ type figureRow struct {
 	Local, Passed Speed
 }
 
-// figures are the figures of a lane, one row for each slice.
-func (r RunReport) figures(l Lane) []figureRow {
-	var out []figureRow
-	for _, b := range l.Buckets {
-		row := figureRow{Bucket: b}
-		for _, sp := range l.Speeds {
-			switch {
-			case sp.StartSeconds != b.StartSeconds:
-			case sp.Way == invariant.WayPassedOn:
-				row.Passed = sp
-			case sp.Measured > row.Local.Measured:
-				row.Local = sp
-			}
-		}
-		out = append(out, row)
-	}
-	return out
-}
-
 // laneFigures are the figures of one server.
 type laneFigures struct {
 	Server string
 	Rows   []figureRow
 }
 
-func newFigures(r RunReport) []laneFigures {
-	var out []laneFigures
+func newFigures(r RunReport) (all []laneFigures) {
 	for _, l := range r.Timeline.Lanes[:min(len(r.Timeline.Lanes), mostLanes)] {
-		out = append(out, laneFigures{l.Server, r.figures(l)})
+		figures := laneFigures{Server: l.Server}
+		for _, b := range l.Buckets {
+			row := figureRow{Bucket: b}
+			for _, sp := range l.Speeds {
+				switch {
+				case sp.StartSeconds != b.StartSeconds:
+				case sp.Way == invariant.WayPassedOn:
+					row.Passed = sp
+				case sp.Measured > row.Local.Measured:
+					row.Local = sp
+				}
+			}
+			figures.Rows = append(figures.Rows, row)
+		}
+		all = append(all, figures)
 	}
-	return out
+	return all
 }
