@@ -66,9 +66,5 @@ func shortened(line string) string {
 	if len(line) <= maxLine {
 		return line
 	}
-	end := maxLine
-	for end > 0 && line[end]&0xc0 == 0x80 { // not within a character
-		end--
-	}
-	return line[:end] + "…"
+	return strings.ToValidUTF8(line[:maxLine], "") + "…" // without a part of a character
 }
