@@ -47,14 +47,7 @@ func (c MatrixCell) row() []tableCell {
 	if c.Directory != "" && len(c.Verdicts) > 0 {
 		result.Link = path.Join(filepath.ToSlash(c.Directory), HTMLFile)
 	}
-	label := c.Core.Attribution()
-	switch {
-	case label == "" && len(c.Core.Violated) > 0:
-		label = "not asked"
-	case label == "":
-		label = "–"
-	}
-	row := []tableCell{{Text: c.Scenario}, {Text: c.Subject}, result, {Text: label}}
+	row := []tableCell{{Text: c.Scenario}, {Text: c.Subject}, result, {Text: c.Core.Explained()}}
 	for _, v := range c.Verdicts {
 		row = append(row, verdictCell(v))
 	}

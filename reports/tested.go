@@ -92,13 +92,11 @@ func (t Tested) Properties() (all []JUnitProperty) {
 // summarize names for a terminal what the version does not say: the label, and the user's own
 // binaries.
 func (t Tested) summarize(w io.Writer) {
-	if t.Label != "" {
-		fmt.Fprintf(w, "tested: %s\n", plain(t.Label))
+	lines := t.lines()
+	for _, line := range lines {
+		fmt.Fprintln(w, plain(line))
 	}
-	for _, b := range t.Own() {
-		fmt.Fprintln(w, plain(identified(b)))
-	}
-	if t.Label != "" || len(t.Own()) > 0 {
+	if len(lines) > 0 {
 		fmt.Fprintln(w)
 	}
 }
