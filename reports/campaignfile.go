@@ -78,14 +78,12 @@ func (c *Campaign) check() error {
 		if err := f.Removal.Check(); err != nil {
 			return err
 		}
-	}
-	if (c.Real != nil) != (c.Method == MethodReal) {
-		return fmt.Errorf("its method is %q, which does not fit what it says of real servers", c.Method)
-	}
-	for _, f := range c.Findings {
 		if r := f.Real; r != nil && (strings.ContainsAny(r.Run, `/\\`) || r.Run == ".." || r.Confirmed > r.Repeated) {
 			return fmt.Errorf("what it says of a finding on real servers is wrong: run %q, seen in %d of %d", r.Run, r.Confirmed, r.Repeated)
 		}
+	}
+	if (c.Real != nil) != (c.Method == MethodReal) {
+		return fmt.Errorf("its method is %q, which does not fit what it says of real servers", c.Method)
 	}
 	if s := c.Standing(); c.Verdict.Outcome != s.Outcome() {
 		return fmt.Errorf("its verdict is %q, and what it found makes %q: the file was altered", c.Verdict.Outcome, s.Outcome())

@@ -127,16 +127,6 @@ func (t *ClientsTable) versions(o ClientOperation) []string {
 	return nil
 }
 
-// of are the operations of a program.
-func (t *ClientsTable) of(program string) (all []ClientOperation) {
-	for _, o := range t.Operations {
-		if o.Program == program {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
 func (t *ClientsTable) index(operation, path, client string) int {
 	return slices.IndexFunc(t.Cells, func(c ClientCell) bool { return c.Operation == operation && c.Path == path && c.Client == client })
 }

@@ -33,7 +33,10 @@ func (t ClientsTable) sections() (all []section) {
 	for _, c := range t.Clients {
 		operations := &table{Head: heads(append([]string{"operation"}, ClientPaths...)...)}
 		operations.Head = append(operations.Head, column{Name: "result that must be true"})
-		for _, o := range t.of(c.Name) {
+		for _, o := range t.Operations {
+			if o.Program != c.Name {
+				continue
+			}
 			name := o.Name
 			if o.Crosses {
 				name += " ↷"

@@ -69,17 +69,6 @@ func (c *Compared) readRun(file string) error {
 	return err
 }
 
-// lines says what identifies the tested programs beyond their versions.
-func (t Tested) lines() (lines []string) {
-	if t.Label != "" {
-		lines = append(lines, "label: "+t.Label)
-	}
-	for _, b := range t.Own() {
-		lines = append(lines, identified(b))
-	}
-	return lines
-}
-
 func (c *Compared) readConformance(file string) error {
 	r, err := ReadConformance(file)
 	if err != nil {

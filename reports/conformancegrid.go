@@ -10,8 +10,8 @@ import (
 )
 
 // grids are the causes of violations that each scenario shows, and its verdicts on the invariants.
-// They leave out scenarios that were not run. Findings beyond the KEP count as causes, too. NEW comes
-// first, and then the causes that most scenarios show.
+// They leave out scenarios that were not run. Findings beyond the KEP count as causes, too. NEW
+// comes first, and then the causes that most scenarios show.
 func (c ConformanceReport) grids() (all []section) {
 	scenarios := map[int]int{} // that show a finding; those that show what is NEW have the number 0
 	causes := func(s ConformanceScenario) []int {

@@ -118,20 +118,14 @@ func catalogue() []MatrixInvariant {
 // SetVerdicts fills in the results of a run.
 func (c *MatrixCell) SetVerdicts(r RunReport) {
 	c.Core, c.Extended, c.Reproduce = r.InProfile(invariant.GradeCore), r.InProfile(invariant.GradeExtended), r.Reproduce
-	c.Trouble, c.Verdicts = r.Metadata.Error, verdictsOf(r)
-}
-
-// verdictsOf are the verdicts of a run in the order of the catalogue. A verdict that the run lacks
-// is inconclusive.
-func verdictsOf(r RunReport) (verdicts []invariant.Outcome) {
+	c.Trouble, c.Verdicts = r.Metadata.Error, nil
 	for _, i := range invariant.All() {
-		verdict := invariant.OutcomeInconclusive
+		verdict := invariant.OutcomeInconclusive // if the run lacks it
 		if n := slices.IndexFunc(r.Invariants, func(have Invariant) bool { return have.Name == i.Name }); n >= 0 {
 			verdict = r.Invariants[n].Outcome
 		}
-		verdicts = append(verdicts, verdict)
+		c.Verdicts = append(c.Verdicts, verdict)
 	}
-	return verdicts
 }
 
 func (m *VersionMatrix) conclusion() (Result, string) {

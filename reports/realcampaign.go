@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-
-	"github.com/skewproof/skewproof/internal/shell"
 )
 
 // MethodReal means that random schedules were carried out on real servers.
@@ -124,23 +121,6 @@ func seedList(seeds []uint64) string {
 		all = append(all, fmt.Sprint(s))
 	}
 	return "the schedules of the seeds " + strings.Join(all, ", ")
-}
-
-// realCommand is the command line of a campaign on real servers. What is found there need not be
-// found again.
-func (c *Campaign) realCommand() string {
-	words := []string{
-		"skewproof", "explore", "--backend", "local", "--subject", c.Real.Subject, "--versions", strings.Join(c.Real.Versions, ","),
-		"--servers", strconv.Itoa(c.Spec.Servers), "--qps", strconv.FormatFloat(c.Real.QPS, 'g', -1, 64),
-		"--first", strconv.FormatUint(c.FirstSeed, 10), "--seeds", strconv.FormatUint(cmp.Or(c.Wanted, c.Schedules), 10),
-	}
-	if c.Strict {
-		words = append(words, "--strict")
-	}
-	if c.Real.Controllers {
-		words = append(words, "--controllers")
-	}
-	return shell.Line(words...)
 }
 
 // CoverageRow is a row of the table of coverage: a fault and a transition.

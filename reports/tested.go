@@ -57,14 +57,18 @@ type Tested struct {
 	Binaries []history.Binary `json:"binaries,omitempty"`
 }
 
-// Own returns the binaries that the user gave.
-func (t Tested) Own() (own []history.Binary) {
+// lines says what identifies the tested programs beyond their versions: the label, and the binaries
+// that the user gave.
+func (t Tested) lines() (lines []string) {
+	if t.Label != "" {
+		lines = append(lines, "label: "+t.Label)
+	}
 	for _, b := range t.Binaries {
 		if b.Own {
-			own = append(own, b)
+			lines = append(lines, identified(b))
 		}
 	}
-	return own
+	return lines
 }
 
 // identified describes a binary in a line: "kube-apiserver v1.37.1: Kubernetes v1.37.1-dirty,
@@ -89,8 +93,7 @@ func (t Tested) Properties() (all []JUnitProperty) {
 	return all
 }
 
-// summarize names for a terminal what the version does not say: the label, and the user's own
-// binaries.
+// summarize writes the lines for a terminal.
 func (t Tested) summarize(w io.Writer) {
 	lines := t.lines()
 	for _, line := range lines {

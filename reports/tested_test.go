@@ -56,7 +56,7 @@ func TestHostileIdentitiesStayText(t *testing.T) {
 func TestReportsNameTheBinaries(t *testing.T) {
 	sum := strings.Repeat("1b", 32)
 	for name, write := range map[string]func(io.Writer) error{
-		"run, JSON":         func(w io.Writer) error { return WriteJSON(w, small()) },
+		"run, JSON":         func(w io.Writer) error { return writeIndented(w, small()) },
 		"run, JUnit":        func(w io.Writer) error { return WriteJUnit(w, small()) },
 		"run, page":         func(w io.Writer) error { return WriteHTML(w, small()) },
 		"run, summary":      func(w io.Writer) error { return WriteSummary(w, small(), SummaryOptions{}) },

@@ -52,7 +52,7 @@ func TestDiffRefusesWrongUsage(t *testing.T) {
 		code  int
 		says  string
 	}{
-		{[]string{a, a, "-o", "pdf"}, exitUsage, `--format "pdf": want text, markdown, html`},
+		{[]string{a, a, "-o", "pdf"}, exitUsage, `--format "pdf": want text, markdown or html`},
 		{[]string{a, a, "--output", ""}, exitUsage, "--output is empty"},
 		{[]string{a}, exitUsage, "usage: "},
 		{[]string{a, other}, exitNotRun, "quiet, reference, sim"},
