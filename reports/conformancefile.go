@@ -142,7 +142,7 @@ const ConformanceHTML = "conformance.html"
 
 var (
 	conformancePage = newPage("conformance/", "conformance")
-	conformanceHead = newHead(nil, "matrix/matrix.css", "conformance/conformance.css")
+	conformanceHead = newHead(nil, "table/table.css", "conformance/conformance.css")
 )
 
 // conformanceDocument is the input of the template.

@@ -106,7 +106,7 @@ func (s section) Name() string { return cmp.Or(s.Heading, s.Folded, "table") }
 
 var (
 	tablePage = newPage("table/", "table")
-	tableHead = newHead(nil, "matrix/matrix.css")
+	tableHead = newHead(nil, "table/table.css")
 )
 
 // Says is the word of the verdict.
