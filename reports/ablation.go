@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
@@ -13,13 +12,8 @@ import (
 // AblationKind identifies the document, with [APIVersion].
 const AblationKind = "Ablation"
 
-// These are the names of the files of an ablation.
-const (
-	AblationHTML     = "ablation.html"
-	AblationJSON     = "ablation.json"
-	AblationText     = "ablation.txt"
-	AblationMarkdown = "ablation.md"
-)
+// AblationJSON is the file of an ablation for programs.
+const AblationJSON = "ablation.json"
 
 // Ablation says which single switch causes which difference between two policies. The same
 // schedules run under the older policy with one switch set as in the newer policy. They also run
@@ -83,15 +77,6 @@ type AblationRow struct {
 	// Without are the counts of To with only this switch changed to its value in From.
 	With    []uint64 `json:"with"`
 	Without []uint64 `json:"without"`
-}
-
-// WriteAblation writes the tables into dir as text, Markdown, JSON and HTML. It makes dir if dir
-// does not exist. It writes all files or, on an error, none, like [WriteAll].
-func WriteAblation(dir string, a *Ablation) error {
-	return save(dir, a, []rendering[*Ablation]{
-		{AblationText, func(w io.Writer, a *Ablation) error { return WriteAblationText(w, a, SummaryOptions{}) }},
-		{AblationMarkdown, WriteAblationMarkdown}, {AblationJSON, writeIndented[*Ablation]}, {AblationHTML, WriteAblationHTML},
-	})
 }
 
 var ablations = readable[*Ablation]{"ablation", AblationKind, "run 'skewproof ablate' again to write a new one", false, (*Ablation).check}

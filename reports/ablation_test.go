@@ -1,8 +1,6 @@
 package reports
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,14 +20,10 @@ func TestAblationPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again bytes.Buffer
-	if err := WriteAblationMarkdown(&again, readAblation(t, string(page))); err != nil {
-		t.Fatal(err)
-	}
-	golden.Hold(t, path, again.String())
+	golden.Hold(t, path, readAblation(t, string(page)).page().markdown())
 }
 
-// readAblation reads what [WriteAblationMarkdown] wrote.
+// readAblation reads the Markdown of an ablation.
 func readAblation(t *testing.T, page string) *Ablation {
 	t.Helper()
 	a := Ablation{Complete: true}
@@ -142,20 +136,15 @@ func TestAnAblationThatWasEndedEarlySaysSo(t *testing.T) {
 		for range c.rows {
 			a.Rows = append(a.Rows, AblationRow{Switch: "A.B", FromValue: "false", ToValue: "true", With: []uint64{278}, Without: []uint64{0}})
 		}
-		var text, markdown bytes.Buffer
-		if err := errors.Join(WriteAblationText(&text, &a, SummaryOptions{}), WriteAblationMarkdown(&markdown, &a)); err != nil {
-			t.Fatal(err)
-		}
-		for what, page := range map[string]string{"text": text.String(), "Markdown": markdown.String()} {
-			for _, want := range c.says {
-				if !strings.Contains(page, want) {
-					t.Errorf("%s: the %s does not say %q:\n%s", name, what, want, page)
-				}
+		page := a.page().markdown()
+		for _, want := range c.says {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s: it does not say %q:\n%s", name, want, page)
 			}
-			for _, wrong := range c.not {
-				if strings.Contains(page, wrong) {
-					t.Errorf("%s: the %s says %q:\n%s", name, what, wrong, page)
-				}
+		}
+		for _, wrong := range c.not {
+			if strings.Contains(page, wrong) {
+				t.Errorf("%s: it says %q:\n%s", name, wrong, page)
 			}
 		}
 	}
@@ -163,23 +152,23 @@ func TestAnAblationThatWasEndedEarlySaysSo(t *testing.T) {
 
 func TestAnAblationIsWrittenWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
-	if err := WriteAblation(dir, &Ablation{}); err != nil {
+	if err := SaveTables(dir, &Ablation{}); err != nil {
 		t.Fatal(err)
 	}
-	names := []string{AblationText, AblationMarkdown, AblationJSON, AblationHTML}
+	names := []string{"ablation.txt", "ablation.md", AblationJSON, "ablation.html"}
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := WriteAblation("/dev/null/there", &Ablation{}); err == nil {
+	if err := SaveTables("/dev/null/there", &Ablation{}); err == nil {
 		t.Error("no error where no directory can be")
 	}
 	blocked := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(blocked, "ablation.txt", "in the way"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteAblation(blocked, &Ablation{}); err == nil {
+	if err := SaveTables(blocked, &Ablation{}); err == nil {
 		t.Error("no error where the text cannot be")
 	}
 	for _, name := range names[1:] {

@@ -19,19 +19,8 @@ const (
 
 // Nearby is a request that was under way within two seconds of a violation.
 type Nearby struct {
-	// ID was sent as the Audit-ID.
-	ID string `json:"id"`
-	// Server is the server that was asked. Verb and Path say for what.
-	Server string `json:"server"`
-	Verb   string `json:"verb"`
-	Path   string `json:"path"`
-	// StartSeconds is when the request was sent. DurationSeconds is how long the answer took.
-	StartSeconds    Seconds `json:"startSeconds"`
-	DurationSeconds Seconds `json:"durationSeconds"`
-	// Status is the HTTP status code. It is 0 if no response header arrived. Failure says why there
-	// was no complete response.
-	Status  int             `json:"status,omitempty"`
-	Failure history.Failure `json:"failure,omitempty"`
+	// Request has no sender and no text of the answer.
+	Request
 	// Handled are the servers that have recorded the request, in the order in which they got it.
 	Handled []string `json:"handled,omitempty"`
 	// Wrong is true if an invariant that counts judged the answer wrong.
@@ -93,9 +82,9 @@ func (r *RunReport) surround(h *history.History, facts *invariant.Facts, wrong m
 // see adds a request of the window.
 func (w *surroundings) see(o *history.Operation, hops []history.Hop, wrong bool) {
 	n := nearby{kind: w.kindOf(o), distance: max(o.Start-w.at, w.at-o.Start)}
-	n.Nearby = Nearby{
+	n.Wrong, n.Request = wrong, Request{
 		ID: o.ID, Server: o.Server, Verb: o.Verb, Path: o.Path, StartSeconds: seconds(o.Start), DurationSeconds: seconds(o.End - o.Start),
-		Status: o.Status, Failure: o.Failure, Wrong: wrong,
+		Status: o.Status, Failure: o.Failure,
 	}
 	for _, h := range hops {
 		n.Handled = append(n.Handled, h.Server)
@@ -137,10 +126,7 @@ func (w *surroundings) nearest() []Nearby {
 }
 
 // Answer is the status of the answer, or why there was none.
-func (n Nearby) Answer() string {
-	q := Request{Status: n.Status, Failure: n.Failure}
-	return q.shortAnswer(Evidence{})
-}
+func (n Nearby) Answer() string { return n.shortAnswer(Evidence{}) }
 
 // Way says which servers handled the request: "b", "b → a".
 func (n Nearby) Way() string {

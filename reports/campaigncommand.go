@@ -11,28 +11,31 @@ import (
 
 // Command is the command line that runs the search again, even if the defaults change later.
 func (c *Campaign) Command() string {
-	if c.Real != nil {
-		return c.realCommand()
-	}
-	s := c.Spec
 	words := []string{"skewproof", "explore"}
-	if c.Method == MethodAll {
-		words = []string{"skewproof", "exhaust"}
-	}
-	words = append(words, s.flags("--policy")...)
-	if c.Method == MethodAll {
+	switch s := c.Spec; {
+	case c.Method == MethodAll:
+		words = append([]string{"skewproof", "exhaust"}, s.flags("--policy")...)
 		words = append(words, "--events", strconv.Itoa(c.Events()))
-	} else {
+	case c.Real != nil:
+		words = append(words, "--backend", "local", "--subject", c.Real.Subject, "--versions", strings.Join(c.Real.Versions, ","),
+			"--servers", strconv.Itoa(s.Servers), "--qps", strconv.FormatFloat(c.Real.QPS, 'g', -1, 64))
+	default:
+		words = append(words, s.flags("--policy")...)
 		if s.Requests > 0 {
 			words = append(words, "--requests", strconv.Itoa(s.Requests))
 		}
+	}
+	if c.Method != MethodAll {
 		words = append(words, "--first", strconv.FormatUint(c.FirstSeed, 10), "--seeds", strconv.FormatUint(cmp.Or(c.Wanted, c.Schedules), 10))
 	}
-	if c.Of > len(c.Shards) {
+	if c.Real == nil && c.Of > len(c.Shards) {
 		words = append(words, "--shard", fmt.Sprintf("%d/%d", c.Shards[0].Index, c.Of))
 	}
 	if c.Strict {
 		words = append(words, "--strict")
+	}
+	if c.Real != nil && c.Real.Controllers {
+		words = append(words, "--controllers")
 	}
 	return shell.Line(words...)
 }

@@ -38,13 +38,7 @@ var campaigns = readable[*Campaign]{"campaign", CampaignKind, "search again to w
 
 // ReadCampaign reads a campaign. It refuses any other document, unknown fields and contradictions.
 // The error names the file and what is wrong with it.
-func ReadCampaign(path string) (*Campaign, error) {
-	c, err := campaigns.read(path)
-	if err == nil {
-		c.Conclude() // the version before had other words
-	}
-	return c, err
-}
+func ReadCampaign(path string) (*Campaign, error) { return campaigns.read(path) }
 
 // check refuses a campaign that contradicts itself, and file names that a merged campaign could not
 // use.
@@ -84,16 +78,14 @@ func (c *Campaign) check() error {
 		if err := f.Removal.Check(); err != nil {
 			return err
 		}
-	}
-	if (c.Real != nil) != (c.Method == MethodReal) {
-		return fmt.Errorf("its method is %q, which does not fit what it says of real servers", c.Method)
-	}
-	for _, f := range c.Findings {
 		if r := f.Real; r != nil && (strings.ContainsAny(r.Run, `/\\`) || r.Run == ".." || r.Confirmed > r.Repeated) {
 			return fmt.Errorf("what it says of a finding on real servers is wrong: run %q, seen in %d of %d", r.Run, r.Confirmed, r.Repeated)
 		}
 	}
-	if s := c.Standing(); !wrote(c.Verdict.Outcome, s) {
+	if (c.Real != nil) != (c.Method == MethodReal) {
+		return fmt.Errorf("its method is %q, which does not fit what it says of real servers", c.Method)
+	}
+	if s := c.Standing(); c.Verdict.Outcome != s.Outcome() {
 		return fmt.Errorf("its verdict is %q, and what it found makes %q: the file was altered", c.Verdict.Outcome, s.Outcome())
 	}
 	return nil

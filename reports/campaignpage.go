@@ -19,8 +19,7 @@ type campaignDocument struct {
 	ErrorPercent float64
 	JSON         string
 	Kinds        []kindRow
-	Growth       []plot
-	Grid         *coverageGrid // nil in the simulator
+	Growth       []growthRow
 	Gaps         []gapRow
 	States       []reachRow
 }
@@ -29,7 +28,7 @@ type campaignDocument struct {
 func WriteCampaignHTML(w io.Writer, c *Campaign) error {
 	return writePage(w, campaignPage, campaignDocument{
 		Campaign: c, head: campaignHead, described: newDescribed(), ErrorPercent: 100 * DistinctError, JSON: CampaignJSON, Kinds: newKinds(c), Growth: newGrowth(c),
-		Grid: newCoverage(c.Real), Gaps: newGaps(c), States: newReached(c),
+		Gaps: newGaps(c), States: newReached(c),
 	})
 }
 

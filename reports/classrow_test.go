@@ -175,14 +175,6 @@ func TestMarksLeadToTheirCards(t *testing.T) {
 	same := r.Invariants[0]
 	same.Name = "Again"
 	r.Invariants = append(r.Invariants, same)
-	for n := range r.Timeline.Lanes {
-		for _, m := range r.Timeline.Lanes[n].Marks {
-			if m.Invariant == r.Invariants[0].Name {
-				m.Invariant = "Again"
-				r.Timeline.Lanes[n].Marks = append(r.Timeline.Lanes[n].Marks, m)
-			}
-		}
-	}
 	links := map[string]int{}
 	for _, l := range newChart(r).Lanes {
 		for _, m := range l.Marks {

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,12 +11,8 @@ import (
 // ClientsKind identifies a table of clients, together with [APIVersion].
 const ClientsKind = "ClientsTable"
 
-// These are the names of the files of a table of clients.
-const (
-	ClientsHTML = "clients.html"
-	ClientsJSON = "clients.json"
-	ClientsText = "clients.txt"
-)
+// ClientsJSON is the file of a table of clients for programs.
+const ClientsJSON = "clients.json"
 
 // ClientsTable says what clients of several versions can do in a control plane of two versions.
 type ClientsTable struct {
@@ -132,16 +127,6 @@ func (t *ClientsTable) versions(o ClientOperation) []string {
 	return nil
 }
 
-// of are the operations of a program.
-func (t *ClientsTable) of(program string) (all []ClientOperation) {
-	for _, o := range t.Operations {
-		if o.Program == program {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
 func (t *ClientsTable) index(operation, path, client string) int {
 	return slices.IndexFunc(t.Cells, func(c ClientCell) bool { return c.Operation == operation && c.Path == path && c.Client == client })
 }
@@ -211,16 +196,6 @@ func (t *ClientsTable) conclusion() (Result, string) {
 	default:
 		return ResultPassed, told
 	}
-}
-
-// SaveClients writes the table into dir as [ClientsJSON], [ClientsText] and [ClientsHTML]. It makes
-// dir if dir does not exist. It is as atomic as [WriteAll].
-func SaveClients(dir string, t ClientsTable) error {
-	return save(dir, t, []rendering[ClientsTable]{
-		{ClientsJSON, writeIndented[ClientsTable]},
-		{ClientsText, func(w io.Writer, t ClientsTable) error { return WriteClientsText(w, t, SummaryOptions{}) }},
-		{ClientsHTML, WriteClientsHTML},
-	})
 }
 
 var clientsTables = readable[ClientsTable]{"table of clients", ClientsKind, "run 'skewproof clients' again to write a new one", false, ClientsTable.check}

@@ -64,23 +64,9 @@ func Open(path string) (Compared, error) {
 
 func (c *Compared) readRun(file string) error {
 	r, err := Read(file)
-	if err == nil {
-		err = hasSignatures(r, file)
-	}
 	c.Document, c.runs = "run", []RunReport{r}
 	c.Facts = append([]string{side(r)}, r.Metadata.lines()...)
 	return err
-}
-
-// lines says what identifies the tested programs beyond their versions.
-func (t Tested) lines() (lines []string) {
-	if t.Label != "" {
-		lines = append(lines, "label: "+t.Label)
-	}
-	for _, b := range t.Own() {
-		lines = append(lines, identified(b))
-	}
-	return lines
 }
 
 func (c *Compared) readConformance(file string) error {
@@ -160,25 +146,11 @@ func FindRuns(dir string) ([]RunReport, error) {
 			return nil
 		}
 		r, err := Read(path)
-		if err != nil {
-			return err
-		}
 		all = append(all, r)
-		return hasSignatures(r, path)
+		return err
 	})
 	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("%s %w: there is no %s in it", dir, errNoRun, JSONFile)
 	}
 	return all, err
-}
-
-// hasSignatures refuses a report whose violations cannot be recognized in another report.
-func hasSignatures(r RunReport, path string) error {
-	for _, i := range r.Invariants {
-		if slices.ContainsFunc(i.Evidence, func(e Evidence) bool { return e.Signature.Mechanism == "" }) {
-			return fmt.Errorf("%s was written by an older skewproof, without signatures: 'skewproof judge %s' writes it anew",
-				path, filepath.Dir(path))
-		}
-	}
-	return nil
 }

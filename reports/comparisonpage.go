@@ -5,55 +5,57 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/skewproof/skewproof/internal/invariant"
 )
 
 // chanceNote says how reliable the figures of two runs are. Every rendering has it.
 const chanceNote = "Shares and latencies are of two runs on a machine that does other things as well: they are shown, and decide nothing."
 
-// WriteComparisonText writes a comparison for a terminal.
-func WriteComparisonText(w io.Writer, c Comparison) error {
-	t := &terminal{}
-	t.headed(c.Outcome(), map[bool]string{false: "NOTHING NEW", true: "NEW"}[c.Worse()], c.Verdict())
-	for _, x := range []struct {
-		name string
-		Compared
-	}{{"A", c.A}, {"B", c.B}} {
-		fmt.Fprintf(t, "%s: %s (%s)\n", x.name, plain(x.Path), plain(x.Document))
-		for _, fact := range x.Facts {
-			fmt.Fprintf(t, "   %s\n", plain(fact))
-		}
-	}
-	t.WriteString("\n")
-	for _, s := range c.Scenarios {
-		fmt.Fprintf(t, "%-10s %s: %s → %s\n", s.State, plain(s.Name), s.A.words(), s.B.words())
+// page has what changed. It has all of every run if all is true; otherwise it only names the runs
+// of a suite in which nothing changed, and the first of many resources.
+func (c Comparison) page(all bool) page {
+	p := page{
+		Title: "What changed from A to B", Outcome: c.Outcome(), Word: map[bool]string{false: "NOTHING NEW", true: "NEW"}[c.Worse()],
+		Sentence: c.Verdict(),
+		Lead: "Two violations are the same if their signatures are the same; counts and times do not matter. " +
+			"New: only B has it. Still: both have it. Fixed: only A has it, and B was tested for it.",
+		Sections: []section{{List: []item{c.A.item("A"), c.B.item("B")}}},
 	}
 	if len(c.Scenarios) > 0 {
-		t.WriteString("\n")
-	}
-	t.kinds(c.Kinds)
-	measured := false
-	full, unchanged := c.shown()
-	for _, d := range full {
-		fmt.Fprintf(t, "%s, %s\n", plain(d.Scenario), plain(d.Subject))
-		if c.A.Document != "run" {
-			fmt.Fprintf(t, "  A: %s\n  B: %s\n", plain(side(d.A)), plain(side(d.B)))
+		scenarios := &table{Head: heads("change", "scenario", "A", "B")}
+		for _, s := range c.Scenarios {
+			scenarios.Rows = append(scenarios.Rows, []tableCell{s.State.cell(), {Text: s.Name}, {Text: s.A.words()}, {Text: s.B.words()}})
 		}
-		t.run(d)
-		measured = measured || len(d.Rates)+len(d.Latencies) > 0
+		p.Sections = append(p.Sections, section{Heading: "Scenarios", Table: scenarios})
 	}
-	for _, d := range unchanged {
-		fmt.Fprintf(t, "%s, %s: nothing changed (%s)\n", plain(d.Scenario), plain(d.Subject), d.Tally())
+	if len(c.Kinds) > 0 {
+		p.Sections = append(p.Sections, kindSection("Kinds of violations", "A and B are schedules that show the violation.", c.Kinds))
 	}
-	if measured {
-		fmt.Fprintln(t, chanceNote)
+	full, unchanged := c.Runs, []Diff(nil)
+	if !all {
+		full, unchanged = c.shown()
 	}
-	for _, note := range c.Notes {
-		fmt.Fprintln(t, plain(note))
+	for _, d := range full {
+		p.Sections = append(p.Sections, d.sections(all)...)
 	}
-	return t.end(w)
+	if len(unchanged) > 0 {
+		folded := section{Folded: counted(len(unchanged), "run") + " in which nothing changed"}
+		for _, d := range unchanged {
+			folded.List = append(folded.List, item{Text: d.Scenario + ", " + d.Subject + ": " + d.Tally()})
+		}
+		p.Sections = append(p.Sections, folded)
+	}
+	if len(c.Notes) > 0 {
+		p.Sections = append(p.Sections, section{Heading: "Not compared", List: items(c.Notes)})
+	}
+	return p
 }
+
+// item describes one side.
+func (c Compared) item(name string) item {
+	return item{Text: name + ": " + c.Path + " (" + c.Document + ")", Note: strings.Join(c.Facts, "; ")}
+}
+
+func (s DiffState) cell() tableCell { return tableCell{Text: string(s), Outcome: s.Outcome()} }
 
 // words describes a result with the findings that explain it: "failed (findings 2, 7)".
 func (p ProfileResult) words() string {
@@ -63,185 +65,95 @@ func (p ProfileResult) words() string {
 	return string(p.Result)
 }
 
-func (t *terminal) kinds(kinds []KindDiff) {
+// kindSection has kinds of violations, with a sentence for each new one.
+func kindSection(heading, note string, kinds []KindDiff) section {
+	s := section{Heading: heading, Note: note}
+	if len(kinds) > 0 {
+		s.Table = &table{Head: []column{{Name: "change"}, {Name: "A", Number: true}, {Name: "B", Number: true}, {Name: "violation"}, {Name: "known"}}}
+	}
 	for _, k := range kinds {
-		fmt.Fprintf(t, "  %-10s %s → %s  %s", k.State, grouped(k.A), grouped(k.B), plain(k.Kind()))
-		if k.Label != "" {
-			fmt.Fprintf(t, " [%s]", plain(k.Label))
-		}
-		t.WriteString("\n")
+		s.Table.Rows = append(s.Table.Rows, []tableCell{
+			k.State.cell(), {Text: grouped(k.A)}, {Text: grouped(k.B)}, {Text: k.Kind()}, {Text: cmp.Or(k.Label, "not asked")},
+		})
 		if k.State == DiffNew {
-			fmt.Fprintf(t, "             %s\n", plain(k.Sentence))
+			s.List = append(s.List, item{Text: "new: " + k.Sentence})
 		}
 	}
+	return s
 }
 
-func (t *terminal) run(d Diff) {
-	t.kinds(d.Kinds)
-	for _, v := range d.Verdicts {
-		fmt.Fprintf(t, "  %s: %s → %s\n", plain(v.Name), orNone(v.A), orNone(v.B))
+// sections are a run: its kinds of violations, verdicts that differ, and what is shown for both.
+func (d Diff) sections(all bool) []section {
+	parts := []section{kindSection(d.Scenario+", "+d.Subject, "A: "+side(d.A)+". B: "+side(d.B)+".", d.Kinds)}
+	if len(d.Verdicts) > 0 {
+		verdicts := &table{Head: heads("invariant", "A", "B")}
+		for _, v := range d.Verdicts {
+			verdicts.add(v.Name, string(cmp.Or(v.A, "none")), string(cmp.Or(v.B, "none")))
+		}
+		parts = append(parts, section{Table: verdicts})
 	}
 	if len(d.Kinds)+len(d.Verdicts) == 0 {
-		t.WriteString("  no violation in either, and no verdict differs\n")
-	}
-	for _, r := range d.Rates {
-		fmt.Fprintf(t, "  %s requests\n    A: %s\n    B: %s\n", plain(r.Class), r.A, r.B)
-	}
-	if len(d.Latencies) > 0 {
-		t.WriteString("  latency, p50 / p99\n")
-	}
-	for _, l := range d.Latencies {
-		fmt.Fprintf(t, "    %-42s A: %-20s B: %s\n", plain(l.Class+", "+l.Way), l.A, l.B)
+		parts = append(parts, section{Note: "No violation in either, and no verdict differs."})
 	}
 	if x := d.Discovery; x != nil {
-		for _, side := range []struct {
-			name string
-			only []string
+		s := section{Folded: fmt.Sprintf("Merged discovery: %d only in A, %d only in B", len(x.OnlyA), len(x.OnlyB))}
+		for _, only := range []struct {
+			side  string
+			names []string
 		}{{"A", x.OnlyA}, {"B", x.OnlyB}} {
-			if len(side.only) > 0 {
-				fmt.Fprintf(t, "  merged discovery, only %s (%d): %s\n", side.name, len(side.only), plain(shortened(side.only)))
+			if len(only.names) > 0 {
+				s.List = append(s.List, item{Text: "only in " + only.side + ": " + shortened(only.names, all)})
 			}
 		}
+		parts = append(parts, s)
 	}
-	t.WriteString("\n")
+	if len(d.Rates) > 0 {
+		rates := &table{Head: heads("requests", "side")}
+		for _, name := range []string{"number", "passed on", "ok", "404 object", "404 resource", "503", "other"} {
+			rates.Head = append(rates.Head, column{Name: name, Number: true})
+		}
+		for _, r := range d.Rates {
+			rates.add(append([]string{r.Class, "A"}, r.A.words()...)...)
+			rates.add(append([]string{r.Class, "B"}, r.B.words()...)...)
+		}
+		parts = append(parts, section{Folded: "Requests", Note: chanceNote, Table: rates})
+	}
+	if len(d.Latencies) > 0 {
+		latencies := &table{Head: []column{{Name: "requests"}, {Name: "A", Number: true}, {Name: "B", Number: true}}}
+		for _, l := range d.Latencies {
+			latencies.add(l.Class+", "+l.Way, l.A.String(), l.B.String())
+		}
+		parts = append(parts, section{Folded: "Latency, p50 / p99", Table: latencies})
+	}
+	return parts
 }
 
 // mostListed is how many resources a text for people lists.
 const mostListed = 20
 
-func shortened(names []string) string {
-	if more := len(names) - mostListed; more > 0 {
+func shortened(names []string, all bool) string {
+	if more := len(names) - mostListed; more > 0 && !all {
 		return strings.Join(names[:mostListed], ", ") + fmt.Sprintf(", and %d more", more)
 	}
 	return strings.Join(names, ", ")
 }
 
+// WriteComparisonText writes a comparison for a terminal.
+func WriteComparisonText(w io.Writer, c Comparison) error {
+	return c.page(false).text(w, SummaryOptions{})
+}
+
 // WriteComparisonMarkdown writes a comparison for a comment on a pull request. It shows what
 // changed and folds the rest away.
 func WriteComparisonMarkdown(w io.Writer, c Comparison) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "**%s** %s\n\n", sign(c.Outcome()), cell(c.Verdict()))
-	for _, x := range []struct {
-		name string
-		Compared
-	}{{"A", c.A}, {"B", c.B}} {
-		fmt.Fprintf(&b, "- %s: %s (%s)\n", x.name, cell(x.Path), cell(x.Document))
-		for _, fact := range x.Facts {
-			fmt.Fprintf(&b, "  - %s\n", cell(fact))
-		}
-	}
-	b.WriteString("\n")
-	if len(c.Scenarios) > 0 {
-		b.WriteString("| | scenario | A | B |\n|---|---|---|---|\n")
-		for _, s := range c.Scenarios {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.State, cell(s.Name), cell(s.A.words()), cell(s.B.words()))
-		}
-		b.WriteString("\n")
-	}
-	markdownKinds(&b, c.Kinds)
-	full, unchanged := c.shown()
-	for _, d := range full {
-		d.markdown(&b, len(c.Runs) > 1 && !d.Worse())
-	}
-	if len(unchanged) > 0 {
-		fmt.Fprintf(&b, "<details><summary>%s in which nothing changed</summary>\n\n", counted(len(unchanged), "run"))
-		for _, d := range unchanged {
-			fmt.Fprintf(&b, "- %s, %s: %s\n", cell(d.Scenario), cell(d.Subject), d.Tally())
-		}
-		b.WriteString("\n</details>\n\n")
-	}
-	for _, note := range c.Notes {
-		fmt.Fprintf(&b, "- %s\n", cell(note))
-	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, c.page(false).markdown())
 	return err
-}
-
-var markdownEscapes = strings.NewReplacer(
-	"|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "`", "'", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "@", "@\u200b",
-	"#", `\#`, "!", `\!`, `\`, `\\`, "~", `\~`,
-)
-
-// cell escapes a text for Markdown, so that it stays text and mentions no user. Servers write some
-// of these texts.
-func cell(s string) string { return markdownEscapes.Replace(plain(s)) }
-
-func markdownKinds(b *strings.Builder, kinds []KindDiff) {
-	if len(kinds) == 0 {
-		return
-	}
-	b.WriteString("| | A | B | violation | |\n|---|---:|---:|---|---|\n")
-	for _, k := range kinds {
-		fmt.Fprintf(b, "| %s | %d | %d | %s | %s |\n", k.State, k.A, k.B, cell(k.Kind()), cell(k.Label))
-	}
-	b.WriteString("\n")
-}
-
-// markdown writes a run. It folds the figures away, and everything if folded is set.
-func (d Diff) markdown(b *strings.Builder, folded bool) {
-	name := fmt.Sprintf("%s, %s", cell(d.Scenario), cell(d.Subject))
-	if folded {
-		fmt.Fprintf(b, "<details><summary>%s: %s</summary>\n\n", name, d.Tally())
-	} else {
-		fmt.Fprintf(b, "**%s**\n\n", name)
-	}
-	markdownKinds(b, d.Kinds)
-	for _, v := range d.Verdicts {
-		fmt.Fprintf(b, "- %s: %s → %s\n", cell(v.Name), orNone(v.A), orNone(v.B))
-	}
-	if len(d.Verdicts) > 0 {
-		b.WriteString("\n")
-	}
-	if x := d.Discovery; x != nil {
-		fmt.Fprintf(b, "Merged discovery: %d only in A, %d only in B.\n\n", len(x.OnlyA), len(x.OnlyB))
-	}
-	if len(d.Rates)+len(d.Latencies) > 0 {
-		fmt.Fprintf(b, "<details><summary>requests and latency</summary>\n\n%s\n\n", chanceNote)
-		b.WriteString("| requests | | number | passed on | ok | 404 object | 404 resource | 503 | other |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n")
-		for _, r := range d.Rates {
-			for _, s := range []struct {
-				name string
-				Shares
-			}{{"A", r.A}, {"B", r.B}} {
-				fmt.Fprintf(b, "| %s | %s | %d | %d | %s | %s | %s | %s | %s |\n", cell(r.Class), s.name, s.Requests, s.PassedOn,
-					s.Share(s.OK), s.Share(s.NoObject), s.Share(s.NotFound), s.Share(s.Unavailable), s.Share(s.Other))
-			}
-		}
-		b.WriteString("\n| latency, p50 / p99 | A | B |\n|---|---:|---:|\n")
-		for _, l := range d.Latencies {
-			fmt.Fprintf(b, "| %s, %s | %s | %s |\n", cell(l.Class), cell(l.Way), l.A, l.B)
-		}
-		b.WriteString("\n</details>\n")
-	}
-	if folded {
-		b.WriteString("</details>\n")
-	}
-	b.WriteString("\n")
-}
-
-var (
-	comparisonPage = newPage("comparison/", "comparison")
-	comparisonHead = newHead(nil, "comparison/comparison.css")
-)
-
-// comparisonDocument is the input of the template.
-type comparisonDocument struct {
-	Comparison
-	head
-	Sides      []comparedSide
-	ChanceNote string
-	Version    string
-}
-
-type comparedSide struct {
-	Name string
-	Compared
 }
 
 // WriteComparisonHTML writes a comparison as one self-contained page without scripts, like
 // [WriteHTML]. version is that of the program that writes the page.
 func WriteComparisonHTML(w io.Writer, c Comparison, version string) error {
-	return writePage(w, comparisonPage, comparisonDocument{c, comparisonHead, []comparedSide{{"A", c.A}, {"B", c.B}}, chanceNote, version})
+	p := c.page(true)
+	p.SkewproofVersion = version
+	return p.html(w)
 }
-
-func orNone(o invariant.Outcome) invariant.Outcome { return cmp.Or(o, "none") }

@@ -153,8 +153,6 @@ type ProfileResult struct {
 	// numbers of the findings that explain the others, sorted.
 	New      int   `json:"new,omitempty"`
 	Findings []int `json:"findings,omitempty"`
-	// OnlyKnown is in documents of the version before: the result "failed" was "known".
-	OnlyKnown bool `json:"onlyKnown,omitempty"`
 }
 
 // ConformanceControl is the proof that a run could have failed: scenarios on subjects on which they

@@ -9,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
-
-	"github.com/skewproof/skewproof/internal/invariant"
 )
 
 func renderConformance(t *testing.T, c ConformanceReport) *html.Node {
@@ -94,28 +92,29 @@ func TestConformanceEndedEarly(t *testing.T) {
 func TestConformanceGrid(t *testing.T) {
 	c := smallConformance()
 	c.Scenarios[0].Extended.Findings = []int{7}
-	g := newConformanceGrid(c)
-	want := []gridCause{{0, 1}, {7, 2}, {2, 1}}
-	if diff := cmp.Diff(want, g.Causes); diff != "" {
+	grids := c.grids()
+	want := [][]string{
+		{"scenario", "NEW", "finding 7", "finding 2"}, {"rolling-upgrade", "✗", "✗", "✗"}, {"quiet", "", "✗", ""},
+		{"scenarios that show it", "1", "2", "1"},
+	}
+	if diff := cmp.Diff(want, grids[0].Table.all()); diff != "" {
 		t.Errorf("causes: %s", diff)
 	}
-	if len(g.Rows) != 2 || g.Rows[0].Scenario != "rolling-upgrade" || g.Rows[1].Scenario != "quiet" {
-		t.Fatalf("rows: %+v", g.Rows)
+	verdicts := grids[1].Table.all()
+	if len(verdicts) != 3 || verdicts[1][0] != "rolling-upgrade" || verdicts[2][0] != "quiet" {
+		t.Fatalf("verdicts: %q", verdicts)
 	}
-	if diff := cmp.Diff([][]bool{{true, true, true}, {false, true, false}}, [][]bool{g.Rows[0].Causes, g.Rows[1].Causes}); diff != "" {
-		t.Errorf("who shows what: %s", diff)
-	}
-	for name, want := range map[string][2]invariant.Outcome{
-		"NoFalseNotFound": {invariant.OutcomeFail, invariant.OutcomePass},
-		"NoLoop":          {invariant.OutcomePass, invariant.OutcomeInconclusive},
-		"Available":       {invariant.OutcomeInconclusive, invariant.OutcomePass},
-		"NoCrash":         {invariant.OutcomeInconclusive, invariant.OutcomeInconclusive}, // the report does not have it
+	for name, want := range map[string][2]string{
+		"NoFalseNotFound":            {"✗", "✓"},
+		"NoLoop":                     {"✓", "·"},
+		"Available (beyond the KEP)": {"·", "✓"},
+		"NoCrash":                    {"·", "·"}, // the report does not have it
 	} {
-		i := slices.IndexFunc(g.Invariants, func(i invariant.Invariant) bool { return i.Name == name })
+		i := slices.Index(verdicts[0], name)
 		if i < 0 {
-			t.Fatalf("no column for %s", name)
+			t.Fatalf("no column for %s in %q", name, verdicts[0])
 		}
-		if got := [2]invariant.Outcome{g.Rows[0].Verdicts[i], g.Rows[1].Verdicts[i]}; got != want {
+		if got := [2]string{verdicts[1][i], verdicts[2][i]}; got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}

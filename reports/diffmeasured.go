@@ -32,10 +32,10 @@ func (s Shares) Share(n int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(s.Requests))
 }
 
-// String writes the shares in a line.
-func (s Shares) String() string {
-	return fmt.Sprintf("%s (%s passed on), ok %s, 404 object %s, 404 resource %s, 503 %s, other %s", grouped(s.Requests), grouped(s.PassedOn),
-		s.Share(s.OK), s.Share(s.NoObject), s.Share(s.NotFound), s.Share(s.Unavailable), s.Share(s.Other))
+// words are the cells of the shares.
+func (s Shares) words() []string {
+	return []string{grouped(s.Requests), grouped(s.PassedOn), s.Share(s.OK), s.Share(s.NoObject), s.Share(s.NotFound), s.Share(s.Unavailable),
+		s.Share(s.Other)}
 }
 
 func sharesOf(r RunReport, class invariant.Class) (s Shares) {

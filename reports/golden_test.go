@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 		name  string
 		write func(io.Writer, RunReport) error
 	}{
-		{JSONFile, WriteJSON},
+		{JSONFile, writeIndented[RunReport]},
 		{JUnitFile, WriteJUnit},
 		{HTMLFile, WriteHTML},
 		{"summary.txt", func(w io.Writer, r RunReport) error { return WriteSummary(w, r, SummaryOptions{Dir: "_out"}) }},

@@ -42,27 +42,21 @@ func TestNothingWrittenControlsItsViewer(t *testing.T) {
 	all = append(all, as(smallConformance(), map[string]func(io.Writer, ConformanceReport) error{
 		"conformance, page": WriteConformanceHTML, "conformance, text": inText(WriteConformanceSummary),
 	})...)
-	all = append(all, as(smallMatrix(), map[string]func(io.Writer, VersionMatrix) error{"matrix, page": WriteMatrixHTML, "matrix, text": inText(WriteMatrixText)})...)
-	all = append(all, as(smallClients(), map[string]func(io.Writer, ClientsTable) error{
-		"clients, page": WriteClientsHTML, "clients, text": inText(WriteClientsText), "clients, Markdown": WriteClientsPage,
-	})...)
+	all = append(all, asTables("matrix", smallMatrix())...)
+	all = append(all, asTables("clients", smallClients())...)
+	all = append(all, asTables("ablation", smallAblation())...)
+	all = append(all, asTables("smallest set", smallestForTests())...)
+	all = append(all, asTables("upstream-e2e", upstreamStory())...)
 	all = append(all, as(smallComparison(), map[string]func(io.Writer, Comparison) error{
 		"comparison, page": func(w io.Writer, c Comparison) error { return WriteComparisonHTML(w, c, "v1") },
 		"comparison, text": WriteComparisonText, "comparison, Markdown": WriteComparisonMarkdown,
 	})...)
 	all = append(all, as(upstreamStory(), map[string]func(io.Writer, UpstreamTests) error{
-		"upstream-e2e, page": WriteUpstreamHTML, "upstream-e2e, text": inText(WriteUpstreamText),
 		"upstream-e2e, JUnit": func(w io.Writer, u UpstreamTests) error {
 			content, err := upstreamJUnit(u).Encode()
 			_, _ = w.Write(content)
 			return err
 		},
-	})...)
-	all = append(all, as(smallAblation(), map[string]func(io.Writer, *Ablation) error{
-		"ablation, page": WriteAblationHTML, "ablation, text": inText(WriteAblationText), "ablation, Markdown": WriteAblationMarkdown,
-	})...)
-	all = append(all, as(smallestForTests(), map[string]func(io.Writer, *Smallest) error{
-		"smallest set, page": WriteSmallestHTML, "smallest set, text": inText(WriteSmallestText), "smallest set, Markdown": WriteSmallestMarkdown,
 	})...)
 	for _, x := range all {
 		t.Run(x.name, func(t *testing.T) {
@@ -87,9 +81,26 @@ func TestNothingWrittenControlsItsViewer(t *testing.T) {
 	}
 }
 
-// TestAHostileUpstreamPageStaysText shows the same for HTML in the names and the messages of specs.
-func TestAHostileUpstreamPageStaysText(t *testing.T) {
-	poisoned := upstreamStory()
-	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
-	staysText(t, parsed(t, WriteUpstreamHTML, upstreamStory()), parsed(t, WriteUpstreamHTML, poisoned))
+// asHTML, asText and asMarkdown write a document that is shown as tables.
+func asHTML[T Tables](w io.Writer, d T) error { return d.page().html(w) }
+func asText[T Tables](w io.Writer, d T) error { return WriteTables(w, d, SummaryOptions{}) }
+func asMarkdown[T Tables](w io.Writer, d T) error {
+	_, err := io.WriteString(w, d.page().markdown())
+	return err
+}
+
+func asTables[T Tables](name string, d T) []steered {
+	return as(d, map[string]func(io.Writer, T) error{name + ", page": asHTML[T], name + ", text": asText[T], name + ", Markdown": asMarkdown[T]})
+}
+
+// TestHostileTablesStayText shows the same for HTML in every text of a document that is shown as
+// tables.
+func TestHostileTablesStayText(t *testing.T) {
+	matrix, clients, upstream, ablation, set := smallMatrix(), smallClients(), upstreamStory(), smallAblation(), smallestForTests()
+	for poisoned, honest := range map[any]Tables{
+		&matrix: smallMatrix(), &clients: smallClients(), &upstream: upstreamStory(), ablation: smallAblation(), set: smallestForTests(),
+	} {
+		poison(reflect.ValueOf(poisoned).Elem(), hostile)
+		staysText(t, parsed(t, asHTML[Tables], honest), parsed(t, asHTML[Tables], poisoned.(Tables)))
+	}
 }

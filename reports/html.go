@@ -24,7 +24,7 @@ func asset(name string) []byte {
 // newPage parses the template of a page. name is its file below assets, without ".html.tmpl".
 func newPage(folder, name string) *template.Template {
 	return template.Must(template.New(name+".html.tmpl").Funcs(template.FuncMap{
-		"sign": sign, "mark": mark, "capital": capital, "sentence": sentence, "firstLine": firstLine,
+		"sign": sign, "capital": capital, "sentence": sentence, "firstLine": firstLine,
 		"names": names, "checked": checked, "clock": clock, "moment": moment, "lasting": lasting, "grouped": grouped, "counted": counted,
 		"times": times, "covered": covered,
 		"identified": identified, "prose": prose,
@@ -89,7 +89,7 @@ type runDocument struct {
 	Chart      chart
 	Speed      *speedChart // nil if nothing was measured
 	Figures    []laneFigures
-	Peered     peerTable
+	Peered     peerList
 	Omitted    omitted
 	Matrix     []matrixSection
 	Violations violationsView
@@ -138,7 +138,7 @@ func WriteHTML(w io.Writer, r RunReport) error {
 		Links: map[string]string{},
 	}
 	d.Files.JSON, d.Files.JUnit = JSONFile, JUnitFile
-	d.Figures, d.Peered = newFigures(r), newPeerTable(r)
+	d.Figures, d.Peered = newFigures(r), newPeerList(r)
 	if c, ok := newSpeedChart(r); ok {
 		d.Speed = &c
 	}

@@ -173,7 +173,7 @@ func TestPageLinksLeadSomewhere(t *testing.T) {
 	for name, doc := range map[string]*html.Node{
 		"run": render(t, small()), "campaign": renderCampaign(t, smallCampaign()), "matrix": renderMatrix(t, smallMatrix()),
 		"conformance": renderConformance(t, smallConformance()),
-		"ablation":    parsed(t, WriteAblationHTML, smallAblation()), "smallest set": parsed(t, WriteSmallestHTML, smallestForTests()),
+		"ablation":    parsed(t, asHTML, smallAblation()), "smallest set": parsed(t, asHTML, smallestForTests()),
 	} {
 		ids := map[string]bool{}
 		for _, n := range elements(doc, "") {

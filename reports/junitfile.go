@@ -109,12 +109,3 @@ func (s JUnitSuite) write(w io.Writer) error {
 	}
 	return err
 }
-
-// DecodeJUnit reads a document that [JUnitSuite.Encode] wrote.
-func DecodeJUnit(content []byte) (JUnitSuite, error) {
-	var document struct {
-		Suite JUnitSuite `xml:"testsuite"`
-	}
-	err := xml.Unmarshal(content, &document)
-	return document.Suite, err
-}

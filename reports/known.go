@@ -203,13 +203,19 @@ func (p ProfileResult) Attribution() string {
 		words = append(words, "NEW: "+grouped(p.New))
 	}
 	if len(p.Findings) > 0 {
-		words = append(words, p.FindingWords())
+		words = append(words, findingsNamed(p.Findings))
 	}
 	return strings.Join(words, "; ")
 }
 
-// FindingWords names the findings: "finding 2", "findings 2 and 7".
-func (p ProfileResult) FindingWords() string { return findingsNamed(p.Findings) }
+// Explained is Attribution for a table, which says so if there is none.
+func (p ProfileResult) Explained() string {
+	none := "–"
+	if len(p.Violated) > 0 {
+		none = "not asked"
+	}
+	return cmp.Or(p.Attribution(), none)
+}
 
 // newFirst puts NEW items first, then known ones, then the rest. Otherwise it keeps the order.
 func newFirst[T any](all []T, core func(T) ProfileResult) []T {

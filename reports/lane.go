@@ -12,9 +12,7 @@ import (
 // bands are behind them.
 type laneView struct {
 	Server         string
-	Top, Height    float64
-	BandMid        float64
-	BarsTop, BarsY float64 // upper and lower edge of the bars
+	BandMid, BarsY float64 // the middle of the states, and the lower edge of the bars
 	Behind         []rect  // fault bands
 	States         []stateView
 	Late           []rect
@@ -47,17 +45,11 @@ type markView struct {
 }
 
 func newLane(r RunReport, of cardOf, l Lane, s scale, top float64, versions []versionKey, peak int) laneView {
-	v := laneView{
-		Server: l.Server, Top: top, Height: l.height(), BandMid: top + bandHeight/2,
-		BarsTop: top + bandHeight + marksHeight, BarsY: top + bandHeight + marksHeight + barsHeight,
-	}
-	for _, f := range l.Faults {
-		title := ""
-		if n := slices.IndexFunc(r.Faults, func(g Fault) bool { return g.ID == f.Fault }); n >= 0 {
-			title = r.Faults[n].title()
-		}
+	v := laneView{Server: l.Server, BandMid: top + bandHeight/2, BarsY: top + bandHeight + marksHeight + barsHeight}
+	own := slices.DeleteFunc(slices.Clone(r.Faults), func(f Fault) bool { return !f.concerns(l.Server) })
+	for _, f := range own {
 		x, w := s.x(f.StartSeconds), s.width(f.StartSeconds, f.EndSeconds)
-		v.Behind = joinedTo(v.Behind, len(l.Faults), rect{X: x, Y: top - 5, W: w, H: v.Height + 10, Class: "fault", Title: title})
+		v.Behind = joinedTo(v.Behind, len(own), rect{X: x, Y: top - 5, W: w, H: l.height() + 10, Class: "fault", Title: f.title()})
 	}
 	for _, b := range l.States {
 		v.States = joinedState(v.States, len(l.States), newState(b, s, top, versions))
@@ -65,7 +57,7 @@ func newLane(r RunReport, of cardOf, l Lane, s scale, top float64, versions []ve
 	for _, b := range l.Late {
 		v.Late = joinedTo(v.Late, len(l.Late), newLate(b, s, top+bandHeight-4))
 	}
-	v.Marks = newMarks(r, of, l.Marks, s, top+bandHeight+2)
+	v.Marks = newMarks(r, of, l.Server, s, top+bandHeight+2)
 	for _, b := range l.Buckets {
 		v.Bars = append(v.Bars, newBar(b, s, r.Timeline.BucketSeconds, v.BarsY, peak))
 	}
@@ -148,34 +140,39 @@ func newLate(b LateBand, s scale, y float64) rect {
 	return rect{X: s.x(b.StartSeconds), Y: y, W: s.width(b.StartSeconds, b.EndSeconds), H: 4, Class: "late", Title: title}
 }
 
-// newMarks draws one mark for each card that the lane belongs to. The mark leads to the card.
-func newMarks(r RunReport, of cardOf, marks []Mark, s scale, y float64) []markView {
+// newMarks draws one mark for each card that the lane of a server belongs to. The mark leads to the
+// card.
+func newMarks(r RunReport, of cardOf, server string, s scale, y float64) []markView {
 	type joined struct {
-		Mark
-		names   []string
-		decides bool
+		first, last Seconds
+		names       []string
+		decides     bool
 	}
 	var all []joined
 	var links []string
-	for _, m := range marks {
-		link := of.link(m.Invariant, m.Evidence)
-		at := slices.Index(links, link)
-		if at < 0 {
-			at = len(all)
-			links, all = append(links, link), append(all, joined{Mark: m})
+	for _, i := range r.Invariants {
+		for n, e := range i.Evidence {
+			if !slices.Contains(e.servers(), server) {
+				continue
+			}
+			link := of.link(i.Name, n)
+			at := slices.Index(links, link)
+			if at < 0 {
+				at = len(all)
+				links, all = append(links, link), append(all, joined{first: e.FirstSeconds})
+			}
+			j := &all[at]
+			j.first, j.last = min(j.first, e.FirstSeconds), max(j.last, e.LastSeconds)
+			j.names = appendNew(j.names, i.Name)
+			j.decides = j.decides || r.Decides(i)
 		}
-		j := &all[at]
-		j.FirstSeconds, j.LastSeconds = min(j.FirstSeconds, m.FirstSeconds), max(j.LastSeconds, m.LastSeconds)
-		j.names = appendNew(j.names, m.Invariant)
-		n := slices.IndexFunc(r.Invariants, func(i Invariant) bool { return i.Name == m.Invariant })
-		j.decides = j.decides || n >= 0 && r.Decides(r.Invariants[n])
 	}
 	var out []markView
 	for n, j := range all {
-		x, w := s.x(j.FirstSeconds), s.width(j.FirstSeconds, j.LastSeconds)
+		x, w := s.x(j.first), s.width(j.first, j.last)
 		v := markView{
 			rect: rect{X: x, Y: y + 3, W: w, H: 3, Class: "mark", Title: fmt.Sprintf("%s violated, %s to %s",
-				conjunction(j.names), clock(j.FirstSeconds), clock(j.LastSeconds))},
+				conjunction(j.names), clock(j.first), clock(j.last))},
 			Href:   links[n],
 			Points: fmt.Sprintf("%g,%g %g,%g %g,%g", round(x-4), y, round(x+4), y, x, y+8),
 		}

@@ -3,7 +3,6 @@ package reports
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -12,12 +11,8 @@ import (
 // MatrixKind identifies a version matrix, together with [APIVersion].
 const MatrixKind = "VersionMatrix"
 
-// These are the names of the files of a version matrix.
-const (
-	MatrixHTML = "matrix.html"
-	MatrixJSON = "matrix.json"
-	MatrixText = "matrix.txt"
-)
+// MatrixJSON is the file of a version matrix for programs.
+const MatrixJSON = "matrix.json"
 
 // VersionMatrix is the results of scenarios on several subjects in several pairs of versions.
 type VersionMatrix struct {
@@ -123,20 +118,14 @@ func catalogue() []MatrixInvariant {
 // SetVerdicts fills in the results of a run.
 func (c *MatrixCell) SetVerdicts(r RunReport) {
 	c.Core, c.Extended, c.Reproduce = r.InProfile(invariant.GradeCore), r.InProfile(invariant.GradeExtended), r.Reproduce
-	c.Trouble, c.Verdicts = r.Metadata.Error, verdictsOf(r)
-}
-
-// verdictsOf are the verdicts of a run in the order of the catalogue. A verdict that the run lacks
-// is inconclusive.
-func verdictsOf(r RunReport) (verdicts []invariant.Outcome) {
+	c.Trouble, c.Verdicts = r.Metadata.Error, nil
 	for _, i := range invariant.All() {
-		verdict := invariant.OutcomeInconclusive
+		verdict := invariant.OutcomeInconclusive // if the run lacks it
 		if n := slices.IndexFunc(r.Invariants, func(have Invariant) bool { return have.Name == i.Name }); n >= 0 {
 			verdict = r.Invariants[n].Outcome
 		}
-		verdicts = append(verdicts, verdict)
+		c.Verdicts = append(c.Verdicts, verdict)
 	}
-	return verdicts
 }
 
 func (m *VersionMatrix) conclusion() (Result, string) {
@@ -172,36 +161,11 @@ func (m *VersionMatrix) conclusion() (Result, string) {
 	return resultOf(m.Standing()), told
 }
 
-// SaveMatrix writes the matrix into dir as [MatrixJSON], [MatrixText] and [MatrixHTML]. It makes
-// dir if dir does not exist. It is as atomic as [WriteAll].
-func SaveMatrix(dir string, m VersionMatrix) error {
-	return save(dir, m, []rendering[VersionMatrix]{
-		{MatrixJSON, writeIndented[VersionMatrix]},
-		{MatrixText, func(w io.Writer, m VersionMatrix) error { return WriteMatrixText(w, m, SummaryOptions{}) }},
-		{MatrixHTML, WriteMatrixHTML},
-	})
-}
-
 var matrices = readable[VersionMatrix]{"version matrix", MatrixKind, "run the matrix again to write a new one", false, VersionMatrix.check}
 
 // ReadMatrix reads a version matrix. It refuses any other document, unknown fields and a result
 // that does not follow from the runs. The error names the file and what is wrong with it.
-func ReadMatrix(path string) (VersionMatrix, error) {
-	m, err := matrices.read(path)
-	if err == nil {
-		m.renew()
-	}
-	return m, err
-}
-
-// renew turns the words of the version before into those of this one.
-func (m *VersionMatrix) renew() {
-	for n := range m.Cells {
-		m.Cells[n].Core.renew()
-		m.Cells[n].Extended.renew()
-	}
-	m.Result, m.Sentence = m.conclusion()
-}
+func ReadMatrix(path string) (VersionMatrix, error) { return matrices.read(path) }
 
 // check refuses a matrix that the renderings could not show truthfully.
 func (m VersionMatrix) check() error {
@@ -218,11 +182,8 @@ func (m VersionMatrix) check() error {
 			}
 		}
 	}
-	again := m
-	again.Cells = slices.Clone(m.Cells)
-	again.renew()
-	if !wrote(m.Result.Outcome(), again.Standing()) {
-		return fmt.Errorf("result is %q, and its runs make it %q: the file was altered", m.Result, again.Result)
+	if result, _ := m.conclusion(); m.Result != result {
+		return fmt.Errorf("result is %q, and its runs make it %q: the file was altered", m.Result, result)
 	}
 	return nil
 }

@@ -68,15 +68,6 @@ func (d *described) Linked(text string) []part {
 	return parts
 }
 
-// Attributed links the findings that explain violations of a profile.
-func (d *described) Attributed(p ProfileResult) (view struct {
-	ProfileResult
-	Words []part
-}) {
-	view.ProfileResult, view.Words = p, d.Linked(p.FindingWords())
-	return view
-}
-
 // Described describes the findings that the page has linked so far.
 func (d *described) Described() (notes []FindingNote) {
 	for _, f := range d.findings {

@@ -67,45 +67,19 @@ func failed(o *history.Operation) bool {
 	return o.Status >= 500 || o.Failure != history.FailureNone && o.Failure != history.FailureCanceled
 }
 
-// mostPeers is how many servers the table of peers has at most. More of them are a list.
-const mostPeers = 12
+// mostPeers is how many pairs of servers the page has.
+const mostPeers = 60
 
-// peerTable is the table of who was asked and who answered.
-type peerTable struct {
-	// Answered are the columns; "" is no record.
-	Answered []string
-	Rows     []peerRow
-	// List has the pairs with the most failures, if there are too many servers for a table. Omitted
-	// counts the pairs that are left out.
-	List    []Peer
+// peerList has the pairs with the most failures first. Omitted counts the pairs that are left out.
+type peerList struct {
+	Pairs   []Peer
 	Omitted int
 }
 
-type peerRow struct {
-	Asked string
-	Cells []Peer
-}
-
-func newPeerTable(r RunReport) peerTable {
-	var t peerTable
-	if len(r.Servers) > mostPeers {
-		t.List = slices.SortedStableFunc(slices.Values(r.Peers), func(a, b Peer) int {
-			return cmp.Or(-cmp.Compare(a.Wrong+a.Failed, b.Wrong+b.Failed), -cmp.Compare(a.Requests, b.Requests))
-		})
-		const most = 60
-		t.Omitted = max(0, len(t.List)-most)
-		t.List = t.List[:len(t.List)-t.Omitted]
-		return t
-	}
-	for _, p := range r.Peers {
-		t.Answered = appendNew(t.Answered, p.By)
-	}
-	slices.SortFunc(t.Answered, func(a, b string) int { return cmp.Or(-truth(a != "", b != ""), cmp.Compare(a, b)) })
-	for _, p := range r.Peers {
-		if n := len(t.Rows); n == 0 || t.Rows[n-1].Asked != p.Asked {
-			t.Rows = append(t.Rows, peerRow{p.Asked, make([]Peer, len(t.Answered))})
-		}
-		t.Rows[len(t.Rows)-1].Cells[slices.Index(t.Answered, p.By)] = p
-	}
-	return t
+func newPeerList(r RunReport) (l peerList) {
+	pairs := slices.SortedStableFunc(slices.Values(r.Peers), func(a, b Peer) int {
+		return cmp.Or(-cmp.Compare(a.Wrong+a.Failed, b.Wrong+b.Failed), -cmp.Compare(a.Requests, b.Requests))
+	})
+	l.Pairs, l.Omitted = firstRows(pairs, mostPeers)
+	return l
 }

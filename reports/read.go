@@ -121,11 +121,7 @@ var runReports = readable[RunReport]{"report", Kind, "judge the saved history ag
 
 // Read reads a run report. It refuses any other document, another version and unknown fields. The
 // error names the file and what is wrong with it.
-func Read(path string) (RunReport, error) {
-	r, err := runReports.read(path)
-	r.Verdict.Outcome = r.Standing().Outcome() // the version before had other words
-	return r, err
-}
+func Read(path string) (RunReport, error) { return runReports.read(path) }
 
 // check refuses a report that the renderings could not show truthfully.
 func (r RunReport) check() error {
@@ -138,7 +134,7 @@ func (r RunReport) check() error {
 			return fmt.Errorf("invariants[%d] (%s): %w", n, i.Name, err)
 		}
 	}
-	if s := r.Standing(); !wrote(r.Verdict.Outcome, s) {
+	if s := r.Standing(); r.Verdict.Outcome != s.Outcome() {
 		return fmt.Errorf("verdict.outcome is %q, which contradicts the invariants: they make it %q; %s", r.Verdict.Outcome, s.Outcome(), altered)
 	}
 	for n, s := range r.Steps {

@@ -17,7 +17,7 @@ import (
 func encoded(t testing.TB, r RunReport) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteJSON(&b, r); err != nil {
+	if err := writeIndented(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

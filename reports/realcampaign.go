@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-
-	"github.com/skewproof/skewproof/internal/shell"
 )
 
 // MethodReal means that random schedules were carried out on real servers.
@@ -126,29 +123,16 @@ func seedList(seeds []uint64) string {
 	return "the schedules of the seeds " + strings.Join(all, ", ")
 }
 
-// realCommand is the command line of a campaign on real servers. What is found there need not be
-// found again.
-func (c *Campaign) realCommand() string {
-	words := []string{
-		"skewproof", "explore", "--backend", "local", "--subject", c.Real.Subject, "--versions", strings.Join(c.Real.Versions, ","),
-		"--servers", strconv.Itoa(c.Spec.Servers), "--qps", strconv.FormatFloat(c.Real.QPS, 'g', -1, 64),
-		"--first", strconv.FormatUint(c.FirstSeed, 10), "--seeds", strconv.FormatUint(cmp.Or(c.Wanted, c.Schedules), 10),
-	}
-	if c.Strict {
-		words = append(words, "--strict")
-	}
-	if c.Real.Controllers {
-		words = append(words, "--controllers")
-	}
-	return shell.Line(words...)
-}
-
 // CoverageRow is a row of the table of coverage: a fault and a transition.
 type CoverageRow struct {
 	Fault, Transition string
-	// Classes is how many classes of requests were reached, and Requests is how many requests.
+	// Classes is how many classes of requests were reached, and Requests is how many requests. By says
+	// how many there were of each class.
 	Classes  int
 	Requests uint64
+	By       string
+	// Part is Requests on a logarithmic scale, from 0 to 100.
+	Part float64
 }
 
 // CoverageRows are the rows that were reached, in their order.
@@ -158,8 +142,18 @@ func (r *RealCampaign) CoverageRows() (rows []CoverageRow) {
 			rows = append(rows, CoverageRow{Fault: c.Fault, Transition: c.Transition})
 		}
 		row := &rows[len(rows)-1]
-		row.Classes++
+		if row.Classes++; row.Classes > 1 {
+			row.By += ", "
+		}
+		row.By += c.Class + ": " + grouped(int(c.Requests))
 		row.Requests += c.Requests
+	}
+	most := uint64(0)
+	for _, row := range rows {
+		most = max(most, row.Requests)
+	}
+	for n := range rows {
+		rows[n].Part = logBar(rows[n].Requests, most)
 	}
 	return rows
 }

@@ -84,8 +84,8 @@ func TestConfirmation(t *testing.T) {
 func TestACampaignSaysWhetherItHasControllers(t *testing.T) {
 	for _, controllers := range []bool{true, false} {
 		c := &Campaign{Schedules: 4, Real: &RealCampaign{Subject: "builtin", Controllers: controllers, ControllersWorked: 3, Sessions: []RealSession{{Schedules: 4}}}}
-		if got := strings.HasSuffix(c.realCommand(), " --controllers"); got != controllers {
-			t.Errorf("controllers %v: %s", controllers, c.realCommand())
+		if got := strings.HasSuffix(c.Command(), " --controllers"); got != controllers {
+			t.Errorf("controllers %v: %s", controllers, c.Command())
 		}
 		want := "1 cluster, with at most 4 schedules each"
 		if controllers {

@@ -197,7 +197,7 @@ func New(facts *invariant.Facts, verdicts []invariant.Verdict, opts Options) Run
 	}
 	wrong := judgedWrong(verdicts, opts.Strict)
 	r.Peers = newPeers(facts, wrong)
-	r.Timeline = newTimeline(h, facts, end, r.Faults, r.Invariants, wrong)
+	r.Timeline = newTimeline(h, facts, end, wrong)
 	r.Servers = newServers(h, r.Timeline.Lanes)
 	r.Verdict = Verdict{Strict: opts.Strict, Known: opts.Known}
 	r.Verdict.Outcome = r.Standing().Outcome()

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/skewproof/skewproof/internal/shell"
 )
@@ -10,13 +9,8 @@ import (
 // SmallestKind identifies the document, with [APIVersion].
 const SmallestKind = "SmallestChange"
 
-// These are the names of the files of a smallest set of changes.
-const (
-	SmallestHTML     = "smallest.html"
-	SmallestJSON     = "smallest.json"
-	SmallestText     = "smallest.txt"
-	SmallestMarkdown = "smallest.md"
-)
+// SmallestJSON is the file of a smallest set of changes for programs.
+const SmallestJSON = "smallest.json"
 
 // Smallest is the smallest set of changes that was found to leave a policy without a violation of a
 // core invariant, over schedules and scenarios. No change of the set can be left out.
@@ -79,14 +73,6 @@ type Costs struct {
 	// ratio of the mean time until a peer's answer has come. Both are over schedules full of faults.
 	Attempts float64 `json:"attempts"`
 	Latency  float64 `json:"latency"`
-}
-
-// WriteSmallest writes the set into dir as text, Markdown, JSON and HTML, like [WriteAblation].
-func WriteSmallest(dir string, s *Smallest) error {
-	return save(dir, s, []rendering[*Smallest]{
-		{SmallestText, func(w io.Writer, s *Smallest) error { return WriteSmallestText(w, s, SummaryOptions{}) }},
-		{SmallestMarkdown, WriteSmallestMarkdown}, {SmallestJSON, writeIndented[*Smallest]}, {SmallestHTML, WriteSmallestHTML},
-	})
 }
 
 var smallestSets = readable[*Smallest]{

@@ -3,34 +3,35 @@ package reports
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 )
 
-var (
-	smallestPage = newPage("ablation/", "smallest")
-	smallestHead = newHead(nil, "ablation/ablation.css")
-)
-
-// smallestDocument is the input of the template.
-type smallestDocument struct {
-	*Smallest
-	head
-	// Told is what was looked for. Notes are what stands below the table.
-	Told  string
-	Table [][]string
-	Notes []string
-	JSON  string
-}
-
-// Number reports whether a column of the table holds numbers.
-func (smallestDocument) Number(column int) bool { return column != 0 && column != 2 }
-
-// WriteSmallestHTML writes the set as one self-contained page without scripts, like [WriteHTML].
-func WriteSmallestHTML(w io.Writer, s *Smallest) error {
-	return writePage(w, smallestPage, smallestDocument{s, smallestHead, s.title(), s.table(), s.notes(), SmallestJSON})
+// page has a row for each change of the set, and one for all of them.
+func (s *Smallest) page() page {
+	changes := &table{Head: []column{
+		{Name: "change"}, {Name: "schedules violated without it", Number: true}, {Name: "what is violated without it"},
+		{Name: "fetches per hour", Number: true}, {Name: "attempts per request", Number: true}, {Name: "latency", Number: true},
+	}}
+	for _, r := range s.Rows {
+		changes.add(append([]string{r.Change, fmt.Sprint(r.Schedules), r.needed()}, r.Costs.words()...)...)
+	}
+	changes.add(append([]string{"all of them", "", ""}, s.Costs.words()...)...)
+	p := page{
+		Title: fmt.Sprintf("Smallest set of changes: %s to %s", s.Spec, s.To), Lead: s.title(), Reproduce: s.Command(),
+		SkewproofVersion: s.SkewproofVersion, Document: SmallestJSON, TypeMeta: s.TypeMeta,
+		Sections: []section{{Heading: "Changes", Table: changes, Note: "A change costs what it costs alone, compared with the first policy."}},
+	}
+	if len(s.Left) > 0 {
+		p.Sections = append(p.Sections, section{Note: fmt.Sprintf("%s stay even with all changes at once, and the search leaves them out: %s",
+			counted(len(s.Left), "violation"), s.leftByInvariant())})
+	}
+	if len(s.NotRun) > 0 {
+		p.Sections = append(p.Sections, section{Note: "The simulator does not run the scenarios " + strings.Join(s.NotRun, ", ") + "."})
+	}
+	p.Sections = append(p.Sections, section{Note: "Inputs: " + s.Inputs + "."})
+	return p
 }
 
 // words are the cells of the costs.
@@ -68,28 +69,6 @@ func (s *Smallest) title() string {
 		len(s.Rows), s.Switches, s.Spec, s.To, s.Spec.From, s.Spec.To, s.Spec.Servers, s.Schedules, s.FirstSeed, s.Scenarios, except)
 }
 
-func (s *Smallest) table() [][]string {
-	rows := [][]string{{"change", "schedules violated without it", "what is violated without it", "fetches per hour", "attempts per request",
-		"latency"}}
-	for _, r := range s.Rows {
-		rows = append(rows, append([]string{r.Change, fmt.Sprint(r.Schedules), r.needed()}, r.Costs.words()...))
-	}
-	return append(rows, append([]string{"all of them", "", ""}, s.Costs.words()...))
-}
-
-// notes are what stands below the table.
-func (s *Smallest) notes() []string {
-	var notes []string
-	if len(s.Left) > 0 {
-		notes = append(notes, fmt.Sprintf("%s stay even with all changes at once, and the search leaves them out: %s",
-			counted(len(s.Left), "violation"), s.leftByInvariant()))
-	}
-	if len(s.NotRun) > 0 {
-		notes = append(notes, "The simulator does not run the scenarios "+strings.Join(s.NotRun, ", ")+".")
-	}
-	return append(notes, "Inputs: "+s.Inputs+".")
-}
-
 // leftByInvariant counts what is left by the invariant that is violated, the most frequent first,
 // with the first example of each.
 func (s *Smallest) leftByInvariant() string {
@@ -106,35 +85,4 @@ func (s *Smallest) leftByInvariant() string {
 		all = append(all, fmt.Sprintf("%s (%d, first in %s)", name, counts[name], first[name]))
 	}
 	return strings.Join(all, ", ") + "."
-}
-
-// WriteSmallestText writes the set for a terminal.
-func WriteSmallestText(w io.Writer, s *Smallest, opts SummaryOptions) error {
-	t := &terminal{SummaryOptions: opts}
-	t.WriteString(filled("", plain(s.title())) + "\n")
-	if err := t.columns(s.table()); err != nil {
-		return err
-	}
-	t.WriteString("\n")
-	for _, note := range s.notes() {
-		fmt.Fprintln(t, plain(note))
-	}
-	return t.end(w, SmallestHTML, SmallestJSON)
-}
-
-// WriteSmallestMarkdown writes the set as part of a page.
-func WriteSmallestMarkdown(w io.Writer, s *Smallest) error {
-	var b strings.Builder
-	b.WriteString(filled("", inTable(s.title())) + "\n")
-	for n, row := range s.table() {
-		b.WriteString(markdownRow(row))
-		if n == 0 {
-			b.WriteString("|---|---:|---|---:|---:|---:|\n")
-		}
-	}
-	for _, note := range s.notes() {
-		b.WriteString("\n" + filled("", inTable(note)))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -25,13 +25,11 @@ type speedChart struct {
 }
 
 type speedPanel struct {
-	Server                  string
-	Top, Floor, ErrorTop    float64
-	Slowest, Fastest        Seconds // the ends of the logarithmic scale
-	Lines                   []speedLine
-	Errors                  []rect
-	WorstShare              string
-	LabelTop, ErrorBaseline float64
+	Server                    string
+	Top, Floor, ErrorBaseline float64
+	Slowest, Fastest          Seconds // the ends of the logarithmic scale
+	Lines                     []speedLine
+	Errors                    []rect
 }
 
 // speedLine is a line or a set of points, as SVG path data.
@@ -60,19 +58,16 @@ func newSpeedChart(r RunReport) (c speedChart, ok bool) {
 	top := 10.0
 	for _, l := range r.Timeline.Lanes[:min(len(r.Timeline.Lanes), mostLanes)] {
 		p := speedPanel{
-			Server: l.Server, Top: top, Floor: top + speedHeight, ErrorTop: top + speedHeight + 4, LabelTop: top + 10,
-			Slowest: Seconds(math.Pow(10, high)), Fastest: Seconds(math.Pow(10, low)), ErrorBaseline: top + speedHeight + 4 + errorHeight,
+			Server: l.Server, Top: top, Floor: top + speedHeight, ErrorBaseline: top + speedHeight + 4 + errorHeight,
+			Slowest: Seconds(math.Pow(10, high)), Fastest: Seconds(math.Pow(10, low)),
 		}
 		y := func(took Seconds) float64 {
 			at := (math.Log10(math.Max(float64(took), math.Pow(10, low))) - low) / (high - low)
 			return round(p.Floor - at*speedHeight)
 		}
 		p.Lines = speedLines(l, s, r.Timeline.BucketSeconds, y)
-		worst := 0.0
 		for _, b := range l.Buckets {
-			share := b.errorShare()
-			worst = max(worst, share)
-			if share > 0 {
+			if share := b.errorShare(); share > 0 {
 				h := max(1.5, round(share*errorHeight))
 				p.Errors = append(p.Errors, rect{
 					X: s.x(b.StartSeconds), Y: round(p.ErrorBaseline - h), W: s.width(b.StartSeconds, b.StartSeconds+r.Timeline.BucketSeconds), H: h,
@@ -82,7 +77,6 @@ func newSpeedChart(r RunReport) (c speedChart, ok bool) {
 				})
 			}
 		}
-		p.WorstShare = fmt.Sprintf("%.0f %%", 100*worst)
 		c.Panels = append(c.Panels, p)
 		top = p.ErrorBaseline + speedGap
 	}
@@ -145,35 +139,29 @@ type figureRow struct {
 	Local, Passed Speed
 }
 
-// figures are the figures of a lane, one row for each slice.
-func (r RunReport) figures(l Lane) []figureRow {
-	var out []figureRow
-	for _, b := range l.Buckets {
-		row := figureRow{Bucket: b}
-		for _, sp := range l.Speeds {
-			switch {
-			case sp.StartSeconds != b.StartSeconds:
-			case sp.Way == invariant.WayPassedOn:
-				row.Passed = sp
-			case sp.Measured > row.Local.Measured:
-				row.Local = sp
-			}
-		}
-		out = append(out, row)
-	}
-	return out
-}
-
 // laneFigures are the figures of one server.
 type laneFigures struct {
 	Server string
 	Rows   []figureRow
 }
 
-func newFigures(r RunReport) []laneFigures {
-	var out []laneFigures
+func newFigures(r RunReport) (all []laneFigures) {
 	for _, l := range r.Timeline.Lanes[:min(len(r.Timeline.Lanes), mostLanes)] {
-		out = append(out, laneFigures{l.Server, r.figures(l)})
+		figures := laneFigures{Server: l.Server}
+		for _, b := range l.Buckets {
+			row := figureRow{Bucket: b}
+			for _, sp := range l.Speeds {
+				switch {
+				case sp.StartSeconds != b.StartSeconds:
+				case sp.Way == invariant.WayPassedOn:
+					row.Passed = sp
+				case sp.Measured > row.Local.Measured:
+					row.Local = sp
+				}
+			}
+			figures.Rows = append(figures.Rows, row)
+		}
+		all = append(all, figures)
 	}
-	return out
+	return all
 }

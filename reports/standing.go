@@ -156,9 +156,3 @@ func findingsNamed(numbers []int) string {
 	}
 	return "findings " + conjunction(all)
 }
-
-// wrote reports whether this skewproof, or the version before it, gives a standing the outcome that
-// is written in a document. The version before had no KNOWN: whatever was violated failed.
-func wrote(written invariant.Outcome, s invariant.Standing) bool {
-	return written == s.Outcome() || written == invariant.OutcomeFail && s.Violated
-}

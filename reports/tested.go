@@ -35,6 +35,11 @@ func NewMade(began time.Time, version string) Made {
 	return Made{began.UTC(), SecondsOf(time.Since(began)), version}
 }
 
+// facts adds to the facts of a page when the runs were carried out, and how long they took.
+func (m Made) facts(all [][2]string) [][2]string {
+	return append(all, [2]string{"Duration", lasting(m.DurationSeconds)}, [2]string{"Started", m.StartedAt.Format("2006-01-02 15:04:05 MST")})
+}
+
 // Repetition says how to repeat the runs of a suite, and where they were carried out.
 type Repetition struct {
 	// Reproduce is the command line that repeats all of them.
@@ -52,14 +57,18 @@ type Tested struct {
 	Binaries []history.Binary `json:"binaries,omitempty"`
 }
 
-// Own returns the binaries that the user gave.
-func (t Tested) Own() (own []history.Binary) {
+// lines says what identifies the tested programs beyond their versions: the label, and the binaries
+// that the user gave.
+func (t Tested) lines() (lines []string) {
+	if t.Label != "" {
+		lines = append(lines, "label: "+t.Label)
+	}
 	for _, b := range t.Binaries {
 		if b.Own {
-			own = append(own, b)
+			lines = append(lines, identified(b))
 		}
 	}
-	return own
+	return lines
 }
 
 // identified describes a binary in a line: "kube-apiserver v1.37.1: Kubernetes v1.37.1-dirty,
@@ -84,16 +93,13 @@ func (t Tested) Properties() (all []JUnitProperty) {
 	return all
 }
 
-// summarize names for a terminal what the version does not say: the label, and the user's own
-// binaries.
+// summarize writes the lines for a terminal.
 func (t Tested) summarize(w io.Writer) {
-	if t.Label != "" {
-		fmt.Fprintf(w, "tested: %s\n", plain(t.Label))
+	lines := t.lines()
+	for _, line := range lines {
+		fmt.Fprintln(w, plain(line))
 	}
-	for _, b := range t.Own() {
-		fmt.Fprintln(w, plain(identified(b)))
-	}
-	if t.Label != "" || len(t.Own()) > 0 {
+	if len(lines) > 0 {
 		fmt.Fprintln(w)
 	}
 }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -31,8 +30,6 @@ type Lane struct {
 	Server string `json:"server"`
 	// States are the states of its process, without gaps. A pause is one of them.
 	States []StateBand `json:"states"`
-	// Faults are the faults in this server, or on a link that begins or ends there.
-	Faults []FaultBand `json:"faults,omitempty"`
 	// Buckets are the outcomes of its requests, by the time of the answer, without empty buckets.
 	Buckets []Bucket `json:"buckets,omitempty"`
 	// Rows are the same answers by class of request, without classes that were not asked for.
@@ -43,17 +40,6 @@ type Lane struct {
 	Speeds []Speed `json:"speeds,omitempty"`
 	// Late are the times of its slow probes. Probes avoid all links and faults.
 	Late []LateBand `json:"late,omitempty"`
-	// Marks show when invariants were violated on this server.
-	Marks []Mark `json:"marks,omitempty"`
-}
-
-// FaultBand is the time in which one fault was active.
-type FaultBand struct {
-	// Fault is the [Fault.ID].
-	Fault int `json:"fault"`
-	// StartSeconds and EndSeconds bound the band.
-	StartSeconds Seconds `json:"startSeconds"`
-	EndSeconds   Seconds `json:"endSeconds"`
 }
 
 // LateBand is the time of a slow probe. The machine was overloaded if all servers have a slow
@@ -95,18 +81,6 @@ type Bucket struct {
 	Other int `json:"other,omitempty"`
 }
 
-// Mark shows when violations of one kind were seen on a server.
-type Mark struct {
-	// Invariant is the violated invariant. Evidence is the index in its list of evidence.
-	Invariant string `json:"invariant"`
-	Evidence  int    `json:"evidence"`
-	// FirstSeconds and LastSeconds are when the first and last of them were seen. Count is their
-	// number.
-	FirstSeconds Seconds `json:"firstSeconds"`
-	LastSeconds  Seconds `json:"lastSeconds"`
-	Count        int     `json:"count"`
-}
-
 // runEnd is the end of the run. A history that was cut short ends with its last record.
 func runEnd(h *history.History) time.Duration {
 	end := h.End.At
@@ -122,7 +96,7 @@ func runEnd(h *history.History) time.Duration {
 	return end
 }
 
-func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, faults []Fault, invariants []Invariant, wrong map[*history.Operation]bool) Timeline {
+func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, wrong map[*history.Operation]bool) Timeline {
 	width := bucketWidth(end, len(h.Run.Servers))
 	t := Timeline{EndSeconds: seconds(end), BucketSeconds: seconds(width), Lanes: []Lane{}}
 	answers, speed := countAnswers(facts, width, wrong), speeds(facts, width)
@@ -131,25 +105,11 @@ func newTimeline(h *history.History, facts *invariant.Facts, end time.Duration, 
 		if a := answers[s.Name]; a != nil {
 			a.into(&lane)
 		}
-		for _, f := range faults {
-			if f.concerns(s.Name) {
-				lane.Faults = append(lane.Faults, FaultBand{Fault: f.ID, StartSeconds: f.StartSeconds, EndSeconds: f.EndSeconds})
-			}
-		}
 		for _, late := range inOrder(h.SlowProbes, func(l history.SlowProbe) history.Time { return l.Start }) {
 			if late.Server == s.Name {
 				lane.Late = append(lane.Late, LateBand{
 					StartSeconds: seconds(min(late.Start, end)), EndSeconds: seconds(min(late.End, end)), QueuedSeconds: seconds(late.Queued),
 				})
-			}
-		}
-		for _, i := range invariants {
-			for n, e := range i.Evidence {
-				if slices.Contains(e.servers(), s.Name) {
-					lane.Marks = append(lane.Marks, Mark{
-						Invariant: i.Name, Evidence: n, FirstSeconds: e.FirstSeconds, LastSeconds: e.LastSeconds, Count: e.Count,
-					})
-				}
 			}
 		}
 		t.Lanes = append(t.Lanes, lane)

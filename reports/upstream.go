@@ -9,12 +9,8 @@ import (
 // UpstreamKind identifies the results of Kubernetes' own tests, together with [APIVersion].
 const UpstreamKind = "UpstreamTests"
 
-// These are the names of the files of these results. Their JUnit XML is [JUnitFile].
-const (
-	UpstreamHTML = "upstream-e2e.html"
-	UpstreamJSON = "upstream-e2e.json"
-	UpstreamText = "upstream-e2e.txt"
-)
+// UpstreamJSON is the file of these results for programs. Their JUnit XML is [JUnitFile].
+const UpstreamJSON = "upstream-e2e.json"
 
 // UpstreamTests is the results of Kubernetes' own end-to-end tests on one path into a control plane
 // of two versions. A failure counts only if the spec passes directly at the same server.

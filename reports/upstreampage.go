@@ -2,45 +2,56 @@ package reports
 
 import (
 	"fmt"
-	"io"
 	"strings"
 )
 
-var (
-	upstreamPage = newPage("upstream/", "upstream")
-	upstreamHead = newHead(nil)
-)
-
-// upstreamDocument is the input of the template.
-type upstreamDocument struct {
-	UpstreamTests
-	head
-	Classes []upstreamClass
-	JSON    string
-}
-
-// upstreamClass is the specs of one class that has any.
-type upstreamClass struct {
-	SpecClass
-	Specs []UpstreamSpec
-	// Listed is false for specs that passed, because their names are in the JSON document.
-	Listed bool
-}
-
-// byClass are the classes that have specs, in the order of [SpecClasses].
-func (u UpstreamTests) byClass() (all []upstreamClass) {
+// page lists the specs of every class, except of those that passed, and the runs.
+func (u UpstreamTests) page() page {
+	m, classes := u.Metadata, &table{Head: []column{{Name: "class"}, {Name: "specs", Number: true}}}
+	p := page{
+		Title: "Kubernetes' own tests", Lead: capital(m.Tells()) + ". A failure counts only if the spec passes directly at the same server.",
+		Outcome: u.Result.Outcome(), Sentence: u.Sentence, Sections: []section{{Heading: "Specs", Table: classes}},
+		Facts: [][2]string{{"Path", m.Path}, {"Subject", m.Subject}, {"Servers", m.From + " and " + m.To}, {"Tests", m.Tests}}, Tested: m.Tested,
+		Reproduce: u.Reproduce, SkewproofVersion: m.SkewproofVersion, Document: UpstreamJSON, TypeMeta: u.TypeMeta, JUnit: upstreamJUnit(u),
+	}
+	if m.Focus != "" {
+		p.Facts = append(p.Facts, [2]string{"Focus", m.Focus})
+	}
+	if m.Baseline != "" {
+		p.Facts = append(p.Facts, [2]string{"Direct results", m.Baseline})
+	}
+	p.Facts = m.facts(p.Facts)
 	for _, class := range SpecClasses {
-		c := upstreamClass{SpecClass: class, Listed: class != ClassPassed}
+		listed := section{Heading: capital(string(class))}
 		for _, s := range u.Specs {
 			if s.Class == class {
-				c.Specs = append(c.Specs, s)
+				listed.List = append(listed.List, item{Text: s.Name, Note: s.Why()})
 			}
 		}
-		if len(c.Specs) > 0 {
-			all = append(all, c)
+		if len(listed.List) == 0 {
+			continue
+		}
+		classes.add(string(class), fmt.Sprint(len(listed.List)))
+		if class != ClassPassed { // their names are in the JSON document
+			p.Sections = append(p.Sections, listed)
 		}
 	}
-	return all
+	runs, left := section{Heading: "Runs"}, section{Heading: "Not chosen"}
+	for _, r := range u.Runs {
+		text := fmt.Sprintf("%s, %s, %s", r.Path, r.Subject, lasting(r.DurationSeconds))
+		for _, v := range r.Violated {
+			text += "; violated " + v
+		}
+		runs.List = append(runs.List, item{text, firstLine(r.Trouble), r.Directory + "/" + HTMLFile})
+	}
+	for _, l := range u.Left {
+		left.List = append(left.List, item{Text: counted(l.Specs, "spec") + ": " + l.Reason})
+	}
+	p.Sections = append(p.Sections, runs)
+	if len(left.List) > 0 {
+		p.Sections = append(p.Sections, left)
+	}
+	return p
 }
 
 // Why is the beginning of the first line of the reason why a spec is in its class. It is empty if
@@ -68,44 +79,9 @@ func (m UpstreamMetadata) Tells() string {
 	}
 }
 
-// WriteUpstreamHTML writes the results as one self-contained page without scripts.
-func WriteUpstreamHTML(w io.Writer, u UpstreamTests) error {
-	return writePage(w, upstreamPage, upstreamDocument{u, upstreamHead, u.byClass(), UpstreamJSON})
-}
-
-// WriteUpstreamText writes the results for a terminal, without files.
-func WriteUpstreamText(w io.Writer, u UpstreamTests, opts SummaryOptions) error {
-	t := &terminal{SummaryOptions: SummaryOptions{Color: opts.Color}}
-	t.verdict(u.Result.Outcome(), u.Sentence)
-	fmt.Fprintf(t, "%s\n\n", plain(capital(u.Metadata.Tells())))
-	u.Metadata.summarize(t)
-	for _, c := range u.byClass() {
-		fmt.Fprintf(t, "%5d  %s\n", len(c.Specs), c.SpecClass)
-	}
-	for _, c := range u.byClass() {
-		if !c.Listed {
-			continue
-		}
-		fmt.Fprintf(t, "\n%s:\n", capital(string(c.SpecClass)))
-		for _, s := range c.Specs {
-			fmt.Fprintf(t, "  %s\n", plain(s.Name))
-			if why := s.Why(); why != "" {
-				fmt.Fprintf(t, "    %s\n", plain(why))
-			}
-		}
-	}
-	if len(u.Left) > 0 {
-		t.WriteString("\nNot chosen:\n")
-		for _, l := range u.Left {
-			fmt.Fprintf(t, "%5d  %s\n", l.Specs, plain(l.Reason))
-		}
-	}
-	return t.end(w)
-}
-
 // upstreamJUnit writes the results as JUnit XML. Specs that do not count are skipped with their
 // reason. If no case says why the result is not "passed", an additional case does.
-func upstreamJUnit(u UpstreamTests) JUnitSuite {
+func upstreamJUnit(u UpstreamTests) *JUnitSuite {
 	m := u.Metadata
 	suite := JUnitSuite{
 		Name: "skewproof upstream-e2e", Package: strings.Join([]string{"upstream-e2e", m.Path, m.Subject}, "/"), Time: JUnitSeconds(m.DurationSeconds),
@@ -135,16 +111,5 @@ func upstreamJUnit(u UpstreamTests) JUnitSuite {
 			Failure: &JUnitMessage{Message: string(u.Result) + ": " + u.Sentence, Type: string(u.Result)},
 		})
 	}
-	return suite
-}
-
-// SaveUpstream writes the results into dir as [UpstreamJSON], [UpstreamText], [UpstreamHTML] and
-// [JUnitFile]. It makes dir if dir does not exist. It is as atomic as [WriteAll].
-func SaveUpstream(dir string, u UpstreamTests) error {
-	return save(dir, u, []rendering[UpstreamTests]{
-		{UpstreamJSON, writeIndented[UpstreamTests]},
-		{UpstreamText, func(w io.Writer, u UpstreamTests) error { return WriteUpstreamText(w, u, SummaryOptions{}) }},
-		{UpstreamHTML, WriteUpstreamHTML},
-		{JUnitFile, func(w io.Writer, u UpstreamTests) error { return upstreamJUnit(u).write(w) }},
-	})
+	return &suite
 }

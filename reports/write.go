@@ -3,7 +3,6 @@ package reports
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -23,11 +22,8 @@ const (
 // renames files only when all are written. If there is an error, files of an earlier report
 // survive. The error says what to do.
 func WriteAll(dir string, r RunReport) error {
-	return save(dir, r, []rendering[RunReport]{{JSONFile, WriteJSON}, {JUnitFile, WriteJUnit}, {HTMLFile, WriteHTML}})
+	return save(dir, r, []rendering[RunReport]{{JSONFile, writeIndented[RunReport]}, {JUnitFile, WriteJUnit}, {HTMLFile, WriteHTML}})
 }
-
-// WriteJSON writes the report document, indented.
-func WriteJSON(w io.Writer, r RunReport) error { return writeIndented(w, r) }
 
 type file struct {
 	path    string

@@ -18,7 +18,7 @@ var fullDisk = map[string]struct {
 }{
 	"run":         {func(dir string) error { return WriteAll(dir, small()) }, []string{JSONFile, JUnitFile, HTMLFile}},
 	"conformance": {func(dir string) error { return SaveConformance(dir, smallConformance(), make([]byte, 100)) }, []string{ConformanceHTML, ConformanceFile, JUnitFile}},
-	"matrix":      {func(dir string) error { return SaveMatrix(dir, smallMatrix()) }, []string{MatrixHTML, MatrixJSON, MatrixText}},
+	"matrix":      {func(dir string) error { return SaveTables(dir, smallMatrix()) }, []string{"matrix.html", MatrixJSON, "matrix.txt", "matrix.md"}},
 	"campaign":    {func(dir string) error { return WriteCampaign(dir, smallCampaign()) }, []string{CampaignHTML, CampaignJSON}},
 }
 

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,14 +10,17 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// These are the formats of a comparison. The first is the default.
+// These are the formats of a comparison.
 const (
 	formatText     = "text"
 	formatMarkdown = "markdown"
 	formatHTML     = "html"
 )
 
-var formats = []string{formatText, formatMarkdown, formatHTML}
+var formats = map[string]func(io.Writer, reports.Comparison) error{
+	formatText: reports.WriteComparisonText, formatMarkdown: reports.WriteComparisonMarkdown,
+	formatHTML: func(w io.Writer, c reports.Comparison) error { return reports.WriteComparisonHTML(w, c, run.Version()) },
+}
 
 func newDiff() *cobra.Command {
 	var format, output string
@@ -44,8 +45,8 @@ Exit code 0: B has no kind of violation that A lacks; 1: B has one; 3: there is 
 		Args: args(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			switch {
-			case !slices.Contains(formats, format):
-				return usage("--format %q: want %s", format, strings.Join(formats, ", "))
+			case formats[format] == nil:
+				return usage("--format %q: want text, markdown or html", format)
 			case cmd.Flags().Changed("output") && output == "":
 				return usage("--output is empty; leave it out for the standard output")
 			}
@@ -78,21 +79,12 @@ Exit code 0: B has no kind of violation that A lacks; 1: B has one; 3: there is 
 // writeComparison writes to a file, or to out if file is empty.
 func writeComparison(out io.Writer, file, format string, c reports.Comparison) error {
 	var b bytes.Buffer
-	var err error
-	switch format {
-	case formatHTML:
-		err = reports.WriteComparisonHTML(&b, c, run.Version())
-	case formatMarkdown:
-		err = reports.WriteComparisonMarkdown(&b, c)
-	default:
-		err = reports.WriteComparisonText(&b, c)
-	}
-	switch {
-	case err != nil:
+	if err := formats[format](&b, c); err != nil {
 		return err
-	case file != "":
+	}
+	if file != "" {
 		return reports.Write(file, b.Bytes())
 	}
-	_, err = out.Write(b.Bytes())
+	_, err := out.Write(b.Bytes())
 	return err
 }

@@ -57,7 +57,7 @@ func matrixInTheSimulator(t *testing.T, parallel string) {
 			t.Errorf("a cell leads to no report: %v", err)
 		}
 	}
-	for _, name := range []string{reports.MatrixHTML, reports.MatrixText} {
+	for _, name := range []string{"matrix.html", "matrix.txt"} {
 		rendersAgain(t, dir, name, exitFail)
 	}
 }

@@ -19,17 +19,44 @@ import (
 
 // rendered are the documents from which reports are rendered, by file name, in the order in which
 // the command looks for them.
-var rendered = []struct {
+var rendered = []document{
+	readable(reports.CampaignJSON, reports.ReadCampaign, func(m *reports.Campaign, dir string, c run.Console) error { return finish(dir, m, c.Out) }),
+	readable(reports.ConformanceFile, reports.ReadConformance, func(r reports.ConformanceReport, dir string, c run.Console) error {
+		return judged(r.Standing(), r.Metadata.Known, suite.RenderConformance(r, dir, c, reports.SaveConformance(dir, r, nil)))
+	}),
+	readable(reports.MatrixJSON, reports.ReadMatrix, func(m reports.VersionMatrix, dir string, c run.Console) error {
+		return judged(m.Standing(), m.Metadata.Known, suite.Render(m, dir, c))
+	}),
+	readable(reports.ClientsJSON, reports.ReadClients, func(t reports.ClientsTable, dir string, c run.Console) error {
+		return resultError(t.Result, suite.Render(t, dir, c))
+	}),
+	readable(reports.AblationJSON, reports.ReadAblation, func(a *reports.Ablation, dir string, c run.Console) error {
+		outcome := invariant.OutcomePass
+		if !a.Complete {
+			outcome = invariant.OutcomeInconclusive
+		}
+		return verdictError(outcome, suite.Render(a, dir, c))
+	}),
+	readable(reports.SmallestJSON, reports.ReadSmallest, func(s *reports.Smallest, dir string, c run.Console) error { return suite.Render(s, dir, c) }),
+	readable(reports.JSONFile, reports.Read, func(r reports.RunReport, dir string, c run.Console) error {
+		return judged(r.Standing(), r.Verdict.Known, run.Dir(dir).Render(r, c))
+	}),
+}
+
+// document is a file from which reports are rendered again into its directory.
+type document struct {
 	file  string
 	again func(dir string, c run.Console) error
-}{
-	{reports.CampaignJSON, campaignAgain},
-	{reports.ConformanceFile, conformanceAgain},
-	{reports.MatrixJSON, matrixAgain},
-	{reports.ClientsJSON, clientsAgain},
-	{reports.AblationJSON, ablationAgain},
-	{reports.SmallestJSON, smallestAgain},
-	{reports.JSONFile, runAgain},
+}
+
+func readable[T any](file string, read func(path string) (T, error), render func(document T, dir string, c run.Console) error) document {
+	return document{file, func(dir string, c run.Console) error {
+		read, err := read(filepath.Join(dir, file))
+		if err != nil {
+			return err
+		}
+		return render(read, dir, c)
+	}}
 }
 
 func newJudge() *cobra.Command {
@@ -182,63 +209,4 @@ The exit code is that of the run or suite.`,
 	registerForm(cmd.Flags(), &output)
 	cmd.AddCommand(newMerge())
 	return cmd
-}
-
-func runAgain(dir string, c run.Console) error {
-	report, err := reports.Read(filepath.Join(dir, reports.JSONFile))
-	if err != nil {
-		return err
-	}
-	return judged(report.Standing(), report.Verdict.Known, run.Dir(dir).Render(report, c))
-}
-
-func campaignAgain(dir string, c run.Console) error {
-	campaign, err := reports.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
-	if err != nil {
-		return err
-	}
-	return finish(dir, campaign, c.Out)
-}
-
-func conformanceAgain(dir string, c run.Console) error {
-	report, err := reports.ReadConformance(filepath.Join(dir, reports.ConformanceFile))
-	if err != nil {
-		return err
-	}
-	return judged(report.Standing(), report.Metadata.Known, suite.RenderConformance(report, dir, c, reports.SaveConformance(dir, report, nil)))
-}
-
-func matrixAgain(dir string, c run.Console) error {
-	m, err := reports.ReadMatrix(filepath.Join(dir, reports.MatrixJSON))
-	if err != nil {
-		return err
-	}
-	return judged(m.Standing(), m.Metadata.Known, suite.RenderMatrix(m, dir, c))
-}
-
-func clientsAgain(dir string, c run.Console) error {
-	table, err := reports.ReadClients(filepath.Join(dir, reports.ClientsJSON))
-	if err != nil {
-		return err
-	}
-	return resultError(table.Result, suite.RenderClients(table, dir, c))
-}
-
-func ablationAgain(dir string, c run.Console) error {
-	a, err := reports.ReadAblation(filepath.Join(dir, reports.AblationJSON))
-	if err == nil {
-		err = finishAblation(dir, a, c.Out)
-	}
-	if err == nil && !a.Complete {
-		return verdictError(invariant.OutcomeInconclusive, nil)
-	}
-	return err
-}
-
-func smallestAgain(dir string, c run.Console) error {
-	s, err := reports.ReadSmallest(filepath.Join(dir, reports.SmallestJSON))
-	if err != nil {
-		return err
-	}
-	return finishSmallest(dir, s, c.Out)
 }

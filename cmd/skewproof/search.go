@@ -313,7 +313,7 @@ the schedules and over every scenario that the simulator runs. No change of the 
 			if err != nil {
 				return notRun(err)
 			}
-			if err := finishAblation(dir, a, cmd.OutOrStdout()); err != nil {
+			if err := finishTables(dir, a, cmd.OutOrStdout()); err != nil {
 				return err
 			}
 			if !a.Complete {
@@ -347,19 +347,10 @@ func (f *searchFlags) smallest(ctx context.Context, to string, all []scenario.Sc
 	if err != nil {
 		return notRun(err)
 	}
-	return finishSmallest(dir, found, out)
+	return finishTables(dir, found, out)
 }
 
-// finishAblation writes an ablation and shows it.
-func finishAblation(dir string, a *reports.Ablation, out io.Writer) error {
-	return tell(out, dir, reports.WriteAblation(dir, a), func(shown reports.SummaryOptions) error {
-		return reports.WriteAblationText(out, a, shown)
-	})
-}
-
-// finishSmallest writes a smallest set of changes and shows it.
-func finishSmallest(dir string, s *reports.Smallest, out io.Writer) error {
-	return tell(out, dir, reports.WriteSmallest(dir, s), func(shown reports.SummaryOptions) error {
-		return reports.WriteSmallestText(out, s, shown)
-	})
+// finishTables writes an ablation, or a smallest set of changes, and shows it.
+func finishTables(dir string, d reports.Tables, out io.Writer) error {
+	return suite.Render(d, dir, run.Console{Out: out, Color: isTerminal(out)})
 }

@@ -78,7 +78,7 @@ func TestAblateWritesItsTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{reports.AblationText, reports.AblationMarkdown, reports.AblationJSON, reports.AblationHTML} {
+	for _, name := range []string{"ablation.txt", "ablation.md", reports.AblationJSON, "ablation.html"} {
 		body, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -87,31 +87,31 @@ func TestAblateWritesItsTable(t *testing.T) {
 			t.Errorf("%s does not name the switch:\n%s", name, body)
 		}
 	}
-	for _, want := range []string{"upstream-1.36 with one switch as in upstream-1.35", filepath.Join(dir, reports.AblationHTML)} {
+	for _, want := range []string{"upstream-1.36 with one switch as in upstream-1.35", filepath.Join(dir, "ablation.html")} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it did not print %q:\n%s", want, out)
 		}
 	}
-	rendersAgain(t, dir, reports.AblationHTML, exitPass)
+	rendersAgain(t, dir, "ablation.html", exitPass)
 }
 
 func TestAblateWritesTheSmallestSet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "set")
 	out, err := call(t, "ablate", "--from-policy", "reference", "--change", "Routing.Subresources=false", "--smallest", "--only-schedules", "--seeds", "20", "--out", dir)
-	if err != nil || !strings.Contains(out, filepath.Join(dir, reports.SmallestHTML)) {
+	if err != nil || !strings.Contains(out, filepath.Join(dir, "smallest.html")) {
 		t.Fatalf("error %v, it printed:\n%s", err, out)
 	}
-	rendersAgain(t, dir, reports.SmallestHTML, exitPass)
+	rendersAgain(t, dir, "smallest.html", exitPass)
 }
 
 // An ablation that was ended early compares too little to pass, also when it is rendered again.
 func TestAnAblationThatWasEndedEarlyIsRenderedAsSuch(t *testing.T) {
 	dir := t.TempDir()
 	a := &reports.Ablation{TypeMeta: reports.OfKind(reports.AblationKind), Spec: reports.SearchSpec{Policy: "old"}, To: "new", Switches: 2}
-	if err := reports.WriteAblation(dir, a); err != nil {
+	if err := reports.SaveTables(dir, a); err != nil {
 		t.Fatal(err)
 	}
-	rendersAgain(t, dir, reports.AblationHTML, exitInconclusive)
+	rendersAgain(t, dir, "ablation.html", exitInconclusive)
 	if out, err := call(t, "report", dir, "-o", "json"); exitCodeOf(err) != exitInconclusive || !strings.Contains(out, `"kind": "Ablation"`) {
 		t.Errorf("as JSON: %v\n%s", err, out)
 	}

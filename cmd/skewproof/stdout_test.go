@@ -18,7 +18,7 @@ func TestNobodyHasToReadTheOutput(t *testing.T) {
 	for line, leaves := range map[string]string{
 		"conformance --backend sim --subject reference --known --labels quiet --qps 110 --out DIR/suite":                               "suite/" + reports.ConformanceFile,
 		"run quiet --backend sim --subject reference --known --qps 110 --out DIR/run":                                                  "run/" + reports.JSONFile,
-		"matrix --backend sim --scenarios quiet --pairs v1.36.3..v1.37.1 --subjects reference,none --known --qps 110 --out DIR/matrix": "matrix/" + reports.MatrixHTML,
+		"matrix --backend sim --scenarios quiet --pairs v1.36.3..v1.37.1 --subjects reference,none --known --qps 110 --out DIR/matrix": "matrix/matrix.html",
 		"list": "",
 	} {
 		var said bytes.Buffer

@@ -63,9 +63,9 @@ func newMatrix() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "matrix",
 		Short: "Run scenarios over several pairs of versions and all subjects, and show all verdicts in one table",
-		Long: `Run scenarios over several pairs of versions and all subjects, and show all verdicts in one table: as text, JSON and HTML. A
-server that crashes, hangs or cannot start in some pair is a result: its run's directory has the evidence. Runs are carried out one after
-the other, or N at a time with --parallel N, where the machine has a processor and 2 GB of memory for each.
+		Long: `Run scenarios over several pairs of versions and all subjects, and show all verdicts in one table: as text, Markdown, JSON and
+HTML. A server that crashes, hangs or cannot start in some pair is a result: its run's directory has the evidence. Runs are carried out one
+after the other, or N at a time with --parallel N, where the machine has a processor and 2 GB of memory for each.
 
 The pair v1.30.14+without.batch.v1..v1.30.14 tests the design of 1.28 on real servers. All of them have one release, and some have an API
 switched off.

@@ -16,41 +16,42 @@ var logged = regexp.MustCompile(`^[IWEF][0-9]{4} [^\]]*\] `)
 // a warning, or a line of the client's logger, only if there is no other line, and removes the
 // logger's time. The result is one printable line. It is empty if there is none.
 func FirstError(problem string) string {
-	last := ""
-	for line := range strings.Lines(problem) {
-		line = printable(line)
+	logs := ""
+	for _, line := range printableLines(problem) {
 		head := logged.FindString(line)
-		switch {
-		case line == "":
-		case head != "" || strings.HasPrefix(line, "Warning:"):
-			if last == "" {
-				last = line[len(head):]
-			}
-		default:
+		if head == "" && !strings.HasPrefix(line, "Warning:") {
 			return shortened(line)
 		}
+		if logs == "" {
+			logs = line[len(head):]
+		}
 	}
-	return shortened(last)
+	return shortened(logs)
 }
 
 // FirstLine is the first line that has something printable in it.
 func FirstLine(s string) string {
-	for line := range strings.Lines(s) {
-		if line = printable(line); line != "" {
-			return shortened(line)
-		}
+	if all := printableLines(s); len(all) > 0 {
+		return shortened(all[0])
 	}
 	return ""
 }
 
 // lastLine is the last line that has something printable in it.
-func lastLine(s string) (last string) {
+func lastLine(s string) string {
+	if all := printableLines(s); len(all) > 0 {
+		return shortened(all[len(all)-1])
+	}
+	return ""
+}
+
+func printableLines(s string) (all []string) {
 	for line := range strings.Lines(s) {
 		if line = printable(line); line != "" {
-			last = line
+			all = append(all, line)
 		}
 	}
-	return shortened(last)
+	return all
 }
 
 func printable(line string) string {
@@ -66,9 +67,5 @@ func shortened(line string) string {
 	if len(line) <= maxLine {
 		return line
 	}
-	end := maxLine
-	for end > 0 && line[end]&0xc0 == 0x80 { // not within a character
-		end--
-	}
-	return line[:end] + "…"
+	return strings.ToValidUTF8(line[:maxLine], "") + "…" // without a part of a character
 }

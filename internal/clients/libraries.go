@@ -22,11 +22,20 @@ const (
 	bundleKind     = "ClusterTrustBundle.v1.certificates.k8s.io"
 )
 
+// informs is a command with which a program reports the changes of an object by another client.
+func informs(name, sentence, command string) Operation {
+	watch := func(until string) Command {
+		return library(command + " " + bundleResource + " {name} " + until).after("ADDED")
+	}
+	return crossing(name, sentence).setup(create(bundle("made"))).do(
+		watch("UPDATED").meanwhile("label "+bundles+" {name} --overwrite "+labelled+"=labelled").says("UPDATED {name} labelled"),
+		watch("DELETED").meanwhile("delete "+bundles+" {name}").says("ADDED {name} labelled", "DELETED {name} labelled"))
+}
+
 // clientGoOperations are what programs do with client-go. The clients of versions that do not know
 // a kind reach it with the dynamic client.
 func clientGoOperations() (all []Operation) {
 	made := create(bundle("made"))
-	labelIt, deleteIt := "label "+bundles+" {name} --overwrite "+labelled+"=labelled", "delete "+bundles+" {name}"
 	for _, o := range []Operation{
 		crossing("aggregated discovery", "The client lists the resource.").
 			do(library("discovery").says("certificates.k8s.io/v1 clustertrustbundles\n")),
@@ -40,14 +49,8 @@ func clientGoOperations() (all []Operation) {
 			do(library("apply "+bundleResource+" {name}").input(bundle("made")).says("state made", "state applied")).truth(label("applied")),
 		crossing("dynamic client, watch and delete", "The object is gone, and the watch reports the deletion.").setup(made).
 			do(library("delete " + bundleResource + " {name}").says("deleted {name}")).truth(gone(bundles, "{name}")),
-		crossing("dynamic informer", "The informer reports that another client creates, changes and deletes the object.").setup(made).
-			do(library("inform "+bundleResource+" {name} UPDATED").after("ADDED").meanwhile(labelIt).says("UPDATED {name} labelled"),
-				library("inform "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled",
-					"DELETED {name} labelled")),
-		crossing("metadata informer", "The informer reports the same events, and reads only metadata.").setup(made).
-			do(library("metadata "+bundleResource+" {name} UPDATED").after("ADDED").meanwhile(labelIt).says("UPDATED {name} labelled"),
-				library("metadata "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled",
-					"DELETED {name} labelled")),
+		informs("dynamic informer", "The informer reports that another client creates, changes and deletes the object.", "inform"),
+		informs("metadata informer", "The informer reports the same events, and reads only metadata.", "metadata"),
 		row("typed client", "The client creates, gets, updates, patches, applies, lists and deletes a ConfigMap.").
 			do(library("typed default {name}").says("written and deleted {name}")).truth(gone("configmaps", "{name}", "-n", "default")),
 		row("typed informer", "The informer reports that a ConfigMap is deleted.").setup(create(settings)).
@@ -62,7 +65,6 @@ func clientGoOperations() (all []Operation) {
 // clientNodeOperations are what programs in JavaScript do.
 func clientNodeOperations() (all []Operation) {
 	made := create(bundle("made"))
-	labelIt, deleteIt := "label "+bundles+" {name} --overwrite "+labelled+"=labelled", "delete "+bundles+" {name}"
 	for _, o := range []Operation{
 		crossing("discovery in JavaScript, one request for each group version", "The client lists the resource.").
 			do(library("discovery").says("certificates.k8s.io/v1 clustertrustbundles\n")),
@@ -74,10 +76,7 @@ func clientNodeOperations() (all []Operation) {
 			do(library("custom " + bundleResource + " {name}").input(bundle("made")).says("written {name} patched")).truth(label("patched")),
 		crossing("Watch and delete in JavaScript", "The object is gone, and the watch reports the deletion.").setup(made).
 			do(library("delete " + bundleResource + " {name}").says("deleted {name}")).truth(gone(bundles, "{name}")),
-		crossing("informer in JavaScript", "The informer reports that another client creates, changes and deletes the object.").setup(made).
-			do(library("inform "+bundleResource+" {name} UPDATED").after("ADDED").meanwhile(labelIt).says("UPDATED {name} labelled"),
-				library("inform "+bundleResource+" {name} DELETED").after("ADDED").meanwhile(deleteIt).says("ADDED {name} labelled",
-					"DELETED {name} labelled")),
+		informs("informer in JavaScript", "The informer reports that another client creates, changes and deletes the object.", "inform"),
 		row("CoreV1Api", "The client creates, reads, replaces, patches, lists and deletes a ConfigMap.").
 			do(library("typed default {name}").says("written and deleted {name}")).truth(gone("configmaps", "{name}", "-n", "default")),
 	} {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/skewproof/skewproof/internal/binaries"
 )
 
@@ -30,22 +32,14 @@ const learnPoll = time.Second
 // Learned waits until kubectl, without a cache, gets a resource that only the newer server has
 // through the tested path. It returns false if that does not happen within the limit.
 func (w Way) Learned(ctx context.Context, within time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	for n := 0; ; n++ {
+	tries := 0
+	err := wait.PollUntilContextTimeout(ctx, learnPoll, within, true, func(ctx context.Context) (bool, error) {
+		tries++
 		ended, err := w.Runner.Run(ctx, Invocation{
 			Program: string(binaries.Kubectl), Version: w.NewerVersion, Words: []string{"--context", w.Context, "get", bundles},
-			Home: filepath.Join(w.Homes, fmt.Sprintf("learning-%d", n)), Limit: within,
+			Home: filepath.Join(w.Homes, fmt.Sprintf("learning-%d", tries)), Limit: within,
 		})
-		if err == nil && ended.Code == 0 && !ended.TooLong {
-			return true
-		}
-		timer := time.NewTimer(learnPoll)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return false
-		}
-	}
+		return err == nil && ended.Code == 0 && !ended.TooLong, nil
+	})
+	return err == nil
 }

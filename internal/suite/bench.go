@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
-	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/reports"
@@ -31,14 +29,13 @@ type Bench struct {
 
 // repeated is a scenario with its repetitions.
 type repeated struct {
-	name    string
 	plan    *run.Plan
 	samples []sample
 }
 
 // sample is the result of one repetition.
 type sample struct {
-	wall, ready time.Duration
+	wall, ready reports.Seconds
 	operations  int
 	verdicts    []reports.Invariant
 }
@@ -104,7 +101,7 @@ func (b *Bench) choose() (all []*repeated, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, &repeated{name: name, plan: plan})
+		all = append(all, &repeated{plan: plan})
 	}
 	return all, nil
 }
@@ -114,40 +111,29 @@ func (b *Bench) collect(ctx context.Context, all []*repeated) error {
 	var tasks []task
 	for i := range b.Runs {
 		for _, r := range all {
-			tasks = append(tasks, taskOf(r.plan, filepath.Join(b.Out, fmt.Sprintf("%02d", i+1), r.name)))
+			tasks = append(tasks, taskOf(r.plan, filepath.Join(b.Out, fmt.Sprintf("%02d", i+1), r.plan.Spec.Scenario)))
 		}
 	}
 	for i, finished := range b.carryOut(ctx, tasks) {
-		n, r, dir := i/len(all)+1, all[i%len(all)], tasks[i].spec.Out
+		n, r, name := i/len(all)+1, all[i%len(all)], tasks[i].spec.Scenario
 		switch {
 		case !finished.Begun: // there is no log
-			return fmt.Errorf("run %d of %s: %s", n, r.name, finished.Problem)
+			return fmt.Errorf("run %d of %s: %s", n, name, finished.Problem)
 		case finished.Problem != "":
-			return fmt.Errorf("run %d of %s: %s; what it said is in %s.log", n, r.name, finished.Problem, dir)
+			return fmt.Errorf("run %d of %s: %s; what it said is in %s.log", n, name, finished.Problem, tasks[i].spec.Out)
 		}
-		s, err := readSample(dir, finished)
-		if err != nil {
-			return err
+		report := finished.Report
+		s := sample{wall: reports.SecondsOf(finished.Took), operations: report.Metadata.Operations, verdicts: report.Invariants}
+		for _, server := range report.Servers {
+			if len(server.Versions) > 0 && server.Versions[0].ReadySeconds != nil {
+				s.ready = max(s.ready, *server.Versions[0].ReadySeconds)
+			}
 		}
 		r.samples = append(r.samples, s)
 		fmt.Fprintf(b.Console.Progress, "run %d of %d: %s: %.1f s, servers ready after %.1f s, %d requests\n",
-			n, b.Runs, r.name, s.wall.Seconds(), s.ready.Seconds(), s.operations)
+			n, b.Runs, name, s.wall, s.ready, s.operations)
 	}
 	return nil
-}
-
-func readSample(dir string, finished Finished) (sample, error) {
-	h, err := history.ReadFile(run.Dir(dir).History())
-	if err != nil {
-		return sample{}, err
-	}
-	s := sample{wall: finished.Took, operations: finished.Report.Metadata.Operations, verdicts: finished.Report.Invariants}
-	for _, l := range h.Lifecycle {
-		if l.Incarnation == 1 && l.State == history.StateReady {
-			s.ready = max(s.ready, l.At)
-		}
-	}
-	return s, nil
 }
 
 // compare prints the results of the repetitions of each scenario. The outcome is a pass if all
@@ -191,8 +177,8 @@ func printFigures(out io.Writer, samples []sample) error {
 		slices.Sort(values)
 		fmt.Fprintf(table, "%s\t"+format+"\t"+format+"\t"+format+"\t\n", name, values[0], values[len(values)/2], values[len(values)-1])
 	}
-	row("wall time, s", "%.1f", func(s sample) float64 { return s.wall.Seconds() })
-	row("until all servers are ready, s", "%.1f", func(s sample) float64 { return s.ready.Seconds() })
+	row("wall time, s", "%.1f", func(s sample) float64 { return float64(s.wall) })
+	row("until all servers are ready, s", "%.1f", func(s sample) float64 { return float64(s.ready) })
 	row("requests recorded", "%.0f", func(s sample) float64 { return float64(s.operations) })
 	return table.Flush()
 }

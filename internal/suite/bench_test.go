@@ -5,7 +5,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
@@ -17,7 +16,7 @@ func TestBenchInterruptedBetweenRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	b := &Bench{Options: Options{Program: "/nosuch", Out: t.TempDir(), Console: silent}, Runs: 1}
-	err := b.collect(ctx, []*repeated{{name: "quiet", plan: &run.Plan{Spec: run.Spec{Scenario: "quiet"}}}})
+	err := b.collect(ctx, []*repeated{{plan: &run.Plan{Spec: run.Spec{Scenario: "quiet"}}}})
 	if want := "run 1 of quiet: ended before it had begun"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}
@@ -26,7 +25,7 @@ func TestBenchInterruptedBetweenRuns(t *testing.T) {
 // Differing verdicts are counted once for each invariant of each scenario.
 func TestBenchCountsDifferingVerdicts(t *testing.T) {
 	sampled := func(wall int, outcomes ...invariant.Outcome) sample {
-		s := sample{wall: time.Duration(wall) * time.Second, operations: 100 * wall}
+		s := sample{wall: reports.Seconds(wall), operations: 100 * wall}
 		for i, o := range outcomes {
 			s.verdicts = append(s.verdicts, reports.Invariant{Verdict: invariant.Verdict{Name: []string{"NoLoop", "NoCrash"}[i], Outcome: o}})
 		}

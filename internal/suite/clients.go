@@ -364,15 +364,8 @@ func (c *Clients) mixed(ctx context.Context, spec run.Spec, ways map[string]stri
 
 // render saves the table, shows it, and writes the page.
 func (c *Clients) render(table reports.ClientsTable) error {
-	if err := RenderClients(table, c.Out, c.Console); err != nil || c.Page == "" {
+	if err := Render(table, c.Out, c.Console); err != nil || c.Page == "" {
 		return err
 	}
 	return reports.SaveClientsPage(c.Page, table)
-}
-
-// RenderClients writes a table into dir and shows it.
-func RenderClients(table reports.ClientsTable, dir string, c run.Console) error {
-	return c.Show(dir, reports.SaveClients(dir, table), func(shown reports.SummaryOptions) error {
-		return reports.WriteClientsText(c.Out, table, shown)
-	})
 }

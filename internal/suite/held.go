@@ -1,15 +1,10 @@
 package suite
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/run"
@@ -32,20 +27,12 @@ const (
 // hold starts a run that keeps its cluster, and returns when the cluster is up. The run writes its
 // output to the file Spec.Out+".log". The caller ends the run with stop.
 func hold(ctx context.Context, program string, spec run.Spec) (*heldCluster, error) {
-	data, err := json.Marshal(spec)
-	if err != nil {
-		return nil, fmt.Errorf("encode the specification of the run: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(spec.Out), 0o755); err != nil {
-		return nil, fmt.Errorf("make a directory for the run: %w", err)
-	}
-	log, err := os.OpenFile(spec.Out+".log", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("make a log of the run: %w", err)
-	}
 	alive, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(alive, program, RunSpecCommand)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), log, log
+	cmd, log, err := command(alive, program, spec)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
 	h := &heldCluster{dir: run.Dir(spec.Out), end: cancel, over: make(chan struct{})}
 	go func() {
 		defer close(h.over)

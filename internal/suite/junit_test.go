@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"encoding/xml"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,20 +21,29 @@ func scenarioThat(result reports.Result, reason string, seconds reports.Seconds)
 	return k
 }
 
+// junitSuite is the JUnit file of a suite, read back.
+func junitSuite(t *testing.T, cases []*Case, c reports.ConformanceReport) reports.JUnitSuite {
+	t.Helper()
+	content, err := junitOf(cases, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Suite reports.JUnitSuite `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal(content, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document.Suite
+}
+
 // Names do not contain labels, and the time of a case is the time of its run.
 func TestJUnitNamesAndTimes(t *testing.T) {
 	control := &Case{Name: "negative control quiet on none", Labels: []string{"control", "quiet"}}
 	control.Control = &reports.ControlRun{
 		Scenario: "quiet", Subject: "none", Result: reports.ResultPassed, CarriedOut: reports.CarriedOut{DurationSeconds: 42},
 	}
-	junit, err := junitOf([]*Case{scenarioThat(reports.ResultPassed, "", 81.5), control}, reports.ConformanceReport{Result: reports.ResultPassed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := reports.DecodeJUnit(junit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := junitSuite(t, []*Case{scenarioThat(reports.ResultPassed, "", 81.5), control}, reports.ConformanceReport{Result: reports.ResultPassed})
 	var cases []string
 	for _, c := range got.Cases {
 		cases = append(cases, fmt.Sprintf("%s %s %v", c.Classname, c.Name, c.Time))
@@ -74,19 +84,12 @@ func TestJUnitIsNotGreenWhereNothingWasShown(t *testing.T) {
 				Control: reports.ConformanceControl{Runs: c.controls},
 			}
 			report.Conclude()
-			junit, err := junitOf([]*Case{c.only}, report)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := reports.DecodeJUnit(junit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := junitSuite(t, []*Case{c.only}, report)
 			if got.Failures != c.failures || got.Errors != c.errors {
-				t.Errorf("%d failures and %d errors, want %d and %d:\n%s", got.Failures, got.Errors, c.failures, c.errors, junit)
+				t.Errorf("%d failures and %d errors, want %d and %d:\n%+v", got.Failures, got.Errors, c.failures, c.errors, got)
 			}
 			if overall := got.Cases[len(got.Cases)-1]; !strings.Contains(fmt.Sprint(overall.Failure, overall.Error, overall.SystemOut), report.Sentence) {
-				t.Errorf("the case of the verdict does not say %q:\n%s", report.Sentence, junit)
+				t.Errorf("the case of the verdict does not say %q:\n%+v", report.Sentence, got)
 			}
 		})
 	}
@@ -98,14 +101,7 @@ func TestJUnitIdentifiesWhatWasTested(t *testing.T) {
 	const hostile = "<b>\x1b\"]]></property>"
 	c := reports.ConformanceReport{Result: reports.ResultPassed}
 	c.Product.Tested = reports.Tested{Label: hostile, Binaries: []history.Binary{{Component: "kube-apiserver", Version: "v1.37.1", Says: hostile, SHA256: "0a1b"}}}
-	junit, err := junitOf([]*Case{scenarioThat(reports.ResultPassed, "", 1)}, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := reports.DecodeJUnit(junit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := junitSuite(t, []*Case{scenarioThat(reports.ResultPassed, "", 1)}, c)
 	properties := map[string]string{}
 	for _, p := range got.Properties {
 		properties[p.Name] = p.Value

@@ -3,7 +3,6 @@ package suite
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -93,17 +92,7 @@ func (m *Matrix) Run(ctx context.Context) (reports.VersionMatrix, error) {
 		Known: m.Spec.Known != "", Tested: reports.Tested{Label: m.Spec.Label, Binaries: m.Binaries}, Complete: complete && ctx.Err() == nil,
 	}, pairs, done)
 	table.Reproduce, table.Environment = m.Reproduce, run.Machine()
-	return table, RenderMatrix(table, m.Out, m.Console)
-}
-
-// RenderMatrix writes a table into dir and shows it.
-func RenderMatrix(table reports.VersionMatrix, dir string, c run.Console) error {
-	saved := reports.SaveMatrix(dir, table) // an hour of runs must be shown even if it cannot be saved
-	err := errors.Join(reports.WriteMatrixText(c.Out, table, reports.SummaryOptions{Color: c.Color}), saved)
-	if err == nil {
-		fmt.Fprintf(c.Out, "\n%s\n%s\n", filepath.Join(dir, reports.MatrixHTML), filepath.Join(dir, reports.MatrixJSON))
-	}
-	return err
+	return table, Render(table, m.Out, m.Console)
 }
 
 // versionPairs parses the pairs. Pairs of the default matrix keep their note.

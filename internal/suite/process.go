@@ -84,27 +84,33 @@ func carryOut(ctx context.Context, program string, t task) Finished {
 	return f
 }
 
-func process(ctx context.Context, program string, limit time.Duration, spec run.Spec) Finished {
-	failed := func(what string, err error) Finished {
-		return Finished{Code: -1, Problem: fmt.Sprintf("%s: %v", what, err)}
-	}
+// command is the process of a run, which has not started. It writes its output to log, the file
+// Spec.Out+".log".
+func command(ctx context.Context, program string, spec run.Spec) (cmd *exec.Cmd, log *os.File, err error) {
 	data, err := json.Marshal(spec)
 	if err != nil {
-		return failed("encode the specification of the run", err)
+		return nil, nil, fmt.Errorf("encode the specification of the run: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(spec.Out), 0o755); err != nil {
-		return failed("make a directory for the run", err)
+		return nil, nil, fmt.Errorf("make a directory for the run: %w", err)
 	}
-	log, err := os.OpenFile(spec.Out+".log", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
-	if err != nil {
-		return failed("make a log of the run", err)
+	if log, err = os.OpenFile(spec.Out+".log", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644); err != nil {
+		return nil, nil, fmt.Errorf("make a log of the run: %w", err)
 	}
-	defer func() { _ = log.Close() }()
 	fmt.Fprintf(log, "$ %s --out %s\n", spec.Command(), shell.Quote(spec.Out))
+	cmd = exec.CommandContext(ctx, program, RunSpecCommand)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), log, log
+	return cmd, log, nil
+}
+
+func process(ctx context.Context, program string, limit time.Duration, spec run.Spec) Finished {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(limited, program, RunSpecCommand)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), log, log
+	cmd, log, err := command(limited, program, spec)
+	if err != nil {
+		return Finished{Code: -1, Problem: err.Error()}
+	}
+	defer func() { _ = log.Close() }()
 	err = wait(cmd, shutdownGraceOf(spec))
 	f := Finished{Code: cmd.ProcessState.ExitCode()} // also -1 for a process that never started
 	if report, err := reports.Read(filepath.Join(spec.Out, reports.JSONFile)); err == nil {

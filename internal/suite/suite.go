@@ -18,6 +18,7 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
+	"github.com/skewproof/skewproof/reports"
 )
 
 // Options are the options of all suites.
@@ -94,4 +95,11 @@ func ownServers(s run.Spec) error {
 		return run.Usagef("--backend %q: want local, kind or sim", s.Backend)
 	}
 	return nil
+}
+
+// Render writes a document into dir and shows it.
+func Render(d reports.Tables, dir string, c run.Console) error {
+	return c.Show(dir, reports.SaveTables(dir, d), func(shown reports.SummaryOptions) error {
+		return reports.WriteTables(c.Out, d, shown)
+	})
 }

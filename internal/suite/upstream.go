@@ -3,7 +3,6 @@ package suite
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -104,7 +103,7 @@ func (u *Upstream) Run(ctx context.Context) (reports.UpstreamTests, error) {
 	}
 	u.carryOutRuns(ctx, &report, runs, chosen, direct)
 	report.Conclude()
-	return report, RenderUpstream(report, u.Out, u.Console)
+	return report, Render(report, u.Out, u.Console)
 }
 
 // carryOutRuns carries out the runs, and the direct path afterwards if only failed specs need it,
@@ -156,16 +155,6 @@ func (u *Upstream) carryOutSome(
 		fmt.Fprintf(u.Console.Progress, "%s, subject %s: %s, %.0f s\n", r.path, r.subject, counts(chosen, results), f.Took.Seconds())
 		take(r, results)
 	}
-}
-
-// RenderUpstream writes the results of the tests into dir and shows them.
-func RenderUpstream(u reports.UpstreamTests, dir string, c run.Console) error {
-	saved := reports.SaveUpstream(dir, u)
-	err := errors.Join(reports.WriteUpstreamText(c.Out, u, reports.SummaryOptions{Color: c.Color}), saved)
-	if err == nil {
-		fmt.Fprintf(c.Out, "\n%s\n%s\n", filepath.Join(dir, reports.UpstreamHTML), filepath.Join(dir, reports.UpstreamJSON))
-	}
-	return err
 }
 
 // check fills in the defaults, and refuses settings that cannot be run.

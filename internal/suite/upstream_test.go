@@ -78,7 +78,7 @@ func testedBy(t *testing.T, does string, u Upstream, fails map[string][]string) 
 	result := reports.UpstreamTests{Metadata: reports.UpstreamMetadata{Path: u.Path, Subject: u.Spec.Subject}}
 	u.carryOutRuns(t.Context(), &result, runs, upstreamSpecs, nil)
 	result.Conclude()
-	if err := RenderUpstream(result, u.Out, u.Console); err != nil {
+	if err := Render(result, u.Out, u.Console); err != nil {
 		t.Fatal(err)
 	}
 	return result
@@ -220,7 +220,7 @@ func TestAnEarlierSuiteMustFit(t *testing.T) {
 		tc.alter(&altered.Metadata)
 		altered.Specs = slices.Clone(saved.Specs)
 		altered.Conclude()
-		if err := reports.SaveUpstream(dir, altered); err != nil {
+		if err := reports.SaveTables(dir, altered); err != nil {
 			t.Fatal(err)
 		}
 		u := Upstream{Path: reports.PathOld, Direct: dir}

@@ -34,17 +34,7 @@ type Circumstances struct{ Path, Subject, From, Tests string }
 type Catalogue []Expected
 
 // DefaultExpected is the catalogue of the repository: specs/expected.yaml.
-func DefaultExpected() (Catalogue, error) {
-	data, err := specs.ReadFile("specs/expected.yaml")
-	if err != nil {
-		return nil, err
-	}
-	c, err := ParseExpected(data)
-	if err != nil {
-		return nil, fmt.Errorf("read specs/expected.yaml: %w", err)
-	}
-	return c, nil
-}
+func DefaultExpected() (Catalogue, error) { return embedded("specs/expected.yaml", ParseExpected) }
 
 // ParseExpected reads a catalogue. It is an error if there are unknown fields, entries without a
 // spec or a reason, or unknown paths, subjects or versions.

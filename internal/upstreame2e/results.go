@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -63,8 +64,8 @@ func ReadResults(r io.Reader) (Results, error) {
 	var document reporters.JUnitTestSuites
 	decoder := xml.NewDecoder(limited)
 	err := decoder.Decode(&document)
-	if err == nil {
-		err = atEnd(decoder)
+	if err == nil && !errors.Is(decoder.Decode(&struct{}{}), io.EOF) {
+		err = errors.New("something follows its end")
 	}
 	switch {
 	case limited.N <= 0:
@@ -104,62 +105,48 @@ func ReadResults(r io.Reader) (Results, error) {
 	return results, nil
 }
 
-// atEnd returns an error if anything except white space follows.
-func atEnd(decoder *xml.Decoder) error {
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if text, ok := token.(xml.CharData); !ok || strings.TrimSpace(string(text)) != "" {
-			return errors.New("something follows its end")
-		}
-	}
+// states are the statuses of a case (ginkgo/v2/types.SpecState): which element such a case has,
+// what it says of the spec, and what goes before its message.
+var states = map[string]struct {
+	element string
+	outcome reports.SpecOutcome
+	before  string
+}{
+	"passed": {"", reports.SpecPassed, ""}, "skipped": {"skipped", reports.SpecSkipped, ""}, "pending": {"skipped", reports.SpecSkipped, ""},
+	"failed": {"failure", reports.SpecFailed, ""}, "timedout": {"failure", reports.SpecFailed, ""}, "panicked": {"error", reports.SpecFailed, "panicked: "},
+	"aborted": {"failure", reports.SpecNotRun, "aborted: "}, "interrupted": {"error", reports.SpecNotRun, "interrupted: "},
 }
 
-// resultOf returns the result of a case. The states are those of ginkgo/v2/types.SpecState.
+// resultOf returns the result of a case.
 func resultOf(c reporters.JUnitTestCase) (Result, error) {
 	took, err := seconds(c.Time)
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Took: took}
-	var elements []string
-	for _, e := range []struct {
-		name  string
-		there bool
-	}{{"failure", c.Failure != nil}, {"error", c.Error != nil}, {"skipped", c.Skipped != nil}} {
-		if e.there {
-			elements = append(elements, e.name)
-		}
+	said := map[string][]string{} // by element
+	if c.Failure != nil {
+		said["failure"] = []string{c.Failure.Message, c.Failure.Description}
 	}
-	allowed := map[string][]string{
-		"passed": nil, "skipped": {"skipped"}, "pending": {"skipped"}, "failed": {"failure"}, "timedout": {"failure"}, "aborted": {"failure"},
-		"interrupted": {"error"}, "panicked": {"error"},
+	if c.Error != nil {
+		said["error"] = []string{c.Error.Message, c.Error.Description}
 	}
-	want, known := allowed[c.Status]
+	if c.Skipped != nil {
+		said["skipped"] = []string{c.Skipped.Message}
+	}
+	state, known := states[c.Status]
+	elements := slices.Sorted(maps.Keys(said))
 	switch {
 	case !known:
 		return Result{}, fmt.Errorf("unknown status %q", c.Status)
-	case !slices.Equal(want, elements):
-		return Result{}, fmt.Errorf("its status is %q, and it has the elements %q: want %q", c.Status, elements, want)
+	case strings.Join(elements, ", ") != state.element:
+		return Result{}, fmt.Errorf("its status is %q, and it has the elements %q: want %q", c.Status, elements, state.element)
 	}
-	switch c.Status {
-	case "passed":
-		r.Outcome = reports.SpecPassed
-	case "skipped", "pending":
+	r := Result{Outcome: state.outcome, Took: took}
+	switch state.element {
+	case "skipped":
 		r.Outcome, r.Message = skipped(c.Skipped.Message)
-	case "failed", "timedout":
-		r.Outcome, r.Message = reports.SpecFailed, message(c.Failure.Message, c.Failure.Description)
-	case "panicked":
-		r.Outcome, r.Message = reports.SpecFailed, message("panicked: "+c.Error.Message, c.Error.Description)
-	case "aborted":
-		r.Outcome, r.Message = reports.SpecNotRun, message("aborted: "+c.Failure.Message, c.Failure.Description)
-	case "interrupted":
-		r.Outcome, r.Message = reports.SpecNotRun, message("interrupted: "+c.Error.Message, c.Error.Description)
+	case "failure", "error":
+		r.Message = message(append([]string{state.before + said[state.element][0]}, said[state.element][1:]...)...)
 	}
 	return r, nil
 }

@@ -31,16 +31,19 @@ type Selection struct {
 }
 
 // DefaultSelection is the selection of the repository: specs/selection.yaml.
-func DefaultSelection() (Selection, error) {
-	data, err := specs.ReadFile("specs/selection.yaml")
+func DefaultSelection() (Selection, error) { return embedded("specs/selection.yaml", ParseSelection) }
+
+// embedded parses a file of the repository.
+func embedded[T any](name string, parse func(data []byte) (T, error)) (T, error) {
+	data, err := specs.ReadFile(name)
 	if err != nil {
-		return Selection{}, err
+		return *new(T), err
 	}
-	s, err := ParseSelection(data)
+	parsed, err := parse(data)
 	if err != nil {
-		return Selection{}, fmt.Errorf("read specs/selection.yaml: %w", err)
+		return *new(T), fmt.Errorf("read %s: %w", name, err)
 	}
-	return s, nil
+	return parsed, nil
 }
 
 // ParseSelection reads a selection. It is an error if there are unknown fields, rules without a

@@ -48,21 +48,16 @@ func TestAblationFindsWhatKeepsKnowledge(t *testing.T) {
 	if closed.Without[column] <= a.ToCounts[column] {
 		t.Errorf("the reference violates it in %d schedules, without FailClosed in %d", a.ToCounts[column], closed.Without[column])
 	}
-	var text, markdown bytes.Buffer
-	if err := reports.WriteAblationText(&text, a, reports.SummaryOptions{}); err != nil {
+	var text bytes.Buffer
+	if err := reports.WriteTables(&text, a, reports.SummaryOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := reports.WriteAblationMarkdown(&markdown, a); err != nil {
-		t.Fatal(err)
-	}
-	for what, page := range map[string]string{"text": text.String(), "Markdown": markdown.String()} {
-		for _, want := range []string{
-			"Knowledge.KeepLastGood=true", "Knowledge.KeepLastGood=false",
-			"NoFalseNotFound: Knowledge.KeepLastGood=true alone, in reference, Knowledge.KeepLastGood=false, Knowledge.FailClosed=false, removes",
-		} {
-			if !strings.Contains(strings.Join(strings.Fields(page), " "), want) { // lines are wrapped
-				t.Errorf("the %s does not say %q:\n%s", what, want, page)
-			}
+	for _, want := range []string{
+		"Knowledge.KeepLastGood=true", "Knowledge.KeepLastGood=false",
+		"NoFalseNotFound: Knowledge.KeepLastGood=true alone, in reference, Knowledge.KeepLastGood=false, Knowledge.FailClosed=false, removes",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) { // lines are wrapped
+			t.Errorf("it does not say %q:\n%s", want, &text)
 		}
 	}
 }
