@@ -52,8 +52,8 @@ that version for a minute, and builds a program that writes the flags. Later pla
 --record-fields compares how two versions treat the fields of objects: it starts one kube-apiserver of each version on one etcd in a sandbox,
 and sends thousands of objects to both.
 
---config reads the flags and the version of your kube-apiservers from a file: from kubeadm's ClusterConfiguration and InitConfiguration, from
-a static pod of kube-apiserver, or from a configuration of k3s or RKE2. --flags-from reads them from a command line as well, such as
+--config reads the flags and the version of your kube-apiservers from a file: from kubeadm's ClusterConfiguration, from a static pod of
+kube-apiserver, or from a configuration of k3s or RKE2. --flags-from reads them from a command line as well, such as
 'ps -o args= -C kube-apiserver' prints it. What the file does not say is as by default. --feature-gates and --peer-ca-file say which flags
 your servers have in addition, and win.
 
