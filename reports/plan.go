@@ -1,10 +1,9 @@
 package reports
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -75,12 +74,7 @@ type UpgradePlan struct {
 
 // PlanResource is a resource, or a subresource, that only one of two versions serves.
 type PlanResource struct {
-	// Group: empty: the core group.
-	Group string `json:"group"`
-	// Version: the version of the group.
-	Version string `json:"version"`
-	// Resource: its plural name.
-	Resource string `json:"resource"`
+	history.GVR
 	// Subresource: empty for the resource itself.
 	Subresource string `json:"subresource,omitempty"`
 	// On says which servers serve it: [PlanByDefault], [PlanByRuntimeConfig], or [PlanNotRecorded] if
@@ -105,14 +99,10 @@ const (
 
 // Name is group/version/resource/subresource, as in a URL.
 func (r PlanResource) Name() string {
-	name := r.Version + "/" + r.Resource
-	if r.Group != "" {
-		name = r.Group + "/" + name
+	if r.Subresource == "" {
+		return r.GVR.String()
 	}
-	if r.Subresource != "" {
-		name += "/" + r.Subresource
-	}
-	return name
+	return r.GVR.String() + "/" + r.Subresource
 }
 
 // PlanUser uses a resource. Source is where that can be read.
@@ -189,14 +179,11 @@ type PlanPermission struct {
 type PlanProtection struct {
 	// Configuration says in words which flags the servers have.
 	Configuration string `json:"configuration"`
-	// Asked is true for the configuration of the command line.
-	Asked bool `json:"asked,omitempty"`
 	// Old: the older version with these flags.
 	Old PlanSide `json:"old"`
 	// New: the newer version with these flags.
 	New PlanSide `json:"new"`
-	// Ways are those of requests.
-	// Ways: at an older server for what only To has, and the other way round.
+	// Ways are those of requests: at an older server for what only To has, and the other way round.
 	Ways [2]PlanRoute `json:"ways"`
 	// Sentence sums it up.
 	Sentence string `json:"sentence"`
@@ -206,8 +193,6 @@ type PlanProtection struct {
 type PlanSide struct {
 	// Version: the version of the servers.
 	Version string `json:"version"`
-	// Flags: their flags about peers.
-	Flags []string `json:"flags"`
 	// Starts is false if kube-apiserver refuses these flags.
 	Starts bool `json:"starts"`
 	// Gate is true if the feature is on. Then peers find the server.
@@ -286,8 +271,6 @@ type PlanFinding struct {
 	Number int `json:"number"`
 	// Title: its title.
 	Title string `json:"title"`
-	// Page: where to read more.
-	Page string `json:"page"`
 	// Servers: which servers answer wrongly.
 	Servers string `json:"servers"`
 	// Flags says with which flags the defect applies: [PlanYourFlags] or [PlanProxyOn].
@@ -351,11 +334,4 @@ type PlanScenario struct {
 }
 
 // WritePlanJSON writes the plan for programs.
-func WritePlanJSON(w io.Writer, p UpgradePlan) error {
-	content, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write the plan: %w", err)
-	}
-	_, err = w.Write(append(content, '\n'))
-	return err
-}
+func WritePlanJSON(w io.Writer, p UpgradePlan) error { return writeIndented(w, p) }

@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -37,7 +36,7 @@ func applying(all findings.Catalogue, p reports.UpgradePlan, asked, then reports
 				continue
 			}
 			found = append(found, reports.PlanFinding{
-				Number: f.Number, Title: f.Title, Page: fmt.Sprintf("docs/findings.md, finding %d", f.Number), Servers: strings.Join(servers, " and "),
+				Number: f.Number, Title: f.Title, Servers: strings.Join(servers, " and "),
 				Flags: flags, Condition: conditions[condition],
 				When: line(u.When), Deleted: line(u.Deleted), Hangs: line(u.Hangs), Noticed: line(u.Noticed), Lasts: line(u.Lasts), Harms: harms(*u),
 			})

@@ -196,15 +196,15 @@ func (f Flags) extraArgs(from string, asked reports.PlanProtection) string {
 func (f Flags) lacking(from string, asked reports.PlanProtection) (all [][2]string) {
 	want := f.protecting(asked)
 	// Peers pass on for whom they ask. kubeadm gives the other --requestheader-* flags by itself.
-	given := slices.ContainsFunc(f.File, func(s gates.Set) bool { return s.Name == gates.UIDHeaders })
+	given := slices.ContainsFunc(f.Set, func(s gates.Set) bool { return s.Name == gates.UIDHeaders })
 	if semver.Compare(from, "v1.34") >= 0 && !given && decide(from, f).Gate(gates.UIDGate) {
 		all = append(all, [2]string{gates.UIDHeaders, "X-Remote-Uid"})
 	}
 	if !asked.Old.Gate || !asked.New.Gate {
-		all = append(all, [2]string{history.FeatureGates, want.FeatureGates})
+		all = append(all, [2]string{history.FeatureGates, want.last(history.FeatureGates)})
 	}
-	if f.authority() == "" {
-		all = append(all, [2]string{"peer-ca-file", want.PeerCAFile})
+	if f.last(gates.PeerCAFile) == "" {
+		all = append(all, [2]string{gates.PeerCAFile, peerCA})
 	}
 	return all
 }

@@ -31,7 +31,7 @@ var facts = sync.OnceValue(func() (f struct {
 const kubelet = "kubelet"
 
 func usersOf(k key) []reports.PlanUser {
-	return facts().Users[schema.GroupResource{Group: k.group, Resource: k.resource}.String()]
+	return facts().Users[schema.GroupResource{Group: k.Group, Resource: k.Resource}.String()]
 }
 
 // demands returns the demands of all minor versions after from, up to to.

@@ -1,12 +1,12 @@
 package upgrade
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/gates"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
 )
@@ -185,24 +185,32 @@ func listed(names []string, most int) string {
 // inCases names findings by their conditions: "in every upgrade (findings 2, 17), in a rollback
 // (finding 22)". It is "" for none.
 func inCases(all []reports.PlanFinding, is func(reports.PlanFinding) bool) string {
-	numbers := map[string][]string{}
+	numbers := map[string][]int{}
 	var order []string
 	for _, f := range all {
 		if is(f) {
 			if len(numbers[f.Condition]) == 0 {
 				order = append(order, f.Condition)
 			}
-			numbers[f.Condition] = append(numbers[f.Condition], fmt.Sprint(f.Number))
+			numbers[f.Condition] = append(numbers[f.Condition], f.Number)
 		}
 	}
 	for i, condition := range order {
-		noun := "finding "
-		if len(numbers[condition]) > 1 {
-			noun = "findings "
-		}
-		order[i] = condition + " (" + noun + strings.Join(numbers[condition], ", ") + ")"
+		order[i] = condition + " (" + numbered(numbers[condition]) + ")"
 	}
 	return strings.Join(order, ", ")
+}
+
+// numbered names findings by their numbers: "finding 2", "findings 2, 17".
+func numbered(numbers []int) string {
+	var words []string
+	for _, n := range numbers {
+		words = append(words, fmt.Sprint(n))
+	}
+	if len(words) == 1 {
+		return "finding " + words[0]
+	}
+	return "findings " + strings.Join(words, ", ")
 }
 
 // compared compares the servers with and without a proxy that passes requests on in both
@@ -247,8 +255,10 @@ func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (chang
 // them.
 func (f Flags) protecting(asked reports.PlanProtection) Flags {
 	if !asked.Old.Gate || !asked.New.Gate {
-		f.FeatureGates = gates.With(f.gates(), map[string]bool{gates.Proxy: true})
+		f = f.With(history.FeatureGates, gates.With(f.joined(history.FeatureGates), map[string]bool{gates.Proxy: true}))
 	}
-	f.PeerCAFile = cmp.Or(f.authority(), peerCA)
+	if f.last(gates.PeerCAFile) == "" {
+		f = f.With(gates.PeerCAFile, peerCA)
+	}
 	return f
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/gates"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/reports"
@@ -24,14 +25,15 @@ const gateOn = scenario.Gate + "=true"
 // protections describes the effect of the requested configuration, and then of usual
 // configurations.
 func protections(from, to string, asked Flags) []reports.PlanProtection {
+	on := Flags{}.With(history.FeatureGates, gateOn)
 	usual := []struct {
 		words string
 		flags Flags
 	}{
 		{"kubeadm's defaults, without a flag about peers", Flags{}},
-		{"`--feature-gates=" + gateOn + "`", Flags{FeatureGates: gateOn}},
-		{"`--peer-ca-file`", Flags{PeerCAFile: peerCA}},
-		{"`--feature-gates=" + gateOn + "` and `--peer-ca-file`", Flags{FeatureGates: gateOn, PeerCAFile: peerCA}},
+		{"`--feature-gates=" + gateOn + "`", on},
+		{"`--peer-ca-file`", Flags{}.With(gates.PeerCAFile, peerCA)},
+		{"`--feature-gates=" + gateOn + "` and `--peer-ca-file`", on.With(gates.PeerCAFile, peerCA)},
 	}
 	words := "`" + strings.ReplaceAll(strings.Join(asked.words(), " "), "`", "'") + "`"
 	for _, u := range usual {
@@ -40,7 +42,6 @@ func protections(from, to string, asked Flags) []reports.PlanProtection {
 		}
 	}
 	all := []reports.PlanProtection{protection(from, to, words, asked)}
-	all[0].Asked = true
 	for _, u := range usual {
 		if u.flags.Recordings = asked.Recordings; !slices.Equal(u.flags.words(), asked.words()) {
 			all = append(all, protection(from, to, u.words, u.flags))
@@ -113,7 +114,7 @@ func presetOf(version string) (proxy.Policy, error) {
 
 // decide decides whether a server starts with flags. If it cannot, the decision has a note.
 func decide(version string, flags Flags) gates.Decision {
-	d, err := gates.Decide(version, flags.All(), flags.Recordings...)
+	d, err := gates.Decide(version, flags.Set, flags.Recordings...)
 	if err != nil {
 		d.Starts, d.Notes = true, append(d.Notes, fmt.Sprintf("Not checked: whether %s starts with these flags: %v", version, err))
 	}
@@ -121,11 +122,7 @@ func decide(version string, flags Flags) gates.Decision {
 }
 
 func sideOf(version string, flags Flags) reports.PlanSide {
-	s := reports.PlanSide{Version: version, Flags: flags.words()}
-	if s.Flags == nil {
-		s.Flags = []string{}
-	}
-	d := decide(version, flags)
+	s, d := reports.PlanSide{Version: version}, decide(version, flags)
 	s.Starts, s.Gate = d.Starts, d.Starts && d.Gate(gates.Proxy)
 	delay, _ := time.ParseDuration(d.Value("shutdown-delay-duration")) // a server refuses another value
 	s.Delays = delay > 0

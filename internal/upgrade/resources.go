@@ -7,13 +7,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // key is a resource or a subresource of a version.
-type key struct{ group, version, resource, subresource string }
+type key struct {
+	history.GVR
+	subresource string
+}
 
 // served returns everything that a version serves; nil for nil.
 func served(v *recorded.Version) sets.Set[key] {
@@ -22,9 +26,9 @@ func served(v *recorded.Version) sets.Set[key] {
 	}
 	all := sets.New[key]()
 	for _, r := range v.Document.Resources {
-		all.Insert(key{r.Group, r.Version, r.Resource, ""})
+		all.Insert(key{r.GVR, ""})
 		for _, s := range r.Subresources {
-			all.Insert(key{r.Group, r.Version, r.Resource, s.Name})
+			all.Insert(key{r.GVR, s.Name})
 		}
 	}
 	return all
@@ -60,8 +64,7 @@ func only(has, lacks recorded.Recording) []reports.PlanResource {
 			other = lacks.Default
 		}
 		all = append(all, reports.PlanResource{
-			Group: k.group, Version: k.version, Resource: k.resource, Subresource: k.subresource, On: how, Other: otherVersions(k, other),
-			Users: usersOf(k),
+			GVR: k.GVR, Subresource: k.subresource, On: how, Other: otherVersions(k, other), Users: usersOf(k),
 		})
 	}
 	order := []string{reports.PlanByDefault, reports.PlanNotRecorded, reports.PlanByRuntimeConfig}
@@ -75,7 +78,7 @@ func only(has, lacks recorded.Recording) []reports.PlanResource {
 // its discovery.
 func otherVersions(k key, v *recorded.Version) (versions []string) {
 	for _, r := range v.Document.Resources {
-		if r.Group != k.group || r.Resource != k.resource || r.Version == k.version {
+		if r.Group != k.Group || r.Resource != k.Resource || r.Version == k.Version {
 			continue
 		}
 		for _, s := range r.Subresources {

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -30,11 +28,17 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 		}
 		return err != nil
 	}
-	stand := map[string]map[string][]string{p.From: {}, p.To: {}} // what of another patch stands in for a version
+	standIns := map[string][]string{} // what of another patch stands in for a version
+	standsIn := func(what, version, of string) {
+		if of != version {
+			standIns[version] = append(standIns[version], what+" ("+of+")")
+		}
+	}
 	table, err := recorded.Fields(p.From, p.To, directories...)
 	if !lacks(fmt.Sprintf("which fields %s and %s treat differently", p.From, p.To), fmt.Sprintf("--record-fields --from %s --to %s", p.From, p.To),
 		err, recorded.ErrNoFields) {
-		stand[p.From][table.From], stand[p.To][table.To] = []string{"fields"}, []string{"fields"}
+		standsIn("fields", p.From, table.From)
+		standsIn("fields", p.To, table.To)
 	}
 	p.FieldHarms = fieldHarms(table, p.From, p.To)
 	p.Fields = slices.DeleteFunc(table.Fields, func(f recorded.FieldSkew) bool { // one version warns, because it does not know the field
@@ -45,12 +49,10 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 		var of string
 		sides[i], of, err = recorded.BehaviourOf(version, directories...)
 		if !lacks(fmt.Sprintf("what controllers of %s create, and what it permits", version), "--record "+version, err, recorded.ErrNoBehaviour) {
-			stand[version][of] = append(stand[version][of], "permissions", "controllers")
+			standsIn("rights and controllers", version, of)
 		}
-		for _, of := range slices.Sorted(maps.Keys(stand[version])) {
-			if of != version {
-				notes = append(notes, fmt.Sprintf("What is said of the %s of %s was recorded of %s.", listed(stand[version][of], 3), version, of))
-			}
+		if all := standIns[version]; len(all) > 0 {
+			notes = append(notes, fmt.Sprintf("Recorded of another patch than %s: %s.", version, strings.Join(all, ", ")))
 		}
 	}
 	older, newer := sides[0], sides[1]
@@ -58,13 +60,12 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 		return notes
 	}
 	p.Created, p.Permissions = onlyCreated(*older, *newer, p.Appears), permissions(older, newer)
-	for _, d := range p.Permissions {
-		for i, all := range [][]reports.PlanResource{p.Appears, p.Vanishes} {
-			for n, r := range all {
-				kind := recorded.Kind{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}
-				if d.Who == who[recorded.Node] && d.Kind == kind.String() {
-					all[n].RefusedNodes = [][]string{d.To, d.From}[i]
-				}
+	for i, all := range [][]reports.PlanResource{p.Appears, p.Vanishes} {
+		has, lacks := sides[1-i], sides[i]
+		for n, r := range all {
+			kind := recorded.Kind{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}
+			if has.WasAsked(kind) && lacks.WasAsked(kind) {
+				all[n].RefusedNodes = without(has.Allowed(recorded.Node, kind), lacks.Allowed(recorded.Node, kind))
 			}
 		}
 	}
@@ -201,8 +202,7 @@ func emulated(p reports.UpgradePlan, flags Flags) string {
 		return ""
 	}
 	minor := strings.TrimPrefix(semver.MajorMinor(p.From), "v")
-	flags.File = append(slices.Clone(flags.File), gates.Set{Name: emulatedVersion, Value: minor, From: "the plan"})
-	if !decide(p.To, flags).Starts {
+	if !decide(p.To, flags.With(emulatedVersion, minor)).Starts {
 		return ""
 	}
 	return "`--" + emulatedVersion + "=" + minor + "`"
