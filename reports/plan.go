@@ -37,8 +37,6 @@ type UpgradePlan struct {
 	Appears []PlanResource `json:"appears"`
 	// Vanishes: what only From serves.
 	Vanishes []PlanResource `json:"vanishes"`
-	// Preferred are the groups whose preferred version changes.
-	Preferred []PlanPreferred `json:"preferred"`
 	// FieldHarms are the fields that can do harm while both versions run, the worst first. They follow
 	// from Fields.
 	FieldHarms []PlanFieldHarm `json:"fieldHarms,omitempty"`
@@ -46,10 +44,8 @@ type UpgradePlan struct {
 	Fields []recorded.FieldSkew `json:"fields,omitempty"`
 	// Created are objects that only controllers of To create by themselves.
 	Created []PlanCreated `json:"created,omitempty"`
-	// Permissions are what a user without rights of its own may do at one version only.
+	// Permissions are what a node may do at one version only.
 	Permissions []PlanPermission `json:"permissions,omitempty"`
-	// Everything are users of every resource that discovery lists.
-	Everything []PlanUser `json:"everything"`
 	// Protection has the configuration that was asked for first, and then usual ones.
 	Protection []PlanProtection `json:"protection"`
 	// Comparison compares the harm with and without the Mixed Version Proxy; empty if no flag makes
@@ -77,8 +73,7 @@ type PlanResource struct {
 	history.GVR
 	// Subresource: empty for the resource itself.
 	Subresource string `json:"subresource,omitempty"`
-	// On says which servers serve it: [PlanByDefault], [PlanByRuntimeConfig], or [PlanNotRecorded] if
-	// that is not known.
+	// On says which servers serve it: [PlanByDefault] or [PlanByRuntimeConfig].
 	On string `json:"on"`
 	// Other are the versions of the group in which the other version serves the resource; empty if it
 	// does not.
@@ -94,7 +89,6 @@ type PlanResource struct {
 const (
 	PlanByDefault       = "by default"
 	PlanByRuntimeConfig = "only with --runtime-config"
-	PlanNotRecorded     = "not recorded"
 )
 
 // Name is group/version/resource/subresource, as in a URL.
@@ -113,16 +107,6 @@ type PlanUser struct {
 	Does string `json:"does"`
 	// Source: where that can be read.
 	Source string `json:"source"`
-}
-
-// PlanPreferred is a group whose preferred version changes.
-type PlanPreferred struct {
-	// Group: the name of the group.
-	Group string `json:"group"`
-	// From: its first version in the discovery of the older version.
-	From string `json:"from"`
-	// To: the same of the newer version.
-	To string `json:"to"`
 }
 
 // PlanFieldHarm is a field that can do harm, in all kinds that have it.
@@ -164,10 +148,8 @@ type PlanCreated struct {
 	Only bool `json:"only,omitempty"`
 }
 
-// PlanPermission is what a user without rights of its own may do at one version only.
+// PlanPermission is what a node may do at one version only.
 type PlanPermission struct {
-	// Who: "a node", "a service account" or "a user".
-	Who string `json:"who"`
 	// Kind is resource.group/subresource.
 	Kind string `json:"kind"`
 	// From and To are the verbs that only this version permits.

@@ -189,19 +189,9 @@ func (p UpgradePlan) differences() (all []planBlock) {
 	}
 	all = append([]planBlock{{Heading: "What appears and vanishes", Detail: onlyBrief, List: proses(brief)}}, all...)
 	all = append(all, p.skewBlocks()...)
-	var groups, users, demands [][]string
-	for _, g := range p.Preferred {
-		groups = append(groups, []string{code(g.Group), code(g.From), code(g.To)})
-	}
-	for _, u := range p.Everything {
-		users = append(users, []string{u.Who, u.Does, code(u.Source)})
-	}
+	var demands [][]string
 	for _, d := range p.Demands {
 		demands = append(demands, []string{d.Minor, d.Text, code(d.Source)})
-	}
-	all = append(all, wideTable("Preferred versions that change", groups, "group", p.From, p.To)...)
-	if len(p.Appears)+len(p.Vanishes) > 0 {
-		all = append(all, wideTable("", users, "who uses everything that discovery lists", "what for", "source")...)
 	}
 	return append(all, wideTable("What release notes demand", demands, "release notes of", "demand", "source")...)
 }

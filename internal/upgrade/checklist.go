@@ -212,7 +212,7 @@ func (f Flags) lacking(from string, asked reports.PlanProtection) (all [][2]stri
 // probeFor is a path to list a resource that only the newer version serves.
 func probeFor(p reports.UpgradePlan) (path string, ok bool) {
 	for _, r := range p.Appears {
-		if r.Subresource == "" && r.On != reports.PlanByRuntimeConfig && r.Group != "" {
+		if r.Subresource == "" && r.On == reports.PlanByDefault && r.Group != "" {
 			return "/apis/" + r.Name(), true
 		}
 	}

@@ -17,9 +17,8 @@ var factsFile []byte
 
 // facts are what was read in the source and in the release notes of Kubernetes.
 var facts = sync.OnceValue(func() (f struct {
-	Everything []reports.PlanUser            `json:"everything"`
-	Users      map[string][]reports.PlanUser `json:"users"`
-	Demands    []reports.PlanDemand          `json:"demands"`
+	Users   map[string][]reports.PlanUser `json:"users"`
+	Demands []reports.PlanDemand          `json:"demands"`
 }) {
 	if err := yaml.UnmarshalStrict(factsFile, &f); err != nil {
 		panic(fmt.Sprintf("facts.yaml: %v", err)) // every test of a plan reads it

@@ -15,16 +15,13 @@ import (
 const mostHarms = 3
 
 // harmful returns what can do harm with the flags of the servers, the worst first. Only what is
-// served by default counts, or what may be, where the defaults are not recorded.
+// served by default counts.
 func harmful(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (all []reports.PlanHarm) {
 	if !asked.Old.Starts || !asked.New.Starts {
 		return []reports.PlanHarm{{What: "A node with such a server loses its kube-apiserver.", Whom: "the whole control plane, node by node", Source: "the reasons above"}}
 	}
 	appears, vanishes := byDefault(p.Appears), byDefault(p.Vanishes)
 	recordings := "what " + p.From + " and " + p.To + " serve, as recorded"
-	if notRecorded(p) {
-		recordings += " with every API on"
-	}
 	if gone := unreachable(vanishes); len(gone) > 0 {
 		all = append(all, reports.PlanHarm{
 			What: fmt.Sprintf("%s serves %s in no version. Their objects stay in etcd, and nobody can read or delete them. Their finalizers are never removed.",

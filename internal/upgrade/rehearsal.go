@@ -56,7 +56,7 @@ func rehearsal(all findings.Catalogue, p reports.UpgradePlan, then reports.PlanP
 	}
 	add := func(name, why string) {
 		spec := run.Spec{Scenario: name, From: p.From, To: p.To, Known: run.KnownOnly}
-		if apis := flags.joined(runtimeConfig); apis != "" || byDefaultsDiffer(p) {
+		if apis := flags.joined(runtimeConfig); apis != "" || len(byDefault(slices.Concat(p.Appears, p.Vanishes))) > 0 {
 			spec.RuntimeConfig = &apis
 		}
 		if _, err := spec.Plan(); err != nil {
@@ -88,11 +88,6 @@ func rehearsal(all findings.Catalogue, p reports.UpgradePlan, then reports.PlanP
 		add(best.Name, fmt.Sprintf("%s Shows %s.", best.Happens, numbered(numbers)))
 	}
 	return chosen
-}
-
-// byDefaultsDiffer reports whether the versions are known to differ in what they serve by default.
-func byDefaultsDiffer(p reports.UpgradePlan) bool {
-	return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.On == reports.PlanByDefault })
 }
 
 // give passes the flags of the servers on to a run, except those that 'skewproof run' refuses for

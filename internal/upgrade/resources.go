@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -19,11 +18,8 @@ type key struct {
 	subresource string
 }
 
-// served returns everything that a version serves; nil for nil.
+// served returns everything that a version serves.
 func served(v *recorded.Version) sets.Set[key] {
-	if v == nil {
-		return nil
-	}
 	all := sets.New[key]()
 	for _, r := range v.Document.Resources {
 		all.Insert(key{r.GVR, ""})
@@ -50,13 +46,8 @@ func only(has, lacks recorded.Recording) []reports.PlanResource {
 			}
 		}
 	}
-	defaults := has.Default != nil && lacks.Default != nil
-	how := reports.PlanNotRecorded
-	if defaults {
-		how = reports.PlanByRuntimeConfig
-		note(served(has.Default), served(lacks.Default), reports.PlanByDefault)
-	}
-	note(served(has.All), served(lacks.All), how)
+	note(served(has.Default), served(lacks.Default), reports.PlanByDefault)
+	note(served(has.All), served(lacks.All), reports.PlanByRuntimeConfig)
 	all := make([]reports.PlanResource, 0, len(on))
 	for k, how := range on {
 		other := lacks.All
@@ -67,9 +58,8 @@ func only(has, lacks recorded.Recording) []reports.PlanResource {
 			GVR: k.GVR, Subresource: k.subresource, On: how, Other: otherVersions(k, other), Users: usersOf(k),
 		})
 	}
-	order := []string{reports.PlanByDefault, reports.PlanNotRecorded, reports.PlanByRuntimeConfig}
-	slices.SortFunc(all, func(a, b reports.PlanResource) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.On), slices.Index(order, b.On)), strings.Compare(a.Name(), b.Name()))
+	slices.SortFunc(all, func(a, b reports.PlanResource) int { // "by default" comes first
+		return cmp.Or(strings.Compare(a.On, b.On), strings.Compare(a.Name(), b.Name()))
 	})
 	return all
 }
@@ -91,32 +81,4 @@ func otherVersions(k key, v *recorded.Version) (versions []string) {
 		}
 	}
 	return versions
-}
-
-// preferred returns the groups that both recordings have and whose first version differs. Clients
-// take the first version in discovery for the preferred one.
-func preferred(from, to recorded.Recording) []reports.PlanPreferred {
-	older, newer := from.All, to.All
-	if from.Default != nil && to.Default != nil {
-		older, newer = from.Default, to.Default
-	}
-	first := firstVersions(newer)
-	all := []reports.PlanPreferred{}
-	for group, before := range firstVersions(older) {
-		if after, ok := first[group]; ok && after != before {
-			all = append(all, reports.PlanPreferred{Group: group, From: before, To: after})
-		}
-	}
-	slices.SortFunc(all, func(a, b reports.PlanPreferred) int { return strings.Compare(a.Group, b.Group) })
-	return all
-}
-
-func firstVersions(v *recorded.Version) map[string]string {
-	first := map[string]string{}
-	for _, g := range v.Roots[proxy.RootGroups] {
-		if len(g.Versions) > 0 {
-			first[g.Name] = g.Versions[0].Version
-		}
-	}
-	return first
 }

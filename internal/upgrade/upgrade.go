@@ -116,7 +116,7 @@ func Make(o Options) (p reports.UpgradePlan, specs []run.Spec) {
 	from, to := o.From.All.Name, o.To.All.Name
 	p = reports.UpgradePlan{
 		APIVersion: reports.APIVersion, Kind: reports.KindPlan, SkewproofVersion: o.Version, From: from, To: to,
-		Appears: only(o.To, o.From), Vanishes: only(o.From, o.To), Preferred: preferred(o.From, o.To), Everything: facts().Everything,
+		Appears: only(o.To, o.From), Vanishes: only(o.From, o.To),
 		Protection: protections(from, to, o.Flags),
 	}
 	asked := p.Protection[0]
@@ -151,11 +151,6 @@ func byDefault(all []reports.PlanResource) []reports.PlanResource {
 	return slices.DeleteFunc(slices.Clone(all), func(r reports.PlanResource) bool { return r.On == reports.PlanByRuntimeConfig })
 }
 
-// notRecorded reports whether the plan does not know what both versions serve by default.
-func notRecorded(p reports.UpgradePlan) bool {
-	return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.On == reports.PlanNotRecorded })
-}
-
 func sentence(p reports.UpgradePlan) string {
 	appears, vanishes := len(byDefault(p.Appears)), len(byDefault(p.Vanishes))
 	if len(p.Appears)+len(p.Vanishes) == 0 {
@@ -164,12 +159,8 @@ func sentence(p reports.UpgradePlan) string {
 	if appears+vanishes == 0 {
 		return fmt.Sprintf("%s and %s differ only in resources that have to be switched on.", p.From, p.To)
 	}
-	with := "By default"
-	if notRecorded(p) {
-		with = "With every API on"
-	}
-	return fmt.Sprintf("%[5]s, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks.", p.To,
-		counted(appears, "resource"), p.From, counted(vanishes, "resource"), with)
+	return fmt.Sprintf("By default, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks.", p.To,
+		counted(appears, "resource"), p.From, counted(vanishes, "resource"))
 }
 
 // counted is a number with its noun.
@@ -196,9 +187,6 @@ func notes(o Options, p reports.UpgradePlan, skew []string) (notes []string) {
 		notes = append(notes, "Both versions are the same. This plan is for a change of flags.")
 	}
 	for _, r := range sides {
-		if r.Default == nil {
-			notes = append(notes, fmt.Sprintf("There is no recording of what %s serves by default, so the plan cannot say which resources need `--runtime-config`. `skewproof plan --record %s` records it.", r.All.Name, r.All.Name))
-		}
 		if _, err := presetOf(r.All.Name); err != nil {
 			notes = append(notes, fmt.Sprintf("No finding was checked with %s: it counts as the newest version that has some.", r.All.Name))
 		}

@@ -23,9 +23,7 @@ var Roots = [2]string{proxy.RootCore: "api", proxy.RootGroups: "apis"}
 
 // Recording is what a release serves with every API on, and by default.
 type Recording struct {
-	All *Version
-	// Default is nil if it is not recorded what the release serves by default.
-	Default *Version
+	All, Default *Version
 }
 
 // ErrNotRecorded is wrapped by errors about releases that are not recorded.
@@ -53,10 +51,8 @@ func read(from fs.FS, name string) (r Recording, err error) {
 	if r.All, err = readFolder(from, ".", name); err != nil {
 		return Recording{}, err
 	}
-	if r.Default, err = readFolder(from, defaultsFolder, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Recording{}, err
-	}
-	return r, nil
+	r.Default, err = readFolder(from, defaultsFolder, name)
+	return r, err
 }
 
 func readFolder(from fs.FS, folder, name string) (*Version, error) {
