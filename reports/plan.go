@@ -43,7 +43,7 @@ type UpgradePlan struct {
 	// Fields are the fields that the two versions treat differently, in kinds that both serve.
 	Fields []recorded.FieldSkew `json:"fields,omitempty"`
 	// Created are objects that only controllers of To create by themselves.
-	Created []PlanCreated `json:"created,omitempty"`
+	Created []recorded.Created `json:"created,omitempty"`
 	// Permissions are what a node may do at one version only.
 	Permissions []PlanPermission `json:"permissions,omitempty"`
 	// Protection has the configuration that was asked for first, and then usual ones.
@@ -141,13 +141,6 @@ const (
 	PlanDropped = "dropped in silence"
 )
 
-// PlanCreated are objects that only controllers of the newer version create by themselves.
-type PlanCreated struct {
-	recorded.Created
-	// Only is true if the older version does not serve the resource.
-	Only bool `json:"only,omitempty"`
-}
-
 // PlanPermission is what a node may do at one version only.
 type PlanPermission struct {
 	// Kind is resource.group/subresource.
@@ -191,10 +184,6 @@ type PlanSide struct {
 
 // PlanRoute is a way of requests from servers of one version to servers of the other one.
 type PlanRoute struct {
-	// At: the version of the server that is asked.
-	At string `json:"at"`
-	// For: the version that alone has what is asked for.
-	For string `json:"for"`
 	// Protected: true if the request is passed on.
 	Protected bool `json:"protected"`
 	// Sentence: what becomes of the request.

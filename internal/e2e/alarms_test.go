@@ -193,10 +193,10 @@ func (a *alarms) carryOut() {
 	cancel()
 	watchers.Wait()
 	a.judge(&record)
-	content, err := record.Write()
+	content, err := json.MarshalIndent(record, "", "  ")
 	must(a.T, err)
 	a.Logf("%s", content)
-	must(a.T, os.WriteFile(filepath.Join(insideRun(), alarmsFile), content, 0o600))
+	must(a.T, os.WriteFile(filepath.Join(insideRun(), alarmsFile), append(content, '\n'), 0o600))
 }
 
 // begin notes that situations begin now.

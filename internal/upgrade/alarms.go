@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,12 +105,6 @@ var alarms = sync.OnceValue(func() (t AlarmTable) {
 	}
 	return t
 })
-
-// Write returns the file in which the record is kept.
-func (r AlarmRecord) Write() ([]byte, error) {
-	content, err := json.MarshalIndent(r, "", "  ")
-	return append(content, '\n'), err
-}
 
 // Alarms returns the table for the servers of a plan: with its kinds and paths in the signs, and
 // without what the plan has no kinds for.

@@ -38,7 +38,7 @@ func applying(all findings.Catalogue, p reports.UpgradePlan, asked, then reports
 			found = append(found, reports.PlanFinding{
 				Number: f.Number, Title: f.Title, Servers: strings.Join(servers, " and "),
 				Flags: flags, Condition: conditions[condition],
-				When: line(u.When), Deleted: line(u.Deleted), Hangs: line(u.Hangs), Noticed: line(u.Noticed), Lasts: line(u.Lasts), Harms: harms(*u),
+				When: u.When, Deleted: u.Deleted, Hangs: u.Hangs, Noticed: u.Noticed, Lasts: u.Lasts, Harms: u.Deleted != "Nothing.",
 			})
 		}
 		slices.SortStableFunc(found[first:], func(a, b reports.PlanFinding) int {
@@ -53,11 +53,6 @@ func applying(all findings.Catalogue, p reports.UpgradePlan, asked, then reports
 	}
 	return found
 }
-
-// harms reports whether a finding deletes something or leaves something behind.
-func harms(u findings.Upgrade) bool { return line(u.Deleted) != "Nothing." }
-
-func line(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // serversWith returns the versions whose servers show a finding in this upgrade.
 func serversWith(f findings.Finding, p reports.UpgradePlan, c reports.PlanProtection) (servers []string) {

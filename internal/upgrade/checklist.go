@@ -123,7 +123,7 @@ func unused(p reports.UpgradePlan) string {
 func byThemselves(p reports.UpgradePlan, then string) string {
 	var names []string
 	for _, c := range p.Created {
-		if c.Only {
+		if slices.ContainsFunc(p.Appears, func(r reports.PlanResource) bool { return r.Name() == c.GVR.String() }) {
 			names = append(names, "`"+c.GVR.String()+"` (`"+strings.Join(c.Names, "`, `")+"`)")
 		}
 	}

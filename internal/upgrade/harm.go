@@ -143,9 +143,10 @@ func refusedNodes(p reports.UpgradePlan) (all []reports.PlanHarm) {
 
 // exposed says which servers answer 404 for what only the other version serves.
 func exposed(p reports.UpgradePlan, c reports.PlanProtection) (open []string) {
+	versions := []string{p.From, p.To}
 	for i, lacks := range [][]reports.PlanResource{byDefault(p.Appears), byDefault(p.Vanishes)} {
-		if way := c.Ways[i]; len(lacks) > 0 && !way.Protected {
-			open = append(open, fmt.Sprintf("%s answers 404 for %s, which only %s serves", way.At, kinds(lacks, mostKinds), way.For))
+		if len(lacks) > 0 && !c.Ways[i].Protected {
+			open = append(open, fmt.Sprintf("%s answers 404 for %s, which only %s serves", versions[i], kinds(lacks, mostKinds), versions[1-i]))
 		}
 	}
 	return open

@@ -154,7 +154,7 @@ func sideOf(version string, flags Flags) reports.PlanSide {
 // route describes what one server does with requests for resources that only a peer of the other
 // version has.
 func route(at, peer reports.PlanSide, same bool) reports.PlanRoute {
-	r := reports.PlanRoute{At: at.Version, For: peer.Version}
+	var r reports.PlanRoute
 	switch {
 	case !at.Starts || !peer.Starts:
 		r.Sentence = "not every server starts"

@@ -59,7 +59,7 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 	if older == nil || newer == nil {
 		return notes
 	}
-	p.Created, p.Permissions = onlyCreated(*older, *newer, p.Appears), permissions(older, newer)
+	p.Created, p.Permissions = onlyCreated(older, newer), permissions(older, newer)
 	for i, all := range [][]reports.PlanResource{p.Appears, p.Vanishes} {
 		has, lacks := sides[1-i], sides[i]
 		for n, r := range all {
@@ -158,12 +158,10 @@ func within(prefix, path string, noted map[string]bool) bool {
 }
 
 // onlyCreated returns what only controllers of the newer version create.
-func onlyCreated(older, newer recorded.Behaviour, appears []reports.PlanResource) (all []reports.PlanCreated) {
+func onlyCreated(older, newer *recorded.Behaviour) (all []recorded.Created) {
 	for _, c := range newer.Created {
-		c.Names = without(c.Names, older.Creates(c.GVR).Names)
-		if len(c.Names) > 0 {
-			only := slices.ContainsFunc(appears, func(r reports.PlanResource) bool { return r.Subresource == "" && r.Name() == c.GVR.String() })
-			all = append(all, reports.PlanCreated{Created: c, Only: only})
+		if c.Names = without(c.Names, older.Creates(c.GVR).Names); len(c.Names) > 0 {
+			all = append(all, c)
 		}
 	}
 	return all
