@@ -48,9 +48,9 @@ type UpgradePlan struct {
 	Permissions []PlanPermission `json:"permissions,omitempty"`
 	// Protection has the configuration that was asked for first, and then usual ones.
 	Protection []PlanProtection `json:"protection"`
-	// Comparison compares the harm with and without the Mixed Version Proxy; empty if no flag makes
-	// the two versions pass requests on.
-	Comparison []PlanChange `json:"comparison,omitempty"`
+	// Comparison says which harms the Mixed Version Proxy takes away, leaves and brings; empty if no
+	// flag makes the two versions pass requests on.
+	Comparison []string `json:"comparison,omitempty"`
 	// Findings are the known defects that apply to the configuration that was asked for, or to the
 	// one to which the checklist leads, grouped by their condition.
 	Findings []PlanFinding `json:"findings"`
@@ -219,22 +219,6 @@ type PlanDemand struct {
 	// Source: where that can be read.
 	Source string `json:"source"`
 }
-
-// PlanChange is a harm that the Mixed Version Proxy changes.
-type PlanChange struct {
-	// Change: [PlanDisappears], [PlanRarer], [PlanRemains] or [PlanComes].
-	Change string `json:"change"`
-	// Text: which harm, and in which cases.
-	Text string `json:"text"`
-}
-
-// These are the values of [PlanChange.Change].
-const (
-	PlanDisappears = "disappears"
-	PlanRarer      = "remains for a time"
-	PlanRemains    = "remains"
-	PlanComes      = "comes"
-)
 
 // PlanFinding is a known defect, in an operator's words.
 type PlanFinding struct {

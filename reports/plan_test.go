@@ -21,7 +21,7 @@ func hostilePlan() UpgradePlan {
 	resource := PlanResource{GVR: history.GVR{Group: h, Version: h, Resource: h}, Subresource: h, On: PlanByDefault, Other: []string{h}, Users: users}
 	side := PlanSide{Version: h, Why: "w"}
 	return UpgradePlan{
-		From: h, To: h, SkewproofVersion: h, Sentence: "One. `code`", Notes: []string{h}, Harms: []PlanHarm{{h, h, h, h}}, Demands: []PlanDemand{{h, h, []string{h}, h}}, Comparison: []PlanChange{{h, h}}, Appears: []PlanResource{resource},
+		From: h, To: h, SkewproofVersion: h, Sentence: "One. `code`", Notes: []string{h}, Harms: []PlanHarm{{h, h, h, h}}, Demands: []PlanDemand{{h, h, []string{h}, h}}, Comparison: []string{h}, Appears: []PlanResource{resource},
 		Vanishes:   []PlanResource{resource},
 		FieldHarms: []PlanFieldHarm{{h, []string{h}, h, h, []string{h}, true}}, Fields: []recorded.FieldSkew{{
 			GVR: history.GVR{Group: h, Version: h, Resource: h}, Kind: h, Path: h, Values: []string{h}, Older: recorded.FieldSide{Outcome: recorded.FieldOutcome(h), Says: h},

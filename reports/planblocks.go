@@ -83,11 +83,7 @@ func proses(all []string) (texts []planText) {
 func (p UpgradePlan) blocks() []planBlock {
 	all := append(p.firstScreen(), p.differences()...)
 	if len(p.Comparison) > 0 {
-		var changes []string
-		for _, c := range p.Comparison {
-			changes = append(changes, c.Change+": "+c.Text)
-		}
-		all = append(all, planBlock{Heading: "Harm with the Mixed Version Proxy, compared with servers without it", Detail: onlyWide, List: proses(changes)})
+		all = append(all, planBlock{Heading: "Harm with the Mixed Version Proxy, compared with servers without it", Detail: onlyWide, List: proses(p.Comparison)})
 	}
 	all = append(all, p.protection()...)
 	all = append(all, p.findingBlocks()...)

@@ -213,20 +213,21 @@ func numbered(numbers []int) string {
 
 // compared compares the servers with and without a proxy that passes requests on in both
 // directions, by the harm that there is.
-func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (changes []reports.PlanChange) {
-	with := protection(p.From, p.To, "", flags.protecting(protection(p.From, p.To, "", flags)))
-	if !with.Ways[0].Protected || !with.Ways[1].Protected || len(p.Appears)+len(p.Vanishes) == 0 || !p.Protection[0].Old.Starts || !p.Protection[0].New.Starts {
+func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (changes []string) {
+	asked := p.Protection[0]
+	with := protection(p.From, p.To, "", flags.protecting(asked))
+	if !with.Ways[0].Protected || !with.Ways[1].Protected || len(p.Appears)+len(p.Vanishes) == 0 || !asked.Old.Starts || !asked.New.Starts {
 		return nil
 	}
 	without := with
 	without.Old.PassesOn, without.New.PassesOn, without.Ways[0].Protected, without.Ways[1].Protected = false, false, false, false
-	add := func(change, text, cases string) {
+	add := func(text, cases string) {
 		if cases != "" {
-			changes = append(changes, reports.PlanChange{Change: change, Text: text + cases + "."})
+			changes = append(changes, text+cases+".")
 		}
 	}
 	if open := exposed(p, without); len(open) > 0 {
-		add(reports.PlanDisappears, "404, from the first to the last upgraded server, for kinds that only the other version serves, and with it wrong deletions and "+
+		add("disappears: 404, from the first to the last upgraded server, for kinds that only the other version serves, and with it wrong deletions and "+
 			"leftovers while nothing else fails", " (docs/controllers.md)")
 	}
 	// with the proxy as what was asked for, the findings that only it has are "with your flags"
@@ -242,10 +243,10 @@ func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (chang
 			cases = append(cases, f.Condition)
 		}
 	}
-	add(reports.PlanRarer, "wrong deletions and leftovers ", strings.Join(cases, ", "))
-	add(reports.PlanRemains, "wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
+	add("remains for a time: wrong deletions and leftovers ", strings.Join(cases, ", "))
+	add("remains: wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
 	come := slices.DeleteFunc(slices.Clone(found), func(f reports.PlanFinding) bool { return !on(f) || f.Harms })
-	add(reports.PlanComes, "other wrong or missing answers, which delete nothing, by ", counted(len(come), "finding"))
+	add("comes: other wrong or missing answers, which delete nothing, by ", counted(len(come), "finding"))
 	return changes
 }
 
