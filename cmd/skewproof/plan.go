@@ -24,7 +24,6 @@ import (
 	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/internal/upgrade"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -115,7 +114,7 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 			if err != nil {
 				return err
 			}
-			plan, specs := upgrade.Make(upgrade.Options{From: older, To: newer, Flags: asked, Notes: notes, Findings: findings.All(), Version: run.Version()})
+			plan, specs := upgrade.Make(upgrade.Options{From: older, To: newer, Flags: asked, Notes: notes, Version: run.Version()})
 			var failed error
 			if rehearsed {
 				failed = rehearse(cmd, specs, &plan, out)

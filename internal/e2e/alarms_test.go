@@ -33,7 +33,6 @@ import (
 	"github.com/skewproof/skewproof/internal/ownership"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/upgrade"
-	"github.com/skewproof/skewproof/reports/findings"
 )
 
 // recordAlarms is true to keep what TestAlarms measures, for plans and docs/alarms.md. 'make
@@ -105,7 +104,7 @@ type alarms struct {
 func newAlarms(t *testing.T, programs string) *alarms {
 	older, newer, err := upgrade.Find(newPair.from, newPair.to)
 	must(t, err)
-	plan, _ := upgrade.Make(upgrade.Options{From: older, To: newer, Findings: findings.All()})
+	plan, _ := upgrade.Make(upgrade.Options{From: older, To: newer})
 	table := upgrade.Alarms(plan)
 	i := slices.IndexFunc(table.Alarms, func(a upgrade.Alarm) bool { return a.Name == "probe" })
 	words := strings.Fields(table.Alarms[i].Sign)

@@ -52,7 +52,7 @@ func protections(from, to string, asked Flags) []reports.PlanProtection {
 
 func protection(from, to, words string, flags Flags) reports.PlanProtection {
 	p := reports.PlanProtection{Configuration: words, Old: sideOf(from, flags), New: sideOf(to, flags)}
-	same := designOf(from) == designOf(to)
+	same := hasProxy(from) == hasProxy(to) && isAlpha(from) == isAlpha(to)
 	p.Ways = [2]reports.PlanRoute{route(p.Old, p.New, same), route(p.New, p.Old, same)}
 	switch a, b := p.Ways[0].Protected, p.Ways[1].Protected; {
 	case !p.Old.Starts || !p.New.Starts:
@@ -79,26 +79,17 @@ func oneWay(from, to string) string {
 	return fmt.Sprintf("With these flags, %[1]s passes on requests for kinds that only %[2]s has. %[2]s does not pass on requests for kinds that only %[1]s has.", from, to)
 }
 
-// design is the way in which servers learn what their peers serve.
-type design int
+// hasProxy reports whether a version has a Mixed Version Proxy that works.
+func hasProxy(version string) bool {
+	minor := semver.MajorMinor(version)
+	return semver.Compare(minor, "v1.28") >= 0 && minor != "v1.33"
+}
 
-const (
-	noDesign design = iota
-	storageVersions
-	peerDiscovery
-)
-
-// designOf returns the design of a version. Source: docs/policies.md, and CheckDesigns of the
-// backend local.
-func designOf(version string) design {
+// isAlpha reports whether servers of a version learn what peers serve from storage versions, as
+// those of v1.28 to v1.32. Source: docs/policies.md, and CheckDesigns of the backend local.
+func isAlpha(version string) bool {
 	policy, err := presetOf(version)
-	switch {
-	case semver.Compare(semver.MajorMinor(version), "v1.28") < 0 || semver.MajorMinor(version) == "v1.33":
-		return noDesign
-	case err == nil && policy.Knowledge.StorageVersions:
-		return storageVersions
-	}
-	return peerDiscovery
+	return err == nil && policy.Knowledge.StorageVersions
 }
 
 // presetOf returns the policy that behaves like a version. For a version that is newer than all
@@ -128,19 +119,18 @@ func sideOf(version string, flags Flags) reports.PlanSide {
 	s.Delays = delay > 0
 	authority := d.Value(gates.PeerCAFile)
 	policy, _ := presetOf(version)
-	design := designOf(version)
 	switch {
 	case !s.Starts:
 		s.Why = "kube-apiserver refuses to start: `" + strings.Join(d.Reasons, "`; `") + "`."
-	case design == noDesign && (s.Gate || authority != ""):
+	case !hasProxy(version) && (s.Gate || authority != ""):
 		s.Gate, s.Why = false, "It has no Mixed Version Proxy that works: versions before v1.28 have none, and v1.33 has neither of the two designs."
-	case design == noDesign:
+	case !hasProxy(version):
 		s.Why = "It has no Mixed Version Proxy that works."
 	case !s.Gate:
 		s.Why = "The feature gate `" + scenario.Gate + "` is off. It is on by default from v1.36. Without it peers do not find the server either."
 	case authority == "":
 		s.Why = "`--peer-ca-file` is not given. So the server has no proxy, although its feature gate is on, and its log does not report this (finding 12)."
-	case design == storageVersions && !strings.Contains(d.Value(runtimeConfig), "internal.apiserver.k8s.io/v1alpha1=true"):
+	case isAlpha(version) && !strings.Contains(d.Value(runtimeConfig), "internal.apiserver.k8s.io/v1alpha1=true"):
 		s.Why = "The design of v1.28 to v1.32 needs `--runtime-config=internal.apiserver.k8s.io/v1alpha1=true`, too."
 	default:
 		s.PassesOn, s.Merges = true, policy.Discovery.Merge

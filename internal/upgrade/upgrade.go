@@ -27,8 +27,6 @@ type Options struct {
 	Flags    Flags
 	// Notes are sentences for the reader about From, To and Flags.
 	Notes []string
-	// Findings are the known defects.
-	Findings findings.Catalogue
 	// Version is the version of skewproof.
 	Version string
 }
@@ -113,7 +111,7 @@ func Find(from, to string, directories ...string) (older, newer recorded.Recordi
 // Make makes the plan, and the runs of its rehearsal, in the order of the plan. None of the runs is
 // refused by 'skewproof run'.
 func Make(o Options) (p reports.UpgradePlan, specs []run.Spec) {
-	from, to := o.From.All.Name, o.To.All.Name
+	from, to, known := o.From.All.Name, o.To.All.Name, findings.All()
 	p = reports.UpgradePlan{
 		APIVersion: reports.APIVersion, Kind: reports.KindPlan, SkewproofVersion: o.Version, From: from, To: to,
 		Appears: only(o.To, o.From), Vanishes: only(o.From, o.To),
@@ -123,9 +121,9 @@ func Make(o Options) (p reports.UpgradePlan, specs []run.Spec) {
 	p.Notes = notes(o, p, addSkew(&p, o.Flags.Recordings))
 	p.Demands = demands(from, to)
 	then := leadsTo(p, asked, o.Flags)
-	p.Findings = applying(o.Findings, p, asked, then)
+	p.Findings = applying(known, p, asked, then)
 	p.Harms = harmful(p, asked, o.Flags)
-	p.Comparison = compared(o.Findings, p, o.Flags)
+	p.Comparison = compared(known, p, o.Flags)
 	p.Sentence = sentence(p)
 	if invariant.SkipsMinor(p.From, p.To) {
 		p.Sentence = fmt.Sprintf("Kubernetes does not support this upgrade in one step: kube-apiservers may be one minor version apart, and %s cannot read "+
@@ -137,7 +135,7 @@ func Make(o Options) (p reports.UpgradePlan, specs []run.Spec) {
 	p.Stop, p.StopCommands = stop(p, then, table)
 	p.Back = back(p)
 	p.Rehearsal = []reports.PlanScenario{}
-	runs := rehearsal(o.Findings, p, then, o.Flags)
+	runs := rehearsal(known, p, then, o.Flags)
 	p.Notes = append(p.Notes, lackOf(runs)...)
 	for _, r := range runs {
 		p.Rehearsal = append(p.Rehearsal, reports.PlanScenario{Name: r.spec.Scenario, Why: r.why, Command: r.spec.Command()})

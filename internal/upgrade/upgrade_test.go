@@ -21,7 +21,6 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -31,7 +30,7 @@ func planOf(t testing.TB, from, to string, flags Flags) reports.UpgradePlan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, _ := Make(Options{From: older, To: newer, Flags: flags, Findings: findings.All(), Version: "v0.1.0"})
+	p, _ := Make(Options{From: older, To: newer, Flags: flags, Version: "v0.1.0"})
 	return p
 }
 
@@ -451,7 +450,7 @@ func TestTheRehearsalCanBeRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, specs := Make(Options{From: older, To: newer, Flags: c.flags, Findings: findings.All()})
+		p, specs := Make(Options{From: older, To: newer, Flags: c.flags})
 		var names []string
 		for i, spec := range specs {
 			names = append(names, spec.Scenario)
