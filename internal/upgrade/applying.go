@@ -25,31 +25,25 @@ var conditions = map[findings.Condition]string{
 func applying(all findings.Catalogue, p reports.UpgradePlan, asked, then reports.PlanProtection) []reports.PlanFinding {
 	found := []reports.PlanFinding{}
 	for _, condition := range findings.Conditions {
-		first := len(found)
-		for _, f := range all {
-			flags, servers := reports.PlanYourFlags, serversWith(f, p, asked)
-			if len(servers) == 0 {
-				flags, servers = reports.PlanProxyOn, serversWith(f, p, then)
+		for _, harms := range []bool{true, false} {
+			for _, f := range all {
+				u := f.Upgrade
+				if u == nil || u.Condition != condition || harms != (u.Deleted != "Nothing.") {
+					continue
+				}
+				flags, servers := reports.PlanYourFlags, serversWith(f, p, asked)
+				if len(servers) == 0 {
+					flags, servers = reports.PlanProxyOn, serversWith(f, p, then)
+				}
+				if len(servers) == 0 {
+					continue
+				}
+				found = append(found, reports.PlanFinding{
+					Number: f.Number, Title: f.Title, Servers: strings.Join(servers, " and "), Flags: flags, Condition: conditions[condition],
+					When: u.When, Deleted: u.Deleted, Hangs: u.Hangs, Noticed: u.Noticed, Lasts: u.Lasts, Harms: harms,
+				})
 			}
-			u := f.Upgrade
-			if len(servers) == 0 || u.Condition != condition {
-				continue
-			}
-			found = append(found, reports.PlanFinding{
-				Number: f.Number, Title: f.Title, Servers: strings.Join(servers, " and "),
-				Flags: flags, Condition: conditions[condition],
-				When: u.When, Deleted: u.Deleted, Hangs: u.Hangs, Noticed: u.Noticed, Lasts: u.Lasts, Harms: u.Deleted != "Nothing.",
-			})
 		}
-		slices.SortStableFunc(found[first:], func(a, b reports.PlanFinding) int {
-			switch {
-			case a.Harms == b.Harms:
-				return 0
-			case a.Harms:
-				return -1
-			}
-			return 1
-		})
 	}
 	return found
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/reports"
 )
 
@@ -29,8 +30,8 @@ var facts = sync.OnceValue(func() (f struct {
 // kubelet is the user that is a node.
 const kubelet = "kubelet"
 
-func usersOf(k key) []reports.PlanUser {
-	return facts().Users[schema.GroupResource{Group: k.Group, Resource: k.Resource}.String()]
+func usersOf(r history.GVR) []reports.PlanUser {
+	return facts().Users[schema.GroupResource{Group: r.Group, Resource: r.Resource}.String()]
 }
 
 // demands returns the demands of all minor versions after from, up to to.
