@@ -1,10 +1,9 @@
 package reports
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -38,24 +37,20 @@ type UpgradePlan struct {
 	Appears []PlanResource `json:"appears"`
 	// Vanishes: what only From serves.
 	Vanishes []PlanResource `json:"vanishes"`
-	// Preferred are the groups whose preferred version changes.
-	Preferred []PlanPreferred `json:"preferred"`
 	// FieldHarms are the fields that can do harm while both versions run, the worst first. They follow
 	// from Fields.
 	FieldHarms []PlanFieldHarm `json:"fieldHarms,omitempty"`
 	// Fields are the fields that the two versions treat differently, in kinds that both serve.
 	Fields []recorded.FieldSkew `json:"fields,omitempty"`
 	// Created are objects that only controllers of To create by themselves.
-	Created []PlanCreated `json:"created,omitempty"`
-	// Permissions are what a user without rights of its own may do at one version only.
+	Created []recorded.Created `json:"created,omitempty"`
+	// Permissions are what a node may do at one version only.
 	Permissions []PlanPermission `json:"permissions,omitempty"`
-	// Everything are users of every resource that discovery lists.
-	Everything []PlanUser `json:"everything"`
 	// Protection has the configuration that was asked for first, and then usual ones.
 	Protection []PlanProtection `json:"protection"`
-	// Comparison compares the harm with and without the Mixed Version Proxy; empty if no flag makes
-	// the two versions pass requests on.
-	Comparison []PlanChange `json:"comparison,omitempty"`
+	// Comparison says which harms the Mixed Version Proxy takes away, leaves and brings; empty if no
+	// flag makes the two versions pass requests on.
+	Comparison []string `json:"comparison,omitempty"`
 	// Findings are the known defects that apply to the configuration that was asked for, or to the
 	// one to which the checklist leads, grouped by their condition.
 	Findings []PlanFinding `json:"findings"`
@@ -75,16 +70,10 @@ type UpgradePlan struct {
 
 // PlanResource is a resource, or a subresource, that only one of two versions serves.
 type PlanResource struct {
-	// Group: empty: the core group.
-	Group string `json:"group"`
-	// Version: the version of the group.
-	Version string `json:"version"`
-	// Resource: its plural name.
-	Resource string `json:"resource"`
+	history.GVR
 	// Subresource: empty for the resource itself.
 	Subresource string `json:"subresource,omitempty"`
-	// On says which servers serve it: [PlanByDefault], [PlanByRuntimeConfig], or [PlanNotRecorded] if
-	// that is not known.
+	// On says which servers serve it: [PlanByDefault] or [PlanByRuntimeConfig].
 	On string `json:"on"`
 	// Other are the versions of the group in which the other version serves the resource; empty if it
 	// does not.
@@ -100,19 +89,14 @@ type PlanResource struct {
 const (
 	PlanByDefault       = "by default"
 	PlanByRuntimeConfig = "only with --runtime-config"
-	PlanNotRecorded     = "not recorded"
 )
 
 // Name is group/version/resource/subresource, as in a URL.
 func (r PlanResource) Name() string {
-	name := r.Version + "/" + r.Resource
-	if r.Group != "" {
-		name = r.Group + "/" + name
+	if r.Subresource == "" {
+		return r.GVR.String()
 	}
-	if r.Subresource != "" {
-		name += "/" + r.Subresource
-	}
-	return name
+	return r.GVR.String() + "/" + r.Subresource
 }
 
 // PlanUser uses a resource. Source is where that can be read.
@@ -123,16 +107,6 @@ type PlanUser struct {
 	Does string `json:"does"`
 	// Source: where that can be read.
 	Source string `json:"source"`
-}
-
-// PlanPreferred is a group whose preferred version changes.
-type PlanPreferred struct {
-	// Group: the name of the group.
-	Group string `json:"group"`
-	// From: its first version in the discovery of the older version.
-	From string `json:"from"`
-	// To: the same of the newer version.
-	To string `json:"to"`
 }
 
 // PlanFieldHarm is a field that can do harm, in all kinds that have it.
@@ -167,17 +141,8 @@ const (
 	PlanDropped = "dropped in silence"
 )
 
-// PlanCreated are objects that only controllers of the newer version create by themselves.
-type PlanCreated struct {
-	recorded.Created
-	// Only is true if the older version does not serve the resource.
-	Only bool `json:"only,omitempty"`
-}
-
-// PlanPermission is what a user without rights of its own may do at one version only.
+// PlanPermission is what a node may do at one version only.
 type PlanPermission struct {
-	// Who: "a node", "a service account" or "a user".
-	Who string `json:"who"`
 	// Kind is resource.group/subresource.
 	Kind string `json:"kind"`
 	// From and To are the verbs that only this version permits.
@@ -189,14 +154,11 @@ type PlanPermission struct {
 type PlanProtection struct {
 	// Configuration says in words which flags the servers have.
 	Configuration string `json:"configuration"`
-	// Asked is true for the configuration of the command line.
-	Asked bool `json:"asked,omitempty"`
 	// Old: the older version with these flags.
 	Old PlanSide `json:"old"`
 	// New: the newer version with these flags.
 	New PlanSide `json:"new"`
-	// Ways are those of requests.
-	// Ways: at an older server for what only To has, and the other way round.
+	// Ways are those of requests: at an older server for what only To has, and the other way round.
 	Ways [2]PlanRoute `json:"ways"`
 	// Sentence sums it up.
 	Sentence string `json:"sentence"`
@@ -206,8 +168,6 @@ type PlanProtection struct {
 type PlanSide struct {
 	// Version: the version of the servers.
 	Version string `json:"version"`
-	// Flags: their flags about peers.
-	Flags []string `json:"flags"`
 	// Starts is false if kube-apiserver refuses these flags.
 	Starts bool `json:"starts"`
 	// Gate is true if the feature is on. Then peers find the server.
@@ -224,10 +184,6 @@ type PlanSide struct {
 
 // PlanRoute is a way of requests from servers of one version to servers of the other one.
 type PlanRoute struct {
-	// At: the version of the server that is asked.
-	At string `json:"at"`
-	// For: the version that alone has what is asked for.
-	For string `json:"for"`
 	// Protected: true if the request is passed on.
 	Protected bool `json:"protected"`
 	// Sentence: what becomes of the request.
@@ -264,30 +220,12 @@ type PlanDemand struct {
 	Source string `json:"source"`
 }
 
-// PlanChange is a harm that the Mixed Version Proxy changes.
-type PlanChange struct {
-	// Change: [PlanDisappears], [PlanRarer], [PlanRemains] or [PlanComes].
-	Change string `json:"change"`
-	// Text: which harm, and in which cases.
-	Text string `json:"text"`
-}
-
-// These are the values of [PlanChange.Change].
-const (
-	PlanDisappears = "disappears"
-	PlanRarer      = "remains for a time"
-	PlanRemains    = "remains"
-	PlanComes      = "comes"
-)
-
 // PlanFinding is a known defect, in an operator's words.
 type PlanFinding struct {
 	// Number: the number of the finding.
 	Number int `json:"number"`
 	// Title: its title.
 	Title string `json:"title"`
-	// Page: where to read more.
-	Page string `json:"page"`
 	// Servers: which servers answer wrongly.
 	Servers string `json:"servers"`
 	// Flags says with which flags the defect applies: [PlanYourFlags] or [PlanProxyOn].
@@ -351,11 +289,4 @@ type PlanScenario struct {
 }
 
 // WritePlanJSON writes the plan for programs.
-func WritePlanJSON(w io.Writer, p UpgradePlan) error {
-	content, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write the plan: %w", err)
-	}
-	_, err = w.Write(append(content, '\n'))
-	return err
-}
+func WritePlanJSON(w io.Writer, p UpgradePlan) error { return writeIndented(w, p) }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // A plan is rendered in two steps: into blocks, which are the same for a terminal, Markdown and
@@ -69,8 +71,6 @@ func code(names ...string) string {
 	return strings.Join(all, ", ")
 }
 
-func codes(names ...string) planText { return prose(code(names...)) }
-
 func proses(all []string) (texts []planText) {
 	for _, s := range all {
 		texts = append(texts, prose(s))
@@ -83,11 +83,7 @@ func proses(all []string) (texts []planText) {
 func (p UpgradePlan) blocks() []planBlock {
 	all := append(p.firstScreen(), p.differences()...)
 	if len(p.Comparison) > 0 {
-		var changes []planText
-		for _, c := range p.Comparison {
-			changes = append(changes, prose(c.Change+": "+c.Text))
-		}
-		all = append(all, planBlock{Heading: "Harm with the Mixed Version Proxy, compared with servers without it", Detail: onlyWide, List: changes})
+		all = append(all, planBlock{Heading: "Harm with the Mixed Version Proxy, compared with servers without it", Detail: onlyWide, List: proses(p.Comparison)})
 	}
 	all = append(all, p.protection()...)
 	all = append(all, p.findingBlocks()...)
@@ -119,45 +115,39 @@ func wideTable(heading string, rows [][]string, head ...string) []planBlock {
 // harm, and what to do.
 func (p UpgradePlan) firstScreen() []planBlock {
 	all := []planBlock{{Text: prose(p.Sentence)}}
-	var servers []planText
-	for _, c := range p.Protection {
-		for _, side := range []PlanSide{c.Old, c.New} {
-			if !c.Asked {
-				continue
-			}
-			says := " starts. "
-			if !side.Starts {
-				says = ": "
-			}
-			says += side.Why
-			if len(servers) == 1 && c.Old.Starts && side.Starts && side.Why != "" && side.Why == c.Old.Why {
-				says = " starts, too, with the same effect."
-			}
-			servers = append(servers, prose(code(side.Version)+says))
+	asked := p.Protection[0]
+	var servers, harms []string
+	for i, side := range []PlanSide{asked.Old, asked.New} {
+		says := " starts. " + side.Why
+		switch {
+		case !side.Starts:
+			says = ": " + side.Why
+		case i == 1 && asked.Old.Starts && side.Why != "" && side.Why == asked.Old.Why:
+			says = " starts, too, with the same effect."
 		}
-		if c.Asked && c.Old.Starts && c.New.Starts {
-			servers = append(servers, prose(c.word()+": "+c.Sentence))
-		}
+		servers = append(servers, code(side.Version)+says)
 	}
-	all = append(all, planBlock{Heading: "Servers and protection", List: servers})
-	var harms []planText
+	if asked.Old.Starts && asked.New.Starts {
+		servers = append(servers, asked.word()+": "+asked.Sentence)
+	}
+	all = append(all, planBlock{Heading: "Servers and protection", List: proses(servers)})
 	for _, h := range p.Harms {
 		prevent := ""
 		if h.Prevent != "" {
 			prevent = " Prevented by: " + h.Prevent + "."
 		}
-		harms = append(harms, prose(h.What+" Harms: "+h.Whom+"."+prevent+" ("+h.Source+")"))
+		harms = append(harms, h.What+" Harms: "+h.Whom+"."+prevent+" ("+h.Source+")")
 	}
 	if len(harms) == 0 {
-		harms = []planText{prose("Nothing that is known, with these flags.")}
+		harms = []string{"Nothing that is known, with these flags."}
 	}
-	all = append(all, planBlock{Heading: "What can do harm", List: harms})
+	all = append(all, planBlock{Heading: "What can do harm", List: proses(harms)})
 	all = append(all, p.fieldBlocks()...)
 	var steps []planItem
 	for _, s := range p.Checklist {
-		code := append([]string{}, s.Commands...)
-		if len(code) > 0 {
-			code = []string{strings.Join(code, "\n")}
+		var code []string
+		if len(s.Commands) > 0 {
+			code = []string{strings.Join(s.Commands, "\n")}
 		}
 		if s.File != "" {
 			code = append(code, strings.TrimSuffix(s.File, "\n"))
@@ -180,34 +170,24 @@ func (c PlanProtection) word() string {
 
 // differences are what appears and vanishes: in brief a list, by group version.
 func (p UpgradePlan) differences() (all []planBlock) {
-	brief := planBlock{Heading: "What appears and vanishes", Detail: onlyBrief}
+	var brief []string
 	for _, side := range []struct {
 		title, serves string
 		resources     []PlanResource
 		others        bool
 	}{{"What appears", "only " + p.To + " serves", p.Appears, false}, {"What vanishes", "only " + p.From + " serves", p.Vanishes, true}} {
 		if len(side.resources) == 0 {
-			brief.List = append(brief.List, prose("There is no resource that "+side.serves+"."))
+			brief = append(brief, "There is no resource that "+side.serves+".")
 			continue
 		}
-		brief.List = append(brief.List, prose(side.serves+": "+byGroupVersion(side.resources, side.others)))
+		brief = append(brief, side.serves+": "+byGroupVersion(side.resources, side.others))
 		all = append(all, resourceTable(side.title, side.resources)...)
 	}
-	all = append([]planBlock{brief}, all...)
+	all = append([]planBlock{{Heading: "What appears and vanishes", Detail: onlyBrief, List: proses(brief)}}, all...)
 	all = append(all, p.skewBlocks()...)
-	var groups, users, demands [][]string
-	for _, g := range p.Preferred {
-		groups = append(groups, []string{code(g.Group), code(g.From), code(g.To)})
-	}
-	for _, u := range p.Everything {
-		users = append(users, []string{u.Who, u.Does, code(u.Source)})
-	}
+	var demands [][]string
 	for _, d := range p.Demands {
 		demands = append(demands, []string{d.Minor, d.Text, code(d.Source)})
-	}
-	all = append(all, wideTable("Preferred versions that change", groups, "group", p.From, p.To)...)
-	if len(p.Appears)+len(p.Vanishes) > 0 {
-		all = append(all, wideTable("", users, "who uses everything that discovery lists", "what for", "source")...)
 	}
 	return append(all, wideTable("What release notes demand", demands, "release notes of", "demand", "source")...)
 }
@@ -218,36 +198,29 @@ const mostGroupVersions = 6
 // byGroupVersion names resources by group version; with others, also the versions in which the
 // other release serves them.
 func byGroupVersion(resources []PlanResource, others bool) string {
-	var order, all []string
-	names := map[string][]string{}
-	switchedOn := 0
-	for _, r := range resources {
+	var all []string
+	last, switchedOn := "", 0
+	for _, r := range resources { // sorted by group version
 		if r.On == PlanByRuntimeConfig {
 			switchedOn++
 			continue
 		}
-		name := r.Resource
-		if r.Subresource != "" {
-			name += "/" + r.Subresource
-		}
-		gv, _ := strings.CutSuffix(r.Name(), "/"+name)
-		if names[gv] == nil {
-			order = append(order, gv)
-		}
-		text := code(name)
+		groupVersion := apischema.GroupVersion{Group: r.Group, Version: r.Version}.String()
+		text := code(strings.TrimPrefix(r.Name(), groupVersion+"/"))
 		if len(r.RefusedNodes) > 0 {
 			text += " (nodes get 403)"
 		}
 		if others && len(r.Other) > 0 {
 			text += " (there in " + code(r.Other...) + ")"
 		}
-		names[gv] = append(names[gv], text)
+		if groupVersion == last {
+			all[len(all)-1] += ", " + text
+			continue
+		}
+		last, all = groupVersion, append(all, code(groupVersion)+": "+text)
 	}
-	for _, gv := range order[:min(len(order), mostGroupVersions)] {
-		all = append(all, code(gv)+": "+strings.Join(names[gv], ", "))
-	}
-	if more := len(order) - mostGroupVersions; more > 0 {
-		all = append(all, counted(more, "more group version")+" (`-o wide` names them)")
+	if more := len(all) - mostGroupVersions; more > 0 {
+		all = append(all[:mostGroupVersions], counted(more, "more group version")+" (`-o wide` names them)")
 	}
 	if switchedOn > 0 {
 		all = append(all, counted(switchedOn, "resource")+" only with `--runtime-config` (`-o wide` names them)")
@@ -275,9 +248,9 @@ func resourceTable(heading string, resources []PlanResource) []planBlock {
 
 func (p UpgradePlan) protection() []planBlock {
 	var rows [][]string
-	for _, c := range p.Protection {
+	for i, c := range p.Protection {
 		name := c.Configuration
-		if c.Asked {
+		if i == 0 {
 			name = "→ " + name
 		}
 		rows = append(rows, []string{name, c.Ways[0].Sentence, c.Ways[1].Sentence})

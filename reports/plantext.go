@@ -10,62 +10,115 @@ import (
 // planWidth is the width of a plan in a terminal, in columns.
 const planWidth = 100
 
+// planForm is how a plan is written as text.
+type planForm struct {
+	title   string // before the title
+	heading func(text string) string
+	span    func(planSpan) string
+	strong  string // around the title of a step
+	margin  string // before every paragraph
+	// paragraph begins with begin. stepCode is code that belongs to a step.
+	paragraph func(begin, text string) string
+	stepCode  func(code string) string
+}
+
+var (
+	terminalPlan = planForm{
+		heading: func(text string) string { return strings.ToUpper(plain(text)) + "\n" },
+		span:    func(s planSpan) string { return plain(s.Text) }, margin: "  ", paragraph: filled,
+		stepCode: func(code string) string { return indented(code, "       ") },
+	}
+	markdownPlan = planForm{
+		title: "# ", strong: "**",
+		heading:   func(text string) string { return "## " + markdownText(text) + "\n\n" },
+		span:      markdownSpan,
+		paragraph: func(begin, text string) string { return begin + text + "\n" },
+		stepCode: func(code string) string { // which cannot end its own block
+			return "\n   ```\n" + indented(strings.ReplaceAll(code, "```", "'''"), "   ") + "   ```\n"
+		},
+	}
+)
+
 // WritePlanText writes the plan for a terminal, without the tables behind it.
-func WritePlanText(w io.Writer, p UpgradePlan) error { return writePlanText(w, p, onlyWide) }
+func WritePlanText(w io.Writer, p UpgradePlan) error { return terminalPlan.write(w, p, onlyWide) }
 
 // WritePlanWide writes the plan for a terminal, with everything that it has.
-func WritePlanWide(w io.Writer, p UpgradePlan) error { return writePlanText(w, p, onlyBrief) }
+func WritePlanWide(w io.Writer, p UpgradePlan) error { return terminalPlan.write(w, p, onlyBrief) }
 
-func writePlanText(w io.Writer, p UpgradePlan, without planDetail) error {
+// WritePlanMarkdown writes the plan as Markdown (GitHub's), for a ticket or a wiki, without the
+// tables behind it.
+func WritePlanMarkdown(w io.Writer, p UpgradePlan) error { return markdownPlan.write(w, p, onlyWide) }
+
+func (f planForm) write(w io.Writer, p UpgradePlan, without planDetail) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Upgrade from %s to %s\n", plain(p.From), plain(p.To))
+	b.WriteString(f.title + f.span(planSpan{Text: "Upgrade from " + p.From + " to " + p.To}) + "\n")
 	for _, block := range p.blocks() {
 		if block.Detail == without {
 			continue
 		}
 		b.WriteString("\n")
 		if block.Heading != "" {
-			b.WriteString(strings.ToUpper(block.Heading) + "\n")
+			b.WriteString(f.heading(block.Heading))
 		}
-		b.WriteString(textBlock(block))
+		b.WriteString(f.block(block))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func textBlock(block planBlock) string {
+func (f planForm) block(block planBlock) string {
 	var b strings.Builder
 	switch {
-	case block.Table != nil:
+	case block.Table != nil: // only for a terminal, and so is other code than that of a step
 		for _, row := range block.Table.Rows {
-			b.WriteString(filled("  ", row[0].text()))
+			b.WriteString(filled("  ", f.text(row[0])))
 			for i, cell := range row[1:] {
-				b.WriteString(filled("      ", plain(block.Table.Head[i+1])+": "+cell.text()))
+				b.WriteString(filled("      ", plain(block.Table.Head[i+1])+": "+f.text(cell)))
 			}
 		}
 	case block.Code != "":
 		b.WriteString(indented(block.Code, "  "))
 	case len(block.Ordered) > 0:
 		for i, item := range block.Ordered {
-			b.WriteString(filled(fmt.Sprintf("  %d. ", i+1), item.Title.text()+" "+item.Text.text()))
+			b.WriteString(f.paragraph(fmt.Sprintf("%s%d. ", f.margin, i+1), f.strong+f.text(item.Title)+f.strong+" "+f.text(item.Text)))
 			for _, code := range item.Code {
-				b.WriteString(indented(code, "       "))
+				b.WriteString(f.stepCode(code))
 			}
 		}
 	case len(block.List) > 0:
 		for _, item := range block.List {
-			b.WriteString(filled("  - ", item.text()))
+			b.WriteString(f.paragraph(f.margin+"- ", f.text(item)))
 		}
 	default:
-		b.WriteString(filled("  ", block.Text.text()))
+		b.WriteString(f.paragraph(f.margin, f.text(block.Text)))
 	}
 	return b.String()
 }
 
-func (t planText) text() string {
+func (f planForm) text(t planText) string {
 	var b strings.Builder
 	for _, span := range t {
-		b.WriteString(plain(span.Text))
+		b.WriteString(f.span(span))
+	}
+	return b.String()
+}
+
+// markdownSpan is a span in Markdown. Code has no backquote, at which [prose] cuts.
+func markdownSpan(s planSpan) string {
+	if s.Code {
+		return "`" + plain(s.Text) + "`"
+	}
+	return markdownText(s.Text)
+}
+
+// markdownText escapes what Markdown or HTML in Markdown would read as markup.
+func markdownText(s string) string {
+	var b strings.Builder
+	for _, r := range plain(s) {
+		if strings.ContainsRune("\\`*_[]<>|#&~", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
 	}
 	return b.String()
 }

@@ -55,7 +55,7 @@ func (s *Simulator) extend(v *recorded.Version, all []definition) *extendedDocum
 func newExtendedDocument(v *recorded.Version, all []definition) *extendedDocument {
 	e := &extendedDocument{version: v, roots: v.Roots, document: history.Document{Bytes: v.Document.Bytes}, extra: map[resourceKey]bool{},
 		hidden: map[groupVersion]bool{}}
-	builtIn := v.GroupVersions()
+	builtIn := v.GroupVersions
 	for _, d := range all {
 		for _, version := range d.Versions {
 			if d.Aggregated {

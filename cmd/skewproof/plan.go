@@ -24,7 +24,6 @@ import (
 	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/internal/upgrade"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -34,10 +33,9 @@ var planForms = map[string]func(io.Writer, reports.UpgradePlan) error{
 }
 
 func newPlan() *cobra.Command {
-	var from, to, form, version, dir, line, out string
+	var from, to, form, version, dir, line, out, list, authority string
 	var files []string
 	var rehearsed, fields bool
-	var asked upgrade.Flags
 	own := binaries.Overrides{}
 	cmd := &cobra.Command{
 		Use:   "plan --from VERSION --to VERSION",
@@ -52,8 +50,8 @@ that version for a minute, and builds a program that writes the flags. Later pla
 --record-fields compares how two versions treat the fields of objects: it starts one kube-apiserver of each version on one etcd in a sandbox,
 and sends thousands of objects to both.
 
---config reads the flags and the version of your kube-apiservers from a file: from kubeadm's ClusterConfiguration and InitConfiguration, from
-a static pod of kube-apiserver, or from a configuration of k3s or RKE2. --flags-from reads them from a command line as well, such as
+--config reads the flags and the version of your kube-apiservers from a file: from kubeadm's ClusterConfiguration, from a static pod of
+kube-apiserver, or from a configuration of k3s or RKE2. --flags-from reads them from a command line as well, such as
 'ps -o args= -C kube-apiserver' prints it. What the file does not say is as by default. --feature-gates and --peer-ca-file say which flags
 your servers have in addition, and win.
 
@@ -96,7 +94,19 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 			if out != "" && !rehearsed {
 				return usage("--out is the directory of the runs of --rehearse; give that, too")
 			}
-			from, to, notes, err := theirs(cmd.InOrStdin(), files, line, from, to, &asked, dir)
+			file, err := openConfig(cmd.InOrStdin(), files, line)
+			if err != nil {
+				return err
+			}
+			asked := upgrade.Flags{Set: file.Flags, Recordings: []string{dir}}.With(history.FeatureGates, list).With(gates.PeerCAFile, authority)
+			for _, flag := range asked.Set {
+				if flag.Name == history.FeatureGates && !flag.Bare && !flag.Variable() {
+					if err := gates.CheckList(flag.Value); err != nil {
+						return usage("%s: %w", flag.From, err)
+					}
+				}
+			}
+			from, to, notes, err := planVersions(file, from, to, dir)
 			if err != nil {
 				return err
 			}
@@ -104,11 +114,10 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 			if err != nil {
 				return err
 			}
-			options := upgrade.Options{From: older, To: newer, Flags: asked, Notes: notes, Findings: findings.All(), Version: run.Version()}
-			plan := upgrade.Make(options)
+			plan, specs := upgrade.Make(upgrade.Options{From: older, To: newer, Flags: asked, Notes: notes, Version: run.Version()})
 			var failed error
 			if rehearsed {
-				failed = rehearse(cmd, options, &plan, out)
+				failed = rehearse(cmd, specs, &plan, out)
 			}
 			if err := errors.Join(write(cmd.OutOrStdout(), plan), failed); err != nil { // what was rehearsed is not lost
 				return err
@@ -123,8 +132,8 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 	flags.StringVar(&from, "from", "", "the version that all servers run before the upgrade")
 	flags.StringVar(&to, "to", "", "the version that all servers run after it")
 	flags.StringVarP(&form, "output", "o", "text", "text, wide (text with everything), markdown, html or json")
-	flags.StringVar(&asked.FeatureGates, "feature-gates", "", "the --feature-gates of your kube-apiservers")
-	flags.StringVar(&asked.PeerCAFile, "peer-ca-file", "", "the --peer-ca-file of your kube-apiservers, if they have one")
+	flags.StringVar(&list, "feature-gates", "", "the --feature-gates of your kube-apiservers")
+	flags.StringVar(&authority, "peer-ca-file", "", "the --peer-ca-file of your kube-apiservers, if they have one")
 	flags.StringArrayVar(&files, "config", nil, "a file with the flags of your kube-apiservers, or - for the standard input")
 	flags.StringVar(&line, "flags-from", "", "a file with the command line of a kube-apiserver, or - for the standard input")
 	flags.BoolVar(&rehearsed, "rehearse", false, "carry out the scenarios of the plan on real kube-apiservers, and write their verdicts into the plan")
@@ -137,29 +146,25 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 	return cmd
 }
 
-// theirs reads the files of a plan. It completes the versions and the flags, and returns notes for
-// the reader.
-func theirs(stdin io.Reader, files []string, line, from, to string, asked *upgrade.Flags, dir string) (older, newer string, notes []string, err error) {
-	var file config.File
-	switch {
-	case len(files) > 0 && line != "":
-		return "", "", nil, usage("--config and --flags-from: give one of them")
-	case line != "":
-		file, err = config.Open([]string{line}, stdin, true)
-	case len(files) > 0:
-		file, err = config.Open(files, stdin, false)
+// openConfig reads the files of a plan, or the one with a command line. Without any, the result is
+// empty.
+func openConfig(stdin io.Reader, files []string, line string) (file config.File, err error) {
+	if line != "" {
+		if len(files) > 0 {
+			return file, usage("--config and --flags-from: give one of them")
+		}
+		files = []string{line}
 	}
-	if err != nil {
-		return "", "", nil, usage("%w", err)
-	}
-	asked.File, asked.Recordings = file.Flags, []string{dir}
-	for _, flag := range asked.All() {
-		if flag.Name == history.FeatureGates && !flag.Bare && !flag.Variable() {
-			if err := gates.CheckList(flag.Value); err != nil {
-				return "", "", nil, usage("%s: %w", flag.From, err)
-			}
+	if len(files) > 0 {
+		if file, err = config.Open(files, stdin, line != ""); err != nil {
+			return file, usage("%w", err)
 		}
 	}
+	return file, nil
+}
+
+// planVersions completes the versions of a plan from a file, and returns notes for the reader.
+func planVersions(file config.File, from, to, dir string) (older, newer string, notes []string, err error) {
 	if v := file.Version; v != "" && !semver.IsValid("v"+strings.TrimPrefix(v, "v")) {
 		if from == "" {
 			return "", "", nil, usage("the file gives the version %q, a label that kubeadm resolves when it runs: say with --from which version your servers run", v)
@@ -187,10 +192,10 @@ func theirs(stdin io.Reader, files []string, line, from, to string, asked *upgra
 
 // rehearse carries out the runs of a plan, and writes their verdicts into it. It carries out none
 // if a server does not start.
-func rehearse(cmd *cobra.Command, o upgrade.Options, p *reports.UpgradePlan, out string) error {
+func rehearse(cmd *cobra.Command, specs []run.Spec, p *reports.UpgradePlan, out string) error {
 	var plans []*run.Plan
 	takes := time.Duration(0)
-	for _, spec := range upgrade.Rehearsal(o, *p) {
+	for _, spec := range specs {
 		plan, err := spec.Plan()
 		if err != nil {
 			return fmt.Errorf("rehearse %s: %w", spec.Scenario, err)

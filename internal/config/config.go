@@ -42,9 +42,6 @@ type File struct {
 	// Flags are the flags of the kube-apiserver, in their order. Those of a kubeadm configuration
 	// begin with those that kubeadm adds and that matter for peers.
 	Flags []gates.Set
-	// Advertise is the address that kubeadm's localAPIEndpoint names, and Patches kubeadm's directory
-	// of patches; "" if there are none.
-	Advertise, Patches string
 	// KubeadmAPI is the version of kubeadm's API, such as "v1beta4"; "" if the file is not kubeadm's.
 	KubeadmAPI string
 	// Notes say what was not read.
@@ -106,11 +103,9 @@ func content(name string, stdin io.Reader) ([]byte, error) {
 // reader collects what files say.
 type reader struct {
 	File
-	name string   // of the present file
-	seen []string // kinds of kubeadm's documents
-	args []gates.Set
-	// certificates is kubeadm's certificatesDir.
-	certificates string
+	name string      // of the present file
+	seen []string    // kinds of kubeadm's documents
+	args []gates.Set // of kubeadm's ClusterConfiguration
 }
 
 func (r *reader) read(name string, body []byte, commandLine bool) error {

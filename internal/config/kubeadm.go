@@ -1,12 +1,10 @@
 package config
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -23,48 +21,19 @@ const kubeadmGroup = "kubeadm.k8s.io"
 // util/config/common.go and apis/kubeadm/scheme.
 var kubeadmAPIs = map[string][2]string{"v1beta3": {"v1.22", "v1.36"}, "v1beta4": {"v1.31", ""}, "v1": {"v1.37", ""}}
 
-// These are what is read of kubeadm's documents.
-type (
-	clusterConfiguration struct {
-		KubernetesVersion string          `json:"kubernetesVersion"`
-		CertificatesDir   string          `json:"certificatesDir"`
-		FeatureGates      json.RawMessage `json:"featureGates"`
-		APIServer         struct {
-			ExtraArgs json.RawMessage `json:"extraArgs"`
-		} `json:"apiServer"`
-	}
-	endpoint struct {
-		AdvertiseAddress string `json:"advertiseAddress"`
-	}
-	patches struct {
-		Directory string `json:"directory"`
-	}
-)
-
-// unread are the other fields of kubeadm's documents, in all versions of its API.
-var unread = map[string]string{
-	"ClusterConfiguration": "apiVersion kind etcd networking controlPlaneEndpoint controllerManager scheduler dns proxy imageRepository clusterName " +
-		"encryptionAlgorithm certificateValidityPeriod caCertificateValidityPeriod apiServer.extraVolumes apiServer.extraEnvs apiServer.certSANs " +
-		"apiServer.timeoutForControlPlane",
-	"InitConfiguration": "apiVersion kind bootstrapTokens dryRun nodeRegistration localAPIEndpoint.bindPort certificateKey skipPhases timeouts",
-	"JoinConfiguration": "apiVersion kind dryRun nodeRegistration caCertPath discovery skipPhases timeouts controlPlane.certificateKey " +
-		"controlPlane.localAPIEndpoint.bindPort",
+// clusterConfiguration is what is read of kubeadm's ClusterConfiguration.
+type clusterConfiguration struct {
+	KubernetesVersion string          `json:"kubernetesVersion"`
+	FeatureGates      json.RawMessage `json:"featureGates"`
+	APIServer         struct {
+		ExtraArgs json.RawMessage `json:"extraArgs"`
+	} `json:"apiServer"`
 }
 
-// kubeadmFields decodes a document, and notes the fields that kubeadm does not know.
-func (f *File) kubeadmFields(kind string, raw json.RawMessage, into any) error {
-	unknown, err := kjson.UnmarshalStrict(raw, into)
-	if err != nil {
-		return fmt.Errorf("%s: %w", kind, err)
-	}
-	for _, u := range unknown {
-		var field kjson.FieldError
-		if errors.As(u, &field) && !slices.Contains(strings.Fields(unread[kind]), field.FieldPath()) {
-			f.note("%s: kubeadm has no field %q there. It was not read.", kind, field.FieldPath())
-		}
-	}
-	return nil
-}
+// unread are its other fields, in all versions of the API.
+var unread = strings.Fields("apiVersion kind etcd networking controlPlaneEndpoint controllerManager scheduler dns proxy imageRepository clusterName " +
+	"certificatesDir encryptionAlgorithm certificateValidityPeriod caCertificateValidityPeriod apiServer.extraVolumes apiServer.extraEnvs " +
+	"apiServer.certSANs apiServer.timeoutForControlPlane")
 
 func (r *reader) kubeadm(kind, version string, raw json.RawMessage) error {
 	if err := r.take(Kubeadm); err != nil {
@@ -81,45 +50,26 @@ func (r *reader) kubeadm(kind, version string, raw json.RawMessage) error {
 		return fmt.Errorf("it has two documents of kind %s", kind)
 	}
 	r.seen, r.KubeadmAPI = append(r.seen, kind), version
-	switch kind {
-	case "ClusterConfiguration":
+	if kind == "ClusterConfiguration" {
 		return r.cluster(kind, raw)
-	case "InitConfiguration":
-		var init struct {
-			LocalAPIEndpoint endpoint `json:"localAPIEndpoint"`
-			Patches          patches  `json:"patches"`
-		}
-		if err := r.kubeadmFields(kind, raw, &init); err != nil {
-			return err
-		}
-		r.Advertise = cmp.Or(init.LocalAPIEndpoint.AdvertiseAddress, r.Advertise)
-		r.Patches = cmp.Or(init.Patches.Directory, r.Patches)
-	case "JoinConfiguration":
-		var join struct {
-			ControlPlane *struct {
-				LocalAPIEndpoint endpoint `json:"localAPIEndpoint"`
-			} `json:"controlPlane"`
-			Patches patches `json:"patches"`
-		}
-		if err := r.kubeadmFields(kind, raw, &join); err != nil {
-			return err
-		}
-		if join.ControlPlane == nil {
-			r.note("%s.controlPlane is missing: the node that joins gets no kube-apiserver. The document was not read.", kind)
-			return nil
-		}
-		r.Advertise = cmp.Or(r.Advertise, join.ControlPlane.LocalAPIEndpoint.AdvertiseAddress) // an InitConfiguration wins
-		r.Patches = cmp.Or(r.Patches, join.Patches.Directory)
 	}
-	return nil // another document is about something else
+	return nil // another document has no flag of a kube-apiserver
 }
 
+// cluster reads a ClusterConfiguration, and notes the fields that kubeadm does not know.
 func (r *reader) cluster(kind string, raw json.RawMessage) error {
 	var c clusterConfiguration
-	if err := r.kubeadmFields(kind, raw, &c); err != nil {
-		return err
+	unknown, err := kjson.UnmarshalStrict(raw, &c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
 	}
-	r.Version, r.certificates = c.KubernetesVersion, c.CertificatesDir
+	for _, u := range unknown {
+		var field kjson.FieldError
+		if errors.As(u, &field) && !slices.Contains(unread, field.FieldPath()) {
+			r.note("%s: kubeadm has no field %q there. It was not read.", kind, field.FieldPath())
+		}
+	}
+	r.Version = c.KubernetesVersion
 	const where = "ClusterConfiguration.apiServer.extraArgs"
 	var args []struct {
 		Name        string `json:"name"`
@@ -159,23 +109,16 @@ func (r *reader) cluster(kind string, raw json.RawMessage) error {
 	return nil
 }
 
-// finishKubeadm adds the flags that kubeadm adds and that matter for peers, unless the file
-// replaces them. Source: k8s.io/kubernetes cmd/kubeadm/app/phases/controlplane/manifests.go,
+// finishKubeadm adds the flags that kubeadm adds and that a proxy needs, unless the file replaces
+// them. Source: k8s.io/kubernetes cmd/kubeadm/app/phases/controlplane/manifests.go,
 // getAPIServerCommand.
 func (r *reader) finishKubeadm() error {
 	if !slices.Contains(r.seen, "ClusterConfiguration") {
 		return errors.New("it has no ClusterConfiguration, which has the flags of kube-apiserver; 'kubectl -n kube-system get configmap kubeadm-config -o yaml' prints it")
 	}
-	certs := cmp.Or(r.certificates, "/etc/kubernetes/pki")
-	for _, own := range [][2]string{
-		{"advertise-address", r.Advertise},
-		{"proxy-client-cert-file", path.Join(certs, "front-proxy-client.crt")}, {"proxy-client-key-file", path.Join(certs, "front-proxy-client.key")},
-		{"requestheader-allowed-names", "front-proxy-client"}, {"requestheader-client-ca-file", path.Join(certs, "front-proxy-ca.crt")},
-		{"requestheader-extra-headers-prefix", "X-Remote-Extra-"}, {"requestheader-group-headers", "X-Remote-Group"},
-		{"requestheader-username-headers", "X-Remote-User"},
-	} {
-		if own[1] != "" && !slices.ContainsFunc(r.args, func(s gates.Set) bool { return s.Name == own[0] }) {
-			r.Flags = append(r.Flags, gates.Set{Name: own[0], Value: own[1], From: gates.FromKubeadm})
+	for _, own := range [][2]string{{"proxy-client-cert-file", "front-proxy-client.crt"}, {"proxy-client-key-file", "front-proxy-client.key"}} {
+		if !slices.ContainsFunc(r.args, func(s gates.Set) bool { return s.Name == own[0] }) {
+			r.Flags = append(r.Flags, gates.Set{Name: own[0], Value: "/etc/kubernetes/pki/" + own[1], From: gates.FromKubeadm})
 		}
 	}
 	r.Flags = append(r.Flags, r.args...)

@@ -33,7 +33,6 @@ import (
 	"github.com/skewproof/skewproof/internal/ownership"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/upgrade"
-	"github.com/skewproof/skewproof/reports/findings"
 )
 
 // recordAlarms is true to keep what TestAlarms measures, for plans and docs/alarms.md. 'make
@@ -105,7 +104,7 @@ type alarms struct {
 func newAlarms(t *testing.T, programs string) *alarms {
 	older, newer, err := upgrade.Find(newPair.from, newPair.to)
 	must(t, err)
-	plan := upgrade.Make(upgrade.Options{From: older, To: newer, Findings: findings.All()})
+	plan, _ := upgrade.Make(upgrade.Options{From: older, To: newer})
 	table := upgrade.Alarms(plan)
 	i := slices.IndexFunc(table.Alarms, func(a upgrade.Alarm) bool { return a.Name == "probe" })
 	words := strings.Fields(table.Alarms[i].Sign)
@@ -124,7 +123,9 @@ var at = map[string]string{
 
 // carryOut makes the situations one after the other, several at a time where they do not touch.
 func (a *alarms) carryOut() {
-	record := upgrade.AlarmRecord{From: newPair.from, To: newPair.to, Quiet: int(quietFor.Seconds())}
+	record := upgrade.AlarmRecord{
+		From: newPair.from, To: newPair.to, Quiet: int(quietFor.Seconds()), Rung: map[string]map[string]float64{}, Flat: map[string][]string{},
+	}
 	record.Emptied = a.emptied()
 	var watchers sync.WaitGroup
 	ctx, cancel := context.WithCancel(a.ctx)
@@ -191,10 +192,10 @@ func (a *alarms) carryOut() {
 	cancel()
 	watchers.Wait()
 	a.judge(&record)
-	content, err := record.Write()
+	content, err := json.MarshalIndent(record, "", "  ")
 	must(a.T, err)
 	a.Logf("%s", content)
-	must(a.T, os.WriteFile(filepath.Join(insideRun(), alarmsFile), content, 0o600))
+	must(a.T, os.WriteFile(filepath.Join(insideRun(), alarmsFile), append(content, '\n'), 0o600))
 }
 
 // begin notes that situations begin now.
@@ -499,7 +500,10 @@ func (a *alarms) judge(record *upgrade.AlarmRecord) {
 			if seconds == 0 || seconds > float64(r.Within) {
 				a.Errorf("%s in %q at %s: after %.1f s (0: never), want within %d s", alarm.Sign, r.Situation, at[r.Situation], seconds, r.Within)
 			}
-			record.Rung = append(record.Rung, upgrade.Measured{Sign: alarm.Name, Situation: r.Situation, Seconds: seconds})
+			if record.Rung[alarm.Name] == nil {
+				record.Rung[alarm.Name] = map[string]float64{}
+			}
+			record.Rung[alarm.Name][r.Situation] = seconds
 		}
 	}
 	for _, s := range a.table.Silent {
@@ -507,8 +511,8 @@ func (a *alarms) judge(record *upgrade.AlarmRecord) {
 			if n := a.rose(upgrade.Alarm{Sign: s.Sign}, situation); n != 0 {
 				a.Errorf("%s rose after %.1f s in %q, and is said to stay flat", s.Sign, n, situation)
 			}
-			record.Flat = append(record.Flat, upgrade.Measured{Sign: s.Sign, Situation: situation})
 		}
+		record.Flat[s.Sign] = s.Situations
 	}
 }
 

@@ -69,10 +69,7 @@ func (s Set) Variable() bool { return variable.MatchString(s.Value) }
 
 // Decision says whether a kube-apiserver starts with its flags, and what they mean.
 type Decision struct {
-	// Version is the version of the server, and Recorded the version whose recording was used; "" if
-	// none was.
-	Version, Recorded string
-	Starts            bool
+	Starts bool
 	// Reasons say why the server does not start, in its own words.
 	Reasons []string
 	// Notes say what was not checked.
@@ -111,7 +108,7 @@ func (d Decision) Flags() (names []string) {
 // Decide decides about a kube-apiserver of a version with these flags, in their order.
 func Decide(name string, flags []Set, directories ...string) (Decision, error) {
 	r, err := Find(name, directories...)
-	d := Decision{Version: name, Recorded: r.Version}
+	var d Decision
 	switch {
 	case err != nil && !errors.Is(err, recorded.ErrNoFlags):
 		return d, err
@@ -129,7 +126,7 @@ func Decide(name string, flags []Set, directories ...string) (Decision, error) {
 // Assume decides about a program of somebody's own, which behaves like a version and may have other
 // flags and feature gates than its release. It has those that somebody sets.
 func Assume(name string, flags []Set) (Decision, error) {
-	return Decision{Version: name}.with(Recording{}.completed(name, flags), flags)
+	return Decision{}.with(Recording{}.completed(name, flags), flags)
 }
 
 func (d Decision) with(r Recording, flags []Set) (Decision, error) {

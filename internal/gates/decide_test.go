@@ -62,7 +62,7 @@ func TestOnlyGatesAreRecorded(t *testing.T) {
 			t.Errorf("%q: %+v", list, d)
 		}
 	}
-	if d, err := Decide("v1.38.0", nil); err != nil || d.Recorded != "v1.38.0-beta.0" || len(d.Notes) != 2 {
+	if d, err := Decide("v1.38.0", nil); err != nil || len(d.Notes) != 2 || !strings.Contains(d.Notes[0], "Those of v1.38.0-beta.0 stand in") {
 		t.Errorf("v1.38.0: %+v, error %v", d, err)
 	}
 }
@@ -71,7 +71,7 @@ func TestOnlyGatesAreRecorded(t *testing.T) {
 func TestWithoutARecording(t *testing.T) {
 	removed := []Set{{Name: featureGates, Value: "SidecarContainers=true"}}
 	d, err := Decide("v1.37.0", removed)
-	if err != nil || d.Starts || d.Recorded != "v1.37.1" || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "Those of v1.37.1 stand in") {
+	if err != nil || d.Starts || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "Those of v1.37.1 stand in") {
 		t.Errorf("v1.37.0: %+v, error %v", d, err)
 	}
 	d, err = Decide("v1.99.0", append(removed, Set{Name: PeerCAFile, Value: "/ca.crt"}))

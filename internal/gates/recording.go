@@ -52,13 +52,11 @@ type Stage struct {
 
 // Flag is a flag of a kube-apiserver.
 type Flag struct {
-	Name       string `json:"name"`
-	Type       string `json:"type"` // as pflag names it
-	Default    string `json:"default,omitempty"`
-	NoValue    string `json:"noValue,omitempty"` // the value that it has without one; "" if it takes one
-	Short      string `json:"short,omitempty"`
-	Hidden     bool   `json:"hidden,omitempty"`
-	Deprecated string `json:"deprecated,omitempty"`
+	Name    string `json:"name"`
+	Type    string `json:"type"` // as pflag names it
+	Default string `json:"default,omitempty"`
+	NoValue string `json:"noValue,omitempty"` // the value that it has without one; "" if it takes one
+	Short   string `json:"short,omitempty"`
 }
 
 // Find returns the recording of a version, or of the nearest patch of its minor version. The error

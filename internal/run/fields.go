@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -85,12 +83,8 @@ func (d Dir) writeWanted(ctx context.Context, made *local.Cluster, m manifest, s
 
 // restarting restarts servers with other feature gates.
 func restarting(made *local.Cluster, servers []history.Server) fieldskew.Restart {
-	return func(ctx context.Context, side int, gates map[string]bool, emulated string) error {
-		var words []string
-		for _, name := range slices.Sorted(maps.Keys(gates)) {
-			words = append(words, name+"="+strconv.FormatBool(gates[name]))
-		}
-		setup := &scenario.Setup{FeatureGates: strings.Join(words, ","), EmulatedVersion: emulated}
+	return func(ctx context.Context, side int, switched map[string]bool, emulated string) error {
+		setup := &scenario.Setup{FeatureGates: gates.With("", switched), EmulatedVersion: emulated}
 		if *setup == (scenario.Setup{}) {
 			setup = nil
 		}

@@ -16,22 +16,20 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// Roots are the paths of the discovery documents that [Documents] returns.
-var Roots = [2]string{"api", "apis"}
-
 // Documents starts one kube-apiserver of a version in a sandbox, without other servers and without
-// the Mixed Version Proxy. It returns the bodies of /api and /apis, in the order of [Roots]. If
-// defaults is true, only the APIs that are on by default are on, and otherwise all APIs. own are
-// the user's own binaries. If the server does not start, the error names the directory with its
-// log.
+// the Mixed Version Proxy. It returns the bodies of /api and /apis, in the order of
+// [recorded.Roots]. If defaults is true, only the APIs that are on by default are on, and otherwise
+// all APIs. own are the user's own binaries. If the server does not start, the error names the
+// directory with its log.
 func Documents(ctx context.Context, version string, defaults bool, own binaries.Overrides, progress io.Writer) (bodies [2][]byte, err error) {
 	apis := new("")
 	if !defaults {
 		apis = nil
 	}
-	got, err := recording{versions: []string{version}, apis: apis, want: wanted{Documents: true}}.carryOut(ctx, own, progress, Roots[:]...)
+	got, err := recording{versions: []string{version}, apis: apis, want: wanted{Documents: true}}.carryOut(ctx, own, progress, recorded.Roots[:]...)
 	copy(bodies[:], got)
 	return bodies, err
 }
@@ -115,7 +113,7 @@ func (d Dir) writeDocuments(ctx context.Context, made *local.Cluster, server str
 	if err != nil {
 		return fmt.Errorf("make a client of server %s: %w", server, err)
 	}
-	for _, root := range Roots {
+	for _, root := range recorded.Roots {
 		body, err := client.RESTClient().Get().AbsPath(root).SetHeader("Accept", workload.AcceptNoPeer).MaxRetries(0).Do(ctx).Raw()
 		if err == nil {
 			err = os.WriteFile(d.recorded(root), body, 0o644)

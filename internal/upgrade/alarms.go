@@ -2,10 +2,10 @@ package upgrade
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/mod/semver"
 	"sigs.k8s.io/yaml"
@@ -81,9 +81,11 @@ type AlarmRecord struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	// Quiet is the number of seconds for which each sign was flat before its situation.
-	Quiet int        `json:"quiet"`
-	Rung  []Measured `json:"rung"`
-	Flat  []Measured `json:"flat"`
+	Quiet int `json:"quiet"`
+	// Rung are the seconds after which alarms rose, by their names and then by situations.
+	Rung map[string]map[string]float64 `json:"rung"`
+	// Flat are the situations in which metrics stayed flat.
+	Flat map[string][]string `json:"flat"`
 	// Later is how many seconds a request takes for a 503 after the first ones got theirs.
 	Later struct {
 		Paused  float64 `json:"paused"`
@@ -93,41 +95,21 @@ type AlarmRecord struct {
 	Emptied float64 `json:"emptied"`
 }
 
-// Measured says after how many seconds a sign rose in a situation. A sign that stayed flat has
-// none.
-type Measured struct {
-	Sign      string  `json:"sign"` // the name of an alarm, or the metric itself
-	Situation string  `json:"situation"`
-	Seconds   float64 `json:"seconds,omitempty"`
-}
+//go:embed alarms.yaml
+var alarmsFile []byte
 
-var (
-	//go:embed alarms.yaml
-	alarmsYAML []byte
-	//go:embed alarms.json
-	alarmsJSON []byte
-	alarms     = parsed[AlarmTable](alarmsYAML)
-	recordOf   = parsed[AlarmRecord](alarmsJSON)
-)
-
-// parsed reads an embedded file, which tests have read before.
-func parsed[T any](content []byte) (v T) {
-	if err := yaml.UnmarshalStrict(content, &v); err != nil {
-		panic(fmt.Sprintf("read an embedded table of alarms: %v", err))
+// alarms are all alarms.
+var alarms = sync.OnceValue(func() (t AlarmTable) {
+	if err := yaml.UnmarshalStrict(alarmsFile, &t); err != nil {
+		panic(fmt.Sprintf("alarms.yaml: %v", err)) // every test of a plan reads it
 	}
-	return v
-}
-
-// Write returns the file in which the record is kept.
-func (r AlarmRecord) Write() ([]byte, error) {
-	content, err := json.MarshalIndent(r, "", "  ")
-	return append(content, '\n'), err
-}
+	return t
+})
 
 // Alarms returns the table for the servers of a plan: with its kinds and paths in the signs, and
 // without what the plan has no kinds for.
 func Alarms(p reports.UpgradePlan) (t AlarmTable) {
-	t.Situations = alarms.Situations
+	t.Situations = alarms().Situations
 	probe, ok := probeFor(p)
 	var kinds []string
 	for _, r := range byDefault(p.Appears) {
@@ -136,7 +118,7 @@ func Alarms(p reports.UpgradePlan) (t AlarmTable) {
 		}
 	}
 	fill := strings.NewReplacer("PROBE", probe, "KINDS", strings.Join(kinds, "|"), "KIND", probe[strings.LastIndexByte(probe, '/')+1:])
-	for _, a := range alarms.Alarms {
+	for _, a := range alarms().Alarms {
 		sign := fill.Replace(a.Sign)
 		if sign != a.Sign && !ok || semver.Compare(semver.MajorMinor(p.To), "v"+a.Since) < 0 {
 			continue
@@ -144,7 +126,7 @@ func Alarms(p reports.UpgradePlan) (t AlarmTable) {
 		a.Sign = sign
 		t.Alarms = append(t.Alarms, a)
 	}
-	for _, s := range alarms.Silent {
+	for _, s := range alarms().Silent {
 		s.Sign = fill.Replace(s.Sign)
 		t.Silent = append(t.Silent, s)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,50 +15,54 @@ import (
 	"github.com/skewproof/skewproof/reports/findings"
 )
 
+// recordOf reads what was measured.
+func recordOf(t *testing.T) (r AlarmRecord) {
+	t.Helper()
+	content, err := os.ReadFile("alarms.json")
+	if err == nil {
+		err = json.Unmarshal(content, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // Every alarm of the table rose on real servers, within the time that plans say, and what is said
 // to stay flat did. The recording has nothing else.
 func TestAlarmsWereMeasured(t *testing.T) {
-	rung, flat := map[Measured]float64{}, map[Measured]bool{}
-	for _, m := range recordOf.Rung {
-		rung[Measured{Sign: m.Sign, Situation: m.Situation}] = m.Seconds
+	record := recordOf(t)
+	if record.Quiet < 60 {
+		t.Errorf("signs were flat for %d s before, want a minute", record.Quiet)
 	}
-	for _, m := range recordOf.Flat {
-		flat[m] = true
-	}
-	if recordOf.Quiet < 60 {
-		t.Errorf("signs were flat for %d s before, want a minute", recordOf.Quiet)
-	}
-	table := Alarms(planOf(t, recordOf.From, recordOf.To, Flags{}))
+	table := Alarms(planOf(t, record.From, record.To, Flags{}))
 	unused := map[string]bool{}
 	for _, s := range table.Situations {
 		unused[s.Name] = true
 	}
-	rings := 0
-	for _, a := range alarms.Alarms {
+	for _, a := range alarms().Alarms {
 		if _, err := regexp.Compile(a.Match); err != nil || (a.Match != "") != (a.Where == OfCommand) || places[a.Where] == "" ||
 			a.Bad == "" || a.Means == "" || len(a.Rings) == 0 || a.Stop != "" && strings.Contains(a.Stop, "SIGN") != (a.Where != OfCommand) {
 			t.Errorf("%+v", a)
 		}
 		for _, r := range a.Rings {
-			rings++
 			delete(unused, r.Situation)
-			within, s := float64(r.Within), rung[Measured{Sign: a.Name, Situation: r.Situation}]
+			within, s := float64(r.Within), record.Rung[a.Name][r.Situation]
 			if s == 0 || s > within || r.Because == "" && within > 2*s+15 {
 				t.Errorf("%s in %q: plans say within %d s, measured were %.1f s", a.Name, r.Situation, r.Within, s)
 			}
 		}
-	}
-	silent := 0
-	for _, s := range table.Silent {
-		silent += len(s.Situations)
-		for _, situation := range s.Situations {
-			if !flat[Measured{Sign: s.Sign, Situation: situation}] {
-				t.Errorf("nobody saw that %s stays flat in %q", s.Sign, situation)
-			}
+		if len(record.Rung[a.Name]) != len(a.Rings) {
+			t.Errorf("%s was measured in %v", a.Name, record.Rung[a.Name])
 		}
 	}
-	if rings != len(recordOf.Rung) || silent != len(recordOf.Flat) || len(unused) > 0 {
-		t.Errorf("%d alarms for %d measurements, %d flat signs for %d; no alarm rises in %v", rings, len(recordOf.Rung), silent, len(recordOf.Flat), unused)
+	for _, s := range table.Silent {
+		if !slices.Equal(record.Flat[s.Sign], s.Situations) {
+			t.Errorf("%s stayed flat in %q, and is said to in %q", s.Sign, record.Flat[s.Sign], s.Situations)
+		}
+	}
+	if len(record.Rung) != len(alarms().Alarms) || len(record.Flat) != len(table.Silent) || len(unused) > 0 {
+		t.Errorf("%d alarms were measured, and %d flat signs; no alarm rises in %v", len(record.Rung), len(record.Flat), unused)
 	}
 }
 
@@ -68,12 +73,12 @@ var metricName = regexp.MustCompile(`\b(?:apiserver|aggregator|rest_client|proce
 func TestOnlyMeasuredMetricsAreNamed(t *testing.T) {
 	texts := map[string]string{}
 	for _, pair := range [][2]string{{"v1.36.3", "v1.37.1"}, {"v1.35.4", "v1.36.3"}, {"v1.34.4", "v1.35.4"}, {"v1.30.14", "v1.34.4"}} {
-		for _, flags := range []Flags{{}, {PeerCAFile: peerCA, FeatureGates: gateOn}} {
+		for _, flags := range []Flags{{}, with(gateOn, peerCA)} {
 			content, err := json.Marshal(planOf(t, pair[0], pair[1], flags))
 			if err != nil {
 				t.Fatal(err)
 			}
-			texts[fmt.Sprint("the plan of ", pair, flags.FeatureGates)] = strings.ReplaceAll(string(content), `\"`, `"`)
+			texts[fmt.Sprint("the plan of ", pair, flags)] = strings.ReplaceAll(string(content), `\"`, `"`)
 		}
 	}
 	for _, f := range findings.All() {
@@ -87,7 +92,7 @@ func TestOnlyMeasuredMetricsAreNamed(t *testing.T) {
 	for where, text := range texts {
 		for _, name := range metricName.FindAllString(text, -1) {
 			named++
-			if !slices.ContainsFunc(alarms.Alarms, func(a Alarm) bool {
+			if !slices.ContainsFunc(alarms().Alarms, func(a Alarm) bool {
 				return a.Sign == name && (a.Where == OfServer || a.Where == OfControllers)
 			}) {
 				t.Errorf("%s names %s, which is no alarm of alarms.yaml", where, name)
@@ -101,7 +106,7 @@ func TestOnlyMeasuredMetricsAreNamed(t *testing.T) {
 
 // A condition to stop is about signs that the older servers have.
 func TestStopFitsTheServers(t *testing.T) {
-	on := Flags{PeerCAFile: peerCA, FeatureGates: gateOn}
+	on := with(gateOn, peerCA)
 	for _, c := range []struct {
 		from, to string
 		flags    Flags
@@ -127,14 +132,15 @@ func TestStopFitsTheServers(t *testing.T) {
 // docs/alarms.md is made from the table and the recording.
 func TestAlarmsPage(t *testing.T) {
 	var b bytes.Buffer
+	record := recordOf(t)
 	prose := func(text string) { b.WriteString(golden.Wrap(text, "") + "\n\n") }
 	prose("# Alarms")
 	prose(fmt.Sprintf("What tells an operator that something is wrong during an upgrade, and how soon. `make alarms` made every situation of this page on real "+
 		"servers: one %s, five %s, and kube-controller-manager %[2]s. Every sign was flat for %d s before its situation, while clients sent two requests a "+
 		"second for a kind that only the newer server serves. The table is [alarms.yaml](../internal/upgrade/alarms.yaml), what was measured is "+
-		"[alarms.json](../internal/upgrade/alarms.json). Plans name only these signs.", recordOf.To, recordOf.From, recordOf.Quiet))
+		"[alarms.json](../internal/upgrade/alarms.json). Plans name only these signs.", record.To, record.From, record.Quiet))
 	prose("## What rises")
-	table := Alarms(planOf(t, recordOf.From, recordOf.To, Flags{}))
+	table := Alarms(planOf(t, record.From, record.To, Flags{}))
 	for _, a := range table.Alarms {
 		prose(fmt.Sprintf("**%s** (%s). %s", a.Name, places[a.Where], a.Means))
 		fmt.Fprintf(&b, "```bash\n%s\n```\n\n", a.Sign)
@@ -142,15 +148,11 @@ func TestAlarmsPage(t *testing.T) {
 	b.WriteString("| alarm | situation | rises within | measured |\n|---|---|---|---|\n")
 	for _, a := range table.Alarms {
 		for _, r := range a.Rings {
-			i := slices.IndexFunc(recordOf.Rung, func(m Measured) bool { return m.Sign == a.Name && m.Situation == r.Situation })
-			if i < 0 {
-				t.Fatalf("%s was not measured in %q", a.Name, r.Situation)
-			}
 			within := fmt.Sprintf("%d s", r.Within)
 			if r.Because != "" {
 				within += ": " + r.Because
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %.1f s |\n", a.Name, r.Situation, within, recordOf.Rung[i].Seconds)
+			fmt.Fprintf(&b, "| %s | %s | %s | %.1f s |\n", a.Name, r.Situation, within, record.Rung[a.Name][r.Situation])
 		}
 	}
 	b.WriteString("\n")
@@ -168,8 +170,8 @@ func TestAlarmsPage(t *testing.T) {
 	}
 	b.WriteString("\n")
 	prose(fmt.Sprintf("The deletion of a namespace took %.1f s while nothing failed. When the first requests had got 503, a new request for what only the peer "+
-		"serves got 503 after %.1f s if the peer hung, and after %.1f s if packets to it were dropped.", recordOf.Emptied, recordOf.Later.Paused,
-		recordOf.Later.Dropped))
+		"serves got 503 after %.1f s if the peer hung, and after %.1f s if packets to it were dropped.", record.Emptied, record.Later.Paused,
+		record.Later.Dropped))
 	golden.Hold(t, "../../docs/alarms.md", strings.TrimSuffix(b.String(), "\n"))
 }
 
@@ -180,7 +182,7 @@ func TestRises(t *testing.T) {
 	if got := table.rises(a); got != "2 s of A, B; 50 s of C" {
 		t.Errorf("%q", got)
 	}
-	if len(watched(Alarms(reports.UpgradePlan{From: "v1.36.3", To: "v1.37.1"}))) >= len(alarms.Alarms) {
+	if len(watched(Alarms(reports.UpgradePlan{From: "v1.36.3", To: "v1.37.1"}))) >= len(alarms().Alarms) {
 		t.Error("without kinds that differ, a plan has a path for a probe")
 	}
 }

@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -26,39 +25,28 @@ var conditions = map[findings.Condition]string{
 func applying(all findings.Catalogue, p reports.UpgradePlan, asked, then reports.PlanProtection) []reports.PlanFinding {
 	found := []reports.PlanFinding{}
 	for _, condition := range findings.Conditions {
-		first := len(found)
-		for _, f := range all {
-			flags, servers := reports.PlanYourFlags, serversWith(f, p, asked)
-			if len(servers) == 0 {
-				flags, servers = reports.PlanProxyOn, serversWith(f, p, then)
+		for _, harms := range []bool{true, false} {
+			for _, f := range all {
+				u := f.Upgrade
+				if u == nil || u.Condition != condition || harms != (u.Deleted != "Nothing.") {
+					continue
+				}
+				flags, servers := reports.PlanYourFlags, serversWith(f, p, asked)
+				if len(servers) == 0 {
+					flags, servers = reports.PlanProxyOn, serversWith(f, p, then)
+				}
+				if len(servers) == 0 {
+					continue
+				}
+				found = append(found, reports.PlanFinding{
+					Number: f.Number, Title: f.Title, Servers: strings.Join(servers, " and "), Flags: flags, Condition: conditions[condition],
+					When: u.When, Deleted: u.Deleted, Hangs: u.Hangs, Noticed: u.Noticed, Lasts: u.Lasts, Harms: harms,
+				})
 			}
-			u := f.Upgrade
-			if len(servers) == 0 || u.Condition != condition {
-				continue
-			}
-			found = append(found, reports.PlanFinding{
-				Number: f.Number, Title: f.Title, Page: fmt.Sprintf("docs/findings.md, finding %d", f.Number), Servers: strings.Join(servers, " and "),
-				Flags: flags, Condition: conditions[condition],
-				When: line(u.When), Deleted: line(u.Deleted), Hangs: line(u.Hangs), Noticed: line(u.Noticed), Lasts: line(u.Lasts), Harms: harms(*u),
-			})
 		}
-		slices.SortStableFunc(found[first:], func(a, b reports.PlanFinding) int {
-			switch {
-			case a.Harms == b.Harms:
-				return 0
-			case a.Harms:
-				return -1
-			}
-			return 1
-		})
 	}
 	return found
 }
-
-// harms reports whether a finding deletes something or leaves something behind.
-func harms(u findings.Upgrade) bool { return line(u.Deleted) != "Nothing." }
-
-func line(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // serversWith returns the versions whose servers show a finding in this upgrade.
 func serversWith(f findings.Finding, p reports.UpgradePlan, c reports.PlanProtection) (servers []string) {

@@ -123,7 +123,7 @@ func unused(p reports.UpgradePlan) string {
 func byThemselves(p reports.UpgradePlan, then string) string {
 	var names []string
 	for _, c := range p.Created {
-		if c.Only {
+		if slices.ContainsFunc(p.Appears, func(r reports.PlanResource) bool { return r.Name() == c.GVR.String() }) {
 			names = append(names, "`"+c.GVR.String()+"` (`"+strings.Join(c.Names, "`, `")+"`)")
 		}
 	}
@@ -196,15 +196,15 @@ func (f Flags) extraArgs(from string, asked reports.PlanProtection) string {
 func (f Flags) lacking(from string, asked reports.PlanProtection) (all [][2]string) {
 	want := f.protecting(asked)
 	// Peers pass on for whom they ask. kubeadm gives the other --requestheader-* flags by itself.
-	given := slices.ContainsFunc(f.File, func(s gates.Set) bool { return s.Name == gates.UIDHeaders })
+	given := slices.ContainsFunc(f.Set, func(s gates.Set) bool { return s.Name == gates.UIDHeaders })
 	if semver.Compare(from, "v1.34") >= 0 && !given && decide(from, f).Gate(gates.UIDGate) {
 		all = append(all, [2]string{gates.UIDHeaders, "X-Remote-Uid"})
 	}
 	if !asked.Old.Gate || !asked.New.Gate {
-		all = append(all, [2]string{history.FeatureGates, want.FeatureGates})
+		all = append(all, [2]string{history.FeatureGates, want.last(history.FeatureGates)})
 	}
-	if f.authority() == "" {
-		all = append(all, [2]string{"peer-ca-file", want.PeerCAFile})
+	if f.last(gates.PeerCAFile) == "" {
+		all = append(all, [2]string{gates.PeerCAFile, peerCA})
 	}
 	return all
 }
@@ -212,7 +212,7 @@ func (f Flags) lacking(from string, asked reports.PlanProtection) (all [][2]stri
 // probeFor is a path to list a resource that only the newer version serves.
 func probeFor(p reports.UpgradePlan) (path string, ok bool) {
 	for _, r := range p.Appears {
-		if r.Subresource == "" && r.On != reports.PlanByRuntimeConfig && r.Group != "" {
+		if r.Subresource == "" && r.On == reports.PlanByDefault && r.Group != "" {
 			return "/apis/" + r.Name(), true
 		}
 	}

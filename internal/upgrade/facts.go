@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/reports"
 )
 
@@ -17,9 +18,8 @@ var factsFile []byte
 
 // facts are what was read in the source and in the release notes of Kubernetes.
 var facts = sync.OnceValue(func() (f struct {
-	Everything []reports.PlanUser            `json:"everything"`
-	Users      map[string][]reports.PlanUser `json:"users"`
-	Demands    []reports.PlanDemand          `json:"demands"`
+	Users   map[string][]reports.PlanUser `json:"users"`
+	Demands []reports.PlanDemand          `json:"demands"`
 }) {
 	if err := yaml.UnmarshalStrict(factsFile, &f); err != nil {
 		panic(fmt.Sprintf("facts.yaml: %v", err)) // every test of a plan reads it
@@ -30,8 +30,8 @@ var facts = sync.OnceValue(func() (f struct {
 // kubelet is the user that is a node.
 const kubelet = "kubelet"
 
-func usersOf(k key) []reports.PlanUser {
-	return facts().Users[schema.GroupResource{Group: k.group, Resource: k.resource}.String()]
+func usersOf(r history.GVR) []reports.PlanUser {
+	return facts().Users[schema.GroupResource{Group: r.Group, Resource: r.Resource}.String()]
 }
 
 // demands returns the demands of all minor versions after from, up to to.

@@ -1,12 +1,12 @@
 package upgrade
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/skewproof/skewproof/internal/gates"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
 )
@@ -15,16 +15,13 @@ import (
 const mostHarms = 3
 
 // harmful returns what can do harm with the flags of the servers, the worst first. Only what is
-// served by default counts, or what may be, where the defaults are not recorded.
+// served by default counts.
 func harmful(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (all []reports.PlanHarm) {
 	if !asked.Old.Starts || !asked.New.Starts {
 		return []reports.PlanHarm{{What: "A node with such a server loses its kube-apiserver.", Whom: "the whole control plane, node by node", Source: "the reasons above"}}
 	}
 	appears, vanishes := byDefault(p.Appears), byDefault(p.Vanishes)
 	recordings := "what " + p.From + " and " + p.To + " serve, as recorded"
-	if notRecorded(p) {
-		recordings += " with every API on"
-	}
 	if gone := unreachable(vanishes); len(gone) > 0 {
 		all = append(all, reports.PlanHarm{
 			What: fmt.Sprintf("%s serves %s in no version. Their objects stay in etcd, and nobody can read or delete them. Their finalizers are never removed.",
@@ -146,9 +143,10 @@ func refusedNodes(p reports.UpgradePlan) (all []reports.PlanHarm) {
 
 // exposed says which servers answer 404 for what only the other version serves.
 func exposed(p reports.UpgradePlan, c reports.PlanProtection) (open []string) {
+	versions := []string{p.From, p.To}
 	for i, lacks := range [][]reports.PlanResource{byDefault(p.Appears), byDefault(p.Vanishes)} {
-		if way := c.Ways[i]; len(lacks) > 0 && !way.Protected {
-			open = append(open, fmt.Sprintf("%s answers 404 for %s, which only %s serves", way.At, kinds(lacks, mostKinds), way.For))
+		if len(lacks) > 0 && !c.Ways[i].Protected {
+			open = append(open, fmt.Sprintf("%s answers 404 for %s, which only %s serves", versions[i], kinds(lacks, mostKinds), versions[1-i]))
 		}
 	}
 	return open
@@ -185,42 +183,51 @@ func listed(names []string, most int) string {
 // inCases names findings by their conditions: "in every upgrade (findings 2, 17), in a rollback
 // (finding 22)". It is "" for none.
 func inCases(all []reports.PlanFinding, is func(reports.PlanFinding) bool) string {
-	numbers := map[string][]string{}
+	numbers := map[string][]int{}
 	var order []string
 	for _, f := range all {
 		if is(f) {
 			if len(numbers[f.Condition]) == 0 {
 				order = append(order, f.Condition)
 			}
-			numbers[f.Condition] = append(numbers[f.Condition], fmt.Sprint(f.Number))
+			numbers[f.Condition] = append(numbers[f.Condition], f.Number)
 		}
 	}
 	for i, condition := range order {
-		noun := "finding "
-		if len(numbers[condition]) > 1 {
-			noun = "findings "
-		}
-		order[i] = condition + " (" + noun + strings.Join(numbers[condition], ", ") + ")"
+		order[i] = condition + " (" + numbered(numbers[condition]) + ")"
 	}
 	return strings.Join(order, ", ")
 }
 
+// numbered names findings by their numbers: "finding 2", "findings 2, 17".
+func numbered(numbers []int) string {
+	var words []string
+	for _, n := range numbers {
+		words = append(words, fmt.Sprint(n))
+	}
+	if len(words) == 1 {
+		return "finding " + words[0]
+	}
+	return "findings " + strings.Join(words, ", ")
+}
+
 // compared compares the servers with and without a proxy that passes requests on in both
 // directions, by the harm that there is.
-func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (changes []reports.PlanChange) {
-	with := protection(p.From, p.To, "", flags.protecting(protection(p.From, p.To, "", flags)))
-	if !with.Ways[0].Protected || !with.Ways[1].Protected || len(p.Appears)+len(p.Vanishes) == 0 || !p.Protection[0].Old.Starts || !p.Protection[0].New.Starts {
+func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (changes []string) {
+	asked := p.Protection[0]
+	with := protection(p.From, p.To, "", flags.protecting(asked))
+	if !with.Ways[0].Protected || !with.Ways[1].Protected || len(p.Appears)+len(p.Vanishes) == 0 || !asked.Old.Starts || !asked.New.Starts {
 		return nil
 	}
 	without := with
 	without.Old.PassesOn, without.New.PassesOn, without.Ways[0].Protected, without.Ways[1].Protected = false, false, false, false
-	add := func(change, text, cases string) {
+	add := func(text, cases string) {
 		if cases != "" {
-			changes = append(changes, reports.PlanChange{Change: change, Text: text + cases + "."})
+			changes = append(changes, text+cases+".")
 		}
 	}
 	if open := exposed(p, without); len(open) > 0 {
-		add(reports.PlanDisappears, "404, from the first to the last upgraded server, for kinds that only the other version serves, and with it wrong deletions and "+
+		add("disappears: 404, from the first to the last upgraded server, for kinds that only the other version serves, and with it wrong deletions and "+
 			"leftovers while nothing else fails", " (docs/controllers.md)")
 	}
 	// with the proxy as what was asked for, the findings that only it has are "with your flags"
@@ -236,10 +243,10 @@ func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (chang
 			cases = append(cases, f.Condition)
 		}
 	}
-	add(reports.PlanRarer, "wrong deletions and leftovers ", strings.Join(cases, ", "))
-	add(reports.PlanRemains, "wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
+	add("remains for a time: wrong deletions and leftovers ", strings.Join(cases, ", "))
+	add("remains: wrong answers ", inCases(found, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && both(f) }))
 	come := slices.DeleteFunc(slices.Clone(found), func(f reports.PlanFinding) bool { return !on(f) || f.Harms })
-	add(reports.PlanComes, "other wrong or missing answers, which delete nothing, by ", counted(len(come), "finding"))
+	add("comes: other wrong or missing answers, which delete nothing, by ", counted(len(come), "finding"))
 	return changes
 }
 
@@ -247,8 +254,10 @@ func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (chang
 // them.
 func (f Flags) protecting(asked reports.PlanProtection) Flags {
 	if !asked.Old.Gate || !asked.New.Gate {
-		f.FeatureGates = gates.With(f.gates(), map[string]bool{gates.Proxy: true})
+		f = f.With(history.FeatureGates, gates.With(f.joined(history.FeatureGates), map[string]bool{gates.Proxy: true}))
 	}
-	f.PeerCAFile = cmp.Or(f.authority(), peerCA)
+	if f.last(gates.PeerCAFile) == "" {
+		f = f.With(gates.PeerCAFile, peerCA)
+	}
 	return f
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/gates"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/reports"
@@ -24,14 +25,15 @@ const gateOn = scenario.Gate + "=true"
 // protections describes the effect of the requested configuration, and then of usual
 // configurations.
 func protections(from, to string, asked Flags) []reports.PlanProtection {
+	on := Flags{}.With(history.FeatureGates, gateOn)
 	usual := []struct {
 		words string
 		flags Flags
 	}{
 		{"kubeadm's defaults, without a flag about peers", Flags{}},
-		{"`--feature-gates=" + gateOn + "`", Flags{FeatureGates: gateOn}},
-		{"`--peer-ca-file`", Flags{PeerCAFile: peerCA}},
-		{"`--feature-gates=" + gateOn + "` and `--peer-ca-file`", Flags{FeatureGates: gateOn, PeerCAFile: peerCA}},
+		{"`--feature-gates=" + gateOn + "`", on},
+		{"`--peer-ca-file`", Flags{}.With(gates.PeerCAFile, peerCA)},
+		{"`--feature-gates=" + gateOn + "` and `--peer-ca-file`", on.With(gates.PeerCAFile, peerCA)},
 	}
 	words := "`" + strings.ReplaceAll(strings.Join(asked.words(), " "), "`", "'") + "`"
 	for _, u := range usual {
@@ -40,7 +42,6 @@ func protections(from, to string, asked Flags) []reports.PlanProtection {
 		}
 	}
 	all := []reports.PlanProtection{protection(from, to, words, asked)}
-	all[0].Asked = true
 	for _, u := range usual {
 		if u.flags.Recordings = asked.Recordings; !slices.Equal(u.flags.words(), asked.words()) {
 			all = append(all, protection(from, to, u.words, u.flags))
@@ -51,7 +52,7 @@ func protections(from, to string, asked Flags) []reports.PlanProtection {
 
 func protection(from, to, words string, flags Flags) reports.PlanProtection {
 	p := reports.PlanProtection{Configuration: words, Old: sideOf(from, flags), New: sideOf(to, flags)}
-	same := designOf(from) == designOf(to)
+	same := hasProxy(from) == hasProxy(to) && isAlpha(from) == isAlpha(to)
 	p.Ways = [2]reports.PlanRoute{route(p.Old, p.New, same), route(p.New, p.Old, same)}
 	switch a, b := p.Ways[0].Protected, p.Ways[1].Protected; {
 	case !p.Old.Starts || !p.New.Starts:
@@ -78,26 +79,17 @@ func oneWay(from, to string) string {
 	return fmt.Sprintf("With these flags, %[1]s passes on requests for kinds that only %[2]s has. %[2]s does not pass on requests for kinds that only %[1]s has.", from, to)
 }
 
-// design is the way in which servers learn what their peers serve.
-type design int
+// hasProxy reports whether a version has a Mixed Version Proxy that works.
+func hasProxy(version string) bool {
+	minor := semver.MajorMinor(version)
+	return semver.Compare(minor, "v1.28") >= 0 && minor != "v1.33"
+}
 
-const (
-	noDesign design = iota
-	storageVersions
-	peerDiscovery
-)
-
-// designOf returns the design of a version. Source: docs/policies.md, and CheckDesigns of the
-// backend local.
-func designOf(version string) design {
+// isAlpha reports whether servers of a version learn what peers serve from storage versions, as
+// those of v1.28 to v1.32. Source: docs/policies.md, and CheckDesigns of the backend local.
+func isAlpha(version string) bool {
 	policy, err := presetOf(version)
-	switch {
-	case semver.Compare(semver.MajorMinor(version), "v1.28") < 0 || semver.MajorMinor(version) == "v1.33":
-		return noDesign
-	case err == nil && policy.Knowledge.StorageVersions:
-		return storageVersions
-	}
-	return peerDiscovery
+	return err == nil && policy.Knowledge.StorageVersions
 }
 
 // presetOf returns the policy that behaves like a version. For a version that is newer than all
@@ -113,7 +105,7 @@ func presetOf(version string) (proxy.Policy, error) {
 
 // decide decides whether a server starts with flags. If it cannot, the decision has a note.
 func decide(version string, flags Flags) gates.Decision {
-	d, err := gates.Decide(version, flags.All(), flags.Recordings...)
+	d, err := gates.Decide(version, flags.Set, flags.Recordings...)
 	if err != nil {
 		d.Starts, d.Notes = true, append(d.Notes, fmt.Sprintf("Not checked: whether %s starts with these flags: %v", version, err))
 	}
@@ -121,29 +113,24 @@ func decide(version string, flags Flags) gates.Decision {
 }
 
 func sideOf(version string, flags Flags) reports.PlanSide {
-	s := reports.PlanSide{Version: version, Flags: flags.words()}
-	if s.Flags == nil {
-		s.Flags = []string{}
-	}
-	d := decide(version, flags)
+	s, d := reports.PlanSide{Version: version}, decide(version, flags)
 	s.Starts, s.Gate = d.Starts, d.Starts && d.Gate(gates.Proxy)
 	delay, _ := time.ParseDuration(d.Value("shutdown-delay-duration")) // a server refuses another value
 	s.Delays = delay > 0
 	authority := d.Value(gates.PeerCAFile)
 	policy, _ := presetOf(version)
-	design := designOf(version)
 	switch {
 	case !s.Starts:
 		s.Why = "kube-apiserver refuses to start: `" + strings.Join(d.Reasons, "`; `") + "`."
-	case design == noDesign && (s.Gate || authority != ""):
+	case !hasProxy(version) && (s.Gate || authority != ""):
 		s.Gate, s.Why = false, "It has no Mixed Version Proxy that works: versions before v1.28 have none, and v1.33 has neither of the two designs."
-	case design == noDesign:
+	case !hasProxy(version):
 		s.Why = "It has no Mixed Version Proxy that works."
 	case !s.Gate:
 		s.Why = "The feature gate `" + scenario.Gate + "` is off. It is on by default from v1.36. Without it peers do not find the server either."
 	case authority == "":
 		s.Why = "`--peer-ca-file` is not given. So the server has no proxy, although its feature gate is on, and its log does not report this (finding 12)."
-	case design == storageVersions && !strings.Contains(d.Value(runtimeConfig), "internal.apiserver.k8s.io/v1alpha1=true"):
+	case isAlpha(version) && !strings.Contains(d.Value(runtimeConfig), "internal.apiserver.k8s.io/v1alpha1=true"):
 		s.Why = "The design of v1.28 to v1.32 needs `--runtime-config=internal.apiserver.k8s.io/v1alpha1=true`, too."
 	default:
 		s.PassesOn, s.Merges = true, policy.Discovery.Merge
@@ -157,7 +144,7 @@ func sideOf(version string, flags Flags) reports.PlanSide {
 // route describes what one server does with requests for resources that only a peer of the other
 // version has.
 func route(at, peer reports.PlanSide, same bool) reports.PlanRoute {
-	r := reports.PlanRoute{At: at.Version, For: peer.Version}
+	var r reports.PlanRoute
 	switch {
 	case !at.Starts || !peer.Starts:
 		r.Sentence = "not every server starts"

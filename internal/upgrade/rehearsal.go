@@ -31,104 +31,73 @@ type rehearsed struct {
 	without map[string][]string
 }
 
-// Rehearsal returns the runs of a plan, in its order. None of them is refused by 'skewproof run'.
-func Rehearsal(o Options, p reports.UpgradePlan) (specs []run.Spec) {
-	for _, r := range rehearsal(o.Findings, p, p.Protection[0], o.Flags) {
-		specs = append(specs, r.spec)
-	}
-	return specs
-}
-
 // rehearsal returns the scenarios that cover the plan: the upgrade with the flags of the servers,
-// then with the proxy on, and the fewest scenarios that show the findings, harmful ones first.
-func rehearsal(all findings.Catalogue, p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (chosen []rehearsed) {
+// then with the proxy on as after the checklist, and the fewest scenarios that show the findings,
+// harmful ones first.
+func rehearsal(all findings.Catalogue, p reports.UpgradePlan, then reports.PlanProtection, flags Flags) (chosen []rehearsed) {
+	asked := p.Protection[0]
 	if !asked.Old.Starts || !asked.New.Starts || semver.Prerelease(p.From)+semver.Prerelease(p.To) != "" {
 		return nil
 	}
-	add := func(name, why string) bool {
-		spec := run.Spec{Scenario: name, From: p.From, To: p.To, Known: run.KnownOnly}
-		if apis := flags.joined(runtimeConfig); apis != "" || byDefaultsDiffer(p) {
-			spec.RuntimeConfig = &apis
-		}
-		if _, err := spec.Plan(); err != nil {
-			return false
-		}
-		without := flags.give(&spec)
-		chosen = append(chosen, rehearsed{spec, why, without})
-		return true
-	}
-	protected := asked.Ways[0].Protected && asked.Ways[1].Protected
-	if !protected {
-		add("kubeadm-defaults", "The mixed control plane with kubeadm's flags about peers, which give no protection.")
-	}
-	if then := leadsTo(p, asked, flags); then.Ways[0].Protected && then.Ways[1].Protected {
-		add("rolling-upgrade", "The upgrade itself, with the proxy on.")
-	}
-	left := map[int]bool{}
-	harms := map[int]bool{}
+	left := map[int]bool{} // the findings that no chosen scenario shows, and whether they harm
 	for _, f := range p.Findings {
-		left[f.Number], harms[f.Number] = true, f.Harms
+		left[f.Number] = f.Harms
 	}
-	shows := func(s scenario.Scenario) (numbers []int) {
+	shows := func(name string) (numbers []int, harmful int) {
 		for _, f := range all {
-			if left[f.Number] && slices.Contains(f.Scenarios, s.Name) {
+			if harms, is := left[f.Number]; is && slices.Contains(f.Scenarios, name) {
 				numbers = append(numbers, f.Number)
-			}
-		}
-		return numbers
-	}
-	harmful := func(s scenario.Scenario) int {
-		return len(slices.DeleteFunc(shows(s), func(n int) bool { return !harms[n] }))
-	}
-	candidates := slices.DeleteFunc(scenarios.All(), func(s scenario.Scenario) bool { return slices.Contains(s.Labels, "slow") })
-	for _, r := range chosen {
-		for _, s := range candidates {
-			if s.Name == r.spec.Scenario {
-				for _, n := range shows(s) {
-					delete(left, n)
+				if harms {
+					harmful++
 				}
 			}
 		}
+		return numbers, harmful
 	}
+	add := func(name, why string) {
+		spec := run.Spec{Scenario: name, From: p.From, To: p.To, Known: run.KnownOnly}
+		if apis := flags.joined(runtimeConfig); apis != "" || len(byDefault(slices.Concat(p.Appears, p.Vanishes))) > 0 {
+			spec.RuntimeConfig = &apis
+		}
+		if _, err := spec.Plan(); err != nil {
+			return
+		}
+		without := flags.give(&spec)
+		chosen = append(chosen, rehearsed{spec, why, without})
+		shown, _ := shows(name)
+		maps.DeleteFunc(left, func(n int, _ bool) bool { return slices.Contains(shown, n) })
+	}
+	if !asked.Ways[0].Protected || !asked.Ways[1].Protected {
+		add("kubeadm-defaults", "The mixed control plane with kubeadm's flags about peers, which give no protection.")
+	}
+	if then.Ways[0].Protected && then.Ways[1].Protected {
+		add("rolling-upgrade", "The upgrade itself, with the proxy on.")
+	}
+	candidates := slices.DeleteFunc(scenarios.All(), func(s scenario.Scenario) bool { return slices.Contains(s.Labels, "slow") })
 	for len(chosen) < mostScenarios && len(candidates) > 0 {
 		best := slices.MaxFunc(candidates, func(a, b scenario.Scenario) int {
-			return cmp.Or(cmp.Compare(harmful(a), harmful(b)), cmp.Compare(len(shows(a)), len(shows(b))), cmp.Compare(b.Name, a.Name))
+			byA, harmfulA := shows(a.Name)
+			byB, harmfulB := shows(b.Name)
+			return cmp.Or(cmp.Compare(harmfulA, harmfulB), cmp.Compare(len(byA), len(byB)), cmp.Compare(b.Name, a.Name))
 		})
-		numbers := shows(best)
+		numbers, _ := shows(best.Name)
 		if len(numbers) == 0 {
 			break
 		}
 		candidates = slices.DeleteFunc(candidates, func(s scenario.Scenario) bool { return s.Name == best.Name })
-		var words []string
-		for _, n := range numbers {
-			words = append(words, fmt.Sprint(n))
-		}
-		noun := "finding "
-		if len(words) > 1 {
-			noun = "findings "
-		}
-		if add(best.Name, fmt.Sprintf("%s Shows %s%s.", best.Happens, noun, strings.Join(words, ", "))) {
-			for _, n := range numbers {
-				delete(left, n)
-			}
-		}
+		add(best.Name, fmt.Sprintf("%s Shows %s.", best.Happens, numbered(numbers)))
 	}
 	return chosen
-}
-
-// byDefaultsDiffer reports whether the versions are known to differ in what they serve by default.
-func byDefaultsDiffer(p reports.UpgradePlan) bool {
-	return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.On == reports.PlanByDefault })
 }
 
 // give passes the flags of the servers on to a run, except those that 'skewproof run' refuses for
 // this scenario. It returns these by the reason, without those that kubeadm gives.
 func (f Flags) give(s *run.Spec) (without map[string][]string) {
 	without = map[string][]string{}
-	list := gates.Read(f.gates())
+	list := gates.Read(f.joined(history.FeatureGates))
 	delete(list, gates.Proxy) // the scenario decides about it
 	var wanted []string
-	for _, flag := range f.All() {
+	for _, flag := range f.Set {
 		switch {
 		case flag.Name == history.FeatureGates || flag.Name == runtimeConfig || flag.From == gates.FromKubeadm:
 		case strings.HasPrefix(flag.Value, "/"):

@@ -5,115 +5,59 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
-	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// key is a resource or a subresource of a version.
-type key struct{ group, version, resource, subresource string }
-
-// served returns everything that a version serves; nil for nil.
-func served(v *recorded.Version) sets.Set[key] {
-	if v == nil {
-		return nil
-	}
-	all := sets.New[key]()
-	for _, r := range v.Document.Resources {
-		all.Insert(key{r.Group, r.Version, r.Resource, ""})
-		for _, s := range r.Subresources {
-			all.Insert(key{r.Group, r.Version, r.Resource, s.Name})
-		}
-	}
-	return all
-}
-
 // only returns what one recording serves and another one does not, by default or with every API on.
 // A subresource is listed only if the other version serves its resource.
 func only(has, lacks recorded.Recording) []reports.PlanResource {
-	on := map[key]string{}
-	note := func(a, b sets.Set[key], how string) {
-		for k := range a {
-			parent := k
-			parent.subresource = ""
-			if b.Has(k) || k.subresource != "" && !b.Has(parent) {
+	all := []reports.PlanResource{}
+	compare := func(has, lacks *recorded.Version, on string) {
+		add := func(gvr history.GVR, subresource string) {
+			r := reports.PlanResource{GVR: gvr, Subresource: subresource, On: on, Users: usersOf(gvr)}
+			if !slices.ContainsFunc(all, func(known reports.PlanResource) bool { return known.Name() == r.Name() }) {
+				r.Other = otherVersions(r, lacks)
+				all = append(all, r)
+			}
+		}
+		for _, r := range has.Document.Resources {
+			other := lacks.Find(r.GVR)
+			if other == nil {
+				add(r.GVR, "")
 				continue
 			}
-			if _, known := on[k]; !known {
-				on[k] = how
+			for _, s := range r.Subresources {
+				if !slices.ContainsFunc(other.Subresources, func(of history.Subresource) bool { return of.Name == s.Name }) {
+					add(r.GVR, s.Name)
+				}
 			}
 		}
 	}
-	defaults := has.Default != nil && lacks.Default != nil
-	how := reports.PlanNotRecorded
-	if defaults {
-		how = reports.PlanByRuntimeConfig
-		note(served(has.Default), served(lacks.Default), reports.PlanByDefault)
-	}
-	note(served(has.All), served(lacks.All), how)
-	all := make([]reports.PlanResource, 0, len(on))
-	for k, how := range on {
-		other := lacks.All
-		if how == reports.PlanByDefault {
-			other = lacks.Default
-		}
-		all = append(all, reports.PlanResource{
-			Group: k.group, Version: k.version, Resource: k.resource, Subresource: k.subresource, On: how, Other: otherVersions(k, other),
-			Users: usersOf(k),
-		})
-	}
-	order := []string{reports.PlanByDefault, reports.PlanNotRecorded, reports.PlanByRuntimeConfig}
-	slices.SortFunc(all, func(a, b reports.PlanResource) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.On), slices.Index(order, b.On)), strings.Compare(a.Name(), b.Name()))
+	compare(has.Default, lacks.Default, reports.PlanByDefault)
+	compare(has.All, lacks.All, reports.PlanByRuntimeConfig)
+	slices.SortFunc(all, func(a, b reports.PlanResource) int { // "by default" comes first
+		return cmp.Or(strings.Compare(a.On, b.On), strings.Compare(a.Name(), b.Name()))
 	})
 	return all
 }
 
 // otherVersions are the versions of its group in which a release serves a resource, in the order of
 // its discovery.
-func otherVersions(k key, v *recorded.Version) (versions []string) {
+func otherVersions(of reports.PlanResource, v *recorded.Version) (versions []string) {
 	for _, r := range v.Document.Resources {
-		if r.Group != k.group || r.Resource != k.resource || r.Version == k.version {
+		if r.Group != of.Group || r.Resource != of.Resource || r.Version == of.Version {
 			continue
 		}
 		for _, s := range r.Subresources {
-			if s.Name == k.subresource {
+			if s.Name == of.Subresource {
 				versions = append(versions, r.Version)
 			}
 		}
-		if k.subresource == "" {
+		if of.Subresource == "" {
 			versions = append(versions, r.Version)
 		}
 	}
 	return versions
-}
-
-// preferred returns the groups that both recordings have and whose first version differs. Clients
-// take the first version in discovery for the preferred one.
-func preferred(from, to recorded.Recording) []reports.PlanPreferred {
-	older, newer := from.All, to.All
-	if from.Default != nil && to.Default != nil {
-		older, newer = from.Default, to.Default
-	}
-	first := firstVersions(newer)
-	all := []reports.PlanPreferred{}
-	for group, before := range firstVersions(older) {
-		if after, ok := first[group]; ok && after != before {
-			all = append(all, reports.PlanPreferred{Group: group, From: before, To: after})
-		}
-	}
-	slices.SortFunc(all, func(a, b reports.PlanPreferred) int { return strings.Compare(a.Group, b.Group) })
-	return all
-}
-
-func firstVersions(v *recorded.Version) map[string]string {
-	first := map[string]string{}
-	for _, g := range v.Roots[proxy.RootGroups] {
-		if len(g.Versions) > 0 {
-			first[g.Name] = g.Versions[0].Version
-		}
-	}
-	return first
 }

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/mod/semver"
 
-	"github.com/skewproof/skewproof/internal/gates"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -30,11 +28,17 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 		}
 		return err != nil
 	}
-	stand := map[string]map[string][]string{p.From: {}, p.To: {}} // what of another patch stands in for a version
+	standIns := map[string][]string{} // what of another patch stands in for a version
+	standsIn := func(what, version, of string) {
+		if of != version {
+			standIns[version] = append(standIns[version], what+" ("+of+")")
+		}
+	}
 	table, err := recorded.Fields(p.From, p.To, directories...)
 	if !lacks(fmt.Sprintf("which fields %s and %s treat differently", p.From, p.To), fmt.Sprintf("--record-fields --from %s --to %s", p.From, p.To),
 		err, recorded.ErrNoFields) {
-		stand[p.From][table.From], stand[p.To][table.To] = []string{"fields"}, []string{"fields"}
+		standsIn("fields", p.From, table.From)
+		standsIn("fields", p.To, table.To)
 	}
 	p.FieldHarms = fieldHarms(table, p.From, p.To)
 	p.Fields = slices.DeleteFunc(table.Fields, func(f recorded.FieldSkew) bool { // one version warns, because it does not know the field
@@ -45,26 +49,23 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 		var of string
 		sides[i], of, err = recorded.BehaviourOf(version, directories...)
 		if !lacks(fmt.Sprintf("what controllers of %s create, and what it permits", version), "--record "+version, err, recorded.ErrNoBehaviour) {
-			stand[version][of] = append(stand[version][of], "permissions", "controllers")
+			standsIn("rights and controllers", version, of)
 		}
-		for _, of := range slices.Sorted(maps.Keys(stand[version])) {
-			if of != version {
-				notes = append(notes, fmt.Sprintf("What is said of the %s of %s was recorded of %s.", listed(stand[version][of], 3), version, of))
-			}
+		if all := standIns[version]; len(all) > 0 {
+			notes = append(notes, fmt.Sprintf("Recorded of another patch than %s: %s.", version, strings.Join(all, ", ")))
 		}
 	}
 	older, newer := sides[0], sides[1]
 	if older == nil || newer == nil {
 		return notes
 	}
-	p.Created, p.Permissions = onlyCreated(*older, *newer, p.Appears), permissions(older, newer)
-	for _, d := range p.Permissions {
-		for i, all := range [][]reports.PlanResource{p.Appears, p.Vanishes} {
-			for n, r := range all {
-				kind := recorded.Kind{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}
-				if d.Who == who[recorded.Node] && d.Kind == kind.String() {
-					all[n].RefusedNodes = [][]string{d.To, d.From}[i]
-				}
+	p.Created, p.Permissions = onlyCreated(older, newer), permissions(older, newer)
+	for i, all := range [][]reports.PlanResource{p.Appears, p.Vanishes} {
+		has, lacks := sides[1-i], sides[i]
+		for n, r := range all {
+			kind := recorded.Kind{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}
+			if has.WasAsked(kind) && lacks.WasAsked(kind) {
+				all[n].RefusedNodes = without(has.NodeMay(kind), lacks.NodeMay(kind))
 			}
 		}
 	}
@@ -157,33 +158,22 @@ func within(prefix, path string, noted map[string]bool) bool {
 }
 
 // onlyCreated returns what only controllers of the newer version create.
-func onlyCreated(older, newer recorded.Behaviour, appears []reports.PlanResource) (all []reports.PlanCreated) {
+func onlyCreated(older, newer *recorded.Behaviour) (all []recorded.Created) {
 	for _, c := range newer.Created {
-		before, _ := older.Creates(c.GVR)
-		c.Names = without(c.Names, before.Names)
-		if len(c.Names) > 0 {
-			only := slices.ContainsFunc(appears, func(r reports.PlanResource) bool { return r.Subresource == "" && r.Name() == c.GVR.String() })
-			all = append(all, reports.PlanCreated{Created: c, Only: only})
+		if c.Names = without(c.Names, older.Creates(c.GVR).Names); len(c.Names) > 0 {
+			all = append(all, c)
 		}
 	}
 	return all
 }
 
-// who are the subjects in words.
-var who = map[recorded.Subject]string{recorded.Node: "a node", recorded.ServiceAccount: "a service account", recorded.User: "a user"}
-
-// permissions returns what is permitted at one version only, of kinds about which both were asked.
+// permissions returns what nodes may do at one version only with kinds of which both were asked.
 func permissions(older, newer *recorded.Behaviour) (all []reports.PlanPermission) {
-	for _, subject := range []recorded.Subject{recorded.Node, recorded.ServiceAccount, recorded.User} {
-		for _, kind := range newer.Kinds() {
-			if !older.WasAsked(kind) {
-				continue
-			}
-			a, b := older.Allowed(subject, kind), newer.Allowed(subject, kind)
-			d := reports.PlanPermission{Who: who[subject], Kind: kind.String(), From: without(a, b), To: without(b, a)}
-			if len(d.From)+len(d.To) > 0 {
-				all = append(all, d)
-			}
+	for _, kind := range newer.Kinds() {
+		a, b := older.NodeMay(kind), newer.NodeMay(kind)
+		d := reports.PlanPermission{Kind: kind.String(), From: without(a, b), To: without(b, a)}
+		if len(d.From)+len(d.To) > 0 && older.WasAsked(kind) {
+			all = append(all, d)
 		}
 	}
 	return all
@@ -201,8 +191,7 @@ func emulated(p reports.UpgradePlan, flags Flags) string {
 		return ""
 	}
 	minor := strings.TrimPrefix(semver.MajorMinor(p.From), "v")
-	flags.File = append(slices.Clone(flags.File), gates.Set{Name: emulatedVersion, Value: minor, From: "the plan"})
-	if !decide(p.To, flags).Starts {
+	if !decide(p.To, flags.With(emulatedVersion, minor)).Starts {
 		return ""
 	}
 	return "`--" + emulatedVersion + "=" + minor + "`"

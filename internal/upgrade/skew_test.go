@@ -138,7 +138,7 @@ func TestWithoutItsRecordingTheTextVanishes(t *testing.T) {
 		{"v1.36.3 permits the same", differing, map[string]string{"v1.36.3": "v1.37.1"}, false, []string{"answers nodes 403", "nodes get 403"}},
 		{"controllers create the same", differing, map[string]string{"v1.37.1": "v1.36.3"}, false, []string{"clustertrustbundle-publisher"}},
 	} {
-		for _, flags := range []Flags{{}, {PeerCAFile: peerCA}} {
+		for _, flags := range []Flags{{}, with("", peerCA)} {
 			p, text, wide := skewed(t, flags, c.fields, c.behaviour)
 			for _, word := range c.words {
 				if strings.Contains(text+wide, word) != c.is {
@@ -155,7 +155,7 @@ func TestWithoutItsRecordingTheTextVanishes(t *testing.T) {
 // The node authorizer refuses what the older version does not know, with the verbs that the kubelet
 // of the newer one needs, and the plan says so with every proxy.
 func TestTheKubeletIsRefused(t *testing.T) {
-	for _, flags := range []Flags{{}, {PeerCAFile: peerCA}} {
+	for _, flags := range []Flags{{}, with("", peerCA)} {
 		p := planOf(t, "v1.36.3", "v1.37.1", flags)
 		refused := map[string]string{}
 		for _, r := range p.Appears {
@@ -163,7 +163,7 @@ func TestTheKubeletIsRefused(t *testing.T) {
 				refused[r.Resource] = strings.Join(r.RefusedNodes, " ")
 			}
 		}
-		if diff := cmp.Diff(map[string]string{"clustertrustbundles": "get list watch", "podcertificaterequests": "create list watch"}, refused); diff != "" {
+		if diff := cmp.Diff(map[string]string{"clustertrustbundles": "get list watch", "podcertificaterequests": "list watch create"}, refused); diff != "" {
 			t.Error(diff)
 		}
 		found := false

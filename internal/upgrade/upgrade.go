@@ -27,8 +27,6 @@ type Options struct {
 	Flags    Flags
 	// Notes are sentences for the reader about From, To and Flags.
 	Notes []string
-	// Findings are the known defects.
-	Findings findings.Catalogue
 	// Version is the version of skewproof.
 	Version string
 }
@@ -36,12 +34,18 @@ type Options struct {
 // Flags are the flags of all kube-apiservers that decide about the Mixed Version Proxy, in addition
 // to those that kubeadm gives. The zero value is kubeadm's defaults.
 type Flags struct {
-	FeatureGates string
-	PeerCAFile   string
-	// File are the flags in a file. The other fields follow them, so they win.
-	File []gates.Set
+	// Set are the flags, in their order.
+	Set []gates.Set
 	// Recordings are the directories of the user's own recordings.
 	Recordings []string
+}
+
+// With returns the flags with one more at their end. An empty value adds none.
+func (f Flags) With(name, value string) Flags {
+	if value != "" {
+		f.Set = append(slices.Clip(f.Set), gates.Set{Name: name, Value: value, From: "--" + name})
+	}
+	return f
 }
 
 // runtimeConfig is the flag that switches APIs on and off, and emulatedVersion the one that makes a
@@ -51,13 +55,10 @@ const (
 	emulatedVersion = "emulated-version"
 )
 
-// gates is the value of --feature-gates.
-func (f Flags) gates() string { return f.joined(history.FeatureGates) }
-
 // joined joins the values of a flag that may be repeated.
 func (f Flags) joined(name string) string {
 	var all []string
-	for _, s := range f.All() {
+	for _, s := range f.Set {
 		if s.Name == name {
 			all = append(all, s.Value)
 		}
@@ -65,31 +66,19 @@ func (f Flags) joined(name string) string {
 	return strings.Join(all, ",")
 }
 
-// authority is the value of --peer-ca-file. The last one counts.
-func (f Flags) authority() (path string) {
-	for _, s := range f.All() {
-		if s.Name == gates.PeerCAFile {
-			path = s.Value
+// last returns the value of a flag of which the last one counts.
+func (f Flags) last(name string) (value string) {
+	for _, s := range f.Set {
+		if s.Name == name {
+			value = s.Value
 		}
 	}
-	return path
-}
-
-// All returns all flags.
-func (f Flags) All() []gates.Set {
-	all := slices.Clone(f.File)
-	if f.FeatureGates != "" {
-		all = append(all, gates.Set{Name: history.FeatureGates, Value: f.FeatureGates, From: "--" + history.FeatureGates})
-	}
-	if f.PeerCAFile != "" {
-		all = append(all, gates.Set{Name: gates.PeerCAFile, Value: f.PeerCAFile, From: "--" + gates.PeerCAFile})
-	}
-	return all
+	return value
 }
 
 // words returns the flags that decide about the Mixed Version Proxy.
 func (f Flags) words() (words []string) {
-	for _, s := range f.All() {
+	for _, s := range f.Set {
 		if slices.Contains([]string{history.FeatureGates, runtimeConfig, emulatedVersion, gates.UIDHeaders}, s.Name) ||
 			strings.HasPrefix(s.Name, "peer-") {
 			words = append(words, s.String())
@@ -119,21 +108,22 @@ func Find(from, to string, directories ...string) (older, newer recorded.Recordi
 	return older, newer, nil
 }
 
-// Make makes the plan.
-func Make(o Options) reports.UpgradePlan {
-	from, to := o.From.All.Name, o.To.All.Name
-	p := reports.UpgradePlan{
+// Make makes the plan, and the runs of its rehearsal, in the order of the plan. None of the runs is
+// refused by 'skewproof run'.
+func Make(o Options) (p reports.UpgradePlan, specs []run.Spec) {
+	from, to, known := o.From.All.Name, o.To.All.Name, findings.All()
+	p = reports.UpgradePlan{
 		APIVersion: reports.APIVersion, Kind: reports.KindPlan, SkewproofVersion: o.Version, From: from, To: to,
-		Appears: only(o.To, o.From), Vanishes: only(o.From, o.To), Preferred: preferred(o.From, o.To), Everything: facts().Everything,
+		Appears: only(o.To, o.From), Vanishes: only(o.From, o.To),
 		Protection: protections(from, to, o.Flags),
 	}
 	asked := p.Protection[0]
 	p.Notes = notes(o, p, addSkew(&p, o.Flags.Recordings))
 	p.Demands = demands(from, to)
 	then := leadsTo(p, asked, o.Flags)
-	p.Findings = applying(o.Findings, p, asked, then)
+	p.Findings = applying(known, p, asked, then)
 	p.Harms = harmful(p, asked, o.Flags)
-	p.Comparison = compared(o.Findings, p, o.Flags)
+	p.Comparison = compared(known, p, o.Flags)
 	p.Sentence = sentence(p)
 	if invariant.SkipsMinor(p.From, p.To) {
 		p.Sentence = fmt.Sprintf("Kubernetes does not support this upgrade in one step: kube-apiservers may be one minor version apart, and %s cannot read "+
@@ -145,22 +135,18 @@ func Make(o Options) reports.UpgradePlan {
 	p.Stop, p.StopCommands = stop(p, then, table)
 	p.Back = back(p)
 	p.Rehearsal = []reports.PlanScenario{}
-	runs := rehearsal(o.Findings, p, asked, o.Flags)
+	runs := rehearsal(known, p, then, o.Flags)
 	p.Notes = append(p.Notes, lackOf(runs)...)
 	for _, r := range runs {
 		p.Rehearsal = append(p.Rehearsal, reports.PlanScenario{Name: r.spec.Scenario, Why: r.why, Command: r.spec.Command()})
+		specs = append(specs, r.spec)
 	}
-	return p
+	return p, specs
 }
 
 // byDefault are the resources of a list that servers have without --runtime-config.
 func byDefault(all []reports.PlanResource) []reports.PlanResource {
 	return slices.DeleteFunc(slices.Clone(all), func(r reports.PlanResource) bool { return r.On == reports.PlanByRuntimeConfig })
-}
-
-// notRecorded reports whether the plan does not know what both versions serve by default.
-func notRecorded(p reports.UpgradePlan) bool {
-	return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.On == reports.PlanNotRecorded })
 }
 
 func sentence(p reports.UpgradePlan) string {
@@ -171,12 +157,8 @@ func sentence(p reports.UpgradePlan) string {
 	if appears+vanishes == 0 {
 		return fmt.Sprintf("%s and %s differ only in resources that have to be switched on.", p.From, p.To)
 	}
-	with := "By default"
-	if notRecorded(p) {
-		with = "With every API on"
-	}
-	return fmt.Sprintf("%[5]s, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks.", p.To,
-		counted(appears, "resource"), p.From, counted(vanishes, "resource"), with)
+	return fmt.Sprintf("By default, %[1]s serves %[2]s that %[3]s lacks, and %[3]s serves %[4]s that %[1]s lacks.", p.To,
+		counted(appears, "resource"), p.From, counted(vanishes, "resource"))
 }
 
 // counted is a number with its noun.
@@ -202,13 +184,7 @@ func notes(o Options, p reports.UpgradePlan, skew []string) (notes []string) {
 	if p.From == p.To {
 		notes = append(notes, "Both versions are the same. This plan is for a change of flags.")
 	}
-	if skips(p.From, p.To) {
-		notes = append(notes, fmt.Sprintf("Kubernetes supports kube-apiservers of two versions side by side only if these are at most one minor version apart. %s and %s are further apart: upgrade one minor version at a time.", p.From, p.To))
-	}
 	for _, r := range sides {
-		if r.Default == nil {
-			notes = append(notes, fmt.Sprintf("There is no recording of what %s serves by default, so the plan cannot say which resources need `--runtime-config`. `skewproof plan --record %s` records it.", r.All.Name, r.All.Name))
-		}
 		if _, err := presetOf(r.All.Name); err != nil {
 			notes = append(notes, fmt.Sprintf("No finding was checked with %s: it counts as the newest version that has some.", r.All.Name))
 		}
@@ -218,16 +194,4 @@ func notes(o Options, p reports.UpgradePlan, skew []string) (notes []string) {
 	}
 	return append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default. "+
 		"Of flags other than feature gates, `--runtime-config` and those about peers, it checks names and types, but not whether values make sense or files exist.")
-}
-
-// skips reports whether two versions are more than one minor version apart.
-func skips(from, to string) bool {
-	var major, a, b int
-	if _, err := fmt.Sscanf(semver.MajorMinor(from), "v%d.%d", &major, &a); err != nil {
-		return false
-	}
-	if _, err := fmt.Sscanf(semver.MajorMinor(to), "v%d.%d", &major, &b); err != nil {
-		return false
-	}
-	return b-a > 1
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +21,6 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -30,7 +30,8 @@ func planOf(t testing.TB, from, to string, flags Flags) reports.UpgradePlan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Make(Options{From: older, To: newer, Flags: flags, Findings: findings.All(), Version: "v0.1.0"})
+	p, _ := Make(Options{From: older, To: newer, Flags: flags, Version: "v0.1.0"})
+	return p
 }
 
 func TestGoldenPlans(t *testing.T) {
@@ -49,8 +50,12 @@ func TestGoldenPlans(t *testing.T) {
 }
 
 // flagSets are flags of the servers for tests over all pairs.
-var flagSets = []Flags{{}, {PeerCAFile: peerCA}, {FeatureGates: gateOn, PeerCAFile: peerCA}, {FeatureGates: "RemoteRequestHeaderUID=false"},
-	{FeatureGates: "kube:WatchList=true"}}
+var flagSets = []Flags{{}, with("", peerCA), with(gateOn, peerCA), with("RemoteRequestHeaderUID=false", ""), with("kube:WatchList=true", "")}
+
+// with are flags of the servers, as far as they are not empty.
+func with(list, authority string) Flags {
+	return Flags{}.With(history.FeatureGates, list).With(gates.PeerCAFile, authority)
+}
 
 // Whatever the versions and flags, the text has at most 150 lines, ten steps and three harms, and
 // says nothing twice. The wide form has every user, finding and metric.
@@ -118,7 +123,7 @@ func TestClaims(t *testing.T) {
 // From v1.37.1 to v1.38.0-beta.0 nothing changes by default. Its gates are recorded, its flags are
 // not.
 func TestAPlanForABeta(t *testing.T) {
-	p := planOf(t, "v1.37.1", "v1.38.0-beta.0", Flags{FeatureGates: "AllocatorPoolBufferCap=true"})
+	p := planOf(t, "v1.37.1", "v1.38.0-beta.0", with("AllocatorPoolBufferCap=true", ""))
 	if len(p.Appears) != 0 || len(p.Vanishes) != 4 || len(byDefault(p.Vanishes)) != 0 {
 		t.Errorf("it appears %+v, and vanishes %+v", p.Appears, p.Vanishes)
 	}
@@ -133,15 +138,9 @@ func TestAPlanForABeta(t *testing.T) {
 // The comparison is by harm: the same defect is not a harm that comes and one that remains.
 func TestComparisonByHarm(t *testing.T) {
 	for _, flags := range flagSets[:3] {
-		var changes []string
-		for _, c := range planOf(t, "v1.36.3", "v1.37.1", flags).Comparison {
-			changes = append(changes, c.Change)
-			if c.Change == reports.PlanRemains && !strings.Contains(c.Text, "21, 46") {
-				t.Errorf("with any proxy there are findings 21 and 46: %+v", c)
-			}
-		}
-		if want := []string{reports.PlanDisappears, reports.PlanRarer, reports.PlanRemains, reports.PlanComes}; !slices.Equal(changes, want) {
-			t.Errorf("%+v: %q, want %q", flags, changes, want)
+		changes := strings.Join(planOf(t, "v1.36.3", "v1.37.1", flags).Comparison, "\n")
+		if !regexp.MustCompile(`^disappears: .*\nremains for a time: .*\nremains: .*21, 46.*\ncomes: .*$`).MatchString(changes) {
+			t.Errorf("%+v: with any proxy there are findings 21 and 46:\n%s", flags, changes)
 		}
 	}
 }
@@ -150,7 +149,7 @@ func TestComparisonByHarm(t *testing.T) {
 // FROM's, and the reverse for everything that vanishes. The plan omits nothing.
 func TestWhatDiffersIsInOneDocumentOnly(t *testing.T) {
 	lists := func(v *recorded.Version, r reports.PlanResource) bool {
-		found := v.Find(history.GVR{Group: r.Group, Version: r.Version, Resource: r.Resource})
+		found := v.Find(r.GVR)
 		return found != nil && (r.Subresource == "" || slices.ContainsFunc(found.Subresources, func(s history.Subresource) bool { return s.Name == r.Subresource }))
 	}
 	for i, from := range recorded.Names() {
@@ -176,7 +175,7 @@ func TestWhatDiffersIsInOneDocumentOnly(t *testing.T) {
 					}
 				}
 				for _, r := range side.has.All.Document.Resources {
-					one := reports.PlanResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+					one := reports.PlanResource{GVR: r.GVR}
 					if !lists(side.lacks.All, one) && !names[one.Name()] {
 						t.Errorf("%s → %s: %s is missing", from, to, one.Name())
 					}
@@ -209,8 +208,8 @@ func TestUsersAreCurated(t *testing.T) {
 }
 
 func TestTheSameVersionTwice(t *testing.T) {
-	p := planOf(t, "v1.37.1", "v1.37.1", Flags{FeatureGates: gateOn, PeerCAFile: peerCA})
-	if len(p.Appears)+len(p.Vanishes)+len(p.Preferred) != 0 || !strings.Contains(p.Sentence, "no server lacks") {
+	p := planOf(t, "v1.37.1", "v1.37.1", with(gateOn, peerCA))
+	if len(p.Appears)+len(p.Vanishes) != 0 || !strings.Contains(p.Sentence, "no server lacks") {
 		t.Errorf("%+v", p)
 	}
 	for _, f := range p.Findings {
@@ -237,22 +236,22 @@ func TestWrongVersions(t *testing.T) {
 
 // Protection follows from flags and versions.
 func TestProtection(t *testing.T) {
-	both := Flags{FeatureGates: gateOn, PeerCAFile: peerCA}
+	both := with(gateOn, peerCA)
 	for _, c := range []struct {
 		from, to string
 		flags    Flags
 		want     [2]bool
 		says     string
 	}{
-		{"v1.36.3", "v1.37.1", Flags{}, [2]bool{}, "no server passes requests on"},                    // kubeadm's defaults
-		{"v1.36.3", "v1.37.1", Flags{FeatureGates: gateOn}, [2]bool{}, "no server"},                   // no authority
-		{"v1.36.3", "v1.37.1", Flags{PeerCAFile: peerCA}, [2]bool{true, true}, "in both directions"},  // on by default
-		{"v1.35.4", "v1.36.3", Flags{}, [2]bool{}, "no server"},                                       // off at the old side
-		{"v1.35.4", "v1.36.3", Flags{PeerCAFile: peerCA}, [2]bool{}, "not every server starts"},       // refused by validation
-		{"v1.35.4", "v1.36.3", both, [2]bool{true, true}, "in both directions"},                       //
-		{"v1.34.4", "v1.35.4", both, [2]bool{true, true}, "in both directions"},                       // not merged at the old side
-		{"v1.30.14", "v1.34.4", both, [2]bool{}, "v1.30.14: kube-apiserver refuses to start"},         // two designs
-		{"v1.36.3", "v1.37.1", Flags{FeatureGates: scenario.Gate + "=false"}, [2]bool{}, "no server"}, // switched off
+		{"v1.36.3", "v1.37.1", Flags{}, [2]bool{}, "no server passes requests on"},            // kubeadm's defaults
+		{"v1.36.3", "v1.37.1", with(gateOn, ""), [2]bool{}, "no server"},                      // no authority
+		{"v1.36.3", "v1.37.1", with("", peerCA), [2]bool{true, true}, "in both directions"},   // on by default
+		{"v1.35.4", "v1.36.3", Flags{}, [2]bool{}, "no server"},                               // off at the old side
+		{"v1.35.4", "v1.36.3", with("", peerCA), [2]bool{}, "not every server starts"},        // refused by validation
+		{"v1.35.4", "v1.36.3", both, [2]bool{true, true}, "in both directions"},               //
+		{"v1.34.4", "v1.35.4", both, [2]bool{true, true}, "in both directions"},               // not merged at the old side
+		{"v1.30.14", "v1.34.4", both, [2]bool{}, "v1.30.14: kube-apiserver refuses to start"}, // two designs
+		{"v1.36.3", "v1.37.1", with(scenario.Gate+"=false", ""), [2]bool{}, "no server"},      // switched off
 	} {
 		got := protection(c.from, c.to, "", c.flags)
 		if [2]bool{got.Ways[0].Protected, got.Ways[1].Protected} != c.want || !strings.Contains(got.Sentence, c.says) {
@@ -272,10 +271,9 @@ func TestProtection(t *testing.T) {
 
 // Findings apply by version, by the effect of the proxy, and by what differs.
 func TestFindingsThatApply(t *testing.T) {
-	on := Flags{FeatureGates: gateOn, PeerCAFile: peerCA}
+	on := with(gateOn, peerCA)
 	delayed := func(f Flags, by string) Flags {
-		f.File = []gates.Set{{Name: "shutdown-delay-duration", Value: by}}
-		return f
+		return f.With("shutdown-delay-duration", by)
 	}
 	for _, c := range []struct {
 		from, to string
@@ -353,15 +351,10 @@ func TestKubeadmsLinesProtect(t *testing.T) {
 			}
 			var flags Flags
 			for _, a := range c.APIServer.ExtraArgs {
-				switch a.Name {
-				case "feature-gates":
-					flags.FeatureGates = a.Value
-				case "peer-ca-file":
-					flags.PeerCAFile = a.Value
-				case "requestheader-uid-headers":
-				default:
+				if !slices.Contains([]string{history.FeatureGates, gates.PeerCAFile, gates.UIDHeaders}, a.Name) {
 					t.Errorf("%v: --%s is not about peers", pair, a.Name)
 				}
+				flags = flags.With(a.Name, a.Value)
 			}
 			if got := protection(pair[0], pair[1], "", flags); !got.Ways[0].Protected || !got.Ways[1].Protected {
 				t.Errorf("%v: with the lines of the plan: %s\n%s", pair, got.Sentence, step.File)
@@ -371,7 +364,7 @@ func TestKubeadmsLinesProtect(t *testing.T) {
 	if files != 2 { // v1.34 crashes with the feature on, and designs do not mix
 		t.Errorf("%d plans have lines for kubeadm, want 2", files)
 	}
-	for _, step := range planOf(t, "v1.36.3", "v1.37.1", Flags{PeerCAFile: peerCA}).Checklist {
+	for _, step := range planOf(t, "v1.36.3", "v1.37.1", with("", peerCA)).Checklist {
 		if step.File != "" {
 			t.Errorf("a protected pair is to be protected again:\n%s", step.File)
 		}
@@ -428,7 +421,7 @@ func TestLinesFitTheFlags(t *testing.T) {
 		{"v1.35.4", "v1.36.3", "", uid + " feature-gates=" + gateOn},
 		{"v1.35.4", "v1.36.3", "kube:WatchList=true, kube:AllBeta=false", "feature-gates=kube:AllBeta=false,kube:" + gateOn + ",kube:WatchList=true"},
 	} {
-		flags := Flags{FeatureGates: c.gates}
+		flags := with(c.gates, "")
 		var got []string
 		for _, a := range flags.lacking(c.from, protection(c.from, c.to, "", flags)) {
 			got = append(got, a[0]+"="+a[1])
@@ -448,8 +441,8 @@ func TestTheRehearsalCanBeRun(t *testing.T) {
 		want     string
 	}{
 		{"v1.36.3", "v1.37.1", Flags{}, "kubeadm-defaults rolling-upgrade"},
-		{"v1.36.3", "v1.37.1", Flags{FeatureGates: "WatchList=false", PeerCAFile: peerCA}, "rolling-upgrade"},
-		{"v1.35.4", "v1.36.3", Flags{PeerCAFile: peerCA}, ""},
+		{"v1.36.3", "v1.37.1", with("WatchList=false", peerCA), "rolling-upgrade"},
+		{"v1.35.4", "v1.36.3", with("", peerCA), ""},
 		{"v1.30.14", "v1.34.4", Flags{}, ""},
 		{"v1.37.1", "v1.38.0-beta.0", Flags{}, ""}, // cannot be built
 	} {
@@ -457,15 +450,14 @@ func TestTheRehearsalCanBeRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := Options{From: older, To: newer, Flags: c.flags, Findings: findings.All()}
-		p := Make(o)
+		p, specs := Make(Options{From: older, To: newer, Flags: c.flags})
 		var names []string
-		for i, spec := range Rehearsal(o, p) {
+		for i, spec := range specs {
 			names = append(names, spec.Scenario)
 			if _, err := spec.Plan(); err != nil || p.Rehearsal[i].Command != spec.Command() || !strings.Contains(spec.Command(), "--from "+c.from+" --to "+c.to) {
 				t.Errorf("%s: %v", spec.Command(), err)
 			}
-			if gates := c.flags.FeatureGates; gates != "" && !strings.Contains(spec.Command(), gates) {
+			if gates := c.flags.joined(history.FeatureGates); gates != "" && !strings.Contains(spec.Command(), gates) {
 				t.Errorf("%s is without %s", spec.Command(), gates)
 			}
 		}
@@ -484,7 +476,7 @@ func TestTheRehearsalHasTheFlags(t *testing.T) {
 		{Name: "goaway-chance", Value: "0.001"}, {Name: "profiling", Bare: true}, {Name: "encryption-provider-config", Value: "/etc/kubernetes/e.yaml"},
 		{Name: "external-hostname", Value: "$(HOST)"}, {Name: history.FeatureGates, Value: "kube:WatchList=f,kube:" + gateOn},
 	}
-	p := planOf(t, "v1.36.3", "v1.37.1", Flags{File: file, PeerCAFile: peerCA})
+	p := planOf(t, "v1.36.3", "v1.37.1", Flags{Set: file}.With(gates.PeerCAFile, peerCA))
 	notes := strings.Join(p.Notes, "\n")
 	for _, want := range []string{"`--etcd-servers`. Reason: the run cannot give servers this value, because the run starts its own etcd",
 		"`--encryption-provider-config`, `--peer-ca-file`. Reason: this is a file of a node.", "`--external-hostname`. Reason: the value of the variable"} {

@@ -111,7 +111,7 @@ func (v *Version) Small(resources []history.GVR) *Version {
 		if small, err = v.only(v.Name, func(gvr history.GVR) bool { return slices.Contains(resources, gvr) }); err != nil {
 			panic(fmt.Sprintf("recorded: %s: %v", v.Name, err)) // cannot happen: parse has read the same bytes
 		}
-		small.groupVersions = v.groupVersions
+		small.GroupVersions = v.GroupVersions
 		if v.cuts.made == nil || len(v.cuts.made) >= maxCuts {
 			v.cuts.made = map[string]*Version{}
 		}

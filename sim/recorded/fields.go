@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -167,11 +169,7 @@ func Fields(from, to string, directories ...string) (table FieldTable, err error
 			pairs[older] = append(pairs[older], "v"+newer)
 		}
 	}
-	var olds []string
-	for older := range pairs {
-		olds = append(olds, older)
-	}
-	older := Nearest(from, olds)
+	older := Nearest(from, slices.Collect(maps.Keys(pairs)))
 	newer := Nearest(to, pairs[older])
 	if newer == "" {
 		return FieldTable{}, fmt.Errorf("%s and %s: %w", from, to, ErrNoFields)

@@ -34,20 +34,20 @@ func TestLackingIsADifference(t *testing.T) {
 // is not served.
 func TestASmallReleaseKeepsItsGroupVersions(t *testing.T) {
 	whole := mustGet(t, "v1.37.1")
-	if !slices.Contains(whole.GroupVersions(), history.GVR{Group: "storagemigration.k8s.io", Version: "v1"}) ||
-		slices.Contains(mustGet(t, "v1.36.3").GroupVersions(), history.GVR{Group: "storagemigration.k8s.io", Version: "v1"}) {
+	if !slices.Contains(whole.GroupVersions, history.GVR{Group: "storagemigration.k8s.io", Version: "v1"}) ||
+		slices.Contains(mustGet(t, "v1.36.3").GroupVersions, history.GVR{Group: "storagemigration.k8s.io", Version: "v1"}) {
 		t.Error("storagemigration.k8s.io/v1 came with 1.37")
 	}
 	small := whole.Small([]history.GVR{{Version: "v1", Resource: "configmaps"}})
-	if len(small.Document.Resources) != 1 || !slices.Equal(small.GroupVersions(), whole.GroupVersions()) {
+	if len(small.Document.Resources) != 1 || !slices.Equal(small.GroupVersions, whole.GroupVersions) {
 		t.Errorf("a release of %d resources has %d group versions, want the %d of the whole one",
-			len(small.Document.Resources), len(small.GroupVersions()), len(whole.GroupVersions()))
+			len(small.Document.Resources), len(small.GroupVersions), len(whole.GroupVersions))
 	}
 	off, err := Get("v1.37.1+without.storagemigration.k8s.io.v1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slices.Contains(off.GroupVersions(), history.GVR{Group: "storagemigration.k8s.io", Version: "v1"}) {
+	if slices.Contains(off.GroupVersions, history.GVR{Group: "storagemigration.k8s.io", Version: "v1"}) {
 		t.Error("a group version that is switched off is not built in")
 	}
 }

@@ -69,16 +69,12 @@ type Version struct {
 	// Bodies are both roots as the server sends them: aggregated v2, JSON, with a newline at the
 	// end. The index is that of Roots.
 	Bodies [2][]byte
+	// GroupVersions are the group versions that the release has built in, each once, as GVRs without
+	// a resource. Those of a version from [Version.Small] are the ones of the whole release.
+	GroupVersions []history.GVR
 
 	cuts cuts
-	// groupVersions are those of the whole release, of which this may be a part.
-	groupVersions []history.GVR
 }
-
-// GroupVersions returns the group versions that the release has built in, each once, as GVRs
-// without a resource. Those of a version from [Version.Small] are the group versions of the whole
-// release. The caller must not change them.
-func (v *Version) GroupVersions() []history.GVR { return v.groupVersions }
 
 // reading parses one release at its first call.
 type reading = func() (*Version, error)
@@ -152,8 +148,8 @@ func parse(name string, bodies [2][]byte) (*Version, error) {
 		return nil, err
 	}
 	for _, r := range v.Document.Resources {
-		if gv := (history.GVR{Group: r.Group, Version: r.Version}); !slices.Contains(v.groupVersions, gv) {
-			v.groupVersions = append(v.groupVersions, gv)
+		if gv := (history.GVR{Group: r.Group, Version: r.Version}); !slices.Contains(v.GroupVersions, gv) {
+			v.GroupVersions = append(v.GroupVersions, gv)
 		}
 	}
 	return v, nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -18,14 +18,12 @@ import (
 // default.
 const defaultsFolder = "default"
 
-// roots are the names of both roots in the names of files.
-var roots = [2]string{proxy.RootCore: "api", proxy.RootGroups: "apis"}
+// Roots are the names of both roots in their paths, and in the names of files.
+var Roots = [2]string{proxy.RootCore: "api", proxy.RootGroups: "apis"}
 
 // Recording is what a release serves with every API on, and by default.
 type Recording struct {
-	All *Version
-	// Default is nil if it is not recorded what the release serves by default.
-	Default *Version
+	All, Default *Version
 }
 
 // ErrNotRecorded is wrapped by errors about releases that are not recorded.
@@ -53,16 +51,14 @@ func read(from fs.FS, name string) (r Recording, err error) {
 	if r.All, err = readFolder(from, ".", name); err != nil {
 		return Recording{}, err
 	}
-	if r.Default, err = readFolder(from, defaultsFolder, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Recording{}, err
-	}
-	return r, nil
+	r.Default, err = readFolder(from, defaultsFolder, name)
+	return r, err
 }
 
 func readFolder(from fs.FS, folder, name string) (*Version, error) {
 	var bodies [2][]byte
-	for root, what := range roots {
-		body, err := fs.ReadFile(from, filepath.ToSlash(filepath.Join(folder, fileName(name, what))))
+	for root, what := range Roots {
+		body, err := fs.ReadFile(from, path.Join(folder, name+"-"+what+".json"))
 		if err != nil {
 			return nil, fmt.Errorf("read what release %s serves at /%s: %w", name, what, err)
 		}
@@ -73,7 +69,7 @@ func readFolder(from fs.FS, folder, name string) (*Version, error) {
 
 // whole makes a version from recorded bodies. It leaves out the custom resource of a recording.
 func whole(name string, bodies [2][]byte) (*Version, error) {
-	for root, what := range roots {
+	for root, what := range Roots {
 		body, err := cut(bodies[root], func(gvr history.GVR) bool { return gvr.Group != customGroup })
 		if err != nil {
 			return nil, fmt.Errorf("read what release %s serves at /%s: %w", name, what, err)
@@ -90,8 +86,6 @@ func whole(name string, bodies [2][]byte) (*Version, error) {
 	return v, nil
 }
 
-func fileName(name, root string) string { return name + "-" + root + ".json" }
-
 // Write leaves the bodies of both roots in a directory: with every API on, and by default. It
 // refuses bodies that are no discovery documents.
 func Write(dir, name string, all, defaults [2][]byte) error {
@@ -99,12 +93,9 @@ func Write(dir, name string, all, defaults [2][]byte) error {
 		if _, err := whole(name, bodies); err != nil {
 			return err
 		}
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
-			return fmt.Errorf("create the directory of recordings: %w", err)
-		}
-		for root, what := range roots {
-			if err := os.WriteFile(filepath.Join(dir, folder, fileName(name, what)), bodies[root], 0o644); err != nil {
-				return fmt.Errorf("write a recording: %w", err)
+		for root, what := range Roots {
+			if err := write(dir, folder, name+"-"+what, bodies[root]); err != nil {
+				return err
 			}
 		}
 	}
