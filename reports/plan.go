@@ -44,7 +44,7 @@ type UpgradePlan struct {
 	Fields []recorded.FieldSkew `json:"fields,omitempty"`
 	// Created are objects that only controllers of To create by themselves.
 	Created []recorded.Created `json:"created,omitempty"`
-	// Permissions are what a node may do at one version only.
+	// Permissions are what a user without rights of its own may do at one version only.
 	Permissions []PlanPermission `json:"permissions,omitempty"`
 	// Protection has the configuration that was asked for first, and then usual ones.
 	Protection []PlanProtection `json:"protection"`
@@ -141,8 +141,10 @@ const (
 	PlanDropped = "dropped in silence"
 )
 
-// PlanPermission is what a node may do at one version only.
+// PlanPermission is what a user without rights of its own may do at one version only.
 type PlanPermission struct {
+	// Who: "a node", "a service account" or "a user".
+	Who string `json:"who"`
 	// Kind is resource.group/subresource.
 	Kind string `json:"kind"`
 	// From and To are the verbs that only this version permits.

@@ -27,7 +27,7 @@ func hostilePlan() UpgradePlan {
 			GVR: history.GVR{Group: h, Version: h, Resource: h}, Kind: h, Path: h, Values: []string{h}, Older: recorded.FieldSide{Outcome: recorded.FieldOutcome(h), Says: h},
 			Newer: recorded.FieldSide{Outcome: recorded.FieldOutcome(h)}, Update: recorded.FieldFate(h), Gates: []recorded.FieldGate{{Name: h}},
 		}},
-		Created: []recorded.Created{{GVR: history.GVR{Resource: h}, By: []string{h}, Names: []string{h}}}, Permissions: []PlanPermission{{h, []string{h}, []string{h}}},
+		Created: []recorded.Created{{GVR: history.GVR{Resource: h}, By: []string{h}, Names: []string{h}}}, Permissions: []PlanPermission{{h, h, []string{h}, []string{h}}},
 		Protection: []PlanProtection{{Configuration: "`" + h + "`", Old: side, New: side}},
 		Findings:   []PlanFinding{{Number: 1, Title: h, Servers: h, When: h, Deleted: h, Hangs: h, Noticed: h, Lasts: h}},
 		Checklist:  []PlanStep{{Title: h, Text: h, Commands: []string{h, "```"}, File: h}}, Metrics: []PlanMetric{{h, h, h, h, h, h}},

@@ -48,15 +48,21 @@ func (p UpgradePlan) fieldBlocks() []planBlock {
 		wideTable(heading, rows, "field", p.From+" on create", p.To+" on create", "written back through "+p.From, "not with")...)
 }
 
-// skewBlocks are what controllers create, and what nodes may do, at one version only.
+// skewBlocks are what controllers create, and what is permitted, at one version only.
 func (p UpgradePlan) skewBlocks() []planBlock {
 	var created, permissions [][]string
 	for _, c := range p.Created {
 		created = append(created, []string{code(c.GVR.String()), code(c.Names...), code(c.By...)})
 	}
 	for _, d := range p.Permissions {
-		permissions = append(permissions, []string{code(d.Kind), cmp.Or(strings.Join(d.From, ", "), "–"), cmp.Or(strings.Join(d.To, ", "), "–")})
+		permissions = append(permissions, []string{d.Who + " may with " + code(d.Kind),
+			cmp.Or(strings.Join(d.From, ", "), "–"), cmp.Or(strings.Join(d.To, ", "), "–")})
 	}
 	all := wideTable("What controllers create by themselves", created, "only controllers of "+p.To+" create", "objects", "as")
-	return append(all, wideTable("What nodes may do", permissions, "with", "only at "+p.From, "only at "+p.To)...)
+	all = append(all, wideTable("What is permitted", permissions, "without rights of its own", "only at "+p.From, "only at "+p.To)...)
+	if len(permissions) > 0 {
+		note := "A node's rights are in the program. Those of others are in etcd: what the newer version adds there applies at every server from its first start on."
+		all = append(all, planBlock{Detail: onlyWide, Text: prose(note)})
+	}
+	return all
 }

@@ -321,7 +321,7 @@ func (srv *server) nodeMay(info *apirequest.RequestInfo) bool {
 		s.permits[v] = permits
 	}
 	kind := recorded.Kind{Group: info.APIGroup, Resource: info.Resource, Subresource: info.Subresource}
-	return permits == nil || slices.Contains(permits.NodeMay(kind), info.Verb)
+	return permits == nil || slices.Contains(permits.Allowed(recorded.Node, kind), info.Verb)
 }
 
 // authorizesNodes is the handler of a kube-apiserver with a proxy of its own. It authorizes a

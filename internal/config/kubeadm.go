@@ -30,10 +30,30 @@ type clusterConfiguration struct {
 	} `json:"apiServer"`
 }
 
-// unread are its other fields, in all versions of the API.
-var unread = strings.Fields("apiVersion kind etcd networking controlPlaneEndpoint controllerManager scheduler dns proxy imageRepository clusterName " +
-	"certificatesDir encryptionAlgorithm certificateValidityPeriod caCertificateValidityPeriod apiServer.extraVolumes apiServer.extraEnvs " +
-	"apiServer.certSANs apiServer.timeoutForControlPlane")
+// unread are the fields of kubeadm's documents that are not read, in all versions of its API. In an
+// InitConfiguration and a JoinConfiguration nothing decides about a kube-apiserver's flags.
+var unread = map[string]string{
+	"ClusterConfiguration": "apiVersion kind etcd networking controlPlaneEndpoint controllerManager scheduler dns proxy imageRepository clusterName " +
+		"certificatesDir encryptionAlgorithm certificateValidityPeriod caCertificateValidityPeriod apiServer.extraVolumes apiServer.extraEnvs " +
+		"apiServer.certSANs apiServer.timeoutForControlPlane",
+	"InitConfiguration": "apiVersion kind bootstrapTokens dryRun nodeRegistration localAPIEndpoint certificateKey skipPhases patches timeouts",
+	"JoinConfiguration": "apiVersion kind dryRun nodeRegistration caCertPath discovery controlPlane skipPhases patches timeouts",
+}
+
+// kubeadmFields decodes a document, and notes the fields that kubeadm does not know.
+func (f *File) kubeadmFields(kind string, raw json.RawMessage, into any) error {
+	unknown, err := kjson.UnmarshalStrict(raw, into)
+	if err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	for _, u := range unknown {
+		var field kjson.FieldError
+		if errors.As(u, &field) && !slices.Contains(strings.Fields(unread[kind]), field.FieldPath()) {
+			f.note("%s: kubeadm has no field %q there. It was not read.", kind, field.FieldPath())
+		}
+	}
+	return nil
+}
 
 func (r *reader) kubeadm(kind, version string, raw json.RawMessage) error {
 	if err := r.take(Kubeadm); err != nil {
@@ -50,24 +70,19 @@ func (r *reader) kubeadm(kind, version string, raw json.RawMessage) error {
 		return fmt.Errorf("it has two documents of kind %s", kind)
 	}
 	r.seen, r.KubeadmAPI = append(r.seen, kind), version
-	if kind == "ClusterConfiguration" {
+	switch kind {
+	case "ClusterConfiguration":
 		return r.cluster(kind, raw)
+	case "InitConfiguration", "JoinConfiguration":
+		return r.kubeadmFields(kind, raw, &struct{}{})
 	}
-	return nil // another document has no flag of a kube-apiserver
+	return nil // another document is about something else
 }
 
-// cluster reads a ClusterConfiguration, and notes the fields that kubeadm does not know.
 func (r *reader) cluster(kind string, raw json.RawMessage) error {
 	var c clusterConfiguration
-	unknown, err := kjson.UnmarshalStrict(raw, &c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", kind, err)
-	}
-	for _, u := range unknown {
-		var field kjson.FieldError
-		if errors.As(u, &field) && !slices.Contains(unread, field.FieldPath()) {
-			r.note("%s: kubeadm has no field %q there. It was not read.", kind, field.FieldPath())
-		}
+	if err := r.kubeadmFields(kind, raw, &c); err != nil {
+		return err
 	}
 	r.Version = c.KubernetesVersion
 	const where = "ClusterConfiguration.apiServer.extraArgs"

@@ -151,7 +151,7 @@ func (f *Facts) permitsNodes(o *observation) (permits, recording bool) {
 		f.nodeRights[version] = rights
 	}
 	kind := recorded.Kind{Group: o.op.GVR.Group, Resource: o.op.GVR.Resource, Subresource: o.op.Subresource}
-	return rights != nil && slices.Contains(rights.NodeMay(kind), o.op.Verb), rights != nil
+	return rights != nil && slices.Contains(rights.Allowed(recorded.Node, kind), o.op.Verb), rights != nil
 }
 
 // decision says whether the response shows that the user has the permission. Only the message of

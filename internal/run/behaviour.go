@@ -33,10 +33,10 @@ import (
 // controllersTime is how long controllers have after their start.
 const controllersTime = time.Minute
 
-// Behaviour records what a version does and what it permits nodes, as package recorded keeps it. It
-// starts one kube-apiserver of the version with its default flags in a sandbox, then
-// kube-controller-manager of the version with those of kubeadm, and asks the authorizer about all
-// kinds, which are named as by [recorded.Kinds].
+// Behaviour records what a version does and permits, as package recorded keeps it. It starts one
+// kube-apiserver of the version with its default flags in a sandbox, then kube-controller-manager
+// of the version with those of kubeadm, and asks the authorizer about all kinds, which are named as
+// by [recorded.Kinds].
 func Behaviour(ctx context.Context, version string, kinds []string, own binaries.Overrides, progress io.Writer) ([]byte, error) {
 	got, err := recording{versions: []string{version}, apis: new(""), want: wanted{Kinds: kinds}}.carryOut(ctx, own, progress, behaviourFile)
 	if err != nil {
@@ -56,9 +56,9 @@ func (d Dir) writeBehaviour(ctx context.Context, made *local.Cluster, server his
 	if b.Created, err = createdBy(ctx, made, config, server, status); err != nil {
 		return fmt.Errorf("record what controllers %s create: %w", server.Version, err)
 	}
-	status("what may a node do with %d kinds?", len(kinds))
-	b.Asked = strings.Join(kinds, " ")
-	if b.Nodes, err = askAuthorizer(ctx, config, kinds); err != nil {
+	status("who may do what with %d kinds?", len(kinds))
+	b.Ask(kinds)
+	if err := askAuthorizer(ctx, config, kinds, &b); err != nil {
 		return fmt.Errorf("record what %s permits: %w", server.Version, err)
 	}
 	return d.writeJSON(d.recorded(behaviourFile), b)
@@ -172,40 +172,60 @@ const (
 	unrelated = "n2"
 )
 
-// askAuthorizer asks what a node may do with each kind. It returns the verbs by the names of kinds.
-func askAuthorizer(ctx context.Context, config *rest.Config, kinds []string) (map[string]string, error) {
+// subjects are users without rights of their own.
+var subjects = map[recorded.Subject]authorizationv1.SubjectAccessReviewSpec{
+	recorded.Node: {User: "system:node:" + related, Groups: []string{"system:nodes", "system:authenticated"}},
+	recorded.ServiceAccount: {User: "system:serviceaccount:default:x",
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"}},
+	recorded.User: {User: "x", Groups: []string{"system:authenticated"}},
+}
+
+// askAuthorizer asks what each subject may do with each kind.
+func askAuthorizer(ctx context.Context, config *rest.Config, kinds []string, b *recorded.Behaviour) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := relate(ctx, client); err != nil {
-		return nil, err
+		return err
 	}
-	nodes := map[string]string{}
+	b.May, b.Related = map[recorded.Subject]map[string]string{}, map[string]string{}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
 	for _, name := range kinds {
 		group.Go(func() error {
-			var verbs []string
-			for _, verb := range verbsOf(recorded.ParseKind(name)) {
-				allowed, err := may(ctx, client, recorded.ParseKind(name), verb)
-				if err != nil {
-					return err
+			for subject := range subjects {
+				var all, own []string
+				for _, verb := range verbsOf(recorded.ParseKind(name)) {
+					allowed, err := may(ctx, client, subject, recorded.ParseKind(name), verb, false)
+					if allowed {
+						all = append(all, verb)
+					} else if err == nil && subject == recorded.Node {
+						if allowed, err = may(ctx, client, subject, recorded.ParseKind(name), verb, true); allowed {
+							own = append(own, verb)
+						}
+					}
+					if err != nil {
+						return err
+					}
 				}
-				if allowed {
-					verbs = append(verbs, verb)
+				mu.Lock()
+				if len(all) > 0 && b.May[subject] == nil {
+					b.May[subject] = map[string]string{}
 				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if len(verbs) > 0 {
-				nodes[name] = strings.Join(verbs, " ")
+				if len(all) > 0 {
+					b.May[subject][name] = strings.Join(all, " ")
+				}
+				if len(own) > 0 {
+					b.Related[name] = strings.Join(own, " ")
+				}
+				mu.Unlock()
 			}
 			return nil
 		})
 	}
-	return nodes, group.Wait()
+	return group.Wait()
 }
 
 func verbsOf(k recorded.Kind) []string {
@@ -215,25 +235,25 @@ func verbsOf(k recorded.Kind) []string {
 	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 }
 
-// may asks whether the node may use a verb with any object of a kind, or with one that has to do
+// may asks whether a subject may use a verb with any object of a kind, or with one that has to do
 // with the node: by its field or by its name, in any of the namespaces.
-func may(ctx context.Context, client kubernetes.Interface, k recorded.Kind, verb string) (bool, error) {
+func may(ctx context.Context, client kubernetes.Interface, s recorded.Subject, k recorded.Kind, verb string, mine bool) (bool, error) {
 	a := authorizationv1.ResourceAttributes{Group: k.Group, Version: "*", Resource: k.Resource, Subresource: k.Subresource, Verb: verb}
-	other, own := a, a
-	if !slices.Contains([]string{"list", "watch", "deletecollection"}, verb) {
-		other.Namespace, other.Name = metav1.NamespaceDefault, unrelated
-	}
-	own.FieldSelector = &authorizationv1.FieldSelectorAttributes{Requirements: []metav1.FieldSelectorRequirement{
-		{Key: "spec.nodeName", Operator: metav1.FieldSelectorOpIn, Values: []string{related}}}}
-	all := []authorizationv1.ResourceAttributes{other, own}
-	a.Name = related
-	for _, a.Namespace = range []string{"", metav1.NamespaceDefault, corev1.NamespaceNodeLease} {
-		all = append(all, a)
+	all := []authorizationv1.ResourceAttributes{a}
+	switch {
+	case mine:
+		all[0].FieldSelector = &authorizationv1.FieldSelectorAttributes{Requirements: []metav1.FieldSelectorRequirement{
+			{Key: "spec.nodeName", Operator: metav1.FieldSelectorOpIn, Values: []string{related}}}}
+		a.Name = related
+		for _, a.Namespace = range []string{"", metav1.NamespaceDefault, corev1.NamespaceNodeLease} {
+			all = append(all, a)
+		}
+	case !slices.Contains([]string{"list", "watch", "deletecollection"}, verb):
+		all[0].Namespace, all[0].Name = metav1.NamespaceDefault, unrelated
 	}
 	for _, a := range all {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: "system:node:" + related, Groups: []string{"system:nodes", "system:authenticated"}, ResourceAttributes: &a,
-		}}
+		review := &authorizationv1.SubjectAccessReview{Spec: subjects[s]}
+		review.Spec.ResourceAttributes = &a
 		got, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil || got.Status.Allowed {
 			return err == nil, err
@@ -273,7 +293,7 @@ func relate(ctx context.Context, client kubernetes.Interface) error {
 	}
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		for _, kind := range []string{"secrets", "configmaps", "persistentvolumeclaims", "persistentvolumes"} {
-			if allowed, err := may(ctx, client, recorded.ParseKind(kind), "get"); err != nil || !allowed {
+			if allowed, err := may(ctx, client, recorded.Node, recorded.ParseKind(kind), "get", true); err != nil || !allowed {
 				return false, err
 			}
 		}

@@ -65,7 +65,7 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 		for n, r := range all {
 			kind := recorded.Kind{Group: r.Group, Resource: r.Resource, Subresource: r.Subresource}
 			if has.WasAsked(kind) && lacks.WasAsked(kind) {
-				all[n].RefusedNodes = without(has.NodeMay(kind), lacks.NodeMay(kind))
+				all[n].RefusedNodes = without(has.Allowed(recorded.Node, kind), lacks.Allowed(recorded.Node, kind))
 			}
 		}
 	}
@@ -160,20 +160,29 @@ func within(prefix, path string, noted map[string]bool) bool {
 // onlyCreated returns what only controllers of the newer version create.
 func onlyCreated(older, newer *recorded.Behaviour) (all []recorded.Created) {
 	for _, c := range newer.Created {
-		if c.Names = without(c.Names, older.Creates(c.GVR).Names); len(c.Names) > 0 {
+		before, _ := older.Creates(c.GVR)
+		if c.Names = without(c.Names, before.Names); len(c.Names) > 0 {
 			all = append(all, c)
 		}
 	}
 	return all
 }
 
-// permissions returns what nodes may do at one version only with kinds of which both were asked.
+// who are the subjects in words.
+var who = map[recorded.Subject]string{recorded.Node: "a node", recorded.ServiceAccount: "a service account", recorded.User: "a user"}
+
+// permissions returns what is permitted at one version only, of kinds about which both were asked.
 func permissions(older, newer *recorded.Behaviour) (all []reports.PlanPermission) {
-	for _, kind := range newer.Kinds() {
-		a, b := older.NodeMay(kind), newer.NodeMay(kind)
-		d := reports.PlanPermission{Kind: kind.String(), From: without(a, b), To: without(b, a)}
-		if len(d.From)+len(d.To) > 0 && older.WasAsked(kind) {
-			all = append(all, d)
+	for _, subject := range []recorded.Subject{recorded.Node, recorded.ServiceAccount, recorded.User} {
+		for _, kind := range newer.Kinds() {
+			if !older.WasAsked(kind) {
+				continue
+			}
+			a, b := older.Allowed(subject, kind), newer.Allowed(subject, kind)
+			d := reports.PlanPermission{Who: who[subject], Kind: kind.String(), From: without(a, b), To: without(b, a)}
+			if len(d.From)+len(d.To) > 0 {
+				all = append(all, d)
+			}
 		}
 	}
 	return all

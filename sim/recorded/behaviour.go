@@ -25,12 +25,14 @@ type Behaviour struct {
 	// minute of their start, beside one kube-apiserver of the release with its default flags. Leases
 	// and events are left out.
 	Created []Created `json:"created"`
-	// Asked are the names of the kinds of which the authorizer was asked ([Kind.String]), with spaces
-	// between them. They include kinds that only other releases serve.
-	Asked string `json:"asked"`
-	// Nodes are the verbs that a node may use with a kind, by its name: with any object, or with
-	// those that have to do with this node, by the graph of the node authorizer.
-	Nodes map[string]string `json:"nodes"`
+	// Asked are the kinds of which the authorizer was asked, by group. The names of a group are in
+	// one string. They include kinds that only other releases serve.
+	Asked map[string]string `json:"asked"`
+	// May are the verbs that a subject may use with a kind ([Kind.String]), with any object of it.
+	May map[Subject]map[string]string `json:"may"`
+	// Related are the verbs that a node may use only with objects that have to do with this node, by
+	// the graph of the node authorizer.
+	Related map[string]string `json:"related"`
 }
 
 // Created are the objects of one resource that controllers created.
@@ -41,6 +43,16 @@ type Created struct {
 	// Names are NAMESPACE/NAME, or NAME. A part that differs between clusters is *.
 	Names []string `json:"names"`
 }
+
+// Subject is a user without rights of its own.
+type Subject string
+
+// These are the subjects.
+const (
+	Node           Subject = "node"
+	ServiceAccount Subject = "serviceAccount"
+	User           Subject = "user"
+)
 
 // Kind is a resource or a subresource in any version of its group. Authorizers do not look at the
 // version.
@@ -80,10 +92,25 @@ func Kinds(of ...*Version) (names []string) {
 	return slices.Compact(names)
 }
 
-// Kinds are the kinds of which the authorizer was asked.
+// Ask notes the kinds of which an authorizer is asked.
+func (b *Behaviour) Ask(kinds []string) {
+	b.Asked = map[string]string{}
+	for _, name := range kinds {
+		k := ParseKind(name)
+		group := k.Group
+		k.Group = ""
+		b.Asked[group] = strings.TrimSpace(b.Asked[group] + " " + k.String())
+	}
+}
+
+// Kinds are the kinds of which the authorizer was asked, sorted by group.
 func (b *Behaviour) Kinds() (all []Kind) {
-	for name := range strings.FieldsSeq(b.Asked) {
-		all = append(all, ParseKind(name))
+	for _, group := range slices.Sorted(maps.Keys(b.Asked)) {
+		for _, name := range strings.Fields(b.Asked[group]) {
+			k := ParseKind(name)
+			k.Group = group
+			all = append(all, k)
+		}
 	}
 	return all
 }
@@ -91,15 +118,22 @@ func (b *Behaviour) Kinds() (all []Kind) {
 // WasAsked reports whether the authorizer was asked of a kind.
 func (b *Behaviour) WasAsked(k Kind) bool { return slices.Contains(b.Kinds(), k) }
 
-// NodeMay returns the verbs that a node may use with a kind, for some object.
-func (b *Behaviour) NodeMay(k Kind) []string { return strings.Fields(b.Nodes[k.String()]) }
-
-// Creates returns the objects of a resource that controllers of the release created by themselves.
-func (b *Behaviour) Creates(r history.GVR) (created Created) {
-	if i := slices.IndexFunc(b.Created, func(c Created) bool { return c.GVR == r }); i >= 0 {
-		created = b.Created[i]
+// Allowed returns the verbs that a subject may use with a kind, for some object.
+func (b *Behaviour) Allowed(s Subject, k Kind) []string {
+	verbs := strings.Fields(b.May[s][k.String()])
+	if s == Node {
+		verbs = append(verbs, strings.Fields(b.Related[k.String()])...)
 	}
-	return created
+	return verbs
+}
+
+// Creates reports whether controllers of the release created objects of a resource by themselves.
+func (b *Behaviour) Creates(r history.GVR) (Created, bool) {
+	i := slices.IndexFunc(b.Created, func(c Created) bool { return c.GVR == r })
+	if i < 0 {
+		return Created{}, false
+	}
+	return b.Created[i], true
 }
 
 // BehaviourOf returns the recorded behaviour of a release: from the directories in their order,
@@ -126,7 +160,7 @@ func parseBehaviour(body []byte) (*Behaviour, error) {
 	d.DisallowUnknownFields()
 	b := new(Behaviour)
 	err := d.Decode(b)
-	if err == nil && b.Asked == "" {
+	if err == nil && len(b.Asked) == 0 {
 		err = errors.New("the authorizer was asked nothing")
 	}
 	return b, err

@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 )
 
-// Every recorded authorizer was asked about what its own release serves, and a node may read
-// secrets, and create none. Controllers publish the authority in every namespace.
+// Every recorded authorizer was asked about what its own release serves, and a node may read a
+// secret of its pods only. Controllers publish the authority in every namespace.
 func TestRecordedBehaviour(t *testing.T) {
 	paths, err := fs.Glob(documents, "documents/behaviour/*.json")
 	if err != nil || len(paths) == 0 {
@@ -33,12 +33,17 @@ func TestRecordedBehaviour(t *testing.T) {
 				t.Errorf("%s: nobody asked about %s", name, kind)
 			}
 		}
-		secrets, services := Kind{Resource: "secrets"}, Kind{Resource: "services"}
-		if may := b.NodeMay(secrets); !slices.Contains(may, "get") || slices.Contains(may, "create") || slices.Contains(b.NodeMay(services), "create") {
-			t.Errorf("%s: a node may %q secrets, and %q services", name, may, b.NodeMay(services))
+		secrets := Kind{Resource: "secrets"}
+		if got := b.Allowed(Node, secrets); !slices.Contains(got, "get") || b.May[Node][secrets.String()] != "" || b.Related[secrets.String()] == "" {
+			t.Errorf("%s: a node may %q all secrets, and %q those of its pods", name, b.May[Node][secrets.String()], b.Related[secrets.String()])
 		}
-		roots := b.Creates(history.GVR{Version: "v1", Resource: "configmaps"})
-		if !slices.Contains(roots.Names, "kube-system/kube-root-ca.crt") || len(roots.By) == 0 {
+		for _, s := range []Subject{ServiceAccount, User} {
+			if got := b.Allowed(s, secrets); len(got) > 0 || len(b.May[s]) == 0 {
+				t.Errorf("%s: %s may %q secrets, and %v", name, s, got, b.May[s])
+			}
+		}
+		roots, ok := b.Creates(history.GVR{Version: "v1", Resource: "configmaps"})
+		if !ok || !slices.Contains(roots.Names, "kube-system/kube-root-ca.crt") || len(roots.By) == 0 {
 			t.Errorf("%s: controllers create %+v", name, roots)
 		}
 	}
@@ -46,7 +51,7 @@ func TestRecordedBehaviour(t *testing.T) {
 
 func TestBehaviourOfTheUsersOwn(t *testing.T) {
 	dir := t.TempDir()
-	if err := WriteBehaviour(dir, "v1.99.3", []byte(`{"created": [], "asked": "deployments.apps deployments.apps/scale", "nodes": {}}`)); err != nil {
+	if err := WriteBehaviour(dir, "v1.99.3", []byte(`{"created": [], "asked": {"apps": "deployments deployments/scale"}, "may": {}, "related": {}}`)); err != nil {
 		t.Fatal(err)
 	}
 	b, of, err := BehaviourOf("v1.99.4", dir)
@@ -56,7 +61,7 @@ func TestBehaviourOfTheUsersOwn(t *testing.T) {
 	if _, _, err := BehaviourOf("v1.98.0", dir); !errors.Is(err, ErrNoBehaviour) {
 		t.Errorf("a release that is not recorded: error %v", err)
 	}
-	for _, body := range []string{"", "{}", "[]", `{"asked": "pods", "surprise": 1}`} {
+	for _, body := range []string{"", "{}", "[]", `{"asked": {"": "pods"}, "surprise": 1}`} {
 		if err := WriteBehaviour(dir, "v1.99.5", []byte(body)); err == nil {
 			t.Errorf("%q is written", body)
 		}
