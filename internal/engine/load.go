@@ -190,7 +190,7 @@ func (l *load) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { l.truth.watch(ctx) })
 	all.Go(func() { l.leases.watch(ctx, l.servers) })
-	all.Go(func() { _ = l.traffic.Run(ctx) }) // always nil
+	all.Go(func() { l.traffic.Run(ctx) })
 	all.Wait()
 }
 

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -21,13 +20,6 @@ var DefaultMix = Mix{Somewhere: 33, Nowhere: 10, Discovery: 5}
 
 // discoveryMix is the mix of discovery traffic. Each merged document is a quarter of a megabyte.
 var discoveryMix = Mix{Somewhere: 33, Nowhere: 10, Discovery: 15}
-
-func (m Mix) check() error {
-	if m.Somewhere < 0 || m.Nowhere < 0 || m.Discovery < 0 || m.Somewhere+m.Nowhere+m.Discovery > 100 {
-		return errors.New("traffic mix: shares are percentages, none negative, together at most 100")
-	}
-	return nil
-}
 
 // ownShares are the shares, in percent, of requests of a profile's own kind. The rest is the
 // general load, so that these requests run together with all others. Profiles that are not listed
