@@ -27,20 +27,23 @@ const crowdWatches = 320
 // Gather implements [step.Crowds]. The caller of the crowd has an identity of its own. It watches
 // what only other servers serve at the moment. A released proxy is not asked.
 func (l *load) Gather(ctx context.Context, server string) (disperse func(), err error) {
+	refused := func(why string) error {
+		return &scenario.RefusedStep{Err: fmt.Errorf("no crowd at %s: %s", server, why)}
+	}
 	if l.subject != scenario.SubjectReference && l.subject != scenario.SubjectNone {
-		return nil, &scenario.RefusedCrowd{Server: server, Why: "a crowd is for the subject " + scenario.SubjectReference}
+		return nil, refused("a crowd is for the subject " + scenario.SubjectReference)
 	}
 	if l.cluster.Serving(server) == 0 {
-		return nil, &scenario.RefusedCrowd{Server: server, Why: "it is not ready"}
+		return nil, refused("it is not ready")
 	}
 	paths := crossing(l.truth.served(), server)
 	if len(paths) == 0 {
-		return nil, &scenario.RefusedCrowd{Server: server, Why: "it serves itself what the other servers serve, so nothing would be passed on"}
+		return nil, refused("it serves itself what the other servers serve, so nothing would be passed on")
 	}
 	if err := l.requestCrowdToken(ctx, server); ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	} else if err != nil {
-		return nil, &scenario.RefusedCrowd{Server: server, Why: "no server gave its caller a token: " + err.Error()}
+		return nil, refused("no server gave its caller a token: " + err.Error())
 	}
 	address, err := l.cluster.URL(server)
 	if err != nil {

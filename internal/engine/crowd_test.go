@@ -103,7 +103,7 @@ func TestACrowdWithoutATokenIsRefused(t *testing.T) {
 	} {
 		l := &load{cluster: issuing{}, servers: []string{"a"}, subject: subject}
 		_, err := l.Gather(t.Context(), "a")
-		if refused := (*scenario.RefusedCrowd)(nil); !errors.As(err, &refused) || refused.Why != why {
+		if refused := (*scenario.RefusedStep)(nil); !errors.As(err, &refused) || err.Error() != "no crowd at a: "+why {
 			t.Errorf("%s: %v, want %q", subject, err, why)
 		}
 	}
