@@ -71,7 +71,7 @@ func NewSession(ctx context.Context, servers []scenario.Server, controllers stri
 	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := identities(ctx, c, s.servers[0]); err != nil { // create the objects of the load
+	if _, _, err := identities(ctx, c, s.servers[0]); err != nil { // create the objects of the load
 		return nil, err
 	}
 	if controllers != "" {
