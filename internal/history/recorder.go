@@ -57,7 +57,6 @@ type Recorder struct {
 	documents map[string]bool
 	asked     map[string][]span
 	sent      map[string]bool // the IDs of operations
-	kept      *History        // nil unless this is a collector
 	closed    bool
 	err       error
 }
@@ -227,10 +226,6 @@ func (r *Recorder) write(rec record) {
 
 func (r *Recorder) writeLocked(rec record) {
 	if r.err != nil || r.closed {
-		return
-	}
-	if r.kept != nil {
-		r.kept.take(rec)
 		return
 	}
 	if err := r.enc.Encode(rec); err != nil {

@@ -68,15 +68,6 @@ func (s SessionSpec) Prepare(ctx context.Context, progress io.Writer) (*Sessions
 // Environment describes the machine and the binaries.
 func (s *Sessions) Environment() []string { return slices.Clone(s.environment) }
 
-// sessionManifest is everything that the sandboxed half of a session needs.
-type sessionManifest struct {
-	Run        history.Run       `json:"run"` // with the servers in their first configuration
-	APIServers map[string]string `json:"apiservers"`
-	Etcd       string            `json:"etcd"`
-	// Controllers has at most one version of kube-controller-manager.
-	Controllers map[string]string `json:"controllers,omitempty"`
-}
-
 // first returns the servers of a session at its start: at least one of every version.
 func (s SessionSpec) first() (servers []scenario.Server) {
 	for i := range s.Servers {
@@ -100,8 +91,6 @@ type ScheduleResult struct {
 	// Took is the duration of the schedule, including the reset before it, whose duration is Reset.
 	Took  time.Duration `json:"took"`
 	Reset time.Duration `json:"reset"`
-	// Operations is the number of recorded requests.
-	Operations int `json:"operations"`
 	// Left lists the differences from the beginning of the session. If there are any, the schedule
 	// was not carried out, and needs a new session.
 	Left []string `json:"left,omitempty"`
@@ -131,12 +120,12 @@ func (s *Sessions) Open(ctx context.Context, out string) (*Session, error) {
 		return nil, fmt.Errorf("write to output directory: %w; choose another with --out", err)
 	}
 	servers, _ := s.got.servers(s.spec.Subject)
-	m := sessionManifest{Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, APIServers: servers, Etcd: s.got.etcd,
+	m := manifest{Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, APIServers: servers, Etcd: s.got.etcd,
 		Controllers: s.got.controllers}
 	for _, server := range s.spec.first() {
 		m.Run.Servers = append(m.Run.Servers, history.Server{Name: server.Name, Version: server.Version})
 	}
-	if err := dir.writeJSON(dir.manifest(), m); err != nil {
+	if err := dir.writeManifest(m); err != nil {
 		return nil, err
 	}
 	requests, ask, err := os.Pipe()
