@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/mod/semver"
@@ -149,18 +148,16 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 	if _, err := campaign.New(o, nil); err != nil { // before anything is fetched
 		return &exitError{code: exitUsage, err: err}
 	}
-	spec := run.SessionSpec{
-		Subject: r.spec.Subject, Versions: versions, Servers: r.spec.Servers, Etcd: r.spec.Etcd, QPS: r.spec.QPS, Binaries: r.spec.Binaries,
-	}
+	controllers := ""
 	if r.controllers {
-		spec.Controllers = slices.MinFunc(versions, semver.Compare)
+		controllers = slices.MinFunc(versions, semver.Compare)
 	}
-	sessions, err := spec.Prepare(ctx, progress)
+	sessions, err := r.spec.Sessions(ctx, versions, controllers, progress)
 	if err != nil {
 		return err
 	}
 	if o.Out = r.earlier; earlier == nil {
-		if o.Out, err = newCampaignDir(f.out, "explore-"+r.spec.Subject, time.Now()); err != nil {
+		if o.Out, err = campaignDir(f.out, "explore-"+r.spec.Subject); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -30,7 +29,7 @@ func (c *Campaign) judge(ctx context.Context, on Cluster, s schedule, name strin
 	if err != nil {
 		return j, result, err
 	}
-	if j.dir, err = run.NewDir(filepath.Join(c.Out, name), "", "", time.Now()); err != nil {
+	if j.dir, err = run.NewDir(filepath.Join(c.Out, name), ""); err != nil {
 		return j, result, err
 	}
 	result, err = on.CarryOut(ctx, plan, j.dir)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,11 +78,9 @@ func FreshDir(dir, what string) (string, error) {
 }
 
 // NewDir creates the directory of a run, or checks that it is empty. If out is empty, the directory
-// is below _out and named after scenario, subject and time.
-func NewDir(out, scenario, subject string, now time.Time) (Dir, error) {
-	if out == "" {
-		out = defaultOut(scenario, subject, now)
-	}
+// is [DefaultOut] of the name.
+func NewDir(out, name string) (Dir, error) {
+	out = cmp.Or(out, DefaultOut(name))
 	absolute, err := FreshDir(out, "runs")
 	if err != nil {
 		return "", err
@@ -95,8 +94,9 @@ func NewDir(out, scenario, subject string, now time.Time) (Dir, error) {
 	return d, nil
 }
 
-func defaultOut(scenario, subject string, now time.Time) string {
-	return filepath.Join("_out", fmt.Sprintf("%s-%s-%s", scenario, subject, now.Format("20060102-150405")))
+// DefaultOut returns the directory for output if the user names none: below _out, with the time.
+func DefaultOut(name string) string {
+	return filepath.Join("_out", name+"-"+time.Now().Format("20060102-150405"))
 }
 
 // OpenDir opens the directory of a finished run.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,7 +152,7 @@ func (s Spec) flags() []flag {
 	if s.Seed != nil {
 		add("seed", strconv.FormatUint(*s.Seed, 10))
 	}
-	for _, ref := range slices.SortedFunc(refs(s.Binaries), compareRefs) {
+	for _, ref := range slices.SortedFunc(maps.Keys(s.Binaries), func(a, b binaries.Ref) int { return cmp.Compare(named(a), named(b)) }) {
 		add("binary", named(ref)+"="+s.Binaries[ref])
 	}
 	add("label", s.Label)
