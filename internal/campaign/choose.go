@@ -27,12 +27,7 @@ type chooser struct {
 	generator   *search.Generator
 }
 
-// newChooser makes the generator. versions are in ascending order.
-func newChooser(spec search.Spec, versions []string, first, candidates uint64, controllers bool) (*chooser, error) {
-	spec.From, spec.To, spec.Versions = versions[0], versions[len(versions)-1], nil
-	if len(versions) > 2 {
-		spec.Versions = versions
-	}
+func newChooser(spec search.Spec, first, candidates uint64, controllers bool) (*chooser, error) {
 	g, err := search.NewGenerator(spec)
 	return &chooser{next: first, candidates: max(candidates, 1), from: spec.From, to: spec.To, controllers: controllers, generator: g}, err
 }

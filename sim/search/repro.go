@@ -224,18 +224,20 @@ func (r *Repro) checkRemoval() error {
 	return r.Removal.Check()
 }
 
-// Encode returns the content of the file.
+// Encode returns the content of the file, for [reports.CampaignFinding.Repro].
 func (r *Repro) Encode() ([]byte, error) {
-	body, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
+	var encoded bytes.Buffer
+	e := json.NewEncoder(&encoded)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
 		return nil, fmt.Errorf("encode a repro: %w", err)
 	}
-	return append(body, '\n'), nil
+	return bytes.TrimSpace(encoded.Bytes()), nil
 }
 
-// story describes a case in lines of text, and counts the steps that break or change the control
+// Story describes a case in lines of text, and counts the steps that break or change the control
 // plane.
-func story(c *sim.Case) (lines []string, disturbances int) {
+func Story(c *sim.Case) (lines []string, disturbances int) {
 	var servers []string
 	for _, s := range c.Servers {
 		servers = append(servers, s.Name+" ("+s.Version+")")

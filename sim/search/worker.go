@@ -28,7 +28,7 @@ type worker struct {
 	spare  *sim.Simulator // runs a schedule again; its memory holds other earlier runs
 
 	mu     sync.Mutex // protects counts, which are read while the worker runs
-	counts *counts
+	counts *Tally
 
 	panics int
 }
@@ -38,7 +38,7 @@ type worker struct {
 const mostPanics = 100
 
 func newWorker(s *Search) *worker {
-	return &worker{search: s, source: s.source(), sim: sim.New(s.setup), spare: sim.New(s.setup), counts: newCounts(s.spec)}
+	return &worker{search: s, source: s.source(), sim: sim.New(s.setup), spare: sim.New(s.setup), counts: NewTally(s.spec)}
 }
 
 func (w *worker) run(ctx context.Context) {
@@ -67,13 +67,13 @@ func (w *worker) one(seed uint64) {
 		if r := recover(); r != nil {
 			w.panics++
 			w.sim, w.spare = sim.New(w.search.setup), sim.New(w.search.setup) // their state is unknown
-			w.note(func(n *counts) { n.trouble(fmt.Sprintf("panic: %v", r), seed) })
+			w.note(func(n *Tally) { n.Trouble(fmt.Sprintf("panic: %v", r), seed) })
 		}
 	}()
 	c, t := w.source.Case(seed)
 	result, err := w.sim.Run(c, t, sim.Options{Run: w.search.spec.history(seed)})
 	if err != nil {
-		w.note(func(n *counts) { n.trouble(err.Error(), seed) })
+		w.note(func(n *Tally) { n.Trouble(err.Error(), seed) })
 		return
 	}
 	sampled := w.search.sampled(seed)
@@ -83,9 +83,9 @@ func (w *worker) one(seed uint64) {
 	var found []Violation
 	if judged {
 		verdicts = invariant.Judge(result.History)
-		found = violations(w.search.options.Findings, verdicts)
+		found = Violations(w.search.options.Findings, verdicts)
 	}
-	w.note(func(n *counts) {
+	w.note(func(n *Tally) {
 		n.run(result, w.search.place(seed))
 		if sampled {
 			n.repeated(seed, differs)
@@ -120,15 +120,15 @@ func tapeOf(method reports.Method, seed uint64) *tape.Tape {
 	return tape.Seeded(seed)
 }
 
-func (w *worker) note(do func(n *counts)) {
+func (w *worker) note(do func(n *Tally)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	do(w.counts)
 }
 
 // total returns the counts of all workers so far.
-func (s *Search) total() *counts {
-	total := newCounts(s.spec)
+func (s *Search) total() *Tally {
+	total := NewTally(s.spec)
 	for _, w := range s.workers {
 		w.note(total.add)
 	}
