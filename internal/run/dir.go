@@ -40,19 +40,12 @@ func (d Dir) files() local.Files {
 // manifest is the content of run.json: everything that the sandboxed half of a run needs, and facts
 // for later readers.
 type manifest struct {
-	Run        history.Run       `json:"run"`
-	Plan       scenario.Plan     `json:"plan"`
-	APIServers map[string]string `json:"apiservers"` // version → path
-	// Plain maps versions to kube-apiservers for servers with a plain setup.
-	Plain map[string]string `json:"plain,omitempty"`
-	// Controllers maps versions of kube-controller-manager to paths.
-	Controllers map[string]string `json:"controllers,omitempty"`
-	// Tests maps versions of e2e.test to paths.
-	Tests  map[string]string `json:"tests,omitempty"`
-	Etcd   string            `json:"etcd"`
-	Keep   bool              `json:"keep,omitempty"`
-	NoLoad bool              `json:"noLoad,omitempty"`
-	At     *int              `json:"at,omitempty"` // see [Spec]
+	Run  history.Run   `json:"run"`
+	Plan scenario.Plan `json:"plan"`
+	local.Programs
+	Keep   bool `json:"keep,omitempty"`
+	NoLoad bool `json:"noLoad,omitempty"`
+	At     *int `json:"at,omitempty"` // see [Spec]
 	// Want is set if only a recording of the servers is wanted.
 	Want *wanted `json:"want,omitempty"`
 }

@@ -46,12 +46,16 @@ func neededServers(subject string, versions []string, plain bool) needed {
 	return n
 }
 
-// servers returns the kube-apiservers of a subject, and those of servers with a plain setup.
-func (p programs) servers(subject string) (servers, plain map[string]string) {
-	if subject == scenario.SubjectReference {
-		return p.paths[binaries.KubeAPIServerReference], p.paths[binaries.KubeAPIServer]
+// of returns the programs of a cluster of the Spec.
+func (p programs) of(s Spec) local.Programs {
+	all := local.Programs{
+		APIServers: p.paths[binaries.KubeAPIServer], Controllers: p.paths[binaries.KubeControllerManager], Tests: p.paths[binaries.E2ETest],
+		Etcd: p.paths[binaries.Etcd][s.Etcd],
 	}
-	return p.paths[binaries.KubeAPIServer], nil
+	if s.Subject == scenario.SubjectReference {
+		all.APIServers, all.Plain = p.paths[binaries.KubeAPIServerReference], all.APIServers
+	}
+	return all
 }
 
 // needs returns the programs that a run of the plan needs.
@@ -210,9 +214,9 @@ func (s Spec) checkBinaries() error {
 		if !slices.Contains(used, ref) {
 			var has []string
 			for _, u := range used {
-				has = append(has, named(u))
+				has = append(has, u.Name())
 			}
-			return fmt.Errorf("--binary %s=%s: no server of this run is that; it has %s", named(ref), path, strings.Join(has, ", "))
+			return fmt.Errorf("--binary %s=%s: no server of this run is that; it has %s", ref.Name(), path, strings.Join(has, ", "))
 		}
 	}
 	for _, ref := range used {
@@ -235,6 +239,3 @@ func (s *Spec) takeEnvironment() error {
 	s.Binaries = all
 	return nil
 }
-
-// named writes a binary as --binary does.
-func named(ref binaries.Ref) string { return string(ref.Component) + "@" + string(ref.Version) }

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
@@ -100,12 +99,8 @@ func (j *job) begin(got programs, environment ...string) error {
 }
 
 func (j *job) manifest(got programs) manifest {
-	servers, plain := got.servers(j.Spec.Subject)
 	return manifest{
-		Run: j.Run, Plan: j.Schedule, APIServers: servers, Plain: plain,
-		Controllers: got.paths[binaries.KubeControllerManager], Tests: got.paths[binaries.E2ETest], Etcd: got.paths[binaries.Etcd][j.Spec.Etcd],
-		Keep:   j.Spec.Keep,
-		NoLoad: j.Spec.NoLoad, At: j.Spec.At, Want: j.want,
+		Run: j.Run, Plan: j.Schedule, Programs: got.of(j.Spec), Keep: j.Spec.Keep, NoLoad: j.Spec.NoLoad, At: j.Spec.At, Want: j.want,
 	}
 }
 

@@ -52,8 +52,7 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	var steps step.Executor
 	made, err := record(run, dir, m, engine.Options{Status: status, Steps: &steps}, func(recorder *history.Recorder) (*local.Cluster, error) {
 		return local.New(local.Config{
-			Subject: m.Run.Subject, Servers: m.Run.Servers, Own: own, APIServers: m.APIServers, Plain: m.Plain, Controllers: m.Controllers, Tests: m.Tests,
-			Etcd: m.Etcd, Self: self,
+			Subject: m.Run.Subject, Servers: m.Run.Servers, Own: own, Programs: m.Programs, Self: self,
 			Files: dir.files(), AsKubeadm: m.Want != nil, Recorder: recorder, Status: status,
 			Failed: func(part string, why error) { abandon(recordLoss(recorder, part, why)) },
 		})

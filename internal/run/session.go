@@ -100,11 +100,7 @@ func (s *Sessions) Open(ctx context.Context, out string) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write to output directory: %w; choose another with --out", err)
 	}
-	servers, _ := s.got.servers(s.spec.Subject)
-	m := manifest{
-		Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, APIServers: servers,
-		Controllers: s.got.paths[binaries.KubeControllerManager], Etcd: s.got.paths[binaries.Etcd][s.spec.Etcd],
-	}
+	m := manifest{Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, Programs: s.got.of(s.spec)}
 	for i := range s.spec.Servers { // at least one of every version
 		m.Run.Servers = append(m.Run.Servers, history.Server{Name: scenario.ServerName(i), Version: s.versions[i%len(s.versions)]})
 	}

@@ -91,8 +91,7 @@ func (d Dir) openSession(ctx context.Context, c Console) (s *sessioned, end func
 	all := &records{}
 	all.present.Store(history.NewRecorder(io.Discard, m.Run, nil)) // until the first schedule
 	made, err := local.New(local.Config{
-		Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Controllers: m.Controllers, Etcd: m.Etcd, Self: self,
-		Files: d.files(), Recorder: all, Status: status,
+		Subject: m.Run.Subject, Servers: m.Run.Servers, Programs: m.Programs, Self: self, Files: d.files(), Recorder: all, Status: status,
 		Failed: func(part string, why error) { abandon(recordLoss(all.present.Load(), part, why)) },
 	})
 	if err != nil {

@@ -152,8 +152,8 @@ func (s Spec) flags() []flag {
 	if s.Seed != nil {
 		add("seed", strconv.FormatUint(*s.Seed, 10))
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(s.Binaries), func(a, b binaries.Ref) int { return cmp.Compare(named(a), named(b)) }) {
-		add("binary", named(ref)+"="+s.Binaries[ref])
+	for _, ref := range slices.SortedFunc(maps.Keys(s.Binaries), func(a, b binaries.Ref) int { return cmp.Compare(a.Name(), b.Name()) }) {
+		add("binary", ref.Name()+"="+s.Binaries[ref])
 	}
 	add("label", s.Label)
 	switch s.Known {
