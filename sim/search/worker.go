@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
-	"github.com/skewproof/skewproof/sim/tape"
 )
 
 // checkEvery says that one in so many schedules is run twice, and always judged. It is a prime, so
@@ -77,7 +75,7 @@ func (w *worker) one(seed uint64) {
 		return
 	}
 	sampled := w.search.sampled(seed)
-	differs := sampled && w.again(c, seed) != result.Hash
+	differs := sampled && w.again(seed) != result.Hash
 	judged := result.Suspect || sampled
 	var verdicts []invariant.Verdict
 	var found []Violation
@@ -102,22 +100,14 @@ func (w *worker) one(seed uint64) {
 	}
 }
 
-// again runs a schedule once more and returns the hash of its trace.
-func (w *worker) again(c *sim.Case, seed uint64) uint64 {
-	result, err := w.spare.Run(c, tapeOf(w.search.method, seed), sim.Options{Run: w.search.spec.history(seed)})
+// again makes the schedule of a seed once more, runs it, and returns the hash of its trace.
+func (w *worker) again(seed uint64) uint64 {
+	c, t := w.source.Case(seed)
+	result, err := w.spare.Run(c, t, sim.Options{Run: w.search.spec.history(seed)})
 	if err != nil {
 		return 0
 	}
 	return result.Hash
-}
-
-// tapeOf returns the tape for a schedule. It is drawn from the seed, but it is a tape of zeros if
-// every schedule is run.
-func tapeOf(method reports.Method, seed uint64) *tape.Tape {
-	if method == reports.MethodAll {
-		return &tape.Tape{}
-	}
-	return tape.Seeded(seed)
 }
 
 func (w *worker) note(do func(n *Tally)) {
