@@ -53,6 +53,9 @@ const MinQPS, MaxQPS = 0.001, 100_000
 // the requests name servers and steps that exist.
 func (c *Case) Validate() error {
 	plan := scenario.Plan{Servers: c.Servers, Steps: c.Steps}
+	if c.Load != nil {
+		plan.Traffic, plan.Nodes = c.Load.Traffic, c.Load.Nodes
+	}
 	if err := plan.Validate(); err != nil {
 		return err
 	}

@@ -127,10 +127,8 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 	if l.clients, err = traffic.NewClients(targets, callers, recorder); err != nil {
 		return nil, err
 	}
-	if l.traffic, err = traffic.NewLoad(l.clients,
-		traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: plan.Traffic, Nodes: plan.Nodes}); err != nil {
-		return nil, err
-	}
+	l.traffic = traffic.NewLoad(l.clients,
+		traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: plan.Traffic, Nodes: plan.Nodes})
 	var classifier workload.Classifier // truth makes no concurrent calls of it
 	l.truth.changed = func(live map[string]history.Document) { l.traffic.SetProbes(classifier.Classify(live)) }
 	return l, nil

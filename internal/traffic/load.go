@@ -3,7 +3,6 @@ package traffic
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -46,7 +45,7 @@ type Load struct {
 
 // NewLoad prepares a load through the clients. Until SetProbes the load sends only discovery
 // requests.
-func NewLoad(clients *Clients, options Options) (*Load, error) {
+func NewLoad(clients *Clients, options Options) *Load {
 	options.QPS = workload.Rate(options.Profile, options.QPS)
 	options.InFlight = cmp.Or(options.InFlight, 512)
 	var users []string
@@ -57,17 +56,13 @@ func NewLoad(clients *Clients, options Options) (*Load, error) {
 	}
 	l := &Load{clients: clients, options: options}
 	for i, target := range clients.targets {
-		chooser, err := workload.NewChooser(workload.Options{
+		l.lanes = append(l.lanes, workload.NewChooser(workload.Options{
 			Lane: target.Server, Choices: rand.New(rand.NewPCG(options.Seed, uint64(i))), Profile: options.Profile,
 			Users: users, Nodes: options.Nodes, ReadOnly: options.ReadOnly,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("prepare load: %w", err)
-		}
-		l.lanes = append(l.lanes, chooser)
+		}))
 	}
 	l.SetProbes(nil)
-	return l, nil
+	return l
 }
 
 // SetProbes replaces the probes. Call it whenever the servers' discovery has changed.

@@ -34,10 +34,7 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 // start runs a load until the returned function is called, which waits for its end.
 func start(t *testing.T, clients *Clients, options Options, probes []workload.Probe) (*Load, func()) {
 	t.Helper()
-	load, err := NewLoad(clients, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	load := NewLoad(clients, options)
 	load.SetProbes(probes)
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended sync.WaitGroup

@@ -49,11 +49,8 @@ type Chooser struct {
 	kubelets kubelets
 }
 
-// NewChooser checks the options. Until Use, the chooser chooses only discovery requests.
-func NewChooser(o Options) (*Chooser, error) {
-	if err := checkProfile(o.Profile); err != nil {
-		return nil, err
-	}
+// NewChooser returns a chooser, which chooses only discovery requests until Use.
+func NewChooser(o Options) *Chooser {
 	mix := DefaultMix
 	if o.Profile == scenario.DiscoveryTraffic {
 		mix = discoveryMix
@@ -61,7 +58,7 @@ func NewChooser(o Options) (*Chooser, error) {
 	if len(o.Users) == 0 {
 		o.Users = Users()
 	}
-	return &Chooser{Options: o, mix: mix, turns: map[rotation]int{}, live: map[history.GVR][]string{}}, nil
+	return &Chooser{Options: o, mix: mix, turns: map[rotation]int{}, live: map[history.GVR][]string{}}
 }
 
 // Use replaces the probes, from the next request on.

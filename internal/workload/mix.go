@@ -1,11 +1,6 @@
 package workload
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/skewproof/skewproof/internal/scenario"
-)
+import "github.com/skewproof/skewproof/internal/scenario"
 
 // Mix has the shares of requests, in percent. The rest goes to resources that every server serves.
 // The share of a class without probes goes to this rest too.
@@ -38,13 +33,6 @@ func Rate(profile scenario.Traffic, qps float64) float64 {
 		return qps / sparseness
 	}
 	return qps
-}
-
-func checkProfile(p scenario.Traffic) error {
-	if !slices.Contains(scenario.Traffics, p) {
-		return fmt.Errorf("traffic profile %q: want one of %q", p, scenario.Traffics)
-	}
-	return nil
 }
 
 // deck deals the probes of one class. It deals each probe once before it deals any probe again. It
