@@ -154,7 +154,7 @@ func New(o Options, start Opener) (*Campaign, error) {
 func (c *Campaign) planOf(s schedule) (*run.Plan, error) {
 	spec := c.Spec
 	seed := s.seed
-	spec.Backend, spec.From, spec.To, spec.Servers, spec.Seed = scenario.BackendLocal, s.from, s.to, len(s.plan.Servers), &seed
+	spec.Backend, spec.From, spec.To, spec.Servers, spec.Seed = scenario.BackendLocal, c.chooser.from, c.chooser.to, len(s.plan.Servers), &seed
 	spec.Own = &run.Own{
 		Name: "campaign", Happens: fmt.Sprintf("A random schedule of a campaign on real servers (seed %d).", s.seed), Plan: s.plan,
 		Command: c.command(s.seed),

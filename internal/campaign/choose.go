@@ -13,9 +13,8 @@ import (
 
 // schedule is a schedule that may be carried out.
 type schedule struct {
-	seed     uint64
-	from, to string
-	plan     scenario.Plan
+	seed uint64
+	plan scenario.Plan
 }
 
 // chooser makes schedules from seeds, by the generator of the simulator.
@@ -40,7 +39,7 @@ func (c *chooser) of(seed uint64) (schedule, error) {
 	if err != nil {
 		return schedule{}, err
 	}
-	s := schedule{seed: seed, from: c.from, to: c.to}
+	s := schedule{seed: seed}
 	if err := json.Unmarshal(encoded, &s.plan); err != nil {
 		return schedule{}, err
 	}

@@ -81,7 +81,7 @@ func TestTheChoiceIsDeterministic(t *testing.T) {
 				t.Fatal(err)
 			}
 			again, err := alone.choose(Coverage{})
-			if err != nil || again.seed != s.seed || len(again.plan.Steps) != len(s.plan.Steps) || again.from != s.from {
+			if err != nil || again.seed != s.seed || len(again.plan.Steps) != len(s.plan.Steps) {
 				t.Fatalf("seed %d alone gives another schedule: %v", s.seed, err)
 			}
 			situations, _ := promised(s.plan)

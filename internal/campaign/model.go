@@ -33,9 +33,8 @@ func (c *Campaign) model(f *newFinding) (says string) {
 	s := sim.New(sim.SetupOf(c.Spec.Subject))
 	defer s.Close()
 	described := history.Run{
-		Schema: history.SchemaVersion, Scenario: "campaign", Backend: scenario.BackendSim, Subject: c.Spec.Subject, From: f.schedule.from,
-		To:   f.schedule.to,
-		Seed: f.schedule.seed, Bounds: search.Bounds,
+		Schema: history.SchemaVersion, Scenario: "campaign", Backend: scenario.BackendSim, Subject: c.Spec.Subject, From: c.chooser.from,
+		To: c.chooser.to, Seed: f.schedule.seed, Bounds: search.Bounds,
 	}
 	tried := search.Simulated(sim.CaseOf(f.schedule.plan, c.Spec.QPS))
 	for i := range uint64(modelRuns) {

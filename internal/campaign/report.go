@@ -66,7 +66,7 @@ func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, doc *rep
 	to.Story, to.Disturbances = search.Story(&shown)
 	policy := c.Spec.Subject
 	if policy == scenario.SubjectBuiltin {
-		p, err := sim.PresetOf(f.schedule.to)
+		p, err := sim.PresetOf(c.chooser.to)
 		if err != nil {
 			return // the simulator has no such proxy, and could not read the file
 		}
@@ -74,13 +74,10 @@ func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, doc *rep
 	}
 	repro := &search.Repro{
 		Schema: search.ReproSchema, Commit: c.Version,
-		Spec: search.Spec{Policy: policy, From: f.schedule.from, To: f.schedule.to, Servers: len(shown.Servers), Versions: doc.Spec.Versions},
+		Spec: search.Spec{Policy: policy, From: c.chooser.from, To: c.chooser.to, Servers: len(shown.Servers), Versions: doc.Spec.Versions},
 		Seed: f.schedule.seed, Invariant: f.Signature.Invariant, Cause: f.Cause, Sentence: f.Sentence, Signature: f.Signature, Case: shown,
-		Hash: search.HashText(0),
-		Found: &search.Found{
-			Subject: c.Spec.Subject, Versions: c.Versions, QPS: c.Spec.QPS, Run: f.real.Run, Confirmed: f.real.Confirmed, Repeated: f.real.Repeated,
-			After: f.real.After, Model: f.real.Model,
-		},
+		Hash:  search.HashText(0),
+		Found: &search.Found{Subject: c.Spec.Subject, Versions: c.Versions, QPS: c.Spec.QPS, RealFinding: f.real},
 	}
 	if result, err := repro.Run(false); err == nil {
 		repro.Hash = search.HashText(result.Hash)

@@ -58,16 +58,8 @@ type Found struct {
 	Versions []string `json:"versions"`
 	// QPS is the rate of the load, in requests a second.
 	QPS float64 `json:"qps"`
-	// Run is the directory of the run that shows the violation, relative to the file.
-	Run string `json:"run,omitempty"`
-	// Confirmed is how many of Repeated runs, each on a new cluster, showed the violation again.
-	Confirmed int `json:"confirmed"`
-	Repeated  int `json:"repeated"`
-	// After are the seeds of the schedules that were carried out before this one on the same
-	// cluster. It is empty if a new cluster showed the violation.
-	After []uint64 `json:"after,omitempty"`
-	// Model says whether the simulator also shows the violation.
-	Model string `json:"model,omitempty"`
+	// RealFinding is how it was seen. Its run is relative to the file.
+	reports.RealFinding
 }
 
 // Bounds are the times that invariants allow in the simulator. They are the bounds of real runs.
