@@ -17,19 +17,50 @@ import (
 	"github.com/skewproof/skewproof/reports/findings"
 )
 
-// rendered are the documents from which reports are rendered, by file name, in the order in which
-// the command looks for them.
-var rendered = []struct {
+// rendering renders the reports again from the document of that file.
+type rendering struct {
 	file  string
 	again func(dir string, c run.Console) error
-}{
-	{reports.CampaignJSON, campaignAgain},
-	{reports.ConformanceFile, conformanceAgain},
-	{reports.MatrixJSON, matrixAgain},
-	{reports.ClientsJSON, clientsAgain},
-	{reports.AblationJSON, ablationAgain},
-	{reports.SmallestJSON, smallestAgain},
-	{reports.JSONFile, runAgain},
+}
+
+// rendered are the documents from which reports are rendered, in the order in which the command
+// looks for them.
+var rendered = []rendering{
+	from(reports.CampaignJSON, reports.ReadCampaign, func(r *reports.Campaign, dir string, c run.Console) error {
+		return finish(dir, r, c.Out)
+	}),
+	from(reports.ConformanceFile, reports.ReadConformance, func(r reports.ConformanceReport, dir string, c run.Console) error {
+		return judged(r.Standing(), r.Metadata.Known, suite.RenderConformance(r, dir, c, reports.SaveConformance(dir, r, nil)))
+	}),
+	from(reports.MatrixJSON, reports.ReadMatrix, func(r reports.VersionMatrix, dir string, c run.Console) error {
+		return judged(r.Standing(), r.Metadata.Known, suite.RenderMatrix(r, dir, c))
+	}),
+	from(reports.ClientsJSON, reports.ReadClients, func(r reports.ClientsTable, dir string, c run.Console) error {
+		return resultError(r.Result, suite.RenderClients(r, dir, c))
+	}),
+	from(reports.AblationJSON, reports.ReadAblation, func(r *reports.Ablation, dir string, c run.Console) error {
+		err := finishAblation(dir, r, c.Out)
+		if err == nil && !r.Complete {
+			return verdictError(invariant.OutcomeInconclusive, nil)
+		}
+		return err
+	}),
+	from(reports.SmallestJSON, reports.ReadSmallest, func(r *reports.Smallest, dir string, c run.Console) error {
+		return finishSmallest(dir, r, c.Out)
+	}),
+	from(reports.JSONFile, reports.Read, func(r reports.RunReport, dir string, c run.Console) error {
+		return judged(r.Standing(), r.Verdict.Known, run.Dir(dir).Render(r, c))
+	}),
+}
+
+func from[T any](file string, read func(path string) (T, error), show func(T, string, run.Console) error) rendering {
+	return rendering{file, func(dir string, c run.Console) error {
+		document, err := read(filepath.Join(dir, file))
+		if err != nil {
+			return err
+		}
+		return show(document, dir, c)
+	}}
 }
 
 func newJudge() *cobra.Command {
@@ -182,63 +213,4 @@ The exit code is that of the run or suite.`,
 	registerForm(cmd.Flags(), &output)
 	cmd.AddCommand(newMerge())
 	return cmd
-}
-
-func runAgain(dir string, c run.Console) error {
-	report, err := reports.Read(filepath.Join(dir, reports.JSONFile))
-	if err != nil {
-		return err
-	}
-	return judged(report.Standing(), report.Verdict.Known, run.Dir(dir).Render(report, c))
-}
-
-func campaignAgain(dir string, c run.Console) error {
-	campaign, err := reports.ReadCampaign(filepath.Join(dir, reports.CampaignJSON))
-	if err != nil {
-		return err
-	}
-	return finish(dir, campaign, c.Out)
-}
-
-func conformanceAgain(dir string, c run.Console) error {
-	report, err := reports.ReadConformance(filepath.Join(dir, reports.ConformanceFile))
-	if err != nil {
-		return err
-	}
-	return judged(report.Standing(), report.Metadata.Known, suite.RenderConformance(report, dir, c, reports.SaveConformance(dir, report, nil)))
-}
-
-func matrixAgain(dir string, c run.Console) error {
-	m, err := reports.ReadMatrix(filepath.Join(dir, reports.MatrixJSON))
-	if err != nil {
-		return err
-	}
-	return judged(m.Standing(), m.Metadata.Known, suite.RenderMatrix(m, dir, c))
-}
-
-func clientsAgain(dir string, c run.Console) error {
-	table, err := reports.ReadClients(filepath.Join(dir, reports.ClientsJSON))
-	if err != nil {
-		return err
-	}
-	return resultError(table.Result, suite.RenderClients(table, dir, c))
-}
-
-func ablationAgain(dir string, c run.Console) error {
-	a, err := reports.ReadAblation(filepath.Join(dir, reports.AblationJSON))
-	if err == nil {
-		err = finishAblation(dir, a, c.Out)
-	}
-	if err == nil && !a.Complete {
-		return verdictError(invariant.OutcomeInconclusive, nil)
-	}
-	return err
-}
-
-func smallestAgain(dir string, c run.Console) error {
-	s, err := reports.ReadSmallest(filepath.Join(dir, reports.SmallestJSON))
-	if err != nil {
-		return err
-	}
-	return finishSmallest(dir, s, c.Out)
 }
