@@ -23,6 +23,11 @@ type Case struct {
 	Load *Load `json:"load,omitempty"`
 }
 
+// CaseOf returns a plan as a case, with the load of the plan at a rate in requests a second.
+func CaseOf(plan scenario.Plan, qps float64) Case {
+	return Case{Servers: plan.Servers, Steps: plan.Steps, Load: &Load{QPS: qps, Traffic: plan.Traffic, Nodes: plan.Nodes}}
+}
+
 // Request is one request of a client: its content, its server, and its time.
 type Request struct {
 	// Step is the number of the step after which the request is sent. After is the time from the
@@ -48,6 +53,9 @@ const MinQPS, MaxQPS = 0.001, 100_000
 // the requests name servers and steps that exist.
 func (c *Case) Validate() error {
 	plan := scenario.Plan{Servers: c.Servers, Steps: c.Steps}
+	if c.Load != nil {
+		plan.Traffic, plan.Nodes = c.Load.Traffic, c.Load.Nodes
+	}
 	if err := plan.Validate(); err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func put(all []definition, at int, d definition) []definition {
 }
 
 func refuseDefinition(d scenario.Definition, why string) error {
-	return &scenario.RefusedDefinition{Definition: d.String(), Why: why}
+	return &scenario.RefusedStep{Err: fmt.Errorf("the control plane refuses %s: %s", d, why)}
 }
 
 // remove deletes a definition. Definitions of its group get the names that it had.

@@ -23,7 +23,7 @@ func defined(t *testing.T, refused []string, all ...scenario.Definition) []defin
 	for _, d := range all {
 		var err error
 		etcd, err = apply(etcd, d, time.Time{})
-		var refusal *scenario.RefusedDefinition
+		var refusal *scenario.RefusedStep
 		if is := errors.As(err, &refusal); is != slices.Contains(refused, d.String()) || err != nil && !is {
 			t.Errorf("%s: error %v", d, err)
 		}

@@ -105,7 +105,7 @@ func (srv *server) document() history.Document {
 }
 
 // define changes the definitions in etcd. Each server sees the change after its own delay. The
-// error is a [scenario.RefusedDefinition].
+// error is a [scenario.RefusedStep].
 func (s *Simulator) define(d scenario.Definition, exists bool) (err error) {
 	if exists {
 		s.extensions, err = apply(s.extensions, d, s.wall())

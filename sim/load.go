@@ -45,22 +45,18 @@ type load struct {
 type client struct{ user, server string }
 
 // newLoad prepares the load of a case. It returns the zero value if the case has no load.
-func (s *Simulator) newLoad(l *Load) (load, error) {
+func (s *Simulator) newLoad(l *Load) load {
 	if l == nil {
-		return load{}, nil
+		return load{}
 	}
 	every := float64(time.Second) * float64(len(s.names)) / workload.Rate(l.Traffic, l.QPS)
 	made := load{every: time.Duration(every), stale: true}
 	for _, name := range s.names {
-		chooser, err := workload.NewChooser(workload.Options{
+		made.lanes = append(made.lanes, workload.NewChooser(workload.Options{
 			Lane: name, Choices: choices{s.tape}, Profile: l.Traffic, Nodes: l.Nodes, ReadOnly: l.ReadOnly, Can: canSend,
-		})
-		if err != nil {
-			return load{}, err
-		}
-		made.lanes = append(made.lanes, chooser)
+		}))
 	}
-	return made, nil
+	return made
 }
 
 // startLoad starts the load, which ends with the steps.

@@ -233,10 +233,7 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	s.exchanges.used, s.operations.used, s.rounds.used = 0, 0, 0
 	s.newHistory(c, o)
 	s.resize(c)
-	var err error
-	if s.load, err = s.newLoad(c.Load); err != nil {
-		return err
-	}
+	s.load = s.newLoad(c.Load)
 	for i, spec := range c.Servers {
 		srv := s.servers[i]
 		*srv = server{s: s, index: i, name: spec.Name, id: s.serverIDs[i], address: s.addresses[i],

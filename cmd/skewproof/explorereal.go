@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/mod/semver"
@@ -20,13 +20,8 @@ import (
 
 // realFlags are the flags of 'skewproof explore --backend local'.
 type realFlags struct {
-	spec        run.Spec
-	candidates  uint64
-	repeats     int
-	shrinkRuns  int
-	untilNew    bool
-	controllers bool
-	earlier     string // the directory of the campaign to be continued
+	campaign.Options
+	earlier string // the directory of the campaign to be continued
 }
 
 // onlyLocal and onlySim are the flags of explore that mean nothing on the other backend, with the
@@ -49,17 +44,17 @@ var (
 )
 
 func (f *realFlags) register(flags *pflag.FlagSet) {
-	registerReal(flags, &f.spec, backendLocal)
-	flags.StringVar(&f.spec.Subject, "subject", scenario.SubjectBuiltin, "whose proxy is tested (local only)")
-	flags.Uint64Var(&f.candidates, "candidates", campaign.DefaultCandidates,
+	registerReal(flags, &f.Spec, backendLocal)
+	flags.StringVar(&f.Spec.Subject, "subject", scenario.SubjectBuiltin, "whose proxy is tested (local only)")
+	flags.Uint64Var(&f.Candidates, "candidates", campaign.DefaultCandidates,
 		"choose each schedule from this many seeds, by the cells that were not reached yet (local only)")
-	flags.IntVar(&f.repeats, "repeats", campaign.DefaultRepeats,
+	flags.IntVar(&f.Repeats, "repeats", campaign.DefaultRepeats,
 		"how often a schedule with a NEW violation is repeated, on a new cluster each time (local only)")
-	flags.IntVar(&f.shrinkRuns, "shrink-runs", campaign.DefaultShrinkRuns,
+	flags.IntVar(&f.ShrinkRuns, "shrink-runs", campaign.DefaultShrinkRuns,
 		"how many runs may look for a smaller schedule of each NEW violation (local only)")
-	flags.BoolVar(&f.untilNew, "until-new", false,
+	flags.BoolVar(&f.UntilNew, "until-new", false,
 		"end the search after the first schedule with a NEW violation that decides the verdict (local only)")
-	flags.BoolVar(&f.controllers, "controllers", false,
+	flags.BoolVar(&f.Controllers, "controllers", false,
 		"let kube-controller-manager run in schedules with servers of two versions, with objects that it must keep and delete (local only)")
 	flags.StringVar(&f.earlier, "continue", "",
 		"go on with the campaign in this directory: with its settings, its next seed and what it has reached (local only)")
@@ -104,68 +99,55 @@ func (r *realFlags) resume(f *searchFlags) (*reports.Campaign, error) {
 	if err := campaign.CheckEarlier(c); err != nil {
 		return nil, usage("--continue %s: %s: %w", r.earlier, path, err)
 	}
-	r.spec.Subject, r.spec.QPS, r.controllers = c.Real.Subject, c.Real.QPS, c.Real.Controllers
+	r.Spec.Subject, r.Spec.QPS, r.Controllers = c.Real.Subject, c.Real.QPS, c.Real.Controllers
 	f.spec.Servers, f.spec.Versions, f.options.First, f.options.Strict = c.Spec.Servers, c.Real.Versions, c.FirstSeed, c.Strict
 	return c, nil
 }
 
 // run carries out a campaign on real servers. f has the flags that both backends share.
 func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Writer) error {
-	if r.shrinkRuns < 0 {
-		return usage("--shrink-runs %d: want 0 or more", r.shrinkRuns)
+	if r.ShrinkRuns < 0 {
+		return usage("--shrink-runs %d: want 0 or more", r.ShrinkRuns)
 	}
-	if r.repeats < 0 {
-		return usage("--repeats %d: want 0 or more", r.repeats)
+	if r.Repeats < 0 {
+		return usage("--repeats %d: want 0 or more", r.Repeats)
 	}
-	if r.candidates < 1 || r.candidates > 1000 {
-		return usage("--candidates %d: want 1 to 1000", r.candidates)
+	if r.Candidates < 1 || r.Candidates > 1000 {
+		return usage("--candidates %d: want 1 to 1000", r.Candidates)
 	}
-	earlier, err := r.resume(f)
+	var err error
+	if r.Earlier, err = r.resume(f); err != nil {
+		return err
+	}
+	r.Judging = run.Judging{Strict: f.options.Strict, Known: f.known}
+	if r.Findings, err = r.Judging.Findings(r.Spec.Subject); err != nil {
+		return &exitError{code: exitUsage, err: err}
+	}
+	r.Spec.QPS, r.Spec.Etcd = cmp.Or(r.Spec.QPS, run.DefaultQPS), cmp.Or(r.Spec.Etcd, binaries.DefaultEtcd)
+	r.Spec.Servers = f.spec.Servers
+	if r.Versions = f.spec.Versions; len(r.Versions) == 0 {
+		r.Versions = []string{run.DefaultFrom, run.DefaultTo}
+	}
+	r.First, r.Seeds, r.For = f.options.First, f.options.Seeds, f.options.For
+	r.Version, r.Machine, r.Progress = run.Version(), strings.Join(run.Machine(), ", "), run.Console{Progress: progress}.Status()
+	if _, err := campaign.New(r.Options, nil); err != nil { // before anything is fetched
+		return &exitError{code: exitUsage, err: err}
+	}
+	controllers := ""
+	if r.Controllers {
+		controllers = slices.MinFunc(r.Versions, semver.Compare)
+	}
+	sessions, err := r.Spec.Sessions(ctx, r.Versions, controllers, progress)
 	if err != nil {
 		return err
 	}
-	known, err := (run.Judging{Known: f.known}).Findings(r.spec.Subject)
-	if err != nil {
-		return &exitError{code: exitUsage, err: err}
-	}
-	if r.spec.QPS == 0 {
-		r.spec.QPS = run.DefaultQPS
-	}
-	if r.spec.Etcd == "" {
-		r.spec.Etcd = binaries.DefaultEtcd
-	}
-	r.spec.Servers = f.spec.Servers
-	versions := f.spec.Versions
-	if len(versions) == 0 {
-		versions = []string{run.DefaultFrom, run.DefaultTo}
-	}
-	o := campaign.Options{
-		Spec: r.spec, Versions: slices.Clone(versions), Controllers: r.controllers,
-		First: f.options.First, Seeds: f.options.Seeds, For: f.options.For,
-		Candidates: r.candidates, Repeats: r.repeats, ShrinkRuns: r.shrinkRuns, Findings: known, Earlier: earlier, UntilNew: r.untilNew,
-		Judging: run.Judging{Strict: f.options.Strict, Known: f.known},
-		Version: run.Version(), Machine: strings.Join(run.Machine(), ", "), Progress: run.Console{Progress: progress}.Status(),
-	}
-	if _, err := campaign.New(o, nil); err != nil { // before anything is fetched
-		return &exitError{code: exitUsage, err: err}
-	}
-	spec := run.SessionSpec{
-		Subject: r.spec.Subject, Versions: versions, Servers: r.spec.Servers, Etcd: r.spec.Etcd, QPS: r.spec.QPS, Binaries: r.spec.Binaries,
-	}
-	if r.controllers {
-		spec.Controllers = slices.MinFunc(versions, semver.Compare)
-	}
-	sessions, err := spec.Prepare(ctx, progress)
-	if err != nil {
-		return err
-	}
-	if o.Out = r.earlier; earlier == nil {
-		if o.Out, err = newCampaignDir(f.out, "explore-"+r.spec.Subject, time.Now()); err != nil {
+	if r.Out = r.earlier; r.Earlier == nil {
+		if r.Out, err = campaignDir(f.out, "explore-"+r.Spec.Subject); err != nil {
 			return err
 		}
 	}
-	o.Environment = sessions.Environment()
-	c, err := campaign.New(o, campaign.Real{Sessions: sessions})
+	r.Environment = sessions.Environment()
+	c, err := campaign.New(r.Options, func(ctx context.Context, out string) (campaign.Cluster, error) { return sessions.Open(ctx, out) })
 	if err != nil {
 		return &exitError{code: exitUsage, err: err}
 	}
@@ -174,5 +156,5 @@ func (r *realFlags) run(ctx context.Context, f *searchFlags, out, progress io.Wr
 		return notRun(err)
 	}
 	found.Known = f.known != ""
-	return finish(o.Out, found, out)
+	return finish(r.Out, found, out)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -154,7 +153,7 @@ func (f *replayFlags) replaySimulated(r *search.Repro, out io.Writer) error {
 
 // save writes history and reports.
 func (f *replayFlags) save(r *search.Repro, result *sim.Result, out io.Writer) error {
-	dir, err := run.NewDir(f.out, "replay", r.Spec.Policy, time.Now())
+	dir, err := run.NewDir(f.out, "replay-"+r.Spec.Policy)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -103,15 +103,12 @@ func (f *searchFlags) prepare(kind string) (dir string, err error) {
 	utilruntime.ErrorHandlers = nil // simulated apiservers cannot write all their answers, because faults break them
 	debug.SetGCPercent(1600)        // a run makes much short-lived garbage; frequent collection would take half of the time
 	limitMemory()
-	return newCampaignDir(f.out, kind+"-"+f.spec.Policy, time.Now())
+	return campaignDir(f.out, kind+"-"+f.spec.Policy)
 }
 
-// newCampaignDir creates out, or checks that it is empty. If out is empty, the directory is below
-// _out and named after name and time.
-func newCampaignDir(out, name string, now time.Time) (string, error) {
-	if out == "" {
-		out = filepath.Join("_out", fmt.Sprintf("%s-%s", name, now.Format("20060102-150405")))
-	}
+// campaignDir creates the directory of a campaign, or checks that it is empty.
+func campaignDir(out, name string) (string, error) {
+	out = cmp.Or(out, run.DefaultOut(name))
 	_, err := run.FreshDir(out, "searches")
 	return out, err
 }
@@ -256,7 +253,7 @@ func newMerge() *cobra.Command {
 			if err != nil {
 				return &exitError{code: exitUsage, err: err}
 			}
-			dir, err := newCampaignDir(out, "merged-"+merged.Spec.Policy, time.Now())
+			dir, err := campaignDir(out, "merged-"+merged.Spec.Policy)
 			if err != nil {
 				return err
 			}

@@ -31,8 +31,6 @@ const (
 // errNotCached means that the cache has no such entry. For a damaged entry there is another error.
 var errNotCached = errors.New("not in the cache")
 
-func lockName(ref Ref) string { return string(ref.Component) + "@" + string(ref.Version) }
-
 func entryDir(dir string, ref Ref) string {
 	return filepath.Join(dir, string(ref.Component), string(ref.Version), platform())
 }
@@ -162,7 +160,7 @@ type workspace struct {
 }
 
 func newWorkspace(dir string, ref Ref) (workspace, error) {
-	w := workspace{root: filepath.Join(dir, tmpDir, lockName(ref)), name: string(ref.Component)}
+	w := workspace{root: filepath.Join(dir, tmpDir, ref.Name()), name: string(ref.Component)}
 	return w, w.reset()
 }
 

@@ -44,8 +44,8 @@ func (e *UnavailableError) Error() string {
 	for _, a := range e.Attempts {
 		fmt.Fprintf(&b, "  %s: %s\n", a.Origin, strings.ReplaceAll(a.Err.Error(), "\n", "\n    "))
 	}
-	fmt.Fprintf(&b, "  what can be done: ask for a version that exists (%s), go online, or give a binary of your own: %s=%s@%s=PATH",
-		programs[e.Ref.Component].releases, OverrideEnv, e.Ref.Component, e.Ref.Version)
+	fmt.Fprintf(&b, "  what can be done: ask for a version that exists (%s), go online, or give a binary of your own: %s=%s=PATH",
+		programs[e.Ref.Component].releases, OverrideEnv, e.Ref.Name())
 	return b.String()
 }
 

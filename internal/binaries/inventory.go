@@ -81,12 +81,12 @@ func (s *Store) Prune(keep ...Ref) ([]Binary, error) {
 
 // removeLocked removes one directory unless a process is fetching its binary.
 func removeLocked(dir string, ref Ref, path string) error {
-	l, held, err := tryLock(dir, lockName(ref))
+	l, held, err := tryLock(dir, ref.Name())
 	if err != nil {
 		return &cacheError{dir: dir, err: err}
 	}
 	if !held {
-		return fmt.Errorf("%s is not removed: %s", ref, lockHolder(l.Path(), lockName(ref)))
+		return fmt.Errorf("%s is not removed: %s", ref, lockHolder(l.Path(), ref.Name()))
 	}
 	defer func() { _ = l.Unlock() }()
 	if err := os.RemoveAll(path); err != nil {

@@ -78,7 +78,7 @@ func TestPruneLeavesWhatIsBeingFetched(t *testing.T) {
 	s := newStore(t, "")
 	b := fill(t, s, KubeAPIServer, testVersion)
 	ref := Ref{KubeAPIServer, testVersion}
-	unlock, err := s.lock(t.Context(), s.Dir, lockName(ref), s.progress(ref))
+	unlock, err := s.lock(t.Context(), s.Dir, ref.Name(), s.progress(ref))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestPruneLeavesWhatIsBeingFetched(t *testing.T) {
 		t.Error(err)
 	}
 	unlock()
-	if free, err := flock.New(filepath.Join(s.Dir, locksDir, lockName(ref)+".lock")).TryLock(); !free || err != nil {
+	if free, err := flock.New(filepath.Join(s.Dir, locksDir, ref.Name()+".lock")).TryLock(); !free || err != nil {
 		t.Errorf("the lock is not free: %v, %v", free, err)
 	}
 }

@@ -132,7 +132,7 @@ func TestKilledProcessReleasesTheLock(t *testing.T) {
 func TestWaitingForALockIsCancelled(t *testing.T) {
 	s := newStore(t, "")
 	ref := Ref{KubeAPIServer, testVersion}
-	unlock, err := s.lock(t.Context(), s.Dir, lockName(ref), s.progress(ref))
+	unlock, err := s.lock(t.Context(), s.Dir, ref.Name(), s.progress(ref))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (s *Store) getModules(ctx context.Context, path, dir string, work workspace
 			}
 			silent := s.progress(next)
 			silent.w = nil
-			_, _, _, _ = prepareBuild(ctx, path, work.path("next-"+lockName(next)), next, silent)
+			_, _, _, _ = prepareBuild(ctx, path, work.path("next-"+next.Name()), next, silent)
 		}
 	})
 	return func() {

@@ -42,7 +42,7 @@ case "$1 $PWD" in "list "*/next-*) echo > %[1]s;; esac
 	if _, err := os.Stat(filepath.Join(os.Getenv("GOMODCACHE"), "github.com/containerd/containerd/v2@v2.3.4/cmd/containerd")); err != nil {
 		t.Errorf("the source of %s is not there: %v", next, err)
 	}
-	if _, err := os.Stat(filepath.Join(s.Dir, tmpDir, lockName(first))); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(s.Dir, tmpDir, first.Name())); !os.IsNotExist(err) {
 		t.Errorf("the workspace is still there: %v", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,8 +62,8 @@ func (o Overrides) Set(s string) error {
 // String lists the overrides in a stable order, as [OverridesFromEnv] reads them.
 func (o Overrides) String() string {
 	var fields []string
-	for ref, path := range maps.All(o) {
-		fields = append(fields, fmt.Sprintf("%s@%s=%s", ref.Component, ref.Version, path))
+	for ref, path := range o {
+		fields = append(fields, ref.Name()+"="+path)
 	}
 	slices.Sort(fields)
 	return strings.Join(fields, ",")

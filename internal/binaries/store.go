@@ -121,7 +121,7 @@ func (s *Store) Get(ctx context.Context, c Component, version string) (Binary, e
 	}
 
 	p := s.progress(ref)
-	unlock, err := s.lock(ctx, dir, lockName(ref), p)
+	unlock, err := s.lock(ctx, dir, ref.Name(), p)
 	if err != nil {
 		return Binary{}, fmt.Errorf("%s: %w", ref, err)
 	}

@@ -102,10 +102,11 @@ func ParseRef(s string) (Ref, error) {
 // String is for people: "kube-apiserver v1.37.1".
 func (r Ref) String() string { return string(r.Component) + " " + string(r.Version) }
 
-// MarshalText writes the name that [ParseRef] reads.
-func (r Ref) MarshalText() ([]byte, error) {
-	return []byte(string(r.Component) + "@" + string(r.Version)), nil
-}
+// Name is the name that [ParseRef] reads: "kube-apiserver@v1.37.1".
+func (r Ref) Name() string { return string(r.Component) + "@" + string(r.Version) }
+
+// MarshalText writes [Ref.Name].
+func (r Ref) MarshalText() ([]byte, error) { return []byte(r.Name()), nil }
 
 // UnmarshalText reads what MarshalText writes.
 func (r *Ref) UnmarshalText(text []byte) (err error) {

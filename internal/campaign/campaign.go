@@ -42,7 +42,7 @@ const (
 type Options struct {
 	// Spec is what each schedule runs: subject, rate, etcd, binaries, number of servers.
 	Spec run.Spec
-	// Versions are at least two, in ascending order.
+	// Versions are at least two, in any order.
 	Versions []string
 	// Controllers lets kube-controller-manager of the oldest version run in every schedule in which
 	// servers of two versions run.
@@ -81,45 +81,29 @@ type Cluster interface {
 	Discard() error
 }
 
-// Clusters starts clusters. The logs of a cluster are below out.
-type Clusters interface {
-	Open(ctx context.Context, out string) (Cluster, error)
-}
-
-// Real are clusters of processes.
-type Real struct{ *run.Sessions }
-
-// Open implements [Clusters].
-func (r Real) Open(ctx context.Context, out string) (Cluster, error) {
-	return r.Sessions.Open(ctx, out)
-}
+// Opener starts a cluster. Its logs are below out.
+type Opener func(ctx context.Context, out string) (Cluster, error)
 
 // Campaign is a search that is carried out once.
 type Campaign struct {
 	Options
-	clusters Clusters
+	start    Opener
 	chooser  *chooser
 	reached  Coverage
-	tally    search.Tally
-	began    time.Time
+	tally    *search.Tally
 	explored time.Duration // without repeating and shrinking
 
 	earlier      uint64 // schedules of earlier parts, which all counts include
 	done         uint64
-	operations   uint64
-	passedOn     uint64
-	overloaded   uint64
-	worked       uint64        // schedules in which controllers worked
-	took, resets time.Duration // of the schedules that were carried out
-	alone        time.Duration // of the schedules that were repeated alone
-	aloneRuns    uint64
+	real         reports.RealCampaign // its counts, clusters, gaps and withdrawn violations so far
+	took, resets time.Duration        // of the schedules that were carried out
+	alone        time.Duration        // of the schedules that were repeated alone
 	growth       []reports.GrowthPoint
 	known        map[int]uint64                 // schedules by finding
 	seen         map[reports.ViolationKind]bool // NEW ones, those of earlier parts included
 	fresh        []*newFinding                  // NEW ones of this part, and earlier ones that were not repeated, in this order
-	sessions     []reports.RealSession
-	opened       int // clusters so far, also those for repeating
-	failures     int // clusters in a row that carried out no schedule
+	opened       int                            // clusters so far, also those for repeating
+	failures     int                            // clusters in a row that carried out no schedule
 	// pending is a schedule that its cluster could not be used for. It is carried out on the next.
 	pending *schedule
 }
@@ -128,8 +112,6 @@ type Campaign struct {
 type newFinding struct {
 	search.Violation
 	schedule schedule
-	run      string   // the directory of its run, below Out
-	after    []uint64 // the schedules before on its cluster
 	real     reports.RealFinding
 	file     string // the name of the repro file, once it has one
 	shrunk   bool
@@ -137,10 +119,10 @@ type newFinding struct {
 	earlier  bool // an earlier part saw it
 }
 
-// New checks the options.
-func New(o Options, clusters Clusters) (*Campaign, error) {
-	slices.SortFunc(o.Versions, semver.Compare)
-	if o.Versions = slices.Compact(o.Versions); len(o.Versions) < 2 {
+// New checks the options. start is needed for [Campaign.Run] only.
+func New(o Options, start Opener) (*Campaign, error) {
+	o.Versions = slices.Compact(slices.SortedFunc(slices.Values(o.Versions), semver.Compare))
+	if len(o.Versions) < 2 {
 		return nil, errors.New("--versions: want at least two different versions, such as v1.36.3,v1.37.1")
 	}
 	if o.Spec.Servers < 1 {
@@ -150,11 +132,11 @@ func New(o Options, clusters Clusters) (*Campaign, error) {
 	if len(o.Versions) > 2 {
 		spec.Versions = o.Versions
 	}
-	chooser, err := newChooser(spec, o.Versions, max(o.First, 1), o.Candidates, o.Controllers)
+	chooser, err := newChooser(spec, max(o.First, 1), o.Candidates, o.Controllers)
 	if err != nil {
 		return nil, err
 	}
-	c := &Campaign{Options: o, clusters: clusters, chooser: chooser, reached: Coverage{}, tally: search.NewTally(spec),
+	c := &Campaign{Options: o, start: start, chooser: chooser, reached: Coverage{}, tally: search.NewTally(spec),
 		known: map[int]uint64{}, seen: map[reports.ViolationKind]bool{}}
 	if o.Earlier != nil {
 		c.Earlier = c.reconsider(o.Earlier)
@@ -172,7 +154,7 @@ func New(o Options, clusters Clusters) (*Campaign, error) {
 func (c *Campaign) planOf(s schedule) (*run.Plan, error) {
 	spec := c.Spec
 	seed := s.seed
-	spec.Backend, spec.From, spec.To, spec.Servers, spec.Seed = scenario.BackendLocal, s.from, s.to, len(s.plan.Servers), &seed
+	spec.Backend, spec.From, spec.To, spec.Servers, spec.Seed = scenario.BackendLocal, c.chooser.from, c.chooser.to, len(s.plan.Servers), &seed
 	spec.Own = &run.Own{
 		Name: "campaign", Happens: fmt.Sprintf("A random schedule of a campaign on real servers (seed %d).", s.seed), Plan: s.plan,
 		Command: c.command(s.seed),
@@ -195,7 +177,6 @@ func (c *Campaign) command(seed uint64) []string {
 // Run carries out the campaign until it has run all its schedules, its time is over, or ctx ends.
 // An error says that not one cluster could be used.
 func (c *Campaign) Run(ctx context.Context) (*reports.Campaign, error) {
-	c.began = time.Now()
 	var failed error
 	c.confirmAll(ctx) // what an earlier part did not repeat
 	for c.wants(ctx) && failed == nil {
@@ -238,7 +219,7 @@ func (c *Campaign) decided() bool {
 
 // open starts a cluster. name says what for.
 func (c *Campaign) open(ctx context.Context, name string) (Cluster, error) {
-	return c.clusters.Open(ctx, filepath.Join(c.Out, c.unused(name)))
+	return c.start(ctx, filepath.Join(c.Out, c.unused(name)))
 }
 
 // useCluster carries out schedules on a new cluster until it cannot be used any longer. An error
@@ -288,7 +269,7 @@ func (c *Campaign) useCluster(ctx context.Context) (err error) {
 	case note.Schedules == perCluster:
 		note.Ended = "it had carried out as many schedules as a cluster may"
 	}
-	c.sessions = append(c.sessions, note)
+	c.real.Sessions = append(c.real.Sessions, note)
 	err = cluster.Close()
 	if !broken && err == nil || ctx.Err() != nil {
 		_ = cluster.Discard() // its logs are not needed
@@ -326,7 +307,8 @@ func (c *Campaign) carryOut(ctx context.Context, on Cluster, s schedule, before 
 		}
 		if !c.seen[v.ViolationKind] {
 			c.seen[v.ViolationKind] = true
-			c.fresh = append(c.fresh, &newFinding{Violation: v, schedule: s, run: filepath.Base(string(judged.dir)), after: slices.Clone(before)})
+			shown := reports.RealFinding{Run: filepath.Base(string(judged.dir)), After: slices.Clone(before)}
+			c.fresh = append(c.fresh, &newFinding{Violation: v, schedule: s, real: shown})
 			keep = true
 		}
 	}

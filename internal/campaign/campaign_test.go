@@ -15,11 +15,9 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim"
-	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/replay"
 	"github.com/skewproof/skewproof/sim/search"
 	"github.com/skewproof/skewproof/sim/tape"
@@ -66,20 +64,17 @@ func (c *simulatedCluster) CarryOut(_ context.Context, p *run.Plan, dir run.Dir)
 	if err := c.of.breaks[n]; err != nil {
 		return run.ScheduleResult{}, err
 	}
-	s := sim.New(sim.Setup{Version: recorded.Get, Policy: func(version string) (proxy.Policy, bool) {
-		policy, err := sim.PresetOf(version)
-		return policy, err == nil
-	}})
+	s := sim.New(sim.SetupOf(scenario.SubjectBuiltin))
 	defer s.Close()
 	seed := *p.Spec.Seed
-	load := sim.Case{Servers: p.Schedule.Servers, Steps: p.Schedule.Steps, Load: &sim.Load{QPS: p.Spec.QPS, Traffic: p.Schedule.Traffic}}
+	load := sim.CaseOf(p.Schedule, p.Spec.QPS)
 	result, err := s.Run(&load, tape.Seeded(seed), sim.Options{Run: history.Run{
 		Schema: history.SchemaVersion, Scenario: "campaign", Backend: "sim", Subject: p.Spec.Subject, From: p.Spec.From, To: p.Spec.To, Seed: seed, QPS: p.Spec.QPS, Bounds: search.Bounds,
 	}})
 	if err != nil {
 		return run.ScheduleResult{}, err
 	}
-	return run.ScheduleResult{Took: 2 * time.Second, Reset: time.Second, Operations: len(result.History.Operations)}, dir.SaveHistory(result.History)
+	return run.ScheduleResult{Took: 2 * time.Second, Reset: time.Second}, dir.SaveHistory(result.History)
 }
 
 // options returns the options of a campaign of a few schedules.
@@ -93,7 +88,7 @@ func options(t *testing.T, seeds uint64) Options {
 
 func carriedOut(t *testing.T, o Options, on *simulated) *reports.Campaign {
 	t.Helper()
-	c, err := New(o, on)
+	c, err := New(o, on.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,14 +241,14 @@ func TestAClusterThatBreaksOff(t *testing.T) {
 		never.left[n+1] = []string{"left"}
 	}
 	o = options(t, 3)
-	search, err := New(o, never)
+	search, err := New(o, never.Open)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := search.Run(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d clusters in a row", mostFailures)) {
 		t.Errorf("no cluster could be used, and it ended with %v", err)
 	}
-	search, err = New(options(t, 3), &simulated{refuses: errors.New("no namespaces")})
+	search, err = New(options(t, 3), (&simulated{refuses: errors.New("no namespaces")}).Open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +265,7 @@ func TestAnInterruptedCampaign(t *testing.T) {
 			cancel()
 		}
 	}}
-	c, err := New(options(t, 100), on)
+	c, err := New(options(t, 100), on.Open)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,8 @@ import (
 
 // schedule is a schedule that may be carried out.
 type schedule struct {
-	seed     uint64
-	from, to string
-	plan     scenario.Plan
+	seed uint64
+	plan scenario.Plan
 }
 
 // chooser makes schedules from seeds, by the generator of the simulator.
@@ -27,12 +26,7 @@ type chooser struct {
 	generator   *search.Generator
 }
 
-// newChooser makes the generator. versions are in ascending order.
-func newChooser(spec search.Spec, versions []string, first, candidates uint64, controllers bool) (*chooser, error) {
-	spec.From, spec.To, spec.Versions = versions[0], versions[len(versions)-1], nil
-	if len(versions) > 2 {
-		spec.Versions = versions
-	}
+func newChooser(spec search.Spec, first, candidates uint64, controllers bool) (*chooser, error) {
 	g, err := search.NewGenerator(spec)
 	return &chooser{next: first, candidates: max(candidates, 1), from: spec.From, to: spec.To, controllers: controllers, generator: g}, err
 }
@@ -45,7 +39,7 @@ func (c *chooser) of(seed uint64) (schedule, error) {
 	if err != nil {
 		return schedule{}, err
 	}
-	s := schedule{seed: seed, from: c.from, to: c.to}
+	s := schedule{seed: seed}
 	if err := json.Unmarshal(encoded, &s.plan); err != nil {
 		return schedule{}, err
 	}

@@ -82,7 +82,7 @@ func (c *Campaign) onNewCluster(ctx context.Context, s schedule) ([]search.Viola
 		return nil, err
 	}
 	c.alone += time.Since(began)
-	c.aloneRuns++
+	c.real.AloneRuns++
 	return violations, cluster.Discard()
 }
 

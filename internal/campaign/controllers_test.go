@@ -26,12 +26,11 @@ func about(p scenario.Plan) (all []scenario.Step) {
 // other steps stay in their order. None of the steps about controllers can end it. A seed always
 // gives the same.
 func TestSchedulesWithControllers(t *testing.T) {
-	spec := search.Spec{Policy: scenario.SubjectBuiltin, Servers: 3, Resources: 6}
-	versions := []string{"v1.36.3", "v1.37.1"}
+	spec := search.Spec{Policy: scenario.SubjectBuiltin, From: "v1.36.3", To: "v1.37.1", Servers: 3, Resources: 6}
 	var choosers [2]*chooser
 	for i := range choosers {
 		var err error
-		if choosers[i], err = newChooser(spec, versions, 1, 1, i > 0); err != nil {
+		if choosers[i], err = newChooser(spec, 1, 1, i > 0); err != nil {
 			t.Fatal(err)
 		}
 	}

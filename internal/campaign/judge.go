@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -30,7 +29,7 @@ func (c *Campaign) judge(ctx context.Context, on Cluster, s schedule, name strin
 	if err != nil {
 		return j, result, err
 	}
-	if j.dir, err = run.NewDir(filepath.Join(c.Out, name), "", "", time.Now()); err != nil {
+	if j.dir, err = run.NewDir(filepath.Join(c.Out, name), ""); err != nil {
 		return j, result, err
 	}
 	result, err = on.CarryOut(ctx, plan, j.dir)
@@ -61,17 +60,17 @@ func (c *Campaign) count(s schedule, j judgement, result run.ScheduleResult) {
 		}
 	}
 	c.done++
-	c.operations += uint64(len(h.Operations))
-	c.passedOn += passed
+	c.real.Operations += uint64(len(h.Operations))
+	c.real.PassedOn += passed
 	c.took += result.Took
 	c.resets += result.Reset
 	if slices.ContainsFunc(j.verdicts, func(v invariant.Verdict) bool { return v.Overloaded > 0 }) {
-		c.overloaded++
+		c.real.Overloaded++
 	}
 	if controllersWorked(h) {
-		c.worked++
+		c.real.ControllersWorked++
 	}
-	c.tally.Add(s.seed, passed > 0, j.verdicts, j.violations)
+	c.tally.AddReal(s.seed, passed > 0, j.verdicts, j.violations)
 	c.growth = append(c.growth, reports.GrowthPoint{Schedules: c.done, Kinds: len(c.known) + len(c.seen), Cells: len(c.reached)})
 	of := ""
 	if c.Seeds > 0 {
@@ -79,5 +78,5 @@ func (c *Campaign) count(s schedule, j judgement, result run.ScheduleResult) {
 	}
 	c.Progress("%d%s schedules, seed %d took %.0f s; %d of %d cells reached; violations of %d known kinds, %d NEW; %d clusters", c.done, of,
 		s.seed,
-		result.Took.Seconds(), len(c.reached), axes().Cells(), len(c.known), len(c.seen), len(c.sessions)+1)
+		result.Took.Seconds(), len(c.reached), axes().Cells(), len(c.known), len(c.seen), len(c.real.Sessions)+1)
 }

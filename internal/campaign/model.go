@@ -2,14 +2,11 @@ package campaign
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim"
-	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/search"
 	"github.com/skewproof/skewproof/sim/tape"
 )
@@ -17,75 +14,37 @@ import (
 // modelRuns is how often a schedule is run in the simulator, with other choices each time.
 const modelRuns = 5
 
-// caseOf is a schedule as a case, with the load of the real run.
-func (c *Campaign) caseOf(s schedule) sim.Case {
-	return sim.Case{Servers: s.plan.Servers, Steps: s.plan.Steps, Load: &sim.Load{QPS: c.Spec.QPS, Traffic: s.plan.Traffic, Nodes: s.plan.Nodes}}
-}
+// notInModel says that the simulator does not show a violation.
+const notInModel = "the model does not know it"
 
-// policyOf returns the policy of the proxy of a version, for a subject.
-func policyOf(subject, version string) (policy proxy.Policy, on bool, err error) {
-	switch subject {
-	case scenario.SubjectNone:
-		return policy, false, nil
-	case scenario.SubjectReference:
-		return proxy.Reference(), true, nil
-	}
-	policy, err = sim.PresetOf(version)
-	return policy, err == nil, err
-}
-
-// model runs a schedule in the simulator, with the presets of its versions, and reports whether
-// that shows the violation. why is set if the simulator cannot run it.
-func (c *Campaign) model(f *newFinding) (knows bool, why string) {
+// model runs a schedule in the simulator, with the presets of its versions, and says whether that
+// shows the violation, or why the simulator cannot run it.
+func (c *Campaign) model(f *newFinding) (says string) {
 	defer func() {
 		if r := recover(); r != nil {
-			knows, why = false, fmt.Sprintf("it cannot run the schedule: panic: %v", r)
+			says = fmt.Sprintf("it cannot run the schedule: panic: %v", r)
 		}
 	}()
 	for _, v := range f.schedule.plan.Versions() {
-		if _, _, err := policyOf(c.Spec.Subject, v); err != nil {
-			return false, "it has no preset: " + err.Error()
+		if _, _, err := sim.PolicyOf(c.Spec.Subject, v); err != nil {
+			return "it has no preset: " + err.Error()
 		}
 	}
-	s := sim.New(sim.Setup{
-		Version: recorded.Get, Reference: c.Spec.Subject == scenario.SubjectReference,
-		Policy: func(version string) (proxy.Policy, bool) {
-			policy, on, _ := policyOf(c.Spec.Subject, version) // the error was checked above
-			return policy, on
-		},
-	})
+	s := sim.New(sim.SetupOf(c.Spec.Subject))
 	defer s.Close()
 	described := history.Run{
-		Schema: history.SchemaVersion, Scenario: "campaign", Backend: scenario.BackendSim, Subject: c.Spec.Subject, From: f.schedule.from,
-		To:   f.schedule.to,
-		Seed: f.schedule.seed, Bounds: search.Bounds,
+		Schema: history.SchemaVersion, Scenario: "campaign", Backend: scenario.BackendSim, Subject: c.Spec.Subject, From: c.chooser.from,
+		To: c.chooser.to, Seed: f.schedule.seed, Bounds: search.Bounds,
 	}
-	tried := search.Simulated(c.caseOf(f.schedule))
+	tried := search.Simulated(sim.CaseOf(f.schedule.plan, c.Spec.QPS))
 	for i := range uint64(modelRuns) {
 		result, err := s.Run(&tried, tape.Seeded(f.schedule.seed+i), sim.Options{Run: described})
 		if err != nil {
-			return false, "it cannot run the schedule: " + err.Error()
+			return "it cannot run the schedule: " + err.Error()
 		}
-		found := search.Violations(c.Findings, invariant.Judge(result.History))
-		if slices.ContainsFunc(found, func(v search.Violation) bool { return v.ViolationKind == f.ViolationKind }) {
-			return true, ""
+		if f.in(search.Violations(c.Findings, invariant.Judge(result.History))) {
+			return "the model knows it"
 		}
 	}
-	return false, ""
-}
-
-// tryModel records, once, how the simulator judges the schedule of a finding.
-func (c *Campaign) tryModel(f *newFinding) {
-	if f.real.Model != "" {
-		return
-	}
-	knows, why := c.model(f)
-	switch {
-	case why != "":
-		f.real.Model = why
-	case knows:
-		f.real.Model = "the model knows it"
-	default:
-		f.real.Model = "the model does not know it"
-	}
+	return notInModel
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
@@ -28,10 +29,9 @@ func (c *Campaign) resume(e *reports.Campaign) {
 	c.chooser.next = max(r.NextSeed, c.chooser.next)
 	c.tally = search.TallyOf(e)
 	c.earlier, c.done = e.Schedules, e.Schedules
-	c.operations, c.passedOn, c.overloaded, c.worked = r.Operations, r.PassedOn, r.Overloaded, r.ControllersWorked
 	c.took, c.resets, c.alone = total(r.ScheduleSeconds, e.Schedules), total(r.ResetSeconds, e.Schedules), total(r.AloneSeconds, r.AloneRuns)
-	c.aloneRuns = r.AloneRuns
-	c.growth, c.sessions = slices.Clone(e.Growth), slices.Clone(r.Sessions)
+	c.real = *r
+	c.growth, c.real.Sessions = slices.Clone(e.Growth), slices.Clone(r.Sessions)
 	for _, at := range r.Coverage {
 		c.reached[cell{situation{at.Fault, at.Transition}, at.Class}] = at.Requests
 	}
@@ -63,27 +63,19 @@ func (c *Campaign) unconfirmed(f reports.CampaignFinding) (*newFinding, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := c.caseOf(s)
-	if story, _ := search.StoryOf(&shown); !slices.Equal(story, f.Story) {
+	shown := sim.CaseOf(s.plan, c.Spec.QPS)
+	if story, _ := search.Story(&shown); !slices.Equal(story, f.Story) {
 		return nil, fmt.Errorf("this version of skewproof makes another schedule from the seed; 'skewproof replay %s --backend local' repeats the old one", f.File)
 	}
 	return &newFinding{
 		Violation: search.Violation{ViolationKind: f.ViolationKind, Signature: repro.Signature, Sentence: f.Sentence, Cause: repro.Cause},
-		schedule:  s, run: f.Real.Run, after: f.Real.After, real: *f.Real, file: f.File, earlier: true,
+		schedule:  s, real: *f.Real, file: f.File, earlier: true,
 	}, nil
 }
 
 // total is the inverse of mean.
 func total(seconds float64, n uint64) time.Duration {
 	return time.Duration(seconds * float64(n) * float64(time.Second))
-}
-
-// earlierParts are the shards of the parts before this one.
-func (c *Campaign) earlierParts() []reports.Shard {
-	if c.Earlier == nil {
-		return nil
-	}
-	return slices.Clone(c.Earlier.Shards)
 }
 
 // unused returns a name that nothing in the directory of the campaign has: name and a number.

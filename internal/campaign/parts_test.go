@@ -132,32 +132,22 @@ func TestACampaignIsWrittenAfterEachCluster(t *testing.T) {
 	o := options(t, 4)
 	on := &simulated{breaks: map[int]error{3: errors.New("a crashed")}}
 	opened := 0
-	c, err := New(o, opening{on, func() {
+	c, err := New(o, func(ctx context.Context, out string) (Cluster, error) {
 		if opened++; opened != 2 {
-			return
+			return on.Open(ctx, out)
 		}
 		killed, err := reports.ReadCampaign(filepath.Join(o.Out, reports.CampaignJSON))
 		if err != nil || killed.Complete || killed.Schedules != 2 || CheckEarlier(killed) != nil {
 			t.Errorf("when the second cluster starts, the document is %+v (%v)", killed, err)
 		}
-	}})
+		return on.Open(ctx, out)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Run(t.Context()); err != nil || opened != 2 {
 		t.Errorf("%d clusters, %v", opened, err)
 	}
-}
-
-// opening calls then before it opens a cluster.
-type opening struct {
-	*simulated
-	then func()
-}
-
-func (o opening) Open(ctx context.Context, out string) (Cluster, error) {
-	o.then()
-	return o.simulated.Open(ctx, out)
 }
 
 // Only a campaign on real servers whose next seed is known can be continued.

@@ -41,7 +41,7 @@ func newOnes(c *reports.Campaign) (all []reports.CampaignFinding) {
 func next(t *testing.T, o Options, first *reports.Campaign) *Campaign {
 	t.Helper()
 	o.Earlier = first
-	c, err := New(o, &simulated{})
+	c, err := New(o, (&simulated{}).Open)
 	if err != nil {
 		t.Fatal(err)
 	}

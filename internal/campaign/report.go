@@ -1,21 +1,23 @@
 package campaign
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
 // report makes the document of the campaign, its earlier parts included.
 func (c *Campaign) report(complete bool) *reports.Campaign {
 	last := len(c.Versions) - 1
-	parts := c.earlierParts()
+	var parts []reports.Shard
+	if c.Earlier != nil {
+		parts = slices.Clone(c.Earlier.Shards)
+	}
 	parts = append(parts, reports.Shard{
 		Index: len(parts) + 1, Schedules: c.done - c.earlier, ElapsedSeconds: c.explored.Round(time.Millisecond).Seconds(), Workers: 1,
 		Machine:          c.Machine,
@@ -32,27 +34,22 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 	if len(c.Versions) > 2 {
 		doc.Spec.Versions = c.Versions
 	}
-	c.tally.Fill(doc)
+	c.tally.FillReal(doc)
 	doc.Growth = c.growth
-	doc.Real = &reports.RealCampaign{
-		Subject: c.Spec.Subject, Versions: c.Versions, Controllers: c.Controllers, ControllersWorked: c.worked,
-		QPS: c.Spec.QPS, Sessions: c.sessions, Operations: c.operations, PassedOn: c.passedOn,
-		Overloaded: c.overloaded, Coverage: c.reached.Report(), Axes: axes(),
-		ScheduleSeconds: mean(c.took, c.done), ResetSeconds: mean(c.resets, c.done), AloneSeconds: mean(c.alone, c.aloneRuns),
-		AloneRuns: c.aloneRuns,
-		NextSeed:  c.chooser.next, Environment: c.Environment,
-	}
-	if c.Earlier != nil {
-		doc.Real.Gaps, doc.Real.Withdrawn = slices.Clone(c.Earlier.Real.Gaps), slices.Clone(c.Earlier.Real.Withdrawn)
-	}
+	real := c.real
+	real.Subject, real.Versions, real.Controllers, real.QPS, real.Environment = c.Spec.Subject, c.Versions, c.Controllers, c.Spec.QPS, c.Environment
+	real.Coverage, real.Axes, real.NextSeed, real.Gaps = c.reached.Report(), axes(), c.chooser.next, slices.Clone(c.real.Gaps)
+	real.ScheduleSeconds, real.ResetSeconds, real.AloneSeconds = mean(c.took, c.done), mean(c.resets, c.done), mean(c.alone, c.real.AloneRuns)
+	doc.Real = &real
 	for _, f := range c.fresh {
 		i := slices.IndexFunc(doc.Findings, func(o reports.CampaignFinding) bool { return o.ViolationKind == f.ViolationKind })
 		if i < 0 {
 			continue // there are more kinds than the report distinguishes
 		}
-		c.tryModel(f)
-		f.real.Run, f.real.After = f.run, f.after
-		if f.real.Model == "the model does not know it" && !slices.Contains(doc.Real.Gaps, f.ViolationKind.String()) {
+		if f.real.Model == "" { // the answer is always the same
+			f.real.Model = c.model(f)
+		}
+		if f.real.Model == notInModel && !slices.Contains(doc.Real.Gaps, f.ViolationKind.String()) {
 			doc.Real.Gaps = append(doc.Real.Gaps, f.ViolationKind.String())
 		}
 		doc.Findings[i].Seed, doc.Findings[i].Sentence, doc.Findings[i].Shrunk, doc.Findings[i].Real = f.schedule.seed, f.Sentence, f.shrunk,
@@ -65,11 +62,11 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 
 // addRepro adds the repro file of a finding to the document.
 func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, doc *reports.Campaign) {
-	shown := c.caseOf(f.schedule)
-	to.Story, to.Disturbances = search.StoryOf(&shown)
+	shown := sim.CaseOf(f.schedule.plan, c.Spec.QPS)
+	to.Story, to.Disturbances = search.Story(&shown)
 	policy := c.Spec.Subject
 	if policy == scenario.SubjectBuiltin {
-		p, _, err := policyOf(c.Spec.Subject, f.schedule.to)
+		p, err := sim.PresetOf(c.chooser.to)
 		if err != nil {
 			return // the simulator has no such proxy, and could not read the file
 		}
@@ -77,24 +74,17 @@ func (c *Campaign) addRepro(to *reports.CampaignFinding, f *newFinding, doc *rep
 	}
 	repro := &search.Repro{
 		Schema: search.ReproSchema, Commit: c.Version,
-		Spec: search.Spec{Policy: policy, From: f.schedule.from, To: f.schedule.to, Servers: len(shown.Servers), Versions: doc.Spec.Versions},
+		Spec: search.Spec{Policy: policy, From: c.chooser.from, To: c.chooser.to, Servers: len(shown.Servers), Versions: doc.Spec.Versions},
 		Seed: f.schedule.seed, Invariant: f.Signature.Invariant, Cause: f.Cause, Sentence: f.Sentence, Signature: f.Signature, Case: shown,
-		Hash: search.HashText(0),
-		Found: &search.Found{
-			Subject: c.Spec.Subject, Versions: c.Versions, QPS: c.Spec.QPS, Run: f.real.Run, Confirmed: f.real.Confirmed, Repeated: f.real.Repeated,
-			After: f.real.After, Model: f.real.Model,
-		},
+		Hash:  search.HashText(0),
+		Found: &search.Found{Subject: c.Spec.Subject, Versions: c.Versions, QPS: c.Spec.QPS, RealFinding: f.real},
 	}
 	if result, err := repro.Run(false); err == nil {
 		repro.Hash = search.HashText(result.Hash)
 	}
-	var encoded bytes.Buffer
-	e := json.NewEncoder(&encoded)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(repro); err != nil {
-		return
+	if encoded, err := repro.Encode(); err == nil {
+		to.Repro, to.File = encoded, c.fileOf(f, doc)
 	}
-	to.Repro, to.File = bytes.TrimSpace(encoded.Bytes()), c.fileOf(f, doc)
 }
 
 // fileOf returns the name of the repro file of a finding, which no other finding has.

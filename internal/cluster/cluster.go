@@ -187,8 +187,9 @@ type Keeper interface {
 	Keys(ctx context.Context) ([]string, error)
 	// RemoveKeys removes these keys from etcd. It is not an error if one does not exist.
 	RemoveKeys(ctx context.Context, keys []string) error
-	// ForgetRequests empties the logs from which Hops and Requests read.
-	ForgetRequests() error
+	// Forget empties the logs from which Hops and Requests read, and makes incarnations count from 1
+	// again. No server may run.
+	Forget() error
 }
 
 // Drainer is a [Cluster] that knows which servers it has asked to stop.

@@ -43,12 +43,12 @@ const (
 
 // Define creates the custom resource of a definition, or changes its versions, and waits until one
 // server has established it; the others follow. For an aggregated API it registers the APIServices
-// and tells the extension apiserver. The error is a [scenario.RefusedDefinition] if a server says
+// and tells the extension apiserver. The error is a [scenario.RefusedStep] if a server says
 // that the definition is invalid, or if its names are taken.
 func (d *Definer) Define(ctx context.Context, what scenario.Definition) error {
 	err := d.define(ctx, what)
 	if refused := (*takenNames)(nil); errors.As(err, &refused) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
-		return &scenario.RefusedDefinition{Definition: what.String(), Why: err.Error()}
+		return &scenario.RefusedStep{Err: fmt.Errorf("the control plane refuses %s: %w", what, err)}
 	}
 	return err
 }

@@ -11,12 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/internal/traffic"
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
@@ -27,20 +25,18 @@ const crowdWatches = 320
 // Gather implements [step.Crowds]. The caller of the crowd has an identity of its own. It watches
 // what only other servers serve at the moment. A released proxy is not asked.
 func (l *load) Gather(ctx context.Context, server string) (disperse func(), err error) {
+	refused := func(why string) error {
+		return &scenario.RefusedStep{Err: fmt.Errorf("no crowd at %s: %s", server, why)}
+	}
 	if l.subject != scenario.SubjectReference && l.subject != scenario.SubjectNone {
-		return nil, &scenario.RefusedCrowd{Server: server, Why: "a crowd is for the subject " + scenario.SubjectReference}
+		return nil, refused("a crowd is for the subject " + scenario.SubjectReference)
 	}
 	if l.cluster.Serving(server) == 0 {
-		return nil, &scenario.RefusedCrowd{Server: server, Why: "it is not ready"}
+		return nil, refused("it is not ready")
 	}
 	paths := crossing(l.truth.served(), server)
 	if len(paths) == 0 {
-		return nil, &scenario.RefusedCrowd{Server: server, Why: "it serves itself what the other servers serve, so nothing would be passed on"}
-	}
-	if err := l.requestCrowdToken(ctx, server); ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	} else if err != nil {
-		return nil, &scenario.RefusedCrowd{Server: server, Why: "no server gave its caller a token: " + err.Error()}
+		return nil, refused("it serves itself what the other servers serve, so nothing would be passed on")
 	}
 	address, err := l.cluster.URL(server)
 	if err != nil {
@@ -110,50 +106,6 @@ func keepWatching(ctx context.Context, client *http.Client, url string) (last er
 		return nil
 	}
 	return last
-}
-
-// crowdTokenTimeout bounds the wait for one server's token. The server may be paused, or may not
-// reach etcd.
-const crowdTokenTimeout = 10 * time.Second
-
-// requestCrowdToken gets the token of the caller of crowds, unless there is one. It asks the
-// crowd's server first, and then the others, because a schedule may have put the first out of
-// action.
-func (l *load) requestCrowdToken(ctx context.Context, server string) error {
-	if l.crowdToken != "" {
-		return nil
-	}
-	others := slices.DeleteFunc(slices.Clone(l.servers), func(name string) bool { return name == server })
-	var errs []error
-	for _, name := range append([]string{server}, others...) {
-		if l.cluster.Serving(name) == 0 {
-			continue
-		}
-		token, err := l.crowdTokenOf(ctx, name)
-		if err == nil {
-			l.crowdToken = token
-			return nil
-		}
-		errs = append(errs, fmt.Errorf("%s: %w", name, err))
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (l *load) crowdTokenOf(ctx context.Context, server string) (string, error) {
-	config, err := l.cluster.Direct(server)
-	if err != nil {
-		return "", err
-	}
-	admin, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return "", err
-	}
-	attempt, cancel := context.WithTimeout(ctx, crowdTokenTimeout)
-	defer cancel()
-	return traffic.CrowdToken(attempt, admin)
 }
 
 // crossing returns the paths of the collections that a client can list, watch and create objects

@@ -3,16 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/skewproof/skewproof/internal/cluster"
 	"github.com/skewproof/skewproof/internal/history"
@@ -45,65 +41,19 @@ func TestCrossing(t *testing.T) {
 	}
 }
 
-// issuing is a cluster of servers at these URLs, which give tokens or do not. A server without a
-// URL does not run.
-type issuing struct {
-	cluster.Reachable
-	urls map[string]string
-}
+// down is a cluster whose servers do not run.
+type down struct{ cluster.Reachable }
 
-func (c issuing) Serving(name string) int { return len(c.urls[name]) }
-func (c issuing) Direct(name string) (*rest.Config, error) {
-	return &rest.Config{Host: c.urls[name]}, nil
-}
-
-// The server of a crowd may be out of action when the crowd gathers, so any server may give its
-// caller a token.
-func TestAnyServerGivesTheCallerOfACrowdAToken(t *testing.T) {
-	at := func(status int, body string) string {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(status)
-			_, _ = fmt.Fprint(w, body)
-		}))
-		t.Cleanup(s.Close)
-		return s.URL
-	}
-	token := func(of string) string {
-		return at(201, `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","status":{"token":"token of `+of+`"}}`)
-	}
-	broken := at(500, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no etcd","code":500}`)
-	for name, c := range map[string]struct {
-		urls        map[string]string
-		want, wrong string // the token, or parts of the error
-	}{
-		"the crowd's server":              {map[string]string{"a": token("a"), "b": token("b")}, "token of b", ""},
-		"another one":                     {map[string]string{"a": token("a"), "b": broken}, "token of a", ""},
-		"another one, as it is down":      {map[string]string{"a": token("a")}, "token of a", ""},
-		"none, as each is broken":         {map[string]string{"a": broken, "b": broken}, "", "no etcd"},
-		"the token that is there already": {nil, "kept", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := &load{cluster: issuing{urls: c.urls}, servers: []string{"a", "b"}}
-			if c.urls == nil {
-				l.crowdToken = c.want
-			}
-			err := l.requestCrowdToken(t.Context(), "b")
-			if l.crowdToken != c.want || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
-				t.Errorf("token %q, error %v", l.crowdToken, err)
-			}
-		})
-	}
-}
+func (down) Serving(string) int { return 0 }
 
 // A crowd that cannot gather does not end the run. The end of the run does.
-func TestACrowdWithoutATokenIsRefused(t *testing.T) {
+func TestACrowdThatCannotGatherIsRefused(t *testing.T) {
 	for subject, why := range map[string]string{
 		scenario.SubjectReference: "it is not ready", scenario.SubjectBuiltin: "a crowd is for the subject reference",
 	} {
-		l := &load{cluster: issuing{}, servers: []string{"a"}, subject: subject}
+		l := &load{cluster: down{}, servers: []string{"a"}, subject: subject}
 		_, err := l.Gather(t.Context(), "a")
-		if refused := (*scenario.RefusedCrowd)(nil); !errors.As(err, &refused) || refused.Why != why {
+		if refused := (*scenario.RefusedStep)(nil); !errors.As(err, &refused) || err.Error() != "no crowd at a: "+why {
 			t.Errorf("%s: %v, want %q", subject, err, why)
 		}
 	}

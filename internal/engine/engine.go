@@ -48,15 +48,20 @@ var ErrStopped = errors.New("the run was stopped")
 func Run(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) error {
 	epoch := time.Now().Add(-recorder.Now())
 	record := &witness{Recorder: recorder}
-	err := ended(context.Cause(ctx), run(ctx, plan, cluster, record, o))
+	return finish(plan, cluster, record, epoch, ended(context.Cause(ctx), run(ctx, plan, cluster, record, o)))
+}
+
+// finish records what is known only after a plan, and closes the record. epoch is the wall time at
+// which the record began. err says why the plan was cut short.
+func finish(plan scenario.Plan, cluster cluster.Reachable, record *witness, epoch time.Time, err error) error {
 	cluster.RecordPanics()
 	hops, hopsErr := cluster.Hops(epoch)
 	record.tell(hops)
 	err = errors.Join(err, hopsErr)
 	if plan.ReadsEtcd() {
-		err = errors.Join(err, tellRequests(cluster, recorder, epoch))
+		err = errors.Join(err, tellRequests(cluster, record.Recorder, epoch))
 	}
-	return errors.Join(err, recorder.Close(err))
+	return errors.Join(err, record.Close(err))
 }
 
 // ended says why a run ended. If the context was cancelled with a cause, the cause comes first,

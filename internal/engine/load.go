@@ -35,7 +35,7 @@ type load struct {
 	sweepQPS float64
 	status   func(string, ...any)
 	subject  string // whose proxy the servers run
-	// crowdToken is the token of the caller of crowds, once it has been needed.
+	// crowdToken is the token of the caller of crowds; "" if the load only reads.
 	crowdToken string
 }
 
@@ -93,14 +93,6 @@ func (i idle) Observe(ctx context.Context, servers ...string) {
 func (l *load) served() map[string]history.Document { return l.truth.served() }
 func (l *load) close()                              { l.clients.Close() }
 
-// callers are the identities of the load: only the administrator if nothing may be set up.
-func callers(ctx context.Context, cluster cluster.Reachable, server string, o Options) ([]traffic.Identity, error) {
-	if o.ReadOnly {
-		return []traffic.Identity{{Name: "admin", User: workload.Admin}}, nil // each target has its own configuration
-	}
-	return identities(ctx, cluster, server)
-}
-
 func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable, recorder *history.Recorder, o Options) (*load, error) {
 	var servers []string
 	var targets []traffic.Target
@@ -117,54 +109,51 @@ func newLoad(ctx context.Context, plan scenario.Plan, cluster cluster.Reachable,
 		}
 		servers, targets = append(servers, s.Name), append(targets, target)
 	}
-	identities, err := callers(ctx, cluster, servers[0], o)
-	if err != nil {
-		return nil, err
-	}
-	if o.ReadOnly {
-		plan.Nodes = 0 // nobody is impersonated there
-	}
 	l := &load{cluster: cluster, recorder: recorder, servers: servers, sweepQPS: sweepQPS, status: o.Status, subject: o.Subject}
+	var callers []traffic.Identity
+	var err error
 	if o.ReadOnly {
+		callers = []traffic.Identity{{Name: "admin", User: workload.Admin}} // each target has its own configuration
+		plan.Nodes = 0                                                      // nobody is impersonated there
 		l.verbs = workload.ReadVerbs
 		l.sweepQPS = min(l.sweepQPS, 2*o.QPS) // these servers also have other users
+	} else if callers, l.crowdToken, err = identities(ctx, cluster, servers[0]); err != nil {
+		return nil, err
 	}
 	if l.truth, err = newTruth(cluster, servers, recorder, o.Status); err != nil {
 		return nil, err
 	}
 	l.leases = newLeases(cluster, recorder, o.Status)
-	if l.clients, err = traffic.NewClients(targets, identities, recorder); err != nil {
+	if l.clients, err = traffic.NewClients(targets, callers, recorder); err != nil {
 		return nil, err
 	}
-	if l.traffic, err = traffic.NewLoad(l.clients,
-		traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: plan.Traffic, Nodes: plan.Nodes}); err != nil {
-		return nil, err
-	}
+	l.traffic = traffic.NewLoad(l.clients,
+		traffic.Options{QPS: o.QPS, Seed: o.Seed, ReadOnly: o.ReadOnly, Profile: plan.Traffic, Nodes: plan.Nodes})
 	var classifier workload.Classifier // truth makes no concurrent calls of it
 	l.truth.changed = func(live map[string]history.Document) { l.traffic.SetProbes(classifier.Classify(live)) }
 	return l, nil
 }
 
-// identities sets up the requirements of the load through one server, and returns its
-// identities.
-func identities(ctx context.Context, cluster cluster.Reachable, server string) ([]traffic.Identity, error) {
+// identities sets up the requirements of the load through one server, and returns its identities
+// and the token of the caller of crowds.
+func identities(ctx context.Context, cluster cluster.Reachable, server string) (all []traffic.Identity, crowd string, err error) {
 	config, err := cluster.Direct(server)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	admin, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("prepare the load: %w", err)
+		return nil, "", fmt.Errorf("prepare the load: %w", err)
 	}
 	setup, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	token, err := traffic.Setup(setup, admin)
+	token, crowd, err := traffic.Setup(setup, admin)
 	if err != nil {
-		return nil, fmt.Errorf("prepare the load: %w", err)
+		return nil, "", fmt.Errorf("prepare the load: %w", err)
 	}
 	reader, err := cluster.User(workload.Reader)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	account := rest.CopyConfig(cluster.Anonymous())
 	account.BearerToken = token
@@ -181,7 +170,7 @@ func identities(ctx context.Context, cluster cluster.Reachable, server string) (
 		{Name: "service-account", User: workload.ServiceAccountUser, Config: *account},
 		{Name: "impersonator", User: workload.Impersonated, Impersonator: workload.Admin, Config: *impersonating},
 		{Name: "node", User: workload.Node, Impersonator: workload.Admin, Config: *node},
-	}, nil
+	}, crowd, nil
 }
 
 // run sends the load and follows the ground truth until ctx ends. It cannot fail, because all
@@ -190,7 +179,7 @@ func (l *load) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { l.truth.watch(ctx) })
 	all.Go(func() { l.leases.watch(ctx, l.servers) })
-	all.Go(func() { _ = l.traffic.Run(ctx) }) // always nil
+	all.Go(func() { l.traffic.Run(ctx) })
 	all.Wait()
 }
 

@@ -25,53 +25,30 @@ type Reusable interface {
 
 // Session carries out plans on one cluster, one after the other. Before each plan, every server is
 // started again, because servers remember failures for a long time. The session also compares what
-// exists with what existed at its beginning. So a plan finds the same state as on a new cluster. A
-// Session is not safe for concurrent use.
+// exists with what existed at its beginning. So a plan finds the same state as on a new cluster,
+// and has a history like that of a run. A Session is not safe for concurrent use.
 type Session struct {
 	cluster  Reusable
-	recorder history.Collector
 	options  Options
 	servers  []string
-	epoch    time.Time
 	began    existing
 	last     *runner // of the previous plan; nil if there was none
 	patience time.Duration
 }
 
-// Schedule is one plan for a session.
-type Schedule struct {
-	Plan scenario.Plan
-	// Seed determines the choices of the load.
-	Seed uint64
-}
-
-// Result is the result of a schedule.
-type Result struct {
-	// From and To are the limits of the schedule's part of the session's history.
-	From, To history.Time
-	// Reset is the time that it took to get the cluster ready for the schedule.
-	Reset time.Duration
-	// Left lists the differences from the beginning of the session that did not vanish. If there
-	// are any, the schedule was not carried out, and the session is over.
-	Left []string
-	// Err says why the schedule was cut short. Then the session is also over.
-	Err error
-}
-
 // NewSession starts the servers and records what exists. Servers of every version that schedules
 // may start must be among them, because each version creates its own objects. If schedules start
 // controllers, controllers is their version: they create objects too. Otherwise it is empty.
-func NewSession(ctx context.Context, servers []scenario.Server, controllers string, c Reusable, recorder history.Collector, o Options) (
-	*Session, error,
-) {
-	s := &Session{cluster: c, recorder: recorder, options: o, epoch: time.Now().Add(-recorder.Now()), patience: vanishing}
+func NewSession(ctx context.Context, servers []scenario.Server, controllers string, c Reusable, o Options) (*Session, error) {
+	start := time.Now()
+	s := &Session{cluster: c, options: o, patience: vanishing}
 	for _, server := range servers {
 		s.servers = append(s.servers, server.Name)
 	}
 	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := identities(ctx, c, s.servers[0]); err != nil { // create the objects of the load
+	if _, _, err := identities(ctx, c, s.servers[0]); err != nil { // create the objects of the load
 		return nil, err
 	}
 	if controllers != "" {
@@ -89,51 +66,56 @@ func NewSession(ctx context.Context, servers []scenario.Server, controllers stri
 	if err := s.note(ctx, servers); err != nil {
 		return nil, err
 	}
-	o.Status("%d servers ready after %s; %d keys in etcd", len(servers), recorder.Now().Round(100*time.Millisecond), len(s.began.keys))
+	o.Status("%d servers ready after %s; %d keys in etcd", len(servers), time.Since(start).Round(100*time.Millisecond), len(s.began.keys))
 	return s, nil
 }
 
-// CarryOut makes the cluster ready, carries out a schedule, and records it. It leaves the cluster
-// in the state after the schedule.
-func (s *Session) CarryOut(ctx context.Context, schedule Schedule) Result {
-	began := s.recorder.Now()
+// CarryOut makes the cluster ready, carries out a plan, and leaves the cluster in the state after
+// it. seed determines the choices of the load. begin starts the history of the plan; it is called
+// when no server runs, and CarryOut closes the recorder. reset is the time that it took to get the
+// cluster ready.
+//
+// left lists the differences from the beginning of the session that did not vanish. If there are
+// any, the plan was not carried out. The error says why the plan was cut short. In both cases the
+// session is over.
+func (s *Session) CarryOut(ctx context.Context, plan scenario.Plan, seed uint64, begin func() *history.Recorder) (
+	left []string, reset time.Duration, err error,
+) {
+	began := time.Now()
+	if err := s.clear(ctx); err != nil {
+		return nil, 0, err
+	}
+	record := &witness{Recorder: begin()}
+	epoch := time.Now().Add(-record.Now())
 	o := s.options
-	o.Seed, o.Steps = schedule.Seed, new(step.Executor)
-	record := &witness{Recorder: s.recorder.Recorder}
-	r := newRunner(schedule.Plan, s.cluster, record, o)
-	left, err := s.reset(ctx, r)
-	if err != nil || len(left) > 0 {
-		return Result{Left: left, Err: err}
+	o.Seed, o.Steps = seed, new(step.Executor)
+	r := newRunner(plan, s.cluster, record, o)
+	if left, err = s.restart(ctx, r); err != nil || len(left) > 0 {
+		return left, 0, errors.Join(err, record.Close(err))
 	}
-	result := Result{From: s.recorder.Now()}
-	result.Reset = result.From - began
+	reset = time.Since(began)
 	s.last = r
-	result.Err = ended(context.Cause(ctx), r.carryOut(ctx))
-	s.cluster.RecordPanics()
-	hops, err := s.cluster.Hops(s.epoch)
-	record.tell(hops)
-	result.Err = errors.Join(result.Err, err)
-	if schedule.Plan.ReadsEtcd() {
-		result.Err = errors.Join(result.Err, tellRequests(s.cluster, s.recorder.Recorder, s.epoch))
-	}
-	result.To = s.recorder.Now()
-	return result
+	return nil, reset, finish(plan, s.cluster, record, epoch, ended(context.Cause(ctx), r.carryOut(ctx)))
 }
 
-// reset removes the effects of the previous plan, starts every server as the next plan wants it,
-// and compares what exists.
-func (s *Session) reset(ctx context.Context, next *runner) (left []string, err error) {
+// clear removes the effects of the previous plan, and ends every server.
+func (s *Session) clear(ctx context.Context) error {
 	if s.last != nil {
 		if err := errors.Join(stopControllers(ctx, s.cluster), s.undo(ctx)); err != nil {
-			return nil, fmt.Errorf("undo what a schedule has left: %w", err)
+			return fmt.Errorf("undo what a schedule has left: %w", err)
 		}
 	}
 	if err := s.each(ctx, s.stop); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.clean(ctx); err != nil {
-		return nil, err
+		return err
 	}
+	return s.cluster.Forget()
+}
+
+// restart starts every server as the next plan wants it, and compares what exists.
+func (s *Session) restart(ctx context.Context, next *runner) (left []string, err error) {
 	if err := next.prepare(); err != nil {
 		return nil, err
 	}
@@ -157,13 +139,7 @@ func (s *Session) reset(ctx context.Context, next *runner) (left []string, err e
 	for name := range refused {
 		next.steps.Refused(name)
 	}
-	if err := s.cluster.ForgetRequests(); err != nil {
-		return nil, err
-	}
-	left, err = s.difference(ctx, next.plan.Servers)
-	s.recorder.Forget(s.recorder.Now())
-	s.recorder.ForgetObjects()
-	return left, err
+	return s.difference(ctx, next.plan.Servers)
 }
 
 // undo carries out, without a record, the steps that undo all effects of the previous plan.

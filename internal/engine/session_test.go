@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -37,8 +39,8 @@ func (k *kept) RemoveKeys(_ context.Context, keys []string) error {
 	return nil
 }
 
-func (k *kept) ForgetRequests() error { k.acts = append(k.acts, "forget"); return nil }
-func (k *kept) Serving(string) int    { return 0 }
+func (k *kept) Forget() error      { k.acts = append(k.acts, "forget"); return nil }
+func (k *kept) Serving(string) int { return 0 }
 func (k *kept) StartServer(_ context.Context, name, version string) error {
 	k.acts = append(k.acts, "start "+name+" "+version)
 	return nil
@@ -47,9 +49,27 @@ func (k *kept) StartServer(_ context.Context, name, version string) error {
 // sessionOn is a session on a cluster of one server. These keys exist at its beginning.
 func sessionOn(k *kept, keys ...string) *Session {
 	return &Session{
-		cluster: k, recorder: history.NewCollector(history.Run{Servers: []history.Server{{Name: "a"}}}, nil), servers: []string{"a"},
+		cluster: k, servers: []string{"a"},
 		options: Options{Status: func(string, ...any) {}}, began: existing{keys: keys, served: map[string]string{}, builtIn: map[string]bool{}}, patience: time.Second,
 	}
+}
+
+// runnerOf carries out a plan in a session. Its history is lost.
+func runnerOf(s *Session, plan scenario.Plan) *runner {
+	return newRunner(plan, s.cluster, &witness{Recorder: history.NewRecorder(io.Discard, history.Run{}, nil)}, s.options)
+}
+
+// reset gets the cluster of a session ready for a plan.
+func reset(t *testing.T, s *Session, plan scenario.Plan) (left []string) {
+	t.Helper()
+	err := s.clear(t.Context())
+	if err == nil {
+		left, err = s.restart(t.Context(), runnerOf(s, plan))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
 }
 
 // If a schedule leaves something behind, the session ends, and the next schedule is not carried
@@ -84,14 +104,10 @@ func TestASessionWithALeftoverIsNotReused(t *testing.T) {
 			k := &kept{keys: c.keys, expires: c.expires}
 			s := sessionOn(k, "/registry/x")
 			s.began.learn("v2", history.Document{Resources: []history.Resource{{GVR: history.GVR{Group: "storage.k8s.io", Version: "v1", Resource: "x"}}}})
-			left, err := s.reset(t.Context(), newRunner(plan, k, &witness{Recorder: s.recorder.Recorder}, s.options))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := strings.Join(left, "; "); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			if got := strings.Join(reset(t, s, plan), "; "); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("left: %q, want %q", got, c.want)
 			}
-			if !slices.Equal(k.acts, []string{"start a v1", "forget"}) {
+			if !slices.Equal(k.acts, []string{"forget", "start a v1"}) {
 				t.Errorf("it did %q", k.acts)
 			}
 		})
@@ -125,9 +141,18 @@ func TestAServerWithASetupMayHaveNoEndpointLease(t *testing.T) {
 func TestASessionCarriesOutNothingOnALeftover(t *testing.T) {
 	k := &kept{keys: []string{"/registry/left"}}
 	s := sessionOn(k)
-	result := s.CarryOut(t.Context(), Schedule{Plan: scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1"}}}})
-	if len(result.Left) != 1 || result.To != 0 || result.Err != nil {
-		t.Errorf("got %+v, want one leftover and nothing carried out", result)
+	var file bytes.Buffer
+	left, _, err := s.CarryOut(t.Context(), scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1"}}}, 1, func() *history.Recorder {
+		if !slices.Equal(k.acts, []string{"forget"}) {
+			t.Errorf("the history begins after %q", k.acts)
+		}
+		return history.NewRecorder(&file, history.Run{}, nil)
+	})
+	if len(left) != 1 || err != nil {
+		t.Errorf("left %q, error %v, want one leftover and nothing carried out", left, err)
+	}
+	if h, err := history.Read(&file); err != nil || len(h.Steps) > 0 || !h.End.Complete {
+		t.Errorf("its history is %+v, error %v", h, err)
 	}
 }
 
@@ -170,11 +195,8 @@ func TestASessionRemovesTheObjectsOfItsLastPlan(t *testing.T) {
 		"/registry/namespaces/made", "/registry/namespaces/unmade", "/registry/serviceaccounts/unmade/default", "/registry/x",
 	}}
 	s := sessionOn(k, "/registry/x")
-	s.last = newRunner(last, k, &witness{Recorder: s.recorder.Recorder}, s.options)
-	left, err := s.reset(t.Context(), newRunner(scenario.Plan{Servers: last.Servers}, k, &witness{Recorder: s.recorder.Recorder}, s.options))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.last = runnerOf(s, last)
+	left := reset(t, s, scenario.Plan{Servers: last.Servers})
 	want := []string{
 		"/registry/namespaces/unmade is in etcd, and was not", "/registry/serviceaccounts/unmade/default is in etcd, and was not",
 	}
@@ -215,8 +237,8 @@ func TestControllersStopBeforeTheServers(t *testing.T) {
 	s.cluster = d
 	d.acts = []string{"ran"}
 	plan := scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1"}}}
-	s.last = newRunner(plan, d, &witness{Recorder: s.recorder.Recorder}, s.options)
-	if _, err := s.reset(t.Context(), s.last); err == nil || !strings.Contains(err.Error(), "that is enough") {
+	s.last = runnerOf(s, plan)
+	if err := s.clear(t.Context()); err == nil || !strings.Contains(err.Error(), "that is enough") {
 		t.Fatal(err)
 	}
 	if want := []string{"ran", "stop controllers", "stop a"}; !slices.Equal(d.acts, want) {
@@ -246,20 +268,5 @@ func TestASessionWaitsUntilControllersWork(t *testing.T) {
 	s := sessionOn(&kept{})
 	if err := s.startControllers(t.Context(), "v1.36.3"); err == nil || !strings.Contains(err.Error(), "choose backend local") {
 		t.Errorf("on a cluster without controllers: %v", err)
-	}
-}
-
-// The next watch of etcd records all objects anew.
-func TestAScheduleHasNoObjectsOfTheOneBefore(t *testing.T) {
-	k := &kept{}
-	s := sessionOn(k)
-	s.recorder.Object(history.Object{Revision: 1, Key: "/registry/x", UID: "x"})
-	plan := scenario.Plan{Servers: []scenario.Server{{Name: "a", Version: "v1"}}}
-	if _, err := s.reset(t.Context(), newRunner(plan, k, &witness{Recorder: s.recorder.Recorder}, s.options)); err != nil {
-		t.Fatal(err)
-	}
-	part, err := s.recorder.Part(history.Part{From: 0, To: s.recorder.Now()})
-	if err != nil || len(part.Objects) != 0 {
-		t.Errorf("%d objects, error %v", len(part.Objects), err)
 	}
 }

@@ -55,22 +55,14 @@ type Recorder struct {
 	w         *bufio.Writer
 	enc       *json.Encoder
 	documents map[string]bool
-	counts    Counts
 	asked     map[string][]span
 	sent      map[string]bool // the IDs of operations
-	kept      *History        // nil unless this is a collector
 	closed    bool
 	err       error
 }
 
 // span is the time from the start to the end of an operation.
 type span struct{ start, end Time }
-
-// Counts is the number of operations recorded so far.
-type Counts struct {
-	Operations int // operations that have ended
-	Answered   int // operations that got an HTTP status
-}
 
 // NewRecorder starts a history on w. now is the clock of the run; nil means the time since this
 // call. The caller closes w after Close.
@@ -95,12 +87,8 @@ func (r *Recorder) Now() Time { return r.now() }
 func (r *Recorder) Operation(o Operation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.counts.Operations++
 	r.asked[o.Server] = append(r.asked[o.Server], span{o.Start, o.End})
 	r.sent[o.ID] = true
-	if o.Status != 0 {
-		r.counts.Answered++
-	}
 	r.writeLocked(record{Operation: &o})
 }
 
@@ -172,13 +160,6 @@ func (r *Recorder) HasDocument(hash string) bool {
 	return r.documents[hash]
 }
 
-// Counts returns the number of operations recorded so far.
-func (r *Recorder) Counts() Counts {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.counts
-}
-
 // Asked returns the number of operations to the server that have ended so far.
 func (r *Recorder) Asked(server string) int {
 	r.mu.Lock()
@@ -245,10 +226,6 @@ func (r *Recorder) write(rec record) {
 
 func (r *Recorder) writeLocked(rec record) {
 	if r.err != nil || r.closed {
-		return
-	}
-	if r.kept != nil {
-		r.kept.take(rec)
 		return
 	}
 	if err := r.enc.Encode(rec); err != nil {

@@ -221,19 +221,12 @@ func TestRecorderIsSafeForConcurrentUse(t *testing.T) {
 	var wg sync.WaitGroup
 	for range clients {
 		wg.Go(func() {
-			for i := range each {
-				status := 0
-				if i%2 == 0 {
-					status = 200
-				}
-				r.Operation(Operation{Start: r.Now(), End: Forever, Sent: &Sent{Server: "a"}, Received: &Received{Status: status}})
+			for range each {
+				r.Operation(Operation{Start: r.Now(), End: Forever, Sent: &Sent{Server: "a"}, Received: &Received{}})
 			}
 		})
 	}
 	wg.Wait()
-	if got, want := r.Counts(), (Counts{clients * each, clients * each / 2}); got != want {
-		t.Errorf("counts %+v, want %+v", got, want)
-	}
 	if got := r.Asked("a"); got != clients*each || r.Asked("b") != 0 {
 		t.Errorf("a was asked %d times, b %d times", got, r.Asked("b"))
 	}

@@ -19,12 +19,10 @@ import (
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim"
-	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
@@ -288,19 +286,7 @@ var simulatedSubjects = []string{scenario.SubjectBuiltin, scenario.SubjectRefere
 func simulate(t testing.TB, s scenario.Scenario, subject string) *history.History {
 	t.Helper()
 	plan := s.Plan(scenario.Parameters{Servers: max(3, s.MinServers), From: run.DefaultFrom, To: run.DefaultTo, Bounds: history.DefaultBounds})
-	simulator := sim.New(sim.Setup{
-		Version: recorded.Get, Reference: subject == scenario.SubjectReference,
-		Policy: func(version string) (proxy.Policy, bool) {
-			switch subject {
-			case scenario.SubjectNone:
-				return proxy.Policy{}, false
-			case scenario.SubjectReference:
-				return proxy.Reference(), true
-			}
-			policy, err := sim.PresetOf(version)
-			return policy, err == nil
-		},
-	})
+	simulator := sim.New(sim.SetupOf(subject))
 	defer simulator.Close()
 	described := history.Run{
 		Scenario: s.Name, Backend: scenario.BackendSim, Subject: subject, From: run.DefaultFrom, To: run.DefaultTo, Seed: run.DefaultSeed,
@@ -310,9 +296,8 @@ func simulate(t testing.TB, s scenario.Scenario, subject string) *history.Histor
 	for _, server := range plan.Servers {
 		described.Servers = append(described.Servers, history.Server{Name: server.Name, Version: server.Version})
 	}
-	result, err := simulator.Run(&sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: simulatedQPS,
-		Traffic: plan.Traffic, Nodes: plan.Nodes}},
-		tape.Seeded(run.DefaultSeed), sim.Options{Run: described, StopAtError: true})
+	c := sim.CaseOf(plan, simulatedQPS)
+	result, err := simulator.Run(&c, tape.Seeded(run.DefaultSeed), sim.Options{Run: described, StopAtError: true})
 	if err != nil {
 		t.Fatal(err)
 	}

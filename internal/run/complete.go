@@ -1,36 +1,30 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
 // Held returns the directories of runs that hold a cluster and whose paths begin with prefix.
 func Held(ctx context.Context, prefix string) (held []string) {
-	sockets, _ := filepath.Glob(escape(prefix) + "*/" + socketName) // the only error is a bad pattern
-	for _, socket := range sockets {
-		dir := filepath.Dir(socket)
+	parent, name := filepath.Split(prefix)
+	entries, _ := os.ReadDir(cmp.Or(parent, ".")) // without a directory there is no run
+	for _, entry := range entries {
+		dir := parent + entry.Name()
+		if _, err := os.Lstat(Dir(dir).File(socketName)); err != nil || !strings.HasPrefix(entry.Name(), name) {
+			continue
+		}
 		if conn, err := Dir(dir).dial(ctx); err == nil { // a run that was killed leaves its socket
 			_ = conn.Close()
 			held = append(held, dir)
 		}
 	}
 	return held
-}
-
-// escape makes a path a pattern that matches this path only.
-func escape(path string) string {
-	var pattern []rune
-	for _, r := range path {
-		switch r {
-		case '*', '?', '[', '\\':
-			pattern = append(pattern, '\\')
-		}
-		pattern = append(pattern, r)
-	}
-	return string(pattern)
 }
 
 // NextWords returns the words that can follow the words of a step on this run's cluster.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,19 +40,12 @@ func (d Dir) files() local.Files {
 // manifest is the content of run.json: everything that the sandboxed half of a run needs, and facts
 // for later readers.
 type manifest struct {
-	Run        history.Run       `json:"run"`
-	Plan       scenario.Plan     `json:"plan"`
-	APIServers map[string]string `json:"apiservers"` // version → path
-	// Plain maps versions to kube-apiservers for servers with a plain setup.
-	Plain map[string]string `json:"plain,omitempty"`
-	// Controllers maps versions of kube-controller-manager to paths.
-	Controllers map[string]string `json:"controllers,omitempty"`
-	// Tests maps versions of e2e.test to paths.
-	Tests  map[string]string `json:"tests,omitempty"`
-	Etcd   string            `json:"etcd"`
-	Keep   bool              `json:"keep,omitempty"`
-	NoLoad bool              `json:"noLoad,omitempty"`
-	At     *int              `json:"at,omitempty"` // see [Spec]
+	Run  history.Run   `json:"run"`
+	Plan scenario.Plan `json:"plan"`
+	local.Programs
+	Keep   bool `json:"keep,omitempty"`
+	NoLoad bool `json:"noLoad,omitempty"`
+	At     *int `json:"at,omitempty"` // see [Spec]
 	// Want is set if only a recording of the servers is wanted.
 	Want *wanted `json:"want,omitempty"`
 }
@@ -77,11 +71,9 @@ func FreshDir(dir, what string) (string, error) {
 }
 
 // NewDir creates the directory of a run, or checks that it is empty. If out is empty, the directory
-// is below _out and named after scenario, subject and time.
-func NewDir(out, scenario, subject string, now time.Time) (Dir, error) {
-	if out == "" {
-		out = defaultOut(scenario, subject, now)
-	}
+// is [DefaultOut] of the name.
+func NewDir(out, name string) (Dir, error) {
+	out = cmp.Or(out, DefaultOut(name))
 	absolute, err := FreshDir(out, "runs")
 	if err != nil {
 		return "", err
@@ -95,8 +87,9 @@ func NewDir(out, scenario, subject string, now time.Time) (Dir, error) {
 	return d, nil
 }
 
-func defaultOut(scenario, subject string, now time.Time) string {
-	return filepath.Join("_out", fmt.Sprintf("%s-%s-%s", scenario, subject, now.Format("20060102-150405")))
+// DefaultOut returns the directory for output if the user names none: below _out, with the time.
+func DefaultOut(name string) string {
+	return filepath.Join("_out", name+"-"+time.Now().Format("20060102-150405"))
 }
 
 // OpenDir opens the directory of a finished run.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
@@ -89,7 +90,7 @@ func (localBackend) prepare(ctx context.Context, p *Plan) error {
 func (localBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) error {
 	needs := j.needs()
 	if j.want != nil && len(j.want.Kinds) > 0 {
-		needs.controllers = needs.apiservers
+		needs[binaries.KubeControllerManager] = needs[binaries.KubeAPIServer]
 	}
 	got, err := j.Spec.get(ctx, needs, j.Progress)
 	if err != nil {

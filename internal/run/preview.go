@@ -77,7 +77,7 @@ func (p *Plan) simulateFirst(ctx context.Context, c Console) error {
 	s := p.Spec
 	s.Backend, s.Etcd, s.Binaries, s.Keep = scenario.BackendSim, "", nil, false
 	if s.Out == "" {
-		s.Out = defaultOut(p.Scenario.Name, s.Subject+"-simulated", time.Now())
+		s.Out = DefaultOut(p.Scenario.Name + "-" + s.Subject + "-simulated")
 	} else {
 		s.Out = filepath.Clean(s.Out) + "-simulated"
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -21,46 +20,49 @@ import (
 
 // programs are the binaries of a run on the backend local, with their origin.
 type programs struct {
-	apiservers  map[string]string // version → path
-	references  map[string]string // version of kube-apiserver-reference → path
-	controllers map[string]string // version of kube-controller-manager → path
-	tests       map[string]string // version of e2e.test → path
-	etcd        string
-	provenance  []string
-	identities  []history.Binary
+	paths      map[binaries.Component]map[string]string // by version
+	provenance []string
+	identities []history.Binary
 }
 
-// needed are the versions of programs that one or several runs need.
-type needed struct {
-	apiservers, references, controllers, tests []string
-	etcd                                       string
+// needed are the versions of the programs that one or several runs need.
+type needed map[binaries.Component][]string
+
+// inOrder lists the programs in the order in which a run gets them.
+var inOrder = []binaries.Component{
+	binaries.KubeAPIServer, binaries.KubeAPIServerReference, binaries.KubeControllerManager, binaries.E2ETest, binaries.Etcd,
 }
 
 // neededServers returns the need of kube-apiservers for a subject. plain says whether some servers
 // have a plain setup.
-func neededServers(subject string, versions []string, plain bool) (n needed) {
-	if subject == scenario.SubjectReference {
-		n.references = versions
-		if !plain {
-			return n
-		}
+func neededServers(subject string, versions []string, plain bool) needed {
+	if subject != scenario.SubjectReference {
+		return needed{binaries.KubeAPIServer: versions}
 	}
-	n.apiservers = versions
+	n := needed{binaries.KubeAPIServerReference: versions}
+	if plain {
+		n[binaries.KubeAPIServer] = versions
+	}
 	return n
 }
 
-// servers returns the kube-apiservers of a subject, and those of servers with a plain setup.
-func (p programs) servers(subject string) (servers, plain map[string]string) {
-	if subject == scenario.SubjectReference {
-		return p.references, p.apiservers
+// of returns the programs of a cluster of the Spec.
+func (p programs) of(s Spec) local.Programs {
+	all := local.Programs{
+		APIServers: p.paths[binaries.KubeAPIServer], Controllers: p.paths[binaries.KubeControllerManager], Tests: p.paths[binaries.E2ETest],
+		Etcd: p.paths[binaries.Etcd][s.Etcd],
 	}
-	return p.apiservers, nil
+	if s.Subject == scenario.SubjectReference {
+		all.APIServers, all.Plain = p.paths[binaries.KubeAPIServerReference], all.APIServers
+	}
+	return all
 }
 
 // needs returns the programs that a run of the plan needs.
 func (p *Plan) needs() needed {
 	n := neededServers(p.Spec.Subject, p.Schedule.Versions(), p.Schedule.AnySetup((*scenario.Setup).IsPlain))
-	n.controllers, n.tests, n.etcd = p.Schedule.ControllerVersions(), p.Schedule.TestVersions(), p.Spec.Etcd
+	n[binaries.KubeControllerManager], n[binaries.E2ETest] = p.Schedule.ControllerVersions(), p.Schedule.TestVersions()
+	n[binaries.Etcd] = []string{p.Spec.Etcd}
 	return n
 }
 
@@ -71,64 +73,43 @@ func (s Spec) get(ctx context.Context, n needed, progress io.Writer) (programs, 
 		return programs{}, err
 	}
 	store := &binaries.Store{Overrides: own, Progress: progress, Next: n.refs()}
-	got := programs{apiservers: map[string]string{}, references: map[string]string{}, controllers: map[string]string{}, tests: map[string]string{}}
-	get := func(c binaries.Component, version string) (string, error) {
-		path, identity, from, err := program(ctx, store, c, version)
-		if err != nil {
-			return "", err
-		}
-		got.provenance = append(got.provenance, from)
-		if !slices.Contains(got.identities, identity) { // two releases may be one binary with different flags
-			got.identities = append(got.identities, identity)
-		}
-		return path, nil
-	}
-	for _, of := range []struct {
-		component binaries.Component
-		versions  []string
-		paths     map[string]string
-	}{
-		{binaries.KubeAPIServer, n.apiservers, got.apiservers}, {binaries.KubeAPIServerReference, n.references, got.references},
-		{binaries.KubeControllerManager, n.controllers, got.controllers}, {binaries.E2ETest, n.tests, got.tests},
-	} {
-		for _, v := range of.versions {
-			if of.paths[v], err = get(of.component, release.Of(v)); err != nil {
+	got := programs{paths: map[binaries.Component]map[string]string{}}
+	for _, c := range inOrder {
+		got.paths[c] = map[string]string{}
+		for _, v := range n[c] {
+			path, identity, from, err := program(ctx, store, c, release.Of(v))
+			if err != nil {
 				return programs{}, err
+			}
+			got.paths[c][v] = path
+			got.provenance = append(got.provenance, from)
+			if !slices.Contains(got.identities, identity) { // two releases may be one binary with different flags
+				got.identities = append(got.identities, identity)
 			}
 		}
 	}
-	got.etcd, err = get(binaries.Etcd, n.etcd)
-	return got, err
+	return got, nil
 }
 
 // refs returns the binaries in the order in which get gets them, each once.
 func (n needed) refs() (all []binaries.Ref) {
-	add := func(c binaries.Component, versions ...string) {
-		for _, v := range versions {
+	for _, c := range inOrder {
+		for _, v := range n[c] {
 			ref := binaries.Ref{Component: c, Version: binaries.Version(release.Of(v))}
 			if !slices.Contains(all, ref) { // two releases may be one binary with different flags
 				all = append(all, ref)
 			}
 		}
 	}
-	add(binaries.KubeAPIServer, n.apiservers...)
-	add(binaries.KubeAPIServerReference, n.references...)
-	add(binaries.KubeControllerManager, n.controllers...)
-	add(binaries.E2ETest, n.tests...)
-	add(binaries.Etcd, n.etcd)
 	return all
 }
 
-// and adds the needs of another run, each version once. It takes the version of etcd from other.
-func (n needed) and(other needed) needed {
-	both := func(a, b []string) []string {
-		all := slices.Concat(a, b)
+// add adds the needs of another run, each version once.
+func (n needed) add(other needed) {
+	for c, versions := range other {
+		all := slices.Concat(n[c], versions)
 		slices.Sort(all)
-		return slices.Compact(all)
-	}
-	return needed{
-		both(n.apiservers, other.apiservers), both(n.references, other.references), both(n.controllers, other.controllers),
-		both(n.tests, other.tests), other.etcd,
+		n[c] = slices.Compact(all)
 	}
 }
 
@@ -174,15 +155,15 @@ func FetchClients(ctx context.Context, own binaries.Overrides, clients []binarie
 // Fetch gets the binaries that runs on the backend local need, so that none of these runs has to
 // wait for them. It returns their identities.
 func Fetch(ctx context.Context, plans []*Plan, progress io.Writer) ([]history.Binary, error) {
-	var n needed
+	n := needed{}
 	all := Spec{Binaries: binaries.Overrides{}}
 	for _, p := range plans {
 		if p.Spec.Backend == scenario.BackendLocal {
-			n = n.and(p.needs())
+			n.add(p.needs())
 			maps.Copy(all.Binaries, p.Spec.Binaries)
 		}
 	}
-	if len(n.apiservers)+len(n.references) == 0 {
+	if len(n) == 0 {
 		return nil, nil
 	}
 	got, err := all.get(ctx, n, progress)
@@ -233,9 +214,9 @@ func (s Spec) checkBinaries() error {
 		if !slices.Contains(used, ref) {
 			var has []string
 			for _, u := range used {
-				has = append(has, named(u))
+				has = append(has, u.Name())
 			}
-			return fmt.Errorf("--binary %s=%s: no server of this run is that; it has %s", named(ref), path, strings.Join(has, ", "))
+			return fmt.Errorf("--binary %s=%s: no server of this run is that; it has %s", ref.Name(), path, strings.Join(has, ", "))
 		}
 	}
 	for _, ref := range used {
@@ -258,10 +239,3 @@ func (s *Spec) takeEnvironment() error {
 	s.Binaries = all
 	return nil
 }
-
-// named writes a binary as --binary does.
-func named(ref binaries.Ref) string { return string(ref.Component) + "@" + string(ref.Version) }
-
-func refs(o binaries.Overrides) iter.Seq[binaries.Ref] { return maps.Keys(o) }
-
-func compareRefs(a, b binaries.Ref) int { return cmp.Compare(named(a), named(b)) }

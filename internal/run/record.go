@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"k8s.io/client-go/discovery"
 
@@ -81,7 +80,7 @@ func (r recording) carryOut(ctx context.Context, own binaries.Overrides, progres
 	if err := p.backend.prepare(ctx, p); err != nil {
 		return nil, err
 	}
-	dir, err := NewDir(out, p.Scenario.Name, p.Spec.Subject, time.Now())
+	dir, err := NewDir(out, p.Scenario.Name+"-"+p.Spec.Subject)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (p *Plan) Run(ctx context.Context, c Console) (result Result, err error) {
 	if err := p.askOwn(ctx, c.Progress); err != nil {
 		return Result{}, err
 	}
-	dir, err := NewDir(p.Spec.Out, p.Scenario.Name, p.Spec.Subject, time.Now())
+	dir, err := NewDir(p.Spec.Out, p.Scenario.Name+"-"+p.Spec.Subject)
 	if err != nil {
 		return Result{}, err
 	}
@@ -99,11 +99,8 @@ func (j *job) begin(got programs, environment ...string) error {
 }
 
 func (j *job) manifest(got programs) manifest {
-	servers, plain := got.servers(j.Spec.Subject)
 	return manifest{
-		Run: j.Run, Plan: j.Schedule, APIServers: servers, Plain: plain, Controllers: got.controllers, Tests: got.tests, Etcd: got.etcd,
-		Keep:   j.Spec.Keep,
-		NoLoad: j.Spec.NoLoad, At: j.Spec.At, Want: j.want,
+		Run: j.Run, Plan: j.Schedule, Programs: got.of(j.Spec), Keep: j.Spec.Keep, NoLoad: j.Spec.NoLoad, At: j.Spec.At, Want: j.want,
 	}
 }
 

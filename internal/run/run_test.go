@@ -69,7 +69,7 @@ func TestAClusterThatCannotBeMade(t *testing.T) {
 // fresh is the directory of a run that has not begun.
 func fresh(t *testing.T) Dir {
 	t.Helper()
-	d, err := NewDir(filepath.Join(t.TempDir(), "run"), "quiet", "none", time.Now())
+	d, err := NewDir(filepath.Join(t.TempDir(), "run"), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,20 +38,13 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	if err != nil {
 		return err
 	}
-	hosts := map[string]string{}
-	for _, p := range local.Places(m.Run.Servers) {
-		hosts[p.Name] = p.Advertised.Addr().String()
-	}
-	if err := sandbox.Setup(sandbox.Config{Scratch: dir.scratch(), Hosts: hosts}); err != nil {
+	self, err := dir.setUp(m.Run.Servers)
+	if err != nil {
 		return err
 	}
 	var own history.OwnFlags
 	if m.Run.Own != nil {
 		own = *m.Run.Own
-	}
-	self, err := os.Executable() // the extension apiserver is this program too
-	if err != nil {
-		return err
 	}
 	run, abandon := context.WithCancelCause(ctx)
 	defer abandon(nil)
@@ -59,8 +52,7 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 	var steps step.Executor
 	made, err := record(run, dir, m, engine.Options{Status: status, Steps: &steps}, func(recorder *history.Recorder) (*local.Cluster, error) {
 		return local.New(local.Config{
-			Subject: m.Run.Subject, Servers: m.Run.Servers, Own: own, APIServers: m.APIServers, Plain: m.Plain, Controllers: m.Controllers, Tests: m.Tests,
-			Etcd: m.Etcd, Self: self,
+			Subject: m.Run.Subject, Servers: m.Run.Servers, Own: own, Programs: m.Programs, Self: self,
 			Files: dir.files(), AsKubeadm: m.Want != nil, Recorder: recorder, Status: status,
 			Failed: func(part string, why error) { abandon(recordLoss(recorder, part, why)) },
 		})
@@ -90,6 +82,19 @@ func Sandboxed(ctx context.Context, dir Dir, c Console) error {
 		_, err := os.NewFile(heldFD, "held").Write([]byte{how})
 		return err
 	})
+}
+
+// setUp sets up the sandbox, in which this process is the first one, for these servers. It returns
+// the path of this program, which is the extension apiserver too.
+func (d Dir) setUp(servers []history.Server) (self string, err error) {
+	hosts := map[string]string{}
+	for _, p := range local.Places(servers) {
+		hosts[p.Name] = p.Advertised.Addr().String()
+	}
+	if err := sandbox.Setup(sandbox.Config{Scratch: d.scratch(), Hosts: hosts}); err != nil {
+		return "", err
+	}
+	return os.Executable()
 }
 
 // recordLoss records that a part which the servers need has ended, and returns why. The record

@@ -22,68 +22,40 @@ import (
 // sandbox: "session DIR" calls [Sessioned].
 const SessionCommand = "session"
 
-// SessionSpec describes the clusters of sessions. A session keeps one cluster, and carries out many
-// schedules on it, one after the other. Zero fields are as in [Spec].
-type SessionSpec struct {
-	Subject string
-	// Versions are all versions that schedules may start.
-	Versions []string
-	// Controllers is the version of kube-controller-manager that schedules may start. If it is
-	// empty, they start none.
-	Controllers string
-	Servers     int
-	Etcd        string
-	QPS         float64
-	Binaries    binaries.Overrides
-}
-
-// Sessions makes sessions. It has everything that their clusters need.
+// Sessions makes sessions. A session keeps one cluster, and carries out many schedules on it, one
+// after the other. Sessions has everything that their clusters need.
 type Sessions struct {
-	spec        SessionSpec
+	spec        Spec
+	versions    []string
 	got         programs
 	environment []string
 }
 
-// Prepare finds out whether the machine can run sessions, and gets the binaries.
-func (s SessionSpec) Prepare(ctx context.Context, progress io.Writer) (*Sessions, error) {
+// Sessions finds out whether the machine can run sessions, and gets the binaries. The clusters have
+// the subject, the number of servers, the rate, the etcd and the binaries of the Spec. versions are
+// all versions that schedules may start. controllers is the version of kube-controller-manager that
+// they may start; if it is empty, they start none.
+func (s Spec) Sessions(ctx context.Context, versions []string, controllers string, progress io.Writer) (*Sessions, error) {
 	if err := checkEtcd(s.Etcd); err != nil {
 		return nil, Usagef("%w", err)
 	}
 	if err := sandbox.Check(ctx, sandbox.Command{Args: []string{CheckSandboxCommand}}); err != nil {
 		return nil, err
 	}
-	all := Spec{Binaries: s.Binaries}
-	n := neededServers(s.Subject, s.Versions, false)
-	n.etcd = s.Etcd
-	if s.Controllers != "" {
-		n.controllers = []string{s.Controllers}
+	n := neededServers(s.Subject, versions, false)
+	n[binaries.Etcd] = []string{s.Etcd}
+	if controllers != "" {
+		n[binaries.KubeControllerManager] = []string{controllers}
 	}
-	got, err := all.get(ctx, n, progress)
+	got, err := s.get(ctx, n, progress)
 	if err != nil {
 		return nil, err
 	}
-	return &Sessions{spec: s, got: got, environment: append(Machine(), got.provenance...)}, nil
+	return &Sessions{spec: s, versions: versions, got: got, environment: append(Machine(), got.provenance...)}, nil
 }
 
 // Environment describes the machine and the binaries.
 func (s *Sessions) Environment() []string { return slices.Clone(s.environment) }
-
-// sessionManifest is everything that the sandboxed half of a session needs.
-type sessionManifest struct {
-	Run        history.Run       `json:"run"` // with the servers in their first configuration
-	APIServers map[string]string `json:"apiservers"`
-	Etcd       string            `json:"etcd"`
-	// Controllers has at most one version of kube-controller-manager.
-	Controllers map[string]string `json:"controllers,omitempty"`
-}
-
-// first returns the servers of a session at its start: at least one of every version.
-func (s SessionSpec) first() (servers []scenario.Server) {
-	for i := range s.Servers {
-		servers = append(servers, scenario.Server{Name: scenario.ServerName(i), Version: s.Versions[i%len(s.Versions)]})
-	}
-	return servers
-}
 
 // Session is a cluster in a sandbox that carries out schedules. It is not safe for concurrent use.
 type Session struct {
@@ -100,8 +72,6 @@ type ScheduleResult struct {
 	// Took is the duration of the schedule, including the reset before it, whose duration is Reset.
 	Took  time.Duration `json:"took"`
 	Reset time.Duration `json:"reset"`
-	// Operations is the number of recorded requests.
-	Operations int `json:"operations"`
 	// Left lists the differences from the beginning of the session. If there are any, the schedule
 	// was not carried out, and needs a new session.
 	Left []string `json:"left,omitempty"`
@@ -122,7 +92,7 @@ type sessionRequest struct {
 // Open starts the cluster of a session. Its logs are in the directory out, which must not exist
 // yet; session.log has the progress.
 func (s *Sessions) Open(ctx context.Context, out string) (*Session, error) {
-	dir, err := NewDir(out, "", "", time.Now())
+	dir, err := NewDir(out, "")
 	if err != nil {
 		return nil, err
 	}
@@ -130,13 +100,11 @@ func (s *Sessions) Open(ctx context.Context, out string) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write to output directory: %w; choose another with --out", err)
 	}
-	servers, _ := s.got.servers(s.spec.Subject)
-	m := sessionManifest{Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, APIServers: servers, Etcd: s.got.etcd,
-		Controllers: s.got.controllers}
-	for _, server := range s.spec.first() {
-		m.Run.Servers = append(m.Run.Servers, history.Server{Name: server.Name, Version: server.Version})
+	m := manifest{Run: history.Run{Subject: s.spec.Subject, QPS: s.spec.QPS}, Programs: s.got.of(s.spec)}
+	for i := range s.spec.Servers { // at least one of every version
+		m.Run.Servers = append(m.Run.Servers, history.Server{Name: scenario.ServerName(i), Version: s.versions[i%len(s.versions)]})
 	}
-	if err := dir.writeJSON(dir.manifest(), m); err != nil {
+	if err := dir.writeManifest(m); err != nil {
 		return nil, err
 	}
 	requests, ask, err := os.Pipe()

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/cluster/local"
 	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
-	"github.com/skewproof/skewproof/internal/sandbox"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
@@ -54,33 +54,33 @@ func Sessioned(ctx context.Context, dir Dir, requests io.Reader, c Console) erro
 // sessioned is a session inside the sandbox.
 type sessioned struct {
 	*engine.Session
-	ctx       context.Context
-	collector history.Collector
-	qps       float64
+	ctx     context.Context
+	records *records
 }
+
+// records takes the records of a cluster for the history of the present schedule.
+type records struct {
+	present atomic.Pointer[history.Recorder]
+}
+
+// Lifecycle and the others implement [lifecycle.Recorder].
+func (r *records) Lifecycle(l history.Lifecycle)         { r.present.Load().Lifecycle(l) }
+func (r *records) Configuration(c history.Configuration) { r.present.Load().Configuration(c) }
+func (r *records) Now() history.Time                     { return r.present.Load().Now() }
 
 // openSession makes the cluster of a session. The returned function ends the cluster.
 func (d Dir) openSession(ctx context.Context, c Console) (s *sessioned, end func(), err error) {
-	content, err := os.ReadFile(d.manifest())
+	m, err := d.readManifest()
 	if err != nil {
 		return nil, nil, err
 	}
-	var m sessionManifest
-	if err := json.Unmarshal(content, &m); err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", d.manifest(), err)
+	self, err := d.setUp(m.Run.Servers)
+	if err != nil {
+		return nil, nil, err
 	}
-	hosts := map[string]string{}
 	var servers []scenario.Server
-	for i, p := range local.Places(m.Run.Servers) {
-		hosts[p.Name] = p.Advertised.Addr().String()
-		servers = append(servers, scenario.Server{Name: p.Name, Version: m.Run.Servers[i].Version})
-	}
-	if err := sandbox.Setup(sandbox.Config{Scratch: d.scratch(), Hosts: hosts}); err != nil {
-		return nil, nil, err
-	}
-	self, err := os.Executable() // the extension apiserver is this program too
-	if err != nil {
-		return nil, nil, err
+	for _, server := range m.Run.Servers {
+		servers = append(servers, scenario.Server{Name: server.Name, Version: server.Version})
 	}
 	endLog, err := d.logClients()
 	if err != nil {
@@ -88,12 +88,11 @@ func (d Dir) openSession(ctx context.Context, c Console) (s *sessioned, end func
 	}
 	run, abandon := context.WithCancelCause(ctx)
 	status := c.Status()
-	m.Run.StartedAt = time.Now()
-	collector := history.NewCollector(m.Run, nil)
+	all := &records{}
+	all.present.Store(history.NewRecorder(io.Discard, m.Run, nil)) // until the first schedule
 	made, err := local.New(local.Config{
-		Subject: m.Run.Subject, Servers: m.Run.Servers, APIServers: m.APIServers, Controllers: m.Controllers, Etcd: m.Etcd, Self: self,
-		Files: d.files(), Recorder: collector.Recorder, Status: status,
-		Failed: func(part string, why error) { abandon(recordLoss(collector.Recorder, part, why)) },
+		Subject: m.Run.Subject, Servers: m.Run.Servers, Programs: m.Programs, Self: self, Files: d.files(), Recorder: all, Status: status,
+		Failed: func(part string, why error) { abandon(recordLoss(all.present.Load(), part, why)) },
 	})
 	if err != nil {
 		abandon(nil)
@@ -109,40 +108,30 @@ func (d Dir) openSession(ctx context.Context, c Console) (s *sessioned, end func
 	for version := range m.Controllers { // at most one
 		controllers = version
 	}
-	session, err := engine.NewSession(run, servers, controllers, made, collector, engine.Options{QPS: m.Run.QPS, Status: status})
+	session, err := engine.NewSession(run, servers, controllers, made, engine.Options{QPS: m.Run.QPS, Status: status})
 	if err != nil {
 		end()
 		return nil, nil, err
 	}
-	return &sessioned{session, run, collector, m.Run.QPS}, end, nil
+	return &sessioned{session, run, all}, end, nil
 }
 
 // carryOut carries out a schedule and writes its history.
-func (s *sessioned) carryOut(r sessionRequest) ScheduleResult {
+func (s *sessioned) carryOut(r sessionRequest) (result ScheduleResult) {
 	began := time.Now()
-	done := s.CarryOut(s.ctx, engine.Schedule{Plan: r.Plan, Seed: r.Run.Seed})
-	result := ScheduleResult{Took: time.Since(began), Reset: done.Reset, Left: done.Left}
-	if done.Err != nil {
-		result.Error = done.Err.Error()
-	}
-	if done.To == 0 { // the schedule was not begun
-		return result
-	}
-	h, err := s.collector.Part(history.Part{From: done.From, To: done.To, Error: result.Error})
+	file, err := r.Dir.createHistory()
 	if err == nil {
-		result.Operations = len(h.Operations)
-		describeAs(&h.Run, r.Run)
-		err = r.Dir.SaveHistory(h)
+		result.Left, result.Reset, err = s.CarryOut(s.ctx, r.Plan, r.Run.Seed, func() *history.Recorder {
+			r.Run.StartedAt = time.Now()
+			recorder := history.NewRecorder(file, r.Run, nil)
+			s.records.present.Store(recorder)
+			return recorder
+		})
+		err = errors.Join(err, file.Close())
 	}
-	if err != nil && result.Error == "" {
+	if err != nil {
 		result.Error = err.Error()
 	}
+	result.Took = time.Since(began)
 	return result
-}
-
-// describeAs describes the part of a session like the run of its plan. It keeps the facts of the
-// session: when the part began, and which versions the servers had then.
-func describeAs(is *history.Run, as history.Run) {
-	as.Schema, as.StartedAt, as.QPS = is.Schema, is.StartedAt, is.QPS
-	*is = as
 }

@@ -9,18 +9,14 @@ import (
 	"github.com/skewproof/skewproof/internal/engine"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/search"
 	"github.com/skewproof/skewproof/sim/tape"
 )
 
-// SubjectAlpha is the design of 1.28, in every server of any version. Only the simulator has it.
-const SubjectAlpha = "alpha"
-
 // SimulatedSubjects lists the subjects of the simulator.
-var SimulatedSubjects = []string{scenario.SubjectBuiltin, scenario.SubjectReference, scenario.SubjectNone, SubjectAlpha}
+var SimulatedSubjects = []string{scenario.SubjectBuiltin, scenario.SubjectReference, scenario.SubjectNone, sim.SubjectAlpha}
 
 // MaxSimulated is the largest number of servers in a simulated run.
 const MaxSimulated = 100
@@ -36,7 +32,7 @@ func (simBackend) check(p *Plan) error {
 		if _, err := recorded.Get(v); err != nil {
 			return fmt.Errorf("--backend %s: %w", scenario.BackendSim, err)
 		}
-		if _, _, err := simulatedPolicy(p.Spec.Subject, v); err != nil {
+		if _, _, err := sim.PolicyOf(p.Spec.Subject, v); err != nil {
 			return err
 		}
 	}
@@ -48,7 +44,7 @@ func (simBackend) describe(*Plan, *history.Run) {}
 func (simBackend) dryRun(p *Plan, out io.Writer) error {
 	fmt.Fprintln(out, "\nServers, in virtual time:")
 	for _, s := range p.Schedule.Servers {
-		policy, on, err := simulatedPolicy(p.Spec.Subject, s.Version)
+		policy, on, err := sim.PolicyOf(p.Spec.Subject, s.Version)
 		if err != nil {
 			return wrong(err)
 		}
@@ -92,31 +88,9 @@ func (simBackend) carryOut(ctx context.Context, j *job, judge func(cut error)) e
 // simulate carries out the plan. If ctx ends first, the history has what was recorded until then,
 // and its end says that the run was stopped.
 func (j *job) simulate(ctx context.Context) (*sim.Result, error) {
-	simulator := sim.New(sim.Setup{
-		Version:   recorded.Get,
-		Reference: j.Spec.Subject == scenario.SubjectReference,
-		Policy: func(version string) (proxy.Policy, bool) {
-			policy, on, _ := simulatedPolicy(j.Spec.Subject, version) // check has already checked this error
-			return policy, on
-		},
-	})
+	simulator := sim.New(sim.SetupOf(j.Spec.Subject))
 	defer simulator.Close()
-	c := sim.Case{Servers: j.Schedule.Servers, Steps: j.Schedule.Steps, Load: &sim.Load{QPS: j.Run.QPS, Traffic: j.Schedule.Traffic, Nodes: j.Schedule.Nodes}}
+	c := sim.CaseOf(j.Schedule, j.Run.QPS)
 	return simulator.Run(&c, tape.Seeded(j.Run.Seed),
 		sim.Options{Run: j.Run, StopAtError: true, Stop: func() bool { return ctx.Err() != nil }})
-}
-
-// simulatedPolicy returns the policy of the proxy in a server of a version under a subject. on is
-// false if the proxy is switched off.
-func simulatedPolicy(subject, version string) (policy proxy.Policy, on bool, err error) {
-	switch subject {
-	case scenario.SubjectNone:
-		return policy, false, nil
-	case scenario.SubjectReference:
-		return proxy.Reference(), true, nil
-	case SubjectAlpha:
-		return proxy.Alpha128(), true, nil
-	}
-	policy, err = sim.PresetOf(version)
-	return policy, err == nil, err
 }

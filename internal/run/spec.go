@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,8 +152,8 @@ func (s Spec) flags() []flag {
 	if s.Seed != nil {
 		add("seed", strconv.FormatUint(*s.Seed, 10))
 	}
-	for _, ref := range slices.SortedFunc(refs(s.Binaries), compareRefs) {
-		add("binary", named(ref)+"="+s.Binaries[ref])
+	for _, ref := range slices.SortedFunc(maps.Keys(s.Binaries), func(a, b binaries.Ref) int { return cmp.Compare(a.Name(), b.Name()) }) {
+		add("binary", ref.Name()+"="+s.Binaries[ref])
 	}
 	add("label", s.Label)
 	switch s.Known {

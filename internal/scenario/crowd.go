@@ -29,17 +29,3 @@ func (s *State) gather(step Step) error {
 	}
 	return nil
 }
-
-// RefusedCrowd says that there cannot be a crowd. The run has not failed.
-type RefusedCrowd struct {
-	Server string // "" if no server can have one
-	Why    string // as the end of a sentence
-}
-
-// Error names the server and gives the reason.
-func (e *RefusedCrowd) Error() string {
-	if e.Server == "" {
-		return "no crowd: " + e.Why
-	}
-	return "no crowd at " + e.Server + ": " + e.Why
-}

@@ -100,16 +100,3 @@ func (d *Definition) validate() error {
 	}
 	return nil
 }
-
-// RefusedDefinition says that the control plane does not accept a definition, or a change of one.
-// The run has not failed, and nothing in the control plane is at fault: the definition is not
-// served.
-type RefusedDefinition struct {
-	Definition string // as a sentence
-	Why        string // in the words of a server
-}
-
-// Error names the definition and gives the reason.
-func (e *RefusedDefinition) Error() string {
-	return "the control plane refuses " + e.Definition + ": " + e.Why
-}

@@ -87,16 +87,6 @@ func (s Step) validObjects() error {
 	return nil
 }
 
-// RefusedControl says that an optional step about controllers was not possible. The run has not
-// failed.
-type RefusedControl struct{ Err error }
-
-// Error gives the reason.
-func (e *RefusedControl) Error() string { return e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *RefusedControl) Unwrap() error { return e.Err }
-
 // CreateObjects and the methods after it add steps about objects.
 func (plan *Plan) CreateObjects(o Objects) { plan.Add(Step{Action: CreateObjects, Objects: &o}) }
 

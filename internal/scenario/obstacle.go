@@ -36,7 +36,7 @@ func (s *Setup) ObstacleTo(to *Setup) Obstacle {
 		return Unroutable
 	case s != nil && s.PeerCA == TrustStranger, to.FromClients() != NoObstacle:
 		return Distrusted
-	case s != nil && (s.FrontProxy == CertificateExpired || s.FrontProxy == CertificateStranger || s.FrontProxy == CertificateOther):
+	case s != nil && s.FrontProxy.wrong():
 		return NotAllowed
 	}
 	return NoObstacle
@@ -44,7 +44,7 @@ func (s *Setup) ObstacleTo(to *Setup) Obstacle {
 
 // FromClients returns the obstacle for clients of a server with this setup, which may be nil.
 func (s *Setup) FromClients() Obstacle {
-	if s != nil && (s.Serving == CertificateExpired || s.Serving == CertificateStranger || s.Serving == CertificateOther) {
+	if s != nil && s.Serving.wrong() {
 		return Distrusted
 	}
 	return NoObstacle
@@ -105,7 +105,6 @@ func (s *Setup) Refusable() bool {
 	if s == nil {
 		return false
 	}
-	wrong := func(c Certificate) bool { return c != "" && c != CertificateRotated }
-	return s.PeerCA != "" || wrong(s.Serving) || wrong(s.FrontProxy) || s.Advertise != "" && s.Advertise != AdvertiseNothing ||
+	return s.PeerCA != "" || s.Serving.wrong() || s.FrontProxy.wrong() || s.Advertise != "" && s.Advertise != AdvertiseNothing ||
 		s.HostnameOf != ""
 }

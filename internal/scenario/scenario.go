@@ -165,6 +165,17 @@ type Step struct {
 	Optional bool `json:"optional,omitempty"`
 }
 
+// RefusedStep says that a step was not possible: the control plane does not accept a definition,
+// there cannot be a crowd, or an optional step about controllers failed. The run has not failed,
+// and nothing in the control plane is at fault.
+type RefusedStep struct{ Err error }
+
+// Error gives the reason.
+func (e *RefusedStep) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *RefusedStep) Unwrap() error { return e.Err }
+
 // Disturbs reports whether the step changes or harms the cluster. Changing objects is normal use of
 // a cluster, and no disturbance; nor is a crowd, which others must not notice.
 func (s Step) Disturbs() bool {

@@ -107,6 +107,8 @@ const (
 	CertificateRotated Certificate = "rotated" // a new certificate that is valid too
 )
 
+func (c Certificate) wrong() bool { return c != "" && c != CertificateRotated }
+
 // Advertise is the address that a server tells its peers. The zero value is the right address.
 type Advertise string
 

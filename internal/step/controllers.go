@@ -12,11 +12,11 @@ import (
 const collectEvery = time.Second
 
 // control carries out steps about controllers and the objects that they act on. If an optional step
-// fails, the error is a [scenario.RefusedControl].
+// fails, the error is a [scenario.RefusedStep].
 func (e *Executor) control(ctx context.Context, s *scenario.Step) error {
 	err := e.doControl(ctx, s)
 	if err != nil && s.Optional && ctx.Err() == nil {
-		return &scenario.RefusedControl{Err: err}
+		return &scenario.RefusedStep{Err: err}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package step_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ type crowded struct {
 
 func (c *crowded) Gather(_ context.Context, server string) (func(), error) {
 	if c.refuse {
-		return nil, &scenario.RefusedCrowd{Server: server, Why: "nothing crosses"}
+		return nil, &scenario.RefusedStep{Err: errors.New("no crowd at " + server + ": nothing crosses")}
 	}
 	return func() { _ = c.act("disperse at " + server) }, c.act("gather at " + server)
 }

@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/skewproof/skewproof/internal/scenario"
 )
@@ -14,7 +15,10 @@ import (
 func (e *Executor) Do(ctx context.Context, s scenario.Step) (done []string, err error) {
 	steps := []scenario.Step{s}
 	if s.Action == scenario.Heal && s.Label == "" {
-		if steps = e.faultsOff(); len(steps) == 0 {
+		steps = slices.DeleteFunc(e.state.Undo(), func(s scenario.Step) bool {
+			return s.Action != scenario.Heal && s.Action != scenario.RestoreDiscovery
+		})
+		if len(steps) == 0 {
 			return nil, errors.New("heal: no fault is on")
 		}
 	}
@@ -31,16 +35,6 @@ func (e *Executor) Do(ctx context.Context, s scenario.Step) (done []string, err 
 		errs = append(errs, err)
 	}
 	return done, errors.Join(errs...)
-}
-
-// faultsOff returns the steps that end all faults of links and documents.
-func (e *Executor) faultsOff() (steps []scenario.Step) {
-	for _, s := range e.state.Undo() {
-		if s.Action == scenario.Heal || s.Action == scenario.RestoreDiscovery {
-			steps = append(steps, s)
-		}
-	}
-	return steps
 }
 
 // State is the present state. It is valid until the next step.

@@ -2,6 +2,7 @@ package step_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/scenario"
@@ -10,8 +11,8 @@ import (
 // refusing is a definer whose control plane does not accept widgets.
 type refusing struct{ *fake }
 
-func (r refusing) Define(_ context.Context, d scenario.Definition) error {
-	return &scenario.RefusedDefinition{Definition: d.String(), Why: "its names are taken"}
+func (r refusing) Define(context.Context, scenario.Definition) error {
+	return &scenario.RefusedStep{Err: errors.New("its names are taken")}
 }
 
 // If a control plane rightly refuses a definition, the run does not fail, and the executor carries

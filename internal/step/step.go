@@ -46,7 +46,7 @@ type Load interface {
 // Crowds lets one caller keep many watches open at a time. A [Load] may be one.
 type Crowds interface {
 	// Gather starts a crowd at a server. disperse ends it and records it ([history.Crowd]). The error
-	// is a [scenario.RefusedCrowd] if there is nothing that the crowd could ask for.
+	// is a [scenario.RefusedStep] if there is nothing that the crowd could ask for.
 	Gather(ctx context.Context, server string) (disperse func(), err error)
 }
 
@@ -54,7 +54,7 @@ type Crowds interface {
 // these in addition to the built-in resources.
 type Definer interface {
 	// Define creates a definition, or changes its versions, and returns when one server has it. The
-	// error is a [scenario.RefusedDefinition] if the control plane does not accept it.
+	// error is a [scenario.RefusedStep] if the control plane does not accept it.
 	Define(ctx context.Context, d scenario.Definition) error
 	// Undefine deletes a definition and returns when one server lacks it. It is not an error if the
 	// definition does not exist.
@@ -132,7 +132,7 @@ var (
 	errNoControllers = errors.New("this backend runs no controllers: choose another scenario, or backend local")
 	errNoTests       = errors.New("this backend cannot run Kubernetes' own tests: choose backend local")
 	errNoAdmin       = errors.New("this backend has no etcd that the step could change: choose backend local or sim")
-	errNoCrowds      = &scenario.RefusedCrowd{Why: "this run sends none; choose backend local or kind, with a load"}
+	errNoCrowds      = &scenario.RefusedStep{Err: errors.New("no crowd: this run sends none; choose backend local or kind, with a load")}
 	errNoBreaker     = errors.New("this backend cannot let a discovery document fail: choose another scenario, or backend local or sim")
 )
 
@@ -231,14 +231,11 @@ func (e *Executor) Run(ctx context.Context, steps []scenario.Step) error {
 	return nil
 }
 
-// refuses reports whether an error means that the control plane does not accept a definition, that
-// there cannot be a crowd, or that an optional step was not possible. Such an error is not a
+// refuses reports whether an error means that a step was not possible. Such an error is not a
 // failure of the step: what it was to provoke is not judged.
 func refuses(err error) bool {
-	var definition *scenario.RefusedDefinition
-	var crowd *scenario.RefusedCrowd
-	var control *scenario.RefusedControl
-	return errors.As(err, &definition) || errors.As(err, &crowd) || errors.As(err, &control)
+	var refused *scenario.RefusedStep
+	return errors.As(err, &refused)
 }
 
 func (e *Executor) do(ctx context.Context, s *scenario.Step) error {

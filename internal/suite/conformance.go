@@ -18,6 +18,7 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
+	"github.com/skewproof/skewproof/sim"
 )
 
 // Conformance is the conformance suite: scenarios of the catalogue, each with its negative control,
@@ -301,7 +302,7 @@ func (c *Conformance) report(cases []*Case, unproven []reports.Unproven, began t
 var productNames = map[string]string{
 	scenario.SubjectBuiltin:   "kube-apiserver's own Mixed Version Proxy",
 	scenario.SubjectReference: "skewproof's reference proxy",
-	run.SubjectAlpha:          "Mixed Version Proxy as designed for 1.28",
+	sim.SubjectAlpha:          "Mixed Version Proxy as designed for 1.28",
 	scenario.SubjectNone:      "no proxy",
 	run.SubjectExternal:       "not told: give --product",
 }

@@ -7,13 +7,13 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/run"
@@ -46,10 +46,7 @@ func (o *Options) Prepare(ctx context.Context, name string, plans []*run.Plan) (
 			return err
 		}
 	}
-	if o.Out == "" {
-		o.Out = filepath.Join("_out", name+"-"+time.Now().Format("20060102-150405"))
-	}
-	if o.Out, err = run.FreshDir(o.Out, "reports"); err != nil {
+	if o.Out, err = run.FreshDir(cmp.Or(o.Out, run.DefaultOut(name)), "reports"); err != nil {
 		return err
 	}
 	if o.Binaries, err = run.Fetch(ctx, plans, o.Console.Progress); err != nil {

@@ -3,12 +3,10 @@ package traffic
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
@@ -18,19 +16,15 @@ import (
 	"github.com/skewproof/skewproof/internal/workload"
 )
 
-// Options are the options of a [Load]. Zero fields take the defaults below.
+// Options are the options of a [Load].
 type Options struct {
-	// QPS is the number of requests a second, in equal shares for all servers. Default 200.
+	// QPS is the number of requests a second, in equal shares for all servers. It is positive.
 	QPS float64
 	// Seed of all choices. Seed and probes alone decide the sequence of requests to one server.
 	Seed uint64
 	// InFlight is the maximum number of requests that wait for one server. It keeps a server that
 	// does not answer from slowing the load on the others. Default 512.
 	InFlight int
-	// Timeout of one request, watches included. Default: [workload.Timeout].
-	Timeout time.Duration
-	// Mix is the mix of requests. The zero value is the mix of the profile.
-	Mix workload.Mix
 	// Profile says which requests get more weight. The zero value is the general load.
 	Profile scenario.Traffic
 	// Nodes is the share, in percent, of requests that a kubelet sends. There must be an identity of
@@ -51,14 +45,9 @@ type Load struct {
 
 // NewLoad prepares a load through the clients. Until SetProbes the load sends only discovery
 // requests.
-func NewLoad(clients *Clients, options Options) (*Load, error) {
-	options.QPS = workload.Rate(options.Profile, cmp.Or(options.QPS, 200))
+func NewLoad(clients *Clients, options Options) *Load {
+	options.QPS = workload.Rate(options.Profile, options.QPS)
 	options.InFlight = cmp.Or(options.InFlight, 512)
-	options.Timeout = cmp.Or(options.Timeout, workload.Timeout)
-	if options.QPS < 0 || options.InFlight < 0 || options.Timeout < 0 {
-		return nil, fmt.Errorf("prepare load: rate %v/s, %d in flight and timeout %s must be positive",
-			options.QPS, options.InFlight, options.Timeout)
-	}
 	var users []string
 	for _, identity := range clients.identities {
 		if identity.User != workload.Node {
@@ -67,17 +56,13 @@ func NewLoad(clients *Clients, options Options) (*Load, error) {
 	}
 	l := &Load{clients: clients, options: options}
 	for i, target := range clients.targets {
-		chooser, err := workload.NewChooser(workload.Options{
-			Lane: target.Server, Choices: rand.New(rand.NewPCG(options.Seed, uint64(i))), Profile: options.Profile, Mix: options.Mix,
+		l.lanes = append(l.lanes, workload.NewChooser(workload.Options{
+			Lane: target.Server, Choices: rand.New(rand.NewPCG(options.Seed, uint64(i))), Profile: options.Profile,
 			Users: users, Nodes: options.Nodes, ReadOnly: options.ReadOnly,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("prepare load: %w", err)
-		}
-		l.lanes = append(l.lanes, chooser)
+		}))
 	}
 	l.SetProbes(nil)
-	return l, nil
+	return l
 }
 
 // SetProbes replaces the probes. Call it whenever the servers' discovery has changed.
@@ -87,15 +72,13 @@ func (l *Load) SetProbes(probes []workload.Probe) {
 }
 
 // Run sends requests until ctx ends, and returns when every request has ended and is recorded.
-// Requests that ctx cut off are recorded as canceled. No response is an error of Run: it always
-// returns nil, with the signature that errgroup needs. The connections stay with the [Clients].
-func (l *Load) Run(ctx context.Context) error {
+// Requests that ctx cut off are recorded as canceled. The connections stay with the [Clients].
+func (l *Load) Run(ctx context.Context) {
 	var lanes sync.WaitGroup
 	for i, target := range l.clients.targets {
 		lanes.Go(func() { l.runLane(ctx, l.lanes[i], target.Server) })
 	}
 	lanes.Wait()
-	return nil
 }
 
 // runLane is the load on one server. One goroutine chooses all requests, because choices do not
@@ -124,11 +107,11 @@ func (l *Load) runLane(ctx context.Context, chooser *workload.Chooser, server st
 // send sends a request to a server, and then again to every other server if the answers are
 // compared.
 func (l *Load) send(ctx context.Context, server string, request workload.Request) {
-	l.clients.Send(ctx, server, request, history.PurposeLoad, l.options.Timeout)
+	l.clients.Send(ctx, server, request, history.PurposeLoad, workload.Timeout)
 	again, more := request.Again()
 	for _, target := range l.clients.targets {
 		if more && target.Server != server {
-			l.clients.Send(ctx, target.Server, again, history.PurposeLoad, l.options.Timeout)
+			l.clients.Send(ctx, target.Server, again, history.PurposeLoad, workload.Timeout)
 		}
 	}
 }

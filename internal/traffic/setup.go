@@ -29,9 +29,9 @@ const (
 // Setup creates the objects that the load needs: the namespace, the roles of [workload.Reader],
 // [workload.ServiceAccount] and [workload.ImpersonatedGroup], the service account itself, and a
 // bearer token for it. It also creates a service account for the caller of crowds, which may list,
-// watch and create everything. It does not change objects that already exist, so it can be
-// repeated. The admin client should not be recorded.
-func Setup(ctx context.Context, admin kubernetes.Interface) (bearer string, err error) {
+// watch and create everything, with the token crowd. It does not change objects that already exist,
+// so it can be repeated. The admin client should not be recorded.
+func Setup(ctx context.Context, admin kubernetes.Interface) (bearer, crowd string, err error) {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Labels: map[string]string{workload.ManagedBy: workload.ManagedByValue}}
 	}
@@ -58,24 +58,22 @@ func Setup(ctx context.Context, admin kubernetes.Interface) (bearer string, err 
 	create(ctx, &err, "role binding", rbac.RoleBindings(workload.Namespace), &rbacv1.RoleBinding{
 		ObjectMeta: meta(writerRole), Subjects: []rbacv1.Subject{account}, RoleRef: role("Role", writerRole),
 	})
-	crowd := meta(crowdAccount)
-	create(ctx, &err, "service account", core.ServiceAccounts(workload.Namespace), &corev1.ServiceAccount{ObjectMeta: crowd})
+	caller := meta(crowdAccount)
+	create(ctx, &err, "service account", core.ServiceAccounts(workload.Namespace), &corev1.ServiceAccount{ObjectMeta: caller})
 	create(ctx, &err, "cluster role", rbac.ClusterRoles(), &rbacv1.ClusterRole{
-		ObjectMeta: crowd, Rules: []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: []string{"list", "watch", "create"}}},
+		ObjectMeta: caller, Rules: []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: []string{"list", "watch", "create"}}},
 	})
 	create(ctx, &err, "cluster role binding", rbac.ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: crowd, Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: workload.Namespace, Name: crowdAccount}},
+		ObjectMeta: caller, Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: workload.Namespace, Name: crowdAccount}},
 		RoleRef: role("ClusterRole", crowdAccount),
 	})
-	if err != nil {
-		return "", err
+	if err == nil {
+		bearer, err = token(ctx, admin, workload.ServiceAccount)
 	}
-	return token(ctx, admin, workload.ServiceAccount)
-}
-
-// CrowdToken requests a bearer token for the caller of a crowd ([Setup]).
-func CrowdToken(ctx context.Context, admin kubernetes.Interface) (bearer string, err error) {
-	return token(ctx, admin, crowdAccount)
+	if err == nil {
+		crowd, err = token(ctx, admin, crowdAccount)
+	}
+	return bearer, crowd, err
 }
 
 // token requests a bearer token for a service account of the load.

@@ -59,15 +59,15 @@ func TestSetup(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			token, err := Setup(t.Context(), admin)
+			token, crowd, err := Setup(t.Context(), admin)
 			if tt.wantError != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.wantError) {
 					t.Errorf("error %v, want one that says %q", err, tt.wantError)
 				}
 				return
 			}
-			if err != nil || token != "the-token" {
-				t.Errorf("token %q, error %v", token, err)
+			if err != nil || token != "the-token" || crowd != "the-token" {
+				t.Errorf("tokens %q and %q, error %v", token, crowd, err)
 			}
 			want := []string{
 				"POST /api/v1/namespaces",
@@ -80,6 +80,7 @@ func TestSetup(t *testing.T) {
 				"POST /apis/rbac.authorization.k8s.io/v1/clusterroles",
 				"POST /apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 				"POST /api/v1/namespaces/skewproof/serviceaccounts/skewproof-writer/token",
+				"POST /api/v1/namespaces/skewproof/serviceaccounts/skewproof-crowd/token",
 			}
 			if !slices.Equal(asked, want) {
 				t.Errorf("asked\n%s\nwant\n%s", strings.Join(asked, "\n"), strings.Join(want, "\n"))

@@ -22,9 +22,6 @@ type Options struct {
 	Choices Choices
 	// Profile says which requests get more weight. The zero value is the general load.
 	Profile scenario.Traffic
-	// Mix is the mix of requests. The zero value is the mix of the profile, which is DefaultMix for
-	// most.
-	Mix Mix
 	// Users are the senders. The first of them may do everything. Default: [Users].
 	Users []string
 	// Nodes is the share, in percent, of requests that a kubelet sends as [Node].
@@ -40,6 +37,7 @@ type Options struct {
 // safe for concurrent use.
 type Chooser struct {
 	Options
+	mix      Mix
 	decks    decks
 	writable deck // resources that every server serves and whose objects can be created
 	groups   []history.GVR
@@ -51,23 +49,16 @@ type Chooser struct {
 	kubelets kubelets
 }
 
-// NewChooser checks the options. Until Use, the chooser chooses only discovery requests.
-func NewChooser(o Options) (*Chooser, error) {
-	if err := checkProfile(o.Profile); err != nil {
-		return nil, err
-	}
-	if err := o.Mix.check(); err != nil {
-		return nil, err
-	}
-	usual := DefaultMix
+// NewChooser returns a chooser, which chooses only discovery requests until Use.
+func NewChooser(o Options) *Chooser {
+	mix := DefaultMix
 	if o.Profile == scenario.DiscoveryTraffic {
-		usual = discoveryMix
+		mix = discoveryMix
 	}
-	o.Mix = cmp.Or(o.Mix, usual)
 	if len(o.Users) == 0 {
 		o.Users = Users()
 	}
-	return &Chooser{Options: o, turns: map[rotation]int{}, live: map[history.GVR][]string{}}, nil
+	return &Chooser{Options: o, mix: mix, turns: map[rotation]int{}, live: map[history.GVR][]string{}}
 }
 
 // Use replaces the probes, from the next request on.
@@ -158,7 +149,7 @@ func (c *Chooser) choose() Request {
 	if r, ok := c.own(); ok {
 		return r
 	}
-	probe, ok := c.decks.pick(c.Mix, c.Choices)
+	probe, ok := c.decks.pick(c.mix, c.Choices)
 	if !ok {
 		return c.discovery()
 	}

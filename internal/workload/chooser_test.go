@@ -41,10 +41,7 @@ func recordedDocuments(t testing.TB) map[string]history.Document {
 func chosen(t *testing.T, seed uint64, n int, o Options) []Request {
 	t.Helper()
 	o.Lane, o.Choices = "a", rand.New(rand.NewPCG(seed, 0))
-	c, err := NewChooser(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := NewChooser(o)
 	c.Use(Classify(recordedDocuments(t)))
 	all := make([]Request, n)
 	for i := range all {
@@ -163,10 +160,7 @@ func (zeros) IntN(int) int { return 0 }
 
 func TestChoicesOfZerosStillAreRequests(t *testing.T) {
 	for _, profile := range scenario.Traffics {
-		c, err := NewChooser(Options{Lane: "a", Choices: zeros{}, Profile: profile, Can: func(r *Request) bool { return r.Path != "" }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := NewChooser(Options{Lane: "a", Choices: zeros{}, Profile: profile, Can: func(r *Request) bool { return r.Path != "" }})
 		c.Use(Classify(recordedDocuments(t)))
 		for range 300 {
 			if r := c.Next(); r.Method() == "" || r.Path == "" {
@@ -177,10 +171,7 @@ func TestChoicesOfZerosStillAreRequests(t *testing.T) {
 }
 
 func TestChoicesWithoutProbesAreDiscovery(t *testing.T) {
-	c, err := NewChooser(Options{Lane: "a", Choices: rand.New(rand.NewPCG(1, 0))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := NewChooser(Options{Lane: "a", Choices: rand.New(rand.NewPCG(1, 0))})
 	for range 50 {
 		if r := c.Next(); r.Path == "" {
 			t.Fatalf("nothing is known to be served, but it asks to %s", &r)
@@ -361,16 +352,5 @@ func TestOnlyWhatCanBeSentIsChosen(t *testing.T) {
 		if describes(&r) {
 			t.Fatalf("%s was chosen", &r)
 		}
-	}
-}
-
-func TestImpossibleOptionsAreRefused(t *testing.T) {
-	for _, m := range []Mix{{Somewhere: -1}, {Nowhere: 101}, {Somewhere: 50, Nowhere: 50, Discovery: 1}} {
-		if _, err := NewChooser(Options{Mix: m}); err == nil || !strings.Contains(err.Error(), "percentages") {
-			t.Errorf("%+v: error %v", m, err)
-		}
-	}
-	if _, err := NewChooser(Options{Profile: "loud"}); err == nil || !strings.Contains(err.Error(), `"loud"`) {
-		t.Errorf("a profile that there is not: error %v", err)
 	}
 }

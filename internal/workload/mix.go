@@ -1,12 +1,6 @@
 package workload
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-
-	"github.com/skewproof/skewproof/internal/scenario"
-)
+import "github.com/skewproof/skewproof/internal/scenario"
 
 // Mix has the shares of requests, in percent. The rest goes to resources that every server serves.
 // The share of a class without probes goes to this rest too.
@@ -21,13 +15,6 @@ var DefaultMix = Mix{Somewhere: 33, Nowhere: 10, Discovery: 5}
 
 // discoveryMix is the mix of discovery traffic. Each merged document is a quarter of a megabyte.
 var discoveryMix = Mix{Somewhere: 33, Nowhere: 10, Discovery: 15}
-
-func (m Mix) check() error {
-	if m.Somewhere < 0 || m.Nowhere < 0 || m.Discovery < 0 || m.Somewhere+m.Nowhere+m.Discovery > 100 {
-		return errors.New("traffic mix: shares are percentages, none negative, together at most 100")
-	}
-	return nil
-}
 
 // ownShares are the shares, in percent, of requests of a profile's own kind. The rest is the
 // general load, so that these requests run together with all others. Profiles that are not listed
@@ -46,13 +33,6 @@ func Rate(profile scenario.Traffic, qps float64) float64 {
 		return qps / sparseness
 	}
 	return qps
-}
-
-func checkProfile(p scenario.Traffic) error {
-	if !slices.Contains(scenario.Traffics, p) {
-		return fmt.Errorf("traffic profile %q: want one of %q", p, scenario.Traffics)
-	}
-	return nil
 }
 
 // deck deals the probes of one class. It deals each probe once before it deals any probe again. It

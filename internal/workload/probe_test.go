@@ -211,10 +211,7 @@ func FuzzClassify(f *testing.F) {
 			r.URL()
 		}
 		for _, profile := range scenario.Traffics {
-			c, err := NewChooser(Options{Lane: "a", Choices: rand.New(rand.NewPCG(1, 1)), Profile: profile})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := NewChooser(Options{Lane: "a", Choices: rand.New(rand.NewPCG(1, 1)), Profile: profile})
 			c.Use(probes)
 			for range 20 {
 				if r := c.Next(); r.Method() == "" {

@@ -129,12 +129,9 @@ func sendAll(t *testing.T, plan []scenario.Server, profile scenario.Traffic, cho
 		}
 		documents[s.Name] = v.Document
 		targets = append(targets, traffic.Target{Server: s.Name, URL: server.URL})
-		lane, err := workload.NewChooser(workload.Options{
+		lane := workload.NewChooser(workload.Options{
 			Lane: s.Name, Choices: source{choices}, Profile: profile, Can: func(r *workload.Request) bool { return r.Verb != history.VerbOpenAPI },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		lanes = append(lanes, lane)
 	}
 	for _, lane := range lanes {

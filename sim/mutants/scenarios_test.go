@@ -79,9 +79,8 @@ func outcomes(t *testing.T, s scenario.Scenario, m mutant) map[string]invariant.
 	simulator := sim.New(setup)
 	defer simulator.Close()
 	plan := s.Plan(scenario.Parameters{Servers: max(3, s.MinServers), From: spec.From, To: spec.To, Bounds: history.DefaultBounds})
-	result, err := simulator.Run(
-		&sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: rateOf(s), Traffic: plan.Traffic, Nodes: plan.Nodes}}, tape.Seeded(firstSeed),
-		sim.Options{Run: history.Run{About: s.About, Pressure: plan.Pressure, Bounds: plan.Bounds}, StopAtError: true})
+	c := sim.CaseOf(plan, rateOf(s))
+	result, err := simulator.Run(&c, tape.Seeded(firstSeed), sim.Options{Run: history.Run{About: s.About, Pressure: plan.Pressure, Bounds: plan.Bounds}, StopAtError: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func (r *remover) shows(s *sim.Simulator, v *nearby) []reports.ViolationKind {
 		return nil
 	}
 	var kinds []reports.ViolationKind
-	for _, found := range violations(r.known, []invariant.Verdict{r.invariant.Judge(invariant.NewFacts(result.History))}) {
+	for _, found := range Violations(r.known, []invariant.Verdict{r.invariant.Judge(invariant.NewFacts(result.History))}) {
 		kinds = append(kinds, found.ViolationKind)
 	}
 	return kinds

@@ -37,7 +37,7 @@ func TestEveryScheduleCanBeCarriedOut(t *testing.T) {
 		if err := c.Validate(); err != nil {
 			t.Fatalf("schedule %d: %v", place+1, err)
 		}
-		lines, _ := story(c)
+		lines, _ := Story(c)
 		if text := strings.Join(lines, "\n"); seen[text] {
 			t.Fatalf("schedule %d is there twice:\n%s", place+1, text)
 		} else if len(c.Steps) < 4 { // all of them would not fit into memory

@@ -170,7 +170,7 @@ func TestAReproOfASearchCanBeReplayed(t *testing.T) {
 		if HashText(result.Hash) != r.Hash {
 			t.Errorf("%s: the trace's hash is %s, and was %s", f.ViolationKind, HashText(result.Hash), r.Hash)
 		}
-		if !slices.ContainsFunc(violations(findings.For(r.Spec.Policy), verdicts), func(v Violation) bool { return v.ViolationKind == f.ViolationKind }) {
+		if !slices.ContainsFunc(Violations(findings.For(r.Spec.Policy), verdicts), func(v Violation) bool { return v.ViolationKind == f.ViolationKind }) {
 			t.Errorf("%s is not seen any more", f.ViolationKind)
 		}
 	}

@@ -71,8 +71,8 @@ func (r *runner) run(p place, on *tape.Tape) (*sim.Result, error) {
 	}
 	plan := p.scenario.Plan(scenario.Parameters{Servers: max(3, p.scenario.MinServers), From: r.spec.From, To: r.spec.To,
 		Bounds: history.DefaultBounds})
-	c := &sim.Case{Servers: plan.Servers, Steps: plan.Steps, Load: &sim.Load{QPS: scenarioQPS, Traffic: plan.Traffic, Nodes: plan.Nodes}}
-	return r.scenarios.Run(c, on, sim.Options{Run: history.Run{About: p.scenario.About, Pressure: plan.Pressure, Bounds: plan.Bounds},
+	c := sim.CaseOf(plan, scenarioQPS)
+	return r.scenarios.Run(&c, on, sim.Options{Run: history.Run{About: p.scenario.About, Pressure: plan.Pressure, Bounds: plan.Bounds},
 		StopAtError: true})
 }
 

@@ -45,14 +45,14 @@ func MergeShards(parts []*reports.Campaign) (*reports.Campaign, error) {
 	}
 	c := *parts[0]
 	c.Shards, c.Complete = nil, true
-	total := newCounts(Spec(c.Spec))
+	total := NewTally(Spec(c.Spec))
 	for _, p := range parts {
 		if err := sameCampaign(&c, p); err != nil {
 			return nil, err
 		}
 		c.Shards = append(c.Shards, p.Shards...)
 		c.Complete = c.Complete && p.Complete
-		total.add(countsOf(p))
+		total.add(TallyOf(p))
 	}
 	slices.SortFunc(c.Shards, func(a, b reports.Shard) int { return a.Index - b.Index })
 	for i, s := range c.Shards[1:] {

@@ -58,16 +58,8 @@ type Found struct {
 	Versions []string `json:"versions"`
 	// QPS is the rate of the load, in requests a second.
 	QPS float64 `json:"qps"`
-	// Run is the directory of the run that shows the violation, relative to the file.
-	Run string `json:"run,omitempty"`
-	// Confirmed is how many of Repeated runs, each on a new cluster, showed the violation again.
-	Confirmed int `json:"confirmed"`
-	Repeated  int `json:"repeated"`
-	// After are the seeds of the schedules that were carried out before this one on the same
-	// cluster. It is empty if a new cluster showed the violation.
-	After []uint64 `json:"after,omitempty"`
-	// Model says whether the simulator also shows the violation.
-	Model string `json:"model,omitempty"`
+	// RealFinding is how it was seen. Its run is relative to the file.
+	reports.RealFinding
 }
 
 // Bounds are the times that invariants allow in the simulator. They are the bounds of real runs.
@@ -224,18 +216,20 @@ func (r *Repro) checkRemoval() error {
 	return r.Removal.Check()
 }
 
-// Encode returns the content of the file.
+// Encode returns the content of the file, for [reports.CampaignFinding.Repro].
 func (r *Repro) Encode() ([]byte, error) {
-	body, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
+	var encoded bytes.Buffer
+	e := json.NewEncoder(&encoded)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
 		return nil, fmt.Errorf("encode a repro: %w", err)
 	}
-	return append(body, '\n'), nil
+	return bytes.TrimSpace(encoded.Bytes()), nil
 }
 
-// story describes a case in lines of text, and counts the steps that break or change the control
+// Story describes a case in lines of text, and counts the steps that break or change the control
 // plane.
-func story(c *sim.Case) (lines []string, disturbances int) {
+func Story(c *sim.Case) (lines []string, disturbances int) {
 	var servers []string
 	for _, s := range c.Servers {
 		servers = append(servers, s.Name+" ("+s.Version+")")

@@ -1,9 +1,7 @@
 package search
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -112,7 +110,7 @@ func (s *shrinker) tryOn(simulator *sim.Simulator, c candidate) bool {
 		return false
 	}
 	verdict := s.invariant.Judge(invariant.NewFacts(result.History))
-	for _, v := range violations(s.known, []invariant.Verdict{verdict}) {
+	for _, v := range Violations(s.known, []invariant.Verdict{verdict}) {
 		if v.ViolationKind == s.want.ViolationKind {
 			s.best, s.found, s.hash = c, v, result.Hash
 			s.taken++
@@ -287,14 +285,11 @@ func (s *Search) shrinkOne(ctx context.Context, f *reports.CampaignFinding) {
 	if runs > 0 && s.options.CauseRuns > 0 {
 		s.explain(ctx, f, repro)
 	}
-	var encoded bytes.Buffer
-	e := json.NewEncoder(&encoded)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(repro); err != nil {
+	if f.Repro, err = repro.Encode(); err != nil {
 		return
 	}
-	f.Repro, f.Sentence = bytes.TrimSpace(encoded.Bytes()), repro.Sentence
-	f.Story, f.Disturbances = story(&repro.Case)
+	f.Sentence = repro.Sentence
+	f.Story, f.Disturbances = Story(&repro.Case)
 	f.Shrunk = runs > 0 && ctx.Err() == nil
 }
 

@@ -65,7 +65,7 @@ func tried(t *testing.T, spec Spec, c sim.Case, seed uint64) ([]Violation, [tape
 	if err != nil {
 		t.Fatal(err)
 	}
-	return violations(findings.For(spec.Policy), invariant.Judge(result.History)), drawn.Recorded()
+	return Violations(findings.For(spec.Policy), invariant.Judge(result.History)), drawn.Recorded()
 }
 
 func TestShrinkLeavesNothingThatIsNotNeeded(t *testing.T) {
@@ -80,7 +80,7 @@ func TestShrinkLeavesNothingThatIsNotNeeded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines, disturbances := story(&r.Case)
+		lines, disturbances := Story(&r.Case)
 		least = min(least, disturbances)
 		if disturbances > 3 || len(r.Case.Servers) > 3 || len(r.Case.Requests) != 1 || r.Tape != nil || !r.Case.Settled {
 			t.Errorf("%s: %d disturbances, %d servers, %d requests, tape %v:\n%s", v.Signature, disturbances, len(r.Case.Servers), len(r.Case.Requests), r.Tape, lines)

@@ -17,8 +17,8 @@ type Violation struct {
 	Sentence, Cause string
 }
 
-// violations returns the violations of a run, each kind once. known explains some of them.
-func violations(known findings.Catalogue, verdicts []invariant.Verdict) []Violation {
+// Violations returns the violations of a run, each kind once. known explains some of them.
+func Violations(known findings.Catalogue, verdicts []invariant.Verdict) []Violation {
 	var all []Violation
 	for i := range verdicts {
 		v := &verdicts[i]

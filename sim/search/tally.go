@@ -1,47 +1,291 @@
 package search
 
 import (
+	"cmp"
+	"maps"
+	"math/bits"
+	"slices"
+
 	"github.com/skewproof/skewproof/internal/invariant"
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim"
 )
 
-// Violations returns the violations of a run, each kind once. known explains some of them.
-func Violations(known findings.Catalogue, verdicts []invariant.Verdict) []Violation {
-	return violations(known, verdicts)
+// Tally has the counted results of schedules: of a worker, of all workers, of shards, or of
+// schedules on real servers.
+type Tally struct {
+	schedules, judged uint64
+	reached           []reports.Reach          // by state
+	invariants        []reports.InvariantCount // in the order of the catalogue
+	traces, shapes    sketch
+	grown             []grown // by the number of bits of the place of a schedule in its shard
+	found             map[reports.ViolationKind]*finding
+	troubles          map[string]*reports.Trouble
+	checks            reports.SelfChecks
 }
 
-// Tally counts the results of schedules that no [Search] has run: those on real servers.
-type Tally struct{ n *counts }
+// grown counts the schedules at places with the same number of bits: 0, 1, 2 to 3, 4 to 7, and so
+// on.
+type grown struct {
+	schedules      uint64
+	traces, shapes sketch
+}
+
+// finding is a violation, with the seed of a schedule that shows it.
+type finding struct {
+	reports.CampaignFinding
+	shownBy uint64
+}
 
 // NewTally returns an empty Tally.
-func NewTally(spec Spec) Tally { return Tally{newCounts(spec)} }
-
-// Add counts a schedule. passedOn says whether a server forwarded a request to a peer. verdicts are
-// in the order of the catalogue.
-func (t Tally) Add(seed uint64, passedOn bool, verdicts []invariant.Verdict, found []Violation) {
-	t.n.schedules++
-	if passedOn {
-		t.n.reached[sim.ReachedProxied].Schedules++
+func NewTally(spec Spec) *Tally {
+	n := &Tally{found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{}}
+	impossible := spec.impossible()
+	for _, state := range sim.States() {
+		n.reached = append(n.reached, reports.Reach{State: state.String(), Impossible: impossible[state]})
 	}
-	t.n.judge(seed, verdicts, found)
+	for _, inv := range invariant.All() {
+		count := reports.InvariantCount{Name: inv.Name, Grade: inv.Grade, Sentence: inv.Sentence}
+		for _, kind := range reports.RequestKinds {
+			count.Requests = append(count.Requests, reports.RequestCount{Asked: kind})
+		}
+		n.invariants = append(n.invariants, count)
+	}
+	return n
 }
 
-// TallyOf returns the tally that filled a campaign on real servers.
-func TallyOf(c *reports.Campaign) Tally {
-	n := countsOf(c)
-	n.reached[sim.ReachedProxied].Schedules = c.PassedOn
-	return Tally{n}
+// run counts a schedule that was run, and its place in its shard.
+func (n *Tally) run(r *sim.Result, place uint64) {
+	n.schedules++
+	g := n.grownAt(bits.Len64(place))
+	g.schedules++
+	g.traces.Add(r.Hash)
+	g.shapes.Add(r.Shape)
+	n.traces.Add(r.Hash)
+	n.shapes.Add(r.Shape)
+	for state := range n.reached {
+		if r.Reached.Has(sim.State(state)) {
+			n.reached[state].Schedules++
+		}
+	}
 }
 
-// Trouble counts a schedule that could not be carried out.
-func (t Tally) Trouble(why string, seed uint64) { t.n.trouble(why, seed) }
+func (n *Tally) grownAt(size int) *grown {
+	for len(n.grown) <= size {
+		n.grown = append(n.grown, grown{})
+	}
+	return &n.grown[size]
+}
 
-// Fill writes the counts into a campaign on real servers, which already has its shards: its parts,
-// which ran one after the other. Real servers show neither the states of the simulator nor traces.
-func (t Tally) Fill(c *reports.Campaign) {
-	t.n.fill(c)
+// growth says how the counts of the only shard of a campaign grew. Its findings are complete.
+func (n *Tally) growth(c *reports.Campaign) (points []reports.GrowthPoint) {
+	var sum grown
+	for size, g := range n.grown {
+		if g.schedules == 0 {
+			continue
+		}
+		sum.schedules += g.schedules
+		sum.traces.Merge(g.traces)
+		sum.shapes.Merge(g.shapes)
+		point := reports.GrowthPoint{
+			Schedules: sum.schedules, Traces: min(sum.traces.Count(), sum.schedules), Shapes: min(sum.shapes.Count(), sum.schedules),
+		}
+		for _, f := range c.Findings {
+			if bits.Len64((f.Seed-c.FirstSeed)/uint64(c.Of)) <= size {
+				point.Kinds++
+			}
+		}
+		points = append(points, point)
+	}
+	return points
+}
+
+// AddReal counts a schedule on real servers. passedOn says whether a server forwarded a request to
+// a peer. verdicts are in the order of the catalogue.
+func (n *Tally) AddReal(seed uint64, passedOn bool, verdicts []invariant.Verdict, found []Violation) {
+	n.schedules++
+	if passedOn {
+		n.reached[sim.ReachedProxied].Schedules++
+	}
+	n.judge(seed, verdicts, found)
+}
+
+// judge counts the invariants that a schedule tested and violated, and its violations. verdicts are
+// in the order of the catalogue.
+func (n *Tally) judge(seed uint64, verdicts []invariant.Verdict, violations []Violation) {
+	n.judged++
+	for i := range n.invariants {
+		count := &n.invariants[i]
+		if verdicts[i].Checked > 0 || verdicts[i].Violations > 0 {
+			count.Exercised++
+		}
+		if verdicts[i].Outcome != invariant.OutcomeFail {
+			continue
+		}
+		count.Violated++
+		for j, kind := range reports.RequestKinds {
+			if slices.ContainsFunc(violations, func(v Violation) bool {
+				return v.Signature.Invariant == count.Name &&
+					requestKind(v.Signature) == kind
+			}) {
+				count.Requests[j].Violated++
+			}
+		}
+	}
+	seen := map[reports.ViolationKind]bool{} // a finding violates several invariants; core ones come first
+	for _, v := range violations {
+		if n.found[v.ViolationKind] == nil && len(n.found) >= mostKinds {
+			n.Trouble("there are more kinds of violations than are told apart", seed)
+			continue
+		}
+		f := reports.CampaignFinding{ViolationKind: v.ViolationKind, Invariant: v.Signature.Invariant, Schedules: 1, Seed: seed,
+			Sentence: v.Sentence}
+		for _, i := range n.invariants {
+			if i.Name == f.Invariant {
+				f.Grade = i.Grade
+			}
+		}
+		if !seen[v.ViolationKind] {
+			n.addFinding(finding{f, seed})
+		}
+		seen[v.ViolationKind] = true
+	}
+}
+
+// mostKinds is the maximum number of signatures, and of troubles, that are counted separately. It
+// limits the memory for them.
+const mostKinds = 1000
+
+// Trouble counts a schedule that could not be run.
+func (n *Tally) Trouble(text string, seed uint64) {
+	if n.troubles[text] == nil && len(n.troubles) >= mostKinds {
+		text = "others"
+	}
+	n.addTrouble(reports.Trouble{Sentence: text, Schedules: 1, Seed: seed})
+}
+
+// repeated counts a schedule that was run twice.
+func (n *Tally) repeated(seed uint64, differs bool) {
+	n.checks.Repeated++
+	if differs {
+		n.checks.Differed++
+		n.checks.FirstDiffered = earlier(n.checks.FirstDiffered, seed)
+	}
+}
+
+// doubted counts a history that was judged although no check of the simulator had raised a
+// suspicion.
+func (n *Tally) doubted(seed uint64, wrong bool) {
+	n.checks.Doubted++
+	if wrong {
+		n.checks.Wrong++
+		n.checks.FirstWrong = earlier(n.checks.FirstWrong, seed)
+	}
+}
+
+// earlier returns the smaller of two seeds; 0 means that there is no seed.
+func earlier(a, b uint64) uint64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// add adds the counts of another worker or shard.
+func (n *Tally) add(o *Tally) {
+	n.schedules, n.judged = n.schedules+o.schedules, n.judged+o.judged
+	for i, r := range o.reached {
+		n.reached[i].Schedules += r.Schedules
+	}
+	for i, count := range o.invariants {
+		mine := &n.invariants[i]
+		mine.Exercised, mine.Violated = mine.Exercised+count.Exercised, mine.Violated+count.Violated
+		for j, r := range count.Requests {
+			mine.Requests[j].Violated += r.Violated
+		}
+	}
+	n.traces.Merge(o.traces)
+	n.shapes.Merge(o.shapes)
+	for size, theirs := range o.grown {
+		mine := n.grownAt(size)
+		mine.schedules += theirs.schedules
+		mine.traces.Merge(theirs.traces)
+		mine.shapes.Merge(theirs.shapes)
+	}
+	c, d := &n.checks, o.checks
+	c.Repeated, c.Differed, c.FirstDiffered = c.Repeated+d.Repeated, c.Differed+d.Differed, earlier(c.FirstDiffered, d.FirstDiffered)
+	c.Doubted, c.Wrong, c.FirstWrong = c.Doubted+d.Doubted, c.Wrong+d.Wrong, earlier(c.FirstWrong, d.FirstWrong)
+	for _, f := range o.found { // the order does not matter, because the smallest is kept
+		n.addFinding(*f)
+	}
+	for _, x := range o.troubles { // the order does not matter
+		n.addTrouble(*x)
+	}
+}
+
+// addFinding adds the schedules of a finding, and keeps the smaller of the two schedules.
+func (n *Tally) addFinding(f finding) {
+	mine := n.found[f.ViolationKind]
+	if mine == nil {
+		n.found[f.ViolationKind] = &f
+		return
+	}
+	schedules, seed := mine.Schedules+f.Schedules, min(mine.Seed, f.Seed)
+	if f.smallerThan(mine) {
+		*mine = f
+	}
+	mine.Schedules, mine.Seed = schedules, seed
+}
+
+// smallerThan reports whether the schedule of a finding is smaller than that of another. A finding
+// without a repro counts as the largest.
+func (f *finding) smallerThan(o *finding) bool {
+	if (f.Repro == nil) != (o.Repro == nil) {
+		return f.Repro != nil
+	}
+	return cmp.Or(cmp.Compare(f.Disturbances, o.Disturbances), cmp.Compare(len(f.Story), len(o.Story)), cmp.Compare(f.shownBy, o.shownBy)) < 0
+}
+
+func (n *Tally) addTrouble(x reports.Trouble) {
+	mine := n.troubles[x.Sentence]
+	if mine == nil {
+		n.troubles[x.Sentence] = &x
+		return
+	}
+	mine.Schedules, mine.Seed = mine.Schedules+x.Schedules, min(mine.Seed, x.Seed)
+}
+
+// fill writes the counts into a campaign, which already has its shards.
+func (n *Tally) fill(c *reports.Campaign) {
+	c.Schedules, c.ElapsedSeconds, c.SchedulesPerSecond = n.schedules, 0, 0
+	for _, s := range c.Shards {
+		c.ElapsedSeconds = max(c.ElapsedSeconds, s.ElapsedSeconds)
+		if s.ElapsedSeconds > 0 {
+			c.SchedulesPerSecond += float64(s.Schedules) / s.ElapsedSeconds
+		}
+	}
+	c.Traces, c.Shapes = min(n.traces.Count(), n.schedules), min(n.shapes.Count(), n.schedules)
+	c.TracesSketch, c.ShapesSketch = n.traces.bytes(), n.shapes.bytes()
+	c.PassedOn, c.Judged, c.Checks = n.reached[sim.ReachedProxied].Schedules, n.judged, n.checks
+	c.Reached, c.Invariants = n.reached, n.invariants
+	c.Findings = make([]reports.CampaignFinding, 0, len(n.found))
+	for _, f := range n.found { // the order does not matter
+		c.Findings = append(c.Findings, f.CampaignFinding)
+	}
+	slices.SortFunc(c.Findings, func(a, b reports.CampaignFinding) int { return a.Compare(b) })
+	c.Growth = n.growth(c)
+	c.Troubles = nil
+	for _, text := range slices.Sorted(maps.Keys(n.troubles)) {
+		c.Troubles = append(c.Troubles, *n.troubles[text])
+	}
+	slices.SortStableFunc(c.Troubles, func(a, b reports.Trouble) int { return cmp.Compare(a.Seed, b.Seed) })
+}
+
+// FillReal writes the counts into a campaign on real servers, which already has its shards: its
+// parts, which ran one after the other. Real servers show neither the states of the simulator nor
+// traces.
+func (n *Tally) FillReal(c *reports.Campaign) {
+	n.fill(c)
 	c.Reached = nil
 	c.ElapsedSeconds, c.SchedulesPerSecond = 0, 0
 	for _, part := range c.Shards {
@@ -52,5 +296,21 @@ func (t Tally) Fill(c *reports.Campaign) {
 	}
 }
 
-// StoryOf describes a case in lines of text, and counts the steps that disturb the control plane.
-func StoryOf(c *sim.Case) (lines []string, disturbances int) { return story(c) }
+// TallyOf returns the tally with which a campaign was filled.
+func TallyOf(c *reports.Campaign) *Tally {
+	n := NewTally(Spec(c.Spec))
+	o := &Tally{
+		schedules: c.Schedules, judged: c.Judged, reached: c.Reached, invariants: c.Invariants, traces: sketch(c.TracesSketch),
+		shapes: sketch(c.ShapesSketch),
+		checks: c.Checks, found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{},
+	}
+	for i := range c.Findings {
+		o.found[c.Findings[i].ViolationKind] = &finding{c.Findings[i], c.Findings[i].Seed}
+	}
+	for i := range c.Troubles {
+		o.troubles[c.Troubles[i].Sentence] = &c.Troubles[i]
+	}
+	n.add(o)
+	n.reached[sim.ReachedProxied].Schedules = c.PassedOn // a campaign on real servers has only this state
+	return n
+}

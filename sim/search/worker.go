@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/internal/invariant"
-	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/sim"
-	"github.com/skewproof/skewproof/sim/tape"
 )
 
 // checkEvery says that one in so many schedules is run twice, and always judged. It is a prime, so
@@ -28,7 +26,7 @@ type worker struct {
 	spare  *sim.Simulator // runs a schedule again; its memory holds other earlier runs
 
 	mu     sync.Mutex // protects counts, which are read while the worker runs
-	counts *counts
+	counts *Tally
 
 	panics int
 }
@@ -38,7 +36,7 @@ type worker struct {
 const mostPanics = 100
 
 func newWorker(s *Search) *worker {
-	return &worker{search: s, source: s.source(), sim: sim.New(s.setup), spare: sim.New(s.setup), counts: newCounts(s.spec)}
+	return &worker{search: s, source: s.source(), sim: sim.New(s.setup), spare: sim.New(s.setup), counts: NewTally(s.spec)}
 }
 
 func (w *worker) run(ctx context.Context) {
@@ -67,25 +65,25 @@ func (w *worker) one(seed uint64) {
 		if r := recover(); r != nil {
 			w.panics++
 			w.sim, w.spare = sim.New(w.search.setup), sim.New(w.search.setup) // their state is unknown
-			w.note(func(n *counts) { n.trouble(fmt.Sprintf("panic: %v", r), seed) })
+			w.note(func(n *Tally) { n.Trouble(fmt.Sprintf("panic: %v", r), seed) })
 		}
 	}()
 	c, t := w.source.Case(seed)
 	result, err := w.sim.Run(c, t, sim.Options{Run: w.search.spec.history(seed)})
 	if err != nil {
-		w.note(func(n *counts) { n.trouble(err.Error(), seed) })
+		w.note(func(n *Tally) { n.Trouble(err.Error(), seed) })
 		return
 	}
 	sampled := w.search.sampled(seed)
-	differs := sampled && w.again(c, seed) != result.Hash
+	differs := sampled && w.again(seed) != result.Hash
 	judged := result.Suspect || sampled
 	var verdicts []invariant.Verdict
 	var found []Violation
 	if judged {
 		verdicts = invariant.Judge(result.History)
-		found = violations(w.search.options.Findings, verdicts)
+		found = Violations(w.search.options.Findings, verdicts)
 	}
-	w.note(func(n *counts) {
+	w.note(func(n *Tally) {
 		n.run(result, w.search.place(seed))
 		if sampled {
 			n.repeated(seed, differs)
@@ -102,33 +100,25 @@ func (w *worker) one(seed uint64) {
 	}
 }
 
-// again runs a schedule once more and returns the hash of its trace.
-func (w *worker) again(c *sim.Case, seed uint64) uint64 {
-	result, err := w.spare.Run(c, tapeOf(w.search.method, seed), sim.Options{Run: w.search.spec.history(seed)})
+// again makes the schedule of a seed once more, runs it, and returns the hash of its trace.
+func (w *worker) again(seed uint64) uint64 {
+	c, t := w.source.Case(seed)
+	result, err := w.spare.Run(c, t, sim.Options{Run: w.search.spec.history(seed)})
 	if err != nil {
 		return 0
 	}
 	return result.Hash
 }
 
-// tapeOf returns the tape for a schedule. It is drawn from the seed, but it is a tape of zeros if
-// every schedule is run.
-func tapeOf(method reports.Method, seed uint64) *tape.Tape {
-	if method == reports.MethodAll {
-		return &tape.Tape{}
-	}
-	return tape.Seeded(seed)
-}
-
-func (w *worker) note(do func(n *counts)) {
+func (w *worker) note(do func(n *Tally)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	do(w.counts)
 }
 
 // total returns the counts of all workers so far.
-func (s *Search) total() *counts {
-	total := newCounts(s.spec)
+func (s *Search) total() *Tally {
+	total := NewTally(s.spec)
 	for _, w := range s.workers {
 		w.note(total.add)
 	}

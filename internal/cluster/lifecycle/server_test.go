@@ -128,3 +128,17 @@ func TestACrashedServerIsAwaitedWhereSomethingStartsItAgain(t *testing.T) {
 		t.Errorf("%d incarnations, want none after the end of the run", got)
 	}
 }
+
+// The next plan on a kept cluster has a history of its own, in which incarnations count from 1.
+func TestIncarnationsCanCountFromOneAgain(t *testing.T) {
+	s, _ := serverOf(t)
+	incarnate(s, shell(t, "true"))
+	incarnate(s, shell(t, "true"))
+	Servers[*program, *Server[*program]]{s}.ForgetIncarnations()
+	if s.Last() != nil || s.Runs() {
+		t.Errorf("it still has the incarnation %+v", s.Last())
+	}
+	if i := s.Begin(); i.Number != 1 {
+		t.Errorf("the next incarnation is %d, want 1", i.Number)
+	}
+}

@@ -95,3 +95,13 @@ func (all Servers[P, S]) RecordPanics() {
 		s.base().recordPanics()
 	}
 }
+
+// ForgetIncarnations makes the incarnations of every server count from 1 again. No server may run.
+func (all Servers[P, S]) ForgetIncarnations() {
+	for _, s := range all {
+		of := s.base()
+		of.Lock()
+		of.incarnations = nil
+		of.Unlock()
+	}
+}

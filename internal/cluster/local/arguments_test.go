@@ -105,14 +105,14 @@ func TestEveryServerHasABinary(t *testing.T) {
 		version string
 		want    string // "" for an error
 	}{
-		{Config{Subject: scenario.SubjectBuiltin, APIServers: released}, nil, "v1.37.1", "/bin/new"},
-		{Config{Subject: scenario.SubjectBuiltin, APIServers: released}, plain, "v1.37.1", "/bin/new"},
-		{Config{Subject: scenario.SubjectBuiltin, APIServers: released}, nil, "v1.37.1+without.batch.v1", "/bin/new"},
-		{Config{Subject: scenario.SubjectBuiltin, APIServers: released}, nil, "v1.36.3", ""},
-		{Config{Subject: scenario.SubjectReference, APIServers: ours, Plain: released}, nil, "v1.37.1", "/bin/ours"},
-		{Config{Subject: scenario.SubjectReference, APIServers: ours, Plain: released}, off, "v1.37.1", "/bin/ours"},
-		{Config{Subject: scenario.SubjectReference, APIServers: ours, Plain: released}, plain, "v1.37.1", "/bin/new"},
-		{Config{Subject: scenario.SubjectReference, APIServers: ours}, plain, "v1.37.1", ""},
+		{Config{Subject: scenario.SubjectBuiltin, Programs: Programs{APIServers: released}}, nil, "v1.37.1", "/bin/new"},
+		{Config{Subject: scenario.SubjectBuiltin, Programs: Programs{APIServers: released}}, plain, "v1.37.1", "/bin/new"},
+		{Config{Subject: scenario.SubjectBuiltin, Programs: Programs{APIServers: released}}, nil, "v1.37.1+without.batch.v1", "/bin/new"},
+		{Config{Subject: scenario.SubjectBuiltin, Programs: Programs{APIServers: released}}, nil, "v1.36.3", ""},
+		{Config{Subject: scenario.SubjectReference, Programs: Programs{APIServers: ours, Plain: released}}, nil, "v1.37.1", "/bin/ours"},
+		{Config{Subject: scenario.SubjectReference, Programs: Programs{APIServers: ours, Plain: released}}, off, "v1.37.1", "/bin/ours"},
+		{Config{Subject: scenario.SubjectReference, Programs: Programs{APIServers: ours, Plain: released}}, plain, "v1.37.1", "/bin/new"},
+		{Config{Subject: scenario.SubjectReference, Programs: Programs{APIServers: ours}}, plain, "v1.37.1", ""},
 	} {
 		if got, err := c.config.binary(c.version, c.setup); got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%s, %s, %s: %q, error %v; want %q", c.config.Subject, c.version, c.setup, got, err, c.want)

@@ -34,26 +34,28 @@ type Config struct {
 	Subject string
 	Servers []history.Server // names and first versions
 	Own     history.OwnFlags // flags of the user's own for every kube-apiserver
-	// APIServers maps versions to kube-apiserver binaries, those of the subject. Plain maps them to
-	// unchanged ones, for servers whose setup is plain. Controllers maps versions to binaries of
-	// kube-controller-manager, and Tests to those of e2e.test. Etcd is the etcd binary. Nothing can
-	// be fetched from here, because the sandbox has no network access.
-	APIServers  map[string]string
-	Plain       map[string]string
-	Controllers map[string]string
-	Tests       map[string]string
-	Etcd        string
-	Self        string // the executable with the command 'extension': this program
-	Files       Files
+	Programs
+	Self  string // the executable with the command 'extension': this program
+	Files Files
 	// AsKubeadm starts kube-controller-manager without the feature gates of runs, and with the keys
 	// of the authority, so that it signs certificates as with kubeadm.
 	AsKubeadm bool
 	Recorder  lifecycle.Recorder
-	Status    func(format string, args ...any) // one line for people; nil is silent
+	Status    func(format string, args ...any) // one line for people
 	// Failed is called from its own goroutine when a program that servers need ends by itself:
-	// [fault.Etcd], [ProgramExtension] or [ProgramControllers], but not a server. Nil means no
-	// call.
+	// [fault.Etcd], [ProgramExtension] or [ProgramControllers], but not a server.
 	Failed func(part string, err error)
+}
+
+// Programs are the paths of the binaries that the cluster starts, by version. Nothing can be
+// fetched from a cluster, because the sandbox has no network access.
+type Programs struct {
+	APIServers map[string]string `json:"apiservers"` // those of the subject
+	// Plain are unchanged kube-apiservers, for servers whose setup is plain.
+	Plain       map[string]string `json:"plain,omitempty"`
+	Controllers map[string]string `json:"controllers,omitempty"` // kube-controller-manager
+	Tests       map[string]string `json:"tests,omitempty"`       // e2e.test
+	Etcd        string            `json:"etcd"`                  // of one version
 }
 
 // Cluster is a running control plane. Methods may run concurrently for different servers.
@@ -79,12 +81,6 @@ type Cluster struct {
 
 // New creates the hosts, keys and links of a cluster. No server runs yet. Call it in a sandbox.
 func New(config Config) (*Cluster, error) {
-	if config.Status == nil {
-		config.Status = func(string, ...any) {}
-	}
-	if config.Failed == nil {
-		config.Failed = func(string, error) {}
-	}
 	c := &Cluster{config: config, controllers: controllers{name: controllersName, subnet: controllersHost, pause: restartDelay}}
 	if err := c.build(); err != nil {
 		c.Close()

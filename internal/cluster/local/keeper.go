@@ -30,9 +30,9 @@ func (c *Cluster) RemoveKeys(ctx context.Context, keys []string) error {
 	return gateway.Remove(ctx, keys)
 }
 
-// ForgetRequests implements [cluster.Keeper]. The servers append to their logs, so that a log may
-// be emptied while its server runs.
-func (c *Cluster) ForgetRequests() error {
+// Forget implements [cluster.Keeper].
+func (c *Cluster) Forget() error {
+	c.ForgetIncarnations()
 	for _, s := range c.Servers {
 		if err := os.Truncate(c.config.Files.audit(s.Name), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("empty the log of requests of server %q: %w", s.Name, err)

@@ -17,16 +17,14 @@ type requested struct {
 // markAltered notes, in every record of a forwarded request, the difference from the client's
 // request. Both have the same ID. It notes nothing if there is no record of the client's request. A
 // client that repeats a request sends the same content.
-func markAltered(all []handled) []handled {
+func markAltered(all []handled) {
 	sent := map[string][]requested{} // by the client
 	for _, r := range all {
 		if !r.Rerouted {
 			sent[r.Operation] = append(sent[r.Operation], r.requested)
 		}
 	}
-	out := cloned(all)
-	for i := range out {
-		r := &out[i]
+	for _, r := range all {
 		if !r.Rerouted {
 			continue
 		}
@@ -36,7 +34,6 @@ func markAltered(all []handled) []handled {
 			}
 		}
 	}
-	return out
 }
 
 // unlike returns the difference from the request before, in the form of [history.Hop.Altered].

@@ -50,39 +50,29 @@ func Read(servers []Logs, epoch time.Time) (Records, error) {
 		}
 		all = append(all, requests...)
 	}
-	return Records{markRerouted(all), names}, nil
+	markRerouted(all)
+	markAltered(all)
+	return Records{all, names}, nil
 }
 
 // Hops returns the records as hops, each with the changes that a peer made to the request.
-func (r Records) Hops() []history.Hop { return endInOrder(markAltered(r.all), r.names) }
+func (r Records) Hops() []history.Hop { return endInOrder(r.all, r.names) }
 
 // markRerouted marks a request as forwarded at every server except the first, because a client
 // sends a request to one server only. An audit record alone is not always enough: it leaves out an
 // address that equals the one before (k8s.io/apimachinery, pkg/util/net,
 // SourceIPs), and on kind all connections to a node come from one address.
-func markRerouted(all []handled) []handled {
+func markRerouted(all []handled) {
 	first := map[string]handled{}
 	for _, r := range all {
 		if f, ok := first[r.Operation]; !ok || r.Start < f.Start {
 			first[r.Operation] = r
 		}
 	}
-	out := cloned(all)
-	for i := range out {
-		f := first[out[i].Operation]
-		out[i].Rerouted = out[i].Rerouted || !f.Rerouted && out[i].Server != f.Server && out[i].Start > f.Start
+	for _, r := range all { // all have an entry of their own
+		f := first[r.Operation]
+		r.Rerouted = r.Rerouted || !f.Rerouted && r.Server != f.Server && r.Start > f.Start
 	}
-	return out
-}
-
-// cloned copies records, so that the copies may be changed.
-func cloned(all []handled) []handled {
-	out := slices.Clone(all)
-	for i := range out {
-		entry := *out[i].Entry
-		out[i].Entry = &entry
-	}
-	return out
 }
 
 // read reads a log. A log that does not exist is empty, because its writer was never started.
