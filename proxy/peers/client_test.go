@@ -344,3 +344,18 @@ func TestTroubleIsBounded(t *testing.T) {
 		t.Errorf("%d bytes", len(got))
 	}
 }
+
+// A timeout says nothing about the document, under every policy.
+func TestTimeoutIsNotDocument(t *testing.T) {
+	s := newServer(t, "v1.37.1")
+	client, address := serveTLS(t, s)
+	client.EmptyIsDocument, client.Timeout = true, 50*time.Millisecond
+	s.failing["/apis"] = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", discovery.AcceptV2)
+		_ = http.NewResponseController(w).Flush()
+		hang(w, r)
+	}
+	if a := client.ask(t.Context(), address, nil); a.Roots[proxy.RootGroups].Failed != "it did not answer in time" {
+		t.Errorf("%+v", a.Roots[proxy.RootGroups])
+	}
+}
