@@ -117,7 +117,7 @@ func TestPiecesAreTheWholeState(t *testing.T) {
 		},
 		reflect.TypeFor[document](): {
 			"groups": "/api", "at": "/api at", "since": "/api since", "failed": "/apis failed",
-			"earlier": "-see TestWhatResetsWhatIsBuiltIn", "told": "-the document before it is shared", "index": "-made from groups", "version": "before, version",
+			"earlier": "-see TestWhatResetsWhatIsBuiltIn", "index": "-made from groups", "version": "before, version",
 		},
 		reflect.TypeFor[extensions](): {
 			"policy": "-never changes", "current": "-what active is made from", "look": "-with ExtensionsFiltered only", "active": "extension", "retired": "retired widgetsv1",

@@ -39,7 +39,6 @@ type Table struct {
 // document is one discovery document as it was last fetched.
 type document struct {
 	groups discovery.Groups
-	told   discovery.Groups // the document as received; groups may share parts with other documents
 	index  *discovery.Index
 	at     time.Time // zero: never learnt
 	since  time.Time // when this content was first learnt
@@ -125,11 +124,6 @@ func (t *Table) Self() ServerID { return t.self }
 
 // Synced reports whether every source has delivered what existed when it started.
 func (t *Table) Synced() bool { return t.synced }
-
-// Aggregates reports whether an APIService names a Service for a group version, as last observed.
-func (t *Table) Aggregates(gv schema.GroupVersion) bool {
-	return slices.Contains(t.extensions.current.Aggregated, gv)
-}
 
 // LocalKnown reports whether the table knows the resources of the local server.
 func (t *Table) LocalKnown() bool { return t.localKnown }

@@ -63,15 +63,9 @@ func (l *local) learn(last, answer *answer, at time.Time) bool {
 		return false
 	}
 	if known && last != nil && last.Version == answer.Version &&
-		same(last.Roots[proxy.RootCore].Groups, core.Groups) && same(last.Roots[proxy.RootGroups].Groups, groups.Groups) {
+		discovery.Same(last.Roots[proxy.RootCore].Groups, core.Groups) && discovery.Same(last.Roots[proxy.RootGroups].Groups, groups.Groups) {
 		return true
 	}
 	l.store.Observe(proxy.LocalFetched{Version: answer.Version, At: at, Roots: [2]discovery.Groups{core.Groups, groups.Groups}})
 	return true
-}
-
-// same reports whether two documents are one value. ask returns the same value for an unchanged
-// document.
-func same(a, b discovery.Groups) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
