@@ -54,10 +54,9 @@ type server struct {
 	gate        *vtime.Gate
 
 	handler  http.Handler
-	proxy    *proxy.Handler // nil with the feature off
-	incoming []*exchange    // requests in progress
-	rerouted []rerouted     // since the start of its process
-	drained  vtime.Time     // until when it serves after it was asked to stop
+	incoming []*exchange // requests in progress
+	rerouted []rerouted  // since the start of its process
+	drained  vtime.Time  // until when it serves after it was asked to stop
 
 	broken [2]brokenDocument // its discovery documents, by root
 	knowledge
@@ -160,7 +159,7 @@ func (srv *server) awaitReady() {
 // newHandler makes the handler of a new process.
 func (srv *server) newHandler() {
 	s := srv.s
-	srv.proxy, srv.handler = nil, s.setup.local(srv)
+	srv.handler = s.setup.local(srv)
 	if !srv.on {
 		srv.store = nil
 		return
@@ -188,7 +187,7 @@ func (srv *server) makeHandler() {
 	if err != nil {
 		panic(err) // this function makes a valid configuration
 	}
-	srv.proxy, srv.handler = h, authorizesNodes{srv, s.setup.handler(srv, h)}
+	srv.handler = authorizesNodes{srv, s.setup.handler(srv, h)}
 }
 
 // user returns the user of a name. Users are shared, because handlers only read them.

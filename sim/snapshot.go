@@ -118,7 +118,7 @@ func (s *Simulator) restore(snap *snapshot) {
 		srv.gate = &vtime.Gate{}
 		srv.wakeAt = 0
 		if !srv.on {
-			srv.proxy, srv.handler = nil, s.setup.local(srv)
+			srv.handler = s.setup.local(srv)
 			continue
 		}
 		srv.store = proxy.StoreOf(saved.store.Table())
