@@ -284,14 +284,9 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 			continue
 		}
 		now := document{groups: groups, index: discovery.NewIndex(groups), at: e.At, since: e.At}
-		if t.version == e.Version {
-			now.follow(&next.local[root])
-		}
+		now.follow(&next.local[root])
 		next.local[root] = now
 		changed = true
-	}
-	if t.nativeVersion != e.Version {
-		next.nativeHere, next.nativeVersion = nil, "" // it was about another version
 	}
 	next.localKnown, next.version = true, e.Version
 	if changed {

@@ -27,11 +27,10 @@ type Table struct {
 	routedUntil time.Time
 	version     string // the version of the local server
 
-	peers         []*peer // sorted by identity; the values behind the pointers are never changed
-	extensions    extensions
-	nativeHere    []Resource // as peer.native, of the local server while its version is nativeVersion
-	nativeVersion string
-	storage       map[schema.GroupVersionResource][]ServerID
+	peers      []*peer // sorted by identity; the values behind the pointers are never changed
+	extensions extensions
+	nativeHere []Resource // as peer.native, of the local server
+	storage    map[schema.GroupVersionResource][]ServerID
 
 	documents uint64 // see DocumentGeneration
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
 	"github.com/skewproof/skewproof/proxy/peers"
@@ -177,12 +176,11 @@ func (srv *server) makeHandler() {
 	s := srv.s
 	h, err := proxy.New(proxy.Config{
 		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
-		FromPeer:    func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
-		RequestInfo: workload.RequestInfo,
-		Now:         s.wall,
-		Pick:        func(n int) int { return s.tape.Choose(tape.Picks, n) },
-		Splice:      splice,
-		Observer:    observer{srv},
+		FromPeer: func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
+		Now:      s.wall,
+		Pick:     func(n int) int { return s.tape.Choose(tape.Picks, n) },
+		Splice:   splice,
+		Observer: observer{srv},
 	})
 	if err != nil {
 		panic(err) // this function makes a valid configuration

@@ -17,13 +17,14 @@ const (
 	localTimeout = 10 * time.Second // for one document, if the policy has no timeout
 )
 
+var localServer = url.URL{Scheme: "https", Host: "localhost"}
+
 // local asks the local server what it serves: at the start, every LocalInterval, a second after a
 // failure, and on demand. If the server is slow or answers with an error, the store forgets
 // nothing.
 type local struct {
 	store    *proxy.Store
 	client   *discoveryClient
-	server   url.URL
 	interval time.Duration
 	demand   chan struct{} // of capacity one
 	log      *slog.Logger
@@ -34,7 +35,7 @@ func (l *local) run(ctx context.Context, first func()) {
 	var last *answer
 	for {
 		began := time.Now()
-		answer := l.client.ask(ctx, l.server, last)
+		answer := l.client.ask(ctx, localServer, last)
 		if ctx.Err() != nil {
 			return
 		}
