@@ -44,11 +44,7 @@ type server struct {
 	refused     bool                  // it refused to start with its setup
 	sighting    int                   // index in history.Leases of the current record of its lease, counted from 1; 0 if it is not ready
 	incarnation int
-	since       vtime.Time // start of its present phase
-	readyAt     vtime.Time
 	recorded    vtime.Time // the last change of its phase
-	changed     vtime.Time // last change of the resources that it serves
-	lost        bool       // it ended without removing its leases
 	phase       phase
 	gate        *vtime.Gate
 
@@ -337,11 +333,6 @@ func (srv *server) lifecycle(state history.State, detail string) {
 		at++
 	}
 	srv.recorded = at
-	srv.since = s.loop.Now()
-	if state == history.StateReady {
-		srv.readyAt = srv.since
-	}
-	srv.lost = state == history.StateKilled || state == history.StateCrashed || state == history.StateStopped && srv.cutOff
 	reports := ""
 	if state == history.StateReady {
 		reports = srv.reports()
@@ -358,7 +349,6 @@ func (srv *server) lifecycle(state history.State, detail string) {
 func (srv *server) tellServed() {
 	s := srv.s
 	s.load.stale = true
-	srv.changed = s.loop.Now()
 	d := srv.document()
 	s.history.Documents[d.Hash] = d
 	served := history.Served{Server: srv.name, Incarnation: srv.incarnation, At: s.loop.Now(), Document: d.Hash}
