@@ -22,16 +22,13 @@ var (
 )
 
 // try makes one attempt and reports whether the client has its answer.
-func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
-	began := f.h.now()
-	ctx, span, header := f.h.tracer.attempt(ctx, d.Peer, len(f.tried)+1, f.header)
-	ctx, cancel := context.WithCancel(ctx)
+func (f *forwarding) try(d Decision) (answered bool) {
+	ctx, cancel := context.WithCancel(f.r.Context())
 	defer cancel()
 	watch := &attemptTrace{w: f.w}
 	defer watch.end()
-	out, err := f.outgoing(httptrace.WithClientTrace(ctx, watch.hooks()), d.Address, header)
+	out, err := f.outgoing(httptrace.WithClientTrace(ctx, watch.hooks()), d.Address)
 	if err != nil {
-		endAttempt(span, AttemptResult{}, err.Error())
 		f.fail(err)
 		return true
 	}
@@ -40,11 +37,10 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	}
 	answer, err := f.h.config.Transport.RoundTrip(out)
 	watch.end()
-	result := AttemptResult{Peer: d.Peer, Duration: f.h.now().Sub(began)}
+	result := AttemptResult{Peer: d.Peer}
 	if err != nil {
 		result.Err, result.Outcome = err, outcomeOf(err, watch)
 		trouble := troubleOf(err, result.Outcome)
-		endAttempt(span, result, trouble)
 		if f.clientFailed() {
 			f.h.observer.Attempted(f.r.Context(), f.request, result)
 			f.blameClient()
@@ -53,7 +49,7 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 		if watch.tried(err) {
 			f.reportFailure(d)
 		}
-		f.failed(ctx, result, trouble)
+		f.failed(result, trouble)
 		return false
 	}
 	defer answer.Body.Close()
@@ -61,20 +57,17 @@ func (f *forwarding) try(ctx context.Context, d Decision) (answered bool) {
 	if f.refusesUs(answer) {
 		const trouble = "it does not accept this server's credentials"
 		result.Outcome, result.Err, result.Unauthorized = Refused, errUnauthorized, true
-		endAttempt(span, result, trouble)
 		f.reportFailure(d)
-		f.failed(ctx, result, trouble)
+		f.failed(result, trouble)
 		return false
 	}
 	f.h.store.Observe(PeerAnswered{ID: d.Peer})
 	if err := f.refusal(answer); err != nil {
 		result.Outcome, result.Err = Refused, err
-		endAttempt(span, result, err.Error())
-		f.failed(ctx, result, err.Error())
+		f.failed(result, err.Error())
 		return false
 	}
 	result.Answered = true
-	endAttempt(span, result, "")
 	f.h.observer.Attempted(f.r.Context(), f.request, result)
 	f.body.Answered()
 	f.answer(answer)
@@ -142,12 +135,12 @@ func (e *headersError) Error() string {
 }
 
 // failed records an attempt that got no answer.
-func (f *forwarding) failed(ctx context.Context, result AttemptResult, trouble string) {
+func (f *forwarding) failed(result AttemptResult, trouble string) {
 	f.tried = append(f.tried, Attempt{Peer: result.Peer, Outcome: result.Outcome, Trouble: trouble})
 	f.last, f.soon = result.Err, f.soon || errors.Is(result.Err, errRefused) || errors.Is(result.Err, errPutOff)
 	f.h.observer.Attempted(f.r.Context(), f.request, result)
 	if now := f.h.now().Unix(); f.h.warned.Swap(now) != now {
-		f.h.log.LogAttrs(ctx, slog.LevelWarn, "a peer did not answer", slog.String("peer", string(result.Peer)),
+		f.h.log.LogAttrs(f.r.Context(), slog.LevelWarn, "a peer did not answer", slog.String("peer", string(result.Peer)),
 			slog.String("resource", f.request.Resource.String()), slog.String("outcome", result.Outcome.String()), slog.Any("err", result.Err))
 	}
 }
@@ -166,13 +159,13 @@ func (f *forwarding) reportFailure(d Decision) {
 }
 
 // outgoing makes the request for a peer.
-func (f *forwarding) outgoing(ctx context.Context, address string, header http.Header) (*http.Request, error) {
+func (f *forwarding) outgoing(ctx context.Context, address string) (*http.Request, error) {
 	out := f.r.WithContext(ctx)
 	target := f.target
 	target.Host = address
 	out.URL = &target
 	out.Host = "" // the transport takes it from the URL
-	out.Header = header
+	out.Header = f.header
 	out.RequestURI = ""
 	out.Close = false
 	out.TransferEncoding = nil

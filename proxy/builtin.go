@@ -97,7 +97,7 @@ func (t *Table) noteNative(before *Table, seen time.Time) {
 			return listed && since.Add(nativeAfter).Before(at) && !before.extensions.exclude(r, d.at)
 		}
 		if listedBefore(t.local[RootGroups]) && !slices.Contains(t.nativeHere, r) {
-			t.nativeHere, t.nativeVersion = append(slices.Clip(t.nativeHere), r), t.version
+			t.nativeHere = append(slices.Clip(t.nativeHere), r)
 		}
 		for i, p := range t.peers {
 			if !listedBefore(p.learnt[RootGroups]) || slices.Contains(p.native, r) {

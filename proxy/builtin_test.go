@@ -10,9 +10,9 @@ import (
 )
 
 // A server that listed a resource well before a custom resource of that name was defined has it
-// built in. This is known of a process of a peer until that process ends, and of this server until
-// it is another version. A resource counts from when the first of the contents was learnt that all
-// list it, and not from the last fetch.
+// built in. This is known of a process of a peer until that process ends, and of this server. A
+// resource counts from when the first of the contents was learnt that all list it, and not from the
+// last fetch.
 func TestWhatResetsWhatIsBuiltIn(t *testing.T) {
 	first := lists(gadget)
 	learnt := slices.Concat([]Event{
@@ -47,10 +47,6 @@ func TestWhatResetsWhatIsBuiltIn(t *testing.T) {
 		"the peer leaves and another one appears": {[]Event{defined(11), PeerGone{"a"}, PeerAppeared{"a", "2"}}, "", "gadgets"},
 		"the local server lists more": {[]Event{
 			LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(gadget, jobs)}, At: seconds(5)}, defined(9)}, "gadgets", "gadgets"},
-		"the local server lists more, and is another version": {[]Event{
-			LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget, jobs)}, At: seconds(5)}, defined(9)}, "gadgets", ""},
-		"the local server becomes another version": {[]Event{defined(11),
-			LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(13)}}, "gadgets", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := pieces(table(Reference(), slices.Concat(learnt, c.events)...))

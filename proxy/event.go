@@ -72,7 +72,7 @@ type RootResult struct {
 	Failed string
 }
 
-// LocalFetched is the discovery of the local server itself.
+// LocalFetched is the discovery of the local server itself, the process that has this table.
 type LocalFetched struct {
 	Version string              // the version at its /version ("v1.37.1"), "" if unknown
 	Roots   [2]discovery.Groups // by Root

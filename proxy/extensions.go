@@ -235,9 +235,9 @@ func (t *Table) extended(e Extensions) *Table {
 	changed := false
 	for i := range next.peers {
 		for root := range roots {
-			if groups := next.extensions.cutOut(next.peers[i].learnt[root].groups); !same(groups, next.peers[i].learnt[root].groups) {
+			if groups := next.extensions.cutOut(next.peers[i].learnt[root].groups); !discovery.Same(groups, next.peers[i].learnt[root].groups) {
 				d := &next.change(i).learnt[root]
-				d.groups, d.told, d.index, changed = groups, groups, discovery.NewIndex(groups), true
+				d.groups, d.index, changed = groups, discovery.NewIndex(groups), true
 			}
 		}
 	}

@@ -76,10 +76,8 @@ func (e *exchange) forward(d Decision) {
 		return
 	}
 
-	ctx, span := e.h.tracer.request(e.r, e.request)
-	defer span.End()
 	for d.Action == Forward {
-		if f.try(ctx, d) {
+		if f.try(d) {
 			return
 		}
 		d = f.next()

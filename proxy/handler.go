@@ -9,10 +9,6 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
-
-	"go.opentelemetry.io/otel/trace"
-	"k8s.io/apimachinery/pkg/util/sets"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // Config configures a [Handler]. Store, Local and Transport are required; each other field says
@@ -54,8 +50,7 @@ type Config struct {
 	// never.
 	FromPeer func(*http.Request) bool
 
-	// IdentityHeaders names the headers in which a peer reads the user. Zero:
-	// [DefaultIdentityHeaders].
+	// IdentityHeaders names the headers in which a peer reads the user.
 	IdentityHeaders IdentityHeaders
 
 	// Document fetches a JSON document from a peer, with this server's identity and not with the
@@ -66,10 +61,6 @@ type Config struct {
 	// versions.
 	Document func(ctx context.Context, p PeerView, path string) (body []byte, etag string, err error)
 
-	// RequestInfo parses a request whose context has no RequestInfo. Nil: a parser for /api and
-	// /apis.
-	RequestInfo apirequest.RequestInfoResolver
-
 	// Now is the clock. Nil: [time.Now].
 	Now func() time.Time
 	// Pick chooses among n > 1 equal peers: a number in [0,n). Nil: [rand.IntN].
@@ -77,11 +68,6 @@ type Config struct {
 
 	// Observer observes decisions and attempts. Nil: no observer.
 	Observer Observer
-
-	// TracerProvider makes a span for every forwarded request and for every attempt. The parent is
-	// the span of the request's context. Nil: no spans, and clients' trace headers are passed on
-	// unchanged.
-	TracerProvider trace.TracerProvider
 
 	// Logger logs failed attempts, at most one a second, and ejected peers, with addresses. Nil: no
 	// logs.
@@ -98,12 +84,11 @@ type Config struct {
 // the connection in the middle of an answer, or the client closes its connection, the handler
 // panics with [http.ErrAbortHandler], so that the client sees a broken connection.
 type Handler struct {
-	config   Config // with a value for each field but TracerProvider
+	config   Config // with a value for each field
 	store    *Store
-	identity identityHeaders
+	identity IdentityHeaders
 	now      func() time.Time
 	observer Observer
-	tracer   *tracer
 	log      *slog.Logger
 	warned   atomic.Int64 // the second in which a failed attempt was last logged
 
@@ -123,7 +108,7 @@ func New(c Config) (*Handler, error) {
 	case c.Transport == nil:
 		return nil, errors.New("make a proxy handler: Config.Transport is missing: no peer could be reached")
 	}
-	identity, err := newIdentityHeaders(c.IdentityHeaders)
+	identity, err := c.IdentityHeaders.canonical()
 	if err != nil {
 		return nil, err
 	}
@@ -132,11 +117,6 @@ func New(c Config) (*Handler, error) {
 	}
 	if c.FromPeer == nil {
 		c.FromPeer = func(*http.Request) bool { return false }
-	}
-	if c.RequestInfo == nil {
-		c.RequestInfo = &apirequest.RequestInfoFactory{
-			APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
-		}
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -152,7 +132,6 @@ func New(c Config) (*Handler, error) {
 	}
 	return &Handler{
 		config: c, store: c.Store, identity: identity, now: c.Now, observer: c.Observer,
-		tracer: newTracer(c.TracerProvider), log: c.Logger,
-		openAPI: newDescriptions(),
+		log: c.Logger, openAPI: newDescriptions(),
 	}, nil
 }

@@ -16,41 +16,39 @@ import (
 )
 
 // IdentityHeaders names the headers in which a server reads the user from a front proxy. The
-// server's flags for these names are --requestheader-username-headers, -uid-headers, -group-headers
-// and -extra-headers-prefix. An empty field means the name in [DefaultIdentityHeaders].
+// server's flags for these names are --requestheader-username-headers, -group-headers and
+// -extra-headers-prefix. An empty field means the name that kube-apiserver uses
+// (client-go/transport, SetAuthProxyHeaders): X-Remote-User, X-Remote-Group and X-Remote-Extra-.
 type IdentityHeaders struct {
-	User, UID, Group, ExtraPrefix string
+	User, Group, ExtraPrefix string
 }
 
-// DefaultIdentityHeaders are the names that kube-apiserver uses (client-go/transport,
-// SetAuthProxyHeaders).
-func DefaultIdentityHeaders() IdentityHeaders {
-	return IdentityHeaders{User: "X-Remote-User", UID: "X-Remote-Uid", Group: "X-Remote-Group", ExtraPrefix: "X-Remote-Extra-"}
-}
+// UIDHeader is the header in which a server reads the UID of a user from a front proxy.
+const UIDHeader = "X-Remote-Uid"
 
-// identityHeaders are IdentityHeaders in which every name is set and canonical.
-type identityHeaders IdentityHeaders
-
-func newIdentityHeaders(c IdentityHeaders) (names identityHeaders, err error) {
-	defaults := DefaultIdentityHeaders()
-	name := func(field, configured, unset string) string {
-		configured = cmp.Or(configured, unset)
-		if err == nil && !httpguts.ValidHeaderFieldName(configured) {
-			err = fmt.Errorf("make a proxy handler: Config.IdentityHeaders.%s is %q, which is not a header name", field, configured)
-		}
-		return http.CanonicalHeaderKey(configured)
+// WithDefaults returns the names, of which none is empty.
+func (n IdentityHeaders) WithDefaults() IdentityHeaders {
+	return IdentityHeaders{
+		User: cmp.Or(n.User, "X-Remote-User"), Group: cmp.Or(n.Group, "X-Remote-Group"), ExtraPrefix: cmp.Or(n.ExtraPrefix, "X-Remote-Extra-"),
 	}
-	names.User = name("User", c.User, defaults.User)
-	names.UID = name("UID", c.UID, defaults.UID)
-	names.Group = name("Group", c.Group, defaults.Group)
-	names.ExtraPrefix = name("ExtraPrefix", c.ExtraPrefix, defaults.ExtraPrefix)
-	return names, err
+}
+
+// canonical returns the names in canonical form, of which none is empty.
+func (n IdentityHeaders) canonical() (IdentityHeaders, error) {
+	n = n.WithDefaults()
+	for _, name := range []*string{&n.User, &n.Group, &n.ExtraPrefix} {
+		if !httpguts.ValidHeaderFieldName(*name) {
+			return n, fmt.Errorf("make a proxy handler: %q in Config.IdentityHeaders is not a header name", *name)
+		}
+		*name = http.CanonicalHeaderKey(*name)
+	}
+	return n, nil
 }
 
 // is reports whether a canonical header names the user. The default names always count, because the
 // peer may read them.
-func (n identityHeaders) is(name string) bool {
-	return strings.HasPrefix(name, "X-Remote-") || strings.HasPrefix(name, n.ExtraPrefix) || name == n.User || name == n.UID || name == n.Group
+func (n IdentityHeaders) is(name string) bool {
+	return strings.HasPrefix(name, "X-Remote-") || strings.HasPrefix(name, n.ExtraPrefix) || name == n.User || name == n.Group
 }
 
 var errNobody = errors.New("the request has no authenticated user")
@@ -58,7 +56,7 @@ var errNobody = errors.New("the request has no authenticated user")
 // set writes the user into the headers for a peer. It refuses a user that headers cannot carry
 // unchanged, because the peer would see another user. Without a name, the peer would take the front
 // proxy for the user. White space at the ends of a value is lost (RFC 9110, 5.5).
-func (n identityHeaders) set(h http.Header, u user.Info) error {
+func (n IdentityHeaders) set(h http.Header, u user.Info) error {
 	if u == nil || u.GetName() == "" {
 		return errNobody
 	}
@@ -76,7 +74,7 @@ func (n identityHeaders) set(h http.Header, u user.Info) error {
 		return err
 	}
 	if uid := u.GetUID(); uid != "" {
-		if err := add("UID", n.UID, uid); err != nil {
+		if err := add("UID", UIDHeader, uid); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ var users = map[string]user.Info{
 
 // The headers equal upstream's, name by name and value by value.
 func TestIdentityHeadersLikeUpstream(t *testing.T) {
-	names, err := newIdentityHeaders(IdentityHeaders{})
+	names, err := IdentityHeaders{}.canonical()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,12 +51,12 @@ func TestIdentityHeadersLikeUpstream(t *testing.T) {
 
 // A kube-apiserver reads the user from these headers, with any names that are configured.
 func TestIdentityHeadersAreReadBack(t *testing.T) {
-	for _, configured := range []IdentityHeaders{{}, {User: "x-user", UID: "x-uid", Group: "x-group", ExtraPrefix: "x-extra-"}} {
-		names, err := newIdentityHeaders(configured)
+	for _, configured := range []IdentityHeaders{{}, {User: "x-user", Group: "x-group", ExtraPrefix: "x-extra-"}} {
+		names, err := configured.canonical()
 		if err != nil {
 			t.Fatal(err)
 		}
-		reader, err := headerrequest.New([]string{names.User}, []string{names.UID}, []string{names.Group}, []string{names.ExtraPrefix})
+		reader, err := headerrequest.New([]string{names.User}, []string{UIDHeader}, []string{names.Group}, []string{names.ExtraPrefix})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestClientsIdentityHeadersAreDropped(t *testing.T) {
 		r.Header["Connection"] = []string{c.options + "X-Remote-User, X-Remote-Group, " + RefusedHeader}
 		r.Header["Upgrade"] = []string{"websocket"}
 		s.serve(r)
-		names, _ := newIdentityHeaders(configured)
+		names, _ := configured.canonical()
 		if diff := cmp.Diff([]string{"system:serviceaccount:ns:sa"}, sent[names.User]); diff != "" {
 			t.Errorf("user (-want +got):\n%s", diff)
 		}
@@ -191,11 +191,11 @@ func FuzzIdentity(f *testing.F) {
 	f.Add("alice", "1", "dev", "scopes", "view", "X-Remote-User", "root")
 	f.Add("ü", "", " ", "a/b%", "\n", "x-remote-extra-a", "x")
 	f.Add("", "", "", "", "", "", "")
-	names, err := newIdentityHeaders(IdentityHeaders{})
+	names, err := IdentityHeaders{}.canonical()
 	if err != nil {
 		f.Fatal(err)
 	}
-	reader, err := headerrequest.New([]string{names.User}, []string{names.UID}, []string{names.Group}, []string{names.ExtraPrefix})
+	reader, err := headerrequest.New([]string{names.User}, []string{UIDHeader}, []string{names.Group}, []string{names.ExtraPrefix})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func FuzzIdentity(f *testing.F) {
 
 // Header names have no case: two such keys would arrive as one key, with the values of both.
 func TestExtraKeysThatDifferInCaseAreRefused(t *testing.T) {
-	names, err := newIdentityHeaders(IdentityHeaders{})
+	names, err := IdentityHeaders{}.canonical()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -239,23 +239,17 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 		if t.policy.Knowledge.Extensions == ExtensionsCutOut {
 			groups = t.extensions.cutOut(groups)
 		}
-		if old := p.learnt[root]; old.known() && same(old.told, groups) {
+		if old := p.learnt[root]; old.known() && discovery.Same(old.groups, groups) {
 			p.learnt[root].at, p.learnt[root].failed = at, ""
 			p.learnt[root].forgetEarlier()
 			// Whether a grace hides something depends on the document's age.
 			changed = changed || t.extensions.retiring()
 			continue
 		}
-		told := groups
-		again, ok := before.sameDocument(Root(root), told)
-		if !ok {
-			again.groups = t.share(Root(root), result.ID, groups)
-			again.index = discovery.NewIndex(again.groups)
-		}
 		if Root(root) == RootGroups && !p.learnt[root].known() {
 			p.native = nil // it was about the previous process
 		}
-		now := document{groups: again.groups, told: told, index: again.index, at: at, since: at}
+		now := document{groups: groups, index: before.indexOf(Root(root), groups), at: at, since: at}
 		now.follow(&p.learnt[root])
 		p.learnt[root] = now
 		p.before[root] = document{}
@@ -264,37 +258,18 @@ func (t *Table) learn(result FetchResult, at time.Time, before *Table) (changed 
 	return changed
 }
 
-// sameDocument returns a document of the table that was made from the very same value.
-func (t *Table) sameDocument(root Root, told discovery.Groups) (document, bool) {
-	if len(told) == 0 {
-		return document{}, false
+// indexOf returns the index of a document, which may be that of another server with the very same
+// value.
+func (t *Table) indexOf(root Root, groups discovery.Groups) *discovery.Index {
+	if discovery.Same(t.local[root].groups, groups) && t.localKnown {
+		return t.local[root].index
 	}
-	if same(t.local[root].groups, told) {
-		return t.local[root], true
-	}
-	for i := range t.peers {
-		if d := t.peers[i].learnt[root]; d.known() && same(d.told, told) {
-			return d, true
-		}
-	}
-	return document{}, false
-}
-
-// share replaces parts of a document by equal parts of other documents. Then all servers of one
-// version together need the memory of one, and merging them is cheap.
-func (t *Table) share(root Root, id ServerID, groups discovery.Groups) discovery.Groups {
-	groups = discovery.Share(groups, t.local[root].groups)
 	for _, p := range t.peers {
-		if p.id != id && len(p.learnt[root].groups) > 0 {
-			return discovery.Share(groups, p.learnt[root].groups)
+		if d := p.learnt[root]; d.known() && discovery.Same(d.groups, groups) {
+			return d.index
 		}
 	}
-	return groups
-}
-
-// same reports whether two documents are one value. A fetcher returns the same value after a 304.
-func same(a, b discovery.Groups) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	return discovery.NewIndex(groups)
 }
 
 func (t *Table) localFetched(e LocalFetched) *Table {
@@ -303,20 +278,15 @@ func (t *Table) localFetched(e LocalFetched) *Table {
 	next.routeByInterval(e.At)
 	changed := !t.localKnown || t.version != e.Version
 	for root, groups := range e.Roots {
-		if next.local[root].known() && same(next.local[root].groups, groups) {
+		if next.local[root].known() && discovery.Same(next.local[root].groups, groups) {
 			next.local[root].at = e.At
 			next.local[root].forgetEarlier()
 			continue
 		}
 		now := document{groups: groups, index: discovery.NewIndex(groups), at: e.At, since: e.At}
-		if t.version == e.Version {
-			now.follow(&next.local[root])
-		}
+		now.follow(&next.local[root])
 		next.local[root] = now
 		changed = true
-	}
-	if t.nativeVersion != e.Version {
-		next.nativeHere, next.nativeVersion = nil, "" // it was about another version
 	}
 	next.localKnown, next.version = true, e.Version
 	if changed {

@@ -167,7 +167,7 @@ func sameSources(t *testing.T, a, b *Table) {
 			t.Fatalf("%s: %d sources, then %d, in one generation", a.Policy().Name, len(x), len(y))
 		}
 		for i := range x {
-			if x[i].Server != y[i].Server || x[i].Version != y[i].Version || !same(x[i].Groups, y[i].Groups) && !cmp.Equal(x[i].Groups, y[i].Groups, cmpopts.EquateEmpty()) {
+			if x[i].Server != y[i].Server || x[i].Version != y[i].Version || !discovery.Same(x[i].Groups, y[i].Groups) && !cmp.Equal(x[i].Groups, y[i].Groups, cmpopts.EquateEmpty()) {
 				t.Fatalf("%s: source %d was %+v and is %+v in one generation", a.Policy().Name, i, x[i], y[i])
 			}
 		}

@@ -1,9 +1,6 @@
 package proxy
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Observer gets reports of what a [Handler] does, with the context of the client's request.
 // [Metrics] is an Observer. The goroutines that serve requests call the methods concurrently.
@@ -36,9 +33,6 @@ type AttemptResult struct {
 
 	// Unauthorized: the peer did not accept this server's credentials.
 	Unauthorized bool
-
-	// Duration is how long the attempt took, by the handler's clock.
-	Duration time.Duration
 }
 
 // DiscoverySource is the source of a discovery document.

@@ -1,13 +1,13 @@
 package proxy
 
 import (
-	"bytes"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 
 	"github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // serveOpenAPIIndex answers /openapi/v3 with the local server's list. If peers serve more resources
@@ -43,7 +43,7 @@ func (e *exchange) mergedIndex(missing []string, shared []sharedVersion) discove
 	if own == nil {
 		return nil
 	}
-	index, err := discovery.DecodeOpenAPI(own.body.Bytes())
+	index, err := discovery.DecodeOpenAPI(own.Body.Bytes())
 	if err != nil {
 		return nil
 	}
@@ -102,15 +102,15 @@ func openAPIPath(root Root, group, version string) string {
 
 // askLocal asks the local server for a path as the same user, and returns its answer. It returns
 // nil if the answer is not 200 or is too large. An empty accept asks for any format.
-func (e *exchange) askLocal(path, accept string) *recorder {
+func (e *exchange) askLocal(path, accept string) *wire.Recorder {
 	r := plainGet(e.r)
 	r.URL.Path, r.URL.RawPath, r.URL.RawQuery, r.RequestURI = path, "", "", path
 	if accept != "" {
 		r.Header.Set("Accept", accept)
 	}
-	answer := &recorder{header: http.Header{}}
+	answer := wire.NewRecorder(discovery.MaxBody)
 	e.h.config.Local.ServeHTTP(answer, r)
-	if answer.code != http.StatusOK || answer.truncated || answer.header.Get("Content-Encoding") != "" {
+	if answer.Code != http.StatusOK || answer.Truncated || answer.Header().Get("Content-Encoding") != "" {
 		return nil
 	}
 	return answer
@@ -125,29 +125,4 @@ func plainGet(r *http.Request) *http.Request {
 	}
 	plain.Header.Set("Accept-Encoding", "identity")
 	return plain
-}
-
-// recorder stores an answer, with at most discovery.MaxBody bytes of body.
-type recorder struct {
-	header    http.Header
-	code      int
-	body      bytes.Buffer
-	truncated bool
-}
-
-func (w *recorder) Header() http.Header { return w.header }
-
-func (w *recorder) WriteHeader(code int) {
-	if w.code == 0 && code >= 200 {
-		w.code = code
-	}
-}
-
-func (w *recorder) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	if w.body.Len()+len(p) > discovery.MaxBody {
-		w.truncated = true
-		return len(p), nil
-	}
-	return w.body.Write(p)
 }

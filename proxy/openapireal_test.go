@@ -55,7 +55,7 @@ func TestMergeOfKubernetesOwnDescriptions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			merged, err := own.Add(peer, func(path string) bool { return missing.has(s.Handler, path) }, missing.hasKind)
+			merged, err := own.Add(peer, func(path string) bool { return missing.has(path) }, missing.hasKind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func (s *shell) inDescription(t *testing.T, body []byte, of Resource) lacking {
 	}
 	found := lacking{}
 	for path, item := range document.Paths {
-		r, ok := s.resourceAt(path)
+		r, ok := resourceAt(path)
 		switch {
 		case !ok || r.Resource != of.Resource:
 		case r.Subresource != "":
@@ -112,7 +112,7 @@ func decodedJSON(t *testing.T, body []byte) (value map[string]any) {
 func without(t *testing.T, s *shell, body []byte, missing lacking) []byte {
 	t.Helper()
 	document := decodedJSON(t, body)
-	maps.DeleteFunc(document["paths"].(map[string]any), func(path string, _ any) bool { return missing.has(s.Handler, path) })
+	maps.DeleteFunc(document["paths"].(map[string]any), func(path string, _ any) bool { return missing.has(path) })
 	maps.DeleteFunc(document["components"].(map[string]any)["schemas"].(map[string]any), func(_ string, schema any) bool {
 		kinds, _ := schema.(map[string]any)["x-kubernetes-group-version-kind"].([]any)
 		return slices.ContainsFunc(kinds, func(k any) bool {

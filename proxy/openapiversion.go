@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // maxDescriptions bounds the merged OpenAPI descriptions in memory, in bytes of their JSON.
@@ -162,9 +163,9 @@ func (e *exchange) describe(v sharedVersion) (description *discovery.OpenAPIDesc
 
 // ownDescription returns the local server's description and its tag. It returns nil if the local
 // server does not show it to the caller.
-func (e *exchange) ownDescription(v sharedVersion) (own *recorder, tag string) {
+func (e *exchange) ownDescription(v sharedVersion) (own *wire.Recorder, tag string) {
 	if own = e.askLocal("/openapi/v3/"+v.path, runtime.ContentTypeJSON); own != nil {
-		tag = contentTag(own.header.Get("ETag"), own.body.Bytes())
+		tag = contentTag(own.Header().Get("ETag"), own.Body.Bytes())
 	}
 	return own, tag
 }
@@ -182,8 +183,8 @@ func (e *exchange) knownDescription(v sharedVersion, tag string) (known *discove
 
 // merge merges a description of the local server's and those of peers. It returns nil if no peer
 // adds anything.
-func (e *exchange) merge(v sharedVersion, tag string, own *recorder) (*discovery.OpenAPIDescription, error) {
-	merged, err := discovery.DecodeOpenAPIVersion(own.body.Bytes())
+func (e *exchange) merge(v sharedVersion, tag string, own *wire.Recorder) (*discovery.OpenAPIDescription, error) {
+	merged, err := discovery.DecodeOpenAPIVersion(own.Body.Bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +217,7 @@ func (e *exchange) add(to *discovery.OpenAPIVersion, p PeerView, v sharedVersion
 	}
 	from, err := discovery.DecodeOpenAPIVersion(known.body)
 	if err == nil {
-		to, err = to.Add(from, func(path string) bool { return adds.has(e.h, path) }, adds.hasKind)
+		to, err = to.Add(from, func(path string) bool { return adds.has(path) }, adds.hasKind)
 	}
 	if err != nil {
 		e.h.spoilt(p, "/openapi/v3/"+v.path, err)
@@ -236,8 +237,8 @@ func (e *exchange) peerDescription(p PeerView, v sharedVersion) (*peerDocument, 
 
 // has reports whether a path of an OpenAPI description is the path of a lacking resource or
 // subresource.
-func (missing lacking) has(h *Handler, path string) bool {
-	r, ok := h.resourceAt(path)
+func (missing lacking) has(path string) bool {
+	r, ok := resourceAt(path)
 	if ok {
 		_, ok = missing[r]
 	}
@@ -246,8 +247,8 @@ func (missing lacking) has(h *Handler, path string) bool {
 
 // resourceAt returns the resource of a path of an OpenAPI description. For example,
 // "/api/v1/namespaces/{namespace}/pods" is a path of pods.
-func (h *Handler) resourceAt(path string) (Resource, bool) {
-	info, err := h.config.RequestInfo.NewRequestInfo(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}})
+func resourceAt(path string) (Resource, bool) {
+	info, err := requestInfo.NewRequestInfo(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: path}})
 	if err != nil || !info.IsResourceRequest {
 		return Resource{}, false
 	}

@@ -66,7 +66,6 @@ func pieces(t *Table) map[string]string {
 		put("local "+Root(root).Path()+" since", seconds(d.since))
 	}
 	put("native here", names(t.nativeHere))
-	put("native here, version", t.nativeVersion)
 	for _, p := range t.peers {
 		name := string(p.id) + " "
 		all[name+"known"] = "yes"
@@ -108,7 +107,7 @@ func TestPiecesAreTheWholeState(t *testing.T) {
 			"crashed": "-the reference never crashes", "local": "local /api", "localKnown": "local known",
 			"routed": "-with LocalByInterval only", "routedUntil": "-with LocalByInterval only", "version": "local version",
 			"peers": "a known", "extensions": "extension", "storage": "storage gadgets", "documents": "-see changes",
-			"nativeHere": "native here", "nativeVersion": "native here, version",
+			"nativeHere": "native here",
 		},
 		reflect.TypeFor[peer](): {
 			"id": "a known", "live": "a live", "incarnation": "a incarnation", "version": "a version", "address": "a address",
@@ -117,7 +116,7 @@ func TestPiecesAreTheWholeState(t *testing.T) {
 		},
 		reflect.TypeFor[document](): {
 			"groups": "/api", "at": "/api at", "since": "/api since", "failed": "/apis failed",
-			"earlier": "-see TestWhatResetsWhatIsBuiltIn", "told": "-the document before it is shared", "index": "-made from groups", "version": "before, version",
+			"earlier": "-see TestWhatResetsWhatIsBuiltIn", "index": "-made from groups", "version": "before, version",
 		},
 		reflect.TypeFor[extensions](): {
 			"policy": "-never changes", "current": "-what active is made from", "look": "-with ExtensionsFiltered only", "active": "extension", "retired": "retired widgetsv1",
@@ -301,9 +300,9 @@ func TestWhatResetsWhat(t *testing.T) {
 		{"the local server as it was", LocalFetched{Version: "v1.36.3", Roots: [roots]discovery.Groups{groups(pods), groups(jobs)}, At: seconds(20)}, map[string]string{
 			"local /api at": "20", "local /api since": "20", "local /apis at": "20", "local /apis since": "20", "documents": "new", // equal, but not the same value
 		}},
-		{"the local server is another version", LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(20)}, map[string]string{
+		{"the local server lists something else, and says its version", LocalFetched{Version: "v1.37.1", Roots: [roots]discovery.Groups{groups(pods), groups(gadget)}, At: seconds(20)}, map[string]string{
 			"local version": "v1.37.1", "local /api at": "20", "local /api since": "20", "local /apis": "gadgets", "local /apis at": "20", "local /apis since": "20",
-			"native here": "-", "native here, version": "-", "documents": "new",
+			"documents": "new",
 		}},
 		{"the last extension is deleted", Extensions{At: seconds(20)}, map[string]string{"extension ": "-", "retired v1": "20–", "extension jobs": "-", "retired jobsv1": "20–", "documents": "new"}},
 		{"a deleted extension returns", Extensions{CustomResources: []schema.GroupVersionResource{custom(jobs), custom(widget)}, Aggregated: []schema.GroupVersion{{Group: "metrics.k8s.io", Version: "v1"}}, At: seconds(20)},

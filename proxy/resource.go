@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
@@ -83,6 +84,9 @@ type Request struct {
 	// 9.2.2).
 	Repeatable bool
 }
+
+// requestInfo parses requests as kube-apiserver does.
+var requestInfo = &apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
 // RequestFor returns the Kind and Resource of a request, from its RequestInfo and the path of its
 // URL.

@@ -20,7 +20,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	info, ok := apirequest.RequestInfoFrom(r.Context())
 	if !ok {
 		var err error
-		if info, err = h.config.RequestInfo.NewRequestInfo(r); err != nil {
+		if info, err = requestInfo.NewRequestInfo(r); err != nil {
 			responsewriters.InternalError(w, r, err)
 			return
 		}

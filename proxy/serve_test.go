@@ -28,7 +28,7 @@ func TestNewNamesMissingField(t *testing.T) {
 		"Store":     {func(c *Config) { c.Store = nil }, "Config.Store"},
 		"Local":     {func(c *Config) { c.Local = nil }, "Config.Local"},
 		"Transport": {func(c *Config) { c.Transport = nil }, "Config.Transport"},
-		"a header":  {func(c *Config) { c.IdentityHeaders.Group = "no name" }, "Config.IdentityHeaders.Group"},
+		"a header":  {func(c *Config) { c.IdentityHeaders.Group = "no name" }, "Config.IdentityHeaders"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := whole

@@ -26,7 +26,7 @@ func (e *exchange) storageHashes(root Root, group string, v apidiscoveryv2.APIVe
 	hashes, index := map[string]string{}, e.table.local[root].index
 	if index.Version(group, v.Version) {
 		if own := e.askLocal(path, runtime.ContentTypeJSON); own != nil {
-			told, _ := hashesIn(own.body.Bytes()) // a list that cannot be decoded has no hashes
+			told, _ := hashesIn(own.Body.Bytes()) // a list that cannot be decoded has no hashes
 			for resource, hash := range told {
 				if index.Resource(group, v.Version, resource, "") {
 					hashes[resource] = hash

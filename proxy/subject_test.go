@@ -3,7 +3,6 @@ package proxy_test
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"testing"
 
 	"k8s.io/client-go/dynamic"
@@ -31,7 +30,7 @@ func startSubject(ctx context.Context, t testing.TB, policy proxy.Policy, local 
 	s := &subject{store: proxy.NewStore(policy, "self")}
 	sources, err := peers.New(peers.Config{
 		Store: s.store, Client: client, Dynamic: objects, PeerTransport: to, Random: func() float64 { return 0.5 },
-		LocalTransport: local, LocalURL: &url.URL{Scheme: "https", Host: "local"},
+		LocalTransport: local,
 	})
 	if err != nil {
 		t.Fatal(err)

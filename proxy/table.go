@@ -27,11 +27,10 @@ type Table struct {
 	routedUntil time.Time
 	version     string // the version of the local server
 
-	peers         []*peer // sorted by identity; the values behind the pointers are never changed
-	extensions    extensions
-	nativeHere    []Resource // as peer.native, of the local server while its version is nativeVersion
-	nativeVersion string
-	storage       map[schema.GroupVersionResource][]ServerID
+	peers      []*peer // sorted by identity; the values behind the pointers are never changed
+	extensions extensions
+	nativeHere []Resource // as peer.native, of the local server
+	storage    map[schema.GroupVersionResource][]ServerID
 
 	documents uint64 // see DocumentGeneration
 }
@@ -39,7 +38,6 @@ type Table struct {
 // document is one discovery document as it was last fetched.
 type document struct {
 	groups discovery.Groups
-	told   discovery.Groups // the document as received; groups may share parts with other documents
 	index  *discovery.Index
 	at     time.Time // zero: never learnt
 	since  time.Time // when this content was first learnt
@@ -125,11 +123,6 @@ func (t *Table) Self() ServerID { return t.self }
 
 // Synced reports whether every source has delivered what existed when it started.
 func (t *Table) Synced() bool { return t.synced }
-
-// Aggregates reports whether an APIService names a Service for a group version, as last observed.
-func (t *Table) Aggregates(gv schema.GroupVersion) bool {
-	return slices.Contains(t.extensions.current.Aggregated, gv)
-}
 
 // LocalKnown reports whether the table knows the resources of the local server.
 func (t *Table) LocalKnown() bool { return t.localKnown }

@@ -105,8 +105,7 @@ func (e *exchange) tooManyHeaders() string {
 // has no Retry-After. If a 503 has a Retry-After, a client of client-go sends the request up to ten
 // more times, with any method, while its caller waits. So a 503 has a Retry-After only if its cause
 // ends within about a second: this server is starting, or one server's knowledge of another is old.
-// If a peer cannot be reached, it is unknown when this ends (docs/proxy.md has the cost of either
-// choice).
+// If a peer cannot be reached, it is unknown when this ends.
 func (e *exchange) retryAfter(d Decision) int32 {
 	soon := d.Reason == ReasonUnsynced || d.Reason == ReasonRerouted || e.soon
 	if !soon || !e.safeToRepeat() {

@@ -76,9 +76,6 @@ type Campaign struct {
 	Reached []Reach `json:"reached"`
 	// Invariants are all invariants, with the number of schedules that violated each.
 	Invariants []InvariantCount `json:"invariants"`
-	// Judged is how many histories were judged in full. In the other histories, no answer could
-	// violate an invariant.
-	Judged uint64 `json:"judged"`
 	// Findings are the violations, one for each kind. Violations of KEP demands come first.
 	Findings []CampaignFinding `json:"findings"`
 	// Growth says how the results grew with the number of schedules, in that order. A campaign of
@@ -183,7 +180,7 @@ type InvariantCount struct {
 	Name     string          `json:"name"`
 	Grade    invariant.Grade `json:"grade"`
 	Sentence string          `json:"sentence"`
-	// Exercised is in how many fully judged histories the invariant had something to judge. If it
+	// Exercised is in how many histories the invariant had something to judge. If it
 	// is 0, nothing is known.
 	Exercised uint64 `json:"exercised"`
 	// Violated is how many schedules violated it. Requests counts the same by the kind of request.
@@ -289,13 +286,8 @@ type SelfChecks struct {
 	// trace.
 	Repeated uint64 `json:"repeated"`
 	Differed uint64 `json:"differed"`
-	// Doubted is how many histories were judged although they seemed to need no judging. Wrong is
-	// how many of them had a violation.
-	Doubted uint64 `json:"doubted"`
-	Wrong   uint64 `json:"wrong"`
-	// FirstDiffered and FirstWrong are the seeds of the first ones. They are 0 if there is none.
+	// FirstDiffered is the seed of the first one, 0 if there is none.
 	FirstDiffered uint64 `json:"firstDiffered,omitempty"`
-	FirstWrong    uint64 `json:"firstWrong,omitempty"`
 }
 
 // Trouble says why schedules could not be run, or ended in a panic.

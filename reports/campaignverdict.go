@@ -65,9 +65,6 @@ func (c *Campaign) undecided() string {
 	case c.Checks.Differed > 0:
 		return fmt.Sprintf("%d of %d schedules that were run twice gave two traces: the simulator cannot be trusted", c.Checks.Differed,
 			c.Checks.Repeated)
-	case c.Checks.Wrong > 0:
-		return fmt.Sprintf("%d of %d histories that seemed to need no judging had a violation: others may be missed", c.Checks.Wrong,
-			c.Checks.Doubted)
 	case len(c.Troubles) > 0:
 		return "some schedules could not be carried out: " + c.Troubles[0].Sentence
 	case c.Schedules == 0:

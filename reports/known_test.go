@@ -252,7 +252,6 @@ func TestTheWordOfASearch(t *testing.T) {
 		"a NEW one, ended early":              {func(c *Campaign) { c.Findings[0].Finding, c.Complete = 0, false }, invariant.OutcomeFail},
 		"ended early":                         {func(c *Campaign) { c.Complete = false }, invariant.OutcomeInconclusive},
 		"two traces":                          {func(c *Campaign) { c.Checks.Differed = 1 }, invariant.OutcomeInconclusive},
-		"a wrong suspicion":                   {func(c *Campaign) { c.Checks.Wrong = 1 }, invariant.OutcomeInconclusive},
 		"a panic":                             {func(c *Campaign) { c.Troubles = []Trouble{{Sentence: "panic"}} }, invariant.OutcomeInconclusive},
 		"nothing found":                       {func(c *Campaign) { c.Findings = nil }, invariant.OutcomePass},
 	} {

@@ -102,7 +102,6 @@ func (s *Simulator) cutShort(x *exchange, left int, at vtime.Time, p part) {
 type fetched struct {
 	groups  discovery.Groups
 	version string
-	hash    string // of both documents, as in the peer's endpoint lease
 }
 
 // fetch asks a peer for one of its own discovery documents. The document is passed as a value,
@@ -128,7 +127,7 @@ func (s *Simulator) arriveFetch(x *exchange) {
 		x.back(headerBytes, part{status: http.StatusForbidden, ends: true})
 		return
 	}
-	x.fetched = fetched{srv.roots()[x.root], srv.release, srv.document().Hash}
+	x.fetched = fetched{srv.roots()[x.root], srv.release}
 	brings := len(srv.version.Bodies[x.root])
 	x.back(headerBytes+brings, part{status: http.StatusOK, brings: brings, ends: true})
 }

@@ -13,11 +13,11 @@ func (x *exchange) record() {
 	hop := x.newHop()
 	hop.User, hop.Groups, hop.UID, hop.Extra = x.seenAs(), ownGroups, ownUID, ownExtra
 	if x.parent != nil {
+		x.op.hops++
 		hop.Altered = x.altered()
 		hop.Groups, hop.UID, hop.Extra = attributes(x.request.Header)
 	}
 	h.Hops = append(h.Hops, hop) // its entry is shared once the status is known
-	x.suspectHop(&hop)
 }
 
 // newHop returns the target's record of a request that arrives now.

@@ -17,7 +17,6 @@ import (
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/sim/recorded"
 	"github.com/skewproof/skewproof/sim/vtime"
 )
 
@@ -27,8 +26,7 @@ const patience = workload.Timeout
 // Client is the client of operations whose request names no client.
 const Client = "sim"
 
-// template is a request without the fields that differ each time. It is shared; only the field
-// served may change.
+// template is a request without the fields that differ each time. It is shared and immutable.
 type template struct {
 	request *http.Request
 	url     *url.URL
@@ -37,25 +35,6 @@ type template struct {
 	hash    uint64
 
 	begins history.Operation // the resource and other fixed fields
-	served []servedBy        // by the versions looked up so far
-}
-
-// servedBy says whether a version serves the resource of a template. Extensions do not count.
-type servedBy struct {
-	version *recorded.Version
-	is      bool
-}
-
-// servedBy reports whether a version serves the resource of the template.
-func (t *template) servedBy(s *Simulator, v *recorded.Version, k resourceKey) bool {
-	for _, known := range t.served {
-		if known.version == v {
-			return known.is
-		}
-	}
-	_, is := s.index(v)[k]
-	t.served = append(t.served, servedBy{v, is})
-	return is
 }
 
 // maxTemplates is the maximum size of the template cache of a simulator. The cache needs a bound
@@ -116,7 +95,7 @@ type operation struct {
 	lasts    time.Duration // the length of a watch
 	asked    Request
 	at       int // the server that receives the request
-	situation
+	hops     int // number of times that the request was forwarded
 }
 
 // ask sends one request of a client.
@@ -139,7 +118,6 @@ func (s *Simulator) launch(op *operation, purpose history.Purpose) {
 	if r.Forged != "" {
 		s.reached.note(ReachedForged)
 	}
-	s.situate(op)
 	s.outstanding++
 	s.trace.add(s.loop.Now(), eventAsk, op.at, 0, op.template.hash)
 	op.x = s.send(s.link(s.clientEnd(), op.at), op, nil, op.template.request, op.template.payload, op)
@@ -189,7 +167,6 @@ func (s *Simulator) completed(op *operation, failure history.Failure) {
 	s.history.Operations = append(s.history.Operations, s.sharing.Operation(op.Operation))
 	s.seen(op)
 	s.counts.completed(op)
-	s.doubt(op)
 }
 
 // read classifies the answer.

@@ -29,7 +29,6 @@ func (srv *server) configure() {
 	srv.does = told
 	if obeys := srv.s.setup.Defects.Obeys; obeys != nil {
 		srv.does = obeys(srv.id, told)
-		srv.s.suspect = true
 	}
 	srv.on = srv.on && srv.does.Proxy != history.ProxyOff
 }

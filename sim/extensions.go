@@ -68,11 +68,6 @@ func (srv *server) hides(k resourceKey) bool {
 	return srv.cache != nil && srv.cache.hidden[groupVersion{k.group, k.version}]
 }
 
-// lists reports whether the server serves the resource of a template.
-func (srv *server) lists(t *template, k resourceKey) bool {
-	return srv.extends(k) || t.servedBy(srv.s, srv.version, k) && !srv.hides(k)
-}
-
 // index returns the resources of a version with their verbs, for lookups.
 func (s *Simulator) index(v *recorded.Version) map[resourceKey][]string {
 	if index, ok := s.indexes[v]; ok {

@@ -302,7 +302,6 @@ func (srv *server) settleFirst() {
 func (srv *server) crashIfDue() {
 	if why := srv.store.Table().Crashed(); why != "" && srv.phase != down {
 		srv.s.reached.note(ReachedCrash)
-		srv.s.suspect = true
 		srv.s.loop.After(0, nil, func() {
 			if srv.phase != down {
 				srv.kill(history.StateCrashed, why)

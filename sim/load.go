@@ -2,6 +2,7 @@ package sim
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"github.com/skewproof/skewproof/internal/history"
@@ -181,37 +182,10 @@ func (srv *server) look(path string, t *vtime.Task) (d history.Document, ok bool
 	op.User, op.template = "admin", s.templateOf(&workload.Request{Verb: history.VerbDiscovery, Path: path})
 	x.op, x.target, x.task, x.request, x.hop, x.root = op, srv, t, op.template.request, -1, -1
 	x.context = requestContext{x: x, values: s.values(x)}
-	var w shown
-	srv.handler.ServeHTTP(&w, x.received())
-	if w.status != http.StatusOK {
+	w := httptest.NewRecorder()
+	srv.handler.ServeHTTP(w, x.received())
+	if w.Code != http.StatusOK {
 		return history.Document{}, false
 	}
-	return s.parse(w.body)
-}
-
-// shown is a response writer whose answer is read directly. The zero value is an answer that has
-// not begun.
-type shown struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-func (w *shown) Header() http.Header {
-	if w.header == nil {
-		w.header = http.Header{}
-	}
-	return w.header
-}
-
-func (w *shown) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
-}
-
-func (w *shown) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	w.body = append(w.body, p...)
-	return len(p), nil
+	return s.parse(w.Body.Bytes())
 }

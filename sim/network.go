@@ -49,7 +49,6 @@ type link struct {
 
 	heard    vtime.Time // when something last arrived on it
 	watched  bool       // watch checks its health
-	changed  vtime.Time // when a fault was last switched on or off
 	inFlight []*exchange
 }
 
@@ -227,9 +226,6 @@ func (s *Simulator) inject(f fault.Fault) *active {
 	}}
 	l.on = append(l.on, a)
 	l.carried, l.asked = 0, 0
-	if impairs(f.Kind) {
-		l.changed = s.loop.Now()
-	}
 	if f.Kind == fault.Cut {
 		l.warm = false
 		s.breakAll(l, a)
@@ -249,9 +245,6 @@ func (s *Simulator) inject(f fault.Fault) *active {
 func (s *Simulator) heal(a *active) {
 	l := s.link(s.endpoint(a.From), s.endpoint(a.To))
 	l.on = slices.DeleteFunc(l.on, func(o *active) bool { return o == a })
-	if impairs(a.Kind) {
-		l.changed = s.loop.Now()
-	}
 	if a.Kind == fault.Reset {
 		s.spare(l, a)
 	}
@@ -309,4 +302,13 @@ func (s *Simulator) endpoint(name string) int {
 		return s.etcdEnd()
 	}
 	return s.byName[name]
+}
+
+// impairs reports whether a kind of fault may keep answers back. Other kinds only delay them.
+func impairs(k fault.Kind) bool {
+	switch k {
+	case fault.Latency, fault.Bandwidth, fault.Slicer, fault.SlowClose:
+		return false
+	}
+	return true
 }

@@ -126,14 +126,8 @@ func (o observer) Attempted(ctx context.Context, r proxy.Request, a proxy.Attemp
 		return
 	}
 	s.reached.note(ReachedProxied)
-	code := s.setup.counts(a.Code)
-	o.count(r, code)
-	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok {
-		return
-	}
-	x.op.counted = code
-	if isWrite(x.op.Verb) && a.Code < 300 {
+	o.count(r, s.setup.counts(a.Code))
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok && isWrite(x.op.Verb) && a.Code < 300 {
 		s.reached.note(ReachedWriteProxied)
 	}
 }

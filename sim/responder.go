@@ -67,19 +67,11 @@ func (x *exchange) noteStatus(status int) {
 	if x.hop < 0 {
 		return
 	}
-	x.recorded(status)
+	x.entry.Status = status
 	if status == http.StatusUnauthorized && x.parent != nil {
 		x.entry.User, x.entry.Groups, x.entry.UID, x.entry.Extra, x.entry.Unauthenticated = "", "", "", "", unauthenticated
 	}
 	x.amend()
-}
-
-// recorded notes the status in the entry of the hop.
-func (x *exchange) recorded(status int) {
-	x.entry.Status = status
-	if x.parent != nil {
-		x.op.logged = status
-	}
 }
 
 // amend writes the entry of the exchange to its hop.
@@ -106,7 +98,7 @@ func (w *responder) end(aborted bool) {
 		hop := &x.s.history.Hops[x.hop]
 		hop.End = x.s.loop.Now()
 		if hop.Status == 0 {
-			x.recorded(w.status)
+			x.entry.Status = w.status
 			x.amend()
 		}
 	}

@@ -48,7 +48,7 @@ func (s *Simulator) newExchange() *exchange {
 // newOperation returns an operation, which may be one of an earlier run.
 func (s *Simulator) newOperation() *operation {
 	op := s.operations.next()
-	*op = operation{s: s, situation: situation{capable: op.capable[:0]}}
+	*op = operation{s: s}
 	op.Sent, op.Received = &op.sent, &op.received
 	return op
 }

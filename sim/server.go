@@ -8,7 +8,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
 	"github.com/skewproof/skewproof/proxy/discovery"
 	"github.com/skewproof/skewproof/proxy/peers"
@@ -45,19 +44,14 @@ type server struct {
 	refused     bool                  // it refused to start with its setup
 	sighting    int                   // index in history.Leases of the current record of its lease, counted from 1; 0 if it is not ready
 	incarnation int
-	since       vtime.Time // start of its present phase
-	readyAt     vtime.Time
 	recorded    vtime.Time // the last change of its phase
-	changed     vtime.Time // last change of the resources that it serves
-	lost        bool       // it ended without removing its leases
 	phase       phase
 	gate        *vtime.Gate
 
 	handler  http.Handler
-	proxy    *proxy.Handler // nil with the feature off
-	incoming []*exchange    // requests in progress
-	rerouted []rerouted     // since the start of its process
-	drained  vtime.Time     // until when it serves after it was asked to stop
+	incoming []*exchange // requests in progress
+	rerouted []rerouted  // since the start of its process
+	drained  vtime.Time  // until when it serves after it was asked to stop
 
 	broken [2]brokenDocument // its discovery documents, by root
 	knowledge
@@ -160,7 +154,7 @@ func (srv *server) awaitReady() {
 // newHandler makes the handler of a new process.
 func (srv *server) newHandler() {
 	s := srv.s
-	srv.proxy, srv.handler = nil, s.setup.local(srv)
+	srv.handler = s.setup.local(srv)
 	if !srv.on {
 		srv.store = nil
 		return
@@ -178,17 +172,16 @@ func (srv *server) makeHandler() {
 	s := srv.s
 	h, err := proxy.New(proxy.Config{
 		Store: srv.store, Local: s.setup.local(srv), Transport: s.setup.transport(srv),
-		FromPeer:    func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
-		RequestInfo: workload.RequestInfo,
-		Now:         s.wall,
-		Pick:        func(n int) int { return s.tape.Choose(tape.Picks, n) },
-		Splice:      splice,
-		Observer:    observer{srv},
+		FromPeer: func(r *http.Request) bool { return r.Context().Value(exchangeKey{}).(*exchange).parent != nil },
+		Now:      s.wall,
+		Pick:     func(n int) int { return s.tape.Choose(tape.Picks, n) },
+		Splice:   splice,
+		Observer: observer{srv},
 	})
 	if err != nil {
 		panic(err) // this function makes a valid configuration
 	}
-	srv.proxy, srv.handler = h, authorizesNodes{srv, s.setup.handler(srv, h)}
+	srv.handler = authorizesNodes{srv, s.setup.handler(srv, h)}
 }
 
 // user returns the user of a name. Users are shared, because handlers only read them.
@@ -340,11 +333,6 @@ func (srv *server) lifecycle(state history.State, detail string) {
 		at++
 	}
 	srv.recorded = at
-	srv.since = s.loop.Now()
-	if state == history.StateReady {
-		srv.readyAt = srv.since
-	}
-	srv.lost = state == history.StateKilled || state == history.StateCrashed || state == history.StateStopped && srv.cutOff
 	reports := ""
 	if state == history.StateReady {
 		reports = srv.reports()
@@ -361,7 +349,6 @@ func (srv *server) lifecycle(state history.State, detail string) {
 func (srv *server) tellServed() {
 	s := srv.s
 	s.load.stale = true
-	srv.changed = s.loop.Now()
 	d := srv.document()
 	s.history.Documents[d.Hash] = d
 	served := history.Served{Server: srv.name, Incarnation: srv.incarnation, At: s.loop.Now(), Document: d.Hash}

@@ -68,7 +68,6 @@ type Simulator struct {
 	requests    int
 	reached     Reached
 	counts      Counts
-	suspect     bool
 
 	// These are caches of values that are the same in every run.
 	ids       []string
@@ -113,8 +112,6 @@ type Result struct {
 	Reached Reached
 	// Counts are the numbers of requests between servers.
 	Counts Counts
-	// Suspect is false only if no invariant can be violated. Then the history need not be judged.
-	Suspect bool
 	// Events is the number of simulated events, and Until the virtual time at the end.
 	Events int
 	Until  vtime.Time
@@ -194,7 +191,7 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 		s.history.End.Error = fmt.Sprintf("the simulator gives a run %s of virtual time, and after that %s", maxRun, left)
 	}
 	result := &Result{
-		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Counts: s.counts, Suspect: s.suspect,
+		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Counts: s.counts,
 		Events: s.loop.Steps(), Until: s.loop.Now(), Stopped: stopped, names: s.names,
 	}
 	if o.Trace {
@@ -229,7 +226,7 @@ func (s *Simulator) prepare(c *Case, t *tape.Tape, o Options) error {
 	clear(s.population)
 	clear(s.labelled)
 	s.extensions, s.beating, s.withdrawn = nil, false, false
-	s.outstanding, s.requests, s.reached, s.suspect = 0, 0, 0, false
+	s.outstanding, s.requests, s.reached = 0, 0, 0
 	s.exchanges.used, s.operations.used, s.rounds.used = 0, 0, 0
 	s.newHistory(c, o)
 	s.resize(c)

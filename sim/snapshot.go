@@ -23,7 +23,6 @@ type snapshot struct {
 	flags     []history.Configuration
 	leases    []history.Lease
 	documents map[string]history.Document
-	suspect   bool
 }
 
 // settledAfter is the idle time after which a control plane is settled. It is longer than the
@@ -81,7 +80,7 @@ func (s *Simulator) bringUp(c *Case) (*snapshot, error) {
 	})
 	snap := &snapshot{
 		at: s.loop.Now(), lifecycle: s.history.Lifecycle, served: s.history.Served, flags: s.history.Configurations, leases: s.history.Leases,
-		documents: s.history.Documents, suspect: s.suspect,
+		documents: s.history.Documents,
 	}
 	for _, srv := range s.servers {
 		srv.refresh()
@@ -99,7 +98,6 @@ func (s *Simulator) bringUp(c *Case) (*snapshot, error) {
 // restore restores the state of a snapshot.
 func (s *Simulator) restore(snap *snapshot) {
 	s.loop.Skip(snap.at)
-	s.suspect = snap.suspect
 	h := s.history
 	h.Lifecycle = append(h.Lifecycle, snap.lifecycle...)
 	h.Served = append(h.Served, snap.served...)
@@ -118,7 +116,7 @@ func (s *Simulator) restore(snap *snapshot) {
 		srv.gate = &vtime.Gate{}
 		srv.wakeAt = 0
 		if !srv.on {
-			srv.proxy, srv.handler = nil, s.setup.local(srv)
+			srv.handler = s.setup.local(srv)
 			continue
 		}
 		srv.store = proxy.StoreOf(saved.store.Table())

@@ -95,7 +95,7 @@ func (i *Informers) Close() {
 
 func clientOf(way Way, identity *rest.Config) (dynamic.Interface, *connections.Set, error) {
 	config := rest.CopyConfig(identity)
-	conns := &connections.Set{}
+	conns := connections.New()
 	config.Host, config.UserAgent, config.QPS = way.URL, "skewproof/informers", -1
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }                        // ignore the environment
 	config.Dial = conns.Dialer(&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}) // as client-go does

@@ -141,7 +141,7 @@ func newClient(target Target, identity Identity, recorder Recorder, documents *s
 	config.DisableCompression = true // on loopback, more bytes cost less than gzip on both ends
 	config.WarningHandler = rest.NoWarnings{}
 	config.WarningHandlerWithContext = nil
-	conns := &connections.Set{}
+	conns := connections.New()
 	config.Dial = conns.Dialer(asClientGo())
 	record := &recordingTransport{server: target.Server, user: identity.User, impersonator: identity.Impersonator, recorder: recorder,
 		gate: newGate(), documents: documents}

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -169,15 +168,13 @@ func (p *Proxy) handler(c *genericapiserver.Config, counts *proxy.Metrics) (http
 	return proxy.New(proxy.Config{
 		Store:     p.store,
 		Local:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.api).ServeHTTP(w, r) }),
-		Transport: plantedTransport(delegating{p.transport}),
+		Transport: plantedTransport(newTraced(delegating{p.transport}, c.TracerProvider)),
 		FromPeer:  fromPeer(c.Authentication.RequestHeaderConfig),
 		Document: func(ctx context.Context, to proxy.PeerView, path string) ([]byte, string, error) {
 			return p.sources.Document(ctx, to, path)
 		},
 		IdentityHeaders: headers,
-		RequestInfo:     c.RequestInfoResolver,
 		Observer:        proxy.Observers{plantedMetrics(counts), observer{p}},
-		TracerProvider:  c.TracerProvider,
 		Logger:          p.log,
 	})
 }
@@ -201,7 +198,7 @@ func (p *Proxy) learn(c *genericapiserver.Config, counts *proxy.Metrics, failure
 	p.sources, err = peers.New(peers.Config{
 		Store: p.store, Client: client, Etcd: p.options.Etcd, Dynamic: untyped, Address: p.options.Address,
 		Identify: p.transport.identify, Port: p.options.Port,
-		PeerTransport: p.transport, LocalTransport: inProcess{p.api}, LocalURL: &url.URL{Scheme: "https", Host: "localhost"},
+		PeerTransport: p.transport, LocalTransport: inProcess{p.api},
 		Identity: headers, Metrics: failures, FetchAnswered: counts.Fetched, Logger: p.log,
 	})
 	if err != nil {

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
@@ -165,6 +167,26 @@ func TestARequestForWhatAPeerServesReachesThePeer(t *testing.T) {
 	}
 	if r.ProtoMajor != 2 {
 		t.Errorf("the peer was asked over %s, want HTTP/2", r.Proto)
+	}
+}
+
+// A request to a peer has a span below the request's own, and the peer is told this span.
+func TestARequestToAPeerHasASpan(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+	w := newWorld(t)
+	w.config.TracerProvider = provider
+	p, chain := w.installed(t)
+	w.knows(p)
+	ctx, own := provider.Tracer("").Start(t.Context(), "own")
+	chain.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, gadgets, nil).WithContext(ctx))
+	told := (<-w.asked).Header.Get("Traceparent")
+	ended := spans.Ended()
+	if len(ended) != 1 || ended[0].Parent().SpanID() != own.SpanContext().SpanID() {
+		t.Fatalf("the request has %d spans below its own, want one: %v", len(ended), ended)
+	}
+	if id := ended[0].SpanContext().SpanID().String(); !strings.Contains(told, id) {
+		t.Errorf("the peer was told %q, want the span %s", told, id)
 	}
 }
 

@@ -93,7 +93,7 @@ func (e *Etcd) Servers() cache.ListerWatcher {
 // Masters implements [peers.Etcd].
 func (e *Etcd) Masters() cache.ListerWatcher {
 	return e.keys(e.masters, masterKeys, func(key *corev1.Endpoints) string {
-		ip, _ := at(key)
+		ip, _ := peers.AddressIn(key)
 		return ip
 	})
 }
@@ -138,17 +138,6 @@ func (e *Etcd) keys(from storage.Interface, prefix string, name func(*corev1.End
 	}}
 }
 
-// at returns the IP address in a key, and the port if it has one.
-func at(key *corev1.Endpoints) (ip string, port int32) {
-	if len(key.Subsets) == 0 || len(key.Subsets[0].Addresses) == 0 {
-		return "", 0
-	}
-	if len(key.Subsets[0].Ports) > 0 {
-		port = key.Subsets[0].Ports[0].Port
-	}
-	return key.Subsets[0].Addresses[0].IP, port
-}
-
 // Renew implements [peers.Etcd]. It writes the same as kube-apiserver (UpdateLease in
 // k8s.io/apiserver, pkg/reconcilers), whose peers read it.
 func (e *Etcd) Renew(ctx context.Context, id proxy.ServerID, address string) error {
@@ -184,7 +173,7 @@ func (e *Etcd) Withdraw(ctx context.Context, id proxy.ServerID, address string) 
 		if !ok {
 			return fmt.Errorf("the key is a %T", o)
 		}
-		if ip, at := at(key); ip != host || at != port {
+		if ip, at := peers.AddressIn(key); ip != host || at != port {
 			return errAnother
 		}
 		return nil

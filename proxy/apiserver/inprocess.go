@@ -1,12 +1,15 @@
 package apiserver
 
 import (
-	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
+	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
 
 // inProcess asks the server's own handler what it serves, behind all filters and without a
@@ -17,31 +20,14 @@ func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	self := &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}
 	r = r.WithContext(apirequest.WithUser(r.Context(), self))
 	r.RequestURI = r.URL.RequestURI()
-	answer := &recorder{header: http.Header{}}
+	answer := wire.NewRecorder(discovery.MaxBody)
 	(*p.api).ServeHTTP(answer, r)
-	answer.WriteHeader(http.StatusOK)
-	return &http.Response{
-		StatusCode: answer.code, Status: http.StatusText(answer.code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: answer.header, Body: io.NopCloser(&answer.body), ContentLength: int64(answer.body.Len()), Request: r,
-	}, nil
-}
-
-// recorder keeps an answer.
-type recorder struct {
-	header http.Header
-	code   int
-	body   bytes.Buffer
-}
-
-func (r *recorder) Header() http.Header { return r.header }
-
-func (r *recorder) WriteHeader(code int) {
-	if r.code == 0 && code >= http.StatusOK {
-		r.code = code
+	if answer.Truncated {
+		return nil, fmt.Errorf("ask this server for %s: the answer is longer than %d bytes", r.URL.Path, discovery.MaxBody)
 	}
-}
-
-func (r *recorder) Write(p []byte) (int, error) {
-	r.WriteHeader(http.StatusOK)
-	return r.body.Write(p)
+	answer.WriteHeader(http.StatusOK) // if the handler wrote nothing
+	return &http.Response{
+		StatusCode: answer.Code, Status: http.StatusText(answer.Code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: answer.Header(), Body: io.NopCloser(&answer.Body), ContentLength: int64(answer.Body.Len()), Request: r,
+	}, nil
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/egressselector"
 	"k8s.io/apiserver/pkg/util/flowcontrol"
+	"k8s.io/component-base/tracing"
 
 	"github.com/skewproof/skewproof/proxy/internal/wire"
 )
@@ -205,4 +206,20 @@ type delegating struct{ *transport }
 func (d delegating) RoundTrip(r *http.Request) (*http.Response, error) {
 	flowcontrol.RequestDelegated(r.Context())
 	return d.transport.RoundTrip(r)
+}
+
+// traced makes a span of every request to a peer, as kube-aggregator does for requests that it
+// passes on. Like there, an upgrade has none: a connection with a span could not be closed in one
+// direction alone.
+type traced struct{ plain, spans http.RoundTripper }
+
+func newTraced(to http.RoundTripper, provider tracing.TracerProvider) traced {
+	return traced{plain: to, spans: tracing.WrapperFor(provider)(to)}
+}
+
+func (t traced) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Upgrade") != "" {
+		return t.plain.RoundTrip(r)
+	}
+	return t.spans.RoundTrip(r)
 }

@@ -18,6 +18,9 @@ import (
 // must not be changed after it was made.
 type Groups = []apidiscoveryv2.APIGroupDiscovery
 
+// Same reports whether two documents are one value, which is true only if they are the same memory.
+func Same(a, b Groups) bool { return sameBacking(a, b) }
+
 // Source is the discovery of one server at one root.
 type Source struct {
 	// Server is the identity of the server. No two sources of a merge have the same identity.

@@ -38,11 +38,3 @@ func ParseAddress(s string) (string, error) {
 // numeric, because some resolvers take such a name for an IP address (URL Standard, "ends in a
 // number").
 func numeric(label string) bool { return strings.Trim(label, "0123456789") == "" }
-
-// validID checks that an identity can be the name of a lease.
-func validID(id string) error {
-	if problems := validation.IsDNS1123Subdomain(id); len(problems) > 0 {
-		return fmt.Errorf("server id %q: not the name of an identity lease (%s)", id, strings.Join(problems, "; "))
-	}
-	return nil
-}

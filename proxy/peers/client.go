@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,8 +29,7 @@ type discoveryClient struct {
 	// Transport sends the requests. Redirects are not followed, because they could lead to any
 	// host.
 	Transport http.RoundTripper
-	// Identity names the headers for the client's identity, system:apiserver. An empty field means
-	// the default name.
+	// Identity names the headers for the client's identity, system:apiserver.
 	Identity proxy.IdentityHeaders
 	// Privileged is [proxy.FetchingPolicy].Privileged.
 	Privileged bool
@@ -215,12 +213,12 @@ func (c *discoveryClient) get(ctx context.Context, server url.URL, path, accept,
 // identify adds the headers that a kube-apiserver adds (upstream: aggregateDiscovery,
 // peer_discovery.go).
 func (c *discoveryClient) identify(h http.Header) {
-	names, defaults := c.Identity, proxy.DefaultIdentityHeaders()
-	h.Set(cmp.Or(names.User, defaults.User), user.APIServerUser)
-	h.Set(cmp.Or(names.UID, defaults.UID), user.APIServerUser)
-	h.Set(cmp.Or(names.Group, defaults.Group), user.AllAuthenticated)
+	names := c.Identity.WithDefaults()
+	h.Set(names.User, user.APIServerUser)
+	h.Set(proxy.UIDHeader, user.APIServerUser)
+	h.Set(names.Group, user.AllAuthenticated)
 	if c.Privileged {
-		h.Add(cmp.Or(names.Group, defaults.Group), user.SystemPrivilegedGroup)
+		h.Add(names.Group, user.SystemPrivilegedGroup)
 	}
 	if c.Hop {
 		h.Set(proxy.HopHeader, "true")

@@ -132,7 +132,7 @@ func TestClientAsksConditionally(t *testing.T) {
 		t.Fatalf("status codes: %s", diff)
 	}
 	for root := range again.Roots {
-		if !same(first.Roots[root].Groups, again.Roots[root].Groups) {
+		if !discovery.Same(first.Roots[root].Groups, again.Roots[root].Groups) {
 			t.Errorf("%s is another slice", proxy.Root(root).Path())
 		}
 	}
@@ -157,14 +157,14 @@ func TestClientAsksConditionally(t *testing.T) {
 	if diff := cmp.Diff([]int{304, 304}, s.taken()); diff != "" {
 		t.Fatalf("status codes: %s", diff)
 	}
-	if !same(changed.Roots[proxy.RootGroups].Groups, back.Roots[proxy.RootGroups].Groups) {
+	if !discovery.Same(changed.Roots[proxy.RootGroups].Groups, back.Roots[proxy.RootGroups].Groups) {
 		t.Error("another slice after a failure")
 	}
 
 	// The same happens without ETags: the document is sent again, and the client recognises it.
 	s.set(func() { s.noETag = true })
 	plain := c.ask(t.Context(), address, nil)
-	if again := c.ask(t.Context(), address, plain); !same(plain.Roots[proxy.RootGroups].Groups, again.Roots[proxy.RootGroups].Groups) {
+	if again := c.ask(t.Context(), address, plain); !discovery.Same(plain.Roots[proxy.RootGroups].Groups, again.Roots[proxy.RootGroups].Groups) {
 		t.Error("an equal document is another slice")
 	}
 }
@@ -342,5 +342,20 @@ func TestClientInTurn(t *testing.T) {
 func TestTroubleIsBounded(t *testing.T) {
 	if got := (documentError{fmt.Errorf("%s", strings.Repeat("ä", 300))}).Error(); len(got) > 260 {
 		t.Errorf("%d bytes", len(got))
+	}
+}
+
+// A timeout says nothing about the document, under every policy.
+func TestTimeoutIsNotDocument(t *testing.T) {
+	s := newServer(t, "v1.37.1")
+	client, address := serveTLS(t, s)
+	client.EmptyIsDocument, client.Timeout = true, 50*time.Millisecond
+	s.failing["/apis"] = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", discovery.AcceptV2)
+		_ = http.NewResponseController(w).Flush()
+		hang(w, r)
+	}
+	if a := client.ask(t.Context(), address, nil); a.Roots[proxy.RootGroups].Failed != "it did not answer in time" {
+		t.Errorf("%+v", a.Roots[proxy.RootGroups])
 	}
 }

@@ -25,8 +25,7 @@
 //     key that is gone was withdrawn if it was renewed in the 12.5 s before, and otherwise it has
 //     expired.
 //   - (c) Once its key was seen, a server counts until its identity lease is deleted, or was not
-//     renewed for [RosterConfig].GoneAfter. The default is an hour, as long as upstream keeps the
-//     identity lease of a crashed server.
+//     renewed for an hour, as long as upstream keeps the identity lease of a crashed server.
 //   - (d) An identity lease without a key is nothing, because anybody who may write leases in
 //     kube-system can make one up: it turns no 404 into a 503, and no server dials an address
 //     because of it. A server that has withdrawn its key, or that was identified by rule (g),

@@ -239,67 +239,6 @@ func TestFetcherRestartMeanwhile(t *testing.T) {
 	})
 }
 
-// Upstream: every lease event starts a round through all peers in turn, and a failure discards the
-// knowledge of the peer.
-func TestFetcherUpstream(t *testing.T) {
-	withFetcher(t, proxy.Upstream137(), func(t *testing.T, f *fetching) {
-		f.tell(proxy.Synced{})
-		f.live("a", "i1", addressA)
-		time.Sleep(time.Second)
-		f.live("b", "i1", addressB)
-		time.Sleep(time.Second)
-		if !f.knows("apps/v1", "deployments") || !f.knows("batch/v1", "jobs") {
-			t.Fatal("not everything was fetched")
-		}
-		f.a.taken()
-		time.Sleep(time.Hour)
-		if got := f.a.taken(); len(got) > 0 {
-			t.Fatalf("asked %d times without an occasion", len(got))
-		}
-
-		// This is the false 404 that was seen on real servers: a is cut off, and c restarts, which
-		// has nothing to do with a.
-		f.network.set(addressA, syscall.EHOSTUNREACH)
-		if !f.knows("apps/v1", "deployments") {
-			t.Fatal("forgotten although no peer was asked")
-		}
-		f.live("b", "i2", addressB)
-		time.Sleep(time.Second)
-		if f.knows("apps/v1", "deployments") {
-			t.Fatal("the preset remembers what upstream forgets")
-		}
-		if d := decide(f.store, "apps/v1", "deployments"); d.Action != proxy.NotFound {
-			t.Fatalf("action %v, want upstream's false 404", d.Action)
-		}
-		f.network.set(addressA, nil)
-		time.Sleep(2 * time.Second)
-		if !f.knows("apps/v1", "deployments") {
-			t.Fatal("not learnt again by the retries")
-		}
-
-		// The deletion of a lease starts a round too.
-		f.b.taken()
-		f.tell(proxy.PeerGone{ID: "a"})
-		if len(f.b.taken()) != 2 || f.knows("apps/v1", "deployments") {
-			t.Fatal("a deleted lease made no round, or its peer's resources remained")
-		}
-	})
-}
-
-// Upstream: if the fetch of /api of a peer failed and that of /apis succeeded, the peer is not
-// asked again.
-func TestFetcherUpstreamLastErrorOnly(t *testing.T) {
-	withFetcher(t, proxy.Upstream137(), func(t *testing.T, f *fetching) {
-		f.a.failing["/api"] = respond(500)
-		f.live("a", "i1", addressA)
-		f.a.set(func() { clear(f.a.failing) })
-		time.Sleep(time.Hour)
-		if !f.knows("apps/v1", "deployments") || f.knows("v1", "pods") {
-			t.Fatal("want /apis alone, for ever")
-		}
-	})
-}
-
 // Upstream: a peer whose address is not known yet is retried, and dropped in the end. Upstream does
 // not wait for the address.
 func TestFetcherUpstreamUnresolved(t *testing.T) {
@@ -323,25 +262,6 @@ func TestFetcherUpstreamUnresolved(t *testing.T) {
 		f.live("a", "i1", addressA)
 		if f.store.Table().Crashed() == "" {
 			t.Fatal("1.34 dies of a failed fetch")
-		}
-	})
-}
-
-// If peers are asked in turn, a peer that hangs delays the knowledge of all peers.
-func TestFetcherUpstreamInTurn(t *testing.T) {
-	policy := proxy.Upstream137()
-	policy.Fetching.Timeout = 23 * time.Second // a transport waits so long for a paused server
-	withFetcher(t, policy, func(t *testing.T, f *fetching) {
-		f.a.failing["/api"], f.a.failing["/apis"] = hang, hang
-		f.live("a", "i1", addressA)
-		f.live("b", "i1", addressB)
-		time.Sleep(45 * time.Second)
-		if f.knows("batch/v1", "jobs") {
-			t.Fatal("b was asked before a was given up")
-		}
-		time.Sleep(2 * time.Minute)
-		if !f.knows("batch/v1", "jobs") {
-			t.Fatal("b was never asked")
 		}
 	})
 }

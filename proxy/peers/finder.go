@@ -67,10 +67,8 @@ func (f *finder) list(o *corev1.Endpoints) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.listed, o.Name)
-	if len(o.Subsets) == 0 || len(o.Subsets[0].Addresses) == 0 {
-		return
-	}
-	address, err := ParseAddress(net.JoinHostPort(o.Subsets[0].Addresses[0].IP, strconv.Itoa(f.port)))
+	ip, _ := AddressIn(o)
+	address, err := ParseAddress(net.JoinHostPort(ip, strconv.Itoa(f.port)))
 	if err != nil {
 		return
 	}

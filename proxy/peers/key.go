@@ -40,16 +40,21 @@ type Key struct {
 	Renewal int64  // another one after each renewal
 }
 
+// AddressIn returns the IP address in a key, and the port if it has one.
+func AddressIn(o *corev1.Endpoints) (ip string, port int32) {
+	if len(o.Subsets) == 0 || len(o.Subsets[0].Addresses) == 0 {
+		return "", 0
+	}
+	if len(o.Subsets[0].Ports) > 0 {
+		port = o.Subsets[0].Ports[0].Port
+	}
+	return o.Subsets[0].Addresses[0].IP, port
+}
+
 // readKey reads a server's key. A key with a wrong address is usable, without the address.
 func readKey(o *corev1.Endpoints) (Key, error) {
 	key := Key{ID: proxy.ServerID(o.Name), Renewal: o.Generation}
-	var ip string
-	var port int32
-	if len(o.Subsets) > 0 {
-		if s := o.Subsets[0]; len(s.Addresses) > 0 && len(s.Ports) > 0 {
-			ip, port = s.Addresses[0].IP, s.Ports[0].Port
-		}
-	}
+	ip, port := AddressIn(o)
 	address, err := ParseAddress(net.JoinHostPort(ip, strconv.Itoa(int(port))))
 	if err != nil {
 		return key, fmt.Errorf("read the key of server %s: %w; its server has no known address", key.ID, err)

@@ -17,13 +17,14 @@ const (
 	localTimeout = 10 * time.Second // for one document, if the policy has no timeout
 )
 
+var localServer = url.URL{Scheme: "https", Host: "localhost"}
+
 // local asks the local server what it serves: at the start, every LocalInterval, a second after a
 // failure, and on demand. If the server is slow or answers with an error, the store forgets
 // nothing.
 type local struct {
 	store    *proxy.Store
 	client   *discoveryClient
-	server   url.URL
 	interval time.Duration
 	demand   chan struct{} // of capacity one
 	log      *slog.Logger
@@ -34,7 +35,7 @@ func (l *local) run(ctx context.Context, first func()) {
 	var last *answer
 	for {
 		began := time.Now()
-		answer := l.client.ask(ctx, l.server, last)
+		answer := l.client.ask(ctx, localServer, last)
 		if ctx.Err() != nil {
 			return
 		}
@@ -63,15 +64,9 @@ func (l *local) learn(last, answer *answer, at time.Time) bool {
 		return false
 	}
 	if known && last != nil && last.Version == answer.Version &&
-		same(last.Roots[proxy.RootCore].Groups, core.Groups) && same(last.Roots[proxy.RootGroups].Groups, groups.Groups) {
+		discovery.Same(last.Roots[proxy.RootCore].Groups, core.Groups) && discovery.Same(last.Roots[proxy.RootGroups].Groups, groups.Groups) {
 		return true
 	}
 	l.store.Observe(proxy.LocalFetched{Version: answer.Version, At: at, Roots: [2]discovery.Groups{core.Groups, groups.Groups}})
 	return true
-}
-
-// same reports whether two documents are one value. ask returns the same value for an unchanged
-// document.
-func same(a, b discovery.Groups) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

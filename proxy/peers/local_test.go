@@ -3,9 +3,7 @@ package peers
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"slices"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +17,6 @@ type besideLocal struct {
 	t       *testing.T
 	store   *proxy.Store
 	sources *Sources
-	network *network
 	server  *server
 }
 
@@ -27,8 +24,7 @@ func withLocal(t *testing.T, policy proxy.Policy, test func(*testing.T, *besideL
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := &besideLocal{t: t, store: proxy.NewStore(policy, "self"), server: newServer(t, "v1.36.3", "apps/v1 deployments")}
-		l.network = &network{servers: map[string]http.Handler{addressA: l.server}}
-		sources, err := New(Config{Store: l.store, PeerTransport: roundTrip(nil), LocalTransport: l.network, LocalURL: &url.URL{Scheme: "https", Host: addressA}})
+		sources, err := New(Config{Store: l.store, PeerTransport: roundTrip(nil), LocalTransport: &network{servers: map[string]http.Handler{localServer.Host: l.server}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,27 +100,6 @@ func TestLocal(t *testing.T) {
 	})
 }
 
-func localVersion(store *proxy.Store) string {
-	for _, s := range store.Table().Sources(proxy.RootGroups) {
-		if s.Local {
-			return s.Version
-		}
-	}
-	return ""
-}
-
-// After a restart that was so fast that no connection was refused, the version shows the restart.
-func TestLocalQuickRestart(t *testing.T) {
-	withLocal(t, proxy.Reference(), func(t *testing.T, l *besideLocal) {
-		l.server.set(func() { l.server.version = "v1.37.1" })
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if v := localVersion(l.store); v != "v1.37.1" {
-			t.Errorf("version %q", v)
-		}
-	})
-}
-
 // Upstream routes by the answer that it asks for every 30 minutes. An answer on demand changes
 // discovery at once, but routing only after the 30 minutes.
 func TestLocalUpstream(t *testing.T) {
@@ -157,15 +132,14 @@ func TestLocalUpstream(t *testing.T) {
 	})
 }
 
-// While a local server does not listen yet, it is asked every second. The sources are synced after
-// its first answer.
-func TestLocalNotThereYet(t *testing.T) {
+// While a local server answers with an error, it is asked every second. The sources are synced
+// after its first document.
+func TestLocalNotReadyYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := proxy.NewStore(proxy.Reference(), "self")
 		s := newServer(t, "v1.36.3", "apps/v1 deployments")
-		n := &network{servers: map[string]http.Handler{addressA: s}}
-		n.set(addressA, syscall.ECONNREFUSED)
-		sources, err := New(Config{Store: store, PeerTransport: roundTrip(nil), LocalTransport: n, LocalURL: &url.URL{Scheme: "https", Host: addressA}})
+		s.failing["/apis"] = respond(503)
+		sources, err := New(Config{Store: store, PeerTransport: roundTrip(nil), LocalTransport: &network{servers: map[string]http.Handler{localServer.Host: s}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +152,7 @@ func TestLocalNotThereYet(t *testing.T) {
 		if sources.HasSynced() {
 			t.Error("synced without a local server")
 		}
-		n.set(addressA, nil)
+		s.set(func() { clear(s.failing) })
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if !sources.HasSynced() || !store.Table().LocalKnown() {

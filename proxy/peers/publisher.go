@@ -83,9 +83,6 @@ func (p *Publisher) validate() error {
 	if p.Etcd == nil || p.Ready == nil {
 		return fmt.Errorf("publish the address for peers: Etcd and Ready are both needed")
 	}
-	if err := validID(string(p.Server)); err != nil {
-		return fmt.Errorf("publish the address for peers: %w", err)
-	}
 	if _, err := ParseAddress(p.Address); err != nil {
 		return fmt.Errorf("publish the address for peers: %w", err)
 	}

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/skewproof/skewproof/proxy"
 )
 
 // errLost is the error of a write that was carried out.
@@ -188,9 +186,6 @@ func TestPublisherValidates(t *testing.T) {
 	for name, spoil := range map[string]func(*Publisher){
 		"no etcd":      func(p *Publisher) { p.Etcd = nil },
 		"no readiness": func(p *Publisher) { p.Ready = nil },
-		"no server":    func(p *Publisher) { p.Server = "" },
-		"odd server":   func(p *Publisher) { p.Server = "A/B" },
-		"long server":  func(p *Publisher) { p.Server = proxy.ServerID(strings.Repeat("a", 260)) },
 		"no address":   func(p *Publisher) { p.Address = "0.0.0.0:6443" },
 	} {
 		p := &Publisher{Etcd: newFakeEtcd(t), Server: "a", Address: "192.0.2.1:6443", Ready: func() bool { return true }}

@@ -10,7 +10,9 @@ import (
 )
 
 const (
-	defaultGoneAfter = time.Hour // upstream's identity lease is valid for this time
+	// goneAfter is how long a server whose key has expired counts after it last renewed its identity
+	// lease. Upstream's identity lease is valid for this time.
+	goneAfter = time.Hour
 
 	// maxAge is the age of a lease that was never renewed. More could overflow.
 	maxAge = 100 * 365 * 24 * time.Hour
@@ -38,9 +40,6 @@ type RosterConfig struct {
 	// Leaving is how long a peer that has withdrawn its key keeps its address; see rule (h). Zero:
 	// not at all.
 	Leaving time.Duration
-	// GoneAfter is how long a server whose key has expired counts after it last renewed its identity
-	// lease. Zero: an hour.
-	GoneAfter time.Duration
 }
 
 // Roster finds out which peers are live and where, by the rules in the package's comment. It is
@@ -110,9 +109,6 @@ type state struct {
 
 // NewRoster returns a roster without peers.
 func NewRoster(config RosterConfig) *Roster {
-	if config.GoneAfter == 0 {
-		config.GoneAfter = defaultGoneAfter
-	}
 	return &Roster{config: config, members: map[proxy.ServerID]*member{}}
 }
 
@@ -249,7 +245,7 @@ func (r *Roster) counts(m *member) bool {
 	case r.config.StaleAfter == 0 || m.proof == identified:
 		return r.renews(m)
 	case m.proof == keyed:
-		return m.identity != nil && !m.suspended && r.observed-m.identity.seen < r.config.GoneAfter
+		return m.identity != nil && !m.suspended && r.observed-m.identity.seen < goneAfter
 	}
 	return false
 }

@@ -192,27 +192,6 @@ func TestScheduleSharesUpstreamsBucket(t *testing.T) {
 	}
 }
 
-// Upstream's delays begin with 5 ms and double. After the twentieth retry, the lease is dropped.
-func TestScheduleUpstreamRetries(t *testing.T) {
-	failing := func(int, Round) (time.Duration, bool) { return 0, true }
-	got := replay(NewSchedule(proxy.Upstream137(), nil), []occasion{{at: 0, key: "a"}}, failing, 24*time.Hour)
-	if len(got) != 21 {
-		t.Fatalf("%d rounds, want the first and 20 retries", len(got))
-	}
-	if gap := got[1].At - got[0].At; gap != 5*time.Millisecond {
-		t.Errorf("first retry after %s, want 5ms", gap)
-	}
-	if gap := got[18].At - got[17].At; gap != 5*time.Millisecond<<17 {
-		t.Errorf("18th retry after %s, want %s", gap, 5*time.Millisecond<<17)
-	}
-	if gap := got[20].At - got[19].At; gap != 1000*time.Second {
-		t.Errorf("20th retry after %s, want the cap of 1000s", gap)
-	}
-	if old := replay(NewSchedule(proxy.Upstream134(), nil), []occasion{{at: 0, key: "a"}}, failing, 24*time.Hour); len(old) != 6 {
-		t.Errorf("1.34: %d rounds, want the first and 5 retries", len(old))
-	}
-}
-
 func TestScheduleReference(t *testing.T) {
 	middle := func() float64 { return 0.5 } // no jitter
 	fine := func(int, Round) (time.Duration, bool) { return time.Millisecond, false }

@@ -46,12 +46,10 @@ type Config struct {
 	// front-proxy client certificate. URLs have the scheme https and the peer's address as host.
 	// The sources add the identity and hop headers. Required except under StorageVersions.
 	PeerTransport http.RoundTripper
-	// LocalTransport and LocalURL reach the local server in the same way. Both nil: the caller must
-	// itself observe [proxy.LocalFetched].
+	// LocalTransport reaches the local server in the same way, whatever the host of a URL. Nil: the
+	// caller must itself observe [proxy.LocalFetched].
 	LocalTransport http.RoundTripper
-	LocalURL       *url.URL
-	// Identity names the headers for the sources' identity, system:apiserver. An empty field means
-	// the default name.
+	// Identity names the headers for the sources' identity, system:apiserver.
 	Identity proxy.IdentityHeaders
 
 	// Random returns a number in [0, 1) for jitter. It is not called concurrently. Nil: a generator
@@ -129,14 +127,11 @@ func (s *Sources) makeFetchers() error {
 	if c.Client != nil && c.Etcd == nil && s.policy.Knowledge.StaleAfter > 0 {
 		return fmt.Errorf("make sources: Config.Etcd is needed under the policy %s, which believes no lease without a key", s.policy.Name)
 	}
-	if (c.LocalTransport == nil) != (c.LocalURL == nil) {
-		return errors.New("make sources: Config.LocalTransport and Config.LocalURL are needed both, or neither")
-	}
 	if c.LocalTransport == nil || fetching.LocalInterval <= 0 {
 		return nil
 	}
 	s.local = &local{
-		store: c.Store, server: *c.LocalURL, interval: fetching.LocalInterval, demand: make(chan struct{}, 1), log: s.log,
+		store: c.Store, interval: fetching.LocalInterval, demand: make(chan struct{}, 1), log: s.log,
 		client: &discoveryClient{
 			Transport: c.LocalTransport, Identity: c.Identity, Accept: localAccept,
 			Timeout: cmp.Or(fetching.Timeout, localTimeout), Together: true,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -45,7 +44,7 @@ func withSources(t *testing.T, policy proxy.Policy, objects []runtime.Object, pr
 			t: t, store: proxy.NewStore(policy, "self"), a: newServer(t, "v1.36.3", "apps/v1 deployments"), b: newServer(t, "v1.37.1", "batch/v1 jobs"),
 		}}
 		local := newServer(t, "v1.36.3", "policy/v1 poddisruptionbudgets")
-		w.network = &network{servers: map[string]http.Handler{addressA: w.a, addressB: w.b, "127.0.0.1:6444": local}}
+		w.network = &network{servers: map[string]http.Handler{addressA: w.a, addressB: w.b, localServer.Host: local}}
 		w.metrics = NewMetrics(w.store)
 		if peers {
 			w.renew("a", addressA)
@@ -58,7 +57,7 @@ func withSources(t *testing.T, policy proxy.Policy, objects []runtime.Object, pr
 			Store: w.store, Client: w.client, Etcd: w.etcd, Metrics: w.metrics,
 			Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 				map[schema.GroupVersionResource]string{customResourceDefinitions: "CustomResourceDefinitionList", apiServices: "APIServiceList"}),
-			PeerTransport: w.network, LocalTransport: w.network, LocalURL: &url.URL{Scheme: "https", Host: "127.0.0.1:6444"},
+			PeerTransport: w.network, LocalTransport: w.network,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -350,7 +349,6 @@ func TestNewValidates(t *testing.T) {
 	for says, config := range map[string]Config{
 		"Config.Store":         {PeerTransport: roundTrip(nil)},
 		"Config.PeerTransport": {Store: store},
-		"both, or neither":     {Store: store, PeerTransport: roundTrip(nil), LocalTransport: roundTrip(nil)},
 		"Config.Etcd":          {Store: store, PeerTransport: roundTrip(nil), Client: fake.NewClientset()},
 	} {
 		if _, err := New(config); err == nil || !strings.Contains(err.Error(), says) {

@@ -158,9 +158,6 @@ func newSignatures(t *testing.T, of search.Spec, m mutant, first uint64, schedul
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !result.Suspect {
-				continue
-			}
 			for _, v := range invariant.Judge(result.History) {
 				for _, e := range v.Evidence {
 					if _, ok := known.Explain(e.Signature); !ok && !yield(e.Signature) {

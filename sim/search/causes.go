@@ -134,9 +134,6 @@ func (r *remover) shows(s *sim.Simulator, v *nearby) []reports.ViolationKind {
 		return nil // a near schedule that cannot be carried out has no violations
 	}
 	defer s.Recycle(result)
-	if !result.Suspect {
-		return nil
-	}
 	var kinds []reports.ViolationKind
 	for _, found := range Violations(r.known, []invariant.Verdict{r.invariant.Judge(invariant.NewFacts(result.History))}) {
 		kinds = append(kinds, found.ViolationKind)

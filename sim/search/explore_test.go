@@ -183,7 +183,7 @@ func TestReferenceHolds(t *testing.T) {
 			t.Errorf("%s\n%s\n%s", f.ViolationKind, f.Sentence, f.Story)
 		}
 	}
-	if c.Checks.Wrong > 0 || c.Checks.Differed > 0 || len(c.Troubles) > 0 {
+	if c.Checks.Differed > 0 || len(c.Troubles) > 0 {
 		t.Errorf("%+v %+v", c.Checks, c.Troubles)
 	}
 	if c.PassedOn < c.Schedules/2 || c.States() < 18 {
@@ -262,7 +262,6 @@ func BenchmarkExplore(b *testing.B) {
 			}
 			c := s.Run(b.Context())
 			b.ReportMetric(c.SchedulesPerSecond, "schedules/s")
-			b.ReportMetric(float64(c.Judged)/float64(c.Schedules), "judged/schedule")
 		})
 	}
 }

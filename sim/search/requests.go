@@ -238,8 +238,7 @@ func (g *Generator) otherThan(server int) int {
 	return (server + 1 + g.work(len(g.names)-1)) % len(g.names)
 }
 
-// rarelyAnotherMediaType says that one in so many varied requests asks for another media type. It
-// is large because such an answer is always fully judged, which costs as much as several schedules.
+// rarelyAnotherMediaType says that one in so many varied requests asks for another media type.
 const rarelyAnotherMediaType = 32
 
 // workChoices makes the choices for package workload.

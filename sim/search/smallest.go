@@ -350,9 +350,6 @@ func (p place) nearTapes() []*tape.Tape {
 
 // sees returns the core invariants that a result violates.
 func sees(r *sim.Result) (violated []string) {
-	if !r.Suspect {
-		return nil
-	}
 	for _, v := range invariant.Judge(r.History) {
 		if v.Outcome == invariant.OutcomeFail && v.Grade == invariant.GradeCore {
 			violated = append(violated, v.Name)

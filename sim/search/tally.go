@@ -14,14 +14,14 @@ import (
 // Tally has the counted results of schedules: of a worker, of all workers, of shards, or of
 // schedules on real servers.
 type Tally struct {
-	schedules, judged uint64
-	reached           []reports.Reach          // by state
-	invariants        []reports.InvariantCount // in the order of the catalogue
-	traces, shapes    sketch
-	grown             []grown // by the number of bits of the place of a schedule in its shard
-	found             map[reports.ViolationKind]*finding
-	troubles          map[string]*reports.Trouble
-	checks            reports.SelfChecks
+	schedules      uint64
+	reached        []reports.Reach          // by state
+	invariants     []reports.InvariantCount // in the order of the catalogue
+	traces, shapes sketch
+	grown          []grown // by the number of bits of the place of a schedule in its shard
+	found          map[reports.ViolationKind]*finding
+	troubles       map[string]*reports.Trouble
+	checks         reports.SelfChecks
 }
 
 // grown counts the schedules at places with the same number of bits: 0, 1, 2 to 3, 4 to 7, and so
@@ -113,7 +113,6 @@ func (n *Tally) AddReal(seed uint64, passedOn bool, verdicts []invariant.Verdict
 // judge counts the invariants that a schedule tested and violated, and its violations. verdicts are
 // in the order of the catalogue.
 func (n *Tally) judge(seed uint64, verdicts []invariant.Verdict, violations []Violation) {
-	n.judged++
 	for i := range n.invariants {
 		count := &n.invariants[i]
 		if verdicts[i].Checked > 0 || verdicts[i].Violations > 0 {
@@ -173,16 +172,6 @@ func (n *Tally) repeated(seed uint64, differs bool) {
 	}
 }
 
-// doubted counts a history that was judged although no check of the simulator had raised a
-// suspicion.
-func (n *Tally) doubted(seed uint64, wrong bool) {
-	n.checks.Doubted++
-	if wrong {
-		n.checks.Wrong++
-		n.checks.FirstWrong = earlier(n.checks.FirstWrong, seed)
-	}
-}
-
 // earlier returns the smaller of two seeds; 0 means that there is no seed.
 func earlier(a, b uint64) uint64 {
 	if a == 0 || b == 0 {
@@ -193,7 +182,7 @@ func earlier(a, b uint64) uint64 {
 
 // add adds the counts of another worker or shard.
 func (n *Tally) add(o *Tally) {
-	n.schedules, n.judged = n.schedules+o.schedules, n.judged+o.judged
+	n.schedules += o.schedules
 	for i, r := range o.reached {
 		n.reached[i].Schedules += r.Schedules
 	}
@@ -214,7 +203,6 @@ func (n *Tally) add(o *Tally) {
 	}
 	c, d := &n.checks, o.checks
 	c.Repeated, c.Differed, c.FirstDiffered = c.Repeated+d.Repeated, c.Differed+d.Differed, earlier(c.FirstDiffered, d.FirstDiffered)
-	c.Doubted, c.Wrong, c.FirstWrong = c.Doubted+d.Doubted, c.Wrong+d.Wrong, earlier(c.FirstWrong, d.FirstWrong)
 	for _, f := range o.found { // the order does not matter, because the smallest is kept
 		n.addFinding(*f)
 	}
@@ -266,7 +254,7 @@ func (n *Tally) fill(c *reports.Campaign) {
 	}
 	c.Traces, c.Shapes = min(n.traces.Count(), n.schedules), min(n.shapes.Count(), n.schedules)
 	c.TracesSketch, c.ShapesSketch = n.traces.bytes(), n.shapes.bytes()
-	c.PassedOn, c.Judged, c.Checks = n.reached[sim.ReachedProxied].Schedules, n.judged, n.checks
+	c.PassedOn, c.Checks = n.reached[sim.ReachedProxied].Schedules, n.checks
 	c.Reached, c.Invariants = n.reached, n.invariants
 	c.Findings = make([]reports.CampaignFinding, 0, len(n.found))
 	for _, f := range n.found { // the order does not matter
@@ -300,7 +288,7 @@ func (n *Tally) FillReal(c *reports.Campaign) {
 func TallyOf(c *reports.Campaign) *Tally {
 	n := NewTally(Spec(c.Spec))
 	o := &Tally{
-		schedules: c.Schedules, judged: c.Judged, reached: c.Reached, invariants: c.Invariants, traces: sketch(c.TracesSketch),
+		schedules: c.Schedules, reached: c.Reached, invariants: c.Invariants, traces: sketch(c.TracesSketch),
 		shapes: sketch(c.ShapesSketch),
 		checks: c.Checks, found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{},
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// checkEvery says that one in so many schedules is run twice, and always judged. It is a prime, so
-// that each shard has its share of these schedules.
+// checkEvery says that one in so many schedules is run twice. It is a prime, so that each shard has
+// its share of these schedules.
 const checkEvery = 101
 
 // sampled reports whether the schedule of a seed is one of these.
@@ -58,8 +58,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// one runs the schedule of a seed. It judges the schedule if an invariant might be violated. A
-// panic counts as a trouble of that schedule.
+// one runs and judges the schedule of a seed. A panic counts as a trouble of that schedule.
 func (w *worker) one(seed uint64) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -76,28 +75,16 @@ func (w *worker) one(seed uint64) {
 	}
 	sampled := w.search.sampled(seed)
 	differs := sampled && w.again(seed) != result.Hash
-	judged := result.Suspect || sampled
-	var verdicts []invariant.Verdict
-	var found []Violation
-	if judged {
-		verdicts = invariant.Judge(result.History)
-		found = Violations(w.search.options.Findings, verdicts)
-	}
+	verdicts := invariant.Judge(result.History)
+	found := Violations(w.search.options.Findings, verdicts)
 	w.note(func(n *Tally) {
 		n.run(result, w.search.place(seed))
 		if sampled {
 			n.repeated(seed, differs)
 		}
-		if judged {
-			n.judge(seed, verdicts, found)
-		}
-		if judged && !result.Suspect {
-			n.doubted(seed, len(found) > 0)
-		}
+		n.judge(seed, verdicts, found)
 	})
-	if !judged {
-		w.sim.Recycle(result)
-	}
+	w.sim.Recycle(result)
 }
 
 // again makes the schedule of a seed once more, runs it, and returns the hash of its trace.

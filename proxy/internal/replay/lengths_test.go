@@ -93,27 +93,6 @@ func TestPrefetchReadsUpToTheBound(t *testing.T) {
 	}
 }
 
-// The memory for a body does not grow with the number of parts in which it arrives.
-func TestManySmallPartsTakeNoMoreThanTheBound(t *testing.T) {
-	content := strings.Repeat("x", 1000)
-	b := New(&http.Request{Body: io.NopCloser(iotest.OneByteReader(strings.NewReader(content))), ContentLength: -1}, Bound)
-	r, err := b.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range content {
-		if _, err := r.Read(make([]byte, 8)); err != nil {
-			t.Fatal(err)
-		}
-		if taken, most := cap(b.kept), max(512, 4*(n+1)); taken > most {
-			t.Fatalf("after %d bytes, in as many parts, %d are taken, want at most %d", n+1, taken, most)
-		}
-	}
-	if !b.Replayable() {
-		t.Error("a short body cannot be sent again")
-	}
-}
-
 // A body that is shorter than announced is the client's error. A body of unknown length cannot be
 // too short.
 func TestBodiesShorterThanSaid(t *testing.T) {
@@ -158,32 +137,5 @@ func TestTheEndComesAfterTheLastByte(t *testing.T) {
 	}
 	if got, err := io.ReadAll(again); err != nil || string(got) != "ab" {
 		t.Errorf("sent again: %q, %v", got, err)
-	}
-}
-
-// fails is a client whose last byte comes together with an error.
-type fails struct{ err error }
-
-func (f fails) Read(p []byte) (int, error) { return copy(p, "x"), f.err }
-
-// A reader gets the end with the first Read that finds no more bytes. It gets an error together
-// with the bytes before it.
-func TestEndsAndErrorsComeAtOnce(t *testing.T) {
-	read := func(from io.Reader) (n int, err error) {
-		b := New(&http.Request{Body: io.NopCloser(from), ContentLength: -1}, 10)
-		r, err := b.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.Read(make([]byte, 4))
-	}
-	if n, err := read(strings.NewReader("")); n != 0 || err != io.EOF {
-		t.Errorf("an empty body: %d, %v", n, err)
-	}
-	if n, err := read(fails{io.ErrClosedPipe}); n != 1 || err != io.ErrClosedPipe {
-		t.Errorf("a byte and an error: %d, %v", n, err)
-	}
-	if n, err := read(fails{io.EOF}); n != 1 || err != nil {
-		t.Errorf("the last byte and the end: %d, %v", n, err)
 	}
 }

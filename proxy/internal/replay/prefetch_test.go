@@ -30,31 +30,6 @@ func TestMemoryIsTakenForWhatArrived(t *testing.T) {
 	}
 }
 
-// A long body, or one of unknown length, is not read in advance. A body that is known to be too
-// long is not stored, because it cannot be sent again.
-func TestOnlyShortBodiesAreReadFirst(t *testing.T) {
-	for _, length := range []int64{-1, Bound + 1} {
-		from := &counted{Reader: strings.NewReader(strings.Repeat("x", 2*Bound))}
-		r := httptest.NewRequest("POST", "/", from)
-		r.ContentLength = length
-		b := New(r, Bound)
-		if err := b.Prefetch(); err != nil || from.read != 0 {
-			t.Errorf("length %d: %d bytes were read first, error %v", length, from.read, err)
-		}
-		reader, err := b.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := reader.Read(make([]byte, 100)); err != nil {
-			t.Fatal(err)
-		}
-		if keeps := len(b.kept) > 0; keeps != (length < 0) {
-			t.Errorf("length %d: %d bytes are kept of the first 100", length, len(b.kept))
-		}
-		b.Close()
-	}
-}
-
 // After the answer, nothing is stored for a request that is read slowly. A server may answer before
 // any reader reads the body.
 func TestAnsweredKeepsNothing(t *testing.T) {

@@ -72,15 +72,6 @@ func TestBodiesAreReadFirst(t *testing.T) {
 	}
 }
 
-func TestHeadersThatRepeatRequests(t *testing.T) {
-	h := http.Header{"Idempotency-Key": {"0", "1"}, "X-Idempotency-Key": {"2"}, "X-Idempotency-Keys": {"3"}, "A": {"4"}}
-	KeepFromRepeating(h)
-	want := http.Header{"idempotency-key": {"0", "1"}, "x-idempotency-key": {"2"}, "X-Idempotency-Keys": {"3"}, "A": {"4"}}
-	if diff := cmp.Diff(want, h); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // A protocol is a bearer protocol only if it begins like one. A protocol with this text elsewhere
 // stays.
 func TestBearerProtocolsAreDropped(t *testing.T) {
@@ -106,32 +97,6 @@ func TestBearerProtocolsAreDropped(t *testing.T) {
 		}
 		if _, ok := h[name]; ok && c.want == nil {
 			t.Errorf("%q: an empty header remains", c.given)
-		}
-	}
-}
-
-func TestMethodsThatCannotBeSent(t *testing.T) {
-	for method, fine := range map[string]bool{"": true, "GET": true, "M-SEARCH": true, "get": true, "(": false, "GET ": false, "GE\tT": false, "GÉT": false} {
-		if err := CheckSendable(&http.Request{Method: method}); (err == nil) != fine {
-			t.Errorf("method %q: %v", method, err)
-		}
-	}
-}
-
-func TestExtraKeysThatDifferInCase(t *testing.T) {
-	for _, c := range []struct {
-		keys       []string
-		one, other string
-	}{
-		{nil, "", ""}, {[]string{"A"}, "", ""}, {[]string{"a", "b"}, "", ""}, {[]string{"a", "a "}, "", ""}, {[]string{"a", "aa"}, "", ""},
-		{[]string{"b", "Key", "kEY", "a"}, "Key", "kEY"}, {[]string{"scopes", "Scopes"}, "Scopes", "scopes"},
-	} {
-		extra := map[string][]string{}
-		for _, k := range c.keys {
-			extra[k] = nil
-		}
-		if one, other := KeysThatDifferInCase(extra); one != c.one || other != c.other {
-			t.Errorf("%q: %q and %q, want %q and %q", c.keys, one, other, c.one, c.other)
 		}
 	}
 }
