@@ -34,17 +34,17 @@ func listColumns(out io.Writer, all []suite.Listed, width int) error {
 
 // writeColumns writes scenarios down one column after the other.
 func writeColumns(out io.Writer, all []suite.Listed, width int) {
-	name := 0
+	name, labels := 0, 0
 	for _, s := range all {
-		name = max(name, len(s.Name))
+		name, labels = max(name, len(s.Name)), max(labels, len(lettersOf(s)))
 	}
-	cell := 2 + name + len(" 10.0 scl")
+	cell := 2 + name + len(" 10.0 ") + labels
 	columns := max(1, width/cell)
 	rows := (len(all) + columns - 1) / columns
 	for row := range rows {
 		var line strings.Builder
 		for n := row; n < len(all); n += rows {
-			fmt.Fprintf(&line, "  %-*s %4s %-3s", name, all[n].Name, minutesOf(all[n]), lettersOf(all[n]))
+			fmt.Fprintf(&line, "  %-*s %4s %-*s", name, all[n].Name, minutesOf(all[n]), labels, lettersOf(all[n]))
 		}
 		fmt.Fprintln(out, strings.TrimRight(line.String(), " "))
 	}

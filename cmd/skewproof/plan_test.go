@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 func TestPlanIsWrittenInEveryForm(t *testing.T) {
@@ -137,20 +138,15 @@ func TestPlanReadsTheUsersRecordings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	newest, err := recorded.Find("v1.37.1")
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, root := range []string{"api", "apis"} {
-		body, err := os.ReadFile("../../sim/recorded/documents/v1.37.1-" + root + ".json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(dir+"/v1.99.0-"+root+".json", body, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := recorded.Write(dir, "v1.99.0", newest.All.Bodies, newest.Default.Bodies); err != nil {
+		t.Fatal(err)
 	}
 	out, err := call(t, "plan", "--from", "v1.37.1", "--to", "v1.99.0")
-	if err != nil || !strings.Contains(out, "There is no recording of what v1.99.0 serves by default") || !strings.Contains(out, "does not support this upgrade in one step") {
+	if err != nil || !strings.Contains(out, "No finding was checked with v1.99.0") || !strings.Contains(out, "does not support this upgrade in one step") {
 		t.Errorf("error %v:\n%s", err, out)
 	}
 }
