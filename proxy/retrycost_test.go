@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,12 +21,12 @@ import (
 type cutOff struct {
 	*shell
 	header   string // the value of Retry-After in a 503; "as it is": the handler's own value
-	attempts int
+	attempts atomic.Int64
 }
 
 // RoundTrip makes the handler the transport of client-go.
 func (c *cutOff) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.attempts++
+	c.attempts.Add(1)
 	in := r.Clone(r.Context())
 	in.RequestURI = r.URL.RequestURI()
 	w := httptest.NewRecorder()
@@ -95,7 +96,7 @@ func TestWhatRetryAfterCostsOneRequest(t *testing.T) {
 					if err := request.send(t.Context(), c.client(t)); err == nil {
 						t.Fatal("no error")
 					}
-					got := fmt.Sprintf("%d attempts, %s", c.attempts, time.Since(began))
+					got := fmt.Sprintf("%d attempts, %s", c.attempts.Load(), time.Since(began))
 					if strings.Replace(got, "1 attempts", "1 attempt", 1) != want && got != want {
 						t.Errorf("%s; want %s", got, want)
 					}
