@@ -189,7 +189,7 @@ func TestConclusionOfACampaign(t *testing.T) {
 		{"a core invariant is violated", func(c *Campaign) {
 			c.Findings = append(c.Findings, CampaignFinding{Invariant: "NoLoop", Grade: invariant.GradeCore},
 				CampaignFinding{Invariant: "NoLoop", Grade: invariant.GradeCore})
-		}, fail, "NoLoop violated, in 2 different ways"},
+		}, fail, "NoLoop violated, in 2 different ways (2 NEW)"},
 		{"two traces of one schedule", func(c *Campaign) { c.Checks.Differed = 1 }, open, "gave two traces"},
 		{"trouble", func(c *Campaign) { c.Troubles = []Trouble{{Sentence: "it broke"}} }, open, "it broke"},
 		{"nothing was run", func(c *Campaign) { c.Schedules = 0 }, open, "nothing was run"},
@@ -223,6 +223,10 @@ func TestConclusionOfACampaign(t *testing.T) {
 			expect(graver.name+", and "+lesser.name, c, graver.want, graver.saying)
 		}
 	}
+	mixed := whole()
+	mixed.Findings = []CampaignFinding{{Invariant: "NoLoop", Grade: invariant.GradeCore}, {Invariant: "NoLoop", Grade: invariant.GradeCore}}
+	mixed.Findings[1].Finding = 2
+	expect("one of two kinds is known", mixed, fail, "in 2 different ways (finding 2; 1 NEW)")
 	beyond := whole()
 	beyond.Findings = []CampaignFinding{{Invariant: "Available", Grade: invariant.GradeExtended}}
 	expect("an invariant beyond the KEP is violated", beyond, pass, "no violation")

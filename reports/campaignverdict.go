@@ -25,10 +25,13 @@ func (c *Campaign) Conclude() { c.Verdict = c.conclusion() }
 func (c *Campaign) conclusion() CampaignVerdict {
 	var violated []string
 	var explained []int
-	kinds := 0
+	kinds, news := 0, 0
 	for _, f := range c.Findings {
 		if c.Decides(f.Grade) {
 			kinds++
+			if f.Finding == 0 {
+				news++
+			}
 			violated = appendNew(violated, f.Invariant)
 			explained = append(explained, f.Finding)
 		}
@@ -40,11 +43,14 @@ func (c *Campaign) conclusion() CampaignVerdict {
 		slices.Sort(explained)
 		explained = slices.DeleteFunc(slices.Compact(explained), func(n int) bool { return n == 0 })
 		sentence := fmt.Sprintf("%s violated, in %d different ways", strings.Join(violated, ", "), kinds)
-		if named := findingsNamed(explained); named != "" {
-			sentence += " (" + named + ")"
-		}
-		if !s.New {
-			sentence += ". Nothing is new"
+		named := findingsNamed(explained)
+		switch {
+		case s.New && named != "":
+			sentence += fmt.Sprintf(" (%s; %d NEW)", named, news)
+		case s.New:
+			sentence += fmt.Sprintf(" (%d NEW)", news)
+		default:
+			sentence += " (" + named + "). Nothing is new"
 		}
 		told = append(told, sentence)
 	case !s.Undecided && len(c.Shards) < c.Of:
