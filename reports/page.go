@@ -192,10 +192,14 @@ func (t table) all() [][]string {
 	return rows
 }
 
-// letter stands for a column: a to z, then A to Z.
+// letter stands for a column: a to z, then A to Z, then aa, ab and so on.
 func letter(n int) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	return letters[n%len(letters) : n%len(letters)+1]
+	last := letters[n%len(letters) : n%len(letters)+1]
+	if n < len(letters) {
+		return last
+	}
+	return letter(n/len(letters)-1) + last
 }
 
 func mapped(texts []string, change func(string) string) []string {
