@@ -72,7 +72,7 @@ func (d readable[T]) decode(in io.Reader) (T, error) {
 	fields := json.NewDecoder(bytes.NewReader(data))
 	fields.DisallowUnknownFields()
 	if err := fields.Decode(&document); err != nil {
-		return none, fmt.Errorf("not a %s: %w", d.kind, err)
+		return none, fmt.Errorf("not a %s of this skewproof: %w: %s", d.kind, err, d.again)
 	}
 	if err := d.check(document); err != nil {
 		return none, err

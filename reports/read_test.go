@@ -66,7 +66,7 @@ func TestReadRefuses(t *testing.T) {
 		{"another kind", `{"apiVersion":"v1","kind":"Pod"}`,
 			`apiVersion "v1", kind "Pod": this skewproof reads "skewproof/v1alpha1", "RunReport" only`},
 		{"another version", strings.Replace(good, APIVersion, "skewproof/v2", 1), `apiVersion "skewproof/v2"`},
-		{"an unknown field", strings.Replace(good, `"metadata"`, `"colour": 1, "metadata"`, 1), `unknown field "colour"`},
+		{"an unknown field", strings.Replace(good, `"metadata"`, `"colour": 1, "metadata"`, 1), `unknown field "colour": judge the saved history again`},
 		{"a field of another type", strings.Replace(good, `"seed": 7`, `"seed": "7"`, 1), "metadata.seed"},
 		{"an unknown outcome", strings.Replace(good, `"outcome": "fail"`, `"outcome": "maybe"`, 1), `verdict.outcome "maybe"`},
 		{"a verdict that was altered", strings.Replace(good, `"outcome": "fail"`, `"outcome": "pass"`, 1), "contradicts the invariants"},
