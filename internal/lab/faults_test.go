@@ -30,14 +30,16 @@ import (
 
 var measure = flag.Bool("measure", false, "measure what toxiproxy does with each fault on loopback (10 s); with -update also record it")
 
-// toxics are one fault of each kind that has a toxic, on the stream of the requests.
+// toxics are one fault of each kind that has a toxic, on the stream of the requests. None ends a
+// stream at a multiple of interval, when a piece is sent: of a write and a read that meet a reset
+// together only one gets ECONNRESET, and if it is the write, the reader takes the end for a FIN.
 var toxics = []fault.Fault{
 	{Kind: fault.Latency, Latency: 500 * time.Millisecond},
 	{Kind: fault.Bandwidth, Rate: 10_000},
 	{Kind: fault.Slicer, Size: 2000, Delay: 100 * time.Millisecond},
 	{Kind: fault.SlowClose, Delay: 600 * time.Millisecond},
-	{Kind: fault.Timeout, After: time.Second},
-	{Kind: fault.Reset, After: time.Second},
+	{Kind: fault.Timeout, After: 1100 * time.Millisecond},
+	{Kind: fault.Reset, After: 1100 * time.Millisecond},
 	{Kind: fault.LimitData, Bytes: 1000},
 }
 
