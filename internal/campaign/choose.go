@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/scenarios"
 	"github.com/skewproof/skewproof/sim/replay"
@@ -53,43 +52,18 @@ func (c *chooser) of(seed uint64) (schedule, error) {
 }
 
 // choose returns one of the schedules of the next seeds: the one that promises the most new
-// situations for its duration. If several are equal, it is the first. It leaves out schedules that
-// real servers cannot carry out.
+// situations for its duration. If several are equal, it is the first.
 func (c *chooser) choose(reached Coverage) (best schedule, err error) {
 	most := -1.0
-	for tried := uint64(0); tried < c.candidates; {
+	for range c.candidates {
 		s, err := c.of(c.next)
 		c.next++
 		if err != nil {
 			return schedule{}, err
 		}
-		if !possible(s.plan) {
-			continue
-		}
-		tried++
 		if n := reached.Promise(s.plan); n > most {
 			best, most = s, n
 		}
 	}
 	return best, nil
-}
-
-// possible reports whether real links can carry all faults of a plan. Simulated links can carry
-// some that real ones cannot.
-func possible(p scenario.Plan) bool {
-	on := map[string]fault.Fault{} // by label
-	for _, s := range p.Steps {
-		switch s.Action {
-		case scenario.Inject:
-			for _, other := range on {
-				if s.Fault.Excludes(other) {
-					return false
-				}
-			}
-			on[s.Label] = *s.Fault
-		case scenario.Heal:
-			delete(on, s.Label)
-		}
-	}
-	return true
 }

@@ -224,9 +224,13 @@ func (s *State) inject(step Step) error {
 			return fmt.Errorf("inject %s: %s: no server %q in the plan, and it is not %q", f, end.what, end.name, end.also)
 		}
 	}
-	for i := range s.on {
-		if s.on[i].Action == Inject && s.on[i].Label == step.Label {
+	for _, o := range s.on {
+		switch {
+		case o.Action != Inject:
+		case o.Label == step.Label:
 			return fmt.Errorf("inject %q: that label is on already", step.Label)
+		case f.Excludes(*o.Fault):
+			return fmt.Errorf("inject %s: %s is on that link, and a fault that ends connections must be the only one: heal %q first", f, o.Fault.Detail(), o.Label)
 		}
 	}
 	s.on = append(s.on, step)

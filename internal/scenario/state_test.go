@@ -106,6 +106,43 @@ func TestTheStateRefuses(t *testing.T) {
 	}
 }
 
+// A real link cannot carry a fault that ends streams together with another one in the same stream.
+func TestFaultsThatALinkCannotCarryTogether(t *testing.T) {
+	bandwidth := fault.Fault{Kind: fault.Bandwidth, From: "client", To: "a", Rate: 100_000, Direction: fault.Up}
+	latency := fault.Fault{Kind: fault.Latency, From: "client", To: "a", Latency: time.Second}
+	timeout := fault.Fault{Kind: fault.Timeout, From: "client", To: "a"}
+	down := timeout
+	down.Direction = fault.Down
+	elsewhere := timeout
+	elsewhere.From = "b"
+	cut := fault.Fault{Kind: fault.Cut, From: "client", To: "a"}
+	inject := func(label string, f fault.Fault) Step {
+		return Step{Action: Inject, Label: label, Fault: &f}
+	}
+	heal := func(label string) Step { return Step{Action: Heal, Label: label} }
+	for name, c := range map[string]struct {
+		steps []Step
+		want  bool
+	}{
+		"two in one stream, of which one ends it":       {[]Step{inject("x", timeout), inject("y", bandwidth)}, false},
+		"in the other order":                            {[]Step{inject("y", bandwidth), inject("x", timeout)}, false},
+		"two that end it":                               {[]Step{inject("x", timeout), inject("y", down)}, false},
+		"two that only delay":                           {[]Step{inject("x", latency), inject("y", bandwidth)}, true},
+		"in different streams":                          {[]Step{inject("x", down), inject("y", bandwidth)}, true},
+		"on different links":                            {[]Step{inject("x", elsewhere), inject("y", bandwidth)}, true},
+		"one after the other":                           {[]Step{inject("x", timeout), heal("x"), inject("y", bandwidth)}, true},
+		"the other one is healed":                       {[]Step{inject("x", timeout), inject("z", elsewhere), heal("z"), inject("y", bandwidth)}, false},
+		"a cut, which takes the whole link down anyway": {[]Step{inject("x", timeout), inject("y", cut)}, true},
+	} {
+		s := NewState(stateServers)
+		last := len(c.steps) - 1
+		apply(t, s, c.steps[:last]...)
+		if err := s.Apply(c.steps[last]); (err == nil) != c.want {
+			t.Errorf("%s: error %v, want none: %t", name, err, c.want)
+		}
+	}
+}
+
 // A setup belongs to a process: it ends with the next start. Nothing about a process stays on after
 // the process.
 func TestASetupEndsWithTheNextStart(t *testing.T) {

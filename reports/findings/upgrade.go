@@ -47,12 +47,11 @@ type Need string
 
 // These are all needs.
 const (
-	NeedSubresources    Need = "subresources"     // the versions have a resource with different subresources
-	NeedCustomResources Need = "custom resources" // the cluster has custom resources or aggregated APIs
-	NeedShutdownDelay   Need = "shutdown delay"   // servers have --shutdown-delay-duration
-	NeedNodeRights      Need = "node rights"      // the newer version gives kubelets rights that the older one does not
-	NeedSkippedMinor    Need = "skipped minor"    // there is a minor version between the two
-	NeedFields          Need = "fields"           // the older version drops fields of templates that the newer one stores
+	NeedSubresources  Need = "subresources"   // the versions have a resource with different subresources
+	NeedShutdownDelay Need = "shutdown delay" // servers have --shutdown-delay-duration
+	NeedNodeRights    Need = "node rights"    // the newer version gives kubelets rights that the older one does not
+	NeedSkippedMinor  Need = "skipped minor"  // there is a minor version between the two
+	NeedFields        Need = "fields"         // the older version drops fields of templates that the newer one stores
 )
 
 // Condition is what must happen, or be there, before a defect shows.
@@ -95,10 +94,10 @@ func (u *Upgrade) validate() error {
 		return fmt.Errorf("proxy %q; it is on, off, rollout or any", u.Proxy)
 	}
 	switch u.Needs {
-	case "", NeedSubresources, NeedCustomResources, NeedShutdownDelay, NeedNodeRights, NeedSkippedMinor, NeedFields:
+	case "", NeedSubresources, NeedShutdownDelay, NeedNodeRights, NeedSkippedMinor, NeedFields:
 	default:
-		return fmt.Errorf("needs %q; it is empty, or one of %q", u.Needs, []Need{NeedSubresources, NeedCustomResources, NeedShutdownDelay,
-			NeedNodeRights, NeedSkippedMinor, NeedFields})
+		return fmt.Errorf("needs %q; it is empty, or one of %q", u.Needs, []Need{NeedSubresources, NeedShutdownDelay, NeedNodeRights,
+			NeedSkippedMinor, NeedFields})
 	}
 	if !slices.Contains(Conditions, u.Condition) {
 		return fmt.Errorf("condition %q; it is one of %q", u.Condition, Conditions)

@@ -4,14 +4,11 @@
 package replay
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/skewproof/skewproof/internal/fault"
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
@@ -276,35 +273,15 @@ func (p *Plan) wait(d time.Duration) {
 // step adds step i of the case unless it must be refused. It also leaves out the heal of a refused
 // fault.
 func (p *Plan) step(i int, s scenario.Step) {
-	if s.Action == scenario.Inject {
-		if other := p.clash(s.Fault); other != "" {
-			p.refuse("step %d, %s: %s is on that link, and only one fault of a link can end connections", i+1, s, other)
+	if err := p.state.Apply(s); err != nil {
+		if s.Action == scenario.Inject {
+			p.refuse("step %d: %s", i+1, err)
+		}
+		if s.Action == scenario.Inject || s.Action == scenario.Heal {
 			return
 		}
 	}
-	if err := p.state.Apply(s); err != nil && s.Action == scenario.Heal {
-		return
-	}
 	p.add(s)
-}
-
-// clash returns an active fault that cannot be on the same link as f; "" if there is none. A toxic
-// that ends connections must be the only one in its direction.
-func (p *Plan) clash(f *fault.Fault) string {
-	ends := []fault.Kind{fault.Timeout, fault.Reset, fault.LimitData}
-	for _, s := range p.state.On() {
-		o := s.Fault
-		if o != nil && o.From == f.From && o.To == f.To && slices.Contains(ends, o.Kind) && slices.Contains(ends, f.Kind) &&
-			meet(o.Direction, f.Direction) {
-			return o.Detail()
-		}
-	}
-	return ""
-}
-
-func meet(a, b fault.Direction) bool {
-	a, b = cmp.Or(a, fault.Both), cmp.Or(b, fault.Both)
-	return a == fault.Both || b == fault.Both || a == b
 }
 
 // restore undoes the effects that last after the case, except for definitions.
