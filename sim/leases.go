@@ -31,6 +31,7 @@ type lease struct {
 	published int    // the incarnation that wrote the endpoint lease
 	address   string // of the server, in the endpoint lease
 	beaten    vtime.Time
+	marked    bool // the reference's mark, which outlasts its endpoint lease
 }
 
 // removesLease reports whether this version removes its identity lease when it starts and when it
@@ -61,6 +62,7 @@ func (srv *server) publish() {
 	}
 	srv.lease.address = srv.advertises()
 	srv.lease.endpoint, srv.lease.published, srv.lease.beaten = true, srv.incarnation, srv.s.loop.Now()
+	srv.lease.marked = srv.lease.marked || srv.reference()
 	if srv.sighting != 0 {
 		srv.sight()
 	}
@@ -89,7 +91,7 @@ func (srv *server) leave() {
 	}
 	srv.refresh()
 	srv.leased = false
-	srv.lease.endpoint = false
+	srv.lease.endpoint, srv.lease.marked = false, srv.lease.marked && !srv.reference()
 	if srv.removesLease() {
 		srv.lease.identity = false
 	}

@@ -17,6 +17,7 @@ func (srv *server) enrol(about *server, was, now lease) []proxy.Event {
 	} else if was.identity {
 		srv.roster.IdentityGone(about.id, at)
 	}
+	srv.roster.Marked(about.id, now.marked)
 	switch {
 	case now.endpoint:
 		srv.hearKey(about, now, at)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,7 +57,9 @@ func TestKeysOfServersAreThoseOfKubeAPIServer(t *testing.T) {
 
 	must(t, servers.UpdateLease("apiserver-b", "192.0.2.2", https))
 	must(t, masters.UpdateLease("192.0.2.2", "192.0.2.2", nil))
-	seen := map[string]*keysSeen{"servers": watchKeys(t, ours.Servers()), "masters": watchKeys(t, ours.Masters())}
+	seen := map[string]*keysSeen{
+		"servers": watchKeys(t, ours.Servers()), "masters": watchKeys(t, ours.Masters()), "marks": watchKeys(t, ours.Marks()),
+	}
 	for what, name := range map[string]string{"servers": "apiserver-b", "masters": "192.0.2.2"} {
 		if got := seen[what].listed; !slices.Equal(got, []string{name + " 192.0.2.2"}) {
 			t.Errorf("the list of %s has %q", what, got)
@@ -65,6 +68,7 @@ func TestKeysOfServersAreThoseOfKubeAPIServer(t *testing.T) {
 
 	must(t, ours.Renew(t.Context(), "apiserver-a", "192.0.2.1:6443"))
 	seen["servers"].until(t, "ADDED apiserver-a 192.0.2.1")
+	seen["marks"].until(t, "ADDED apiserver-a")
 	must(t, ours.Renew(t.Context(), "apiserver-a", "192.0.2.1:6443"))
 	seen["servers"].until(t, "MODIFIED apiserver-a 192.0.2.1")
 	if at, err := servers.GetEndpoint("apiserver-a"); err != nil || at != "192.0.2.1:6443" {
@@ -81,11 +85,15 @@ func TestKeysOfServersAreThoseOfKubeAPIServer(t *testing.T) {
 	}
 	must(t, ours.Withdraw(t.Context(), "apiserver-a", "192.0.2.3:6443"))
 	seen["servers"].until(t, "DELETED apiserver-a 192.0.2.3")
+	seen["marks"].until(t, "DELETED apiserver-a")
 	must(t, ours.Withdraw(t.Context(), "apiserver-a", "192.0.2.3:6443"))
 
-	// A key that nobody renews ends by itself.
+	// A key that nobody renews ends by itself. Its mark stays.
 	must(t, ours.Renew(t.Context(), "apiserver-c", "192.0.2.4:6443"))
 	seen["servers"].until(t, "DELETED apiserver-c 192.0.2.4")
+	if got := watchKeys(t, ours.Marks()).listed; !slices.Equal(got, []string{"apiserver-c"}) {
+		t.Errorf("the marks are %q", got)
+	}
 	seen["masters"].until(t, "DELETED 192.0.2.2 192.0.2.2")
 	for _, address := range []string{"192.0.2.4", "192.0.2.4:70000", ""} {
 		if err := ours.Renew(t.Context(), "apiserver-c", address); err == nil {
@@ -117,7 +125,8 @@ func watchKeys(t *testing.T, from cache.ListerWatcher) *keysSeen {
 
 func keySaid(o runtime.Object) string {
 	key := o.(*corev1.Endpoints)
-	return key.Name + " " + key.Subsets[0].Addresses[0].IP
+	ip, _ := peers.AddressIn(key)
+	return strings.TrimSuffix(key.Name+" "+ip, " ")
 }
 
 // until waits for an event.

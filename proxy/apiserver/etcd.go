@@ -29,10 +29,18 @@ import (
 // The prefixes of the keys that kube-apiservers write about themselves, under --etcd-prefix:
 // their addresses for peers (CreatePeerEndpointLeaseReconciler in k8s.io/kubernetes,
 // pkg/controlplane/apiserver/peer.go), and their IP addresses for the Service kubernetes
-// (createLeaseReconciler, pkg/controlplane/instance.go).
+// (createLeaseReconciler, pkg/controlplane/instance.go). The marks are this proxy's own.
 const (
 	serverKeys = "/peerserverleases/"
 	masterKeys = "/masterleases/"
+	markKeys   = "/peerservermarks/"
+)
+
+// marksLast is for how long a mark is written at once. It is written again in every interval of
+// markEvery, so that it lasts for [peers.MarkTTL] at least.
+const (
+	markEvery = 10 * time.Minute
+	marksLast = peers.MarkTTL + markEvery
 )
 
 // listTimeout bounds one list of keys, so that an etcd that hangs is noticed.
@@ -43,20 +51,20 @@ type Remove func(ctx context.Context, s storage.Interface, key string, out runti
 
 // Etcd reads and writes the keys of kube-apiservers in etcd. Make it with [NewEtcd].
 type Etcd struct {
-	ctx              context.Context
-	servers, masters storage.Interface
-	remove           Remove
+	ctx                     context.Context
+	servers, masters, marks storage.Interface
+	remove                  Remove
 }
 
 // NewEtcd returns a connection to etcd that ends with ctx. servers and masters configure the
-// storage of the two kinds of keys as kube-apiserver does.
+// storage of the two kinds of keys as kube-apiserver does. Marks are stored as servers' keys are.
 func NewEtcd(ctx context.Context, servers, masters *storagebackend.ConfigForResource, remove Remove) (*Etcd, error) {
 	e := &Etcd{ctx: ctx, remove: remove}
 	for _, of := range []struct {
 		storage *storage.Interface
 		config  storagebackend.ConfigForResource
 		prefix  string
-	}{{&e.servers, *servers, serverKeys}, {&e.masters, *masters, masterKeys}} {
+	}{{&e.servers, *servers, serverKeys}, {&e.masters, *masters, masterKeys}, {&e.marks, *servers, markKeys}} {
 		var err error
 		if of.config.Codec, err = codec(); err != nil {
 			return nil, err
@@ -86,9 +94,12 @@ func newKey() runtime.Object { return &corev1.Endpoints{} }
 func newKeys() runtime.Object { return &corev1.EndpointsList{} }
 
 // Servers implements [peers.Etcd].
-func (e *Etcd) Servers() cache.ListerWatcher {
-	return e.keys(e.servers, serverKeys, func(key *corev1.Endpoints) string { return key.Labels[reconcilers.APIServerIdentityLabel] })
-}
+func (e *Etcd) Servers() cache.ListerWatcher { return e.keys(e.servers, serverKeys, identity) }
+
+// Marks implements [peers.Etcd].
+func (e *Etcd) Marks() cache.ListerWatcher { return e.keys(e.marks, markKeys, identity) }
+
+func identity(key *corev1.Endpoints) string { return key.Labels[reconcilers.APIServerIdentityLabel] }
 
 // Masters implements [peers.Etcd].
 func (e *Etcd) Masters() cache.ListerWatcher {
@@ -145,16 +156,28 @@ func (e *Etcd) Renew(ctx context.Context, id proxy.ServerID, address string) err
 	if err != nil {
 		return err
 	}
-	return e.servers.GuaranteedUpdate(ctx, path.Join(serverKeys, string(id)), newKey(), true, nil,
+	if err := put(ctx, e.marks, markKeys, id, marksLast, func(mark *corev1.Endpoints) {
+		mark.Generation = time.Now().Unix() / int64(markEvery/time.Second)
+	}); err != nil {
+		return fmt.Errorf("mark this server: %w", err)
+	}
+	return put(ctx, e.servers, serverKeys, id, peers.KeyTTL, func(key *corev1.Endpoints) {
+		key.Subsets = []corev1.EndpointSubset{{
+			Addresses: []corev1.EndpointAddress{{IP: host}},
+			Ports:     []corev1.EndpointPort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: port}},
+		}}
+		key.Generation++
+	})
+}
+
+// put writes a server's key, unless the change changes nothing.
+func put(ctx context.Context, to storage.Interface, prefix string, id proxy.ServerID, lasts time.Duration, change func(*corev1.Endpoints)) error {
+	return to.GuaranteedUpdate(ctx, path.Join(prefix, string(id)), newKey(), true, nil,
 		func(o runtime.Object, _ storage.ResponseMeta) (runtime.Object, *uint64, error) {
 			key := o.(*corev1.Endpoints)
-			key.Subsets = []corev1.EndpointSubset{{
-				Addresses: []corev1.EndpointAddress{{IP: host}},
-				Ports:     []corev1.EndpointPort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: port}},
-			}}
 			key.Labels = map[string]string{reconcilers.APIServerIdentityLabel: string(id)}
-			key.Generation++ // an object that is the same would not be written
-			ttl := uint64(peers.KeyTTL / time.Second)
+			change(key)
+			ttl := uint64(lasts / time.Second)
 			return key, &ttl, nil
 		}, nil)
 }
@@ -178,10 +201,17 @@ func (e *Etcd) Withdraw(ctx context.Context, id proxy.ServerID, address string) 
 		}
 		return nil
 	})
-	if errors.Is(err, errAnother) || storage.IsNotFound(err) {
+	switch {
+	case errors.Is(err, errAnother):
 		return nil
+	case err != nil && !storage.IsNotFound(err):
+		return err
 	}
-	return err
+	anything := func(context.Context, runtime.Object) error { return nil }
+	if err := e.remove(ctx, e.marks, path.Join(markKeys, string(id)), newKey(), anything); !storage.IsNotFound(err) {
+		return err
+	}
+	return nil
 }
 
 func split(address string) (host string, port int32, err error) {

@@ -22,9 +22,9 @@ import (
 
 // fakeEtcd has the keys of kube-apiservers, which expire by synctest's clock.
 type fakeEtcd struct {
-	servers, masters source
-	fails            func(verb string) error // nil: nothing fails
-	away             atomic.Bool             // nothing is written, and nothing expires
+	servers, masters, marks source
+	fails                   func(verb string) error // nil: nothing fails
+	away                    atomic.Bool             // nothing is written, and nothing expires
 
 	mu      sync.Mutex
 	keys    map[proxy.ServerID]*corev1.Endpoints
@@ -40,14 +40,16 @@ func (source) IsWatchListSemanticsUnSupported() bool { return true }
 func newFakeEtcd(t *testing.T) *fakeEtcd {
 	e := &fakeEtcd{
 		servers: source{fcache.NewFakeControllerSource()}, masters: source{fcache.NewFakeControllerSource()},
-		keys: map[proxy.ServerID]*corev1.Endpoints{}, expires: map[proxy.ServerID]*time.Timer{},
+		marks: source{fcache.NewFakeControllerSource()},
+		keys:  map[proxy.ServerID]*corev1.Endpoints{}, expires: map[proxy.ServerID]*time.Timer{},
 	}
-	t.Cleanup(func() { e.servers.Shutdown(); e.masters.Shutdown() })
+	t.Cleanup(func() { e.servers.Shutdown(); e.masters.Shutdown(); e.marks.Shutdown() })
 	return e
 }
 
 func (e *fakeEtcd) Servers() cache.ListerWatcher { return e.servers }
 func (e *fakeEtcd) Masters() cache.ListerWatcher { return e.masters }
+func (e *fakeEtcd) Marks() cache.ListerWatcher   { return e.marks }
 
 func (e *fakeEtcd) fail(verb string) error {
 	switch {
@@ -86,6 +88,7 @@ func (e *fakeEtcd) Renew(_ context.Context, id proxy.ServerID, address string) e
 	e.keys[id] = keyAt(string(id), address, generation)
 	if before == nil {
 		e.servers.Add(e.keys[id])
+		e.marks.Add(mark(id))
 	} else {
 		e.servers.Modify(e.keys[id])
 	}
@@ -99,8 +102,13 @@ func (e *fakeEtcd) Withdraw(_ context.Context, id proxy.ServerID, address string
 	}
 	if key := e.key(id); key != nil && key.Subsets[0].Addresses[0].IP+":"+strconv.Itoa(int(key.Subsets[0].Ports[0].Port)) == address {
 		e.remove(id)
+		e.marks.Delete(mark(id))
 	}
 	return nil
+}
+
+func mark(id proxy.ServerID) *corev1.Endpoints {
+	return &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: string(id)}}
 }
 
 func (e *fakeEtcd) key(id proxy.ServerID) *corev1.Endpoints {

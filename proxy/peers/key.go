@@ -24,14 +24,22 @@ type Etcd interface {
 	// Masters lists and watches the keys of all kube-apiservers that run with
 	// --endpoint-reconciler-type=lease. Each key is an Endpoints object without a port.
 	Masters() cache.ListerWatcher
-	// Renew writes the key of a server. It lasts for [KeyTTL], unless it is renewed.
+	// Marks lists and watches the marks of servers that have written a key. Each mark is an Endpoints
+	// object without addresses that has the server's identity as its name.
+	Marks() cache.ListerWatcher
+	// Renew writes the key of a server, which lasts for [KeyTTL], and its mark, which lasts for at
+	// least [MarkTTL], unless they are renewed.
 	Renew(ctx context.Context, id proxy.ServerID, address string) error
-	// Withdraw removes the key of a server, if the key still has this address.
+	// Withdraw removes the key and the mark of a server, if the key still has this address.
 	Withdraw(ctx context.Context, id proxy.ServerID, address string) error
 }
 
 // KeyTTL is how long a server's key lasts, as in kube-apiserver (DefaultPeerEndpointReconcilerTTL).
 const KeyTTL = 15 * time.Second
+
+// MarkTTL is how long a server's mark lasts: as long as the identity lease of a server that was
+// killed (see goneAfter).
+const MarkTTL = time.Hour
 
 // Key is the content of the key in which a server publishes its address.
 type Key struct {

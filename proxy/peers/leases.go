@@ -48,7 +48,8 @@ func (w *leaseWatch) run(ctx context.Context, client kubernetes.Interface, etcd 
 		})},
 	}
 	if etcd != nil {
-		all = append(all, watched{keyInformer(etcd.Servers()), handler(w.key, w.keyGone)})
+		all = append(all, watched{keyInformer(etcd.Servers()), handler(w.key, w.keyGone)},
+			watched{keyInformer(etcd.Marks()), handler(w.mark, w.markGone)})
 	}
 	return watch(ctx, all, failed, func() {
 		w.change(func(time.Time) { w.synced = true })
@@ -157,6 +158,14 @@ func (w *leaseWatch) key(o *corev1.Endpoints) {
 
 func (w *leaseWatch) keyGone(name cache.ObjectName) {
 	w.change(func(now time.Time) { w.roster.KeyGone(proxy.ServerID(name.Name), now) })
+}
+
+func (w *leaseWatch) mark(o *corev1.Endpoints) {
+	w.change(func(time.Time) { w.roster.Marked(proxy.ServerID(o.Name), true) })
+}
+
+func (w *leaseWatch) markGone(name cache.ObjectName) {
+	w.change(func(time.Time) { w.roster.Marked(proxy.ServerID(name.Name), false) })
 }
 
 func (w *leaseWatch) change(do func(now time.Time)) {

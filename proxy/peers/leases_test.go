@@ -57,7 +57,7 @@ func TestLeaseWatch(t *testing.T) {
 		other := identityLease("other", "h", now)
 		other.Labels[IdentityLabel] = "aggregated-apiserver"
 		client := fake.NewClientset([]runtime.Object{
-			identityLease("a", "h1", now), identityLease("self", "me", now), identityLease("evil", "h", now), identityLease("madeup", "h", now), elsewhere, other,
+			identityLease("a", "h1", now), identityLease("self", "me", now), identityLease("evil", "h", now), identityLease("madeup", "h", now), identityLease("paused", "h", now), elsewhere, other,
 		}...)
 		leases := client.CoordinationV1().Leases(Namespace)
 		etcd := newFakeEtcd(t)
@@ -66,6 +66,7 @@ func TestLeaseWatch(t *testing.T) {
 		}
 		etcd.servers.Add(keyAt("evil", "https://evil.example/", 1))
 		etcd.servers.Add(keyAt("", "192.0.2.3:6443", 1))
+		etcd.marks.Add(mark("paused"))
 		var told told
 		w := newLeaseWatch(told.tell)
 		w.synced = false
@@ -87,7 +88,10 @@ func TestLeaseWatch(t *testing.T) {
 			proxy.PeerAppeared{ID: "a", Incarnation: "h1"}, proxy.PeerAddress{ID: "a", Address: "192.0.2.1:6443"},
 			proxy.PeerAppeared{ID: "elsewhere"}, proxy.PeerAddress{ID: "elsewhere", Address: "192.0.2.1:6443"},
 			proxy.PeerAppeared{ID: "evil", Incarnation: "h"},
-			proxy.PeerAppeared{ID: "other"}, proxy.PeerAddress{ID: "other", Address: "192.0.2.1:6443"})
+			proxy.PeerAppeared{ID: "other"}, proxy.PeerAddress{ID: "other", Address: "192.0.2.1:6443"},
+			proxy.PeerAppeared{ID: "paused", Incarnation: "h"})
+		etcd.marks.Delete(mark("paused"))
+		expect("no mark any more", proxy.PeerGone{ID: "paused"})
 
 		update := func(l *coordinationv1.Lease) {
 			t.Helper()

@@ -59,6 +59,7 @@ type member struct {
 	incarnation string // the last holder of the identity lease
 	host        string // as the identity lease says
 	key         *published
+	marked      bool
 	proof       proof
 	lapsed      time.Duration // Roster.observed when the key that has expired should have been renewed, 0 if none has
 
@@ -162,6 +163,10 @@ func (r *Roster) Key(k Key, now time.Time) {
 	m.proof, m.lapsed, m.suspended, m.left = keyed, 0, false, leaving{}
 }
 
+// Marked observes that a server's mark was added, or is gone. The mark shows that the server has
+// written a key, even if the key has expired before it could be seen here.
+func (r *Roster) Marked(id proxy.ServerID, marked bool) { r.member(id).marked = marked }
+
 // KeyGone observes that a server's key was removed, or has expired.
 func (r *Roster) KeyGone(id proxy.ServerID, now time.Time) {
 	r.noteChange(now)
@@ -201,7 +206,7 @@ func (r *Roster) Changes() []proxy.Event {
 		}
 		events = append(events, changes(id, m.reported, now)...)
 		m.reported = now
-		if m.identity == nil && m.key == nil && !now.live {
+		if m.identity == nil && m.key == nil && !m.marked && !now.live {
 			delete(r.members, id)
 		}
 	}
@@ -244,7 +249,7 @@ func (r *Roster) counts(m *member) bool {
 	switch {
 	case r.config.StaleAfter == 0 || m.proof == identified:
 		return r.renews(m)
-	case m.proof == keyed:
+	case m.proof == keyed || m.marked:
 		return m.identity != nil && !m.suspended && r.observed-m.identity.seen < goneAfter
 	}
 	return false

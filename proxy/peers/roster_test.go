@@ -109,6 +109,21 @@ func TestRoster(t *testing.T) {
 			{"another's key is gone", func(s *script) { s.KeyGone("p", s.now) }, nil},
 			{"deleted", func(s *script) { s.IdentityGone("p", s.now) }, nil},
 		}},
+		{name: "(c) the mark of a key that was never seen", steps: []step{
+			{"alone", func(s *script) { s.Marked("p", true) }, nil},
+			{"with an identity lease", func(s *script) { s.identity("h1") }, []proxy.Event{appeared("h1")}},
+			{"not renewed", func(s *script) { s.listen(59 * time.Minute) }, nil},
+			{"for an hour", func(s *script) { s.listen(time.Minute) }, []proxy.Event{gone}},
+			{"restarted", func(s *script) { s.IdentityGone("p", s.now); s.identity("h2") }, []proxy.Event{appeared("h2")}},
+			{"its key", func(s *script) { s.key(here); s.key(here) }, []proxy.Event{addressed(here)}},
+			{"withdrawn", func(s *script) { s.KeyGone("p", s.now) }, []proxy.Event{addressed(""), gone}},
+			{"and removed", func(s *script) { s.Marked("p", false); s.IdentityGone("p", s.now) }, nil},
+		}},
+		{name: "(c) a mark that is removed", steps: []step{
+			{"both", func(s *script) { s.Marked("p", true); s.identity("h1") }, []proxy.Event{appeared("h1")}},
+			{"removed", func(s *script) { s.Marked("p", false) }, []proxy.Event{gone}},
+			{"the identity lease is still renewed", func(s *script) { s.renewing(time.Minute, "h1") }, nil},
+		}},
 		{name: "(b) a withdrawn key ends its peer at once, though its identity lease lingers", steps: []step{
 			{"both", func(s *script) { s.identity("h1"); s.key(here); s.key(here) }, []proxy.Event{appeared("h1"), addressed(here)}},
 			{"withdrawn", func(s *script) { s.KeyGone("p", s.now) }, []proxy.Event{addressed(""), gone}},

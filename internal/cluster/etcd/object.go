@@ -30,6 +30,7 @@ const objects = "/registry/"
 var noise = []string{
 	objects + "masterleases/",     // addresses of servers in the Service "kubernetes"
 	objects + "peerserverleases/", // addresses of servers for their peers
+	objects + "peerservermarks/",  // the reference's marks of servers
 	objects + "ranges/",           // ports and addresses that Services use; these are not API objects with a UID
 	objects + "leases/",           // identities of servers, heartbeats of nodes, and all leaders of controllers except leaderLease
 	objects + "events/",
